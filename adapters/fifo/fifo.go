@@ -1,0 +1,175 @@
+// Package fifo is a scheduler that runs tasks one at a time, on the goroutine that calls Run, in the order in
+// which they become runnable. Given the same wake-ups it does the same: no task is preempted, and what becomes
+// runnable first runs first. It is the one to read first.
+//
+// A task that suspends lets the next one run. When none is runnable, Run parks its caller until a wake-up comes
+// from elsewhere; inside a task of another scheduler it parks that task and not what runs it, so schedulers nest.
+package fifo
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Options are the choices that a Scheduler is made with. The zero value is the default.
+type Options struct {
+	// OnPanic is called in a task that has panicked, with the value and the stack. The task ends then, and nothing
+	// else. By default the process ends, as it does when a goroutine panics.
+	OnPanic func(value any, stack []byte)
+
+	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to
+	// OnStall, or on standard error. Zero: for ever.
+	StallAfter time.Duration
+	OnStall    func(stack []byte)
+
+	// LockOSThread keeps Run, and so all tasks, on one thread, which Run locks. Such a Run can not be nested.
+	LockOSThread bool
+}
+
+// A Scheduler runs tasks during one Run. It is made by New.
+type Scheduler struct {
+	opts   Options
+	core   *coro.Runner
+	parent suspend.Task // parks the caller of Run; set before the first sleep
+	nested bool
+	ran    atomicx.Bool
+
+	mu     atomicx.Mutex
+	onIdle []func()
+}
+
+// New returns a Scheduler on which nothing runs yet. What is submitted before Run waits for it.
+func New(o Options) *Scheduler {
+	s := &Scheduler{opts: o}
+	s.core = coro.NewRunner(s, s.wake, o.OnPanic)
+	return s
+}
+
+// Run is New with the default Options, and Run.
+func Run(ctx context.Context, main func(ctx context.Context) error) error {
+	return New(Options{}).Run(ctx, main)
+}
+
+// Run runs main as the first task, with ctx, and returns what main returned once every task has ended, those
+// included that came from elsewhere. While tasks are left it runs them, on the calling goroutine, or parks its
+// caller. ctx reaches main and nothing else: a Run cannot be cancelled, its tasks can.
+//
+// If ctx is done already, Run returns the error of the cancellation and has done nothing. A Scheduler has one
+// Run: a second returns suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, once
+// every other task has ended.
+func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) (err error) {
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	s.nested = suspend.Here() != suspend.Goroutines
+	if s.opts.LockOSThread && s.nested {
+		panic("fifo: Run with LockOSThread inside a task")
+	}
+	parent := suspend.Self()
+	if !s.ran.CompareAndSwap(false, true) {
+		return suspend.ErrClosed
+	}
+	s.parent = parent
+	if s.opts.LockOSThread {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
+	stalls := coro.WatchStalls(s.opts.StallAfter, s.opts.OnStall)
+	s.core.Watch(stalls)
+	defer stalls.Stop()
+
+	exited := true
+	_ = s.core.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				exited = false
+				err = &panicError{v}
+				panic(v)
+			}
+		}()
+		err = main(ctx)
+		exited = false
+	})
+	s.loop()
+	if exited {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// loop runs what is runnable until everything has ended.
+func (s *Scheduler) loop() {
+	ended := false
+	defer func() {
+		if !ended { // a hook has panicked or exited; the tasks are not abandoned for that
+			s.loop()
+		}
+	}()
+	for steps := 0; ; {
+		if it := s.core.Next(); it != nil {
+			s.core.Run(it)
+			if steps++; s.nested && steps%yieldEvery == 0 {
+				suspend.Yield()
+			}
+		} else if s.core.CloseIfDone() {
+			break
+		} else if f := s.idleHook(); f != nil {
+			f()
+		} else if s.core.Sleep() {
+			for s.core.Asleep() {
+				s.parent.Park()
+			}
+			steps = 0
+		}
+	}
+	ended = true
+	s.core.Release()
+}
+
+// yieldEvery is how many steps a nested Run that is never idle takes before the outer scheduler has a turn.
+const yieldEvery = 64
+
+func (s *Scheduler) wake() { s.parent.Unpark() }
+
+// Go has f run as a task, after everything that is runnable now. It may be called from any goroutine, before Run
+// and during it; when Run has returned, or is about to, it returns suspend.ErrClosed and f never runs.
+func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
+
+// Execute has f run as a callback, in the same order as tasks; Run waits for it as for a task. f must not
+// suspend; suspend.Suspend panics in it. When Run has returned, or is about to, Execute returns
+// suspend.ErrClosed and f never runs.
+func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
+
+// OnIdle has f called once, the next time that tasks are left and none of them is runnable, before Run parks its
+// caller. f runs on the goroutine of Run and not in a task: if it suspends, it suspends the Run. Of several, one is
+// called at a time, in order, and only if nothing has become runnable in the meantime. What is left when every
+// task has ended is not called. A layer that collects requests dispatches them here: nobody is left who could add
+// another.
+func (s *Scheduler) OnIdle(f func()) {
+	if f == nil {
+		panic("fifo: nil function")
+	}
+	s.mu.Lock()
+	s.onIdle = append(s.onIdle, f)
+	s.mu.Unlock()
+	// Called from elsewhere, it may find the scheduler asleep.
+	_ = s.core.Execute(func() {})
+}
+
+func (s *Scheduler) idleHook() (f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.onIdle) > 0 {
+		f, s.onIdle[0] = s.onIdle[0], nil
+		s.onIdle = s.onIdle[1:]
+	}
+	return f
+}
+
+// Stats returns what the scheduler says of itself.
+func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }

@@ -1,0 +1,198 @@
+// Package coro is what the bundled schedulers share: tasks that are coroutines, and the queue of a
+// scheduler that runs on one goroutine.
+//
+// A task runs on a coroutine of iter.Pull: one switch in, one switch out, without the runtime's scheduler.
+// A coroutine that has finished a task is kept for the next. It is made, resumed and stopped only by the
+// scheduler that it belongs to, on the scheduler's own goroutines, because it inherits from the goroutine
+// that makes it what the runtime insists on later: a locked thread, a testing/synctest bubble.
+package coro
+
+import (
+	"iter"
+	"runtime/debug"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Task is one coroutine and the task that is on it, if any. Its state says what an Unpark has to do.
+// -T> is the task, -W> the worker that runs it, -U> an Unpark.
+//
+//	active -W> parked   only after the switch back to the worker: from now on another may run it
+//	parked -U> active   and the waker owes its Host one Ready
+//	active -U> woken    the permit
+//	woken  -T> active   Park returns at once
+//	woken  -W> active   instead of parked: the worker owes the Ready
+//
+// Invariant: only a task that is inside Park becomes parked. So an Unpark that comes late, to a task that is
+// queued, running or ended, to the next task of the same coroutine or to none, leaves the permit and touches
+// nothing else.
+type Task struct {
+	Item  // in the queue of its Host while it is runnable
+	state atomicx.Uint32
+	host  Host
+	f     func()
+	Local any           // of the worker that runs it, which writes it before Step
+	gid   atomicx.Int64 // of the coroutine's goroutine, once it has begun
+	why   Switch        // the task's word to its worker, when it switches
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+}
+
+const (
+	active uint32 = iota
+	parked
+	woken
+)
+
+// A Host is the scheduler of a Task.
+type Host interface {
+	Ready(t *Task)                    // t is runnable: queue it. Obeys Unpark's contract
+	Panicked(value any, stack []byte) // called in the task
+	Spawner() suspend.Spawner         // the scheduler as its users know it
+}
+
+// A Switch is the reason for which a task has given control back.
+type Switch uint8
+
+// What Step returns.
+const (
+	Parked  Switch = iota // it is suspended
+	Yielded               // it is runnable, and the worker's to queue
+	Ended                 // it has ended, and its coroutine is free
+	Exited                // it has ended by runtime.Goexit, and its coroutine with it
+)
+
+// Park implements suspend.Task.
+func (t *Task) Park() {
+	if t.state.Load() == woken {
+		t.state.Store(active) // an Unpark leaves a woken task alone
+		return
+	}
+	t.why = Parked
+	t.yield(struct{}{})
+}
+
+// Unpark implements suspend.Task.
+func (t *Task) Unpark() {
+	for {
+		switch t.state.Load() {
+		case parked:
+			if t.state.CompareAndSwap(parked, active) {
+				t.host.Ready(t)
+				return
+			}
+		case active:
+			if t.state.CompareAndSwap(active, woken) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// Yield gives others a turn.
+func (t *Task) Yield() {
+	t.why = Yielded
+	t.yield(struct{}{})
+}
+
+// Spawner returns the scheduler.
+func (t *Task) Spawner() suspend.Spawner { return t.host.Spawner() }
+
+// Host returns the scheduler as the task knows it.
+func (t *Task) Host() Host { return t.host }
+
+// New makes a coroutine, without a task, for the calling worker.
+func New(h Host) *Task {
+	t := &Task{host: h}
+	t.Item.task = t
+	t.next, t.stop = iter.Pull(t.body)
+	return t
+}
+
+// Start gives an idle coroutine its next task. Step begins it.
+func (t *Task) Start(f func()) { t.f = f }
+
+// Step runs t until it parks, yields or ends. It is called by one worker at a time, with a task that is
+// runnable.
+func (t *Task) Step() Switch {
+	t.resume()
+	if t.why == Parked && !t.state.CompareAndSwap(active, parked) {
+		t.state.Store(active)
+		return Yielded
+	}
+	return t.why
+}
+
+// resume switches to the coroutine and comes back when it gives control.
+func (t *Task) resume() {
+	defer func() {
+		if t.why == Exited {
+			_ = recover() // goexit
+		}
+	}()
+	t.next()
+}
+
+// Stop ends an idle coroutine.
+func (t *Task) Stop() { t.stop() }
+
+// goexit is what a body panics with instead of exiting: iter.Pull would hand the exit on to the worker.
+type goexit struct{}
+
+func (t *Task) body(yield func(struct{}) bool) {
+	t.yield = yield
+	t.gid.Store(gid.Get())
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		if v := recover(); v != nil { // from a hook that was told of a panic
+			Crash(v, debug.Stack())
+		}
+		t.why = Exited
+		panic(goexit{})
+	}()
+	suspend.Bind(t, t.loop)
+	done = true
+}
+
+// loop runs one task after another. Its first pass binds the coroutine for good, each task then marks its
+// own extent.
+func (t *Task) loop() {
+	for {
+		t.run()
+		t.why = Ended
+		if !t.yield(struct{}{}) {
+			return
+		}
+	}
+}
+
+func (t *Task) run() {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil {
+			t.host.Panicked(v, debug.Stack())
+		} // or it is a Goexit, and goes on to body
+	}()
+	f := t.f
+	t.f = nil
+	suspend.Bind(t, f)
+	returned = true
+}
+
+// Crash ends the process as an unrecovered panic of a goroutine does, with the stack of the task, which
+// would be lost if the panic went through the coroutine. It does not return.
+func Crash(value any, stack []byte) {
+	go func() { panic(&taskPanic{value, stack}) }()
+	select {}
+}

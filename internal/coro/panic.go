@@ -1,0 +1,19 @@
+package coro
+
+import "fmt"
+
+// taskPanic is the value of the panic that ends the process. The runtime prints it by its Error method.
+type taskPanic struct {
+	value any
+	stack []byte
+}
+
+func (p *taskPanic) Error() string {
+	return fmt.Sprintf("%v\n\nthe task that panicked:\n%s", p.value, p.stack)
+}
+
+// Unwrap returns the value if it is an error.
+func (p *taskPanic) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}

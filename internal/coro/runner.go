@@ -1,0 +1,262 @@
+package coro
+
+import (
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Runner is a scheduler that runs on one goroutine, less the two things in which such schedulers differ:
+// the order in which they run what is runnable, and how they sleep. Everything that becomes runnable, from
+// wherever it comes, passes through one inbox, so that it keeps its order without anybody asking who is asking.
+type Runner struct {
+	inbox   Inbox
+	live    atomicx.Int64 // accepted and not ended; less closedBase once closed
+	self    suspend.Spawner
+	wake    func() // rouses the scheduler from the sleep that began with Sleep
+	onPanic func(any, []byte)
+	stalls  *Stalls
+
+	// The rest belongs to the scheduler's goroutine.
+	first, last *Item   // runnable, in order
+	idle        []*Task // coroutines without a task
+	calls       *Item   // the callback that the coroutine for callbacks begins with
+
+	wakes, suspended     uint64 // counted here, and shown by publish
+	steps                uint64
+	wakesPub, suspendPub atomicx.Uint64
+	running              atomicx.Bool
+}
+
+const (
+	closedBase = -1 << 62
+	maxIdle    = 1024 // coroutines kept for reuse
+	publishing = 64   // steps between two updates of the statistics
+)
+
+// NewRunner makes the core of self. wake obeys Unpark's contract. onPanic may be nil: the process then ends.
+func NewRunner(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Runner {
+	return &Runner{self: self, wake: wake, onPanic: onPanic}
+}
+
+// Go has f run as a task.
+func (r *Runner) Go(f func()) error { return r.submit(&Item{f: f}) }
+
+// Execute has f run as a callback.
+func (r *Runner) Execute(f func()) error { return r.submit(&Item{f: f, call: true}) }
+
+func (r *Runner) submit(it *Item) error {
+	if it.f == nil {
+		panic("suspend: nil function")
+	}
+	for { // counted before it is published
+		n := r.live.Load()
+		if n < 0 {
+			return suspend.ErrClosed
+		}
+		if r.live.CompareAndSwap(n, n+1) {
+			break
+		}
+	}
+	r.push(it)
+	return nil
+}
+
+func (r *Runner) push(it *Item) {
+	if r.inbox.Push(it) {
+		r.wake()
+	}
+}
+
+// Close refuses new work from now on, and reports whether it was open before.
+func (r *Runner) Close() bool {
+	for {
+		n := r.live.Load()
+		if n < 0 {
+			return false
+		}
+		if r.live.CompareAndSwap(n, n+closedBase) {
+			return true
+		}
+	}
+}
+
+// CloseIfDone closes if nothing is left to end, and reports whether it did.
+func (r *Runner) CloseIfDone() bool { return r.live.CompareAndSwap(0, closedBase) }
+
+// Done reports whether the Runner is closed and everything has ended.
+func (r *Runner) Done() bool { return r.live.Load() == closedBase }
+
+// Ready implements Host.
+func (r *Runner) Ready(t *Task) { r.push(&t.Item) }
+
+// Spawner implements Host.
+func (r *Runner) Spawner() suspend.Spawner { return r.self }
+
+// Panicked implements Host.
+func (r *Runner) Panicked(value any, stack []byte) {
+	if r.onPanic == nil {
+		Crash(value, stack)
+	}
+	r.onPanic(value, stack)
+}
+
+// Next takes the runnable Item that has waited longest, nil if there is none.
+func (r *Runner) Next() *Item {
+	it := r.first
+	if it == nil {
+		if it = r.inbox.Take(); it == nil {
+			return nil
+		}
+	}
+	r.first, it.next = it.next, nil
+	return it
+}
+
+// Take takes all that has become runnable since, as a list in order; Cut walks it.
+func (r *Runner) Take() *Item { return r.inbox.Take() }
+
+// Cut takes it off the list that it heads, and returns the rest.
+func (it *Item) Cut() (rest *Item) {
+	rest, it.next = it.next, nil
+	return rest
+}
+
+// Sleep reports whether nothing is runnable; then whoever makes something runnable calls wake, once.
+func (r *Runner) Sleep() bool {
+	if r.inbox.Sleep() {
+		r.publish()
+		r.running.Store(false)
+		return true
+	}
+	return false
+}
+
+// Asleep reports whether that call of wake is still to come.
+func (r *Runner) Asleep() bool { return r.inbox.Asleep() }
+
+// Rouse ends the sleep from within; false says that wake is being called.
+func (r *Runner) Rouse() bool { return r.inbox.Rouse() }
+
+// Run runs it, up to where it ends, suspends or yields. It is called on the scheduler's goroutine.
+func (r *Runner) Run(it *Item) {
+	if r.steps++; r.steps%publishing == 0 {
+		r.publish()
+	}
+	switch {
+	case it.task != nil:
+		if it.task.why == Parked {
+			r.wakes++
+			r.suspended--
+		}
+		r.step(it.task)
+	case it.call:
+		r.calls = it
+		t := r.coroutine()
+		t.Start(r.runCalls)
+		if r.switchTo(t) == Ended {
+			r.keep(t)
+		}
+	default:
+		t := r.coroutine()
+		t.Start(it.f)
+		r.step(t)
+	}
+}
+
+func (r *Runner) step(t *Task) {
+	switch r.switchTo(t) {
+	case Parked:
+		r.suspended++
+	case Yielded:
+		if t.why == Parked { // and woken by now
+			r.suspended++
+		}
+		r.Ready(t)
+	case Ended:
+		r.keep(t)
+		r.live.Add(-1)
+	case Exited:
+		r.live.Add(-1)
+	}
+}
+
+func (r *Runner) switchTo(t *Task) Switch {
+	if r.stalls == nil {
+		return t.Step()
+	}
+	r.stalls.begin(t)
+	defer r.stalls.end()
+	return t.Step()
+}
+
+// runCalls runs callbacks, as many as come one after another, on a coroutine: it stands what a callback does
+// to the goroutine that it runs on, and they share the cost of the switch.
+func (r *Runner) runCalls() {
+	suspend.Bind(nil, func() {
+		for it := r.calls; it != nil; {
+			r.call(it)
+			if it = r.first; it != nil && it.call {
+				r.first = it.Cut()
+			} else {
+				return
+			}
+		}
+	})
+}
+
+func (r *Runner) call(it *Item) {
+	defer r.live.Add(-1)
+	it.f()
+}
+
+func (r *Runner) coroutine() *Task {
+	if n := len(r.idle); n > 0 {
+		t := r.idle[n-1]
+		r.idle[n-1] = nil
+		r.idle = r.idle[:n-1]
+		return t
+	}
+	return New(r)
+}
+
+func (r *Runner) keep(t *Task) {
+	if len(r.idle) < maxIdle {
+		r.idle = append(r.idle, t)
+	} else {
+		t.Stop()
+	}
+}
+
+// Release stops the coroutines that are kept for reuse.
+func (r *Runner) Release() {
+	for _, t := range r.idle {
+		t.Stop()
+	}
+	r.idle = nil
+	r.publish()
+	r.running.Store(false)
+}
+
+func (r *Runner) publish() {
+	r.wakesPub.Store(r.wakes)
+	r.suspendPub.Store(r.suspended)
+	if !r.running.Load() {
+		r.running.Store(true)
+	}
+}
+
+// Stats may be asked for from any goroutine. All but Live is a few steps old.
+func (r *Runner) Stats() suspend.Stats {
+	s := suspend.Stats{Live: r.live.Load(), Suspended: int64(r.suspendPub.Load()), Wakes: r.wakesPub.Load()}
+	if s.Live < 0 {
+		s.Live -= closedBase
+	}
+	s.Suspended = min(s.Suspended, s.Live)
+	if r.running.Load() && s.Suspended < s.Live {
+		s.Running = 1
+	}
+	return s
+}
+
+// Watch has stalls watch the scheduler. It is called before the first Run.
+func (r *Runner) Watch(stalls *Stalls) { r.stalls = stalls }

@@ -1,0 +1,122 @@
+// Package promise provides a value that arrives once and is awaited by any number of tasks.
+package promise
+
+import (
+	"context"
+	"errors"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// ErrFilled is the error of filling a promise for the second time. The first value stays.
+var ErrFilled = errors.New("promise: filled already")
+
+// A Promise is a place for one value, or one error, that is filled once and never changes again. The zero
+// Promise is empty and ready to use; it must not be copied. Awaiting a filled one takes no lock. Those that wait
+// become runnable in the order in which they came.
+type Promise[T any] struct {
+	_      noCopy
+	filled atomicx.Bool // set under guard, after value and err; pairs with the load in Try
+	value  T
+	err    error
+
+	guard   suspend.Guard
+	waiters suspend.Queue[struct{}, struct{}] // empty once filled
+	done    chan struct{}                     // nil until asked for
+}
+
+// New returns an empty promise.
+func New[T any]() *Promise[T] { return new(Promise[T]) }
+
+// Fill fills p with v and resumes all who wait. If p is filled already it returns ErrFilled and changes nothing; of
+// several that fill at once, one wins. It never suspends.
+//
+// A Fill that returns nil synchronizes before the return of every Await that gets the value.
+func (p *Promise[T]) Fill(v T) error { return p.Resolve(v, nil) }
+
+// Fail fills p with an error, as Fill does with a value. A nil err panics.
+func (p *Promise[T]) Fail(err error) error {
+	if err == nil {
+		panic("promise: Fail with a nil error")
+	}
+	var zero T
+	return p.Resolve(zero, err)
+}
+
+// Resolve fills p with what a function returned: both v and err are what Await returns.
+func (p *Promise[T]) Resolve(v T, err error) error {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	if p.filled.Load() {
+		return ErrFilled
+	}
+	p.value, p.err = v, err
+	p.filled.Store(true)
+	p.waiters.ResumeAll(struct{}{}, nil) // who says false was cancelled, and is owed nothing
+	if p.done != nil {
+		close(p.done)
+	}
+	return nil
+}
+
+// Await returns what p was filled with, suspending the caller until it is. If ctx is done first, or already, it
+// returns the error of the cancellation, whether p is filled or not.
+func (p *Promise[T]) Await(ctx context.Context) (T, error) {
+	if err := suspend.Err(ctx); err != nil {
+		var zero T
+		return zero, err
+	}
+	if p.filled.Load() {
+		return p.value, p.err
+	}
+	return p.await(ctx)
+}
+
+func (p *Promise[T]) await(ctx context.Context) (T, error) {
+	var me suspend.Resumer[struct{}]
+	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		p.guard.Lock()
+		defer p.guard.Unlock()
+		if p.filled.Load() {
+			return struct{}{}, true
+		}
+		p.waiters.Push(r, struct{}{})
+		me = r
+		return struct{}{}, false
+	})
+	if err != nil {
+		p.guard.Lock()
+		p.waiters.Remove(me)
+		p.guard.Unlock()
+		var zero T
+		return zero, err
+	}
+	return p.value, p.err
+}
+
+// Try returns what p was filled with, and whether it is. It never suspends.
+func (p *Promise[T]) Try() (v T, err error, ok bool) {
+	if !p.filled.Load() {
+		return v, nil, false
+	}
+	return p.value, p.err, true
+}
+
+// Done returns a channel that is closed when p is filled, for a native select. It is always the same one.
+func (p *Promise[T]) Done() <-chan struct{} {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	if p.done == nil {
+		p.done = make(chan struct{})
+		if p.filled.Load() {
+			close(p.done)
+		}
+	}
+	return p.done
+}
+
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

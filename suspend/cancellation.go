@@ -1,0 +1,104 @@
+package suspend
+
+import (
+	"context"
+)
+
+// Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
+// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. It costs
+// next to nothing where ctx cannot be cancelled.
+//
+// An operation that can succeed without suspending asks here first, so that a done context fails it all
+// the same.
+func Err(ctx context.Context) error {
+	if done := ctx.Done(); done != nil && closed(done) {
+		return cancellation(ctx)
+	}
+	return nil
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// cancellation is the error of ctx, which is done.
+func cancellation(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	switch {
+	case err == nil: // Done is closed, so this context breaks its contract
+		return context.Canceled
+	case cause == nil, sameError(err, cause):
+		return err
+	}
+	return &cancelError{err, cause}
+}
+
+// sameError compares without panicking on errors that cannot be compared.
+func sameError(a, b error) (same bool) {
+	defer func() { _ = recover() }()
+	return a == b
+}
+
+type cancelError struct{ err, cause error }
+
+func (e *cancelError) Error() string   { return e.cause.Error() }
+func (e *cancelError) Unwrap() []error { return []error{e.cause, e.err} }
+
+// A registration is what a bound task has left with a context, so that its end cancels the suspension
+// of the task. A task keeps the one of the context that it waited with last.
+type registration struct {
+	b    *binding
+	done <-chan struct{}
+	stop func() bool
+}
+
+// afterFuncer is a context that calls back at once, without a goroutine for each callback.
+type afterFuncer interface {
+	AfterFunc(func()) (stop func() bool)
+}
+
+// watch makes the registration of ctx the current one. It is known by the Done channel, since a context
+// may be of a type that cannot be compared, and since one that only adds a value has its parent's.
+func (b *binding) watch(ctx context.Context, done <-chan struct{}) {
+	r := b.watched.Load()
+	if r != nil {
+		if r.done == done {
+			return
+		}
+		r.stop()
+	}
+	r = &registration{b: b, done: done}
+	b.watched.Store(r) // before the pending word: pairs with the load in fire
+	if a, ok := ctx.(afterFuncer); ok {
+		r.stop = a.AfterFunc(r.fire)
+	} else {
+		r.stop = context.AfterFunc(ctx, r.fire)
+	}
+}
+
+// unwatch forgets the registration when its task has ended.
+func (b *binding) unwatch() {
+	if r := b.watched.Load(); r != nil {
+		b.watched.Store(nil)
+		r.stop()
+	}
+}
+
+// fire cancels the suspension that the context was given for. It runs once, at any time: it may be late,
+// the task then being in another wait, with another context or with none.
+func (r *registration) fire() {
+	b := r.b
+	word := b.word.Load()
+	if word&statusMask != pending || b.watched.Load() != r {
+		return
+	}
+	// The word was loaded first: if the registration has been replaced since, so has the word.
+	if b.word.CompareAndSwap(word, with(word, cancelled)) {
+		b.task.Unpark()
+	}
+}

@@ -1,0 +1,191 @@
+package suspend
+
+import "github.com/braidgo/braid/internal/atomicx"
+
+// A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
+// code that is not the primitive's runs. Resume may be called under it. The zero Guard is unlocked.
+type Guard struct {
+	mu atomicx.Mutex
+}
+
+// Lock locks g.
+func (g *Guard) Lock() { g.mu.Lock() }
+
+// Unlock unlocks g.
+func (g *Guard) Unlock() { g.mu.Unlock() }
+
+// A Queue is a FIFO queue of suspended tasks, each waiting for a T and each having brought a P. It is used
+// under one Guard, the caller's, which every method expects to be held. The zero Queue is empty.
+//
+// The nodes belong to the tasks, so queueing allocates nothing once a task has queued with these types
+// before, and a queue is as large as the number of tasks in it. A task is in one queue at a time.
+//
+// What a waiter does: in block, lock the guard, look, Push, unlock. If Suspend returns an error: lock the
+// guard, Remove, and if that reports false, a Resume met the waiter when it was cancelled already: it
+// was passed over and nothing is owed. What a resumer does: lock the guard, Resume, and commit what the
+// result says before unlocking. To take a waiter off, commit, and only then look at what its Resume says
+// is the way to lose a value.
+type Queue[T, P any] struct {
+	head, tail *node[T, P]
+	len        int
+}
+
+type node[T, P any] struct {
+	next, prev *node[T, P]
+	r          Resumer[T]
+	payload    P
+	linked     bool         // guarded by the queue's guard
+	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
+}
+
+// queued is a node, to its slot.
+type queued interface{ release() }
+
+func (n *node[T, P]) release() { n.in = nil }
+
+// release makes the node of a suspension that has ended well, and is therefore unlinked, free again.
+func (s *slot[T]) release() {
+	if s.queued != nil {
+		s.queued.release()
+		s.queued = nil
+	}
+}
+
+// abandonNode leaves to its queue a node that was not removed from it: its suspension failed, and its
+// primitive did not do its part.
+func (s *slot[T]) abandonNode() {
+	if s.queued == nil {
+		return
+	}
+	for i, x := range s.nodes {
+		if x == any(s.queued) {
+			s.nodes = append(s.nodes[:i:i], s.nodes[i+1:]...)
+			break
+		}
+	}
+	s.queued = nil
+}
+
+// Push puts r last, with p. It is called in the block that r was given to; a Resumer is pushed once.
+func (q *Queue[T, P]) Push(r Resumer[T], p P) {
+	n := q.node(r, p)
+	if n.prev = q.tail; n.prev != nil {
+		n.prev.next = n
+	} else {
+		q.head = n
+	}
+	q.tail = n
+}
+
+// PushFront puts r first, with p: for a waiter that was taken off, could not be served, and keeps its turn.
+func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
+	n := q.node(r, p)
+	if n.next = q.head; n.next != nil {
+		n.next.prev = n
+	} else {
+		q.tail = n
+	}
+	q.head = n
+}
+
+// node finds the task's node for this type of queue, or makes it.
+func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
+	s := r.slot
+	if s.queued != nil {
+		panic("suspend: Resumer pushed twice")
+	}
+	var n *node[T, P]
+	for _, x := range s.nodes {
+		if m, ok := x.(*node[T, P]); ok {
+			n = m
+			break
+		}
+	}
+	if n == nil {
+		n = new(node[T, P])
+		s.nodes = append(s.nodes, n)
+	}
+	s.queued = n
+	n.r, n.payload, n.linked, n.in = r, p, true, q
+	q.len++
+	return n
+}
+
+func (q *Queue[T, P]) unlink(n *node[T, P]) (p P) {
+	if n.prev != nil {
+		n.prev.next = n.next
+	} else {
+		q.head = n.next
+	}
+	if n.next != nil {
+		n.next.prev = n.prev
+	} else {
+		q.tail = n.prev
+	}
+	n.next, n.prev, n.linked = nil, nil, false
+	p, n.payload = n.payload, p
+	q.len--
+	return p
+}
+
+// Resume takes off one waiter after another, the longest waiting first, until one is resumed with (v, err),
+// and returns what that one brought. It reports false, and the queue is empty, if none was.
+func (q *Queue[T, P]) Resume(v T, err error) (p P, ok bool) {
+	for q.head != nil {
+		r, p := q.Pop()
+		if r.Resume(v, err) {
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// ResumeAll takes off all waiters, in order, resumes each with (v, err), and returns how many said true.
+func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
+	for {
+		if _, ok := q.Resume(v, err); !ok {
+			return resumed
+		}
+		resumed++
+	}
+}
+
+// Pop takes off the first waiter, for the caller to resume. The queue must not be empty.
+func (q *Queue[T, P]) Pop() (Resumer[T], P) {
+	n := q.head
+	if n == nil {
+		panic("suspend: Pop of an empty Queue")
+	}
+	r := n.r
+	return r, q.unlink(n) // from here on the node is its task's
+}
+
+// Head returns what the first waiter brought, for the caller to read or change under the guard; nil if the
+// queue is empty.
+func (q *Queue[T, P]) Head() *P {
+	if q.head == nil {
+		return nil
+	}
+	return &q.head.payload
+}
+
+// Remove takes r off and reports whether it was there; false says that a resumer has taken it off already.
+// It is called by the waiter, after Suspend has returned an error.
+func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
+	if r.slot == nil || r.slot.queued == nil {
+		return false
+	}
+	n, ok := r.slot.queued.(*node[T, P])
+	if !ok || n.in != q || n.r != r {
+		return false
+	}
+	linked := n.linked
+	if linked {
+		q.unlink(n)
+	}
+	r.slot.release()
+	return linked
+}
+
+// Len returns the number of waiters, including those that are cancelled and have not removed themselves yet.
+func (q *Queue[T, P]) Len() int { return q.len }

@@ -1,0 +1,165 @@
+package suspend
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
+)
+
+// ErrClosed is the error of a scheduler that takes no more work.
+var ErrClosed = errors.New("suspend: scheduler closed")
+
+// A Spawner starts tasks. Go returns nil if f will run, as a task of its own, even if what asked for it is
+// cancelled by then; it returns ErrClosed if f will never run. Go never suspends and may be called from
+// any goroutine.
+type Spawner interface {
+	Go(f func()) error
+}
+
+// An Executor runs callbacks. Execute enqueues f, which must not suspend, or returns the error with which it
+// refuses; it obeys Unpark's contract: any goroutine, under locks, never blocking, never running f inline.
+type Executor interface {
+	Execute(f func()) error
+}
+
+// Stats is what a scheduler says of itself. The numbers are taken one after another while work goes on, and
+// some schedulers publish them only now and then: they are for dashboards, not for decisions.
+type Stats struct {
+	Live      int64  // tasks and callbacks accepted that have not ended
+	Running   int64  // of these, the ones running
+	Suspended int64  // of these, the ones suspended, or woken but not yet running
+	Wakes     uint64 // times that a suspended task was resumed, since the beginning
+	Steals    uint64 // times that a worker took work from another
+}
+
+// Goroutines is the Spawner that starts goroutines. It refuses nothing.
+var Goroutines Spawner = goroutines{}
+
+type goroutines struct{}
+
+func (goroutines) Go(f func()) error { go f(); return nil }
+
+// Here returns the scheduler of the calling task, and Goroutines where there is none or none that says so.
+func Here() Spawner {
+	if b := current(); b != nil {
+		if t, ok := b.task.(interface{ Spawner() Spawner }); ok {
+			return t.Spawner()
+		}
+	}
+	return Goroutines
+}
+
+// Yield lets other tasks of the calling task's scheduler run before it returns. A goroutine that has no task
+// yields to other goroutines, and so does a task whose scheduler has no such notion. Yield is not cancellable.
+func Yield() {
+	if b := current(); b != nil {
+		if t, ok := b.task.(interface{ Yield() }); ok {
+			t.Yield()
+			return
+		}
+	}
+	runtime.Gosched()
+}
+
+// Sleep suspends the calling task for d. If ctx is done first, or already, it returns the error of the
+// cancellation.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return Err(ctx)
+	}
+	after := func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	if s, ok := Here().(interface {
+		AfterFunc(time.Duration, func()) func() bool
+	}); ok {
+		after = s.AfterFunc
+	}
+	var stop func() bool
+	_, err := Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
+		stop = after(d, func() { r.Resume(struct{}{}, nil) })
+		return struct{}{}, false
+	})
+	if err != nil && stop != nil {
+		stop()
+	}
+	return err
+}
+
+// Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is
+// suspended. How many such goroutines there may be at a time is the scheduler's affair; f may have to wait
+// its turn. If ctx is done before f has started, Blocking returns the error of the cancellation and f never
+// runs; once started, f is waited for. A scheduler that is closed may refuse, with ErrClosed.
+//
+// A panic of f is raised in the calling task with the same value, and a runtime.Goexit of f ends it. Where
+// no task is bound, f runs right here.
+func Blocking(ctx context.Context, f func()) error {
+	if err := Err(ctx); err != nil {
+		return err
+	}
+	b := current()
+	if b == nil {
+		f()
+		return nil
+	}
+	b.check()
+	start := func(f func()) error { go f(); return nil }
+	if s, ok := Here().(interface{ Block(func()) error }); ok {
+		start = s.Block
+	}
+	j := &blocking{f: f}
+	if err := start(j.run); err != nil {
+		return err
+	}
+	err := j.wait(ctx)
+	if err != nil && j.state.CompareAndSwap(jobQueued, jobAbandoned) {
+		return err
+	}
+	if err != nil {
+		_ = j.wait(context.WithoutCancel(ctx))
+	}
+	j.ended.Rethrow()
+	return nil
+}
+
+// A blocking is one f on its way through a goroutine.
+type blocking struct {
+	f     func()
+	state atomicx.Uint32
+
+	mu     atomicx.Mutex
+	ended  outcome.Outcome // set by the goroutine, under mu, before over
+	over   bool
+	waiter Resumer[struct{}]
+}
+
+const (
+	jobQueued    uint32 = iota
+	jobStarted          // by the goroutine: f is waited for
+	jobAbandoned        // by the task: f never runs
+)
+
+func (j *blocking) run() {
+	if !j.state.CompareAndSwap(jobQueued, jobStarted) {
+		return
+	}
+	outcome.Of(j.f, func(o outcome.Outcome) {
+		j.mu.Lock()
+		j.ended, j.over = o, true
+		waiter := j.waiter
+		j.mu.Unlock()
+		waiter.Resume(struct{}{}, nil) // false: cancelled just now, and about to look at over
+	})
+}
+
+func (j *blocking) wait(ctx context.Context) error {
+	_, err := Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.waiter = r
+		return struct{}{}, j.over
+	})
+	return err
+}

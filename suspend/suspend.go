@@ -1,0 +1,253 @@
+package suspend
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// A binding ties a goroutine to the Task that parks it, for the extent of one Bind. Its word holds the
+// state of the one suspension that it may have at a time: a generation that only grows, and a status.
+// -S> is the suspending task, -R> a resumer, -C> a cancelled context.
+//
+//	settled   -S> pending     Suspend begins the next generation
+//	pending   -R> claimed     Resume has won and is writing the value
+//	claimed   -R> decided     the value is there to be read
+//	pending   -C> cancelled
+//	pending   -S> dead        block returned a value, or did not return
+//	claimed, decided -S> dead block did not return: the value is lost with it
+//
+// Invariant: settled is any of decided, cancelled, dead, and a settled word changes only when its own
+// task begins the next generation. So whoever holds an older generation finds nothing to change.
+// Debt: who moves the word out of pending on another's behalf (-R>, -C>) owes one Unpark.
+type binding struct {
+	task    Task // never changes; nil: suspending is forbidden here
+	word    atomicx.Uint64
+	watched atomicx.Pointer[registration] // written by the task, before it publishes a pending word
+	slots   []any                         // a *slot[T] for each T waited for; the task's own
+	blocked bool                          // block is running; the task's own
+	via     *pulled                       // not nil: this stands for whatever is bound to the caller of next
+}
+
+// The statuses. An uncancellable suspension is kept apart from a cancellable one, so that the
+// registration which an earlier wait left behind finds nothing to cancel.
+const (
+	dead uint64 = iota
+	pending
+	pendingOnly // pending, and no context can cancel it
+	claimed
+	decided
+	cancelled
+
+	statusBits = 3
+	statusMask = 1<<statusBits - 1
+)
+
+func next(word, status uint64) uint64 { return (word>>statusBits+1)<<statusBits | status }
+
+func with(word, status uint64) uint64 { return word&^statusMask | status }
+
+// A slot is where the value of a suspension arrives. It belongs to its binding for ever, so a stale
+// Resumer that looks at it finds the right word to fail on. Only the claimer writes v and err, and only
+// between claimed and decided; the task reads and zeroes them after decided.
+type slot[T any] struct {
+	b      *binding
+	v      T
+	err    error
+	nodes  []any  // a *node[T, P] for each P queued with; the task's own
+	queued queued // the node that is in use; the task's own
+}
+
+// A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
+// a map key. The zero Resumer resumes nothing.
+type Resumer[T any] struct {
+	slot *slot[T]
+	word uint64 // the pending word that Resume replaces
+}
+
+// Resume ends the suspension with (v, err) and reports whether it did. Of all Resumes of a suspension,
+// its cancellation and the end of its block, exactly one wins. True is a promise: Suspend returns
+// (v, err), even if its context is done by then. False means that nothing was delivered: v is still the
+// caller's.
+//
+// Resume never suspends, blocks or runs anybody's code; it decides, and has the waiting task made
+// runnable. It may be called from any goroutine and under any lock, before block has returned, after
+// Suspend has returned, and after the task and its scheduler have gone.
+//
+// What happened before a Resume that returned true happened before the return of its Suspend.
+func (r Resumer[T]) Resume(v T, err error) bool {
+	s := r.slot
+	if s == nil || !s.b.word.CompareAndSwap(r.word, with(r.word, claimed)) {
+		return false
+	}
+	s.v, s.err = v, err
+	// Fails only if block never returned; then nobody will read the slot again.
+	s.b.word.CompareAndSwap(with(r.word, claimed), with(r.word, decided))
+	s.b.task.Unpark()
+	return true
+}
+
+// Suspend suspends the calling task, and only it, until its Resumer is called or ctx is done.
+//
+// It calls block once, on the calling goroutine, unless ctx is done already: then it returns the error of
+// the cancellation and block does not run. block either publishes the Resumer where another task will
+// find it and returns false; or it finds that there is nothing to wait for and returns (v, true), which
+// is then the result, whatever ctx has come to in the meantime. A failure that block finds is
+// r.Resume(zero, err), false. Publish last: should block panic after it has published, a value that
+// was delivered in between is lost with it. block must not suspend, and must not return true once its
+// Resumer has been called; Suspend panics if it does.
+//
+// If ctx is done before the Resumer is called, Suspend returns an error that is both ctx.Err() and
+// context.Cause(ctx) in the sense of errors.Is, and no Resume will return true: the operation has had no
+// effect. What block published is then still where block put it; taking it away is the caller's part.
+//
+// The task is the one bound to the calling goroutine, see Bind; where none is bound, the goroutine itself
+// waits, like on a channel. Under Bind(nil, f) Suspend panics. Suspend does not allocate once the task has
+// waited for a T with this context before; a goroutine makes its channel and its record each time.
+func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
+	b := current()
+	if b == nil {
+		return suspendGoroutine(ctx, block)
+	}
+	b.check()
+	var zero T
+	status, done := pendingOnly, ctx.Done()
+	if done != nil {
+		if closed(done) {
+			return zero, cancellation(ctx)
+		}
+		b.watch(ctx, done)
+		status = pending
+	}
+	s := slotOf[T](b)
+	word := next(b.word.Load(), status)
+	b.word.Store(word)
+	// From here on the registration cancels this suspension. Had it fired before, it found nothing to
+	// cancel and will not fire again: so look once more.
+	if done != nil && closed(done) {
+		b.word.CompareAndSwap(word, with(word, dead)) // or the registration has been quicker
+		return zero, cancellation(ctx)
+	}
+	if v, ok := s.block(block, Resumer[T]{s, word}); ok {
+		return v, nil
+	}
+	for {
+		switch b.word.Load() & statusMask {
+		case decided:
+			return s.take()
+		case cancelled:
+			return zero, cancellation(ctx)
+		}
+		b.task.Park()
+	}
+}
+
+// block runs f, and reports its result if there is no need to wait.
+func (s *slot[T]) block(f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
+	s.abandonNode()
+	s.b.blocked = true
+	returned := false
+	defer func() {
+		s.b.blocked = false
+		if !returned {
+			s.kill(r)
+		}
+	}()
+	v, ok = f(r)
+	returned = true
+	if ok && !s.b.word.CompareAndSwap(r.word, with(r.word, dead)) && s.b.word.Load() != with(r.word, cancelled) {
+		s.kill(r)
+		panic("suspend: block returned a value after its Resumer was called")
+	}
+	if ok {
+		s.abandonNode() // there should be none
+	}
+	return v, ok
+}
+
+// kill ends the suspension of a block that did not return. The slot is given up: somebody may be writing
+// to it.
+func (s *slot[T]) kill(r Resumer[T]) {
+	b := s.b
+	for w := r.word; w&statusMask != dead; w = b.word.Load() {
+		b.word.CompareAndSwap(w, with(w, dead))
+	}
+	for i, x := range b.slots {
+		if x == any(s) {
+			b.slots = append(b.slots[:i:i], b.slots[i+1:]...)
+			return
+		}
+	}
+}
+
+// take empties the slot.
+func (s *slot[T]) take() (v T, err error) {
+	var zero T
+	v, err = s.v, s.err
+	s.v, s.err = zero, nil
+	s.release()
+	return v, err
+}
+
+// slotOf finds the slot of b for values of type T. Tasks wait for few types: a list is quickest.
+func slotOf[T any](b *binding) *slot[T] {
+	for _, x := range b.slots {
+		if s, ok := x.(*slot[T]); ok {
+			return s
+		}
+	}
+	s := &slot[T]{b: b}
+	b.slots = append(b.slots, s)
+	return s
+}
+
+// check panics where suspending is a mistake.
+func (b *binding) check() {
+	if b.blocked {
+		panic("suspend: Suspend inside block")
+	}
+	if b.task == nil {
+		panic("suspend: not on a task")
+	}
+}
+
+// A goroutine is the record of one suspension of a goroutine that has no task. The channel is made for
+// this wait: one that was kept could be carried from one testing/synctest bubble to another.
+type goroutine[T any] struct {
+	binding
+	slot slot[T]
+	wake chan struct{}
+}
+
+// Park is here for the sake of the Task interface: a suspended goroutine waits in suspendGoroutine.
+func (g *goroutine[T]) Park() { <-g.wake }
+
+func (g *goroutine[T]) Unpark() { close(g.wake) } // only the one that ended the suspension comes here
+
+func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
+	done := ctx.Done()
+	var zero T
+	if done != nil && closed(done) {
+		return zero, cancellation(ctx)
+	}
+	g := &goroutine[T]{wake: make(chan struct{})}
+	g.task, g.slot.b = g, &g.binding
+	word := next(0, pending)
+	g.word.Store(word)
+
+	var v T
+	var ok bool
+	rebind(&g.binding, func() { v, ok = g.slot.block(block, Resumer[T]{&g.slot, word}) }) // found, and refused, by a Suspend inside block
+	if ok {
+		return v, nil
+	}
+	select {
+	case <-g.wake:
+	case <-done:
+		if g.word.CompareAndSwap(word, with(word, cancelled)) {
+			return zero, cancellation(ctx)
+		}
+		<-g.wake
+	}
+	return g.slot.take()
+}

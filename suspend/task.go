@@ -1,0 +1,71 @@
+package suspend
+
+// A Task is what a scheduler supplies: something of its own that it can hold back and let go on. Park and
+// Unpark are those of a thread, with one permit: an Unpark lets one Park through, and one that comes first
+// counts. Park is called by the task itself, in a loop; it may return without an Unpark. Unpark may come
+// from any goroutine, on any scheduler, under locks, at any time, also when the task has ended: it makes a
+// parked task runnable and otherwise leaves only the permit. It must not block, must not run the task before
+// it returns, and the lock that it takes, if any, must be one under which nothing foreign is called.
+//
+// A Task may have more methods. Yield() lets others run before the task goes on; Spawner() Spawner names
+// the scheduler that the task is on. The Spawner may have these: AfterFunc(d time.Duration, f func())
+// (stop func() bool), its timers, f being such as Execute takes; and Block(f func()) error, which runs f on a
+// goroutine of which it allows so many at a time.
+type Task interface {
+	Park()
+	Unpark()
+}
+
+// Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t.
+// Other goroutines that f starts are not bound. Bind nests, and restores what was bound before however f
+// ends. Under Bind(nil, f) a Suspend panics; schedulers wrap it around hooks and callbacks that run on their
+// own goroutine. A Task is a pointer, or otherwise comparable.
+//
+// To bind the Task that is bound already is to mark where a task begins and ends. Schedulers that use one
+// goroutine and one Task for many tasks, one after another, do so around each: what the task has left with
+// its last context is withdrawn at the end of f, and nothing is allocated.
+func Bind(t Task, f func()) {
+	if t == nil {
+		rebind(&forbidden, f)
+		return
+	}
+	b := current()
+	if b == nil || b.task != t {
+		b = &binding{task: t}
+		rebind(b, func() {
+			defer b.unwatch()
+			f()
+		})
+		return
+	}
+	defer b.unwatch()
+	f()
+}
+
+// Self returns the Task bound to the calling goroutine, or a new Thread if there is none; under Bind(nil, f)
+// it panics. A scheduler that runs on its caller parks its caller with it, and so nests inside a task of
+// another: it parks in a loop, since whatever else wakes that task wakes it too.
+func Self() Task {
+	b := current()
+	if b == nil {
+		return Thread()
+	}
+	b.check()
+	return b.task
+}
+
+// Thread returns a Task that parks a goroutine natively, for adapters of goroutine pools to decorate and bind.
+// It belongs to the goroutine that parks it.
+func Thread() Task { return make(thread, 1) }
+
+// The buffered element is the permit.
+type thread chan struct{}
+
+func (t thread) Park() { <-t }
+
+func (t thread) Unpark() {
+	select {
+	case t <- struct{}{}:
+	default:
+	}
+}
