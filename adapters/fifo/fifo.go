@@ -8,7 +8,6 @@ package fifo
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
@@ -33,11 +32,8 @@ type Options struct {
 
 // A Scheduler runs tasks during one Run. It is made by New.
 type Scheduler struct {
-	opts   Options
-	core   *coro.Runner
-	parent suspend.Task // parks the caller of Run; set before the first sleep
-	nested bool
-	ran    atomicx.Bool
+	opts Options
+	core *coro.Driven
 
 	mu     atomicx.Mutex
 	onIdle []func()
@@ -46,7 +42,7 @@ type Scheduler struct {
 // New returns a Scheduler on which nothing runs yet. What is submitted before Run waits for it.
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o}
-	s.core = coro.NewRunner(s, s.wake, o.OnPanic)
+	s.core = coro.NewDriven(s, nil, s.idleHook, o.OnPanic)
 	return s
 }
 
@@ -62,79 +58,14 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // If ctx is done already, Run returns the error of the cancellation and has done nothing. A Scheduler has one
 // Run: a second returns suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, once
 // every other task has ended.
-func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) (err error) {
-	if err := suspend.Err(ctx); err != nil {
-		return err
-	}
-	s.nested = suspend.Here() != suspend.Goroutines
-	if s.opts.LockOSThread && s.nested {
-		panic("fifo: Run with LockOSThread inside a task")
-	}
-	parent := suspend.Self()
-	if !s.ran.CompareAndSwap(false, true) {
-		return suspend.ErrClosed
-	}
-	s.parent = parent
-	if s.opts.LockOSThread {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-	}
-	stalls := coro.WatchStalls(s.opts.StallAfter, s.opts.OnStall)
-	s.core.Watch(stalls)
-	defer stalls.Stop()
-
-	exited := true
-	_ = s.core.Go(func() {
-		defer func() {
-			if v := recover(); v != nil {
-				exited = false
-				err = &panicError{v}
-				panic(v)
-			}
-		}()
-		err = main(ctx)
-		exited = false
-	})
-	s.loop()
-	if exited {
-		runtime.Goexit()
-	}
-	return err
+func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
+	return s.core.Drive(ctx, coro.Drive{
+		Name:         "fifo",
+		StallAfter:   s.opts.StallAfter,
+		OnStall:      s.opts.OnStall,
+		LockOSThread: s.opts.LockOSThread,
+	}, main)
 }
-
-// loop runs what is runnable until everything has ended.
-func (s *Scheduler) loop() {
-	ended := false
-	defer func() {
-		if !ended { // a hook has panicked or exited; the tasks are not abandoned for that
-			s.loop()
-		}
-	}()
-	for steps := 0; ; {
-		if it := s.core.Next(); it != nil {
-			s.core.Run(it)
-			if steps++; s.nested && steps%yieldEvery == 0 {
-				suspend.Yield()
-			}
-		} else if s.core.CloseIfDone() {
-			break
-		} else if f := s.idleHook(); f != nil {
-			f()
-		} else if s.core.Sleep() {
-			for s.core.Asleep() {
-				s.parent.Park()
-			}
-			steps = 0
-		}
-	}
-	ended = true
-	s.core.Release()
-}
-
-// yieldEvery is how many steps a nested Run that is never idle takes before the outer scheduler has a turn.
-const yieldEvery = 64
-
-func (s *Scheduler) wake() { s.parent.Unpark() }
 
 // Go has f run as a task, after everything that is runnable now. It may be called from any goroutine, before Run
 // and during it; when Run has returned, or is about to, it returns suspend.ErrClosed and f never runs.

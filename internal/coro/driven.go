@@ -1,0 +1,136 @@
+package coro
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Driven is a Runner on the goroutine of whoever calls Run. What its scheduler brings is an order, and what to
+// do before it sleeps.
+type Driven struct {
+	*Runner
+	next   func() *Item  // what runs next, nil if nothing is runnable
+	idle   func() func() // a hook to call before sleeping, nil if there is none
+	parent suspend.Task  // parks the caller of Run; set before the first sleep
+	nested bool          // the caller is a task
+	ran    atomicx.Bool
+}
+
+// NewDriven makes the core of self. next and idle are called on the goroutine of Run; a nil next is the Runner's own,
+// first come, first served.
+func NewDriven(self suspend.Spawner, next func() *Item, idle func() func(), onPanic func(any, []byte)) *Driven {
+	d := &Driven{next: next, idle: idle}
+	d.Runner = NewRunner(self, d.wake, onPanic)
+	if next == nil {
+		d.next = d.Next
+	}
+	return d
+}
+
+// A Drive is how one Run is done.
+type Drive struct {
+	Name         string // of the scheduler, in messages
+	StallAfter   time.Duration
+	OnStall      func(stack []byte)
+	LockOSThread bool
+}
+
+// Drive runs main as a task, and everything else, until all has ended: the Run of a driven scheduler.
+func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Context) error) (err error) {
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	d.nested = suspend.Here() != suspend.Goroutines
+	if o.LockOSThread && d.nested {
+		panic(o.Name + ": Run with LockOSThread inside a task")
+	}
+	parent := suspend.Self()
+	if !d.ran.CompareAndSwap(false, true) {
+		return suspend.ErrClosed
+	}
+	d.parent = parent
+	if o.LockOSThread {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
+	stalls := WatchStalls(o.StallAfter, o.OnStall)
+	d.Watch(stalls)
+	defer stalls.Stop()
+
+	exited := true
+	_ = d.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				exited = false
+				err = &mainPanic{o.Name, v}
+				panic(v)
+			}
+		}()
+		err = main(ctx)
+		exited = false
+	})
+	d.loop()
+	if exited {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// loop runs what is runnable until everything has ended.
+func (d *Driven) loop() {
+	ended := false
+	defer func() {
+		if !ended { // a hook has panicked or exited; the tasks are not abandoned for that
+			d.loop()
+		}
+	}()
+	for steps := 0; ; {
+		if it := d.next(); it != nil {
+			d.Runner.Run(it)
+			if steps++; d.nested && steps%yieldEvery == 0 {
+				suspend.Yield()
+			}
+		} else if d.CloseIfDone() {
+			break
+		} else if f := d.hook(); f != nil {
+			f()
+		} else if d.Sleep() {
+			for d.Asleep() {
+				d.parent.Park()
+			}
+			steps = 0
+		}
+	}
+	ended = true
+	d.Release()
+}
+
+func (d *Driven) hook() func() {
+	if d.idle == nil {
+		return nil
+	}
+	return d.idle()
+}
+
+// yieldEvery is how many steps a nested Run that is never idle takes before the outer scheduler has a turn.
+const yieldEvery = 64
+
+func (d *Driven) wake() { d.parent.Unpark() }
+
+// mainPanic is what Run returns if main has panicked and OnPanic has dealt with it.
+type mainPanic struct {
+	name  string
+	value any
+}
+
+func (e *mainPanic) Error() string { return fmt.Sprintf("%s: main panicked: %v", e.name, e.value) }
+
+func (e *mainPanic) Unwrap() error {
+	err, _ := e.value.(error)
+	return err
+}
