@@ -62,23 +62,24 @@ type afterFuncer interface {
 	AfterFunc(func()) (stop func() bool)
 }
 
-// watch makes the registration of ctx the current one. It is known by the Done channel, since a context
+// watch makes the registration of ctx the current one, and reports whether that is a change. It is known by the Done channel, since a context
 // may be of a type that cannot be compared, and since one that only adds a value has its parent's.
-func (b *binding) watch(ctx context.Context, done <-chan struct{}) {
+func (b *binding) watch(ctx context.Context, done <-chan struct{}) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil {
 		if r.done == done {
-			return
+			return false
 		}
 		r.stop()
 	}
 	r = &registration{b: b, done: done}
-	b.watched.Store(r) // before the pending word: pairs with the load in fire
+	b.watched.Store(r) // before the word is opened: pairs with the load in fire
 	if a, ok := ctx.(afterFuncer); ok {
 		r.stop = a.AfterFunc(r.fire)
 	} else {
 		r.stop = context.AfterFunc(ctx, r.fire)
 	}
+	return true
 }
 
 // unwatch forgets the registration when its task has ended.
@@ -89,12 +90,13 @@ func (b *binding) unwatch() {
 	}
 }
 
-// fire cancels the suspension that the context was given for. It runs once, at any time: it may be late,
-// the task then being in another wait, with another context or with none.
+// fire cancels the suspension that the context was given for, or the next one of the task: the word is open
+// between two of them as well. It runs once, at any time. It may be late, the task then waiting with another
+// context or with none; or it may lose against a Resume, and then the next Suspend looks at ctx itself.
 func (r *registration) fire() {
 	b := r.b
 	word := b.word.Load()
-	if word&statusMask != pending || b.watched.Load() != r {
+	if word&statusMask != openToContext || b.watched.Load() != r {
 		return
 	}
 	// The word was loaded first: if the registration has been replaced since, so has the word.

@@ -2,50 +2,53 @@ package suspend
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
 // A binding ties a goroutine to the Task that parks it, for the extent of one Bind. Its word holds the
 // state of the one suspension that it may have at a time: a generation that only grows, and a status.
-// -S> is the suspending task, -R> a resumer, -C> a cancelled context.
+// A suspension that ends, in whatever way, leaves the word open for the next one. -S> is the suspending
+// task, -R> a resumer, -C> a cancelled context; g is the generation.
 //
-//	settled   -S> pending     Suspend begins the next generation
-//	pending   -R> claimed     Resume has won and is writing the value
-//	claimed   -R> decided     the value is there to be read
-//	pending   -C> cancelled
-//	pending   -S> dead        block returned a value, or did not return
-//	claimed, decided -S> dead block did not return: the value is lost with it
+//	g open       -R> g claimed    Resume has won and is writing the value
+//	g claimed    -R> g+1 open     the value is there: generation g is decided
+//	g open       -C> g cancelled  only where the status says that a context may
+//	g open       -S> g+1 open     block returned a value, or did not return
+//	g claimed    -S> g+1 open     block did not return: the value is lost with it
+//	g cancelled  -S> g+1 open     Suspend begins the next generation
 //
-// Invariant: settled is any of decided, cancelled, dead, and a settled word changes only when its own
-// task begins the next generation. So whoever holds an older generation finds nothing to change.
-// Debt: who moves the word out of pending on another's behalf (-R>, -C>) owes one Unpark.
+// Invariant: nobody but its own task takes the word into a generation that has no value. So whoever holds
+// a Resumer of an older generation finds nothing to change.
+// Debt: who moves the word on another's behalf (-R>, -C>) owes one Unpark.
 type binding struct {
 	task    Task // never changes; nil: suspending is forbidden here
 	word    atomicx.Uint64
-	watched atomicx.Pointer[registration] // written by the task, before it publishes a pending word
+	watched atomicx.Pointer[registration] // written by the task, before it opens the word to it
 	slots   []any                         // a *slot[T] for each T waited for; the task's own
 	blocked bool                          // block is running; the task's own
 	via     *pulled                       // not nil: this stands for whatever is bound to the caller of next
 }
 
-// The statuses. An uncancellable suspension is kept apart from a cancellable one, so that the
-// registration which an earlier wait left behind finds nothing to cancel.
+// The statuses. A suspension that no context can cancel is kept apart from one that the registration
+// can, so that a registration which an earlier wait has left behind finds nothing to cancel.
 const (
-	dead uint64 = iota
-	pending
-	pendingOnly // pending, and no context can cancel it
-	claimed
-	decided
+	open uint64 = iota
+	openToContext
+	claimed          // and then open
+	claimedToContext // and then openToContext
 	cancelled
 
 	statusBits = 3
 	statusMask = 1<<statusBits - 1
+	claim      = claimed - open
 )
 
 func next(word, status uint64) uint64 { return (word>>statusBits+1)<<statusBits | status }
 
-func with(word, status uint64) uint64 { return word&^statusMask | status }
+// after is the word of the generation that follows an open one.
+func after(word uint64) uint64 { return word + 1<<statusBits }
 
 // A slot is where the value of a suspension arrives. It belongs to its binding for ever, so a stale
 // Resumer that looks at it finds the right word to fail on. Only the claimer writes v and err, and only
@@ -62,7 +65,7 @@ type slot[T any] struct {
 // a map key. The zero Resumer resumes nothing.
 type Resumer[T any] struct {
 	slot *slot[T]
-	word uint64 // the pending word that Resume replaces
+	word uint64 // the open word that Resume replaces
 }
 
 // Resume ends the suspension with (v, err) and reports whether it did. Of all Resumes of a suspension,
@@ -77,12 +80,22 @@ type Resumer[T any] struct {
 // What happened before a Resume that returned true happened before the return of its Suspend.
 func (r Resumer[T]) Resume(v T, err error) bool {
 	s := r.slot
-	if s == nil || !s.b.word.CompareAndSwap(r.word, with(r.word, claimed)) {
+	if s == nil {
 		return false
 	}
-	s.v, s.err = v, err
-	// Fails only if block never returned; then nobody will read the slot again.
-	s.b.word.CompareAndSwap(with(r.word, claimed), with(r.word, decided))
+	word := &s.b.word
+	if unsafe.Sizeof(v) == 0 && err == nil { // nothing to write, as an empty slot holds the same
+		if !word.CompareAndSwap(r.word, after(r.word)) {
+			return false
+		}
+	} else {
+		if !word.CompareAndSwap(r.word, r.word+claim) {
+			return false
+		}
+		s.v, s.err = v, err
+		// Fails only if block never returned; then nobody will read the slot again.
+		word.CompareAndSwap(r.word+claim, after(r.word))
+	}
 	s.b.task.Unpark()
 	return true
 }
@@ -111,34 +124,36 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	}
 	b.check()
 	var zero T
-	status, done := pendingOnly, ctx.Done()
+	status, fresh, done := open, false, ctx.Done()
 	if done != nil {
 		if closed(done) {
 			return zero, cancellation(ctx)
 		}
-		b.watch(ctx, done)
-		status = pending
+		status, fresh = openToContext, b.watch(ctx, done)
 	}
 	s := slotOf[T](b)
-	word := next(b.word.Load(), status)
-	b.word.Store(word)
-	// From here on the registration cancels this suspension. Had it fired before, it found nothing to
-	// cancel and will not fire again: so look once more.
-	if done != nil && closed(done) {
-		b.word.CompareAndSwap(word, with(word, dead)) // or the registration has been quicker
-		return zero, cancellation(ctx)
+	word := b.word.Load()
+	if fresh || word&statusMask != status {
+		word = next(word, status)
+		b.word.Store(word)
+		// From here on the registration cancels this suspension. Had it fired before, it found nothing to
+		// cancel and will not fire again: so look once more.
+		if done != nil && closed(done) {
+			return zero, cancellation(ctx)
+		}
 	}
 	if v, ok := s.block(block, Resumer[T]{s, word}); ok {
 		return v, nil
 	}
 	for {
-		switch b.word.Load() & statusMask {
-		case decided:
-			return s.take()
-		case cancelled:
+		switch b.word.Load() {
+		case word, word + claim:
+			b.task.Park()
+		case with(word, cancelled):
 			return zero, cancellation(ctx)
+		default:
+			return s.take()
 		}
-		b.task.Park()
 	}
 }
 
@@ -155,7 +170,7 @@ func (s *slot[T]) block(f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok boo
 	}()
 	v, ok = f(r)
 	returned = true
-	if ok && !s.b.word.CompareAndSwap(r.word, with(r.word, dead)) && s.b.word.Load() != with(r.word, cancelled) {
+	if ok && !s.b.word.CompareAndSwap(r.word, after(r.word)) && s.b.word.Load() != with(r.word, cancelled) {
 		s.kill(r)
 		panic("suspend: block returned a value after its Resumer was called")
 	}
@@ -169,8 +184,8 @@ func (s *slot[T]) block(f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok boo
 // to it.
 func (s *slot[T]) kill(r Resumer[T]) {
 	b := s.b
-	for w := r.word; w&statusMask != dead; w = b.word.Load() {
-		b.word.CompareAndSwap(w, with(w, dead))
+	for w := b.word.Load(); w>>statusBits == r.word>>statusBits; w = b.word.Load() {
+		b.word.CompareAndSwap(w, next(w, open))
 	}
 	for i, x := range b.slots {
 		if x == any(s) {
@@ -179,6 +194,8 @@ func (s *slot[T]) kill(r Resumer[T]) {
 		}
 	}
 }
+
+func with(word, status uint64) uint64 { return word&^statusMask | status }
 
 // take empties the slot.
 func (s *slot[T]) take() (v T, err error) {
@@ -232,7 +249,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	}
 	g := &goroutine[T]{wake: make(chan struct{})}
 	g.task, g.slot.b = g, &g.binding
-	word := next(0, pending)
+	const word = openToContext // of generation 0
 	g.word.Store(word)
 
 	var v T

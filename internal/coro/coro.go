@@ -25,20 +25,25 @@ import (
 //	woken  -T> active   Park returns at once
 //	woken  -W> active   instead of parked: the worker owes the Ready
 //
+// On a Runner a task that stands in for the worker takes the worker's part itself.
+//
 // Invariant: only a task that is inside Park becomes parked. So an Unpark that comes late, to a task that is
 // queued, running or ended, to the next task of the same coroutine or to none, leaves the permit and touches
 // nothing else.
 type Task struct {
-	Item  // in the queue of its Host while it is runnable
-	state atomicx.Uint32
-	host  Host
-	f     func()
-	Local any           // of the worker that runs it, which writes it before Step
-	gid   atomicx.Int64 // of the coroutine's goroutine, once it has begun
-	why   Switch        // the task's word to its worker, when it switches
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
+	Item   // in the queue of its Host while it is runnable
+	state  atomicx.Uint32
+	host   Host
+	runner *Runner // the host, if it is one
+	f      func()
+	Local  any           // of the worker that runs it, which writes it before Step
+	gid    atomicx.Int64 // of the coroutine's goroutine, once it has begun
+	why    Switch        // the task's word to its worker, when it switches
+	left   bool          // it was parked or queued, and counted as such, before it switched
+	calls  bool          // it runs callbacks
+	next   func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
 }
 
 const (
@@ -72,6 +77,15 @@ func (t *Task) Park() {
 		return
 	}
 	t.why = Parked
+	if r := t.runner; r != nil && r.standIn() {
+		if !t.commit() {
+			return
+		}
+		r.suspended++
+		if t.left = !r.drive(nil, t, publishing); !t.left {
+			return
+		}
+	}
 	t.yield(struct{}{})
 }
 
@@ -97,6 +111,12 @@ func (t *Task) Unpark() {
 // Yield gives others a turn.
 func (t *Task) Yield() {
 	t.why = Yielded
+	if r := t.runner; r != nil && r.standIn() {
+		r.Ready(t)
+		if t.left = !r.drive(nil, t, publishing); !t.left {
+			return
+		}
+	}
 	t.yield(struct{}{})
 }
 
@@ -109,6 +129,7 @@ func (t *Task) Host() Host { return t.host }
 // New makes a coroutine, without a task, for the calling worker.
 func New(h Host) *Task {
 	t := &Task{host: h}
+	t.runner, _ = h.(*Runner)
 	t.Item.task = t
 	t.next, t.stop = iter.Pull(t.body)
 	return t
@@ -121,21 +142,32 @@ func (t *Task) Start(f func()) { t.f = f }
 // runnable.
 func (t *Task) Step() Switch {
 	t.resume()
-	if t.why == Parked && !t.state.CompareAndSwap(active, parked) {
-		t.state.Store(active)
+	if t.why == Parked && !t.commit() {
 		return Yielded
 	}
 	return t.why
 }
 
+// commit parks a task that has switched in order to park; false says that it was woken before, and is runnable.
+func (t *Task) commit() bool {
+	if t.state.CompareAndSwap(active, parked) {
+		return true
+	}
+	t.state.Store(active)
+	return false
+}
+
 // resume switches to the coroutine and comes back when it gives control.
 func (t *Task) resume() {
-	defer func() {
-		if t.why == Exited {
-			_ = recover() // goexit
-		}
-	}()
+	defer t.caught()
 	t.next()
+}
+
+// caught is deferred around next, whose panic it stops if the task has exited.
+func (t *Task) caught() {
+	if t.why == Exited {
+		_ = recover() // goexit
+	}
 }
 
 // Stop ends an idle coroutine.

@@ -44,7 +44,7 @@ func (in *Inbox) Push(it *Item) (wake bool) {
 
 // Take removes all Items and returns them as a list, in the order in which they were pushed.
 func (in *Inbox) Take() *Item {
-	if head := in.head.Load(); head == nil || head == asleep { // a stale nil is found out by Sleep
+	if in.Empty() { // what has come just now is found out by Sleep
 		return nil
 	}
 	var first *Item
@@ -52,6 +52,12 @@ func (in *Inbox) Take() *Item {
 		it.next, first, it = first, it, it.next
 	}
 	return first
+}
+
+// Empty reports whether there was nothing to take.
+func (in *Inbox) Empty() bool {
+	head := in.head.Load()
+	return head == nil || head == asleep
 }
 
 // Sleep reports whether the inbox is empty, and if so leaves word that the next producer wakes.

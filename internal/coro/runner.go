@@ -12,6 +12,7 @@ type Runner struct {
 	inbox   Inbox
 	live    atomicx.Int64 // accepted and not ended; less closedBase once closed
 	self    suspend.Spawner
+	InOrder bool   // Items run in the order of Next; set before the first Run
 	wake    func() // rouses the scheduler from the sleep that began with Sleep
 	onPanic func(any, []byte)
 	stalls  *Stalls
@@ -20,9 +21,9 @@ type Runner struct {
 	first, last *Item   // runnable, in order
 	idle        []*Task // coroutines without a task
 	calls       *Item   // the callback that the coroutine for callbacks begins with
+	stoodIn     bool    // a task runs the others on its own goroutine
 
 	wakes, suspended     uint64 // counted here, and shown by publish
-	steps                uint64
 	wakesPub, suspendPub atomicx.Uint64
 	running              atomicx.Bool
 }
@@ -30,7 +31,7 @@ type Runner struct {
 const (
 	closedBase = -1 << 62
 	maxIdle    = 1024 // coroutines kept for reuse
-	publishing = 64   // steps between two updates of the statistics
+	publishing = 64   // steps at most between two looks at anything else
 )
 
 // NewRunner makes the core of self. wake obeys Unpark's contract. onPanic may be nil: the process then ends.
@@ -138,55 +139,118 @@ func (r *Runner) Asleep() bool { return r.inbox.Asleep() }
 func (r *Runner) Rouse() bool { return r.inbox.Rouse() }
 
 // Run runs it, up to where it ends, suspends or yields. It is called on the scheduler's goroutine.
-func (r *Runner) Run(it *Item) {
-	if r.steps++; r.steps%publishing == 0 {
-		r.publish()
+func (r *Runner) Run(it *Item) { r.drive(it, nil, 1) }
+
+// RunSome runs some of what is runnable, in order, and reports whether there was anything.
+func (r *Runner) RunSome() bool {
+	it := r.Next()
+	if it == nil {
+		return false
 	}
-	switch {
-	case it.task != nil:
-		if it.task.why == Parked {
+	r.drive(it, nil, publishing)
+	return true
+}
+
+// drive runs it and what comes after it in order, up to n Items. It is the loop of the scheduler, and one function
+// for the sake of speed: after a switch the processor predicts no return correctly, so there are few.
+//
+// With a task, drive is called by that task, which is parked or queued, on the task's own goroutine; it stands in
+// for the scheduler until its turn has come, and reports whether it has. Then it goes on without a switch, and two
+// tasks that wake each other take two switches for a round and not four. If the turn does not come soon, the task
+// has to switch to the scheduler's goroutine after all.
+func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
+	var t *Task
+	defer func() {
+		if t != nil && t.why == Exited { // and its private panic comes out of next
+			_ = recover()
+			r.left(t)
+		}
+		if self != nil {
+			r.stoodIn = false
+			r.stalls.begin(self)
+		}
+	}()
+	if self != nil {
+		r.stoodIn = true
+		r.stalls.end()
+		it = r.Next()
+	}
+	for ; it != nil; it = r.Next() {
+		if t = it.task; t == nil {
+			if self != nil && len(r.idle) == 0 { // coroutines are made on the scheduler's goroutine only
+				it.next, r.first = r.first, it
+				break
+			}
+			t = r.begin(it)
+		} else if t.why == Parked {
 			r.wakes++
 			r.suspended--
 		}
-		r.step(it.task)
-	case it.call:
-		r.calls = it
-		t := r.coroutine()
-		t.Start(r.runCalls)
-		if r.switchTo(t) == Ended {
-			r.keep(t)
+		if t == self {
+			return true
 		}
-	default:
-		t := r.coroutine()
-		t.Start(it.f)
-		r.step(t)
-	}
-}
-
-func (r *Runner) step(t *Task) {
-	switch r.switchTo(t) {
-	case Parked:
-		r.suspended++
-	case Yielded:
-		if t.why == Parked { // and woken by now
+		r.stalls.begin(t)
+		t.next()
+		switch {
+		case t.left:
+			t.left = false
+		case t.why == Ended:
+			r.left(t)
+		case t.why == Yielded:
+			r.Ready(t)
+		case !t.commit():
+			r.suspended++ // and woken by now
+			r.Ready(t)
+		default:
 			r.suspended++
 		}
-		r.Ready(t)
-	case Ended:
-		r.keep(t)
-		r.live.Add(-1)
-	case Exited:
-		r.live.Add(-1)
+		r.stalls.end()
+		if n--; n == 0 {
+			r.publish()
+			break
+		}
 	}
+	t = nil
+	return false
 }
 
-func (r *Runner) switchTo(t *Task) Switch {
-	if r.stalls == nil {
-		return t.Step()
+// standIn reports whether a task that parks can run others meanwhile. Only the one that the scheduler's goroutine
+// has resumed can; those that it resumes in turn switch back to it.
+func (r *Runner) standIn() bool { return r.InOrder && !r.stoodIn && !r.Empty() }
+
+// Empty reports whether nothing is runnable.
+func (r *Runner) Empty() bool { return r.first == nil && r.inbox.Empty() }
+
+// begin puts a new task, or callbacks, on a coroutine.
+func (r *Runner) begin(it *Item) (t *Task) {
+	if n := len(r.idle); n > 0 {
+		t, r.idle[n-1] = r.idle[n-1], nil
+		r.idle = r.idle[:n-1]
+	} else {
+		t = New(r)
 	}
-	r.stalls.begin(t)
-	defer r.stalls.end()
-	return t.Step()
+	if t.calls = it.call; t.calls {
+		r.calls, it.next = it, nil
+		t.Start(r.runCalls)
+	} else {
+		t.Start(it.f)
+	}
+	return t
+}
+
+// left deals with a coroutine whose task has ended.
+func (r *Runner) left(t *Task) {
+	if !t.calls {
+		r.live.Add(-1)
+	}
+	if t.why == Exited {
+		return // and the coroutine with it
+	}
+	if len(r.idle) < maxIdle {
+		r.idle = append(r.idle, t)
+	} else {
+		t.Stop()
+	}
 }
 
 // runCalls runs callbacks, as many as come one after another, on a coroutine: it stands what a callback does
@@ -207,24 +271,6 @@ func (r *Runner) runCalls() {
 func (r *Runner) call(it *Item) {
 	defer r.live.Add(-1)
 	it.f()
-}
-
-func (r *Runner) coroutine() *Task {
-	if n := len(r.idle); n > 0 {
-		t := r.idle[n-1]
-		r.idle[n-1] = nil
-		r.idle = r.idle[:n-1]
-		return t
-	}
-	return New(r)
-}
-
-func (r *Runner) keep(t *Task) {
-	if len(r.idle) < maxIdle {
-		r.idle = append(r.idle, t)
-	} else {
-		t.Stop()
-	}
 }
 
 // Release stops the coroutines that are kept for reuse.

@@ -52,11 +52,18 @@ func (s *Stalls) Stop() {
 }
 
 func (s *Stalls) begin(t *Task) {
+	if s == nil {
+		return
+	}
 	s.task.Store(t)
 	s.steps.Add(1)
 }
 
-func (s *Stalls) end() { s.steps.Add(1) }
+func (s *Stalls) end() {
+	if s != nil {
+		s.steps.Add(1)
+	}
+}
 
 func (s *Stalls) look() {
 	s.mu.Lock()

@@ -1,0 +1,119 @@
+// Package schedtest runs a test on every scheduler that there is.
+package schedtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Deadline is how long a test may take before it is taken for hung.
+const Deadline = 60 * time.Second
+
+// A Scheduler is one that runs until it is closed; close waits for every task.
+type Scheduler struct {
+	Name string
+	Open func() (s suspend.Spawner, close func())
+}
+
+// All are the schedulers, plain goroutines among them.
+var All = []Scheduler{
+	{"goroutines", openGoroutines},
+	{"fifo", openFIFO},
+}
+
+// Each runs body as a subtest on every scheduler, and waits for all tasks before it goes on to the next.
+func Each(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
+	for _, sched := range All {
+		t.Run(sched.Name, func(t *testing.T) {
+			defer Within(t, Deadline)()
+			s, closeAll := sched.Open()
+			defer closeAll()
+			body(t, s)
+		})
+	}
+}
+
+// Mixed opens one of each and hands them out in turn.
+func Mixed(t *testing.T, body func(t *testing.T, next func() suspend.Spawner)) {
+	defer Within(t, Deadline)()
+	var opened []suspend.Spawner
+	for _, sched := range All {
+		s, closeAll := sched.Open()
+		defer closeAll()
+		opened = append(opened, s)
+	}
+	i := 0
+	body(t, func() suspend.Spawner {
+		i++
+		return opened[i%len(opened)]
+	})
+}
+
+// Run runs f as a task of s and waits for it, natively. f may use t.FailNow.
+func Run(t testing.TB, s suspend.Spawner, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	if err := s.Go(func() { defer close(done); f() }); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+// Within ends the process with every goroutine's stack if the returned function is not called in time: a hang is
+// a failure.
+func Within(t testing.TB, d time.Duration) (stop func()) {
+	name := t.Name()
+	timer := time.AfterFunc(d, func() {
+		fmt.Fprintf(os.Stderr, "%s: no end after %v\n", name, d)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+		os.Exit(2)
+	})
+	return func() { timer.Stop() }
+}
+
+func openGoroutines() (suspend.Spawner, func()) {
+	g := new(goroutines)
+	return g, g.wg.Wait
+}
+
+type goroutines struct{ wg sync.WaitGroup }
+
+func (g *goroutines) Go(f func()) error {
+	g.wg.Go(f)
+	return nil
+}
+
+func openFIFO() (suspend.Spawner, func()) {
+	s := fifo.New(fifo.Options{})
+	return s, drive(s.Run)
+}
+
+// drive runs a scheduler that runs on its caller, until the returned function is called.
+func drive(run func(context.Context, func(context.Context) error) error) (closeAll func()) {
+	running, stop, stopped := make(chan struct{}), make(chan suspend.Resumer[struct{}], 1), make(chan error)
+	go func() {
+		stopped <- run(context.Background(), func(ctx context.Context) error {
+			_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+				stop <- r
+				close(running)
+				return struct{}{}, false
+			})
+			return err
+		})
+	}()
+	<-running
+	return func() {
+		(<-stop).Resume(struct{}{}, nil)
+		if err := <-stopped; err != nil {
+			panic(err)
+		}
+	}
+}

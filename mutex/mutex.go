@@ -1,0 +1,211 @@
+// Package mutex provides a lock that can be waited for with a context, from any scheduler.
+package mutex
+
+import (
+	"context"
+	"sync"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Mutex is held by one task at a time. The zero Mutex is free and ready to use; it must not be copied. Whoever
+// unlocks it need not be the one that locked it.
+//
+// Waiters come to their turn in the order in which they arrived, but a Mutex that has just been unlocked may be
+// taken by whoever runs at that moment, before the waiter at the head: an Unlock first only nudges the head, which
+// then competes, as a hand-over to a task that has yet to run leaves the lock idle meanwhile. A waiter that has
+// been nudged in vain a few times is handed the lock by the next Unlock, so nobody waits for ever while others
+// unlock.
+//
+// The word says how the Mutex is; the queue, under the guard, who waits. -L> is a Lock, -U> an Unlock, -N> the
+// nudged waiter. Who changes anything but held alone does so under the guard.
+//
+//	free           -L> held
+//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
+//	held           -U> free
+//	held+waited    -U> waited+nudged      the head is resumed to compete, and leaves the queue
+//	held+waited    -U> held[+waited]      the head is resumed as the owner, and leaves the queue
+//	waited+nudged  -L> held+waited+nudged barging
+//	held+waited+nudged -U> waited+nudged
+//	waited+nudged  -N> held[+waited]
+//	held+waited+nudged -N> held+waited    it queues again, at the head
+//
+// Invariant: waited holds exactly while somebody is queued or nudged.
+// Debt: whoever frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up takes the debt
+// with it and pays it if the Mutex is free.
+type Mutex struct {
+	_       noCopy
+	word    atomicx.Uint32
+	guard   suspend.Guard
+	waiters suspend.Queue[grant, int] // with the number of nudges received
+}
+
+const (
+	held uint32 = 1 << iota
+	waited
+	nudged
+)
+
+// A grant is what a waiter is resumed with.
+type grant bool
+
+const (
+	owner   grant = true
+	compete grant = false
+)
+
+// patience is how many times a waiter is nudged before it is handed the lock.
+const patience = 4
+
+// Lock locks m, suspending the caller while another holds it. If ctx is done first, or already, Lock returns the
+// error of the cancellation and the caller does not hold m; if the lock is handed over and ctx is done at once, one
+// of them wins.
+//
+// The n'th Unlock synchronizes before the return of the n+1'th successful Lock.
+func (m *Mutex) Lock(ctx context.Context) error {
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	if m.word.CompareAndSwap(0, held) {
+		return nil
+	}
+	return m.lockSlow(ctx)
+}
+
+// TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends.
+func (m *Mutex) TryLock() bool {
+	for {
+		w := m.word.Load()
+		if w&held != 0 {
+			return false
+		}
+		if m.word.CompareAndSwap(w, w|held) {
+			return true
+		}
+	}
+}
+
+// Unlock unlocks m. It never suspends, and panics if m is not locked.
+func (m *Mutex) Unlock() {
+	if !m.word.CompareAndSwap(held, 0) {
+		m.unlockSlow()
+	}
+}
+
+// Locker returns a sync.Locker whose Lock waits without a context.
+func (m *Mutex) Locker() sync.Locker { return (*locker)(m) }
+
+type locker Mutex
+
+func (l *locker) Lock()   { _ = (*Mutex)(l).Lock(context.Background()) }
+func (l *locker) Unlock() { (*Mutex)(l).Unlock() }
+
+func (m *Mutex) lockSlow(ctx context.Context) error {
+	for nudges := 0; ; nudges++ {
+		var me suspend.Resumer[grant]
+		g, err := suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {
+			m.guard.Lock()
+			defer m.guard.Unlock()
+			switch {
+			case m.lockLocked(nudges > 0):
+				return owner, true
+			case nudges > 0:
+				m.waiters.PushFront(r, nudges)
+			default:
+				m.waiters.Push(r, nudges)
+			}
+			me = r
+			return compete, false
+		})
+		if err != nil {
+			m.guard.Lock()
+			m.waiters.Remove(me)
+			m.leaveLocked(nudges > 0 && me == suspend.Resumer[grant]{})
+			m.guard.Unlock()
+			return err
+		}
+		if g == owner {
+			return nil
+		}
+	}
+}
+
+// lockLocked locks m if it is free. If not, the caller queues: from here on an Unlock looks at the queue. mine says
+// that the caller is the nudged one.
+func (m *Mutex) lockLocked(mine bool) bool {
+	for {
+		w := m.word.Load()
+		now := w | held
+		if mine {
+			now &^= nudged
+		}
+		switch {
+		case w&held != 0:
+			now |= waited
+		case mine && m.waiters.Len() == 0:
+			now &^= waited
+		}
+		if m.word.CompareAndSwap(w, now) { // or else held has changed
+			return w&held == 0
+		}
+	}
+}
+
+// leaveLocked puts the word right when a waiter has given up; mine says that it is the nudged one.
+func (m *Mutex) leaveLocked(mine bool) {
+	if mine && m.lockLocked(mine) {
+		m.passOnLocked()
+		return
+	}
+	if m.waiters.Len() == 0 && m.word.Load()&nudged == 0 {
+		m.word.And(^waited)
+	}
+}
+
+func (m *Mutex) unlockSlow() {
+	for {
+		w := m.word.Load()
+		switch {
+		case w&held == 0:
+			panic("mutex: Unlock of an unlocked Mutex")
+		case w&waited == 0 || w&nudged != 0:
+			if m.word.CompareAndSwap(w, w&^held) {
+				return
+			}
+		default:
+			m.guard.Lock()
+			if m.word.Load() == held|waited {
+				m.passOnLocked()
+				m.guard.Unlock()
+				return
+			}
+			m.guard.Unlock()
+		}
+	}
+}
+
+// passOnLocked is an Unlock for whoever waits. The caller holds the Mutex and none is nudged, so nobody else
+// changes the word.
+func (m *Mutex) passOnLocked() {
+	for m.waiters.Len() > 0 {
+		r, nudges := m.waiters.Pop()
+		g := grant(nudges >= patience)
+		if !r.Resume(g, nil) {
+			continue
+		}
+		switch {
+		case g == compete: // and it waits for the guard
+			m.word.Store(waited | nudged)
+		case m.waiters.Len() == 0:
+			m.word.Store(held)
+		}
+		return
+	}
+	m.word.Store(0)
+}
+
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

@@ -1,0 +1,357 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+)
+
+var bg = context.Background()
+
+func TestLockExcludes(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var m mutex.Mutex
+		var done atomic.Int32
+		n := 0
+		for range 16 {
+			_ = s.Go(func() {
+				for range 1000 {
+					_ = m.Lock(bg)
+					n++
+					if n%7 == 0 {
+						suspend.Yield()
+					}
+					m.Unlock()
+				}
+				done.Add(1)
+			})
+		}
+		schedtest.Run(t, s, func() {
+			for done.Load() < 16 {
+				suspend.Yield()
+			}
+			_ = m.Lock(bg)
+			defer m.Unlock()
+			if n != 16000 {
+				t.Errorf("n = %d, want 16000", n)
+			}
+		})
+	})
+}
+
+func TestTryLock(t *testing.T) {
+	var m mutex.Mutex
+	if !m.TryLock() || m.TryLock() {
+		t.Fatal("TryLock of a free mutex, then of a held one")
+	}
+	m.Unlock()
+	if !m.TryLock() {
+		t.Fatal("TryLock after Unlock")
+	}
+	m.Unlock()
+}
+
+func TestUnlockOfUnlockedPanicsAndLeavesTheMutexUsable(t *testing.T) {
+	var m mutex.Mutex
+	func() {
+		defer func() {
+			if v := recover(); v != "mutex: Unlock of an unlocked Mutex" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		m.Unlock()
+	}()
+	if !m.TryLock() {
+		t.Error("not free afterwards")
+	}
+	m.Unlock()
+}
+
+func TestDoneContextFailsThoughFree(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(bg)
+	cancel(cause)
+	var m mutex.Mutex
+	err := m.Lock(ctx)
+	if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	if !m.TryLock() {
+		t.Error("held afterwards")
+	}
+}
+
+// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+func TestCancelAtEachPoint(t *testing.T) {
+	t.Run("while queued", func(t *testing.T) {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			var m mutex.Mutex
+			_ = m.Lock(bg)
+			ctx, cancel := context.WithCancel(bg)
+			var got error
+			order := ""
+			_ = s.Go(func() { got = m.Lock(ctx); order += "a" })
+			_ = s.Go(func() { _ = m.Lock(bg); order += "b"; m.Unlock() })
+			suspend.Yield()
+			cancel()
+			for order != "a" {
+				suspend.Yield()
+			}
+			if !errors.Is(got, context.Canceled) {
+				t.Errorf("Lock = %v", got)
+			}
+			m.Unlock()
+			for order != "ab" {
+				suspend.Yield()
+			}
+			if !m.TryLock() {
+				t.Error("not free at the end")
+			}
+		})
+	})
+	t.Run("after the nudge", func(t *testing.T) {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			var m mutex.Mutex
+			_ = m.Lock(bg)
+			ctx, cancel := context.WithCancel(bg)
+			order := ""
+			_ = s.Go(func() {
+				if m.Lock(ctx) == nil {
+					order += "A"
+					m.Unlock()
+				} else {
+					order += "a"
+				}
+			})
+			_ = s.Go(func() { _ = m.Lock(bg); order += "b"; m.Unlock() })
+			suspend.Yield()
+			m.Unlock() // nudges a, which is told in its Resume and competes: cancelled or not, it finds the lock free
+			if !m.TryLock() {
+				t.Error("a nudge left the lock taken")
+			}
+			cancel()
+			suspend.Yield() // a fails: it is done before it queues again
+			if order != "a" {
+				t.Errorf("order %q after the cancellation", order)
+			}
+			m.Unlock()
+			for order != "ab" {
+				suspend.Yield()
+			}
+		})
+	})
+	t.Run("after the nudge, the lock being free", func(t *testing.T) {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			var m mutex.Mutex
+			_ = m.Lock(bg)
+			ctx, cancel := context.WithCancel(bg)
+			order := ""
+			_ = s.Go(func() {
+				if m.Lock(ctx) == nil {
+					t.Error("locked with a done context")
+				}
+				order += "a"
+			})
+			_ = s.Go(func() { _ = m.Lock(bg); order += "b"; m.Unlock() })
+			suspend.Yield()
+			m.Unlock()
+			cancel()
+			// a leaves with the error; it owes b the nudge.
+			for range 10 {
+				suspend.Yield()
+			}
+			if order != "ab" {
+				t.Errorf("order %q: the nudge was swallowed", order)
+			}
+		})
+	})
+	t.Run("after the hand-over", func(t *testing.T) {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			var m mutex.Mutex
+			_ = m.Lock(bg)
+			ctx, cancel := context.WithCancel(bg)
+			got := errors.New("none")
+			_ = s.Go(func() { got = m.Lock(ctx) })
+			suspend.Yield()
+			for m.Unlock(); m.TryLock(); m.Unlock() { // until it is handed over
+				suspend.Yield()
+				if got == nil {
+					t.Fatal("it was not the barging that was met")
+				}
+			}
+			cancel()
+			suspend.Yield()
+			if got != nil {
+				t.Errorf("Lock = %v, though it was handed the lock", got)
+			}
+			if m.TryLock() {
+				t.Error("free, though it was handed over")
+			}
+			m.Unlock()
+		})
+	})
+}
+
+func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A barger that never lets go for long can not keep a waiter out.
+func TestBargingIsBounded(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.Mutex
+		_ = m.Lock(bg)
+		served := false
+		_ = s.Go(func() { _ = m.Lock(bg); served = true; m.Unlock() })
+		suspend.Yield()
+		turns := 0
+		for ; !served; turns++ {
+			m.Unlock()
+			_ = m.Lock(bg) // barges, as long as it may
+			suspend.Yield()
+			if turns > 100 {
+				t.Fatal("starved")
+			}
+		}
+		if turns == 0 {
+			t.Error("never barged: this test does not test")
+		}
+	})
+}
+
+func TestWaitersAreServedInOrder(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.Mutex
+		_ = m.Lock(bg)
+		var order []int
+		for i := range 10 {
+			_ = s.Go(func() { _ = m.Lock(bg); order = append(order, i); m.Unlock() })
+			suspend.Yield()
+		}
+		m.Unlock()
+		for len(order) < 10 {
+			suspend.Yield()
+		}
+		for i, v := range order {
+			if i != v {
+				t.Fatalf("order %v", order)
+			}
+		}
+	})
+}
+
+// Conservation: whatever is cancelled when, the lock excludes, and is free in the end.
+func TestStressWithCancellation(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const tasks, rounds = 24, 400
+		var m mutex.Mutex
+		var inside, locked, cancelled, done atomic.Int64
+		for i := range tasks {
+			err := next().Go(func() {
+				defer done.Add(1)
+				rng := rand.New(rand.NewPCG(uint64(i), 1))
+				for range rounds {
+					ctx, cancel := context.WithCancel(bg)
+					switch rng.IntN(4) {
+					case 0:
+						go cancel()
+					case 1:
+						go func() { suspend.Yield(); cancel() }()
+					}
+					if err := m.Lock(ctx); err != nil {
+						cancelled.Add(1)
+						if !errors.Is(err, context.Canceled) {
+							t.Errorf("Lock = %v", err)
+						}
+					} else {
+						if inside.Add(1) != 1 {
+							t.Error("two inside")
+						}
+						if rng.IntN(4) == 0 {
+							suspend.Yield()
+						}
+						inside.Add(-1)
+						m.Unlock()
+						locked.Add(1)
+					}
+					cancel()
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for done.Load() < tasks {
+			time.Sleep(time.Millisecond)
+		}
+		t.Logf("%d locked, %d cancelled", locked.Load(), cancelled.Load())
+		if locked.Load() == 0 || cancelled.Load() == 0 {
+			t.Error("an outcome was not covered")
+		}
+		if !m.TryLock() {
+			t.Error("not free in the end")
+		}
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	var m mutex.Mutex
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	for name, limit := range map[string]struct {
+		f   func()
+		max float64
+	}{
+		"free":             {func() { _ = m.Lock(bg); m.Unlock() }, 0},
+		"free, cancelable": {func() { _ = m.Lock(ctx); m.Unlock() }, 0},
+		"try":              {func() { m.TryLock(); m.Unlock() }, 0},
+	} {
+		if got := testing.AllocsPerRun(100, limit.f); got > limit.max {
+			t.Errorf("%s: %v allocations, limit %v", name, got, limit.max)
+		}
+	}
+	onFIFO(t, func(s *fifo.Scheduler) {
+		stop := false
+		_ = s.Go(func() {
+			for !stop {
+				_ = m.Lock(ctx)
+				suspend.Yield()
+				m.Unlock()
+			}
+		})
+		got := testing.AllocsPerRun(100, func() {
+			_ = m.Lock(ctx)
+			suspend.Yield()
+			m.Unlock()
+		})
+		if got > 0 {
+			t.Errorf("contended on fifo: %v allocations", got)
+		}
+		stop = true
+	})
+}
+
+func TestLocker(t *testing.T) {
+	var m mutex.Mutex
+	l := m.Locker()
+	l.Lock()
+	if m.TryLock() {
+		t.Error("the Locker locks something else")
+	}
+	l.Unlock()
+	if !m.TryLock() {
+		t.Error("the Locker did not unlock")
+	}
+}
