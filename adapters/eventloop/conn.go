@@ -1,0 +1,105 @@
+package eventloop
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// A Conn is a net.Conn of a Loop. Its methods may be called by several at a time, from tasks of any scheduler and
+// from plain goroutines; those who have to wait suspend. Reads are served in the order in which they were called,
+// and so are Writes, whole. Deadlines and Close act at once on those who wait.
+//
+// A task whose operations never have to wait yields after 64 of them.
+type Conn struct {
+	fd            *fd
+	network       string
+	local, remote net.Addr
+}
+
+var (
+	errClosed  = net.ErrClosed
+	yieldEvery = uint8(64)
+)
+
+// Read reads into p what is there, and suspends the caller while nothing is.
+func (c *Conn) Read(p []byte) (int, error) { return c.read(nil, p) }
+
+// Write writes all of p, and suspends the caller while there is no room. If it fails, n bytes have been written.
+func (c *Conn) Write(p []byte) (n int, err error) { return c.write(nil, p) }
+
+// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed.
+func (c *Conn) Close() error { return c.fail("close", c.fd.close()) }
+
+// CloseRead shuts the reading side of a socket down.
+func (c *Conn) CloseRead() error { return c.fail("close", c.fd.closeRead()) }
+
+// CloseWrite shuts the writing side of a socket down: the peer reads io.EOF.
+func (c *Conn) CloseWrite() error { return c.fail("close", c.fd.closeWrite()) }
+
+// LocalAddr returns the address of this end.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr returns the address of the other end.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline sets when Reads, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.fail("set", c.fd.setReadDeadline(t)) }
+
+// SetWriteDeadline sets when Writes, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.fail("set", c.fd.setWriteDeadline(t)) }
+
+func (c *Conn) read(cs contexts, p []byte) (int, error) {
+	n, err := c.fd.read(cs, p)
+	if err != nil && err != io.EOF {
+		err = c.fail("read", err)
+	}
+	return n, err
+}
+
+func (c *Conn) write(cs contexts, p []byte) (int, error) {
+	n, err := c.fd.write(cs, p)
+	return n, c.fail("write", err)
+}
+
+func (c *Conn) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: op, Net: c.network, Source: c.local, Addr: c.remote, Err: err}
+}
+
+// Dial connects to address on network, which is tcp, tcp4, tcp6 or unix, as net.Dial does, and suspends the caller
+// meanwhile. Names are resolved by the net package, through suspend.Blocking; of several addresses one is tried after
+// the other. If ctx is done first, or already, Dial fails with the error of the cancellation; what is
+// connected stays so.
+func (l *Loop) Dial(ctx context.Context, network, address string) (*Conn, error) {
+	cs := contexts{ctx}
+	err := cs.err()
+	if err == nil {
+		var c *Conn
+		if c, err = dial(l, cs, network, address); err == nil {
+			return c, nil
+		}
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		return nil, err
+	}
+	return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+}
+
+// Pipe returns the ends of a pipe of the operating system: what is written to w is read from r.
+func (l *Loop) Pipe() (r, w *Conn, err error) { return pipe(l) }
+
+// pipeAddr is the address of the ends of a Pipe.
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }

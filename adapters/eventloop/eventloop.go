@@ -1,0 +1,187 @@
+// Package eventloop is a scheduler that drives itself and does I/O: one or several reactors, each a goroutine
+// that runs tasks in the order in which they become runnable, waits for descriptors and keeps timers.
+//
+// A Loop's Listener and Conn are a net.Listener and a net.Conn. Where an operation would block, it suspends the
+// calling task and no other; which scheduler that task is on makes no difference, and a plain goroutine may use
+// them as well. So one task per connection reads, writes and handles, in direct style, and code that knows
+// nothing but net.Conn (crypto/tls, bufio, http.ReadRequest) runs on it unchanged, as long as one task at a time
+// uses such an object: code that holds a lock of its own across I/O, and is entered by two tasks of one reactor,
+// blocks the reactor.
+//
+// A task that computes for long holds up its reactor, descriptors included; StallAfter finds it. What must block
+// goes through suspend.Blocking.
+package eventloop
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Options are the choices that a Loop is made with. The zero value is the default.
+type Options struct {
+	// Loops is the number of reactors; 0 means 1. Each runs on a thread of its own, so more than one is of use
+	// where one core is not enough.
+	Loops int
+
+	// BlockingWidth is how many functions given to Block, or to suspend.Blocking in a task of the loop, run at a
+	// time; 0 means 64. The others wait their turn.
+	BlockingWidth int
+
+	// OnPanic is called in a task that has panicked, with the value and the stack. The task ends then, and nothing
+	// else. By default the process ends, as it does when a goroutine panics.
+	OnPanic func(value any, stack []byte)
+
+	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to
+	// OnStall, or on standard error. Zero: for ever.
+	StallAfter time.Duration
+	OnStall    func(stack []byte)
+}
+
+// A Loop is made by New and ends by Close. Its methods may be called from any goroutine and from its own tasks.
+type Loop struct {
+	opts     Options
+	base     time.Time // what timers count from
+	reactors []*reactor
+	turns    atomicx.Uint32 // whose turn it is to be given work from elsewhere
+	block    blockers
+	running  countdown // reactors, and the goroutines of Block
+}
+
+// New starts a Loop. It fails if the system refuses the descriptors that the reactors need.
+func New(o Options) (*Loop, error) {
+	if o.Loops <= 0 {
+		o.Loops = 1
+	}
+	if o.BlockingWidth <= 0 {
+		o.BlockingWidth = 64
+	}
+	l := &Loop{opts: o, base: time.Now()}
+	l.block.init(o.BlockingWidth, &l.running)
+	for range o.Loops {
+		r, err := newReactor(l)
+		if err != nil {
+			for _, r := range l.reactors {
+				r.discard()
+			}
+			return nil, err
+		}
+		l.reactors = append(l.reactors, r)
+	}
+	l.running.add(len(l.reactors) + 1) // one for the Blocks
+	for _, r := range l.reactors {
+		go r.run()
+	}
+	return l, nil
+}
+
+// Go has f run as a task: on the reactor of the calling task if it is one of the loop's, otherwise on one after
+// the other. After Close it returns suspend.ErrClosed and f never runs.
+func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
+
+// Execute has f run as a callback, on the same terms as Go, in the same order as tasks. f must not suspend;
+// suspend.Suspend panics in it.
+func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
+
+// AfterFunc has f run as a callback once d has passed, unless stop comes first; stop reports whether it did.
+// Callbacks run in the order of their times, those of one time in the order of their AfterFuncs. After Close none
+// is promised to run: those still run that become due while tasks are left.
+func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	return l.pick().AfterFunc(d, f)
+}
+
+// Block has f, which may block in any way, run on a goroutine of its own once fewer than Options.BlockingWidth
+// are running. After Close it returns suspend.ErrClosed and f never runs. suspend.Blocking in a task of the loop
+// comes here.
+func (l *Loop) Block(f func()) error { return l.block.Block(f) }
+
+// Sleep suspends the calling task, of whatever scheduler, for d. If ctx is done first, or already, it returns the
+// error of the cancellation; if the loop is closed first, or already, suspend.ErrClosed.
+func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
+	return l.pick().timers.sleep(ctx, d)
+}
+
+// Stats returns what the loop says of itself, all reactors together.
+func (l *Loop) Stats() suspend.Stats {
+	var sum suspend.Stats
+	for _, r := range l.reactors {
+		s := r.core.Stats()
+		sum.Live += s.Live
+		sum.Running += s.Running
+		sum.Suspended += s.Suspended
+		sum.Wakes += s.Wakes
+	}
+	return sum
+}
+
+// Close refuses new work from now on, closes every Listener and Conn of the loop, wakes those who are in its
+// Sleep with suspend.ErrClosed, and returns once every task, callback and Block has ended; it suspends only its
+// caller. Operations on what it closed fail with net.ErrClosed. No task is abandoned: one that waits for something
+// else, a suspend.Sleep included, is waited for, and cancelling it is the affair of its context.
+//
+// Further Closes wait likewise. In a task of the loop itself Close panics.
+func (l *Loop) Close() error {
+	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
+		panic("eventloop: Close called from a task of the loop")
+	}
+	suspend.Self() // panics in a callback, before anything is closed
+	for _, r := range l.reactors {
+		r.close()
+	}
+	l.block.close()
+	l.running.wait()
+	return nil
+}
+
+// pick returns the reactor for new work.
+func (l *Loop) pick() *reactor {
+	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
+		return r
+	}
+	return l.nextReactor()
+}
+
+func (l *Loop) nextReactor() *reactor {
+	if len(l.reactors) == 1 {
+		return l.reactors[0]
+	}
+	return l.reactors[int(l.turns.Add(1)%uint32(len(l.reactors)))]
+}
+
+func (l *Loop) now() int64 { return int64(time.Since(l.base)) }
+
+// A countdown is waited for until it is back at zero.
+type countdown struct {
+	guard   suspend.Guard
+	n       int
+	waiters suspend.Queue[struct{}, struct{}]
+}
+
+func (c *countdown) add(n int) {
+	c.guard.Lock()
+	c.n += n
+	c.guard.Unlock()
+}
+
+// done takes one off. Who takes the last owes every waiter a resume.
+func (c *countdown) done() {
+	c.guard.Lock()
+	if c.n--; c.n == 0 {
+		c.waiters.ResumeAll(struct{}{}, nil)
+	}
+	c.guard.Unlock()
+}
+
+func (c *countdown) wait() {
+	_, _ = suspend.Suspend(context.Background(), func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		c.guard.Lock()
+		defer c.guard.Unlock()
+		if c.n == 0 {
+			return struct{}{}, true
+		}
+		c.waiters.Push(r, struct{}{})
+		return struct{}{}, false
+	})
+}

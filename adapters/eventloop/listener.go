@@ -1,0 +1,229 @@
+package eventloop
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Listener is a net.Listener of a Loop: Serve is how connections get to the reactors, Accept is for stock code.
+// Its methods may be called from tasks of any scheduler and from plain goroutines.
+type Listener struct {
+	loop    *Loop
+	network string
+	addr    net.Addr
+	fds     []*fd // one for each reactor, in order, or one for all
+	turns   atomicx.Uint32
+
+	guard  suspend.Guard
+	closed bool
+	unlink string                            // the file of a unix socket, until it is removed
+	pauses suspend.Queue[struct{}, struct{}] // who waits before the next try
+}
+
+// Listen listens on address, network being tcp, tcp4, tcp6 or unix, as net.Listen does. With several reactors
+// each has a socket of its own for tcp, all with the same port, and the system distributes the connections.
+func (l *Loop) Listen(network, address string) (*Listener, error) {
+	ln, err := listen(l, network, address)
+	if err != nil {
+		if op := (*net.OpError)(nil); !errors.As(err, &op) {
+			err = &net.OpError{Op: "listen", Net: network, Err: err}
+		}
+		return nil, err
+	}
+	return ln, nil
+}
+
+// Serve accepts connections and runs handler for each, as a task of the reactor that the connection belongs to. The
+// connection that handler is given is bound to ctx as by WithContext, and is closed when handler ends, however it
+// ends.
+//
+// Serve returns when it is no longer accepting and every handler has ended, and always with an error: that of the
+// cancellation if ctx is done, net.ErrClosed if the Listener or the Loop has been closed, otherwise that of the
+// accept that failed. Of these only ctx reaches the handlers. The Listener stays open unless it was closed. Running
+// out of descriptors or memory is not such a failure: Serve tries again after a while.
+func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	s := &serving{ln: ln, ctx: ctx, handler: handler}
+	s.accepting, s.stop = context.WithCancelCause(ctx)
+	defer s.stop(nil)
+	s.running.add(1)
+	for i, d := range ln.fds {
+		s.running.add(1)
+		if err := ln.loop.reactors[i].Go(func() { s.accept(i, []*fd{d}) }); err != nil {
+			s.fail(errClosed)
+			s.running.done()
+			break
+		}
+	}
+	s.running.done()
+	s.running.wait()
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	return ln.fail(context.Cause(s.accepting))
+}
+
+// A serving is one Serve.
+type serving struct {
+	ln        *Listener
+	ctx       context.Context // of the handlers
+	accepting context.Context // of the accepts: ends with ctx, and by stop
+	stop      context.CancelCauseFunc
+	handler   func(context.Context, net.Conn)
+	running   countdown // accepts and handlers
+}
+
+// fail stops all accepts; the first cause stays.
+func (s *serving) fail(err error) { s.stop(err) }
+
+// accept is the task that accepts from ds, the i'th of the Listener.
+func (s *serving) accept(i int, ds []*fd) {
+	defer s.running.done()
+	pick := func() *reactor { return s.ln.loop.reactors[i] }
+	if len(s.ln.fds) == 1 {
+		pick = s.ln.loop.nextReactor
+	}
+	for {
+		c, r, err := s.ln.acceptFrom(contexts{s.accepting}, ds, pick)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		s.running.add(1)
+		if r.Go(func() { s.handle(c) }) != nil {
+			s.running.done()
+			_ = c.Close()
+			s.fail(errClosed)
+			return
+		}
+	}
+}
+
+func (s *serving) handle(c *Conn) {
+	defer s.running.done()
+	defer c.Close()
+	s.handler(s.ctx, WithContext(s.ctx, c))
+}
+
+// Accept suspends the caller until there is a connection. One that is accepted in a task of the loop belongs to
+// the reactor of that task. Running out of descriptors or memory is waited out.
+func (ln *Listener) Accept() (net.Conn, error) {
+	c, _, err := ln.acceptFrom(nil, ln.fds, ln.loop.pick)
+	if err != nil {
+		return nil, ln.fail(err)
+	}
+	return c, nil
+}
+
+// acceptFrom waits out what is not the listener's fault: such an error leaves the connection where it is, and
+// there will be no event for it.
+func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, *reactor, error) {
+	const first, last = 5 * time.Millisecond, time.Second
+	for delay := first; ; delay = min(2*delay, last) {
+		r := pick()
+		c, err := accept(ln, cs, ds, r)
+		if err == nil || !isShortage(err) {
+			return c, r, err
+		}
+		if err := ln.pause(cs, delay); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+func isShortage(err error) bool {
+	for _, e := range [...]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause suspends the caller for d; a Close ends it.
+func (ln *Listener) pause(cs contexts, d time.Duration) error {
+	ctx, stop := cs.join()
+	if stop != nil {
+		defer stop()
+	}
+	var self suspend.Resumer[struct{}]
+	ts := &ln.loop.reactors[0].timers
+	t := newTimer(func() {
+		ln.guard.Lock()
+		defer ln.guard.Unlock()
+		ln.pauses.ResumeAll(struct{}{}, nil) // who is too early tries again
+	})
+	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		ln.guard.Lock()
+		defer ln.guard.Unlock()
+		if ln.closed {
+			return struct{}{}, true
+		}
+		self = r
+		ln.pauses.Push(r, struct{}{})
+		ts.set(t, ts.after(d))
+		return struct{}{}, false
+	})
+	ts.stop(t)
+	if err != nil {
+		ln.guard.Lock()
+		ln.pauses.Remove(self)
+		ln.guard.Unlock()
+		return cs.explain(err)
+	}
+	return nil
+}
+
+// Close stops listening: Accepts and Serves, under way and to come, fail with net.ErrClosed. Connections and handlers
+// are left alone.
+func (ln *Listener) Close() error {
+	var err error
+	for _, d := range ln.fds {
+		if e := d.close(); e != nil {
+			err = e
+		}
+	}
+	ln.over() // also if a half-made one has no fds
+	return ln.fail(err)
+}
+
+// over is called when an fd is closed, by Close or by the Loop.
+func (ln *Listener) over() {
+	ln.guard.Lock()
+	file := ln.unlink
+	ln.closed, ln.unlink = true, ""
+	ln.pauses.ResumeAll(struct{}{}, nil)
+	ln.guard.Unlock()
+	if file != "" {
+		_ = os.Remove(file)
+	}
+}
+
+// Addr returns the address that the Listener listens on.
+func (ln *Listener) Addr() net.Addr { return ln.addr }
+
+// SetDeadline sets when Accepts, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (ln *Listener) SetDeadline(t time.Time) error {
+	for _, d := range ln.fds {
+		if err := d.setReadDeadline(t); err != nil {
+			return ln.fail(err)
+		}
+	}
+	return nil
+}
+
+func (ln *Listener) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: "accept", Net: ln.network, Addr: ln.addr, Err: err}
+}

@@ -1,0 +1,157 @@
+package eventloop
+
+import (
+	"time"
+
+	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A reactor runs tasks, polls for descriptors and timers in between, and sleeps in the poller when nothing is
+// runnable. It is what suspend.Here returns in its tasks.
+//
+// What becomes runnable reaches it through the inbox of the core, which also says whether it sleeps; a timer that
+// becomes the first one reaches it by poke. Debt: whoever takes the word "asleep" out of the inbox, be it by a
+// push or by poke, owes one poller.wake.
+type reactor struct {
+	loop   *Loop
+	core   *coro.Runner
+	poller *poller
+	timers timers
+
+	// The rest belongs to the reactor's goroutine.
+	stalls *coro.Stalls
+	due    []func()   // callbacks of timers, to be run now
+	caller *coro.Task // the coroutine that they run on
+}
+
+// pollEvery is how many tasks may run before descriptors and timers have their turn.
+const pollEvery = 64
+
+func newReactor(l *Loop) (*reactor, error) {
+	p, err := newPoller()
+	if err != nil {
+		return nil, err
+	}
+	r := &reactor{loop: l, poller: p}
+	r.timers.init(r)
+	r.core = coro.NewRunner(r, p.wake, l.opts.OnPanic)
+	return r, nil
+}
+
+// discard undoes newReactor.
+func (r *reactor) discard() {
+	r.poller.close()
+	r.poller.release()
+}
+
+// run is the reactor's goroutine.
+func (r *reactor) run() {
+	defer r.loop.running.done()
+	r.stalls = coro.WatchStalls(r.loop.opts.StallAfter, r.loop.opts.OnStall)
+	r.core.Watch(r.stalls)
+	for steps := 0; ; {
+		if it := r.core.Next(); it != nil {
+			r.core.Run(it)
+			if steps++; steps%pollEvery == 0 {
+				r.poll()
+			}
+		} else if r.poll() {
+			steps = 0
+		} else if r.core.Done() {
+			break
+		} else {
+			r.sleep()
+		}
+	}
+	r.stalls.Stop()
+	r.core.Release()
+	if r.caller != nil {
+		r.caller.Stop()
+	}
+	r.discard()
+}
+
+// poll lets descriptors and timers have their turn, and reports whether there was anything.
+func (r *reactor) poll() bool {
+	some := r.poller.poll()
+	if some {
+		r.poller.dispatch()
+	}
+	return r.runTimers() || some
+}
+
+// sleep waits for whatever comes first, unless something has come already.
+func (r *reactor) sleep() {
+	r.poller.hold() // for whoever will owe the wake: held from before its push
+	if !r.core.Sleep() {
+		r.poller.release()
+		return
+	}
+	// Both are looked at after Sleep: who changes them afterwards pokes.
+	if d := r.timers.until(); d != 0 && !r.core.Done() {
+		r.poller.wait(d)
+	}
+	if r.core.Rouse() {
+		r.poller.release()
+	}
+	// Awake: what is resumed from here on needs no wake.
+	r.poller.dispatch()
+	r.runTimers()
+}
+
+// poke ends a sleep that began before what the caller has done.
+func (r *reactor) poke() {
+	if r.core.Asleep() && r.core.Rouse() {
+		r.poller.wake()
+	}
+}
+
+// runTimers runs what is due, and reports whether there was anything.
+func (r *reactor) runTimers() bool {
+	some := r.timers.run()
+	for len(r.due) > 0 {
+		if r.caller == nil {
+			r.caller = coro.New(r.core)
+		}
+		r.caller.Start(r.runDue)
+		if r.caller.Step() == coro.Exited {
+			r.caller = nil
+		}
+	}
+	return some
+}
+
+// runDue runs callbacks, up to one that panics or exits. It runs on a coroutine, which stands that.
+func (r *reactor) runDue() {
+	suspend.Bind(nil, func() {
+		for len(r.due) > 0 {
+			f := r.due[0]
+			r.due[0] = nil
+			r.due = r.due[1:]
+			f()
+		}
+	})
+}
+
+// close begins the end: the goroutine ends when everything it has accepted has.
+func (r *reactor) close() {
+	r.core.Close()
+	r.timers.close()
+	r.poller.closeAll()
+	r.poke()
+}
+
+// Go has f run as a task of this reactor.
+func (r *reactor) Go(f func()) error { return r.core.Go(f) }
+
+// Execute has f run as a callback of this reactor.
+func (r *reactor) Execute(f func()) error { return r.core.Execute(f) }
+
+// AfterFunc has f run as a callback of this reactor once d has passed.
+func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	return r.timers.afterFunc(d, f)
+}
+
+// Block has f run on a goroutine of its own.
+func (r *reactor) Block(f func()) error { return r.loop.Block(f) }

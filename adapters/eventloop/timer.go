@@ -1,0 +1,241 @@
+package eventloop
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// timers is the heap of one reactor. Anybody may set and stop a timer; only the reactor runs them. Its lock is a
+// leaf.
+type timers struct {
+	r    *reactor
+	next atomicx.Int64 // when the first is due, never if there is none; written under mu
+
+	mu     atomicx.Mutex
+	heap   []*timer
+	seq    uint64
+	closed bool
+	fired  []*timer // the reactor's own: scratch for run
+}
+
+// A timer is one entry, in the heap while index is not negative. A zero timer with f is not in it, see newTimer.
+type timer struct {
+	when, seq int64 // guarded by timers.mu, as is index
+	index     int
+	f         func()
+	foreign   bool   // f is a user's: it runs under Bind(nil), on a coroutine
+	abandoned func() // called, instead of f, when the loop is closed first; nil: the timer stays
+}
+
+func newTimer(f func()) *timer { return &timer{f: f, index: -1} }
+
+const never = math.MaxInt64
+
+func (ts *timers) init(r *reactor) {
+	ts.r = r
+	ts.next.Store(never)
+}
+
+// after is the time d from now.
+func (ts *timers) after(d time.Duration) int64 {
+	now := ts.r.loop.now()
+	if d <= 0 {
+		return now
+	}
+	if when := now + int64(d); when > now {
+		return when
+	}
+	return never - 1
+}
+
+// set has t run at when, or earlier if it is set for earlier already. False says that it will not run, because it
+// is one that Close abandons.
+func (ts *timers) set(t *timer, when int64) bool {
+	ts.mu.Lock()
+	if ts.closed && t.abandoned != nil {
+		ts.mu.Unlock()
+		return false
+	}
+	switch {
+	case t.index < 0:
+		ts.seq++
+		t.when, t.seq, t.index = when, int64(ts.seq), len(ts.heap)
+		ts.heap = append(ts.heap, t)
+		ts.up(t.index)
+	case when < t.when:
+		t.when = when
+		ts.up(t.index)
+	}
+	first := t.index == 0
+	ts.publish()
+	ts.mu.Unlock()
+	if first {
+		ts.r.poke()
+	}
+	return true
+}
+
+// stop reports whether t was in the heap.
+func (ts *timers) stop(t *timer) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if t.index < 0 {
+		return false
+	}
+	ts.remove(t)
+	ts.publish()
+	return true
+}
+
+func (ts *timers) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	if f == nil {
+		panic("eventloop: nil function")
+	}
+	t := newTimer(f)
+	t.foreign = true
+	ts.set(t, ts.after(d))
+	return func() bool { return ts.stop(t) }
+}
+
+func (ts *timers) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return suspend.Err(ctx)
+	}
+	var t *timer
+	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		t = newTimer(func() { r.Resume(struct{}{}, nil) })
+		t.abandoned = func() { r.Resume(struct{}{}, suspend.ErrClosed) }
+		if !ts.set(t, ts.after(d)) {
+			t.abandoned()
+		}
+		return struct{}{}, false
+	})
+	if err != nil && t != nil {
+		ts.stop(t)
+	}
+	return err
+}
+
+// until is how long the reactor may sleep: negative for ever, zero not at all.
+func (ts *timers) until() time.Duration {
+	when := ts.next.Load()
+	if when == never {
+		return -1
+	}
+	return time.Duration(max(when-ts.r.loop.now(), 0))
+}
+
+// run runs what is due, users' functions excepted: these go to the reactor's list. It reports whether there was
+// anything.
+func (ts *timers) run() bool {
+	when := ts.next.Load()
+	if when == never {
+		return false
+	}
+	now := ts.r.loop.now()
+	if when > now {
+		return false
+	}
+	ts.mu.Lock()
+	for len(ts.heap) > 0 && ts.heap[0].when <= now {
+		ts.fired = append(ts.fired, ts.heap[0])
+		ts.remove(ts.heap[0])
+	}
+	ts.publish()
+	ts.mu.Unlock()
+	for i, t := range ts.fired {
+		ts.fired[i] = nil
+		if t.foreign {
+			ts.r.due = append(ts.r.due, t.f)
+		} else {
+			t.f()
+		}
+	}
+	ts.fired = ts.fired[:0]
+	return true
+}
+
+// close takes out and tells those that do not stay.
+func (ts *timers) close() {
+	var gone []*timer
+	ts.mu.Lock()
+	ts.closed = true
+	for _, t := range ts.heap {
+		if t.abandoned != nil {
+			gone = append(gone, t)
+		}
+	}
+	for _, t := range gone {
+		ts.remove(t)
+	}
+	ts.publish()
+	ts.mu.Unlock()
+	for _, t := range gone {
+		t.abandoned()
+	}
+}
+
+func (ts *timers) publish() {
+	when := int64(never)
+	if len(ts.heap) > 0 {
+		when = ts.heap[0].when
+	}
+	if ts.next.Load() != when {
+		ts.next.Store(when)
+	}
+}
+
+func (ts *timers) remove(t *timer) {
+	i, last := t.index, len(ts.heap)-1
+	ts.swap(i, last)
+	ts.heap[last] = nil
+	ts.heap = ts.heap[:last]
+	t.index = -1
+	if i < last {
+		ts.down(i)
+		ts.up(i)
+	}
+}
+
+func (ts *timers) less(i, j int) bool {
+	a, b := ts.heap[i], ts.heap[j]
+	return a.when < b.when || a.when == b.when && a.seq < b.seq
+}
+
+func (ts *timers) swap(i, j int) {
+	h := ts.heap
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (ts *timers) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !ts.less(i, parent) {
+			return
+		}
+		ts.swap(i, parent)
+		i = parent
+	}
+}
+
+func (ts *timers) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(ts.heap) {
+			return
+		}
+		if child+1 < len(ts.heap) && ts.less(child+1, child) {
+			child++
+		}
+		if !ts.less(child, i) {
+			return
+		}
+		ts.swap(i, child)
+		i = child
+	}
+}
