@@ -44,28 +44,7 @@ func NewFull[T any](v T) *MVar[T] { return &MVar[T]{full: true, value: v} }
 // A Put synchronizes before the return of the Take that gets its value, and a Take before the return of the Put
 // that it makes room for.
 func (m *MVar[T]) Put(ctx context.Context, v T) error {
-	if err := suspend.Err(ctx); err != nil {
-		return err
-	}
-	if m.TryPut(v) {
-		return nil
-	}
-	var me suspend.Resumer[struct{}]
-	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
-		m.guard.Lock()
-		defer m.guard.Unlock()
-		if m.putLocked(v) {
-			return struct{}{}, true
-		}
-		m.putters.Push(r, v)
-		me = r
-		return struct{}{}, false
-	})
-	if err != nil {
-		m.guard.Lock()
-		m.putters.Remove(me)
-		m.guard.Unlock()
-	}
+	_, err := suspend.Wait(ctx, &m.guard, &m.putters, v, func() (struct{}, bool) { return struct{}{}, m.putLocked(v) })
 	return err
 }
 
@@ -74,30 +53,7 @@ func (m *MVar[T]) Put(ctx context.Context, v T) error {
 // and m is unchanged. If a value arrives and ctx is done at once, one of them wins; a value that has been handed
 // to a Take is returned by it.
 func (m *MVar[T]) Take(ctx context.Context) (T, error) {
-	if err := suspend.Err(ctx); err != nil {
-		var zero T
-		return zero, err
-	}
-	if v, ok := m.TryTake(); ok {
-		return v, nil
-	}
-	var me suspend.Resumer[T]
-	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[T]) (T, bool) {
-		m.guard.Lock()
-		defer m.guard.Unlock()
-		v, ok := m.takeLocked()
-		if !ok {
-			m.takers.Push(r, struct{}{})
-			me = r
-		}
-		return v, ok
-	})
-	if err != nil {
-		m.guard.Lock()
-		m.takers.Remove(me)
-		m.guard.Unlock()
-	}
-	return v, err
+	return suspend.Wait(ctx, &m.guard, &m.takers, struct{}{}, m.takeLocked)
 }
 
 // TryPut leaves v in m if that takes no waiting, and reports whether it did. It never suspends.

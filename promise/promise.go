@@ -70,25 +70,8 @@ func (p *Promise[T]) Await(ctx context.Context) (T, error) {
 	if p.filled.Load() {
 		return p.value, p.err
 	}
-	return p.await(ctx)
-}
-
-func (p *Promise[T]) await(ctx context.Context) (T, error) {
-	var me suspend.Resumer[struct{}]
-	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
-		p.guard.Lock()
-		defer p.guard.Unlock()
-		if p.filled.Load() {
-			return struct{}{}, true
-		}
-		p.waiters.Push(r, struct{}{})
-		me = r
-		return struct{}{}, false
-	})
+	_, err := suspend.Wait(ctx, &p.guard, &p.waiters, struct{}{}, func() (struct{}, bool) { return struct{}{}, p.filled.Load() })
 	if err != nil {
-		p.guard.Lock()
-		p.waiters.Remove(me)
-		p.guard.Unlock()
 		var zero T
 		return zero, err
 	}

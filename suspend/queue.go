@@ -1,6 +1,10 @@
 package suspend
 
-import "github.com/braidgo/braid/internal/atomicx"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
 
 // A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
 // code that is not the primitive's runs. Resume may be called under it. The zero Guard is unlocked.
@@ -36,6 +40,84 @@ type node[T, P any] struct {
 	payload    P
 	linked     bool         // guarded by the queue's guard
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
+}
+
+// Wait is the whole of a blocking operation on a primitive with a Guard g and a Queue q: under g it calls try, and
+// returns what that returns if it reports true; otherwise it queues the calling task in q with p, and suspends it
+// until a Resume of q, or until ctx is done. Then, or if ctx is done already, it returns the error of the
+// cancellation, the operation has had no effect and the task is not in q. try may be called twice; it runs under g, so
+// it must be short, and must not suspend or panic.
+//
+// It is Suspend with a block that locks, tries, pushes and unlocks, and a Remove after an error, and saves the second
+// look.
+func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func() (T, bool)) (T, error) {
+	var zero T
+	done := ctx.Done()
+	if done != nil && closed(done) {
+		return zero, cancellation(ctx)
+	}
+	g.Lock()
+	if v, ok := try(); ok {
+		g.Unlock()
+		return v, nil
+	}
+	b := current()
+	word, armed := b.armed(done)
+	if !armed {
+		g.Unlock()
+		return wait(ctx, g, q, p, try)
+	}
+	// The word is open and the registration there, so nothing foreign need be called, and this is what Suspend does.
+	s := slotOf[T](b)
+	s.abandonNode()
+	r := Resumer[T]{s, word}
+	q.Push(r, p)
+	g.Unlock()
+	for b.waits(word) {
+		b.task.Park()
+	}
+	if b.word.Load() == with(word, cancelled) {
+		g.Lock()
+		q.Remove(r)
+		g.Unlock()
+		return zero, cancellation(ctx)
+	}
+	return s.take()
+}
+
+// wait is Wait without its short cut.
+func wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func() (T, bool)) (T, error) {
+	var me Resumer[T]
+	v, err := Suspend(ctx, func(r Resumer[T]) (T, bool) {
+		g.Lock()
+		defer g.Unlock()
+		v, ok := try()
+		if !ok {
+			q.Push(r, p)
+			me = r
+		}
+		return v, ok
+	})
+	if me.slot != nil && me.slot.queued != nil { // not resumed
+		g.Lock()
+		q.Remove(me)
+		g.Unlock()
+	}
+	return v, err
+}
+
+// armed reports whether a suspension with a context of this Done channel can begin with the word as it is, and that
+// word.
+func (b *binding) armed(done <-chan struct{}) (word uint64, ok bool) {
+	if b == nil || b.task == nil || b.blocked {
+		return 0, false
+	}
+	word = b.word.Load()
+	if done == nil {
+		return word, word&statusMask == open
+	}
+	r := b.watched.Load()
+	return word, word&statusMask == openToContext && r != nil && r.done == done
 }
 
 // queued is a node, to its slot.
@@ -131,6 +213,13 @@ func (q *Queue[T, P]) unlink(n *node[T, P]) (p P) {
 // Resume takes off one waiter after another, the longest waiting first, until one is resumed with (v, err),
 // and returns what that one brought. It reports false, and the queue is empty, if none was.
 func (q *Queue[T, P]) Resume(v T, err error) (p P, ok bool) {
+	if q.head == nil {
+		return p, false
+	}
+	return q.resume(v, err)
+}
+
+func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 	for q.head != nil {
 		r, p := q.Pop()
 		if r.Resume(v, err) {

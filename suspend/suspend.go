@@ -145,16 +145,20 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	if v, ok := s.block(block, Resumer[T]{s, word}); ok {
 		return v, nil
 	}
-	for {
-		switch b.word.Load() {
-		case word, word + claim:
-			b.task.Park()
-		case with(word, cancelled):
-			return zero, cancellation(ctx)
-		default:
-			return s.take()
-		}
+	for b.waits(word) {
+		b.task.Park()
 	}
+	if b.word.Load() == with(word, cancelled) {
+		return zero, cancellation(ctx)
+	}
+	return s.take()
+}
+
+// waits reports whether the suspension that began with word is still to end. (A loop around it is to be in the
+// function that suspends: after a switch, each return costs a misprediction.)
+func (b *binding) waits(word uint64) bool {
+	w := b.word.Load()
+	return w == word || w == word+claim
 }
 
 // block runs f, and reports its result if there is no need to wait.

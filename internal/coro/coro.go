@@ -95,7 +95,11 @@ func (t *Task) Unpark() {
 		switch t.state.Load() {
 		case parked:
 			if t.state.CompareAndSwap(parked, active) {
-				t.host.Ready(t)
+				if r := t.runner; r != nil {
+					r.Ready(t)
+				} else {
+					t.host.Ready(t)
+				}
 				return
 			}
 		case active:

@@ -14,7 +14,7 @@ import (
 // do before it sleeps.
 type Driven struct {
 	*Runner
-	next   func() *Item  // what runs next, nil if nothing is runnable
+	next   func() *Item  // what runs next, nil if nothing is runnable; itself nil: what has waited longest
 	idle   func() func() // a hook to call before sleeping, nil if there is none
 	parent suspend.Task  // parks the caller of Run; set before the first sleep
 	nested bool          // the caller is a task
@@ -26,9 +26,7 @@ type Driven struct {
 func NewDriven(self suspend.Spawner, next func() *Item, idle func() func(), onPanic func(any, []byte)) *Driven {
 	d := &Driven{next: next, idle: idle}
 	d.Runner = NewRunner(self, d.wake, onPanic)
-	if next == nil {
-		d.next = d.Next
-	}
+	d.InOrder = next == nil
 	return d
 }
 
@@ -89,11 +87,11 @@ func (d *Driven) loop() {
 			d.loop()
 		}
 	}()
-	for steps := 0; ; {
-		if it := d.next(); it != nil {
-			d.Runner.Run(it)
-			if steps++; d.nested && steps%yieldEvery == 0 {
+	for yielded := d.steps; ; {
+		if d.runSome() {
+			if d.nested && d.steps-yielded >= yieldEvery {
 				suspend.Yield()
+				yielded = d.steps
 			}
 		} else if d.CloseIfDone() {
 			break
@@ -103,11 +101,23 @@ func (d *Driven) loop() {
 			for d.Asleep() {
 				d.parent.Park()
 			}
-			steps = 0
+			yielded = d.steps
 		}
 	}
 	ended = true
 	d.Release()
+}
+
+func (d *Driven) runSome() bool {
+	if d.next == nil {
+		return d.RunSome()
+	}
+	it := d.next()
+	if it == nil {
+		return false
+	}
+	d.Runner.Run(it)
+	return true
 }
 
 func (d *Driven) hook() func() {

@@ -23,6 +23,7 @@ type Runner struct {
 	calls       *Item   // the callback that the coroutine for callbacks begins with
 	stoodIn     bool    // a task runs the others on its own goroutine
 
+	steps                int
 	wakes, suspended     uint64 // counted here, and shown by publish
 	wakesPub, suspendPub atomicx.Uint64
 	running              atomicx.Bool
@@ -105,21 +106,12 @@ func (r *Runner) Panicked(value any, stack []byte) {
 func (r *Runner) Next() *Item {
 	it := r.first
 	if it == nil {
-		if it = r.inbox.Take(); it == nil {
-			return nil
-		}
+		it = r.inbox.Take()
 	}
-	r.first, it.next = it.next, nil
+	if it != nil {
+		r.first, it.next = it.next, nil
+	}
 	return it
-}
-
-// Take takes all that has become runnable since, as a list in order; Cut walks it.
-func (r *Runner) Take() *Item { return r.inbox.Take() }
-
-// Cut takes it off the list that it heads, and returns the rest.
-func (it *Item) Cut() (rest *Item) {
-	rest, it.next = it.next, nil
-	return rest
 }
 
 // Sleep reports whether nothing is runnable; then whoever makes something runnable calls wake, once.
@@ -173,9 +165,13 @@ func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
 	if self != nil {
 		r.stoodIn = true
 		r.stalls.end()
-		it = r.Next()
 	}
-	for ; it != nil; it = r.Next() {
+	for {
+		if it == nil {
+			if it = r.Next(); it == nil {
+				break
+			}
+		}
 		if t = it.task; t == nil {
 			if self != nil && len(r.idle) == 0 { // coroutines are made on the scheduler's goroutine only
 				it.next, r.first = r.first, it
@@ -189,7 +185,9 @@ func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
 		if t == self {
 			return true
 		}
-		r.stalls.begin(t)
+		if r.stalls != nil {
+			r.stalls.begin(t)
+		}
 		t.next()
 		switch {
 		case t.left:
@@ -204,11 +202,15 @@ func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
 		default:
 			r.suspended++
 		}
-		r.stalls.end()
+		if r.stalls != nil {
+			r.stalls.end()
+		}
+		r.steps++
 		if n--; n == 0 {
 			r.publish()
 			break
 		}
+		it = nil
 	}
 	t = nil
 	return false
@@ -230,7 +232,7 @@ func (r *Runner) begin(it *Item) (t *Task) {
 		t = New(r)
 	}
 	if t.calls = it.call; t.calls {
-		r.calls, it.next = it, nil
+		r.calls = it
 		t.Start(r.runCalls)
 	} else {
 		t.Start(it.f)
@@ -260,7 +262,7 @@ func (r *Runner) runCalls() {
 		for it := r.calls; it != nil; {
 			r.call(it)
 			if it = r.first; it != nil && it.call {
-				r.first = it.Cut()
+				r.first = it.next
 			} else {
 				return
 			}

@@ -1,0 +1,29 @@
+package fifo_test
+
+import (
+	"testing"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/suspendtest"
+)
+
+func TestConformance(t *testing.T) {
+	start := func(o fifo.Options) (*fifo.Scheduler, func()) {
+		s := fifo.New(o)
+		return s, suspendtest.Drive(s.Run)
+	}
+	t.Run("Scheduler", func(t *testing.T) {
+		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
+			return start(fifo.Options{})
+		}, suspendtest.FIFO(), suspendtest.NoAllocs(), suspendtest.Panics(
+			func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+				return start(fifo.Options{OnPanic: onPanic})
+			}))
+	})
+	t.Run("Executor", func(t *testing.T) {
+		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
+			return start(fifo.Options{})
+		}, suspendtest.FIFO())
+	})
+}
