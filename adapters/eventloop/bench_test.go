@@ -1,0 +1,120 @@
+package eventloop_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+)
+
+// echoMessages is the handler of both sides of the comparison.
+func echoMessages(_ context.Context, c net.Conn) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.Read(buf)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// BenchmarkEcho is one round trip of 64 bytes: the handler on a loop, and on a goroutine per connection. The clients
+// are goroutines on the net package in both.
+func BenchmarkEcho(b *testing.B) {
+	for _, conns := range []int{1, 64, 512} {
+		b.Run(fmt.Sprintf("loop/%d", conns), func(b *testing.B) {
+			l := must(eventloop.New(eventloop.Options{}))
+			defer l.Close()
+			ln := must(l.Listen("tcp", "127.0.0.1:0"))
+			go ln.Serve(context.Background(), echoMessages)
+			clients(b, ln.Addr().String(), conns)
+		})
+		b.Run(fmt.Sprintf("net/%d", conns), func(b *testing.B) {
+			ln := must(net.Listen("tcp", "127.0.0.1:0"))
+			defer ln.Close()
+			go func() {
+				for {
+					c, err := ln.Accept()
+					if err != nil {
+						return
+					}
+					go func() { defer c.Close(); echoMessages(context.Background(), c) }()
+				}
+			}()
+			clients(b, ln.Addr().String(), conns)
+		})
+	}
+}
+
+// clients runs the clients in a process of their own, which reports what a round trip took.
+func clients(b *testing.B, addr string, conns int) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("EVENTLOOP_CLIENTS=%s %d %d", addr, conns, b.N))
+	before := cpu()
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatal(err, string(out))
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
+	took, err := strconv.ParseInt(string(out), 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(took)/float64(b.N), "ns/trip")
+}
+
+// cpu is what this process has used.
+func cpu() int64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv("EVENTLOOP_CLIENTS"); job != "" {
+		var addr string
+		var conns, n int
+		must(fmt.Sscan(job, &addr, &conns, &n))
+		fmt.Print(int64(runClients(addr, conns, n)))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func runClients(addr string, conns, total int) time.Duration {
+	var open []net.Conn
+	for range conns {
+		open = append(open, must(net.Dial("tcp", addr)))
+	}
+	start := time.Now()
+	var all sync.WaitGroup
+	for i, c := range open {
+		n := total / conns
+		if i < total%conns {
+			n++
+		}
+		all.Go(func() {
+			defer c.Close()
+			buf := make([]byte, 64)
+			for range n {
+				must(c.Write(buf))
+				must(io.ReadFull(c, buf))
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(start)
+}

@@ -1,0 +1,382 @@
+//go:build !linux || braid_portable
+
+package eventloop
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Where there is no poller of ours, descriptors are those of the net package: each operation is one call of it on a
+// helper goroutine, while the caller is suspended, and the runtime's poller waits. Contracts are the same.
+
+var errNotSupported = errors.ErrUnsupported
+
+// A poller here knows what is open, and sleeps on a channel.
+type poller struct {
+	woken chan struct{} // the buffered element is the permit
+
+	mu     atomicx.Mutex
+	fds    map[*fd]struct{}
+	closed bool
+}
+
+func newPoller() (*poller, error) {
+	return &poller{woken: make(chan struct{}, 1), fds: make(map[*fd]struct{})}, nil
+}
+
+func (p *poller) hold()      {}
+func (p *poller) release()   {}
+func (p *poller) poll() bool { return false }
+func (p *poller) dispatch()  {}
+func (p *poller) close()     {}
+
+func (p *poller) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (p *poller) wait(d time.Duration) {
+	if d < 0 {
+		<-p.woken
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.woken:
+	case <-timer.C:
+	}
+}
+
+func (p *poller) add(d *fd) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	p.fds[d] = struct{}{}
+	return nil
+}
+
+func (p *poller) remove(d *fd) {
+	p.mu.Lock()
+	delete(p.fds, d)
+	p.mu.Unlock()
+}
+
+func (p *poller) closeAll() {
+	p.mu.Lock()
+	p.closed = true
+	var open []*fd
+	for d := range p.fds {
+		open = append(open, d)
+	}
+	p.mu.Unlock()
+	for _, d := range open {
+		_ = d.close()
+	}
+}
+
+// An fd is a connection, a listener or a file of the standard library.
+type fd struct {
+	r      *reactor
+	stock  io.Closer
+	over   func() // called by the first close; may be nil
+	closed atomicx.Bool
+	rd, wr side
+}
+
+func newFD(r *reactor, stock io.Closer, over func()) (*fd, error) {
+	d := &fd{r: r, stock: stock, over: over}
+	if s, ok := stock.(interface{ SetReadDeadline(time.Time) error }); ok {
+		d.rd.deadlineOf = s.SetReadDeadline
+	} else if s, ok := stock.(interface{ SetDeadline(time.Time) error }); ok { // a listener
+		d.rd.deadlineOf = s.SetDeadline
+	}
+	if s, ok := stock.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		d.wr.deadlineOf = s.SetWriteDeadline
+	}
+	if err := r.poller.add(d); err != nil {
+		_ = stock.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *fd) close() error {
+	if !d.closed.CompareAndSwap(false, true) {
+		return errClosed
+	}
+	d.r.poller.remove(d)
+	if d.over != nil {
+		d.over()
+	}
+	return bare(d.stock.Close())
+}
+
+func (d *fd) read(cs contexts, p []byte) (int, error) {
+	if len(p) == 0 {
+		return d.rd.do(d, cs, func() (int, error) { return 0, nil })
+	}
+	return d.rd.do(d, cs, func() (int, error) { return d.stock.(io.Reader).Read(p) })
+}
+
+func (d *fd) write(cs contexts, p []byte) (int, error) {
+	return d.wr.do(d, cs, func() (int, error) { return d.stock.(io.Writer).Write(p) })
+}
+
+func (d *fd) closeRead() error {
+	if s, ok := d.stock.(interface{ CloseRead() error }); ok {
+		return bare(s.CloseRead())
+	}
+	return errNotSupported
+}
+
+func (d *fd) closeWrite() error {
+	if s, ok := d.stock.(interface{ CloseWrite() error }); ok {
+		return bare(s.CloseWrite())
+	}
+	return errNotSupported
+}
+
+func (d *fd) setReadDeadline(t time.Time) error  { return d.rd.setDeadline(d, t) }
+func (d *fd) setWriteDeadline(t time.Time) error { return d.wr.setDeadline(d, t) }
+
+// A side is one direction of an fd: the turn of those who use it, and the deadline, which serves two masters. A
+// context that ends puts it into the past, for as long as the helper is on its way.
+type side struct {
+	turn
+	deadlineOf func(time.Time) error
+	ops        uint8 // operations since the last yield; of whoever has the turn
+
+	mu          atomicx.Mutex
+	deadline    time.Time // as the user has set it
+	interrupted bool      // the one in force is in the past instead
+}
+
+// do has f run on a helper while the caller is suspended. If a context ends first, the helper is called off; what it
+// has done by then counts.
+func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
+	if err := cs.err(); err != nil {
+		return 0, err
+	}
+	if err := s.take(cs); err != nil {
+		return 0, err
+	}
+	defer s.give()
+	if s.ops++; s.ops > yieldEvery {
+		s.ops = 0
+		suspend.Yield()
+	}
+	if d.closed.Load() {
+		return 0, errClosed
+	}
+	s.mu.Lock()
+	late := !s.deadline.IsZero() && !s.deadline.After(time.Now())
+	s.mu.Unlock()
+	if late {
+		return 0, os.ErrDeadlineExceeded
+	}
+	h := &helper{f: f}
+	ctx, stop := cs.join()
+	err := h.wait(ctx)
+	if stop != nil {
+		stop()
+	}
+	if err != nil && h.started {
+		s.interrupt(true)
+		_ = h.wait(context.Background())
+		s.interrupt(false)
+	}
+	n, failure := h.n, bare(h.err)
+	if err != nil && (!h.started || errors.Is(failure, os.ErrDeadlineExceeded)) {
+		return n, cs.explain(err)
+	}
+	return n, failure
+}
+
+func (s *side) interrupt(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupted = on
+	if s.deadlineOf == nil {
+		return
+	}
+	if on {
+		_ = s.deadlineOf(time.Unix(1, 0))
+	} else {
+		_ = s.deadlineOf(s.deadline)
+	}
+}
+
+func (s *side) setDeadline(d *fd, t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.closed.Load() {
+		return errClosed
+	}
+	s.deadline = t
+	if s.interrupted {
+		return nil
+	}
+	if s.deadlineOf == nil {
+		return errNotSupported
+	}
+	return bare(s.deadlineOf(t))
+}
+
+// A helper is one call on a goroutine.
+type helper struct {
+	f       func() (int, error)
+	started bool // the caller's
+
+	mu     atomicx.Mutex
+	over   bool
+	n      int
+	err    error
+	waiter suspend.Resumer[struct{}]
+}
+
+func (h *helper) run() {
+	n, err := h.f()
+	h.mu.Lock()
+	h.n, h.err, h.over = n, err, true
+	waiter := h.waiter
+	h.mu.Unlock()
+	waiter.Resume(struct{}{}, nil) // false: cancelled just now, and about to look at over
+}
+
+func (h *helper) wait(ctx context.Context) error {
+	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.over {
+			return struct{}{}, true
+		}
+		h.waiter = r
+		if !h.started {
+			h.started = true
+			go h.run()
+		}
+		return struct{}{}, false
+	})
+	return err
+}
+
+// bare takes off what the standard library wraps around errors.
+func bare(err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		err = op.Err
+	}
+	if p := (*os.PathError)(nil); errors.As(err, &p) {
+		err = p.Err
+	}
+	if errors.Is(err, os.ErrClosed) {
+		return errClosed
+	}
+	return err
+}
+
+func listen(l *Loop, network, address string) (*Listener, error) {
+	switch network {
+	case "tcp", "tcp4", "tcp6", "unix":
+	default:
+		return nil, net.UnknownNetworkError(network)
+	}
+	var stock net.Listener
+	var err error
+	if e := blocking(context.Background(), func() { stock, err = net.Listen(network, address) }); e != nil {
+		return nil, e
+	}
+	if err != nil {
+		return nil, err
+	}
+	ln := &Listener{loop: l, network: network, addr: stock.Addr()}
+	d, err := newFD(l.reactors[0], stock, ln.over)
+	if err != nil {
+		return nil, err
+	}
+	ln.fds = append(ln.fds, d)
+	return ln, nil
+}
+
+func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
+	var c net.Conn
+	d := ds[0]
+	if _, err := d.rd.do(d, cs, func() (_ int, err error) {
+		c, err = d.stock.(net.Listener).Accept()
+		return 0, err
+	}); err != nil {
+		return nil, err
+	}
+	return newConn(r, c, ln.network)
+}
+
+func newConn(r *reactor, c net.Conn, network string) (*Conn, error) {
+	d, err := newFD(r, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{fd: d, network: network, local: c.LocalAddr(), remote: c.RemoteAddr()}, nil
+}
+
+func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
+	switch network {
+	case "tcp", "tcp4", "tcp6", "unix":
+	default:
+		return nil, net.UnknownNetworkError(network)
+	}
+	var c net.Conn
+	h := &helper{f: func() (_ int, err error) {
+		c, err = new(net.Dialer).DialContext(cs[0], network, address)
+		return 0, err
+	}}
+	err := h.wait(cs[0])
+	if err != nil && h.started {
+		_ = h.wait(context.Background()) // the dialer has the context
+	}
+	if h.over && h.err == nil {
+		return newConn(l.pick(), c, network)
+	}
+	if cause := cs.err(); cause != nil {
+		return nil, cause
+	}
+	if err == nil {
+		err = h.err
+	}
+	return nil, err
+}
+
+func pipe(l *Loop) (r, w *Conn, err error) {
+	pr, pw, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	on := l.pick()
+	end := func(f *os.File) (*Conn, error) {
+		d, err := newFD(on, f, nil)
+		if err != nil {
+			return nil, err
+		}
+		return &Conn{fd: d, network: "pipe", local: pipeAddr{}, remote: pipeAddr{}}, nil
+	}
+	if r, err = end(pr); err != nil {
+		_ = pw.Close()
+		return nil, nil, err
+	}
+	if w, err = end(pw); err != nil {
+		_ = r.Close()
+		return nil, nil, err
+	}
+	return r, w, nil
+}
