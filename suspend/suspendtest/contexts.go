@@ -1,0 +1,164 @@
+package suspendtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+var background = context.Background()
+
+// isCancellation checks that err is both errors of ctx.
+func (e *env) isCancellation(ctx context.Context, err error) {
+	if !errors.Is(err, ctx.Err()) {
+		e.errorf("a cancelled Suspend returned %q, which is not ctx.Err(): %q", err, ctx.Err())
+	}
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		e.errorf("a cancelled Suspend returned %q, which is not the cause: %q", err, cause)
+	}
+}
+
+// structContext cannot be compared.
+type structContext struct {
+	context.Context
+	_ []int
+}
+
+// An ownContext calls back by itself, before its cancel has returned, as package cancel's do.
+type ownContext struct {
+	mu      sync.Mutex
+	done    chan struct{}
+	err     error
+	fs      map[*func()]struct{}
+	asked   int // calls of AfterFunc
+	touched int // calls of any method, counted down from arm; cancels at 1
+}
+
+func newOwnContext() *ownContext {
+	return &ownContext{done: make(chan struct{}), fs: map[*func()]struct{}{}}
+}
+
+// arm has the context be cancelled by the n'th call of a method, that is, at any point in a Suspend.
+func (c *ownContext) arm(n int) {
+	c.mu.Lock()
+	c.touched = n
+	c.mu.Unlock()
+}
+
+func (c *ownContext) touch() {
+	c.mu.Lock()
+	hit := c.touched == 1
+	c.touched--
+	c.mu.Unlock()
+	if hit {
+		c.cancel()
+	}
+}
+
+func (c *ownContext) cancel() {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.err = context.Canceled
+	close(c.done)
+	fs := c.fs
+	c.fs = nil
+	c.mu.Unlock()
+	for f := range fs {
+		(*f)()
+	}
+}
+
+func (c *ownContext) isDone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+// registered returns how many callbacks there are.
+func (c *ownContext) registered() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.fs)
+}
+
+func (c *ownContext) AfterFunc(f func()) (stop func() bool) {
+	defer c.touch()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	if c.err != nil {
+		f()
+		return func() bool { return false }
+	}
+	c.fs[&f] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, ok := c.fs[&f]
+		delete(c.fs, &f)
+		return ok
+	}
+}
+
+func (c *ownContext) Done() <-chan struct{} { defer c.touch(); return c.done }
+
+func (c *ownContext) Err() error {
+	defer c.touch()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *ownContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *ownContext) Value(any) any               { return nil }
+
+// A contextKind is a way to make a context that can be cancelled.
+type contextKind struct {
+	name string
+	make func() (ctx context.Context, cancel func())
+}
+
+type key struct{}
+
+var errCause = errors.New("the cause")
+
+var contextKinds = []contextKind{
+	{"WithCancel", func() (context.Context, func()) {
+		ctx, cancel := context.WithCancel(background)
+		return ctx, cancel
+	}},
+	{"WithCancelCause", func() (context.Context, func()) {
+		ctx, cancel := context.WithCancelCause(background)
+		return ctx, func() { cancel(errCause) }
+	}},
+	{"a child of what is cancelled", func() (context.Context, func()) {
+		ctx, cancel := context.WithCancelCause(background)
+		child, stop := context.WithCancel(ctx)
+		return child, func() { cancel(errCause); stop() }
+	}},
+	{"WithValue of it", func() (context.Context, func()) {
+		ctx, cancel := context.WithCancelCause(background)
+		return context.WithValue(ctx, key{}, 1), func() { cancel(errCause) }
+	}},
+	{"a struct that cannot be compared", func() (context.Context, func()) {
+		ctx, cancel := context.WithCancelCause(background)
+		return structContext{Context: ctx}, func() { cancel(errCause) }
+	}},
+	{"one with an AfterFunc of its own", func() (context.Context, func()) {
+		ctx := newOwnContext()
+		return ctx, ctx.cancel
+	}},
+	{"a child of one with an AfterFunc of its own", func() (context.Context, func()) {
+		ctx := newOwnContext()
+		child, stop := context.WithCancelCause(ctx)
+		return child, func() { ctx.cancel(); <-child.Done(); stop(nil) }
+	}},
+	{"WithDeadlineCause, past by the time", func() (context.Context, func()) {
+		ctx, stop := context.WithTimeoutCause(background, 5*time.Millisecond, errCause)
+		return ctx, func() { <-ctx.Done(); stop() }
+	}},
+}

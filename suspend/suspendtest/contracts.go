@@ -1,0 +1,91 @@
+package suspendtest
+
+import "errors"
+
+var errTest = errors.New("an error that is delivered")
+
+var contractChecks = []check{
+	{"01/block-runs-once-on-the-caller",
+		"contract 1: Suspend calls block exactly once, on the calling goroutine.", nil, blockOnce},
+	{"01/block-holds-nothing",
+		"contract 1: while block runs nothing is held: others suspend, resume and start tasks.", nil, blockHoldsNothing},
+	{"01/block-does-not-run-if-ctx-is-done",
+		"contract 1: if ctx is done already, Suspend fails and block does not run.", nil, blockNotIfDone},
+	{"01/suspend-inside-block-panics",
+		"contract 1: a Suspend inside block panics, and the task is none the worse for it.", nil, blockMustNotSuspend},
+	{"01/a-failure-found-in-block-is-delivered",
+		"contract 1: an error that block delivers to its own resumer is what Suspend returns.", nil, blockFails},
+
+	{"02/one-winner",
+		"contract 2: of all Resumes and the cancellation of a suspension exactly one wins.", nil, oneWinner},
+	{"02/resume-after-resume-is-false",
+		"contract 2: a second Resume returns false and delivers nothing.", nil, secondResume},
+	{"02/resume-after-cancellation-is-false-and-delivers-nothing",
+		"contract 2: a Resume after the cancellation returns false, and its value is never seen.", nil, resumeCancelled},
+
+	{"03/resume-true-is-returned-even-if-ctx-is-done",
+		"contract 3: once Resume has returned true, Suspend returns that value, whatever happens to ctx.", nil, deliveryPromise},
+	{"03/value-and-error-are-delivered-together",
+		"contract 3: Suspend returns both the value and the error that Resume was given.", nil, deliverBoth},
+
+	{"04/error-is-both-err-and-cause",
+		"contract 4: a cancelled Suspend returns an error that is both ctx.Err() and context.Cause(ctx).", nil, cancelError},
+
+	{"05/resume-before-block-returns",
+		"contract 5: Resume is legal while block still runs, also from elsewhere.", nil, resumeInBlock},
+	{"05/resume-after-suspend-returned-is-false",
+		"contract 5: Resume is legal after Suspend has returned and the task has ended, and says false.", nil, resumeAfter},
+	{"05/resume-after-close-is-false",
+		"contract 5: Resume is legal after the scheduler has closed, and says false.", nil, resumeAfterClose},
+	{"05/resume-under-a-lock-that-the-waiter-needs",
+		"contract 5: Resume, and so Unpark, must not run the waiter or wait for it: its caller may hold locks.", nil, resumeUnderLock},
+	{"05/resume-by-a-task-under-a-lock-that-the-waiter-needs",
+		"contract 5: Resume, and so Unpark, must not run the waiter inside the task that calls it.", nil, resumeUnderLockInTask},
+	{"05/resume-does-not-wait-for-a-busy-scheduler",
+		"contract 5: Resume, and so Unpark, must not wait for the scheduler: it may be busy for long.", nil, resumeBusy},
+	{"05/resumed-tasks-run-in-order",
+		"contract 5: tasks that one goroutine resumes become runnable, and on a FIFO scheduler run, in that order.",
+		func(o options) bool { return o.fifo }, resumeOrder},
+
+	{"06/value-of-block-dominates-cancellation",
+		"contract 6: a value that block returns is the result, even if ctx is done by then.", nil, blockValue},
+	{"06/resumer-is-dead-after-a-value-of-block",
+		"contract 6: after block has returned a value, Resume returns false.", nil, blockValueKills},
+	{"06/resume-before-a-value-of-block-panics",
+		"contract 6: a block that returns a value after its Resumer was called has Suspend panic.", nil, blockValueResumed},
+
+	{"07/panic-in-block-propagates-and-kills-the-resumer",
+		"contract 7: a panic in block leaves Suspend with the same value, and the resumer is dead.", nil, blockPanics},
+	{"07/goexit-in-block-ends-the-task-and-kills-the-resumer",
+		"contract 7: a Goexit in block ends the task, and only it, and the resumer is dead.", nil, blockExits},
+
+	{"08/stale-resumers-do-not-touch-a-later-suspension",
+		"contract 8: the resumers of earlier suspensions of a task are dead, and do not end a later one.", nil, staleResumers},
+	{"08/unpark-does-not-end-a-suspension",
+		"contract 8: an Unpark without a Resume may let Park return, but never Suspend.", nil, unparkOnly},
+	{"08/late-unpark-does-not-disturb-the-next-task",
+		"contract 8: an Unpark of a task that runs, or has ended, leaves at most a permit: it must not queue anything.", nil, lateUnparks},
+	{"08/late-cancellation-does-not-touch-a-later-suspension",
+		"contract 8: the end of a context cancels no suspension but those with that context.", nil, lateCancellation},
+
+	{"09/any-context-cancels",
+		"contract 9: contexts of every kind cancel a parked task, time and again.", nil, anyContext},
+	{"09/alternating-contexts",
+		"contract 9: a task may wait with another context each time, and each cancels its own waits.", nil, alternatingContexts},
+	{"09/cancellation-at-every-point",
+		"contract 9: a context that is done at any point between the entry of Suspend and Park cancels the wait.", nil, cancelAnywhere},
+	{"09/cancellation-between-two-waits-is-not-lost",
+		"contract 9: a context that is done between two waits fails the second.", nil, cancelBetween},
+	{"09/a-context-that-is-never-done",
+		"contract 9: contexts without a Done channel cancel nothing.", nil, neverDone},
+	{"09/registrations-are-few-and-end-with-the-task",
+		"contract 9: a task has at most one registration with its contexts, and none once it has ended.", nil, registrations},
+
+	{"10/nothing-is-retained-of-what-was-delivered-or-cancelled",
+		"contract 10: a task that goes on retains at most one old context, and nothing else of its earlier waits.", nil, retention},
+	{"10/nothing-is-retained-of-a-task-that-has-ended",
+		"contract 10: when a task has ended, nothing of its waits is retained.", nil, retentionEnded},
+
+	{"13/resume-happens-before-the-return-of-suspend",
+		"contract 13: what happened before Resume returned true happened before Suspend returned.", nil, happensBefore},
+}

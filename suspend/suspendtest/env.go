@@ -1,0 +1,265 @@
+package suspendtest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A check is one subtest. It runs on a goroutine of its own, of no scheduler, and is watched by the test's.
+type check struct {
+	name string
+	rule string // what is broken if it fails, for the author of a scheduler
+	when func(options) bool
+	run  func(*env)
+}
+
+// resume and suspendFunc are Resume and Suspend as the checks use them, so that the tests of this package can show
+// what a check makes of one that is wrong.
+type (
+	resume      func(v *box, err error) bool
+	suspendFunc func(ctx context.Context, block func(resume) (*box, bool)) (*box, error)
+)
+
+// A box is what is waited for. It is large enough for an allocation of its own.
+type box struct {
+	n int
+	_ [8]int
+}
+
+func direct(ctx context.Context, block func(resume) (*box, bool)) (*box, error) {
+	return suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) { return block(r.Resume) })
+}
+
+// An env is what a check works with.
+type env struct {
+	opts     options
+	suspend  suspendFunc
+	spawner  suspend.Spawner
+	executor suspend.Executor
+	shut     func()
+	panicked chan any // what a Panics scheduler has reported
+
+	mu       sync.Mutex
+	phase    string // what is being waited for
+	problems []string
+	bad      chan struct{} // closed with the first problem
+	over     atomic.Bool   // the check is given up: whoever spins stops
+}
+
+func (c check) on(tb testing.TB, e *env, open Open) {
+	tb.Helper()
+	if e.opts.panics != nil {
+		e.panicked = make(chan any, 16)
+		open = func(t testing.TB) (suspend.Spawner, func()) {
+			return e.opts.panics(t, func(v any, _ []byte) { e.panicked <- v })
+		}
+	}
+	e.spawner, e.shut = open(tb)
+	c.watch(tb, e)
+}
+
+func (c check) onExecutor(tb testing.TB, e *env, open OpenExecutor) {
+	tb.Helper()
+	e.executor, e.shut = open(tb)
+	c.watch(tb, e)
+}
+
+// watch runs the check and reports.
+func (c check) watch(tb testing.TB, e *env) {
+	tb.Helper()
+	e.bad = make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer e.caught("the check")
+		c.run(e)
+		e.close()
+	}()
+	timer := time.NewTimer(e.opts.deadline)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-e.bad:
+	case <-timer.C:
+		e.mu.Lock()
+		phase := e.phase
+		e.mu.Unlock()
+		e.errorf("no progress within %v: %s", e.opts.deadline, phase)
+	}
+	e.over.Store(true)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.problems) > 0 {
+		tb.Errorf("%s\n%s", c.rule, strings.Join(e.problems, "\n"))
+	}
+}
+
+// errorf records a problem.
+func (e *env) errorf(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.problems) == 0 {
+		close(e.bad)
+	}
+	if len(e.problems) < 10 {
+		e.problems = append(e.problems, "- "+fmt.Sprintf(format, args...))
+	}
+}
+
+// fatalf records a problem and ends the task or the goroutine.
+func (e *env) fatalf(format string, args ...any) {
+	e.errorf(format, args...)
+	runtime.Goexit()
+}
+
+// expect says what is being waited for, for the case that it does not happen.
+func (e *env) expect(phase string) {
+	e.mu.Lock()
+	e.phase = phase
+	e.mu.Unlock()
+}
+
+// caught is deferred in what must not panic.
+func (e *env) caught(who string) {
+	if v := recover(); v != nil {
+		e.errorf("%s panicked: %v\n%s", who, v, debug.Stack())
+	}
+}
+
+// close closes the scheduler, once.
+func (e *env) close() {
+	if shut := e.shut; shut != nil {
+		e.shut = nil
+		e.expect("close did not return although every task has ended")
+		shut()
+	}
+}
+
+// recv receives from ch on a goroutine of no scheduler.
+func recv[T any](e *env, ch <-chan T, phase string) T {
+	e.expect(phase)
+	return <-ch
+}
+
+// submit is Go or Execute, whichever is being checked.
+func (e *env) submit(f func()) error {
+	if e.executor != nil {
+		return e.executor.Execute(f)
+	}
+	return e.spawner.Go(f)
+}
+
+// task submits f and returns a channel that is closed when it has ended, in whatever way.
+func (e *env) task(f func()) (ended chan struct{}) {
+	ended = make(chan struct{})
+	err := e.submit(func() {
+		defer e.caught("a task")
+		defer close(ended)
+		f()
+	})
+	if err != nil {
+		e.fatalf("a task was refused although close has not been called: %v", err)
+	}
+	return ended
+}
+
+// do submits f and waits for it.
+func (e *env) do(phase string, f func()) {
+	recv(e, e.task(f), phase)
+}
+
+// settle gives tasks that are about to park the time for it.
+func (e *env) settle() {
+	for range 3 {
+		e.do("a new task did not run while others were suspended", func() {})
+	}
+}
+
+// A waiter is a task that suspends once.
+type waiter struct {
+	resume    resume
+	published chan struct{} // closed in block
+	ended     chan struct{}
+	v         *box
+	err       error
+}
+
+// waiter starts one, which suspends with ctx, after what it does before, and returns once it is suspended, as far as
+// can be told.
+func (e *env) waiter(ctx context.Context, before ...func()) *waiter {
+	w := &waiter{published: make(chan struct{})}
+	w.ended = e.task(func() {
+		for _, f := range before {
+			f()
+		}
+		w.v, w.err = e.suspend(ctx, func(r resume) (*box, bool) {
+			w.resume = r
+			close(w.published)
+			return nil, false
+		})
+	})
+	e.expect("a task did not suspend")
+	select {
+	case <-w.published:
+	case <-w.ended: // ctx was done already
+	}
+	e.settle()
+	return w
+}
+
+// pass suspends the calling task with ctx, to be resumed from elsewhere at once.
+func (e *env) pass(ctx context.Context) {
+	_, _ = e.suspend(ctx, func(r resume) (*box, bool) {
+		go r(nil, nil)
+		return nil, false
+	})
+}
+
+// waits reports a problem if w does not wait any more.
+func (e *env) waits(w *waiter, why string) {
+	e.settle()
+	select {
+	case <-w.ended:
+		e.fatalf("a Suspend has returned %v, %v: %s", w.v, w.err, why)
+	default:
+	}
+}
+
+// finish resumes w, which must be waiting, and checks what it gets.
+func (e *env) finish(w *waiter) {
+	v := new(box)
+	if !w.resume(v, nil) {
+		e.fatalf("the Resume of a waiting task returned false")
+	}
+	recv(e, w.ended, "a task that was resumed did not go on")
+	if w.v != v || w.err != nil {
+		e.fatalf("Suspend returned %v, %v, not what Resume delivered", w.v, w.err)
+	}
+}
+
+// cancelled checks the result of a Suspend with ctx.
+func (e *env) cancelled(ctx context.Context, v *box, err error) {
+	if v != nil || err == nil {
+		e.fatalf("a cancelled Suspend returned %v, %v", v, err)
+	}
+	e.isCancellation(ctx, err)
+}
+
+// panics reports a problem if f does not panic.
+func (e *env) panics(what string, f func()) {
+	defer func() {
+		if recover() == nil {
+			e.errorf("%s did not panic", what)
+		}
+	}()
+	f()
+}
