@@ -146,10 +146,11 @@ func (t *Task) Start(f func()) { t.f = f }
 // runnable.
 func (t *Task) Step() Switch {
 	t.resume()
-	if t.why == Parked && !t.commit() {
+	why := t.why // read before it is parked: then another worker may be running it
+	if why == Parked && !t.commit() {
 		return Yielded
 	}
-	return t.why
+	return why
 }
 
 // commit parks a task that has switched in order to park; false says that it was woken before, and is runnable.

@@ -1,0 +1,114 @@
+package workstealing
+
+import "github.com/braidgo/braid/internal/atomicx"
+
+// A deque holds the forks of one worker: the worker pushes and pops at the bottom, everybody else steals from the
+// top, oldest first. It is the one of Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005); the order
+// of the accesses is that of Lê, Pop, Cohen and Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak
+// Memory Models" (PPoPP 2013), where each of ours is sequentially consistent, as Go's atomics are. The differences:
+// it never shrinks, and the owner may ask for one fork in particular.
+//
+// Invariant: the forks are those at top <= i < bottom, in this order, at i modulo the size of the ring. The indices
+// run on for ever; they may wrap around, so they are compared by their difference.
+// Invariant: a fork is pushed once, hence it is in one place. The CAS on top decides who has the fork at top; the
+// owner has any other at the bottom by writing bottom before it reads top.
+//
+// A slot that is popped or stolen keeps its pointer until it is written again. What that keeps alive is the record
+// of a fork and nothing else, since whoever takes a fork empties it.
+type deque struct {
+	top    atomicx.Uint64 // of the oldest fork; only grows, by a CAS of thieves and, for the last fork, of the owner
+	_      [56]byte       // thieves write above, the owner below
+	bottom atomicx.Uint64 // after the youngest fork; written by the owner
+	ring   atomicx.Pointer[ring]
+	_      [48]byte
+}
+
+// A ring is written by the owner, in slots that hold no fork. Once replaced it is not written any more, so a thief
+// that still reads it finds what was there.
+type ring []atomicx.Pointer[fork]
+
+const firstRing = 64 // a power of two
+
+func (r ring) slot(i uint64) *atomicx.Pointer[fork] { return &r[i&uint64(len(r)-1)] }
+
+// init makes d empty. The first index is at.
+func (d *deque) init(at uint64) {
+	r := make(ring, firstRing)
+	d.top.Store(at)
+	d.bottom.Store(at)
+	d.ring.Store(&r)
+}
+
+// push puts f at the bottom. Executed by the owner only.
+func (d *deque) push(f *fork) {
+	b := d.bottom.Load()
+	r := *d.ring.Load()
+	if b-d.top.Load() >= uint64(len(r)) { // a stale top is too small: at worst it grows too early
+		r = d.grow(r, b)
+	}
+	if s := r.slot(b); s.Load() != f { // forks are recycled in order, so most are where they were
+		s.Store(f)
+	}
+	d.bottom.Store(b + 1) // publishes f: pairs with the load in steal
+}
+
+func (d *deque) grow(old ring, b uint64) ring {
+	r := make(ring, 2*len(old))
+	for i := d.top.Load(); i != b; i++ { // what is stolen meanwhile is copied in vain
+		r.slot(i).Store(old.slot(i).Load())
+	}
+	d.ring.Store(&r)
+	return r
+}
+
+// popIf takes f from the bottom, if it is there, and reports whether it did. Executed by the owner only.
+func (d *deque) popIf(f *fork) bool {
+	b := d.bottom.Load() - 1
+	r := *d.ring.Load()
+	// The slot may be one that was stolen from, and then take says so.
+	return r.slot(b).Load() == f && d.take(b)
+}
+
+// pop takes the youngest fork, nil if there is none. Executed by the owner only.
+func (d *deque) pop() *fork {
+	b := d.bottom.Load() - 1
+	if int64(b-d.top.Load()) < 0 { // empty, and it stays so
+		return nil
+	}
+	r := *d.ring.Load()
+	f := r.slot(b).Load()
+	if !d.take(b) {
+		return nil
+	}
+	return f
+}
+
+// take takes what is at b, the bottom, if it is not stolen.
+func (d *deque) take(b uint64) bool {
+	d.bottom.Store(b) // before top is read: a thief that comes now sees that the fork is taken, or we see the thief
+	t := d.top.Load()
+	if int64(b-t) > 0 {
+		return true
+	}
+	taken := b == t && d.top.CompareAndSwap(t, t+1) // the last fork: against thieves
+	d.bottom.Store(b + 1)
+	return taken
+}
+
+// steal takes the oldest fork. Of nil, retry says that somebody else was quicker, and there may be more. Executed
+// by anybody.
+func (d *deque) steal() (f *fork, retry bool) {
+	t := d.top.Load() // before bottom: pairs with take
+	if int64(d.bottom.Load()-t) <= 0 {
+		return nil, false
+	}
+	r := *d.ring.Load()
+	f = r.slot(t).Load() // stale if top has moved on: the CAS finds out, and nobody looks into f before
+	if !d.top.CompareAndSwap(t, t+1) {
+		return nil, true
+	}
+	return f, false
+}
+
+// empty may be out of date on return, unless the owner asks.
+func (d *deque) empty() bool { return int64(d.bottom.Load()-d.top.Load()) <= 0 }

@@ -1,0 +1,60 @@
+package workstealing
+
+import "github.com/braidgo/braid/internal/atomicx"
+
+// An entry is something to run that is not a fork in a deque: a strand that was woken or has yielded, a task to
+// begin, a callback, or a fork that is claimed already.
+type entry struct {
+	strand *strand // not nil: resume it
+	f      func()  // not nil: begin it
+	fork   *fork   // otherwise
+	woken  bool    // the strand was suspended
+	call   bool    // f is a callback
+}
+
+// An injector is the queue into which everybody puts what becomes runnable, and from which the workers take. It is
+// first in, first out. Its lock is a leaf: nothing is called under it.
+type injector struct {
+	mu    atomicx.Mutex
+	n     atomicx.Int64 // written under mu; read by those who only want to know whether to come in
+	first int           // guarded by mu, as is ring
+	ring  []entry       // n of them, from first on; a power of two in size
+}
+
+// keepRing is the size from which on an empty ring is not kept.
+const keepRing = 1 << 12
+
+func (in *injector) push(e entry) {
+	in.mu.Lock()
+	n := int(in.n.Load())
+	if n == len(in.ring) {
+		ring := make([]entry, max(64, 2*n))
+		copy(ring, in.ring[in.first:])
+		copy(ring[n-in.first:], in.ring[:in.first])
+		in.ring, in.first = ring, 0
+	}
+	in.ring[(in.first+n)&(len(in.ring)-1)] = e
+	in.n.Store(int64(n + 1))
+	in.mu.Unlock()
+}
+
+func (in *injector) pop() (e entry, ok bool) {
+	if in.n.Load() == 0 {
+		return e, false
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n := int(in.n.Load())
+	if n == 0 {
+		return e, false
+	}
+	e, in.ring[in.first] = in.ring[in.first], e
+	in.first = (in.first + 1) & (len(in.ring) - 1)
+	in.n.Store(int64(n - 1))
+	if n == 1 && len(in.ring) > keepRing {
+		in.ring, in.first = nil, 0
+	}
+	return e, true
+}
+
+func (in *injector) len() int64 { return in.n.Load() }

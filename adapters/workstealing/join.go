@@ -1,0 +1,193 @@
+package workstealing
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Join runs a and b, in parallel if a worker is free to, and returns when both have ended. It calls a on the calling
+// task, while b is there to be stolen, and then b, if nobody has stolen it. If a suspends, b is begun by whoever is
+// free first: each may wait for the other, also on a pool of one worker.
+//
+// The error is that of a if it is not nil, and otherwise that of b; the values are what the functions returned, in
+// any case. If ctx is done already, Join returns the error of the cancellation and runs neither. It does not cancel:
+// b runs even if a fails, and once begun Join waits for both, whatever ctx comes to; ctx is for a and b to heed.
+//
+// A panic in a is raised again in the caller with the same value, and so is a runtime.Goexit; then those of b; on
+// which worker b ran makes no difference, save that the stack trace of a panic in a stolen b is lost. Even then both
+// have ended.
+//
+// Join may be called from anywhere that may suspend. Where the caller is not a task of p, a task of p does it in its
+// stead, while the caller is suspended; if p is closed, Join returns suspend.ErrClosed and runs neither.
+func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
+	if err = suspend.Err(ctx); err != nil {
+		return va, vb, err
+	}
+	s := p.current()
+	if s == nil {
+		return joinOutside(ctx, p, a, b)
+	}
+
+	pusher := s.worker
+	f := pusher.fork(ctx, side[B](b))
+	returned := false
+	defer func() {
+		if !returned { // a panicked or exited, and goes on to do so when b has ended
+			f.abandon(s)
+		}
+	}()
+	va, err = a(ctx)
+	returned = true
+
+	var errB error
+	switch w := s.worker; { // a may have suspended, and gone on on another worker
+	case w == pusher && w.forks.popIf(f):
+		w.recycle(f)
+		w.takenBack(s)
+		vb, errB = b(ctx)
+	case f.claim():
+		f.ctx, f.body = nil, nil // a deque may hold f for a while
+		vb, errB = b(ctx)
+	default:
+		f.wait()
+		f.ended.Rethrow()
+		vb, _ = f.value.(B) // of the nil value of an interface type there is nothing to assert
+		errB = f.err
+	}
+	if err == nil {
+		err = errB
+	}
+	return va, vb, err
+}
+
+// joinOutside has a task of p call Join.
+func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
+	if errPool := p.inside(func() { va, vb, err = Join(ctx, p, a, b) }); errPool != nil {
+		err = errPool
+	}
+	return va, vb, err
+}
+
+// A fork is the second side of a Join, while it may run elsewhere. -J> is the task that joins, -W> a worker that has
+// taken the fork from a deque.
+//
+//	open    -J> open     taken back from the bottom of its own deque: no worker has it, and none will
+//	open    -J> claimed  a has moved to another worker, or others' forks are above: it runs in the task
+//	open    -W> claimed  it runs on a coroutine of its own
+//	claimed -J> awaited  the task suspends
+//	claimed -W> done     it has ended before anybody waited
+//	awaited -W> done     and this worker owes the task its wake-up
+//
+// Invariant: who claims it runs it, so it runs once. What is in a deque is a hint: a worker whose claim fails drops
+// it. Only a fork that is taken back is used again, for only then is it certain that no deque has it.
+type fork struct {
+	state atomicx.Uint32
+	ctx   context.Context
+	body  interface{ run(*fork) } // dropped by whoever takes the fork
+	next  *fork                   // in the list of forks to be used again, which its worker owns
+
+	waiter suspend.Resumer[struct{}] // by J, before awaited
+	value  any                       // these by W, before done
+	err    error
+	ended  outcome.Outcome
+}
+
+const (
+	open uint32 = iota
+	claimed
+	awaited
+	done
+)
+
+// A side makes a fork's body of a function of any type, at no cost.
+type side[T any] func(context.Context) (T, error)
+
+func (s side[T]) run(f *fork) { f.value, f.err = valueOf(s(f.ctx)) }
+
+func valueOf[T any](v T, err error) (any, error) { return v, err }
+
+// claim reports whether the caller is to run f.
+func (f *fork) claim() bool { return f.state.CompareAndSwap(open, claimed) }
+
+// wait suspends the task that joins until f has ended. It is not cancellable.
+func (f *fork) wait() {
+	if f.state.Load() == done {
+		return
+	}
+	_, _ = suspend.Suspend(context.Background(), func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		f.waiter = r
+		return struct{}{}, !f.state.CompareAndSwap(claimed, awaited)
+	})
+}
+
+// run runs f, which the caller has claimed, as the first and only thing on a coroutine.
+func (f *fork) run() {
+	body := f.body
+	f.body = nil
+	outcome.Of(func() { body.run(f) }, func(o outcome.Outcome) {
+		f.ended, f.ctx = o, nil
+		if f.state.Swap(done) == awaited {
+			f.waiter.Resume(struct{}{}, nil)
+		}
+	})
+}
+
+// inside runs f as a task of p, for a caller that is none, and ends as f does.
+func (p *Pool) inside(f func()) error {
+	j := &fork{body: plain(f)}
+	j.state.Store(claimed)
+	if err := p.Go(j.run); err != nil {
+		return err
+	}
+	j.wait()
+	j.ended.Rethrow()
+	return nil
+}
+
+type plain func()
+
+func (f plain) run(*fork) { f() }
+
+// abandon sees to it that f ends when its Join has no use for it any more. It never runs in the task of s, which is
+// unwinding: how f ends must not get in the way of that.
+func (f *fork) abandon(s *strand) {
+	if f.claim() {
+		s.worker.pool.enqueue(entry{fork: f})
+	}
+	f.wait()
+}
+
+// fork makes f the youngest fork of w, whose task is running.
+func (w *worker) fork(ctx context.Context, body interface{ run(*fork) }) *fork {
+	f := w.recycled
+	if f == nil {
+		f = new(fork)
+	} else {
+		w.recycled, f.next = f.next, nil
+	}
+	f.ctx, f.body = ctx, body
+	w.forks.push(f)
+	if w.pool.wanted.Load() { // after the push: see Pool.wanted
+		w.pool.wake()
+	}
+	return f
+}
+
+// recycle keeps f, which was taken back, for the next fork.
+func (w *worker) recycle(f *fork) {
+	f.ctx, f.body = nil, nil
+	f.next, w.recycled = w.recycled, f
+}
+
+// takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well.
+func (w *worker) takenBack(s *strand) {
+	if w.picks--; w.picks <= 0 {
+		w.picks = pollEvery
+		if w.pool.injector.len() > 0 {
+			s.task.Yield()
+		}
+	}
+}

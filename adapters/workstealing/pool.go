@@ -1,0 +1,220 @@
+// Package workstealing is a scheduler that runs tasks on several workers, and the fork and join of computations on
+// it: Join, For, Reduce, Scan and Find.
+//
+// A worker runs one task at a time, until it suspends, yields or ends. What a Join forks goes on a deque of the
+// worker, from which the worker takes the youngest and other workers, when they have nothing else to do, steal the
+// oldest: as a rule the largest. All else that becomes runnable, spawned, woken or yielding, goes through one queue,
+// first in, first out, which every worker looks at when it has no forks and otherwise at every 61st pick. So forks
+// run depth first and close together, and tasks get their turn.
+package workstealing
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Options are the choices that a Pool is made with. The zero value is the default.
+type Options struct {
+	// Workers is how many tasks run at a time. Zero: GOMAXPROCS.
+	Workers int
+
+	// BlockingWidth is how many functions of suspend.Blocking run at a time. Zero: 64.
+	BlockingWidth int
+
+	// OnPanic is called in a task that has panicked, with the value and the stack. The task ends then, and nothing
+	// else. By default the process ends, as it does when a goroutine panics.
+	OnPanic func(value any, stack []byte)
+
+	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to
+	// OnStall, or on standard error. Zero: for ever. OnStall may be called for several workers at a time.
+	StallAfter time.Duration
+	OnStall    func(stack []byte)
+}
+
+// A Pool runs tasks on workers of its own, from New to Close. It implements suspend.Spawner and suspend.Executor.
+// All methods may be called from any goroutine.
+type Pool struct {
+	opts     Options
+	workers  []*worker
+	injector injector
+	live     atomicx.Int64 // tasks and callbacks accepted and not ended; less closedBase once closed
+
+	// wanted says that workers sleep and none searches. Who makes something runnable publishes it, then loads
+	// wanted, and calls wake if it is set. See sleep for the other side.
+	wanted    atomicx.Bool
+	mu        atomicx.Mutex // a leaf
+	idle      []*worker     // asleep; guarded by mu
+	searching int           // workers that look for something to steal; guarded by mu
+
+	over       atomicx.Bool  // closed, and everything has ended
+	goroutines atomicx.Int64 // workers and blocking goroutines that have not ended
+	blocking   blocking
+	gone       event // no goroutine is left
+}
+
+const (
+	closedBase   = -1 << 62
+	pollEvery    = 61  // picks between two looks at the injector, at most; a prime, as in Go's own scheduler
+	maxIdle      = 256 // coroutines that a worker keeps for reuse
+	searchRounds = 4
+)
+
+// New returns a Pool that is running.
+func New(o Options) *Pool {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.BlockingWidth <= 0 {
+		o.BlockingWidth = 64
+	}
+	p := &Pool{opts: o, workers: make([]*worker, o.Workers)}
+	p.goroutines.Store(int64(o.Workers))
+	for i := range p.workers {
+		p.workers[i] = newWorker(p, i)
+	}
+	for _, w := range p.workers {
+		go w.run()
+	}
+	return p
+}
+
+// Go has f run as a task. When p is closed, it returns suspend.ErrClosed and f never runs.
+func (p *Pool) Go(f func()) error { return p.submit(entry{f: f}) }
+
+// Execute has f run as a callback: f must not suspend, suspend.Suspend panics in it. It obeys the contract of a
+// Task's Unpark. When p is closed, it returns suspend.ErrClosed and f never runs.
+func (p *Pool) Execute(f func()) error { return p.submit(entry{f: f, call: true}) }
+
+func (p *Pool) submit(e entry) error {
+	if e.f == nil {
+		panic("workstealing: nil function")
+	}
+	for { // counted before it is published
+		n := p.live.Load()
+		if n < 0 {
+			return suspend.ErrClosed
+		}
+		if p.live.CompareAndSwap(n, n+1) {
+			break
+		}
+	}
+	p.enqueue(e)
+	return nil
+}
+
+func (p *Pool) enqueue(e entry) {
+	p.injector.push(e)
+	if p.wanted.Load() {
+		p.wake()
+	}
+}
+
+// ended counts one task or callback less.
+func (p *Pool) ended() {
+	if p.live.Add(-1) == closedBase {
+		p.finish()
+	}
+}
+
+// Close refuses new work from now on and returns when every task has ended, those included that are suspended now,
+// and with them every goroutine of p. It suspends only its caller. Tasks may go on to use Join and suspend.Blocking
+// to their ends; to make them end is the affair of their contexts. Another Close does the same, and finds that less
+// is left to do. The error is nil.
+//
+// Close panics in a task of p, which would wait for itself, and so would one that another scheduler runs inside a
+// task of p.
+func (p *Pool) Close() error {
+	if p.current() != nil {
+		panic("workstealing: Close called from a task of the pool")
+	}
+	for {
+		n := p.live.Load()
+		if n < 0 {
+			break
+		}
+		if p.live.CompareAndSwap(n, n+closedBase) {
+			if n == 0 {
+				p.finish()
+			}
+			break
+		}
+	}
+	p.gone.wait()
+	return nil
+}
+
+// finish ends the workers. It is called once, when p is closed and everything has ended.
+func (p *Pool) finish() {
+	p.blocking.close()
+	p.over.Store(true) // before idle is read: pairs with the load in sleep
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	for _, w := range idle {
+		w.asleep = false
+	}
+	p.wanted.Store(false)
+	p.mu.Unlock()
+	for _, w := range idle {
+		w.thread.Unpark()
+	}
+}
+
+// exit counts one goroutine less. What it does is the last thing that the goroutine does.
+func (p *Pool) exit() {
+	if p.goroutines.Add(-1) == 0 {
+		p.gone.happen()
+	}
+}
+
+// Stats returns what p says of itself. Forks that were stolen are not counted as tasks.
+func (p *Pool) Stats() suspend.Stats {
+	var s suspend.Stats
+	for _, w := range p.workers {
+		s.Suspended += w.suspended.Load()
+		s.Wakes += w.wakes.Load()
+		s.Steals += w.steals.Load()
+	}
+	if s.Live = p.live.Load(); s.Live < 0 {
+		s.Live -= closedBase
+	}
+	p.mu.Lock()
+	s.Running = int64(len(p.workers) - len(p.idle) - p.searching)
+	p.mu.Unlock()
+	s.Suspended = max(0, min(s.Suspended, s.Live))
+	s.Running = max(0, min(s.Running, s.Live-s.Suspended))
+	return s
+}
+
+// current returns the strand that the caller runs on, nil if the caller is not a task of p.
+func (p *Pool) current() *strand {
+	if t, ok := suspend.Self().(*coro.Task); ok {
+		if s, ok := t.Local.(*strand); ok && s.pool == p {
+			return s
+		}
+	}
+	return nil
+}
+
+// A host is a Pool as its coroutines know it.
+type host Pool
+
+// Ready implements coro.Host.
+func (h *host) Ready(t *coro.Task) {
+	(*Pool)(h).enqueue(entry{strand: t.Local.(*strand), woken: true})
+}
+
+// Panicked implements coro.Host.
+func (h *host) Panicked(value any, stack []byte) {
+	if h.opts.OnPanic == nil {
+		coro.Crash(value, stack)
+	}
+	h.opts.OnPanic(value, stack)
+}
+
+// Spawner implements coro.Host.
+func (h *host) Spawner() suspend.Spawner { return (*Pool)(h) }
