@@ -224,13 +224,16 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits reports a problem if w does not wait any more.
+// waits reports a problem if w does not wait any more. It looks for a while: what must not happen may take some turns.
 func (e *env) waits(w *waiter, why string) {
-	e.settle()
-	select {
-	case <-w.ended:
-		e.fatalf("a Suspend has returned %v, %v: %s", w.v, w.err, why)
-	default:
+	for range 10 {
+		e.settle()
+		runtime.Gosched()
+		select {
+		case <-w.ended:
+			e.fatalf("a Suspend has returned %v, %v: %s", w.v, w.err, why)
+		default:
+		}
 	}
 }
 
