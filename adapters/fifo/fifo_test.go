@@ -1,0 +1,619 @@
+package fifo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("FIFO_TEST_CRASH") != "" {
+		crash()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func run(t *testing.T, o fifo.Options, main func(s *fifo.Scheduler)) *fifo.Scheduler {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(o)
+	if err := s.Run(bg, func(context.Context) error { main(s); return nil }); err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+func TestTasksRunInTheOrderInWhichTheyBecomeRunnable(t *testing.T) {
+	var order []string
+	note := func(s string) { order = append(order, s) }
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		var p promise.Promise[int]
+		for i := range 3 {
+			_ = s.Go(func() {
+				note(fmt.Sprint("start", i))
+				_, _ = p.Await(bg)
+				note(fmt.Sprint("woken", i))
+			})
+		}
+		_ = s.Execute(func() { note("call") })
+		suspend.Yield()
+		_ = p.Fill(1)
+		_ = s.Go(func() { note("last") })
+		note("main")
+	})
+	want := []string{"start0", "start1", "start2", "call", "main", "woken0", "woken1", "woken2", "last"}
+	if !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+}
+
+// The same program runs in the same order each time, whichever goroutine a parked task's place is taken on.
+func TestDeterministic(t *testing.T) {
+	program := func() (trace []int) {
+		run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+			var m mvar.MVar[int]
+			var l mutex.Mutex
+			for i := range 20 {
+				_ = s.Go(func() {
+					for k := range 10 {
+						switch (i + k) % 4 {
+						case 0:
+							_ = m.Put(bg, i)
+						case 1:
+							v, ok := m.TryTake()
+							if ok {
+								trace = append(trace, v)
+							}
+						case 2:
+							_ = l.Lock(bg)
+							suspend.Yield()
+							l.Unlock()
+						case 3:
+							_ = s.Go(func() { trace = append(trace, -i) })
+						}
+						trace = append(trace, 100*i+k)
+					}
+				})
+			}
+			for range 200 {
+				m.TryTake()
+				suspend.Yield()
+			}
+		})
+		return trace
+	}
+	first := program()
+	for range 5 {
+		if !slices.Equal(program(), first) {
+			t.Fatal("another order")
+		}
+	}
+}
+
+func TestRunReturnsWhatMainReturnsOnceAllHasEnded(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	oops, late := errors.New("oops"), false
+	err := fifo.Run(bg, func(context.Context) error {
+		_ = suspend.Here().Go(func() {
+			_ = suspend.Sleep(bg, time.Millisecond)
+			late = true
+		})
+		return oops
+	})
+	if err != oops || !late {
+		t.Errorf("Run = %v, late = %v", err, late)
+	}
+}
+
+func TestRunOnce(t *testing.T) {
+	s := fifo.New(fifo.Options{})
+	cancelled, cancel := context.WithCancel(bg)
+	cancel()
+	if err := s.Run(cancelled, func(context.Context) error { t.Error("ran"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run with a done context = %v", err)
+	}
+	before := false
+	_ = s.Go(func() { before = true })
+	if err := s.Run(bg, func(context.Context) error { return nil }); err != nil || !before {
+		t.Errorf("Run = %v, the task submitted before it has run: %v", err, before)
+	}
+	if err := s.Run(bg, func(context.Context) error { t.Error("ran"); return nil }); err != suspend.ErrClosed {
+		t.Errorf("second Run = %v", err)
+	}
+	if err := s.Go(func() { t.Error("ran") }); err != suspend.ErrClosed {
+		t.Errorf("Go = %v", err)
+	}
+	if err := s.Execute(func() { t.Error("ran") }); err != suspend.ErrClosed {
+		t.Errorf("Execute = %v", err)
+	}
+}
+
+func TestNested(t *testing.T) {
+	run(t, fifo.Options{}, func(outer *fifo.Scheduler) {
+		var p promise.Promise[int]
+		others := 0
+		_ = outer.Go(func() { others++; _ = p.Fill(42) })
+		err := fifo.Run(bg, func(context.Context) error {
+			if suspend.Here() == suspend.Spawner(outer) {
+				t.Error("an inner task thinks that it is outside")
+			}
+			v, err := p.Await(bg) // nothing left to run here: the inner Run parks its outer task
+			if v != 42 {
+				t.Errorf("Await = %d, %v", v, err)
+			}
+			return nil
+		})
+		if err != nil || others != 1 {
+			t.Errorf("inner Run = %v, others = %d", err, others)
+		}
+		if suspend.Here() != suspend.Spawner(outer) {
+			t.Error("the outer binding is not restored")
+		}
+	})
+}
+
+// A Run that is nested and never idle lets the outer tasks have their turns.
+func TestNestedRunYields(t *testing.T) {
+	run(t, fifo.Options{}, func(outer *fifo.Scheduler) {
+		stop := false
+		_ = outer.Go(func() { stop = true })
+		_ = fifo.Run(bg, func(context.Context) error {
+			for !stop {
+				suspend.Yield()
+			}
+			return nil
+		})
+	})
+}
+
+// The context reaches the tasks and not the idling: a Run whose context is done waits like any other.
+func TestRunIsNotCancelled(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	ctx, cancel := context.WithCancel(bg)
+	var wakes uint64
+	s := fifo.New(fifo.Options{})
+	err := s.Run(ctx, func(ctx context.Context) error {
+		cancel()
+		if _, err := promise.New[int]().Await(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Await = %v", err)
+		}
+		err := suspend.Sleep(bg, 10*time.Millisecond)
+		wakes = s.Stats().Wakes
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if wakes > 100 {
+		t.Errorf("%d wakes during one sleep", wakes)
+	}
+}
+
+func TestLockOSThread(t *testing.T) {
+	run(t, fifo.Options{LockOSThread: true}, func(s *fifo.Scheduler) {
+		var m mvar.MVar[int]
+		_ = s.Go(func() {
+			for i := range 100 {
+				_ = m.Put(bg, i)
+			}
+		})
+		for i := range 100 {
+			if v, _ := m.Take(bg); v != i {
+				t.Fatalf("Take = %d", v)
+			}
+		}
+		_ = s.Go(func() { runtime.Goexit() })
+		suspend.Yield()
+		_ = suspend.Sleep(bg, time.Millisecond)
+	})
+	run(t, fifo.Options{}, func(*fifo.Scheduler) {
+		defer func() {
+			if v := recover(); v != "fifo: Run with LockOSThread inside a task" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		_ = fifo.New(fifo.Options{LockOSThread: true}).Run(bg, func(context.Context) error { return nil })
+	})
+}
+
+func TestOnIdle(t *testing.T) {
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		var batch []int
+		var replies []*promise.Promise[int]
+		dispatches := 0
+		// Ten tasks ask, one batch goes out when all of them wait: not by a timer, and not too early.
+		ask := func(n int) int {
+			p := promise.New[int]()
+			if batch = append(batch, n); len(batch) == 1 {
+				s.OnIdle(func() {
+					dispatches++
+					for i, q := range replies {
+						_ = q.Fill(10 * batch[i])
+					}
+					batch, replies = nil, nil
+				})
+			}
+			replies = append(replies, p)
+			v, _ := p.Await(bg)
+			return v
+		}
+		left := 10
+		var end promise.Promise[int]
+		for i := range 10 {
+			_ = s.Go(func() {
+				for range i {
+					suspend.Yield()
+				}
+				if v := ask(i); v != 10*i {
+					t.Errorf("ask(%d) = %d", i, v)
+				}
+				if left--; left == 0 {
+					_ = end.Fill(0)
+				}
+			})
+		}
+		_, _ = end.Await(bg)
+		if dispatches != 1 {
+			t.Errorf("%d dispatches", dispatches)
+		}
+	})
+}
+
+func TestOnIdleMaySuspendTheRunAndFail(t *testing.T) {
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		var p promise.Promise[string]
+		s.OnIdle(func() {
+			_ = suspend.Sleep(bg, time.Millisecond)
+			_ = p.Fill("slept")
+		})
+		if v, _ := p.Await(bg); v != "slept" {
+			t.Errorf("Await = %q", v)
+		}
+	})
+	t.Run("panic", func(t *testing.T) {
+		ended := false
+		func() {
+			defer func() {
+				if v := recover(); v != "hook" {
+					t.Errorf("panic %v", v)
+				}
+			}()
+			run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+				s.OnIdle(func() { panic("hook") })
+				_ = suspend.Sleep(bg, time.Millisecond)
+				ended = true
+			})
+		}()
+		if !ended {
+			t.Error("main was abandoned")
+		}
+	})
+}
+
+func TestOnIdleFromElsewhere(t *testing.T) {
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		var p promise.Promise[int]
+		go func() {
+			for s.Stats().Running > 0 { // best effort: let it fall asleep
+				runtime.Gosched()
+			}
+			s.OnIdle(func() { _ = p.Fill(1) })
+		}()
+		_, _ = p.Await(bg)
+	})
+}
+
+func TestGoexitEndsOneTask(t *testing.T) {
+	ended, after := 0, false
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		for range 10 {
+			_ = s.Go(func() {
+				defer func() { ended++ }()
+				defer suspend.Yield() // a deferred call may suspend
+				suspend.Yield()
+				runtime.Goexit()
+			})
+		}
+		_ = s.Execute(runtime.Goexit)
+		_ = s.Execute(func() { after = true })
+		for ended < 10 {
+			suspend.Yield()
+		}
+	})
+	if !after {
+		t.Error("the callback after the one that exited has not run")
+	}
+}
+
+// Also when the exiting task was resumed by another that stands in for the scheduler.
+func TestGoexitWhileAnotherStandsIn(t *testing.T) {
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		_ = s.Go(func() {})
+		suspend.Yield() // there is a coroutine to be had now
+		var p promise.Promise[int]
+		_ = s.Go(func() { defer func() { _ = p.Fill(1) }(); runtime.Goexit() })
+		if v, err := p.Await(bg); v != 1 {
+			t.Errorf("Await = %d, %v", v, err)
+		}
+	})
+}
+
+func TestGoexitOfMainEndsRunLast(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var other atomic.Bool
+	returned, done := false, make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = fifo.Run(bg, func(context.Context) error {
+			_ = suspend.Here().Go(func() {
+				_ = suspend.Sleep(bg, time.Millisecond)
+				other.Store(true)
+			})
+			runtime.Goexit()
+			return nil
+		})
+		returned = true
+	}()
+	<-done
+	if returned || !other.Load() {
+		t.Errorf("returned = %v, the other task ended = %v", returned, other.Load())
+	}
+}
+
+func TestOnPanic(t *testing.T) {
+	var values []any
+	var stacks string
+	o := fifo.Options{OnPanic: func(v any, stack []byte) { values = append(values, v); stacks += string(stack) }}
+	run(t, o, func(s *fifo.Scheduler) {
+		_ = s.Go(func() { panics("task") })
+		_ = s.Execute(func() { panics("callback") })
+		_ = s.Execute(func() { values = append(values, "next") })
+		suspend.Yield()
+		suspend.Yield()
+	})
+	if !slices.Equal(values, []any{"task", "callback", "next"}) {
+		t.Errorf("values %v", values)
+	}
+	if strings.Count(stacks, "fifo_test.panics") < 2 {
+		t.Errorf("the stacks do not show who panicked:\n%s", stacks)
+	}
+	s := fifo.New(o)
+	oops := errors.New("oops")
+	if err := s.Run(bg, func(context.Context) error { panic(oops) }); !errors.Is(err, oops) {
+		t.Errorf("Run = %v after main panicked", err)
+	}
+}
+
+func panics(v any) { panic(v) }
+
+func crash() {
+	_ = fifo.Run(bg, func(context.Context) error {
+		_ = suspend.Here().Go(func() { panics("at the disco") })
+		defer func() { _ = recover() }() // nobody's business
+		_ = suspend.Sleep(bg, time.Minute)
+		return nil
+	})
+	os.Exit(0)
+}
+
+func TestPanicEndsTheProcessWithTheTasksStack(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "FIFO_TEST_CRASH=1")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		t.Errorf("the process ended with %v", err)
+	}
+	for _, want := range []string{"panic: at the disco", "fifo_test.panics"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestStallAfter(t *testing.T) {
+	report := make(chan string, 10)
+	o := fifo.Options{StallAfter: time.Millisecond, OnStall: func(stack []byte) { report <- string(stack) }}
+	run(t, o, func(s *fifo.Scheduler) {
+		for range 50 { // well behaved, and standing in for each other
+			_ = s.Go(func() { suspend.Yield() })
+			suspend.Yield()
+		}
+		_ = s.Go(func() {
+			holdsTheScheduler(report)
+		})
+		suspend.Yield()
+		holdsTheScheduler(report)
+	})
+}
+
+func holdsTheScheduler(report chan string) {
+	for r := range report { // natively, which is the point
+		if strings.Contains(r, "holdsTheScheduler") {
+			return
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	s := run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		var p promise.Promise[int]
+		for range 10 {
+			_ = s.Go(func() { _, _ = p.Await(bg) })
+		}
+		for range 10 {
+			suspend.Yield()
+		}
+		done := make(chan suspend.Stats, 1)
+		go func() { // once it sleeps
+			for s.Stats().Running > 0 || s.Stats().Suspended < 11 {
+				runtime.Gosched()
+			}
+			done <- s.Stats()
+			_ = p.Fill(1)
+		}()
+		_, _ = p.Await(bg)
+		if st := <-done; st.Live != 11 || st.Suspended != 11 {
+			t.Errorf("stats of the sleeping scheduler: %+v", st)
+		}
+	})
+	if st := s.Stats(); st.Live != 0 || st.Running != 0 || st.Suspended != 0 || st.Wakes != 11 {
+		t.Errorf("stats at the end: %+v", st)
+	}
+}
+
+func TestWakesFromElsewhere(t *testing.T) {
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		const n = 2000
+		var m mvar.MVar[int]
+		go func() {
+			for i := range n {
+				_ = m.Put(bg, i)
+				if i%100 == 0 {
+					time.Sleep(50 * time.Microsecond) // it falls asleep in between
+				}
+			}
+		}()
+		for i := range n {
+			if v, err := m.Take(bg); v != i {
+				t.Fatalf("Take = %d, %v, want %d", v, err, i)
+			}
+		}
+	})
+}
+
+// Go from elsewhere races with the end of Run: each f is either run, before Run returns, or refused.
+func TestGoAgainstTheEnd(t *testing.T) {
+	accepted, refused := 0, 0
+	for range 300 {
+		var ran atomic.Int32
+		s := fifo.New(fifo.Options{})
+		begun, got := make(chan struct{}), make(chan int32)
+		go func() {
+			close(begun)
+			n := int32(0)
+			for range 20 {
+				if s.Go(func() { ran.Add(1) }) == nil {
+					n++
+				}
+				runtime.Gosched()
+			}
+			got <- n
+		}()
+		_ = s.Run(bg, func(context.Context) error { <-begun; runtime.Gosched(); return nil })
+		atEnd := ran.Load()
+		n := <-got
+		if ran.Load() != n || atEnd != n {
+			t.Fatalf("%d accepted, %d run, %d of them before the end", n, ran.Load(), atEnd)
+		}
+		accepted += int(n)
+		refused += 20 - int(n)
+	}
+	if accepted == 0 || refused == 0 {
+		t.Errorf("an outcome was not covered: %d accepted, %d refused", accepted, refused)
+	}
+}
+
+// 100,000 tasks on one mutex, all cancelled: each at a constant price, and the memory comes back.
+func TestCancelManyWaiters(t *testing.T) {
+	cost := func(n int) (perWaiter time.Duration) {
+		var m mutex.Mutex
+		_ = m.Lock(bg)
+		run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+			ctx, cancel := context.WithCancel(bg)
+			failed := 0
+			for range n {
+				_ = s.Go(func() {
+					if m.Lock(ctx) != nil {
+						failed++
+					}
+				})
+			}
+			suspend.Yield()
+			start := time.Now()
+			cancel()
+			for failed < n {
+				_ = suspend.Sleep(bg, time.Millisecond)
+			}
+			perWaiter = time.Since(start) / time.Duration(n)
+		})
+		if !func() bool { m.Unlock(); return m.TryLock() }() {
+			t.Error("the mutex is not free")
+		}
+		return perWaiter
+	}
+	// The runtime keeps the descriptor of a goroutine for ever, and the table of bindings its size: so what counts is
+	// whether the same again needs more.
+	n := 100_000
+	if schedtest.Race {
+		n = 5_000
+	}
+	small, _ := cost(n/10), cost(n)
+	before := heap()
+	large := cost(n)
+	t.Logf("%v for each of %d waiters, %v for each of %d", small, n/10, large, n)
+	if large > 8*small+time.Microsecond {
+		t.Errorf("not linear: %v for each of %d waiters, %v for each of %d", small, n/10, large, n)
+	}
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("the heap has grown from %d to %d bytes", before, after)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func TestAllocs(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		check := func(name string, limit float64, f func()) {
+			if got := testing.AllocsPerRun(100, f); got > limit {
+				t.Errorf("%s: %v allocations, limit %v", name, got, limit)
+			}
+		}
+		resume := func(ctx context.Context) {
+			_, _ = suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
+				r.Resume(1, nil)
+				return 0, false
+			})
+		}
+		check("suspend and resume", 0, func() { resume(bg) })
+		check("suspend and resume, cancellable", 0, func() { resume(ctx) })
+		check("yield", 0, suspend.Yield)
+		check("spawn", 1, func() { _ = s.Go(func() {}); suspend.Yield() })
+		var a, b mvar.MVar[int]
+		_ = s.Go(func() {
+			for {
+				v, _ := a.Take(ctx)
+				if v < 0 {
+					return
+				}
+				_ = b.Put(ctx, v)
+			}
+		})
+		check("ping-pong", 0, func() { _ = a.Put(ctx, 1); _, _ = b.Take(ctx) })
+		_ = a.Put(bg, -1)
+	})
+}

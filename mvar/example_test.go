@@ -1,0 +1,28 @@
+package mvar_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+func ExampleMVar() {
+	// A counter with the state inside the lock: who takes it has it.
+	counter := mvar.NewFull(0)
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		for range 3 {
+			_ = suspend.Here().Go(func() {
+				n, _ := counter.Take(ctx)
+				suspend.Yield() // the others wait
+				_ = counter.Put(ctx, n+1)
+			})
+		}
+		return nil
+	})
+	n, _ := counter.Take(bg)
+	fmt.Println(n)
+	// Output: 3
+}

@@ -1,0 +1,362 @@
+package mvar_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+	"pgregory.net/rapid"
+)
+
+var bg = context.Background()
+
+func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPutTake(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var m mvar.MVar[int]
+		schedtest.Run(t, s, func() {
+			_ = s.Go(func() {
+				for i := range 1000 {
+					if err := m.Put(bg, i); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			for i := range 1000 {
+				if v, err := m.Take(bg); v != i || err != nil {
+					t.Fatalf("Take = %d, %v, want %d", v, err, i)
+				}
+			}
+		})
+	})
+}
+
+func TestTry(t *testing.T) {
+	m := mvar.NewFull(1)
+	if m.TryPut(2) {
+		t.Error("TryPut into a full MVar")
+	}
+	if v, ok := m.TryTake(); v != 1 || !ok {
+		t.Errorf("TryTake = %d, %v", v, ok)
+	}
+	if _, ok := m.TryTake(); ok {
+		t.Error("TryTake from an empty MVar")
+	}
+	if !m.TryPut(3) {
+		t.Error("TryPut into an empty MVar")
+	}
+}
+
+func TestDoneContextFailsThoughPossible(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	m := mvar.New[int]()
+	if err := m.Put(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Put = %v", err)
+	}
+	if _, ok := m.TryTake(); ok {
+		t.Error("a Put that failed has put")
+	}
+	m = mvar.NewFull(2)
+	if _, err := m.Take(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Take = %v", err)
+	}
+	if v, ok := m.TryTake(); v != 2 || !ok {
+		t.Error("a Take that failed has taken")
+	}
+}
+
+func TestServedInOrder(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		m := mvar.NewFull(-1)
+		for i := range 10 {
+			_ = s.Go(func() { _ = m.Put(bg, i) })
+		}
+		suspend.Yield()
+		for want := -1; want < 10; want++ {
+			if v, _ := m.Take(bg); v != want {
+				t.Fatalf("Take = %d, want %d", v, want)
+			}
+		}
+		var got []int
+		for i := range 10 {
+			_ = s.Go(func() {
+				v, _ := m.Take(bg)
+				got = append(got, 100*i+v)
+			})
+		}
+		suspend.Yield()
+		for i := range 10 {
+			_ = m.Put(bg, i)
+		}
+		for len(got) < 10 {
+			suspend.Yield()
+		}
+		for i, v := range got {
+			if v != 101*i {
+				t.Fatalf("got %v", got)
+			}
+		}
+	})
+}
+
+// A queue of random programs against the pure model of an MVar: what it holds, who waits at which end.
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := fifo.New(fifo.Options{})
+		err := s.Run(bg, func(context.Context) error {
+			m := mvar.New[int]()
+			type op struct {
+				put    bool
+				v      int // put, or got
+				ended  bool
+				err    error
+				cancel context.CancelFunc
+				want   struct {
+					ended, failed bool
+					v             int
+				}
+			}
+			var ops, takers, putters []*op
+			full, value := false, 0
+			start := func(put bool) {
+				o := &op{put: put, v: len(ops)}
+				ops = append(ops, o)
+				ctx, cancel := newCancel()
+				o.cancel = cancel
+				_ = s.Go(func() {
+					if put {
+						o.err = m.Put(ctx, o.v)
+					} else {
+						o.v, o.err = m.Take(ctx)
+					}
+					o.ended = true
+				})
+				switch {
+				case put && full:
+					putters = append(putters, o)
+				case put && len(takers) > 0:
+					takers[0].want.ended, takers[0].want.v = true, o.v
+					takers, o.want.ended = takers[1:], true
+				case put:
+					full, value, o.want.ended = true, o.v, true
+				case !full:
+					takers = append(takers, o)
+				default:
+					o.want.ended, o.want.v = true, value
+					if full = len(putters) > 0; full {
+						value, putters[0].want.ended = putters[0].v, true
+						putters = putters[1:]
+					}
+				}
+				suspend.Yield()
+				suspend.Yield()
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"put":  func(*rapid.T) { start(true) },
+				"take": func(*rapid.T) { start(false) },
+				"cancel": func(rt *rapid.T) {
+					if len(ops) == 0 {
+						return
+					}
+					o := rapid.SampledFrom(ops).Draw(rt, "op")
+					o.cancel()
+					if !o.want.ended {
+						o.want.ended, o.want.failed = true, true
+						takers, putters = without(takers, o), without(putters, o)
+					}
+					suspend.Yield()
+				},
+				"": func(rt *rapid.T) {
+					for i, o := range ops {
+						if o.ended != o.want.ended || o.ended && (o.err != nil) != o.want.failed {
+							rt.Fatalf("op %d (put: %v): ended %v with %v, want %+v", i, o.put, o.ended, o.err, o.want)
+						}
+						if o.ended && o.err == nil && !o.put && o.v != o.want.v {
+							rt.Fatalf("op %d took %d, want %d", i, o.v, o.want.v)
+						}
+					}
+				},
+			})
+			for _, o := range ops {
+				o.cancel()
+			}
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func without[T comparable](s []T, v T) []T {
+	var out []T
+	for _, x := range s {
+		if x != v {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// newCancel is a context that cancels its waiters in its cancel function.
+func newCancel() (context.Context, context.CancelFunc) {
+	parent, cancel := context.WithCancel(bg)
+	c := &synchronous{Context: parent, after: map[int]func(){}}
+	return c, func() {
+		cancel()
+		for _, f := range c.after {
+			f()
+		}
+	}
+}
+
+type synchronous struct {
+	context.Context
+	n     int
+	after map[int]func()
+}
+
+func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
+	i := c.n
+	c.n++
+	c.after[i] = f
+	return func() bool { delete(c.after, i); return true }
+}
+
+// Conservation: what was put and not refused was taken, once, whatever was cancelled when.
+func TestStressWithCancellation(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const pairs, rounds = 8, 1500
+		var m mvar.MVar[int64]
+		var put, took, putSum, tookSum, failed, done atomic.Int64
+		ctx := func(rng *rand.Rand) (context.Context, context.CancelFunc) {
+			switch rng.IntN(3) {
+			case 0:
+				return bg, func() {}
+			case 1:
+				return context.WithTimeout(bg, time.Duration(rng.IntN(50))*time.Microsecond)
+			}
+			ctx, cancel := context.WithCancel(bg)
+			go cancel()
+			return ctx, cancel
+		}
+		stop, stopAll := context.WithCancel(bg)
+		for i := range pairs {
+			_ = next().Go(func() {
+				defer done.Add(1)
+				rng := rand.New(rand.NewPCG(uint64(i), 2))
+				for k := range rounds {
+					ctx, cancel := ctx(rng)
+					v := int64(i*rounds + k)
+					if m.Put(ctx, v) == nil {
+						put.Add(1)
+						putSum.Add(v)
+					} else {
+						failed.Add(1)
+					}
+					cancel()
+				}
+			})
+			_ = next().Go(func() {
+				defer done.Add(1)
+				rng := rand.New(rand.NewPCG(uint64(i), 3))
+				for stop.Err() == nil {
+					c, cancel := ctx(rng)
+					if c == bg {
+						c = stop
+					}
+					if v, err := m.Take(c); err == nil {
+						took.Add(1)
+						tookSum.Add(v)
+					} else {
+						failed.Add(1)
+					}
+					cancel()
+				}
+			})
+		}
+		for done.Load() < pairs {
+			time.Sleep(time.Millisecond)
+		}
+		stopAll()
+		for done.Load() < 2*pairs {
+			time.Sleep(time.Millisecond)
+		}
+		if v, ok := m.TryTake(); ok {
+			took.Add(1)
+			tookSum.Add(v)
+		}
+		t.Logf("%d put, %d failed", put.Load(), failed.Load())
+		if put.Load() != took.Load() || putSum.Load() != tookSum.Load() {
+			t.Errorf("put %d (sum %d), took %d (sum %d)", put.Load(), putSum.Load(), took.Load(), tookSum.Load())
+		}
+		if failed.Load() == 0 || put.Load() == 0 {
+			t.Error("an outcome was not covered")
+		}
+		if !m.TryPut(1) {
+			t.Error("somebody is left in it")
+		}
+	})
+}
+
+// Neither a value that has left nor a waiter that was cancelled is kept alive.
+func TestNothingIsRetained(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var gone atomic.Int32
+		value := func() *[1 << 10]byte {
+			v := new([1 << 10]byte)
+			runtime.AddCleanup(v, func(struct{}) { gone.Add(1) }, struct{}{})
+			return v
+		}
+		m := mvar.New[*[1 << 10]byte]()
+		_ = m.Put(bg, value())
+		_, _ = m.Take(bg)
+		_ = m.Put(bg, new([1 << 10]byte))
+		ctx, cancel := context.WithCancel(bg)
+		failed := false
+		_ = s.Go(func() {
+			_ = m.Put(ctx, value()) // cancelled
+			failed = true
+			_, _ = mvar.New[int]().Take(ctx) // the task lives on
+			_ = suspend.Sleep(bg, 50*time.Millisecond)
+		})
+		suspend.Yield()
+		cancel()
+		for !failed {
+			suspend.Yield()
+		}
+		for i := 0; gone.Load() < 2; i++ {
+			if i == 100 {
+				t.Fatalf("%d of 2 collected", gone.Load())
+			}
+			runtime.GC()
+			suspend.Yield()
+			time.Sleep(time.Millisecond)
+		}
+		runtime.KeepAlive(m)
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	m := mvar.New[int]()
+	if got := testing.AllocsPerRun(100, func() { _ = m.Put(bg, 1); _, _ = m.Take(bg) }); got > 0 {
+		t.Errorf("%v allocations", got)
+	}
+}

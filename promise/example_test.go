@@ -1,0 +1,21 @@
+package promise_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/promise"
+)
+
+func ExamplePromise() {
+	answer := promise.New[int]()
+	go func() { _ = answer.Fill(42) }() // a plain goroutine
+
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		v, err := answer.Await(ctx) // a task of a scheduler: it waits, the scheduler does not
+		fmt.Println(v, err)
+		return nil
+	})
+	// Output: 42 <nil>
+}

@@ -1,0 +1,138 @@
+package suspend_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+var bg = context.Background()
+
+func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// taking is a sequence that suspends.
+func taking(m *mvar.MVar[int]) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for {
+			v, err := m.Take(bg)
+			if err != nil || v < 0 || !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+func TestPullBodySuspendsTheCallerOfNext(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mvar.MVar[int]
+		_ = s.Go(func() { // would never run if the body blocked the scheduler
+			for i := range 100 {
+				_ = m.Put(bg, i)
+			}
+			_ = m.Put(bg, -1)
+		})
+		next, stop := suspend.Pull(taking(&m))
+		defer stop()
+		for want := range 100 {
+			if v, ok := next(); v != want || !ok {
+				t.Fatalf("next = %d, %v, want %d", v, ok, want)
+			}
+		}
+		if v, ok := next(); ok {
+			t.Errorf("next = %d at the end", v)
+		}
+	})
+}
+
+func TestPullBodyFollowsNextFromTaskToTask(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m, turn mvar.MVar[int]
+		next, stop := suspend.Pull(taking(&m))
+		defer stop()
+		for i := range 4 {
+			_ = s.Go(func() {
+				_, _ = turn.Take(bg)
+				if v, ok := next(); v != i || !ok {
+					t.Errorf("task %d: next = %d, %v", i, v, ok)
+				}
+				_ = turn.Put(bg, 0)
+			})
+		}
+		_ = turn.Put(bg, 0)
+		for i := range 4 {
+			_ = m.Put(bg, i)
+		}
+		_, _ = turn.Take(bg)
+	})
+}
+
+func TestPullInPull(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mvar.MVar[int]
+		_ = s.Go(func() {
+			for i := range 10 {
+				_ = m.Put(bg, i)
+			}
+			_ = m.Put(bg, -1)
+		})
+		doubled := func(yield func(int) bool) {
+			next, stop := suspend.Pull(taking(&m))
+			defer stop()
+			for v, ok := next(); ok; v, ok = next() {
+				if !yield(2 * v) {
+					return
+				}
+			}
+		}
+		next, stop := suspend.Pull(doubled)
+		defer stop()
+		for want := range 10 {
+			if v, ok := next(); v != 2*want || !ok {
+				t.Fatalf("next = %d, %v, want %d", v, ok, 2*want)
+			}
+		}
+	})
+}
+
+func TestPullStopRunsTheBodysDefersUnderTheCaller(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mvar.MVar[int]
+		deferred := false
+		next, stop := suspend.Pull(func(yield func(int) bool) {
+			defer func() {
+				_, _ = m.Take(bg) // suspends, inside stop
+				deferred = true
+			}()
+			yield(1)
+		})
+		next()
+		_ = s.Go(func() { _ = m.Put(bg, 1) })
+		stop()
+		if !deferred {
+			t.Error("the deferred Take has not returned")
+		}
+	})
+}
+
+func TestPullOffEveryTask(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var m mvar.MVar[int]
+	go func() { _ = m.Put(bg, 7) }()
+	next, stop := suspend.Pull(taking(&m))
+	defer stop()
+	if v, ok := next(); v != 7 || !ok {
+		t.Errorf("next = %d, %v", v, ok)
+	}
+}

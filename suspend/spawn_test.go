@@ -1,0 +1,170 @@
+package suspend_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/suspend"
+)
+
+func TestBlockingSuspendsOnlyTheTask(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		gate := make(chan struct{})
+		_ = s.Go(func() { close(gate) }) // runs while f blocks natively
+		ran := false
+		if err := suspend.Blocking(bg, func() { <-gate; ran = true }); err != nil || !ran {
+			t.Errorf("Blocking = %v, ran = %v", err, ran)
+		}
+	})
+}
+
+func TestBlockingOffEveryTaskRunsHere(t *testing.T) {
+	ran := false
+	if err := suspend.Blocking(bg, func() { ran = true }); err != nil || !ran {
+		t.Errorf("Blocking = %v, ran = %v", err, ran)
+	}
+}
+
+func TestBlockingHandsPanicAndExitBack(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		func() {
+			defer func() {
+				if v := recover(); v != "boom" {
+					t.Errorf("panic %v", v)
+				}
+			}()
+			_ = suspend.Blocking(bg, func() { panic("boom") })
+		}()
+		exited, done := true, false
+		_ = s.Go(func() {
+			defer func() { done = true }()
+			_ = suspend.Blocking(bg, runtime.Goexit)
+			exited = false
+		})
+		for !done {
+			suspend.Yield()
+		}
+		if !exited {
+			t.Error("the task has survived the Goexit of its f")
+		}
+	})
+}
+
+func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		ctx, cancel := context.WithCancel(bg)
+		ended := false
+		err := suspend.Blocking(ctx, func() {
+			cancel()
+			time.Sleep(time.Millisecond) // the cancellation has its chance
+			ended = true
+		})
+		if err != nil || !ended {
+			t.Errorf("Blocking = %v, ended = %v", err, ended)
+		}
+		if err := suspend.Blocking(ctx, func() { t.Error("ran") }); !errors.Is(err, context.Canceled) {
+			t.Errorf("Blocking with a done context = %v", err)
+		}
+	})
+	t.Run("queued", func(t *testing.T) {
+		defer schedtest.Within(t, schedtest.Deadline)()
+		var started []func()
+		task := &blockTask{Task: suspend.Thread(), start: func(f func()) { started = append(started, f) }}
+		suspend.Bind(task, func() {
+			ctx, cancel := context.WithCancel(bg)
+			time.AfterFunc(time.Millisecond, cancel)
+			if err := suspend.Blocking(ctx, func() { t.Error("ran") }); !errors.Is(err, context.Canceled) {
+				t.Errorf("Blocking = %v", err)
+			}
+		})
+		for _, f := range started {
+			f() // its turn comes late
+		}
+		if len(started) != 1 {
+			t.Errorf("%d handed to Block", len(started))
+		}
+	})
+}
+
+// blockTask is a task on a scheduler with a Block of its own.
+type blockTask struct {
+	suspend.Task
+	start func(f func())
+}
+
+func (b *blockTask) Spawner() suspend.Spawner { return b }
+func (b *blockTask) Go(f func()) error        { return suspend.ErrClosed }
+func (b *blockTask) Block(f func()) error     { b.start(f); return nil }
+
+func TestSleep(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			start := time.Now()
+			if err := suspend.Sleep(bg, 3*time.Millisecond); err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(start); d < 3*time.Millisecond {
+				t.Errorf("slept %v", d)
+			}
+			ctx, cancel := context.WithTimeout(bg, time.Millisecond)
+			defer cancel()
+			if err := suspend.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Sleep = %v", err)
+			}
+			if err := suspend.Sleep(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Sleep(0) with a done context = %v", err)
+			}
+			if err := suspend.Sleep(bg, -1); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+func TestGoroutinesSpawnerRunsF(t *testing.T) {
+	done := make(chan struct{})
+	if err := suspend.Goroutines.Go(func() { close(done) }); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if suspend.Here() != suspend.Goroutines {
+		t.Error("Here on a plain goroutine")
+	}
+}
+
+// A context that has leaked from a task into goroutines does no harm there, and neither does Background in a task.
+func TestContextIsForCancellationOnly(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		ctx, cancel := context.WithCancel(bg)
+		defer cancel()
+		var resumed atomic.Int32
+		got := make(chan int, 1)
+		resumer := make(chan suspend.Resumer[int], 1)
+		go func() { // with the task's ctx, on a goroutine: parks natively
+			v, _ := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
+				resumer <- r
+				return 0, false
+			})
+			resumed.Add(1)
+			got <- v
+		}()
+		if !(<-resumer).Resume(5, nil) || <-got != 5 {
+			t.Error("not resumed")
+		}
+		other := false
+		_ = s.Go(func() { other = true })
+		_, _ = suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+			_ = s.Go(func() { r.Resume(1, nil) })
+			return 0, false
+		})
+		if !other {
+			t.Error("the scheduler stood still")
+		}
+	})
+}
