@@ -2,10 +2,13 @@ package workstealing_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/promise"
 )
 
 var bg = context.Background()
@@ -18,7 +21,7 @@ func BenchmarkFork(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/forks, "ns/fork")
 	}
 	for _, workers := range []int{1, 2} {
-		b.Run(map[int]string{1: "Join/1", 2: "Join/2"}[workers], func(b *testing.B) {
+		b.Run(fmt.Sprint("Join/", workers), func(b *testing.B) {
 			b.ReportAllocs()
 			p := workstealing.New(workstealing.Options{Workers: workers})
 			defer p.Close()
@@ -107,31 +110,68 @@ func BenchmarkFib40(b *testing.B) {
 	})
 }
 
-func BenchmarkSpawn(b *testing.B) {
+// A thousand at a time, all waited for.
+func BenchmarkSpawnMany(b *testing.B) {
 	const batch = 1000
-	b.Run("Pool", func(b *testing.B) {
-		b.ReportAllocs()
-		p := workstealing.New(workstealing.Options{})
-		defer p.Close()
-		in(p, func() {
-			for i := 0; i < b.N; i += batch {
-				var wg sync.WaitGroup
-				wg.Add(batch)
-				for range batch {
-					_ = p.Go(wg.Done)
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprint("Pool/", workers), func(b *testing.B) {
+			b.ReportAllocs()
+			p := workstealing.New(workstealing.Options{Workers: workers})
+			defer p.Close()
+			in(p, func() {
+				for i := 0; i < b.N; i += batch {
+					var left atomic.Int64
+					var all promise.Promise[int]
+					left.Store(batch)
+					one := func() {
+						if left.Add(-1) == 0 {
+							_ = all.Fill(0)
+						}
+					}
+					for range batch {
+						_ = p.Go(one)
+					}
+					_, _ = all.Await(bg)
 				}
-				in(p, wg.Wait)
-			}
+			})
 		})
-	})
+	}
 	b.Run("Go", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; i < b.N; i += batch {
 			var wg sync.WaitGroup
 			wg.Add(batch)
+			one := func() { wg.Done() }
 			for range batch {
-				go wg.Done()
+				go one()
 			}
+			wg.Wait()
+		}
+	})
+}
+
+// One at a time, each waited for.
+func BenchmarkSpawnOne(b *testing.B) {
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprint("Pool/", workers), func(b *testing.B) {
+			b.ReportAllocs()
+			p := workstealing.New(workstealing.Options{Workers: workers})
+			defer p.Close()
+			in(p, func() {
+				for range b.N {
+					var done promise.Promise[int]
+					_ = p.Go(func() { _ = done.Fill(1) })
+					_, _ = done.Await(bg)
+				}
+			})
+		})
+	}
+	b.Run("Go", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			var wg sync.WaitGroup
+			wg.Add(1)
+			go func() { wg.Done() }()
 			wg.Wait()
 		}
 	})

@@ -38,14 +38,20 @@ func (in *injector) push(e entry) {
 	in.mu.Unlock()
 }
 
-func (in *injector) pop() (e entry, ok bool) {
-	if in.n.Load() == 0 {
+// pop takes what has been in for longest.
+func (in *injector) pop() (entry, bool) { return in.popIf(false) }
+
+// popNew does so if it is a task to begin or a callback.
+func (in *injector) popNew() (entry, bool) { return in.popIf(true) }
+
+func (in *injector) popIf(isNew bool) (e entry, ok bool) {
+	if in.n.Load() == 0 { // whoever needs to know for certain looks again
 		return e, false
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n := int(in.n.Load())
-	if n == 0 {
+	if n == 0 || isNew && in.ring[in.first].f == nil {
 		return e, false
 	}
 	e, in.ring[in.first] = in.ring[in.first], e

@@ -52,10 +52,9 @@ func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, er
 		f.ctx, f.body = nil, nil // a deque may hold f for a while
 		vb, errB = b(ctx)
 	default:
-		f.wait()
-		f.ended.Rethrow()
-		vb, _ = f.value.(B) // of the nil value of an interface type there is nothing to assert
-		errB = f.err
+		var v any
+		v, errB = f.result()
+		vb, _ = v.(B) // of the nil value of an interface type there is nothing to assert
 	}
 	if err == nil {
 		err = errB
@@ -123,6 +122,19 @@ func (f *fork) wait() {
 	})
 }
 
+// result waits for f, which was stolen, and ends as f has. It empties f, since a deque may hold it for a while.
+func (f *fork) result() (any, error) {
+	f.wait()
+	v, err, ended := f.value, f.err, f.ended
+	f.forget()
+	ended.Rethrow()
+	return v, err
+}
+
+func (f *fork) forget() {
+	f.waiter, f.value, f.err, f.ended = suspend.Resumer[struct{}]{}, nil, nil, outcome.Outcome{}
+}
+
 // run runs f, which the caller has claimed, as the first and only thing on a coroutine.
 func (f *fork) run() {
 	body := f.body
@@ -158,6 +170,7 @@ func (f *fork) abandon(s *strand) {
 		s.worker.pool.enqueue(entry{fork: f})
 	}
 	f.wait()
+	f.forget()
 }
 
 // fork makes f the youngest fork of w, whose task is running.

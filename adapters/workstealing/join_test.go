@@ -405,19 +405,23 @@ func TestJoinAllocs(t *testing.T) {
 func TestJoinKeepsNothingAlive(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
 		freed := make(chan struct{}, 2)
+		type large [1 << 16]byte
 		for _, stolen := range []bool{false, true} {
 			in(p, func() {
-				x := new([1 << 16]byte)
+				x := new(large)
 				runtime.AddCleanup(x, func(int) { freed <- struct{}{} }, 0)
 				var began promise.Promise[int]
-				_, _, _ = workstealing.Join(bg, p,
+				_, y, _ := workstealing.Join(bg, p,
 					func(ctx context.Context) (int, error) {
 						if stolen {
 							return began.Await(ctx)
 						}
 						return 0, nil
 					},
-					func(context.Context) (int, error) { _ = began.Fill(int(x[0])); return 0, nil })
+					func(context.Context) (*large, error) { _ = began.Fill(1); return x, nil })
+				if y != x {
+					t.Error("another")
+				}
 			})
 		}
 		for range 2 {

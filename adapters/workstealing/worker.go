@@ -26,8 +26,6 @@ type worker struct {
 	picks    int   // until the next look at the injector
 	random   uint64
 	strands  []*strand // idle
-	calling  func()    // the callback that is about to run, for call
-	call     func()
 	stalls   *coro.Stalls
 
 	thread    suspend.Task // parks the worker
@@ -45,16 +43,13 @@ type strand struct {
 	pool    *Pool
 	worker  *worker // that runs it, or ran it last; written by the worker before it resumes the strand
 	counted bool    // in live; written when the strand begins something
+	first   entry   // what it begins with, if that is a task or a callback
+	runFn   func()  // run, made once
 }
 
 func newWorker(p *Pool, i int) *worker {
 	w := &worker{pool: p, picks: pollEvery, random: uint64(i)*0x9e3779b97f4a7c15 + 1, thread: suspend.Thread()}
 	w.forks.init(0)
-	w.call = func() {
-		f := w.calling
-		w.calling = nil
-		suspend.Bind(nil, f)
-	}
 	return w
 }
 
@@ -239,13 +234,10 @@ func (w *worker) do(e entry) {
 			w.wakes.Add(1)
 			w.suspended.Add(-1)
 		}
-	case e.call:
-		s = w.strand(true)
-		w.calling = e.f
-		s.task.Start(w.call)
 	case e.f != nil:
 		s = w.strand(true)
-		s.task.Start(e.f)
+		s.first = e
+		s.task.Start(s.runFn)
 	default:
 		s = w.strand(false)
 		s.task.Start(e.fork.run)
@@ -280,6 +272,37 @@ func (w *worker) step(s *strand) {
 	}
 }
 
+// run runs on the strand: a task or a callback, and then, as long as it is the turn of one that is new, the next,
+// without the two switches by way of the worker. What the last one has been counted for is the worker's to count.
+func (s *strand) run() {
+	e := s.first
+	s.first = entry{}
+	for ok := true; ok; {
+		var t suspend.Task // nil for a callback
+		if !e.call {
+			t = s.task // bound already; so this marks the extent of one task
+		}
+		suspend.Bind(t, e.f)
+		w := s.worker
+		if e, ok = w.pickNew(); ok {
+			w.pool.ended()
+			w.stalls.End()
+			w.stalls.Begin(s.task)
+		}
+	}
+}
+
+// pickNew is pick, if it would come upon something to begin.
+func (w *worker) pickNew() (e entry, ok bool) {
+	if w.picks <= 1 || !w.forks.empty() {
+		return e, false
+	}
+	if e, ok = w.pool.injector.popNew(); ok {
+		w.picks--
+	}
+	return e, ok
+}
+
 // strand returns an idle strand. It is made and resumed by w, and by the workers that it moves to.
 func (w *worker) strand(counted bool) *strand {
 	var s *strand
@@ -288,7 +311,7 @@ func (w *worker) strand(counted bool) *strand {
 		w.strands = w.strands[:last]
 	} else {
 		s = &strand{pool: w.pool, task: coro.New((*host)(w.pool))}
-		s.task.Local = s
+		s.task.Local, s.runFn = s, s.run
 	}
 	s.counted = counted
 	return s
