@@ -98,9 +98,10 @@ func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, 
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}
+	socket := sys
 	defer func() {
 		if err != nil {
-			unix.Close(sys)
+			unix.Close(socket)
 		}
 	}()
 	set := func(level, option, value int) {

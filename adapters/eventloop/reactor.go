@@ -25,9 +25,6 @@ type reactor struct {
 	caller *coro.Task // the coroutine that they run on
 }
 
-// pollEvery is how many tasks may run before descriptors and timers have their turn.
-const pollEvery = 64
-
 func newReactor(l *Loop) (*reactor, error) {
 	p, err := newPoller()
 	if err != nil {
@@ -50,19 +47,15 @@ func (r *reactor) run() {
 	defer r.loop.running.done()
 	r.stalls = coro.WatchStalls(r.loop.opts.StallAfter, r.loop.opts.OnStall)
 	r.core.Watch(r.stalls)
-	for steps := 0; ; {
-		if it := r.core.Next(); it != nil {
-			r.core.Run(it)
-			if steps++; steps%pollEvery == 0 {
-				r.poll()
-			}
-		} else if r.poll() {
-			steps = 0
-		} else if r.core.Done() {
-			break
-		} else {
-			r.sleep()
+	for {
+		ran := r.core.RunSome() // no more than 64, so that the others have their turn
+		if r.poll() || ran {
+			continue
 		}
+		if r.core.Done() {
+			break
+		}
+		r.sleep()
 	}
 	r.stalls.Stop()
 	r.core.Release()

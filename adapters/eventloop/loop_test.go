@@ -1,0 +1,504 @@
+package eventloop_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/suspend"
+)
+
+func TestSleep(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	for name, sleep := range map[string]func(context.Context, time.Duration) error{"suspend": suspend.Sleep, "loop": l.Sleep} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var order []int
+			var all sync.WaitGroup
+			for _, ms := range []int{30, 10, 20, 0, 10} {
+				all.Add(1)
+				must(0, l.Go(func() {
+					defer all.Done()
+					start := time.Now()
+					d := time.Duration(ms) * time.Millisecond
+					if err := sleep(context.Background(), d); err != nil {
+						t.Error(err)
+					}
+					if time.Since(start) < d {
+						t.Errorf("%v early", d)
+					}
+					mu.Lock()
+					order = append(order, ms)
+					mu.Unlock()
+				}))
+			}
+			within(t, all.Wait)
+			if !slices.IsSorted(order) {
+				t.Error(order)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			must(0, l.Go(func() { done <- sleep(ctx, time.Hour) }))
+			suspended(t, l, 1)
+			cancel()
+			within(t, func() {
+				if err := <-done; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestAfterFunc(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	t.Run("order", func(t *testing.T) {
+		got := make(chan int, 100)
+		task(t, l, func() { // nothing runs in between
+			for i, ms := range []int{30, 10, 20, -1, 0} {
+				suspend.Here().(interface {
+					AfterFunc(time.Duration, func()) func() bool
+				}).AfterFunc(time.Duration(ms)*time.Millisecond, func() { got <- i })
+			}
+			for i := range 20 {
+				l.AfterFunc(40*time.Millisecond, func() { got <- 100 + i })
+			}
+		})
+		within(t, func() {
+			var order []int
+			for range 25 {
+				order = append(order, <-got)
+			}
+			if !slices.Equal(order[:5], []int{3, 4, 1, 2, 0}) || !slices.IsSorted(order[5:]) {
+				t.Error(order)
+			}
+		})
+	})
+	t.Run("stop", func(t *testing.T) {
+		stop := l.AfterFunc(time.Hour, func() { t.Error("called") })
+		if !stop() || stop() {
+			t.Error("not stopped once")
+		}
+		ran := make(chan struct{})
+		stop = l.AfterFunc(time.Millisecond, func() { close(ran) })
+		within(t, func() { <-ran })
+		if stop() {
+			t.Error("stopped after it ran")
+		}
+	})
+	t.Run("an earlier one ends the sleep", func(t *testing.T) {
+		defer l.AfterFunc(time.Hour, func() {})()
+		suspendedLoop := make(chan struct{})
+		l.AfterFunc(time.Millisecond, func() { close(suspendedLoop) })
+		within(t, func() { <-suspendedLoop })
+	})
+	t.Run("must not suspend", func(t *testing.T) {
+		got := make(chan any, 2)
+		f := func() {
+			defer func() { got <- recover() }()
+			_ = suspend.Sleep(context.Background(), time.Hour)
+		}
+		l.AfterFunc(0, f)
+		must(0, l.Execute(f))
+		within(t, func() {
+			for range 2 {
+				if v := <-got; v != "suspend: not on a task" {
+					t.Error(v)
+				}
+			}
+		})
+	})
+	t.Run("a Goexit ends one", func(t *testing.T) {
+		ran := make(chan struct{})
+		task(t, l, func() {
+			l.AfterFunc(0, runtime.Goexit)
+			l.AfterFunc(0, func() { close(ran) })
+		})
+		within(t, func() { <-ran })
+	})
+}
+
+func TestYielderDoesNotStarveIO(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	go ln.Serve(context.Background(), echo)
+	var stop atomic.Bool
+	for range 3 {
+		must(0, l.Go(func() {
+			for !stop.Load() {
+				suspend.Yield()
+			}
+		}))
+	}
+	task(t, l, func() {
+		if err := roundTrips(l, ln.Addr().String(), 20); err != nil {
+			t.Error(err)
+		}
+		if err := suspend.Sleep(context.Background(), 5*time.Millisecond); err != nil {
+			t.Error(err)
+		}
+	})
+	stop.Store(true)
+}
+
+func TestReadyConnDoesNotStarveOthers(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	r, w, err := l.Pipe()
+	must(0, err)
+	var stop atomic.Bool
+	var ops atomic.Int64
+	ended := make(chan struct{})
+	must(0, l.Go(func() {
+		defer close(ended)
+		buf := make([]byte, 1)
+		for !stop.Load() { // on Linux this never has to wait
+			must(w.Write(buf))
+			must(r.Read(buf))
+			ops.Add(2)
+		}
+	}))
+	task(t, l, func() {
+		for range 3 {
+			if err := suspend.Sleep(context.Background(), 2*time.Millisecond); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	stop.Store(true)
+	within(t, func() { <-ended })
+	if ops.Load() == 0 {
+		t.Error("uncovered: no I/O in the meantime")
+	}
+}
+
+func TestReactorsShareAccepts(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			l := open(t, eventloop.Options{Loops: 2})
+			address := "127.0.0.1:0"
+			if network == "unix" {
+				address = t.TempDir() + "/s"
+			}
+			ln := must(l.Listen(network, address))
+			ctx, cancel := context.WithCancel(context.Background())
+			served := make(chan error, 1)
+			var mu sync.Mutex
+			handled := map[suspend.Spawner]int{}
+			go func() {
+				served <- ln.Serve(ctx, func(_ context.Context, c net.Conn) {
+					here := suspend.Here()
+					mu.Lock()
+					handled[here]++
+					mu.Unlock()
+					_ = here.Go(func() {
+						if suspend.Here() != here {
+							t.Error("Go left the reactor")
+						}
+					})
+					_ = l.Go(func() {
+						if suspend.Here() != here {
+							t.Error("the loop's Go left the reactor")
+						}
+					})
+					echo(ctx, c)
+				})
+			}()
+			for range 64 {
+				c := must(net.Dial(network, ln.Addr().String()))
+				must(c.Write([]byte("x")))
+				must(io.ReadFull(c, make([]byte, 1)))
+				c.Close()
+			}
+			cancel()
+			within(t, func() { <-served })
+			if len(handled) != 2 {
+				t.Error(handled)
+			}
+		})
+	}
+}
+
+// With a port of its own each reactor listens alone, whoever comes later is refused.
+func TestPortIsTaken(t *testing.T) {
+	l := open(t, eventloop.Options{Loops: 2})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	if other, err := l.Listen("tcp", ln.Addr().String()); err == nil {
+		other.Close()
+		t.Error("two Listeners on one port")
+	}
+	for range 10 { // Accept takes from all sockets
+		done := make(chan error, 1)
+		go func() {
+			c, err := ln.Accept()
+			if err == nil {
+				c.Close()
+			}
+			done <- err
+		}()
+		c := must(net.Dial("tcp", ln.Addr().String()))
+		within(t, func() { must(0, <-done) })
+		c.Close()
+	}
+}
+
+func TestBlockingWidth(t *testing.T) {
+	const width, n = 2, 10
+	l := open(t, eventloop.Options{BlockingWidth: width})
+	var now, most, exits atomic.Int64
+	var all sync.WaitGroup
+	for i := range n {
+		all.Add(1)
+		must(0, l.Go(func() {
+			defer all.Done()
+			err := suspend.Blocking(context.Background(), func() {
+				k := now.Add(1)
+				for m := most.Load(); k > m && !most.CompareAndSwap(m, k); m = most.Load() {
+				}
+				time.Sleep(2 * time.Millisecond)
+				now.Add(-1)
+				if i == 3 {
+					exits.Add(1)
+					runtime.Goexit()
+				}
+			})
+			if err != nil || i == 3 {
+				t.Error(i, err)
+			}
+		}))
+	}
+	within(t, all.Wait)
+	if most.Load() != width || exits.Load() != 1 {
+		t.Error(most.Load(), exits.Load())
+	}
+}
+
+func TestClose(t *testing.T) {
+	for _, from := range []string{"goroutine", "fifo"} {
+		t.Run(from, func(t *testing.T) {
+			l := open(t, eventloop.Options{Loops: 2})
+			stock := must(net.Listen("tcp", "127.0.0.1:0")) // a peer that does not see Close
+			defer stock.Close()
+			a := must(l.Dial(context.Background(), "tcp", stock.Addr().String()))
+			defer must(stock.Accept()).Close()
+			ln := must(l.Listen("tcp", "127.0.0.1:0"))
+			type result struct {
+				err, want error
+			}
+			done := make(chan result, 20)
+			n := 0
+			wait := func(want error, op func() error) {
+				n++
+				must(0, l.Go(func() { done <- result{op(), want} }))
+			}
+			wait(net.ErrClosed, func() error { _, err := a.Read(make([]byte, 1)); return err })
+			wait(net.ErrClosed, func() error { _, err := a.Write(make([]byte, 64<<20)); return err })
+			wait(net.ErrClosed, func() error { _, err := ln.Accept(); return err })
+			wait(suspend.ErrClosed, func() error { return l.Sleep(context.Background(), time.Hour) })
+			wait(nil, func() error { return suspend.Sleep(context.Background(), 30*time.Millisecond) })
+			wait(nil, func() error {
+				return suspend.Blocking(context.Background(), func() { time.Sleep(10 * time.Millisecond) })
+			})
+			wait(net.ErrClosed, func() error { return ln.Serve(context.Background(), echo) })
+			suspended(t, l, int64(n))
+			l.AfterFunc(time.Hour, func() { t.Error("ran") })
+			within(t, func() {
+				if from == "fifo" {
+					ran := false
+					_ = fifo.Run(context.Background(), func(context.Context) error {
+						_ = suspend.Here().Go(func() { ran = true })
+						defer func() {
+							if !ran {
+								t.Error("Close has not suspended only its caller")
+							}
+						}()
+						return l.Close()
+					})
+				} else {
+					go l.Close()
+					must(0, l.Close())
+				}
+			})
+			if len(done) != n {
+				t.Errorf("%d of %d tasks have ended", len(done), n)
+			}
+			for range n {
+				if r := <-done; !errors.Is(r.err, r.want) {
+					t.Errorf("%v instead of %v", r.err, r.want)
+				}
+			}
+			never := func() { t.Error("ran after Close") }
+			for _, err := range []error{l.Go(never), l.Execute(never), l.Block(never), l.Sleep(context.Background(), time.Hour)} {
+				if !errors.Is(err, suspend.ErrClosed) {
+					t.Error(err)
+				}
+			}
+			l.AfterFunc(0, never)
+			if _, err := l.Listen("tcp", "127.0.0.1:0"); !errors.Is(err, net.ErrClosed) && !errors.Is(err, suspend.ErrClosed) {
+				t.Error(err)
+			}
+			_, _, err := l.Pipe()
+			for _, err := range []error{err, a.Close(), ln.Close(), ln.Serve(context.Background(), echo)} {
+				if !errors.Is(err, net.ErrClosed) {
+					t.Error(err)
+				}
+			}
+			must(0, l.Close())
+			if s := l.Stats(); s.Live != 0 || s.Running != 0 || s.Suspended != 0 {
+				t.Error(s)
+			}
+		})
+	}
+}
+
+func TestCloseInATaskPanics(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	task(t, l, func() {
+		defer func() {
+			if v := recover(); v != "eventloop: Close called from a task of the loop" {
+				t.Error(v)
+			}
+		}()
+		_ = l.Close()
+	})
+	task(t, l, func() {}) // still open
+}
+
+// Tasks that wake each other across reactors while Close is under way: none is lost, none runs on.
+func TestCloseStress(t *testing.T) {
+	for range 30 {
+		l := must(eventloop.New(eventloop.Options{Loops: 2}))
+		var accepted, ran atomic.Int64
+		var submitters sync.WaitGroup
+		for range 3 {
+			submitters.Go(func() {
+				for {
+					err := l.Go(func() {
+						_ = l.Sleep(context.Background(), time.Microsecond)
+						l.AfterFunc(0, func() {})
+						ran.Add(1)
+					})
+					if err != nil {
+						return
+					}
+					if accepted.Add(1); l.Stats().Live > 50 {
+						runtime.Gosched()
+					}
+				}
+			})
+		}
+		for l.Stats().Wakes < 3 {
+			runtime.Gosched()
+		}
+		within(t, func() { must(0, l.Close()) })
+		submitters.Wait()
+		if accepted.Load() != ran.Load() {
+			t.Fatal(accepted.Load(), ran.Load())
+		}
+	}
+}
+
+func TestHandlerEndsAlone(t *testing.T) {
+	panics := make(chan any, 10)
+	l := open(t, eventloop.Options{OnPanic: func(v any, _ []byte) { panics <- v }})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- ln.Serve(ctx, func(ctx context.Context, c net.Conn) {
+			buf := make([]byte, 1)
+			for {
+				must(io.ReadFull(c, buf))
+				switch buf[0] {
+				case 'x':
+					runtime.Goexit() // what a failing require does
+				case 'p':
+					panic("oops")
+				}
+				must(c.Write(buf))
+			}
+		})
+	}()
+	dial := func() net.Conn { return must(net.Dial("tcp", ln.Addr().String())) }
+	say := func(c net.Conn, b byte) error {
+		must(c.Write([]byte{b}))
+		_, err := io.ReadFull(c, make([]byte, 1))
+		return err
+	}
+	within(t, func() {
+		stays := dial()
+		defer stays.Close()
+		must(0, say(stays, 'a'))
+		for _, b := range []byte("xp") {
+			c := dial()
+			if err := say(c, b); err == nil {
+				t.Error("answered")
+			}
+			c.Close()
+		}
+		if v := <-panics; v != "oops" {
+			t.Error(v)
+		}
+		must(0, say(stays, 'a'))
+		cancel() // reaches the handler that is left, by its conn
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err, ok := (<-panics).(error); !ok || !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	// The Listener is still open.
+	go func() { served <- ln.Serve(context.Background(), echo) }()
+	within(t, func() {
+		c := dial()
+		must(0, say(c, 'a'))
+		c.Close()
+		ln.Close()
+		if err := <-served; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStallIsReported(t *testing.T) {
+	reports := make(chan string, 100)
+	l := open(t, eventloop.Options{StallAfter: 5 * time.Millisecond, OnStall: func(s []byte) { reports <- string(s) }})
+	var stop atomic.Bool
+	must(0, l.Go(func() { holdTheLoop(&stop) }))
+	within(t, func() {
+		if s := <-reports; !strings.Contains(s, "holdTheLoop") {
+			t.Error(s)
+		}
+	})
+	stop.Store(true)
+}
+
+func holdTheLoop(stop *atomic.Bool) {
+	for !stop.Load() {
+		runtime.Gosched()
+	}
+}
+
+func TestStats(t *testing.T) {
+	l := open(t, eventloop.Options{Loops: 2})
+	ctx, cancel := context.WithCancel(context.Background())
+	for range 5 {
+		must(0, l.Go(func() { _ = suspend.Sleep(ctx, time.Hour) }))
+	}
+	suspended(t, l, 5)
+	if s := l.Stats(); s.Live != 5 || s.Suspended != 5 {
+		t.Error(s)
+	}
+	cancel()
+	eventually(t, "still live", func() bool { return l.Stats().Live == 0 })
+}

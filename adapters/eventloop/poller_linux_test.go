@@ -1,0 +1,130 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A waker that is late, the Loop having ended in the meantime, writes to the descriptor that it was given and to
+// nothing that has its number since.
+func TestLateWake(t *testing.T) {
+	l, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := l.reactors[0]
+	for !r.core.Asleep() || !r.core.Rouse() { // take the word, as a push would
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan struct{})
+	go func() { _ = l.Close(); close(closed) }()
+	for !r.core.Done() {
+		time.Sleep(time.Millisecond)
+	}
+	// It owes the wake, so nobody else wakes; let the reactor wake by itself.
+	one := [8]byte{1}
+	_, _ = unix.Write(r.poller.wakefd, one[:])
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close hangs")
+	}
+	if n := r.poller.refs.Load(); n != 1 {
+		t.Fatalf("%d references", n)
+	}
+	if _, err := unix.FcntlInt(uintptr(r.poller.wakefd), unix.F_GETFD, 0); err != nil {
+		t.Fatal("closed under its waker:", err)
+	}
+	r.poller.wake()
+	if n := r.poller.refs.Load(); n != 0 {
+		t.Fatalf("%d references", n)
+	}
+	f, err := os.Open(os.DevNull) // takes the number, most likely; nobody else closes it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An event that was harvested before its descriptor was closed does not reach the next one in its slot.
+func TestStaleEvent(t *testing.T) {
+	r, err := newReactor(&Loop{base: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.discard()
+	open := func() (*fd, int) {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		d, err := newFD(r, p[0], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d, p[1]
+	}
+	first, w1 := open()
+	_, _ = unix.Write(w1, []byte("x"))
+	if !r.poller.poll() {
+		t.Fatal("no event")
+	}
+	_ = first.close()
+	second, w2 := open()
+	if second.slot != first.slot || second.sys != first.sys {
+		t.Fatal("uncovered: slot or number not reused")
+	}
+	second.rd.mayBeReady()
+	r.poller.dispatch()
+	if second.rd.ready {
+		t.Error("a stranger's event")
+	}
+	_, _ = unix.Write(w2, []byte("x"))
+	r.poller.poll()
+	r.poller.dispatch()
+	if !second.rd.ready {
+		t.Error("its own event is lost")
+	}
+	_ = second.close()
+	unix.Close(w1)
+	unix.Close(w2)
+}
+
+// A descriptor is closed by the last system call on it, not under it.
+func TestCloseWaitsForSystemCalls(t *testing.T) {
+	r, err := newReactor(&Loop{base: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.discard()
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(p[1])
+	d, err := newFD(r, p[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.incref() {
+		t.Fatal("closed")
+	}
+	_ = d.close()
+	if d.incref() {
+		t.Error("a call began after close")
+	}
+	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_GETFD, 0); err != nil {
+		t.Error("closed under a call")
+	}
+	d.decref()
+	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_GETFD, 0); err != unix.EBADF {
+		t.Error("not closed")
+	}
+}
