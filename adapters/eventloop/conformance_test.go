@@ -1,0 +1,38 @@
+package eventloop_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/suspendtest"
+)
+
+func TestConformance(t *testing.T) {
+	start := func(t testing.TB, o eventloop.Options) (*eventloop.Loop, func()) {
+		l, err := eventloop.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, func() { _ = l.Close() }
+	}
+	// A reactor is what a task of the loop sees as its scheduler.
+	reactor := func(t testing.TB, o eventloop.Options) (suspend.Spawner, func()) {
+		l, end := start(t, o)
+		var s suspend.Spawner
+		task(t, l, func() { s = suspend.Here() })
+		return s, end
+	}
+	suspendtest.Scheduler(t, func(t testing.TB) (suspend.Spawner, func()) {
+		return reactor(t, eventloop.Options{Loops: 2})
+	}, suspendtest.FIFO(), suspendtest.NoAllocs(), suspendtest.Panics(
+		func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+			return reactor(t, eventloop.Options{OnPanic: onPanic})
+		}))
+	for _, n := range []int{1, 2} {
+		t.Run(fmt.Sprintf("Executor/%d", n), func(t *testing.T) {
+			suspendtest.Executor(t, func(t testing.TB) (suspend.Executor, func()) { return start(t, eventloop.Options{Loops: n}) })
+		})
+	}
+}
