@@ -84,7 +84,7 @@ func TestDequeModel(t *testing.T) {
 
 // Owner and thieves take every fork once.
 func TestDequeStress(t *testing.T) {
-	n := 200000
+	n := 50000
 	if testing.Short() {
 		n /= 10
 	}

@@ -341,7 +341,7 @@ func TestForksRunOnce(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		withPool(t, workstealing.Options{Workers: n}, func(p *workstealing.Pool) {
 			const depth, trees = 9, 4
-			for range scale(20) {
+			for range scale(10) {
 				seed := rand.Uint64()
 				var wg sync.WaitGroup
 				for k := range trees {

@@ -216,13 +216,13 @@ func TestCloseRefusesAndWaits(t *testing.T) {
 // What Go accepts runs, and what it refuses does not, also while Close is under way.
 func TestCloseRacesWithGo(t *testing.T) {
 	inTime(t, func() {
-		for range scale(300) {
+		for range scale(200) {
 			p := workstealing.New(workstealing.Options{Workers: 2})
 			var accepted, ran atomic.Int64
 			var wg sync.WaitGroup
 			for range 3 {
 				wg.Go(func() {
-					for range 500 { // a backlog of any length would do, but takes its time
+					for range 50 { // else the backlog grows faster than it is worked off
 						if p.Go(func() { ran.Add(1); suspend.Yield(); ran.Add(1) }) != nil {
 							return
 						}
