@@ -10,23 +10,28 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	start := func(o workstealing.Options) (*workstealing.Pool, func()) {
-		p := workstealing.New(o)
-		return p, func() { _ = p.Close() }
-	}
-	for _, n := range []int{1, 3} {
-		t.Run(fmt.Sprint("Scheduler/workers=", n), func(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		open := func(o workstealing.Options) (*workstealing.Pool, func()) {
+			o.Workers = workers
+			p := workstealing.New(o)
+			return p, func() { _ = p.Close() }
+		}
+		var inOrder []suspendtest.Option
+		if workers == 1 {
+			inOrder = append(inOrder, suspendtest.FIFO())
+		}
+		t.Run(fmt.Sprintf("Scheduler/workers=%d", workers), func(t *testing.T) {
 			suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
-				return start(workstealing.Options{Workers: n})
-			}, suspendtest.NoAllocs(), suspendtest.Panics(
+				return open(workstealing.Options{})
+			}, append(inOrder, suspendtest.NoAllocs(), suspendtest.Panics(
 				func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
-					return start(workstealing.Options{Workers: n, OnPanic: onPanic})
-				}))
+					return open(workstealing.Options{OnPanic: onPanic})
+				}))...)
 		})
-		t.Run(fmt.Sprint("Executor/workers=", n), func(t *testing.T) {
+		t.Run(fmt.Sprintf("Executor/workers=%d", workers), func(t *testing.T) {
 			suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
-				return start(workstealing.Options{Workers: n})
-			})
+				return open(workstealing.Options{})
+			}, inOrder...)
 		})
 	}
 }

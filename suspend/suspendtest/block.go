@@ -65,7 +65,7 @@ func blockHoldsNothing(e *env) {
 }
 
 func blockNotIfDone(e *env) {
-	for _, kind := range contextKinds {
+	for _, kind := range allKinds {
 		ctx, cancel := kind.make()
 		cancel()
 		for range 2 { // the second time it is no news

@@ -6,7 +6,7 @@ import (
 )
 
 func cancelError(e *env) {
-	for _, kind := range contextKinds {
+	for _, kind := range allKinds {
 		ctx, cancel := kind.make()
 		w := e.waiter(ctx)
 		cancel()
@@ -20,7 +20,7 @@ func cancelError(e *env) {
 }
 
 func anyContext(e *env) {
-	for _, kind := range contextKinds {
+	for _, kind := range allKinds {
 		for range 3 {
 			ctx, cancel := kind.make()
 			published := make(chan struct{}, 1)
@@ -40,8 +40,8 @@ func anyContext(e *env) {
 }
 
 func alternatingContexts(e *env) {
-	for _, a := range contextKinds[:7] {
-		for _, b := range contextKinds[:7] {
+	for _, a := range contextKinds {
+		for _, b := range contextKinds {
 			ctxA, cancelA := a.make()
 			ctxB, cancelB := b.make()
 			published := make(chan struct{}, 1)
@@ -113,7 +113,7 @@ func cancelAnywhere(e *env) {
 }
 
 func cancelBetween(e *env) {
-	for _, kind := range contextKinds {
+	for _, kind := range allKinds {
 		ctx, cancel := kind.make()
 		e.do("a context that was done between two waits has not ended the second", func() {
 			e.pass(ctx)

@@ -3,6 +3,7 @@ package suspendtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -157,8 +158,12 @@ var contextKinds = []contextKind{
 		child, stop := context.WithCancelCause(ctx)
 		return child, func() { ctx.cancel(); <-child.Done(); stop(nil) }
 	}},
+}
+
+// allKinds has one more, which may be done before its cancel is called.
+var allKinds = slices.Concat(contextKinds, []contextKind{
 	{"WithDeadlineCause, past by the time", func() (context.Context, func()) {
 		ctx, stop := context.WithTimeoutCause(background, 5*time.Millisecond, errCause)
 		return ctx, func() { <-ctx.Done(); stop() }
 	}},
-}
+})

@@ -413,7 +413,7 @@ func TestMutantsAreKilled(t *testing.T) {
 		t.Errorf("%s: survived %s", k.mutant, k.check)
 	}
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8) // most of them hang, and cost nothing
+	slots := make(chan struct{}, 8)                            // most of them hang, and cost nothing
 	counts := func(k kill) bool { return k.check[:2] == "11" } // the allocations of everybody
 	for _, k := range kills {
 		if counts(k) {

@@ -3,76 +3,99 @@ package suspendtest
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/braidgo/braid/suspend"
 )
 
-// queueStorm moves values through the smallest primitive that there is: takers wait in a Queue, and a put serves
-// the first that is not cancelled, or else keeps the value.
+// A store is the smallest primitive that there is: takers wait in a Queue, and a put serves the first that is not
+// cancelled, or else keeps the value.
+type store struct {
+	guard   suspend.Guard
+	waiters suspend.Queue[*box, int]
+	stock   []*box
+}
+
+func (s *store) try() (v *box, ok bool) {
+	n := len(s.stock)
+	if n == 0 {
+		return nil, false
+	}
+	v, s.stock = s.stock[n-1], s.stock[:n-1]
+	return v, true
+}
+
+// take is written out.
+func (s *store) take(ctx context.Context) (*box, error) {
+	var self suspend.Resumer[*box]
+	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) {
+		s.guard.Lock()
+		defer s.guard.Unlock()
+		if v, ok := s.try(); ok {
+			return v, true
+		}
+		self = r
+		s.waiters.Push(r, 0)
+		return nil, false
+	})
+	if err != nil {
+		s.guard.Lock()
+		s.waiters.Remove(self)
+		s.guard.Unlock()
+	}
+	return v, err
+}
+
+// wait is the same in short.
+func (s *store) wait(ctx context.Context) (*box, error) {
+	return suspend.Wait(ctx, &s.guard, &s.waiters, 0, s.try)
+}
+
+func (s *store) put(v *box) {
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if _, ok := s.waiters.Resume(v, nil); !ok {
+		s.stock = append(s.stock, v)
+	}
+}
+
+// queueStorm has every other wait cancelled, some time, while values are put.
 func queueStorm(e *env) {
-	const takers, perTaker = 20, 30
-	var guard suspend.Guard
-	var queue suspend.Queue[*box, int]
-	var stock []*box
-	take := func(ctx context.Context) (*box, error) {
-		var self suspend.Resumer[*box]
-		v, err := suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) {
-			guard.Lock()
-			defer guard.Unlock()
-			if n := len(stock); n > 0 {
-				v := stock[n-1]
-				stock = stock[:n-1]
-				return v, true
-			}
-			self = r
-			queue.Push(r, 0)
-			return nil, false
-		})
-		if err != nil {
-			guard.Lock()
-			queue.Remove(self)
-			guard.Unlock()
-		}
-		return v, err
-	}
-	put := func(v *box) {
-		guard.Lock()
-		defer guard.Unlock()
-		if _, ok := queue.Resume(v, nil); !ok {
-			stock = append(stock, v)
-		}
-	}
-	var taken [takers * perTaker]atomic.Int32
+	const takers, each = 20, 30
+	var s store
+	var taken [takers * each]atomic.Int32
 	var cancelled, got atomic.Int32
 	var ended []chan struct{}
-	cancels := make(chan func(), takers)
+	cancels := make(chan func(), takers*each)
 	for k := range takers {
 		ended = append(ended, e.task(func() {
-			for i := 0; i < perTaker && !e.over.Load(); {
-				ctx, cancel := contextKinds[(k+i)%7].make()
-				if (k+i)%2 == 0 || i == 0 {
-					select {
-					case cancels <- cancel:
-					default:
-					}
+			for i := range each {
+				ctx, cancel := contextKinds[(k+i)%len(contextKinds)].make()
+				if (k+i/2)%2 == 0 {
+					cancels <- cancel
 				}
-				v, err := take(ctx)
-				if err != nil {
+				take := s.take
+				if i%3 > 0 {
+					take = s.wait
+				}
+				if v, err := take(ctx); err == nil {
+					taken[v.n].Add(1)
+					got.Add(1)
+				} else { // its value is somebody else's
+					e.isCancellation(ctx, err)
 					cancelled.Add(1)
-					i++ // its value is somebody else's
-					continue
 				}
-				taken[v.n].Add(1)
-				got.Add(1)
-				i++
 			}
 		}))
 	}
-	var wg sync.WaitGroup
-	stop := make(chan struct{})
-	wg.Go(func() {
+	recv(e, cancels, "no task took anything")()
+	e.expect("a cancellation was lost")
+	for cancelled.Load() == 0 && !e.over.Load() {
+		runtime.Gosched()
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
 		for {
 			select {
 			case cancel := <-cancels:
@@ -81,10 +104,10 @@ func queueStorm(e *env) {
 				return
 			}
 		}
-	})
+	}()
 	e.expect("a Resume in a storm blocks")
 	for i := range taken {
-		put(&box{n: i})
+		s.put(&box{n: i})
 		if i%8 == 0 {
 			runtime.Gosched()
 		}
@@ -93,9 +116,9 @@ func queueStorm(e *env) {
 		recv(e, ended, "a task in a storm of cancellations did not go on: a wake-up or a cancellation was lost")
 	}
 	close(stop)
-	wg.Wait()
-	left := len(stock)
-	for _, v := range stock {
+	recv(e, stopped, "a cancellation blocks")
+	left := len(s.stock)
+	for _, v := range s.stock {
 		taken[v.n].Add(1)
 	}
 	for i := range taken {
@@ -103,8 +126,8 @@ func queueStorm(e *env) {
 			e.fatalf("value %d was taken %d times", i, n)
 		}
 	}
-	if queue.Len() != 0 || int(got.Load())+left != len(taken) {
-		e.errorf("%d values taken and %d left of %d, and %d waiters", got.Load(), left, len(taken), queue.Len())
+	if s.waiters.Len() != 0 || int(got.Load())+left != len(taken) {
+		e.errorf("%d values taken and %d left of %d, and %d waiters", got.Load(), left, len(taken), s.waiters.Len())
 	}
 	if got.Load() == 0 || cancelled.Load() == 0 {
 		e.errorf("uncovered: %d taken, %d cancelled", got.Load(), cancelled.Load())

@@ -143,7 +143,7 @@ func lateUnparks(e *env) {
 func lateCancellation(e *env) {
 	other, cancelOther := context.WithCancel(background)
 	defer cancelOther()
-	for _, kind := range contextKinds[:7] {
+	for _, kind := range contextKinds {
 		for _, second := range []context.Context{background, other} {
 			first, cancel := kind.make()
 			w := e.waiter(second, func() {
