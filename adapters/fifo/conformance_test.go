@@ -1,6 +1,7 @@
 package fifo_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
@@ -25,5 +26,13 @@ func TestConformance(t *testing.T) {
 		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
 			return start(fifo.Options{})
 		}, suspendtest.FIFO())
+	})
+	t.Run("Nested", func(t *testing.T) { // in a task of another
+		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
+			s := fifo.New(fifo.Options{})
+			return s, suspendtest.Drive(func(ctx context.Context, main func(context.Context) error) error {
+				return fifo.Run(ctx, func(ctx context.Context) error { return s.Run(ctx, main) })
+			})
+		}, suspendtest.FIFO(), suspendtest.NoAllocs())
 	})
 }

@@ -104,6 +104,41 @@ func TestEveryOrderOccurs(t *testing.T) {
 	}
 }
 
+// Nor does the order depend on whether the task that makes others runnable parks, yields or ends.
+func TestEveryOrderOccursWhileMainWaits(t *testing.T) {
+	for name, wait := range map[string]func(done func() bool){
+		"yields": func(done func() bool) {
+			for !done() {
+				suspend.Yield()
+			}
+		},
+		"parks": func(func() bool) {
+			_, _ = suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+				_ = suspend.Here().Go(func() { r.Resume(0, nil) })
+				return 0, false
+			})
+		},
+	} {
+		seen := map[[3]int]bool{}
+		for seed := range uint64(200) {
+			var order [3]int
+			n := 0
+			s := random.New(random.Options{Seed: seed + 1})
+			_ = s.Run(bg, func(context.Context) error {
+				for i := range 3 {
+					_ = s.Go(func() { order[n] = i; n++ })
+				}
+				wait(func() bool { return n == 3 })
+				return nil
+			})
+			seen[order] = true
+		}
+		if len(seen) != 6 {
+			t.Errorf("while main %s, of six orders %d occurred", name, len(seen))
+		}
+	}
+}
+
 // A task that was woken does not run before one that was runnable already more often than it should.
 func TestWokenTasksCompete(t *testing.T) {
 	const runs = 200
