@@ -89,31 +89,20 @@ func secondResume(e *env) {
 
 func resumeCancelled(e *env) {
 	ctx, cancel := context.WithCancel(background)
-	lost := new(box)
-	next := &waiter{published: make(chan struct{})}
-	var r resume
-	published, again := make(chan struct{}), make(chan struct{})
-	next.ended = e.task(func() {
-		v, err := e.suspend(ctx, func(got resume) (*box, bool) {
-			r = got
-			close(published)
+	var dead resume
+	w := e.waiter(background, func() {
+		v, err := e.suspend(ctx, func(r resume) (*box, bool) {
+			dead = r
+			go cancel()
 			return nil, false
 		})
 		e.cancelled(ctx, v, err)
-		next.v, next.err = e.suspend(background, func(got resume) (*box, bool) {
-			next.resume = got
-			close(again)
-			return nil, false
-		})
 	})
-	recv(e, published, "block did not run")
-	cancel()
-	recv(e, again, "a cancelled Suspend did not return")
-	if r(lost, nil) {
+	if dead(new(box), nil) {
 		e.fatalf("Resume returned true after Suspend had returned its cancellation")
 	}
-	e.waits(next, "by a Resume of the cancelled suspension before it")
-	e.finish(next)
+	e.waits(w, "by a Resume of the cancelled suspension before it")
+	e.finish(w)
 }
 
 func deliveryPromise(e *env) {
