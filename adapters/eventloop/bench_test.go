@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -74,13 +73,6 @@ func clients(b *testing.B, addr string, conns int) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(took)/float64(b.N), "ns/trip")
-}
-
-// cpu is what this process has used.
-func cpu() int64 {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 func TestMain(m *testing.M) {

@@ -86,8 +86,9 @@ func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
 // AfterFunc has f run as a callback once d has passed, unless stop comes first; stop reports whether it did.
-// Callbacks run in the order of their times, those of one time in the order of their AfterFuncs. After Close none
-// is promised to run: those still run that become due while tasks are left.
+// On one reactor callbacks run in the order of their times, those of one time in the order of their AfterFuncs. The
+// reactor is chosen as by Go. After Close none is promised to run: those still run that become due while tasks are
+// left.
 func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
@@ -121,7 +122,8 @@ func (l *Loop) Stats() suspend.Stats {
 // caller. Operations on what it closed fail with net.ErrClosed. No task is abandoned: one that waits for something
 // else, a suspend.Sleep included, is waited for, and cancelling it is the affair of its context.
 //
-// Further Closes wait likewise. In a task of the loop itself Close panics.
+// Further Closes wait likewise. In a task of the loop itself Close panics; in what such a task waits for, a scheduler
+// nested in it or a Blocking, it waits for ever.
 func (l *Loop) Close() error {
 	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
 		panic("eventloop: Close called from a task of the loop")

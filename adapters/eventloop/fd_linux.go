@@ -25,6 +25,10 @@ type fd struct {
 	slot int32  // in the poller
 	over func() // called by the first close; may be nil
 
+	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where
+	// something came along with the data.
+	gapless bool
+
 	rd, wr side
 }
 
@@ -114,7 +118,7 @@ func (d *fd) read(cs contexts, p []byte) (n int, err error) {
 			case err == nil && n == 0:
 				return 0, io.EOF
 			case err == nil:
-				d.rd.drained = n < len(p)
+				d.rd.drained = n < len(p) && d.gapless
 				return n, nil
 			case err == unix.EINTR:
 				continue
@@ -256,22 +260,29 @@ func (v verdict) err() error {
 
 // begin returns with the turn, unless the operation fails before it has begun. Now and then it yields.
 func (s *side) begin(cs contexts) error {
-	if err := cs.err(); err != nil {
-		return err
-	}
-	if err := s.take(cs); err != nil {
-		return err
-	}
-	if s.ops++; s.ops > yieldEvery {
-		s.ops = 0
-		suspend.Yield()
+	if cs != nil {
+		if err := cs.err(); err != nil {
+			return err
+		}
 	}
 	s.guard.Lock()
+	if s.held {
+		s.guard.Unlock()
+		if err := s.takeSlow(cs); err != nil {
+			return err
+		}
+		s.guard.Lock()
+	}
+	s.held = true
 	v := s.failed()
 	s.guard.Unlock()
 	if v != undecided {
 		s.give()
 		return v.err()
+	}
+	if s.ops++; s.ops > yieldEvery {
+		s.ops = 0
+		suspend.Yield()
 	}
 	return nil
 }

@@ -264,6 +264,7 @@ func newConn(r *reactor, sys int, network string, local, remote net.Addr) (*Conn
 	if err != nil {
 		return nil, err
 	}
+	d.gapless = network != "unix"
 	return &Conn{fd: d, network: network, local: local, remote: remote}, nil
 }
 
@@ -379,6 +380,7 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 		if e != nil {
 			return nil, e
 		}
+		d.gapless = family != unix.AF_UNIX
 		if err == unix.EINPROGRESS {
 			if err := d.connected(cs); err != nil {
 				_ = d.close()

@@ -3,6 +3,7 @@
 package eventloop
 
 import (
+	"encoding/binary"
 	"os"
 	"time"
 
@@ -75,7 +76,8 @@ func (p *poller) release() {
 
 // wake ends a wait, from any goroutine. It uses up one reference.
 func (p *poller) wake() {
-	one := [8]byte{1} // the counter overflows after 2^56 of either byte order
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
 	for {
 		if _, err := unix.Write(p.wakefd, one[:]); err != unix.EINTR {
 			break

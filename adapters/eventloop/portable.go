@@ -170,8 +170,14 @@ func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 	if err := cs.err(); err != nil {
 		return 0, err
 	}
-	if err := s.take(cs); err != nil {
-		return 0, err
+	s.guard.Lock()
+	free := !s.held
+	s.held = true
+	s.guard.Unlock()
+	if !free {
+		if err := s.takeSlow(cs); err != nil {
+			return 0, err
+		}
 	}
 	defer s.give()
 	if s.ops++; s.ops > yieldEvery {

@@ -48,8 +48,8 @@ func (r *reactor) run() {
 	r.stalls = coro.WatchStalls(r.loop.opts.StallAfter, r.loop.opts.OnStall)
 	r.core.Watch(r.stalls)
 	for {
-		ran := r.core.RunSome() // no more than 64, so that the others have their turn
-		if r.poll() || ran {
+		r.core.RunSome() // no more than 64, so that the others have their turn
+		if r.poll() || !r.core.Empty() {
 			continue
 		}
 		if r.core.Done() {

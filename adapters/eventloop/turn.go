@@ -14,18 +14,7 @@ type turn struct {
 	waiters suspend.Queue[struct{}, struct{}]
 }
 
-// take returns with the turn, or with the error of the cancellation and without.
-func (t *turn) take(cs contexts) error {
-	t.guard.Lock()
-	if !t.held {
-		t.held = true
-		t.guard.Unlock()
-		return nil
-	}
-	t.guard.Unlock()
-	return t.takeSlow(cs)
-}
-
+// takeSlow returns with the turn, or with the error of the cancellation and without. The caller has found it held.
 func (t *turn) takeSlow(cs contexts) error {
 	ctx, stop := cs.join()
 	if stop != nil {

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package eventloop_test
+
+func cpu() int64 { return 0 }
