@@ -93,6 +93,19 @@ func fibSerial(n int) int {
 	return fibSerial(n-1) + fibSerial(n-2)
 }
 
+// What of that is Join's own: two functions that do nothing and capture nothing.
+func BenchmarkJoin(b *testing.B) {
+	b.ReportAllocs()
+	p := workstealing.New(workstealing.Options{Workers: 1})
+	defer p.Close()
+	nothing := func(context.Context) (int, error) { return 0, nil }
+	in(p, func() {
+		for range b.N {
+			_, _, _ = workstealing.Join(bg, p, nothing, nothing)
+		}
+	})
+}
+
 func BenchmarkFib40(b *testing.B) {
 	b.Run("Join/2", func(b *testing.B) {
 		p := workstealing.New(workstealing.Options{Workers: 2})

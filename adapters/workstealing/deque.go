@@ -6,7 +6,7 @@ import "github.com/braidgo/braid/internal/atomicx"
 // top, oldest first. It is the one of Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005); the order
 // of the accesses is that of Lê, Pop, Cohen and Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak
 // Memory Models" (PPoPP 2013), where each of ours is sequentially consistent, as Go's atomics are. The differences:
-// it never shrinks, and the owner may ask for one fork in particular.
+// it never shrinks, the owner may ask for one fork in particular, and it takes the last one without touching bottom.
 //
 // Invariant: the forks are those at top <= i < bottom, in this order, at i modulo the size of the ring. The indices
 // run on for ever; they may wrap around, so they are compared by their difference.
@@ -85,12 +85,16 @@ func (d *deque) pop() *fork {
 
 // take takes what is at b, the bottom, if it is not stolen.
 func (d *deque) take(b uint64) bool {
-	d.bottom.Store(b) // before top is read: a thief that comes now sees that the fork is taken, or we see the thief
 	t := d.top.Load()
+	if t == b { // the last fork: as a thief, which leaves bottom where it is
+		return d.top.CompareAndSwap(t, t+1)
+	}
+	d.bottom.Store(b) // before top is read again: a thief that comes now sees that it is taken, or we see the thief
+	t = d.top.Load()
 	if int64(b-t) > 0 {
 		return true
 	}
-	taken := b == t && d.top.CompareAndSwap(t, t+1) // the last fork: against thieves
+	taken := b == t && d.top.CompareAndSwap(t, t+1) // it has become the last
 	d.bottom.Store(b + 1)
 	return taken
 }

@@ -125,8 +125,8 @@ func (p *Pool) ended() {
 // to their ends; to make them end is the affair of their contexts. Another Close does the same, and finds that less
 // is left to do. The error is nil.
 //
-// Close panics in a task of p, which would wait for itself, and so would one that another scheduler runs inside a
-// task of p.
+// Close panics in a task of p, which would wait for itself. So does a task that another scheduler runs inside a task
+// of p, but it is not found out: it waits for ever.
 func (p *Pool) Close() error {
 	if p.current() != nil {
 		panic("workstealing: Close called from a task of the pool")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/promise"
@@ -22,21 +23,7 @@ import (
 const patience = 20 * time.Second
 
 // TestMain fails if a goroutine of a pool outlives the tests, all of which close their pools.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		if !bytes.Contains(stacks, []byte("adapters/workstealing.")) {
-			break
-		}
-		if time.Now().After(deadline) {
-			fmt.Fprintf(os.Stderr, "goroutines left:\n%s\n", stacks)
-			os.Exit(1)
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // withPool runs f with a pool that is closed afterwards, all in time.
 func withPool(t *testing.T, o workstealing.Options, f func(p *workstealing.Pool)) {
