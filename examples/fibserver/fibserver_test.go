@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/internal/schedtest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t *testing.T) *composed {
+	t.Helper()
+	t.Cleanup(schedtest.Within(t, schedtest.Deadline))
+	c, err := startComposed("127.0.0.1:0", 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Shutdown(0); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// A client is one connection.
+type client struct {
+	t *testing.T
+	net.Conn
+	in *bufio.Reader
+}
+
+func dial(t *testing.T, c *composed) *client {
+	t.Helper()
+	conn, err := net.Dial("tcp", c.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &client{t, conn, bufio.NewReader(conn)}
+}
+
+func (c *client) send(s string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
+
+func (c *client) expect(status int, body string) *http.Response {
+	c.t.Helper()
+	r, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		c.t.Fatalf("want %d %q: %v", status, body, err)
+	}
+	got, err := io.ReadAll(r.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if r.StatusCode != status || body != "" && strings.TrimSpace(string(got)) != body {
+		c.t.Fatalf("%s %q, want %d %q", r.Status, got, status, body)
+	}
+	return r
+}
+
+func (c *client) expectEnd() {
+	c.t.Helper()
+	if b, err := c.in.ReadByte(); err != io.EOF {
+		c.t.Fatalf("%q, %v, want the end", b, err)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	c := dial(t, start(t))
+	for _, a := range []struct{ n, fib int }{{0, 0}, {1, 1}, {2, 1}, {20, 6765}, {21, 10946}, {30, 832040}} {
+		c.send(get(fmt.Sprint("/fib/", a.n))) // all on one connection
+		c.expect(200, fmt.Sprint(a.fib))
+	}
+}
+
+func TestBadRequestsLeaveTheConnectionUsable(t *testing.T) {
+	c := dial(t, start(t))
+	for path, status := range map[string]int{
+		"/fib/abc": 400, "/fib/": 400, "/fib/-1": 400, "/fib/51": 400, "/fib/+1": 400, "/fib/1.5": 400, "/fib/99999999999999999999": 400,
+		"/": 404, "/fib": 404, "/fibs/1": 404,
+	} {
+		c.send(get(path))
+		c.expect(status, "")
+	}
+	c.send("POST /fib/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
+	if r := c.expect(405, ""); r.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("Allow: %q", r.Header.Get("Allow"))
+	}
+	c.send("POST /fib/1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+	c.expect(405, "")
+	c.send("GET /fib/7 HTTP/1.1\r\n\r\n") // no Host
+	c.expect(400, "")
+	c.send("HEAD /fib/7 HTTP/1.1\r\nHost: x\r\n\r\n" + get("/fib/8"))
+	if r, err := http.ReadResponse(c.in, &http.Request{Method: "HEAD"}); err != nil || r.ContentLength != 3 {
+		t.Errorf("HEAD: %v, %v", r, err)
+	}
+	c.expect(200, "21")
+}
+
+func TestRequestsThatEndTheConnection(t *testing.T) {
+	s := start(t)
+	for name, a := range map[string]struct {
+		request string
+		status  int
+	}{
+		"garbage":           {"\x16\x03\x01 hello\r\n\r\n", 400},
+		"no such protocol":  {"GET /fib/1 HTTP/9.1\r\nHost: x\r\n\r\n", 400},
+		"bad header":        {"GET /fib/1 HTTP/1.1\r\nHost x\r\n\r\n", 400},
+		"two lengths":       {"POST /fib/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
+		"long header":       {"GET /fib/1 HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n", 431},
+		"long request line": {"GET /" + strings.Repeat("x", 2*maxHeader) + " HTTP/1.1\r\nHost: x\r\n\r\n", 431},
+		"long body":         {"POST /fib/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 100000), 405},
+		"expect":            {"POST /fib/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n", 417},
+		"close":             {"GET /fib/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 200},
+		"HTTP/1.0":          {"GET /fib/1 HTTP/1.0\r\n\r\n", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, s)
+			c.send(a.request)
+			if r := c.expect(a.status, ""); !r.Close {
+				t.Error("the answer does not say that it is the last")
+			}
+			c.expectEnd()
+		})
+	}
+}
+
+func TestPipelining(t *testing.T) {
+	c := dial(t, start(t))
+	c.send(get("/fib/1") + get("/fib/25") + get("/fib/abc") + get("/fib/26") + get("/fib/10"))
+	c.expect(200, "1")
+	c.expect(200, "75025")
+	c.expect(400, "")
+	c.expect(200, "121393")
+	c.expect(200, "55")
+	c.send(get("/fib/35")) // and one that comes while it is computed
+	c.send(get("/fib/2"))
+	c.expect(200, "9227465")
+	c.expect(200, "1")
+}
+
+// With a computation of seconds in flight, others are answered as if it were not there; and when its client goes
+// away, it ends.
+func TestTheLoopGoesOnServing(t *testing.T) {
+	s := start(t)
+	costly := dial(t, s)
+	costly.send(get("/fib/45"))
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_, _ = costly.in.Peek(1)
+	}()
+	for s.pool.Stats().Live == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	var all sync.WaitGroup
+	for range 10 {
+		c := dial(t, s)
+		all.Go(func() {
+			for range 100 {
+				c.send(get("/fib/1"))
+				c.expect(200, "1")
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case <-answered:
+		t.Error("the costly request was answered first: the others have waited, or this machine is too fast for the test")
+	default:
+	}
+	if s.pool.Stats().Live == 0 {
+		t.Error("the computation is over")
+	}
+	costly.Close()
+	for s.pool.Stats().Live > 0 { // or the deadline of the test
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s, err := startComposed("127.0.0.1:0", 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, idle := dial(t, s), dial(t, s)
+	idle.send(get("/fib/1"))
+	idle.expect(200, "1")
+	busy.send(get("/fib/38"))
+	for s.pool.Stats().Live == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	done := make(chan error)
+	go func() { done <- s.Shutdown(time.Minute) }()
+	idle.expectEnd()
+	busy.expect(200, "39088169")
+	busy.expectEnd()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", s.Addr().String()); err == nil {
+		t.Error("still accepting")
+	}
+}
+
+func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s, err := startComposed("127.0.0.1:0", 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial(t, s).send(get("/fib/50")) // half a minute, and more
+	for s.pool.Stats().Live == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := s.Shutdown(time.Millisecond); err != nil {
+		t.Error(err)
+	}
+}
+
+// What -load prints comes from requests that were answered, by each of the servers.
+func TestCompare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := start(t)
+	r, err := drive(s.Addr().String(), 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Cheap.PerSecond == 0 || r.Costly.PerSecond == 0 || r.Cheap.P50 > r.Cheap.P90 || r.Cheap.P90 > r.Cheap.P99 {
+		t.Errorf("%+v", r)
+	}
+	addr, shutdown, err := startNetHTTP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := drive(addr.String(), 100*time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	if err := shutdown(time.Second); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// The limits of what a client may ask.
+const (
+	maxHeader   = 8 << 10 // bytes of a request before its body
+	maxBody     = 4 << 10 // bytes of a body, which is thrown away
+	maxN        = 50
+	idleTimeout = time.Minute      // between two requests
+	readTimeout = 10 * time.Second // from the first byte of a request to its last
+)
+
+// A compute answers a request. It may suspend, and stops soon after ctx is done.
+type compute func(ctx context.Context, n int) (int, error)
+
+// An httpServer serves GET /fib/N over HTTP/1.1, one task for each connection. It is stock code over net.Conn:
+// nothing in it knows on which scheduler it runs.
+type httpServer struct {
+	compute compute
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	mu       sync.Mutex // held for no I/O
+	draining bool
+	idle     map[net.Conn]bool // those that wait for a request
+}
+
+func newHTTPServer(compute compute) *httpServer {
+	s := &httpServer{compute: compute, idle: map[net.Conn]bool{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// serveConn answers the requests of one connection, one after the other, until either side has enough.
+func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
+	defer c.Close()
+	limit := &io.LimitedReader{R: c}
+	in, out := bufio.NewReader(limit), bufio.NewWriter(c)
+	for {
+		if in.Buffered() == 0 { // answers to pipelined requests go out together
+			if out.Flush() != nil {
+				return
+			}
+		}
+		limit.N = maxHeader
+		if !s.awaitRequest(c, in) {
+			return
+		}
+		_ = c.SetReadDeadline(time.Now().Add(readTimeout))
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			status := http.StatusBadRequest
+			if limit.N <= 0 {
+				status = http.StatusRequestHeaderFieldsTooLarge
+			} else if errors.Is(err, io.EOF) || isNetError(err) {
+				return
+			}
+			answer(out, nil, status, "", true)
+			hangUp(c, out)
+			return
+		}
+		n, status := parse(r)
+		limit.N = maxBody
+		var rest error
+		if status != http.StatusExpectationFailed {
+			_, rest = io.CopyN(io.Discard, r.Body, maxBody)
+		}
+		last := r.Close || r.ProtoMajor != 1 || rest != io.EOF || s.isDraining() // EOF: that was all
+		_ = c.SetReadDeadline(time.Time{})
+		body := ""
+		if status == http.StatusOK {
+			v, err := s.watched(ctx, c, in, n)
+			if err != nil {
+				return // nobody is left to be answered
+			}
+			body = strconv.Itoa(v) + "\n"
+		}
+		answer(out, r, status, body, last)
+		if last {
+			hangUp(c, out)
+			return
+		}
+	}
+}
+
+// awaitRequest waits for the first byte of a request, and reports whether there is one.
+func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) bool {
+	if in.Buffered() > 0 {
+		return true
+	}
+	s.mu.Lock()
+	if s.draining {
+		s.mu.Unlock()
+		return false
+	}
+	_ = c.SetReadDeadline(time.Now().Add(idleTimeout))
+	s.idle[c] = true
+	s.mu.Unlock()
+	_, err := in.Peek(1)
+	s.mu.Lock()
+	delete(s.idle, c)
+	s.mu.Unlock()
+	return err == nil
+}
+
+// drain ends the connections that wait for a request; the others end after their answers.
+func (s *httpServer) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	for c := range s.idle {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+func (s *httpServer) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+// watched computes the answer, and gives up if the client goes away meanwhile: a second task reads on, into the
+// buffer, where it may find the next request, or the end.
+func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
+	if n <= cutOff {
+		return sequential(n), nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	gone := promise.New[struct{}]()
+	err := suspend.Here().Go(func() {
+		if _, err := in.Peek(in.Buffered() + 1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, bufio.ErrBufferFull) {
+			cancel()
+		}
+		_ = gone.Fill(struct{}{})
+	})
+	if err != nil {
+		return 0, err
+	}
+	v, err := s.compute(ctx, n)
+	_ = c.SetReadDeadline(time.Unix(1, 0)) // the watcher stops reading
+	_, _ = gone.Await(context.WithoutCancel(ctx))
+	_ = c.SetReadDeadline(time.Time{})
+	return v, err
+}
+
+// parse says what r asks for.
+func parse(r *http.Request) (n, status int) {
+	if r.ProtoMajor != 1 || r.ProtoAtLeast(1, 1) && r.Host == "" {
+		return 0, http.StatusBadRequest
+	}
+	if r.Header.Get("Expect") != "" { // the client waits before it sends the body
+		return 0, http.StatusExpectationFailed
+	}
+	number, ok := strings.CutPrefix(r.URL.Path, "/fib/")
+	if !ok {
+		return 0, http.StatusNotFound
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return 0, http.StatusMethodNotAllowed
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || n > maxN || number[0] == '+' {
+		return 0, http.StatusBadRequest
+	}
+	return n, http.StatusOK
+}
+
+// answer writes a response. An empty body is replaced by the text of the status.
+func answer(w *bufio.Writer, r *http.Request, status int, body string, last bool) {
+	if body == "" {
+		body = http.StatusText(status) + "\n"
+	}
+	fmt.Fprintf(w, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n",
+		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), len(body))
+	if status == http.StatusMethodNotAllowed {
+		_, _ = w.WriteString("Allow: GET, HEAD\r\n")
+	}
+	switch {
+	case last:
+		_, _ = w.WriteString("Connection: close\r\n")
+	case r != nil && !r.ProtoAtLeast(1, 1):
+		_, _ = w.WriteString("Connection: keep-alive\r\n")
+	}
+	_, _ = w.WriteString("\r\n")
+	if r == nil || r.Method != http.MethodHead {
+		_, _ = w.WriteString(body)
+	}
+}
+
+// hangUp sends what is left and then the end, and reads on for a moment: closing with unread bytes would take the
+// answer back from the client.
+func hangUp(c net.Conn, out *bufio.Writer) {
+	if out.Flush() != nil {
+		return
+	}
+	half, ok := c.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	_, _ = io.CopyN(io.Discard, c, 1<<20)
+}
+
+func isNetError(err error) bool {
+	var netErr net.Error
+	return errors.As(err, &netErr)
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The load: connections that ask again as soon as they are answered.
+const (
+	cheapConns  = 16
+	costlyConns = 2
+	cheapN      = 1
+	costlyN     = 35
+)
+
+// A report is what one load has come to.
+type report struct {
+	Cheap, Costly latencies
+}
+
+type latencies struct {
+	PerSecond     float64
+	P50, P90, P99 time.Duration
+}
+
+func (l latencies) String() string {
+	return fmt.Sprintf("%9.0f req/s  p50 %9s  p90 %9s  p99 %9s",
+		l.PerSecond, l.P50.Round(time.Microsecond), l.P90.Round(time.Microsecond), l.P99.Round(time.Microsecond))
+}
+
+// compare drives the composed server, one whose loop computes by itself, and one of goroutines, for so long each. The
+// client is a process of its own.
+func compare(ctx context.Context, load time.Duration, loops, workers int) error {
+	servers := []struct {
+		name  string
+		start func() (addr net.Addr, shutdown func(time.Duration) error, err error)
+	}{
+		{"composed: connections on an event loop, fib on a work-stealing pool", func() (net.Addr, func(time.Duration) error, error) {
+			return running(startComposed("127.0.0.1:0", loops, workers))
+		}},
+		{"inline: the event loop computes by itself", func() (net.Addr, func(time.Duration) error, error) {
+			return running(startLoop("127.0.0.1:0", loops, func(_ context.Context, n int) (int, error) { return sequential(n), nil }))
+		}},
+		{"net/http: a goroutine for each connection", startNetHTTP},
+	}
+	fmt.Printf("%d connections ask for /fib/%d and %d for /fib/%d, for %v each\n", cheapConns, cheapN, costlyConns, costlyN, load)
+	for _, server := range servers {
+		addr, shutdown, err := server.start()
+		if err != nil {
+			return err
+		}
+		r, err := driveElsewhere(ctx, addr, load)
+		if err := errors.Join(err, shutdown(time.Second)); err != nil {
+			return fmt.Errorf("%s: %w", server.name, err)
+		}
+		fmt.Printf("\n%s\n  /fib/%-2d %v\n  /fib/%-2d %v\n", server.name, cheapN, r.Cheap, costlyN, r.Costly)
+	}
+	return nil
+}
+
+func running(c *composed, err error) (net.Addr, func(time.Duration) error, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Addr(), c.Shutdown, nil
+}
+
+func startNetHTTP() (net.Addr, func(time.Duration) error, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /fib/{n}", func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.PathValue("n"))
+		if err != nil || n < 0 || n > maxN {
+			http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintln(w, sequential(n))
+	})
+	srv := &http.Server{Handler: mux}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(ln) }()
+	return ln.Addr(), func(grace time.Duration) error {
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		err := srv.Shutdown(ctx)
+		if served := <-done; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		return err
+	}, nil
+}
+
+// driveElsewhere runs drive in another process, so that the client does not take its time from the server's scheduler.
+func driveElsewhere(ctx context.Context, addr net.Addr, load time.Duration) (r report, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return r, err
+	}
+	cmd := exec.CommandContext(ctx, self, "-drive", addr.String(), "-load", load.String())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(out, &r)
+}
+
+func driveAndReport(addr string, load time.Duration) error {
+	r, err := drive(addr, load)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// drive asks for as long as load, and checks every answer.
+func drive(addr string, load time.Duration) (r report, err error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var cheap, costly []time.Duration
+	start := time.Now()
+	client := func(n int, into *[]time.Duration) {
+		took, e := askUntil(addr, n, start.Add(load))
+		mu.Lock()
+		defer mu.Unlock()
+		*into = append(*into, took...)
+		err = errors.Join(err, e)
+	}
+	for range cheapConns {
+		all.Go(func() { client(cheapN, &cheap) })
+	}
+	for range costlyConns {
+		all.Go(func() { client(costlyN, &costly) })
+	}
+	all.Wait()
+	elapsed := time.Since(start)
+	return report{summary(cheap, elapsed), summary(costly, elapsed)}, err
+}
+
+func askUntil(addr string, n int, end time.Time) (took []time.Duration, err error) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	request := []byte(fmt.Sprintf("GET /fib/%d HTTP/1.1\r\nHost: %s\r\n\r\n", n, addr))
+	want := strconv.Itoa(sequential(n))
+	in := bufio.NewReader(c)
+	for time.Now().Before(end) {
+		start := time.Now()
+		if _, err := c.Write(request); err != nil {
+			return took, err
+		}
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return took, err
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return took, err
+		}
+		if r.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != want {
+			return took, fmt.Errorf("/fib/%d: %s %q", n, r.Status, body)
+		}
+		took = append(took, time.Since(start))
+	}
+	return took, nil
+}
+
+func summary(took []time.Duration, elapsed time.Duration) latencies {
+	if len(took) == 0 {
+		return latencies{}
+	}
+	slices.Sort(took)
+	at := func(p int) time.Duration { return took[(len(took)-1)*p/100] }
+	return latencies{float64(len(took)) / elapsed.Seconds(), at(50), at(90), at(99)}
+}

@@ -1,0 +1,141 @@
+// Fibserver composes two schedulers: the connections of an HTTP/1.1 server are tasks of an event loop, and the
+// numbers that it serves, GET /fib/N, are computed by fork and join on a work-stealing pool. What brings them together
+// is a promise, which a task of the one fills and a task of the other awaits. While it does, the loop serves others.
+//
+//	go run ./examples/fibserver                serve on 127.0.0.1:8080 until interrupted
+//	go run ./examples/fibserver -load 3s       drive it, and what it is better than, with 3 seconds of load each
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/promise"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "where to serve")
+	loops := flag.Int("loops", 1, "reactors of the event loop")
+	workers := flag.Int("workers", 0, "workers of the pool; 0: one for each core")
+	grace := flag.Duration("grace", 5*time.Second, "how long requests may go on after an interrupt")
+	load := flag.Duration("load", 0, "drive the server, and two others, for so long each, and print how they do")
+	drive := flag.String("drive", "", "drive the server there, for -load (this is what -load starts)")
+	flag.Parse()
+	log.SetFlags(0)
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case *drive != "":
+		err = driveAndReport(*drive, *load)
+	case *load > 0:
+		err = compare(ctx, *load, *loops, *workers)
+	default:
+		err = serve(ctx, *addr, *loops, *workers, *grace)
+	}
+	if err != nil {
+		log.Fatal("fibserver: ", err)
+	}
+}
+
+// serve runs the composed server until ctx is done.
+func serve(ctx context.Context, addr string, loops, workers int, grace time.Duration) error {
+	srv, err := startComposed(addr, loops, workers)
+	if err != nil {
+		return err
+	}
+	log.Print("serving on http://", srv.Addr(), "/fib/N")
+	<-ctx.Done()
+	log.Print("shutting down")
+	return srv.Shutdown(grace)
+}
+
+// composed is the server of the title.
+type composed struct {
+	*httpServer
+	loop *eventloop.Loop
+	pool *workstealing.Pool
+	ln   *eventloop.Listener
+	done chan error
+}
+
+func startComposed(addr string, loops, workers int) (*composed, error) {
+	pool := workstealing.New(workstealing.Options{Workers: workers})
+	c, err := startLoop(addr, loops, func(ctx context.Context, n int) (int, error) {
+		answer := promise.New[int]()
+		if err := pool.Go(func() { _ = answer.Resolve(fib(ctx, pool, n)) }); err != nil {
+			return 0, err
+		}
+		return answer.Await(ctx) // the task waits, the loop does not
+	})
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	c.pool = pool
+	return c, nil
+}
+
+// startLoop starts a server on an event loop that computes as it is told.
+func startLoop(addr string, loops int, compute compute) (*composed, error) {
+	loop, err := eventloop.New(eventloop.Options{Loops: loops})
+	if err != nil {
+		return nil, err
+	}
+	ln, err := loop.Listen("tcp", addr)
+	if err != nil {
+		return nil, errors.Join(err, loop.Close())
+	}
+	c := &composed{httpServer: newHTTPServer(compute), loop: loop, ln: ln, done: make(chan error, 1)}
+	go func() { c.done <- ln.Serve(c.ctx, c.serveConn) }()
+	return c, nil
+}
+
+func (c *composed) Addr() net.Addr { return c.ln.Addr() }
+
+// Shutdown accepts no more, lets requests end for as long as grace, then cancels them, and releases everything.
+func (c *composed) Shutdown(grace time.Duration) error {
+	err := c.ln.Close()
+	c.drain()
+	timer := time.AfterFunc(grace, c.cancel)
+	defer timer.Stop()
+	if served := <-c.done; !errors.Is(served, net.ErrClosed) && !errors.Is(served, context.Canceled) {
+		err = errors.Join(err, served)
+	}
+	c.cancel()
+	err = errors.Join(err, c.loop.Close())
+	if c.pool != nil {
+		err = errors.Join(err, c.pool.Close())
+	}
+	return err
+}
+
+// cutOff is the number up to which forking would cost more than computing.
+const cutOff = 20
+
+// fib computes the n'th Fibonacci number the slow way, in parallel. It stops soon after ctx is done.
+func fib(ctx context.Context, pool *workstealing.Pool, n int) (int, error) {
+	if n <= cutOff {
+		return sequential(n), nil
+	}
+	a, b, err := workstealing.Join(ctx, pool,
+		func(ctx context.Context) (int, error) { return fib(ctx, pool, n-1) },
+		func(ctx context.Context) (int, error) { return fib(ctx, pool, n-2) })
+	return a + b, err
+}
+
+func sequential(n int) int {
+	if n < 2 {
+		return n
+	}
+	return sequential(n-1) + sequential(n-2)
+}
