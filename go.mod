@@ -8,5 +8,6 @@ require golang.org/x/sys v0.49.0
 
 require (
 	go.uber.org/goleak v1.3.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )

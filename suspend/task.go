@@ -38,7 +38,9 @@ func Bind(t Task, f func()) {
 		})
 		return
 	}
-	defer b.unwatch()
+	if !b.blocked { // or else a wait has just begun, and needs it
+		defer b.unwatch()
+	}
 	f()
 }
 

@@ -18,10 +18,10 @@ type Runner struct {
 	stalls  *Stalls
 
 	// The rest belongs to the scheduler's goroutine.
-	first, last *Item   // runnable, in order
-	idle        []*Task // coroutines without a task
-	calls       *Item   // the callback that the coroutine for callbacks begins with
-	stoodIn     bool    // a task runs the others on its own goroutine
+	first   *Item   // runnable, in order
+	idle    []*Task // coroutines without a task
+	calls   *Item   // the callback that the coroutine for callbacks begins with
+	stoodIn bool    // a task runs the others on its own goroutine
 
 	steps                int
 	wakes, suspended     uint64 // counted here, and shown by publish

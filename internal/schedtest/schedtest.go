@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/random"
+	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -27,6 +30,9 @@ type Scheduler struct {
 var All = []Scheduler{
 	{"goroutines", openGoroutines},
 	{"fifo", openFIFO},
+	{"random", openRandom},
+	{"workstealing", openPool},
+	{"eventloop", openLoop},
 }
 
 // Each runs body as a subtest on every scheduler, and waits for all tasks before it goes on to the next.
@@ -57,14 +63,17 @@ func Mixed(t *testing.T, body func(t *testing.T, next func() suspend.Spawner)) {
 	})
 }
 
-// Run runs f as a task of s and waits for it, natively. f may use t.FailNow.
-func Run(t testing.TB, s suspend.Spawner, f func()) {
+// Run runs fs as tasks of s, one spawned after the other, and waits for them, natively. They may use t.FailNow.
+func Run(t testing.TB, s suspend.Spawner, fs ...func()) {
 	t.Helper()
-	done := make(chan struct{})
-	if err := s.Go(func() { defer close(done); f() }); err != nil {
-		t.Fatal(err)
+	var all sync.WaitGroup
+	for _, f := range fs {
+		all.Add(1)
+		if err := s.Go(func() { defer all.Done(); f() }); err != nil {
+			t.Fatal(err)
+		}
 	}
-	<-done
+	all.Wait()
 }
 
 // Within ends the process with every goroutine's stack if the returned function is not called in time: a hang is
@@ -94,6 +103,24 @@ func (g *goroutines) Go(f func()) error {
 func openFIFO() (suspend.Spawner, func()) {
 	s := fifo.New(fifo.Options{})
 	return s, drive(s.Run)
+}
+
+func openRandom() (suspend.Spawner, func()) {
+	s := random.New(random.Options{})
+	return s, drive(s.Run)
+}
+
+func openPool() (suspend.Spawner, func()) {
+	p := workstealing.New(workstealing.Options{Workers: 2})
+	return p, func() { _ = p.Close() }
+}
+
+func openLoop() (suspend.Spawner, func()) {
+	l, err := eventloop.New(eventloop.Options{Loops: 2})
+	if err != nil {
+		panic(err)
+	}
+	return l, func() { _ = l.Close() }
 }
 
 // drive runs a scheduler that runs on its caller, until the returned function is called.
