@@ -3,6 +3,7 @@
 package eventloop
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -95,6 +96,37 @@ func TestStaleEvent(t *testing.T) {
 	_ = second.close()
 	unix.Close(w1)
 	unix.Close(w2)
+}
+
+// An edge that comes between the call that would block and the wait, on another thread, ends the wait.
+func TestEdgeBeforeWait(t *testing.T) {
+	r, err := newReactor(&Loop{base: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.discard()
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(p[1])
+	d, err := newFD(r, p[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	d.rd.mayBeReady()
+	if _, err := unix.Read(d.sys, make([]byte, 1)); err != unix.EAGAIN {
+		t.Fatal(err)
+	}
+	_, _ = unix.Write(p[1], []byte("x"))
+	r.poller.poll()
+	r.poller.dispatch()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := d.rd.wait(contexts{ctx}); err != nil {
+		t.Error("the edge is lost:", err)
+	}
 }
 
 // A descriptor is closed by the last system call on it, not under it.
