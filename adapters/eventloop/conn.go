@@ -19,10 +19,10 @@ type Conn struct {
 	local, remote net.Addr
 }
 
-var (
-	errClosed  = net.ErrClosed
-	yieldEvery = uint8(64)
-)
+var errClosed = net.ErrClosed
+
+// yieldEvery is how many operations of one direction may succeed at once before one yields.
+const yieldEvery uint8 = 64
 
 // Read reads into p what is there, and suspends the caller while nothing is.
 func (c *Conn) Read(p []byte) (int, error) { return c.read(nil, p) }

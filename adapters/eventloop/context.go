@@ -2,7 +2,6 @@ package eventloop
 
 import (
 	"context"
-	"io"
 	"net"
 	"time"
 
@@ -88,7 +87,48 @@ func (b *boundConn) CloseWrite() error {
 	return errNotSupported
 }
 
-// blocking runs f, which may block, for whoever calls.
-func blocking(ctx context.Context, f func()) error { return suspend.Blocking(ctx, f) }
+// contexts are those that an operation fails with, the newest first. Nil: none.
+type contexts []context.Context
 
-var _ io.ReadWriteCloser = (*boundConn)(nil)
+// err is the error of the first that is done.
+func (cs contexts) err() error {
+	for _, c := range cs {
+		if err := suspend.Err(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join returns one context to wait with. The others reach it only until stop, so that a wait leaves nothing behind.
+func (cs contexts) join() (ctx context.Context, stop func()) {
+	switch len(cs) {
+	case 0:
+		return context.Background(), nil
+	case 1:
+		return cs[0], nil
+	}
+	ctx, cancel := context.WithCancel(cs[0])
+	var stops []func() bool
+	for _, c := range cs[1:] {
+		if done := c.Done(); done != nil && done != cs[0].Done() {
+			stops = append(stops, context.AfterFunc(c, cancel))
+		}
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// explain returns the error of the context that has ended a wait with err.
+func (cs contexts) explain(err error) error {
+	if len(cs) > 1 {
+		if cause := cs.err(); cause != nil {
+			return cause
+		}
+	}
+	return err
+}

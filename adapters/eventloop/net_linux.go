@@ -39,7 +39,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 	case "tcp", "tcp4", "tcp6":
 		var at *net.TCPAddr
 		var err error
-		if e := blocking(context.Background(), func() { at, err = net.ResolveTCPAddr(network, address) }); e != nil {
+		if e := suspend.Blocking(context.Background(), func() { at, err = net.ResolveTCPAddr(network, address) }); e != nil {
 			return nil, e
 		}
 		if err != nil {
@@ -324,7 +324,7 @@ func resolve(cs contexts, network, address string) (ips []netip.Addr, port int, 
 		return ips, port, nil
 	}
 	ctx := cs[0]
-	e := blocking(ctx, func() {
+	e := suspend.Blocking(ctx, func() {
 		if badPort != nil {
 			if port, err = net.DefaultResolver.LookupPort(ctx, network, service); err != nil {
 				return

@@ -92,7 +92,9 @@ func (p *poller) poll() bool {
 	return p.harvested > 0
 }
 
-// wait harvests what comes first, for d at most; for ever if d is negative.
+// wait harvests what comes first, for d at most; for ever if d is negative. The thread waits with it, and the runtime
+// gives its processor to others. Waiting in the runtime's poller instead, for the epoll instance to become readable,
+// was tried: an echo got faster when the clients were goroutines of the same process, and slower when they were not.
 func (p *poller) wait(d time.Duration) {
 	ms := -1
 	if d >= 0 {

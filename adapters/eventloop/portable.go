@@ -301,7 +301,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 	}
 	var stock net.Listener
 	var err error
-	if e := blocking(context.Background(), func() { stock, err = net.Listen(network, address) }); e != nil {
+	if e := suspend.Blocking(context.Background(), func() { stock, err = net.Listen(network, address) }); e != nil {
 		return nil, e
 	}
 	if err != nil {
