@@ -74,12 +74,16 @@ func (b *binding) watch(ctx context.Context, done <-chan struct{}) (fresh bool) 
 	}
 	r = &registration{b: b, done: done}
 	b.watched.Store(r) // before the word is opened: pairs with the load in fire
-	if a, ok := ctx.(afterFuncer); ok {
-		r.stop = a.AfterFunc(r.fire)
-	} else {
-		r.stop = context.AfterFunc(ctx, r.fire)
-	}
+	r.stop = onDone(ctx, r.fire)
 	return true
+}
+
+// onDone has f called once ctx is done, by ctx itself if it offers that.
+func onDone(ctx context.Context, f func()) (stop func() bool) {
+	if a, ok := ctx.(afterFuncer); ok {
+		return a.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
 }
 
 // unwatch forgets the registration when its task has ended.

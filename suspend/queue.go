@@ -1,22 +1,6 @@
 package suspend
 
-import (
-	"context"
-
-	"github.com/braidgo/braid/internal/atomicx"
-)
-
-// A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
-// code that is not the primitive's runs. Resume may be called under it. The zero Guard is unlocked.
-type Guard struct {
-	mu atomicx.Mutex
-}
-
-// Lock locks g.
-func (g *Guard) Lock() { g.mu.Lock() }
-
-// Unlock unlocks g.
-func (g *Guard) Unlock() { g.mu.Unlock() }
+import "context"
 
 // A Queue is a FIFO queue of suspended tasks, each waiting for a T and each having brought a P. It is used
 // under one Guard, the caller's, which every method expects to be held. The zero Queue is empty.

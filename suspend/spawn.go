@@ -71,21 +71,25 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return Err(ctx)
 	}
-	after := func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
-	if s, ok := Here().(interface {
-		AfterFunc(time.Duration, func()) func() bool
-	}); ok {
-		after = s.AfterFunc
-	}
 	var stop func() bool
 	_, err := Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-		stop = after(d, func() { r.Resume(struct{}{}, nil) })
+		stop = afterFunc(d, func() { r.Resume(struct{}{}, nil) })
 		return struct{}{}, false
 	})
 	if err != nil && stop != nil {
 		stop()
 	}
 	return err
+}
+
+// afterFunc has f called after d, by the timers of the calling task's scheduler if it has any.
+func afterFunc(d time.Duration, f func()) (stop func() bool) {
+	if s, ok := Here().(interface {
+		AfterFunc(time.Duration, func()) func() bool
+	}); ok {
+		return s.AfterFunc(d, f)
+	}
+	return time.AfterFunc(d, f).Stop
 }
 
 // Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is

@@ -57,6 +57,8 @@ type slot[T any] struct {
 	b      *binding
 	v      T
 	err    error
+	shared bool   // never changes: other slots are waited for on the same state, so the claimer sets hit
+	hit    bool   // like v
 	nodes  []any  // a *node[T, P] for each P queued with; the task's own
 	queued queued // the node that is in use; the task's own
 }
@@ -84,7 +86,7 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 		return false
 	}
 	word := &s.b.word
-	if unsafe.Sizeof(v) == 0 && err == nil { // nothing to write, as an empty slot holds the same
+	if unsafe.Sizeof(v) == 0 && err == nil && !s.shared { // nothing to write, as an empty slot holds the same
 		if !word.CompareAndSwap(r.word, after(r.word)) {
 			return false
 		}
@@ -92,7 +94,7 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 		if !word.CompareAndSwap(r.word, r.word+claim) {
 			return false
 		}
-		s.v, s.err = v, err
+		s.v, s.err, s.hit = v, err, s.shared
 		// Fails only if block never returned; then nobody will read the slot again.
 		word.CompareAndSwap(r.word+claim, after(r.word))
 	}

@@ -2,7 +2,6 @@
 package schedtest
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"runtime/pprof"
@@ -15,6 +14,7 @@ import (
 	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/suspendtest"
 )
 
 // Deadline is how long a test may take before it is taken for hung.
@@ -102,12 +102,12 @@ func (g *goroutines) Go(f func()) error {
 
 func openFIFO() (suspend.Spawner, func()) {
 	s := fifo.New(fifo.Options{})
-	return s, drive(s.Run)
+	return s, suspendtest.Drive(s.Run)
 }
 
 func openRandom() (suspend.Spawner, func()) {
 	s := random.New(random.Options{})
-	return s, drive(s.Run)
+	return s, suspendtest.Drive(s.Run)
 }
 
 func openPool() (suspend.Spawner, func()) {
@@ -121,26 +121,4 @@ func openLoop() (suspend.Spawner, func()) {
 		panic(err)
 	}
 	return l, func() { _ = l.Close() }
-}
-
-// drive runs a scheduler that runs on its caller, until the returned function is called.
-func drive(run func(context.Context, func(context.Context) error) error) (closeAll func()) {
-	running, stop, stopped := make(chan struct{}), make(chan suspend.Resumer[struct{}], 1), make(chan error)
-	go func() {
-		stopped <- run(context.Background(), func(ctx context.Context) error {
-			_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
-				stop <- r
-				close(running)
-				return struct{}{}, false
-			})
-			return err
-		})
-	}()
-	<-running
-	return func() {
-		(<-stop).Resume(struct{}{}, nil)
-		if err := <-stopped; err != nil {
-			panic(err)
-		}
-	}
 }

@@ -1,0 +1,55 @@
+package suspend
+
+import "github.com/braidgo/braid/internal/atomicx"
+
+// A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
+// code that is not the primitive's runs. Resume may be called under it. The zero Guard is unlocked.
+type Guard struct {
+	mu atomicx.Mutex
+	id atomicx.Uint64 // its place in the order of LockAll; 0 until it has one
+}
+
+// Lock locks g. Who holds one Guard locks no other, save by LockAll.
+func (g *Guard) Lock() { g.mu.Lock() }
+
+// Unlock unlocks g.
+func (g *Guard) Unlock() { g.mu.Unlock() }
+
+var lastGuard atomicx.Uint64
+
+func (g *Guard) order() uint64 {
+	id := g.id.Load()
+	if id == 0 {
+		g.id.CompareAndSwap(0, lastGuard.Add(1))
+		id = g.id.Load()
+	}
+	return id
+}
+
+// LockAll locks all of guards, each once even if it is there more than once, in an order that is the same for all
+// callers. It sorts guards, and returns those that are locked, for the caller to unlock, which is a part of it.
+func LockAll(guards []*Guard) []*Guard {
+	for i, g := range guards { // few: insertion
+		id := g.order()
+		k := i
+		for ; k > 0 && guards[k-1].order() > id; k-- {
+			guards[k] = guards[k-1]
+		}
+		guards[k] = g
+	}
+	n := 0
+	for i, g := range guards {
+		if i == 0 || g != guards[n-1] {
+			guards[n] = g
+			n++
+			g.Lock()
+		}
+	}
+	return guards[:n]
+}
+
+func unlockAll(guards []*Guard) {
+	for _, g := range guards {
+		g.Unlock()
+	}
+}

@@ -1,0 +1,261 @@
+package suspend
+
+import (
+	"context"
+	"time"
+)
+
+// An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens
+// until it is performed, and it may be performed any number of times, in one of four ways: by Do, in direct style; by
+// Then, with a continuation and no task that waits; as one case of several, by Select; or inside another Op, by Map
+// or Choose. What is not chosen has had no effect at all. The zero Op is never ready.
+type Op[T any] struct{ event event[T] }
+
+// A Source is what an Op is made of outside this package: an operation on an object with a Guard. All methods but
+// Guard are called with the guard held, those of other objects often as well: they must not suspend, panic, block, or
+// call anything back.
+//
+// Try performs the operation if it need not wait, and reports whether it did; (v, err) is its result then, and if it
+// takes a waiter to do so, it commits with exactly one Resume. A Try that reports false must leave the object closed: as
+// long as the guard is held, nothing may make the operation possible (an object with an atomic fast path sets its
+// waiter bit). Enqueue then leaves r where a Resume under the guard will find it, as a rule in a Queue. Remove takes
+// r away, if it is still there.
+type Source[T any] interface {
+	Guard() *Guard
+	Try() (v T, ok bool, err error)
+	Enqueue(r Resumer[T])
+	Remove(r Resumer[T])
+}
+
+// OpOf returns the operation that s describes.
+func OpOf[T any](s Source[T]) Op[T] { return Op[T]{sourceEvent[T]{s}} }
+
+// Do performs op and returns its result, suspending the caller until it is possible. If ctx is done first, or already,
+// it returns the error of the cancellation, and op has had no effect.
+func Do[T any](ctx context.Context, op Op[T]) (T, error) {
+	c := On(op)
+	if _, err := SelectOrdered(ctx, c); err != nil {
+		var zero T
+		return zero, err
+	}
+	return c.Result()
+}
+
+// Map is op with its result changed by f, which runs in the task that performed op, after it has taken effect, and
+// under no lock.
+func Map[T, U any](op Op[T], f func(T, error) (U, error)) Op[U] {
+	if op.event == nil {
+		return Op[U]{}
+	}
+	return Op[U]{mapEvent[T, U]{op.event, f}}
+}
+
+// Choose performs one of ops, the first in a random order that can be. Like any Op, it may be a case of a Select, or
+// given to Then.
+func Choose[T any](ops ...Op[T]) Op[T] {
+	var events []event[T]
+	for _, op := range ops {
+		if op.event != nil {
+			events = append(events, op.event)
+		}
+	}
+	if len(events) == 0 {
+		return Op[T]{}
+	}
+	return Op[T]{chooseEvent[T](events)}
+}
+
+// After is ready once d has passed since it was begun to wait for, and returns the time.
+func After(d time.Duration) Op[time.Time] { return Op[time.Time]{afterEvent(d)} }
+
+// Done is ready once ctx is done.
+func Done(ctx context.Context) Op[struct{}] {
+	if ctx.Done() == nil {
+		return Op[struct{}]{}
+	}
+	return Op[struct{}]{doneEvent{ctx}}
+}
+
+// An event is an Op that is not performed; prepare makes what it takes to perform it.
+type event[T any] interface{ prepare() prepared[T] }
+
+// A prepared Op has the arms of which one is to win, and turns the winner into its result.
+type prepared[T any] interface {
+	arms(to []arm) []arm
+	result(won arm) (v T, err error, mine bool) // mine: won is one of its arms
+}
+
+// An arm is an operation that is not made of others. One without a guard is a level: looking at it takes nothing, and
+// once it is ready it stays so.
+type arm interface {
+	guard() *Guard
+	try() bool                       // under the guard
+	enqueue(b *binding, word uint64) // under the guard
+	remove()                         // under the guard, in the task that enqueued; not called on the winner
+	won() bool                       // whether it has been resumed, once the suspension is over
+}
+
+// A landing is where the value of an arm arrives. It has a slot of its own, on the state that all arms share.
+type landing[T any] struct {
+	r   Resumer[T]
+	v   T
+	err error
+}
+
+// land makes the Resumer of the suspension that begins with word.
+func (l *landing[T]) land(b *binding, word uint64) Resumer[T] {
+	s := l.r.slot
+	if s == nil || s.b != b {
+		s = &slot[T]{b: b, shared: true}
+	}
+	s.abandonNode()
+	l.r = Resumer[T]{s, word}
+	return l.r
+}
+
+func (l *landing[T]) won() bool {
+	s := l.r.slot
+	if s == nil || !s.hit {
+		return false
+	}
+	s.hit = false
+	l.v, l.err = s.take()
+	return true
+}
+
+func (l *landing[T]) take() (v T, err error) {
+	var zero T
+	v, err = l.v, l.err
+	l.v, l.err = zero, nil
+	return v, err
+}
+
+type sourceEvent[T any] struct{ s Source[T] }
+
+func (e sourceEvent[T]) prepare() prepared[T] { return &sourceArm[T]{s: e.s} }
+
+type sourceArm[T any] struct {
+	landing[T]
+	s Source[T]
+}
+
+func (a *sourceArm[T]) arms(to []arm) []arm             { return append(to, a) }
+func (a *sourceArm[T]) guard() *Guard                   { return a.s.Guard() }
+func (a *sourceArm[T]) enqueue(b *binding, word uint64) { a.s.Enqueue(a.land(b, word)) }
+func (a *sourceArm[T]) remove()                         { a.s.Remove(a.r) }
+
+func (a *sourceArm[T]) try() (ok bool) {
+	a.v, ok, a.err = a.s.Try()
+	return ok
+}
+
+func (a *sourceArm[T]) result(won arm) (v T, err error, mine bool) {
+	if won != arm(a) {
+		return v, nil, false
+	}
+	v, err = a.take()
+	return v, err, true
+}
+
+type mapEvent[T, U any] struct {
+	event[T]
+	f func(T, error) (U, error)
+}
+
+func (e mapEvent[T, U]) prepare() prepared[U] { return &mapPrepared[T, U]{e.event.prepare(), e.f} }
+
+type mapPrepared[T, U any] struct {
+	prepared[T]
+	f func(T, error) (U, error)
+}
+
+func (p *mapPrepared[T, U]) result(won arm) (u U, err error, mine bool) {
+	v, err, mine := p.prepared.result(won)
+	if !mine {
+		return u, nil, false
+	}
+	u, err = p.f(v, err)
+	return u, err, true
+}
+
+type chooseEvent[T any] []event[T]
+
+func (e chooseEvent[T]) prepare() prepared[T] {
+	p := make(choosePrepared[T], len(e))
+	for i, x := range e {
+		p[i] = x.prepare()
+	}
+	return p
+}
+
+type choosePrepared[T any] []prepared[T]
+
+func (p choosePrepared[T]) arms(to []arm) []arm {
+	for _, x := range p {
+		to = x.arms(to)
+	}
+	return to
+}
+
+func (p choosePrepared[T]) result(won arm) (v T, err error, mine bool) {
+	for _, x := range p {
+		if v, err, mine = x.result(won); mine {
+			return v, err, true
+		}
+	}
+	return v, nil, false
+}
+
+type afterEvent time.Duration
+
+func (e afterEvent) prepare() prepared[time.Time] {
+	return &levelArm[time.Time]{
+		ready: func() bool { return e <= 0 },
+		value: time.Now,
+		call:  func(f func()) func() bool { return afterFunc(time.Duration(e), f) },
+	}
+}
+
+type doneEvent struct{ context.Context }
+
+func (e doneEvent) prepare() prepared[struct{}] {
+	return &levelArm[struct{}]{
+		ready: func() bool { return closed(e.Done()) },
+		value: func() struct{} { return struct{}{} },
+		call:  func(f func()) func() bool { return onDone(e.Context, f) },
+	}
+}
+
+// A levelArm waits for something that has no guard and needs none.
+type levelArm[T any] struct {
+	landing[T]
+	ready func() bool
+	value func() T
+	call  func(f func()) (stop func() bool) // has f called, maybe at once
+	stop  func() bool
+}
+
+func (a *levelArm[T]) arms(to []arm) []arm { return append(to, a) }
+func (a *levelArm[T]) guard() *Guard       { return nil }
+func (a *levelArm[T]) remove()             { a.stop() }
+
+func (a *levelArm[T]) try() bool {
+	if !a.ready() {
+		return false
+	}
+	a.v = a.value()
+	return true
+}
+
+func (a *levelArm[T]) enqueue(b *binding, word uint64) {
+	r := a.land(b, word)
+	a.stop = a.call(func() { r.Resume(a.value(), nil) })
+}
+
+func (a *levelArm[T]) result(won arm) (v T, err error, mine bool) {
+	if won != arm(a) {
+		return v, nil, false
+	}
+	v, err = a.take()
+	return v, err, true
+}

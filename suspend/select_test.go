@@ -1,0 +1,158 @@
+package suspend_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A mailbox is an Op written outside: a queue of ints whose receive may ask for some in particular.
+type mailbox struct {
+	guard   suspend.Guard
+	letters []int
+	readers suspend.Queue[int, func(int) bool]
+}
+
+func (m *mailbox) send(v int) {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	if want := m.readers.Head(); want != nil && (*want)(v) { // good enough here: one reader
+		if _, ok := m.readers.Resume(v, nil); ok {
+			return
+		}
+	}
+	m.letters = append(m.letters, v)
+}
+
+func (m *mailbox) recv(want func(int) bool) suspend.Op[int] {
+	return suspend.OpOf[int](&receive{m, want})
+}
+
+type receive struct {
+	*mailbox
+	want func(int) bool
+}
+
+func (r *receive) Guard() *suspend.Guard { return &r.guard }
+
+func (r *receive) Try() (v int, ok bool, err error) {
+	for i, v := range r.letters {
+		if r.want(v) {
+			r.letters = append(r.letters[:i], r.letters[i+1:]...)
+			return v, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+func (r *receive) Enqueue(w suspend.Resumer[int]) { r.readers.Push(w, r.want) }
+func (r *receive) Remove(w suspend.Resumer[int])  { r.readers.Remove(w) }
+
+func any1(int) bool { return true }
+
+func TestSelectPerformsOne(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			var a, b mailbox
+			ca, cb := suspend.On(a.recv(any1)), suspend.On(b.recv(any1))
+			for i := range 200 {
+				to := &a
+				if i%3 == 0 {
+					to = &b
+				}
+				if i%2 == 0 {
+					to.send(i)
+				} else {
+					_ = s.Go(func() { to.send(i) })
+				}
+				won, err := suspend.Select(bg, ca, cb)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := ca
+				if i%3 == 0 {
+					want = cb
+				}
+				if won != suspend.Selectable(want) || want.Value() != i {
+					t.Fatalf("%d: wrong case, or value %d", i, want.Value())
+				}
+				if a.readers.Len() != 0 || b.readers.Len() != 0 {
+					t.Fatal("a case is left in its queue")
+				}
+			}
+			if won, err := suspend.TrySelect(bg, ca, cb); won != nil || err != nil {
+				t.Errorf("TrySelect = %v, %v", won, err)
+			}
+			ctx, cancel := context.WithTimeout(bg, time.Millisecond)
+			defer cancel()
+			if won, err := suspend.Select(ctx, ca, cb); won != nil || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Select = %v, %v", won, err)
+			}
+			if a.readers.Len() != 0 || b.readers.Len() != 0 {
+				t.Error("a cancelled case is left in its queue")
+			}
+			timeout := suspend.On(suspend.After(time.Millisecond))
+			if won, err := suspend.Select(bg, ca, timeout, cb); won != suspend.Selectable(timeout) || err != nil {
+				t.Errorf("Select = %v, %v", won, err)
+			}
+			if won, err := suspend.Select(bg, ca, suspend.On(suspend.Done(ctx))); won == nil || won == suspend.Selectable(ca) || err != nil {
+				t.Errorf("Select = %v, %v", won, err)
+			}
+			a.send(1)
+			a.send(2)
+			even := suspend.On(suspend.Map(a.recv(func(v int) bool { return v%2 == 0 }), func(v int, err error) (string, error) { return "two", err }))
+			if won, _ := suspend.Select(bg, even, cb); won != suspend.Selectable(even) || even.Value() != "two" {
+				t.Errorf("Select = %v", won)
+			}
+			if v, err := suspend.Do(bg, suspend.Choose(b.recv(any1), a.recv(any1))); v != 1 || err != nil {
+				t.Errorf("Do = %d, %v", v, err)
+			}
+		})
+	})
+}
+
+func TestThen(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		on, ok := s.(suspend.Executor)
+		if !ok {
+			t.Skip("not an Executor")
+		}
+		var a mailbox
+		got := make(chan int, 2)
+		k := func(v int, err error) {
+			if err != nil {
+				v = -1
+			}
+			got <- v
+		}
+		suspend.Then(bg, a.recv(any1), on, k)
+		a.send(5)
+		if v := <-got; v != 5 {
+			t.Errorf("got %d", v)
+		}
+		a.send(6)
+		suspend.Then(bg, suspend.Choose(a.recv(any1), suspend.Op[int]{}), on, k)
+		if v := <-got; v != 6 {
+			t.Errorf("got %d", v)
+		}
+		ctx, cancel := context.WithCancel(bg)
+		suspend.Then(ctx, a.recv(any1), on, k)
+		cancel()
+		if v := <-got; v != -1 {
+			t.Errorf("got %d", v)
+		}
+		suspend.Then(ctx, a.recv(any1), on, k)
+		if v := <-got; v != -1 {
+			t.Errorf("got %d", v)
+		}
+		a.guard.Lock()
+		if a.readers.Len() != 0 {
+			t.Error("somebody is left in the queue")
+		}
+		a.guard.Unlock()
+	})
+}

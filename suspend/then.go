@@ -1,0 +1,120 @@
+package suspend
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// Then performs op without a task that waits: when it has been performed, or when ctx is done first, or is done
+// already, k is called with the result, once, as a callback of on. k never runs before Then returns on the calling
+// goroutine, and never before op has been begun to wait for; it must not suspend. What is left of a cancelled op is
+// taken away on on, before k. Should on refuse the callback, as it is closed, k runs on a goroutine, so that no result
+// is lost.
+func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
+	t := &continuation[T]{ctx: ctx, on: on, k: k}
+	t.task = t
+	if op.event != nil {
+		t.prepared = op.event.prepare()
+		t.arms = t.prepared.arms(nil)
+	}
+	t.begin()
+	if t.state.Or(begun)&ended != 0 {
+		t.submit()
+	}
+}
+
+// A continuation is a task that never runs, and never parks: all that an Unpark does is to have k called. Who ends
+// it, -R>, and who begins it, -S>, meet in its state; the one that comes second submits.
+//
+//	0      -S> begun            nothing to submit yet
+//	0      -R> ended            while it is begun
+//	begun  -R> begun|ended      and this resumer submits
+//	ended  -S> begun|ended      and Then submits
+type continuation[T any] struct {
+	binding
+	ctx      context.Context
+	on       Executor
+	k        func(T, error)
+	prepared prepared[T]
+	arms     []arm
+	winner   arm  // performed without waiting
+	waited   bool // arms are enqueued
+	state    atomicx.Uint32
+}
+
+const (
+	begun uint32 = 1 << iota
+	ended
+)
+
+// Park is here for the sake of the Task interface.
+func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
+
+// Unpark is called once: by whoever moves the word.
+func (t *continuation[T]) Unpark() {
+	if t.state.Or(ended)&begun != 0 {
+		t.submit()
+	}
+}
+
+func (t *continuation[T]) begin() {
+	done := t.ctx.Done()
+	const word = openToContext // of generation 0
+	t.word.Store(word)
+	if done != nil {
+		if closed(done) {
+			t.fail()
+			return
+		}
+		t.watch(t.ctx, done)
+		if closed(done) && t.fail() {
+			return
+		}
+	}
+	guards := LockAll(guardsOf(t.arms, nil))
+	if t.winner = lookLocked(t.arms, 0); t.winner != nil {
+		unlockAll(guards)
+		if t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
+			t.Unpark()
+		}
+		return
+	}
+	t.waited = true
+	enqueueLocked(t.arms, &t.binding, word)
+	unlockAll(guards)
+	enqueueLevels(t.arms, &t.binding, word)
+}
+
+// fail cancels what has just begun, if it is not cancelled already.
+func (t *continuation[T]) fail() bool {
+	const word = openToContext
+	if t.word.CompareAndSwap(word, with(word, cancelled)) {
+		t.Unpark()
+	}
+	return true
+}
+
+func (t *continuation[T]) submit() {
+	if t.on.Execute(t.finish) != nil {
+		go t.finish()
+	}
+}
+
+// finish runs on the executor.
+func (t *continuation[T]) finish() {
+	t.unwatch()
+	won := t.winner
+	if t.waited {
+		won = collect(t.arms)
+	}
+	k := t.k
+	t.k = nil
+	if won == nil {
+		var zero T
+		k(zero, cancellation(t.ctx))
+		return
+	}
+	v, err, _ := t.prepared.result(won)
+	k(v, err)
+}
