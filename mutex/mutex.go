@@ -205,6 +205,27 @@ func (m *Mutex) passOnLocked() {
 	m.word.Store(0)
 }
 
+// LockOp is Lock as an Op. Who waits in one is only ever handed the lock, never nudged: it may be waiting for other
+// things as well.
+func (m *Mutex) LockOp() suspend.Op[struct{}] {
+	return suspend.Map(suspend.OpOf[grant]((*lockSource)(m)), func(_ grant, err error) (struct{}, error) { return struct{}{}, err })
+}
+
+type lockSource Mutex
+
+func (s *lockSource) Guard() *suspend.Guard            { return &s.guard }
+func (s *lockSource) Enqueue(r suspend.Resumer[grant]) { s.waiters.Push(r, patience) }
+
+// Try leaves an Unlock no way but through the guard if it reports false.
+func (s *lockSource) Try() (g grant, ok bool, err error) {
+	return owner, (*Mutex)(s).lockLocked(false), nil
+}
+
+func (s *lockSource) Remove(r suspend.Resumer[grant]) {
+	s.waiters.Remove(r)
+	(*Mutex)(s).leaveLocked(false)
+}
+
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}

@@ -12,82 +12,176 @@ import (
 // state that it protects inside, a channel of one, a hand-over between two tasks. The zero MVar is empty and
 // ready to use; it must not be copied.
 //
-// Both ends are served in the order in which they came, and nobody overtakes: a Put that finds an empty MVar
-// fills it only if no earlier Put waits. A value is never lost nor doubled: it is in the MVar, with the one Take
-// that returned it, or with the Put that failed.
+// Each end is served in the order in which it was come to, and nobody overtakes. Who reads is served before who
+// takes, and takes nothing from them. A value is never lost nor doubled: it is in the MVar, or with the one call
+// that took it, or with the Put that failed. If ctx is done first, or already, every operation returns the error of
+// the cancellation and has changed nothing; if it succeeds and ctx is done at once, one of them wins.
 //
-//	         -Put>  full           takers empty: the value is stored
-//	empty    -Put>  empty          takers waiting: the first that can be resumed gets the value
-//	full     -Take> empty          putters empty
-//	full     -Take> full           putters waiting: the value of the first that can be resumed is stored
+// -P> puts, -T> takes, -M> modifies:
 //
-// Invariant: full implies no takers; empty implies no putters.
+//	empty  -P> full     nobody waits to take
+//	empty  -P> empty    the first taker that can be resumed has the value
+//	full   -T> empty    nobody waits to put
+//	full   -T> full     the value of the first putter that can be resumed is in
+//	full   -M> out      f has it, and whoever comes waits as at either end
+//	out    -M> …        as if what f returned were put into an empty one, before anybody else's
+//
+// Invariant: full implies no takers and no readers, empty implies no putters.
+//
+// A Put synchronizes before the return of the operation that gets its value, and one that takes before the return of
+// the Put that it makes room for.
 type MVar[T any] struct {
 	_       noCopy
 	guard   suspend.Guard
-	full    bool
-	value   T
-	takers  suspend.Queue[T, struct{}]
+	state   state
+	value   T // zero unless full
+	readers suspend.Queue[T, struct{}]
+	takers  suspend.Queue[T, taker[T]]
 	putters suspend.Queue[struct{}, T]
+}
+
+type state uint8
+
+const (
+	empty state = iota
+	full
+	out
+)
+
+// A taker says what becomes of the MVar when it is served.
+type taker[T any] struct {
+	leaves state // empty, full of v, or out
+	v      T
 }
 
 // New returns an empty MVar.
 func New[T any]() *MVar[T] { return new(MVar[T]) }
 
 // NewFull returns an MVar that holds v.
-func NewFull[T any](v T) *MVar[T] { return &MVar[T]{full: true, value: v} }
+func NewFull[T any](v T) *MVar[T] { return &MVar[T]{state: full, value: v} }
 
-// Put leaves v in m, suspending the caller while m is full. Who waits in Take gets v at once, the longest waiting
-// first. If ctx is done first, or already, Put returns the error of the cancellation and v is still the caller's.
-// If v is taken and ctx is done at once, one of them wins, and Put returns nil exactly if v is in m or taken.
-//
-// A Put synchronizes before the return of the Take that gets its value, and a Take before the return of the Put
-// that it makes room for.
+// Put leaves v in m, suspending the caller while m is not empty. Those who wait to read get v at once, and so does
+// the one who has waited longest to take. If Put fails, v is still the caller's.
 func (m *MVar[T]) Put(ctx context.Context, v T) error {
 	_, err := suspend.Wait(ctx, &m.guard, &m.putters, v, func() (struct{}, bool) { return struct{}{}, m.putLocked(v) })
 	return err
 }
 
-// Take empties m and returns what was in it, suspending the caller while m is empty. It makes room for who waits
-// in Put, the longest waiting first. If ctx is done first, or already, Take returns the error of the cancellation
-// and m is unchanged. If a value arrives and ctx is done at once, one of them wins; a value that has been handed
-// to a Take is returned by it.
+// Take empties m and returns what was in it, suspending the caller while m is not full. It makes room for the one who
+// has waited longest to put. A value that has been handed to a Take is returned by it.
 func (m *MVar[T]) Take(ctx context.Context) (T, error) {
-	return suspend.Wait(ctx, &m.guard, &m.takers, struct{}{}, m.takeLocked)
+	return suspend.Wait(ctx, &m.guard, &m.takers, taker[T]{}, m.takeLocked)
+}
+
+// Read returns what is in m and leaves it there, suspending the caller while m is not full.
+func (m *MVar[T]) Read(ctx context.Context) (T, error) {
+	return suspend.Wait(ctx, &m.guard, &m.readers, struct{}{}, m.readLocked)
+}
+
+// Swap puts v in the place of what is in m, and returns that, suspending the caller while m is not full. It waits in
+// line with those who take. Nobody comes between.
+func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
+	return suspend.Wait(ctx, &m.guard, &m.takers, taker[T]{full, v}, func() (T, bool) { return m.swapLocked(v) })
+}
+
+// Modify replaces what is in m by what f makes of it, suspending the caller while m is not full. It waits in line with
+// those who take. While f runs, which may suspend, m is neither full nor empty, and everybody else waits. If f
+// returns an error, Modify returns it, and if f panics or exits, so does Modify; what was in m is back then.
+func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
+	v, err := suspend.Wait(ctx, &m.guard, &m.takers, taker[T]{leaves: out}, m.checkOutLocked)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		m.guard.Lock()
+		m.offerLocked(v)
+		m.guard.Unlock()
+	}()
+	next, err := f(v)
+	if err == nil {
+		v = next
+	}
+	return err
 }
 
 // TryPut leaves v in m if that takes no waiting, and reports whether it did. It never suspends.
 func (m *MVar[T]) TryPut(v T) bool {
 	m.guard.Lock()
-	ok := m.putLocked(v)
-	m.guard.Unlock()
-	return ok
+	defer m.guard.Unlock()
+	return m.putLocked(v)
 }
 
 // TryTake empties m if it is full, and reports whether it was. It never suspends.
 func (m *MVar[T]) TryTake() (T, bool) {
 	m.guard.Lock()
-	v, ok := m.takeLocked()
-	m.guard.Unlock()
-	return v, ok
+	defer m.guard.Unlock()
+	return m.takeLocked()
+}
+
+// TryRead returns what is in m if it is full, and reports whether it is. It never suspends.
+func (m *MVar[T]) TryRead() (T, bool) {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	return m.readLocked()
 }
 
 func (m *MVar[T]) putLocked(v T) bool {
-	if m.full {
+	if m.state != empty {
 		return false
 	}
-	if _, ok := m.takers.Resume(v, nil); !ok {
-		m.value, m.full = v, true
-	}
+	m.offerLocked(v)
 	return true
 }
 
+// offerLocked serves those who wait, beginning with v, the value of an MVar that has none, until a value is left over
+// or nobody has one.
+func (m *MVar[T]) offerLocked(v T) {
+	for {
+		m.readers.ResumeAll(v, nil)
+		t, ok := m.takers.Resume(v, nil)
+		if !ok {
+			m.state, m.value = full, v
+			return
+		}
+		switch m.state = t.leaves; t.leaves {
+		case full:
+			v = t.v
+		case out:
+			return
+		case empty:
+			if v, ok = m.putters.Resume(struct{}{}, nil); !ok {
+				return
+			}
+		}
+	}
+}
+
 func (m *MVar[T]) takeLocked() (v T, ok bool) {
-	if !m.full {
+	if m.state != full {
 		return v, false
 	}
 	v = m.value
-	m.value, m.full = m.putters.Resume(struct{}{}, nil)
+	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // and nobody waits to take
+		m.state = empty
+	}
+	return v, true
+}
+
+func (m *MVar[T]) readLocked() (v T, ok bool) { return m.value, m.state == full }
+
+func (m *MVar[T]) swapLocked(v T) (T, bool) {
+	if m.state != full {
+		return m.value, false
+	}
+	v, m.value = m.value, v
+	return v, true
+}
+
+func (m *MVar[T]) checkOutLocked() (v T, ok bool) {
+	if m.state != full {
+		return v, false
+	}
+	v, m.value, m.state = m.value, v, out
 	return v, true
 }
 

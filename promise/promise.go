@@ -24,6 +24,18 @@ type Promise[T any] struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, struct{}] // empty once filled
 	done    chan struct{}                     // nil until asked for
+	follow  map[follower]struct{}             // combinations; nil once filled
+}
+
+// A Future is the read end of a Promise.
+type Future[T any] interface {
+	Await(ctx context.Context) (T, error)
+	AwaitOp() suspend.Op[T]
+	Try() (v T, err error, ok bool)
+	Done() <-chan struct{}
+
+	add(f follower) bool
+	remove(f follower)
 }
 
 // New returns an empty promise.
@@ -47,8 +59,8 @@ func (p *Promise[T]) Fail(err error) error {
 // Resolve fills p with what a function returned: both v and err are what Await returns.
 func (p *Promise[T]) Resolve(v T, err error) error {
 	p.guard.Lock()
-	defer p.guard.Unlock()
 	if p.filled.Load() {
+		p.guard.Unlock()
 		return ErrFilled
 	}
 	p.value, p.err = v, err
@@ -56,6 +68,12 @@ func (p *Promise[T]) Resolve(v T, err error) error {
 	p.waiters.ResumeAll(struct{}{}, nil) // who says false was cancelled, and is owed nothing
 	if p.done != nil {
 		close(p.done)
+	}
+	follow := p.follow
+	p.follow = nil
+	p.guard.Unlock()
+	for f := range follow {
+		f.filled()
 	}
 	return nil
 }
@@ -98,6 +116,19 @@ func (p *Promise[T]) Done() <-chan struct{} {
 	}
 	return p.done
 }
+
+// AwaitOp is Await as an Op.
+func (p *Promise[T]) AwaitOp() suspend.Op[T] {
+	return suspend.Map(suspend.OpOf[struct{}]((*awaitSource[T])(p)), func(struct{}, error) (T, error) { return p.value, p.err })
+}
+
+type awaitSource[T any] Promise[T]
+
+func (s *awaitSource[T]) Guard() *suspend.Guard               { return &s.guard }
+func (s *awaitSource[T]) Enqueue(r suspend.Resumer[struct{}]) { s.waiters.Push(r, struct{}{}) }
+func (s *awaitSource[T]) Remove(r suspend.Resumer[struct{}])  { s.waiters.Remove(r) }
+
+func (s *awaitSource[T]) Try() (v struct{}, ok bool, err error) { return v, s.filled.Load(), nil }
 
 type noCopy struct{}
 
