@@ -349,7 +349,7 @@ func TestForksRunOnce(t *testing.T) {
 					var visit func(ctx context.Context, node int) (int, error)
 					visit = func(ctx context.Context, node int) (int, error) {
 						ran[node].Add(1)
-						r := rand.New(rand.NewPCG(seed, uint64(k<<32|node)))
+						r := rand.New(rand.NewPCG(seed, uint64(k)<<32|uint64(node)))
 						pause := func() {
 							switch r.IntN(12) {
 							case 0:

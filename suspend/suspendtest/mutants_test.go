@@ -217,12 +217,11 @@ var schedulerMutants = []mutant{
 				ended := false
 				p := &patch{Task: suspend.Self(), s: s}
 				p.unpark = func() {
+					var again func()
 					mu.Lock()
-					again := last
-					if !ended {
-						again = nil
+					if ended {
+						again, last = last, nil
 					}
-					last = nil
 					mu.Unlock()
 					if p.Task.Unpark(); again != nil {
 						_ = s.Baton.Go(again)
