@@ -1,0 +1,65 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Many downloads share so much bandwidth.
+func ExampleSemaphore_Acquire() {
+	bandwidth := semaphore.New(10)
+	used, most := int64(0), int64(0)
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		for i := range int64(20) {
+			_ = suspend.Here().Go(func() {
+				need := i%4 + 1
+				if bandwidth.Acquire(ctx, need) != nil {
+					return
+				}
+				defer bandwidth.Release(need)
+				used += need
+				most = max(most, used)
+				suspend.Yield() // the download
+				used -= need
+			})
+		}
+		return nil
+	})
+	fmt.Println(most)
+	// Output: 10
+}
+
+// Whichever of two pools has a connection first.
+func ExampleSemaphore_AcquireOp() {
+	ctx := context.Background()
+	primary, replica := semaphore.New(1), semaphore.New(1)
+	_ = primary.Acquire(ctx, 1) // taken
+
+	p, r := suspend.On(primary.AcquireOp(1)), suspend.On(replica.AcquireOp(1))
+	switch won, err := suspend.SelectOrdered(ctx, p, r); won {
+	case p:
+		fmt.Println("primary")
+	case r:
+		fmt.Println("replica")
+	case nil:
+		fmt.Println(err)
+	}
+	// Output: replica
+}
+
+func ExampleSemaphore_Acquire_timeout() {
+	s := semaphore.New(3)
+	_ = s.Acquire(context.Background(), 2)
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	err := s.Acquire(ctx, 2)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), s.TryAcquire(1))
+	// Output: true true
+}

@@ -1,0 +1,826 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var bg = context.Background()
+
+func onFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// newCancel is a context that cancels its waiters in its cancel function.
+func newCancel() (context.Context, context.CancelFunc) {
+	parent, cancel := context.WithCancel(bg)
+	c := &synchronous{Context: parent, after: map[int]func(){}}
+	return c, func() {
+		cancel()
+		for _, f := range c.after {
+			f()
+		}
+	}
+}
+
+type synchronous struct {
+	context.Context
+	n     int
+	after map[int]func()
+}
+
+func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
+	i := c.n
+	c.n++
+	c.after[i] = f
+	return func() bool { delete(c.after, i); return true }
+}
+
+// free takes what is free, all of it, and gives it back.
+func free(s *semaphore.Semaphore, size int64) int64 {
+	for n := size; n > 0; n-- {
+		if s.TryAcquire(n) {
+			s.Release(n)
+			return n
+		}
+	}
+	return 0
+}
+
+func yield(n int) {
+	for range n {
+		suspend.Yield()
+	}
+}
+
+func TestAtMostSoMany(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		const size, tasks = 5, 12
+		sem := semaphore.New(size)
+		var inside atomic.Int64
+		fs := make([]func(), tasks)
+		for i := range fs {
+			fs[i] = func() {
+				n := int64(i%size + 1)
+				for k := range 300 {
+					if err := sem.Acquire(bg, n); err != nil {
+						t.Error(err)
+					}
+					if now := inside.Add(n); now > size {
+						t.Errorf("%d permits of %d are out", now, size)
+					}
+					if k%5 == 0 {
+						suspend.Yield()
+					}
+					inside.Add(-n)
+					sem.Release(n)
+				}
+			}
+		}
+		schedtest.Run(t, s, fs...)
+		if n := free(sem, size); n != size {
+			t.Errorf("%d of %d are free in the end", n, size)
+		}
+	})
+}
+
+func TestTryAcquire(t *testing.T) {
+	sem := semaphore.New(3)
+	if !sem.TryAcquire(2) || sem.TryAcquire(2) || !sem.TryAcquire(1) || sem.TryAcquire(1) || !sem.TryAcquire(0) {
+		t.Error("2, not 2, 1, not 1, 0 of 3")
+	}
+	sem.Release(3)
+	if sem.TryAcquire(4) || !sem.TryAcquire(3) {
+		t.Error("not 4, 3 of 3")
+	}
+	if err := sem.Acquire(bg, 0); err != nil {
+		t.Error(err)
+	}
+	if sem := semaphore.New(math.MaxInt64); !sem.TryAcquire(math.MaxInt64) || sem.TryAcquire(1) {
+		t.Error("the largest of all")
+	}
+	var zero semaphore.Semaphore
+	if zero.TryAcquire(1) || zero.Acquire(bg, 1) != semaphore.ErrTooLarge {
+		t.Error("the zero Semaphore has a permit")
+	}
+}
+
+func TestTooLargeFailsAndKeepsNobodyOut(t *testing.T) {
+	sem := semaphore.New(2)
+	if err := sem.Acquire(bg, 3); err != semaphore.ErrTooLarge {
+		t.Errorf("Acquire = %v", err)
+	}
+	if _, err := suspend.Do(bg, sem.AcquireOp(3)); err != semaphore.ErrTooLarge {
+		t.Errorf("AcquireOp = %v", err)
+	}
+	if !sem.TryAcquire(2) {
+		t.Error("it keeps others out")
+	}
+}
+
+func TestMisusePanicsAndChangesNothing(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(3)
+		_ = sem.Acquire(bg, 2)
+		cases := map[string]struct {
+			f    func()
+			want string
+		}{
+			"New":         {func() { semaphore.New(-1) }, "semaphore: negative number of permits"},
+			"Acquire":     {func() { _ = sem.Acquire(bg, -1) }, "semaphore: negative number of permits"},
+			"TryAcquire":  {func() { sem.TryAcquire(-1) }, "semaphore: negative number of permits"},
+			"AcquireOp":   {func() { sem.AcquireOp(-1) }, "semaphore: negative number of permits"},
+			"Release":     {func() { sem.Release(-1) }, "semaphore: negative number of permits"},
+			"over":        {func() { sem.Release(3) }, "semaphore: released more than held"},
+			"over by far": {func() { sem.Release(math.MaxInt64) }, "semaphore: released more than held"},
+		}
+		check := func() {
+			for name, c := range cases {
+				func() {
+					defer func() {
+						if v := recover(); v != c.want {
+							t.Errorf("%s: panic %v", name, v)
+						}
+					}()
+					c.f()
+				}()
+			}
+		}
+		check()
+		if n := free(sem, 3); n != 1 {
+			t.Errorf("%d free, want 1", n)
+		}
+		got := false
+		_ = s.Go(func() { _ = sem.Acquire(bg, 2); got = true; sem.Release(2) })
+		suspend.Yield()
+		check() // now that somebody waits
+		suspend.Yield()
+		if got {
+			t.Error("a failed Release has released")
+		}
+		sem.Release(2)
+		yield(2)
+		if n := free(sem, 3); !got || n != 3 {
+			t.Errorf("granted: %v, %d free, want 3", got, n)
+		}
+	})
+}
+
+func TestDoneContextFailsThoughFree(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(bg)
+	cancel(cause)
+	sem := semaphore.New(1)
+	for name, err := range map[string]error{"1": sem.Acquire(ctx, 1), "too large": sem.Acquire(ctx, 2)} {
+		if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !sem.TryAcquire(1) {
+		t.Error("acquired all the same")
+	}
+}
+
+// A large request waits for what it needs, and small ones that would fit wait behind it.
+func TestNobodyOvertakes(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(4)
+		_ = sem.Acquire(bg, 3)
+		var order []int
+		for i, n := range []int64{3, 1, 2, 1, 0} {
+			_ = s.Go(func() { _ = sem.Acquire(bg, n); order = append(order, i) })
+		}
+		for _, step := range []struct {
+			release int64
+			want    []int
+		}{
+			{0, nil},
+			{1, nil},
+			{1, []int{0}},
+			{1, []int{0, 1}},
+			{2, []int{0, 1, 2}},
+			{1, []int{0, 1, 2, 3, 4}},
+		} {
+			sem.Release(step.release)
+			yield(3)
+			if !slices.Equal(order, step.want) {
+				t.Fatalf("granted %v, want %v", order, step.want)
+			}
+			if len(order) < 5 && (sem.TryAcquire(1) || sem.TryAcquire(0)) {
+				t.Fatal("TryAcquire has overtaken")
+			}
+		}
+	})
+}
+
+func TestReleaseGrantsAllThatFit(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(6)
+		_ = sem.Acquire(bg, 6)
+		var order []int
+		for i, n := range []int64{1, 2, 3, 1} {
+			_ = s.Go(func() { _ = sem.Acquire(bg, n); order = append(order, i) })
+		}
+		suspend.Yield()
+		sem.Release(6)
+		suspend.Yield()
+		if !slices.Equal(order, []int{0, 1, 2}) {
+			t.Errorf("granted %v", order)
+		}
+		sem.Release(1)
+		suspend.Yield()
+		if len(order) != 4 {
+			t.Errorf("granted %v", order)
+		}
+	})
+}
+
+// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+func TestCancelAtEachPoint(t *testing.T) {
+	for name, c := range map[string]struct {
+		meet func(sem *semaphore.Semaphore, cancel func())
+		want error
+	}{
+		"while queued":              {func(sem *semaphore.Semaphore, cancel func()) { cancel(); yield(2); sem.Release(2) }, context.Canceled},
+		"just before the hand-over": {func(sem *semaphore.Semaphore, cancel func()) { cancel(); sem.Release(2) }, context.Canceled},
+		"just after the hand-over":  {func(sem *semaphore.Semaphore, cancel func()) { sem.Release(2); cancel() }, nil},
+		"after the return":          {func(sem *semaphore.Semaphore, cancel func()) { sem.Release(2); yield(2); cancel() }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, warm := range []bool{false, true} { // whether the task has waited with ctx before
+				onFIFO(t, func(s *fifo.Scheduler) {
+					sem := semaphore.New(2)
+					_ = sem.Acquire(bg, 2)
+					ctx, cancel := newCancel()
+					got, behind := errors.New("none"), false
+					_ = s.Go(func() {
+						if warm {
+							_, _ = suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+								r.Resume(struct{}{}, nil)
+								return struct{}{}, false
+							})
+						}
+						got = sem.Acquire(ctx, 2)
+					})
+					_ = s.Go(func() { _ = sem.Acquire(bg, 1); behind = true })
+					yield(2)
+					c.meet(sem, cancel)
+					yield(2)
+					if !errors.Is(got, c.want) {
+						t.Fatalf("Acquire = %v, want %v", got, c.want)
+					}
+					if behind != (c.want != nil) {
+						t.Errorf("granted to the next: %v", behind)
+					}
+					if got == nil {
+						sem.Release(2)
+					}
+					yield(2)
+					if n := free(sem, 2); n != 1 {
+						t.Errorf("%d free, want 1", n)
+					}
+				})
+			}
+		})
+	}
+}
+
+// Those behind a large waiter that is cancelled are granted what there is at once, and not with the next Release.
+// (Regression test of golang.org/issue/37852.)
+func TestCancelledHeadLetsOthersPass(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(10)
+		_ = sem.Acquire(bg, 7)
+		ctx, cancel := context.WithCancel(bg)
+		var order []int
+		_ = s.Go(func() {
+			if sem.Acquire(ctx, 10) == nil {
+				t.Error("acquired")
+			}
+			order = append(order, 0)
+		})
+		for i, n := range []int64{1, 2, 1} {
+			_ = s.Go(func() { _ = sem.Acquire(bg, n); order = append(order, i+1) })
+		}
+		suspend.Yield()
+		cancel()
+		for len(order) == 0 {
+			suspend.Yield()
+		}
+		yield(2)
+		if !slices.Equal(order, []int{0, 1, 2}) {
+			t.Errorf("in order %v, want 0 1 2", order)
+		}
+		sem.Release(1)
+		suspend.Yield()
+		if !slices.Equal(order, []int{0, 1, 2, 3}) {
+			t.Errorf("in order %v, want 0 1 2 3", order)
+		}
+	})
+}
+
+func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(3)
+		_ = sem.Acquire(bg, 3)
+		ctx, cancel := newCancel()
+		var order []int
+		for i := range 3 {
+			_ = s.Go(func() {
+				c := bg
+				if i == 1 {
+					c = ctx
+				}
+				if err := sem.Acquire(c, 2); err != nil {
+					i += 10
+				}
+				order = append(order, i)
+			})
+		}
+		suspend.Yield()
+		sem.Release(1)
+		cancel()
+		yield(2)
+		if !slices.Equal(order, []int{11}) {
+			t.Errorf("%v", order)
+		}
+		sem.Release(1)
+		yield(2)
+		sem.Release(1)
+		yield(2)
+		if !slices.Equal(order, []int{11, 0}) {
+			t.Errorf("%v", order)
+		}
+		sem.Release(1)
+		yield(2)
+		if !slices.Equal(order, []int{11, 0, 2}) {
+			t.Errorf("%v", order)
+		}
+	})
+}
+
+// A random program against the pure model of a semaphore: how many are free, who waits for how many.
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		size := rapid.Int64Range(0, 6).Draw(rt, "size")
+		s := fifo.New(fifo.Options{})
+		err := s.Run(bg, func(context.Context) error {
+			sem := semaphore.New(size)
+			type op struct {
+				n           int64
+				ended, want bool // want: ended
+				err, fails  error
+				released    bool
+				cancel      context.CancelFunc
+			}
+			var ops, waiting []*op
+			free := size
+			grant := func() {
+				for len(waiting) > 0 && waiting[0].n <= free {
+					free -= waiting[0].n
+					waiting[0].want = true
+					waiting = waiting[1:]
+				}
+			}
+			defer func() {
+				for _, o := range ops {
+					o.cancel()
+				}
+			}()
+			start := func(rt *rapid.T, perform func(ctx context.Context, n int64) error) {
+				o := &op{n: rapid.Int64Range(0, size+1).Draw(rt, "n")}
+				ops = append(ops, o)
+				var ctx context.Context
+				ctx, o.cancel = newCancel()
+				_ = s.Go(func() { o.err = perform(ctx, o.n); o.ended = true })
+				if o.n > size {
+					o.want, o.fails = true, semaphore.ErrTooLarge
+				} else {
+					waiting = append(waiting, o)
+					grant()
+				}
+				yield(2)
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"acquire": func(rt *rapid.T) { start(rt, sem.Acquire) },
+				"do": func(rt *rapid.T) {
+					start(rt, func(ctx context.Context, n int64) error { _, err := suspend.Do(ctx, sem.AcquireOp(n)); return err })
+				},
+				"select": func(rt *rapid.T) { // with a case that always wins, or loses
+					n := rapid.Int64Range(0, size+1).Draw(rt, "n")
+					mine, other := suspend.On(sem.AcquireOp(n)), suspend.On(suspend.After(0))
+					won, _ := suspend.SelectOrdered(bg, mine, other)
+					if can := n > size || len(waiting) == 0 && n <= free; (won == suspend.Selectable(mine)) != can {
+						rt.Fatalf("Select took %d: %v, of %d free", n, !can, free)
+					} else if can && n <= size {
+						free -= n
+					}
+				},
+				"try": func(rt *rapid.T) {
+					n := rapid.Int64Range(0, size+1).Draw(rt, "n")
+					want := len(waiting) == 0 && n <= free
+					if got := sem.TryAcquire(n); got != want {
+						rt.Fatalf("TryAcquire(%d) = %v, %d free, %d wait", n, got, free, len(waiting))
+					} else if got {
+						free -= n
+					}
+				},
+				"release": func(rt *rapid.T) {
+					n := rapid.Int64Range(0, size).Draw(rt, "n")
+					defer func() {
+						if (recover() != nil) != (n > size-free) {
+							rt.Fatalf("Release(%d) with %d held", n, size-free)
+						}
+						if n <= size-free {
+							free += n
+							grant()
+						}
+						yield(2)
+					}()
+					sem.Release(n)
+				},
+				"cancel": func(rt *rapid.T) {
+					if len(ops) == 0 {
+						return
+					}
+					o := rapid.SampledFrom(ops).Draw(rt, "op")
+					o.cancel()
+					if !o.want {
+						o.want, o.fails = true, context.Canceled
+						waiting = slices.DeleteFunc(waiting, func(w *op) bool { return w == o })
+						grant()
+					}
+					yield(3)
+				},
+				"": func(rt *rapid.T) {
+					for i, o := range ops {
+						if o.ended != o.want || o.ended && !errors.Is(o.err, o.fails) {
+							rt.Fatalf("op %d for %d: ended %v with %v, want %v with %v", i, o.n, o.ended, o.err, o.want, o.fails)
+						}
+					}
+				},
+			})
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// Conservation: whatever is cancelled when, no more permits are out than there are, and all are back in the end.
+func TestStressWithCancellation(t *testing.T) {
+	for _, size := range []int64{1, 7} {
+		schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+			const tasks, rounds = 20, 250
+			sem, other := semaphore.New(size), semaphore.New(1)
+			var inside, granted, cancelled, tried, lost atomic.Int64
+			var all sync.WaitGroup
+			for i := range tasks {
+				all.Add(1)
+				err := next().Go(func() {
+					defer all.Done()
+					rng := rand.New(rand.NewPCG(uint64(i), 1))
+					for range rounds {
+						ctx, cancel := context.WithCancel(bg)
+						n := rng.Int64N(size) + 1
+						if rng.IntN(8) == 0 {
+							n = size
+						}
+						switch rng.IntN(4) {
+						case 0:
+							go cancel()
+						case 1:
+							go func() { suspend.Yield(); cancel() }()
+						}
+						var err error
+						switch rng.IntN(4) {
+						case 0:
+							_, err = suspend.Do(ctx, sem.AcquireOp(n))
+						case 1:
+							mine, lose := suspend.On(sem.AcquireOp(n)), suspend.On(other.AcquireOp(1))
+							var won suspend.Selectable
+							if won, err = suspend.Select(ctx, mine, lose); won == suspend.Selectable(lose) {
+								suspend.Yield()
+								other.Release(1)
+								lost.Add(1)
+								cancel()
+								continue
+							}
+						case 2:
+							if sem.TryAcquire(n) {
+								tried.Add(1)
+								break
+							}
+							fallthrough
+						default:
+							err = sem.Acquire(ctx, n)
+						}
+						if err != nil {
+							cancelled.Add(1)
+							if !errors.Is(err, context.Canceled) {
+								t.Errorf("Acquire = %v", err)
+							}
+						} else {
+							if now := inside.Add(n); now > size {
+								t.Errorf("%d permits of %d are out", now, size)
+							}
+							if rng.IntN(4) == 0 {
+								suspend.Yield()
+							}
+							granted.Add(1)
+							inside.Add(-n)
+							for n > 0 { // not as they were acquired
+								k := rng.Int64N(n) + 1
+								sem.Release(k)
+								n -= k
+							}
+						}
+						cancel()
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			all.Wait()
+			t.Logf("size %d: %d granted, %d of them by trying, %d cancelled, %d lost", size, granted.Load(), tried.Load(), cancelled.Load(), lost.Load())
+			if granted.Load() == 0 || cancelled.Load() == 0 || tried.Load() == 0 || lost.Load() == 0 {
+				t.Error("an outcome was not covered")
+			}
+			if n := free(sem, size); n != size || !other.TryAcquire(1) {
+				t.Errorf("%d of %d are free in the end", n, size)
+			}
+		})
+	}
+}
+
+// A large waiter is cancelled again and again while small ones come and go: none of them may be left behind. No
+// permit that is out comes back while the cancellation is on its way, so a grant that it does not make is never made.
+func TestCancelledHeadStress(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const rounds, small = 300, 3
+		sem := semaphore.New(small + 1)
+		var granted, failed int
+		for i := range rounds {
+			_ = sem.Acquire(bg, 1)
+			ctx, cancel := context.WithCancel(bg)
+			var all sync.WaitGroup
+			all.Add(1 + small)
+			var large error
+			_ = next().Go(func() {
+				defer all.Done()
+				if large = sem.Acquire(ctx, small+1); large == nil {
+					sem.Release(small + 1)
+				}
+			})
+			for range small {
+				_ = next().Go(func() {
+					defer all.Done()
+					_ = sem.Acquire(bg, 1)
+					if i%2 == 0 { // or else all of them are out at once
+						sem.Release(1)
+					}
+				})
+			}
+			if i%3 == 0 {
+				cancel()
+				all.Wait() // while one permit is out
+				sem.Release(1)
+			} else {
+				go cancel()
+				if i%3 == 1 {
+					runtime.Gosched()
+				}
+				sem.Release(1)
+				all.Wait()
+			}
+			cancel()
+			if i%2 != 0 {
+				sem.Release(small)
+			}
+			if large == nil {
+				granted++
+			} else {
+				failed++
+			}
+			if n := free(sem, small+1); n != small+1 {
+				t.Fatalf("round %d: %d free", i, n)
+			}
+		}
+		t.Logf("%d granted, %d cancelled", granted, failed)
+		if granted == 0 || failed == 0 {
+			t.Error("an outcome was not covered")
+		}
+	})
+}
+
+// A large request that comes while small ones keep the semaphore busy is served.
+func TestLargeIsNotStarved(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		sem := semaphore.New(4)
+		var stop atomic.Bool
+		fs := []func(){func() {
+			for range 50 {
+				_ = sem.Acquire(bg, 4)
+				sem.Release(4)
+				suspend.Yield()
+			}
+			stop.Store(true)
+		}}
+		for range 8 {
+			fs = append(fs, func() {
+				for !stop.Load() {
+					_ = sem.Acquire(bg, 1)
+					suspend.Yield()
+					sem.Release(1)
+				}
+			})
+		}
+		schedtest.Run(t, s, fs...)
+	})
+}
+
+func TestOpInSelect(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		a, b := semaphore.New(2), semaphore.New(1)
+		_, _ = a.Acquire(bg, 1), b.Acquire(bg, 1)
+		ca, cb := suspend.On(a.AcquireOp(2)), suspend.On(b.AcquireOp(1))
+		var won suspend.Selectable
+		behind := false
+		_ = s.Go(func() { won, _ = suspend.Select(bg, ca, cb) })
+		_ = s.Go(func() { _ = a.Acquire(bg, 1); behind = true })
+		yield(2)
+		if won != nil || behind {
+			t.Fatal("nobody could be served")
+		}
+		b.Release(1)
+		yield(3)
+		if won != suspend.Selectable(cb) {
+			t.Fatalf("won %v", won)
+		}
+		if !behind {
+			t.Error("a case that has lost keeps others out")
+		}
+		a.Release(2)
+		b.Release(1)
+		// One that leaves the object closed, and nobody in it.
+		_ = a.Acquire(bg, 2)
+		if won, err := suspend.TrySelect(bg, ca); won != nil || err != nil {
+			t.Errorf("TrySelect = %v, %v", won, err)
+		}
+		a.Release(2)
+		if !a.TryAcquire(2) {
+			t.Error("not free after a TrySelect")
+		}
+		// The same one twice.
+		one, two := suspend.On(a.AcquireOp(1)), suspend.On(a.AcquireOp(2))
+		won = nil
+		_ = s.Go(func() { won, _ = suspend.Select(bg, two, one) })
+		suspend.Yield()
+		a.Release(1)
+		suspend.Yield()
+		a.Release(1)
+		yield(2)
+		if won == nil || a.TryAcquire(2) {
+			t.Error("nothing acquired")
+		}
+	})
+}
+
+func TestOpInThen(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(2)
+		_ = sem.Acquire(bg, 2)
+		var got []error
+		k := func(_ struct{}, err error) { got = append(got, err) }
+		ctx, cancel := newCancel()
+		suspend.Then(ctx, sem.AcquireOp(2), s, k)
+		suspend.Then(bg, sem.AcquireOp(1), s, k)
+		sem.Release(1)
+		yield(2)
+		if len(got) != 0 {
+			t.Fatal("overtaken")
+		}
+		cancel()
+		yield(3)
+		if len(got) != 2 || !errors.Is(got[0], context.Canceled) || got[1] != nil {
+			t.Errorf("got %v", got)
+		}
+		sem.Release(2)
+		if n := free(sem, 2); n != 2 {
+			t.Errorf("%d free", n)
+		}
+	})
+}
+
+// A waiting goroutine is durably blocked, so time goes on in a bubble.
+func TestInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sem := semaphore.New(1)
+		_ = sem.Acquire(bg, 1)
+		ctx, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		if err := sem.Acquire(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Acquire = %v after an hour", err)
+		}
+	})
+}
+
+// What a cancelled waiter holds is not kept alive.
+func TestNothingIsRetained(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(1)
+		_ = sem.Acquire(bg, 1)
+		var gone atomic.Bool
+		ctx, cancel := context.WithCancel(bg)
+		failed := false
+		func() {
+			captured := new([1 << 10]byte)
+			runtime.AddCleanup(captured, func(struct{}) { gone.Store(true) }, struct{}{})
+			_ = s.Go(func() {
+				_ = sem.Acquire(ctx, 1)
+				runtime.KeepAlive(captured)
+				failed = true
+			})
+		}()
+		suspend.Yield()
+		cancel()
+		for !failed {
+			suspend.Yield()
+		}
+		for i := 0; !gone.Load(); i++ {
+			if i == 1000 {
+				t.Fatal("what a cancelled waiter held is still alive")
+			}
+			runtime.GC()
+			suspend.Yield()
+		}
+		runtime.KeepAlive(sem)
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	sem := semaphore.New(3)
+	for name, f := range map[string]func(){
+		"free":              func() { _ = sem.Acquire(bg, 2); sem.Release(2) },
+		"free, cancellable": func() { _ = sem.Acquire(ctx, 2); sem.Release(2) },
+		"try":               func() { sem.TryAcquire(2); sem.Release(2) },
+	} {
+		if got := testing.AllocsPerRun(100, f); got > 0 {
+			t.Errorf("%s: %v allocations", name, got)
+		}
+	}
+	for name, ctx := range map[string]context.Context{"contended": bg, "contended, cancellable": ctx} {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			stop, waits := false, 0
+			turn := func() {
+				_ = sem.Acquire(ctx, 2)
+				suspend.Yield()
+				if !sem.TryAcquire(1) {
+					waits++
+				} else {
+					sem.Release(1)
+				}
+				sem.Release(2)
+			}
+			_ = s.Go(func() {
+				for !stop {
+					turn()
+				}
+			})
+			if got := testing.AllocsPerRun(100, turn); got > 0 {
+				t.Errorf("%s: %v allocations", name, got)
+			}
+			stop = true
+			if waits == 0 {
+				t.Error("nobody waited: this test does not test")
+			}
+		})
+	}
+}
