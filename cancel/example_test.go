@@ -1,0 +1,31 @@
+package cancel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+func ExampleNew() {
+	ctx, stop := cancel.New(context.Background())
+	never := promise.New[int]()
+	failed := 0
+	_ = fifo.Run(context.Background(), func(context.Context) error {
+		s := suspend.Here()
+		for range 1000 {
+			_ = s.Go(func() {
+				if _, err := never.Await(ctx); err != nil {
+					failed++
+				}
+			})
+		}
+		return s.Go(func() { stop(errors.New("closing time")) }) // makes all of them runnable, on this one
+	})
+	fmt.Println(failed, "gave up:", context.Cause(ctx))
+	// Output: 1000 gave up: closing time
+}
