@@ -24,11 +24,13 @@ import (
 )
 
 var (
-	bg   = context.Background()
-	oops = errors.New("oops")
+	bg      = context.Background()
+	errOops = errors.New("oops")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type key struct{}
 
 type afterFuncer interface {
 	AfterFunc(func()) func() bool
@@ -37,7 +39,7 @@ type afterFuncer interface {
 func after(ctx context.Context, f func()) (stop func() bool) { return ctx.(afterFuncer).AfterFunc(f) }
 
 func TestCause(t *testing.T) {
-	for name, test := range map[string]struct{ given, want error }{"a cause": {oops, oops}, "nil": {nil, context.Canceled}} {
+	for name, test := range map[string]struct{ given, want error }{"a cause": {errOops, errOops}, "nil": {nil, context.Canceled}} {
 		t.Run(name, func(t *testing.T) {
 			ctx, end := cancel.New(bg)
 			if ctx.Err() != nil || context.Cause(ctx) != nil {
@@ -48,7 +50,7 @@ func TestCause(t *testing.T) {
 			end(test.given)
 			end(errors.New("second"))
 			<-ctx.Done()
-			for _, c := range []context.Context{ctx, child, context.WithValue(ctx, 1, 2)} {
+			for _, c := range []context.Context{ctx, child, context.WithValue(ctx, key{}, 2)} {
 				if c.Err() != context.Canceled || context.Cause(c) != test.want {
 					t.Errorf("Err %v, cause %v", c.Err(), context.Cause(c))
 				}
@@ -62,15 +64,15 @@ func TestCause(t *testing.T) {
 
 func TestDeadlineAndValuesAreTheParents(t *testing.T) {
 	when := time.Now().Add(time.Hour)
-	parent, stop := context.WithDeadline(context.WithValue(bg, 1, "one"), when)
+	parent, stop := context.WithDeadline(context.WithValue(bg, key{}, "one"), when)
 	defer stop()
 	ctx, end := cancel.New(parent)
 	defer end(nil)
 	if d, ok := ctx.Deadline(); !ok || !d.Equal(when) {
 		t.Errorf("Deadline = %v, %v", d, ok)
 	}
-	if ctx.Value(1) != "one" {
-		t.Errorf("Value = %v", ctx.Value(1))
+	if ctx.Value(key{}) != "one" {
+		t.Errorf("Value = %v", ctx.Value(key{}))
 	}
 	if s := fmt.Sprint(ctx); s != "cancel.New" {
 		t.Error(s)
@@ -83,7 +85,7 @@ func TestCallsAreMadeOnceInOrderBeforeCancelReturns(t *testing.T) {
 	var stops []func() bool
 	for i := range 10 {
 		stops = append(stops, after(ctx, func() {
-			if ctx.Err() == nil || context.Cause(ctx) != oops {
+			if ctx.Err() == nil || context.Cause(ctx) != errOops {
 				t.Error("called before the context was done")
 			}
 			got = append(got, i)
@@ -94,8 +96,8 @@ func TestCallsAreMadeOnceInOrderBeforeCancelReturns(t *testing.T) {
 			t.Errorf("stop %d", i)
 		}
 	}
-	end(oops)
-	end(oops)
+	end(errOops)
+	end(errOops)
 	if want := []int{1, 2, 3, 6, 7, 8}; !slices.Equal(got, want) {
 		t.Errorf("called %v, want %v", got, want)
 	}
@@ -126,7 +128,7 @@ func TestACallMayDoAnythingToTheContext(t *testing.T) {
 	var stopC func() bool
 	after(ctx, func() {
 		order += "a"
-		end(oops)
+		end(errOops)
 		after(ctx, func() { order += "n" })
 		if !stopC() {
 			t.Error("a later one could not be stopped")
@@ -148,7 +150,7 @@ func TestAPanicDoesNotLoseTheOthers(t *testing.T) {
 	defer endChild(nil)
 	order := ""
 	after(ctx, func() { order += "a" })
-	after(ctx, func() { panic(oops) })
+	after(ctx, func() { panic(errOops) })
 	after(ctx, func() { order += "b"; runtime.Goexit() })
 	after(ctx, func() { order += "c" })
 	after(parent, func() { order += "d" })
@@ -171,9 +173,9 @@ func TestAPanicDoesNotLoseTheOthers(t *testing.T) {
 	}
 
 	ctx, end = cancel.New(bg)
-	after(ctx, func() { panic(oops) })
+	after(ctx, func() { panic(errOops) })
 	defer func() {
-		if v := recover(); v != oops {
+		if v := recover(); v != errOops {
 			t.Errorf("panic %v", v)
 		}
 	}()
@@ -223,20 +225,20 @@ func TestParentsPassTheirEndOn(t *testing.T) {
 	for name, p := range map[string]parent{
 		"ours": {func() (context.Context, func()) {
 			ctx, end := cancel.New(bg)
-			return ctx, func() { end(oops) }
+			return ctx, func() { end(errOops) }
 		}, true, context.Canceled},
 		"ours with a value": {func() (context.Context, func()) {
 			ctx, end := cancel.New(bg)
-			return context.WithValue(ctx, 1, 2), func() { end(oops) }
+			return context.WithValue(ctx, key{}, 2), func() { end(errOops) }
 		}, true, context.Canceled},
 		"std": {func() (context.Context, func()) {
 			ctx, end := context.WithCancelCause(bg)
-			return ctx, func() { end(oops) }
+			return ctx, func() { end(errOops) }
 		}, false, context.Canceled},
 		"std of ours": {func() (context.Context, func()) {
 			ctx, end := cancel.New(bg)
 			ctx, stop := context.WithCancel(ctx)
-			return ctx, func() { end(oops); stop() }
+			return ctx, func() { end(errOops); stop() }
 		}, false, context.Canceled},
 		"foreign with AfterFunc": {func() (context.Context, func()) {
 			f := newForeign()
@@ -260,7 +262,7 @@ func TestParentsPassTheirEndOn(t *testing.T) {
 			if err := <-called; err != p.err {
 				t.Errorf("Err %v in the call", err)
 			}
-			if p.err == context.Canceled && context.Cause(c) != oops {
+			if p.err == context.Canceled && context.Cause(c) != errOops {
 				t.Errorf("cause %v", context.Cause(c))
 			}
 		})
@@ -395,14 +397,14 @@ func TestWaitersAreCancelledOnEveryScheduler(t *testing.T) {
 			failed.Add(1)
 			_ = s.Go(func() {
 				waiting.Done()
-				if _, err := m.Take(ctx); !errors.Is(err, oops) {
+				if _, err := m.Take(ctx); !errors.Is(err, errOops) {
 					t.Errorf("Take = %v", err)
 				}
 				failed.Done()
 			})
 		}
 		waiting.Wait()
-		_ = s.Go(func() { end(oops) })
+		_ = s.Go(func() { end(errOops) })
 		failed.Wait()
 		if !m.TryPut(1) {
 			t.Error("somebody is left")
@@ -466,7 +468,7 @@ func TestConservation(t *testing.T) {
 			})
 		}
 		all.Go(func() { runtime.Gosched(); endParent(nil) })
-		all.Go(func() { runtime.Gosched(); end(oops) })
+		all.Go(func() { runtime.Gosched(); end(errOops) })
 		all.Wait()
 	}
 	t.Logf("%d called, %d at once, %d stopped", called.Load(), atOnce.Load(), stopped.Load())
