@@ -393,7 +393,6 @@ func TestAgainstModel(t *testing.T) {
 				n           int64
 				ended, want bool // want: ended
 				err, fails  error
-				released    bool
 				cancel      context.CancelFunc
 			}
 			var ops, waiting []*op
@@ -568,7 +567,7 @@ func TestStressWithCancellation(t *testing.T) {
 			}
 			all.Wait()
 			t.Logf("size %d: %d granted, %d of them by trying, %d cancelled, %d lost", size, granted.Load(), tried.Load(), cancelled.Load(), lost.Load())
-			if granted.Load() == 0 || cancelled.Load() == 0 || tried.Load() == 0 || lost.Load() == 0 {
+			if granted.Load() == 0 || cancelled.Load() == 0 || lost.Load() == 0 {
 				t.Error("an outcome was not covered")
 			}
 			if n := free(sem, size); n != size || !other.TryAcquire(1) {
@@ -606,15 +605,16 @@ func TestCancelledHeadStress(t *testing.T) {
 					}
 				})
 			}
-			if i%3 == 0 {
+			switch i % 6 {
+			case 0, 3:
 				cancel()
 				all.Wait() // while one permit is out
 				sem.Release(1)
-			} else {
+			case 1, 4, 5:
 				go cancel()
-				if i%3 == 1 {
-					runtime.Gosched()
-				}
+				sem.Release(1)
+				all.Wait()
+			case 2:
 				sem.Release(1)
 				all.Wait()
 			}

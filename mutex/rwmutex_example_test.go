@@ -1,0 +1,98 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A table that is read often and written seldom.
+func ExampleRWMutex() {
+	var m mutex.RWMutex
+	table := map[string]int{}
+	ctx := context.Background()
+
+	set := func(key string, v int) error {
+		if err := m.Lock(ctx); err != nil {
+			return err
+		}
+		defer m.Unlock()
+		table[key] = v
+		return nil
+	}
+	get := func(key string) (int, error) {
+		if err := m.RLock(ctx); err != nil {
+			return 0, err
+		}
+		defer m.RUnlock()
+		return table[key], nil
+	}
+
+	_ = set("answer", 42)
+	fmt.Println(get("answer"))
+	// Output: 42 <nil>
+}
+
+func ExampleRWMutex_Lock() {
+	var m mutex.RWMutex
+	_ = m.RLock(context.Background())
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	err := m.Lock(ctx) // there is a reader
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	// Output: true
+}
+
+func ExampleRWMutex_RLock() {
+	var m mutex.RWMutex
+	ctx := context.Background()
+	_ = m.RLock(ctx)
+	fmt.Println(m.RLock(ctx), m.TryLock()) // a second reader, and no writer
+	// Output: <nil> false
+}
+
+// A writer that goes on to read what it has written.
+func ExampleRWMutex_Downgrade() {
+	var m mutex.RWMutex
+	_ = m.Lock(context.Background())
+	m.Downgrade()
+	fmt.Println(m.TryRLock(), m.TryLock())
+	// Output: true false
+}
+
+// Whichever of two tables can be read first.
+func ExampleRWMutex_RLockOp() {
+	ctx := context.Background()
+	var a, b mutex.RWMutex
+	_ = a.Lock(ctx)
+
+	readA, readB := suspend.On(a.RLockOp()), suspend.On(b.RLockOp())
+	switch won, _ := suspend.Select(ctx, readA, readB); won {
+	case readA:
+		fmt.Println("a")
+	case readB:
+		fmt.Println("b")
+	}
+	// Output: b
+}
+
+// A write that is not worth waiting for.
+func ExampleRWMutex_LockOp() {
+	ctx := context.Background()
+	var m mutex.RWMutex
+	_ = m.RLock(ctx)
+
+	write, timeout := suspend.On(m.LockOp()), suspend.On(suspend.After(time.Millisecond))
+	switch won, _ := suspend.Select(ctx, write, timeout); won {
+	case write:
+		fmt.Println("written")
+	case timeout:
+		fmt.Println("given up")
+	}
+	// Output: given up
+}

@@ -1,0 +1,799 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+	"pgregory.net/rapid"
+)
+
+// rwCancel is a context that cancels its waiters in its cancel function.
+func rwCancel() (context.Context, context.CancelFunc) {
+	parent, cancel := context.WithCancel(bg)
+	c := &rwContext{Context: parent, after: map[int]func(){}}
+	return c, func() {
+		cancel()
+		for _, f := range c.after {
+			f()
+		}
+	}
+}
+
+type rwContext struct {
+	context.Context
+	n     int
+	after map[int]func()
+}
+
+func (c *rwContext) AfterFunc(f func()) (stop func() bool) {
+	i := c.n
+	c.n++
+	c.after[i] = f
+	return func() bool { delete(c.after, i); return true }
+}
+
+func rwYield(n int) {
+	for range n {
+		suspend.Yield()
+	}
+}
+
+// A pair of values that only a writer changes, and never leaves unequal.
+func TestReadersAndWriters(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var m mutex.RWMutex
+		var readers, most, writes atomic.Int32
+		a, b := 0, 0
+		var fs []func()
+		for range 8 {
+			fs = append(fs, func() {
+				for i := range 200 {
+					_ = m.RLock(bg)
+					if n := readers.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					first := a
+					if i%3 == 0 {
+						suspend.Yield()
+					}
+					if a != b || a != first {
+						t.Errorf("%d, then %d and %d", first, a, b)
+					}
+					readers.Add(-1)
+					m.RUnlock()
+				}
+			})
+		}
+		for range 3 {
+			fs = append(fs, func() {
+				for i := range 100 {
+					_ = m.Lock(bg)
+					a++
+					if i%3 == 0 {
+						suspend.Yield()
+					}
+					if n := readers.Load(); n != 0 {
+						t.Errorf("%d readers beside the writer", n)
+					}
+					b++
+					writes.Add(1)
+					m.Unlock()
+				}
+			})
+		}
+		schedtest.Run(t, s, fs...)
+		if !m.TryLock() || a != 300 || b != 300 {
+			t.Errorf("%d and %d writes, or not free", a, b)
+		}
+		if most.Load() < 2 {
+			t.Error("never two readers at once")
+		}
+	})
+}
+
+func TestRWTry(t *testing.T) {
+	var m mutex.RWMutex
+	if !m.TryRLock() || !m.TryRLock() || m.TryLock() {
+		t.Fatal("two readers and no writer")
+	}
+	m.RUnlock()
+	if m.TryLock() {
+		t.Fatal("a writer beside a reader")
+	}
+	m.RUnlock()
+	if !m.TryLock() || m.TryLock() || m.TryRLock() {
+		t.Fatal("one writer and nobody else")
+	}
+	m.Unlock()
+	if !m.TryLock() {
+		t.Fatal("not free in the end")
+	}
+}
+
+func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
+	const (
+		unlock    = "mutex: Unlock of an unlocked RWMutex"
+		rUnlock   = "mutex: RUnlock of an unlocked RWMutex"
+		downgrade = "mutex: Downgrade of an unlocked RWMutex"
+	)
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.RWMutex
+		panics := func(want string, f func()) {
+			t.Helper()
+			defer func() {
+				t.Helper()
+				if v := recover(); v != want {
+					t.Errorf("panic %v, want %v", v, want)
+				}
+			}()
+			f()
+		}
+		for range 2 { // the second time, with what a Select has left behind
+			panics(unlock, m.Unlock)
+			panics(rUnlock, m.RUnlock)
+			panics(downgrade, m.Downgrade)
+			if m.TryLock(); m.TryRLock() {
+				t.Fatal("not locked")
+			}
+			panics(rUnlock, m.RUnlock)
+			waits := func() (got *bool) {
+				got = new(bool)
+				_ = s.Go(func() { _ = m.Lock(bg); *got = true; m.Unlock() })
+				suspend.Yield()
+				return got
+			}
+			got := waits()
+			panics(rUnlock, m.RUnlock)
+			if rwYield(2); *got {
+				t.Error("the failed RUnlock has unlocked")
+			}
+			m.Unlock()
+			if rwYield(2); !*got {
+				t.Fatal("not handed over")
+			}
+			m.TryRLock()
+			panics(unlock, m.Unlock)
+			panics(downgrade, m.Downgrade)
+			got = waits()
+			panics(unlock, m.Unlock)
+			panics(downgrade, m.Downgrade)
+			if rwYield(2); *got {
+				t.Error("the failed Unlock has unlocked")
+			}
+			m.RUnlock()
+			if rwYield(2); !*got {
+				t.Fatal("not handed over")
+			}
+			// What a Select leaves behind.
+			m.TryLock()
+			_, _ = suspend.TrySelect(bg, suspend.On(m.RLockOp()))
+			m.Unlock()
+			m.TryRLock()
+			_, _ = suspend.TrySelect(bg, suspend.On(m.LockOp()))
+			m.RUnlock()
+		}
+	})
+}
+
+func TestRWDoneContextFailsThoughFree(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(bg)
+	cancel(cause)
+	var m mutex.RWMutex
+	for name, err := range map[string]error{"Lock": m.Lock(ctx), "RLock": m.RLock(ctx)} {
+		if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s = %v", name, err)
+		}
+	}
+	if !m.TryLock() {
+		t.Error("held afterwards")
+	}
+}
+
+// queue has tasks wait for m, one for each letter: w for a writer, r for a reader. It returns how to see who holds m,
+// and how the holders are made to let go.
+func queue(s *fifo.Scheduler, m *mutex.RWMutex, ctx func(i int) context.Context, who string) (holders func() string, letGo func()) {
+	var held []byte
+	go1 := false
+	for i, as := range who {
+		_ = s.Go(func() {
+			lock, unlock := m.Lock, m.Unlock
+			if as == 'r' {
+				lock, unlock = m.RLock, m.RUnlock
+			}
+			if lock(ctx(i)) != nil {
+				return
+			}
+			held = append(held, '0'+byte(i))
+			for !go1 {
+				suspend.Yield()
+			}
+			held = slices.DeleteFunc(held, func(b byte) bool { return b == '0'+byte(i) })
+			unlock()
+		})
+	}
+	rwYield(2)
+	return func() string { rwYield(3); return string(held) }, func() { go1 = true; rwYield(1); go1 = false }
+}
+
+func noCtx(int) context.Context { return bg }
+
+func TestRWFirstComeFirstServed(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.RWMutex
+		_ = m.Lock(bg)
+		holders, letGo := queue(s, &m, noCtx, "rrwrrwwr")
+		m.Unlock()
+		for _, want := range []string{"01", "2", "34", "5", "6", "7", ""} {
+			if got := holders(); got != want {
+				t.Fatalf("%q hold it, want %q", got, want)
+			}
+			if want != "" && want != "7" && m.TryRLock() {
+				t.Fatal("TryRLock has overtaken")
+			}
+			letGo()
+		}
+		if !m.TryLock() {
+			t.Error("not free in the end")
+		}
+	})
+}
+
+// A writer that waits keeps later readers out, and not for longer than it waits.
+func TestCancelledWriterLetsReadersIn(t *testing.T) {
+	for _, then := range []string{"rr", "rrw", "rrwr"} {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			var m mutex.RWMutex
+			_ = m.RLock(bg)
+			ctx, cancel := context.WithCancel(bg)
+			holders, letGo := queue(s, &m, func(i int) context.Context {
+				if i == 0 {
+					return ctx
+				}
+				return bg
+			}, "w"+then)
+			if got := holders(); got != "" || m.TryRLock() {
+				t.Fatalf("%q passed the writer", got)
+			}
+			cancel()
+			for i := 0; holders() != "12"; i++ { // the callback of a context comes from elsewhere
+				if i > 1e6 {
+					t.Fatal("the readers are not let in")
+				}
+				runtime.Gosched()
+			}
+			if m.TryLock() {
+				t.Error("free")
+			}
+			m.RUnlock()
+			for range 4 {
+				letGo()
+				holders()
+			}
+			if !m.TryLock() {
+				t.Error("not free in the end")
+			}
+		})
+	}
+}
+
+// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+func TestRWCancelAtEachPoint(t *testing.T) {
+	for name, c := range map[string]struct {
+		meet func(m *mutex.RWMutex, cancel func())
+		want error
+	}{
+		"while queued":              {func(m *mutex.RWMutex, cancel func()) { cancel(); rwYield(2); m.Unlock() }, context.Canceled},
+		"just before the hand-over": {func(m *mutex.RWMutex, cancel func()) { cancel(); m.Unlock() }, context.Canceled},
+		"just after the hand-over":  {func(m *mutex.RWMutex, cancel func()) { m.Unlock(); cancel() }, nil},
+		"after the return":          {func(m *mutex.RWMutex, cancel func()) { m.Unlock(); rwYield(2); cancel() }, nil},
+	} {
+		for _, as := range []string{"r", "w"} {
+			for _, next := range []string{"r", "w"} {
+				t.Run(name+", "+as+next, func(t *testing.T) {
+					onFIFO(t, func(s *fifo.Scheduler) {
+						var m mutex.RWMutex
+						_ = m.Lock(bg)
+						ctx, cancel := rwCancel()
+						holders, letGo := queue(s, &m, func(i int) context.Context {
+							if i == 0 {
+								return ctx
+							}
+							return bg
+						}, as+next)
+						c.meet(&m, cancel)
+						want := "1"
+						if c.want == nil {
+							if want = "0"; as == "r" && next == "r" {
+								want = "01"
+							}
+						}
+						if got := holders(); got != want {
+							t.Errorf("%q hold it, want %q", got, want)
+						}
+						letGo()
+						holders()
+						letGo()
+						holders()
+						if !m.TryLock() {
+							t.Error("not free in the end")
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestDowngrade(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.RWMutex
+		_ = m.Lock(bg)
+		m.Downgrade()
+		if m.TryLock() || !m.TryRLock() {
+			t.Fatal("not a reader")
+		}
+		m.RUnlock()
+		m.RUnlock()
+		_ = m.Lock(bg)
+		holders, letGo := queue(s, &m, noCtx, "rrwr")
+		m.Downgrade()
+		if got := holders(); got != "01" {
+			t.Fatalf("%q hold it, want 01", got)
+		}
+		letGo()
+		if got := holders(); got != "" {
+			t.Fatalf("%q beside the reader", got)
+		}
+		m.RUnlock()
+		if got := holders(); got != "2" {
+			t.Fatalf("%q hold it, want 2", got)
+		}
+		letGo()
+		holders()
+		letGo()
+		holders()
+		if !m.TryLock() {
+			t.Error("not free in the end")
+		}
+	})
+}
+
+// A random program against the pure model: who holds the lock, and who waits.
+func TestRWAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := fifo.New(fifo.Options{})
+		err := s.Run(bg, func(context.Context) error {
+			var m mutex.RWMutex
+			type op struct {
+				write                 bool
+				ended, want, canceled bool
+				err                   error
+				cancel                context.CancelFunc
+			}
+			var ops, waiting []*op
+			readers, writing := 0, false
+			fits := func(write bool) bool { return !writing && (!write || readers == 0) }
+			enter := func(write bool) {
+				if write {
+					writing = true
+				} else {
+					readers++
+				}
+			}
+			grant := func() {
+				for len(waiting) > 0 && fits(waiting[0].write) {
+					enter(waiting[0].write)
+					waiting[0].want = true
+					waiting = waiting[1:]
+				}
+			}
+			defer func() {
+				for _, o := range ops {
+					o.cancel()
+				}
+			}()
+			start := func(rt *rapid.T, asOp bool) {
+				o := &op{write: rapid.Bool().Draw(rt, "write")}
+				ops = append(ops, o)
+				var ctx context.Context
+				ctx, o.cancel = rwCancel()
+				_ = s.Go(func() {
+					switch {
+					case asOp && o.write:
+						_, o.err = suspend.Do(ctx, m.LockOp())
+					case asOp:
+						_, o.err = suspend.Do(ctx, m.RLockOp())
+					case o.write:
+						o.err = m.Lock(ctx)
+					default:
+						o.err = m.RLock(ctx)
+					}
+					o.ended = true
+				})
+				waiting = append(waiting, o)
+				grant()
+				rwYield(2)
+			}
+			release := func(rt *rapid.T, name string, legal bool, f, model func()) {
+				defer func() {
+					if legal != (recover() == nil) {
+						rt.Fatalf("%s: legal: %v", name, legal)
+					}
+					if legal {
+						model()
+						grant()
+					}
+					rwYield(2)
+				}()
+				f()
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"lock":   func(rt *rapid.T) { start(rt, false) },
+				"lockOp": func(rt *rapid.T) { start(rt, true) },
+				"try": func(rt *rapid.T) {
+					write := rapid.Bool().Draw(rt, "write")
+					try, op := m.TryRLock, m.RLockOp()
+					if write {
+						try, op = m.TryLock, m.LockOp()
+					}
+					if rapid.Bool().Draw(rt, "select") {
+						try = func() bool {
+							c := suspend.On(op)
+							won, _ := suspend.TrySelect(bg, c)
+							return won != nil
+						}
+					}
+					want := len(waiting) == 0 && fits(write)
+					if want {
+						enter(write)
+					}
+					if try() != want {
+						rt.Fatalf("write: %v: want %v", write, want)
+					}
+				},
+				"unlock":  func(rt *rapid.T) { release(rt, "Unlock", writing, m.Unlock, func() { writing = false }) },
+				"rUnlock": func(rt *rapid.T) { release(rt, "RUnlock", readers > 0, m.RUnlock, func() { readers-- }) },
+				"downgrade": func(rt *rapid.T) {
+					release(rt, "Downgrade", writing, m.Downgrade, func() { writing, readers = false, 1 })
+				},
+				"cancel": func(rt *rapid.T) {
+					if len(ops) == 0 {
+						return
+					}
+					o := rapid.SampledFrom(ops).Draw(rt, "op")
+					o.cancel()
+					if !o.want {
+						o.want, o.canceled = true, true
+						waiting = slices.DeleteFunc(waiting, func(w *op) bool { return w == o })
+						grant()
+					}
+					rwYield(3)
+				},
+				"": func(rt *rapid.T) {
+					for i, o := range ops {
+						if o.ended != o.want || o.ended && (o.err != nil) != o.canceled {
+							rt.Fatalf("op %d (write: %v): ended %v with %v, want %v, cancelled %v", i, o.write, o.ended, o.err, o.want, o.canceled)
+						}
+					}
+				},
+			})
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// Conservation: whatever is cancelled when, a writer is alone, and the lock is free in the end.
+func TestRWStressWithCancellation(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const tasks, rounds = 24, 250
+		var m mutex.RWMutex
+		var other mutex.RWMutex
+		var readers atomic.Int64
+		var writing atomic.Bool
+		var read, wrote, cancelled, lost, downgraded atomic.Int64
+		var all sync.WaitGroup
+		reading := func(rng *rand.Rand) {
+			readers.Add(1)
+			if rng.IntN(4) == 0 {
+				suspend.Yield()
+			}
+			if writing.Load() {
+				t.Error("a reader beside a writer")
+			}
+			readers.Add(-1)
+			m.RUnlock()
+			read.Add(1)
+		}
+		for i := range tasks {
+			all.Add(1)
+			err := next().Go(func() {
+				defer all.Done()
+				rng := rand.New(rand.NewPCG(uint64(i), 1))
+				for range rounds {
+					ctx, cancel := context.WithCancel(bg)
+					switch rng.IntN(4) {
+					case 0:
+						go cancel()
+					case 1:
+						go func() { suspend.Yield(); cancel() }()
+					}
+					write := rng.IntN(4) == 0
+					lock, op := m.RLock, m.RLockOp
+					if write {
+						lock, op = m.Lock, m.LockOp
+					}
+					var err error
+					if rng.IntN(3) == 0 {
+						lose := suspend.On(other.LockOp())
+						var won suspend.Selectable
+						if won, err = suspend.Select(ctx, suspend.On(op()), lose); won == suspend.Selectable(lose) {
+							suspend.Yield()
+							other.Unlock()
+							lost.Add(1)
+							cancel()
+							continue
+						}
+					} else {
+						err = lock(ctx)
+					}
+					switch {
+					case err != nil:
+						cancelled.Add(1)
+						if !errors.Is(err, context.Canceled) {
+							t.Errorf("Lock = %v", err)
+						}
+					case !write:
+						reading(rng)
+					default:
+						if writing.Swap(true) || readers.Load() != 0 {
+							t.Error("a writer is not alone")
+						}
+						if rng.IntN(4) == 0 {
+							suspend.Yield()
+						}
+						if readers.Load() != 0 || !writing.Swap(false) {
+							t.Error("a writer did not stay alone")
+						}
+						wrote.Add(1)
+						if rng.IntN(3) == 0 {
+							m.Downgrade()
+							downgraded.Add(1)
+							reading(rng)
+						} else {
+							m.Unlock()
+						}
+					}
+					cancel()
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		all.Wait()
+		t.Logf("%d read, %d wrote, %d downgraded, %d cancelled, %d lost", read.Load(), wrote.Load(), downgraded.Load(), cancelled.Load(), lost.Load())
+		for _, n := range []*atomic.Int64{&read, &wrote, &downgraded, &cancelled, &lost} {
+			if n.Load() == 0 {
+				t.Error("an outcome was not covered")
+			}
+		}
+		if !m.TryLock() || !other.TryLock() {
+			t.Error("not free in the end")
+		}
+	})
+}
+
+// A writer that is cancelled while a reader stays keeps no reader out for ever.
+func TestCancelledWriterStress(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const readers = 3
+		var m mutex.RWMutex
+		for i := range 300 {
+			_ = m.RLock(bg) // until all have ended
+			ctx, cancel := context.WithCancel(bg)
+			var all sync.WaitGroup
+			all.Add(1 + readers)
+			_ = next().Go(func() {
+				defer all.Done()
+				if m.Lock(ctx) == nil {
+					t.Error("locked beside a reader")
+				}
+			})
+			for range readers {
+				_ = next().Go(func() {
+					defer all.Done()
+					_ = m.RLock(bg)
+					suspend.Yield()
+					m.RUnlock()
+				})
+			}
+			if i%2 == 0 {
+				suspend.Yield()
+			}
+			cancel()
+			all.Wait()
+			m.RUnlock()
+		}
+		if !m.TryLock() {
+			t.Error("not free in the end")
+		}
+	})
+}
+
+// Neither side is kept out by the other, as long as each lets go.
+func TestNeitherSideStarves(t *testing.T) {
+	for _, busy := range []string{"readers", "writers"} {
+		t.Run(busy, func(t *testing.T) {
+			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+				var m mutex.RWMutex
+				few, many := m.Locker(), m.RLocker()
+				if busy == "writers" {
+					few, many = many, few
+				}
+				var stop atomic.Bool
+				fs := []func(){func() {
+					for range 50 {
+						few.Lock()
+						suspend.Yield()
+						few.Unlock()
+					}
+					stop.Store(true)
+				}}
+				for range 6 {
+					fs = append(fs, func() {
+						for !stop.Load() {
+							many.Lock()
+							suspend.Yield()
+							many.Unlock()
+						}
+					})
+				}
+				schedtest.Run(t, s, fs...)
+				if !m.TryLock() {
+					t.Error("not free in the end")
+				}
+			})
+		})
+	}
+}
+
+func TestRWOpInSelectAndThen(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var a, b mutex.RWMutex
+		_, _ = a.RLock(bg), b.Lock(bg)
+		write, read := suspend.On(a.LockOp()), suspend.On(b.RLockOp())
+		var won suspend.Selectable
+		behind := false
+		_ = s.Go(func() { won, _ = suspend.Select(bg, write, read) })
+		_ = s.Go(func() { _ = a.RLock(bg); behind = true })
+		rwYield(2)
+		if won != nil || behind {
+			t.Fatal("nobody could be served")
+		}
+		b.Unlock()
+		rwYield(3)
+		if won != suspend.Selectable(read) {
+			t.Fatalf("won %v", won)
+		}
+		if !behind {
+			t.Error("a case that has lost keeps readers out")
+		}
+		var got []error
+		ctx, cancel := rwCancel()
+		k := func(_ struct{}, err error) { got = append(got, err) }
+		suspend.Then(ctx, b.LockOp(), s, k)
+		suspend.Then(bg, b.RLockOp(), s, k)
+		if rwYield(2); len(got) != 0 {
+			t.Fatal("overtaken")
+		}
+		cancel()
+		if rwYield(3); len(got) != 2 || !errors.Is(got[0], context.Canceled) || got[1] != nil {
+			t.Errorf("got %v", got)
+		}
+		b.RUnlock()
+		b.RUnlock()
+		if !b.TryLock() {
+			t.Error("not free in the end")
+		}
+	})
+}
+
+// A waiting goroutine is durably blocked, so time goes on in a bubble.
+func TestRWInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m mutex.RWMutex
+		_ = m.RLock(bg)
+		ctx, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		if err := m.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Lock = %v after an hour", err)
+		}
+	})
+}
+
+// What a cancelled waiter holds is not kept alive.
+func TestRWNothingIsRetained(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.RWMutex
+		_ = m.Lock(bg)
+		var gone atomic.Int32
+		ctx, cancel := context.WithCancel(bg)
+		failed := 0
+		for _, lock := range []func(context.Context) error{m.Lock, m.RLock} {
+			captured := new([1 << 10]byte)
+			runtime.AddCleanup(captured, func(struct{}) { gone.Add(1) }, struct{}{})
+			_ = s.Go(func() {
+				_ = lock(ctx)
+				runtime.KeepAlive(captured)
+				failed++
+			})
+		}
+		suspend.Yield()
+		cancel()
+		for failed < 2 {
+			suspend.Yield()
+		}
+		for i := 0; gone.Load() < 2; i++ {
+			if i == 1000 {
+				t.Fatalf("%d of 2 collected", gone.Load())
+			}
+			runtime.GC()
+			suspend.Yield()
+		}
+		runtime.KeepAlive(&m)
+	})
+}
+
+func TestRWAllocs(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	var m mutex.RWMutex
+	for name, f := range map[string]func(){
+		"write":              func() { _ = m.Lock(bg); m.Unlock() },
+		"write, cancellable": func() { _ = m.Lock(ctx); m.Unlock() },
+		"read":               func() { _ = m.RLock(bg); m.RUnlock() },
+		"read, cancellable":  func() { _ = m.RLock(ctx); m.RUnlock() },
+		"try":                func() { m.TryLock(); m.Unlock(); m.TryRLock(); m.RUnlock() },
+	} {
+		if got := testing.AllocsPerRun(100, f); got > 0 {
+			t.Errorf("%s: %v allocations", name, got)
+		}
+	}
+	for name, ctx := range map[string]context.Context{"contended": bg, "contended, cancellable": ctx} {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			stop := false
+			_ = s.Go(func() {
+				for !stop {
+					_ = m.RLock(ctx)
+					suspend.Yield()
+					m.RUnlock()
+				}
+			})
+			got := testing.AllocsPerRun(100, func() {
+				_ = m.Lock(ctx)
+				suspend.Yield()
+				m.Unlock()
+			})
+			if got > 0 {
+				t.Errorf("%s: %v allocations", name, got)
+			}
+			stop = true
+		})
+	}
+}
