@@ -1,0 +1,900 @@
+package chanx_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var bg = context.Background()
+
+func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// settle lets everybody run who can, on fifo, as often as these tests need it.
+func settle() {
+	for range 4 {
+		suspend.Yield()
+	}
+}
+
+func TestSendRecv(t *testing.T) {
+	for _, capacity := range []int{0, 1, 3} {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+				c := chanx.New[int](capacity)
+				schedtest.Run(t, s, func() {
+					_ = s.Go(func() {
+						for i := range 1000 {
+							if err := c.Send(bg, i); err != nil {
+								t.Error(err)
+							}
+						}
+						_ = c.Close()
+					})
+					for i := range 1000 {
+						if v, err := c.Recv(bg); v != i || err != nil {
+							t.Fatalf("Recv = %d, %v, want %d", v, err, i)
+						}
+					}
+					if v, err := c.Recv(bg); v != 0 || err != chanx.ErrClosed {
+						t.Errorf("Recv = %d, %v", v, err)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestTry(t *testing.T) {
+	c := chanx.New[int](2)
+	check := func(op string, ok bool, err error, wantOK bool, wantErr error) {
+		t.Helper()
+		if ok != wantOK || err != wantErr {
+			t.Errorf("%s = %v, %v, want %v, %v", op, ok, err, wantOK, wantErr)
+		}
+	}
+	recv := func(want int, wantOK bool, wantErr error) {
+		t.Helper()
+		v, ok, err := c.TryRecv()
+		check("TryRecv", ok, err, wantOK, wantErr)
+		if v != want {
+			t.Errorf("TryRecv: %d, want %d", v, want)
+		}
+	}
+	send := func(v int, wantOK bool, wantErr error) {
+		t.Helper()
+		ok, err := c.TrySend(v)
+		check("TrySend", ok, err, wantOK, wantErr)
+	}
+	recv(0, false, nil)
+	for round := range 5 { // once around the ring and more
+		send(round, true, nil)
+		send(-round, true, nil)
+		send(100, false, nil)
+		if c.Len() != 2 || c.Cap() != 2 {
+			t.Errorf("Len, Cap = %d, %d", c.Len(), c.Cap())
+		}
+		recv(round, true, nil)
+		send(round+1, true, nil)
+		recv(-round, true, nil)
+		recv(round+1, true, nil)
+		recv(0, false, nil)
+	}
+	send(7, true, nil)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != chanx.ErrClosed {
+		t.Errorf("second Close = %v", err)
+	}
+	send(8, false, chanx.ErrClosed)
+	if err := c.Send(bg, 8); err != chanx.ErrClosed {
+		t.Errorf("Send = %v", err)
+	}
+	if c.Len() != 1 {
+		t.Errorf("Len = %d", c.Len())
+	}
+	recv(7, true, nil)
+	recv(0, false, chanx.ErrClosed)
+
+	c = chanx.New[int](0)
+	send(1, false, nil)
+	recv(0, false, nil)
+	_ = c.Close()
+	send(1, false, chanx.ErrClosed)
+	recv(0, false, chanx.ErrClosed)
+}
+
+func TestTryMeetsWhoWaits(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var c chanx.Chan[int] // the zero value
+		_ = s.Go(func() { _ = c.Send(bg, 1) })
+		settle()
+		if v, ok, err := c.TryRecv(); v != 1 || !ok || err != nil {
+			t.Errorf("TryRecv = %d, %v, %v", v, ok, err)
+		}
+		got := 0
+		_ = s.Go(func() { got, _ = c.Recv(bg) })
+		settle()
+		if ok, err := c.TrySend(2); !ok || err != nil {
+			t.Errorf("TrySend = %v, %v", ok, err)
+		}
+		settle()
+		if got != 2 {
+			t.Errorf("got %d", got)
+		}
+	})
+}
+
+func TestNegativeCapacityPanics(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "chanx: negative capacity" {
+			t.Errorf("panic %v", v)
+		}
+	}()
+	chanx.New[int](-1)
+}
+
+func TestDoneContextFailsThoughPossible(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(bg)
+	cancel(cause)
+	c := chanx.New[int](1)
+	if err := c.Send(ctx, 1); !errors.Is(err, cause) || !errors.Is(err, context.Canceled) || c.Len() != 0 {
+		t.Errorf("Send = %v, Len = %d", err, c.Len())
+	}
+	_ = c.Send(bg, 2)
+	if _, err := c.Recv(ctx); !errors.Is(err, cause) || !errors.Is(err, context.Canceled) || c.Len() != 1 {
+		t.Errorf("Recv = %v, Len = %d", err, c.Len())
+	}
+	for v := range c.All(ctx) {
+		t.Errorf("All: %d", v)
+	}
+	_ = c.Close()
+	if err := c.Send(ctx, 3); !errors.Is(err, cause) {
+		t.Errorf("Send on a closed channel, ctx done: %v", err)
+	}
+}
+
+func TestServedInOrder(t *testing.T) {
+	for _, capacity := range []int{0, 1, 4} {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			c := chanx.New[int](capacity)
+			for i := range 10 {
+				_ = s.Go(func() { _ = c.Send(bg, i) })
+			}
+			settle()
+			if c.Len() != capacity {
+				t.Errorf("Len = %d, want %d", c.Len(), capacity)
+			}
+			for want := range 10 {
+				if v, _ := c.Recv(bg); v != want {
+					t.Fatalf("capacity %d: Recv = %d, want %d", capacity, v, want)
+				}
+				if want < 10-capacity && c.Len() != capacity {
+					t.Errorf("a slot stays empty while senders wait")
+				}
+			}
+			var got []int
+			for i := range 10 {
+				_ = s.Go(func() {
+					v, _ := c.Recv(bg)
+					got = append(got, 100*i+v)
+				})
+			}
+			settle()
+			for i := range 10 {
+				_ = c.Send(bg, i)
+			}
+			settle()
+			for i, v := range got {
+				if v != 101*i {
+					t.Fatalf("capacity %d: got %v", capacity, got)
+				}
+			}
+		})
+	}
+}
+
+// What a task does at one end, and what comes of it.
+type end struct {
+	v      int
+	err    error
+	ended  bool
+	cancel context.CancelFunc
+}
+
+func start(s suspend.Spawner, f func(ctx context.Context) (int, error)) *end {
+	ctx, cancel := newCancel()
+	e := &end{cancel: cancel}
+	_ = s.Go(func() {
+		e.v, e.err = f(ctx)
+		e.ended = true
+	})
+	settle()
+	return e
+}
+
+// Each way to send and to receive.
+var senders = []struct {
+	name string
+	send func(ctx context.Context, c *chanx.Chan[int], v int) error
+}{
+	{"Send", func(ctx context.Context, c *chanx.Chan[int], v int) error { return c.Send(ctx, v) }},
+	{"SendOp", func(ctx context.Context, c *chanx.Chan[int], v int) error {
+		_, err := suspend.Do(ctx, c.SendOp(v))
+		return err
+	}},
+	{"Select", func(ctx context.Context, c *chanx.Chan[int], v int) error {
+		var other chanx.Chan[int]
+		send := suspend.On(c.SendOp(v))
+		won, err := suspend.Select(ctx, suspend.On(other.RecvOp()), send, suspend.On(other.SendOp(0)))
+		if won == suspend.Selectable(send) {
+			_, err = send.Result()
+		}
+		return err
+	}},
+}
+
+var receivers = []struct {
+	name string
+	recv func(ctx context.Context, c *chanx.Chan[int]) (int, error)
+}{
+	{"Recv", func(ctx context.Context, c *chanx.Chan[int]) (int, error) { return c.Recv(ctx) }},
+	{"RecvOp", func(ctx context.Context, c *chanx.Chan[int]) (int, error) { return suspend.Do(ctx, c.RecvOp()) }},
+	{"All", func(ctx context.Context, c *chanx.Chan[int]) (int, error) {
+		for v := range c.All(ctx) {
+			return v, nil
+		}
+		if err := suspend.Err(ctx); err != nil {
+			return 0, err
+		}
+		return 0, chanx.ErrClosed
+	}},
+	{"Select", func(ctx context.Context, c *chanx.Chan[int]) (int, error) {
+		var other chanx.Chan[int]
+		recv := suspend.On(c.RecvOp())
+		won, err := suspend.Select(ctx, suspend.On(other.RecvOp()), recv, suspend.On(other.SendOp(0)))
+		if won == suspend.Selectable(recv) {
+			return recv.Result()
+		}
+		return 0, err
+	}},
+}
+
+// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+func TestCancelAtEachPoint(t *testing.T) {
+	for _, way := range senders {
+		for _, capacity := range []int{0, 1} {
+			t.Run(fmt.Sprint(way.name, capacity), func(t *testing.T) {
+				onFIFO(t, func(s *fifo.Scheduler) {
+					c := chanx.New[int](capacity)
+					if capacity > 0 {
+						_ = c.Send(bg, 0)
+					}
+					send := func(v int) *end {
+						return start(s, func(ctx context.Context) (int, error) { return 0, way.send(ctx, c, v) })
+					}
+					recv := func(want int) {
+						t.Helper()
+						if v, ok, err := c.TryRecv(); v != want || !ok || err != nil {
+							t.Errorf("TryRecv = %d, %v, %v, want %d", v, ok, err, want)
+						}
+					}
+					queued, met, after, last := send(1), send(2), send(3), send(4)
+					queued.cancel()
+					settle()
+					if !queued.ended || !errors.Is(queued.err, context.Canceled) {
+						t.Errorf("while queued: %+v", queued)
+					}
+					met.cancel() // and is still in the queue
+					if capacity > 0 {
+						recv(0)
+					} else {
+						recv(3)
+					}
+					after.cancel() // its value has left
+					settle()
+					if !met.ended || !errors.Is(met.err, context.Canceled) {
+						t.Errorf("at the moment of hand-over: %+v", met)
+					}
+					if !after.ended || after.err != nil {
+						t.Errorf("after the hand-over: %+v", after)
+					}
+					if capacity > 0 {
+						recv(3)
+					}
+					recv(4)
+					settle()
+					if !last.ended || last.err != nil {
+						t.Errorf("the last: %+v", last)
+					}
+					if _, ok, _ := c.TryRecv(); ok || c.Len() != 0 {
+						t.Error("something is left")
+					}
+				})
+			})
+		}
+	}
+	for _, way := range receivers {
+		for _, capacity := range []int{0, 1} {
+			t.Run(fmt.Sprint(way.name, capacity), func(t *testing.T) {
+				onFIFO(t, func(s *fifo.Scheduler) {
+					c := chanx.New[int](capacity)
+					recv := func() *end {
+						return start(s, func(ctx context.Context) (int, error) { return way.recv(ctx, c) })
+					}
+					send := func(v int) {
+						t.Helper()
+						if ok, err := c.TrySend(v); !ok || err != nil {
+							t.Errorf("TrySend = %v, %v", ok, err)
+						}
+					}
+					queued, met, after, last := recv(), recv(), recv(), recv()
+					queued.cancel()
+					settle()
+					if !queued.ended || !errors.Is(queued.err, context.Canceled) {
+						t.Errorf("while queued: %+v", queued)
+					}
+					met.cancel()
+					send(3)
+					after.cancel()
+					settle()
+					if !met.ended || !errors.Is(met.err, context.Canceled) {
+						t.Errorf("at the moment of hand-over: %+v", met)
+					}
+					if !after.ended || after.err != nil || after.v != 3 {
+						t.Errorf("after the hand-over: %+v", after)
+					}
+					send(4)
+					settle()
+					if !last.ended || last.err != nil || last.v != 4 {
+						t.Errorf("the last: %+v", last)
+					}
+					if ok, _ := c.TrySend(5); ok != (capacity > 0) {
+						t.Error("somebody is left")
+					}
+				})
+			})
+		}
+	}
+}
+
+// Close resumes whoever waits with ErrClosed, in order, receivers before senders; a sender keeps its value.
+func TestCloseWakesEverybodyInOrder(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var order []int
+		for _, capacity := range []int{0, 2} {
+			for _, way := range senders {
+				c := chanx.New[int](capacity)
+				for i := range capacity {
+					_ = c.Send(bg, i)
+				}
+				order = nil
+				var ends []*end
+				for i := range 5 {
+					ends = append(ends, start(s, func(ctx context.Context) (int, error) {
+						defer func() { order = append(order, i) }()
+						return 0, way.send(ctx, c, 10+i)
+					}))
+				}
+				ends[2].cancel() // cancelled, and still queued when the channel is closed
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				settle()
+				for i, e := range ends {
+					if want := map[bool]error{true: context.Canceled, false: chanx.ErrClosed}[i == 2]; !e.ended || !errors.Is(e.err, want) {
+						t.Errorf("%s %d: %+v", way.name, i, e)
+					}
+				}
+				if order = without(order, 2); !slices.Equal(order, []int{0, 1, 3, 4}) {
+					t.Errorf("%s: woken in the order %v", way.name, order)
+				}
+				for i := range capacity {
+					if v, err := c.Recv(bg); v != i || err != nil {
+						t.Errorf("Recv = %d, %v", v, err)
+					}
+				}
+				if _, err := c.Recv(bg); err != chanx.ErrClosed {
+					t.Errorf("Recv = %v: a parked sender's value was sent", err)
+				}
+			}
+			for _, way := range receivers {
+				c := chanx.New[int](capacity)
+				order = nil
+				var ends []*end
+				for i := range 5 {
+					ends = append(ends, start(s, func(ctx context.Context) (int, error) {
+						defer func() { order = append(order, i) }()
+						return way.recv(ctx, c)
+					}))
+				}
+				_ = c.Close()
+				settle()
+				for i, e := range ends {
+					if !e.ended || e.err != chanx.ErrClosed {
+						t.Errorf("%s %d: %+v", way.name, i, e)
+					}
+				}
+				if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
+					t.Errorf("%s: woken in the order %v", way.name, order)
+				}
+			}
+		}
+	})
+}
+
+func TestAll(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		c := chanx.New[int](1)
+		sent := 0 // by the producer, read after it has ended
+		schedtest.Run(t, s, func() {
+			for v := range c.All(bg) {
+				if v == 9 {
+					break // takes no more than it was given
+				}
+			}
+			if v, err := c.Recv(bg); v != 10 || err != nil {
+				t.Errorf("Recv after break = %d, %v", v, err)
+			}
+			ctx, cancel := context.WithCancel(bg)
+			defer cancel()
+			n := 11
+			for v := range c.All(ctx) {
+				if v != n {
+					t.Errorf("%d, want %d", v, n)
+				}
+				if n++; n == 20 {
+					cancel()
+				}
+			}
+			if n != 20 || suspend.Err(ctx) == nil {
+				t.Errorf("ended at %d, ctx: %v", n, suspend.Err(ctx))
+			}
+			for v := range c.All(bg) {
+				if v != n {
+					t.Errorf("%d, want %d", v, n)
+				}
+				n++
+			}
+			if n != 30 {
+				t.Errorf("ended at %d", n)
+			}
+			next, stop := suspend.Pull(c.All(bg))
+			defer stop()
+			if v, ok := next(); ok {
+				t.Errorf("next = %d", v)
+			}
+		}, func() {
+			for ; sent < 30; sent++ {
+				if err := c.Send(bg, sent); err != nil {
+					t.Error(err)
+				}
+			}
+			_ = c.Close()
+		})
+	})
+}
+
+func TestSelectDoesNotMeetItself(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var c chanx.Chan[int]
+		schedtest.Run(t, s, func() {
+			send, recv := suspend.On(c.SendOp(1)), suspend.On(c.RecvOp())
+			for _, cases := range [][]suspend.Selectable{{send, recv}, {recv, send}, {recv, send, suspend.On(c.RecvOp()), suspend.On(c.SendOp(2))}} {
+				if won, err := suspend.TrySelect(bg, cases...); won != nil || err != nil {
+					t.Fatalf("TrySelect = %v, %v", won, err)
+				}
+				timeout := suspend.On(suspend.After(time.Microsecond))
+				won, err := suspend.Select(bg, append(cases, timeout)...)
+				if won != suspend.Selectable(timeout) || err != nil {
+					t.Fatalf("Select = %v, %v", won, err)
+				}
+			}
+		})
+		both := func(v int, sent, got *int) func() {
+			return func() {
+				send, recv := suspend.On(c.SendOp(v)), suspend.On(c.RecvOp())
+				for range 100 {
+					switch won, err := suspend.Select(bg, send, recv); won {
+					case send:
+						*sent++
+					case recv:
+						*got += recv.Value()
+					default:
+						t.Error(err)
+					}
+				}
+			}
+		}
+		var sent, got [2]int
+		schedtest.Run(t, s, both(1000, &sent[0], &got[0]), both(1, &sent[1], &got[1]))
+		if got[0] != sent[1] || got[1] != 1000*sent[0] || sent[0]+sent[1] != 100 {
+			t.Errorf("sent %v, got %v", sent, got)
+		}
+		if ok, _ := c.TrySend(0); ok {
+			t.Error("somebody is left in it")
+		}
+	})
+}
+
+func TestThen(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		on, ok := s.(suspend.Executor)
+		if !ok {
+			t.Skip("not an Executor")
+		}
+		type result struct {
+			v   int
+			err error
+		}
+		results := make(chan result, 2)
+		k := func(v int, err error) { results <- result{v, err} }
+		sent := func(op suspend.Op[struct{}]) suspend.Op[int] {
+			return suspend.Map(op, func(_ struct{}, err error) (int, error) { return -1, err })
+		}
+		var c, d chanx.Chan[int]
+		suspend.Then(bg, c.RecvOp(), on, k)
+		suspend.Then(bg, sent(c.SendOp(5)), on, k)
+		if a, b := <-results, <-results; a.v+b.v != 4 || a.err != nil || b.err != nil {
+			t.Errorf("%+v, %+v", a, b)
+		}
+		suspend.Then(bg, suspend.Choose(c.RecvOp(), d.RecvOp(), sent(d.SendOp(1))), on, k)
+		suspend.Then(bg, sent(c.SendOp(6)), on, k)
+		if a, b := <-results, <-results; a.v+b.v != 5 {
+			t.Errorf("%+v, %+v", a, b)
+		}
+		ctx, cancel := context.WithCancel(bg)
+		suspend.Then(ctx, c.RecvOp(), on, k)
+		suspend.Then(ctx, sent(d.SendOp(7)), on, k)
+		cancel()
+		if a, b := <-results, <-results; !errors.Is(a.err, context.Canceled) || !errors.Is(b.err, context.Canceled) {
+			t.Errorf("%+v, %+v", a, b)
+		}
+		if ok, _ := c.TrySend(8); ok {
+			t.Error("a cancelled receive has received")
+		}
+		suspend.Then(bg, c.RecvOp(), on, k)
+		suspend.Then(bg, sent(d.SendOp(7)), on, k)
+		_, _ = c.Close(), d.Close()
+		if a, b := <-results, <-results; a.err != chanx.ErrClosed || b.err != chanx.ErrClosed {
+			t.Errorf("%+v, %+v", a, b)
+		}
+	})
+}
+
+// Random programs against the pure model of a channel: what it holds, who waits at which end, whether it is closed.
+func TestAgainstModel(t *testing.T) {
+	const sends, recvs = 1, 2
+	type op struct {
+		does   int // sends, recvs, or both
+		v      int
+		ended  bool
+		did    int
+		got    int
+		err    error
+		cancel context.CancelFunc
+		want   struct {
+			ended    bool
+			did, got int
+			err      error
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		s := fifo.New(fifo.Options{})
+		err := s.Run(bg, func(context.Context) error {
+			capacity := rapid.IntRange(0, 3).Draw(rt, "capacity")
+			c := chanx.New[int](capacity)
+			var ops, waiting []*op
+			var buffer []int
+			closed := false
+
+			end := func(o *op, did, got int, err error) {
+				o.want.ended, o.want.did, o.want.got, o.want.err = true, did, got, err
+				waiting = without(waiting, o)
+			}
+			first := func(does int) *op {
+				for _, o := range waiting {
+					if o.does&does != 0 {
+						return o
+					}
+				}
+				return nil
+			}
+			send := func(o *op) bool {
+				r := first(recvs)
+				switch {
+				case closed:
+					end(o, sends, 0, chanx.ErrClosed)
+				case r != nil:
+					end(r, recvs, o.v, nil)
+					end(o, sends, 0, nil)
+				case len(buffer) < capacity:
+					buffer = append(buffer, o.v)
+					end(o, sends, 0, nil)
+				default:
+					return false
+				}
+				return true
+			}
+			recv := func(o *op) bool {
+				if s := first(sends); s != nil {
+					buffer = append(buffer, s.v)
+					end(s, sends, 0, nil)
+				}
+				switch {
+				case len(buffer) > 0:
+					end(o, recvs, buffer[0], nil)
+					buffer = buffer[1:]
+				case closed:
+					end(o, recvs, 0, chanx.ErrClosed)
+				default:
+					return false
+				}
+				return true
+			}
+			add := func(does int) *op {
+				o := &op{does: does, v: len(ops) + 1}
+				ops = append(ops, o)
+				return o
+			}
+			begin := func(does int) {
+				o := add(does)
+				if !(does&sends != 0 && send(o)) && !(does&recvs != 0 && recv(o)) {
+					waiting = append(waiting, o)
+				}
+				var ctx context.Context
+				ctx, o.cancel = newCancel()
+				_ = s.Go(func() {
+					switch does {
+					case sends:
+						o.did, o.err = sends, c.Send(ctx, o.v)
+					case recvs:
+						o.did = recvs
+						o.got, o.err = c.Recv(ctx)
+					default:
+						send, recv := suspend.On(c.SendOp(o.v)), suspend.On(c.RecvOp())
+						var won suspend.Selectable
+						switch won, o.err = suspend.SelectOrdered(ctx, send, recv); won {
+						case send:
+							o.did = sends
+							_, o.err = send.Result()
+						case recv:
+							o.did = recvs
+							o.got, o.err = recv.Result()
+						}
+					}
+					o.ended = true
+				})
+				settle()
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"send": func(*rapid.T) { begin(sends) },
+				"recv": func(*rapid.T) { begin(recvs) },
+				"both": func(*rapid.T) { begin(sends | recvs) },
+				"trySend": func(rt *rapid.T) {
+					o := add(sends)
+					want := send(o) && o.want.err == nil
+					ok, err := c.TrySend(o.v)
+					if ok != want || err != o.want.err {
+						rt.Fatalf("TrySend = %v, %v, want %v, %v", ok, err, want, o.want.err)
+					}
+					ops = ops[:len(ops)-1]
+					settle()
+				},
+				"tryRecv": func(rt *rapid.T) {
+					o := add(recvs)
+					want := recv(o) && o.want.err == nil
+					v, ok, err := c.TryRecv()
+					if v != o.want.got || ok != want || err != o.want.err {
+						rt.Fatalf("TryRecv = %d, %v, %v, want %+v", v, ok, err, o.want)
+					}
+					ops = ops[:len(ops)-1]
+					settle()
+				},
+				"close": func(rt *rapid.T) {
+					if rapid.IntRange(0, 9).Draw(rt, "rarely") > 0 {
+						return
+					}
+					var want error
+					if closed {
+						want = chanx.ErrClosed
+					}
+					closed = true
+					for _, o := range slices.Clone(waiting) {
+						if o.does&recvs != 0 {
+							end(o, recvs, 0, chanx.ErrClosed)
+						} else {
+							end(o, sends, 0, chanx.ErrClosed)
+						}
+					}
+					if err := c.Close(); err != want {
+						rt.Fatalf("Close = %v", err)
+					}
+					settle()
+				},
+				"cancel": func(rt *rapid.T) {
+					if len(waiting) == 0 {
+						return
+					}
+					o := rapid.SampledFrom(waiting).Draw(rt, "op")
+					end(o, o.want.did, 0, context.Canceled)
+					o.cancel()
+					if rapid.Bool().Draw(rt, "seen") { // or the next operation still meets it in the queue
+						settle()
+					}
+				},
+				"": func(rt *rapid.T) {
+					if c.Len() != len(buffer) {
+						rt.Fatalf("Len = %d, want %d", c.Len(), len(buffer))
+					}
+					for i, o := range ops {
+						if o.want.err == context.Canceled && !o.ended {
+							continue // on its way
+						}
+						if o.ended != o.want.ended || !errors.Is(o.err, o.want.err) || (o.err == nil) != (o.want.err == nil) {
+							rt.Fatalf("op %d, which does %d: ended %v with %v, want %+v", i, o.does, o.ended, o.err, o.want)
+						}
+						if o.want.err != context.Canceled && o.ended && (o.did != o.want.did || o.got != o.want.got) {
+							rt.Fatalf("op %d did %d and got %d, want %+v", i, o.did, o.got, o.want)
+						}
+					}
+				},
+			})
+			for _, o := range ops {
+				if o.cancel != nil {
+					o.cancel()
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func without[T comparable](s []T, v T) []T {
+	var out []T
+	for _, x := range s {
+		if x != v {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// newCancel is a context that cancels its waiters in its cancel function.
+func newCancel() (context.Context, context.CancelFunc) {
+	parent, cancel := context.WithCancel(bg)
+	c := &synchronous{Context: parent, after: map[int]func(){}}
+	return c, func() {
+		cancel()
+		for _, f := range c.after {
+			f()
+		}
+	}
+}
+
+type synchronous struct {
+	context.Context
+	n     int
+	after map[int]func()
+}
+
+func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
+	i := c.n
+	c.n++
+	c.after[i] = f
+	return func() bool { delete(c.after, i); return true }
+}
+
+// Neither a value that has left, nor one that was not sent, nor a waiter that was cancelled is kept alive.
+func TestNothingIsRetained(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		type big [1 << 10]byte
+		var made, gone atomic.Int32
+		value := func() *big {
+			v := new(big)
+			made.Add(1)
+			runtime.AddCleanup(v, func(struct{}) { gone.Add(1) }, struct{}{})
+			return v
+		}
+		c := chanx.New[*big](2)
+		for range 3 {
+			_ = c.Send(bg, value())
+			_, _ = c.Recv(bg)
+		}
+		_, _ = c.Send(bg, new(big)), c.Send(bg, new(big))
+		ctx, cancel := context.WithCancel(bg)
+		failed := 0
+		for _, send := range []func(v *big) error{
+			func(v *big) error { return c.Send(ctx, v) },
+			func(v *big) error { _, err := suspend.Do(ctx, c.SendOp(v)); return err },
+			func(v *big) error {
+				var d chanx.Chan[*big]
+				_, err := suspend.Select(ctx, suspend.On(c.SendOp(v)), suspend.On(d.RecvOp()))
+				return err
+			},
+		} {
+			_ = s.Go(func() {
+				if send(value()) != nil {
+					failed++
+				}
+				for gone.Load() < made.Load() { // the task lives on
+					suspend.Yield()
+				}
+			})
+		}
+		settle()
+		cancel()
+		for failed < 3 {
+			suspend.Yield()
+		}
+		for i := 0; gone.Load() < made.Load(); i++ {
+			if i == 100 {
+				t.Errorf("%d of %d collected", gone.Load(), made.Load())
+				gone.Store(made.Load())
+			}
+			runtime.GC()
+			suspend.Yield()
+			time.Sleep(time.Millisecond)
+		}
+		runtime.KeepAlive(c)
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	for _, ctx := range []context.Context{bg, ctx} {
+		c := chanx.New[int](1)
+		if got := testing.AllocsPerRun(100, func() { _ = c.Send(ctx, 1); _, _ = c.Recv(ctx) }); got > 0 {
+			t.Errorf("buffered: %v allocations", got)
+		}
+		if got := testing.AllocsPerRun(100, func() { _, _ = c.TrySend(1); _, _, _ = c.TryRecv() }); got > 0 {
+			t.Errorf("TrySend, TryRecv: %v allocations", got)
+		}
+		for _, capacity := range []int{0, 1} {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				there, back := chanx.New[int](capacity), chanx.New[int](capacity)
+				_ = s.Go(func() {
+					for {
+						v, err := there.Recv(ctx)
+						if err != nil {
+							return
+						}
+						_ = back.Send(ctx, v)
+					}
+				})
+				got := testing.AllocsPerRun(100, func() { _ = there.Send(ctx, 1); _, _ = back.Recv(ctx) })
+				if got > 0 && !schedtest.Race {
+					t.Errorf("there and back, capacity %d: %v allocations", capacity, got)
+				}
+				_ = there.Close()
+			})
+		}
+	}
+}

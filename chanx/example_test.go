@@ -1,0 +1,77 @@
+package chanx_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/suspend"
+)
+
+func ExampleChan() {
+	// A pipeline: whoever sends closes, and whoever receives ends with the channel.
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		numbers, squares := chanx.New[int](0), chanx.New[int](2)
+		_ = suspend.Here().Go(func() {
+			defer numbers.Close()
+			for i := range 4 {
+				_ = numbers.Send(ctx, i)
+			}
+		})
+		_ = suspend.Here().Go(func() {
+			defer squares.Close()
+			for n := range numbers.All(ctx) {
+				_ = squares.Send(ctx, n*n)
+			}
+		})
+		for sq := range squares.All(ctx) {
+			fmt.Println(sq)
+		}
+		return suspend.Err(ctx)
+	})
+	// Output:
+	// 0
+	// 1
+	// 4
+	// 9
+}
+
+func ExampleChan_Recv() {
+	// What was sent before Close is still received.
+	jobs := chanx.New[string](2)
+	_ = jobs.Send(bg, "sweep")
+	_ = jobs.Close()
+	fmt.Println(jobs.Recv(bg))
+	_, err := jobs.Recv(bg)
+	fmt.Println(err)
+	// Output:
+	// sweep <nil>
+	// chanx: closed
+}
+
+func ExampleChan_Send() {
+	// A send that gives up has sent nothing.
+	full := chanx.New[int](1)
+	_ = full.Send(bg, 1)
+	ctx, cancel := context.WithTimeout(bg, time.Millisecond)
+	defer cancel()
+	fmt.Println(full.Send(ctx, 2), full.Len())
+	// Output: context deadline exceeded 1
+}
+
+func ExampleChan_RecvOp() {
+	// The first of two answers, or none in time.
+	near, far := chanx.New[string](1), chanx.New[string](1)
+	_ = near.Send(bg, "near")
+	answer := suspend.On(suspend.Choose(near.RecvOp(), far.RecvOp()))
+	timeout := suspend.On(suspend.After(time.Minute))
+	switch won, _ := suspend.Select(bg, answer, timeout); won {
+	case answer:
+		fmt.Println(answer.Value())
+	case timeout:
+		fmt.Println("no answer")
+	}
+	// Output: near
+}
