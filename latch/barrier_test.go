@@ -1,0 +1,408 @@
+package latch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/suspend"
+	"pgregory.net/rapid"
+)
+
+// Nobody leaves a round before all have come, however often it is used.
+func TestRoundAfterRound(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		for n := 1; n <= 4; n++ {
+			const rounds = 300
+			b := latch.NewBarrier(n)
+			var came, indices [rounds]atomic.Int32
+			fs := make([]func(), n)
+			for i := range fs {
+				fs[i] = func() {
+					for k := range rounds {
+						came[k].Add(1)
+						index, err := b.Wait(bg)
+						if err != nil || int(came[k].Load()) != n {
+							t.Fatalf("round %d of %d: %v, %d came", k, n, err, came[k].Load())
+						}
+						indices[k].Add(1 << (8 * index))
+						if (i+k)%5 == 0 {
+							suspend.Yield()
+						}
+					}
+				}
+			}
+			schedtest.Run(t, s, fs...)
+			for k := range rounds {
+				if got, want := indices[k].Load(), int32(1<<(8*n)/255); n < 4 && got != want || got&0xff != 1 {
+					t.Fatalf("round %d of %d: indices %x, want %x", k, n, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestIndexIsHowManyAreToCome(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		b := latch.NewBarrier(3)
+		var got []int
+		for range 7 {
+			_ = s.Go(func() {
+				i, err := b.Wait(bg)
+				if err != nil {
+					i = -2
+				}
+				got = append(got, i)
+			})
+		}
+		yield(3)
+		if !slices.Equal(got, []int{0, 0, 2, 1, 2, 1}) { // the last of each does not suspend; one waits for the next round
+			t.Errorf("in order %v", got)
+		}
+		_ = s.Go(func() { _, _ = b.Wait(bg) })
+		_, _ = b.Wait(bg)
+	})
+}
+
+func TestBarrierMisuse(t *testing.T) {
+	for _, n := range []int{0, -1} {
+		panics(t, "latch: barrier for no parties", func() { latch.NewBarrier(n) })
+	}
+}
+
+func TestBarrierDoneContextChangesNothing(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		cause := errors.New("cause")
+		ctx, cancel := context.WithCancelCause(bg)
+		cancel(cause)
+		if i, err := latch.NewBarrier(1).Wait(ctx); i != -1 || !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+			t.Errorf("Wait = %d, %v", i, err)
+		}
+		b := latch.NewBarrier(2)
+		other := -2
+		_ = s.Go(func() { other, _ = b.Wait(bg) })
+		suspend.Yield()
+		if i, err := b.Wait(ctx); i != -1 || !errors.Is(err, cause) {
+			t.Errorf("Wait = %d, %v", i, err)
+		}
+		yield(2)
+		if other != -2 {
+			t.Fatalf("the other has returned %d", other)
+		}
+		if i, err := b.Wait(bg); i != 0 || err != nil {
+			t.Errorf("Wait = %d, %v", i, err)
+		}
+		if yield(1); other != 1 {
+			t.Errorf("the other has returned %d", other)
+		}
+	})
+}
+
+// A party is a task that has called Wait, and what it returned.
+type party struct {
+	index  int
+	err    error
+	ended  bool
+	cancel context.CancelFunc
+}
+
+func come(s *fifo.Scheduler, b *latch.Barrier) *party {
+	p := new(party)
+	var ctx context.Context
+	ctx, p.cancel = newCancel()
+	_ = s.Go(func() { p.index, p.err = b.Wait(ctx); p.ended = true })
+	suspend.Yield()
+	return p
+}
+
+func (p *party) is(index int, err error) bool {
+	return p.ended && p.index == index && errors.Is(p.err, err) && (err != nil || p.err == nil)
+}
+
+// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+func TestCancelledPartyBreaksItsRound(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		b := latch.NewBarrier(4)
+		for range 3 { // each time anew
+			p, q, r := come(s, b), come(s, b), come(s, b)
+			q.cancel()
+			yield(3)
+			if !q.is(-1, context.Canceled) || !p.is(-1, latch.ErrBroken) || !r.is(-1, latch.ErrBroken) {
+				t.Fatalf("%+v, %+v, %+v", p, q, r)
+			}
+		}
+		ps := []*party{come(s, b), come(s, b), come(s, b), come(s, b)}
+		yield(2)
+		for i, p := range ps {
+			if !p.is(3-i, nil) {
+				t.Errorf("after a broken round: %+v", p)
+			}
+		}
+	})
+}
+
+func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		b := latch.NewBarrier(3)
+		p, q := come(s, b), come(s, b)
+		q.cancel()
+		p.cancel() // both before either can do anything about it
+		next := make([]*party, 3)
+		_ = s.Go(func() { // comes when q has broken the round, and p has yet to notice
+			for i := range next {
+				next[i] = new(party)
+				_ = s.Go(func() { next[i].index, next[i].err = b.Wait(bg); next[i].ended = true })
+			}
+		})
+		yield(4)
+		if !q.is(-1, context.Canceled) || !p.is(-1, context.Canceled) {
+			t.Errorf("%+v, %+v", p, q)
+		}
+		for i, p := range next {
+			if !p.is(2-i, nil) {
+				t.Errorf("the next round: %+v", p)
+			}
+		}
+	})
+}
+
+// A party that is cancelled when the last has come, or just before, without having noticed, has been counted.
+func TestPartyCancelledTooLateSucceeds(t *testing.T) {
+	for name, meet := range map[string]func(p *party, last func()){
+		"before the last": func(p *party, last func()) { p.cancel(); last() },
+		"after the last":  func(p *party, last func()) { last(); p.cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				b := latch.NewBarrier(3)
+				for range 3 {
+					p, q := come(s, b), come(s, b)
+					meet(p, func() {
+						if i, err := b.Wait(bg); i != 0 || err != nil {
+							t.Errorf("the last: %d, %v", i, err)
+						}
+					})
+					r := come(s, b) // is in the next round already, which is not broken
+					yield(3)
+					if !p.is(2, nil) || !q.is(1, nil) || r.ended {
+						t.Errorf("%+v, %+v, next round %+v", p, q, r)
+					}
+					r.cancel()
+					if yield(2); !r.is(-1, context.Canceled) {
+						t.Errorf("%+v", r)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A random program against the pure model: who waits in the round.
+func TestBarrierAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := fifo.New(fifo.Options{})
+		n := rapid.IntRange(1, 4).Draw(rt, "n")
+		err := s.Run(bg, func(context.Context) error {
+			b := latch.NewBarrier(n)
+			type modelled struct {
+				*party
+				wantEnd   bool
+				wantIndex int
+				wantErr   error
+			}
+			var ps, round []*modelled
+			defer func() {
+				for _, p := range ps {
+					p.cancel()
+				}
+			}()
+			complete := func() {
+				for i, p := range round {
+					p.wantEnd, p.wantIndex = true, n-1-i
+				}
+				round = nil
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"come": func(*rapid.T) {
+					p := &modelled{party: come(s, b)}
+					ps, round = append(ps, p), append(round, p)
+					if len(round) == n {
+						complete()
+					}
+					yield(2)
+				},
+				"cancel": func(rt *rapid.T) {
+					if len(ps) == 0 {
+						return
+					}
+					p := rapid.SampledFrom(ps).Draw(rt, "party")
+					p.cancel()
+					if !p.wantEnd {
+						for _, q := range round {
+							q.wantEnd, q.wantIndex, q.wantErr = true, -1, latch.ErrBroken
+						}
+						p.wantErr = context.Canceled
+						round = nil
+					}
+					yield(3)
+				},
+				"cancelTooLate": func(rt *rapid.T) {
+					if len(round) == 0 || len(round) != n-1 {
+						return
+					}
+					for _, i := range rapid.SliceOfDistinct(rapid.IntRange(0, n-2), rapid.ID).Draw(rt, "cancelled") {
+						round[i].cancel()
+					}
+					if i, err := b.Wait(bg); i != 0 || err != nil {
+						rt.Fatalf("the last: %d, %v", i, err)
+					}
+					complete()
+					yield(3)
+				},
+				"": func(rt *rapid.T) {
+					for i, p := range ps {
+						if p.ended != p.wantEnd || p.ended && !p.is(p.wantIndex, p.wantErr) {
+							rt.Fatalf("party %d of %d: %+v, want %+v", i, n, p.party, p)
+						}
+					}
+				},
+			})
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// The last of a round comes while one that waits in it is being cancelled: either all succeed or none.
+func TestLastAgainstCancellation(t *testing.T) {
+	for n := 2; n <= 4; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+				b := latch.NewBarrier(n)
+				var happened, tooLate, broken, told int
+				for round := range 400 {
+					ctx, cancel := context.WithCancel(bg)
+					giveUp, giveUpAll := context.WithCancel(bg)
+					index, errs := make([]int, n), make([]error, n)
+					doneByThen := false
+					var all sync.WaitGroup
+					all.Add(n)
+					_ = next().Go(func() {
+						defer all.Done()
+						if index[0], errs[0] = b.Wait(ctx); errs[0] != nil {
+							giveUpAll() // those that have come too late for it
+						}
+						doneByThen = ctx.Err() != nil
+					})
+					for i := 1; i < n; i++ {
+						_ = next().Go(func() {
+							defer all.Done()
+							index[i], errs[i] = b.Wait(giveUp)
+						})
+					}
+					for range rand.IntN(40) {
+						suspend.Yield()
+					}
+					go cancel()
+					all.Wait()
+					cancel()
+					giveUpAll()
+					slices.Sort(index)
+					for i, err := range errs {
+						if (err == nil) != (errs[0] == nil) {
+							t.Fatalf("round %d: some succeed and some do not: %v", round, errs)
+						}
+						if err == nil && index[i] != i {
+							t.Fatalf("round %d: indices %v", round, index)
+						}
+						if errors.Is(err, latch.ErrBroken) {
+							told++
+						} else if err != nil && !errors.Is(err, context.Canceled) {
+							t.Fatal(err)
+						}
+					}
+					switch {
+					case errs[0] != nil:
+						broken++
+					case doneByThen:
+						tooLate++
+					default:
+						happened++
+					}
+				}
+				t.Logf("%d happened, %d of them with a cancellation that was too late; %d broken, and %d told so", happened+tooLate, tooLate, broken, told)
+				if happened+tooLate == 0 || broken == 0 {
+					t.Error("an outcome was not covered")
+				}
+			})
+		})
+	}
+}
+
+// Conservation: every party of every round that has happened is counted once, so each index occurs equally often.
+func TestBarrierStressWithCancellation(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const n, tasks, rounds = 3, 8, 300
+		b := latch.NewBarrier(n)
+		var counts [n]atomic.Int64
+		var cancelled, broken atomic.Int64
+		var all sync.WaitGroup
+		stop, stopAll := context.WithCancel(bg)
+		var working atomic.Int32
+		working.Store(tasks)
+		for i := range tasks {
+			all.Add(1)
+			_ = next().Go(func() {
+				defer all.Done()
+				rng := rand.New(rand.NewPCG(uint64(i), 1))
+				for k := 0; stop.Err() == nil; k++ {
+					if k == rounds && working.Add(-1) == 0 {
+						stopAll()
+					}
+					ctx, cancel := context.WithCancel(stop)
+					switch rng.IntN(12) {
+					case 0:
+						cancel()
+					case 1, 2:
+						go cancel()
+					}
+					index, err := b.Wait(ctx)
+					switch {
+					case err == nil:
+						counts[index].Add(1)
+					case index != -1:
+						t.Errorf("Wait = %d, %v", index, err)
+					case errors.Is(err, latch.ErrBroken):
+						broken.Add(1)
+					case errors.Is(err, context.Canceled):
+						cancelled.Add(1)
+					default:
+						t.Error(err)
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		stopAll()
+		t.Logf("%d rounds, %d cancelled, %d told so", counts[0].Load(), cancelled.Load(), broken.Load())
+		for i := range counts {
+			if counts[i].Load() != counts[0].Load() {
+				t.Errorf("index %d: %d times, index 0: %d", i, counts[i].Load(), counts[0].Load())
+			}
+		}
+		if counts[0].Load() == 0 || cancelled.Load() == 0 || broken.Load() == 0 {
+			t.Error("an outcome was not covered")
+		}
+	})
+}

@@ -1,0 +1,448 @@
+package latch_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var bg = context.Background()
+
+func onFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// newCancel is a context that cancels its waiters in its cancel function.
+func newCancel() (context.Context, context.CancelFunc) {
+	parent, cancel := context.WithCancel(bg)
+	c := &synchronous{Context: parent, after: map[int]func(){}}
+	return c, func() {
+		cancel()
+		for _, f := range c.after {
+			f()
+		}
+	}
+}
+
+type synchronous struct {
+	context.Context
+	n     int
+	after map[int]func()
+}
+
+func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
+	i := c.n
+	c.n++
+	c.after[i] = f
+	return func() bool { delete(c.after, i); return true }
+}
+
+func yield(n int) {
+	for range n {
+		suspend.Yield()
+	}
+}
+
+func panics(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if v := recover(); v != want {
+			t.Errorf("panic %v, want %v", v, want)
+		}
+	}()
+	f()
+}
+
+func TestWaitForAll(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		const n = 50
+		l := latch.New(n)
+		var counted atomic.Int32
+		var fs []func()
+		for range n {
+			fs = append(fs, func() {
+				if err := l.Wait(bg); err != nil || counted.Load() != n || !l.TryWait() {
+					t.Errorf("Wait = %v after %d", err, counted.Load())
+				}
+			}, func() {
+				if l.TryWait() {
+					t.Error("open too early")
+				}
+				counted.Add(1)
+				l.CountDown()
+			})
+		}
+		schedtest.Run(t, s, fs...)
+		if err := l.Wait(bg); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOpenFromTheBeginning(t *testing.T) {
+	var zero latch.Latch
+	for _, l := range []*latch.Latch{&zero, latch.New(0)} {
+		if err := l.Wait(bg); err != nil || !l.TryWait() {
+			t.Errorf("Wait = %v", err)
+		}
+		<-l.Done()
+		panics(t, "latch: CountDown below zero", l.CountDown)
+		if !l.TryWait() {
+			t.Error("closed by a failed CountDown")
+		}
+	}
+	panics(t, "latch: negative count", func() { latch.New(-1) })
+}
+
+func TestDone(t *testing.T) {
+	l := latch.New(1)
+	done := l.Done()
+	select {
+	case <-done:
+		t.Error("closed while the latch is closed")
+	default:
+	}
+	l.CountDown()
+	<-done
+	if l.Done() != done {
+		t.Error("another channel")
+	}
+}
+
+func TestDoneContextFailsThoughOpen(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(bg)
+	cancel(cause)
+	for n := range 2 {
+		if err := latch.New(n).Wait(ctx); !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d: Wait = %v", n, err)
+		}
+	}
+}
+
+// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+func TestCancelAtEachPoint(t *testing.T) {
+	for name, c := range map[string]struct {
+		meet func(l *latch.Latch, cancel func())
+		want error
+	}{
+		"while waiting":           {func(l *latch.Latch, cancel func()) { cancel(); yield(2); l.CountDown() }, context.Canceled},
+		"too late, it has opened": {func(l *latch.Latch, cancel func()) { cancel(); l.CountDown() }, nil},
+		"after it was opened":     {func(l *latch.Latch, cancel func()) { l.CountDown(); cancel() }, nil},
+		"after the return":        {func(l *latch.Latch, cancel func()) { l.CountDown(); yield(2); cancel() }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				l := latch.New(1)
+				ctx, cancel := newCancel()
+				got, other := errors.New("none"), false
+				_ = s.Go(func() { got = l.Wait(ctx) })
+				_ = s.Go(func() { _ = l.Wait(bg); other = true })
+				suspend.Yield()
+				c.meet(l, cancel)
+				yield(2)
+				if !errors.Is(got, c.want) {
+					t.Errorf("Wait = %v, want %v", got, c.want)
+				}
+				if !other {
+					t.Error("the other one is left behind")
+				}
+			})
+		})
+	}
+}
+
+func TestWaitersGoOnInOrder(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		l := latch.New(1)
+		var order []int
+		for i := range 5 {
+			_ = s.Go(func() { _ = l.Wait(bg); order = append(order, i) })
+		}
+		suspend.Yield()
+		l.CountDown()
+		yield(2)
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
+			t.Errorf("order %v", order)
+		}
+	})
+}
+
+// A random program against the pure model: the count, and who waits.
+func TestLatchAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := fifo.New(fifo.Options{})
+		count := rapid.IntRange(0, 4).Draw(rt, "count")
+		err := s.Run(bg, func(context.Context) error {
+			l := latch.New(count)
+			type op struct {
+				ended, want, failed bool
+				err                 error
+				cancel              context.CancelFunc
+			}
+			var ops []*op
+			countDown := func(rt *rapid.T) {
+				defer func() {
+					if (recover() != nil) != (count == 0) {
+						rt.Fatalf("CountDown at %d", count)
+					}
+					count = max(0, count-1)
+					for _, o := range ops {
+						o.want = o.want || count == 0
+					}
+					yield(3)
+				}()
+				l.CountDown()
+			}
+			defer func() {
+				for _, o := range ops {
+					o.cancel()
+				}
+			}()
+			rt.Repeat(map[string]func(*rapid.T){
+				"wait": func(rt *rapid.T) {
+					o := &op{want: count == 0}
+					ops = append(ops, o)
+					var ctx context.Context
+					ctx, o.cancel = newCancel()
+					wait := l.Wait
+					if rapid.Bool().Draw(rt, "op") {
+						wait = func(ctx context.Context) error { _, err := suspend.Do(ctx, l.WaitOp()); return err }
+					}
+					_ = s.Go(func() { o.err = wait(ctx); o.ended = true })
+					yield(2)
+				},
+				"countDown": countDown,
+				"cancel": func(rt *rapid.T) {
+					if len(ops) == 0 {
+						return
+					}
+					o := rapid.SampledFrom(ops).Draw(rt, "op")
+					o.cancel()
+					o.failed = o.failed || !o.want
+					o.want = true
+					yield(2)
+				},
+				"": func(rt *rapid.T) {
+					if l.TryWait() != (count == 0) {
+						rt.Fatalf("open: %v, count %d", l.TryWait(), count)
+					}
+					for i, o := range ops {
+						if o.ended != o.want || o.ended && (o.err != nil) != o.failed {
+							rt.Fatalf("op %d: ended %v with %v, want %v, failed %v", i, o.ended, o.err, o.want, o.failed)
+						}
+					}
+				},
+			})
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// Who returns nil has seen everything; who does not was cancelled; nobody is left behind.
+func TestLatchStressWithCancellation(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var opened, failed atomic.Int64
+		for round := range 150 {
+			const n = 8
+			l := latch.New(n)
+			var counted atomic.Int32
+			var all sync.WaitGroup
+			for i := range n {
+				all.Add(2)
+				_ = next().Go(func() {
+					defer all.Done()
+					if (i+round)%3 == 0 {
+						suspend.Yield()
+					}
+					counted.Add(1)
+					l.CountDown()
+				})
+				_ = next().Go(func() {
+					defer all.Done()
+					rng := rand.New(rand.NewPCG(uint64(i), uint64(round)))
+					ctx, cancel := context.WithCancel(bg)
+					defer cancel()
+					switch rng.IntN(3) {
+					case 0:
+						cancel()
+					case 1:
+						go cancel()
+					}
+					wait := l.Wait
+					if rng.IntN(3) == 0 {
+						wait = func(ctx context.Context) error { _, err := suspend.Do(ctx, l.WaitOp()); return err }
+					}
+					switch err := wait(ctx); {
+					case err == nil:
+						opened.Add(1)
+						if counted.Load() != n {
+							t.Error("open too early")
+						}
+					case errors.Is(err, context.Canceled):
+						failed.Add(1)
+					default:
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			<-l.Done()
+		}
+		t.Logf("%d saw it open, %d cancelled", opened.Load(), failed.Load())
+		if opened.Load() == 0 || failed.Load() == 0 {
+			t.Error("an outcome was not covered")
+		}
+	})
+}
+
+func TestWaitOpInSelectAndThen(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		a, b := latch.New(1), latch.New(2)
+		ca, cb := suspend.On(a.WaitOp()), suspend.On(b.WaitOp())
+		if won, err := suspend.TrySelect(bg, ca, cb); won != nil || err != nil {
+			t.Errorf("TrySelect = %v, %v", won, err)
+		}
+		var won suspend.Selectable
+		_ = s.Go(func() { won, _ = suspend.Select(bg, ca, cb) })
+		var got []error
+		k := func(_ struct{}, err error) { got = append(got, err) }
+		ctx, cancel := newCancel()
+		suspend.Then(ctx, a.WaitOp(), s, k)
+		suspend.Then(bg, b.WaitOp(), s, k)
+		suspend.Yield()
+		cancel()
+		b.CountDown()
+		b.CountDown()
+		yield(3)
+		if won != suspend.Selectable(cb) {
+			t.Errorf("won %v", won)
+		}
+		if len(got) != 2 || !errors.Is(got[0], context.Canceled) || got[1] != nil {
+			t.Errorf("got %v", got)
+		}
+		a.CountDown()
+		if won, _ := suspend.Select(bg, ca); won != suspend.Selectable(ca) {
+			t.Error("an open latch is not selected")
+		}
+	})
+}
+
+// A waiting goroutine is durably blocked, so time goes on in a bubble.
+func TestInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		if err := latch.New(1).Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait = %v after an hour", err)
+		}
+		if _, err := latch.NewBarrier(2).Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait = %v after an hour", err)
+		}
+	})
+}
+
+// What a cancelled waiter holds is not kept alive, whether it was cancelled in time or too late.
+func TestNothingIsRetained(t *testing.T) {
+	l, b := latch.New(1), latch.NewBarrier(2)
+	for name, c := range map[string]struct {
+		wait   func(context.Context)
+		cancel func(cancel func())
+	}{
+		"latch":         {func(ctx context.Context) { _ = l.Wait(ctx) }, func(cancel func()) { cancel() }},
+		"barrier":       {func(ctx context.Context) { _, _ = b.Wait(ctx) }, func(cancel func()) { cancel() }},
+		"barrier, late": {func(ctx context.Context) { _, _ = b.Wait(ctx) }, func(cancel func()) { cancel(); _, _ = b.Wait(bg) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				var gone atomic.Bool
+				ctx, cancel := newCancel()
+				ended := false
+				func() {
+					captured := new([1 << 10]byte)
+					runtime.AddCleanup(captured, func(struct{}) { gone.Store(true) }, struct{}{})
+					_ = s.Go(func() {
+						c.wait(ctx)
+						runtime.KeepAlive(captured)
+						ended = true
+					})
+				}()
+				suspend.Yield()
+				c.cancel(cancel)
+				for !ended {
+					suspend.Yield()
+				}
+				for i := 0; !gone.Load(); i++ {
+					if i == 1000 {
+						t.Fatal("what a cancelled waiter held is still alive")
+					}
+					runtime.GC()
+					suspend.Yield()
+				}
+			})
+		})
+	}
+	runtime.KeepAlive(l)
+	runtime.KeepAlive(b)
+}
+
+func TestAllocs(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	var open latch.Latch
+	many := latch.New(1000)
+	alone := latch.NewBarrier(1)
+	for name, f := range map[string]func(){
+		"Wait, open":    func() { _ = open.Wait(bg); _ = open.Wait(ctx) },
+		"CountDown":     many.CountDown,
+		"Barrier, of 1": func() { _, _ = alone.Wait(bg) },
+	} {
+		limit := 0.0
+		if name == "Barrier, of 1" {
+			limit = 3 // the record of a goroutine's wait, which it is asked for before it is known that there is none
+		}
+		if got := testing.AllocsPerRun(100, f); got > limit {
+			t.Errorf("%s: %v allocations, limit %v", name, got, limit)
+		}
+	}
+	for name, ctx := range map[string]context.Context{"on fifo": bg, "on fifo, cancellable": ctx} {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			b, stop := latch.NewBarrier(2), false
+			_ = s.Go(func() {
+				for !stop {
+					_, _ = b.Wait(ctx)
+				}
+			})
+			if got := testing.AllocsPerRun(100, func() { _, _ = b.Wait(ctx) }); got > 0 {
+				t.Errorf("%s: %v allocations in a round", name, got)
+			}
+			stop = true
+			_, _ = b.Wait(ctx)
+		})
+	}
+}
