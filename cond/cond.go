@@ -1,0 +1,199 @@
+// Package cond provides a condition variable whose waiters can be cancelled and may be on any scheduler.
+package cond
+
+import (
+	"context"
+	"sync"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Cond is a place to wait for a condition on what L protects to have changed. Who changes it signals; who waits
+// looks again, in a loop, as somebody else may have held L in between. L is any lock: a mutex.Mutex's Locker, which
+// suspends the task alone, or a sync.Mutex, which blocks its thread's other tasks as long as it is contended. A Cond
+// must have an L before its first Wait, see New, and must not be copied.
+//
+// Waiting begins, for Signal and Broadcast, before L is unlocked; waiters are served in that order. A waiter has to
+// join the list while L is held, but to unlock L is to run code of somebody else's, which may suspend, signal, or
+// panic: not a thing to do inside Suspend's block, where a Queue is joined, nor under the guard. So the list is one of
+// our own, whose waiters get their Resumer later. -W> is the waiting task, -S> a Signal or Broadcast.
+//
+//	         -W> listed              under L; then L is unlocked
+//	listed   -W> listed with r       nobody has signalled meanwhile: it suspends
+//	listed   -S> signalled           the waiter is on its way to suspend, and will not
+//	listed with r -S> free           r is resumed
+//	listed with r -S> passed over    r was cancelled: the signal goes on to the next
+//	listed[with r], passed over -W> free   it gives up, with the error
+//	signalled -W> free
+//
+// Invariant: first to last are linked both ways and are those that are listed.
+// Debt: one that is signalled and does not come to suspend, as L.Unlock panics, owes a Signal to the others.
+type Cond struct {
+	_ noCopy
+
+	// L is held by the caller of Wait, and may be held by that of Signal and Broadcast. It is not to be changed while
+	// somebody waits.
+	L sync.Locker
+
+	guard       suspend.Guard
+	first, last *waiter
+	free        *waiter // by next; as many as ever waited at once
+}
+
+// A waiter belongs to one Wait at a time. All of it is under the guard.
+type waiter struct {
+	prev, next *waiter
+	r          suspend.Resumer[struct{}] // zero until its task is about to suspend
+	listed     bool
+	signalled  bool // before it had r
+}
+
+// New returns a Cond with the lock l. It panics if l is nil.
+func New(l sync.Locker) *Cond {
+	if l == nil {
+		panic("cond: nil Locker")
+	}
+	return &Cond{L: l}
+}
+
+// Wait unlocks c.L, suspends the caller until it is signalled, and locks c.L again. If ctx is done first, Wait returns
+// the error of the cancellation and has used up no signal; if it is done already, L was never unlocked. If a signal and
+// the cancellation come at once, one of them wins, and a Wait that has been signalled returns nil.
+//
+// Whatever it returns, the caller holds L then, as before: locking it again cannot be cancelled. There is no Wait as an
+// Op, since to wait is to let others have L.
+//
+// Wait panics if L is nil, and as L.Unlock does if L is not held (that of a sync.Mutex ends the process); nobody is left
+// waiting then. A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
+func (c *Cond) Wait(ctx context.Context) (err error) {
+	l := c.L
+	if l == nil {
+		panic("cond: nil Locker")
+	}
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	w, coming, unlocked := c.join(), true, false
+	defer func() {
+		if coming && c.leave(w) { // L.Unlock has panicked; or Suspend has, where suspending is forbidden
+			c.Signal()
+		}
+		if unlocked {
+			l.Lock()
+		}
+	}()
+	l.Unlock()
+	unlocked = true
+	_, err = suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (none struct{}, signalled bool) {
+		coming = false // who ends the suspension frees w
+		return none, c.arm(w, r)
+	})
+	if err != nil {
+		coming = false
+		if c.leave(w) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// Signal wakes the one that has waited longest, if anybody waits; a waiter that is cancelled first does not count. It
+// never suspends, and is not remembered.
+func (c *Cond) Signal() {
+	c.guard.Lock()
+	c.signalLocked()
+	c.guard.Unlock()
+}
+
+// Broadcast wakes all who wait at this moment, in the order in which they came, and nobody who begins to wait later.
+// It never suspends.
+func (c *Cond) Broadcast() {
+	c.guard.Lock()
+	for c.signalLocked() {
+	}
+	c.guard.Unlock()
+}
+
+func (c *Cond) signalLocked() bool {
+	for c.first != nil {
+		w := c.first
+		c.unlinkLocked(w)
+		if w.r == (suspend.Resumer[struct{}]{}) {
+			w.signalled = true
+			return true
+		}
+		if w.r.Resume(struct{}{}, nil) {
+			c.freeLocked(w) // its Wait does not come back to it
+			return true
+		}
+	}
+	return false
+}
+
+// join lists the caller as a waiter.
+func (c *Cond) join() *waiter {
+	c.guard.Lock()
+	defer c.guard.Unlock()
+	w := c.free
+	if w == nil {
+		w = new(waiter)
+	} else {
+		c.free = w.next
+	}
+	w.listed, w.next, w.prev = true, nil, c.last
+	if c.last != nil {
+		c.last.next = w
+	} else {
+		c.first = w
+	}
+	c.last = w
+	return w
+}
+
+// arm has w resumed from now on, unless it is signalled already.
+func (c *Cond) arm(w *waiter, r suspend.Resumer[struct{}]) (signalled bool) {
+	c.guard.Lock()
+	defer c.guard.Unlock()
+	if w.signalled {
+		c.freeLocked(w)
+		return true
+	}
+	w.r = r
+	return false
+}
+
+// leave takes away a waiter that will not be resumed, and reports whether it was signalled before it could be.
+func (c *Cond) leave(w *waiter) (signalled bool) {
+	c.guard.Lock()
+	defer c.guard.Unlock()
+	if w.listed {
+		c.unlinkLocked(w)
+	}
+	signalled = w.signalled
+	c.freeLocked(w)
+	return signalled
+}
+
+func (c *Cond) unlinkLocked(w *waiter) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		c.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		c.last = w.prev
+	}
+	w.prev, w.next, w.listed = nil, nil, false
+}
+
+func (c *Cond) freeLocked(w *waiter) {
+	*w = waiter{next: c.free}
+	c.free = w
+}
+
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

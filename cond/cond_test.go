@@ -1,0 +1,759 @@
+package cond_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var bg = context.Background()
+
+func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// settle lets everybody run who can, on fifo, as often as these tests need it.
+func settle() {
+	for range 6 {
+		suspend.Yield()
+	}
+}
+
+// Each kind of lock.
+var lockers = []struct {
+	name string
+	new  func() sync.Locker
+}{
+	{"mutex.Mutex", func() sync.Locker { return new(mutex.Mutex).Locker() }},
+	{"sync.Mutex", func() sync.Locker { return new(sync.Mutex) }},
+	{"suspending", func() sync.Locker { return &suspending{l: new(mutex.Mutex).Locker()} }},
+}
+
+// A suspending lock suspends in Unlock, after and before it is unlocked.
+type suspending struct{ l sync.Locker }
+
+func (l *suspending) Lock() { l.l.Lock() }
+
+func (l *suspending) Unlock() {
+	_ = suspend.Sleep(bg, time.Nanosecond)
+	l.l.Unlock()
+	_ = suspend.Sleep(bg, time.Nanosecond)
+}
+
+// A hooked lock calls what it is told to, instead of or after unlocking.
+type hooked struct {
+	sync.Locker
+	before, after func()
+}
+
+func (l *hooked) Unlock() {
+	if l.before != nil {
+		l.before()
+	}
+	l.Locker.Unlock()
+	if l.after != nil {
+		l.after()
+	}
+}
+
+func TestWaitSignal(t *testing.T) {
+	for _, locker := range lockers {
+		t.Run(locker.name, func(t *testing.T) {
+			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+				c := cond.New(locker.new())
+				turn, rounds := 0, 200
+				if locker.name == "suspending" {
+					rounds = 20
+				}
+				player := func(me int) func() {
+					return func() {
+						c.L.Lock()
+						defer c.L.Unlock()
+						for range rounds {
+							for turn != me {
+								if err := c.Wait(bg); err != nil {
+									t.Error(err)
+								}
+							}
+							turn = 1 - me
+							c.Signal()
+						}
+					}
+				}
+				schedtest.Run(t, s, player(0), player(1))
+			})
+		})
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	panics := func(want string, f func()) {
+		t.Helper()
+		defer func() {
+			if v := recover(); v != want {
+				t.Errorf("panic %v, want %q", v, want)
+			}
+		}()
+		f()
+	}
+	panics("cond: nil Locker", func() { cond.New(nil) })
+	panics("cond: nil Locker", func() { _ = new(cond.Cond).Wait(bg) })
+
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.Mutex
+		c := cond.New(m.Locker())
+		wait := func() { _ = c.Wait(bg) }
+		panics("mutex: Unlock of an unlocked Mutex", wait)
+		if !m.TryLock() {
+			t.Fatal("locked by a Wait that has panicked")
+		}
+		// Nobody is left waiting: the signal reaches who really waits.
+		woken := start(s, c)
+		m.Unlock()
+		settle()
+		c.Signal()
+		settle()
+		if !woken.ended || woken.err != nil {
+			t.Errorf("%+v", woken)
+		}
+
+		// Signalled before it panics: the signal goes to the next.
+		var next *waiter
+		l := &hooked{Locker: m.Locker()}
+		c.L = l
+		l.before = func() {
+			l.before = nil
+			c.L = m.Locker()
+			next = start(s, c)
+			settle()
+			c.Signal()
+		}
+		panics("mutex: Unlock of an unlocked Mutex", wait)
+		settle()
+		if !next.ended || next.err != nil {
+			t.Errorf("a signal was lost to a Wait that has panicked: %+v", next)
+		}
+		if !m.TryLock() {
+			t.Error("locked at the end")
+		}
+		m.Unlock()
+	})
+
+	// Where suspending is forbidden, the lock is still held as Wait panics, and nobody waits.
+	var m mutex.Mutex
+	c := cond.New(m.Locker())
+	m.TryLock()
+	suspend.Bind(nil, func() { panics("suspend: not on a task", func() { _ = c.Wait(bg) }) })
+	if m.TryLock() {
+		t.Error("not locked after Wait has panicked")
+	}
+	m.Unlock()
+	onFIFO(t, func(s *fifo.Scheduler) {
+		w := start(s, c)
+		settle()
+		c.Signal()
+		settle()
+		if !w.ended || w.err != nil {
+			t.Errorf("%+v", w)
+		}
+	})
+}
+
+func TestDoneContextDoesNotUnlock(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(bg)
+	cancel(cause)
+	c := cond.New(&hooked{Locker: new(sync.Mutex), before: func() { t.Error("unlocked") }})
+	c.L.Lock()
+	if err := c.Wait(ctx); !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait = %v", err)
+	}
+}
+
+// A waiter is a task that has locked, waits, and unlocks.
+type waiter struct {
+	err    error
+	ended  bool
+	cancel context.CancelFunc
+}
+
+func start(s suspend.Spawner, c *cond.Cond, then ...func()) *waiter {
+	ctx, cancel := newCancel()
+	w := &waiter{cancel: cancel}
+	_ = s.Go(func() {
+		c.L.Lock()
+		w.err = c.Wait(ctx)
+		for _, f := range then {
+			f()
+		}
+		c.L.Unlock()
+		w.ended = true
+	})
+	return w
+}
+
+func TestServedInOrder(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		c := cond.New(new(mutex.Mutex).Locker())
+		var order []int
+		for i := range 8 {
+			start(s, c, func() { order = append(order, i) })
+		}
+		settle()
+		for range 3 {
+			c.Signal()
+		}
+		settle()
+		if !slices.Equal(order, []int{0, 1, 2}) {
+			t.Errorf("order %v after three signals", order)
+		}
+		c.Broadcast()
+		c.Signal()
+		settle()
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
+			t.Errorf("order %v", order)
+		}
+	})
+}
+
+func TestNotRemembered(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		c := cond.New(new(mutex.Mutex).Locker())
+		c.Signal()
+		c.Broadcast()
+		w := start(s, c)
+		settle()
+		if w.ended {
+			t.Error("woken by what came before")
+		}
+		c.Broadcast()
+		late := start(s, c) // it is not among those that the broadcast woke
+		settle()
+		if !w.ended || late.ended {
+			t.Errorf("ended: %v, %v", w.ended, late.ended)
+		}
+		late.cancel()
+		settle()
+		if !errors.Is(late.err, context.Canceled) {
+			t.Errorf("Wait = %v", late.err)
+		}
+	})
+}
+
+// On fifo the order of everything is known, so each point of a cancellation can be met exactly.
+func TestCancelAtEachPoint(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.Mutex
+		c := cond.New(m.Locker())
+		queued, met, after, last := start(s, c), start(s, c), start(s, c), start(s, c)
+		settle()
+		queued.cancel()
+		settle()
+		if !queued.ended || !errors.Is(queued.err, context.Canceled) {
+			t.Errorf("while queued: %+v", queued)
+		}
+		met.cancel() // and is still queued
+		c.Signal()
+		after.cancel()
+		settle()
+		if !met.ended || !errors.Is(met.err, context.Canceled) {
+			t.Errorf("before the signal: %+v", met)
+		}
+		if !after.ended || after.err != nil {
+			t.Errorf("after the signal: %+v", after)
+		}
+		if last.ended {
+			t.Error("two woken by one signal")
+		}
+
+		// While it locks again: signalled, or cancelled, it waits for the lock, and returns with it.
+		_ = m.Lock(bg)
+		last.cancel()
+		settle()
+		if last.ended {
+			t.Error("ended without the lock")
+		}
+		m.Unlock()
+		settle()
+		if !last.ended || !errors.Is(last.err, context.Canceled) {
+			t.Errorf("cancelled: %+v", last)
+		}
+		w := start(s, c)
+		settle()
+		_ = m.Lock(bg)
+		c.Signal()
+		settle()
+		w.cancel() // during the locking
+		settle()
+		if w.ended {
+			t.Error("ended without the lock")
+		}
+		m.Unlock()
+		settle()
+		if !w.ended || w.err != nil {
+			t.Errorf("signalled, then cancelled while it locks: %+v", w)
+		}
+		if !m.TryLock() {
+			t.Error("locked at the end")
+		}
+	})
+}
+
+// Between Unlock and the suspension a Signal or Broadcast is not missed, counts in order, and wins over a
+// cancellation that comes later.
+func TestOnTheWay(t *testing.T) {
+	for name, wake := range map[string]func(*cond.Cond){"Signal": (*cond.Cond).Signal, "Broadcast": (*cond.Cond).Broadcast} {
+		t.Run(name, func(t *testing.T) {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				for _, cancelled := range []string{"never", "after", "before"} {
+					l := &hooked{Locker: new(mutex.Mutex).Locker()}
+					c := cond.New(l)
+					var w, next *waiter
+					l.after = func() {
+						l.after = nil
+						next = start(s, c) // waits before the first suspends
+						settle()
+						if cancelled == "before" {
+							w.cancel() // not known to anybody yet: the signal is taken, and reported
+						}
+						wake(c)
+						if cancelled == "after" {
+							w.cancel()
+						}
+					}
+					w = start(s, c)
+					settle()
+					settle()
+					if !w.ended || w.err != nil {
+						t.Errorf("cancelled %s: %+v", cancelled, w)
+					}
+					if next.ended != (name == "Broadcast") {
+						t.Errorf("cancelled %s: the next %+v", cancelled, next)
+					}
+					c.Broadcast()
+					settle()
+				}
+			})
+		})
+	}
+	t.Run("cancelled only", func(t *testing.T) {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			l := &hooked{Locker: new(mutex.Mutex).Locker()}
+			c := cond.New(l)
+			var w *waiter
+			l.after = func() { l.after = nil; w.cancel() }
+			w = start(s, c)
+			next := start(s, c)
+			settle()
+			if !w.ended || !errors.Is(w.err, context.Canceled) {
+				t.Errorf("%+v", w)
+			}
+			c.Signal()
+			settle()
+			if !next.ended || next.err != nil {
+				t.Errorf("the signal went to nobody: %+v", next)
+			}
+		})
+	})
+}
+
+// Random programs against the pure model: a list of waiters.
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := fifo.New(fifo.Options{})
+		err := s.Run(bg, func(context.Context) error {
+			c := cond.New(new(mutex.Mutex).Locker())
+			type op struct {
+				*waiter
+				woken, failed bool
+			}
+			var ops, waiting []*op
+			wake := func() {
+				if len(waiting) > 0 {
+					waiting[0].woken = true
+					waiting = waiting[1:]
+				}
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"wait": func(*rapid.T) {
+					o := &op{waiter: start(s, c)}
+					ops, waiting = append(ops, o), append(waiting, o)
+					settle()
+				},
+				"signal": func(*rapid.T) { wake(); c.Signal() },
+				"broadcast": func(*rapid.T) {
+					for len(waiting) > 0 {
+						wake()
+					}
+					c.Broadcast()
+				},
+				"cancel": func(rt *rapid.T) {
+					if len(ops) == 0 {
+						return
+					}
+					o := rapid.SampledFrom(ops).Draw(rt, "op")
+					if i := slices.Index(waiting, o); i >= 0 {
+						o.failed = true
+						waiting = slices.Delete(waiting, i, i+1)
+					}
+					o.cancel()
+				},
+				"settle": func(*rapid.T) {
+					for range 2 * len(ops) {
+						settle()
+					}
+					for i, o := range ops {
+						if o.ended != (o.woken || o.failed) || o.ended && (o.err != nil) != o.failed {
+							rt.Fatalf("waiter %d: %+v, want %+v", i, o.waiter, o)
+						}
+					}
+				},
+			})
+			c.Broadcast()
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// newCancel is a context that cancels its waiters in its cancel function.
+func newCancel() (context.Context, context.CancelFunc) {
+	parent, cancel := context.WithCancel(bg)
+	c := &synchronous{Context: parent, after: map[int]func(){}}
+	return c, func() {
+		cancel()
+		for _, f := range c.after {
+			f()
+		}
+	}
+}
+
+type synchronous struct {
+	context.Context
+	n     int
+	after map[int]func()
+}
+
+func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
+	i := c.n
+	c.n++
+	c.after[i] = f
+	return func() bool { delete(c.after, i); return true }
+}
+
+// A buffer is bounded by two conditions on one lock. It fails to lose a signal: each put signals one taker, and each
+// take one putter, and no more.
+type buffer struct {
+	notFull, notEmpty *cond.Cond
+	items             []int64
+	size              int
+	owned             bool
+	bad               atomic.Int32
+}
+
+func newBuffer(l sync.Locker, size int) *buffer {
+	return &buffer{notFull: cond.New(l), notEmpty: cond.New(l), size: size}
+}
+
+func (b *buffer) lock() { b.notFull.L.Lock(); b.own() }
+
+func (b *buffer) own() {
+	if b.owned {
+		b.bad.Add(1)
+	}
+	b.owned = true
+}
+
+func (b *buffer) disown() {
+	if !b.owned {
+		b.bad.Add(1)
+	}
+	b.owned = false
+}
+
+func (b *buffer) unlock() { b.disown(); b.notFull.L.Unlock() }
+
+func (b *buffer) wait(ctx context.Context, c *cond.Cond) error {
+	b.disown()
+	err := c.Wait(ctx)
+	b.own()
+	return err
+}
+
+func (b *buffer) put(ctx context.Context, v int64) error {
+	b.lock()
+	defer b.unlock()
+	for len(b.items) == b.size {
+		if err := b.wait(ctx, b.notFull); err != nil {
+			return err
+		}
+	}
+	b.items = append(b.items, v)
+	b.notEmpty.Signal()
+	return nil
+}
+
+func (b *buffer) take(ctx context.Context) (int64, error) {
+	b.lock()
+	defer b.unlock()
+	for len(b.items) == 0 {
+		if err := b.wait(ctx, b.notEmpty); err != nil {
+			return 0, err
+		}
+	}
+	v := b.items[0]
+	b.items = b.items[1:]
+	b.notFull.Signal()
+	return v, nil
+}
+
+// Some producers and consumers give up at random; the rest, who never do, end only if no signal is lost.
+func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() suspend.Spawner) (cancelled int64) {
+	const pairs = 4
+	seed := uint64(size)
+	b := newBuffer(l, size)
+	var put, took, putSum, tookSum, failed atomic.Int64
+	var faithful, fickle sync.WaitGroup
+	stop, stopAll := context.WithCancel(bg)
+	defer stopAll()
+	spawn := func(wg *sync.WaitGroup, f func(rng *rand.Rand)) {
+		wg.Add(1)
+		seed++
+		rng := rand.New(rand.NewPCG(seed, 1))
+		_ = next().Go(func() { defer wg.Done(); f(rng) })
+	}
+	quick := func(rng *rand.Rand) (context.Context, context.CancelFunc) {
+		if rng.IntN(2) == 0 {
+			return context.WithTimeout(stop, time.Duration(rng.IntN(100))*time.Microsecond)
+		}
+		ctx, cancel := context.WithCancel(stop)
+		go cancel()
+		return ctx, cancel
+	}
+	add := func(n, sum *atomic.Int64, v int64, err error) {
+		if err != nil {
+			failed.Add(1)
+			return
+		}
+		n.Add(1)
+		sum.Add(v)
+	}
+	for i := range pairs {
+		spawn(&faithful, func(*rand.Rand) {
+			for k := range rounds {
+				v := int64(i*rounds + k)
+				add(&put, &putSum, v, b.put(bg, v))
+			}
+		})
+		spawn(&faithful, func(*rand.Rand) {
+			for range rounds {
+				v, err := b.take(bg)
+				add(&took, &tookSum, v, err)
+			}
+		})
+	}
+	for range 2 * pairs {
+		spawn(&fickle, func(rng *rand.Rand) { // puts as much as it takes, so that the others find theirs
+			for stop.Err() == nil {
+				ctx, cancel := quick(rng)
+				v, err := b.take(ctx)
+				add(&took, &tookSum, v, err)
+				if err == nil {
+					add(&put, &putSum, v, b.put(bg, v))
+				}
+				cancel()
+				suspend.Yield()
+			}
+		})
+		spawn(&fickle, func(rng *rand.Rand) {
+			for stop.Err() == nil {
+				ctx, cancel := quick(rng)
+				err := b.put(ctx, 1)
+				add(&put, &putSum, 1, err)
+				if err == nil {
+					v, err := b.take(bg)
+					add(&took, &tookSum, v, err)
+				}
+				cancel()
+				suspend.Yield()
+			}
+		})
+	}
+	faithful.Wait()
+	stopAll()
+	fickle.Wait()
+	if put.Load() != took.Load() || putSum.Load() != tookSum.Load() || len(b.items) != 0 {
+		t.Errorf("put %d (sum %d), took %d (sum %d), left %d", put.Load(), putSum.Load(), took.Load(), tookSum.Load(), len(b.items))
+	}
+	if b.bad.Load() != 0 {
+		t.Errorf("the lock was not held, or twice, %d times", b.bad.Load())
+	}
+	return failed.Load()
+}
+
+func TestBoundedBuffer(t *testing.T) {
+	cancelled := int64(0)
+	for _, size := range []int{1, 3} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			for _, locker := range lockers[:2] {
+				t.Run(locker.name, func(t *testing.T) {
+					schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+						cancelled += boundedBuffer(t, locker.new(), size, 150, func() suspend.Spawner { return s })
+					})
+					schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+						cancelled += boundedBuffer(t, locker.new(), size, 150, next)
+					})
+				})
+			}
+		})
+	}
+	if cancelled == 0 {
+		t.Error("uncovered: nothing was cancelled")
+	}
+}
+
+// Each round wakes all that wait, whatever is cancelled: a broadcast misses nobody on the way.
+func TestBroadcastMissesNobody(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		c := cond.New(new(mutex.Mutex).Locker())
+		const tasks, rounds = 10, 100
+		round, there := 0, 0
+		var failed atomic.Int64
+		var all sync.WaitGroup
+		for i := range tasks {
+			all.Add(1)
+			_ = next().Go(func() {
+				defer all.Done()
+				rng := rand.New(rand.NewPCG(uint64(i), 5))
+				for range rounds {
+					c.L.Lock()
+					mine := round
+					if there++; there == tasks {
+						there, round = 0, round+1
+						c.L.Unlock()
+						c.Broadcast() // without the lock
+						continue
+					}
+					for round == mine {
+						ctx, cancel := bg, context.CancelFunc(func() {})
+						if rng.IntN(2) == 0 {
+							ctx, cancel = context.WithTimeout(bg, time.Duration(rng.IntN(100))*time.Microsecond)
+						}
+						if c.Wait(ctx) != nil {
+							failed.Add(1)
+						}
+						cancel()
+					}
+					c.L.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		if failed.Load() == 0 {
+			t.Error("uncovered: nothing was cancelled")
+		}
+	})
+}
+
+// No waiter that was cancelled is kept alive.
+func TestNothingIsRetained(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		c := cond.New(new(mutex.Mutex).Locker())
+		start(s, c) // somebody is before it, and after it
+		settle()
+		var gone atomic.Bool
+		func() {
+			ctx, cancel := context.WithCancel(bg)
+			v := new([1 << 10]byte)
+			runtime.AddCleanup(v, func(struct{}) { gone.Store(true) }, struct{}{})
+			ended := false
+			_ = s.Go(func() {
+				c.L.Lock()
+				_ = c.Wait(context.WithValue(ctx, new(int), v))
+				c.L.Unlock()
+				_ = suspend.Sleep(context.WithValue(ctx, new(int), 0), time.Second)
+				ended = true
+			})
+			settle()
+			start(s, c)
+			settle()
+			cancel()
+			for !ended {
+				suspend.Yield()
+			}
+		}()
+		for i := 0; !gone.Load(); i++ {
+			if i == 100 {
+				t.Fatal("not collected")
+			}
+			runtime.GC()
+			suspend.Yield()
+			time.Sleep(time.Millisecond)
+		}
+		c.Broadcast()
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	c := cond.New(new(mutex.Mutex).Locker())
+	if got := testing.AllocsPerRun(100, func() { c.Signal(); c.Broadcast() }); got > 0 {
+		t.Errorf("Signal: %v allocations", got)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	for _, ctx := range []context.Context{bg, ctx} {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			c := cond.New(new(mutex.Mutex).Locker())
+			turn, over := 0, false
+			_ = s.Go(func() {
+				c.L.Lock()
+				defer c.L.Unlock()
+				for !over {
+					for turn == 0 && !over {
+						_ = c.Wait(ctx)
+					}
+					turn = 0
+					c.Signal()
+				}
+			})
+			c.L.Lock()
+			got := testing.AllocsPerRun(100, func() {
+				turn = 1
+				c.Signal()
+				for turn == 1 {
+					_ = c.Wait(ctx)
+				}
+			})
+			over = true
+			c.Signal()
+			c.L.Unlock()
+			if got > 0 && !schedtest.Race {
+				t.Errorf("Wait: %v allocations", got)
+			}
+		})
+	}
+}
