@@ -1,0 +1,77 @@
+package scope
+
+import (
+	"context"
+	"errors"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Map calls f with each element of in, each in a task of its own on a scheduler, and returns the results in the order
+// of in. The first error cancels the other calls, and is what Map returns, without results, when all have ended. If
+// ctx is done first, or already, the calls are cancelled, and what is not begun is left out; it is they that fail.
+func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {
+	out := make([]U, len(in))
+	err := Run(ctx, func(_ context.Context, s *Scope) error {
+		for i, v := range in {
+			err := s.Go(on, func(ctx context.Context) (err error) {
+				out[i], err = f(ctx, v)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// First calls fs, each in a task of its own on a scheduler, and returns the first result that comes without an error.
+// The other calls are then cancelled, or not begun, and First returns when they have ended; what they return is
+// dropped. If all fail it returns their errors, joined in the order of fs. If ctx is done first, or already, the calls
+// are cancelled, and a result that comes all the same still wins. First of nothing panics.
+func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
+	if len(fs) == 0 {
+		panic("scope: First of nothing")
+	}
+	var (
+		mu   atomicx.Mutex
+		v    T
+		won  bool
+		errs = make([]error, len(fs))
+	)
+	err := Run(ctx, func(_ context.Context, s *Scope) error {
+		for i, f := range fs {
+			err := s.Go(on, func(ctx context.Context) error {
+				mine, err := f(ctx)
+				if err != nil {
+					errs[i] = err
+					return nil
+				}
+				mu.Lock()
+				if !won {
+					v, won = mine, true
+				}
+				mu.Unlock()
+				s.Cancel(nil)
+				return nil
+			})
+			if err != nil {
+				errs[i] = err // somebody has won, or ctx is done, or the scheduler is closed
+			}
+		}
+		return nil
+	})
+	switch {
+	case won:
+		return v, nil
+	case err == nil:
+		err = errors.Join(errs...)
+	}
+	return v, err
+}

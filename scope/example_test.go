@@ -1,0 +1,104 @@
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+type tree struct {
+	name     string
+	children []*tree
+}
+
+// grow makes a complete tree.
+func grow(name string, width, depth int) *tree {
+	t := &tree{name: name}
+	for i := 0; i < width && depth > 0; i++ {
+		t.children = append(t.children, grow(fmt.Sprintf("%s%d", name, i), width, depth-1))
+	}
+	return t
+}
+
+// A depth-first search by all workers of a pool, which ends at the first hit: every subtree is a child of one scope.
+func ExampleRun_search() {
+	pool := workstealing.New(workstealing.Options{})
+	defer pool.Close()
+
+	var found atomic.Pointer[tree]
+	err := scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
+		var visit func(t *tree) error
+		visit = func(t *tree) error {
+			if t.name == "/20132" {
+				found.Store(t)
+				s.Cancel(nil) // enough
+				return nil
+			}
+			for _, sub := range t.children {
+				if err := s.Go(pool, func(context.Context) error { return visit(sub) }); err != nil {
+					return err // there has been a hit
+				}
+			}
+			return nil
+		}
+		return visit(grow("/", 4, 6))
+	})
+	fmt.Println(found.Load().name, err)
+	// Output: /20132 <nil>
+}
+
+func ExampleScope_Go() {
+	pool := workstealing.New(workstealing.Options{})
+	defer pool.Close()
+
+	err := fifo.Run(context.Background(), func(ctx context.Context) error {
+		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			_ = s.Go(pool, func(ctx context.Context) error { return errors.New("the disk is full") })
+			return s.Go(suspend.Here(), func(ctx context.Context) error {
+				return suspend.Sleep(ctx, time.Hour) // ends at once
+			})
+		})
+	})
+	fmt.Println(err)
+	// Output: the disk is full
+}
+
+func ExampleScope_OnRelease() {
+	_ = scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
+		for _, name := range []string{"database", "listener"} {
+			s.OnRelease(func() { fmt.Println("close the", name) })
+		}
+		return s.Go(suspend.Goroutines, func(context.Context) error {
+			fmt.Println("serve")
+			return nil
+		})
+	})
+	// Output:
+	// serve
+	// close the listener
+	// close the database
+}
+
+func ExampleMap() {
+	squares, err := scope.Map(context.Background(), suspend.Goroutines, []int{1, 2, 3}, func(_ context.Context, n int) (int, error) {
+		return n * n, nil
+	})
+	fmt.Println(squares, err)
+	// Output: [1 4 9] <nil>
+}
+
+func ExampleFirst() {
+	mirror := func(name string, delay time.Duration) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) { return name, suspend.Sleep(ctx, delay) }
+	}
+	fastest, err := scope.First(context.Background(), suspend.Goroutines, mirror("far", time.Hour), mirror("near", time.Millisecond))
+	fmt.Println(fastest, err)
+	// Output: near <nil>
+}

@@ -1,0 +1,876 @@
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+var (
+	bg      = context.Background()
+	errOops = errors.New("oops")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// forever waits until ctx is done.
+func forever(ctx context.Context) error {
+	_, err := new(promise.Promise[int]).Await(ctx)
+	return err
+}
+
+func TestRunWaitsForAllChildrenOnEveryScheduler(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		schedtest.Run(t, on, func() {
+			var ended atomic.Int32
+			err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+				for range 10 {
+					_ = s.Go(on, func(ctx context.Context) error {
+						for range 10 {
+							_ = s.On(on).Go(func() {
+								suspend.Yield()
+								ended.Add(1)
+							})
+						}
+						suspend.Yield()
+						ended.Add(1)
+						return nil
+					})
+				}
+				return nil
+			})
+			if err != nil || ended.Load() != 110 {
+				t.Errorf("Run = %v with %d children ended", err, ended.Load())
+			}
+		})
+	})
+}
+
+func TestOneScopeHasChildrenOnAllSchedulers(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var ended atomic.Int32
+		started := make(chan struct{}, 50)
+		err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+			for range cap(started) {
+				err := s.Go(next(), func(ctx context.Context) error {
+					started <- struct{}{}
+					err := forever(ctx)
+					if !errors.Is(err, errOops) || context.Cause(ctx) != errOops {
+						t.Errorf("%v, cause %v", err, context.Cause(ctx))
+					}
+					ended.Add(1)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			for range cap(started) {
+				<-started
+			}
+			return s.Go(next(), func(context.Context) error { return errOops })
+		})
+		if err != errOops || ended.Load() != 50 {
+			t.Errorf("Run = %v with %d ended", err, ended.Load())
+		}
+	})
+}
+
+func TestTheFirstErrorIsReturned(t *testing.T) {
+	second := errors.New("second")
+	for name, test := range map[string]struct {
+		body func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error
+		want error
+	}{
+		"none": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			return s.Go(on, func(context.Context) error { return nil })
+		}, nil},
+		"body": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			_ = s.Go(on, func(ctx context.Context) error { _ = forever(ctx); return second })
+			return errOops
+		}, errOops},
+		"child": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			_ = s.Go(on, func(ctx context.Context) error { return errOops })
+			return forever(ctx)
+		}, errOops},
+		"Cancel": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			_ = s.Go(on, func(ctx context.Context) error { s.Cancel(errOops); s.Cancel(second); return second })
+			return forever(ctx)
+		}, errOops},
+		"enough": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			_ = s.Go(on, func(ctx context.Context) error { s.Cancel(nil); return nil })
+			return forever(ctx)
+		}, nil},
+		"enough, wrapped": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			s.Cancel(nil)
+			return fmt.Errorf("reading: %w", forever(ctx))
+		}, nil},
+		"enough, and yet it failed": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			_ = s.Go(on, func(ctx context.Context) error { _ = forever(ctx); return errOops })
+			_ = s.Go(on, func(ctx context.Context) error { return forever(ctx) })
+			s.Cancel(nil)
+			return nil
+		}, errOops},
+		"failed, and then enough": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			s.Cancel(errOops)
+			s.Cancel(nil)
+			return nil
+		}, errOops},
+		"exit": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			_ = s.Go(on, func(ctx context.Context) error { runtime.Goexit(); return nil })
+			return forever(ctx)
+		}, scope.ErrAbandoned},
+		"exit in a spawned function": {func(ctx context.Context, s *scope.Scope, on suspend.Spawner) error {
+			_ = s.On(on).Go(runtime.Goexit)
+			return forever(ctx)
+		}, scope.ErrAbandoned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+				err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error { return test.body(ctx, s, on) })
+				if err != test.want {
+					t.Errorf("Run = %v, want %v", err, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestADoneContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(bg)
+	stop := func(err error) error {
+		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			cancel(errOops)
+			s.Cancel(nil)
+			if got := s.Go(suspend.Goroutines, nil); !errors.Is(got, errOops) || !errors.Is(got, context.Canceled) {
+				t.Errorf("Go = %v", got)
+			}
+			return err
+		})
+	}
+	if err := stop(nil); err != nil {
+		t.Errorf("Run = %v, though nobody failed", err)
+	}
+	err := scope.Run(ctx, func(context.Context, *scope.Scope) error { t.Error("body runs"); return nil })
+	if !errors.Is(err, errOops) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v", err)
+	}
+	ctx, cancel = context.WithCancelCause(bg)
+	defer cancel(nil)
+	if err := stop(context.Canceled); err != context.Canceled {
+		t.Errorf("Run = %v, though body was stopped by its parent", err)
+	}
+}
+
+// The end of Run waits for the children, whatever the context has come to.
+func TestTheEndIsNotCancellable(t *testing.T) {
+	onFIFO(t, func(on *fifo.Scheduler) {
+		ctx, cancel := context.WithCancel(bg)
+		var gate promise.Promise[int]
+		ended, childEnded := false, false
+		_ = on.Go(func() {
+			_ = scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
+				return s.Go(on, func(context.Context) error {
+					_, _ = gate.Await(bg)
+					childEnded = true
+					return nil
+				})
+			})
+			ended = true
+			if !childEnded {
+				t.Error("Run has returned before its child")
+			}
+		})
+		suspend.Yield()
+		cancel()
+		for range 10 {
+			suspend.Yield()
+		}
+		if ended {
+			t.Error("Run has returned")
+		}
+		_ = gate.Fill(1)
+		for !ended {
+			suspend.Yield()
+		}
+	})
+}
+
+func TestReleases(t *testing.T) {
+	for name, end := range map[string]func() error{
+		"return": func() error { return nil },
+		"error":  func() error { return errOops },
+		"panic":  func() error { panic(errOops) },
+		"exit":   func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+				order := ""
+				schedtest.Run(t, on, func() {
+					var lock mutex.Mutex
+					defer func() {
+						v := recover()
+						if (v != nil) != (name == "panic") || v != nil && v != errOops {
+							t.Errorf("panic %v", v)
+						}
+						if order != "child c C b a" {
+							t.Errorf("order %q", order)
+						}
+					}()
+					_ = scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+						s.OnRelease(func() { order += " a" })
+						s.OnRelease(func() {
+							_ = lock.Lock(bg) // suspends
+							order += " b"
+							if ctx.Err() == nil {
+								t.Error("not done")
+							}
+						})
+						_ = lock.Lock(bg)
+						err := s.Go(on, func(context.Context) error {
+							suspend.Yield()
+							order += "child"
+							s.OnRelease(func() {
+								order += " c"
+								s.OnRelease(func() { order += " C" })
+								_ = on.Go(func() { suspend.Yield(); lock.Unlock() })
+							})
+							return nil
+						})
+						if err != nil {
+							t.Error(err)
+						}
+						return end()
+					})
+				})
+			})
+		})
+	}
+}
+
+func TestAPanicInARelease(t *testing.T) {
+	order := ""
+	var s *scope.Scope
+	func() {
+		defer func() {
+			if v := recover(); v != errOops {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		_ = scope.Run(bg, func(_ context.Context, it *scope.Scope) error {
+			s = it
+			s.OnRelease(func() { order += "a" })
+			s.OnRelease(func() { panic(errOops) })
+			s.OnRelease(func() { order += "b" })
+			return nil
+		})
+	}()
+	if order != "ba" {
+		t.Errorf("order %q", order)
+	}
+	defer func() {
+		if v := recover(); v != "scope: OnRelease after the end of the scope" {
+			t.Errorf("panic %v", v)
+		}
+	}()
+	s.OnRelease(func() {})
+}
+
+func TestAnEndedScopeRefuses(t *testing.T) {
+	var s *scope.Scope
+	var ctx context.Context
+	refuses := func() {
+		t.Helper()
+		if err := s.Go(suspend.Goroutines, nil); err != scope.ErrEnded || !errors.Is(err, suspend.ErrClosed) {
+			t.Errorf("Go = %v", err)
+		}
+		if err := s.On(suspend.Goroutines).Go(nil); err != scope.ErrEnded {
+			t.Errorf("On.Go = %v", err)
+		}
+		if err := suspend.Err(ctx); !errors.Is(err, scope.ErrEnded) || !errors.Is(err, context.Canceled) {
+			t.Errorf("the context: %v", err)
+		}
+	}
+	_ = scope.Run(bg, func(c context.Context, it *scope.Scope) error {
+		ctx, s = c, it
+		s.OnRelease(refuses)
+		return nil
+	})
+	refuses()
+	s.Cancel(nil)
+	s.Cancel(errOops)
+	refuses()
+}
+
+type spawnerFunc func(func()) error
+
+func (f spawnerFunc) Go(g func()) error { return f(g) }
+
+func TestASpawnerThatRefuses(t *testing.T) {
+	p := workstealing.New(workstealing.Options{Workers: 1})
+	_ = p.Close()
+	for name, on := range map[string]suspend.Spawner{
+		"closed": p,
+		"panics": spawnerFunc(func(func()) error { panic(errOops) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer schedtest.Within(t, schedtest.Deadline)()
+			err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+				for range 3 {
+					func() {
+						defer func() { _ = recover() }()
+						if err := s.Go(on, forever); !errors.Is(err, suspend.ErrClosed) {
+							t.Errorf("Go = %v", err)
+						}
+					}()
+				}
+				return s.Go(suspend.Goroutines, func(context.Context) error { return nil })
+			})
+			if err != nil {
+				t.Errorf("Run = %v", err)
+			}
+		})
+	}
+}
+
+func TestAPanicOfAChildThatItsSchedulerTakes(t *testing.T) {
+	var taken atomic.Value
+	p := workstealing.New(workstealing.Options{Workers: 2, OnPanic: func(v any, _ []byte) { taken.Store(v) }})
+	err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+		_ = s.Go(p, func(context.Context) error { panic(errOops) })
+		return forever(ctx)
+	})
+	_ = p.Close()
+	if err != scope.ErrAbandoned || taken.Load() != errOops {
+		t.Errorf("Run = %v, OnPanic %v", err, taken.Load())
+	}
+}
+
+// A child of every kind of wait is parked in one scope; when it is cancelled all return, and nothing is left of them.
+func TestEveryWaitEndsWithTheScope(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var lock mutex.Mutex
+		_ = lock.Lock(bg)
+		full, empty := mvar.NewFull(0), mvar.New[int]()
+		var never promise.Promise[int]
+		waits := map[string]func(ctx context.Context) error{
+			"mutex": lock.Lock,
+			"put":   func(ctx context.Context) error { return full.Put(ctx, 1) },
+			"take":  func(ctx context.Context) error { _, err := empty.Take(ctx); return err },
+			"read":  func(ctx context.Context) error { _, err := empty.Read(ctx); return err },
+			"await": func(ctx context.Context) error { _, err := never.Await(ctx); return err },
+			"sleep": func(ctx context.Context) error { return suspend.Sleep(ctx, time.Hour) },
+			"scope": func(ctx context.Context) error {
+				return scope.Run(ctx, func(_ context.Context, s *scope.Scope) error { return s.Go(next(), forever) })
+			},
+			"map": func(ctx context.Context) error {
+				_, err := scope.Map(ctx, next(), make([]int, 3), func(ctx context.Context, _ int) (int, error) { return 0, forever(ctx) })
+				return err
+			},
+			"first": func(ctx context.Context) error {
+				f := func(ctx context.Context) (int, error) { return 0, forever(ctx) }
+				_, err := scope.First(ctx, next(), f, f)
+				return err
+			},
+			"select": func(ctx context.Context) error {
+				_, err := suspend.Select(ctx, suspend.On(lock.LockOp()), suspend.On(full.PutOp(1)), suspend.On(empty.TakeOp()),
+					suspend.On(never.AwaitOp()), suspend.On(suspend.After(time.Hour)), suspend.On(suspend.Done(ctx)))
+				return err
+			},
+			"then": func(ctx context.Context) error {
+				var p promise.Promise[int]
+				suspend.Then(ctx, never.AwaitOp(), executor(nil), func(_ int, err error) { _ = p.Fail(err) })
+				_, err := p.Await(bg)
+				return err
+			},
+			"std": func(ctx context.Context) error {
+				ctx, stop := context.WithTimeout(ctx, time.Hour)
+				defer stop()
+				return forever(ctx)
+			},
+		}
+		var mu sync.Mutex // of next
+		unlocked := next
+		next = func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return unlocked() }
+		const each = 5
+		var ended, collected atomic.Int32
+		err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+			var begun atomic.Int32
+			for range each {
+				for name, wait := range waits {
+					captured := new([1 << 10]byte)
+					runtime.AddCleanup(captured, func(struct{}) { collected.Add(1) }, struct{}{})
+					_ = s.Go(next(), func(ctx context.Context) error {
+						begun.Add(1)
+						err := wait(ctx)
+						// The select has a case that is ready once ctx is done.
+						if !errors.Is(err, errOops) && (name != "select" || err != nil) {
+							t.Errorf("%s: %v", name, err)
+						}
+						runtime.KeepAlive(captured)
+						ended.Add(1)
+						return err
+					})
+				}
+			}
+			for begun.Load() < each*int32(len(waits)) {
+				runtime.Gosched()
+			}
+			time.Sleep(5 * time.Millisecond) // most of them wait by now
+			return errOops
+		})
+		if want := each * int32(len(waits)); err != errOops || ended.Load() != want {
+			t.Errorf("Run = %v, %d of %d ended", err, ended.Load(), want)
+		}
+		lock.Unlock()
+		if !lock.TryLock() || !empty.TryPut(1) {
+			t.Error("somebody is left")
+		}
+		if _, ok := full.TryTake(); !ok || !full.TryPut(1) {
+			t.Error("somebody is left in put")
+		}
+		for i := 0; collected.Load() < each*int32(len(waits)); i++ {
+			if i == 200 {
+				t.Fatalf("%d of %d collected", collected.Load(), each*len(waits))
+			}
+			runtime.GC()
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
+// executor runs callbacks on goroutines.
+type executor func()
+
+func (executor) Execute(f func()) error { go f(); return nil }
+
+// A stranger who starts children while the scope is ending either gets in, and is waited for, or is told.
+func TestGoRacesWithTheEnd(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var in, out atomic.Int64
+		for round := 0; round < 2000 || in.Load() == 0 || out.Load() == 0; round++ {
+			var s *scope.Scope
+			var running, started atomic.Int64
+			on, ready := next(), make(chan struct{})
+			var strangers sync.WaitGroup
+			for range 2 {
+				strangers.Go(func() {
+					<-ready
+					for {
+						err := s.Go(on, func(context.Context) error {
+							running.Add(1)
+							suspend.Yield()
+							running.Add(-1)
+							return nil
+						})
+						if err != nil {
+							if !errors.Is(err, scope.ErrEnded) {
+								t.Errorf("Go = %v", err)
+							}
+							out.Add(1)
+							return
+						}
+						in.Add(1)
+						if started.Add(1) > 20 {
+							return
+						}
+					}
+				})
+			}
+			err := scope.Run(bg, func(_ context.Context, it *scope.Scope) error {
+				s = it
+				close(ready)
+				if round%2 == 0 {
+					runtime.Gosched()
+				}
+				return nil
+			})
+			if err != nil || running.Load() != 0 {
+				t.Fatalf("Run = %v with %d running", err, running.Load())
+			}
+			strangers.Wait()
+		}
+	})
+}
+
+// Conservation: whoever fails, is cancelled or ends its task when, every child that was accepted has run and ended when
+// Run returns, everything is released, and the error is one that somebody has brought.
+func TestStressWithRandomFailures(t *testing.T) {
+	rounds := 600
+	if testing.Short() || schedtest.Race {
+		rounds = 150
+	}
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var mu sync.Mutex
+		spawner := func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return next() }
+		outcomes := map[string]int{}
+		for round := range rounds {
+			var accepted, ended, refused, registered, released, failures atomic.Int64
+			parent, stop := context.WithCancelCause(bg)
+			var lock mutex.Mutex
+			var work func(s *scope.Scope, seed uint64, depth int) func(ctx context.Context) error
+			work = func(s *scope.Scope, seed uint64, depth int) func(ctx context.Context) error {
+				return func(ctx context.Context) error {
+					defer ended.Add(1)
+					rng := rand.New(rand.NewPCG(uint64(round), seed))
+					for range rng.IntN(4) {
+						if depth == 0 {
+							break
+						}
+						if s.Go(spawner(), work(s, rng.Uint64(), depth-1)) == nil {
+							accepted.Add(1)
+						} else {
+							refused.Add(1)
+						}
+					}
+					if rng.IntN(3) == 0 {
+						s.OnRelease(func() { released.Add(1) })
+						registered.Add(1)
+					}
+					suspend.Yield()
+					if err := lock.Lock(ctx); err == nil {
+						suspend.Yield()
+						lock.Unlock()
+					}
+					switch rng.IntN(200) {
+					case 0, 1, 2:
+						failures.Add(1)
+						return errOops
+					case 3, 4, 5:
+						s.Cancel(nil)
+					case 6:
+						stop(errOops)
+					case 7:
+						if depth < 5 { // not in the goroutine of the test
+							failures.Add(1)
+							runtime.Goexit()
+						}
+					case 8, 9:
+						return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { return s.Go(spawner(), forever) })
+					case 10:
+						failures.Add(1)
+						s.Cancel(errOops)
+					}
+					return suspend.Err(ctx)
+				}
+			}
+			accepted.Store(1)
+			err := scope.Run(parent, func(ctx context.Context, s *scope.Scope) error {
+				go func() { // lest the endless ones are all that is left
+					time.Sleep(time.Duration(round%20) * 200 * time.Microsecond)
+					s.Cancel(nil)
+				}()
+				return work(s, 1, 5)(ctx)
+			})
+			stop(nil)
+			if accepted.Load() != ended.Load() || registered.Load() != released.Load() {
+				t.Fatalf("%d accepted, %d ended; %d registered, %d released", accepted.Load(), ended.Load(), registered.Load(), released.Load())
+			}
+			switch {
+			case err == nil:
+				outcomes["well"]++
+			case err == scope.ErrAbandoned:
+				outcomes["abandoned"]++
+			case err == errOops:
+				outcomes["failed"]++
+			case errors.Is(err, errOops) && errors.Is(err, context.Canceled):
+				outcomes["parent cancelled"]++
+			default:
+				t.Errorf("Run = %v", err)
+			}
+			if (err == errOops || err == scope.ErrAbandoned) && failures.Load() == 0 {
+				t.Errorf("Run = %v, but nobody failed", err)
+			}
+			if refused.Load() > 0 {
+				outcomes["refused"]++
+			}
+		}
+		t.Log(outcomes)
+		for _, o := range []string{"well", "abandoned", "failed", "parent cancelled", "refused"} {
+			if outcomes[o] == 0 {
+				t.Errorf("not covered: %s", o)
+			}
+		}
+	})
+}
+
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		on := fifo.New(fifo.Options{})
+		err := on.Run(bg, func(context.Context) error {
+			var s *scope.Scope
+			var sctx context.Context
+			var got error
+			ended := false
+			var waiting []*promise.Promise[int] // a child each; the first is the body
+			child := func() func(context.Context) error {
+				p := promise.New[int]()
+				waiting = append(waiting, p)
+				return func(context.Context) error { _, err := p.Await(bg); return err }
+			}
+			parent, stop := context.WithCancel(bg)
+			var want error
+			cancelled, enough := false, false
+			body := child()
+			_ = on.Go(func() {
+				got = scope.Run(parent, func(ctx context.Context, it *scope.Scope) error {
+					sctx, s = ctx, it
+					return body(ctx)
+				})
+				ended = true
+			})
+			settle := func() {
+				for range 6 {
+					suspend.Yield()
+				}
+			}
+			settle()
+			end := func(rt *rapid.T, err error) {
+				if len(waiting) == 0 {
+					return
+				}
+				i := rapid.IntRange(0, len(waiting)-1).Draw(rt, "i")
+				_ = waiting[i].Resolve(0, err)
+				waiting = slices.Delete(waiting, i, i+1)
+				if err != nil && want == nil && !(enough && err == context.Canceled) {
+					want = err
+				}
+				cancelled = cancelled || err != nil
+				settle()
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"go": func(rt *rapid.T) {
+					n, f := len(waiting), child()
+					err := s.Go(on, f)
+					switch {
+					case n == 0 && err == scope.ErrEnded, n > 0 && cancelled && errors.Is(err, context.Canceled):
+						waiting = waiting[:n]
+					case err != nil || n == 0 || cancelled:
+						rt.Fatalf("Go = %v with %d members, cancelled %v", err, n, cancelled)
+					}
+				},
+				"return":     func(rt *rapid.T) { end(rt, nil) },
+				"fail":       func(rt *rapid.T) { end(rt, errOops) },
+				"be stopped": func(rt *rapid.T) { end(rt, context.Canceled) },
+				"enough": func(rt *rapid.T) {
+					if len(waiting) > 0 {
+						s.Cancel(nil)
+						enough = enough || !cancelled
+						cancelled = true
+					}
+				},
+				"cancel": func(rt *rapid.T) {
+					if len(waiting) > 0 {
+						s.Cancel(errOops)
+						cancelled = true
+						if want == nil {
+							want = errOops
+						}
+					}
+				},
+				"parent": func(rt *rapid.T) {
+					if rapid.Bool().Draw(rt, "rarely") {
+						stop()
+						cancelled = true
+					}
+				},
+				"": func(rt *rapid.T) {
+					if ended != (len(waiting) == 0) {
+						rt.Fatalf("ended %v with %d members", ended, len(waiting))
+					}
+					if ended && got != want {
+						rt.Fatalf("Run = %v, want %v", got, want)
+					}
+					if !ended && (sctx.Err() != nil) != cancelled {
+						rt.Fatalf("Err %v, want cancelled %v", sctx.Err(), cancelled)
+					}
+				},
+			})
+			for _, p := range waiting {
+				_ = p.Fill(0)
+			}
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func TestMap(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		schedtest.Run(t, on, func() {
+			in := make([]int, 100)
+			for i := range in {
+				in[i] = i
+			}
+			out, err := scope.Map(bg, on, in, func(_ context.Context, n int) (string, error) {
+				for range n % 7 {
+					suspend.Yield()
+				}
+				return fmt.Sprint(n), nil
+			})
+			if err != nil || len(out) != 100 || out[42] != "42" {
+				t.Errorf("Map = %v, %v", out, err)
+			}
+			out, err = scope.Map(bg, on, in, func(ctx context.Context, n int) (string, error) {
+				if n == 42 {
+					return "", errOops
+				}
+				return "", forever(ctx)
+			})
+			if err != errOops || out != nil {
+				t.Errorf("Map = %v, %v", out, err)
+			}
+		})
+	})
+	if out, err := scope.Map(bg, nil, []int(nil), func(context.Context, int) (int, error) { return 0, nil }); len(out) != 0 || err != nil {
+		t.Errorf("Map of nothing = %v, %v", out, err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	_, err := scope.Map(ctx, suspend.Goroutines, []int{1, 2}, func(ctx context.Context, n int) (int, error) {
+		cancel()
+		return 0, forever(ctx)
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Map = %v", err)
+	}
+}
+
+func TestFirst(t *testing.T) {
+	type call = func(context.Context) (int, error)
+	one := func(context.Context) (int, error) { return 1, nil }
+	fail := func(context.Context) (int, error) { return 0, errOops }
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		schedtest.Run(t, on, func() {
+			var stopped atomic.Int32
+			wait := func(ctx context.Context) (int, error) {
+				err := forever(ctx)
+				stopped.Add(1)
+				return 0, err
+			}
+			if v, err := scope.First(bg, on, wait, fail, wait, one, wait); v != 1 || err != nil {
+				t.Errorf("First = %d, %v", v, err)
+			}
+			other := errors.New("other")
+			_, err := scope.First(bg, on, fail, call(func(context.Context) (int, error) { return 0, other }))
+			if !errors.Is(err, errOops) || !errors.Is(err, other) {
+				t.Errorf("First = %v", err)
+			}
+			late := func(ctx context.Context) (int, error) { _ = forever(ctx); return 2, nil }
+			if v, err := scope.First(bg, on, one, late); err != nil || v != 1 {
+				t.Errorf("First = %d, %v", v, err)
+			}
+			_, err = scope.First(bg, on, wait, call(func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }))
+			if err != scope.ErrAbandoned {
+				t.Errorf("First = %v", err)
+			}
+			ctx, cancel := context.WithCancel(bg)
+			_, err = scope.First(ctx, on, wait, call(func(context.Context) (int, error) { cancel(); return 0, errOops }))
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, errOops) {
+				t.Errorf("First = %v", err)
+			}
+			if _, err := scope.First(ctx, on, one); !errors.Is(err, context.Canceled) {
+				t.Errorf("First = %v", err)
+			}
+		})
+	})
+	defer func() {
+		if v := recover(); v != "scope: First of nothing" {
+			t.Errorf("panic %v", v)
+		}
+	}()
+	_, _ = scope.First[int](bg, suspend.Goroutines)
+}
+
+func TestInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error { return s.Go(suspend.Goroutines, forever) })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestNothingIsRetainedByTheParent(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	var collected atomic.Int32
+	for range 10 {
+		_ = scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			captured := new([1 << 10]byte)
+			runtime.AddCleanup(captured, func(struct{}) { collected.Add(1) }, struct{}{})
+			s.OnRelease(func() { runtime.KeepAlive(captured) })
+			return s.Go(suspend.Goroutines, func(context.Context) error { runtime.KeepAlive(captured); return nil })
+		})
+	}
+	for i := 0; collected.Load() < 9; i++ {
+		if i == 100 {
+			t.Fatalf("%d of 10 collected", collected.Load())
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestAllocs(t *testing.T) {
+	onFIFO(t, func(on *fifo.Scheduler) {
+		_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
+			f := func(context.Context) error { return nil }
+			got := testing.AllocsPerRun(100, func() {
+				_ = s.Go(on, f)
+				suspend.Yield()
+			})
+			if got > 2 { // one of them the scheduler's
+				t.Errorf("%v allocations for a child", got)
+			}
+			return nil
+		})
+	})
+}
+
+func BenchmarkChild(b *testing.B) {
+	b.ReportAllocs()
+	s := fifo.New(fifo.Options{})
+	_ = s.Run(bg, func(ctx context.Context) error {
+		return scope.Run(ctx, func(_ context.Context, sc *scope.Scope) error {
+			for i := range b.N {
+				_ = sc.Go(s, func(context.Context) error { return nil })
+				if i%64 == 0 {
+					suspend.Yield()
+				}
+			}
+			return nil
+		})
+	})
+}
