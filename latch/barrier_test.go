@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -310,7 +311,7 @@ func TestLastAgainstCancellation(t *testing.T) {
 							index[i], errs[i] = b.Wait(giveUp)
 						})
 					}
-					for range rand.IntN(40) {
+					for range rand.IntN(40) * (round % 2) {
 						suspend.Yield()
 					}
 					go cancel()
@@ -403,6 +404,48 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 		}
 		if counts[0].Load() == 0 || cancelled.Load() == 0 || broken.Load() == 0 {
 			t.Error("an outcome was not covered")
+		}
+	})
+}
+
+// What is noted of those that are cancelled too late is forgotten when they have heard of it.
+func TestNothingIsNotedForEver(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		b := latch.NewBarrier(2)
+		var ctx context.Context
+		var cancel context.CancelFunc
+		stop, ended := false, false
+		_ = s.Go(func() {
+			for !stop {
+				if _, err := b.Wait(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+			ended = true
+		})
+		rounds := func(n int) (heap int64) {
+			for range n {
+				ctx, cancel = newCancel()
+				suspend.Yield()
+				cancel()
+				if _, err := b.Wait(bg); err != nil {
+					t.Fatal(err)
+				}
+				ctx = bg
+			}
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		const n = 10000
+		before := rounds(1000)
+		if growth := rounds(n) - before; growth > n*10 {
+			t.Errorf("%d bytes after %d rounds", growth, n)
+		}
+		stop = true
+		if yield(2); !ended {
+			t.Error("the last round has not ended")
 		}
 	})
 }
