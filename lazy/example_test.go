@@ -1,0 +1,70 @@
+package lazy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+func ExampleLazy_Force() {
+	config := lazy.New(func(ctx context.Context) (string, error) {
+		fmt.Println("reading the file")
+		return "verbose", nil
+	}, lazy.Restart)
+
+	pool := workstealing.New(workstealing.Options{})
+	defer pool.Close()
+	modes, err := scope.Map(context.Background(), pool, make([]int, 3), func(ctx context.Context, _ int) (string, error) {
+		return config.Force(ctx)
+	})
+	fmt.Println(modes, err)
+	// Output:
+	// reading the file
+	// [verbose verbose verbose] <nil>
+}
+
+func ExampleErrRecursive() {
+	var chicken, egg *lazy.Lazy[int]
+	chicken = lazy.New(func(ctx context.Context) (int, error) { return egg.Force(ctx) }, lazy.Restart)
+	egg = lazy.New(func(ctx context.Context) (int, error) { return chicken.Force(ctx) }, lazy.Restart)
+	_, err := egg.Force(context.Background())
+	fmt.Println(errors.Is(err, lazy.ErrRecursive))
+	// Output: true
+}
+
+func ExampleLazy_ValueOp() {
+	answer := lazy.New(func(context.Context) (int, error) { return 42, nil }, lazy.Restart)
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		_ = suspend.Here().Go(func() { _, _ = answer.Force(ctx) })
+
+		value, quit := suspend.On(answer.ValueOp()), suspend.On(suspend.Done(ctx))
+		switch won, err := suspend.Select(ctx, value, quit); won {
+		case value:
+			fmt.Println("somebody found", value.Value())
+		case quit:
+			fmt.Println("nobody asked")
+		case nil:
+			return err
+		}
+		return nil
+	})
+	// Output: somebody found 42
+}
+
+func ExampleLazy_Value() {
+	l := lazy.New(func(context.Context) (int, error) { return 42, nil }, lazy.Restart)
+	_, _, ok := l.Value()
+	fmt.Println(ok)
+	_, _ = l.Force(context.Background())
+	v, err, ok := l.Value()
+	fmt.Println(v, err, ok)
+	// Output:
+	// false
+	// 42 <nil> true
+}

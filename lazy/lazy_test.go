@@ -1,0 +1,999 @@
+package lazy_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+var (
+	bg      = context.Background()
+	errOops = errors.New("oops")
+	modes   = map[string]lazy.Mode{"Restart": lazy.Restart, "Record": lazy.Record, "Protect": lazy.Protect}
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func settle() {
+	for range 8 {
+		suspend.Yield()
+	}
+}
+
+// all runs each of fs as a task of the next scheduler and waits for them.
+func all(t *testing.T, next func() suspend.Spawner, fs ...func()) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, f := range fs {
+		wg.Add(1)
+		if err := next().Go(func() { defer wg.Done(); f() }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+}
+
+func TestForcedByAllSchedulersTheFunctionRunsOnce(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		for range 50 {
+			runs := 0
+			l := lazy.New(func(ctx context.Context) (int, error) {
+				runs++
+				for range 3 {
+					suspend.Yield()
+				}
+				return 7, errOops
+			}, lazy.Restart)
+			var fs []func()
+			for range 20 {
+				fs = append(fs, func() {
+					if v, err := l.Force(bg); v != 7 || err != errOops {
+						t.Errorf("Force = %d, %v", v, err)
+					}
+				})
+			}
+			all(t, next, fs...)
+			if v, err, ok := l.Value(); v != 7 || err != errOops || !ok || runs != 1 {
+				t.Errorf("Value = %d, %v, %v after %d runs", v, err, ok, runs)
+			}
+		}
+	})
+}
+
+func TestDoneContextFailsThoughReady(t *testing.T) {
+	ctx, stop := context.WithCancelCause(bg)
+	stop(errOops)
+	runs := 0
+	l := lazy.New(func(context.Context) (int, error) { runs++; return 7, nil }, lazy.Restart)
+	for range 2 {
+		if v, err := l.Force(ctx); v != 0 || !errors.Is(err, errOops) || !errors.Is(err, context.Canceled) {
+			t.Errorf("Force = %d, %v", v, err)
+		}
+		if v, err := l.Force(bg); v != 7 || err != nil || runs != 1 {
+			t.Errorf("Force = %d, %v after %d runs", v, err, runs)
+		}
+	}
+}
+
+func TestAWaiterThatIsCancelledLeavesTheRunAlone(t *testing.T) {
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				var gate promise.Promise[int]
+				l := lazy.New(func(ctx context.Context) (int, error) { return gate.Await(ctx) }, mode)
+				ctx, stop := cancel.New(bg)
+				var errs [2]error
+				var vs [2]int
+				_ = s.Go(func() { vs[0], errs[0] = l.Force(bg) })
+				_ = s.Go(func() { vs[1], errs[1] = l.Force(ctx) })
+				settle()
+				stop(errOops)
+				settle()
+				if !errors.Is(errs[1], errOops) {
+					t.Errorf("Force = %v", errs[1])
+				}
+				if _, _, ok := l.Value(); ok {
+					t.Error("ready")
+				}
+				_ = gate.Fill(3)
+				settle()
+				if vs != [2]int{3, 0} || errs[0] != nil {
+					t.Errorf("Force = %v, %v", vs, errs)
+				}
+			})
+		})
+	}
+}
+
+// The one that runs the function is cancelled: while it runs, when it has returned a value, an error, with and
+// without others that wait.
+func TestTheRunnerIsCancelled(t *testing.T) {
+	for name, test := range map[string]struct {
+		mode   lazy.Mode
+		heeds  bool // the function heeds its context
+		fails  bool // and else it fails
+		before bool // cancelled before the others come
+		runs   int
+		first  error // of the one that was cancelled
+		rest   error
+	}{
+		"Restart":                  {mode: lazy.Restart, heeds: true, runs: 2, first: context.Canceled},
+		"Restart, before":          {mode: lazy.Restart, heeds: true, before: true, runs: 2, first: context.Canceled},
+		"Restart, another error":   {mode: lazy.Restart, fails: true, runs: 2, first: errOops},
+		"Restart, a value":         {mode: lazy.Restart, runs: 1},
+		"Record":                   {mode: lazy.Record, heeds: true, runs: 1, first: context.Canceled, rest: context.Canceled},
+		"Record, another error":    {mode: lazy.Record, fails: true, runs: 1, first: errOops, rest: errOops},
+		"Record, a value":          {mode: lazy.Record, runs: 1},
+		"Protect":                  {mode: lazy.Protect, heeds: true, runs: 1},
+		"Protect, another error":   {mode: lazy.Protect, fails: true, runs: 1, first: errOops, rest: errOops},
+		"Protect, the error first": {mode: lazy.Protect, fails: true, before: true, runs: 1, first: errOops, rest: errOops},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				var gate promise.Promise[int]
+				runs := 0
+				l := lazy.New(func(ctx context.Context) (int, error) {
+					if runs++; runs > 1 {
+						return 9, nil
+					}
+					if !test.heeds {
+						ctx = bg
+					}
+					v, err := gate.Await(ctx)
+					if err == nil && test.fails {
+						err = errOops
+					}
+					return v, err
+				}, test.mode)
+				ctx, stop := cancel.New(bg)
+				var first error
+				var rest []error
+				ended := false
+				_ = s.Go(func() { _, first = l.Force(ctx); ended = true })
+				settle()
+				come := func() {
+					for range 3 {
+						_ = s.Go(func() { _, err := l.Force(bg); rest = append(rest, err) })
+					}
+					settle()
+				}
+				if !test.before {
+					come()
+				}
+				stop(nil)
+				settle()
+				_ = gate.Fill(9)
+				settle()
+				if test.before {
+					come()
+				}
+				if !ended || !errors.Is(first, test.first) || len(rest) != 3 || runs != test.runs {
+					t.Errorf("first: %v (%v), rest: %v, %d runs", first, ended, rest, runs)
+				}
+				for _, err := range rest {
+					if !errors.Is(err, test.rest) {
+						t.Errorf("rest: %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The turn is given to one that is cancelled by then: it passes it on, or takes it if it was too late.
+func TestTheTurnIsPassedOn(t *testing.T) {
+	for name, stopFirst := range map[string]bool{"cancelled before the turn": true, "after": false} {
+		t.Run(name, func(t *testing.T) {
+			onFIFO(t, func(s *fifo.Scheduler) {
+				var ran []string
+				var gate promise.Promise[int]
+				f := func(ctx context.Context) (int, error) {
+					who := ctx.Value(key{}).(string)
+					ran = append(ran, who)
+					if who == "a" {
+						return gate.Await(bg)
+					}
+					return 5, nil
+				}
+				l := lazy.New(f, lazy.Restart)
+				stops := map[string]func(error){}
+				got := map[string]error{}
+				for _, who := range []string{"a", "b", "c"} {
+					ctx, stop := cancel.New(context.WithValue(bg, key{}, who))
+					stops[who] = stop
+					_ = s.Go(func() { _, got[who] = l.Force(ctx) })
+				}
+				settle()
+				stops["a"](nil)
+				if stopFirst {
+					stops["b"](nil)
+				}
+				_ = gate.Fail(errOops)
+				suspend.Yield() // a returns, and gives the turn
+				if !stopFirst {
+					stops["b"](nil)
+				}
+				settle()
+				if got["a"] != errOops || got["c"] != nil || !errors.Is(got["b"], context.Canceled) || !slices.Equal(ran, []string{"a", "c"}) {
+					t.Errorf("ran %v, got %v", ran, got)
+				}
+				stops["c"](nil)
+			})
+		})
+	}
+}
+
+type key struct{}
+
+// Without anybody who waits a stopped function is as new.
+func TestRestartFromIdle(t *testing.T) {
+	ctx, stop := context.WithCancel(bg)
+	runs := 0
+	l := lazy.New(func(ctx context.Context) (int, error) {
+		if runs++; runs == 1 {
+			stop()
+		}
+		return runs, suspend.Err(ctx)
+	}, lazy.Restart)
+	if _, err := l.Force(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Force = %v", err)
+	}
+	if _, _, ok := l.Value(); ok {
+		t.Error("ready")
+	}
+	if v, err := l.Force(bg); v != 2 || err != nil {
+		t.Errorf("Force = %d, %v", v, err)
+	}
+}
+
+func TestAnErrorIsRememberedInEveryMode(t *testing.T) {
+	for name, mode := range modes {
+		runs := 0
+		l := lazy.New(func(ctx context.Context) (int, error) { runs++; return 0, errOops }, mode)
+		for range 3 {
+			if _, err := l.Force(bg); err != errOops || runs != 1 {
+				t.Errorf("%s: %v after %d runs", name, err, runs)
+			}
+		}
+	}
+}
+
+func TestProtectKeepsTheValuesOfTheContext(t *testing.T) {
+	ctx, stop := context.WithCancel(context.WithValue(bg, key{}, "v"))
+	l := lazy.New(func(ctx context.Context) (any, error) {
+		stop()
+		return ctx.Value(key{}), suspend.Err(ctx)
+	}, lazy.Protect)
+	if v, err := l.Force(ctx); v != "v" || err != nil {
+		t.Errorf("Force = %v, %v", v, err)
+	}
+}
+
+func TestAPanicIsRaisedInAll(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var gate promise.Promise[int]
+		l := lazy.New(func(context.Context) (int, error) {
+			_, _ = gate.Await(bg)
+			panic(errOops)
+		}, lazy.Restart)
+		force := func() {
+			defer func() {
+				if v := recover(); v != errOops {
+					t.Errorf("panic %v", v)
+				}
+			}()
+			_, _ = l.Force(bg)
+			t.Error("Force has returned")
+		}
+		watch := func() {
+			defer func() {
+				if v := recover(); v != errOops {
+					t.Errorf("panic %v", v)
+				}
+			}()
+			_, _ = suspend.Do(bg, l.ValueOp())
+			t.Error("ValueOp has returned")
+		}
+		schedtest.Run(t, s, force, force, watch, force, func() { _ = gate.Fill(1) })
+		schedtest.Run(t, s, force, watch)
+		defer func() {
+			if v := recover(); v != errOops {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		_, _, _ = l.Value()
+	})
+}
+
+func TestAGoexitEndsOneTask(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var gate promise.Promise[int]
+		started := make(chan struct{})
+		l := lazy.New(func(context.Context) (int, error) {
+			close(started)
+			_, _ = gate.Await(bg)
+			runtime.Goexit()
+			return 0, nil
+		}, lazy.Restart)
+		force := func() {
+			if _, err := l.Force(bg); err != lazy.ErrAbandoned {
+				t.Errorf("Force = %v", err)
+			}
+		}
+		ended := make(chan bool, 1)
+		_ = s.Go(func() {
+			returned := false
+			defer func() { ended <- returned }()
+			_, _ = l.Force(bg)
+			returned = true
+		})
+		<-started
+		schedtest.Run(t, s, force, force, func() { _ = gate.Fill(1) })
+		force()
+		if <-ended {
+			t.Error("Force has returned where the function exited")
+		}
+	})
+}
+
+func TestNewOfNilPanics(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "lazy: New of a nil function" {
+			t.Errorf("panic %v", v)
+		}
+	}()
+	lazy.New[int](nil, lazy.Restart)
+}
+
+// Recursion on one goroutine, with a context that says so and with one that does not.
+func TestRecursion(t *testing.T) {
+	for name, inner := range map[string]func(ctx context.Context) context.Context{
+		"derived":   func(ctx context.Context) context.Context { c, stop := context.WithCancel(ctx); _ = stop; return c },
+		"unrelated": func(context.Context) context.Context { return bg },
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+				schedtest.Run(t, s, func() {
+					var self *lazy.Lazy[int]
+					self = lazy.New(func(ctx context.Context) (int, error) {
+						v, err := self.Force(inner(ctx))
+						if !errors.Is(err, lazy.ErrRecursive) {
+							t.Errorf("Force = %d, %v", v, err)
+						}
+						return 1, nil
+					}, lazy.Restart)
+					if v, err := self.Force(bg); v != 1 || err != nil {
+						t.Errorf("Force = %d, %v", v, err)
+					}
+
+					ring := make([]*lazy.Lazy[int], 5)
+					for i := range ring {
+						ring[i] = lazy.New(func(ctx context.Context) (int, error) { return ring[(i+1)%5].Force(inner(ctx)) }, lazy.Restart)
+					}
+					if _, err := ring[3].Force(bg); err != lazy.ErrRecursive {
+						t.Errorf("Force = %v", err)
+					}
+				})
+			})
+		})
+	}
+}
+
+// A task that the function has started and waits for, on any scheduler, forces the same again.
+func TestRecursionByATaskOfTheFunction(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		for range 20 {
+			var l *lazy.Lazy[int]
+			l = lazy.New(func(ctx context.Context) (int, error) {
+				var p promise.Promise[int]
+				other := lazy.New(func(ctx context.Context) (int, error) { return l.Force(ctx) }, lazy.Restart)
+				_ = next().Go(func() { _ = p.Resolve(other.Force(ctx)) })
+				return p.Await(bg)
+			}, lazy.Restart)
+			var err error
+			all(t, next, func() { _, err = l.Force(bg) })
+			if err != lazy.ErrRecursive {
+				t.Fatalf("Force = %v", err)
+			}
+		}
+	})
+}
+
+// Three functions force each other, each run by a task of its own on two schedulers or more: in one order of coming,
+// in the other, and all at once.
+func TestACircleOfTasks(t *testing.T) {
+	orders := map[string][]int{"forward": {0, 1, 2}, "backward": {2, 1, 0}, "at once": nil}
+	for name, order := range orders {
+		for kind, derived := range map[string]bool{"derived": true, "unrelated": false} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+					for range 30 {
+						var begun [3]promise.Promise[int]
+						var go_ [3]promise.Promise[int]
+						var ring [3]*lazy.Lazy[int]
+						recursive := atomic.Int32{}
+						for i := range ring {
+							ring[i] = lazy.New(func(ctx context.Context) (int, error) {
+								_ = begun[i].Fill(1)
+								_, _ = go_[i].Await(bg)
+								if !derived {
+									ctx = bg
+								}
+								v, err := ring[(i+1)%3].Force(ctx)
+								if err == lazy.ErrRecursive {
+									recursive.Add(1)
+								}
+								return v, err
+							}, lazy.Restart)
+						}
+						var fs []func()
+						for i := range ring {
+							fs = append(fs, func() {
+								if _, err := ring[i].Force(bg); err != lazy.ErrRecursive {
+									t.Errorf("Force = %v", err)
+								}
+							})
+						}
+						fs = append(fs, func() {
+							for i := range begun {
+								_, _ = begun[i].Await(bg)
+							}
+							for _, i := range order {
+								_ = go_[i].Fill(1)
+								suspend.Yield()
+							}
+							for i := range go_ {
+								_ = go_[i].Fill(1)
+							}
+						})
+						all(t, next, fs...)
+						if recursive.Load() != 3 {
+							t.Errorf("%d saw it", recursive.Load())
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// The values of a directed graph without circles are forced by many at once, and cancelled at random: a Force never
+// takes this for recursion, a function succeeds once, and nobody is left waiting.
+func TestStressOnAGraph(t *testing.T) {
+	rounds := 150
+	if testing.Short() || schedtest.Race {
+		rounds = 30
+	}
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var mu sync.Mutex
+		spawner := func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return next() }
+		var values, stopped, restarts atomic.Int64
+		for round := range rounds {
+			const n = 30
+			var ls [n]*lazy.Lazy[int]
+			var succeeded [n]atomic.Int32
+			for i := range ls {
+				ls[i] = lazy.New(func(ctx context.Context) (int, error) {
+					rng := rand.New(rand.NewPCG(uint64(round), uint64(i)))
+					sum := 1
+					for range rng.IntN(4) {
+						if i == 0 {
+							break
+						}
+						c := ctx
+						if rng.IntN(4) == 0 {
+							c = bg
+						}
+						j := rng.IntN(i)
+						var v int
+						var err error
+						if rng.IntN(3) == 0 { // by a task of its own
+							var p promise.Promise[int]
+							_ = spawner().Go(func() { _ = p.Resolve(ls[j].Force(c)) })
+							v, err = p.Await(bg)
+						} else {
+							v, err = ls[j].Force(c)
+						}
+						if err != nil {
+							restarts.Add(1)
+							return 0, err
+						}
+						sum += v
+						suspend.Yield()
+					}
+					// An error that came of a context which is not done, a part's that was given ctx, would stay.
+					if err := suspend.Err(ctx); err != nil {
+						restarts.Add(1)
+						return 0, err
+					}
+					succeeded[i].Add(1)
+					return sum, nil
+				}, lazy.Restart)
+			}
+			var fs []func()
+			for k := range 40 {
+				fs = append(fs, func() {
+					rng := rand.New(rand.NewPCG(uint64(round), uint64(1000+k)))
+					for range 5 {
+						ctx, stop := cancel.New(bg)
+						if rng.IntN(2) == 0 {
+							go stop(errOops)
+						}
+						i := rng.IntN(n)
+						_, err := ls[i].Force(ctx)
+						switch {
+						case err == nil:
+							values.Add(1)
+							if succeeded[i].Load() != 1 {
+								t.Errorf("%d succeeded %d times", i, succeeded[i].Load())
+							}
+						case errors.Is(err, errOops):
+							stopped.Add(1)
+						default:
+							t.Errorf("Force = %v", err)
+						}
+						stop(nil)
+					}
+				})
+			}
+			all(t, next2(&mu, next), fs...)
+		}
+		t.Logf("%d values, %d cancelled, %d runs stopped", values.Load(), stopped.Load(), restarts.Load())
+		if values.Load() == 0 || stopped.Load() == 0 || restarts.Load() == 0 {
+			t.Error("an outcome was not covered")
+		}
+	})
+}
+
+func next2(mu *sync.Mutex, next func() suspend.Spawner) func() suspend.Spawner {
+	return func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return next() }
+}
+
+// The same with circles: it may be an error, but everybody returns.
+func TestStressOnCircles(t *testing.T) {
+	rounds := 200
+	if testing.Short() || schedtest.Race {
+		rounds = 50
+	}
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var mu sync.Mutex
+		spawner := next2(&mu, next)
+		outcomes := map[string]*atomic.Int64{"value": {}, "recursive": {}, "cancelled": {}}
+		for round := range rounds {
+			const n = 12
+			var ls [n]*lazy.Lazy[int]
+			for i := range ls {
+				ls[i] = lazy.New(func(ctx context.Context) (int, error) {
+					rng := rand.New(rand.NewPCG(uint64(round), uint64(i)))
+					for range rng.IntN(3) {
+						j := rng.IntN(n)
+						suspend.Yield()
+						if rng.IntN(2) == 0 {
+							var p promise.Promise[int]
+							_ = spawner().Go(func() { _ = p.Resolve(ls[j].Force(ctx)) })
+							if _, err := p.Await(bg); err != nil {
+								return 0, err
+							}
+							continue
+						}
+						c := ctx
+						if rng.IntN(2) == 0 {
+							c = bg
+						}
+						if _, err := ls[j].Force(c); err != nil {
+							return 0, err
+						}
+					}
+					return 1, nil
+				}, lazy.Restart)
+			}
+			var fs []func()
+			for k := range 20 {
+				fs = append(fs, func() {
+					ctx, stop := cancel.New(bg)
+					if k%4 == 0 {
+						go stop(errOops)
+					}
+					_, err := ls[k%n].Force(ctx)
+					switch {
+					case err == nil:
+						outcomes["value"].Add(1)
+					case err == lazy.ErrRecursive:
+						outcomes["recursive"].Add(1)
+					case errors.Is(err, errOops):
+						outcomes["cancelled"].Add(1)
+					default:
+						t.Errorf("Force = %v", err)
+					}
+					stop(nil)
+				})
+			}
+			all(t, spawner, fs...)
+		}
+		for name, n := range outcomes {
+			t.Log(name, n.Load())
+			if n.Load() == 0 {
+				t.Errorf("not covered: %s", name)
+			}
+		}
+	})
+}
+
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		mode := rapid.SampledFrom([]lazy.Mode{lazy.Restart, lazy.Record, lazy.Protect}).Draw(rt, "mode")
+		s := fifo.New(fifo.Options{})
+		err := s.Run(bg, func(context.Context) error {
+			type forcer struct {
+				stop                  func(error)
+				v, wantV              int
+				err, want             error
+				ended, done, wantDone bool // done: its context is
+			}
+			var gate *promise.Promise[int]
+			var forcers, waiting []*forcer
+			var runner *forcer
+			var value int
+			var failure error
+			ready, runs, wantRuns := false, 0, 0
+			l := lazy.New(func(context.Context) (int, error) {
+				runs++
+				return gate.Await(bg)
+			}, mode)
+			start := func(f *forcer) {
+				runner, gate = f, promise.New[int]()
+				wantRuns++
+			}
+			end := func(f *forcer, v int, err error) { f.wantDone, f.wantV, f.want = true, v, err }
+			finish := func(v int, err error) {
+				if runner == nil {
+					return
+				}
+				r, g := runner, gate
+				runner = nil
+				if err != nil && r.done && mode == lazy.Restart {
+					end(r, v, err)
+					if len(waiting) > 0 {
+						start(waiting[0])
+						waiting = waiting[1:]
+					}
+				} else {
+					ready, value, failure = true, v, err
+					for _, f := range append(waiting, r) {
+						end(f, v, err)
+					}
+					waiting = nil
+				}
+				_ = g.Resolve(v, err)
+				settle()
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"force": func(*rapid.T) {
+					ctx, stop := cancel.New(bg)
+					f := &forcer{stop: stop}
+					forcers = append(forcers, f)
+					switch {
+					case ready:
+						end(f, value, failure)
+					case runner == nil:
+						start(f)
+					default:
+						waiting = append(waiting, f)
+					}
+					_ = s.Go(func() { f.v, f.err = l.Force(ctx); f.ended = true })
+					settle()
+				},
+				"return": func(rt *rapid.T) { finish(rapid.Int().Draw(rt, "v"), nil) },
+				"fail":   func(*rapid.T) { finish(0, errOops) },
+				"cancel": func(rt *rapid.T) {
+					if len(forcers) == 0 {
+						return
+					}
+					f := rapid.SampledFrom(forcers).Draw(rt, "f")
+					f.stop(context.Canceled)
+					f.done = true
+					if i := slices.Index(waiting, f); i >= 0 {
+						waiting = slices.Delete(waiting, i, i+1)
+						end(f, 0, context.Canceled)
+					}
+					settle()
+				},
+				"": func(rt *rapid.T) {
+					v, err, ok := l.Value()
+					if ok != ready || v != value || err != failure || runs != wantRuns {
+						rt.Fatalf("Value = %v, %v, %v, want %v, %v, %v; %d runs, want %d", v, err, ok, value, failure, ready, runs, wantRuns)
+					}
+					for i, f := range forcers {
+						if f.ended != f.wantDone || f.v != f.wantV || f.err != f.want {
+							rt.Fatalf("%d: %+v", i, *f)
+						}
+					}
+				},
+			})
+			finish(0, nil)
+			return nil
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func TestValueOp(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			runs := 0
+			a := lazy.New(func(context.Context) (int, error) { runs++; return 1, nil }, lazy.Restart)
+			b := lazy.New(func(context.Context) (string, error) { return "b", errOops }, lazy.Restart)
+			ca, cb := suspend.On(a.ValueOp()), suspend.On(b.ValueOp())
+			if won, err := suspend.TrySelect(bg, ca, cb); won != nil || err != nil {
+				t.Errorf("TrySelect = %v, %v", won, err)
+			}
+			_ = s.Go(func() { suspend.Yield(); _, _ = b.Force(bg) })
+			won, err := suspend.Select(bg, ca, cb)
+			if won != suspend.Selectable(cb) || err != nil {
+				t.Fatalf("Select = %v, %v", won, err)
+			}
+			if v, err := cb.Result(); v != "b" || err != errOops {
+				t.Errorf("Result = %v, %v", v, err)
+			}
+			if runs != 0 {
+				t.Error("a losing ValueOp has run the function")
+			}
+			ctx, stop := cancel.New(bg)
+			_ = s.Go(func() { suspend.Yield(); stop(errOops) })
+			if _, err := suspend.Do(ctx, a.ValueOp()); !errors.Is(err, errOops) {
+				t.Errorf("Do = %v", err)
+			}
+			var p promise.Promise[int]
+			suspend.Then(bg, a.ValueOp(), executor{}, func(v int, err error) { _ = p.Resolve(v, err) })
+			if v, err := a.Force(bg); v != 1 || err != nil {
+				t.Errorf("Force = %v, %v", v, err)
+			}
+			if v, err := p.Await(bg); v != 1 || err != nil {
+				t.Errorf("Then: %v, %v", v, err)
+			}
+			if v, err := suspend.Do(bg, a.ValueOp()); v != 1 || err != nil || runs != 1 {
+				t.Errorf("Do = %v, %v after %d runs", v, err, runs)
+			}
+		})
+	})
+}
+
+// executor runs callbacks on goroutines.
+type executor struct{}
+
+func (executor) Execute(f func()) error { go f(); return nil }
+
+// A ValueOp waits on while a stopped function runs again.
+func TestValueOpOutlastsARestart(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		ctx, stop := context.WithCancel(bg)
+		runs := 0
+		l := lazy.New(func(ctx context.Context) (int, error) {
+			if runs++; runs == 1 {
+				stop()
+			}
+			return runs, suspend.Err(ctx)
+		}, lazy.Restart)
+		got := 0
+		_ = s.Go(func() { got, _ = suspend.Do(bg, l.ValueOp()) })
+		settle()
+		_, _ = l.Force(ctx)
+		settle()
+		if got != 0 || runs != 1 {
+			t.Errorf("got %d after %d runs", got, runs)
+		}
+		_, _ = l.Force(bg)
+		settle()
+		if got != 2 {
+			t.Errorf("got %d", got)
+		}
+	})
+}
+
+// The context that the function gets passes cancellations on as the given one does.
+func TestTheContextOfTheFunction(t *testing.T) {
+	for name, make := range map[string]func() (context.Context, func(error)){
+		"ours": func() (context.Context, func(error)) { return cancel.New(bg) },
+		"std": func() (context.Context, func(error)) {
+			ctx, stop := context.WithCancelCause(bg)
+			return ctx, stop
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := make()
+			outer := lazy.New(func(ctx context.Context) (int, error) {
+				inner := lazy.New(func(ctx context.Context) (int, error) {
+					child, stopChild := context.WithTimeout(ctx, time.Hour)
+					defer stopChild()
+					called := false
+					ctx.(interface {
+						AfterFunc(func()) func() bool
+					}).AfterFunc(func() { called = true })
+					if name == "std" {
+						stop(errOops)
+					} else if stop(errOops); !called {
+						t.Error("not called synchronously")
+					}
+					<-child.Done()
+					if context.Cause(child) != errOops || context.Cause(ctx) != errOops {
+						t.Errorf("causes %v, %v", context.Cause(child), context.Cause(ctx))
+					}
+					return 0, suspend.Err(ctx)
+				}, lazy.Restart)
+				return inner.Force(ctx)
+			}, lazy.Restart)
+			if _, err := outer.Force(ctx); !errors.Is(err, errOops) {
+				t.Errorf("Force = %v", err)
+			}
+		})
+	}
+}
+
+func TestInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lazy.New(func(ctx context.Context) (int, error) { return 1, suspend.Sleep(ctx, time.Hour) }, lazy.Restart)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		go func() { _, _ = l.Force(t.Context()) }()
+		synctest.Wait()
+		if _, err := l.Force(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if v, err := l.Force(t.Context()); v != 1 || err != nil {
+			t.Errorf("Force = %d, %v", v, err)
+		}
+	})
+}
+
+// After the run neither the function is kept nor a forcer that was cancelled.
+func TestNothingIsRetained(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var collected atomic.Int32
+		captured := func() *[1 << 10]byte {
+			p := new([1 << 10]byte)
+			runtime.AddCleanup(p, func(struct{}) { collected.Add(1) }, struct{}{})
+			return p
+		}
+		var ls []any
+		make := func(end func(ctx context.Context) (int, error)) *lazy.Lazy[int] {
+			p := captured()
+			l := lazy.New(func(ctx context.Context) (int, error) {
+				runtime.KeepAlive(p)
+				return end(ctx)
+			}, lazy.Restart)
+			ls = append(ls, l)
+			return l
+		}
+		_, _ = make(func(context.Context) (int, error) { return 1, nil }).Force(bg)
+		_, _ = make(func(context.Context) (int, error) { return 1, errOops }).Force(bg)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = make(func(context.Context) (int, error) { panic(errOops) }).Force(bg)
+		}()
+		exits := make(func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
+		_ = s.Go(func() { _, _ = exits.Force(bg) })
+		settle()
+
+		var gate promise.Promise[int]
+		slow := lazy.New(func(context.Context) (int, error) { return gate.Await(bg) }, lazy.Restart)
+		_ = s.Go(func() { _, _ = slow.Force(bg) })
+		ctx, stop := cancel.New(bg)
+		func() {
+			p := captured()
+			_ = s.Go(func() {
+				_, _ = slow.Force(context.WithValue(ctx, key{}, p))
+				_ = suspend.Sleep(bg, 20*time.Millisecond) // the task lives on
+			})
+		}()
+		settle()
+		stop(nil)
+		settle()
+		for i := 0; collected.Load() < 5; i++ {
+			if i == 200 {
+				t.Fatalf("%d of 5 collected", collected.Load())
+			}
+			runtime.GC()
+			suspend.Yield()
+			time.Sleep(time.Millisecond)
+		}
+		_ = gate.Fill(1)
+		runtime.KeepAlive(ls)
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
+	_, _ = l.Force(bg)
+	ctx, stop := context.WithCancel(bg)
+	defer stop()
+	for name, limit := range map[string]struct {
+		f   func()
+		max float64
+	}{
+		"ready":              {func() { _, _ = l.Force(bg) }, 0},
+		"ready, cancellable": {func() { _, _ = l.Force(ctx) }, 0},
+		"value":              {func() { _, _, _ = l.Value() }, 0},
+		"first": {func() {
+			_, _ = lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart).Force(bg)
+		}, 6},
+	} {
+		if got := testing.AllocsPerRun(100, limit.f); got > limit.max {
+			t.Errorf("%s: %v allocations, limit %v", name, got, limit.max)
+		}
+	}
+}
+
+func BenchmarkReady(b *testing.B) {
+	l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
+	ctx, stop := context.WithCancel(bg)
+	defer stop()
+	_, _ = l.Force(ctx)
+	once := sync.OnceValue(func() int { return 1 })
+	b.Run("ours", func(b *testing.B) {
+		for range b.N {
+			_, _ = l.Force(bg)
+		}
+	})
+	b.Run("ours, cancellable", func(b *testing.B) {
+		for range b.N {
+			_, _ = l.Force(ctx)
+		}
+	})
+	b.Run("sync.OnceValue", func(b *testing.B) {
+		for range b.N {
+			_ = once()
+		}
+	})
+}
+
+func BenchmarkFirst(b *testing.B) {
+	f := func(context.Context) (int, error) { return 1, nil }
+	b.Run("ours", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			_, _ = lazy.New(f, lazy.Restart).Force(bg)
+		}
+	})
+	b.Run("nested", func(b *testing.B) {
+		b.ReportAllocs()
+		_, _ = lazy.New(func(ctx context.Context) (int, error) {
+			for range b.N {
+				_, _ = lazy.New(f, lazy.Restart).Force(ctx)
+			}
+			return 0, nil
+		}, lazy.Restart).Force(bg)
+	})
+	b.Run("sync.OnceValues", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			_, _ = sync.OnceValues(func() (int, error) { return f(bg) })()
+		}
+	})
+}
