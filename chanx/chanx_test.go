@@ -822,11 +822,12 @@ func TestNothingIsRetained(t *testing.T) {
 			runtime.AddCleanup(v, func(struct{}) { gone.Add(1) }, struct{}{})
 			return v
 		}
-		c := chanx.New[*big](2)
+		left := chanx.New[*big](2)
 		for range 3 {
-			_ = c.Send(bg, value())
-			_, _ = c.Recv(bg)
+			_ = left.Send(bg, value())
+			_, _ = left.Recv(bg)
 		}
+		c := chanx.New[*big](2)
 		_, _ = c.Send(bg, new(big)), c.Send(bg, new(big))
 		ctx, cancel := context.WithCancel(bg)
 		failed := 0
@@ -862,6 +863,7 @@ func TestNothingIsRetained(t *testing.T) {
 			suspend.Yield()
 			time.Sleep(time.Millisecond)
 		}
+		runtime.KeepAlive(left)
 		runtime.KeepAlive(c)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/mutex"
@@ -531,26 +533,25 @@ func (b *buffer) take(ctx context.Context) (int64, error) {
 	return v, nil
 }
 
-// Some producers and consumers give up at random; the rest, who never do, end only if no signal is lost.
+// Some producers and consumers give up at random; the rest, who never do, end only if no signal is lost, for in the end
+// nobody comes whose own signal would make up for it.
 func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() suspend.Spawner) (cancelled int64) {
 	const pairs = 4
 	seed := uint64(size)
 	b := newBuffer(l, size)
 	var put, took, putSum, tookSum, failed atomic.Int64
-	var faithful, fickle sync.WaitGroup
-	stop, stopAll := context.WithCancel(bg)
-	defer stopAll()
-	spawn := func(wg *sync.WaitGroup, f func(rng *rand.Rand)) {
-		wg.Add(1)
+	var all sync.WaitGroup
+	spawn := func(f func(rng *rand.Rand)) {
+		all.Add(1)
 		seed++
 		rng := rand.New(rand.NewPCG(seed, 1))
-		_ = next().Go(func() { defer wg.Done(); f(rng) })
+		_ = next().Go(func() { defer all.Done(); f(rng) })
 	}
 	quick := func(rng *rand.Rand) (context.Context, context.CancelFunc) {
 		if rng.IntN(2) == 0 {
-			return context.WithTimeout(stop, time.Duration(rng.IntN(100))*time.Microsecond)
+			return context.WithTimeout(bg, time.Duration(rng.IntN(100))*time.Microsecond)
 		}
-		ctx, cancel := context.WithCancel(stop)
+		ctx, cancel := context.WithCancel(bg)
 		go cancel()
 		return ctx, cancel
 	}
@@ -563,22 +564,22 @@ func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() su
 		sum.Add(v)
 	}
 	for i := range pairs {
-		spawn(&faithful, func(*rand.Rand) {
+		spawn(func(*rand.Rand) {
 			for k := range rounds {
 				v := int64(i*rounds + k)
 				add(&put, &putSum, v, b.put(bg, v))
 			}
 		})
-		spawn(&faithful, func(*rand.Rand) {
+		spawn(func(*rand.Rand) {
 			for range rounds {
 				v, err := b.take(bg)
 				add(&took, &tookSum, v, err)
 			}
 		})
 	}
-	for range 2 * pairs {
-		spawn(&fickle, func(rng *rand.Rand) { // puts as much as it takes, so that the others find theirs
-			for stop.Err() == nil {
+	for range pairs {
+		spawn(func(rng *rand.Rand) { // puts as much as it takes, so that the others find theirs
+			for range rounds {
 				ctx, cancel := quick(rng)
 				v, err := b.take(ctx)
 				add(&took, &tookSum, v, err)
@@ -586,11 +587,10 @@ func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() su
 					add(&put, &putSum, v, b.put(bg, v))
 				}
 				cancel()
-				suspend.Yield()
 			}
 		})
-		spawn(&fickle, func(rng *rand.Rand) {
-			for stop.Err() == nil {
+		spawn(func(rng *rand.Rand) {
+			for range rounds {
 				ctx, cancel := quick(rng)
 				err := b.put(ctx, 1)
 				add(&put, &putSum, 1, err)
@@ -599,13 +599,10 @@ func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() su
 					add(&took, &tookSum, v, err)
 				}
 				cancel()
-				suspend.Yield()
 			}
 		})
 	}
-	faithful.Wait()
-	stopAll()
-	fickle.Wait()
+	all.Wait()
 	if put.Load() != took.Load() || putSum.Load() != tookSum.Load() || len(b.items) != 0 {
 		t.Errorf("put %d (sum %d), took %d (sum %d), left %d", put.Load(), putSum.Load(), took.Load(), tookSum.Load(), len(b.items))
 	}
@@ -622,16 +619,90 @@ func TestBoundedBuffer(t *testing.T) {
 			for _, locker := range lockers[:2] {
 				t.Run(locker.name, func(t *testing.T) {
 					schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
-						cancelled += boundedBuffer(t, locker.new(), size, 150, func() suspend.Spawner { return s })
+						cancelled += boundedBuffer(t, locker.new(), size, 80, func() suspend.Spawner { return s })
 					})
 					schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
-						cancelled += boundedBuffer(t, locker.new(), size, 150, next)
+						cancelled += boundedBuffer(t, locker.new(), size, 80, next)
 					})
 				})
 			}
 		})
 	}
 	if cancelled == 0 {
+		t.Error("uncovered: nothing was cancelled")
+	}
+}
+
+// A semaphore on a condition, under the adversary: it signals once for each permit, so with the first signal that is
+// lost to a cancelled waiter, or taken by one that came later, somebody waits for ever while there is a permit.
+func TestSemaphoreUnderTheAdversary(t *testing.T) {
+	runs := 3000
+	if testing.Short() || schedtest.Race {
+		runs = 300
+	}
+	failed := 0
+	for seed := uint64(1); seed <= uint64(runs); seed++ {
+		watch := time.AfterFunc(schedtest.Deadline, func() {
+			fmt.Fprintf(os.Stderr, "%s: no end under seed %d\n", t.Name(), seed)
+			os.Exit(2)
+		})
+		rng := rand.New(rand.NewPCG(seed, 1))
+		s := random.New(random.Options{Seed: seed})
+		l := &hooked{Locker: new(mutex.Mutex).Locker()}
+		if seed%2 == 0 { // much can happen between Unlock and the suspension
+			l.after = suspend.Yield
+		}
+		c := cond.New(l)
+		const tasks = 5
+		permits := 1 + rng.IntN(2)
+		free := permits
+		var cancels [tasks]context.CancelFunc
+		left := tasks
+		_ = s.Run(bg, func(context.Context) error {
+			for i := range tasks {
+				_ = s.Go(func() {
+					defer func() { left-- }()
+					for range 3 {
+						ctx := bg
+						if i%2 == 0 {
+							ctx, cancels[i] = newCancel()
+						}
+						var err error
+						c.L.Lock()
+						for free == 0 && err == nil {
+							err = c.Wait(ctx)
+						}
+						if err == nil {
+							free--
+						} else {
+							failed++
+						}
+						c.L.Unlock()
+						if err != nil {
+							continue
+						}
+						suspend.Yield()
+						c.L.Lock()
+						free++
+						c.L.Unlock()
+						c.Signal()
+					}
+				})
+			}
+			for left > 0 && rng.IntN(100) > 0 { // and then, whoever waits is on his own
+				if cancel := cancels[rng.IntN(tasks)]; cancel != nil {
+					cancel()
+				}
+				suspend.Yield()
+			}
+			return nil
+		})
+		watch.Stop()
+		if free != permits {
+			t.Fatalf("seed %d: %d permits, want %d", seed, free, permits)
+		}
+	}
+	if failed == 0 {
 		t.Error("uncovered: nothing was cancelled")
 	}
 }
