@@ -339,6 +339,28 @@ func TestOppositeSelects(t *testing.T) {
 	}
 }
 
+// Both queues of a Chan[struct{}] are of one type, and so are all slots.
+func TestSelectOnSignals(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var c chanx.Chan[struct{}]
+		var sent [2]int
+		task := func(i int) func() {
+			return func() {
+				send, recv := suspend.On(c.SendOp(struct{}{})), suspend.On(c.RecvOp())
+				for range 300 {
+					if won, _ := suspend.Select(bg, send, recv); won == suspend.Selectable(send) {
+						sent[i]++
+					}
+				}
+			}
+		}
+		schedtest.Run(t, s, task(0), task(1))
+		if sent[0]+sent[1] != 300 {
+			t.Errorf("sent %v", sent)
+		}
+	})
+}
+
 // Between schedulers, too.
 func TestOppositeSelectsMixed(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {

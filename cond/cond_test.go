@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
@@ -179,6 +180,45 @@ func TestMisuse(t *testing.T) {
 		settle()
 		if !w.ended || w.err != nil {
 			t.Errorf("%+v", w)
+		}
+	})
+}
+
+// A Wait whose L.Unlock ends the goroutine is not left waiting either.
+func TestUnlockExits(t *testing.T) {
+	c := cond.New(&hooked{Locker: new(sync.Mutex), before: runtime.Goexit})
+	var exits sync.WaitGroup
+	exits.Go(func() { _ = c.Wait(bg) })
+	exits.Wait()
+	c.L = new(sync.Mutex)
+	onFIFO(t, func(s *fifo.Scheduler) {
+		w := start(s, c)
+		settle()
+		c.Signal()
+		settle()
+		if !w.ended {
+			t.Error("the signal went to the one that has gone")
+			c.Signal()
+		}
+	})
+}
+
+func TestBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cond.New(new(mutex.Mutex).Locker())
+		ctx, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		go func() {
+			time.Sleep(time.Minute)
+			c.Signal()
+		}()
+		c.L.Lock()
+		defer c.L.Unlock()
+		if err := c.Wait(ctx); err != nil {
+			t.Errorf("Wait = %v", err)
+		}
+		if err := c.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait = %v", err)
 		}
 	})
 }
