@@ -72,8 +72,8 @@ func (b *binding) watch(ctx context.Context, done <-chan struct{}) (fresh bool) 
 		}
 		r.stop()
 	}
-	r = &registration{b: b, done: done}
-	b.watched.Store(r) // before the word is opened: pairs with the load in fire
+	r = &registration{b: b, done: done, stop: func() bool { return false }} // should ctx panic
+	b.watched.Store(r)                                                      // before the word is opened: pairs with the load in fire
 	r.stop = onDone(ctx, r.fire)
 	return true
 }

@@ -133,6 +133,7 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 	}
 	b := current()
 	word, armed := b.armed(ctx.Done())
+	waited := armed
 	if armed {
 		enqueueLocked(arms, b, word)
 		unlockAll(guards)
@@ -151,17 +152,17 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 				unlockAll(guards)
 				return struct{}{}, true
 			}
-			b, word = r.slot.b, r.word
-			enqueueLocked(arms, b, word)
+			waited = true
+			enqueueLocked(arms, r.slot.b, r.word)
 			unlockAll(guards)
-			enqueueLevels(arms, b, word)
+			enqueueLevels(arms, r.slot.b, r.word)
 			return struct{}{}, false
 		})
-		if won != nil || b == nil { // it did not come to waiting
-			return won, err
-		}
 	}
-	return collect(arms), err
+	if waited {
+		won = collect(arms)
+	}
+	return won, err
 }
 
 // lookLocked performs the first of arms that need not wait, nil if there is none.

@@ -119,6 +119,7 @@ func Blocking(ctx context.Context, f func()) error {
 	}
 	err := j.wait(ctx)
 	if err != nil && j.state.CompareAndSwap(jobQueued, jobAbandoned) {
+		j.f = nil // j may have to wait its turn
 		return err
 	}
 	if err != nil {

@@ -44,6 +44,14 @@ func Bind(t Task, f func()) {
 	f()
 }
 
+// Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).
+func Current() Task {
+	if b := current(); b != nil {
+		return b.task
+	}
+	return nil
+}
+
 // Self returns the Task bound to the calling goroutine, or a new Thread if there is none; under Bind(nil, f)
 // it panics. A scheduler that runs on its caller parks its caller with it, and so nests inside a task of
 // another: it parks in a loop, since whatever else wakes that task wakes it too.

@@ -125,12 +125,13 @@ func (p *Pool) ended() {
 // to their ends; to make them end is the affair of their contexts. Another Close does the same, and finds that less
 // is left to do. The error is nil.
 //
-// Close panics in a task of p, which would wait for itself. So does a task that another scheduler runs inside a task
-// of p, but it is not found out: it waits for ever.
+// Close panics in a task of p, which would wait for itself. It does wait for itself where that cannot be seen: in a
+// task that another scheduler runs inside a task of p, and in a suspend.Blocking of one.
 func (p *Pool) Close() error {
 	if p.current() != nil {
 		panic("workstealing: Close called from a task of the pool")
 	}
+	suspend.Self() // panics in a callback, before anything is closed
 	for {
 		n := p.live.Load()
 		if n < 0 {
@@ -192,7 +193,7 @@ func (p *Pool) Stats() suspend.Stats {
 
 // current returns the strand that the caller runs on, nil if the caller is not a task of p.
 func (p *Pool) current() *strand {
-	if t, ok := suspend.Self().(*coro.Task); ok {
+	if t, ok := suspend.Current().(*coro.Task); ok {
 		if s, ok := t.Local.(*strand); ok && s.pool == p {
 			return s
 		}

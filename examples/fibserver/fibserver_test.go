@@ -121,6 +121,8 @@ func TestRequestsThatEndTheConnection(t *testing.T) {
 	}{
 		"garbage":           {"\x16\x03\x01 hello\r\n\r\n", 400},
 		"no such protocol":  {"GET /fib/1 HTTP/9.1\r\nHost: x\r\n\r\n", 400},
+		"bad escape":        {"GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+		"relative URI":      {"GET fib/1 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
 		"bad header":        {"GET /fib/1 HTTP/1.1\r\nHost x\r\n\r\n", 400},
 		"two lengths":       {"POST /fib/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
 		"long header":       {"GET /fib/1 HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n", 431},
@@ -149,6 +151,9 @@ func TestPipelining(t *testing.T) {
 	c.expect(400, "")
 	c.expect(200, "121393")
 	c.expect(200, "55")
+	c.send("GET /fib/25 HTTP/1.1\r\nHost: x\r\nContent-Length: 4000\r\n\r\n" + strings.Repeat("x", 4000) + get("/fib/3"))
+	c.expect(200, "75025")
+	c.expect(200, "2")
 	c.send(get("/fib/35")) // and one that comes while it is computed
 	c.send(get("/fib/2"))
 	c.expect(200, "9227465")

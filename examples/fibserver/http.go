@@ -20,11 +20,12 @@ import (
 
 // The limits of what a client may ask.
 const (
-	maxHeader   = 8 << 10 // bytes of a request before its body
-	maxBody     = 4 << 10 // bytes of a body, which is thrown away
-	maxN        = 50
-	idleTimeout = time.Minute      // between two requests
-	readTimeout = 10 * time.Second // from the first byte of a request to its last
+	maxHeader    = 8 << 10 // bytes of a request before its body
+	maxBody      = 4 << 10 // bytes of a body, which is thrown away
+	maxN         = 50
+	idleTimeout  = time.Minute      // between two requests
+	readTimeout  = 10 * time.Second // from the first byte of a request to its last
+	writeTimeout = 10 * time.Second // for answers that the client does not take
 )
 
 // A compute answers a request. It may suspend, and stops soon after ctx is done.
@@ -55,6 +56,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 	in, out := bufio.NewReader(limit), bufio.NewWriter(c)
 	for {
 		if in.Buffered() == 0 { // answers to pipelined requests go out together
+			_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 			if out.Flush() != nil {
 				return
 			}
@@ -86,6 +88,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 		_ = c.SetReadDeadline(time.Time{})
 		body := ""
 		if status == http.StatusOK {
+			limit.N = maxHeader // for what the watcher finds
 			v, err := s.watched(ctx, c, in, n)
 			if err != nil {
 				return // nobody is left to be answered
@@ -137,7 +140,8 @@ func (s *httpServer) isDraining() bool {
 }
 
 // watched computes the answer, and gives up if the client goes away meanwhile: a second task reads on, into the
-// buffer, where it may find the next request, or the end.
+// buffer, where it may find the next request, or the end. A client that closes one half of the connection cannot be
+// told from one that is gone.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil
@@ -208,6 +212,7 @@ func answer(w *bufio.Writer, r *http.Request, status int, body string, last bool
 // hangUp sends what is left and then the end, and reads on for a moment: closing with unread bytes would take the
 // answer back from the client.
 func hangUp(c net.Conn, out *bufio.Writer) {
+	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if out.Flush() != nil {
 		return
 	}
@@ -220,6 +225,6 @@ func hangUp(c net.Conn, out *bufio.Writer) {
 }
 
 func isNetError(err error) bool {
-	var netErr net.Error
-	return errors.As(err, &netErr)
+	var op *net.OpError // an *url.Error is a net.Error, and the client's fault
+	return errors.As(err, &op)
 }

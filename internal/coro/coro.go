@@ -2,9 +2,10 @@
 // scheduler that runs on one goroutine.
 //
 // A task runs on a coroutine of iter.Pull: one switch in, one switch out, without the runtime's scheduler.
-// A coroutine that has finished a task is kept for the next. It is made, resumed and stopped only by the
-// scheduler that it belongs to, on the scheduler's own goroutines, because it inherits from the goroutine
-// that makes it what the runtime insists on later: a locked thread, a testing/synctest bubble.
+// A coroutine that has finished a task is kept for the next. It is made only by the scheduler that it belongs to, on
+// the scheduler's own goroutines, because it inherits from the goroutine that makes it what the runtime insists on
+// later: a locked thread, a testing/synctest bubble. It is resumed, and stopped when it is idle, by whoever runs that
+// scheduler at the moment: one of its goroutines, or a task that stands in; never by two at a time.
 package coro
 
 import (
@@ -25,25 +26,25 @@ import (
 //	woken  -T> active   Park returns at once
 //	woken  -W> active   instead of parked: the worker owes the Ready
 //
-// On a Runner a task that stands in for the worker takes the worker's part itself.
+// A task that stands in for its worker, see Runner, takes the worker's part in Park itself.
 //
 // Invariant: only a task that is inside Park becomes parked. So an Unpark that comes late, to a task that is
 // queued, running or ended, to the next task of the same coroutine or to none, leaves the permit and touches
 // nothing else.
 type Task struct {
-	Item   // in the queue of its Host while it is runnable
-	state  atomicx.Uint32
-	host   Host
-	runner *Runner // the host, if it is one
-	f      func()
-	Local  any           // of the worker that runs it, which writes it before Step
-	gid    atomicx.Int64 // of the coroutine's goroutine, once it has begun
-	why    Switch        // the task's word to its worker, when it switches
-	left   bool          // it was parked or queued, and counted as such, before it switched
-	calls  bool          // it runs callbacks
-	next   func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
+	Item     // in the queue of its Host while it is runnable
+	state    atomicx.Uint32
+	host     Host
+	runner   *Runner // the host, if it is one
+	f        func()
+	Local    any           // of the worker that runs it, which writes it before Step
+	gid      atomicx.Int64 // of the coroutine's goroutine, once it has begun
+	why      Switch        // the task's word to its worker, when it switches
+	departed bool          // it was parked or queued, and counted as such, before it switched
+	calls    bool          // it runs callbacks
+	next     func() (struct{}, bool)
+	stop     func()
+	yield    func(struct{}) bool
 }
 
 const (
@@ -82,7 +83,7 @@ func (t *Task) Park() {
 			return
 		}
 		r.suspended++
-		if t.left = !r.drive(nil, t, publishing); !t.left {
+		if t.departed = !r.drive(nil, t); !t.departed {
 			return
 		}
 	}
@@ -117,7 +118,7 @@ func (t *Task) Yield() {
 	t.why = Yielded
 	if r := t.runner; r != nil && r.standIn() {
 		r.Ready(t)
-		if t.left = !r.drive(nil, t, publishing); !t.left {
+		if t.departed = !r.drive(nil, t); !t.departed {
 			return
 		}
 	}
@@ -126,9 +127,6 @@ func (t *Task) Yield() {
 
 // Spawner returns the scheduler.
 func (t *Task) Spawner() suspend.Spawner { return t.host.Spawner() }
-
-// Host returns the scheduler as the task knows it.
-func (t *Task) Host() Host { return t.host }
 
 // New makes a coroutine, without a task, for the calling worker.
 func New(h Host) *Task {

@@ -43,7 +43,7 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	d.nested = suspend.Here() != suspend.Goroutines
+	d.nested = suspend.Current() != nil
 	if o.LockOSThread && d.nested {
 		panic(o.Name + ": Run with LockOSThread inside a task")
 	}

@@ -21,6 +21,7 @@ type Runner struct {
 	first   *Item   // runnable, in order
 	idle    []*Task // coroutines without a task
 	calls   *Item   // the callback that the coroutine for callbacks begins with
+	budget  int     // steps that are left before the scheduler looks at anything else
 	stoodIn bool    // a task runs the others on its own goroutine
 
 	steps                int
@@ -131,7 +132,10 @@ func (r *Runner) Asleep() bool { return r.inbox.Asleep() }
 func (r *Runner) Rouse() bool { return r.inbox.Rouse() }
 
 // Run runs it, up to where it ends, suspends or yields. It is called on the scheduler's goroutine.
-func (r *Runner) Run(it *Item) { r.drive(it, nil, 1) }
+func (r *Runner) Run(it *Item) {
+	r.budget = 1
+	r.drive(it, nil)
+}
 
 // RunSome runs some of what is runnable, in order, and reports whether there was anything.
 func (r *Runner) RunSome() bool {
@@ -139,23 +143,25 @@ func (r *Runner) RunSome() bool {
 	if it == nil {
 		return false
 	}
-	r.drive(it, nil, publishing)
+	r.budget = publishing
+	r.drive(it, nil)
 	return true
 }
 
-// drive runs it and what comes after it in order, up to n Items. It is the loop of the scheduler, and one function
-// for the sake of speed: after a switch the processor predicts no return correctly, so there are few.
+// drive runs it and what comes after it in order, as far as the budget goes. It is the loop of the scheduler, and one
+// function for the sake of speed: after a switch the processor predicts no return correctly, so there are few.
 //
 // With a task, drive is called by that task, which is parked or queued, on the task's own goroutine; it stands in
 // for the scheduler until its turn has come, and reports whether it has. Then it goes on without a switch, and two
-// tasks that wake each other take two switches for a round and not four. If the turn does not come soon, the task
-// has to switch to the scheduler's goroutine after all.
-func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
+// tasks that wake each other take two switches for a round and not four. When the budget is spent, the task has to
+// switch to the scheduler's goroutine after all, which has other duties as well.
+func (r *Runner) drive(it *Item, self *Task) (turn bool) {
 	var t *Task
 	defer func() {
 		if t != nil && t.why == Exited { // and its private panic comes out of next
 			_ = recover()
-			r.left(t)
+			r.ended(t)
+			r.stalls.end()
 		}
 		if self != nil {
 			r.stoodIn = false
@@ -183,6 +189,7 @@ func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
 			r.suspended--
 		}
 		if t == self {
+			r.budget--
 			return true
 		}
 		if r.stalls != nil {
@@ -190,10 +197,10 @@ func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
 		}
 		t.next()
 		switch {
-		case t.left:
-			t.left = false
+		case t.departed:
+			t.departed = false
 		case t.why == Ended:
-			r.left(t)
+			r.ended(t)
 		case t.why == Yielded:
 			r.Ready(t)
 		case !t.commit():
@@ -206,7 +213,7 @@ func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
 			r.stalls.end()
 		}
 		r.steps++
-		if n--; n == 0 {
+		if r.budget--; r.budget <= 0 {
 			r.publish()
 			break
 		}
@@ -218,7 +225,7 @@ func (r *Runner) drive(it *Item, self *Task, n int) (turn bool) {
 
 // standIn reports whether a task that parks can run others meanwhile. Only the one that the scheduler's goroutine
 // has resumed can; those that it resumes in turn switch back to it.
-func (r *Runner) standIn() bool { return r.InOrder && !r.stoodIn && !r.Empty() }
+func (r *Runner) standIn() bool { return r.InOrder && !r.stoodIn && r.budget > 1 && !r.Empty() }
 
 // Empty reports whether nothing is runnable.
 func (r *Runner) Empty() bool { return r.first == nil && r.inbox.Empty() }
@@ -240,8 +247,8 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	return t
 }
 
-// left deals with a coroutine whose task has ended.
-func (r *Runner) left(t *Task) {
+// ended deals with a coroutine whose task has ended.
+func (r *Runner) ended(t *Task) {
 	if !t.calls {
 		r.live.Add(-1)
 	}
@@ -259,7 +266,9 @@ func (r *Runner) left(t *Task) {
 // to the goroutine that it runs on, and they share the cost of the switch.
 func (r *Runner) runCalls() {
 	suspend.Bind(nil, func() {
-		for it := r.calls; it != nil; {
+		it := r.calls
+		r.calls = nil
+		for it != nil {
 			r.call(it)
 			if it = r.first; it != nil && it.call {
 				r.first = it.next

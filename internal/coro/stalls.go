@@ -66,22 +66,30 @@ func (s *Stalls) end() {
 }
 
 func (s *Stalls) look() {
+	if stack := s.stalled(); stack != nil {
+		s.report(stack) // under no lock: it may close the scheduler
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped {
-		return
+	if !s.stopped {
+		s.timer.Reset(s.after)
 	}
-	defer s.timer.Reset(s.after)
+}
+
+// stalled returns the stack of a task that has run since the last look, and has not been reported, nil if there is none.
+func (s *Stalls) stalled() (stack []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.steps.Load()
 	stalled := now%2 == 1 && now == s.seen && now != s.reported
 	s.seen = now
-	if !stalled {
-		return
+	if !stalled || s.stopped {
+		return nil
 	}
-	stack := gid.Stack(s.task.Load().gid.Load())
+	stack = gid.Stack(s.task.Load().gid.Load())
 	if s.steps.Load() != now { // it has moved on while the world was being looked at
-		return
+		return nil
 	}
 	s.reported = now
-	s.report(stack)
+	return stack
 }
