@@ -156,3 +156,59 @@ func TestThen(t *testing.T) {
 		a.guard.Unlock()
 	})
 }
+
+// A context that is done between two looks of Suspend at it, by which time nothing waits.
+type shy struct {
+	context.Context
+	cancel func()
+}
+
+func (c shy) AfterFunc(func()) func() bool { c.cancel(); return func() bool { return true } }
+
+func TestSelectThatIsCancelledBeforeItWaits(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			ctx, cancel := context.WithCancel(bg)
+			defer cancel()
+			var m mailbox
+			if suspend.Current() == nil {
+				return // a goroutine registers nothing
+			}
+			won, err := suspend.Select(shy{ctx, cancel}, suspend.On(suspend.After(time.Hour)), suspend.On(m.recv(any1)))
+			if won != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("Select = %v, %v", won, err)
+			}
+		})
+	})
+}
+
+type rude struct{ context.Context }
+
+func (rude) AfterFunc(func()) func() bool { panic("rude") }
+
+func TestContextThatPanicsLeavesTheTaskUsable(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			if suspend.Current() == nil {
+				return
+			}
+			for range 2 {
+				ctx, cancel := context.WithCancel(bg)
+				func() {
+					defer func() {
+						if v := recover(); v != "rude" {
+							t.Errorf("panic %v", v)
+						}
+					}()
+					_ = suspend.Sleep(rude{ctx}, time.Hour)
+				}()
+				other, cancelOther := context.WithTimeout(bg, time.Millisecond)
+				if err := suspend.Sleep(other, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Sleep = %v", err)
+				}
+				cancel()
+				cancelOther()
+			}
+		})
+	})
+}

@@ -643,3 +643,90 @@ func TestAllocs(t *testing.T) {
 		_ = a.Put(bg, -1)
 	})
 }
+
+// Also if its tasks wake each other, and stand in for the scheduler while they do.
+func TestNestedRunYieldsThoughItsTasksStandIn(t *testing.T) {
+	run(t, fifo.Options{}, func(outer *fifo.Scheduler) {
+		stop, rounds := false, 0
+		_ = outer.Go(func() { stop = true })
+		inner := fifo.New(fifo.Options{})
+		_ = inner.Run(bg, func(context.Context) error {
+			var a, b mvar.MVar[bool]
+			_ = inner.Go(func() {
+				for {
+					last, _ := a.Take(bg)
+					_ = b.Put(bg, last)
+					if last {
+						return
+					}
+				}
+			})
+			for last := false; !last; rounds++ {
+				last = stop
+				_ = a.Put(bg, last)
+				_, _ = b.Take(bg)
+			}
+			return nil
+		})
+		if rounds > 1000 {
+			t.Errorf("%d rounds before the outer scheduler had a turn", rounds)
+		}
+	})
+}
+
+// A Run inside a task is nested whatever the task's scheduler says of itself.
+func TestNestedInATaskWithoutSpawner(t *testing.T) {
+	suspend.Bind(suspend.Thread(), func() {
+		defer func() {
+			if v := recover(); v != "fifo: Run with LockOSThread inside a task" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		_ = fifo.New(fifo.Options{LockOSThread: true}).Run(bg, func(context.Context) error { return nil })
+	})
+}
+
+func TestStallsAfterAGoexit(t *testing.T) {
+	reports := make(chan string, 100)
+	o := fifo.Options{StallAfter: time.Millisecond, OnStall: func(stack []byte) { reports <- string(stack) }}
+	run(t, o, func(s *fifo.Scheduler) {
+		_ = s.Go(runtime.Goexit)
+		suspend.Yield()
+		_ = suspend.Sleep(bg, 20*time.Millisecond) // idle is not stalled
+		for len(reports) > 0 {
+			if r := <-reports; !strings.Contains(r, "TestStallsAfterAGoexit") {
+				t.Errorf("reported while idle:\n%s", r)
+			}
+		}
+		holdsTheScheduler(reports)
+	})
+}
+
+// OnStall may end the scheduler's tasks, and so the scheduler.
+func TestOnStallIsCalledUnderNoLock(t *testing.T) {
+	release := make(chan struct{})
+	s := fifo.New(fifo.Options{StallAfter: time.Millisecond, OnStall: func([]byte) { release <- struct{}{}; time.Sleep(5 * time.Millisecond) }})
+	defer schedtest.Within(t, schedtest.Deadline)()
+	_ = s.Run(bg, func(context.Context) error { <-release; return nil }) // ends while OnStall runs
+}
+
+func TestCallbacksAreNotRetained(t *testing.T) {
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		gone := make(chan struct{})
+		func() {
+			big := new([1 << 10]byte)
+			runtime.AddCleanup(big, func(struct{}) { close(gone) }, struct{}{})
+			_ = s.Execute(func() { runtime.KeepAlive(big) })
+		}()
+		suspend.Yield()
+		for {
+			runtime.GC()
+			select {
+			case <-gone:
+				return
+			default:
+				suspend.Yield()
+			}
+		}
+	})
+}
