@@ -115,7 +115,8 @@ func (r *Runner) Next() *Item {
 	return it
 }
 
-// Sleep reports whether nothing is runnable; then whoever makes something runnable calls wake, once.
+// Sleep reports whether nothing has become runnable since the last Next, which returned nil; then whoever makes
+// something runnable calls wake, once.
 func (r *Runner) Sleep() bool {
 	if r.inbox.Sleep() {
 		r.publish()

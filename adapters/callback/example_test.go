@@ -1,0 +1,50 @@
+package callback_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braidgo/braid/adapters/callback"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// mainThread stands for a GUI toolkit: all that it offers is to run a function on its thread.
+type mainThread chan func()
+
+func (m mainThread) Execute(f func()) error { m <- f; return nil }
+
+func Example() {
+	ctx := context.Background()
+	gui := make(mainThread, 8)
+	loop := callback.New(gui, callback.Options{})
+	pool := workstealing.New(workstealing.Options{})
+	defer pool.Close()
+
+	var document mutex.Mutex // shared with a plain goroutine, which has it
+	_ = document.Lock(ctx)
+	words := promise.Go(ctx, pool, func(context.Context) (int, error) { return 1000, nil })
+
+	// Stackful: direct style, on the GUI's thread. It suspends, the thread does not.
+	done := promise.Go(ctx, loop, func(ctx context.Context) (string, error) {
+		if err := document.Lock(ctx); err != nil {
+			return "", err
+		}
+		defer document.Unlock()
+		n, err := words.Await(ctx)
+		return fmt.Sprintf("%d words", n), err
+	})
+	// Stackless: a continuation, on the GUI's thread as well.
+	suspend.Then(ctx, done.AwaitOp(), loop, func(label string, err error) {
+		fmt.Println(label, err)
+		go func() { _ = loop.Close(); close(gui) }()
+	})
+
+	go document.Unlock() // the goroutine has finished with it
+	for f := range gui { // the toolkit's own loop
+		f()
+	}
+	// Output: 1000 words <nil>
+}
