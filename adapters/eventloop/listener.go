@@ -20,6 +20,7 @@ type Listener struct {
 	addr    net.Addr
 	fds     []*fd // one for each reactor, in order, or one for all
 	turns   atomicx.Uint32
+	serving atomicx.Int32 // Serves under way
 
 	guard  suspend.Guard
 	closed bool
@@ -52,6 +53,8 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
+	ln.serving.Add(1)
+	defer ln.serving.Add(-1)
 	s := &serving{ln: ln, ctx: ctx, handler: handler}
 	s.accepting, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
@@ -115,8 +118,12 @@ func (s *serving) handle(c *Conn) {
 }
 
 // Accept suspends the caller until there is a connection. One that is accepted in a task of the loop belongs to
-// the reactor of that task. Running out of descriptors or memory is waited out.
+// the reactor of that task. Running out of descriptors or memory is waited out. While a Serve is under way all
+// connections are its own, and Accept fails.
 func (ln *Listener) Accept() (net.Conn, error) {
+	if ln.serving.Load() > 0 {
+		return nil, ln.fail(errServing)
+	}
 	c, _, err := ln.acceptFrom(nil, ln.fds, ln.loop.pick)
 	if err != nil {
 		return nil, ln.fail(err)
@@ -139,6 +146,8 @@ func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Co
 		}
 	}
 }
+
+var errServing = errors.New("Accept during Serve")
 
 func isShortage(err error) bool {
 	for _, e := range [...]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {

@@ -118,11 +118,12 @@ func (r *Runner) Next() *Item {
 // Sleep reports whether nothing has become runnable since the last Next, which returned nil; then whoever makes
 // something runnable calls wake, once.
 func (r *Runner) Sleep() bool {
-	if r.inbox.Sleep() {
-		r.publish()
-		r.running.Store(false)
+	r.publish()
+	r.running.Store(false)
+	if r.inbox.Sleep() { // from here on, the scheduler may be running again, elsewhere
 		return true
 	}
+	r.running.Store(true)
 	return false
 }
 
