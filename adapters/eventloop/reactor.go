@@ -33,6 +33,7 @@ func newReactor(l *Loop) (*reactor, error) {
 	r := &reactor{loop: l, poller: p}
 	r.timers.init(r)
 	r.core = coro.NewRunner(r, p.wake, l.opts.OnPanic)
+	r.core.InOrder = true
 	return r, nil
 }
 
@@ -108,7 +109,10 @@ func (r *reactor) runTimers() bool {
 			r.caller = coro.New(r.core)
 		}
 		r.caller.Start(r.runDue)
-		if r.caller.Step() == coro.Exited {
+		r.stalls.Begin(r.caller)
+		how := r.caller.Step()
+		r.stalls.End()
+		if how == coro.Exited {
 			r.caller = nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -237,4 +238,64 @@ func TestAnyContextAnywhere(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Coroutines are made by the scheduler and not by the spawner, whose thread may be locked: the runtime would throw when
+// another thread resumed them.
+func TestSpawnedFromALockedThread(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		const tasks = 50
+		one, all := done(tasks)
+		for range tasks {
+			p := promise.New[int]()
+			_ = s.Go(func() {
+				defer one()
+				_ = s.Go(func() { _ = p.Fill(1) })
+				_, _ = p.Await(bg)
+				suspend.Yield()
+			})
+		}
+		all()
+	})
+}
+
+// A Run that keeps its thread, with tasks that stand in for each other, pull, exit and wait for others.
+func TestLockedThreadStandsIn(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	pool := workstealing.New(workstealing.Options{Workers: 1})
+	err := fifo.New(fifo.Options{LockOSThread: true}).Run(bg, func(ctx context.Context) error {
+		var a, b mvar.MVar[int]
+		_ = suspend.Here().Go(func() {
+			next, stop := suspend.Pull(func(yield func(int) bool) {
+				for {
+					v, _ := a.Take(ctx)
+					if v < 0 || !yield(v) {
+						return
+					}
+				}
+			})
+			defer stop()
+			for v, ok := next(); ok; v, ok = next() {
+				_ = b.Put(ctx, v)
+			}
+		})
+		for i := range 200 {
+			_ = suspend.Here().Go(runtime.Goexit)
+			_ = a.Put(ctx, i)
+			if v, _ := b.Take(ctx); v != i {
+				t.Errorf("Take = %d, want %d", v, i)
+			}
+			if i%50 == 0 {
+				if v, err := promise.Go(ctx, pool, func(context.Context) (int, error) { return i, nil }).Await(ctx); v != i || err != nil {
+					t.Errorf("Await = %d, %v", v, err)
+				}
+			}
+		}
+		return a.Put(ctx, -1)
+	})
+	if err := errors.Join(err, pool.Close()); err != nil {
+		t.Error(err)
+	}
 }
