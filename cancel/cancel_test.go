@@ -240,6 +240,12 @@ func TestParentsPassTheirEndOn(t *testing.T) {
 			ctx, stop := context.WithCancel(ctx)
 			return ctx, func() { end(errOops); stop() }
 		}, false, context.Canceled},
+		"std of ours, on its own": {func() (context.Context, func()) {
+			ctx, end := cancel.New(bg)
+			t.Cleanup(func() { end(nil) })
+			ctx, endStd := context.WithCancelCause(ctx)
+			return ctx, func() { endStd(errOops) }
+		}, false, context.Canceled},
 		"foreign with AfterFunc": {func() (context.Context, func()) {
 			f := newForeign()
 			return foreignAfter{f}, f.end
@@ -306,12 +312,16 @@ func TestCancelLeavesNothingInTheParent(t *testing.T) {
 			after(c, func() { runtime.KeepAlive(captured) })
 			stop := after(c, func() { runtime.KeepAlive(captured) })
 			stop()
-			end(nil)
+			end((*bulky)(captured)) // the context keeps its cause
 			runtime.KeepAlive(stop)
 		}()
 		collect(t, name, collected)
 	}
 }
+
+type bulky [1 << 10]byte
+
+func (*bulky) Error() string { return "bulky" }
 
 func TestAStoppedCallIsNotRetained(t *testing.T) {
 	ctx, end := cancel.New(bg)

@@ -482,6 +482,60 @@ func TestACircleOfTasks(t *testing.T) {
 	}
 }
 
+// A function with many parts leads to each of them, as they come and go.
+func TestACircleThroughOneOfManyParts(t *testing.T) {
+	for closing := range 5 {
+		onFIFO(t, func(s *fifo.Scheduler) {
+			var gates [5]promise.Promise[int]
+			var slow [5]*lazy.Lazy[int]
+			var whole *lazy.Lazy[int]
+			for i := range slow {
+				slow[i] = lazy.New(func(ctx context.Context) (int, error) {
+					if v, err := gates[i].Await(bg); v == 0 {
+						return v, err
+					}
+					return whole.Force(ctx)
+				}, lazy.Restart)
+				_ = s.Go(func() { _, _ = slow[i].Force(bg) })
+			}
+			settle()
+			ended := 0
+			whole = lazy.New(func(ctx context.Context) (int, error) {
+				for i := range slow {
+					_ = s.Go(func() { _, _ = slow[i].Force(ctx); ended++ })
+				}
+				for ended < len(slow) {
+					suspend.Yield()
+				}
+				return 1, nil
+			}, lazy.Restart)
+			var got int
+			_ = s.Go(func() { got, _ = whole.Force(bg) })
+			settle()
+			for k := range 3 { // three leave before, in either order
+				i := (closing + 1 + k) % 5
+				if closing%2 == 0 {
+					i = (closing + 4 - k) % 5
+				}
+				_ = gates[i].Fill(0)
+				settle()
+			}
+			_ = gates[closing].Fill(1)
+			settle()
+			if _, err, ok := slow[closing].Value(); !ok || err != lazy.ErrRecursive {
+				t.Errorf("%d: %v, %v", closing, err, ok)
+			}
+			for i := range gates {
+				_ = gates[i].Fill(0)
+			}
+			settle()
+			if got != 1 || ended != 5 {
+				t.Errorf("%d: got %d, %d ended", closing, got, ended)
+			}
+		})
+	}
+}
+
 // The values of a directed graph without circles are forced by many at once, and cancelled at random: a Force never
 // takes this for recursion, a function succeeds once, and nobody is left waiting.
 func TestStressOnAGraph(t *testing.T) {
@@ -897,6 +951,10 @@ func TestNothingIsRetained(t *testing.T) {
 			defer func() { _ = recover() }()
 			_, _ = make(func(context.Context) (int, error) { panic(errOops) }).Force(bg)
 		}()
+		var forced sync.WaitGroup
+		ready := make(func(context.Context) (int, error) { return 1, nil })
+		forced.Go(func() { _, _ = ready.Force(context.WithValue(bg, key{}, captured())) })
+		forced.Wait()
 		exits := make(func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
 		_ = s.Go(func() { _, _ = exits.Force(bg) })
 		settle()
@@ -915,9 +973,9 @@ func TestNothingIsRetained(t *testing.T) {
 		settle()
 		stop(nil)
 		settle()
-		for i := 0; collected.Load() < 5; i++ {
+		for i := 0; collected.Load() < 7; i++ {
 			if i == 200 {
-				t.Fatalf("%d of 5 collected", collected.Load())
+				t.Fatalf("%d of 7 collected", collected.Load())
 			}
 			runtime.GC()
 			suspend.Yield()
