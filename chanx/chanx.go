@@ -61,7 +61,7 @@ func New[T any](capacity int) *Chan[T] {
 // that it takes the value of or makes room for.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	var failed error
-	_, err := suspend.Wait(ctx, &c.guard, &c.senders, v, func() (none struct{}, ok bool) {
+	_, err := suspend.Wait(c.context(ctx), &c.guard, &c.senders, v, func() (none struct{}, ok bool) {
 		ok, failed = c.sendLocked(v)
 		return none, ok
 	})
@@ -77,7 +77,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 // a Recv is returned by it. A Recv that makes room lets the sender that has waited longest store its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	var failed error
-	v, err := suspend.Wait(ctx, &c.guard, &c.receivers, struct{}{}, func() (v T, ok bool) {
+	v, err := suspend.Wait(c.context(ctx), &c.guard, &c.receivers, struct{}{}, func() (v T, ok bool) {
 		v, ok, failed = c.recvLocked()
 		return v, ok
 	})
@@ -85,6 +85,14 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 		return v, err
 	}
 	return v, failed
+}
+
+// context allows for lazy cancellation at a rendezvous, where every wait is for somebody who is sure to come.
+func (c *Chan[T]) context(ctx context.Context) context.Context {
+	if len(c.ring) == 0 {
+		return suspend.AllowLazy(ctx)
+	}
+	return ctx
 }
 
 // TrySend sends v if that takes no waiting, and reports whether it did; err is ErrClosed if c is closed, nil if it is

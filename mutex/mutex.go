@@ -102,6 +102,7 @@ func (l *locker) Lock()   { _ = (*Mutex)(l).Lock(context.Background()) }
 func (l *locker) Unlock() { (*Mutex)(l).Unlock() }
 
 func (m *Mutex) lockSlow(ctx context.Context) error {
+	ctx = suspend.AllowLazy(ctx)
 	for nudges := 0; ; nudges++ {
 		var me suspend.Resumer[grant]
 		g, err := suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {

@@ -131,10 +131,12 @@ func TestModify(t *testing.T) {
 func TestCancelOfEachOperationLeavesNothing(t *testing.T) {
 	onFIFO(t, func(s *fifo.Scheduler) {
 		for name, do := range map[string]func(ctx context.Context, m *mvar.MVar[int]) error{
-			"Take":   func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Take(ctx); return err },
-			"Read":   func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Read(ctx); return err },
-			"Swap":   func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Swap(ctx, 9); return err },
-			"Modify": func(ctx context.Context, m *mvar.MVar[int]) error { return m.Modify(ctx, func(int) (int, error) { return 9, nil }) },
+			"Take": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Take(ctx); return err },
+			"Read": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Read(ctx); return err },
+			"Swap": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Swap(ctx, 9); return err },
+			"Modify": func(ctx context.Context, m *mvar.MVar[int]) error {
+				return m.Modify(ctx, func(int) (int, error) { return 9, nil })
+			},
 			"TakeOp": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := suspend.Do(ctx, m.TakeOp()); return err },
 			"ReadOp": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := suspend.Do(ctx, m.ReadOp()); return err },
 			"SwapOp": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := suspend.Do(ctx, m.SwapOp(9)); return err },

@@ -88,7 +88,7 @@ func (p *Promise[T]) Await(ctx context.Context) (T, error) {
 	if p.filled.Load() {
 		return p.value, p.err
 	}
-	_, err := suspend.Wait(ctx, &p.guard, &p.waiters, struct{}{}, func() (struct{}, bool) { return struct{}{}, p.filled.Load() })
+	_, err := suspend.Wait(suspend.AllowLazy(ctx), &p.guard, &p.waiters, struct{}{}, func() (struct{}, bool) { return struct{}{}, p.filled.Load() })
 	if err != nil {
 		var zero T
 		return zero, err

@@ -46,7 +46,7 @@ func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func
 		return v, nil
 	}
 	b := current()
-	word, armed := b.armed(done)
+	word, armed := b.armed(ctx, done)
 	if !armed {
 		g.Unlock()
 		return wait(ctx, g, q, p, try)
@@ -92,13 +92,16 @@ func wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func
 
 // armed reports whether a suspension with a context of this Done channel can begin with the word as it is, and that
 // word.
-func (b *binding) armed(done <-chan struct{}) (word uint64, ok bool) {
+func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64, ok bool) {
 	if b == nil || b.task == nil || b.blocked {
 		return 0, false
 	}
 	word = b.word.Load()
 	if done == nil {
 		return word, word&statusMask == open
+	}
+	if isLazy(ctx) {
+		return word, word&statusMask == openLazily && b.lazyDone == done
 	}
 	r := b.watched.Load()
 	return word, word&statusMask == openToContext && r != nil && r.done == done

@@ -132,7 +132,7 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 		return won, nil
 	}
 	b := current()
-	word, armed := b.armed(ctx.Done())
+	word, armed := b.armed(ctx, ctx.Done())
 	waited := armed
 	if armed {
 		enqueueLocked(arms, b, word)

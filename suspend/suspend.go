@@ -15,6 +15,7 @@ import (
 //	g open       -R> g claimed    Resume has won and is writing the value
 //	g claimed    -R> g+1 open     the value is there: generation g is decided
 //	g open       -C> g cancelled  only where the status says that a context may
+//	g claimed    -R> g cancelled  instead, where it says that the resumer is to look at the context
 //	g open       -S> g+1 open     block returned a value, or did not return
 //	g claimed    -S> g+1 open     block did not return: the value is lost with it
 //	g cancelled  -S> g+1 open     Suspend begins the next generation
@@ -23,22 +24,23 @@ import (
 // a Resumer of an older generation finds nothing to change.
 // Debt: who moves the word on another's behalf (-R>, -C>) owes one Unpark.
 type binding struct {
-	task    Task // never changes; nil: suspending is forbidden here
-	word    atomicx.Uint64
-	watched atomicx.Pointer[registration] // written by the task, before it opens the word to it
-	slots   []any                         // a *slot[T] for each T waited for; the task's own
-	blocked bool                          // block is running; the task's own
-	via     *pulled                       // not nil: this stands for whatever is bound to the caller of next
+	task     Task // never changes; nil: suspending is forbidden here
+	word     atomicx.Uint64
+	watched  atomicx.Pointer[registration] // written by the task, before it opens the word to it
+	lazyDone <-chan struct{}               // written by the task, before the word is opened lazily; read by who has claimed it
+	slots    []any                         // a *slot[T] for each T waited for; the task's own
+	blocked  bool                          // block is running; the task's own
+	via      *pulled                       // not nil: this stands for whatever is bound to the caller of next
 }
 
 // The statuses. A suspension that no context can cancel is kept apart from one that the registration
 // can, so that a registration which an earlier wait has left behind finds nothing to cancel.
 const (
-	open uint64 = iota
-	openToContext
-	claimed          // and then open
-	claimedToContext // and then openToContext
-	cancelled
+	open          uint64 = iota
+	openToContext        // its registration cancels it
+	openLazily           // whoever claims it looks at lazyDone
+	claimed              // and two more, one for each kind of open
+	cancelled     = claimed + 3
 
 	statusBits = 3
 	statusMask = 1<<statusBits - 1
@@ -85,13 +87,18 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 	if s == nil {
 		return false
 	}
-	word := &s.b.word
-	if unsafe.Sizeof(v) == 0 && err == nil && !s.shared { // nothing to write, as an empty slot holds the same
+	word, lazily := &s.b.word, r.word&statusMask == openLazily
+	if unsafe.Sizeof(v) == 0 && err == nil && !s.shared && !lazily { // nothing to write, as an empty slot holds the same
 		if !word.CompareAndSwap(r.word, after(r.word)) {
 			return false
 		}
 	} else {
 		if !word.CompareAndSwap(r.word, r.word+claim) {
+			return false
+		}
+		if lazily && closed(s.b.lazyDone) {
+			word.CompareAndSwap(r.word+claim, with(r.word, cancelled))
+			s.b.task.Unpark()
 			return false
 		}
 		s.v, s.err, s.hit = v, err, s.shared
@@ -131,7 +138,12 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		if closed(done) {
 			return zero, cancellation(ctx)
 		}
-		status, fresh = openToContext, b.watch(ctx, done)
+		if isLazy(ctx) {
+			status, fresh = openLazily, b.lazyDone != done
+			b.lazyDone = done
+		} else {
+			status, fresh = openToContext, b.watch(ctx, done)
+		}
 	}
 	s := slotOf[T](b)
 	word := b.word.Load()
@@ -255,7 +267,10 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	}
 	g := &goroutine[T]{wake: make(chan struct{})}
 	g.task, g.slot.b = g, &g.binding
-	const word = openToContext // of generation 0
+	word := openToContext // of generation 0
+	if isLazy(ctx) {
+		word, g.lazyDone, done = openLazily, done, nil
+	}
 	g.word.Store(word)
 
 	var v T
@@ -267,10 +282,12 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	select {
 	case <-g.wake:
 	case <-done:
-		if g.word.CompareAndSwap(word, with(word, cancelled)) {
-			return zero, cancellation(ctx)
+		if !g.word.CompareAndSwap(word, with(word, cancelled)) {
+			<-g.wake
 		}
-		<-g.wake
+	}
+	if g.word.Load() == with(word, cancelled) {
+		return zero, cancellation(ctx)
 	}
 	return g.slot.take()
 }

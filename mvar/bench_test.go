@@ -1,0 +1,89 @@
+package mvar_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mvar"
+)
+
+// One task hands values over to another.
+func BenchmarkHandOver(b *testing.B) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	run := func(name, sched string, put func(int), take func()) {
+		b.Run(name, func(b *testing.B) {
+			schedtest.Bench(b, sched,
+				func() {
+					for i := range b.N {
+						put(i)
+					}
+				},
+				func() {
+					for range b.N {
+						take()
+					}
+				})
+		})
+	}
+	var m mvar.MVar[int]
+	run("Braid", "goroutines", func(i int) { _ = m.Put(bg, i) }, func() { _, _ = m.Take(bg) })
+	run("Braid/ctx", "goroutines", func(i int) { _ = m.Put(ctx, i) }, func() { _, _ = m.Take(ctx) })
+	run("Braid/fifo", "fifo", func(i int) { _ = m.Put(bg, i) }, func() { _, _ = m.Take(bg) })
+	run("Braid/fifo/ctx", "fifo", func(i int) { _ = m.Put(ctx, i) }, func() { _, _ = m.Take(ctx) })
+	c := make(chan int, 1)
+	run("channel", "goroutines", func(i int) { c <- i }, func() { <-c })
+	run("channel/ctx", "goroutines", func(i int) {
+		select {
+		case c <- i:
+		case <-ctx.Done():
+		}
+	}, func() {
+		select {
+		case <-c:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// One task changes the value in its place.
+func BenchmarkModify(b *testing.B) {
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	inc := func(v int) (int, error) { return v + 1, nil }
+	b.Run("Braid", func(b *testing.B) {
+		m := mvar.NewFull(0)
+		for range b.N {
+			_ = m.Modify(bg, inc)
+		}
+	})
+	b.Run("Braid/ctx", func(b *testing.B) {
+		m := mvar.NewFull(0)
+		for range b.N {
+			_ = m.Modify(ctx, inc)
+		}
+	})
+	b.Run("sync.Mutex", func(b *testing.B) {
+		var mu sync.Mutex
+		v := 0
+		for range b.N {
+			mu.Lock()
+			v, _ = inc(v)
+			mu.Unlock()
+		}
+	})
+	b.Run("channel/ctx", func(b *testing.B) {
+		c := make(chan int, 1)
+		c <- 0
+		for range b.N {
+			select {
+			case v := <-c:
+				v, _ = inc(v)
+				c <- v
+			case <-ctx.Done():
+			}
+		}
+	})
+}
