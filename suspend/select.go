@@ -30,7 +30,7 @@ type Case[T any] struct {
 
 // A Selectable is a *Case of any type.
 type Selectable interface {
-	arms(to []arm) []arm
+	arms() []arm
 	settle(won arm) bool
 }
 
@@ -64,7 +64,7 @@ func (c *Case[T]) Value() T {
 	return v
 }
 
-func (c *Case[T]) arms(to []arm) []arm { return append(to, c.legs...) }
+func (c *Case[T]) arms() []arm { return c.legs }
 
 func (c *Case[T]) settle(won arm) (mine bool) {
 	if c.prepared == nil {
@@ -108,7 +108,7 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 	arms := buf[:0]
 	for _, c := range cases {
 		if c != nil {
-			arms = c.arms(arms)
+			arms = append(arms, c.arms()...)
 		}
 	}
 	won, err := perform(ctx, arms, first, wait)
