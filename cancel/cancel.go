@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
 )
 
 // New returns a context that is done once cancel is called or parent is done, whichever comes first, and that differs
@@ -194,3 +195,7 @@ func (l *link) AfterFunc(f func()) (stop func() bool) {
 	}
 	return context.AfterFunc(l.Context, both)
 }
+
+// Lazily is suspend.Lazily, the other way to make cancellation cheap: a context like ctx which, with operations that
+// allow for it, cancels a wait only when a Resume meets it.
+func Lazily(ctx context.Context) context.Context { return suspend.Lazily(ctx) }
