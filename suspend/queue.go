@@ -218,12 +218,12 @@ func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 
 // ResumeAll takes off all waiters, in order, resumes each with (v, err), and returns how many said true.
 func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
-	for {
-		if _, ok := q.Resume(v, err); !ok {
-			return resumed
+	for q.head != nil {
+		if _, ok := q.resume(v, err); ok {
+			resumed++
 		}
-		resumed++
 	}
+	return resumed
 }
 
 // Pop takes off the first waiter, for the caller to resume. The queue must not be empty.

@@ -167,7 +167,9 @@ func (r *Runner) drive(it *Item, self *Task) (turn bool) {
 		}
 		if self != nil {
 			r.stoodIn = false
-			r.stalls.begin(self)
+			if r.stalls != nil {
+				r.stalls.begin(self)
+			}
 		}
 	}()
 	if self != nil {
