@@ -41,15 +41,12 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			stuffed = chanx.New[int](1)
 			open    = latch.New(1)
 			barrier = latch.NewBarrier(2)
-			forced  = lazy.New(func(context.Context) (int, error) { return p.Await(bg) }, lazy.Restart)
+			forcing = make(chan struct{})
+			forced  = lazy.New(func(context.Context) (int, error) { close(forcing); return p.Await(bg) }, lazy.Restart)
 			asleep  = make(chan struct{})
 		)
 		_, _ = stuffed.TrySend(1)
-		forcing := make(chan struct{})
-		go func() { // somebody else forces it
-			close(forcing)
-			_, _ = forced.Force(bg)
-		}()
+		go func() { _, _ = forced.Force(bg) }() // somebody else forces it
 		<-forcing
 		only := func(_ any, err error) error { return err }
 		operations := map[string]func(ctx context.Context) error{
