@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/blocking"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -46,7 +47,7 @@ type Loop struct {
 	base     time.Time // what timers count from
 	reactors []*reactor
 	turns    atomicx.Uint32 // whose turn it is to be given work from elsewhere
-	block    blockers
+	block    *blocking.Goroutines
 	running  countdown // reactors, and the goroutines of Block
 }
 
@@ -59,7 +60,7 @@ func New(o Options) (*Loop, error) {
 		o.BlockingWidth = 64
 	}
 	l := &Loop{opts: o, base: time.Now()}
-	l.block.init(o.BlockingWidth, &l.running)
+	l.block = blocking.New(o.BlockingWidth, l.running.done)
 	for range o.Loops {
 		r, err := newReactor(l)
 		if err != nil {
@@ -132,7 +133,7 @@ func (l *Loop) Close() error {
 	for _, r := range l.reactors {
 		r.close()
 	}
-	l.block.close()
+	l.block.Close()
 	l.running.wait()
 	return nil
 }

@@ -9,11 +9,14 @@
 package workstealing
 
 import (
+	"context"
 	"runtime"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/blocking"
 	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -51,9 +54,9 @@ type Pool struct {
 	searching int           // workers that look for something to steal; guarded by mu
 
 	over       atomicx.Bool  // closed, and everything has ended
-	goroutines atomicx.Int64 // workers and blocking goroutines that have not ended
-	blocking   blocking
-	gone       event // no goroutine is left
+	goroutines atomicx.Int64 // workers that have not ended, and one for all those of blocking
+	blocking   *blocking.Goroutines
+	gone       promise.Promise[struct{}] // no goroutine is left
 }
 
 const (
@@ -72,7 +75,8 @@ func New(o Options) *Pool {
 		o.BlockingWidth = 64
 	}
 	p := &Pool{opts: o, workers: make([]*worker, o.Workers)}
-	p.goroutines.Store(int64(o.Workers))
+	p.goroutines.Store(int64(o.Workers) + 1) // one for those of blocking
+	p.blocking = blocking.New(o.BlockingWidth, p.exit)
 	for i := range p.workers {
 		p.workers[i] = newWorker(p, i)
 	}
@@ -84,6 +88,11 @@ func New(o Options) *Pool {
 
 // Go has f run as a task. When p is closed, it returns suspend.ErrClosed and f never runs.
 func (p *Pool) Go(f func()) error { return p.submit(entry{f: f}) }
+
+// Block runs f, which may block in any way, on a goroutine that is no worker, as suspend.Blocking does for a task of p.
+// It never waits: f waits, while as many others run as Options.BlockingWidth says. A panic in f ends the process. Once
+// Close has waited for all tasks, Block returns suspend.ErrClosed and f never runs.
+func (p *Pool) Block(f func()) error { return p.blocking.Block(f) }
 
 // Execute has f run as a callback: f must not suspend, suspend.Suspend panics in it. It obeys the contract of a
 // Task's Unpark. When p is closed, it returns suspend.ErrClosed and f never runs.
@@ -144,13 +153,13 @@ func (p *Pool) Close() error {
 			break
 		}
 	}
-	p.gone.wait()
+	_, _ = p.gone.Await(context.Background())
 	return nil
 }
 
 // finish ends the workers. It is called once, when p is closed and everything has ended.
 func (p *Pool) finish() {
-	p.blocking.close()
+	p.blocking.Close()
 	p.over.Store(true) // before idle is read: pairs with the load in sleep
 	p.mu.Lock()
 	idle := p.idle
@@ -168,7 +177,7 @@ func (p *Pool) finish() {
 // exit counts one goroutine less. What it does is the last thing that the goroutine does.
 func (p *Pool) exit() {
 	if p.goroutines.Add(-1) == 0 {
-		p.gone.happen()
+		_ = p.gone.Fill(struct{}{})
 	}
 }
 
