@@ -1,0 +1,45 @@
+package schedtest
+
+import (
+	"testing"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// Bench times fs, run as tasks of the scheduler of that name, together.
+func Bench(b *testing.B, sched string, fs ...func()) {
+	for _, s := range All {
+		if s.Name == sched {
+			b.ReportAllocs()
+			on, stop := s.Open()
+			defer stop()
+			b.ResetTimer()
+			Run(b, on, fs...)
+			b.StopTimer()
+			return
+		}
+	}
+	b.Fatalf("no scheduler %q", sched)
+}
+
+// Share is Bench of tasks that each do a part of b.N.
+func Share(b *testing.B, sched string, tasks int, do func(n int)) {
+	fs := make([]func(), tasks)
+	for i := range fs {
+		n := b.N / tasks
+		if i < b.N%tasks {
+			n++
+		}
+		fs[i] = func() { do(n) }
+	}
+	Bench(b, sched, fs...)
+}
+
+// Rounds is how a benchmark has its holders let the others come and queue.
+func Rounds(n int, lock, unlock func()) {
+	for range n {
+		lock()
+		suspend.Yield()
+		unlock()
+	}
+}
