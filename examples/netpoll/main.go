@@ -5,7 +5,7 @@
 // keeps neither the poller nor the other handlers, and is cancelled when its client hangs up. Only netpoll's own waits
 // are native, so suspend.Blocking is for these.
 //
-// A request is one byte, n; its answer is a line: which request of all it was, and the n'th Fibonacci number.
+// A request is one byte, n; its answer is a line: which request of all it was, and the Fibonacci number of n modulo 41.
 //
 //	go run . & printf '\50' | nc -q1 127.0.0.1 8080
 package main
@@ -39,7 +39,7 @@ func (s *server) handle(ctx context.Context, conn netpoll.Connection) error {
 	requests, err := conn.Reader().ReadBinary(conn.Reader().Len()) // which is there
 	var answers []byte
 	for _, n := range requests {
-		answer := promise.Go(ctx, s.pool, func(context.Context) (int, error) { return fib(int(n)), nil })
+		answer := promise.Go(ctx, s.pool, func(context.Context) (int, error) { return fib(int(n % 41)), nil })
 		if err = s.ledger.Lock(ctx); err != nil { // suspends
 			break
 		}
@@ -82,7 +82,8 @@ func start(ln net.Listener) (s *server, stop func(context.Context) error, err er
 		}
 	}()
 	s = &server{handlers: callback.New(exec, callback.Options{}), pool: workstealing.New(workstealing.Options{})}
-	if err := netpoll.Configure(netpoll.Config{Runner: func(_ context.Context, f func()) { _ = s.handlers.Go(f) }}); err != nil {
+	runner := func(_ context.Context, f func()) { _ = s.handlers.Go(f) }
+	if err := netpoll.Configure(netpoll.Config{Runner: runner}); err != nil {
 		return nil, nil, err
 	}
 	type cancel struct{}
@@ -91,7 +92,9 @@ func start(ln net.Listener) (s *server, stop func(context.Context) error, err er
 			ctx, hangUp := context.WithCancel(context.Background())
 			return context.WithValue(ctx, cancel{}, hangUp)
 		}),
-		netpoll.WithOnDisconnect(func(ctx context.Context, _ netpoll.Connection) { ctx.Value(cancel{}).(context.CancelFunc)() }))
+		netpoll.WithOnDisconnect(func(ctx context.Context, _ netpoll.Connection) {
+			ctx.Value(cancel{}).(context.CancelFunc)()
+		}))
 	if err != nil {
 		return nil, nil, err
 	}
