@@ -41,11 +41,11 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 	case inner.Err() != nil:
 		c.end()
 	case parent.Done() != nil && !l.used:
-		stop = afterFunc(parent, c.end)
+		stop = c.follow(parent, inner)
 	}
 	return c, func(cause error) {
-		cancelInner(cause)
 		stop()
+		cancelInner(cause)
 		c.end()
 	}
 }
@@ -74,6 +74,9 @@ type node struct {
 
 // AfterFunc has f called after c is done, see New.
 func (c *cancellable) AfterFunc(f func()) (stop func() bool) {
+	if f == nil {
+		panic("cancel: nil function")
+	}
 	n := &node{c: c, f: f}
 	c.mu.Lock()
 	if c.ended {
@@ -164,12 +167,13 @@ func (c *cancellable) Value(key any) any {
 // String is what fmt prints, which would look at the list otherwise.
 func (c *cancellable) String() string { return "cancel.New" }
 
-// afterFunc has f called after parent, which package context knows, or which is one of ours.
-func afterFunc(parent context.Context, f func()) (stop func() bool) {
-	if c, ok := parent.Value(self{}).(*cancellable); ok && c.Done() == parent.Done() { // or else what is in between can end
-		return c.AfterFunc(f)
+// follow has c end after inner has, which parent ends: its own list if it has one, as it has ended inner by then; and
+// otherwise inner, since a parent of package context may end its children in any order.
+func (c *cancellable) follow(parent, inner context.Context) (stop func() bool) {
+	if p, ok := parent.Value(self{}).(*cancellable); ok && p.Done() == parent.Done() { // or else what is in between can end
+		return p.AfterFunc(c.end)
 	}
-	return context.AfterFunc(parent, f)
+	return context.AfterFunc(inner, c.end)
 }
 
 // A link is the parent as the inner context sees it. Package context asks its AfterFunc if the parent is foreign to

@@ -66,7 +66,8 @@ func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, reader) 
 // LockOp is Lock as an Op.
 func (m *RWMutex) LockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](&rwLock{m, writer}) }
 
-// RLockOp is RLock as an Op.
+// RLockOp is RLock as an Op. In a Select with the LockOp of the same RWMutex it comes first, or it waits
+// in line behind that.
 func (m *RWMutex) RLockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](&rwLock{m, reader}) }
 
 // TryLock locks m for writing if nobody holds it or waits for it, and reports whether it did. It never suspends.

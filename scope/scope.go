@@ -63,16 +63,19 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
+	_ = suspend.Self() // panics where suspending is forbidden, before anything is started
 	s := new(Scope)
 	s.ctx, s.cancel = cancel.New(ctx)
 	s.members.Store(1)
 	defer func() {
 		_, _ = s.over.Await(context.Background())
+		defer func() {
+			s.release()
+			s.mu.Lock()
+			err = s.err
+			s.mu.Unlock()
+		}()
 		s.cancel(ErrEnded)
-		s.release()
-		s.mu.Lock()
-		err = s.err
-		s.mu.Unlock()
 	}()
 	s.member(func() error { return body(s.ctx, s) })
 	return nil
@@ -165,11 +168,11 @@ func (s *Scope) start(on suspend.Spawner, f func()) error {
 // member runs the body or a child.
 func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
+	defer s.leave() // also if what the cancellation calls panics
 	defer func() {
 		if err != nil {
 			s.fail(err)
 		}
-		s.leave()
 	}()
 	err = f()
 }

@@ -83,7 +83,8 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	return err
 }
 
-// AcquireOp is Acquire as an Op.
+// AcquireOp is Acquire as an Op. Two of them in one Select wait in line like those of two tasks, in the order
+// of the cases: put the one that asks for less first, or it waits for the other.
 func (s *Semaphore) AcquireOp(n int64) suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&acquire{s, permits(n)})
 }

@@ -28,13 +28,18 @@ type Source[T any] interface {
 }
 
 // OpOf returns the operation that s describes.
-func OpOf[T any](s Source[T]) Op[T] { return Op[T]{sourceEvent[T]{s}} }
+func OpOf[T any](s Source[T]) Op[T] {
+	if s == nil {
+		panic("suspend: nil Source")
+	}
+	return Op[T]{sourceEvent[T]{s}}
+}
 
 // Do performs op and returns its result, suspending the caller until it is possible. If ctx is done first, or already,
 // it returns the error of the cancellation, and op has had no effect.
 func Do[T any](ctx context.Context, op Op[T]) (T, error) {
 	c := On(op)
-	if _, err := SelectOrdered(ctx, c); err != nil {
+	if _, err := Select(ctx, c); err != nil {
 		var zero T
 		return zero, err
 	}
@@ -44,6 +49,9 @@ func Do[T any](ctx context.Context, op Op[T]) (T, error) {
 // Map is op with its result changed by f, which runs in the task that performed op, after it has taken effect, and
 // under no lock.
 func Map[T, U any](op Op[T], f func(T, error) (U, error)) Op[U] {
+	if f == nil {
+		panic("suspend: Map with a nil function")
+	}
 	if op.event == nil {
 		return Op[U]{}
 	}
@@ -93,6 +101,7 @@ type arm interface {
 	enqueue(b *binding, word uint64) // under the guard
 	remove()                         // under the guard, in the task that enqueued; not called on the winner
 	won() bool                       // whether it has been resumed, once the suspension is over
+	abandon()                        // after a panic
 }
 
 // A landing is where the value of an arm arrives. It has a slot of its own, on the state that all arms share.
@@ -112,6 +121,9 @@ func (l *landing[T]) land(b *binding, word uint64) Resumer[T] {
 	l.r = Resumer[T]{s, word}
 	return l.r
 }
+
+// abandon gives up the slot after a panic: somebody may be writing to it.
+func (l *landing[T]) abandon() { l.r = Resumer[T]{} }
 
 func (l *landing[T]) won() bool {
 	s := l.r.slot
@@ -212,7 +224,7 @@ func (e afterEvent) prepare() prepared[time.Time] {
 	return &levelArm[time.Time]{
 		ready: func() bool { return e <= 0 },
 		value: time.Now,
-		call:  func(f func()) func() bool { return afterFunc(time.Duration(e), f) },
+		call:  func(f func()) func() bool { return time.AfterFunc(time.Duration(e), f).Stop },
 	}
 }
 
@@ -237,7 +249,13 @@ type levelArm[T any] struct {
 
 func (a *levelArm[T]) arms(to []arm) []arm { return append(to, a) }
 func (a *levelArm[T]) guard() *Guard       { return nil }
-func (a *levelArm[T]) remove()             { a.stop() }
+
+func (a *levelArm[T]) remove() {
+	if a.stop != nil { // or else it panicked before it was begun
+		a.stop()
+		a.stop = nil
+	}
+}
 
 func (a *levelArm[T]) try() bool {
 	if !a.ready() {

@@ -3,6 +3,7 @@ package suspend
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 )
 
 // A Case is an Op as one of the cases of a Select, and its result if it was the one that was performed. It may be used
@@ -43,6 +44,7 @@ func On[T any](op Op[T]) *Case[T] {
 
 // Set makes c the case of another op; the zero Op disables it.
 func (c *Case[T]) Set(op Op[T]) {
+	clear(c.legs)
 	*c = Case[T]{legs: c.legs[:0]}
 	if op.event != nil {
 		c.prepared = op.event.prepare()
@@ -64,10 +66,15 @@ func (c *Case[T]) Value() T {
 	return v
 }
 
-func (c *Case[T]) arms() []arm { return c.legs }
+func (c *Case[T]) arms() []arm {
+	if c == nil {
+		return nil
+	}
+	return c.legs
+}
 
 func (c *Case[T]) settle(won arm) (mine bool) {
-	if c.prepared == nil {
+	if c == nil || c.prepared == nil {
 		return false
 	}
 	v, err, mine := c.prepared.result(won)
@@ -108,7 +115,11 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 	arms := buf[:0]
 	for _, c := range cases {
 		if c != nil {
-			arms = append(arms, c.arms()...)
+			more := c.arms()
+			if len(more) > 0 && slices.Contains(arms, more[0]) {
+				panic("suspend: the same case twice")
+			}
+			arms = append(arms, more...)
 		}
 	}
 	won, err := perform(ctx, arms, first, wait)
@@ -131,13 +142,21 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 		unlockAll(guards)
 		return won, nil
 	}
+	waited := false
+	defer func() {
+		if waited { // and a context or a source has panicked
+			collect(arms)
+			for _, a := range arms {
+				a.abandon()
+			}
+		}
+	}()
 	b := current()
 	word, armed := b.armed(ctx, ctx.Done())
-	waited := armed
-	if armed {
+	if armed && len(guards) == len(arms) { // nothing foreign is called before it is resumed; see Wait
+		waited = true
 		enqueueLocked(arms, b, word)
 		unlockAll(guards)
-		enqueueLevels(arms, b, word)
 		for b.waits(word) {
 			b.task.Park()
 		}
@@ -160,6 +179,7 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 		})
 	}
 	if waited {
+		waited = false
 		won = collect(arms)
 	}
 	return won, err
@@ -169,7 +189,7 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 func lookLocked(arms []arm, first uint32) arm {
 	n := uint32(len(arms))
 	for i := range n {
-		if a := arms[(first+i)%n]; a.try() {
+		if a := arms[(first%n+i)%n]; a.try() {
 			return a
 		}
 	}

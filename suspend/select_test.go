@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -210,5 +212,166 @@ func TestContextThatPanicsLeavesTheTaskUsable(t *testing.T) {
 				cancelOther()
 			}
 		})
+	})
+}
+
+// The context of a Then may end after its operation has been performed, and before its continuation has been called.
+func TestThenCallsItsContinuationOnce(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		for _, first := range []bool{true, false} {
+			ctx, end := newCancel()
+			p := promise.New[int]()
+			if first {
+				_ = p.Fill(1)
+			}
+			calls := 0
+			suspend.Then(ctx, p.AwaitOp(), s, func(v int, err error) {
+				calls++
+				if v != 1 || err != nil {
+					t.Errorf("%d, %v", v, err)
+				}
+			})
+			_ = p.Fill(1)
+			end(nil)
+			for range 10 {
+				suspend.Yield()
+			}
+			if calls != 1 {
+				t.Errorf("called %d times", calls)
+			}
+		}
+	})
+}
+
+// refusing is an executor that is closed.
+type refusing struct{}
+
+func (refusing) Execute(func()) error { return suspend.ErrClosed }
+
+func TestThenOnAnExecutorThatRefuses(t *testing.T) {
+	var m mailbox
+	got := make(chan int)
+	suspend.Then(bg, m.recv(any1), refusing{}, func(v int, err error) { got <- v })
+	m.send(3)
+	if v := <-got; v != 3 {
+		t.Errorf("got %d", v)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a nil executor was accepted")
+		}
+	}()
+	suspend.Then(bg, m.recv(any1), nil, func(int, error) {})
+}
+
+func TestSelectMisuse(t *testing.T) {
+	var m mailbox
+	c := suspend.On(m.recv(any1))
+	func() {
+		defer func() {
+			if v := recover(); v != "suspend: the same case twice" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		_, _ = suspend.TrySelect(bg, c, c)
+	}()
+	func() {
+		defer func() {
+			if v := recover(); v != "suspend: Result of a case that was not performed" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		c.Value()
+	}()
+	var off *suspend.Case[int]
+	m.send(1)
+	if won, err := suspend.Select(bg, off, nil, c, suspend.On(suspend.Op[string]{})); won != suspend.Selectable(c) || err != nil {
+		t.Errorf("Select = %v, %v", won, err)
+	}
+	m.send(2)
+	done, cancel := context.WithCancel(bg)
+	cancel()
+	if won, err := suspend.Select(done, c); won != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("Select = %v, %v with a context that is done", won, err)
+	}
+	if won, err := suspend.TrySelect(done, c); won != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("TrySelect = %v, %v with a context that is done", won, err)
+	}
+}
+
+// A level that panics as it is registered takes the whole Select with it, and leaves nothing.
+func TestSelectWhoseCasePanics(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			ctx, cancel := context.WithCancel(bg)
+			defer cancel()
+			var m mailbox
+			c := suspend.On(m.recv(any1))
+			for range 3 {
+				func() {
+					defer func() {
+						if v := recover(); v != "rude" {
+							t.Errorf("panic %v", v)
+						}
+					}()
+					_, _ = suspend.Select(bg, c, suspend.On(suspend.Done(rude{ctx})))
+				}()
+				if m.readers.Len() != 0 {
+					t.Fatal("a case is left in its queue")
+				}
+				_ = s.Go(func() { m.send(1) })
+				if won, err := suspend.Select(bg, c); won != suspend.Selectable(c) || err != nil || c.Value() != 1 {
+					t.Errorf("Select = %v, %v", won, err)
+				}
+			}
+		})
+	})
+}
+
+// A case may be used on one scheduler after another, with Resumers of the first still about.
+func TestCaseOnTwoSchedulers(t *testing.T) {
+	var m mailbox
+	c := suspend.On(m.recv(any1))
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		for i := range 50 {
+			s := next()
+			schedtest.Run(t, s, func() {
+				_ = next().Go(func() { m.send(i) })
+				if _, err := suspend.Select(bg, c); err != nil || c.Value() != i {
+					t.Errorf("Select = %d, %v, want %d", c.Value(), err, i)
+				}
+			})
+		}
+	})
+}
+
+func TestOpAllocs(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		var a, b mailbox
+		ca, cb := suspend.On(a.recv(any1)), suspend.On(b.recv(any1))
+		for name, limit := range map[string]struct {
+			max float64
+			f   func()
+		}{
+			"Select, ready":   {1, func() { a.send(1); _, _ = suspend.Select(bg, ca, cb) }}, // the letters
+			"TrySelect, none": {0, func() { _, _ = suspend.TrySelect(bg, ca, cb) }},
+			"Do, ready":       {8, func() { a.send(1); _, _ = suspend.Do(bg, a.recv(any1)) }},
+			"Then, ready":     {13, func() { a.send(1); suspend.Then(bg, a.recv(any1), s, func(int, error) {}); suspend.Yield() }},
+		} {
+			if got := testing.AllocsPerRun(100, limit.f); got > limit.max {
+				t.Errorf("%s: %v allocations, limit %v", name, got, limit.max)
+			}
+		}
+		stop := false
+		_ = s.Go(func() {
+			for !stop {
+				b.send(1)
+				suspend.Yield()
+			}
+		})
+		if got := testing.AllocsPerRun(100, func() { _, _ = suspend.Select(bg, ca, cb) }); got > 1 {
+			t.Errorf("Select, waiting: %v allocations", got)
+		}
+		stop = true
 	})
 }

@@ -2,6 +2,7 @@ package suspend
 
 import (
 	"context"
+	"math/rand/v2"
 
 	"github.com/braidgo/braid/internal/atomicx"
 )
@@ -12,6 +13,9 @@ import (
 // taken away on on, before k. Should on refuse the callback, as it is closed, k runs on a goroutine, so that no result
 // is lost.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
+	if on == nil || k == nil {
+		panic("suspend: Then without an executor or a continuation")
+	}
 	t := &continuation[T]{ctx: ctx, on: on, k: k}
 	t.task = t
 	if op.event != nil {
@@ -51,9 +55,9 @@ const (
 // Park is here for the sake of the Task interface.
 func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
 
-// Unpark is called once: by whoever moves the word.
+// Unpark is called by whoever moves the word.
 func (t *continuation[T]) Unpark() {
-	if t.state.Or(ended)&begun != 0 {
+	if t.state.Or(ended) == begun { // the first time: a context that ends later moves the next generation
 		t.submit()
 	}
 }
@@ -63,17 +67,16 @@ func (t *continuation[T]) begin() {
 	const word = openToContext // of generation 0
 	t.word.Store(word)
 	if done != nil {
-		if closed(done) {
-			t.fail()
-			return
-		}
 		t.watch(t.ctx, done)
-		if closed(done) && t.fail() {
+		if closed(done) {
+			if t.word.CompareAndSwap(word, with(word, cancelled)) {
+				t.Unpark()
+			} // or it has been cancelled by the registration
 			return
 		}
 	}
 	guards := LockAll(guardsOf(t.arms, nil))
-	if t.winner = lookLocked(t.arms, 0); t.winner != nil {
+	if t.winner = lookLocked(t.arms, rand.Uint32()); t.winner != nil {
 		unlockAll(guards)
 		if t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 			t.Unpark()
@@ -84,15 +87,6 @@ func (t *continuation[T]) begin() {
 	enqueueLocked(t.arms, &t.binding, word)
 	unlockAll(guards)
 	enqueueLevels(t.arms, &t.binding, word)
-}
-
-// fail cancels what has just begun, if it is not cancelled already.
-func (t *continuation[T]) fail() bool {
-	const word = openToContext
-	if t.word.CompareAndSwap(word, with(word, cancelled)) {
-		t.Unpark()
-	}
-	return true
 }
 
 func (t *continuation[T]) submit() {
