@@ -599,3 +599,39 @@ func BenchmarkWaiter(b *testing.B) {
 		})
 	}
 }
+
+// Under a parent of package context, which ends its children in any order, what is called finds the context done: a
+// task that waits gets the cause, and the one that waits next does not wait for ever.
+func TestCalledAfterDoneUnderAStandardParent(t *testing.T) {
+	for range 100 {
+		parent, end := context.WithCancelCause(context.Background())
+		for range 100 { // the parent has many children, in a map
+			_, stop := context.WithCancel(parent)
+			defer stop()
+		}
+		ctx, stop := cancel.New(parent)
+		called := make(chan error, 1)
+		ctx.(interface {
+			AfterFunc(func()) func() bool
+		}).AfterFunc(func() { called <- context.Cause(ctx) })
+		oops := errors.New("oops")
+		end(oops)
+		if err := <-called; err != oops {
+			t.Fatalf("called when the cause was %v", err)
+		}
+		stop(nil)
+	}
+}
+
+func TestNilFunctionPanics(t *testing.T) {
+	ctx, stop := cancel.New(context.Background())
+	defer stop(nil)
+	defer func() {
+		if v := recover(); v != "cancel: nil function" {
+			t.Errorf("panic %v", v)
+		}
+	}()
+	ctx.(interface {
+		AfterFunc(func()) func() bool
+	}).AfterFunc(nil)
+}

@@ -874,3 +874,36 @@ func BenchmarkChild(b *testing.B) {
 		})
 	})
 }
+
+// What is called when the scope's context ends may panic: the scope ends all the same, with its hooks called.
+func TestEndsThoughTheCancellationPanics(t *testing.T) {
+	released := false
+	func() {
+		defer func() {
+			if v := recover(); v != "rude" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		_ = scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
+			s.OnRelease(func() { released = true })
+			ctx.(interface {
+				AfterFunc(func()) func() bool
+			}).AfterFunc(func() { panic("rude") })
+			return errors.New("and so it is cancelled")
+		})
+	}()
+	if !released {
+		t.Error("a hook was not called")
+	}
+}
+
+func TestRunWhereSuspendingIsForbidden(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "suspend: not on a task" {
+			t.Errorf("panic %v", v)
+		}
+	}()
+	suspend.Bind(nil, func() {
+		_ = scope.Run(context.Background(), func(context.Context, *scope.Scope) error { t.Error("ran"); return nil })
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
@@ -296,6 +297,57 @@ func TestLockedThreadStandsIn(t *testing.T) {
 		return a.Put(ctx, -1)
 	})
 	if err := errors.Join(err, pool.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Selects of receives on threads against sends: whoever looks and queues for both channels at once is met by any send,
+// however the threads interleave. A case that were queued a moment later would miss one, and both sides would wait.
+func TestSelectMissesNothing(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	rounds := 20_000
+	if schedtest.Race || testing.Short() {
+		rounds /= 10
+	}
+	pool := workstealing.New(workstealing.Options{Workers: 2})
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []suspend.Spawner{suspend.Goroutines, pool, loop} {
+		a, b, ack := chanx.New[int](0), chanx.New[int](0), mvar.New[int]()
+		one, all := done(2)
+		_ = s.Go(func() {
+			defer one()
+			ca, cb := suspend.On(a.RecvOp()), suspend.On(b.RecvOp())
+			for i := range rounds {
+				won, err := suspend.Select(bg, ca, cb)
+				if err != nil || won.(*suspend.Case[int]).Value() != i {
+					t.Errorf("Select = %v, want %d", err, i)
+				}
+				_ = ack.Put(bg, i)
+			}
+		})
+		_ = pool.Go(func() {
+			defer one()
+			sa, sb := suspend.On(suspend.Op[struct{}]{}), suspend.On(suspend.Op[struct{}]{})
+			for i := range rounds {
+				switch i % 3 {
+				case 0:
+					_ = a.Send(bg, i)
+				case 1:
+					_ = b.Send(bg, i)
+				case 2: // both sides select
+					sa.Set(a.SendOp(i))
+					sb.Set(b.SendOp(i))
+					_, _ = suspend.Select(bg, sb, sa)
+				}
+				_, _ = ack.Take(bg)
+			}
+		})
+		all()
+	}
+	if err := errors.Join(pool.Close(), loop.Close()); err != nil {
 		t.Error(err)
 	}
 }
