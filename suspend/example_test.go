@@ -1,0 +1,164 @@
+package suspend_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// An Event is a primitive in twenty lines: tasks wait for it, and it happens once.
+type Event struct {
+	guard    suspend.Guard
+	happened bool
+	waiters  suspend.Queue[struct{}, struct{}]
+}
+
+func (e *Event) Wait(ctx context.Context) error {
+	_, err := suspend.Wait(ctx, &e.guard, &e.waiters, struct{}{}, func() (struct{}, bool) {
+		return struct{}{}, e.happened
+	})
+	return err
+}
+
+func (e *Event) Happen() {
+	e.guard.Lock()
+	defer e.guard.Unlock()
+	e.happened = true
+	e.waiters.ResumeAll(struct{}{}, nil)
+}
+
+func ExampleWait() {
+	var e Event
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		_ = suspend.Here().Go(e.Happen)
+		fmt.Println(e.Wait(ctx)) // only this task waits
+		return nil
+	})
+	// Output: <nil>
+}
+
+func ExampleSuspend() {
+	// What calls back becomes what returns: here a timer.
+	v, err := suspend.Suspend(context.Background(), func(r suspend.Resumer[string]) (string, bool) {
+		time.AfterFunc(time.Millisecond, func() { r.Resume("called back", nil) })
+		return "", false
+	})
+	fmt.Println(v, err)
+	// Output: called back <nil>
+}
+
+func ExampleSelect() {
+	ctx := context.Background()
+	words, quit := chanx.New[string](0), promise.New[struct{}]()
+	go func() {
+		_ = words.Send(ctx, "hello")
+		_ = words.Send(ctx, "world")
+		_ = quit.Fill(struct{}{})
+	}()
+	word, end := suspend.On(words.RecvOp()), suspend.On(quit.AwaitOp())
+	for {
+		won, err := suspend.Select(ctx, word, end)
+		switch won {
+		case word:
+			fmt.Println(word.Value())
+			continue
+		case end:
+			fmt.Println("quit")
+		case nil:
+			fmt.Println(err)
+		}
+		break
+	}
+	// Output:
+	// hello
+	// world
+	// quit
+}
+
+func ExampleSelectOrdered() {
+	a, b := promise.New[int](), promise.New[int]()
+	_, _ = a.Fill(1), b.Fill(2)
+	urgent, other := suspend.On(b.AwaitOp()), suspend.On(a.AwaitOp())
+	won, _ := suspend.SelectOrdered(context.Background(), urgent, other) // both are ready
+	fmt.Println(won == urgent)
+	// Output: true
+}
+
+func ExampleTrySelect() {
+	var m mutex.Mutex
+	_ = m.Lock(context.Background())
+	won, err := suspend.TrySelect(context.Background(), suspend.On(m.LockOp()))
+	fmt.Println(won, err)
+	// Output: <nil> <nil>
+}
+
+func ExampleAfter() {
+	var m mutex.Mutex
+	_ = m.Lock(context.Background())
+	lock, timeout := suspend.On(m.LockOp()), suspend.On(suspend.After(time.Millisecond))
+	won, _ := suspend.Select(context.Background(), lock, timeout)
+	fmt.Println(won == timeout)
+	// Output: true
+}
+
+func ExampleDo() {
+	p := promise.New[int]()
+	_ = p.Fill(6)
+	double := suspend.Map(p.AwaitOp(), func(v int, err error) (string, error) { return fmt.Sprint(2 * v), err })
+	fmt.Println(suspend.Do(context.Background(), double))
+	// Output: 12 <nil>
+}
+
+func ExampleChoose() {
+	slow, quick := promise.New[string](), promise.New[string]()
+	_ = quick.Fill("quick")
+	fmt.Println(suspend.Do(context.Background(), suspend.Choose(slow.AwaitOp(), quick.AwaitOp())))
+	// Output: quick <nil>
+}
+
+func ExampleThen() {
+	p := promise.New[int]()
+	s := fifo.New(fifo.Options{}) // an Executor: it could be the main thread of a GUI
+	_ = s.Run(context.Background(), func(ctx context.Context) error {
+		suspend.Then(ctx, p.AwaitOp(), s, func(v int, err error) { fmt.Println(v, err) })
+		return p.Fill(42) // no task has waited
+	})
+	// Output: 42 <nil>
+}
+
+func ExampleBlocking() {
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		others := 0
+		_ = suspend.Here().Go(func() { others++ })
+		err := suspend.Blocking(ctx, func() { time.Sleep(time.Millisecond) }) // natively
+		fmt.Println(others, err)
+		return nil
+	})
+	// Output: 1 <nil>
+}
+
+func ExamplePull() {
+	ch := chanx.New[int](0)
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		_ = suspend.Here().Go(func() {
+			_ = ch.Send(ctx, 1)
+			_ = ch.Send(ctx, 2)
+			_ = ch.Close()
+		})
+		next, stop := suspend.Pull(ch.All(ctx)) // its body waits in this task
+		defer stop()
+		for v, ok := next(); ok; v, ok = next() {
+			fmt.Println(v)
+		}
+		return nil
+	})
+	// Output:
+	// 1
+	// 2
+}
