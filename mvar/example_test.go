@@ -26,3 +26,22 @@ func ExampleMVar() {
 	fmt.Println(n)
 	// Output: 3
 }
+
+func ExampleMVar_Modify() {
+	m := mvar.NewFull([]string{"a"})
+	err := m.Modify(context.Background(), func(s []string) ([]string, error) { return append(s, "b"), nil })
+	fmt.Println(err)
+	fmt.Println(m.Read(context.Background())) // and it is still there
+	// Output:
+	// <nil>
+	// [a b] <nil>
+}
+
+func ExampleMVar_Swap() {
+	config := mvar.NewFull("old")
+	fmt.Println(config.Swap(context.Background(), "new"))
+	fmt.Println(config.Take(context.Background()))
+	// Output:
+	// old <nil>
+	// new <nil>
+}

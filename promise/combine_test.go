@@ -203,3 +203,27 @@ func ExampleAll() {
 	})
 	// Output: [1 4 9] <nil>
 }
+
+func ExampleAny() {
+	broken, fine := promise.New[int](), promise.New[int]()
+	first := promise.Any[int](broken, fine)
+	_ = broken.Fail(errOops)
+	_ = fine.Fill(1)
+	fmt.Println(first.Await(bg))
+	// Output: 1 <nil>
+}
+
+func ExampleRace() {
+	broken, fine := promise.New[int](), promise.New[int]()
+	first := promise.Race[int](broken, fine)
+	_ = broken.Fail(errOops)
+	_ = fine.Fill(1)
+	fmt.Println(first.Await(bg))
+	// Output: 0 oops
+}
+
+func ExampleGo() {
+	p := promise.Go(bg, suspend.Goroutines, func(context.Context) (int, error) { return 6 * 7, nil })
+	fmt.Println(p.Await(bg))
+	// Output: 42 <nil>
+}

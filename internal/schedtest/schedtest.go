@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braidgo/braid/adapters/callback"
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/random"
@@ -33,6 +34,7 @@ var All = []Scheduler{
 	{"random", openRandom},
 	{"workstealing", openPool},
 	{"eventloop", openLoop},
+	{"callback", openCallback},
 }
 
 // Each runs body as a subtest on every scheduler, and waits for all tasks before it goes on to the next.
@@ -113,6 +115,27 @@ func openRandom() (suspend.Spawner, func()) {
 func openPool() (suspend.Spawner, func()) {
 	p := workstealing.New(workstealing.Options{Workers: 2})
 	return p, func() { _ = p.Close() }
+}
+
+// A thread is a loop that offers nothing but to run a function.
+type thread chan func()
+
+func (q thread) Execute(f func()) error { q <- f; return nil }
+
+func openCallback() (suspend.Spawner, func()) {
+	q, ended := make(thread), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for f := range q {
+			f()
+		}
+	}()
+	l := callback.New(q, callback.Options{})
+	return l, func() {
+		_ = l.Close()
+		close(q)
+		<-ended
+	}
 }
 
 func openLoop() (suspend.Spawner, func()) {
