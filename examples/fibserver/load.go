@@ -162,8 +162,7 @@ func askUntil(addr string, n int, end time.Time) (took []time.Duration, err erro
 	request := []byte(fmt.Sprintf("GET /fib/%d HTTP/1.1\r\nHost: %s\r\n\r\n", n, addr))
 	want := strconv.Itoa(sequential(n))
 	in := bufio.NewReader(c)
-	for time.Now().Before(end) {
-		start := time.Now()
+	for start := time.Now(); len(took) == 0 || start.Before(end); start = time.Now() { // once at least
 		if _, err := c.Write(request); err != nil {
 			return took, err
 		}
