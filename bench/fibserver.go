@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// The example server, composed of a loop and a pool, against a loop that computes inline and against net/http: "ahead of
+// both". The example drives all three itself, one after the other, from a process of its own, two seconds each; its
+// output is what is compared. 16 connections ask for fib(1), whose p90 and time per request are rows, and 2 for fib(35),
+// whose time per request is one. A run of the example is a round.
+var fibserverRows = func() (all []row) {
+	var runs fibserver
+	for i, peer := range []string{"inline", "net-http"} {
+		all = append(all,
+			runs.row("fibserver/p90/"+peer, i+1, func(f fibFigures) float64 { return f.cheapP90 }),
+			runs.row("fibserver/cheap/"+peer, i+1, func(f fibFigures) float64 { return f.cheapEach }),
+			runs.row("fibserver/costly/"+peer, i+1, func(f fibFigures) float64 { return f.costlyEach }))
+	}
+	return all
+}()
+
+const fibRuns = 3
+
+// fibserver is what the runs of the example have printed, for all the rows.
+type fibserver struct{ runs [][]fibFigures }
+
+// fibFigures are of one server, in nanoseconds.
+type fibFigures struct{ cheapP90, cheapEach, costlyEach float64 }
+
+func (s *fibserver) row(id string, peer int, figure func(fibFigures) float64) row {
+	return row{id: id, unit: "ns", must: 1, aim: 1, rounds: fibRuns, cold: true, open: func() (*sides, error) {
+		if err := s.run(); err != nil {
+			return nil, err
+		}
+		one := func(server int) func(time.Duration) (float64, error) {
+			i := -1
+			return func(time.Duration) (float64, error) {
+				i++
+				return figure(s.runs[i][server]), nil
+			}
+		}
+		return &sides{ours: one(0), peer: one(peer)}, nil
+	}}
+}
+
+func (s *fibserver) run() error {
+	if s.runs != nil {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	server := filepath.Join(dir, "fibserver")
+	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/fibserver"), "-o", server, ".")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return err
+	}
+	var runs [][]fibFigures
+	for range fibRuns {
+		out, err := exec.Command(server, "-load", "2s").Output()
+		if err != nil {
+			return err
+		}
+		figures, err := parseFibserver(out)
+		if err != nil {
+			return fmt.Errorf("%w in what the example printed:\n%s", err, out)
+		}
+		runs = append(runs, figures)
+	}
+	s.runs = runs
+	return nil
+}
+
+var (
+	fibBlock = regexp.MustCompile(`(?m)^(composed|inline|net/http): .*\n((?:[ \t]+/fib/.*\n){2})`)
+	fibLine  = regexp.MustCompile(`(?m)^\s+/fib/(\d+)\s+(\d+) req/s\s.*\bp90\s+(\S+)`)
+)
+
+// parseFibserver finds the three servers in their order, or fails.
+func parseFibserver(out []byte) ([]fibFigures, error) {
+	var all []fibFigures
+	for i, block := range fibBlock.FindAllSubmatch(out, -1) {
+		if i > 2 || string(block[1]) != []string{"composed", "inline", "net/http"}[i] {
+			return nil, errors.New("servers out of order")
+		}
+		var f fibFigures
+		lines := fibLine.FindAllSubmatch(block[2], -1)
+		if len(lines) != 2 || string(lines[0][1]) != "1" || string(lines[1][1]) != "35" {
+			return nil, errors.New("no two loads")
+		}
+		cheap, err1 := strconv.ParseFloat(string(lines[0][2]), 64)
+		costly, err2 := strconv.ParseFloat(string(lines[1][2]), 64)
+		p90, err3 := time.ParseDuration(string(lines[0][3]))
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return nil, err
+		}
+		f = fibFigures{float64(p90), 1e9 / max(cheap, 1), 1e9 / max(costly, 1)}
+		all = append(all, f)
+	}
+	if len(all) != 3 {
+		return nil, errors.New("not three servers")
+	}
+	return all, nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/suspend"
+)
+
+var spawnRows = []row{
+	// Start a task and let it end, one after the other. Starting the fifo is counted, once for all.
+	pair("spawn/one", 0.5, 0.3, func() (ours, peer func(int)) { return spawnFifo(1), spawnGo(1) }),
+	// The same, a thousand at a time.
+	pair("spawn/many", 0.5, 0.3, func() (ours, peer func(int)) { return spawnFifo(1000), spawnGo(1000) }),
+
+	// A fork is an operation: fib(25) without cut-off, again and again, on as many workers as there are processors. Starting
+	// the pool is not counted.
+	{id: "fork", unit: "ns", must: 0.25, aim: 0.10, open: func() (*sides, error) {
+		p := workstealing.New(workstealing.Options{})
+		pool = p
+		per := func(f func()) func(n int) {
+			return func(n int) {
+				for i := 0; i < n; i += forksOf25 {
+					f()
+				}
+			}
+		}
+		return &sides{
+			ours:  timedWhole(forksOf25, per(func() { inPool(p, func() { check(must(fib(context.Background(), 25)) == 75025) }) })),
+			peer:  timedWhole(forksOf25, per(func() { check(fibGo(25) == 75025) })),
+			close: func() { must(0, p.Close()) },
+		}, nil
+	}},
+
+	// fib(40) is an operation, with forks down to fib(20) on two workers, and without any. Starting the pool is not counted.
+	{id: "fib-speedup", unit: "ns", must: 0.56, aim: 0.51, open: func() (*sides, error) {
+		p := workstealing.New(workstealing.Options{Workers: 2})
+		pool = p
+		return &sides{
+			ours: timed(func(n int) {
+				inPool(p, func() {
+					for range n {
+						check(must(fibCut(context.Background(), 40)) == 102334155)
+					}
+				})
+			}),
+			peer: timed(func(n int) {
+				for range n {
+					check(fibSerial(40) == 102334155)
+				}
+			}),
+			close: func() { must(0, p.Close()) },
+		}, nil
+	}},
+}
+
+func spawnFifo(batch int) func(int) {
+	return func(n int) {
+		ended := 0
+		inFifo(func() {
+			here := suspend.Here()
+			one := func() { ended++ }
+			for i := 0; i < n; i += batch {
+				for range min(batch, n-i) {
+					must(0, here.Go(one))
+				}
+				suspend.Yield() // they come first
+			}
+		})
+		check(ended == n)
+	}
+}
+
+func spawnGo(batch int) func(int) {
+	return func(n int) {
+		var wg sync.WaitGroup
+		one := func() { wg.Done() }
+		for i := 0; i < n; i += batch {
+			for range min(batch, n-i) {
+				wg.Add(1)
+				go one()
+			}
+			wg.Wait()
+		}
+	}
+}
+
+// forksOf25 is how often fib(25) without cut-off forks.
+const forksOf25 = 121392
+
+// timedWhole is timed for an f whose n are multiples of unit.
+func timedWhole(unit int, f func(n int)) func(d time.Duration) (float64, error) {
+	side := timed(func(n int) { f(n * unit) })
+	return func(d time.Duration) (float64, error) {
+		v, err := side(d)
+		return v / float64(unit), err
+	}
+}
+
+// inPool runs f as a task of p.
+func inPool(p *workstealing.Pool, f func()) {
+	done := make(chan struct{})
+	must(0, p.Go(func() { defer close(done); f() }))
+	<-done
+}
+
+// pool is what fib runs on: captured, it would make each closure larger.
+var pool *workstealing.Pool
+
+func fib(ctx context.Context, n int) (int, error) {
+	if n < 2 {
+		return n, nil
+	}
+	x, y, err := workstealing.Join(ctx, pool,
+		func(ctx context.Context) (int, error) { return fib(ctx, n-1) },
+		func(ctx context.Context) (int, error) { return fib(ctx, n-2) })
+	return x + y, err
+}
+
+func fibGo(n int) int {
+	if n < 2 {
+		return n
+	}
+	var wg sync.WaitGroup
+	var y int
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		y = fibGo(n - 2)
+	}()
+	x := fibGo(n - 1)
+	wg.Wait()
+	return x + y
+}
+
+func fibCut(ctx context.Context, n int) (int, error) {
+	if n <= 20 {
+		return fibSerial(n), nil
+	}
+	x, y, err := workstealing.Join(ctx, pool,
+		func(ctx context.Context) (int, error) { return fibCut(ctx, n-1) },
+		func(ctx context.Context) (int, error) { return fibCut(ctx, n-2) })
+	return x + y, err
+}
+
+func fibSerial(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fibSerial(n-1) + fibSerial(n-2)
+}
