@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/braidgo/braid/mutex"
 	"golang.org/x/sync/semaphore"
@@ -28,26 +29,30 @@ var mutexRows = []row{
 				}
 			}
 	}),
-	pair("mutex-contended", 1.5, 1.0, func() (ours, peer func(int)) {
+	{id: "mutex-contended", unit: "ns", must: 1.5, aim: 1.0, open: func() (*sides, error) {
 		var m mutex.Mutex
 		var std sync.Mutex
 		ctx := context.Background()
-		return eight(func() { must(0, m.Lock(ctx)) }, m.Unlock), eight(std.Lock, std.Unlock)
-	}),
-	pair("mutex-ctx", 0.6, 0.2, func() (ours, peer func(int)) {
+		return &sides{ours: eight(func() { must(0, m.Lock(ctx)) }, m.Unlock), peer: eight(std.Lock, std.Unlock)}, nil
+	}},
+	{id: "mutex-ctx", unit: "ns", must: 0.6, aim: 0.2, open: func() (*sides, error) {
 		var m mutex.Mutex
 		s := semaphore.NewWeighted(1)
 		ctx := cancellable()
-		return eight(func() { must(0, m.Lock(ctx)) }, m.Unlock),
-			eight(func() { must(0, s.Acquire(ctx, 1)) }, func() { s.Release(1) })
-	}),
+		return &sides{
+			ours: eight(func() { must(0, m.Lock(ctx)) }, m.Unlock),
+			peer: eight(func() { must(0, s.Acquire(ctx, 1)) }, func() { s.Release(1) }),
+		}, nil
+	}},
 }
 
-// eight goroutines share n operations. The calls through lock and unlock are counted, for both.
-func eight(lock, unlock func()) func(n int) {
-	return func(n int) {
+// eight goroutines share n operations. They all find the lock held at first: otherwise it is chance whether two ever
+// meet. Starting them is not counted, the calls through lock and unlock are, for both.
+func eight(lock, unlock func()) func(time.Duration) (float64, error) {
+	return timedBy(func(n int) time.Duration {
 		count := 0
 		var wg sync.WaitGroup
+		lock()
 		for i := range 8 {
 			wg.Go(func() {
 				for range (n + i) / 8 {
@@ -57,9 +62,12 @@ func eight(lock, unlock func()) func(n int) {
 				}
 			})
 		}
+		time.Sleep(time.Millisecond)
+		start := time.Now()
+		unlock()
 		wg.Wait()
-		if count != n {
-			panic("bench: two held the lock")
-		}
-	}
+		took := time.Since(start)
+		check(count == n)
+		return took
+	})
 }
