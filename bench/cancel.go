@@ -22,8 +22,7 @@ const (
 
 // cancelCost: producers and consumers, 10,000 together, hand 50,000 items over in one MVar, on one fifo. One item is an
 // operation. Some of the tasks are cancelled while they are waiting, and the others do their work. The peer is the same
-// without the cancelling. Starting the tasks and making the contexts is counted in both; what happens after the last
-// item has arrived is not.
+// without the cancelling. Everything is counted: starting the tasks, making the contexts, the end of each task.
 func cancelCost() (all []row) {
 	for _, kind := range []struct {
 		name                 string
@@ -49,54 +48,51 @@ func cancelCost() (all []row) {
 	return all
 }
 
-func handOver(producers, consumers, percent int, cancelling bool) (took time.Duration) {
+func handOver(producers, consumers, percent int, cancelling bool) time.Duration {
 	var m mvar.MVar[int]
 	var doomed []func(error)
-	rest, release := cancel.New(context.Background())
-	toMake, arrived := costItems, 0
+	rest, _ := cancel.New(context.Background())
+	toMake, toTake, arrived := costItems, costItems, 0
+	// crowd starts n tasks, and once they wait cancels its share of them.
+	crowd := func(n int, f func(ctx context.Context)) {
+		for i := range n {
+			ctx := rest
+			if n > 1 && i*percent%100 < percent {
+				c, stop := cancel.New(context.Background())
+				ctx, doomed = c, append(doomed, stop)
+			}
+			must(0, suspend.Here().Go(func() { f(ctx) }))
+		}
+		suspend.Yield()
+		if cancelling {
+			for _, stop := range doomed {
+				stop(nil)
+			}
+		}
+		doomed = doomed[:0]
+	}
+	produce := func(ctx context.Context) {
+		for toMake > 0 {
+			toMake--
+			if m.Put(ctx, 1) != nil {
+				toMake++
+				return
+			}
+		}
+	}
+	consume := func(ctx context.Context) {
+		for toTake > 0 {
+			toTake--
+			v, err := m.Take(ctx)
+			if err != nil {
+				toTake++
+				return
+			}
+			arrived += v
+		}
+	}
+	start := time.Now()
 	inFifo(func() {
-		start := time.Now()
-		// crowd starts n tasks, and once they wait cancels its share of them.
-		crowd := func(n int, f func(ctx context.Context)) {
-			for i := range n {
-				ctx := rest
-				if n > 1 && i*percent%100 < percent {
-					c, stop := cancel.New(context.Background())
-					ctx, doomed = c, append(doomed, stop)
-				}
-				must(0, suspend.Here().Go(func() { f(ctx) }))
-			}
-			suspend.Yield()
-			if cancelling {
-				for _, stop := range doomed {
-					stop(nil)
-				}
-				doomed = doomed[:0]
-			}
-		}
-		produce := func(ctx context.Context) {
-			for toMake > 0 {
-				toMake--
-				if m.Put(ctx, toMake) != nil {
-					toMake++
-					return
-				}
-			}
-		}
-		consume := func(ctx context.Context) {
-			for {
-				if _, err := m.Take(ctx); err != nil {
-					return
-				}
-				if arrived++; arrived == costItems {
-					took = time.Since(start)
-					release(nil)
-					for _, stop := range doomed {
-						stop(nil)
-					}
-				}
-			}
-		}
 		if consumers > 1 {
 			crowd(consumers, consume)
 			crowd(producers, produce)
@@ -105,7 +101,8 @@ func handOver(producers, consumers, percent int, cancelling bool) (took time.Dur
 			crowd(consumers, consume)
 		}
 	})
-	return took
+	check(arrived == costItems)
+	return time.Since(start)
 }
 
 // cancelOne: to cancel one of a million that wait to take from an MVar, and for comparison one of a thousand; they wait
