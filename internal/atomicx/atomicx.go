@@ -1,7 +1,10 @@
+//go:build !explore
+
 // Package atomicx names the atomics and locks that Braid's primitives and schedulers are made of.
 //
 // They are plain aliases: using them costs nothing. What is shared between tasks goes through these
-// names and no others, so that a checker can replace them by traced ones in one place.
+// names and no others, so that a checker can replace them by traced ones in one place: built with the tag explore, they
+// are the types of traced.go.
 package atomicx
 
 import (

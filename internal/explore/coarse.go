@@ -2,7 +2,13 @@
 
 package explore
 
-// Without the tag there is nothing to trace.
-func (e *explorer) trace() (undo func()) { return func() {} }
+type face struct{}
+
+func (e *explorer) trace() (undo func()) {
+	if e.Fine {
+		panic("explore: built without the tag explore")
+	}
+	return func() {}
+}
 
 func (e *explorer) begin(*World) {}

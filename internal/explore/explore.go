@@ -25,7 +25,7 @@ const Unlimited = -1
 
 // A Config says how much there is to explore.
 type Config struct {
-	Fine          bool   // take turns before each access as well
+	Fine          bool   // take turns before each access as well; needs the tag explore
 	Preemptions   int    // how often, in a run, a task that could go on is made to wait; Unlimited if it is negative
 	Cancellations int    // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
 	Steps         int    // turns in a run, more being taken for a livelock; 0: 10000
@@ -58,9 +58,9 @@ type choice struct{ nth, of int }
 type explorer struct {
 	Config
 	path    []choice
-	given   bool // path is a Replay, whose choices have no of yet
 	workers []*worker
 	tracing bool
+	face
 }
 
 // Run calls program, which starts the tasks of a World, again and again until all is explored or a run has failed.

@@ -13,21 +13,22 @@ import (
 
 // A World is one run.
 type World struct {
-	e         *explorer
-	tasks     []*task // cancellers among them
-	current   *task   // the one whose turn it is; nil while none of them runs
-	chosen    *task   // to be next, if that is known
-	checks    []func() error
-	idle      []func(waiting []string) error
-	options   []*task
-	made      int // choices
-	steps     int
-	preempted int
-	cancelled int
-	dead      bool // what still is suspended is unwound
-	spent     int  // accesses since
-	failure   string
-	trace     []string
+	e           *explorer
+	tasks       []*task // cancellers among them
+	current     *task   // the one whose turn it is; nil while none of them runs
+	chosen      *task   // to be next, if that is known
+	checks      []func() error
+	idle        []func(waiting []string) error
+	options     []*task
+	made        int // choices
+	steps       int
+	preempted   int
+	cancelled   int
+	interrupted *task // by the canceller whose turn it is
+	dead        bool  // what still is suspended is unwound
+	spent       int   // accesses since
+	failure     string
+	trace       []string
 }
 
 // A task is one of the program's, or one that cancels the context of another.
@@ -177,6 +178,9 @@ func (w *World) pick(last *task) *task {
 		return nil
 	}
 	o := w.options[:0]
+	if c := w.interrupted; c != nil && last == nil { // the canceller waits, or has ended
+		last = c
+	}
 	preempting := last != nil && last.eligible()
 	if preempting {
 		o = append(o, last)
@@ -215,9 +219,13 @@ func (w *World) pick(last *task) *task {
 		return nil
 	case !t.begun && t.cancels != nil && busy:
 		w.cancelled++
+		w.interrupted = last // and goes on afterwards, unless it is preempted
 	case !t.begun && t.cancels != nil:
 	case preempting && t != last:
 		w.preempted++
+	}
+	if t.begun {
+		w.interrupted = nil
 	}
 	t.begun = true
 	for _, u := range w.tasks {
