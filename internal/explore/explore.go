@@ -75,7 +75,7 @@ func Run(c Config, program func(w *World)) Result {
 			return Result{Failure: &Failure{Reason: err.Error(), Replay: c.Replay}}
 		}
 	}
-	defer e.trace()()
+	defer e.trace(c.Fine)()
 	var r Result
 	for {
 		r.Executions++

@@ -37,7 +37,7 @@ func TestFailures(t *testing.T) {
 		"panic": {func(w *explore.World) {
 			w.Go("x", func(context.Context) { panic("ouch") })
 			w.Go("y", func(ctx context.Context) { _ = suspend.Err(ctx) })
-		}, "x panics: ouch\n"},
+		}, "x panics: ouch"},
 		"exit": {func(w *explore.World) {
 			w.Go("x", func(context.Context) { runtime.Goexit() })
 		}, "x has called runtime.Goexit"},

@@ -22,8 +22,8 @@ type tracer struct {
 // A face is what an explorer needs to be fine.
 type face struct{ tracer *tracer }
 
-func (e *explorer) trace() (undo func()) {
-	if !e.Fine {
+func (f *face) trace(fine bool) (undo func()) {
+	if !fine {
 		return func() {}
 	}
 	// In the table in which goroutines find what they are bound to nobody sees the entries of others, so it makes no
@@ -31,14 +31,14 @@ func (e *explorer) trace() (undo func()) {
 	var found learner
 	atomicx.Trace(&found)
 	suspend.Bind(new(task), func() {})
-	e.tracer = &tracer{silent: found}
-	atomicx.Trace(e.tracer)
+	f.tracer = &tracer{silent: found}
+	atomicx.Trace(f.tracer)
 	return func() { atomicx.Trace(nil) }
 }
 
-func (e *explorer) begin(w *World) {
-	if e.tracer != nil {
-		e.tracer.w.Store(w)
+func (f *face) begin(w *World) {
+	if f.tracer != nil {
+		f.tracer.w.Store(w)
 	}
 }
 

@@ -64,8 +64,9 @@ func TestMutexExcludes(t *testing.T) {
 func TestDeadlockOfMutexes(t *testing.T) {
 	r := explore.Run(fine(1), func(w *explore.World) {
 		var x, y atomicx.Mutex
+		n := 0
 		both := func(x, y *atomicx.Mutex) func(context.Context) {
-			return func(context.Context) { x.Lock(); y.Lock(); y.Unlock(); x.Unlock() }
+			return func(context.Context) { x.Lock(); y.Lock(); n++; y.Unlock(); x.Unlock() }
 		}
 		w.Go("x", both(&x, &y))
 		w.Go("y", both(&y, &x))

@@ -86,7 +86,8 @@ func (c *worker) run() {
 			c.gone = true
 			panic(exited{})
 		default:
-			t.w.fail("%s panics: %v\n%s", t.name, v, debug.Stack())
+			t.w.event(t, "panics: %v\n%s", v, debug.Stack())
+			t.w.fail("%s panics: %v", t.name, v)
 		}
 	}()
 	if t.cancels != nil {

@@ -85,7 +85,7 @@ func (w *World) event(t *task, format string, args ...any) {
 func (w *World) fail(format string, args ...any) {
 	if w.failure == "" && !w.dead {
 		w.failure = fmt.Sprintf(format, args...)
-		w.event(nil, "FAILED: %s", strings.SplitN(w.failure, "\n", 2)[0])
+		w.event(nil, "FAILED: %s", w.failure)
 	}
 }
 
