@@ -67,7 +67,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	if m.word.CompareAndSwap(0, held) {
+	if m.word.CompareAndSwap(0, held) || m.TryLock() { // the latter barges
 		return nil
 	}
 	return m.lockSlow(ctx)

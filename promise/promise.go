@@ -81,13 +81,13 @@ func (p *Promise[T]) Resolve(v T, err error) error {
 // Await returns what p was filled with, suspending the caller until it is. If ctx is done first, or already, it
 // returns the error of the cancellation, whether p is filled or not.
 func (p *Promise[T]) Await(ctx context.Context) (T, error) {
-	if err := suspend.Err(ctx); err != nil {
-		var zero T
-		return zero, err
-	}
-	if p.filled.Load() {
+	if p.filled.Load() && ctx.Done() == nil {
 		return p.value, p.err
 	}
+	return p.await(ctx)
+}
+
+func (p *Promise[T]) await(ctx context.Context) (T, error) {
 	_, err := suspend.Wait(suspend.AllowLazy(ctx), &p.guard, &p.waiters, struct{}{}, func() (struct{}, bool) { return struct{}{}, p.filled.Load() })
 	if err != nil {
 		var zero T
