@@ -75,3 +75,19 @@ func ExampleChan_RecvOp() {
 	}
 	// Output: near
 }
+
+func ExampleChan_All() {
+	ctx := context.Background()
+	c := chanx.New[int](3)
+	for i := range 3 {
+		_ = c.Send(ctx, i)
+	}
+	_ = c.Close()
+	for v := range c.All(ctx) {
+		fmt.Println(v)
+	}
+	// Output:
+	// 0
+	// 1
+	// 2
+}

@@ -3,6 +3,8 @@ package suspend_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -373,5 +375,83 @@ func TestOpAllocs(t *testing.T) {
 			t.Errorf("Select, waiting: %v allocations", got)
 		}
 		stop = true
+	})
+}
+
+// What lost a Select, what was cancelled, and what a Then has called, is not kept alive by the objects that it waited for.
+func TestOpsRetainNothing(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		const each = 3
+		var a, b mailbox
+		var gone atomic.Int32
+		held := func() func(int) bool { // each waits with a predicate that is 1 KB
+			big := new([1 << 10]byte)
+			runtime.AddCleanup(big, func(struct{}) { gone.Add(1) }, struct{}{})
+			return func(int) bool { return big[0] == 0 }
+		}
+		for range each {
+			_ = s.Go(func() { a.send(1) })
+			_, _ = suspend.Select(bg, suspend.On(a.recv(any1)), suspend.On(b.recv(held()))) // lost
+			ctx, cancel := newCancel()
+			_ = s.Go(func() { cancel(nil) })
+			_, _ = suspend.Select(ctx, suspend.On(b.recv(held()))) // cancelled
+			ctx, cancel = newCancel()
+			suspend.Then(ctx, b.recv(held()), s, func(int, error) {})
+			cancel(nil)
+			suspend.Yield() // called
+		}
+		if b.readers.Len() != 0 {
+			t.Fatalf("%d are left in the queue", b.readers.Len())
+		}
+		for i := 0; gone.Load() < 3*each; i++ {
+			if i == 1000 {
+				t.Fatalf("%d of %d collected", gone.Load(), 3*each)
+			}
+			runtime.GC()
+			suspend.Yield()
+			time.Sleep(100 * time.Microsecond)
+		}
+		runtime.KeepAlive([]*mailbox{&a, &b})
+	})
+}
+
+// A Then is cancelled before it begins, while it waits, when its operation has been performed already, and after.
+func TestCancelThenAtEachPoint(t *testing.T) {
+	onFIFO(t, func(s *fifo.Scheduler) {
+		for point, want := range map[string]string{"before": "error", "while waiting": "error", "performed": "value", "after": "value"} {
+			var m mailbox
+			ctx, cancel := newCancel()
+			got := ""
+			if point == "before" {
+				cancel(nil)
+			}
+			suspend.Then(ctx, m.recv(any1), s, func(v int, err error) {
+				if got += "value"; err != nil {
+					got = "error"
+				}
+			})
+			if got != "" {
+				t.Errorf("%s: called inline", point)
+			}
+			if point == "while waiting" {
+				cancel(nil)
+			}
+			m.send(1)
+			if point == "performed" {
+				cancel(nil)
+			}
+			suspend.Yield()
+			suspend.Yield()
+			if point == "after" {
+				cancel(nil)
+			}
+			suspend.Yield()
+			if got != want {
+				t.Errorf("%s: %q, want %q", point, got, want)
+			}
+			if letters := len(m.letters); (letters == 1) != (want == "error") {
+				t.Errorf("%s: %d letters are left", point, letters)
+			}
+		}
 	})
 }
