@@ -205,26 +205,20 @@ var schedulerMutants = []mutant{
 		return s, s.Close
 	}, nil, []string{"Park/each-task-has-its-own"}},
 
-	{"a late Unpark runs the next task again", func(testing.TB) (suspend.Spawner, func()) {
+	{"a late Unpark runs its task again", func(testing.TB) (suspend.Spawner, func()) {
 		var mu sync.Mutex
-		var last func()
 		s := &patched{Baton: &Baton{}}
 		s.run = func(s *patched, f func()) error {
-			mu.Lock()
-			last = f
-			mu.Unlock()
 			return s.Baton.Go(func() {
 				ended := false
 				p := &patch{Task: suspend.Self(), s: s}
 				p.unpark = func() {
-					var again func()
 					mu.Lock()
-					if ended {
-						again, last = last, nil
-					}
+					again := ended
+					ended = false
 					mu.Unlock()
-					if p.Task.Unpark(); again != nil {
-						_ = s.Baton.Go(again)
+					if p.Task.Unpark(); again {
+						_ = s.Baton.Go(f)
 					}
 				}
 				defer func() { mu.Lock(); ended = true; mu.Unlock() }()

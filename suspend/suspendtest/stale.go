@@ -134,6 +134,7 @@ func lateUnparks(e *env) {
 			}
 		}
 		recv(e, ended, "a task that was resumed did not go on under late Unparks")
+		runtime.Gosched() // one that has ended is Unparked now, on one thread too
 	}
 	stop.Store(true)
 	recv(e, hammer, "Unpark blocks")
