@@ -31,7 +31,8 @@ import (
 //	waited+nudged  -N> held[+waited]
 //	held+waited+nudged -N> held+waited    it queues again, at the head
 //
-// Invariant: waited holds exactly while somebody is queued or nudged.
+// Invariant: queued or nudged implies waited. (The converse may fail: who gives up leaves waited behind, for the next
+// Unlock to put right.)
 // Debt: whoever frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up takes the debt
 // with it and pays it if the Mutex is free.
 type Mutex struct {
@@ -122,7 +123,9 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 		if err != nil {
 			m.guard.Lock()
 			m.waiters.Remove(me)
-			m.leaveLocked(nudges > 0 && me == suspend.Resumer[grant]{})
+			if nudges > 0 && me == (suspend.Resumer[grant]{}) && m.lockLocked(true) { // nudged, and not queued again
+				m.passOnLocked()
+			}
 			m.guard.Unlock()
 			return err
 		}
@@ -150,17 +153,6 @@ func (m *Mutex) lockLocked(mine bool) bool {
 		if m.word.CompareAndSwap(w, now) { // or else held has changed
 			return w&held == 0
 		}
-	}
-}
-
-// leaveLocked puts the word right when a waiter has given up; mine says that it is the nudged one.
-func (m *Mutex) leaveLocked(mine bool) {
-	if mine && m.lockLocked(mine) {
-		m.passOnLocked()
-		return
-	}
-	if m.waiters.Len() == 0 && m.word.Load()&nudged == 0 {
-		m.word.And(^waited)
 	}
 }
 
@@ -222,10 +214,7 @@ func (s *lockSource) Try() (g grant, ok bool, err error) {
 	return owner, (*Mutex)(s).lockLocked(false), nil
 }
 
-func (s *lockSource) Remove(r suspend.Resumer[grant]) {
-	s.waiters.Remove(r)
-	(*Mutex)(s).leaveLocked(false)
-}
+func (s *lockSource) Remove(r suspend.Resumer[grant]) { s.waiters.Remove(r) }
 
 type noCopy struct{}
 

@@ -53,7 +53,7 @@ func (e *cancelError) Unwrap() []error { return []error{e.cause, e.err} }
 // of the task. A task keeps the one of the context that it waited with last.
 type registration struct {
 	b    *binding
-	done <-chan struct{}
+	done <-chan struct{} // the task's own, as is stop
 	stop func() bool
 }
 
@@ -62,8 +62,9 @@ type afterFuncer interface {
 	AfterFunc(func()) (stop func() bool)
 }
 
-// watch makes the registration of ctx the current one, and reports whether that is a change. It is known by the Done channel, since a context
-// may be of a type that cannot be compared, and since one that only adds a value has its parent's.
+// watch makes the registration of ctx the current one, and reports whether that is a change. It is known by the Done
+// channel, since a context may be of a type that cannot be compared, and since one that only adds a value has its
+// parent's.
 func (b *binding) watch(ctx context.Context, done <-chan struct{}) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil {
@@ -72,9 +73,10 @@ func (b *binding) watch(ctx context.Context, done <-chan struct{}) (fresh bool) 
 		}
 		r.stop()
 	}
-	r = &registration{b: b, done: done, stop: func() bool { return false }} // should ctx panic
-	b.watched.Store(r)                                                      // before the word is opened: pairs with the load in fire
+	r = &registration{b: b, stop: func() bool { return false }}
+	b.watched.Store(r) // before the word is opened: pairs with the load in fire
 	r.stop = onDone(ctx, r.fire)
+	r.done = done // last: should ctx panic, it is not taken for registered
 	return true
 }
 

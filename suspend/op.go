@@ -19,7 +19,8 @@ type Op[T any] struct{ event event[T] }
 // takes a waiter to do so, it commits with exactly one Resume. A Try that reports false must leave the object closed: as
 // long as the guard is held, nothing may make the operation possible (an object with an atomic fast path sets its
 // waiter bit). Enqueue then leaves r where a Resume under the guard will find it, as a rule in a Queue. Remove takes
-// r away, if it is still there.
+// r away, if it is still there. Guard may return nil for a level, what takes nothing to look at and stays ready once
+// it is (a deadline, an end): its methods are called under no lock of its own, and Enqueue resumes r if it is ready.
 type Source[T any] interface {
 	Guard() *Guard
 	Try() (v T, ok bool, err error)

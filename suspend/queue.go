@@ -6,7 +6,8 @@ import "context"
 // under one Guard, the caller's, which every method expects to be held. The zero Queue is empty.
 //
 // The nodes belong to the tasks, so queueing allocates nothing once a task has queued with these types
-// before, and a queue is as large as the number of tasks in it. A task is in one queue at a time.
+// before, and a queue is as large as the number of tasks in it. A task is in one queue at a time, and what is in a
+// queue is resumed by way of the queue: a Resume of the Resumer itself leaves the node behind.
 //
 // What a waiter does: in block, lock the guard, look, Push, unlock. If Suspend returns an error: lock the
 // guard, Remove, and if that reports false, a Resume met the waiter when it was cancelled already: it
@@ -33,7 +34,7 @@ type node[T, P any] struct {
 // it must be short, and must not suspend or panic.
 //
 // It is Suspend with a block that locks, tries, pushes and unlocks, and a Remove after an error, and saves the second
-// look.
+// look. (What it does of Suspend's own work it does in Suspend's order; the two are to be kept in step.)
 func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func() (T, bool)) (T, error) {
 	var zero T
 	done := ctx.Done()
@@ -54,6 +55,7 @@ func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func
 	// The word is open and the registration there, so nothing foreign need be called, and this is what Suspend does.
 	s := slotOf[T](b)
 	s.abandonNode()
+	s.done = done
 	r := Resumer[T]{s, word}
 	q.Push(r, p)
 	g.Unlock()
@@ -101,7 +103,7 @@ func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64,
 		return word, word&statusMask == open
 	}
 	if isLazy(ctx) {
-		return word, word&statusMask == openLazily && b.lazyDone == done
+		return word, word&statusMask == openLazily
 	}
 	r := b.watched.Load()
 	return word, word&statusMask == openToContext && r != nil && r.done == done

@@ -7,7 +7,8 @@ import (
 )
 
 // A Case is an Op as one of the cases of a Select, and its result if it was the one that was performed. It may be used
-// again and again, by one Select at a time.
+// again and again, by one Select at a time; the result stays referenced until the next, or until Set. What it waits for
+// is begun anew by each Select: in the example, a second of silence ends the loop, and not a second altogether.
 //
 //	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
 //	for {
@@ -143,20 +144,11 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 		return won, nil
 	}
 	waited := false
-	defer func() {
-		if waited { // and a context or a source has panicked
-			collect(arms)
-			for _, a := range arms {
-				a.abandon()
-			}
-		}
-	}()
 	b := current()
-	word, armed := b.armed(ctx, ctx.Done())
-	if armed && len(guards) == len(arms) { // nothing foreign is called before it is resumed; see Wait
-		waited = true
+	if word, armed := b.armed(ctx, ctx.Done()); armed && len(guards) == len(arms) { // nothing foreign is to be called, see Wait
 		enqueueLocked(arms, b, word)
 		unlockAll(guards)
+		waited = true
 		for b.waits(word) {
 			b.task.Park()
 		}
@@ -166,23 +158,45 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 	} else {
 		unlockAll(guards)
 		_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-			LockAll(guards)
-			if won = lookLocked(arms, first); won != nil {
-				unlockAll(guards)
-				return struct{}{}, true
-			}
-			waited = true
-			enqueueLocked(arms, r.slot.b, r.word)
-			unlockAll(guards)
-			enqueueLevels(arms, r.slot.b, r.word)
-			return struct{}{}, false
+			won = begin(arms, guards, first, r.slot.b, r.word)
+			waited = won == nil
+			return struct{}{}, !waited
 		})
 	}
 	if waited {
-		waited = false
 		won = collect(arms)
 	}
 	return won, err
+}
+
+// begin performs one of arms that need not wait, or has all of them wait, and returns nil. guards are theirs. Should a
+// level panic as it is begun, nothing is left waiting, and the panic goes on.
+func begin(arms []arm, guards []*Guard, first uint32, b *binding, word uint64) (won arm) {
+	guards = LockAll(guards)
+	if won = lookLocked(arms, first); won != nil {
+		unlockAll(guards)
+		return won
+	}
+	enqueueLocked(arms, b, word)
+	unlockAll(guards)
+	begun := false
+	defer func() {
+		if !begun {
+			for _, a := range arms {
+				withdraw(a)
+				a.abandon()
+			}
+		}
+	}()
+	// Under no lock, since it may call a context. One that is ready by now resumes the caller, unless another has been
+	// quicker.
+	for _, a := range arms {
+		if a.guard() == nil {
+			a.enqueue(b, word)
+		}
+	}
+	begun = true
+	return nil
 }
 
 // lookLocked performs the first of arms that need not wait, nil if there is none.
@@ -205,30 +219,25 @@ func enqueueLocked(arms []arm, b *binding, word uint64) {
 	}
 }
 
-// enqueueLevels has the others wait, under no lock, since it may call a context. One that is ready by now resumes the
-// caller, unless another has been quicker.
-func enqueueLevels(arms []arm, b *binding, word uint64) {
-	for _, a := range arms {
-		if a.guard() == nil {
-			a.enqueue(b, word)
-		}
-	}
-}
-
 // collect finds the arm that was resumed, if any, and takes the others off.
 func collect(arms []arm) (won arm) {
 	for _, a := range arms {
 		if won == nil && a.won() {
 			won = a
-		} else if g := a.guard(); g != nil {
-			g.Lock()
-			a.remove()
-			g.Unlock()
 		} else {
-			a.remove()
+			withdraw(a)
 		}
 	}
 	return won
+}
+
+// withdraw takes a off, where it has been begun.
+func withdraw(a arm) {
+	if g := a.guard(); g != nil {
+		g.Lock()
+		defer g.Unlock()
+	}
+	a.remove()
 }
 
 func guardsOf(arms []arm, to []*Guard) []*Guard {

@@ -24,13 +24,12 @@ import (
 // a Resumer of an older generation finds nothing to change.
 // Debt: who moves the word on another's behalf (-R>, -C>) owes one Unpark.
 type binding struct {
-	task     Task // never changes; nil: suspending is forbidden here
-	word     atomicx.Uint64
-	watched  atomicx.Pointer[registration] // written by the task, before it opens the word to it
-	lazyDone <-chan struct{}               // written by the task, before the word is opened lazily; read by who has claimed it
-	slots    []any                         // a *slot[T] for each T waited for; the task's own
-	blocked  bool                          // block is running; the task's own
-	via      *pulled                       // not nil: this stands for whatever is bound to the caller of next
+	task    Task // never changes; nil: suspending is forbidden here
+	word    atomicx.Uint64
+	watched atomicx.Pointer[registration] // written by the task, before it opens the word to it
+	slots   []any                         // a *slot[T] for each T waited for; the task's own
+	blocked bool                          // block is running; the task's own
+	via     *pulled                       // not nil: this stands for whatever is bound to the caller of next
 }
 
 // The statuses. A suspension that no context can cancel is kept apart from one that the registration
@@ -38,7 +37,7 @@ type binding struct {
 const (
 	open          uint64 = iota
 	openToContext        // its registration cancels it
-	openLazily           // whoever claims it looks at lazyDone
+	openLazily           // whoever claims it looks at the slot's done
 	claimed              // and two more, one for each kind of open
 	cancelled     = claimed + 3
 
@@ -53,16 +52,17 @@ func next(word, status uint64) uint64 { return (word>>statusBits+1)<<statusBits 
 func after(word uint64) uint64 { return word + 1<<statusBits }
 
 // A slot is where the value of a suspension arrives. It belongs to its binding for ever, so a stale
-// Resumer that looks at it finds the right word to fail on. Only the claimer writes v and err, and only
-// between claimed and decided; the task reads and zeroes them after decided.
+// Resumer that looks at it finds the right word to fail on. Only the claimer writes v, err and hit, and only
+// while the word says claimed; the task reads and zeroes them in the next generation.
 type slot[T any] struct {
 	b      *binding
 	v      T
 	err    error
-	shared bool   // never changes: other slots are waited for on the same state, so the claimer sets hit
-	hit    bool   // like v
-	nodes  []any  // a *node[T, P] for each P queued with; the task's own
-	queued queued // the node that is in use; the task's own
+	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer, read by the claimer of a lazy wait
+	shared bool            // never changes: other slots are waited for on the same state, so the claimer sets hit
+	hit    bool            // like v
+	nodes  []any           // a *node[T, P] for each P queued with; the task's own
+	queued queued          // the node that is in use; the task's own
 }
 
 // A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
@@ -96,7 +96,7 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 		if !word.CompareAndSwap(r.word, r.word+claim) {
 			return false
 		}
-		if lazily && closed(s.b.lazyDone) {
+		if lazily && closed(s.done) {
 			word.CompareAndSwap(r.word+claim, with(r.word, cancelled))
 			s.b.task.Unpark()
 			return false
@@ -138,14 +138,12 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		if closed(done) {
 			return zero, cancellation(ctx)
 		}
-		if isLazy(ctx) {
-			status, fresh = openLazily, b.lazyDone != done
-			b.lazyDone = done
-		} else {
+		if status = openLazily; !isLazy(ctx) {
 			status, fresh = openToContext, b.watch(ctx, done)
 		}
 	}
 	s := slotOf[T](b)
+	s.done = done
 	word := b.word.Load()
 	if fresh || word&statusMask != status {
 		word = next(word, status)
@@ -219,7 +217,7 @@ func with(word, status uint64) uint64 { return word&^statusMask | status }
 func (s *slot[T]) take() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
-	s.v, s.err = zero, nil
+	s.v, s.err, s.done = zero, nil, nil
 	s.release()
 	return v, err
 }
@@ -269,7 +267,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	g.task, g.slot.b = g, &g.binding
 	word := openToContext // of generation 0
 	if isLazy(ctx) {
-		word, g.lazyDone, done = openLazily, done, nil
+		word, g.slot.done, done = openLazily, done, nil
 	}
 	g.word.Store(word)
 

@@ -75,18 +75,11 @@ func (t *continuation[T]) begin() {
 			return
 		}
 	}
-	guards := LockAll(guardsOf(t.arms, nil))
-	if t.winner = lookLocked(t.arms, rand.Uint32()); t.winner != nil {
-		unlockAll(guards)
-		if t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
-			t.Unpark()
-		}
-		return
+	t.winner = begin(t.arms, guardsOf(t.arms, nil), rand.Uint32(), &t.binding, word)
+	t.waited = t.winner == nil
+	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
+		t.Unpark()
 	}
-	t.waited = true
-	enqueueLocked(t.arms, &t.binding, word)
-	unlockAll(guards)
-	enqueueLevels(t.arms, &t.binding, word)
 }
 
 func (t *continuation[T]) submit() {
