@@ -22,22 +22,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-// settle lets everybody run who can, on fifo, as often as these tests need it.
-func settle() {
-	for range 4 {
-		suspend.Yield()
-	}
-}
-
 func TestSendRecv(t *testing.T) {
 	for _, capacity := range []int{0, 1, 3} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
@@ -127,20 +111,20 @@ func TestTry(t *testing.T) {
 }
 
 func TestTryMeetsWhoWaits(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var c chanx.Chan[int] // the zero value
 		_ = s.Go(func() { _ = c.Send(bg, 1) })
-		settle()
+		schedtest.Settle()
 		if v, ok, err := c.TryRecv(); v != 1 || !ok || err != nil {
 			t.Errorf("TryRecv = %d, %v, %v", v, ok, err)
 		}
 		got := 0
 		_ = s.Go(func() { got, _ = c.Recv(bg) })
-		settle()
+		schedtest.Settle()
 		if ok, err := c.TrySend(2); !ok || err != nil {
 			t.Errorf("TrySend = %v, %v", ok, err)
 		}
-		settle()
+		schedtest.Settle()
 		if got != 2 {
 			t.Errorf("got %d", got)
 		}
@@ -179,12 +163,12 @@ func TestDoneContextFailsThoughPossible(t *testing.T) {
 
 func TestServedInOrder(t *testing.T) {
 	for _, capacity := range []int{0, 1, 4} {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			c := chanx.New[int](capacity)
 			for i := range 10 {
 				_ = s.Go(func() { _ = c.Send(bg, i) })
 			}
-			settle()
+			schedtest.Settle()
 			if c.Len() != capacity {
 				t.Errorf("Len = %d, want %d", c.Len(), capacity)
 			}
@@ -203,11 +187,11 @@ func TestServedInOrder(t *testing.T) {
 					got = append(got, 100*i+v)
 				})
 			}
-			settle()
+			schedtest.Settle()
 			for i := range 10 {
 				_ = c.Send(bg, i)
 			}
-			settle()
+			schedtest.Settle()
 			for i, v := range got {
 				if v != 101*i {
 					t.Fatalf("capacity %d: got %v", capacity, got)
@@ -226,13 +210,13 @@ type end struct {
 }
 
 func start(s suspend.Spawner, f func(ctx context.Context) (int, error)) *end {
-	ctx, cancel := newCancel()
+	ctx, cancel := schedtest.WithCancel()
 	e := &end{cancel: cancel}
 	_ = s.Go(func() {
 		e.v, e.err = f(ctx)
 		e.ended = true
 	})
-	settle()
+	schedtest.Settle()
 	return e
 }
 
@@ -288,7 +272,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 	for _, way := range senders {
 		for _, capacity := range []int{0, 1} {
 			t.Run(fmt.Sprint(way.name, capacity), func(t *testing.T) {
-				onFIFO(t, func(s *fifo.Scheduler) {
+				schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 					c := chanx.New[int](capacity)
 					if capacity > 0 {
 						_ = c.Send(bg, 0)
@@ -304,7 +288,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 					}
 					queued, met, after, last := send(1), send(2), send(3), send(4)
 					queued.cancel()
-					settle()
+					schedtest.Settle()
 					if !queued.ended || !errors.Is(queued.err, context.Canceled) {
 						t.Errorf("while queued: %+v", queued)
 					}
@@ -315,7 +299,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 						recv(3)
 					}
 					after.cancel() // its value has left
-					settle()
+					schedtest.Settle()
 					if !met.ended || !errors.Is(met.err, context.Canceled) {
 						t.Errorf("at the moment of hand-over: %+v", met)
 					}
@@ -326,7 +310,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 						recv(3)
 					}
 					recv(4)
-					settle()
+					schedtest.Settle()
 					if !last.ended || last.err != nil {
 						t.Errorf("the last: %+v", last)
 					}
@@ -340,7 +324,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 	for _, way := range receivers {
 		for _, capacity := range []int{0, 1} {
 			t.Run(fmt.Sprint(way.name, capacity), func(t *testing.T) {
-				onFIFO(t, func(s *fifo.Scheduler) {
+				schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 					c := chanx.New[int](capacity)
 					recv := func() *end {
 						return start(s, func(ctx context.Context) (int, error) { return way.recv(ctx, c) })
@@ -353,14 +337,14 @@ func TestCancelAtEachPoint(t *testing.T) {
 					}
 					queued, met, after, last := recv(), recv(), recv(), recv()
 					queued.cancel()
-					settle()
+					schedtest.Settle()
 					if !queued.ended || !errors.Is(queued.err, context.Canceled) {
 						t.Errorf("while queued: %+v", queued)
 					}
 					met.cancel()
 					send(3)
 					after.cancel()
-					settle()
+					schedtest.Settle()
 					if !met.ended || !errors.Is(met.err, context.Canceled) {
 						t.Errorf("at the moment of hand-over: %+v", met)
 					}
@@ -368,7 +352,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 						t.Errorf("after the hand-over: %+v", after)
 					}
 					send(4)
-					settle()
+					schedtest.Settle()
 					if !last.ended || last.err != nil || last.v != 4 {
 						t.Errorf("the last: %+v", last)
 					}
@@ -383,7 +367,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 
 // Close resumes whoever waits with ErrClosed, in order, receivers before senders; a sender keeps its value.
 func TestCloseWakesEverybodyInOrder(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var order []int
 		for _, capacity := range []int{0, 2} {
 			for _, way := range senders {
@@ -403,13 +387,13 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 				if err := c.Close(); err != nil {
 					t.Error(err)
 				}
-				settle()
+				schedtest.Settle()
 				for i, e := range ends {
 					if want := map[bool]error{true: context.Canceled, false: chanx.ErrClosed}[i == 2]; !e.ended || !errors.Is(e.err, want) {
 						t.Errorf("%s %d: %+v", way.name, i, e)
 					}
 				}
-				if order = without(order, 2); !slices.Equal(order, []int{0, 1, 3, 4}) {
+				if order = slices.DeleteFunc(order, func(i int) bool { return i == 2 }); !slices.Equal(order, []int{0, 1, 3, 4}) {
 					t.Errorf("%s: woken in the order %v", way.name, order)
 				}
 				for i := range capacity {
@@ -432,7 +416,7 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 					}))
 				}
 				_ = c.Close()
-				settle()
+				schedtest.Settle()
 				for i, e := range ends {
 					if !e.ended || e.err != chanx.ErrClosed {
 						t.Errorf("%s %d: %+v", way.name, i, e)
@@ -542,10 +526,7 @@ func TestSelectDoesNotMeetItself(t *testing.T) {
 
 func TestThen(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
-		on, ok := s.(suspend.Executor)
-		if !ok {
-			t.Skip("not an Executor")
-		}
+		on := s.(suspend.Executor)
 		type result struct {
 			v   int
 			err error
@@ -613,7 +594,7 @@ func TestAgainstModel(t *testing.T) {
 
 			end := func(o *op, did, got int, err error) {
 				o.want.ended, o.want.did, o.want.got, o.want.err = true, did, got, err
-				waiting = without(waiting, o)
+				waiting = slices.DeleteFunc(waiting, func(w *op) bool { return w == o })
 			}
 			first := func(does int) *op {
 				for _, o := range waiting {
@@ -666,7 +647,7 @@ func TestAgainstModel(t *testing.T) {
 					waiting = append(waiting, o)
 				}
 				var ctx context.Context
-				ctx, o.cancel = newCancel()
+				ctx, o.cancel = schedtest.WithCancel()
 				_ = s.Go(func() {
 					switch does {
 					case sends:
@@ -688,7 +669,7 @@ func TestAgainstModel(t *testing.T) {
 					}
 					o.ended = true
 				})
-				settle()
+				schedtest.Settle()
 			}
 			rt.Repeat(map[string]func(*rapid.T){
 				"send": func(*rapid.T) { begin(sends) },
@@ -702,7 +683,7 @@ func TestAgainstModel(t *testing.T) {
 						rt.Fatalf("TrySend = %v, %v, want %v, %v", ok, err, want, o.want.err)
 					}
 					ops = ops[:len(ops)-1]
-					settle()
+					schedtest.Settle()
 				},
 				"tryRecv": func(rt *rapid.T) {
 					o := add(recvs)
@@ -712,7 +693,7 @@ func TestAgainstModel(t *testing.T) {
 						rt.Fatalf("TryRecv = %d, %v, %v, want %+v", v, ok, err, o.want)
 					}
 					ops = ops[:len(ops)-1]
-					settle()
+					schedtest.Settle()
 				},
 				"close": func(rt *rapid.T) {
 					if rapid.IntRange(0, 9).Draw(rt, "rarely") > 0 {
@@ -733,7 +714,7 @@ func TestAgainstModel(t *testing.T) {
 					if err := c.Close(); err != want {
 						rt.Fatalf("Close = %v", err)
 					}
-					settle()
+					schedtest.Settle()
 				},
 				"cancel": func(rt *rapid.T) {
 					if len(waiting) == 0 {
@@ -743,7 +724,7 @@ func TestAgainstModel(t *testing.T) {
 					end(o, o.want.did, 0, context.Canceled)
 					o.cancel()
 					if rapid.Bool().Draw(rt, "seen") { // or the next operation still meets it in the queue
-						settle()
+						schedtest.Settle()
 					}
 				},
 				"": func(rt *rapid.T) {
@@ -776,44 +757,9 @@ func TestAgainstModel(t *testing.T) {
 	})
 }
 
-func without[T comparable](s []T, v T) []T {
-	var out []T
-	for _, x := range s {
-		if x != v {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// newCancel is a context that cancels its waiters in its cancel function.
-func newCancel() (context.Context, context.CancelFunc) {
-	parent, cancel := context.WithCancel(bg)
-	c := &synchronous{Context: parent, after: map[int]func(){}}
-	return c, func() {
-		cancel()
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type synchronous struct {
-	context.Context
-	n     int
-	after map[int]func()
-}
-
-func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
-	i := c.n
-	c.n++
-	c.after[i] = f
-	return func() bool { delete(c.after, i); return true }
-}
-
 // Neither a value that has left, nor one that was not sent, nor a waiter that was cancelled is kept alive.
 func TestNothingIsRetained(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		type big [1 << 10]byte
 		var made, gone atomic.Int32
 		value := func() *big {
@@ -849,7 +795,7 @@ func TestNothingIsRetained(t *testing.T) {
 				}
 			})
 		}
-		settle()
+		schedtest.Settle()
 		cancel()
 		for failed < 3 {
 			suspend.Yield()
@@ -880,7 +826,7 @@ func TestAllocs(t *testing.T) {
 			t.Errorf("TrySend, TryRecv: %v allocations", got)
 		}
 		for _, capacity := range []int{0, 1} {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				there, back := chanx.New[int](capacity), chanx.New[int](capacity)
 				_ = s.Go(func() {
 					for {

@@ -215,7 +215,7 @@ func TestConservationUnderTheAdversary(t *testing.T) {
 			_ = s.Go(func() {
 				for range ops {
 					var ctx context.Context
-					ctx, cancels[i] = newCancel()
+					ctx, cancels[i] = schedtest.WithCancel()
 					l.operate(ctx, rng)
 				}
 				left--

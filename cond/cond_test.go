@@ -28,22 +28,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-// settle lets everybody run who can, on fifo, as often as these tests need it.
-func settle() {
-	for range 6 {
-		suspend.Yield()
-	}
-}
-
 // Each kind of lock.
 var lockers = []struct {
 	name string
@@ -124,7 +108,7 @@ func TestMisuse(t *testing.T) {
 	panics("cond: nil Locker", func() { cond.New(nil) })
 	panics("cond: nil Locker", func() { _ = new(cond.Cond).Wait(bg) })
 
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
 		c := cond.New(m.Locker())
 		wait := func() { _ = c.Wait(bg) }
@@ -135,9 +119,9 @@ func TestMisuse(t *testing.T) {
 		// Nobody is left waiting: the signal reaches who really waits.
 		woken := start(s, c)
 		m.Unlock()
-		settle()
+		schedtest.Settle()
 		c.Signal()
-		settle()
+		schedtest.Settle()
 		if !woken.ended || woken.err != nil {
 			t.Errorf("%+v", woken)
 		}
@@ -150,11 +134,11 @@ func TestMisuse(t *testing.T) {
 			l.before = nil
 			c.L = m.Locker()
 			next = start(s, c)
-			settle()
+			schedtest.Settle()
 			c.Signal()
 		}
 		panics("mutex: Unlock of an unlocked Mutex", wait)
-		settle()
+		schedtest.Settle()
 		if !next.ended || next.err != nil {
 			t.Errorf("a signal was lost to a Wait that has panicked: %+v", next)
 		}
@@ -173,11 +157,11 @@ func TestMisuse(t *testing.T) {
 		t.Error("not locked after Wait has panicked")
 	}
 	m.Unlock()
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		w := start(s, c)
-		settle()
+		schedtest.Settle()
 		c.Signal()
-		settle()
+		schedtest.Settle()
 		if !w.ended || w.err != nil {
 			t.Errorf("%+v", w)
 		}
@@ -191,11 +175,11 @@ func TestUnlockExits(t *testing.T) {
 	exits.Go(func() { _ = c.Wait(bg) })
 	exits.Wait()
 	c.L = new(sync.Mutex)
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		w := start(s, c)
-		settle()
+		schedtest.Settle()
 		c.Signal()
-		settle()
+		schedtest.Settle()
 		if !w.ended {
 			t.Error("the signal went to the one that has gone")
 			c.Signal()
@@ -242,7 +226,7 @@ type waiter struct {
 }
 
 func start(s suspend.Spawner, c *cond.Cond, then ...func()) *waiter {
-	ctx, cancel := newCancel()
+	ctx, cancel := schedtest.WithCancel()
 	w := &waiter{cancel: cancel}
 	_ = s.Go(func() {
 		c.L.Lock()
@@ -257,23 +241,23 @@ func start(s suspend.Spawner, c *cond.Cond, then ...func()) *waiter {
 }
 
 func TestServedInOrder(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		c := cond.New(new(mutex.Mutex).Locker())
 		var order []int
 		for i := range 8 {
 			start(s, c, func() { order = append(order, i) })
 		}
-		settle()
+		schedtest.Settle()
 		for range 3 {
 			c.Signal()
 		}
-		settle()
+		schedtest.Settle()
 		if !slices.Equal(order, []int{0, 1, 2}) {
 			t.Errorf("order %v after three signals", order)
 		}
 		c.Broadcast()
 		c.Signal()
-		settle()
+		schedtest.Settle()
 		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
 			t.Errorf("order %v", order)
 		}
@@ -281,23 +265,23 @@ func TestServedInOrder(t *testing.T) {
 }
 
 func TestNotRemembered(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		c := cond.New(new(mutex.Mutex).Locker())
 		c.Signal()
 		c.Broadcast()
 		w := start(s, c)
-		settle()
+		schedtest.Settle()
 		if w.ended {
 			t.Error("woken by what came before")
 		}
 		c.Broadcast()
 		late := start(s, c) // it is not among those that the broadcast woke
-		settle()
+		schedtest.Settle()
 		if !w.ended || late.ended {
 			t.Errorf("ended: %v, %v", w.ended, late.ended)
 		}
 		late.cancel()
-		settle()
+		schedtest.Settle()
 		if !errors.Is(late.err, context.Canceled) {
 			t.Errorf("Wait = %v", late.err)
 		}
@@ -306,20 +290,20 @@ func TestNotRemembered(t *testing.T) {
 
 // On fifo the order of everything is known, so each point of a cancellation can be met exactly.
 func TestCancelAtEachPoint(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
 		c := cond.New(m.Locker())
 		queued, met, after, last := start(s, c), start(s, c), start(s, c), start(s, c)
-		settle()
+		schedtest.Settle()
 		queued.cancel()
-		settle()
+		schedtest.Settle()
 		if !queued.ended || !errors.Is(queued.err, context.Canceled) {
 			t.Errorf("while queued: %+v", queued)
 		}
 		met.cancel() // and is still queued
 		c.Signal()
 		after.cancel()
-		settle()
+		schedtest.Settle()
 		if !met.ended || !errors.Is(met.err, context.Canceled) {
 			t.Errorf("before the signal: %+v", met)
 		}
@@ -333,27 +317,27 @@ func TestCancelAtEachPoint(t *testing.T) {
 		// While it locks again: signalled, or cancelled, it waits for the lock, and returns with it.
 		_ = m.Lock(bg)
 		last.cancel()
-		settle()
+		schedtest.Settle()
 		if last.ended {
 			t.Error("ended without the lock")
 		}
 		m.Unlock()
-		settle()
+		schedtest.Settle()
 		if !last.ended || !errors.Is(last.err, context.Canceled) {
 			t.Errorf("cancelled: %+v", last)
 		}
 		w := start(s, c)
-		settle()
+		schedtest.Settle()
 		_ = m.Lock(bg)
 		c.Signal()
-		settle()
+		schedtest.Settle()
 		w.cancel() // during the locking
-		settle()
+		schedtest.Settle()
 		if w.ended {
 			t.Error("ended without the lock")
 		}
 		m.Unlock()
-		settle()
+		schedtest.Settle()
 		if !w.ended || w.err != nil {
 			t.Errorf("signalled, then cancelled while it locks: %+v", w)
 		}
@@ -368,7 +352,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 func TestOnTheWay(t *testing.T) {
 	for name, wake := range map[string]func(*cond.Cond){"Signal": (*cond.Cond).Signal, "Broadcast": (*cond.Cond).Broadcast} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				for _, cancelled := range []string{"never", "after", "before"} {
 					l := &hooked{Locker: new(mutex.Mutex).Locker()}
 					c := cond.New(l)
@@ -376,7 +360,7 @@ func TestOnTheWay(t *testing.T) {
 					l.after = func() {
 						l.after = nil
 						next = start(s, c) // waits before the first suspends
-						settle()
+						schedtest.Settle()
 						if cancelled == "before" {
 							w.cancel() // not known to anybody yet: the signal is taken, and reported
 						}
@@ -386,8 +370,8 @@ func TestOnTheWay(t *testing.T) {
 						}
 					}
 					w = start(s, c)
-					settle()
-					settle()
+					schedtest.Settle()
+					schedtest.Settle()
 					if !w.ended || w.err != nil {
 						t.Errorf("cancelled %s: %+v", cancelled, w)
 					}
@@ -395,25 +379,25 @@ func TestOnTheWay(t *testing.T) {
 						t.Errorf("cancelled %s: the next %+v", cancelled, next)
 					}
 					c.Broadcast()
-					settle()
+					schedtest.Settle()
 				}
 			})
 		})
 	}
 	t.Run("cancelled only", func(t *testing.T) {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			l := &hooked{Locker: new(mutex.Mutex).Locker()}
 			c := cond.New(l)
 			var w *waiter
 			l.after = func() { l.after = nil; w.cancel() }
 			w = start(s, c)
 			next := start(s, c)
-			settle()
+			schedtest.Settle()
 			if !w.ended || !errors.Is(w.err, context.Canceled) {
 				t.Errorf("%+v", w)
 			}
 			c.Signal()
-			settle()
+			schedtest.Settle()
 			if !next.ended || next.err != nil {
 				t.Errorf("the signal went to nobody: %+v", next)
 			}
@@ -442,7 +426,7 @@ func TestAgainstModel(t *testing.T) {
 				"wait": func(*rapid.T) {
 					o := &op{waiter: start(s, c)}
 					ops, waiting = append(ops, o), append(waiting, o)
-					settle()
+					schedtest.Settle()
 				},
 				"signal": func(*rapid.T) { wake(); c.Signal() },
 				"broadcast": func(*rapid.T) {
@@ -464,7 +448,7 @@ func TestAgainstModel(t *testing.T) {
 				},
 				"settle": func(*rapid.T) {
 					for range 2 * len(ops) {
-						settle()
+						schedtest.Settle()
 					}
 					for i, o := range ops {
 						if o.ended != (o.woken || o.failed) || o.ended && (o.err != nil) != o.failed {
@@ -480,31 +464,6 @@ func TestAgainstModel(t *testing.T) {
 			rt.Fatal(err)
 		}
 	})
-}
-
-// newCancel is a context that cancels its waiters in its cancel function.
-func newCancel() (context.Context, context.CancelFunc) {
-	parent, cancel := context.WithCancel(bg)
-	c := &synchronous{Context: parent, after: map[int]func(){}}
-	return c, func() {
-		cancel()
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type synchronous struct {
-	context.Context
-	n     int
-	after map[int]func()
-}
-
-func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
-	i := c.n
-	c.n++
-	c.after[i] = f
-	return func() bool { delete(c.after, i); return true }
 }
 
 // A buffer is bounded by two conditions on one lock. It fails to lose a signal: each put signals one taker, and each
@@ -705,7 +664,7 @@ func TestSemaphoreUnderTheAdversary(t *testing.T) {
 					for range 3 {
 						ctx := bg
 						if i%2 == 0 {
-							ctx, cancels[i] = newCancel()
+							ctx, cancels[i] = schedtest.WithCancel()
 						}
 						var err error
 						c.L.Lock()
@@ -792,10 +751,10 @@ func TestBroadcastMissesNobody(t *testing.T) {
 
 // No waiter that was cancelled is kept alive.
 func TestNothingIsRetained(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		c := cond.New(new(mutex.Mutex).Locker())
 		start(s, c) // somebody is before it, and after it
-		settle()
+		schedtest.Settle()
 		var gone atomic.Bool
 		func() {
 			ctx, cancel := context.WithCancel(bg)
@@ -809,9 +768,9 @@ func TestNothingIsRetained(t *testing.T) {
 				_ = suspend.Sleep(context.WithValue(ctx, new(int), 0), time.Second)
 				ended = true
 			})
-			settle()
+			schedtest.Settle()
 			start(s, c)
-			settle()
+			schedtest.Settle()
 			cancel()
 			for !ended {
 				suspend.Yield()
@@ -837,7 +796,7 @@ func TestAllocs(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	for _, ctx := range []context.Context{bg, ctx} {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			c := cond.New(new(mutex.Mutex).Locker())
 			turn, over := 0, false
 			_ = s.Go(func() {

@@ -52,7 +52,7 @@ func TestRoundAfterRound(t *testing.T) {
 }
 
 func TestIndexIsHowManyAreToCome(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(3)
 		var got []int
 		for range 7 {
@@ -64,7 +64,7 @@ func TestIndexIsHowManyAreToCome(t *testing.T) {
 				got = append(got, i)
 			})
 		}
-		yield(3)
+		schedtest.Yield(3)
 		if !slices.Equal(got, []int{0, 0, 2, 1, 2, 1}) { // the last of each does not suspend; one waits for the next round
 			t.Errorf("in order %v", got)
 		}
@@ -80,7 +80,7 @@ func TestBarrierMisuse(t *testing.T) {
 }
 
 func TestBarrierDoneContextChangesNothing(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		cause := errors.New("cause")
 		ctx, cancel := context.WithCancelCause(bg)
 		cancel(cause)
@@ -94,14 +94,14 @@ func TestBarrierDoneContextChangesNothing(t *testing.T) {
 		if i, err := b.Wait(ctx); i != -1 || !errors.Is(err, cause) {
 			t.Errorf("Wait = %d, %v", i, err)
 		}
-		yield(2)
+		schedtest.Yield(2)
 		if other != -2 {
 			t.Fatalf("the other has returned %d", other)
 		}
 		if i, err := b.Wait(bg); i != 0 || err != nil {
 			t.Errorf("Wait = %d, %v", i, err)
 		}
-		if yield(1); other != 1 {
+		if schedtest.Yield(1); other != 1 {
 			t.Errorf("the other has returned %d", other)
 		}
 	})
@@ -118,7 +118,7 @@ type party struct {
 func come(s *fifo.Scheduler, b *latch.Barrier) *party {
 	p := new(party)
 	var ctx context.Context
-	ctx, p.cancel = newCancel()
+	ctx, p.cancel = schedtest.WithCancel()
 	_ = s.Go(func() { p.index, p.err = b.Wait(ctx); p.ended = true })
 	suspend.Yield()
 	return p
@@ -130,18 +130,18 @@ func (p *party) is(index int, err error) bool {
 
 // On fifo the order of everything is known, so each point of a cancellation can be met exactly.
 func TestCancelledPartyBreaksItsRound(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(4)
 		for range 3 { // each time anew
 			p, q, r := come(s, b), come(s, b), come(s, b)
 			q.cancel()
-			yield(3)
+			schedtest.Yield(3)
 			if !q.is(-1, context.Canceled) || !p.is(-1, latch.ErrBroken) || !r.is(-1, latch.ErrBroken) {
 				t.Fatalf("%+v, %+v, %+v", p, q, r)
 			}
 		}
 		ps := []*party{come(s, b), come(s, b), come(s, b), come(s, b)}
-		yield(2)
+		schedtest.Yield(2)
 		for i, p := range ps {
 			if !p.is(3-i, nil) {
 				t.Errorf("after a broken round: %+v", p)
@@ -151,7 +151,7 @@ func TestCancelledPartyBreaksItsRound(t *testing.T) {
 }
 
 func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(3)
 		p, q := come(s, b), come(s, b)
 		q.cancel()
@@ -163,7 +163,7 @@ func TestTwoCancelledPartiesBreakOneRound(t *testing.T) {
 				_ = s.Go(func() { next[i].index, next[i].err = b.Wait(bg); next[i].ended = true })
 			}
 		})
-		yield(4)
+		schedtest.Yield(4)
 		if !q.is(-1, context.Canceled) || !p.is(-1, context.Canceled) {
 			t.Errorf("%+v, %+v", p, q)
 		}
@@ -182,7 +182,7 @@ func TestPartyCancelledTooLateSucceeds(t *testing.T) {
 		"after the last":  func(p *party, last func()) { last(); p.cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				b := latch.NewBarrier(3)
 				for range 3 {
 					p, q := come(s, b), come(s, b)
@@ -192,12 +192,12 @@ func TestPartyCancelledTooLateSucceeds(t *testing.T) {
 						}
 					})
 					r := come(s, b) // is in the next round already, which is not broken
-					yield(3)
+					schedtest.Yield(3)
 					if !p.is(2, nil) || !q.is(1, nil) || r.ended {
 						t.Errorf("%+v, %+v, next round %+v", p, q, r)
 					}
 					r.cancel()
-					if yield(2); !r.is(-1, context.Canceled) {
+					if schedtest.Yield(2); !r.is(-1, context.Canceled) {
 						t.Errorf("%+v", r)
 					}
 				}
@@ -238,7 +238,7 @@ func TestBarrierAgainstModel(t *testing.T) {
 					if len(round) == n {
 						complete()
 					}
-					yield(2)
+					schedtest.Yield(2)
 				},
 				"cancel": func(rt *rapid.T) {
 					if len(ps) == 0 {
@@ -253,7 +253,7 @@ func TestBarrierAgainstModel(t *testing.T) {
 						p.wantErr = context.Canceled
 						round = nil
 					}
-					yield(3)
+					schedtest.Yield(3)
 				},
 				"cancelTooLate": func(rt *rapid.T) {
 					if len(round) == 0 || len(round) != n-1 {
@@ -266,7 +266,7 @@ func TestBarrierAgainstModel(t *testing.T) {
 						rt.Fatalf("the last: %d, %v", i, err)
 					}
 					complete()
-					yield(3)
+					schedtest.Yield(3)
 				},
 				"": func(rt *rapid.T) {
 					for i, p := range ps {
@@ -410,7 +410,7 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 
 // What is noted of those that are cancelled too late is forgotten when they have heard of it.
 func TestNothingIsNotedForEver(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(2)
 		var ctx context.Context
 		var cancel context.CancelFunc
@@ -425,7 +425,7 @@ func TestNothingIsNotedForEver(t *testing.T) {
 		})
 		rounds := func(n int) (heap int64) {
 			for range n {
-				ctx, cancel = newCancel()
+				ctx, cancel = schedtest.WithCancel()
 				suspend.Yield()
 				cancel()
 				if _, err := b.Wait(bg); err != nil {
@@ -444,7 +444,7 @@ func TestNothingIsNotedForEver(t *testing.T) {
 			t.Errorf("%d bytes after %d rounds", growth, n)
 		}
 		stop = true
-		if yield(2); !ended {
+		if schedtest.Yield(2); !ended {
 			t.Error("the last round has not ended")
 		}
 	})

@@ -24,46 +24,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-func onFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-// newCancel is a context that cancels its waiters in its cancel function.
-func newCancel() (context.Context, context.CancelFunc) {
-	parent, cancel := context.WithCancel(bg)
-	c := &synchronous{Context: parent, after: map[int]func(){}}
-	return c, func() {
-		cancel()
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type synchronous struct {
-	context.Context
-	n     int
-	after map[int]func()
-}
-
-func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
-	i := c.n
-	c.n++
-	c.after[i] = f
-	return func() bool { delete(c.after, i); return true }
-}
-
-func yield(n int) {
-	for range n {
-		suspend.Yield()
-	}
-}
-
 func panics(t *testing.T, want string, f func()) {
 	t.Helper()
 	defer func() {
@@ -148,21 +108,21 @@ func TestCancelAtEachPoint(t *testing.T) {
 		meet func(l *latch.Latch, cancel func())
 		want error
 	}{
-		"while waiting":           {func(l *latch.Latch, cancel func()) { cancel(); yield(2); l.CountDown() }, context.Canceled},
+		"while waiting":           {func(l *latch.Latch, cancel func()) { cancel(); schedtest.Yield(2); l.CountDown() }, context.Canceled},
 		"too late, it has opened": {func(l *latch.Latch, cancel func()) { cancel(); l.CountDown() }, nil},
 		"after it was opened":     {func(l *latch.Latch, cancel func()) { l.CountDown(); cancel() }, nil},
-		"after the return":        {func(l *latch.Latch, cancel func()) { l.CountDown(); yield(2); cancel() }, nil},
+		"after the return":        {func(l *latch.Latch, cancel func()) { l.CountDown(); schedtest.Yield(2); cancel() }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				l := latch.New(1)
-				ctx, cancel := newCancel()
+				ctx, cancel := schedtest.WithCancel()
 				got, other := errors.New("none"), false
 				_ = s.Go(func() { got = l.Wait(ctx) })
 				_ = s.Go(func() { _ = l.Wait(bg); other = true })
 				suspend.Yield()
 				c.meet(l, cancel)
-				yield(2)
+				schedtest.Yield(2)
 				if !errors.Is(got, c.want) {
 					t.Errorf("Wait = %v, want %v", got, c.want)
 				}
@@ -175,7 +135,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 }
 
 func TestWaitersGoOnInOrder(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		l := latch.New(1)
 		var order []int
 		for i := range 5 {
@@ -183,7 +143,7 @@ func TestWaitersGoOnInOrder(t *testing.T) {
 		}
 		suspend.Yield()
 		l.CountDown()
-		yield(2)
+		schedtest.Yield(2)
 		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
 			t.Errorf("order %v", order)
 		}
@@ -212,7 +172,7 @@ func TestLatchAgainstModel(t *testing.T) {
 					for _, o := range ops {
 						o.want = o.want || count == 0
 					}
-					yield(3)
+					schedtest.Yield(3)
 				}()
 				l.CountDown()
 			}
@@ -226,13 +186,13 @@ func TestLatchAgainstModel(t *testing.T) {
 					o := &op{want: count == 0}
 					ops = append(ops, o)
 					var ctx context.Context
-					ctx, o.cancel = newCancel()
+					ctx, o.cancel = schedtest.WithCancel()
 					wait := l.Wait
 					if rapid.Bool().Draw(rt, "op") {
 						wait = func(ctx context.Context) error { _, err := suspend.Do(ctx, l.WaitOp()); return err }
 					}
 					_ = s.Go(func() { o.err = wait(ctx); o.ended = true })
-					yield(2)
+					schedtest.Yield(2)
 				},
 				"countDown": countDown,
 				"cancel": func(rt *rapid.T) {
@@ -243,7 +203,7 @@ func TestLatchAgainstModel(t *testing.T) {
 					o.cancel()
 					o.failed = o.failed || !o.want
 					o.want = true
-					yield(2)
+					schedtest.Yield(2)
 				},
 				"": func(rt *rapid.T) {
 					if l.TryWait() != (count == 0) {
@@ -322,7 +282,7 @@ func TestLatchStressWithCancellation(t *testing.T) {
 }
 
 func TestWaitOpInSelectAndThen(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		a, b := latch.New(1), latch.New(2)
 		ca, cb := suspend.On(a.WaitOp()), suspend.On(b.WaitOp())
 		if won, err := suspend.TrySelect(bg, ca, cb); won != nil || err != nil {
@@ -332,14 +292,14 @@ func TestWaitOpInSelectAndThen(t *testing.T) {
 		_ = s.Go(func() { won, _ = suspend.Select(bg, ca, cb) })
 		var got []error
 		k := func(_ struct{}, err error) { got = append(got, err) }
-		ctx, cancel := newCancel()
+		ctx, cancel := schedtest.WithCancel()
 		suspend.Then(ctx, a.WaitOp(), s, k)
 		suspend.Then(bg, b.WaitOp(), s, k)
 		suspend.Yield()
 		cancel()
 		b.CountDown()
 		b.CountDown()
-		yield(3)
+		schedtest.Yield(3)
 		if won != suspend.Selectable(cb) {
 			t.Errorf("won %v", won)
 		}
@@ -379,9 +339,9 @@ func TestNothingIsRetained(t *testing.T) {
 		"barrier, late": {func(ctx context.Context) { _, _ = b.Wait(ctx) }, func(cancel func()) { cancel(); _, _ = b.Wait(bg) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				var gone atomic.Bool
-				ctx, cancel := newCancel()
+				ctx, cancel := schedtest.WithCancel()
 				ended := false
 				func() {
 					captured := new([1 << 10]byte)
@@ -431,7 +391,7 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 	for name, ctx := range map[string]context.Context{"on fifo": bg, "on fifo, cancellable": ctx} {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			b, stop := latch.NewBarrier(2), false
 			_ = s.Go(func() {
 				for !stop {

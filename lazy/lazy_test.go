@@ -30,21 +30,6 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-func settle() {
-	for range 8 {
-		suspend.Yield()
-	}
-}
-
 // all runs each of fs as a task of the next scheduler and waits for them.
 func all(t *testing.T, next func() suspend.Spawner, fs ...func()) {
 	t.Helper()
@@ -103,7 +88,7 @@ func TestDoneContextFailsThoughReady(t *testing.T) {
 func TestAWaiterThatIsCancelledLeavesTheRunAlone(t *testing.T) {
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				var gate promise.Promise[int]
 				l := lazy.New(func(ctx context.Context) (int, error) { return gate.Await(ctx) }, mode)
 				ctx, stop := cancel.New(bg)
@@ -111,9 +96,9 @@ func TestAWaiterThatIsCancelledLeavesTheRunAlone(t *testing.T) {
 				var vs [2]int
 				_ = s.Go(func() { vs[0], errs[0] = l.Force(bg) })
 				_ = s.Go(func() { vs[1], errs[1] = l.Force(ctx) })
-				settle()
+				schedtest.Settle()
 				stop(errOops)
-				settle()
+				schedtest.Settle()
 				if !errors.Is(errs[1], errOops) {
 					t.Errorf("Force = %v", errs[1])
 				}
@@ -121,7 +106,7 @@ func TestAWaiterThatIsCancelledLeavesTheRunAlone(t *testing.T) {
 					t.Error("ready")
 				}
 				_ = gate.Fill(3)
-				settle()
+				schedtest.Settle()
 				if vs != [2]int{3, 0} || errs[0] != nil {
 					t.Errorf("Force = %v, %v", vs, errs)
 				}
@@ -154,7 +139,7 @@ func TestTheRunnerIsCancelled(t *testing.T) {
 		"Protect, the error first": {mode: lazy.Protect, fails: true, before: true, runs: 1, first: errOops, rest: errOops},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				var gate promise.Promise[int]
 				runs := 0
 				l := lazy.New(func(ctx context.Context) (int, error) {
@@ -175,20 +160,20 @@ func TestTheRunnerIsCancelled(t *testing.T) {
 				var rest []error
 				ended := false
 				_ = s.Go(func() { _, first = l.Force(ctx); ended = true })
-				settle()
+				schedtest.Settle()
 				come := func() {
 					for range 3 {
 						_ = s.Go(func() { _, err := l.Force(bg); rest = append(rest, err) })
 					}
-					settle()
+					schedtest.Settle()
 				}
 				if !test.before {
 					come()
 				}
 				stop(nil)
-				settle()
+				schedtest.Settle()
 				_ = gate.Fill(9)
-				settle()
+				schedtest.Settle()
 				if test.before {
 					come()
 				}
@@ -209,7 +194,7 @@ func TestTheRunnerIsCancelled(t *testing.T) {
 func TestTheTurnIsPassedOn(t *testing.T) {
 	for name, stopFirst := range map[string]bool{"cancelled before the turn": true, "after": false} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				var ran []string
 				var gate promise.Promise[int]
 				f := func(ctx context.Context) (int, error) {
@@ -228,7 +213,7 @@ func TestTheTurnIsPassedOn(t *testing.T) {
 					stops[who] = stop
 					_ = s.Go(func() { _, got[who] = l.Force(ctx) })
 				}
-				settle()
+				schedtest.Settle()
 				stops["a"](nil)
 				if stopFirst {
 					stops["b"](nil)
@@ -238,7 +223,7 @@ func TestTheTurnIsPassedOn(t *testing.T) {
 				if !stopFirst {
 					stops["b"](nil)
 				}
-				settle()
+				schedtest.Settle()
 				if got["a"] != errOops || got["c"] != nil || !errors.Is(got["b"], context.Canceled) || !slices.Equal(ran, []string{"a", "c"}) {
 					t.Errorf("ran %v, got %v", ran, got)
 				}
@@ -485,7 +470,7 @@ func TestACircleOfTasks(t *testing.T) {
 // A function with many parts leads to each of them, as they come and go.
 func TestACircleThroughOneOfManyParts(t *testing.T) {
 	for closing := range 5 {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var gates [5]promise.Promise[int]
 			var slow [5]*lazy.Lazy[int]
 			var whole *lazy.Lazy[int]
@@ -498,7 +483,7 @@ func TestACircleThroughOneOfManyParts(t *testing.T) {
 				}, lazy.Restart)
 				_ = s.Go(func() { _, _ = slow[i].Force(bg) })
 			}
-			settle()
+			schedtest.Settle()
 			ended := 0
 			whole = lazy.New(func(ctx context.Context) (int, error) {
 				for i := range slow {
@@ -511,24 +496,24 @@ func TestACircleThroughOneOfManyParts(t *testing.T) {
 			}, lazy.Restart)
 			var got int
 			_ = s.Go(func() { got, _ = whole.Force(bg) })
-			settle()
+			schedtest.Settle()
 			for k := range 3 { // three leave before, in either order
 				i := (closing + 1 + k) % 5
 				if closing%2 == 0 {
 					i = (closing + 4 - k) % 5
 				}
 				_ = gates[i].Fill(0)
-				settle()
+				schedtest.Settle()
 			}
 			_ = gates[closing].Fill(1)
-			settle()
+			schedtest.Settle()
 			if _, err, ok := slow[closing].Value(); !ok || err != lazy.ErrRecursive {
 				t.Errorf("%d: %v, %v", closing, err, ok)
 			}
 			for i := range gates {
 				_ = gates[i].Fill(0)
 			}
-			settle()
+			schedtest.Settle()
 			if got != 1 || ended != 5 {
 				t.Errorf("%d: got %d, %d ended", closing, got, ended)
 			}
@@ -744,7 +729,7 @@ func TestAgainstModel(t *testing.T) {
 					waiting = nil
 				}
 				_ = g.Resolve(v, err)
-				settle()
+				schedtest.Settle()
 			}
 			rt.Repeat(map[string]func(*rapid.T){
 				"force": func(*rapid.T) {
@@ -760,7 +745,7 @@ func TestAgainstModel(t *testing.T) {
 						waiting = append(waiting, f)
 					}
 					_ = s.Go(func() { f.v, f.err = l.Force(ctx); f.ended = true })
-					settle()
+					schedtest.Settle()
 				},
 				"return": func(rt *rapid.T) { finish(rapid.Int().Draw(rt, "v"), nil) },
 				"fail":   func(*rapid.T) { finish(0, errOops) },
@@ -775,7 +760,7 @@ func TestAgainstModel(t *testing.T) {
 						waiting = slices.Delete(waiting, i, i+1)
 						end(f, 0, context.Canceled)
 					}
-					settle()
+					schedtest.Settle()
 				},
 				"": func(rt *rapid.T) {
 					v, err, ok := l.Value()
@@ -846,7 +831,7 @@ func (executor) Execute(f func()) error { go f(); return nil }
 
 // A ValueOp waits on while a stopped function runs again.
 func TestValueOpOutlastsARestart(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ctx, stop := context.WithCancel(bg)
 		runs := 0
 		l := lazy.New(func(ctx context.Context) (int, error) {
@@ -857,14 +842,14 @@ func TestValueOpOutlastsARestart(t *testing.T) {
 		}, lazy.Restart)
 		got := 0
 		_ = s.Go(func() { got, _ = suspend.Do(bg, l.ValueOp()) })
-		settle()
+		schedtest.Settle()
 		_, _ = l.Force(ctx)
-		settle()
+		schedtest.Settle()
 		if got != 0 || runs != 1 {
 			t.Errorf("got %d after %d runs", got, runs)
 		}
 		_, _ = l.Force(bg)
-		settle()
+		schedtest.Settle()
 		if got != 2 {
 			t.Errorf("got %d", got)
 		}
@@ -928,7 +913,7 @@ func TestInABubble(t *testing.T) {
 
 // After the run neither the function is kept nor a forcer that was cancelled.
 func TestNothingIsRetained(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var collected atomic.Int32
 		captured := func() *[1 << 10]byte {
 			p := new([1 << 10]byte)
@@ -957,7 +942,7 @@ func TestNothingIsRetained(t *testing.T) {
 		forced.Wait()
 		exits := make(func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
 		_ = s.Go(func() { _, _ = exits.Force(bg) })
-		settle()
+		schedtest.Settle()
 
 		var gate promise.Promise[int]
 		slow := lazy.New(func(context.Context) (int, error) { return gate.Await(bg) }, lazy.Restart)
@@ -970,9 +955,9 @@ func TestNothingIsRetained(t *testing.T) {
 				_ = suspend.Sleep(bg, 20*time.Millisecond) // the task lives on
 			})
 		}()
-		settle()
+		schedtest.Settle()
 		stop(nil)
-		settle()
+		schedtest.Settle()
 		for i := 0; collected.Load() < 7; i++ {
 			if i == 200 {
 				t.Fatalf("%d of 7 collected", collected.Load())

@@ -92,7 +92,7 @@ func TestDoneContextFailsThoughFree(t *testing.T) {
 // On fifo the order of everything is known, so each point of a cancellation can be met exactly.
 func TestCancelAtEachPoint(t *testing.T) {
 	t.Run("while queued", func(t *testing.T) {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
 			_ = m.Lock(bg)
 			ctx, cancel := context.WithCancel(bg)
@@ -118,7 +118,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 		})
 	})
 	t.Run("after the nudge", func(t *testing.T) {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
 			_ = m.Lock(bg)
 			ctx, cancel := context.WithCancel(bg)
@@ -149,7 +149,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 		})
 	})
 	t.Run("after the nudge, the lock being free", func(t *testing.T) {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
 			_ = m.Lock(bg)
 			ctx, cancel := context.WithCancel(bg)
@@ -174,7 +174,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 		})
 	})
 	t.Run("after the hand-over", func(t *testing.T) {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.Mutex
 			_ = m.Lock(bg)
 			ctx, cancel := context.WithCancel(bg)
@@ -200,17 +200,9 @@ func TestCancelAtEachPoint(t *testing.T) {
 	})
 }
 
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
 // A barger that never lets go for long can not keep a waiter out.
 func TestBargingIsBounded(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
 		_ = m.Lock(bg)
 		served := false
@@ -232,7 +224,7 @@ func TestBargingIsBounded(t *testing.T) {
 }
 
 func TestWaitersAreServedInOrder(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
 		_ = m.Lock(bg)
 		var order []int
@@ -322,7 +314,7 @@ func TestAllocs(t *testing.T) {
 			t.Errorf("%s: %v allocations, limit %v", name, got, limit.max)
 		}
 	}
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		stop := false
 		_ = s.Go(func() {
 			for !stop {

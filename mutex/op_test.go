@@ -36,7 +36,7 @@ func TestLockOp(t *testing.T) {
 
 // A waiter in a Select is handed the lock, so nobody barges in between.
 func TestLockOpIsHandedOver(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex
 		_ = m.Lock(bg)
 		locked := false
@@ -59,7 +59,7 @@ func TestLockOpIsHandedOver(t *testing.T) {
 
 // A LockOp that loses leaves the lock as it was: to the next waiter, also one that has been nudged.
 func TestLockOpThatLosesLeavesNothing(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for _, nudgedNeighbour := range []bool{false, true} {
 			var m mutex.Mutex
 			_ = m.Lock(bg)

@@ -19,37 +19,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rwCancel is a context that cancels its waiters in its cancel function.
-func rwCancel() (context.Context, context.CancelFunc) {
-	parent, cancel := context.WithCancel(bg)
-	c := &rwContext{Context: parent, after: map[int]func(){}}
-	return c, func() {
-		cancel()
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type rwContext struct {
-	context.Context
-	n     int
-	after map[int]func()
-}
-
-func (c *rwContext) AfterFunc(f func()) (stop func() bool) {
-	i := c.n
-	c.n++
-	c.after[i] = f
-	return func() bool { delete(c.after, i); return true }
-}
-
-func rwYield(n int) {
-	for range n {
-		suspend.Yield()
-	}
-}
-
 // A pair of values that only a writer changes, and never leaves unequal.
 func TestReadersAndWriters(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
@@ -130,7 +99,7 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 		rUnlock   = "mutex: RUnlock of an unlocked RWMutex"
 		downgrade = "mutex: Downgrade of an unlocked RWMutex"
 	)
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
 		panics := func(want string, f func()) {
 			t.Helper()
@@ -158,11 +127,11 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 			}
 			got := waits()
 			panics(rUnlock, m.RUnlock)
-			if rwYield(2); *got {
+			if schedtest.Yield(2); *got {
 				t.Error("the failed RUnlock has unlocked")
 			}
 			m.Unlock()
-			if rwYield(2); !*got {
+			if schedtest.Yield(2); !*got {
 				t.Fatal("not handed over")
 			}
 			m.TryRLock()
@@ -171,11 +140,11 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 			got = waits()
 			panics(unlock, m.Unlock)
 			panics(downgrade, m.Downgrade)
-			if rwYield(2); *got {
+			if schedtest.Yield(2); *got {
 				t.Error("the failed Unlock has unlocked")
 			}
 			m.RUnlock()
-			if rwYield(2); !*got {
+			if schedtest.Yield(2); !*got {
 				t.Fatal("not handed over")
 			}
 			// What a Select leaves behind.
@@ -226,14 +195,14 @@ func queue(s *fifo.Scheduler, m *mutex.RWMutex, ctx func(i int) context.Context,
 			unlock()
 		})
 	}
-	rwYield(2)
-	return func() string { rwYield(3); return string(held) }, func() { go1 = true; rwYield(1); go1 = false }
+	schedtest.Yield(2)
+	return func() string { schedtest.Yield(3); return string(held) }, func() { go1 = true; schedtest.Yield(1); go1 = false }
 }
 
 func noCtx(int) context.Context { return bg }
 
 func TestRWFirstComeFirstServed(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
 		_ = m.Lock(bg)
 		holders, letGo := queue(s, &m, noCtx, "rrwrrwwr")
@@ -256,7 +225,7 @@ func TestRWFirstComeFirstServed(t *testing.T) {
 // A writer that waits keeps later readers out, and not for longer than it waits.
 func TestCancelledWriterLetsReadersIn(t *testing.T) {
 	for _, then := range []string{"rr", "rrw", "rrwr"} {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			var m mutex.RWMutex
 			_ = m.RLock(bg)
 			ctx, cancel := context.WithCancel(bg)
@@ -297,18 +266,18 @@ func TestRWCancelAtEachPoint(t *testing.T) {
 		meet func(m *mutex.RWMutex, cancel func())
 		want error
 	}{
-		"while queued":              {func(m *mutex.RWMutex, cancel func()) { cancel(); rwYield(2); m.Unlock() }, context.Canceled},
+		"while queued":              {func(m *mutex.RWMutex, cancel func()) { cancel(); schedtest.Yield(2); m.Unlock() }, context.Canceled},
 		"just before the hand-over": {func(m *mutex.RWMutex, cancel func()) { cancel(); m.Unlock() }, context.Canceled},
 		"just after the hand-over":  {func(m *mutex.RWMutex, cancel func()) { m.Unlock(); cancel() }, nil},
-		"after the return":          {func(m *mutex.RWMutex, cancel func()) { m.Unlock(); rwYield(2); cancel() }, nil},
+		"after the return":          {func(m *mutex.RWMutex, cancel func()) { m.Unlock(); schedtest.Yield(2); cancel() }, nil},
 	} {
 		for _, as := range []string{"r", "w"} {
 			for _, next := range []string{"r", "w"} {
 				t.Run(name+", "+as+next, func(t *testing.T) {
-					onFIFO(t, func(s *fifo.Scheduler) {
+					schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 						var m mutex.RWMutex
 						_ = m.Lock(bg)
-						ctx, cancel := rwCancel()
+						ctx, cancel := schedtest.WithCancel()
 						holders, letGo := queue(s, &m, func(i int) context.Context {
 							if i == 0 {
 								return ctx
@@ -340,7 +309,7 @@ func TestRWCancelAtEachPoint(t *testing.T) {
 }
 
 func TestDowngrade(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
 		_ = m.Lock(bg)
 		m.Downgrade()
@@ -411,7 +380,7 @@ func TestRWAgainstModel(t *testing.T) {
 				o := &op{write: rapid.Bool().Draw(rt, "write")}
 				ops = append(ops, o)
 				var ctx context.Context
-				ctx, o.cancel = rwCancel()
+				ctx, o.cancel = schedtest.WithCancel()
 				_ = s.Go(func() {
 					switch {
 					case asOp && o.write:
@@ -427,7 +396,7 @@ func TestRWAgainstModel(t *testing.T) {
 				})
 				waiting = append(waiting, o)
 				grant()
-				rwYield(2)
+				schedtest.Yield(2)
 			}
 			release := func(rt *rapid.T, name string, legal bool, f, model func()) {
 				defer func() {
@@ -438,7 +407,7 @@ func TestRWAgainstModel(t *testing.T) {
 						model()
 						grant()
 					}
-					rwYield(2)
+					schedtest.Yield(2)
 				}()
 				f()
 			}
@@ -482,7 +451,7 @@ func TestRWAgainstModel(t *testing.T) {
 						waiting = slices.DeleteFunc(waiting, func(w *op) bool { return w == o })
 						grant()
 					}
-					rwYield(3)
+					schedtest.Yield(3)
 				},
 				"": func(rt *rapid.T) {
 					for i, o := range ops {
@@ -676,7 +645,7 @@ func TestNeitherSideStarves(t *testing.T) {
 }
 
 func TestRWOpInSelectAndThen(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var a, b mutex.RWMutex
 		_, _ = a.RLock(bg), b.Lock(bg)
 		write, read := suspend.On(a.LockOp()), suspend.On(b.RLockOp())
@@ -684,12 +653,12 @@ func TestRWOpInSelectAndThen(t *testing.T) {
 		behind := false
 		_ = s.Go(func() { won, _ = suspend.Select(bg, write, read) })
 		_ = s.Go(func() { _ = a.RLock(bg); behind = true })
-		rwYield(2)
+		schedtest.Yield(2)
 		if won != nil || behind {
 			t.Fatal("nobody could be served")
 		}
 		b.Unlock()
-		rwYield(3)
+		schedtest.Yield(3)
 		if won != suspend.Selectable(read) {
 			t.Fatalf("won %v", won)
 		}
@@ -697,15 +666,15 @@ func TestRWOpInSelectAndThen(t *testing.T) {
 			t.Error("a case that has lost keeps readers out")
 		}
 		var got []error
-		ctx, cancel := rwCancel()
+		ctx, cancel := schedtest.WithCancel()
 		k := func(_ struct{}, err error) { got = append(got, err) }
 		suspend.Then(ctx, b.LockOp(), s, k)
 		suspend.Then(bg, b.RLockOp(), s, k)
-		if rwYield(2); len(got) != 0 {
+		if schedtest.Yield(2); len(got) != 0 {
 			t.Fatal("overtaken")
 		}
 		cancel()
-		if rwYield(3); len(got) != 2 || !errors.Is(got[0], context.Canceled) || got[1] != nil {
+		if schedtest.Yield(3); len(got) != 2 || !errors.Is(got[0], context.Canceled) || got[1] != nil {
 			t.Errorf("got %v", got)
 		}
 		b.RUnlock()
@@ -731,7 +700,7 @@ func TestRWInABubble(t *testing.T) {
 
 // What a cancelled waiter holds is not kept alive.
 func TestRWNothingIsRetained(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
 		_ = m.Lock(bg)
 		var gone atomic.Int32
@@ -778,7 +747,7 @@ func TestRWAllocs(t *testing.T) {
 		}
 	}
 	for name, ctx := range map[string]context.Context{"contended": bg, "contended, cancellable": ctx} {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			stop := false
 			_ = s.Go(func() {
 				for !stop {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestReadIsServedBeforeTakersAndStealsNothing(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		m := mvar.New[int]()
 		var order []string
 		_ = s.Go(func() { _, _ = m.Take(bg); order = append(order, "take") })
@@ -49,7 +49,7 @@ func TestReadIsServedBeforeTakersAndStealsNothing(t *testing.T) {
 }
 
 func TestSwap(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		m := mvar.NewFull(1)
 		if v, err := m.Swap(bg, 2); v != 1 || err != nil {
 			t.Errorf("Swap = %d, %v", v, err)
@@ -77,7 +77,7 @@ func TestSwap(t *testing.T) {
 
 func TestModify(t *testing.T) {
 	oops := errors.New("oops")
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		m := mvar.NewFull(1)
 		put, taken, read := false, 0, 0
 		err := m.Modify(bg, func(v int) (int, error) {
@@ -129,7 +129,7 @@ func TestModify(t *testing.T) {
 }
 
 func TestCancelOfEachOperationLeavesNothing(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for name, do := range map[string]func(ctx context.Context, m *mvar.MVar[int]) error{
 			"Take": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Take(ctx); return err },
 			"Read": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := m.Read(ctx); return err },
@@ -142,7 +142,7 @@ func TestCancelOfEachOperationLeavesNothing(t *testing.T) {
 			"SwapOp": func(ctx context.Context, m *mvar.MVar[int]) error { _, err := suspend.Do(ctx, m.SwapOp(9)); return err },
 		} {
 			m := mvar.New[int]()
-			ctx, cancel := newCancel()
+			ctx, cancel := schedtest.WithCancel()
 			var err error
 			_ = s.Go(func() { err = do(ctx, m) })
 			suspend.Yield()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,15 +18,6 @@ import (
 )
 
 var bg = context.Background()
-
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
 
 func TestPutTake(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
@@ -83,7 +75,7 @@ func TestDoneContextFailsThoughPossible(t *testing.T) {
 }
 
 func TestServedInOrder(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		m := mvar.NewFull(-1)
 		for i := range 10 {
 			_ = s.Go(func() { _ = m.Put(bg, i) })
@@ -138,7 +130,7 @@ func TestAgainstModel(t *testing.T) {
 			start := func(put bool) {
 				o := &op{put: put, v: len(ops)}
 				ops = append(ops, o)
-				ctx, cancel := newCancel()
+				ctx, cancel := schedtest.WithCancel()
 				o.cancel = cancel
 				_ = s.Go(func() {
 					if put {
@@ -179,7 +171,8 @@ func TestAgainstModel(t *testing.T) {
 					o.cancel()
 					if !o.want.ended {
 						o.want.ended, o.want.failed = true, true
-						takers, putters = without(takers, o), without(putters, o)
+						other := func(w *op) bool { return w == o }
+						takers, putters = slices.DeleteFunc(takers, other), slices.DeleteFunc(putters, other)
 					}
 					suspend.Yield()
 				},
@@ -203,41 +196,6 @@ func TestAgainstModel(t *testing.T) {
 			rt.Fatal(err)
 		}
 	})
-}
-
-func without[T comparable](s []T, v T) []T {
-	var out []T
-	for _, x := range s {
-		if x != v {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// newCancel is a context that cancels its waiters in its cancel function.
-func newCancel() (context.Context, context.CancelFunc) {
-	parent, cancel := context.WithCancel(bg)
-	c := &synchronous{Context: parent, after: map[int]func(){}}
-	return c, func() {
-		cancel()
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type synchronous struct {
-	context.Context
-	n     int
-	after map[int]func()
-}
-
-func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
-	i := c.n
-	c.n++
-	c.after[i] = f
-	return func() bool { delete(c.after, i); return true }
 }
 
 // Conservation: what was put and not refused was taken, once, whatever was cancelled when.
@@ -318,7 +276,7 @@ func TestStressWithCancellation(t *testing.T) {
 
 // Neither a value that has left nor a waiter that was cancelled is kept alive.
 func TestNothingIsRetained(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var gone atomic.Int32
 		value := func() *[1 << 10]byte {
 			v := new([1 << 10]byte)

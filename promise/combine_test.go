@@ -178,7 +178,7 @@ func TestGo(t *testing.T) {
 }
 
 func TestAwaitOp(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ps, _ := three()
 		a, b := suspend.On(ps[0].AwaitOp()), suspend.On(ps[1].AwaitOp())
 		_ = s.Go(func() { _ = ps[1].Resolve(5, errOops) })

@@ -18,15 +18,6 @@ import (
 
 var bg = context.Background()
 
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestAwait(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		p := promise.New[int]()
@@ -102,7 +93,7 @@ func TestDoneContextFailsThoughFilled(t *testing.T) {
 func TestCancelAtEachPoint(t *testing.T) {
 	for name, cancelFirst := range map[string]bool{"while waiting": true, "after the Fill": false} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				var p promise.Promise[int]
 				ctx, cancel := context.WithCancelCause(bg)
 				cause := errors.New("cause")
@@ -196,7 +187,7 @@ func TestInABubble(t *testing.T) {
 }
 
 func TestNothingIsRetained(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		p := promise.New[int]()
 		collected, failed := make(chan struct{}), false
 		ctx, cancel := context.WithCancel(bg)

@@ -32,15 +32,6 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
 // forever waits until ctx is done.
 func forever(ctx context.Context) error {
 	_, err := new(promise.Promise[int]).Await(ctx)
@@ -192,7 +183,7 @@ func TestADoneContext(t *testing.T) {
 
 // The end of Run waits for the children, whatever the context has come to.
 func TestTheEndIsNotCancellable(t *testing.T) {
-	onFIFO(t, func(on *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		ctx, cancel := context.WithCancel(bg)
 		var gate promise.Promise[int]
 		ended, childEnded := false, false
@@ -844,7 +835,7 @@ func TestNothingIsRetainedByTheParent(t *testing.T) {
 }
 
 func TestAllocs(t *testing.T) {
-	onFIFO(t, func(on *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
 			f := func(context.Context) error { return nil }
 			got := testing.AllocsPerRun(100, func() {

@@ -25,40 +25,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-func onFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-// newCancel is a context that cancels its waiters in its cancel function.
-func newCancel() (context.Context, context.CancelFunc) {
-	parent, cancel := context.WithCancel(bg)
-	c := &synchronous{Context: parent, after: map[int]func(){}}
-	return c, func() {
-		cancel()
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type synchronous struct {
-	context.Context
-	n     int
-	after map[int]func()
-}
-
-func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
-	i := c.n
-	c.n++
-	c.after[i] = f
-	return func() bool { delete(c.after, i); return true }
-}
-
 // free takes what is free, all of it, and gives it back.
 func free(s *semaphore.Semaphore, size int64) int64 {
 	for n := size; n > 0; n-- {
@@ -68,12 +34,6 @@ func free(s *semaphore.Semaphore, size int64) int64 {
 		}
 	}
 	return 0
-}
-
-func yield(n int) {
-	for range n {
-		suspend.Yield()
-	}
 }
 
 func TestAtMostSoMany(t *testing.T) {
@@ -142,7 +102,7 @@ func TestTooLargeFailsAndKeepsNobodyOut(t *testing.T) {
 }
 
 func TestMisusePanicsAndChangesNothing(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(3)
 		_ = sem.Acquire(bg, 2)
 		cases := map[string]struct {
@@ -182,7 +142,7 @@ func TestMisusePanicsAndChangesNothing(t *testing.T) {
 			t.Error("a failed Release has released")
 		}
 		sem.Release(2)
-		yield(2)
+		schedtest.Yield(2)
 		if n := free(sem, 3); !got || n != 3 {
 			t.Errorf("granted: %v, %d free, want 3", got, n)
 		}
@@ -206,7 +166,7 @@ func TestDoneContextFailsThoughFree(t *testing.T) {
 
 // A large request waits for what it needs, and small ones that would fit wait behind it.
 func TestNobodyOvertakes(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(4)
 		_ = sem.Acquire(bg, 3)
 		var order []int
@@ -225,7 +185,7 @@ func TestNobodyOvertakes(t *testing.T) {
 			{1, []int{0, 1, 2, 3, 4}},
 		} {
 			sem.Release(step.release)
-			yield(3)
+			schedtest.Yield(3)
 			if !slices.Equal(order, step.want) {
 				t.Fatalf("granted %v, want %v", order, step.want)
 			}
@@ -237,7 +197,7 @@ func TestNobodyOvertakes(t *testing.T) {
 }
 
 func TestReleaseGrantsAllThatFit(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(6)
 		_ = sem.Acquire(bg, 6)
 		var order []int
@@ -264,17 +224,17 @@ func TestCancelAtEachPoint(t *testing.T) {
 		meet func(sem *semaphore.Semaphore, cancel func())
 		want error
 	}{
-		"while queued":              {func(sem *semaphore.Semaphore, cancel func()) { cancel(); yield(2); sem.Release(2) }, context.Canceled},
+		"while queued":              {func(sem *semaphore.Semaphore, cancel func()) { cancel(); schedtest.Yield(2); sem.Release(2) }, context.Canceled},
 		"just before the hand-over": {func(sem *semaphore.Semaphore, cancel func()) { cancel(); sem.Release(2) }, context.Canceled},
 		"just after the hand-over":  {func(sem *semaphore.Semaphore, cancel func()) { sem.Release(2); cancel() }, nil},
-		"after the return":          {func(sem *semaphore.Semaphore, cancel func()) { sem.Release(2); yield(2); cancel() }, nil},
+		"after the return":          {func(sem *semaphore.Semaphore, cancel func()) { sem.Release(2); schedtest.Yield(2); cancel() }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, warm := range []bool{false, true} { // whether the task has waited with ctx before
-				onFIFO(t, func(s *fifo.Scheduler) {
+				schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 					sem := semaphore.New(2)
 					_ = sem.Acquire(bg, 2)
-					ctx, cancel := newCancel()
+					ctx, cancel := schedtest.WithCancel()
 					got, behind := errors.New("none"), false
 					_ = s.Go(func() {
 						if warm {
@@ -286,9 +246,9 @@ func TestCancelAtEachPoint(t *testing.T) {
 						got = sem.Acquire(ctx, 2)
 					})
 					_ = s.Go(func() { _ = sem.Acquire(bg, 1); behind = true })
-					yield(2)
+					schedtest.Yield(2)
 					c.meet(sem, cancel)
-					yield(2)
+					schedtest.Yield(2)
 					if !errors.Is(got, c.want) {
 						t.Fatalf("Acquire = %v, want %v", got, c.want)
 					}
@@ -298,7 +258,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 					if got == nil {
 						sem.Release(2)
 					}
-					yield(2)
+					schedtest.Yield(2)
 					if n := free(sem, 2); n != 1 {
 						t.Errorf("%d free, want 1", n)
 					}
@@ -311,7 +271,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 // Those behind a large waiter that is cancelled are granted what there is at once, and not with the next Release.
 // (Regression test of golang.org/issue/37852.)
 func TestCancelledHeadLetsOthersPass(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(10)
 		_ = sem.Acquire(bg, 7)
 		ctx, cancel := context.WithCancel(bg)
@@ -330,7 +290,7 @@ func TestCancelledHeadLetsOthersPass(t *testing.T) {
 		for len(order) == 0 {
 			suspend.Yield()
 		}
-		yield(2)
+		schedtest.Yield(2)
 		if !slices.Equal(order, []int{0, 1, 2}) {
 			t.Errorf("in order %v, want 0 1 2", order)
 		}
@@ -343,10 +303,10 @@ func TestCancelledHeadLetsOthersPass(t *testing.T) {
 }
 
 func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(3)
 		_ = sem.Acquire(bg, 3)
-		ctx, cancel := newCancel()
+		ctx, cancel := schedtest.WithCancel()
 		var order []int
 		for i := range 3 {
 			_ = s.Go(func() {
@@ -363,19 +323,19 @@ func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
 		suspend.Yield()
 		sem.Release(1)
 		cancel()
-		yield(2)
+		schedtest.Yield(2)
 		if !slices.Equal(order, []int{11}) {
 			t.Errorf("%v", order)
 		}
 		sem.Release(1)
-		yield(2)
+		schedtest.Yield(2)
 		sem.Release(1)
-		yield(2)
+		schedtest.Yield(2)
 		if !slices.Equal(order, []int{11, 0}) {
 			t.Errorf("%v", order)
 		}
 		sem.Release(1)
-		yield(2)
+		schedtest.Yield(2)
 		if !slices.Equal(order, []int{11, 0, 2}) {
 			t.Errorf("%v", order)
 		}
@@ -413,7 +373,7 @@ func TestAgainstModel(t *testing.T) {
 				o := &op{n: rapid.Int64Range(0, size+1).Draw(rt, "n")}
 				ops = append(ops, o)
 				var ctx context.Context
-				ctx, o.cancel = newCancel()
+				ctx, o.cancel = schedtest.WithCancel()
 				_ = s.Go(func() { o.err = perform(ctx, o.n); o.ended = true })
 				if o.n > size {
 					o.want, o.fails = true, semaphore.ErrTooLarge
@@ -421,7 +381,7 @@ func TestAgainstModel(t *testing.T) {
 					waiting = append(waiting, o)
 					grant()
 				}
-				yield(2)
+				schedtest.Yield(2)
 			}
 			rt.Repeat(map[string]func(*rapid.T){
 				"acquire": func(rt *rapid.T) { start(rt, sem.Acquire) },
@@ -457,7 +417,7 @@ func TestAgainstModel(t *testing.T) {
 							free += n
 							grant()
 						}
-						yield(2)
+						schedtest.Yield(2)
 					}()
 					sem.Release(n)
 				},
@@ -472,7 +432,7 @@ func TestAgainstModel(t *testing.T) {
 						waiting = slices.DeleteFunc(waiting, func(w *op) bool { return w == o })
 						grant()
 					}
-					yield(3)
+					schedtest.Yield(3)
 				},
 				"": func(rt *rapid.T) {
 					for i, o := range ops {
@@ -665,7 +625,7 @@ func TestLargeIsNotStarved(t *testing.T) {
 }
 
 func TestOpInSelect(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		a, b := semaphore.New(2), semaphore.New(1)
 		_, _ = a.Acquire(bg, 1), b.Acquire(bg, 1)
 		ca, cb := suspend.On(a.AcquireOp(2)), suspend.On(b.AcquireOp(1))
@@ -673,12 +633,12 @@ func TestOpInSelect(t *testing.T) {
 		behind := false
 		_ = s.Go(func() { won, _ = suspend.Select(bg, ca, cb) })
 		_ = s.Go(func() { _ = a.Acquire(bg, 1); behind = true })
-		yield(2)
+		schedtest.Yield(2)
 		if won != nil || behind {
 			t.Fatal("nobody could be served")
 		}
 		b.Release(1)
-		yield(3)
+		schedtest.Yield(3)
 		if won != suspend.Selectable(cb) {
 			t.Fatalf("won %v", won)
 		}
@@ -704,7 +664,7 @@ func TestOpInSelect(t *testing.T) {
 		a.Release(1)
 		suspend.Yield()
 		a.Release(1)
-		yield(2)
+		schedtest.Yield(2)
 		if won == nil || a.TryAcquire(2) {
 			t.Error("nothing acquired")
 		}
@@ -712,21 +672,21 @@ func TestOpInSelect(t *testing.T) {
 }
 
 func TestOpInThen(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(2)
 		_ = sem.Acquire(bg, 2)
 		var got []error
 		k := func(_ struct{}, err error) { got = append(got, err) }
-		ctx, cancel := newCancel()
+		ctx, cancel := schedtest.WithCancel()
 		suspend.Then(ctx, sem.AcquireOp(2), s, k)
 		suspend.Then(bg, sem.AcquireOp(1), s, k)
 		sem.Release(1)
-		yield(2)
+		schedtest.Yield(2)
 		if len(got) != 0 {
 			t.Fatal("overtaken")
 		}
 		cancel()
-		yield(3)
+		schedtest.Yield(3)
 		if len(got) != 2 || !errors.Is(got[0], context.Canceled) || got[1] != nil {
 			t.Errorf("got %v", got)
 		}
@@ -752,7 +712,7 @@ func TestInABubble(t *testing.T) {
 
 // What a cancelled waiter holds is not kept alive.
 func TestNothingIsRetained(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(1)
 		_ = sem.Acquire(bg, 1)
 		var gone atomic.Bool
@@ -797,7 +757,7 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 	for name, ctx := range map[string]context.Context{"contended": bg, "contended, cancellable": ctx} {
-		onFIFO(t, func(s *fifo.Scheduler) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 			stop, waits := false, 0
 			turn := func() {
 				_ = sem.Acquire(ctx, 2)

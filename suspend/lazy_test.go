@@ -52,7 +52,7 @@ func TestLazyAndEagerWaitersInOneQueue(t *testing.T) {
 		}(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			onFIFO(t, func(s *fifo.Scheduler) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 				var lazy, eager, plain error
 				ended := 0
 				ctx, cancel := context.WithCancel(bg)
@@ -136,7 +136,7 @@ func TestLazyWaits(t *testing.T) {
 }
 
 func TestLazyAllocs(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ctx, cancel := context.WithCancel(bg)
 		defer cancel()
 		lazily := suspend.Lazily(ctx)

@@ -13,14 +13,8 @@ import (
 
 var bg = context.Background()
 
-func onFIFO(t *testing.T, f func(s *fifo.Scheduler)) {
-	t.Helper()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	s := fifo.New(fifo.Options{})
-	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
-		t.Error(err)
-	}
-}
+// The tests of this package have it under a short name, too.
+var onFIFO = schedtest.OnFIFO
 
 // taking is a sequence that suspends.
 func taking(m *mvar.MVar[int]) iter.Seq[int] {
@@ -35,7 +29,7 @@ func taking(m *mvar.MVar[int]) iter.Seq[int] {
 }
 
 func TestPullBodySuspendsTheCallerOfNext(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mvar.MVar[int]
 		_ = s.Go(func() { // would never run if the body blocked the scheduler
 			for i := range 100 {
@@ -57,7 +51,7 @@ func TestPullBodySuspendsTheCallerOfNext(t *testing.T) {
 }
 
 func TestPullBodyFollowsNextFromTaskToTask(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m, turn mvar.MVar[int]
 		next, stop := suspend.Pull(taking(&m))
 		defer stop()
@@ -79,7 +73,7 @@ func TestPullBodyFollowsNextFromTaskToTask(t *testing.T) {
 }
 
 func TestPullInPull(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mvar.MVar[int]
 		_ = s.Go(func() {
 			for i := range 10 {
@@ -107,7 +101,7 @@ func TestPullInPull(t *testing.T) {
 }
 
 func TestPullStopRunsTheBodysDefersUnderTheCaller(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mvar.MVar[int]
 		deferred := false
 		next, stop := suspend.Pull(func(yield func(int) bool) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/suspend"
 	"pgregory.net/rapid"
 )
@@ -28,7 +29,7 @@ func TestQueueAgainstModel(t *testing.T) {
 				n++
 				w := &waiter{id: n}
 				var ctx context.Context
-				ctx, w.cancel = newCancel()
+				ctx, w.cancel = cancel.New(bg)
 				_ = s.Go(func() {
 					v, err := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
 						g.Lock()
@@ -127,27 +128,4 @@ func TestQueueAgainstModel(t *testing.T) {
 			rt.Fatal(err)
 		}
 	})
-}
-
-// newCancel is a context that is cancelled synchronously: its AfterFunc callbacks run in the cancel function.
-func newCancel() (context.Context, context.CancelCauseFunc) {
-	parent, cancel := context.WithCancelCause(bg)
-	c := &synchronous{Context: parent}
-	return c, func(cause error) {
-		cancel(cause)
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type synchronous struct {
-	context.Context
-	after []func()
-}
-
-func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
-	i := len(c.after)
-	c.after = append(c.after, f)
-	return func() bool { c.after[i] = func() {}; return true }
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -121,10 +122,7 @@ func TestSelectPerformsOne(t *testing.T) {
 
 func TestThen(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
-		on, ok := s.(suspend.Executor)
-		if !ok {
-			t.Skip("not an Executor")
-		}
+		on := s.(suspend.Executor)
 		var a mailbox
 		got := make(chan int, 2)
 		k := func(v int, err error) {
@@ -219,9 +217,9 @@ func TestContextThatPanicsLeavesTheTaskUsable(t *testing.T) {
 
 // The context of a Then may end after its operation has been performed, and before its continuation has been called.
 func TestThenCallsItsContinuationOnce(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for _, first := range []bool{true, false} {
-			ctx, end := newCancel()
+			ctx, end := cancel.New(bg)
 			p := promise.New[int]()
 			if first {
 				_ = p.Fill(1)
@@ -348,7 +346,7 @@ func TestCaseOnTwoSchedulers(t *testing.T) {
 }
 
 func TestOpAllocs(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var a, b mailbox
 		ca, cb := suspend.On(a.recv(any1)), suspend.On(b.recv(any1))
 		for name, limit := range map[string]struct {
@@ -380,7 +378,7 @@ func TestOpAllocs(t *testing.T) {
 
 // What lost a Select, what was cancelled, and what a Then has called, is not kept alive by the objects that it waited for.
 func TestOpsRetainNothing(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const each = 3
 		var a, b mailbox
 		var gone atomic.Int32
@@ -392,12 +390,12 @@ func TestOpsRetainNothing(t *testing.T) {
 		for range each {
 			_ = s.Go(func() { a.send(1) })
 			_, _ = suspend.Select(bg, suspend.On(a.recv(any1)), suspend.On(b.recv(held()))) // lost
-			ctx, cancel := newCancel()
-			_ = s.Go(func() { cancel(nil) })
+			ctx, end := cancel.New(bg)
+			_ = s.Go(func() { end(nil) })
 			_, _ = suspend.Select(ctx, suspend.On(b.recv(held()))) // cancelled
-			ctx, cancel = newCancel()
+			ctx, end = cancel.New(bg)
 			suspend.Then(ctx, b.recv(held()), s, func(int, error) {})
-			cancel(nil)
+			end(nil)
 			suspend.Yield() // called
 		}
 		if b.readers.Len() != 0 {
@@ -417,13 +415,13 @@ func TestOpsRetainNothing(t *testing.T) {
 
 // A Then is cancelled before it begins, while it waits, when its operation has been performed already, and after.
 func TestCancelThenAtEachPoint(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for point, want := range map[string]string{"before": "error", "while waiting": "error", "performed": "value", "after": "value"} {
 			var m mailbox
-			ctx, cancel := newCancel()
+			ctx, end := cancel.New(bg)
 			got := ""
 			if point == "before" {
-				cancel(nil)
+				end(nil)
 			}
 			suspend.Then(ctx, m.recv(any1), s, func(v int, err error) {
 				if got += "value"; err != nil {
@@ -434,16 +432,16 @@ func TestCancelThenAtEachPoint(t *testing.T) {
 				t.Errorf("%s: called inline", point)
 			}
 			if point == "while waiting" {
-				cancel(nil)
+				end(nil)
 			}
 			m.send(1)
 			if point == "performed" {
-				cancel(nil)
+				end(nil)
 			}
 			suspend.Yield()
 			suspend.Yield()
 			if point == "after" {
-				cancel(nil)
+				end(nil)
 			}
 			suspend.Yield()
 			if got != want {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestBlockingSuspendsOnlyTheTask(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		gate := make(chan struct{})
 		_ = s.Go(func() { close(gate) }) // runs while f blocks natively
 		ran := false
@@ -32,7 +32,7 @@ func TestBlockingOffEveryTaskRunsHere(t *testing.T) {
 }
 
 func TestBlockingHandsPanicAndExitBack(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		func() {
 			defer func() {
 				if v := recover(); v != "boom" {
@@ -57,7 +57,7 @@ func TestBlockingHandsPanicAndExitBack(t *testing.T) {
 }
 
 func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ctx, cancel := context.WithCancel(bg)
 		ended := false
 		err := suspend.Blocking(ctx, func() {
@@ -140,7 +140,7 @@ func TestGoroutinesSpawnerRunsF(t *testing.T) {
 
 // A context that has leaked from a task into goroutines does no harm there, and neither does Background in a task.
 func TestContextIsForCancellationOnly(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ctx, cancel := context.WithCancel(bg)
 		defer cancel()
 		var resumed atomic.Int32

@@ -536,7 +536,7 @@ func TestCancelManyWaiters(t *testing.T) {
 		var m mutex.Mutex
 		_ = m.Lock(bg)
 		run(t, fifo.Options{}, func(s *fifo.Scheduler) {
-			ctx, cancel := newCancel()
+			ctx, cancel := schedtest.WithCancel()
 			failed := 0
 			for range n {
 				_ = s.Go(func() {
@@ -574,32 +574,6 @@ func TestCancelManyWaiters(t *testing.T) {
 	if after := heap(); after > before+4<<20 {
 		t.Errorf("the heap has grown from %d to %d bytes", before, after)
 	}
-}
-
-// newCancel is a context that cancels its waiters in its cancel function. One of package context starts a goroutine for
-// each, and it is not its memory that is measured here.
-func newCancel() (context.Context, context.CancelFunc) {
-	parent, cancel := context.WithCancel(bg)
-	c := &synchronous{Context: parent, after: map[int]func(){}}
-	return c, func() {
-		cancel()
-		for _, f := range c.after {
-			f()
-		}
-	}
-}
-
-type synchronous struct {
-	context.Context
-	n     int
-	after map[int]func()
-}
-
-func (c *synchronous) AfterFunc(f func()) (stop func() bool) {
-	i := c.n
-	c.n++
-	c.after[i] = f
-	return func() bool { delete(c.after, i); return true }
 }
 
 func heap() uint64 {

@@ -81,9 +81,12 @@ func Run(t testing.TB, s suspend.Spawner, fs ...func()) {
 // Within ends the process with every goroutine's stack if the returned function is not called in time: a hang is
 // a failure.
 func Within(t testing.TB, d time.Duration) (stop func()) {
-	name := t.Name()
+	return within(t.Name(), d)
+}
+
+func within(what string, d time.Duration) (stop func()) {
 	timer := time.AfterFunc(d, func() {
-		fmt.Fprintf(os.Stderr, "%s: no end after %v\n", name, d)
+		fmt.Fprintf(os.Stderr, "%s: no end after %v\n", what, d)
 		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
 		os.Exit(2)
 	})
@@ -99,6 +102,12 @@ type goroutines struct{ wg sync.WaitGroup }
 
 func (g *goroutines) Go(f func()) error {
 	g.wg.Go(f)
+	return nil
+}
+
+// Execute has f called on a goroutine, where it must not suspend.
+func (g *goroutines) Execute(f func()) error {
+	g.wg.Go(func() { suspend.Bind(nil, f) })
 	return nil
 }
 

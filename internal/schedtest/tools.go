@@ -1,0 +1,151 @@
+package schedtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/random"
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/suspend"
+)
+
+// OnFIFO runs f as the main task of a fifo scheduler, where the order of everything is known.
+func OnFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
+	t.Helper()
+	defer Within(t, Deadline)()
+	s := fifo.New(fifo.Options{})
+	if err := s.Run(context.Background(), func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// Yield yields n times: on fifo, everybody else who can has run as often.
+func Yield(n int) {
+	for range n {
+		suspend.Yield()
+	}
+}
+
+// Settle lets everybody run who can, on fifo, as often as tests need it.
+func Settle() { Yield(8) }
+
+// WithCancel returns a context that cancels its waiters in its cancel function, in the order in which they came.
+func WithCancel() (context.Context, context.CancelFunc) {
+	ctx, end := cancel.New(context.Background())
+	return ctx, func() { end(nil) }
+}
+
+// MayCancel returns a context that, one time in two, somebody cancels meanwhile.
+func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	switch rng.IntN(4) {
+	case 0:
+		go cancel()
+	case 1:
+		go func() { suspend.Yield(); cancel() }()
+	}
+	return ctx, cancel
+}
+
+// Stress runs n tasks, each spawned on the next scheduler and with random numbers of its own, and waits for them,
+// natively.
+func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, rng *rand.Rand)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range n {
+		all.Add(1)
+		rng := rand.New(rand.NewPCG(uint64(i), 1))
+		if err := next().Go(func() { defer all.Done(); task(i, rng) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.Wait()
+}
+
+// Seeds runs a small program under n seeds of the adversary, a tenth of them under -short and under the race detector.
+// The program starts its tasks on s, and returns what is to hold when all have ended. What fails or hangs is reported
+// with its seed.
+func Seeds(t testing.TB, n int, program func(rng *rand.Rand, s *random.Scheduler) (holds func() error)) {
+	t.Helper()
+	if testing.Short() || Race {
+		n /= 10
+	}
+	for seed := uint64(1); seed <= uint64(n); seed++ {
+		stop := within(fmt.Sprintf("%s, seed %d", t.Name(), seed), Deadline)
+		s := random.New(random.Options{Seed: seed})
+		var holds func() error
+		err := s.Run(context.Background(), func(context.Context) error {
+			holds = program(rand.New(rand.NewPCG(seed, 1)), s)
+			return nil
+		})
+		stop()
+		if err = errors.Join(err, holds()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// Panics checks that f panics with want.
+func Panics(t testing.TB, want any, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if v := recover(); v != want {
+			t.Errorf("panic %v, want %v", v, want)
+		}
+	}()
+	f()
+}
+
+// Eventually waits for what can only be asked for again and again, and yields in between. It is for what nobody
+// announces: elsewhere a test has something to wait for.
+func Eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Deadline / 2); !cond(); suspend.Yield() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", Deadline/2, what)
+		}
+	}
+}
+
+// An Object is large enough to be collected by itself.
+type Object [1 << 10]byte
+
+// Objects count what is collected of them.
+type Objects struct{ made, gone atomic.Int32 }
+
+// New makes one more of them.
+func (o *Objects) New() *Object {
+	v := new(Object)
+	o.Track(v)
+	return v
+}
+
+// Track makes v, which may belong to something larger, one of them.
+func (o *Objects) Track(v *Object) {
+	o.made.Add(1)
+	runtime.AddCleanup(v, func(struct{}) { o.gone.Add(1) }, struct{}{})
+}
+
+// Collected waits until all of them are collected, but for as many as are said to stay.
+func (o *Objects) Collected(t testing.TB, stay int) {
+	t.Helper()
+	for end := time.Now().Add(Deadline / 2); ; suspend.Yield() {
+		runtime.GC()
+		made, gone := o.made.Load(), o.gone.Load()
+		if int(gone) >= int(made)-stay {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d collected", gone, made)
+		}
+	}
+}
