@@ -4,7 +4,6 @@ package schedtest
 import (
 	"fmt"
 	"os"
-	"runtime/pprof"
 	"sync"
 	"testing"
 	"time"
@@ -86,8 +85,7 @@ func Within(t testing.TB, d time.Duration) (stop func()) {
 
 func within(what string, d time.Duration) (stop func()) {
 	timer := time.AfterFunc(d, func() {
-		fmt.Fprintf(os.Stderr, "%s: no end after %v\n", what, d)
-		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+		fmt.Fprintf(os.Stderr, "%s: no end after %v\n%s", what, d, Stacks())
 		os.Exit(2)
 	})
 	return func() { timer.Stop() }

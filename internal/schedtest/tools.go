@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -111,7 +112,38 @@ func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); !cond(); suspend.Yield() {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", Deadline/2, what)
+			t.Fatalf("not within %v: %s\n%s", Deadline/2, what, Stacks())
+		}
+	}
+}
+
+// Quiet waits until every other goroutine of the process waits, so that nothing goes on but by the caller, a timer or a
+// descriptor.
+func Quiet(t testing.TB) {
+	t.Helper()
+	Eventually(t, "everybody waits", func() bool {
+		_, others, _ := strings.Cut(Stacks(), "\n\n") // the first is the caller
+		for _, g := range strings.Split(others, "\n\n") {
+			_, state, _ := strings.Cut(g, "[")
+			switch state = strings.ToLower(state); {
+			case strings.HasPrefix(state, "syscall"):
+				if !strings.Contains(g, "EpollWait") && !strings.Contains(g, "signal_recv") {
+					return false
+				}
+			case strings.HasPrefix(state, "run"), strings.HasPrefix(state, "preempted"), strings.HasPrefix(state, "gc"):
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Stacks are those of all goroutines, at one moment, the caller's first.
+func Stacks() string {
+	for size := 1 << 18; ; size *= 2 {
+		buf := make([]byte, size)
+		if n := runtime.Stack(buf, true); n < size {
+			return string(buf[:n])
 		}
 	}
 }
