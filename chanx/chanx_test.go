@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -760,23 +759,18 @@ func TestAgainstModel(t *testing.T) {
 // Neither a value that has left, nor one that was not sent, nor a waiter that was cancelled is kept alive.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		type big [1 << 10]byte
-		var made, gone atomic.Int32
-		value := func() *big {
-			v := new(big)
-			made.Add(1)
-			runtime.AddCleanup(v, func(struct{}) { gone.Add(1) }, struct{}{})
-			return v
-		}
+		type big = schedtest.Object
+		var values schedtest.Objects
 		left := chanx.New[*big](2)
 		for range 3 {
-			_ = left.Send(bg, value())
+			_ = left.Send(bg, values.New())
 			_, _ = left.Recv(bg)
 		}
 		c := chanx.New[*big](2)
 		_, _ = c.Send(bg, new(big)), c.Send(bg, new(big))
 		ctx, cancel := context.WithCancel(bg)
-		failed := 0
+		failed, over := 0, false
+		defer func() { over = true }()
 		for _, send := range []func(v *big) error{
 			func(v *big) error { return c.Send(ctx, v) },
 			func(v *big) error { _, err := suspend.Do(ctx, c.SendOp(v)); return err },
@@ -787,10 +781,10 @@ func TestNothingIsRetained(t *testing.T) {
 			},
 		} {
 			_ = s.Go(func() {
-				if send(value()) != nil {
+				if send(values.New()) != nil {
 					failed++
 				}
-				for gone.Load() < made.Load() { // the task lives on
+				for !over { // the task lives on
 					suspend.Yield()
 				}
 			})
@@ -800,15 +794,7 @@ func TestNothingIsRetained(t *testing.T) {
 		for failed < 3 {
 			suspend.Yield()
 		}
-		for i := 0; gone.Load() < made.Load(); i++ {
-			if i == 100 {
-				t.Errorf("%d of %d collected", gone.Load(), made.Load())
-				gone.Store(made.Load())
-			}
-			runtime.GC()
-			suspend.Yield()
-			time.Sleep(time.Millisecond)
-		}
+		values.Collected(t, 0)
 		runtime.KeepAlive(left)
 		runtime.KeepAlive(c)
 	})

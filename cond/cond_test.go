@@ -193,7 +193,7 @@ func TestBubble(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, time.Hour)
 		defer cancel()
 		go func() {
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // of the bubble
 			c.Signal()
 		}()
 		c.L.Lock()
@@ -755,11 +755,10 @@ func TestNothingIsRetained(t *testing.T) {
 		c := cond.New(new(mutex.Mutex).Locker())
 		start(s, c) // somebody is before it, and after it
 		schedtest.Settle()
-		var gone atomic.Bool
+		var values schedtest.Objects
 		func() {
 			ctx, cancel := context.WithCancel(bg)
-			v := new([1 << 10]byte)
-			runtime.AddCleanup(v, func(struct{}) { gone.Store(true) }, struct{}{})
+			v := values.New()
 			ended := false
 			_ = s.Go(func() {
 				c.L.Lock()
@@ -776,14 +775,7 @@ func TestNothingIsRetained(t *testing.T) {
 				suspend.Yield()
 			}
 		}()
-		for i := 0; !gone.Load(); i++ {
-			if i == 100 {
-				t.Fatal("not collected")
-			}
-			runtime.GC()
-			suspend.Yield()
-			time.Sleep(time.Millisecond)
-		}
+		values.Collected(t, 0)
 		c.Broadcast()
 	})
 }

@@ -914,15 +914,12 @@ func TestInABubble(t *testing.T) {
 // After the run neither the function is kept nor a forcer that was cancelled.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		var collected atomic.Int32
-		captured := func() *[1 << 10]byte {
-			p := new([1 << 10]byte)
-			runtime.AddCleanup(p, func(struct{}) { collected.Add(1) }, struct{}{})
-			return p
-		}
+		var captured schedtest.Objects
+		var gate promise.Promise[int]
+		defer func() { _ = gate.Fill(1) }()
 		var ls []any
 		make := func(end func(ctx context.Context) (int, error)) *lazy.Lazy[int] {
-			p := captured()
+			p := captured.New()
 			l := lazy.New(func(ctx context.Context) (int, error) {
 				runtime.KeepAlive(p)
 				return end(ctx)
@@ -938,35 +935,25 @@ func TestNothingIsRetained(t *testing.T) {
 		}()
 		var forced sync.WaitGroup
 		ready := make(func(context.Context) (int, error) { return 1, nil })
-		forced.Go(func() { _, _ = ready.Force(context.WithValue(bg, key{}, captured())) })
+		forced.Go(func() { _, _ = ready.Force(context.WithValue(bg, key{}, captured.New())) })
 		forced.Wait()
 		exits := make(func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
 		_ = s.Go(func() { _, _ = exits.Force(bg) })
 		schedtest.Settle()
 
-		var gate promise.Promise[int]
 		slow := lazy.New(func(context.Context) (int, error) { return gate.Await(bg) }, lazy.Restart)
 		_ = s.Go(func() { _, _ = slow.Force(bg) })
 		ctx, stop := cancel.New(bg)
-		func() {
-			p := captured()
-			_ = s.Go(func() {
-				_, _ = slow.Force(context.WithValue(ctx, key{}, p))
-				_ = suspend.Sleep(bg, 20*time.Millisecond) // the task lives on
-			})
-		}()
+		next, end := cancel.New(bg)
+		defer end(nil)
+		_ = s.Go(func() {
+			_, _ = slow.Force(context.WithValue(ctx, key{}, captured.New()))
+			_, _ = gate.Await(next) // the task lives on; it keeps the context that it waited with last
+		})
 		schedtest.Settle()
 		stop(nil)
 		schedtest.Settle()
-		for i := 0; collected.Load() < 7; i++ {
-			if i == 200 {
-				t.Fatalf("%d of 7 collected", collected.Load())
-			}
-			runtime.GC()
-			suspend.Yield()
-			time.Sleep(time.Millisecond)
-		}
-		_ = gate.Fill(1)
+		captured.Collected(t, 0)
 		runtime.KeepAlive(ls)
 	})
 }

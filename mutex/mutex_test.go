@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/schedtest"
@@ -249,45 +248,29 @@ func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const tasks, rounds = 24, 400
 		var m mutex.Mutex
-		var inside, locked, cancelled, done atomic.Int64
-		for i := range tasks {
-			err := next().Go(func() {
-				defer done.Add(1)
-				rng := rand.New(rand.NewPCG(uint64(i), 1))
-				for range rounds {
-					ctx, cancel := context.WithCancel(bg)
-					switch rng.IntN(4) {
-					case 0:
-						go cancel()
-					case 1:
-						go func() { suspend.Yield(); cancel() }()
+		var inside, locked, cancelled atomic.Int64
+		schedtest.Stress(t, next, tasks, func(_ int, rng *rand.Rand) {
+			for range rounds {
+				ctx, cancel := schedtest.MayCancel(rng)
+				if err := m.Lock(ctx); err != nil {
+					cancelled.Add(1)
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("Lock = %v", err)
 					}
-					if err := m.Lock(ctx); err != nil {
-						cancelled.Add(1)
-						if !errors.Is(err, context.Canceled) {
-							t.Errorf("Lock = %v", err)
-						}
-					} else {
-						if inside.Add(1) != 1 {
-							t.Error("two inside")
-						}
-						if rng.IntN(4) == 0 {
-							suspend.Yield()
-						}
-						inside.Add(-1)
-						m.Unlock()
-						locked.Add(1)
+				} else {
+					if inside.Add(1) != 1 {
+						t.Error("two inside")
 					}
-					cancel()
+					if rng.IntN(4) == 0 {
+						suspend.Yield()
+					}
+					inside.Add(-1)
+					m.Unlock()
+					locked.Add(1)
 				}
-			})
-			if err != nil {
-				t.Fatal(err)
+				cancel()
 			}
-		}
-		for done.Load() < tasks {
-			time.Sleep(time.Millisecond)
-		}
+		})
 		t.Logf("%d locked, %d cancelled", locked.Load(), cancelled.Load())
 		if locked.Load() == 0 || cancelled.Load() == 0 {
 			t.Error("an outcome was not covered")

@@ -203,7 +203,7 @@ func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const pairs, rounds = 8, 1500
 		var m mvar.MVar[int64]
-		var put, took, putSum, tookSum, failed, done atomic.Int64
+		var put, took, putSum, tookSum, failed, putting atomic.Int64
 		ctx := func(rng *rand.Rand) (context.Context, context.CancelFunc) {
 			switch rng.IntN(3) {
 			case 0:
@@ -216,10 +216,9 @@ func TestStressWithCancellation(t *testing.T) {
 			return ctx, cancel
 		}
 		stop, stopAll := context.WithCancel(bg)
-		for i := range pairs {
-			_ = next().Go(func() {
-				defer done.Add(1)
-				rng := rand.New(rand.NewPCG(uint64(i), 2))
+		putting.Store(pairs)
+		schedtest.Stress(t, next, 2*pairs, func(i int, rng *rand.Rand) {
+			if i%2 == 0 {
 				for k := range rounds {
 					ctx, cancel := ctx(rng)
 					v := int64(i*rounds + k)
@@ -231,32 +230,25 @@ func TestStressWithCancellation(t *testing.T) {
 					}
 					cancel()
 				}
-			})
-			_ = next().Go(func() {
-				defer done.Add(1)
-				rng := rand.New(rand.NewPCG(uint64(i), 3))
-				for stop.Err() == nil {
-					c, cancel := ctx(rng)
-					if c == bg {
-						c = stop
-					}
-					if v, err := m.Take(c); err == nil {
-						took.Add(1)
-						tookSum.Add(v)
-					} else {
-						failed.Add(1)
-					}
-					cancel()
+				if putting.Add(-1) == 0 {
+					stopAll()
 				}
-			})
-		}
-		for done.Load() < pairs {
-			time.Sleep(time.Millisecond)
-		}
-		stopAll()
-		for done.Load() < 2*pairs {
-			time.Sleep(time.Millisecond)
-		}
+				return
+			}
+			for stop.Err() == nil {
+				c, cancel := ctx(rng)
+				if c == bg {
+					c = stop
+				}
+				if v, err := m.Take(c); err == nil {
+					took.Add(1)
+					tookSum.Add(v)
+				} else {
+					failed.Add(1)
+				}
+				cancel()
+			}
+		})
 		if v, ok := m.TryTake(); ok {
 			took.Add(1)
 			tookSum.Add(v)
@@ -277,37 +269,28 @@ func TestStressWithCancellation(t *testing.T) {
 // Neither a value that has left nor a waiter that was cancelled is kept alive.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		var gone atomic.Int32
-		value := func() *[1 << 10]byte {
-			v := new([1 << 10]byte)
-			runtime.AddCleanup(v, func(struct{}) { gone.Add(1) }, struct{}{})
-			return v
-		}
-		m := mvar.New[*[1 << 10]byte]()
-		_ = m.Put(bg, value())
+		var values schedtest.Objects
+		m := mvar.New[*schedtest.Object]()
+		_ = m.Put(bg, values.New())
 		_, _ = m.Take(bg)
-		_ = m.Put(bg, new([1 << 10]byte))
+		_ = m.Put(bg, new(schedtest.Object))
 		ctx, cancel := context.WithCancel(bg)
-		failed := false
+		failed, over := false, false
+		defer func() { over = true }()
 		_ = s.Go(func() {
-			_ = m.Put(ctx, value()) // cancelled
+			_ = m.Put(ctx, values.New()) // cancelled
 			failed = true
-			_, _ = mvar.New[int]().Take(ctx) // the task lives on
-			_ = suspend.Sleep(bg, 50*time.Millisecond)
+			_, _ = mvar.New[int]().Take(ctx)
+			for !over { // the task lives on
+				suspend.Yield()
+			}
 		})
 		suspend.Yield()
 		cancel()
 		for !failed {
 			suspend.Yield()
 		}
-		for i := 0; gone.Load() < 2; i++ {
-			if i == 100 {
-				t.Fatalf("%d of 2 collected", gone.Load())
-			}
-			runtime.GC()
-			suspend.Yield()
-			time.Sleep(time.Millisecond)
-		}
+		values.Collected(t, 0)
 		runtime.KeepAlive(m)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -381,10 +380,9 @@ func TestOpsRetainNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const each = 3
 		var a, b mailbox
-		var gone atomic.Int32
+		var predicates schedtest.Objects
 		held := func() func(int) bool { // each waits with a predicate that is 1 KB
-			big := new([1 << 10]byte)
-			runtime.AddCleanup(big, func(struct{}) { gone.Add(1) }, struct{}{})
+			big := predicates.New()
 			return func(int) bool { return big[0] == 0 }
 		}
 		for range each {
@@ -401,14 +399,7 @@ func TestOpsRetainNothing(t *testing.T) {
 		if b.readers.Len() != 0 {
 			t.Fatalf("%d are left in the queue", b.readers.Len())
 		}
-		for i := 0; gone.Load() < 3*each; i++ {
-			if i == 1000 {
-				t.Fatalf("%d of %d collected", gone.Load(), 3*each)
-			}
-			runtime.GC()
-			suspend.Yield()
-			time.Sleep(100 * time.Microsecond)
-		}
+		predicates.Collected(t, 0)
 		runtime.KeepAlive([]*mailbox{&a, &b})
 	})
 }

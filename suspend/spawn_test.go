@@ -58,11 +58,13 @@ func TestBlockingHandsPanicAndExitBack(t *testing.T) {
 
 func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		ctx, cancel := context.WithCancel(bg)
+		ctx, cancel := schedtest.WithCancel()
 		ended := false
 		err := suspend.Blocking(ctx, func() {
 			cancel()
-			time.Sleep(time.Millisecond) // the cancellation has its chance
+			turn := make(chan struct{})
+			_ = s.Go(func() { close(turn) }) // after the caller, if that were cancelled
+			<-turn
 			ended = true
 		})
 		if err != nil || !ended {
