@@ -13,9 +13,6 @@ import (
 
 var bg = context.Background()
 
-// The tests of this package have it under a short name, too.
-var onFIFO = schedtest.OnFIFO
-
 // taking is a sequence that suspends.
 func taking(m *mvar.MVar[int]) iter.Seq[int] {
 	return func(yield func(int) bool) {

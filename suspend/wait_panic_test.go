@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -27,7 +28,7 @@ func (c moody) AfterFunc(f func()) func() bool {
 // A registration that has failed is not taken for one: the next wait with the same context registers again, and is
 // cancelled.
 func TestContextThatPanicsOnceStillCancels(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		inner, cancel := context.WithCancel(bg)
 		var fire func()
 		ctx := moody{inner, new(int), &fire}
@@ -59,7 +60,7 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 
 // A Then whose level panics as it is begun leaves nothing waiting, and loses nothing.
 func TestThenWhoseLevelPanics(t *testing.T) {
-	onFIFO(t, func(s *fifo.Scheduler) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		inner, cancel := context.WithCancel(bg)
 		defer cancel()
 		var m mailbox
