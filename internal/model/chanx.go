@@ -1,0 +1,139 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Chan is what is checked to be one.
+type Chan interface {
+	Send(ctx context.Context, v int) error
+	Recv(ctx context.Context) (int, error)
+	TrySend(v int) (bool, error)
+	TryRecv() (int, bool, error)
+	SendOp(v int) suspend.Op[struct{}]
+	RecvOp() suspend.Op[int]
+	Close() error
+	Len() int
+}
+
+// Chans is the Spec of a channel, with and without a buffer, that may be closed.
+func Chans(anew func(capacity int) Chan) Spec {
+	return Spec{Name: "chanx", New: func(choose Choose) *System {
+		n := choose(3)
+		sys := &System{
+			Title:   fmt.Sprintf("c is a channel of %d", n),
+			Parts:   []Part{chanPart("c", n, anew(n), true)},
+			Selects: n == 0, // of the two sides
+		}
+		for range n + 1 {
+			sys.Probe = append(sys.Probe, Call{0, chanTryRecv, 0})
+		}
+		sys.Probe = append(sys.Probe, Call{0, chanTrySend, 998}, Call{0, chanTrySend, 999}, Call{0, chanTryRecv, 0}, Call{0, chanTryRecv, 0})
+		return sys
+	}}
+}
+
+// RealChan is a channel of package chanx.
+func RealChan(capacity int) Chan { return chanx.New[int](capacity) }
+
+const chanTrySend, chanTryRecv = 2, 3 // indices of kinds
+
+func chanPart(name string, capacity int, c Chan, closes bool) Part {
+	p := Part{Name: name, Both: capacity == 0, Model: &chanModel{capacity: capacity}, Kinds: []Kind{
+		{Name: "Send", Fresh: true, Seen: "ok",
+			Run: func(ctx context.Context, v int) string { return result("ok", c.Send(ctx, v)) },
+			Op:  func(v int) suspend.Op[string] { return done(c.SendOp(v)) }},
+		{Name: "Recv", Seen: "=",
+			Run: func(ctx context.Context, _ int) string { return value(c.Recv(ctx)) },
+			Op:  func(int) suspend.Op[string] { return valued(c.RecvOp()) }},
+		{Name: "TrySend", Fresh: true, Try: true, Seen: "ok,no", Run: func(_ context.Context, v int) string {
+			ok, err := c.TrySend(v)
+			return result(tried("ok", ok), err)
+		}},
+		{Name: "TryRecv", Try: true, Seen: "=,no", Run: func(context.Context, int) string {
+			v, ok, err := c.TryRecv()
+			return result(tried(equals(v), ok), err)
+		}},
+		{Name: "Len", Try: true, Run: func(context.Context, int) string { return equals(c.Len()) }},
+	}}
+	if closes {
+		closed := chanx.ErrClosed.Error()
+		for i := range p.Kinds[:4] {
+			p.Kinds[i].Seen += "," + closed
+		}
+		p.Kinds = append(p.Kinds, Kind{Name: "Close", Try: true, Seen: "ok," + closed,
+			Run: func(context.Context, int) string { return result("ok", c.Close()) }})
+	}
+	return p
+}
+
+// A chanModel is a buffer, and closed or not.
+type chanModel struct {
+	capacity int
+	buffer   []int
+	closed   bool
+}
+
+func (c *chanModel) Copy() Object { d := *c; return &d }
+
+func (c *chanModel) Serve(w *World) bool {
+	var sends, recvs []Waiter
+	for _, o := range w.Waiting() {
+		switch o.Kind {
+		case "Send", "TrySend":
+			sends = append(sends, o)
+		case "Recv", "TryRecv":
+			recvs = append(recvs, o)
+		case "Len":
+			w.End(o, equals(len(c.buffer)))
+			return true
+		case "Close":
+			if c.closed {
+				w.End(o, chanx.ErrClosed.Error())
+			} else {
+				w.End(o, "ok")
+			}
+			c.closed = true
+			return true
+		}
+	}
+	switch {
+	case len(recvs) > 0 && len(c.buffer) > 0:
+		w.End(recvs[0], equals(c.buffer[0]))
+		c.buffer = c.buffer[1:]
+	case len(sends)+len(recvs) > 0 && c.closed:
+		all := append(sends, recvs...) // several if one comes for both
+		w.End(all[w.Choose(len(all))], chanx.ErrClosed.Error())
+	case len(sends) > 0 && len(c.buffer) < c.capacity:
+		c.buffer = append(slices.Clip(c.buffer), sends[0].Arg)
+		w.End(sends[0], "ok")
+	default:
+		return c.meet(w, sends, recvs)
+	}
+	return true
+}
+
+// meet has a sender and a receiver meet, which are not the same. Of those that wait no two can, so that one has just
+// come; it may have come for both.
+func (c *chanModel) meet(w *World, sends, recvs []Waiter) bool {
+	var pairs [][2]Waiter
+	for _, s := range sends {
+		for _, r := range recvs {
+			if s.ID != r.ID && !slices.ContainsFunc(pairs, func(p [2]Waiter) bool { return p[0].ID == s.ID || p[1].ID == r.ID }) {
+				pairs = append(pairs, [2]Waiter{s, r})
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return false
+	}
+	p := pairs[w.Choose(len(pairs))]
+	w.End(p[0], "ok")
+	w.End(p[1], equals(p[0].Arg))
+	return true
+}

@@ -1,0 +1,278 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Mutex is what is checked to be one.
+type Mutex interface {
+	Lock(ctx context.Context) error
+	LockOp() suspend.Op[struct{}]
+	TryLock() bool
+	Unlock()
+}
+
+// Mutexes is the Spec of a Mutex.
+func Mutexes(anew func() Mutex) Spec {
+	return Spec{Name: "mutex", New: func(Choose) *System {
+		return &System{
+			Title: "m is a Mutex",
+			Parts: []Part{mutexPart(anew())},
+			Probe: []Call{{0, 2, 0}, {0, 1, 0}, {0, 2, 0}, {0, 1, 0}, {0, 1, 0}},
+		}
+	}}
+}
+
+// RealMutex is a Mutex of package mutex.
+func RealMutex() Mutex { return new(mutex.Mutex) }
+
+func mutexPart(m Mutex) Part {
+	unlock := Kind{Name: "Unlock", Try: true, Seen: "ok,panic: mutex: Unlock of an unlocked Mutex",
+		Run: func(context.Context, int) string { m.Unlock(); return "ok" }}
+	return Part{Name: "m", Model: &mutexModel{nudged: -1}, Kinds: []Kind{
+		{Name: "Lock", Seen: "ok",
+			Run: func(ctx context.Context, _ int) string { return result("ok", m.Lock(ctx)) },
+			Op:  func(int) suspend.Op[string] { return done(m.LockOp()) }},
+		unlock,
+		{Name: "TryLock", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return tried("ok", m.TryLock()) }},
+		unlock,
+	}}
+}
+
+// A mutexModel is held or not. Who waits gets the lock in order, but for those that come while it is free and the
+// first has been nudged only.
+type mutexModel struct {
+	held   bool
+	nudged int   // who is on its way to compete, -1 if nobody
+	nudges []int // so often each was
+}
+
+// patience is how many times a waiter is nudged in vain before it is handed the lock.
+const patience = 4
+
+func (m *mutexModel) Copy() Object { c := *m; return &c }
+
+func (m *mutexModel) Serve(w *World) bool {
+	for _, o := range w.Waiting() {
+		switch {
+		case o.Kind == "Unlock" && !m.held:
+			w.End(o, "panic: mutex: Unlock of an unlocked Mutex")
+		case o.Kind == "Unlock":
+			w.End(o, "ok")
+			m.passOn(w)
+		case !m.held && w.Arriving(o.ID):
+			m.held = true
+			w.End(o, "ok")
+		default:
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// passOn frees the lock, for the first that waits.
+func (m *mutexModel) passOn(w *World) {
+	m.held = false
+	all := w.Waiting()
+	if m.nudged >= 0 || len(all) == 0 {
+		return
+	}
+	first := all[0]
+	n := 0
+	for _, id := range m.nudges {
+		if id == first.ID {
+			n++
+		}
+	}
+	if first.AsOp || n >= patience {
+		m.held = true
+		w.End(first, "ok")
+		return
+	}
+	m.nudged, m.nudges = first.ID, append(slices.Clip(m.nudges), first.ID)
+}
+
+func (m *mutexModel) Moves() bool { return m.nudged >= 0 }
+
+func (m *mutexModel) Move(w *World) {
+	if !m.held {
+		m.held = true
+		w.Finish(m.nudged, "ok")
+	}
+	m.nudged = -1 // or waits again, as the first
+}
+
+func (m *mutexModel) Quit(w *World, id int) {
+	if m.nudged == id {
+		if m.nudged = -1; !m.held {
+			m.passOn(w)
+		}
+	}
+}
+
+// An RWMutex is what is checked to be one.
+type RWMutex interface {
+	Lock(ctx context.Context) error
+	RLock(ctx context.Context) error
+	LockOp() suspend.Op[struct{}]
+	RLockOp() suspend.Op[struct{}]
+	TryLock() bool
+	TryRLock() bool
+	Unlock()
+	RUnlock()
+	Downgrade()
+}
+
+// RWMutexes is the Spec of an RWMutex.
+func RWMutexes(anew func() RWMutex) Spec {
+	return Spec{Name: "rwmutex", New: func(Choose) *System {
+		m := anew()
+		sys := &System{Title: "m is an RWMutex", Parts: []Part{{Name: "m", Model: &rwModel{}, Kinds: []Kind{
+			{Name: "RLock", Seen: "ok",
+				Run: func(ctx context.Context, _ int) string { return result("ok", m.RLock(ctx)) },
+				Op:  func(int) suspend.Op[string] { return done(m.RLockOp()) }},
+			{Name: "Lock", Seen: "ok",
+				Run: func(ctx context.Context, _ int) string { return result("ok", m.Lock(ctx)) },
+				Op:  func(int) suspend.Op[string] { return done(m.LockOp()) }},
+			{Name: "RUnlock", Try: true, Seen: "ok,panic: mutex: RUnlock of an unlocked RWMutex",
+				Run: func(context.Context, int) string { m.RUnlock(); return "ok" }},
+			{Name: "Unlock", Try: true, Seen: "ok,panic: mutex: Unlock of an unlocked RWMutex",
+				Run: func(context.Context, int) string { m.Unlock(); return "ok" }},
+			{Name: "TryRLock", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return tried("ok", m.TryRLock()) }},
+			{Name: "TryLock", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return tried("ok", m.TryLock()) }},
+			{Name: "Downgrade", Try: true, Seen: "ok,panic: mutex: Downgrade of an unlocked RWMutex",
+				Run: func(context.Context, int) string { m.Downgrade(); return "ok" }},
+		}}}}
+		for _, kind := range []int{3, 2, 2, 5, 3, 4, 2, 2} {
+			sys.Probe = append(sys.Probe, Call{0, kind, 0})
+		}
+		return sys
+	}}
+}
+
+// RealRWMutex is an RWMutex of package mutex.
+func RealRWMutex() RWMutex { return new(mutex.RWMutex) }
+
+type rwModel struct {
+	writer  bool
+	readers int
+}
+
+func (m *rwModel) Copy() Object { c := *m; return &c }
+
+func (m *rwModel) Serve(w *World) bool {
+	blocked := false // those that come behind one that waits wait as well
+	for _, o := range w.Waiting() {
+		misuse := "panic: mutex: " + o.Kind + " of an unlocked RWMutex"
+		switch o.Kind {
+		case "Lock", "TryLock":
+			if m.writer || m.readers > 0 || blocked {
+				blocked = true
+				continue
+			}
+			m.writer = true
+			w.End(o, "ok")
+		case "RLock", "TryRLock":
+			if m.writer || blocked {
+				blocked = true
+				continue
+			}
+			m.readers++
+			w.End(o, "ok")
+		case "Unlock", "Downgrade":
+			if !m.writer {
+				w.End(o, misuse)
+				break
+			}
+			if m.writer = false; o.Kind == "Downgrade" {
+				m.readers++
+			}
+			w.End(o, "ok")
+		case "RUnlock":
+			if m.readers == 0 {
+				w.End(o, misuse)
+				break
+			}
+			m.readers--
+			w.End(o, "ok")
+		}
+		return true
+	}
+	return false
+}
+
+// A Semaphore is what is checked to be one.
+type Semaphore interface {
+	Acquire(ctx context.Context, n int64) error
+	AcquireOp(n int64) suspend.Op[struct{}]
+	TryAcquire(n int64) bool
+	Release(n int64)
+}
+
+// Semaphores is the Spec of a Semaphore.
+func Semaphores(anew func(n int64) Semaphore) Spec {
+	return Spec{Name: "semaphore", New: func(choose Choose) *System {
+		n := 1 + choose(3)
+		return &System{
+			Title: fmt.Sprintf("s is a semaphore of %d", n),
+			Parts: []Part{semaphorePart(n, anew(int64(n)))},
+			Probe: []Call{{0, 2, 3}, {0, 2, 2}, {0, 2, 1}, {0, 1, 1}, {0, 1, 2}, {0, 1, 3}, {0, 2, n}, {0, 2, 1}},
+		}
+	}}
+}
+
+// RealSemaphore is a Semaphore of package semaphore.
+func RealSemaphore(n int64) Semaphore { return semaphore.New(n) }
+
+func semaphorePart(size int, s Semaphore) Part {
+	release := Kind{Name: "Release", Args: 3, Try: true, Seen: "ok,panic: semaphore: released more than held",
+		Run: func(_ context.Context, n int) string { s.Release(int64(n)); return "ok" }}
+	return Part{Name: "s", Model: &semaphoreModel{size, size}, Kinds: []Kind{
+		{Name: "Acquire", Args: 4, Seen: "ok," + semaphore.ErrTooLarge.Error(),
+			Run: func(ctx context.Context, n int) string { return result("ok", s.Acquire(ctx, int64(n))) },
+			Op:  func(n int) suspend.Op[string] { return done(s.AcquireOp(int64(n))) }},
+		release,
+		{Name: "TryAcquire", Args: 4, Try: true, Seen: "ok,no",
+			Run: func(_ context.Context, n int) string { return tried("ok", s.TryAcquire(int64(n))) }},
+		release,
+	}}
+}
+
+type semaphoreModel struct{ size, free int }
+
+func (s *semaphoreModel) Copy() Object { c := *s; return &c }
+
+func (s *semaphoreModel) Serve(w *World) bool {
+	blocked := false
+	for _, o := range w.Waiting() {
+		switch o.Kind {
+		case "Acquire", "TryAcquire":
+			if o.Arg > s.size && o.Kind == "Acquire" {
+				w.End(o, semaphore.ErrTooLarge.Error())
+				return true
+			}
+			if o.Arg > s.free || blocked {
+				blocked = true
+				continue
+			}
+			s.free -= o.Arg
+			w.End(o, "ok")
+		case "Release":
+			if o.Arg > s.size-s.free {
+				w.End(o, "panic: semaphore: released more than held")
+				return true
+			}
+			s.free += o.Arg
+			w.End(o, "ok")
+		}
+		return true
+	}
+	return false
+}

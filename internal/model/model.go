@@ -1,0 +1,435 @@
+// Package model checks the primitives against pure models of them, with random programs: operations are started,
+// cancelled and timed out, in bursts, on any scheduler.
+//
+// A model says what one object is and which of the operations that wait it can serve; who waits, in which order, and
+// what becomes of a cancelled one is the same for all, and is here. Operations that were started, and cancellations that
+// were asked for, take effect one at a time, at any later moment, in any order. So what is known of an execution is a
+// set of worlds; what is seen of it, an operation that has returned, takes away those in which it could not have.
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An Object is the pure model of a primitive. It is changed in place; its slices are not.
+type Object interface {
+	Copy() Object
+
+	// Serve does the next thing that can be done for those that wait, and reports whether there was any. It is called
+	// until there is none, whenever somebody has come or gone.
+	Serve(w *World) bool
+}
+
+// A Mover is an Object that has something to do that others can come before.
+type Mover interface {
+	Object
+	Moves() bool
+	Move(w *World)
+}
+
+// A Quitter is an Object that is told of a cancelled operation that was waiting, and does so no more, or was held.
+type Quitter interface {
+	Object
+	Quit(w *World, id int)
+}
+
+// A Waiter is an operation that waits for an Object, or one case of it.
+type Waiter struct {
+	ID    int
+	Kind  string
+	Arg   int
+	AsOp  bool // it is not the method that waits
+	index int
+}
+
+// An op is an operation of a program, which never changes.
+type op struct {
+	id     int
+	calls  []call
+	asOp   bool
+	try    bool // does not wait
+	reason string
+}
+
+type call struct {
+	obj  int
+	kind string
+	arg  int
+}
+
+// set is one of ids below 64.
+type set uint64
+
+func (s set) has(id int) bool { return s>>id&1 != 0 }
+func (s *set) add(id int)     { *s |= 1 << id }
+
+// A World is one of the states in which everything may be.
+type World struct {
+	ops       []*op // by id; of all worlds
+	objs      []Object
+	waiting   []int    // in the order in which they have come
+	coming    set      // started, and without effect so far
+	leaving   set      // to be cancelled
+	cancelled set      // that is done
+	held      set      // neither waiting nor ended
+	ended     []string // by id; empty: not yet
+
+	obj      int // whose turn it is
+	arriving int // who is just coming, -1 if nobody is
+	path     *path
+}
+
+func (w *World) copy() *World {
+	c := *w
+	c.objs = make([]Object, len(w.objs))
+	for i, o := range w.objs {
+		c.objs[i] = o.Copy()
+	}
+	c.waiting, c.ended = slices.Clone(w.waiting), slices.Clone(w.ended)
+	return &c
+}
+
+// Waiting returns those that wait for the object, in order.
+func (w *World) Waiting() (all []Waiter) {
+	for _, id := range w.waiting {
+		for i, c := range w.ops[id].calls {
+			if c.obj == w.obj {
+				all = append(all, Waiter{ID: id, Kind: c.kind, Arg: c.arg, AsOp: w.ops[id].asOp, index: i})
+			}
+		}
+	}
+	return all
+}
+
+// Arriving reports whether it is only now that the operation comes.
+func (w *World) Arriving(id int) bool { return id == w.arriving }
+
+// Cancelled reports whether an operation is cancelled, and Leaving whether it is about to be.
+func (w *World) Cancelled(id int) bool { return w.cancelled.has(id) }
+func (w *World) Leaving(id int) bool   { return w.leaving.has(id) }
+
+// Reason is what a cancelled operation returns.
+func (w *World) Reason(id int) string { return w.ops[id].reason }
+
+// End ends a waiting operation.
+func (w *World) End(o Waiter, result string) {
+	if len(w.ops[o.ID].calls) > 1 {
+		result = fmt.Sprintf("case %d: %s", o.index, result)
+	}
+	w.Finish(o.ID, result)
+}
+
+// Finish ends an operation, waiting or held.
+func (w *World) Finish(id int, result string) {
+	w.leave(id)
+	w.held &^= 1 << id
+	w.ended[id] = result
+}
+
+// Hold takes an operation out of the line that goes on with something else.
+func (w *World) Hold(id int) {
+	w.leave(id)
+	w.held.add(id)
+}
+
+func (w *World) leave(id int) {
+	if i := slices.Index(w.waiting, id); i >= 0 {
+		w.waiting = slices.Delete(w.waiting, i, i+1)
+	}
+}
+
+// Choose returns each of the numbers below n, in different worlds.
+func (w *World) Choose(n int) int { return w.path.choose(n) }
+
+// step has one thing happen, and then what follows from it at once.
+func (w *World) step() {
+	var can []func()
+	for id := range w.ops {
+		if w.coming.has(id) {
+			can = append(can, func() { w.arrive(id) })
+		}
+		if w.leaving.has(id) {
+			can = append(can, func() { w.cancel(id) })
+		}
+	}
+	for i, o := range w.objs {
+		if m, ok := o.(Mover); ok && m.Moves() {
+			can = append(can, func() { w.obj = i; m.Move(w); w.serve() })
+		}
+	}
+	can[w.Choose(len(can))]()
+}
+
+// atRest reports whether nothing more will happen.
+func (w *World) atRest() bool {
+	return w.coming|w.leaving == 0 && !slices.ContainsFunc(w.objs, func(o Object) bool { m, ok := o.(Mover); return ok && m.Moves() })
+}
+
+func (w *World) arrive(id int) {
+	w.coming &^= 1 << id
+	o := w.ops[id]
+	if w.cancelled.has(id) && !o.try {
+		w.ended[id] = o.reason
+		return
+	}
+	w.waiting = append(w.waiting, id)
+	w.arriving = id
+	w.serve()
+	w.arriving = -1
+	if o.try && slices.Contains(w.waiting, id) {
+		w.Finish(id, "no")
+		w.serve()
+	}
+}
+
+func (w *World) cancel(id int) {
+	w.leaving &^= 1 << id
+	if w.ended[id] != "" {
+		return
+	}
+	w.cancelled.add(id)
+	waited := slices.Contains(w.waiting, id)
+	if waited {
+		w.Finish(id, w.ops[id].reason)
+	}
+	for i, o := range w.objs {
+		if q, ok := o.(Quitter); ok && (waited || w.held.has(id)) && w.concerns(id, i) {
+			w.obj = i
+			q.Quit(w, id)
+		}
+	}
+	w.serve()
+}
+
+func (w *World) concerns(id, obj int) bool {
+	return slices.ContainsFunc(w.ops[id].calls, func(c call) bool { return c.obj == obj })
+}
+
+// serve has all objects serve whom they can.
+func (w *World) serve() {
+	if len(w.objs) == 1 {
+		for w.obj = 0; w.objs[0].Serve(w); {
+		}
+		return
+	}
+	for {
+		var can []int
+		for i := range w.objs {
+			c := w.copy()
+			c.obj, c.path = i, new(path)
+			if c.objs[i].Serve(c) {
+				can = append(can, i)
+			}
+		}
+		if len(can) == 0 {
+			return
+		}
+		w.obj = can[w.Choose(len(can))]
+		w.objs[w.obj].Serve(w)
+	}
+}
+
+// key tells worlds apart, as far as that makes a difference to what is yet to be seen.
+func (w *World) key(seen set) string {
+	b := make([]byte, 0, 128)
+	for _, id := range w.waiting {
+		b = append(b, byte(id))
+	}
+	for _, s := range []set{w.coming, w.leaving, w.cancelled &^ seen, w.held} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(s))
+	}
+	for id, r := range w.ended {
+		if r != "" && !seen.has(id) {
+			b = append(append(b, byte(id)), r...)
+		}
+	}
+	for _, o := range w.objs {
+		b = fmt.Append(b, o)
+	}
+	return string(b)
+}
+
+// successors returns the worlds that can come next.
+func (w *World) successors() (all []*World) {
+	for p := new(path); ; {
+		c := w.copy()
+		c.path, p.at = p, 0
+		c.step()
+		c.path = nil
+		all = append(all, c)
+		if !p.next() {
+			return all
+		}
+	}
+}
+
+// A path is a list of choices, to be repeated with another at the end.
+type path struct {
+	nth, of []int
+	at      int
+}
+
+func (p *path) choose(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	if p.at == len(p.nth) {
+		p.nth, p.of = append(p.nth, 0), append(p.of, n)
+	}
+	p.at++
+	return p.nth[p.at-1]
+}
+
+func (p *path) next() bool {
+	for i := len(p.nth) - 1; i >= 0; i-- {
+		if p.nth[i]+1 < p.of[i] {
+			p.nth[i]++
+			p.nth, p.of = p.nth[:i+1], p.of[:i+1]
+			return true
+		}
+	}
+	return false
+}
+
+// Worlds are the states in which everything may be, as far as it has been seen.
+type Worlds struct {
+	all  map[string]*World
+	ops  []*op
+	seen set  // have returned
+	more bool // all lacks what can happen next
+}
+
+func newWorlds(objs []Object) *Worlds {
+	w := &World{arriving: -1}
+	for _, o := range objs {
+		w.objs = append(w.objs, o.Copy())
+	}
+	return &Worlds{all: map[string]*World{"": w}}
+}
+
+// each changes all worlds, or removes them.
+func (s *Worlds) each(f func(w *World) (keep bool)) {
+	old := s.all
+	s.all = make(map[string]*World, len(old))
+	for _, w := range old {
+		if f(w) {
+			s.all[w.key(s.seen)] = w
+		}
+	}
+}
+
+// expand adds all that can happen.
+func (s *Worlds) expand() {
+	if !s.more {
+		return
+	}
+	s.more = false
+	todo := slices.Collect(maps.Values(s.all))
+	for len(todo) > 0 {
+		w := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if w.atRest() {
+			continue
+		}
+		for _, next := range w.successors() {
+			if k := next.key(s.seen); s.all[k] == nil {
+				s.all[k] = next
+				todo = append(todo, next)
+			}
+		}
+	}
+}
+
+// start adds an operation.
+func (s *Worlds) start(o *op) {
+	s.ops = append(s.ops, o)
+	s.more = true
+	s.each(func(w *World) bool {
+		w.ops = s.ops
+		w.ended = append(w.ended, "")
+		w.coming.add(o.id)
+		return true
+	})
+}
+
+// cancel asks for the cancellation of an operation.
+func (s *Worlds) cancel(id int) {
+	if !s.seen.has(id) {
+		s.more = true
+		s.each(func(w *World) bool { w.leaving.add(id); return true })
+	}
+}
+
+// returned says what an operation has returned, and fails if it cannot have.
+func (s *Worlds) returned(id int, result string) error {
+	s.expand()
+	could := map[string]bool{}
+	s.seen.add(id)
+	s.each(func(w *World) bool {
+		could[w.ended[id]] = true
+		return w.ended[id] == result
+	})
+	if len(s.all) == 0 {
+		return fmt.Errorf("%s has returned %q, which it cannot: %s", name(id), result, list(could))
+	}
+	return nil
+}
+
+// rest reports whether all may be as it is for good, and fails only if sure says that it must be. What was possible
+// otherwise is forgotten then.
+func (s *Worlds) rest(sure bool) error {
+	s.expand()
+	could := map[string]bool{}
+	found := false
+	for _, w := range s.all {
+		if !w.atRest() {
+			continue
+		}
+		var more []string
+		for id, r := range w.ended {
+			if r != "" && !s.seen.has(id) {
+				more = append(more, fmt.Sprintf("%s must return %q", name(id), r))
+			}
+		}
+		found = found || len(more) == 0
+		could[strings.Join(more, " and ")] = true
+	}
+	if !found {
+		return fmt.Errorf("nobody can go on, but %s", list(could))
+	}
+	if sure {
+		s.each(func(w *World) bool {
+			for id, r := range w.ended {
+				if r != "" && !s.seen.has(id) {
+					return false
+				}
+			}
+			return w.atRest()
+		})
+	}
+	return nil
+}
+
+func list(could map[string]bool) string {
+	var all []string
+	for s := range could {
+		if s == "" {
+			s = "it waits"
+		}
+		all = append(all, s)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", or ")
+}
+
+// name is that of an operation in a printed program.
+func name(id int) string {
+	if id < 26 {
+		return string(rune('a' + id))
+	}
+	return name(id/26-1) + name(id%26)
+}

@@ -1,0 +1,271 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Spec is a primitive, or several, with their models.
+type Spec struct {
+	Name string
+	New  func(choose Choose) *System // a new one, of one of its variants
+}
+
+// A Choose returns one of the numbers below n.
+type Choose func(n int) int
+
+// A System is what a program works on.
+type System struct {
+	Title   string // with what it was made
+	Parts   []Part
+	Selects bool   // over the parts
+	Probe   []Call // to see, at the end, that nothing is left
+	Slow    bool   // a cancellation is passed on by other goroutines
+}
+
+// A Part is one object.
+type Part struct {
+	Name  string
+	Model Object
+	Kinds []Kind
+	Both  bool // a Select may have two cases of different kinds on it, as only one at a time is possible
+}
+
+// A Kind is a kind of operation. It returns what it has come to as a string.
+type Kind struct {
+	Name  string
+	Args  int  // it has an argument, from 1 to Args
+	Fresh bool // it has an argument, which no other has
+	Try   bool // it takes no context and does not wait
+	Run   func(ctx context.Context, arg int) string
+	Op    func(arg int) suspend.Op[string] // nil: there is none
+	Seen  string                           // what it returns in some program; cancelled and late are understood
+}
+
+// A Call is one operation on one part.
+type Call struct{ Part, Kind, Arg int }
+
+// A Step is a line of a program.
+type Step struct {
+	Do    Do
+	ID    int // of the operation
+	Calls []Call
+	Way   Way
+	Turns int
+}
+
+// A Do says what is done in a step.
+type Do int
+
+const (
+	Start   Do = iota
+	Cancel     // with context.Canceled
+	Expire     // with context.DeadlineExceeded
+	Turn       // let others run
+	Settle     // until nobody can go on
+	nothing    // there is nothing to cancel
+)
+
+// A Way says how an operation is performed.
+type Way int
+
+const (
+	Method Way = iota
+	Do1        // by suspend.Do or, of several calls, Select
+	Then
+	ways
+)
+
+// A Program is a list of steps on a System, which is made anew for each run.
+type Program struct {
+	New   func() *System
+	Title string
+	Parts []Part // for their names
+	Steps []Step
+}
+
+// Program makes a program: steps calls its argument for each of them.
+func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) *Program {
+	var chosen []int
+	sys := s.New(func(n int) int { chosen = append(chosen, choose(n)); return chosen[len(chosen)-1] })
+	return sys.program(steps(sys.draw), func() *System {
+		i := -1
+		return s.New(func(int) int { i++; return chosen[i] })
+	})
+}
+
+// GoString is short: what prints it prints the program as well.
+func (s Step) GoString() string { return fmt.Sprint([]any{s.Do, s.ID, s.Calls, s.Way, s.Turns}...) }
+
+// draw makes a step. What it refers to is counted from the last.
+func (sys *System) draw(choose Choose) Step {
+	s := Step{}
+	switch d := choose(12); {
+	case d < 6:
+		s.Do, s.Way = Start, Way(choose(int(ways)))
+		calls := 1
+		if sys.Selects {
+			calls += choose(3)
+		}
+		for range calls {
+			p := choose(len(sys.Parts))
+			k := choose(len(sys.Parts[p].Kinds))
+			c := Call{p, k, 0}
+			if n := sys.Parts[p].Kinds[k].Args; n > 0 {
+				c.Arg = 1 + choose(n)
+			}
+			s.Calls = append(s.Calls, c)
+		}
+	case d < 9:
+		s.Do = Cancel
+		if choose(3) == 2 {
+			s.Do = Expire
+		}
+		s.ID = choose(5)
+	case d < 10:
+		s.Do, s.Turns = Turn, 1+choose(4)
+	default:
+		s.Do = Settle
+	}
+	return s
+}
+
+// program makes a program of steps as they were drawn: it numbers the operations.
+func (sys *System) program(steps []Step, anew func() *System) *Program {
+	p := &Program{New: anew, Title: sys.Title, Parts: sys.Parts}
+	started := 0
+	for _, s := range steps {
+		switch s.Do {
+		case Start:
+			if started == maxOps {
+				continue
+			}
+			s.ID = started
+			s.Calls = sys.allowed(s.Calls)
+			for i := range s.Calls {
+				if k := sys.kind(s.Calls[i]); k.Fresh {
+					s.Calls[i].Arg = s.ID + 1
+				}
+			}
+			if k := sys.kind(s.Calls[0]); len(s.Calls) == 1 && k.Op == nil {
+				s.Way = Method
+			} else if s.Way == Method && (k.Run == nil || len(s.Calls) > 1) {
+				s.Way = Do1
+			}
+			started++
+		case Cancel, Expire:
+			if s.ID = started - 1 - s.ID; s.ID < 0 {
+				continue
+			}
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return p
+}
+
+const maxOps = 40
+
+func (sys *System) kind(c Call) *Kind { return &sys.Parts[c.Part].Kinds[c.Kind] }
+
+// allowed makes of the calls those of one Select: what has an Op, and no two on one part of which both may be possible.
+func (sys *System) allowed(calls []Call) []Call {
+	if len(calls) == 1 {
+		return calls
+	}
+	var all []Call
+	for _, c := range calls {
+		excluded := slices.ContainsFunc(all, func(d Call) bool {
+			return d.Part == c.Part && (d.Kind == c.Kind || !sys.Parts[c.Part].Both)
+		})
+		if sys.kind(c).Op != nil && !excluded {
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return calls[:1]
+	}
+	return all
+}
+
+// String prints the program, a step to a line.
+func (p *Program) String() string {
+	var s strings.Builder
+	s.WriteString("\t" + p.Title + "\n")
+	for _, step := range p.Steps {
+		s.WriteString("\t" + p.line(step) + "\n")
+	}
+	return s.String()
+}
+
+func (p *Program) line(s Step) string {
+	switch s.Do {
+	case Start:
+		var calls []string
+		for _, c := range s.Calls {
+			k := p.Parts[c.Part].Kinds[c.Kind]
+			arg := ""
+			if k.Args > 0 || k.Fresh {
+				arg = fmt.Sprint(c.Arg)
+			}
+			calls = append(calls, fmt.Sprintf("%s.%s(%s)", p.Parts[c.Part].Name, k.Name, arg))
+		}
+		what := strings.Join(calls, ", ")
+		switch {
+		case len(calls) > 1 && s.Way == Then:
+			what = "Then(Choose(" + what + "))"
+		case len(calls) > 1:
+			what = "Select(" + what + ")"
+		case s.Way == Do1:
+			what = "Do(" + what + ")"
+		case s.Way == Then:
+			what = "Then(" + what + ")"
+		}
+		return name(s.ID) + ": " + what
+	case Cancel:
+		return "cancel " + name(s.ID)
+	case Expire:
+		return name(s.ID) + " is late"
+	case Turn:
+		return fmt.Sprintf("others run, %d times", s.Turns)
+	case Settle:
+		return "wait until nobody can go on"
+	}
+	return ""
+}
+
+// shrink deletes steps, as many as possible, as long as the program fails, and makes what is left simpler. It is delta
+// debugging: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002.
+func (p *Program) shrink(fails func(p *Program) bool) *Program {
+	best := *p
+	try := func(steps []Step) bool {
+		q := best
+		q.Steps = steps
+		if !fails(&q) {
+			return false
+		}
+		best = q
+		return true
+	}
+	for n := max(1, len(best.Steps)/2); ; n /= 2 {
+		for end := len(best.Steps); end > 0; {
+			begin := max(0, end-n)
+			_ = try(append(append([]Step{}, best.Steps[:begin]...), best.Steps[end:]...))
+			end = min(begin, len(best.Steps))
+		}
+		if n == 1 {
+			break
+		}
+	}
+	for i := range best.Steps {
+		if s := best.Steps[i]; s.Do == Start && s.Way != Method && len(s.Calls) == 1 && best.Parts[s.Calls[0].Part].Kinds[s.Calls[0].Kind].Run != nil {
+			steps := append([]Step{}, best.Steps...)
+			steps[i].Way = Method
+			_ = try(steps)
+		}
+	}
+	return &best
+}

@@ -1,0 +1,378 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Place is where a program is run.
+type Place struct {
+	On   suspend.Spawner
+	Then suspend.Executor // nil: no callbacks
+
+	// Rest returns when nobody can go on, for sure. If it is nil that cannot be told, and the models say what has to
+	// happen; it is waited for natively.
+	Rest func()
+
+	// Turn lets somebody else run.
+	Turn func()
+
+	// Patience is how long is waited for something that the models say has to happen.
+	Patience time.Duration
+
+	// Seen counts what operations have returned: part, kind and result.
+	Seen map[string]int
+}
+
+// A run is one execution of a program.
+type run struct {
+	Place
+	sys    *System
+	worlds *Worlds
+	ops    []*running // by id
+	err    error
+
+	mu     sync.Mutex
+	log    []end
+	news   chan struct{} // has room for one
+	looked int           // at so much of log
+}
+
+type running struct {
+	ctx   *ctx
+	calls []Call
+	seen  bool
+}
+
+type end struct {
+	id     int
+	result string
+}
+
+// Run runs the program, and says what was wrong with that. Operations that could not be ended are left behind.
+func (p *Program) Run(on Place) error {
+	r := &run{Place: on, sys: p.New(), news: make(chan struct{}, 1)}
+	var objs []Object
+	for _, part := range r.sys.Parts {
+		objs = append(objs, part.Model)
+	}
+	r.worlds = newWorlds(objs)
+	ids := map[int]int{} // operations that are left out are not counted
+	for i, s := range p.Steps {
+		id, started := ids[s.ID]
+		switch s.Do {
+		case Start:
+			if len(r.worlds.all) > tooMany || r.waiting() > 4 {
+				r.settle()
+			}
+			if r.waiting() <= 4 {
+				ids[s.ID] = len(r.ops)
+				r.start(s)
+			}
+		case Cancel:
+			if started {
+				r.cancel(id, context.Canceled)
+			}
+		case Expire:
+			if started {
+				r.cancel(id, context.DeadlineExceeded)
+			}
+		case Turn:
+			for range s.Turns {
+				r.Turn()
+			}
+		case Settle:
+			r.settle()
+		}
+		r.look()
+		if r.failed(fmt.Sprintf("%s: ", p.line(p.Steps[i]))) {
+			return r.err
+		}
+	}
+	r.settle()
+	for id := range r.ops {
+		r.cancel(id, context.Canceled)
+	}
+	r.settle()
+	if r.failed("after all were cancelled: ") {
+		return r.err
+	}
+	for _, c := range r.sys.Probe {
+		r.start(Step{Do: Start, Calls: []Call{c}})
+		r.settle()
+		if r.failed(fmt.Sprintf("after all were cancelled, %s: ", p.line(Step{ID: len(r.ops) - 1, Calls: []Call{c}}))) {
+			return r.err
+		}
+	}
+	return nil
+}
+
+const tooMany = 500
+
+// failed reports whether the run has failed. Everybody is then let go, as far as that is possible.
+func (r *run) failed(where string) bool {
+	if r.err == nil {
+		return false
+	}
+	r.err = fmt.Errorf("%s%w", where, r.err)
+	for _, o := range r.ops {
+		o.ctx.end(context.Canceled)
+	}
+	if r.Rest != nil {
+		r.Rest()
+	}
+	return true
+}
+
+func (r *run) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *run) waiting() (n int) {
+	for _, o := range r.ops {
+		if !o.seen {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *run) start(s Step) {
+	id := len(r.ops)
+	o := &running{ctx: newCtx(), calls: s.Calls}
+	m := &op{id: id, asOp: s.Way != Method, reason: "cancelled"}
+	for _, c := range s.Calls {
+		k := r.sys.kind(c)
+		m.calls = append(m.calls, call{c.Part, k.Name, c.Arg})
+		m.try = k.Try
+	}
+	r.ops = append(r.ops, o)
+	r.worlds.start(m)
+	ctx := o.ctx.as(id, r.Rest == nil)
+	k := r.sys.kind(s.Calls[0])
+	var err error
+	switch {
+	case s.Way == Method:
+		err = r.On.Go(func() { r.ended(id, protected(func() string { return k.Run(ctx, s.Calls[0].Arg) })) })
+	case s.Way == Then && r.Then != nil && (len(s.Calls) == 1 || r.Rest == nil): // Choose cannot be repeated
+		op := r.opOf(s.Calls, true)
+		err = r.On.Go(func() {
+			suspend.Then(ctx, op, r.Then, func(v string, err error) { r.ended(id, result(v, err)) })
+		})
+	case len(s.Calls) == 1:
+		err = r.On.Go(func() {
+			v, err := suspend.Do(ctx, k.Op(s.Calls[0].Arg))
+			r.ended(id, result(v, err))
+		})
+	default:
+		err = r.On.Go(func() {
+			cases := make([]suspend.Selectable, len(s.Calls))
+			for i, c := range s.Calls {
+				cases[i] = suspend.On(r.opOf([]Call{c}, false))
+			}
+			sel := suspend.Select
+			if r.Rest != nil {
+				sel = suspend.SelectOrdered // can be repeated
+			}
+			won, err := sel(ctx, cases...)
+			for i := range cases {
+				if won == cases[i] {
+					v, err := cases[i].(*suspend.Case[string]).Result()
+					r.ended(id, fmt.Sprintf("case %d: %s", i, result(v, err)))
+					return
+				}
+			}
+			r.ended(id, result("nothing", err))
+		})
+	}
+	if err != nil {
+		r.fail(fmt.Errorf("the scheduler refuses a task: %w", err))
+	}
+}
+
+// opOf is the Op of several calls, which says which one it was.
+func (r *run) opOf(calls []Call, numbered bool) suspend.Op[string] {
+	var ops []suspend.Op[string]
+	for i, c := range calls {
+		op := r.sys.kind(c).Op(c.Arg)
+		if numbered && len(calls) > 1 {
+			op = suspend.Map(op, func(v string, err error) (string, error) {
+				return fmt.Sprintf("case %d: %s", i, result(v, err)), nil
+			})
+		}
+		ops = append(ops, op)
+	}
+	if len(ops) == 1 {
+		return ops[0]
+	}
+	return suspend.Choose(ops...)
+}
+
+// protected is what f returns, or that it panics.
+func protected(f func() string) (s string) {
+	defer func() {
+		if v := recover(); v != nil {
+			s = fmt.Sprintf("panic: %v", v)
+		}
+	}()
+	return f()
+}
+
+func result(v string, err error) string {
+	switch {
+	case err == nil:
+		return v
+	case errors.Is(err, context.DeadlineExceeded):
+		return "late"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	}
+	return err.Error()
+}
+
+func (r *run) cancel(id int, err error) {
+	o := r.ops[id]
+	if o.ctx.isDone() || o.seen {
+		return
+	}
+	if err == context.DeadlineExceeded {
+		r.worlds.ops[id].reason = "late"
+	}
+	r.worlds.cancel(id)
+	o.ctx.end(err)
+}
+
+// ended is called by an operation that has.
+func (r *run) ended(id int, result string) {
+	r.mu.Lock()
+	r.log = append(r.log, end{id, result})
+	r.mu.Unlock()
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// look looks at what has ended.
+func (r *run) look() {
+	r.mu.Lock()
+	news := r.log[r.looked:]
+	r.looked = len(r.log)
+	r.mu.Unlock()
+	for _, e := range news {
+		o := r.ops[e.id]
+		if o.seen {
+			r.fail(fmt.Errorf("%s has returned twice, now %q", name(e.id), e.result))
+			return
+		}
+		o.seen = true
+		if err := r.worlds.returned(e.id, e.result); err != nil {
+			r.fail(err)
+			return
+		}
+		if r.Seen != nil {
+			r.Seen[r.what(o, e.result)]++
+		}
+	}
+}
+
+var number = regexp.MustCompile(`-?\d+`)
+
+// what names an outcome.
+func (r *run) what(o *running, result string) string {
+	c, in := o.calls[0], ""
+	if len(o.calls) > 1 {
+		in = "Select: "
+		var i int
+		if n, _ := fmt.Sscanf(result, "case %d: ", &i); n == 1 {
+			c, result = o.calls[i], "won"
+		}
+	}
+	return fmt.Sprintf("%s%s.%s: %s", in, r.sys.Parts[c.Part].Name, r.sys.kind(c).Name, number.ReplaceAllString(result, ""))
+}
+
+// settle waits until nobody can go on, and compares.
+func (r *run) settle() {
+	if r.Rest != nil {
+		r.Rest()
+		r.look()
+	}
+	if r.err != nil {
+		return
+	}
+	if r.Rest != nil && !r.sys.Slow {
+		if err := r.worlds.rest(true); err != nil {
+			r.fail(err)
+		}
+		return
+	}
+	deadline := time.Now().Add(r.Patience)
+	if r.Rest == nil {
+		for range 3 {
+			r.Turn()
+		}
+	}
+	for {
+		r.look()
+		if r.err != nil {
+			return
+		}
+		err := r.worlds.rest(r.Rest != nil)
+		if err == nil {
+			return
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			r.fail(fmt.Errorf("after %v: %w", r.Patience, err))
+			return
+		}
+		if r.Rest != nil {
+			time.Sleep(10 * time.Microsecond) // for another goroutine, that nobody tells of
+			r.Rest()
+			continue
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-r.news:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// Uncovered returns what operations of a Spec may return that none has. Of those with Selects it is what can win.
+func Uncovered(spec Spec, seen map[string]int) (missing []string) {
+	sys := spec.New(func(int) int { return 0 })
+	for _, part := range sys.Parts {
+		for _, k := range part.Kinds {
+			name := fmt.Sprintf("%s.%s: ", part.Name, k.Name)
+			var want []string
+			if !sys.Selects || len(sys.Parts) == 1 {
+				for r := range strings.SplitSeq(k.Seen, ",") {
+					want = append(want, name+r)
+				}
+				if !k.Try {
+					want = append(want, name+"cancelled")
+				}
+			}
+			if sys.Selects && k.Op != nil {
+				want = append(want, "Select: "+name+"won")
+			}
+			for _, what := range want {
+				if seen[what] == 0 && what != name {
+					missing = append(missing, what)
+				}
+			}
+		}
+	}
+	return missing
+}
