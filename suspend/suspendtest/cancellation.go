@@ -130,7 +130,7 @@ func cancelBetween(e *env) {
 func neverDone(e *env) {
 	parent, cancel := context.WithCancel(background)
 	defer cancel()
-	for _, ctx := range []context.Context{background, context.TODO(), context.WithoutCancel(parent)} {
+	for _, ctx := range []context.Context{background, context.WithValue(background, key{}, 1), context.WithoutCancel(parent)} {
 		w := e.waiter(ctx, func() {
 			e.pass(parent)
 		})
