@@ -171,9 +171,7 @@ func TestTheLoopGoesOnServing(t *testing.T) {
 		defer close(answered)
 		_, _ = costly.in.Peek(1)
 	}()
-	for s.pool.Stats().Live == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	schedtest.Eventually(t, "it is computed", func() bool { return s.pool.Stats().Live > 0 })
 	var all sync.WaitGroup
 	for range 10 {
 		c := dial(t, s)
@@ -194,9 +192,7 @@ func TestTheLoopGoesOnServing(t *testing.T) {
 		t.Error("the computation is over")
 	}
 	costly.Close()
-	for s.pool.Stats().Live > 0 { // or the deadline of the test
-		time.Sleep(time.Millisecond)
-	}
+	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
 func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
@@ -209,9 +205,7 @@ func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 	idle.send(get("/fib/1"))
 	idle.expect(200, "1")
 	busy.send(get("/fib/38"))
-	for s.pool.Stats().Live == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	schedtest.Eventually(t, "it is computed", func() bool { return s.pool.Stats().Live > 0 })
 	done := make(chan error)
 	go func() { done <- s.Shutdown(time.Minute) }()
 	idle.expectEnd()
@@ -232,9 +226,7 @@ func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	dial(t, s).send(get("/fib/50")) // half a minute, and more
-	for s.pool.Stats().Live == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	schedtest.Eventually(t, "it is computed", func() bool { return s.pool.Stats().Live > 0 })
 	if err := s.Shutdown(time.Millisecond); err != nil {
 		t.Error(err)
 	}
@@ -242,12 +234,9 @@ func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
 
 // What -load prints comes from requests that were answered, by each of the servers.
 func TestCompare(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
-	}
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := start(t)
-	r, err := drive(s.Addr().String(), 200*time.Millisecond)
+	r, err := drive(s.Addr().String(), 50*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +247,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := drive(addr.String(), 100*time.Millisecond); err != nil {
+	if _, err := drive(addr.String(), 50*time.Millisecond); err != nil {
 		t.Error(err)
 	}
 	if err := shutdown(time.Second); err != nil {
