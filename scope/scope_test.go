@@ -412,15 +412,13 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 		unlocked := next
 		next = func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return unlocked() }
 		const each = 5
-		var ended, collected atomic.Int32
+		var ended atomic.Int32
+		var kept schedtest.Objects
 		err := scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
-			var begun atomic.Int32
 			for range each {
 				for name, wait := range waits {
-					captured := new([1 << 10]byte)
-					runtime.AddCleanup(captured, func(struct{}) { collected.Add(1) }, struct{}{})
+					captured := kept.New()
 					_ = s.Go(next(), func(ctx context.Context) error {
-						begun.Add(1)
 						err := wait(ctx)
 						// The select has a case that is ready once ctx is done.
 						if !errors.Is(err, errOops) && (name != "select" || err != nil) {
@@ -432,10 +430,7 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 					})
 				}
 			}
-			for begun.Load() < each*int32(len(waits)) {
-				runtime.Gosched()
-			}
-			time.Sleep(5 * time.Millisecond) // most of them wait by now
+			schedtest.Quiet(t) // all of them wait
 			return errOops
 		})
 		if want := each * int32(len(waits)); err != errOops || ended.Load() != want {
@@ -448,13 +443,7 @@ func TestEveryWaitEndsWithTheScope(t *testing.T) {
 		if _, ok := full.TryTake(); !ok || !full.TryPut(1) {
 			t.Error("somebody is left in put")
 		}
-		for i := 0; collected.Load() < each*int32(len(waits)); i++ {
-			if i == 200 {
-				t.Fatalf("%d of %d collected", collected.Load(), each*len(waits))
-			}
-			runtime.GC()
-			time.Sleep(time.Millisecond)
-		}
+		kept.Collected(t, 0)
 	})
 }
 
@@ -576,7 +565,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 			accepted.Store(1)
 			err := scope.Run(parent, func(ctx context.Context, s *scope.Scope) error {
 				go func() { // lest the endless ones are all that is left
-					time.Sleep(time.Duration(round%20) * 200 * time.Microsecond)
+					schedtest.Yield(round % 20 * 200)
 					s.Cancel(nil)
 				}()
 				return work(s, 1, 5)(ctx)
@@ -816,22 +805,15 @@ func TestInABubble(t *testing.T) {
 func TestNothingIsRetainedByTheParent(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
-	var collected atomic.Int32
+	var kept schedtest.Objects
 	for range 10 {
 		_ = scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-			captured := new([1 << 10]byte)
-			runtime.AddCleanup(captured, func(struct{}) { collected.Add(1) }, struct{}{})
+			captured := kept.New()
 			s.OnRelease(func() { runtime.KeepAlive(captured) })
 			return s.Go(suspend.Goroutines, func(context.Context) error { runtime.KeepAlive(captured); return nil })
 		})
 	}
-	for i := 0; collected.Load() < 9; i++ {
-		if i == 100 {
-			t.Fatalf("%d of 10 collected", collected.Load())
-		}
-		runtime.GC()
-		time.Sleep(time.Millisecond)
-	}
+	kept.Collected(t, 1)
 }
 
 func TestAllocs(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -26,9 +26,9 @@ func open(t testing.TB, o eventloop.Options) *eventloop.Loop {
 	}
 	t.Cleanup(func() {
 		within(t, func() { l.Close() })
-		eventually(t, "goroutines of the loop are left", func() bool { return !strings.Contains(stacks(), "braid/adapters/eventloop.(*") })
+		schedtest.Eventually(t, "no goroutine of the loop is left", func() bool { return !strings.Contains(schedtest.Stacks(), "braid/adapters/eventloop.(*") })
 		if before >= 0 {
-			eventually(t, "descriptors are left", func() bool { return descriptors() <= before })
+			schedtest.Eventually(t, "no descriptor is left", func() bool { return descriptors() <= before })
 		}
 	})
 	return l
@@ -42,28 +42,11 @@ func descriptors() int {
 	return len(e)
 }
 
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
-
-const patience = 10 * time.Second
-
 // within runs f, and ends the process with all stacks if it does not return.
 func within(t testing.TB, f func()) {
 	t.Helper()
-	timer := time.AfterFunc(patience, func() { panic("deadline passed in " + t.Name() + "\n" + stacks()) })
-	defer timer.Stop()
+	defer schedtest.Within(t, 10*time.Second)()
 	f()
-}
-
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s\n%s", what, stacks())
-		}
-	}
 }
 
 // task runs f as a task of l and returns when it has ended.
@@ -100,7 +83,7 @@ func pair(t testing.TB, l *eventloop.Loop) (a, b *eventloop.Conn) {
 // suspended returns once n tasks of l are suspended and none runs.
 func suspended(t testing.TB, l *eventloop.Loop, n int64) {
 	t.Helper()
-	eventually(t, "not suspended", func() bool { return l.Stats().Suspended >= n && l.Stats().Running == 0 })
+	schedtest.Eventually(t, "all are suspended", func() bool { return l.Stats().Suspended >= n && l.Stats().Running == 0 })
 }
 
 func echo(_ context.Context, c net.Conn) { _, _ = io.Copy(c, c) }

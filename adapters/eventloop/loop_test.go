@@ -15,6 +15,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -255,6 +256,7 @@ func TestBlockingWidth(t *testing.T) {
 	const width, n = 2, 10
 	l := open(t, eventloop.Options{BlockingWidth: width})
 	var now, most, exits atomic.Int64
+	release := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range n {
 		all.Add(1)
@@ -264,7 +266,7 @@ func TestBlockingWidth(t *testing.T) {
 				k := now.Add(1)
 				for m := most.Load(); k > m && !most.CompareAndSwap(m, k); m = most.Load() {
 				}
-				time.Sleep(2 * time.Millisecond)
+				<-release
 				now.Add(-1)
 				if i == 3 {
 					exits.Add(1)
@@ -276,6 +278,11 @@ func TestBlockingWidth(t *testing.T) {
 			}
 		}))
 	}
+	schedtest.Quiet(t)
+	if n := now.Load(); n != width {
+		t.Errorf("%d at a time", n)
+	}
+	close(release)
 	within(t, all.Wait)
 	if most.Load() != width || exits.Load() != 1 {
 		t.Error(most.Load(), exits.Load())
@@ -306,6 +313,7 @@ func TestClose(t *testing.T) {
 			wait(suspend.ErrClosed, func() error { return l.Sleep(context.Background(), time.Hour) })
 			wait(nil, func() error { return suspend.Sleep(context.Background(), 30*time.Millisecond) })
 			wait(nil, func() error {
+				// It stands for a call that takes its time: Close begins before it ends.
 				return suspend.Blocking(context.Background(), func() { time.Sleep(10 * time.Millisecond) })
 			})
 			wait(net.ErrClosed, func() error { return ln.Serve(context.Background(), echo) })
@@ -500,5 +508,5 @@ func TestStats(t *testing.T) {
 		t.Error(s)
 	}
 	cancel()
-	eventually(t, "still live", func() bool { return l.Stats().Live == 0 })
+	schedtest.Eventually(t, "none is live", func() bool { return l.Stats().Live == 0 })
 }

@@ -5,6 +5,7 @@ package eventloop
 import (
 	"context"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -20,12 +21,12 @@ func TestLateWake(t *testing.T) {
 	}
 	r := l.reactors[0]
 	for !r.core.Asleep() || !r.core.Rouse() { // take the word, as a push would
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	closed := make(chan struct{})
 	go func() { _ = l.Close(); close(closed) }()
 	for !r.core.Done() {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	// It owes the wake, so nobody else wakes; let the reactor wake by itself.
 	one := [8]byte{1}

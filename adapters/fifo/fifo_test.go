@@ -486,7 +486,7 @@ func TestWakesFromElsewhere(t *testing.T) {
 			for i := range n {
 				_ = m.Put(bg, i)
 				if i%100 == 0 {
-					time.Sleep(50 * time.Microsecond) // it falls asleep in between
+					schedtest.Quiet(t) // it falls asleep in between
 				}
 			}
 		}()
@@ -678,10 +678,16 @@ func TestStallsAfterAGoexit(t *testing.T) {
 
 // OnStall may end the scheduler's tasks, and so the scheduler.
 func TestOnStallIsCalledUnderNoLock(t *testing.T) {
-	release := make(chan struct{})
-	s := fifo.New(fifo.Options{StallAfter: time.Millisecond, OnStall: func([]byte) { release <- struct{}{}; time.Sleep(5 * time.Millisecond) }})
+	release, over, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s := fifo.New(fifo.Options{StallAfter: time.Millisecond, OnStall: func([]byte) {
+		defer close(returned)
+		release <- struct{}{}
+		<-over
+	}})
 	defer schedtest.Within(t, schedtest.Deadline)()
 	_ = s.Run(bg, func(context.Context) error { <-release; return nil }) // ends while OnStall runs
+	close(over)
+	<-returned
 }
 
 func TestCallbacksAreNotRetained(t *testing.T) {

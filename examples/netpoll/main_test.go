@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -51,7 +52,7 @@ func TestHandlersWait(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatalf("%+v; want %d suspended", s.handlers.Stats(), n)
 			}
-			time.Sleep(time.Millisecond)
+			runtime.Gosched()
 		}
 	}
 

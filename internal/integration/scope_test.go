@@ -43,7 +43,6 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			barrier = latch.NewBarrier(2)
 			forcing = make(chan struct{})
 			forced  = lazy.New(func(context.Context) (int, error) { close(forcing); return p.Await(bg) }, lazy.Restart)
-			asleep  = make(chan struct{})
 		)
 		_, _ = stuffed.TrySend(1)
 		go func() { _, _ = forced.Force(bg) }() // somebody else forces it
@@ -87,17 +86,14 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 				})
 			},
 			"goroutine": func(ctx context.Context) error { // what waits natively
-				return suspend.Blocking(ctx, func() {
-					close(asleep)
-					<-ctx.Done()
-				})
+				return suspend.Blocking(ctx, func() { <-ctx.Done() })
 			},
 		}
-		var returned, collected atomic.Int32
+		var returned atomic.Int32
+		var kept schedtest.Objects
 		err := scope.Run(bg, func(ctx context.Context, sc *scope.Scope) error {
 			for name, do := range operations {
-				held := new([1 << 8]byte)
-				runtime.AddCleanup(held, func(struct{}) { collected.Add(1) }, struct{}{})
+				held := kept.New()
 				err := sc.Go(s, func(ctx context.Context) error {
 					err := do(ctx)
 					runtime.KeepAlive(held)
@@ -111,21 +107,14 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 					return err
 				}
 			}
-			<-asleep // and the others have had their time too
-			_ = suspend.Sleep(ctx, 5*time.Millisecond)
+			schedtest.Quiet(t) // all of them wait
 			sc.Cancel(oops)
 			return nil
 		})
 		if !errors.Is(err, oops) || int(returned.Load()) != len(operations) {
 			t.Errorf("Run = %v, %d of %d returned", err, returned.Load(), len(operations))
 		}
-		for deadline := time.Now().Add(10 * time.Second); int(collected.Load()) < len(operations); {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d of %d collected", collected.Load(), len(operations))
-			}
-			runtime.GC()
-			time.Sleep(time.Millisecond)
-		}
+		kept.Collected(t, 0)
 		_ = p.Fill(0) // for the one who forces
 		runtime.KeepAlive([]any{&held, &heldRW, &gatedRW, sem, &empty, full, c, ch, stuffed, open, barrier, forced})
 	})
