@@ -1,0 +1,145 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// dial tries one address after the other.
+func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
+	if network == "unix" {
+		return dialOne(l, cs, network, unix.AF_UNIX, &unix.SockaddrUnix{Name: address})
+	}
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		return nil, net.UnknownNetworkError(network)
+	}
+	ips, port, err := resolve(cs, network, address)
+	if err != nil {
+		return nil, err
+	}
+	for _, ip := range ips {
+		family, sa := unix.AF_INET6, unix.Sockaddr(nil)
+		if ip = ip.Unmap(); ip.Is4() {
+			family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}
+		} else {
+			sa = &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zoneID(ip.Zone())}
+		}
+		c, e := dialOne(l, cs, network, family, sa)
+		if e == nil {
+			return c, nil
+		}
+		if err == nil {
+			err = e
+		}
+		if cs.err() != nil {
+			break
+		}
+	}
+	return nil, err
+}
+
+func resolve(cs contexts, network, address string) (ips []netip.Addr, port int, err error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, 0, err
+	}
+	port, badPort := strconv.Atoi(service)
+	badPort = orRange(badPort, port)
+	if host == "" {
+		ip := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		if network == "tcp6" {
+			ip = netip.IPv6Loopback()
+		}
+		ips = append(ips, ip)
+	} else if ip, err := netip.ParseAddr(host); err == nil {
+		if network == "tcp4" && !ip.Unmap().Is4() || network == "tcp6" && ip.Is4() {
+			return nil, 0, &net.AddrError{Err: "no suitable address found", Addr: host}
+		}
+		ips = append(ips, ip)
+	}
+	if ips != nil && badPort == nil {
+		return ips, port, nil
+	}
+	ctx := cs[0]
+	e := suspend.Blocking(ctx, func() {
+		if badPort != nil {
+			if port, err = net.DefaultResolver.LookupPort(ctx, network, service); err != nil {
+				return
+			}
+		}
+		if ips == nil {
+			ips, err = net.DefaultResolver.LookupNetIP(ctx, "ip"+network[len("tcp"):], host)
+		}
+	})
+	if e == nil {
+		e = err
+	}
+	if e != nil {
+		if cause := cs.err(); cause != nil {
+			e = cause
+		}
+	}
+	return ips, port, e
+}
+
+func orRange(err error, port int) error {
+	if err == nil && (port < 0 || port > 65535) {
+		return strconv.ErrRange
+	}
+	return err
+}
+
+func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr) (*Conn, error) {
+	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
+		sys, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, os.NewSyscallError("socket", err)
+		}
+		if family != unix.AF_UNIX {
+			inheritable(sys)
+		}
+		err = unix.Connect(sys, sa)
+		for err == unix.EINTR { // it goes on; connected waits for it
+			err = unix.EINPROGRESS
+		}
+		if err == unix.EAGAIN { // a unix socket whose backlog is full
+			unix.Close(sys)
+			if err := l.Sleep(cs[0], delay); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil && err != unix.EINPROGRESS {
+			unix.Close(sys)
+			return nil, os.NewSyscallError("connect", err)
+		}
+		d, e := newFD(l.pick(), sys, nil)
+		if e != nil {
+			return nil, e
+		}
+		d.gapless = family != unix.AF_UNIX
+		if err == unix.EINPROGRESS {
+			if err := d.connected(cs); err != nil {
+				_ = d.close()
+				return nil, err
+			}
+		}
+		c := &Conn{fd: d, network: network, remote: addrOf(network, sa)}
+		if d.incref() {
+			if local, err := unix.Getsockname(sys); err == nil {
+				c.local = addrOf(network, local)
+			}
+			d.decref()
+		}
+		return c, nil
+	}
+}

@@ -1,0 +1,193 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// listen opens the sockets of a Listener.
+func listen(l *Loop, network, address string) (*Listener, error) {
+	ln := &Listener{loop: l, network: network}
+	var sa unix.Sockaddr
+	family, n := unix.AF_UNIX, 1
+	switch network {
+	case "unix":
+		sa, ln.addr = &unix.SockaddrUnix{Name: address}, &net.UnixAddr{Name: address, Net: network}
+	case "tcp", "tcp4", "tcp6":
+		var at *net.TCPAddr
+		var err error
+		if e := suspend.Blocking(context.Background(), func() { at, err = net.ResolveTCPAddr(network, address) }); e != nil {
+			return nil, e
+		}
+		if err != nil {
+			return nil, err
+		}
+		family, sa = listenAddr(network, at)
+		n = len(l.reactors)
+	default:
+		return nil, net.UnknownNetworkError(network)
+	}
+	for i := range n {
+		sys, err := listenSocket(family, sa, network == "tcp6", i, n)
+		if errors.Is(err, unix.EAFNOSUPPORT) && network == "tcp" && family == unix.AF_INET6 && i == 0 {
+			family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: sa.(*unix.SockaddrInet6).Port}
+			sys, err = listenSocket(family, sa, false, i, n)
+		}
+		if err == nil && i == 0 && network != "unix" {
+			if sa, err = unix.Getsockname(sys); err == nil { // the others take its port
+				ln.addr = addrOf(network, sa)
+			} else {
+				unix.Close(sys)
+			}
+		}
+		if err == nil && network == "unix" && address != "" && address[0] != '@' {
+			ln.unlink = address
+		}
+		var d *fd
+		if err == nil {
+			d, err = newFD(l.reactors[i], sys, ln.over)
+		}
+		if err != nil {
+			_ = ln.Close()
+			return nil, err
+		}
+		ln.fds = append(ln.fds, d)
+	}
+	return ln, nil
+}
+
+// listenAddr chooses as net.Listen does: a wildcard without a family takes both.
+func listenAddr(network string, at *net.TCPAddr) (family int, sa unix.Sockaddr) {
+	if ip := at.IP.To4(); ip != nil || network == "tcp4" {
+		sa := &unix.SockaddrInet4{Port: at.Port}
+		copy(sa.Addr[:], ip)
+		return unix.AF_INET, sa
+	}
+	sa6 := &unix.SockaddrInet6{Port: at.Port, ZoneId: zoneID(at.Zone)}
+	copy(sa6.Addr[:], at.IP)
+	return unix.AF_INET6, sa6
+}
+
+// listenSocket opens the i'th of n. The first is bound alone, so that a port which somebody else has is refused, and
+// is then shared with the others.
+func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, err error) {
+	sys, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	socket := sys
+	defer func() {
+		if err != nil {
+			unix.Close(socket)
+		}
+	}()
+	set := func(level, option, value int) {
+		if err == nil {
+			err = os.NewSyscallError("setsockopt", unix.SetsockoptInt(sys, level, option, value))
+		}
+	}
+	if family != unix.AF_UNIX {
+		set(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		inheritable(sys)
+	}
+	if family == unix.AF_INET6 {
+		v := 0
+		if only6 {
+			v = 1
+		}
+		set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, v)
+	}
+	if i > 0 {
+		set(unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	}
+	if err != nil {
+		return -1, err
+	}
+	if err = os.NewSyscallError("bind", unix.Bind(sys, sa)); err != nil {
+		return -1, err
+	}
+	if i == 0 && n > 1 {
+		set(unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	}
+	if err == nil {
+		err = os.NewSyscallError("listen", unix.Listen(sys, 1<<15)) // as many as the system allows
+	}
+	return sys, err
+}
+
+// accept takes a connection from any of ds, for r. It has the turns of all, taken in order.
+func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
+	taken := 0
+	defer func() {
+		for _, d := range ds[:taken] {
+			d.rd.give()
+		}
+	}()
+	for _, d := range ds {
+		if err := d.rd.begin(cs); err != nil {
+			return nil, err
+		}
+		taken++
+	}
+	first := 0
+	if len(ds) > 1 {
+		first = int(ln.turns.Add(1) % uint32(len(ds)))
+	}
+	for {
+		for i := range ds {
+			d := ds[(first+i)%len(ds)]
+			sys, sa, err := d.accept()
+			switch err {
+			case nil:
+				return ln.conn(r, sys, sa)
+			case unix.EAGAIN:
+			default:
+				return nil, err
+			}
+		}
+		if err := waitAny(cs, ds); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// accept is one try.
+func (d *fd) accept() (sys int, sa unix.Sockaddr, err error) {
+	d.rd.mayBeReady()
+	for {
+		if !d.incref() {
+			return -1, nil, errClosed
+		}
+		sys, sa, err = unix.Accept4(d.sys, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		d.decref()
+		switch err {
+		case nil, unix.EAGAIN:
+			return sys, sa, err
+		case unix.EINTR, unix.ECONNABORTED:
+		default:
+			// What was there still is, and no event will tell of it.
+			d.rd.guard.Lock()
+			d.rd.ready = true
+			d.rd.guard.Unlock()
+			return -1, nil, os.NewSyscallError("accept4", err)
+		}
+	}
+}
+
+func (ln *Listener) conn(r *reactor, sys int, remote unix.Sockaddr) (*Conn, error) {
+	local := ln.addr
+	if a, ok := local.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
+		if sa, err := unix.Getsockname(sys); err == nil {
+			local = addrOf(ln.network, sa)
+		}
+	}
+	return newConn(r, sys, ln.network, local, addrOf(ln.network, remote))
+}

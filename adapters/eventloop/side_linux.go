@@ -1,0 +1,249 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"os"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A side is one direction of an fd: the turn of those who use it, and the latch that says that a system call may
+// succeed.
+//
+// The reactor sets the latch on every event. Who has the turn clears it, before a system call and at no other time;
+// finds that the call would block; and waits, unless the latch has been set since. So an edge that comes between
+// the call and the wait is not lost.
+//
+// Debt: who sets ready, expired or closed owes the waiter a resume, under the guard.
+type side struct {
+	turn
+	fd      *fd
+	drained bool  // the last read got all there was; of whoever has the turn
+	ops     uint8 // operations since one suspended or yielded; of whoever has the turn
+
+	// The rest is under the guard of the turn.
+	ready     bool // the latch
+	unsettled bool // an event has said that there may be more behind the data than data; stays set
+	expired   bool
+	closed    bool
+	waiter    suspend.Resumer[verdict] // of whoever has the turn; zero: does not wait
+	deadline  int64                    // 0: none
+	timer     *timer                   // runs at the deadline or earlier; made when there is a first
+}
+
+// A verdict is what ends the wait of a side.
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	isReady
+	isExpired
+	isClosed
+)
+
+func (v verdict) err() error {
+	switch v {
+	case isExpired:
+		return os.ErrDeadlineExceeded
+	case isClosed:
+		return errClosed
+	}
+	return nil
+}
+
+// begin returns with the turn, unless the operation fails before it has begun. Now and then it yields.
+func (s *side) begin(cs contexts) error {
+	if cs != nil {
+		if err := cs.err(); err != nil {
+			return err
+		}
+	}
+	s.guard.Lock()
+	if s.held {
+		s.guard.Unlock()
+		if err := s.takeSlow(cs); err != nil {
+			return err
+		}
+		s.guard.Lock()
+	}
+	s.held = true
+	v := s.failed()
+	s.guard.Unlock()
+	if v != undecided {
+		s.give()
+		return v.err()
+	}
+	if s.ops++; s.ops > yieldEvery {
+		s.ops = 0
+		suspend.Yield()
+	}
+	return nil
+}
+
+// failed tells of what fails an operation even if it could succeed.
+func (s *side) failed() verdict {
+	switch {
+	case s.closed:
+		return isClosed
+	case s.expired:
+		return isExpired
+	case s.deadline != 0 && s.deadline <= s.fd.r.loop.now():
+		s.expired = true
+		return isExpired
+	}
+	return undecided
+}
+
+// mayBeReady clears the latch, for the system call that comes next. It reports false if that call is sure to find
+// nothing: the last one got less than it asked for, and there has been no event since.
+func (s *side) mayBeReady() bool {
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if s.drained && !s.ready && !s.unsettled {
+		return false
+	}
+	s.ready, s.drained = false, false
+	return true
+}
+
+// wait returns nil when a system call may succeed.
+func (s *side) wait(cs contexts) error {
+	s.ops = 0
+	ctx, stop := cs.join()
+	if stop != nil {
+		defer stop()
+	}
+	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[verdict]) (verdict, bool) {
+		s.guard.Lock()
+		defer s.guard.Unlock()
+		if v := s.failed(); v != undecided {
+			return v, true
+		}
+		if s.ready {
+			return isReady, true
+		}
+		s.waiter = r
+		return undecided, false
+	})
+	if err != nil {
+		s.forget()
+		return cs.explain(err)
+	}
+	return v.err()
+}
+
+// waitAny is side.wait on all of ds at once.
+func waitAny(cs contexts, ds []*fd) error {
+	if len(ds) == 1 {
+		return ds[0].rd.wait(cs)
+	}
+	ctx, stop := cs.join()
+	if stop != nil {
+		defer stop()
+	}
+	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[verdict]) (verdict, bool) {
+		for _, d := range ds {
+			if d.rd.publish(r) {
+				break
+			}
+		}
+		return undecided, false
+	})
+	for _, d := range ds {
+		d.rd.ops = 0
+		d.rd.forget()
+	}
+	if err != nil {
+		return cs.explain(err)
+	}
+	return v.err()
+}
+
+// publish leaves r with s, or resumes it if there is no need to wait.
+func (s *side) publish(r suspend.Resumer[verdict]) (resumed bool) {
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	v := s.failed()
+	if v == undecided && s.ready {
+		v = isReady
+	}
+	if v != undecided {
+		r.Resume(v, nil)
+		return true
+	}
+	s.waiter = r
+	return false
+}
+
+// forget withdraws a waiter that has left by itself.
+func (s *side) forget() {
+	s.guard.Lock()
+	s.waiter = suspend.Resumer[verdict]{}
+	s.guard.Unlock()
+}
+
+// resume pays the waiter. The guard is held.
+func (s *side) resume(v verdict) {
+	if s.waiter != (suspend.Resumer[verdict]{}) {
+		s.waiter.Resume(v, nil)
+		s.waiter = suspend.Resumer[verdict]{}
+	}
+}
+
+func (s *side) signal(unsettled bool) {
+	s.guard.Lock()
+	s.ready = true
+	s.unsettled = s.unsettled || unsettled
+	s.resume(isReady)
+	s.guard.Unlock()
+}
+
+func (s *side) close() {
+	s.guard.Lock()
+	s.closed = true
+	s.resume(isClosed)
+	if s.timer != nil {
+		s.fd.r.timers.stop(s.timer)
+	}
+	s.guard.Unlock()
+}
+
+// setDeadline acts at once on whoever waits.
+func (s *side) setDeadline(at time.Time) error {
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.expired, s.deadline = false, 0
+	if at.IsZero() {
+		return nil
+	}
+	d := time.Until(at)
+	if d <= 0 {
+		s.expired = true
+		s.resume(isExpired)
+		return nil
+	}
+	s.deadline = s.fd.r.timers.after(d)
+	if s.timer == nil {
+		s.timer = newTimer(s.expire)
+	}
+	s.fd.r.timers.set(s.timer, s.deadline) // set for earlier already, it is left: when it runs it sees
+	return nil
+}
+
+// expire is run by the timer.
+func (s *side) expire() {
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	switch {
+	case s.closed || s.deadline == 0:
+	case s.failed() == isExpired:
+		s.resume(isExpired)
+	default:
+		s.fd.r.timers.set(s.timer, s.deadline)
+	}
+}
