@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/braidgo/braid/cancel"
@@ -13,53 +14,78 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-var cancelRows = append(cancelCost(), cancelOne(false), cancelOne(true))
+var cancelRows = append(cancelCost(), cancelOne("cancel-one/last", false), cancelOne("cancel-one/random", true))
 
-const (
-	costTasks = 10_000
-	costItems = 50_000
-)
+// An exchange is producers and consumers that hand items over in one MVar, all on one fifo. With one of either, the
+// crowd of the others is there first.
+type exchange struct {
+	name         string
+	tasks, items int
+	producers    int
+	percent      int  // of a crowd are cancelled
+	lazily       bool // with package cancel's Lazily
+}
+
+// exchanges are the three kinds, of the size of the thesis.
+func exchanges(m mode, percent int) []exchange {
+	tasks, items := m.of(10_000, 40), m.of(50_000, 200)
+	all := []exchange{
+		{name: "spmc", producers: 1},
+		{name: "mpsc", producers: tasks - 1},
+		{name: "mpmc", producers: tasks / 2},
+	}
+	for i := range all {
+		all[i].tasks, all[i].items, all[i].percent = tasks, items, percent
+	}
+	return all
+}
 
 // cancelCost: producers and consumers, 10,000 together, hand 50,000 items over in one MVar, on one fifo. One item is an
 // operation. Some of the tasks are cancelled while they are waiting, and the others do their work. The peer is the same
 // without the cancelling. Everything is counted: starting the tasks, making the contexts, the end of each task.
 func cancelCost() (all []row) {
-	for _, kind := range []struct {
-		name                 string
-		producers, consumers int
-	}{{"spmc", 1, costTasks - 1}, {"mpsc", costTasks - 1, 1}, {"mpmc", costTasks / 2, costTasks / 2}} {
+	for kind, name := range []string{"spmc", "mpsc", "mpmc"} {
 		for _, percent := range []int{10, 20, 30} {
-			side := func(cancelling bool) func(time.Duration) (float64, error) {
-				whole := timedBy(func(n int) (took time.Duration) {
-					for range n {
-						took += handOver(kind.producers, kind.consumers, percent, cancelling)
-					}
-					return took
-				})
-				return func(d time.Duration) (float64, error) {
-					v, err := whole(d)
-					return v / costItems, err
-				}
-			}
-			all = append(all, row{id: fmt.Sprintf("cancel-cost/%s/%d", kind.name, percent), unit: "ns", must: 1.05, aim: 1.01, rounds: 5,
-				open: func() (*sides, error) { return &sides{ours: side(true), peer: side(false)}, nil }})
+			all = append(all, row{id: fmt.Sprintf("cancel-cost/%s/%d", name, percent), against: "the same without cancelling",
+				unit: "ns", must: 1.05, aim: 1.01, rounds: 7,
+				open: func(m mode) (*sides, error) {
+					x := exchanges(m, percent)[kind]
+					return &sides{ours: x.each(true), peer: x.each(false)}, nil
+				}})
 		}
 	}
 	return all
 }
 
-func handOver(producers, consumers, percent int, cancelling bool) time.Duration {
+// each is the side of x that measures an item.
+func (x exchange) each(cancelling bool) side {
+	whole := timedBy(func(n int) (took time.Duration) {
+		for range n {
+			took += x.run(cancelling)
+		}
+		return took
+	})
+	return func(d time.Duration) (float64, error) {
+		v, err := whole(d)
+		return v / float64(x.items), err
+	}
+}
+
+func (x exchange) run(cancelling bool) time.Duration {
 	var m mvar.MVar[int]
 	var doomed []func(error)
 	rest, _ := cancel.New(context.Background())
-	toMake, toTake, arrived := costItems, costItems, 0
+	toMake, toTake, arrived := x.items, x.items, 0
 	// crowd starts n tasks, and once they wait cancels its share of them.
 	crowd := func(n int, f func(ctx context.Context)) {
 		for i := range n {
 			ctx := rest
-			if n > 1 && i*percent%100 < percent {
+			if n > 1 && i*x.percent%100 < x.percent {
 				c, stop := cancel.New(context.Background())
 				ctx, doomed = c, append(doomed, stop)
+				if x.lazily {
+					ctx = cancel.Lazily(c)
+				}
 			}
 			must(0, suspend.Here().Go(func() { f(ctx) }))
 		}
@@ -93,83 +119,217 @@ func handOver(producers, consumers, percent int, cancelling bool) time.Duration 
 	}
 	start := time.Now()
 	inFifo(func() {
-		if consumers > 1 {
+		if consumers := x.tasks - x.producers; consumers > 1 {
 			crowd(consumers, consume)
-			crowd(producers, produce)
+			crowd(x.producers, produce)
 		} else {
-			crowd(producers, produce)
+			crowd(x.producers, produce)
 			crowd(consumers, consume)
 		}
 	})
-	check(arrived == costItems)
+	check(arrived == x.items)
 	return time.Since(start)
+}
+
+// The thesis has this as figure 6.3. Each figure is of one round: the same crowd twice, with the cancelling and
+// without, each of them first in every second round.
+var cancelPercent = curve{
+	id: "cancel-percent", title: "Figure 6.3: what cancelling a share of the waiting tasks costs",
+	about:   "10,000 tasks hand 50,000 items over in one MVar on one fifo; the share is cancelled while it waits.",
+	x:       axis{label: "cancelled, %"},
+	figures: []figure{{name: "cost", label: "time with cancelling / without"}, {name: "time", label: "ns per item, with cancelling"}},
+	series:  []string{"SPMC", "MPSC", "MPMC", "SPMC lazily", "MPSC lazily", "MPMC lazily"},
+	rounds:  5,
+	points:  func(mode) []float64 { return []float64{10, 20, 30} },
+	open: func(m mode, percent float64) (*station, error) {
+		var s station
+		for _, lazily := range []bool{false, true} {
+			for _, x := range exchanges(m, int(percent)) {
+				x.lazily = lazily
+				turn := 0
+				s.sides = append(s.sides, func() ([]float64, error) {
+					turn++
+					var with, without time.Duration
+					if turn%2 == 0 {
+						with = x.run(true)
+					}
+					runtime.GC()
+					without = x.run(false)
+					if turn%2 == 1 {
+						runtime.GC()
+						with = x.run(true)
+					}
+					return []float64{float64(with) / float64(without), float64(with) / float64(x.items)}, nil
+				})
+			}
+		}
+		return &s, nil
+	},
 }
 
 // cancelOne: to cancel one of a million that wait to take from an MVar, and for comparison one of a thousand; they wait
 // by Then, each with a context of its own from package cancel. Counted are the cancelling, what removes the waiter
 // from the queue, and the call that it ends in; a hundred are cancelled, and then come back, which is not counted, two
 // hundred times. They are the hundred that came last, or else a hundred at random, which of a million the processor does
-// not have in its caches. Each measurement has a crowd of its own, alone on the heap.
-func cancelOne(random bool) row {
-	id := "cancel-one/last"
-	if random {
-		id = "cancel-one/random"
-	}
-	side := func(n int) func(time.Duration) (float64, error) {
-		return func(time.Duration) (float64, error) { return newCrowd(n).cancel(random), nil }
-	}
-	return row{id: id, unit: "ns", must: 1.5, aim: 1.1, rounds: 3, cold: true, open: func() (*sides, error) {
-		return &sides{ours: side(1_000_000), peer: side(1000)}, nil
+// not have in its caches. Each measurement has a crowd of its own, alone on the heap, and no collection runs in it.
+func cancelOne(id string, random bool) row {
+	return row{id: id, against: "cancel 1 of 1k", unit: "ns", must: 1.5, aim: 1.1, rounds: 3, cold: true, open: func(m mode) (*sides, error) {
+		one := func(n int) side {
+			return func(time.Duration) (float64, error) { return newCrowd(n).cancel(random, m.of(200, 2)), nil }
+		}
+		return &sides{ours: one(m.of(1_000_000, 1000)), peer: one(m.of(1000, 100))}, nil
 	}}
 }
 
+// A crowd waits, each with a context of its own: wait(i) has the i-th wait, and stop(i) cancels that.
 type crowd struct {
-	m     mvar.MVar[int]
-	stops []func(error)
-	calls calls
-	left  int // calls that ended a wait
+	n          int
+	wait, stop func(i int)
+	settle     func(ended int) // returns when so many waits have ended, all in all
+	close      func()
 }
 
+// newCrowd makes one whose waiters have no task.
 func newCrowd(n int) *crowd {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // it is not counted, and takes long enough
-	c := &crowd{stops: make([]func(error), n)}
-	for i := range c.stops {
-		c.wait(i)
+	var m mvar.MVar[int]
+	var on calls
+	stops, ended := make([]func(error), n), 0
+	c := &crowd{n: n, stop: func(i int) { stops[i](nil) }, close: func() {}}
+	c.wait = func(i int) {
+		ctx, stop := cancel.New(context.Background())
+		stops[i] = stop
+		suspend.Then(ctx, m.TakeOp(), &on, func(int, error) { ended++ })
 	}
+	c.settle = func(n int) { on.run(); check(ended == n) }
+	c.all()
 	return c
 }
 
-func (c *crowd) wait(i int) {
-	ctx, stop := cancel.New(context.Background())
-	c.stops[i] = stop
-	suspend.Then(ctx, c.m.TakeOp(), &c.calls, func(int, error) { c.left++ })
+// newCrowdOfTasks makes one of tasks of the calling task's scheduler, a fifo.
+func newCrowdOfTasks(n int) *crowd {
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	var m mvar.MVar[int]
+	stops, ended := make([]func(error), n), 0
+	c := &crowd{n: n, stop: func(i int) { stops[i](nil) }}
+	c.wait = func(i int) {
+		ctx, stop := cancel.New(context.Background())
+		stops[i] = stop
+		must(0, suspend.Here().Go(func() { _, _ = m.Take(ctx); ended++ }))
+	}
+	c.settle = func(n int) {
+		for ended < n {
+			suspend.Yield()
+		}
+	}
+	c.close = func() {
+		for i := range stops {
+			c.stop(i)
+		}
+	}
+	c.all()
+	suspend.Yield() // they begin to wait
+	return c
 }
 
-func (c *crowd) cancel(random bool) (each float64) {
+// newCrowdOfGoroutines makes one as it is without us.
+func newCrowdOfGoroutines(n int) *crowd {
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	var left, began sync.WaitGroup
+	never := make(chan int)
+	stops := make([]func(), n)
+	c := &crowd{n: n, stop: func(i int) { left.Add(1); stops[i]() }}
+	c.wait = func(i int) {
+		ctx, stop := context.WithCancel(context.Background())
+		stops[i] = stop
+		began.Add(1)
+		go func() {
+			began.Done()
+			select {
+			case <-never:
+			case <-ctx.Done():
+			}
+			left.Done()
+		}()
+	}
+	c.settle = func(int) { left.Wait() }
+	c.close = func() {
+		for i := range stops {
+			c.stop(i)
+		}
+		left.Wait()
+	}
+	c.all()
+	began.Wait()
+	time.Sleep(time.Millisecond) // for the last of them to select
+	return c
+}
+
+func (c *crowd) all() {
+	for i := range c.n {
+		c.wait(i)
+	}
+}
+
+func (c *crowd) cancel(random bool, turns int) (each float64) {
 	runtime.GC()
-	const turns = 200
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var took time.Duration
-	var who [100]int
-	for range turns {
+	who := make([]int, min(100, c.n))
+	for turn := range turns {
 		for k := range who { // distinct ones
-			who[k] = len(c.stops) - 1 - k
+			who[k] = c.n - 1 - k
 			if random {
-				part := len(c.stops) / len(who)
+				part := c.n / len(who)
 				who[k] = k*part + rand.IntN(part)
 			}
 		}
 		start := time.Now()
 		for _, i := range who {
-			c.stops[i](nil)
+			c.stop(i)
 		}
-		c.calls.run()
+		c.settle((turn + 1) * len(who))
 		took += time.Since(start)
 		for _, i := range who {
 			c.wait(i)
 		}
+		runtime.Gosched()
+		suspend.Yield()
 	}
-	check(c.left == turns*len(who))
-	return float64(took) / float64(c.left)
+	return float64(took) / float64(turns*len(who))
+}
+
+var growCancel = curve{
+	id: "grow-cancel", title: "Cancelling one of n waiters",
+	about:   "A hundred at random are cancelled, one after the other, until their waits have ended, and then come back; of a large n the processor does not have them in its caches.",
+	x:       axis{label: "waiters", log: true},
+	figures: []figure{{name: "time", label: "ns per cancelled waiter", log: true}},
+	series:  []string{"MVar, Then", "MVar, tasks of a fifo", "goroutines, select with ctx.Done"},
+	rounds:  3, cold: true,
+	points: func(m mode) []float64 { return decades(100, m.of(1_000_000, 1000)) },
+	open: func(m mode, x float64) (*station, error) {
+		n, turns := int(x), m.of(100, 2)
+		s := &station{}
+		s.sides = []measurement{
+			func() ([]float64, error) { return []float64{newCrowd(n).cancel(true, turns)}, nil },
+			func() (v []float64, err error) {
+				inFifo(func() {
+					c := newCrowdOfTasks(n)
+					v = []float64{c.cancel(true, turns)}
+					c.close()
+				})
+				return v, nil
+			},
+			func() ([]float64, error) {
+				c := newCrowdOfGoroutines(n)
+				defer c.close()
+				return []float64{c.cancel(true, turns)}, nil
+			},
+		}
+		s.fits(1, n, taskBytes)
+		s.fits(2, n, taskBytes)
+		return s, nil
+	},
 }
 
 // calls is an executor: a list that its owner runs.

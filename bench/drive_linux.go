@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// driveHTTP has one request under way on each connection, on one thread and one epoll. It checks how each answer
+// driveTCP has one request under way on each connection, on one thread and one epoll. It checks how each answer
 // begins and how long it is.
-func driveHTTP(addr string, conns int, d time.Duration) (float64, error) {
+func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size int) (float64, error) {
 	to, err := net.ResolveTCPAddr("tcp4", addr)
 	if err != nil {
 		return 0, err
 	}
 	sa := &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}
-	request := []byte("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n")
+	request, prefix := []byte(ask), []byte(begin)
 	ep, err := syscall.EpollCreate1(0)
 	if err != nil {
 		return 0, err
@@ -68,14 +68,14 @@ func driveHTTP(addr string, conns int, d time.Duration) (float64, error) {
 			if err != nil || m == 0 {
 				return 0, fmt.Errorf("the server closed: %v", err)
 			}
-			if got[e.Fd] == 0 && !bytes.HasPrefix(buf[:m], []byte("HTTP/1.1 200 ")) {
+			if got[e.Fd] == 0 && !bytes.HasPrefix(buf[:m], prefix) {
 				return 0, fmt.Errorf("the server said %q", buf[:m])
 			}
 			got[e.Fd] += m
-			if got[e.Fd] < len(response) {
+			if got[e.Fd] < size {
 				continue
 			}
-			if got[e.Fd] > len(response) {
+			if got[e.Fd] > size {
 				return 0, errors.New("the answer is too long")
 			}
 			got[e.Fd] = 0

@@ -18,10 +18,11 @@ import (
 var fibserverRows = func() (all []row) {
 	var runs fibserver
 	for i, peer := range []string{"inline", "net-http"} {
+		against := []string{"a loop that computes inline", "net/http, goroutines"}[i]
 		all = append(all,
-			runs.row("fibserver/p90/"+peer, i+1, func(f fibFigures) float64 { return f.cheapP90 }),
-			runs.row("fibserver/cheap/"+peer, i+1, func(f fibFigures) float64 { return f.cheapEach }),
-			runs.row("fibserver/costly/"+peer, i+1, func(f fibFigures) float64 { return f.costlyEach }))
+			runs.row("fibserver/p90/"+peer, against, i+1, func(f fibFigures) float64 { return f.cheapP90 }),
+			runs.row("fibserver/cheap/"+peer, against, i+1, func(f fibFigures) float64 { return f.cheapEach }),
+			runs.row("fibserver/costly/"+peer, against, i+1, func(f fibFigures) float64 { return f.costlyEach }))
 	}
 	return all
 }()
@@ -34,12 +35,12 @@ type fibserver struct{ runs [][]fibFigures }
 // fibFigures are of one server, in nanoseconds.
 type fibFigures struct{ cheapP90, cheapEach, costlyEach float64 }
 
-func (s *fibserver) row(id string, peer int, figure func(fibFigures) float64) row {
-	return row{id: id, unit: "ns", must: 1, aim: 1, rounds: fibRuns, cold: true, open: func() (*sides, error) {
-		if err := s.run(); err != nil {
+func (s *fibserver) row(id, against string, peer int, figure func(fibFigures) float64) row {
+	return row{id: id, against: against, unit: "ns", must: 1, aim: 1, rounds: fibRuns, cold: true, open: func(m mode) (*sides, error) {
+		if err := s.run(m); err != nil {
 			return nil, err
 		}
-		one := func(server int) func(time.Duration) (float64, error) {
+		one := func(server int) side {
 			i := -1
 			return func(time.Duration) (float64, error) {
 				i++
@@ -50,7 +51,7 @@ func (s *fibserver) row(id string, peer int, figure func(fibFigures) float64) ro
 	}}
 }
 
-func (s *fibserver) run() error {
+func (s *fibserver) run(m mode) error {
 	if s.runs != nil {
 		return nil
 	}
@@ -66,8 +67,8 @@ func (s *fibserver) run() error {
 		return err
 	}
 	var runs [][]fibFigures
-	for range fibRuns {
-		out, err := exec.Command(server, "-load", "2s").Output()
+	for range m.of(fibRuns, 1) {
+		out, err := exec.Command(server, "-load", fmt.Sprint(time.Duration(m.of(2000, 50))*time.Millisecond)).Output()
 		if err != nil {
 			return err
 		}

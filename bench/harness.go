@@ -5,23 +5,28 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 )
 
 // A row is one comparison: the same work, done by us and by a peer.
 type row struct {
 	id        string
-	unit      string // what a figure is: "ns" or "bytes", per operation
-	must, aim float64
-	rounds    int  // 0: as many as the mode has
-	cold      bool // each round is from scratch: there is nothing to warm up
-	open      func() (*sides, error)
+	against   string  // the peer, in a few words
+	unit      string  // what a figure is: "ns" or "bytes", per operation
+	must, aim float64 // of the ratio; 0: the row is there to be read, and has no verdict
+	rounds    int     // 0: as many as the mode has
+	cold      bool    // each round is from scratch: there is nothing to warm up
+	open      func(m mode) (*sides, error)
 }
 
-// sides are the two that a row compares. Each measures for about d and returns what one operation cost. What open
-// set up, and close takes down, is not counted.
+// A side measures for about d and returns what one operation cost.
+type side func(d time.Duration) (float64, error)
+
+// sides are the two that a row compares. What open set up, and close takes down, is not counted.
 type sides struct {
-	ours, peer func(d time.Duration) (float64, error)
+	ours, peer side
+	note       string // what the reader has to know of this machine
 	close      func()
 }
 
@@ -29,42 +34,75 @@ type sides struct {
 type mode struct {
 	Rounds int           `json:"rounds"` // of one measurement of each side
 	Round  time.Duration `json:"round"`  // of a measurement
+	Tiny   bool          `json:"tiny,omitempty"`
 }
 
 var (
-	quick = mode{9, 60 * time.Millisecond}
-	full  = mode{21, 400 * time.Millisecond}
+	quick = mode{Rounds: 9, Round: 60 * time.Millisecond}
+	full  = mode{Rounds: 15, Round: 100 * time.Millisecond}
+	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the tests of the rows: nothing is measured
 )
+
+// of is n, except in tests.
+func (m mode) of(n, tiny int) int {
+	if m.Tiny {
+		return tiny
+	}
+	return n
+}
 
 // A result is what one row has come to. Ours and Peer are medians, Ratio is the median of the ratios of the rounds,
 // which lie between Low and High if one at either end is left out.
 type result struct {
-	ID     string    `json:"id"`
-	Unit   string    `json:"unit"`
-	Ours   float64   `json:"ours"`
-	Peer   float64   `json:"peer"`
-	Ratio  float64   `json:"ratio"`
-	Low    float64   `json:"low"`
-	High   float64   `json:"high"`
-	Must   float64   `json:"must"`
-	Aim    float64   `json:"aim"`
-	Ratios []float64 `json:"ratios"`
+	ID      string        `json:"id"`
+	Against string        `json:"against"`
+	Unit    string        `json:"unit"`
+	Ours    float64       `json:"ours"`
+	Peer    float64       `json:"peer"`
+	Ratio   float64       `json:"ratio"`
+	Low     float64       `json:"low"`
+	High    float64       `json:"high"`
+	Must    float64       `json:"must,omitempty"`
+	Aim     float64       `json:"aim,omitempty"`
+	Note    string        `json:"note,omitempty"`
+	Took    time.Duration `json:"took"`
+	Ratios  []float64     `json:"ratios"`
 }
 
-func (r result) ok() bool { return r.Ratio <= r.Must }
+// verdict is ok, SHORT, or a dash where there is nothing to be reached.
+func (r result) verdict() string {
+	switch {
+	case r.Must == 0:
+		return "-"
+	case r.Ratio <= r.Must:
+		return "ok"
+	}
+	return "SHORT"
+}
 
 func (r result) String() string {
-	verdict := "ok"
-	if !r.ok() {
-		verdict = "SHORT"
+	s := fmt.Sprintf("%-24s %10s %10s  %5.2f [%.2f–%.2f] must=%s aim=%s %s",
+		r.ID, show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, bound(r.Must), bound(r.Aim), r.verdict())
+	if r.Note != "" {
+		s += " (" + r.Note + ")"
 	}
-	return fmt.Sprintf("%-22s %10s %10s  %5.2f [%.2f–%.2f] must=%.2f aim=%.2f %s",
-		r.ID, show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, r.Must, r.Aim, verdict)
+	return s
+}
+
+func bound(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", v)
 }
 
 func show(v float64, unit string) string {
-	if unit == "bytes" {
+	switch unit {
+	case "ns":
+	case "bytes":
 		return fmt.Sprintf("%.1fB", v)
+	default:
+		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
 	for _, u := range []struct {
 		name string
@@ -79,53 +117,75 @@ func show(v float64, unit string) string {
 
 // measure runs r: both sides once to warm up, and then rounds, in which they take turns to be the first.
 func measure(r row, m mode) (result, error) {
-	res := result{ID: r.id, Unit: r.unit, Must: r.must, Aim: r.aim}
-	s, err := r.open()
+	begun := time.Now()
+	res := result{ID: r.id, Against: r.against, Unit: r.unit, Must: r.must, Aim: r.aim}
+	s, err := r.open(m)
 	if err != nil {
 		return res, err
 	}
 	if s.close != nil {
 		defer s.close()
 	}
+	res.Note = s.note
 	rounds := cmp.Or(r.rounds, m.Rounds)
+	if m.Tiny {
+		rounds = 1
+	}
+	both := []func() ([]float64, error){s.ours.once(m), s.peer.once(m)}
 	var ours, peer []float64
-	for i := range rounds + 1 {
-		if i == 0 && r.cold {
-			continue
-		}
-		first, second := s.ours, s.peer
-		if i%2 == 1 {
-			first, second = second, first
-		}
-		a, err := once(first, m.Round)
-		if err != nil {
-			return res, err
-		}
-		b, err := once(second, m.Round)
-		if err != nil {
-			return res, err
-		}
+	err = interleave(both, rounds, r.cold, func(i int, v []float64) {
 		if i == 0 {
-			continue // the warm-up
+			ours = append(ours, v[0])
+		} else {
+			peer = append(peer, v[0])
 		}
-		if i%2 == 1 {
-			a, b = b, a
-		}
-		ours, peer, res.Ratios = append(ours, a), append(peer, b), append(res.Ratios, a/b)
+	})
+	if err != nil {
+		return res, err
+	}
+	for i := range ours {
+		res.Ratios = append(res.Ratios, ours[i]/peer[i])
 	}
 	res.Ours, res.Peer, res.Ratio = median(ours), median(peer), median(res.Ratios)
 	sorted := slices.Sorted(slices.Values(res.Ratios))
 	if len(sorted) > 4 {
 		sorted = sorted[1 : len(sorted)-1]
 	}
-	res.Low, res.High = sorted[0], sorted[len(sorted)-1]
+	res.Low, res.High, res.Took = sorted[0], sorted[len(sorted)-1], time.Since(begun)
 	return res, nil
 }
 
-// once begins without the garbage of whoever came before.
-func once(side func(time.Duration) (float64, error), d time.Duration) (float64, error) {
-	runtime.GC()
-	return side(d)
+func (s side) once(m mode) func() ([]float64, error) {
+	return func() ([]float64, error) {
+		v, err := s(m.Round)
+		return []float64{v}, err
+	}
+}
+
+// interleave measures each of sides once per round, beginning with another in each round, and once before unless
+// cold, which does not count. Each begins without the garbage of whoever came before.
+func interleave(sides []func() ([]float64, error), rounds int, cold bool, got func(i int, v []float64)) error {
+	first := 0
+	if cold {
+		first = 1
+	}
+	for round := first; round <= rounds; round++ {
+		for k := range sides {
+			i := (k + round) % len(sides)
+			if sides[i] == nil {
+				continue
+			}
+			runtime.GC()
+			v, err := sides[i]()
+			if err != nil {
+				return err
+			}
+			if round > 0 {
+				got(i, v)
+			}
+		}
+	}
+	return nil
 }
 
 func median(v []float64) float64 {
@@ -136,7 +196,7 @@ func median(v []float64) float64 {
 
 // timed makes a side of f, which does n operations. The first call finds out how many last as long as is asked for;
 // later ones do as many.
-func timed(f func(n int)) func(time.Duration) (float64, error) {
+func timed(f func(n int)) side {
 	return timedBy(func(n int) time.Duration {
 		start := time.Now()
 		f(n)
@@ -145,7 +205,7 @@ func timed(f func(n int)) func(time.Duration) (float64, error) {
 }
 
 // timedBy is timed for an f that says itself what counts.
-func timedBy(f func(n int) time.Duration) func(time.Duration) (float64, error) {
+func timedBy(f func(n int) time.Duration) side {
 	n := 0
 	return func(d time.Duration) (float64, error) {
 		if n == 0 {
@@ -162,8 +222,8 @@ func timedBy(f func(n int) time.Duration) func(time.Duration) (float64, error) {
 }
 
 // pair is a row of two functions that do n operations each.
-func pair(id string, must, aim float64, open func() (ours, peer func(n int))) row {
-	return row{id: id, unit: "ns", must: must, aim: aim, open: func() (*sides, error) {
+func pair(id, against string, must, aim float64, open func() (ours, peer func(n int))) row {
+	return row{id: id, against: against, unit: "ns", must: must, aim: aim, open: func(mode) (*sides, error) {
 		ours, peer := open()
 		return &sides{ours: timed(ours), peer: timed(peer)}, nil
 	}}

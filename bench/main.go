@@ -1,10 +1,16 @@
 // Bench compares the library with what a program would use without it: each row of a table is some work, done by
-// both in turns, in this process, and what is printed is the ratio of the two. Smaller is better.
+// both in turns, in this process, and what is printed is the ratio of the two. Smaller is better. A curve is some work
+// as a function of how much of it there is.
 //
-//	go run . -quick                       all rows, in less than four minutes
-//	go run . -quick mutex cancel-cost     rows by id; what precedes a slash stands for all of them
-//	go run . -full -json now.json         longer rounds, and the figures to a file
-//	go run . -quick -against then.json    which ratios have become worse by more than their spread
+//	go run . -quick                             all rows, in less than four minutes
+//	go run . -quick mutex-ctx cancel-cost       rows by id; what precedes a slash stands for all of them
+//	go run . -full                              all rows, in longer rounds, and all curves, in twelve minutes
+//	go run . -full ring fork                    some of either
+//	go run . -list                              what there is
+//	go run . -full -json now.json               the figures, to a file
+//	go run . -full -results RESULTS.md          the report, and the plots and tables of the curves in -dir
+//	go run . -from now.json -results RESULTS.md the same of an earlier run; nothing is measured
+//	go run . -quick -against history            which ratios have become worse by more than their noise; exits with 1 if any
 //
 // A line is: id, ours and the peer's (medians, of one operation), the median of the ratios with the range of
 // them, the worst and the best left out, what the ratio must be and what it ought to be.
@@ -12,10 +18,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -23,17 +29,20 @@ import (
 )
 
 func rows() []row {
-	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows)
+	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows)
 }
 
-// A run is what -json writes and -against reads.
+// A run is what -json writes and -against and -from read.
 type run struct {
-	Date    time.Time `json:"date"`
-	Go      string    `json:"go"`
-	System  string    `json:"system"`
-	Procs   int       `json:"gomaxprocs"`
-	Mode    mode      `json:"mode"`
-	Results []result  `json:"results"`
+	Date    time.Time     `json:"date"`
+	Machine machine       `json:"machine"`
+	Command string        `json:"command"`
+	Full    bool          `json:"full"`
+	Mode    mode          `json:"mode"`
+	Took    time.Duration `json:"took"`
+	Results []result      `json:"results"`
+	Curves  []curveResult `json:"curves,omitempty"`
+	Failed  []string      `json:"failed,omitempty"` // what could not be measured, and why
 }
 
 func main() {
@@ -41,49 +50,101 @@ func main() {
 		exitOn(drive(os.Args[2:]))
 		return
 	}
-	isQuick := flag.Bool("quick", false, "short rounds (the default)")
-	isFull := flag.Bool("full", false, "long rounds")
+	if len(os.Args) > 1 && os.Args[1] == serveArg {
+		exitOn(serveFib(os.Args[2:]))
+		return
+	}
+	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
+	isFull := flag.Bool("full", false, "longer rounds, and curves")
+	list := flag.Bool("list", false, "print the ids of rows and curves")
+	dir := flag.String("dir", "results", "the `directory` for the tables and plots of curves")
 	out := flag.String("json", "", "write the results to this `file`")
-	against := flag.String("against", "", "compare the ratios with those of this `file`, written by -json")
+	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json")
+	report := flag.String("results", "", "write the results as Markdown to this `file`")
+	against := flag.String("against", "", "compare the ratios with those of this `file`, written by -json, or of all files of a directory")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
 	flag.Parse()
-	m := quick
-	if *isFull && !*isQuick {
-		m = full
+	if *isQuick && *isFull {
+		exitOn(errors.New("-quick or -full"))
 	}
-	chosen, err := choose(rows(), flag.Args())
-	exitOn(err)
-	if *profile != "" {
-		f, err := os.Create(*profile)
-		exitOn(err)
-		exitOn(pprof.StartCPUProfile(f))
-		defer pprof.StopCPUProfile()
-	}
-	now := run{time.Now(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runtime.GOMAXPROCS(0), m, nil}
-	for _, r := range chosen {
-		res, err := measure(r, m)
-		if err != nil {
-			fmt.Printf("%-22s not measured: %v\n", r.id, err)
-			continue
+	if *list {
+		for _, r := range rows() {
+			fmt.Printf("%-24s against %s\n", r.id, r.against)
 		}
-		fmt.Println(res)
-		now.Results = append(now.Results, res)
+		for _, c := range curves() {
+			fmt.Printf("%-24s -full only: %s\n", c.id, c.title)
+		}
+		return
+	}
+	var then []run
+	if *against != "" { // before anything is measured
+		var err error
+		then, err = readRuns(*against)
+		exitOn(err)
+	}
+	var now run
+	if *from != "" {
+		exitOn(readJSON(*from, &now))
+	} else {
+		chosen, traced, err := choose(rows(), curves(), *isFull, flag.Args())
+		exitOn(err)
+		if *profile != "" {
+			f, err := os.Create(*profile)
+			exitOn(err)
+			exitOn(pprof.StartCPUProfile(f))
+		}
+		now = measureAll(chosen, traced, *isFull)
+		pprof.StopCPUProfile()
 	}
 	if *out != "" {
 		text, err := json.MarshalIndent(now, "", "\t")
 		exitOn(err)
 		exitOn(os.WriteFile(*out, append(text, '\n'), 0o644))
 	}
-	if *against != "" {
-		text, err := os.ReadFile(*against)
-		exitOn(err)
-		var then run
-		exitOn(json.Unmarshal(text, &then))
-		if regressed(now.Results, then.Results) {
-			pprof.StopCPUProfile()
-			os.Exit(1)
+	if *isFull || *report != "" {
+		for _, c := range now.Curves {
+			exitOn(c.save(*dir))
 		}
 	}
+	if *report != "" {
+		exitOn(writeReport(*report, *dir, now))
+	}
+	if *against != "" && regressed(os.Stdout, now, then) || len(now.Failed) > 0 {
+		os.Exit(1)
+	}
+}
+
+func measureAll(chosen []row, traced []curve, isFull bool) run {
+	m := quick
+	if isFull {
+		m = full
+	}
+	now := run{Date: time.Now(), Machine: thisMachine(), Command: "go run . " + strings.Join(os.Args[1:], " "), Full: isFull, Mode: m}
+	failed := func(id string, err error) {
+		now.Failed = append(now.Failed, fmt.Sprintf("%s: %v", id, err))
+		fmt.Printf("%-24s not measured: %v\n", id, err)
+	}
+	for _, r := range chosen {
+		res, err := measure(r, m)
+		if err != nil {
+			failed(r.id, err)
+			continue
+		}
+		fmt.Println(res)
+		now.Results = append(now.Results, res)
+	}
+	for _, c := range traced {
+		res, err := trace(c, m, os.Stdout)
+		if err != nil {
+			failed(c.id, err)
+			continue
+		}
+		fmt.Printf("%-16s %d rounds, %.0f s\n", c.id, res.Rounds, res.Took.Seconds())
+		now.Curves = append(now.Curves, res)
+	}
+	now.Took = time.Since(now.Date)
+	now.Machine.LoadAfter = loadAverage()
+	return now
 }
 
 func exitOn(err error) {
@@ -93,40 +154,41 @@ func exitOn(err error) {
 	}
 }
 
-// choose returns the rows that have one of ids, or one of ids before a slash; without ids, all.
-func choose(all []row, ids []string) ([]row, error) {
-	if len(ids) == 0 {
-		return all, nil
+func readJSON(name string, v any) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
 	}
-	matches := func(r row, id string) bool { return r.id == id || strings.HasPrefix(r.id, id+"/") }
-	for _, id := range ids {
-		if !slices.ContainsFunc(all, func(r row) bool { return matches(r, id) }) {
-			return nil, fmt.Errorf("there is no row %q", id)
-		}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return slices.DeleteFunc(all, func(r row) bool {
-		return !slices.ContainsFunc(ids, func(id string) bool { return matches(r, id) })
-	}), nil
+	return nil
 }
 
-// regressed prints how the ratios have changed, and reports whether one has become worse by more than the spread: all
-// of its range now lies above all of its range then.
-func regressed(now, then []result) (any bool) {
-	fmt.Println()
-	for _, r := range now {
-		i := slices.IndexFunc(then, func(old result) bool { return old.ID == r.ID })
-		if i < 0 {
-			fmt.Printf("%-22s new\n", r.ID)
-			continue
-		}
-		old, word := then[i], "same"
-		switch {
-		case r.Low > old.High:
-			word, any = "REGRESSED", true
-		case r.High < old.Low:
-			word = "better"
-		}
-		fmt.Printf("%-22s %.2f [%.2f–%.2f] was %.2f [%.2f–%.2f] %s\n", r.ID, r.Ratio, r.Low, r.High, old.Ratio, old.Low, old.High, word)
+// choose returns the rows, and with -full the curves, that have one of ids, or one of ids before a slash; without ids,
+// all.
+func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curve, error) {
+	if !isFull {
+		traced = nil
 	}
-	return any
+	if len(ids) == 0 {
+		return all, traced, nil
+	}
+	found := map[string]bool{}
+	chosen := func(id string) (any bool) {
+		for _, want := range ids {
+			if id == want || strings.HasPrefix(id, want+"/") {
+				found[want], any = true, true
+			}
+		}
+		return any
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(r row) bool { return !chosen(r.id) })
+	traced = slices.DeleteFunc(slices.Clone(traced), func(c curve) bool { return !chosen(c.id) })
+	for _, id := range ids {
+		if !found[id] {
+			return nil, nil, fmt.Errorf("there is no row %q, and no curve (those come with -full); -list says what there is", id)
+		}
+	}
+	return all, traced, nil
 }

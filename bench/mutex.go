@@ -11,7 +11,7 @@ import (
 
 // A lock and an unlock is an operation; in between a counter goes up.
 var mutexRows = []row{
-	pair("mutex-free", 1.6, 1.2, func() (ours, peer func(int)) {
+	pair("mutex-free", "sync.Mutex", 1.6, 1.2, func() (ours, peer func(int)) {
 		var m mutex.Mutex
 		var std sync.Mutex
 		ctx, count := context.Background(), 0
@@ -29,13 +29,13 @@ var mutexRows = []row{
 				}
 			}
 	}),
-	{id: "mutex-contended", unit: "ns", must: 1.5, aim: 1.0, open: func() (*sides, error) {
+	{id: "mutex-contended", against: "sync.Mutex", unit: "ns", must: 1.5, aim: 1.0, open: func(mode) (*sides, error) {
 		var m mutex.Mutex
 		var std sync.Mutex
 		ctx := context.Background()
 		return &sides{ours: eight(func() { must(0, m.Lock(ctx)) }, m.Unlock), peer: eight(std.Lock, std.Unlock)}, nil
 	}},
-	{id: "mutex-ctx", unit: "ns", must: 0.6, aim: 0.2, open: func() (*sides, error) {
+	{id: "mutex-ctx", against: "x/sync semaphore of 1", unit: "ns", must: 0.6, aim: 0.2, open: func(mode) (*sides, error) {
 		var m mutex.Mutex
 		s := semaphore.NewWeighted(1)
 		ctx := cancellable()
@@ -48,7 +48,7 @@ var mutexRows = []row{
 
 // eight goroutines share n operations. They all find the lock held at first: otherwise it is chance whether two ever
 // meet. Starting them is not counted, the calls through lock and unlock are, for both.
-func eight(lock, unlock func()) func(time.Duration) (float64, error) {
+func eight(lock, unlock func()) side {
 	return timedBy(func(n int) time.Duration {
 		count := 0
 		var wg sync.WaitGroup

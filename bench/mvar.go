@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/mvar"
@@ -13,27 +14,36 @@ import (
 // One value handed over is an operation: a put and a take, by two. Starting and ending the two is counted, once for
 // all values. The contexts are those of the context package, and are not cancelled.
 var mvarRows = []row{
-	pair("mvar-serial", 0.80, 0.40, func() (ours, peer func(int)) {
+	pair("mvar-serial", "channel of one, two goroutines", 0.80, 0.40, func() (ours, peer func(int)) {
 		return oneFifo(context.Background()), channel
 	}),
-	pair("mvar-serial-ctx", 0.45, 0.20, func() (ours, peer func(int)) {
+	pair("mvar-serial-ctx", "select of a channel of one and ctx.Done", 0.45, 0.20, func() (ours, peer func(int)) {
 		ctx := cancellable()
 		return oneFifo(ctx), channelOr(ctx)
 	}),
+	// The same against goroutines that share one processor, and so never wake a thread: the best a channel can do.
+	{id: "mvar-serial/one-proc", against: "channel of one, GOMAXPROCS 1", unit: "ns", open: func(mode) (*sides, error) {
+		return &sides{ours: onProcs(1, timed(oneFifo(context.Background()))), peer: onProcs(1, timed(channel))}, nil
+	}},
 	// The two schedulers run on goroutines of their own, not locked to threads.
-	pair("mvar-parallel", 1.5, 1.0, func() (ours, peer func(int)) {
-		if runtime.GOMAXPROCS(0) != 2 {
-			runtime.GOMAXPROCS(2)
-		}
-		return twoFifos, channel
-	}),
-	pair("mvar-goroutine", 1.0, 0.75, func() (ours, peer func(int)) {
+	{id: "mvar-parallel", against: "channel of one, two goroutines", unit: "ns", must: 1.5, aim: 1.0, open: func(mode) (*sides, error) {
+		return &sides{ours: onProcs(2, timed(twoFifos(context.Background()))), peer: onProcs(2, timed(channel))}, nil
+	}},
+	pair("mvar-goroutine", "select of a channel of one and ctx.Done", 1.0, 0.75, func() (ours, peer func(int)) {
 		ctx := cancellable()
 		return func(n int) {
 			var m mvar.MVar[int]
 			both(func() { puts(ctx, &m, n) }, func() { takes(ctx, &m, n) })
 		}, channelOr(ctx)
 	}),
+}
+
+// onProcs is s with GOMAXPROCS as asked for.
+func onProcs(n int, s side) side {
+	return func(d time.Duration) (float64, error) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+		return s(d)
+	}
 }
 
 // cancellable is a context that could be cancelled, and is not.
@@ -76,11 +86,11 @@ func oneFifo(ctx context.Context) func(int) {
 	}
 }
 
-func twoFifos(n int) {
-	var m mvar.MVar[int]
-	both(
-		func() { inFifo(func() { puts(context.Background(), &m, n) }) },
-		func() { inFifo(func() { takes(context.Background(), &m, n) }) })
+func twoFifos(ctx context.Context) func(int) {
+	return func(n int) {
+		var m mvar.MVar[int]
+		both(func() { inFifo(func() { puts(ctx, &m, n) }) }, func() { inFifo(func() { takes(ctx, &m, n) }) })
+	}
 }
 
 // inFifo runs f as the first task of a fifo, to the end of all its tasks.

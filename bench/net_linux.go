@@ -13,65 +13,82 @@ import (
 	"io"
 	"math/big"
 	"net"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/cloudwego/netpoll"
 )
 
 // The clients are in a process of their own, on the same machine, so their processor time counts against both sides.
-// Connecting, and a warm-up of a fifth, are not counted. All rounds of a side meet the same server, and the server of
-// the other side is idle meanwhile. The loop has one reactor.
+// Connecting, and a warm-up of a fifth, are not counted (wrk counts them, where it is the client). All rounds of a side
+// meet the same server, and the server of the other side is idle meanwhile. The loop has one reactor.
 var netRows = []row{
-	// A request is an operation: 1000 connections ask again as soon as they are answered. Instead of wrk the client is one
-	// thread on epoll, drive_linux.go.
-	{id: "http-loop", unit: "ns", must: 0.95, aim: 0.70, rounds: 7, open: func() (*sides, error) {
-		return servers("http", 1000, serveHTTP)
+	// A request is an operation: 1000 connections ask again as soon as they are answered. The client is wrk with one
+	// thread, or where that is not installed one thread on epoll, drive_linux.go.
+	{id: "http-loop", against: "the same on net, goroutines", unit: "ns", must: 0.95, aim: 0.70, rounds: 7, open: func(m mode) (*sides, error) {
+		s, err := servers("http", m.of(1000, 10), serveHTTP, stdServer)
+		if err == nil {
+			s.note = "client: a thread on epoll"
+			if wrk() != "" {
+				s.note = "client: wrk"
+			}
+		}
+		return s, err
 	}},
 	// 64 bytes there and back on one of 200 connections are an operation: crypto/tls as it is on both ends, on either
 	// server, and on goroutines in the client. The handshakes are not counted.
-	{id: "tls-loop", unit: "ns", must: 1.05, aim: 0.90, rounds: 7, open: func() (*sides, error) {
+	{id: "tls-loop", against: "the same on net, goroutines", unit: "ns", must: 1.05, aim: 0.90, rounds: 7, open: func(m mode) (*sides, error) {
 		config, err := selfSigned()
 		if err != nil {
 			return nil, err
 		}
-		return servers("tls", 200, func(c net.Conn) { echo(tls.Server(c, config)) })
+		return servers("tls", m.of(200, 2), func(c net.Conn) { echo(tls.Server(c, config)) }, stdServer)
 	}},
-	idlePipes(),
-}
-
-// idlePipes: 4 KB through one of 128 busy pipes are an operation, a task at each end. 65,536 other tasks wait to read from
-// pipes of their own, or fewer where the limit of descriptors is too low: then the id says how many. The peer is the
-// same on a loop without those. Opening the pipes is not counted.
-func idlePipes() row {
-	r := row{id: "idle-pipes", unit: "ns", must: 1.05, aim: 1.0}
-	idle := 65_536
-	if limit := allowDescriptors(2*(idle+2*busyPipes) + 500); limit > 0 {
-		idle = (limit - 500) / 2 / 1000 * 1000
-		r.id = fmt.Sprintf("idle-pipes/%d", idle)
-	}
-	r.open = func() (*sides, error) {
-		ours, err := newPipes(idle)
+	// The same without TLS, and with a client of one thread on epoll.
+	{id: "echo/net", against: "the same on net, goroutines", unit: "ns", rounds: 5, open: func(m mode) (*sides, error) {
+		return servers("echo", m.of(200, 2), echo, stdServer)
+	}},
+	{id: "echo/netpoll", against: "cloudwego/netpoll", unit: "ns", rounds: 5, open: func(m mode) (*sides, error) {
+		return servers("echo", m.of(200, 2), echo, netpollServer)
+	}},
+	// 4 KB through one of 128 busy pipes are an operation, a task at each end. 65,536 other tasks wait to read from
+	// pipes of their own, or fewer where the limit of descriptors is too low: then the id says how many. The peer is the
+	// same on a loop without those. Opening the pipes is not counted.
+	{id: idleID, against: "the same with 0 idle", unit: "ns", must: 1.05, aim: 1.0, open: func(m mode) (*sides, error) {
+		ours, err := newPipes()
 		if err != nil {
 			return nil, err
 		}
-		peer, err := newPipes(0)
+		peer, err := newPipes()
 		if err != nil {
 			return nil, errors.Join(err, ours.loop.Close())
 		}
-		return &sides{ours: timed(ours.transfer), peer: timed(peer.transfer),
-			close: func() { must(0, ours.loop.Close()); must(0, peer.loop.Close()) }}, nil
-	}
-	return r
+		s := &sides{ours: timed(ours.transfer), peer: timed(peer.transfer),
+			close: func() { must(0, ours.loop.Close()); must(0, peer.loop.Close()) }}
+		if err := ours.idle(m.of(idlePairs, 10)); err != nil {
+			s.close()
+			return nil, err
+		}
+		return s, nil
+	}},
 }
 
-// servers runs handle on a loop, and on net with a goroutine for each connection.
-func servers(what string, conns int, handle func(net.Conn)) (*sides, error) {
+const wantIdle = 65_536
+
+// idlePairs is how many idle pipes there may be.
+var idlePairs, idleID = func() (int, string) {
+	limit := allowDescriptors(2*(wantIdle+2*busyPipes) + 500)
+	if limit == 0 {
+		return wantIdle, "idle-pipes"
+	}
+	n := max(0, (limit-4*busyPipes-500)/2/1000*1000)
+	return n, fmt.Sprintf("idle-pipes/%d", n)
+}()
+
+// servers runs handle on a loop, and has peer run it, or do what it does.
+func servers(what string, conns int, handle func(net.Conn), peer func(func(net.Conn)) (net.Addr, func(), error)) (*sides, error) {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
 		return nil, err
@@ -81,42 +98,63 @@ func servers(what string, conns int, handle func(net.Conn)) (*sides, error) {
 		return nil, errors.Join(err, loop.Close())
 	}
 	go ln.Serve(context.Background(), func(_ context.Context, c net.Conn) { handle(c) })
-	std, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, stop, err := peer(handle)
 	if err != nil {
 		return nil, errors.Join(err, loop.Close())
 	}
+	driven := func(addr net.Addr) side {
+		return func(d time.Duration) (float64, error) { return driveElsewhere(what, addr.String(), conns, 10*d) }
+	}
+	return &sides{ours: driven(ln.Addr()), peer: driven(addr), close: func() { stop(); loop.Close() }}, nil
+}
+
+// stdServer is one of net, with a goroutine for each connection.
+func stdServer(handle func(net.Conn)) (net.Addr, func(), error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
 	go func() {
 		for {
-			c, err := std.Accept()
+			c, err := ln.Accept()
 			if err != nil {
 				return
 			}
 			go func() { defer c.Close(); handle(c) }()
 		}
 	}()
-	driven := func(addr net.Addr) func(time.Duration) (float64, error) {
-		return func(d time.Duration) (float64, error) { return driveElsewhere(what, addr, conns, 10*d) }
-	}
-	return &sides{ours: driven(ln.Addr()), peer: driven(std.Addr()),
-		close: func() { std.Close(); loop.Close() }}, nil
+	return ln.Addr(), func() { ln.Close() }, nil
 }
 
-// driveElsewhere has another process drive the server at addr for d, and returns the nanoseconds per operation.
-func driveElsewhere(what string, addr net.Addr, conns int, d time.Duration) (float64, error) {
-	self, err := os.Executable()
+// netpollServer echoes in the way that its documentation shows: what has come is copied into the buffer of the writer.
+func netpollServer(func(net.Conn)) (net.Addr, func(), error) {
+	ln, err := netpoll.CreateListener("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	cmd := exec.Command(self, driveArg, what, addr.String(), strconv.Itoa(conns), d.String())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	loop, err := netpoll.NewEventLoop(func(_ context.Context, c netpoll.Connection) error {
+		in, out := c.Reader(), c.Writer()
+		data, err := in.Next(in.Len())
+		if err != nil {
+			return err
+		}
+		answer, err := out.Malloc(len(data))
+		if err != nil {
+			return err
+		}
+		copy(answer, data)
+		return errors.Join(in.Release(), out.Flush())
+	})
 	if err != nil {
-		return 0, fmt.Errorf("the client: %w", err)
+		return nil, nil, err
 	}
-	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	go func() { _ = loop.Serve(ln) }()
+	return ln.Addr(), func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = loop.Shutdown(ctx)
+	}, nil
 }
-
-const response = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, world\n"
 
 // serveHTTP knows no more than it has to: requests without a body, and one answer.
 func serveHTTP(c net.Conn) {
@@ -172,35 +210,43 @@ func selfSigned() (*tls.Config, error) {
 
 const busyPipes = 128
 
+// pipes are 128 busy ones, and tasks that wait to read from others, on one loop.
 type pipes struct {
 	loop *eventloop.Loop
 	r, w [busyPipes]*eventloop.Conn
 }
 
-func newPipes(idle int) (*pipes, error) {
+// newPipes makes the busy ones. They come before the idle ones of all sides: the system may give small buffers to the
+// pipes of a user that has many.
+func newPipes() (*pipes, error) {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
 		return nil, err
 	}
 	p := &pipes{loop: loop}
-	for i := range busyPipes + idle {
-		r, w, err := loop.Pipe()
-		if err != nil {
+	for i := range busyPipes {
+		if p.r[i], p.w[i], err = loop.Pipe(); err != nil {
 			return nil, errors.Join(err, loop.Close())
 		}
-		if i < busyPipes {
-			p.r[i], p.w[i] = r, w
-			continue
+	}
+	return p, nil
+}
+
+func (p *pipes) idle(n int) error {
+	for range n {
+		r, w, err := p.loop.Pipe()
+		if err != nil {
+			return err
 		}
-		must(0, loop.Go(func() {
+		must(0, p.loop.Go(func() {
 			_, _ = r.Read(make([]byte, 1)) // until the loop closes
 			w.Close()
 		}))
 	}
 	waiting := make(chan struct{})
-	must(0, loop.Go(func() { close(waiting) })) // after all of them
+	must(0, p.loop.Go(func() { close(waiting) })) // after all of them
 	<-waiting
-	return p, nil
+	return nil
 }
 
 // allowDescriptors raises the limit to n. Where that is not allowed it returns the limit, otherwise 0.

@@ -10,7 +10,7 @@ import (
 
 // To ask for a value that is there is an operation. The peer is a call of what sync.OnceValue returned.
 var readyRows = []row{
-	pair("promise-ready", 2.0, 1.0, func() (ours, peer func(int)) {
+	pair("promise-ready", "sync.OnceValue, called again", 2.0, 1.0, func() (ours, peer func(int)) {
 		p := promise.New[int]()
 		must(0, p.Fill(1))
 		ctx := context.Background()
@@ -23,7 +23,7 @@ var readyRows = []row{
 			check(sum == n)
 		}, onceValue
 	}),
-	pair("lazy-ready", 2.0, 1.0, func() (ours, peer func(int)) {
+	pair("lazy-ready", "sync.OnceValue, called again", 2.0, 1.0, func() (ours, peer func(int)) {
 		l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
 		ctx := context.Background()
 		must(l.Force(ctx))

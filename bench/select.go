@@ -10,7 +10,7 @@ import (
 var selectRows = []row{
 	// One value that a Select over two receives gets is an operation: the channels have no buffer, and the sender takes
 	// them in turn. Making the cases is counted, once for all values.
-	pair("select-2", 1.0, 0.5, func() (ours, peer func(int)) {
+	pair("select-2", "native select, two goroutines", 1.0, 0.5, func() (ours, peer func(int)) {
 		ctx := context.Background()
 		return func(n int) {
 				x, y := chanx.New[int](0), chanx.New[int](0)

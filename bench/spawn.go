@@ -11,13 +11,13 @@ import (
 
 var spawnRows = []row{
 	// Start a task and let it end, one after the other. Starting the fifo is counted, once for all.
-	pair("spawn/one", 0.5, 0.3, func() (ours, peer func(int)) { return spawnFifo(1), spawnGo(1) }),
+	pair("spawn/one", "go + WaitGroup", 0.5, 0.3, func() (ours, peer func(int)) { return spawnFifo(1), spawnGo(1) }),
 	// The same, a thousand at a time.
-	pair("spawn/many", 0.5, 0.3, func() (ours, peer func(int)) { return spawnFifo(1000), spawnGo(1000) }),
+	pair("spawn/many", "go + WaitGroup", 0.5, 0.3, func() (ours, peer func(int)) { return spawnFifo(1000), spawnGo(1000) }),
 
 	// A fork is an operation: fib(25) without cut-off, again and again, on as many workers as there are processors. Starting
 	// the pool is not counted.
-	{id: "fork", unit: "ns", must: 0.25, aim: 0.10, open: func() (*sides, error) {
+	{id: "fork", against: "go + WaitGroup", unit: "ns", must: 0.25, aim: 0.10, open: func(mode) (*sides, error) {
 		p := workstealing.New(workstealing.Options{})
 		pool = p
 		per := func(f func()) func(n int) {
@@ -28,27 +28,29 @@ var spawnRows = []row{
 			}
 		}
 		return &sides{
-			ours:  timedWhole(forksOf25, per(func() { inPool(p, func() { check(must(fib(context.Background(), 25)) == 75025) }) })),
+			ours:  timedWhole(forksOf25, per(func() { inTask(p, func() { check(must(fib(context.Background(), 25)) == 75025) }) })),
 			peer:  timedWhole(forksOf25, per(func() { check(fibGo(25) == 75025) })),
 			close: func() { must(0, p.Close()) },
 		}, nil
 	}},
 
 	// fib(40) is an operation, with forks down to fib(20) on two workers, and without any. Starting the pool is not counted.
-	{id: "fib-speedup", unit: "ns", must: 0.56, aim: 0.51, open: func() (*sides, error) {
+	{id: "fib-speedup", against: "sequential", unit: "ns", must: 0.56, aim: 0.51, rounds: 7, open: func(m mode) (*sides, error) {
+		n40 := m.of(40, 24)
+		want := m.of(102334155, 46368)
 		p := workstealing.New(workstealing.Options{Workers: 2})
 		pool = p
 		return &sides{
 			ours: timed(func(n int) {
-				inPool(p, func() {
+				inTask(p, func() {
 					for range n {
-						check(must(fibCut(context.Background(), 40)) == 102334155)
+						check(must(fibCut(context.Background(), n40)) == want)
 					}
 				})
 			}),
 			peer: timed(func(n int) {
 				for range n {
-					check(fibSerial(40) == 102334155)
+					check(fibSerial(n40) == want)
 				}
 			}),
 			close: func() { must(0, p.Close()) },
@@ -91,18 +93,18 @@ func spawnGo(batch int) func(int) {
 const forksOf25 = 121392
 
 // timedWhole is timed for an f whose n are multiples of unit.
-func timedWhole(unit int, f func(n int)) func(d time.Duration) (float64, error) {
-	side := timed(func(n int) { f(n * unit) })
+func timedWhole(unit int, f func(n int)) side {
+	whole := timed(func(n int) { f(n * unit) })
 	return func(d time.Duration) (float64, error) {
-		v, err := side(d)
+		v, err := whole(d)
 		return v / float64(unit), err
 	}
 }
 
-// inPool runs f as a task of p.
-func inPool(p *workstealing.Pool, f func()) {
+// inTask runs f as a task of on.
+func inTask(on suspend.Spawner, f func()) {
 	done := make(chan struct{})
-	must(0, p.Go(func() { defer close(done); f() }))
+	must(0, on.Go(func() { defer close(done); f() }))
 	<-done
 }
 

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Rows and curves start their clients and servers with what they are themselves.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == driveArg || os.Args[1] == serveArg) {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Every row can be measured: with sizes at which nothing is to be learned from it.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rows() {
+		t.Run(r.id, func(t *testing.T) {
+			if seen[r.id] {
+				t.Fatal("twice")
+			}
+			seen[r.id] = true
+			res, err := measure(r, tiny)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Against == "" || res.Unit == "" || len(res.Ratios) != 1 || !(res.Ratio > 0) || math.IsInf(res.Ratio, 0) {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+}
+
+// Every curve can be measured, saved and drawn: each series has each point.
+func TestCurves(t *testing.T) {
+	dir := t.TempDir()
+	seen := map[string]bool{}
+	for _, r := range rows() {
+		seen[r.id] = true
+	}
+	for _, c := range curves() {
+		t.Run(c.id, func(t *testing.T) {
+			if seen[c.id] {
+				t.Fatal("an id of something else")
+			}
+			seen[c.id] = true
+			var progress strings.Builder
+			res, err := trace(c, tiny, &progress)
+			if err != nil {
+				t.Fatal(err)
+			}
+			points := c.points(tiny)
+			for _, f := range res.Figures {
+				for _, s := range f.Series {
+					if len(s.Points) != len(points) {
+						t.Errorf("%s, %s: %d of %d points", f.Name, s.Name, len(s.Points), len(points))
+					}
+				}
+			}
+			if n := strings.Count(progress.String(), "\n"); n != len(points)*len(c.figures) {
+				t.Errorf("%d lines of progress", n)
+			}
+			if err := res.save(dir); err != nil {
+				t.Fatal(err)
+			}
+			table, err := os.ReadFile(filepath.Join(dir, c.id+".csv"))
+			if want := 1 + len(points)*len(c.figures)*len(c.series); err != nil || bytes.Count(table, []byte("\n")) != want {
+				t.Errorf("want %d lines: %v\n%s", want, err, table)
+			}
+			for _, f := range c.figures {
+				base := filepath.Join(dir, c.id+"-"+f.name)
+				if svg, err := os.ReadFile(base + ".svg"); err != nil || !bytes.Contains(svg, []byte("</svg>")) {
+					t.Error("no SVG", err)
+				}
+				image, err := os.Open(base + ".png")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer image.Close()
+				if _, err := png.Decode(image); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// What earlier runs say of a row is the range of all of them, and only what lies outside of it is a change.
+func TestRegressed(t *testing.T) {
+	row := func(id string, low, ratio, high float64) result {
+		return result{ID: id, Low: low, Ratio: ratio, High: high}
+	}
+	then := []run{
+		{Results: []result{row("noisy", 0.8, 1, 1.1), row("steady", 1, 1, 1), row("gone", 1, 1, 1)}},
+		{Results: []result{row("noisy", 0.9, 1.2, 1.5)}},
+		{Results: []result{row("noisy", 0.9, 1.1, 1.3)}},
+	}
+	for _, c := range []struct {
+		now  result
+		want string
+		bad  bool
+	}{
+		{row("noisy", 1.0, 1.2, 1.4), "same", false},
+		{row("noisy", 1.2, 2, 3), "same", false},      // the first run alone would call this one worse
+		{row("noisy", 1.51, 1.6, 1.7), "same", false}, // by less than is certain
+		{row("noisy", 1.6, 1.7, 1.8), "REGRESSED", true},
+		{row("noisy", 0.5, 0.6, 0.7), "better", false},
+		{row("noisy", 0.5, 0.7, 0.9), "same", false},
+		{row("steady", 1.01, 1.01, 1.01), "same", false},
+		{row("steady", 1.1, 1.1, 1.1), "REGRESSED", true},
+		{row("steady", 0.9, 0.9, 0.9), "better", false},
+		{row("other", 9, 9, 9), "new", false},
+	} {
+		var out strings.Builder
+		bad := regressed(&out, run{Results: []result{c.now}}, then)
+		if bad != c.bad || !strings.HasSuffix(out.String(), c.want+"\n") || !strings.Contains(out.String(), c.now.ID) {
+			t.Errorf("%+v: %v, %q, want %v, %s", c.now, bad, out.String(), c.bad, c.want)
+		}
+	}
+	if p, ok := pastOf("noisy", then); !ok || p != (past{0.8, 1.1, 1.5}) {
+		t.Errorf("%+v, %v", p, ok)
+	}
+	var out strings.Builder
+	regressed(&out, run{Machine: machine{CPU: "x"}}, then[:1])
+	if !strings.Contains(out.String(), "another machine") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestReadRuns(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := readRuns(dir); err == nil {
+		t.Error("an empty directory")
+	}
+	for name, want := range map[string]run{"a.json": {Command: "a"}, "b.json": {Command: "b"}} {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, err := readRuns(dir); err != nil || len(all) != 2 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if one, err := readRuns(filepath.Join(dir, "b.json")); err != nil || len(one) != 1 || one[0].Command != "b" {
+		t.Errorf("%+v, %v", one, err)
+	}
+	if _, err := readRuns(filepath.Join(dir, "c.json")); err == nil {
+		t.Error("a file that is not there")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "c.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readRuns(dir); err == nil {
+		t.Error("a file that is no run")
+	}
+}
+
+// The sides take turns in each round, another comes first in each, and a warm-up does not count.
+func TestInterleave(t *testing.T) {
+	var order strings.Builder
+	side := func(name string) measurement {
+		return func() ([]float64, error) { order.WriteString(name); return []float64{float64(order.Len())}, nil }
+	}
+	sides := []measurement{side("a"), side("b"), nil, side("c")}
+	got := map[int][]float64{}
+	keep := func(i int, v []float64) { got[i] = append(got[i], v[0]) }
+	if err := interleave(sides, 2, false, keep); err != nil {
+		t.Fatal(err)
+	}
+	if order.String() != "abc"+"bca"+"cab" || !slices.Equal(got[0], []float64{6, 8}) || !slices.Equal(got[3], []float64{5, 7}) {
+		t.Errorf("%s, %v", order.String(), got)
+	}
+	order.Reset()
+	if err := interleave(sides, 1, true, keep); err != nil || order.String() != "bca" {
+		t.Errorf("%s, %v", order.String(), err)
+	}
+}
+
+// The ratio is that of the rounds, not that of the medians, and its range leaves out one at either end.
+func TestMeasure(t *testing.T) {
+	ours, peer := []float64{0, 1, 2, 3, 4, 100}, []float64{0, 1, 1, 1, 1, 1} // the warm-up, and five rounds
+	next := func(v []float64) side {
+		i := -1
+		return func(time.Duration) (float64, error) { i++; return v[i], nil }
+	}
+	res, err := measure(row{id: "x", rounds: 5, must: 3, open: func(mode) (*sides, error) {
+		return &sides{ours: next(ours), peer: next(peer), note: "n"}, nil
+	}}, quick)
+	if err != nil || res.Ratio != 3 || res.Low != 2 || res.High != 4 || res.Ours != 3 || res.Note != "n" || res.verdict() != "ok" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	res.Must = 2.9
+	if res.verdict() != "SHORT" {
+		t.Error(res.verdict())
+	}
+	if res.Must = 0; res.verdict() != "-" || !strings.Contains(res.String(), "must=- aim=- - (n)") {
+		t.Error(res)
+	}
+}
+
+func TestTimed(t *testing.T) {
+	calls := []int{}
+	s := timedBy(func(n int) time.Duration { calls = append(calls, n); return time.Duration(n) * time.Millisecond })
+	for range 2 {
+		if v, err := s(100 * time.Millisecond); v != 1e6 || err != nil {
+			t.Error(v, err)
+		}
+	}
+	if !slices.Equal(calls, []int{1, 2, 4, 8, 16, 32, 100, 100}) {
+		t.Error(calls)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	all, traced := []row{{id: "a"}, {id: "a/x"}, {id: "ab"}}, []curve{{id: "c"}}
+	for _, c := range []struct {
+		full         bool
+		ids          string
+		rows, curves int
+		fails        bool
+	}{
+		{false, "", 3, 0, false}, {true, "", 3, 1, false}, {false, "a", 2, 0, false}, {true, "a/x", 1, 0, false},
+		{true, "c ab", 1, 1, false}, {false, "c", 0, 0, true}, {true, "a d", 0, 0, true},
+	} {
+		r, k, err := choose(all, traced, c.full, strings.Fields(c.ids))
+		if len(r) != c.rows || len(k) != c.curves || (err != nil) != c.fails {
+			t.Errorf("%+v: %d rows, %d curves, %v", c, len(r), len(k), err)
+		}
+	}
+}
+
+const ofWrk = `Running 1s test @ http://127.0.0.1:8080/
+  1 threads and 1000 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    10.00ms    1.00ms  20.00ms   90.00%
+    Req/Sec   100.00k     1.00k  110.00k    80.00%
+  100000 requests in 1.00s, 9.54MB read
+Requests/sec: 100000.00
+Transfer/sec:      9.54MB
+`
+
+func TestParseWrk(t *testing.T) {
+	if each, err := parseWrk(ofWrk); each != 1e4 || err != nil {
+		t.Error(each, err)
+	}
+	for _, bad := range []string{"", strings.Replace(ofWrk, "Requests/sec", "  Socket errors: connect 0, read 1, write 0, timeout 0\nRequests/sec", 1),
+		strings.Replace(ofWrk, "100000.00", "0.00", 1)} {
+		if _, err := parseWrk(bad); err == nil {
+			t.Errorf("%q", bad)
+		}
+	}
+}
+
+// The report has everything that a run has, and leaves what is written by hand alone.
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	byHand := filepath.Join(dir, analysis)
+	if err := os.WriteFile(byHand, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	points := []curvePoint{{X: 10, Median: 1.234, Min: 1, Max: 2, Rounds: []float64{1, 1.234, 2}}}
+	r := run{
+		Date: time.Unix(0, 0), Took: time.Minute, Command: "go run . -full", Mode: full,
+		Machine: machine{CPU: "a processor", Processors: 2, Go: "go1", Load: "0.1 0.2 0.3"},
+		Results: []result{
+			{ID: "reached", Against: "peer", Unit: "ns", Ours: 1, Peer: 2, Ratio: 0.5, Low: 0.4, High: 0.6, Must: 1, Aim: 0.5, Ratios: []float64{0.5}},
+			{ID: "missed", Against: "peer", Unit: "ns", Ours: 2, Peer: 1, Ratio: 2, Low: 2, High: 2, Must: 1, Ratios: []float64{2}},
+			{ID: "open", Against: "peer", Unit: "bytes", Ours: 2, Peer: 1, Ratio: 2, Low: 2, High: 2, Note: "a note", Ratios: []float64{2}},
+		},
+		Curves: []curveResult{{ID: "c", Title: "A curve", About: "About it.", X: "n", Rounds: 3, Notes: []string{"Less than there should be."},
+			Figures: []curveFigure{{Name: "f", Label: "label", Series: []curveSeries{{"one", points}, {"none", nil}}}}}},
+		Failed: []string{"row: not here"},
+	}
+	report := filepath.Join(dir, "RESULTS.md")
+	if err := writeReport(report, filepath.Join(dir, "results"), r); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3", "-against history",
+		"| reached | peer | 1.00ns | 2.00ns | **0.50** | 0.40–0.60 | 1 | 1.00 | 0.50 | ok |",
+		"| open | peer (a note) | 2.0B | 1.0B | **2.00** | 2.00–2.00 | 1 | - | - | - |",
+		"Of 2 rows with a must, 1 reach it. SHORT: missed.",
+		"### c: A curve", "About it. 3 rounds. [Table](results/c.csv)", "Less than there should be.", "](results/c-f.svg)", "](results/c-f.png)",
+		"| n | one | none |", "| 10 | 1.23 [1.00–2.00] | |", "- row: not here",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if mine, err := os.ReadFile(byHand); string(mine) != "mine" || err != nil {
+		t.Errorf("%q, %v", mine, err)
+	}
+}
+
+// A value that has no place on a logarithmic axis is left out of the plot, and a curve of none is drawn empty.
+func TestPlotOfOddValues(t *testing.T) {
+	r := curveResult{ID: "odd", Title: "t", X: "x", LogX: true, Figures: []curveFigure{{Name: "f", Label: "y", LogY: true, Series: []curveSeries{
+		{"zero", []curvePoint{{X: 0, Median: 1, Min: 1, Max: 1}, {X: 1, Median: 0}}}, {"none", nil}}}}}
+	for range 2 {
+		if err := r.save(t.TempDir()); err != nil {
+			t.Error(err)
+		}
+		r.Figures[0].Series[0].Points = append(r.Figures[0].Series[0].Points, curvePoint{X: 10, Median: 2, Min: 2, Max: 2})
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.2345: "1.23", 12.345: "12.3", 123.45: "123", 123456: "123456"} {
+		if got := digits(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+}

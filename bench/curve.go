@@ -1,0 +1,246 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A curve is some work, done in several ways, as a function of how much of it there is. All ways take turns in each
+// round, as the sides of a row do; what is kept of a point is the median of its rounds, and the least and the greatest.
+type curve struct {
+	id, title string
+	about     string // one sentence or two
+	x         axis
+	figures   []figure // what each measurement returns
+	series    []string
+	rounds    int
+	cold      bool // each round is from scratch: there is nothing to warm up
+	points    func(m mode) []float64
+	open      func(m mode, x float64) (*station, error)
+}
+
+type axis struct {
+	label string
+	log   bool
+	names []string // instead of the numbers 0, 1, …
+}
+
+type figure struct {
+	name, label string
+	log         bool
+}
+
+// A measurement returns one number per figure.
+type measurement = func() ([]float64, error)
+
+// A station is what measures one point: a side for each series, nil for one that this machine does not have room for.
+type station struct {
+	sides []measurement
+	notes []string
+	close func()
+}
+
+// A curveResult is what a curve has come to, and why there are points missing.
+type curveResult struct {
+	ID      string        `json:"id"`
+	Title   string        `json:"title"`
+	About   string        `json:"about"`
+	X       string        `json:"x"`
+	LogX    bool          `json:"log_x,omitempty"`
+	Names   []string      `json:"names,omitempty"`
+	Figures []curveFigure `json:"figures"`
+	Rounds  int           `json:"rounds"`
+	Notes   []string      `json:"notes,omitempty"`
+	Took    time.Duration `json:"took"`
+}
+
+type curveFigure struct {
+	Name   string        `json:"name"`
+	Label  string        `json:"label"`
+	LogY   bool          `json:"log_y,omitempty"`
+	Series []curveSeries `json:"series"`
+}
+
+type curveSeries struct {
+	Name   string       `json:"name"`
+	Points []curvePoint `json:"points"`
+}
+
+type curvePoint struct {
+	X      float64   `json:"x"`
+	Median float64   `json:"median"`
+	Min    float64   `json:"min"`
+	Max    float64   `json:"max"`
+	Rounds []float64 `json:"rounds"`
+}
+
+// trace measures c, and says so on progress.
+func trace(c curve, m mode, progress io.Writer) (curveResult, error) {
+	begun := time.Now()
+	rounds := c.rounds
+	if m.Tiny {
+		rounds = 1
+	}
+	res := curveResult{ID: c.id, Title: c.title, About: c.about, X: c.x.label, LogX: c.x.log, Names: c.x.names, Rounds: rounds}
+	for _, f := range c.figures {
+		figure := curveFigure{Name: f.name, Label: f.label, LogY: f.log}
+		for _, s := range c.series {
+			figure.Series = append(figure.Series, curveSeries{Name: s})
+		}
+		res.Figures = append(res.Figures, figure)
+	}
+	for _, x := range c.points(m) {
+		if err := c.point(&res, m, rounds, x); err != nil {
+			return res, fmt.Errorf("at %v: %w", x, err)
+		}
+		fmt.Fprint(progress, res.at(x))
+	}
+	res.Took = time.Since(begun)
+	return res, nil
+}
+
+func (c curve) point(res *curveResult, m mode, rounds int, x float64) error {
+	s, err := c.open(m, x)
+	if err != nil {
+		return err
+	}
+	if s.close != nil {
+		defer s.close()
+	}
+	for _, note := range s.notes {
+		if !slices.Contains(res.Notes, note) {
+			res.Notes = append(res.Notes, note)
+		}
+	}
+	all := make([][][]float64, len(c.series)) // by series, figure and round
+	for i := range all {
+		all[i] = make([][]float64, len(c.figures))
+	}
+	err = interleave(s.sides, rounds, c.cold, func(i int, v []float64) {
+		for f := range c.figures {
+			all[i][f] = append(all[i][f], v[f])
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		for f, v := range all[i] {
+			if len(v) > 0 {
+				points := &res.Figures[f].Series[i].Points
+				*points = append(*points, curvePoint{x, median(v), slices.Min(v), slices.Max(v), v})
+			}
+		}
+	}
+	return nil
+}
+
+// at is a line for each figure at x, for who watches.
+func (r curveResult) at(x float64) string {
+	var b strings.Builder
+	for _, f := range r.Figures {
+		fmt.Fprintf(&b, "%-16s %-10s %8s", r.ID, f.Name, r.name(x))
+		for _, s := range f.Series {
+			v := "-"
+			if p, ok := s.at(x); ok {
+				v = fmt.Sprintf("%.4g [%.4g–%.4g]", p.Median, p.Min, p.Max)
+			}
+			fmt.Fprintf(&b, "  %s: %s", s.Name, v)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (r curveResult) name(x float64) string {
+	if len(r.Names) > 0 {
+		return r.Names[int(x)]
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
+func (s curveSeries) at(x float64) (curvePoint, bool) {
+	i := slices.IndexFunc(s.Points, func(p curvePoint) bool { return p.X == x })
+	if i < 0 {
+		return curvePoint{}, false
+	}
+	return s.Points[i], true
+}
+
+// xs are the points that r has.
+func (r curveResult) xs() (all []float64) {
+	for _, f := range r.Figures {
+		for _, s := range f.Series {
+			for _, p := range s.Points {
+				all = append(all, p.X)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// save writes the table and the plots of r to dir.
+func (r curveResult) save(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, r.ID+".csv"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := csv.NewWriter(f)
+	_ = w.Write([]string{"figure", "series", r.X, "median", "min", "max", "rounds"})
+	for _, fig := range r.Figures {
+		for _, s := range fig.Series {
+			for _, p := range s.Points {
+				_ = w.Write([]string{fig.Label, s.Name, r.name(p.X), number(p.Median), number(p.Min), number(p.Max), strconv.Itoa(len(p.Rounds))})
+			}
+		}
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return err
+	}
+	for _, fig := range r.Figures {
+		if err := r.plot(fig, filepath.Join(dir, r.ID+"-"+fig.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// decades are the powers of ten from lo to hi, and hi.
+func decades(lo, hi int) (all []float64) {
+	for n := lo; n < hi; n *= 10 {
+		all = append(all, float64(n))
+	}
+	return append(all, float64(hi))
+}
+
+// taskBytes is what a waiting task or goroutine with a context of its own is taken to need at most, where it is
+// decided what this machine has room for.
+const taskBytes = 6 << 10
+
+// fits leaves out series i if n times each bytes are more than three fifths of the memory that is available, and notes
+// it.
+func (s *station) fits(i, n, each int) bool {
+	room := int(availableMemory() * 3 / 5)
+	if room == 0 || n <= room/each {
+		return true
+	}
+	s.sides[i] = nil
+	s.notes = append(s.notes, fmt.Sprintf("%d tasks or goroutines are too many for the memory of this machine, of which %d MB are available: left out.",
+		n, availableMemory()>>20))
+	return false
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// palette is that of Okabe and Ito, which the colour-blind can tell apart. Ours come first, in each curve.
+var palette = []color.NRGBA{
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
+	{86, 180, 233, 255}, {230, 159, 0, 255}, {0, 0, 0, 255},
+}
+
+// a trail is the points of one series: medians, with bars from the least to the greatest.
+type trail []curvePoint
+
+func (t trail) Len() int                      { return len(t) }
+func (t trail) XY(i int) (x, y float64)       { return t[i].X, t[i].Median }
+func (t trail) YError(i int) (lo, hi float64) { return t[i].Median - t[i].Min, t[i].Max - t[i].Median }
+
+// plot draws fig to base.svg and base.png.
+func (r curveResult) plot(fig curveFigure, base string) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.Title, r.X, fig.Label
+	p.Title.TextStyle.Font.Size = vg.Points(11)
+	p.Title.Padding = vg.Points(6)
+	p.Legend.Top, p.Legend.YOffs = true, vg.Points(-4)
+	p.Legend.TextStyle.Font.Size = vg.Points(9)
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{220}, color.Gray{235}
+	p.Add(grid)
+	if !fig.LogY {
+		p.Y.Min = 0
+	}
+	for i, s := range fig.Series {
+		t := make(trail, 0, len(s.Points))
+		for _, point := range s.Points {
+			if fig.LogY && point.Min <= 0 || r.LogX && point.X <= 0 {
+				continue // it has no place on this axis; the table has it
+			}
+			if len(r.Names) > 0 { // beside each other
+				point.X += (float64(i) - float64(len(fig.Series)-1)/2) * 0.08
+			}
+			t = append(t, point)
+		}
+		if len(t) == 0 {
+			continue
+		}
+		line, points, err := plotter.NewLinePoints(t)
+		if err != nil {
+			return err
+		}
+		bars, err := plotter.NewYErrorBars(t)
+		if err != nil {
+			return err
+		}
+		c := palette[i%len(palette)]
+		line.Color, points.Color, bars.Color = c, c, c
+		line.Width, bars.Width, points.Radius = vg.Points(1.5), vg.Points(1), vg.Points(2.5)
+		points.Shape = draw.CircleGlyph{}
+		if i >= len(palette)/2 {
+			points.Shape = draw.SquareGlyph{}
+		}
+		if len(r.Names) == 0 {
+			p.Add(line)
+			p.Legend.Add(s.Name, line, points)
+		} else {
+			p.Legend.Add(s.Name, points)
+		}
+		p.Add(points, bars)
+	}
+	if fig.LogY {
+		p.Y.Max *= 4 // room for the legend
+		logarithmic(&p.Y)
+	} else {
+		p.Y.Max *= 1.25
+	}
+	switch {
+	case len(r.Names) > 0:
+		p.NominalX(r.Names...)
+		p.X.Min, p.X.Max = -0.5, float64(len(r.Names))-0.5
+	case r.LogX:
+		logarithmic(&p.X)
+	}
+	for _, ext := range []string{".svg", ".png"} {
+		if err := p.Save(6.5*vg.Inch, 4*vg.Inch, base+ext); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logarithmic makes a so, unless nothing is on it.
+func logarithmic(a *plot.Axis) {
+	if a.Min > a.Max {
+		return
+	}
+	if a.Max < 10*a.Min { // ticks are at powers of ten
+		a.Min, a.Max = a.Min/3, a.Max*3
+	}
+	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+}
