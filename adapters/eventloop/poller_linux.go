@@ -208,5 +208,11 @@ func (p *poller) closeAll() {
 	}
 }
 
-// close gives the epoll instance back, when the reactor has ended.
-func (p *poller) close() { unix.Close(p.epfd) }
+// close gives the epoll instance back, when the reactor has ended. The Close that has ended it may not have come to
+// closeAll yet.
+func (p *poller) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	unix.Close(p.epfd)
+}

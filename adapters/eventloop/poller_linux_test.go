@@ -161,3 +161,29 @@ func TestCloseWaitsForSystemCalls(t *testing.T) {
 		t.Error("not closed")
 	}
 }
+
+// A reactor may have ended while the Close that has ended it is still about to refuse descriptors. Its epoll instance
+// is gone by then, and the number may be another's.
+func TestReactorThatHasEndedRefusesDescriptors(t *testing.T) {
+	r, err := newReactor(&Loop{base: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.discard()
+	stranger, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(stranger)
+	if stranger != r.poller.epfd {
+		t.Fatal("uncovered: number not reused")
+	}
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(p[1])
+	if _, err := newFD(r, p[0], nil); err != errClosed {
+		t.Errorf("registered with a stranger: %v", err)
+	}
+}
