@@ -5,12 +5,13 @@ import (
 	"net"
 	"time"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
 // WithContext returns c with its I/O bound to ctx: once ctx is done, Reads and Writes through it, those under way
 // included, fail with the error of the cancellation. c itself is not closed and not changed, unless it is a foreign
-// net.Conn: of that the deadlines are used, and once ctx has ended an operation the deadline of its
+// net.Conn: of that the deadlines are used, and once ctx has ended during an operation the deadline of its
 // direction is in the past.
 //
 // It layers: with several contexts, the first that is done ends the I/O. A wait leaves nothing behind with any of
@@ -57,9 +58,32 @@ func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline fun
 	if err := b.cs.err(); err != nil {
 		return 0, err
 	}
+	var over atomicx.Bool // what is called from now on is too late
+	var callbacks countdown
+	var stops []func() bool
+	defer func() {
+		over.Store(true)
+		running := false
+		for _, stop := range stops {
+			if stop() {
+				callbacks.done()
+			} else {
+				running = true
+			}
+		}
+		if running {
+			callbacks.wait()
+		}
+	}()
 	for _, c := range b.cs {
 		if c.Done() != nil {
-			defer context.AfterFunc(c, func() { _ = deadline(time.Unix(1, 0)) })()
+			callbacks.add(1)
+			stops = append(stops, context.AfterFunc(c, func() {
+				defer callbacks.done()
+				if !over.Load() {
+					_ = deadline(time.Unix(1, 0))
+				}
+			}))
 		}
 	}
 	n, err := do(p)
