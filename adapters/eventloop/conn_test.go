@@ -549,20 +549,6 @@ func TestDialFails(t *testing.T) {
 	})
 }
 
-func TestDialByName(t *testing.T) {
-	l := open(t, eventloop.Options{})
-	ln := must(l.Listen("tcp", "127.0.0.1:0"))
-	go ln.Serve(context.Background(), echo)
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	task(t, l, func() {
-		c, err := l.Dial(context.Background(), "tcp4", "localhost:"+port)
-		if err != nil {
-			t.Skip(err)
-		}
-		c.Close()
-	})
-}
-
 func TestUnixSocket(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	path := t.TempDir() + "/s"

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// dial tries one address after the other.
+// dial tries one address after the other. If none will do it is the first that says why.
 func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	if network == "unix" {
 		return dialOne(l, cs, network, unix.AF_UNIX, &unix.SockaddrUnix{Name: address})
@@ -37,11 +37,11 @@ func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 		if e == nil {
 			return c, nil
 		}
+		if cause := cs.err(); cause != nil {
+			return nil, cause
+		}
 		if err == nil {
 			err = e
-		}
-		if cs.err() != nil {
-			break
 		}
 	}
 	return nil, err
