@@ -127,3 +127,14 @@ func connecting(addr net.Addr) bool {
 	want := fmt.Sprintf("%08X:%04X 02", binary.NativeEndian.Uint32(ip), a.Port) // SYN_SENT
 	return strings.Contains(string(must(os.ReadFile("/proc/self/net/tcp"))), want)
 }
+
+// A socket without a name is given one by the system.
+func TestUnixSocketWithoutName(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	ln := must(l.Listen("unix", ""))
+	go ln.Serve(context.Background(), echo)
+	if name := ln.Addr().String(); len(name) < 2 || name[0] != '@' {
+		t.Fatalf("%q", name)
+	}
+	task(t, l, func() { must(0, roundTripUnix(l, ln.Addr().String())) })
+}

@@ -20,7 +20,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 	family, n := unix.AF_UNIX, 1
 	switch network {
 	case "unix":
-		sa, ln.addr = &unix.SockaddrUnix{Name: address}, &net.UnixAddr{Name: address, Net: network}
+		sa = &unix.SockaddrUnix{Name: address}
 	case "tcp", "tcp4", "tcp6":
 		var at *net.TCPAddr
 		var err error
@@ -41,15 +41,15 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 			family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: sa.(*unix.SockaddrInet6).Port}
 			sys, err = listenSocket(family, sa, false, i, n)
 		}
-		if err == nil && i == 0 && network != "unix" {
-			if sa, err = unix.Getsockname(sys); err == nil { // the others take its port
+		if err == nil && network == "unix" && address != "" && address[0] != '@' {
+			ln.unlink = address
+		}
+		if err == nil && i == 0 {
+			if sa, err = unix.Getsockname(sys); err == nil { // the others take its port; without a name, a unix socket has got one
 				ln.addr = addrOf(network, sa)
 			} else {
 				unix.Close(sys)
 			}
-		}
-		if err == nil && network == "unix" && address != "" && address[0] != '@' {
-			ln.unlink = address
 		}
 		var d *fd
 		if err == nil {
