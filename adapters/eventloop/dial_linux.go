@@ -113,10 +113,14 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 		}
 		if err == unix.EAGAIN { // a unix socket whose backlog is full
 			unix.Close(sys)
-			if err := l.Sleep(cs[0], delay); err != nil {
+			switch err := l.Sleep(cs[0], delay); err {
+			case nil:
+				continue
+			case suspend.ErrClosed:
+				return nil, errClosed
+			default:
 				return nil, err
 			}
-			continue
 		}
 		if err != nil && err != unix.EINPROGRESS {
 			unix.Close(sys)
