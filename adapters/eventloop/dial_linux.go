@@ -108,7 +108,7 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 			inheritable(sys)
 		}
 		err = unix.Connect(sys, sa)
-		for err == unix.EINTR { // it goes on; connected waits for it
+		if err == unix.EINTR { // it goes on; connected waits for it
 			err = unix.EINPROGRESS
 		}
 		if err == unix.EAGAIN { // a unix socket whose backlog is full
@@ -126,24 +126,39 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 			unix.Close(sys)
 			return nil, os.NewSyscallError("connect", err)
 		}
-		d, e := newFD(l.pick(), sys, nil)
+		local, e := unix.Getsockname(sys) // known from here on, though the connect goes on
+		if e != nil {
+			unix.Close(sys)
+			return nil, os.NewSyscallError("getsockname", e)
+		}
+		if isSame(local, sa) {
+			unix.Close(sys)
+			return nil, os.NewSyscallError("connect", unix.ECONNREFUSED)
+		}
+		c, e := newConn(l.pick(), sys, network, addrOf(network, local), addrOf(network, sa))
 		if e != nil {
 			return nil, e
 		}
-		d.gapless = family != unix.AF_UNIX
 		if err == unix.EINPROGRESS {
-			if err := d.connected(cs); err != nil {
-				_ = d.close()
+			if err := c.fd.connected(cs); err != nil {
+				_ = c.fd.close()
 				return nil, err
 			}
 		}
-		c := &Conn{fd: d, network: network, remote: addrOf(network, sa)}
-		if d.incref() {
-			if local, err := unix.Getsockname(sys); err == nil {
-				c.local = addrOf(network, local)
-			}
-			d.decref()
-		}
 		return c, nil
 	}
+}
+
+// isSame says that what is being connected to remote has been given that address itself. It would be connected to
+// itself; so nobody listens there, since a port that somebody has is not given.
+func isSame(local, remote unix.Sockaddr) bool {
+	switch local := local.(type) {
+	case *unix.SockaddrInet4:
+		remote, ok := remote.(*unix.SockaddrInet4)
+		return ok && local.Port == remote.Port && (local.Addr == remote.Addr || remote.Addr == [4]byte{})
+	case *unix.SockaddrInet6:
+		remote, ok := remote.(*unix.SockaddrInet6)
+		return ok && local.Port == remote.Port && (local.Addr == remote.Addr || remote.Addr == [16]byte{})
+	}
+	return false
 }

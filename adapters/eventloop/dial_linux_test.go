@@ -156,3 +156,25 @@ func TestCloseEndsADialThatWaitsForTheBacklog(t *testing.T) {
 		}
 	})
 }
+
+// A Dial to a port of this machine that nobody listens on may be given that port for its own end, and would connect to
+// itself.
+func TestNobodyIsConnectedToItself(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	addr := ln.Addr().(*net.TCPAddr)
+	must(0, ln.Close())
+	addr.Port ^= 1 // the system gives listeners ports of one parity and dialers those of the other
+	task(t, l, func() {
+		tries := 1 << 14
+		if testing.Short() || schedtest.Race {
+			tries /= 8
+		}
+		for i := range tries {
+			if _, err := l.Dial(context.Background(), "tcp", addr.String()); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("%d: %v", i, err)
+				return
+			}
+		}
+	})
+}
