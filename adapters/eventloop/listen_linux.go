@@ -37,9 +37,11 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 	}
 	for i := range n {
 		sys, err := listenSocket(family, sa, network == "tcp6", i, n)
-		if errors.Is(err, unix.EAFNOSUPPORT) && network == "tcp" && family == unix.AF_INET6 && i == 0 {
-			family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: sa.(*unix.SockaddrInet6).Port}
-			sys, err = listenSocket(family, sa, false, i, n)
+		if errors.Is(err, unix.EAFNOSUPPORT) && network == "tcp" && i == 0 {
+			if sa4 := withoutIPv6(sa); sa4 != nil {
+				family, sa = unix.AF_INET, sa4
+				sys, err = listenSocket(family, sa, false, i, n)
+			}
 		}
 		if err == nil && network == "unix" && address != "" && address[0] != '@' {
 			ln.unlink = address
@@ -74,6 +76,15 @@ func listenAddr(network string, at *net.TCPAddr) (family int, sa unix.Sockaddr) 
 	sa6 := &unix.SockaddrInet6{Port: at.Port, ZoneId: zoneID(at.Zone)}
 	copy(sa6.Addr[:], at.IP)
 	return unix.AF_INET6, sa6
+}
+
+// withoutIPv6 is what there is to listen on in the place of sa: of all addresses, those of IPv4 are left; in the place
+// of one there is nothing.
+func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
+	if sa, ok := sa.(*unix.SockaddrInet6); ok && sa.Addr == [16]byte{} {
+		return &unix.SockaddrInet4{Port: sa.Port}
+	}
+	return nil
 }
 
 // listenSocket opens the i'th of n. The first is bound alone, so that a port which somebody else has is refused, and

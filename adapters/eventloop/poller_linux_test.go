@@ -4,7 +4,9 @@ package eventloop
 
 import (
 	"context"
+	"net"
 	"os"
+	"reflect"
 	"runtime"
 	"testing"
 	"time"
@@ -185,5 +187,20 @@ func TestReactorThatHasEndedRefusesDescriptors(t *testing.T) {
 	defer unix.Close(p[1])
 	if _, err := newFD(r, p[0], nil); err != errClosed {
 		t.Errorf("registered with a stranger: %v", err)
+	}
+}
+
+// Where there is no IPv6, who asks for one address of it does not listen on all of IPv4.
+func TestListenWithoutIPv6(t *testing.T) {
+	for host, want := range map[string]unix.Sockaddr{
+		"":          &unix.SockaddrInet4{Port: 80},
+		"::":        &unix.SockaddrInet4{Port: 80},
+		"::1":       nil,
+		"127.0.0.1": nil,
+	} {
+		_, sa := listenAddr("tcp", &net.TCPAddr{IP: net.ParseIP(host), Port: 80})
+		if got := withoutIPv6(sa); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %v, want %v", host, got, want)
+		}
 	}
 }
