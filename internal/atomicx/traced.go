@@ -12,9 +12,31 @@ import (
 	"unsafe"
 )
 
+// A Kind of access.
+type Kind uint8
+
+// The kinds.
+const (
+	Load Kind = iota
+	Store
+	Swap
+	CompareAndSwap
+	Add
+	And
+	Or
+	TryLock
+)
+
+func (k Kind) String() string {
+	return [...]string{"Load", "Store", "Swap", "CompareAndSwap", "Add", "And", "Or", "TryLock"}[k]
+}
+
 // A Tracer is told of each access, by the goroutine that is about to make it. It may hold it back.
 type Tracer interface {
-	Access(kind string, at unsafe.Pointer)
+	Access(kind Kind, at unsafe.Pointer)
+
+	// Unchanged is told after an access that it has written nothing, or what was there before: it was no more than a Load.
+	Unchanged()
 
 	// Lock locks m, and Unlock unlocks it.
 	Lock(m *sync.Mutex)
@@ -32,9 +54,16 @@ func Trace(t Tracer) {
 	}
 }
 
-func access(kind string, at unsafe.Pointer) {
+func access(kind Kind, at unsafe.Pointer) {
 	if t := tracer.Load(); t != nil {
 		(*t).Access(kind, at)
+	}
+}
+
+// changed is told whether an access has changed anything.
+func changed(yes bool) {
+	if t := tracer.Load(); t != nil && !yes {
+		(*t).Unchanged()
 	}
 }
 
@@ -61,198 +90,93 @@ func (m *Mutex) Unlock() {
 
 // TryLock is that of sync.Mutex.
 func (m *Mutex) TryLock() bool {
-	access("TryLock", unsafe.Pointer(m))
+	access(TryLock, unsafe.Pointer(m))
 	return m.mu.TryLock()
 }
 
-// Bool is an atomic.Bool.
-type Bool struct{ v atomic.Bool }
+// A word is an A of sync/atomic, which holds a T.
+type word[T comparable, A any, P interface {
+	*A
+	Load() T
+	Store(v T)
+	Swap(v T) (old T)
+	CompareAndSwap(old, v T) (swapped bool)
+}] struct{ v A }
 
-// Load is that of atomic.Bool.
-func (x *Bool) Load() bool {
-	access("Load", unsafe.Pointer(x))
-	return x.v.Load()
+// Load is that of sync/atomic.
+func (x *word[T, A, P]) Load() T {
+	access(Load, unsafe.Pointer(x))
+	return P(&x.v).Load()
 }
 
-// Store is that of atomic.Bool.
-func (x *Bool) Store(v bool) {
-	access("Store", unsafe.Pointer(x))
-	x.v.Store(v)
+// Store is that of sync/atomic.
+func (x *word[T, A, P]) Store(v T) {
+	access(Store, unsafe.Pointer(x))
+	if tracer.Load() == nil {
+		P(&x.v).Store(v)
+	} else {
+		changed(P(&x.v).Swap(v) != v)
+	}
 }
 
-// Swap is that of atomic.Bool.
-func (x *Bool) Swap(v bool) (old bool) {
-	access("Swap", unsafe.Pointer(x))
-	return x.v.Swap(v)
+// Swap is that of sync/atomic.
+func (x *word[T, A, P]) Swap(v T) (old T) {
+	access(Swap, unsafe.Pointer(x))
+	old = P(&x.v).Swap(v)
+	changed(old != v)
+	return old
 }
 
-// CompareAndSwap is that of atomic.Bool.
-func (x *Bool) CompareAndSwap(old, v bool) (swapped bool) {
-	access("CompareAndSwap", unsafe.Pointer(x))
-	return x.v.CompareAndSwap(old, v)
+// CompareAndSwap is that of sync/atomic.
+func (x *word[T, A, P]) CompareAndSwap(old, v T) (swapped bool) {
+	access(CompareAndSwap, unsafe.Pointer(x))
+	swapped = P(&x.v).CompareAndSwap(old, v)
+	changed(swapped && old != v)
+	return swapped
 }
 
-// Int32 is an atomic.Int32.
-type Int32 struct{ v atomic.Int32 }
+// A number is a word that can be counted with.
+type number[T ~int32 | ~int64 | ~uint32 | ~uint64, A any, P interface {
+	*A
+	Load() T
+	Store(v T)
+	Swap(v T) (old T)
+	CompareAndSwap(old, v T) (swapped bool)
+	Add(delta T) (new T)
+	And(mask T) (old T)
+	Or(mask T) (old T)
+}] struct{ word[T, A, P] }
 
-// Load is that of atomic.Int32.
-func (x *Int32) Load() int32 {
-	access("Load", unsafe.Pointer(x))
-	return x.v.Load()
+// Add is that of sync/atomic.
+func (x *number[T, A, P]) Add(delta T) (new T) {
+	access(Add, unsafe.Pointer(x))
+	new = P(&x.v).Add(delta)
+	changed(delta != 0)
+	return new
 }
 
-// Store is that of atomic.Int32.
-func (x *Int32) Store(v int32) {
-	access("Store", unsafe.Pointer(x))
-	x.v.Store(v)
+// And is that of sync/atomic.
+func (x *number[T, A, P]) And(mask T) (old T) {
+	access(And, unsafe.Pointer(x))
+	old = P(&x.v).And(mask)
+	changed(old&mask != old)
+	return old
 }
 
-// Swap is that of atomic.Int32.
-func (x *Int32) Swap(v int32) (old int32) {
-	access("Swap", unsafe.Pointer(x))
-	return x.v.Swap(v)
+// Or is that of sync/atomic.
+func (x *number[T, A, P]) Or(mask T) (old T) {
+	access(Or, unsafe.Pointer(x))
+	old = P(&x.v).Or(mask)
+	changed(old|mask != old)
+	return old
 }
 
-// CompareAndSwap is that of atomic.Int32.
-func (x *Int32) CompareAndSwap(old, v int32) (swapped bool) {
-	access("CompareAndSwap", unsafe.Pointer(x))
-	return x.v.CompareAndSwap(old, v)
-}
-
-// Add is that of atomic.Int32.
-func (x *Int32) Add(delta int32) (new int32) {
-	access("Add", unsafe.Pointer(x))
-	return x.v.Add(delta)
-}
-
-// And is that of atomic.Int32.
-func (x *Int32) And(mask int32) (old int32) {
-	access("And", unsafe.Pointer(x))
-	return x.v.And(mask)
-}
-
-// Or is that of atomic.Int32.
-func (x *Int32) Or(mask int32) (old int32) {
-	access("Or", unsafe.Pointer(x))
-	return x.v.Or(mask)
-}
-
-// Int64 is not traced: goroutines find what they are bound to among them, at each suspension.
-type Int64 = atomic.Int64
-
-// Uint32 is an atomic.Uint32.
-type Uint32 struct{ v atomic.Uint32 }
-
-// Load is that of atomic.Uint32.
-func (x *Uint32) Load() uint32 {
-	access("Load", unsafe.Pointer(x))
-	return x.v.Load()
-}
-
-// Store is that of atomic.Uint32.
-func (x *Uint32) Store(v uint32) {
-	access("Store", unsafe.Pointer(x))
-	x.v.Store(v)
-}
-
-// Swap is that of atomic.Uint32.
-func (x *Uint32) Swap(v uint32) (old uint32) {
-	access("Swap", unsafe.Pointer(x))
-	return x.v.Swap(v)
-}
-
-// CompareAndSwap is that of atomic.Uint32.
-func (x *Uint32) CompareAndSwap(old, v uint32) (swapped bool) {
-	access("CompareAndSwap", unsafe.Pointer(x))
-	return x.v.CompareAndSwap(old, v)
-}
-
-// Add is that of atomic.Uint32.
-func (x *Uint32) Add(delta uint32) (new uint32) {
-	access("Add", unsafe.Pointer(x))
-	return x.v.Add(delta)
-}
-
-// And is that of atomic.Uint32.
-func (x *Uint32) And(mask uint32) (old uint32) {
-	access("And", unsafe.Pointer(x))
-	return x.v.And(mask)
-}
-
-// Or is that of atomic.Uint32.
-func (x *Uint32) Or(mask uint32) (old uint32) {
-	access("Or", unsafe.Pointer(x))
-	return x.v.Or(mask)
-}
-
-// Uint64 is an atomic.Uint64.
-type Uint64 struct{ v atomic.Uint64 }
-
-// Load is that of atomic.Uint64.
-func (x *Uint64) Load() uint64 {
-	access("Load", unsafe.Pointer(x))
-	return x.v.Load()
-}
-
-// Store is that of atomic.Uint64.
-func (x *Uint64) Store(v uint64) {
-	access("Store", unsafe.Pointer(x))
-	x.v.Store(v)
-}
-
-// Swap is that of atomic.Uint64.
-func (x *Uint64) Swap(v uint64) (old uint64) {
-	access("Swap", unsafe.Pointer(x))
-	return x.v.Swap(v)
-}
-
-// CompareAndSwap is that of atomic.Uint64.
-func (x *Uint64) CompareAndSwap(old, v uint64) (swapped bool) {
-	access("CompareAndSwap", unsafe.Pointer(x))
-	return x.v.CompareAndSwap(old, v)
-}
-
-// Add is that of atomic.Uint64.
-func (x *Uint64) Add(delta uint64) (new uint64) {
-	access("Add", unsafe.Pointer(x))
-	return x.v.Add(delta)
-}
-
-// And is that of atomic.Uint64.
-func (x *Uint64) And(mask uint64) (old uint64) {
-	access("And", unsafe.Pointer(x))
-	return x.v.And(mask)
-}
-
-// Or is that of atomic.Uint64.
-func (x *Uint64) Or(mask uint64) (old uint64) {
-	access("Or", unsafe.Pointer(x))
-	return x.v.Or(mask)
-}
-
-// Pointer is an atomic.Pointer.
-type Pointer[T any] struct{ v atomic.Pointer[T] }
-
-// Load is that of atomic.Pointer.
-func (x *Pointer[T]) Load() *T {
-	access("Load", unsafe.Pointer(x))
-	return x.v.Load()
-}
-
-// Store is that of atomic.Pointer.
-func (x *Pointer[T]) Store(v *T) {
-	access("Store", unsafe.Pointer(x))
-	x.v.Store(v)
-}
-
-// Swap is that of atomic.Pointer.
-func (x *Pointer[T]) Swap(v *T) (old *T) {
-	access("Swap", unsafe.Pointer(x))
-	return x.v.Swap(v)
-}
-
-// CompareAndSwap is that of atomic.Pointer.
-func (x *Pointer[T]) CompareAndSwap(old, v *T) (swapped bool) {
-	access("CompareAndSwap", unsafe.Pointer(x))
-	return x.v.CompareAndSwap(old, v)
-}
+// The atomics of sync/atomic that Braid uses, but traced.
+type (
+	Bool           = word[bool, atomic.Bool, *atomic.Bool]
+	Int32          = number[int32, atomic.Int32, *atomic.Int32]
+	Int64          = number[int64, atomic.Int64, *atomic.Int64]
+	Uint32         = number[uint32, atomic.Uint32, *atomic.Uint32]
+	Uint64         = number[uint64, atomic.Uint64, *atomic.Uint64]
+	Pointer[T any] = word[*T, atomic.Pointer[T], *atomic.Pointer[T]]
+)

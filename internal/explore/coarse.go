@@ -13,3 +13,5 @@ func (*face) trace(fine bool) (undo func()) {
 }
 
 func (*face) begin(*World) {}
+
+func (*face) learn() {}

@@ -7,6 +7,9 @@
 // asked to be fine, also before each access to a value or a lock of package atomicx. A run that does nothing but
 // sequentially consistent accesses is then like one on real processors; a data race is not noticed, see go test -race.
 //
+// There are two searches. One bounds how often a task that could go on is made to wait. The other has no such bound, and
+// of the runs that differ in nothing but the order of accesses that commute it makes one; see reduction.
+//
 // Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without
 // stored states; Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs
 // (PLDI 2007), for the bound on preemptions, and Fair stateless model checking (PLDI 2008), for what becomes of a task that
@@ -14,7 +17,6 @@
 package explore
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,17 +27,27 @@ const Unlimited = -1
 
 // A Config says how much there is to explore.
 type Config struct {
-	Fine          bool   // take turns before each access as well; needs the tag explore
+	Fine bool // take turns before each access as well; needs the tag explore
+
+	// Reduced says to make one of the runs that differ in nothing but the order of accesses that commute, and takes no bound
+	// on preemptions. It needs Fine. What tasks share must be values of package atomicx then, or be used under locks only,
+	// and nobody may wait for a change by yielding in a loop.
+	Reduced bool
+
 	Preemptions   int    // how often, in a run, a task that could go on is made to wait; Unlimited if it is negative
 	Cancellations int    // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
+	Spurious      int    // how often, in a run, each task's Park returns for no reason
 	Steps         int    // turns in a run, more being taken for a livelock; 0: 10000
 	Executions    int    // runs after which to give up; 0: no limit
 	Replay        string // the one run to make, as a Failure names it
+
+	brute bool // Reduced, but without reducing anything: for tests
 }
 
 // A Result says what was found.
 type Result struct {
 	Executions int
+	Blocked    int  // runs, of these, that Reduced gave up as they could only repeat others
 	Exhausted  bool // there are no others, within the bounds on preemptions and cancellations
 	Failure    *Failure
 }
@@ -51,16 +63,28 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s\n\t%s\nreplay: %s", f.Reason, strings.Join(f.Trace, "\n\t"), f.Replay)
 }
 
-// A choice is one that was made in a run: the nth of so many.
-type choice struct{ nth, of int }
-
 // An explorer is one Run.
 type explorer struct {
 	Config
-	path    []choice
+	search
 	workers []*worker
 	tracing bool
 	face
+}
+
+// A search knows which runs there are. It is bounded or a reduction.
+type search interface {
+	begin(w *World)
+	add(parent, t *task) // to those of the run
+
+	// pick chooses whose turn is next, nil if the run is over. last is the one that has come to a point where it can be
+	// made to wait; nil if it cannot go on by itself, or does not want to.
+	pick(last *task) *task
+
+	choose(of int) int    // between other things
+	choices() []choice    // all that were made
+	replay(made []choice) // makes them the first
+	next() bool           // prepares for the next run, and reports whether there is one
 }
 
 // Run calls program, which starts the tasks of a World, again and again until all is explored or a run has failed.
@@ -70,11 +94,22 @@ func Run(c Config, program func(w *World)) Result {
 	}
 	e := &explorer{Config: c}
 	defer e.stop()
+	var path []choice
 	if c.Replay != "" {
-		if err := e.parse(c.Replay); err != nil {
+		var err error
+		if path, err = e.parse(c.Replay); err != nil {
 			return Result{Failure: &Failure{Reason: err.Error(), Replay: c.Replay}}
 		}
 	}
+	if e.Reduced {
+		if !c.Fine {
+			panic("explore: Reduced is for Fine only")
+		}
+		e.search = newReduction(e)
+	} else {
+		e.search = &bounded{e: e}
+	}
+	e.search.replay(path)
 	defer e.trace(c.Fine)()
 	var r Result
 	for {
@@ -90,6 +125,9 @@ func Run(c Config, program func(w *World)) Result {
 			}
 			return r
 		}
+		if w.redundant {
+			r.Blocked++
+		}
 		if c.Replay != "" {
 			return r
 		}
@@ -101,86 +139,4 @@ func Run(c Config, program func(w *World)) Result {
 			return r
 		}
 	}
-}
-
-// next makes path that of the next run, and reports whether there is one.
-func (e *explorer) next() bool {
-	for i := len(e.path) - 1; i >= 0; i-- {
-		if e.path[i].nth+1 < e.path[i].of {
-			e.path[i].nth++
-			e.path = e.path[:i+1]
-			return true
-		}
-	}
-	return false
-}
-
-// choose makes the next choice of a run.
-func (w *World) choose(of int) int {
-	if of == 1 {
-		return 0
-	}
-	e, i := w.e, w.made
-	w.made++
-	if i == len(e.path) {
-		e.path = append(e.path, choice{0, of})
-		return 0
-	}
-	c := &e.path[i]
-	if c.of == 0 {
-		c.of = of
-	}
-	if c.of != of || c.nth >= of {
-		w.fail("not the same choices as before: the program depends on something else, such as the time, a random number or another goroutine")
-		return 0
-	}
-	return c.nth
-}
-
-const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-// format writes the choices that were made, and the bounds under which they were: 2.*.0103, without what is 0 at the end.
-func (e *explorer) format() string {
-	var s strings.Builder
-	for _, n := range []int{e.Preemptions, e.Cancellations} {
-		if n < 0 {
-			s.WriteString("*.")
-		} else {
-			fmt.Fprintf(&s, "%d.", n)
-		}
-	}
-	end := len(e.path)
-	for end > 0 && e.path[end-1].nth == 0 {
-		end--
-	}
-	for _, c := range e.path[:end] {
-		s.WriteByte(digits[c.nth])
-	}
-	return s.String()
-}
-
-var errReplay = errors.New("explore: not a replay string")
-
-func (e *explorer) parse(replay string) error {
-	parts := strings.Split(replay, ".")
-	if len(parts) != 3 {
-		return errReplay
-	}
-	for i, bound := range []*int{&e.Preemptions, &e.Cancellations} {
-		if *bound = Unlimited; parts[i] != "*" {
-			n, err := strconv.ParseUint(parts[i], 10, 31)
-			if err != nil {
-				return errReplay
-			}
-			*bound = int(n)
-		}
-	}
-	for _, d := range []byte(parts[2]) {
-		nth := strings.IndexByte(digits, d)
-		if nth < 0 {
-			return errReplay
-		}
-		e.path = append(e.path, choice{nth: nth})
-	}
-	return nil
 }

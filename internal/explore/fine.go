@@ -16,7 +16,7 @@ import (
 // A tracer is told of the accesses of all goroutines, and holds back those of the tasks of its run.
 type tracer struct {
 	w      atomic.Pointer[World]
-	silent map[unsafe.Pointer]bool // does not change while there is a run
+	silent map[unsafe.Pointer]bool // belongs to whose turn it is
 }
 
 // A face is what an explorer needs to be fine.
@@ -26,12 +26,7 @@ func (f *face) trace(fine bool) (undo func()) {
 	if !fine {
 		return func() {}
 	}
-	// In the table in which goroutines find what they are bound to nobody sees the entries of others, so it makes no
-	// difference who comes first.
-	var found learner
-	atomicx.Trace(&found)
-	suspend.Bind(new(task), func() {})
-	f.tracer = &tracer{silent: found}
+	f.tracer = &tracer{silent: map[unsafe.Pointer]bool{}}
 	atomicx.Trace(f.tracer)
 	return func() { atomicx.Trace(nil) }
 }
@@ -42,6 +37,18 @@ func (f *face) begin(w *World) {
 	}
 }
 
+// learn is called on the goroutine of each worker. In the table in which goroutines find what they are bound to nobody
+// sees the entries of others, so it makes no difference who comes first.
+func (f *face) learn() {
+	if f.tracer == nil {
+		return
+	}
+	atomicx.Trace((*learner)(f.tracer))
+	suspend.Bind(new(task), func() {})
+	_ = suspend.Current() // looks at all places where there could be an entry
+	atomicx.Trace(f.tracer)
+}
+
 // caller returns the task that is about to make an access, nil if it is none's.
 func (tr *tracer) caller() *task {
 	if w := tr.w.Load(); w != nil {
@@ -50,18 +57,37 @@ func (tr *tracer) caller() *task {
 	return nil
 }
 
-func (tr *tracer) Access(kind string, at unsafe.Pointer) {
-	if t := tr.caller(); t != nil && !tr.silent[at] {
-		t.point()
-		t.traced(kind)
+// Access implements atomicx.Tracer.
+func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
+	t := tr.caller()
+	if t == nil {
+		return
+	}
+	if t.exact = !tr.silent[at]; !t.exact {
+		return
+	}
+	switch {
+	case kind == atomicx.Load:
+		t.access(read, at)
+	case kind == atomicx.TryLock && t.w.e.Reduced:
+		t.w.fail("a search that is reduced does not know when a TryLock fails")
+	default:
+		t.access(write, at)
+	}
+	if t.w.e.tracing {
+		t.traced(kind.String())
+	}
+}
+
+// Unchanged implements atomicx.Tracer.
+func (tr *tracer) Unchanged() {
+	if t := tr.caller(); t != nil && t.exact {
+		t.quiet = true
 	}
 }
 
 // traced notes an access, from which function of a user of package atomicx.
 func (t *task) traced(kind string) {
-	if !t.w.e.tracing {
-		return
-	}
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for f, more := frames.Next(); more; f, more = frames.Next() {
@@ -72,19 +98,7 @@ func (t *task) traced(kind string) {
 	}
 }
 
-// A learner takes down what is accessed.
-type learner map[unsafe.Pointer]bool
-
-func (l *learner) Access(_ string, at unsafe.Pointer) {
-	if *l == nil {
-		*l = make(learner)
-	}
-	(*l)[at] = true
-}
-
-func (l *learner) Lock(m *sync.Mutex)   { m.Lock() }
-func (l *learner) Unlock(m *sync.Mutex) { m.Unlock() }
-
+// Lock implements atomicx.Tracer.
 func (tr *tracer) Lock(m *sync.Mutex) {
 	t := tr.caller()
 	if t == nil {
@@ -96,20 +110,36 @@ func (tr *tracer) Lock(m *sync.Mutex) {
 		return
 	}
 	t.lock = m
-	if t.enabled() {
-		t.point()
+	if t.w.e.Reduced || t.enabled() {
+		access(t, locks, m)
 	} else {
 		w.handOver(t, w.pick(nil))
 	}
 	t.lock = nil
 	m.Lock() // at once
-	t.traced("Lock")
+	if w.e.tracing {
+		t.traced("Lock")
+	}
 }
 
+// Unlock implements atomicx.Tracer.
 func (tr *tracer) Unlock(m *sync.Mutex) {
 	t := tr.caller()
 	if t != nil && t.w.dead {
 		return
 	}
+	if t != nil && t.w.e.Reduced {
+		r := t.w.e.search.(*reduction)
+		r.thing(unsafe.Pointer(m)).unlock = r.current + 1
+	}
 	m.Unlock()
 }
+
+// A learner takes down what is accessed.
+type learner tracer
+
+func (l *learner) Access(_ atomicx.Kind, at unsafe.Pointer) { l.silent[at] = true }
+
+func (l *learner) Unchanged()           {}
+func (l *learner) Lock(m *sync.Mutex)   { m.Lock() }
+func (l *learner) Unlock(m *sync.Mutex) { m.Unlock() }

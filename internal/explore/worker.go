@@ -13,6 +13,7 @@ import (
 
 // A worker is a coroutine that runs one task after another.
 type worker struct {
+	e     *explorer
 	task  *task
 	gid   int64
 	gone  bool
@@ -34,7 +35,7 @@ func (e *explorer) worker() *worker {
 		e.workers = e.workers[:n-1]
 		return c
 	}
-	c := new(worker)
+	c := &worker{e: e}
 	c.next, c.stop = iter.Pull(c.body)
 	return c
 }
@@ -63,6 +64,7 @@ func (c *worker) resume() {
 
 func (c *worker) body(yield func(struct{}) bool) {
 	c.yield, c.gid = yield, gid.Get()
+	c.e.learn()
 	for {
 		c.run()
 		if !yield(struct{}{}) {
@@ -90,8 +92,8 @@ func (c *worker) run() {
 			t.w.fail("%s panics: %v", t.name, v)
 		}
 	}()
-	if t.cancels != nil {
-		t.f() // its callbacks must not suspend
+	if t.helps {
+		t.f() // it must not suspend
 	} else {
 		suspend.Bind(t, t.f)
 	}

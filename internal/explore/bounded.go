@@ -1,0 +1,125 @@
+package explore
+
+import "slices"
+
+// bounded is the search with a bound on preemptions, which may be none.
+type bounded struct {
+	e           *explorer
+	path        []choice
+	made        int // choices
+	w           *World
+	preempted   int
+	cancelled   int
+	interrupted *task // by the canceller whose turn it is
+	options     []*task
+}
+
+func (b *bounded) begin(w *World) {
+	b.w, b.made, b.preempted, b.cancelled, b.interrupted = w, 0, 0, 0, nil
+}
+
+func (b *bounded) add(_, t *task) { t.id = len(b.w.tasks) - 1 }
+
+func (b *bounded) replay(path []choice) { b.path = path }
+
+func (b *bounded) choices() []choice { return b.path }
+
+func (b *bounded) next() bool {
+	for i := len(b.path) - 1; i >= 0; i-- {
+		if b.path[i].nth+1 < b.path[i].of {
+			b.path[i].nth++
+			b.path = b.path[:i+1]
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bounded) choose(of int) int {
+	if of == 1 {
+		return 0
+	}
+	i := b.made
+	b.made++
+	if i == len(b.path) {
+		b.path = append(b.path, choice{0, of})
+		return 0
+	}
+	c := &b.path[i]
+	if c.of == 0 {
+		c.of = of
+	}
+	if c.of != of || c.nth >= of {
+		b.w.fail(otherChoices)
+		return 0
+	}
+	return c.nth
+}
+
+func (b *bounded) mayCancel() bool {
+	return b.e.Cancellations < 0 || b.cancelled < b.e.Cancellations
+}
+
+func (b *bounded) pick(last *task) *task {
+	w := b.w
+	o := b.options[:0]
+	if c := b.interrupted; c != nil && last == nil { // the canceller waits, or has ended
+		last = c
+	}
+	preempting := last != nil && last.eligible()
+	if preempting {
+		o = append(o, last)
+	}
+	if !preempting || b.e.Preemptions < 0 || b.preempted < b.e.Preemptions {
+		for _, may := range []func(*task) bool{(*task).eligible, (*task).enabled} {
+			for _, t := range w.tasks {
+				if t != last && may(t) || t == last && !preempting && may(t) {
+					o = append(o, t)
+				}
+			}
+			if len(o) > 0 {
+				break
+			}
+		}
+	}
+	busy := len(o) > 0
+	if !busy && !w.allWait() {
+		return nil
+	}
+	for _, t := range w.tasks {
+		if c := t.cancels; c != nil && !t.begun && c.used && !c.t.ended {
+			if busy && b.mayCancel() || !busy && c.t.parked {
+				o = append(o, t)
+			}
+		}
+	}
+	b.options = o
+	if len(o) == 0 {
+		w.deadlock()
+		return nil
+	}
+	t := o[b.choose(len(o))]
+	switch {
+	case w.failure != "":
+		return nil
+	case !t.begun && t.cancels != nil && busy:
+		b.cancelled++
+		b.interrupted = last // and goes on afterwards, unless it is preempted
+	case !t.begun && t.cancels != nil:
+	case preempting && t != last:
+		b.preempted++
+	}
+	if t.begun {
+		b.interrupted = nil
+	}
+	t.begun = true
+	for _, u := range w.tasks {
+		if len(u.yielded) > 0 {
+			if i := slices.Index(u.yielded, t); i >= 0 {
+				u.yielded = slices.Delete(u.yielded, i, i+1)
+			}
+		}
+	}
+	t.yielded = t.yielded[:0]
+	return t
+}

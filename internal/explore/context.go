@@ -1,0 +1,122 @@
+package explore
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// A taskContext is cancelled by its canceller, which calls those who want to know itself, or has them called.
+type taskContext struct {
+	w         *World
+	t         *task // that it is for: the first that looks
+	canceller *task
+	reason    error
+	detached  bool
+	used      bool // somebody has looked
+	done      chan struct{}
+	err       error
+	after     []*func()
+}
+
+func (w *World) context(t *task, name string, reason error) *taskContext {
+	c := &taskContext{w: w, t: t, reason: reason, done: make(chan struct{})}
+	c.canceller = &task{w: w, name: name, cancels: c, helps: true, f: c.cancel}
+	access := footprint{c.at(), write}
+	c.canceller.pending = access
+	w.add(nil, c.canceller)
+	w.contexts = append(w.contexts, c)
+	return c
+}
+
+func (c *taskContext) Deadline() (deadline time.Time, ok bool) { return deadline, false }
+func (c *taskContext) Value(any) any                           { return nil }
+
+func (c *taskContext) Done() <-chan struct{} {
+	c.look(read)
+	return c.done
+}
+
+func (c *taskContext) Err() error {
+	c.look(read)
+	return c.err
+}
+
+// AfterFunc makes cancellation synchronous.
+func (c *taskContext) AfterFunc(f func()) (stop func() bool) {
+	c.look(write)
+	if c.err != nil {
+		c.call(f)
+		return func() bool { return false }
+	}
+	entry := &f
+	c.after = append(c.after, entry)
+	return func() bool {
+		c.point(write)
+		i := slices.Index(c.after, entry)
+		if i >= 0 {
+			c.after = slices.Delete(c.after, i, i+1)
+		}
+		return i >= 0
+	}
+}
+
+func (c *taskContext) call(f func()) {
+	if c.detached {
+		c.w.help("after", f)
+	} else {
+		f()
+	}
+}
+
+// look is where a context may turn out to be cancelled.
+func (c *taskContext) look(kind accessKind) {
+	w := c.w
+	t := w.running()
+	if t == nil || w.dead {
+		return
+	}
+	if c.t == nil {
+		c.t = t
+	}
+	if w.e.Reduced {
+		t.looksAt(c, kind)
+		return
+	}
+	// Before the first look it makes no difference when it was cancelled; after it, in the fine face, the canceller has its
+	// turns.
+	if c.canceller.begun || c.used && w.e.Fine {
+		return
+	}
+	c.used = true
+	if b := w.e.search.(*bounded); b.mayCancel() && w.e.choose(2) == 1 {
+		b.cancelled++
+		c.canceller.begun, c.canceller.ended = true, true
+		c.cancel()
+	}
+}
+
+// point is where others may come in between.
+func (c *taskContext) point(kind accessKind) {
+	if t := c.w.running(); t != nil && c.w.e.Reduced && c.canceller.live {
+		t.access(kind, c.at())
+	}
+}
+
+func (c *taskContext) cancel() {
+	c.w.event(c.t, "is cancelled")
+	c.err = c.reason
+	close(c.done)
+	for len(c.after) > 0 {
+		if !c.detached {
+			c.point(write)
+		}
+		if len(c.after) > 0 {
+			f := c.after[0]
+			c.after = c.after[1:]
+			c.call(*f)
+		}
+	}
+}
+
+var _ context.Context = (*taskContext)(nil)

@@ -1,0 +1,71 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A choice is one that was made in a run: the nth of so many.
+type choice struct{ nth, of int }
+
+const (
+	digits  = "0123456789abcdefghijklmnopqrstuvwxyz"
+	reduced = "r" // in place of the bound on preemptions
+)
+
+// format writes the choices that were made, and the bounds under which they were: 2.*.0103, without what is 0 at the end.
+func (e *explorer) format() string {
+	var s strings.Builder
+	bounds := []int{e.Preemptions, e.Cancellations}
+	if e.Reduced {
+		s.WriteString(reduced + ".")
+		bounds = bounds[1:]
+	}
+	for _, n := range bounds {
+		if n < 0 {
+			s.WriteString("*.")
+		} else {
+			fmt.Fprintf(&s, "%d.", n)
+		}
+	}
+	path := e.choices()
+	for len(path) > 0 && path[len(path)-1].nth == 0 {
+		path = path[:len(path)-1]
+	}
+	for _, c := range path {
+		s.WriteByte(digits[c.nth])
+	}
+	return s.String()
+}
+
+var errReplay = errors.New("explore: not a replay string")
+
+// parse sets the bounds, and returns the choices.
+func (e *explorer) parse(replay string) (path []choice, err error) {
+	parts := strings.Split(replay, ".")
+	if len(parts) != 3 {
+		return nil, errReplay
+	}
+	e.Reduced = parts[0] == reduced
+	for i, bound := range []*int{&e.Preemptions, &e.Cancellations} {
+		if *bound = Unlimited; parts[i] != "*" && (i > 0 || !e.Reduced) {
+			n, err := strconv.ParseUint(parts[i], 10, 31)
+			if err != nil {
+				return nil, errReplay
+			}
+			*bound = int(n)
+		}
+	}
+	for _, d := range []byte(parts[2]) {
+		nth := strings.IndexByte(digits, d)
+		if nth < 0 {
+			return nil, errReplay
+		}
+		path = append(path, choice{nth: nth})
+	}
+	return path, nil
+}
+
+const otherChoices = "not the same choices as before: the program depends on something else, such as the time, a random number or another goroutine"

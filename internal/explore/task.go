@@ -1,0 +1,228 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A task is one of the program's, or one that does something for them: cancels a context, calls a function.
+type task struct {
+	w       *World
+	id      int
+	name    string
+	f       func()
+	ctx     *taskContext // of the task
+	cancels *taskContext // not nil: a canceller, which need not run
+	helps   bool         // not one of the program's; it does not suspend
+	begun   bool
+	ended   bool
+
+	parked   bool // in Park
+	permit   bool
+	spurious int     // Parks that have returned for no reason
+	lock     locker  // what it waits for, if not nil
+	yielded  []*task // those that could run when it yielded, and have not made a step since
+	worker   *worker
+
+	reducible
+}
+
+type locker interface {
+	TryLock() bool
+	Unlock()
+}
+
+// add makes t one of the run's tasks, as the next that parent, or the program, has started.
+func (w *World) add(parent, t *task) {
+	w.tasks = append(w.tasks, t)
+	w.e.search.add(parent, t)
+}
+
+// enabled reports whether t can make a step.
+func (t *task) enabled() bool {
+	switch {
+	case t.ended, t.parked, t.cancels != nil && !t.begun:
+		return false
+	case t.lock != nil:
+		return t.lockIsFree()
+	}
+	return true
+}
+
+func (t *task) lockIsFree() bool {
+	if !t.lock.TryLock() {
+		return false
+	}
+	t.lock.Unlock()
+	return true
+}
+
+// An accessKind is what an access has to do with others.
+type accessKind uint8
+
+const (
+	nothing accessKind = iota
+	read
+	write
+	locks
+	called
+	returned
+)
+
+// access is a place where t, whose turn it is, can be made to wait, before an access to something that others look at.
+func access[T any](t *task, kind accessKind, at *T) { t.access(kind, unsafe.Pointer(at)) }
+
+func (t *task) access(kind accessKind, at unsafe.Pointer) {
+	w := t.w
+	if w.dead {
+		if w.spent++; w.spent > 1000 {
+			panic(unwound{})
+		}
+		return
+	}
+	t.pending = footprint{at, kind}
+	w.handOver(t, w.pick(t))
+}
+
+// access is for those who may be no task.
+func (w *World) access(kind accessKind, at *[]string) {
+	if t := w.running(); t != nil && w.e.Reduced {
+		access(t, kind, at)
+	}
+}
+
+// handOver ends the turn of t, unless it is next.
+func (w *World) handOver(t, next *task) {
+	if next == t {
+		return
+	}
+	w.chosen = next
+	t.worker.yield(struct{}{})
+	if w.dead {
+		panic(unwound{})
+	}
+}
+
+// Park implements suspend.Task.
+func (t *task) Park() {
+	w := t.w
+	if w.dead {
+		panic(unwound{})
+	}
+	if w.e.Reduced {
+		t.parkReduced()
+		return
+	}
+	if t.permit {
+		t.permit = false
+		return
+	}
+	if t.spurious < w.e.Spurious && w.e.choose(2) == 1 {
+		t.spurious++
+		w.handOver(t, w.pick(t))
+		return
+	}
+	t.parked = true
+	if w.e.tracing {
+		w.event(t, "suspended at %s", userSite())
+	}
+	w.handOver(t, w.pick(nil))
+}
+
+// Unpark implements suspend.Task.
+func (t *task) Unpark() {
+	w := t.w
+	u := w.running()
+	if u != nil && w.e.Fine {
+		access(u, write, &t.permit)
+	}
+	if w.e.Reduced {
+		t.unparkReduced(u)
+		return
+	}
+	if !t.parked {
+		t.permit = true
+		return
+	}
+	t.parked = false
+	w.wakes(t)
+}
+
+func (w *World) wakes(t *task) {
+	if c := w.current; c == nil || c.cancels == nil {
+		w.event(c, "wakes %s", t.name)
+	}
+}
+
+// Yield lets all others make a step. In a reduced search nobody can tell.
+func (t *task) Yield() {
+	w := t.w
+	if w.dead {
+		panic(unwound{})
+	}
+	w.event(t, "yields")
+	if w.e.Reduced {
+		return
+	}
+	for _, u := range w.tasks {
+		if u != t && u.enabled() {
+			t.yielded = append(t.yielded, u)
+		}
+	}
+	w.handOver(t, w.pick(nil))
+}
+
+// Spawner starts tasks of the same run.
+func (t *task) Spawner() suspend.Spawner { return spawner{t.w} }
+
+type spawner struct{ w *World }
+
+// Go implements suspend.Spawner.
+func (s spawner) Go(f func()) error {
+	t := &task{w: s.w, f: f}
+	s.w.add(s.w.running(), t)
+	t.name = fmt.Sprint("task", t.id)
+	return nil
+}
+
+// Execute implements suspend.Executor.
+func (s spawner) Execute(f func()) error {
+	s.w.help("callback", func() { suspend.Bind(nil, f) })
+	return nil
+}
+
+// help has f called by a task of its own, which does not suspend.
+func (w *World) help(name string, f func()) *task {
+	t := &task{w: w, name: name, helps: true, f: f}
+	w.add(w.running(), t)
+	return t
+}
+
+// AfterFunc has f called at any time.
+func (s spawner) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
+	over := new(bool)
+	t := s.w.help("timer", func() {
+		if !*over {
+			*over = true
+			f()
+		}
+	})
+	t.pending = footprint{unsafe.Pointer(over), write}
+	return func() bool {
+		if u := s.w.running(); u != nil && s.w.e.Fine {
+			access(u, write, over)
+		}
+		before := *over
+		*over = true
+		return !before
+	}
+}
+
+// eligible says no to a task that has yielded as long as there are those that it has yielded to.
+func (t *task) eligible() bool {
+	return t.enabled() && !slices.ContainsFunc(t.yielded, (*task).enabled)
+}
