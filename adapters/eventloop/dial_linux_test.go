@@ -139,24 +139,6 @@ func TestUnixSocketWithoutName(t *testing.T) {
 	task(t, l, func() { must(0, roundTripUnix(l, ln.Addr().String())) })
 }
 
-// A Dial that waits for room in the backlog of a unix socket fails like all others when the Loop is closed.
-func TestCloseEndsADialThatWaitsForTheBacklog(t *testing.T) {
-	l := open(t, eventloop.Options{})
-	addr := full(t, syscall.AF_UNIX, &syscall.SockaddrUnix{Name: t.TempDir() + "/s"}, "unix")
-	failed := make(chan error, 1)
-	must(0, l.Go(func() {
-		_, err := l.Dial(context.Background(), "unix", addr.String())
-		failed <- err
-	}))
-	suspended(t, l, 1)
-	within(t, func() {
-		must(0, l.Close())
-		if err := <-failed; !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
-	})
-}
-
 // A Dial to a port of this machine that nobody listens on may be given that port for its own end, and would connect to
 // itself.
 func TestNobodyIsConnectedToItself(t *testing.T) {
