@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -15,30 +14,6 @@ import (
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
-
-// seeds runs a small program under many seeds of the adversary. What it reports is prefixed with the seed.
-func seeds(t *testing.T, n int, program func(rng *rand.Rand, s suspend.Spawner) (check func() error)) {
-	t.Helper()
-	if testing.Short() || schedtest.Race {
-		n /= 10
-	}
-	for seed := uint64(1); seed <= uint64(n); seed++ {
-		watch := time.AfterFunc(schedtest.Deadline, func() {
-			fmt.Fprintf(os.Stderr, "%s: no end under seed %d\n", t.Name(), seed)
-			os.Exit(2)
-		})
-		s := random.New(random.Options{Seed: seed})
-		var check func() error
-		_ = s.Run(bg, func(context.Context) error {
-			check = program(rand.New(rand.NewPCG(seed, 1)), s)
-			return nil
-		})
-		watch.Stop()
-		if err := check(); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-	}
-}
 
 // uncovered fails for each outcome that never was.
 func uncovered(t *testing.T, seen map[string]int, outcomes ...string) {
@@ -205,7 +180,7 @@ func (l *ledger) check() error {
 
 func TestConservationUnderTheAdversary(t *testing.T) {
 	seen := map[string]int{}
-	seeds(t, 5000, func(rng *rand.Rand, s suspend.Spawner) func() error {
+	schedtest.Seeds(t, 5000, func(rng *rand.Rand, s *random.Scheduler) func() error {
 		l := newLedger(rng.IntN(3))
 		const tasks, ops = 5, 8
 		var cancels [tasks]context.CancelFunc
@@ -328,7 +303,7 @@ func TestOppositeSelects(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			seeds(t, 1000, func(_ *rand.Rand, s suspend.Spawner) func() error {
+			schedtest.Seeds(t, 1000, func(_ *rand.Rand, s *random.Scheduler) func() error {
 				tasks, check := opposite(s, pairs, 5)
 				for _, f := range tasks {
 					_ = s.Go(f)
@@ -440,7 +415,7 @@ func TestDiningPhilosophers(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	seeds(t, 1000, func(rng *rand.Rand, s suspend.Spawner) func() error {
+	schedtest.Seeds(t, 1000, func(rng *rand.Rand, s *random.Scheduler) func() error {
 		tasks, check := philosophers(2+rng.IntN(4), 3)
 		for _, f := range tasks {
 			_ = s.Go(f)
@@ -508,7 +483,7 @@ func TestCloseAgainstSendAndTwoReceivers(t *testing.T) {
 		}
 	})
 	seen := map[string]int{}
-	seeds(t, 2000, func(rng *rand.Rand, s suspend.Spawner) func() error {
+	schedtest.Seeds(t, 2000, func(rng *rand.Rand, s *random.Scheduler) func() error {
 		tasks, check := closing(rng.IntN(2), rng.IntN(4))
 		for _, f := range tasks {
 			_ = s.Go(f)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -96,15 +95,7 @@ func TestWaitSignal(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	panics := func(want string, f func()) {
-		t.Helper()
-		defer func() {
-			if v := recover(); v != want {
-				t.Errorf("panic %v, want %q", v, want)
-			}
-		}()
-		f()
-	}
+	panics := func(want string, f func()) { t.Helper(); schedtest.Panics(t, want, f) }
 	panics("cond: nil Locker", func() { cond.New(nil) })
 	panics("cond: nil Locker", func() { _ = new(cond.Cond).Wait(bg) })
 
@@ -635,20 +626,10 @@ func TestBoundedBuffer(t *testing.T) {
 // A semaphore on a condition, under the adversary: it signals once for each permit, so with the first signal that is
 // lost to a cancelled waiter, or taken by one that came later, somebody waits for ever while there is a permit.
 func TestSemaphoreUnderTheAdversary(t *testing.T) {
-	runs := 3000
-	if testing.Short() || schedtest.Race {
-		runs = 300
-	}
 	failed := 0
-	for seed := uint64(1); seed <= uint64(runs); seed++ {
-		watch := time.AfterFunc(schedtest.Deadline, func() {
-			fmt.Fprintf(os.Stderr, "%s: no end under seed %d\n", t.Name(), seed)
-			os.Exit(2)
-		})
-		rng := rand.New(rand.NewPCG(seed, 1))
-		s := random.New(random.Options{Seed: seed})
+	schedtest.Seeds(t, 3000, func(rng *rand.Rand, s *random.Scheduler) func() error {
 		l := &hooked{Locker: new(mutex.Mutex).Locker()}
-		if seed%2 == 0 { // much can happen between Unlock and the suspension
+		if rng.IntN(2) == 0 { // much can happen between Unlock and the suspension
 			l.after = suspend.Yield
 		}
 		c := cond.New(l)
@@ -657,50 +638,49 @@ func TestSemaphoreUnderTheAdversary(t *testing.T) {
 		free := permits
 		var cancels [tasks]context.CancelFunc
 		left := tasks
-		_ = s.Run(bg, func(context.Context) error {
-			for i := range tasks {
-				_ = s.Go(func() {
-					defer func() { left-- }()
-					for range 3 {
-						ctx := bg
-						if i%2 == 0 {
-							ctx, cancels[i] = schedtest.WithCancel()
-						}
-						var err error
-						c.L.Lock()
-						for free == 0 && err == nil {
-							err = c.Wait(ctx)
-						}
-						if err == nil {
-							free--
-						} else {
-							failed++
-						}
-						c.L.Unlock()
-						if err != nil {
-							continue
-						}
-						suspend.Yield()
-						c.L.Lock()
-						free++
-						c.L.Unlock()
-						c.Signal()
+		for i := range tasks {
+			_ = s.Go(func() {
+				defer func() { left-- }()
+				for range 3 {
+					ctx := bg
+					if i%2 == 0 {
+						ctx, cancels[i] = schedtest.WithCancel()
 					}
-				})
-			}
-			for left > 0 && rng.IntN(100) > 0 { // and then, whoever waits is on his own
-				if cancel := cancels[rng.IntN(tasks)]; cancel != nil {
-					cancel()
+					var err error
+					c.L.Lock()
+					for free == 0 && err == nil {
+						err = c.Wait(ctx)
+					}
+					if err == nil {
+						free--
+					} else {
+						failed++
+					}
+					c.L.Unlock()
+					if err != nil {
+						continue
+					}
+					suspend.Yield()
+					c.L.Lock()
+					free++
+					c.L.Unlock()
+					c.Signal()
 				}
-				suspend.Yield()
+			})
+		}
+		for left > 0 && rng.IntN(100) > 0 { // and then, whoever waits is on his own
+			if cancel := cancels[rng.IntN(tasks)]; cancel != nil {
+				cancel()
+			}
+			suspend.Yield()
+		}
+		return func() error {
+			if free != permits {
+				return fmt.Errorf("%d permits, want %d", free, permits)
 			}
 			return nil
-		})
-		watch.Stop()
-		if free != permits {
-			t.Fatalf("seed %d: %d permits, want %d", seed, free, permits)
 		}
-	}
+	})
 	if failed == 0 {
 		t.Error("uncovered: nothing was cancelled")
 	}

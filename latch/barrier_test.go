@@ -75,7 +75,7 @@ func TestIndexIsHowManyAreToCome(t *testing.T) {
 
 func TestBarrierMisuse(t *testing.T) {
 	for _, n := range []int{0, -1} {
-		panics(t, "latch: barrier for no parties", func() { latch.NewBarrier(n) })
+		schedtest.Panics(t, "latch: barrier for no parties", func() { latch.NewBarrier(n) })
 	}
 }
 

@@ -24,17 +24,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-func panics(t *testing.T, want string, f func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if v := recover(); v != want {
-			t.Errorf("panic %v, want %v", v, want)
-		}
-	}()
-	f()
-}
-
 func TestWaitForAll(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		const n = 50
@@ -68,12 +57,12 @@ func TestOpenFromTheBeginning(t *testing.T) {
 			t.Errorf("Wait = %v", err)
 		}
 		<-l.Done()
-		panics(t, "latch: CountDown below zero", l.CountDown)
+		schedtest.Panics(t, "latch: CountDown below zero", l.CountDown)
 		if !l.TryWait() {
 			t.Error("closed by a failed CountDown")
 		}
 	}
-	panics(t, "latch: negative count", func() { latch.New(-1) })
+	schedtest.Panics(t, "latch: negative count", func() { latch.New(-1) })
 }
 
 func TestDone(t *testing.T) {
@@ -340,12 +329,11 @@ func TestNothingIsRetained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-				var gone atomic.Bool
+				var kept schedtest.Objects
 				ctx, cancel := schedtest.WithCancel()
 				ended := false
 				func() {
-					captured := new([1 << 10]byte)
-					runtime.AddCleanup(captured, func(struct{}) { gone.Store(true) }, struct{}{})
+					captured := kept.New()
 					_ = s.Go(func() {
 						c.wait(ctx)
 						runtime.KeepAlive(captured)
@@ -357,13 +345,7 @@ func TestNothingIsRetained(t *testing.T) {
 				for !ended {
 					suspend.Yield()
 				}
-				for i := 0; !gone.Load(); i++ {
-					if i == 1000 {
-						t.Fatal("what a cancelled waiter held is still alive")
-					}
-					runtime.GC()
-					suspend.Yield()
-				}
+				kept.Collected(t, 0)
 			})
 		})
 	}

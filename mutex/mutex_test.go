@@ -60,14 +60,7 @@ func TestTryLock(t *testing.T) {
 
 func TestUnlockOfUnlockedPanicsAndLeavesTheMutexUsable(t *testing.T) {
 	var m mutex.Mutex
-	func() {
-		defer func() {
-			if v := recover(); v != "mutex: Unlock of an unlocked Mutex" {
-				t.Errorf("panic %v", v)
-			}
-		}()
-		m.Unlock()
-	}()
+	schedtest.Panics(t, "mutex: Unlock of an unlocked Mutex", m.Unlock)
 	if !m.TryLock() {
 		t.Error("not free afterwards")
 	}

@@ -101,16 +101,7 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 	)
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
-		panics := func(want string, f func()) {
-			t.Helper()
-			defer func() {
-				t.Helper()
-				if v := recover(); v != want {
-					t.Errorf("panic %v, want %v", v, want)
-				}
-			}()
-			f()
-		}
+		panics := func(want string, f func()) { t.Helper(); schedtest.Panics(t, want, f) }
 		for range 2 { // the second time, with what a Select has left behind
 			panics(unlock, m.Unlock)
 			panics(rUnlock, m.RUnlock)
@@ -478,7 +469,6 @@ func TestRWStressWithCancellation(t *testing.T) {
 		var readers atomic.Int64
 		var writing atomic.Bool
 		var read, wrote, cancelled, lost, downgraded atomic.Int64
-		var all sync.WaitGroup
 		reading := func(rng *rand.Rand) {
 			readers.Add(1)
 			if rng.IntN(4) == 0 {
@@ -491,73 +481,58 @@ func TestRWStressWithCancellation(t *testing.T) {
 			m.RUnlock()
 			read.Add(1)
 		}
-		for i := range tasks {
-			all.Add(1)
-			err := next().Go(func() {
-				defer all.Done()
-				rng := rand.New(rand.NewPCG(uint64(i), 1))
-				for range rounds {
-					ctx, cancel := context.WithCancel(bg)
-					switch rng.IntN(4) {
-					case 0:
-						go cancel()
-					case 1:
-						go func() { suspend.Yield(); cancel() }()
-					}
-					write := rng.IntN(4) == 0
-					lock, op := m.RLock, m.RLockOp
-					if write {
-						lock, op = m.Lock, m.LockOp
-					}
-					var err error
-					if rng.IntN(3) == 0 {
-						lose := suspend.On(other.LockOp())
-						var won suspend.Selectable
-						if won, err = suspend.Select(ctx, suspend.On(op()), lose); won == suspend.Selectable(lose) {
-							suspend.Yield()
-							other.Unlock()
-							lost.Add(1)
-							cancel()
-							continue
-						}
-					} else {
-						err = lock(ctx)
-					}
-					switch {
-					case err != nil:
-						cancelled.Add(1)
-						if !errors.Is(err, context.Canceled) {
-							t.Errorf("Lock = %v", err)
-						}
-					case !write:
-						reading(rng)
-					default:
-						if writing.Swap(true) || readers.Load() != 0 {
-							t.Error("a writer is not alone")
-						}
-						if rng.IntN(4) == 0 {
-							suspend.Yield()
-						}
-						if readers.Load() != 0 || !writing.Swap(false) {
-							t.Error("a writer did not stay alone")
-						}
-						wrote.Add(1)
-						if rng.IntN(3) == 0 {
-							m.Downgrade()
-							downgraded.Add(1)
-							reading(rng)
-						} else {
-							m.Unlock()
-						}
-					}
-					cancel()
+		schedtest.Stress(t, next, tasks, func(_ int, rng *rand.Rand) {
+			for range rounds {
+				ctx, cancel := schedtest.MayCancel(rng)
+				write := rng.IntN(4) == 0
+				lock, op := m.RLock, m.RLockOp
+				if write {
+					lock, op = m.Lock, m.LockOp
 				}
-			})
-			if err != nil {
-				t.Fatal(err)
+				var err error
+				if rng.IntN(3) == 0 {
+					lose := suspend.On(other.LockOp())
+					var won suspend.Selectable
+					if won, err = suspend.Select(ctx, suspend.On(op()), lose); won == suspend.Selectable(lose) {
+						suspend.Yield()
+						other.Unlock()
+						lost.Add(1)
+						cancel()
+						continue
+					}
+				} else {
+					err = lock(ctx)
+				}
+				switch {
+				case err != nil:
+					cancelled.Add(1)
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("Lock = %v", err)
+					}
+				case !write:
+					reading(rng)
+				default:
+					if writing.Swap(true) || readers.Load() != 0 {
+						t.Error("a writer is not alone")
+					}
+					if rng.IntN(4) == 0 {
+						suspend.Yield()
+					}
+					if readers.Load() != 0 || !writing.Swap(false) {
+						t.Error("a writer did not stay alone")
+					}
+					wrote.Add(1)
+					if rng.IntN(3) == 0 {
+						m.Downgrade()
+						downgraded.Add(1)
+						reading(rng)
+					} else {
+						m.Unlock()
+					}
+				}
+				cancel()
 			}
-		}
-		all.Wait()
+		})
 		t.Logf("%d read, %d wrote, %d downgraded, %d cancelled, %d lost", read.Load(), wrote.Load(), downgraded.Load(), cancelled.Load(), lost.Load())
 		for _, n := range []*atomic.Int64{&read, &wrote, &downgraded, &cancelled, &lost} {
 			if n.Load() == 0 {
@@ -703,12 +678,11 @@ func TestRWNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
 		_ = m.Lock(bg)
-		var gone atomic.Int32
+		var kept schedtest.Objects
 		ctx, cancel := context.WithCancel(bg)
 		failed := 0
 		for _, lock := range []func(context.Context) error{m.Lock, m.RLock} {
-			captured := new([1 << 10]byte)
-			runtime.AddCleanup(captured, func(struct{}) { gone.Add(1) }, struct{}{})
+			captured := kept.New()
 			_ = s.Go(func() {
 				_ = lock(ctx)
 				runtime.KeepAlive(captured)
@@ -720,13 +694,7 @@ func TestRWNothingIsRetained(t *testing.T) {
 		for failed < 2 {
 			suspend.Yield()
 		}
-		for i := 0; gone.Load() < 2; i++ {
-			if i == 1000 {
-				t.Fatalf("%d of 2 collected", gone.Load())
-			}
-			runtime.GC()
-			suspend.Yield()
-		}
+		kept.Collected(t, 0)
 		runtime.KeepAlive(&m)
 	})
 }

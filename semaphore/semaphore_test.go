@@ -457,75 +457,59 @@ func TestStressWithCancellation(t *testing.T) {
 			const tasks, rounds = 20, 250
 			sem, other := semaphore.New(size), semaphore.New(1)
 			var inside, granted, cancelled, tried, lost atomic.Int64
-			var all sync.WaitGroup
-			for i := range tasks {
-				all.Add(1)
-				err := next().Go(func() {
-					defer all.Done()
-					rng := rand.New(rand.NewPCG(uint64(i), 1))
-					for range rounds {
-						ctx, cancel := context.WithCancel(bg)
-						n := rng.Int64N(size) + 1
-						if rng.IntN(8) == 0 {
-							n = size
-						}
-						switch rng.IntN(4) {
-						case 0:
-							go cancel()
-						case 1:
-							go func() { suspend.Yield(); cancel() }()
-						}
-						var err error
-						switch rng.IntN(4) {
-						case 0:
-							_, err = suspend.Do(ctx, sem.AcquireOp(n))
-						case 1:
-							mine, lose := suspend.On(sem.AcquireOp(n)), suspend.On(other.AcquireOp(1))
-							var won suspend.Selectable
-							if won, err = suspend.Select(ctx, mine, lose); won == suspend.Selectable(lose) {
-								suspend.Yield()
-								other.Release(1)
-								lost.Add(1)
-								cancel()
-								continue
-							}
-						case 2:
-							if sem.TryAcquire(n) {
-								tried.Add(1)
-								break
-							}
-							fallthrough
-						default:
-							err = sem.Acquire(ctx, n)
-						}
-						if err != nil {
-							cancelled.Add(1)
-							if !errors.Is(err, context.Canceled) {
-								t.Errorf("Acquire = %v", err)
-							}
-						} else {
-							if now := inside.Add(n); now > size {
-								t.Errorf("%d permits of %d are out", now, size)
-							}
-							if rng.IntN(4) == 0 {
-								suspend.Yield()
-							}
-							granted.Add(1)
-							inside.Add(-n)
-							for n > 0 { // not as they were acquired
-								k := rng.Int64N(n) + 1
-								sem.Release(k)
-								n -= k
-							}
-						}
-						cancel()
+			schedtest.Stress(t, next, tasks, func(_ int, rng *rand.Rand) {
+				for range rounds {
+					n := rng.Int64N(size) + 1
+					if rng.IntN(8) == 0 {
+						n = size
 					}
-				})
-				if err != nil {
-					t.Fatal(err)
+					ctx, cancel := schedtest.MayCancel(rng)
+					var err error
+					switch rng.IntN(4) {
+					case 0:
+						_, err = suspend.Do(ctx, sem.AcquireOp(n))
+					case 1:
+						mine, lose := suspend.On(sem.AcquireOp(n)), suspend.On(other.AcquireOp(1))
+						var won suspend.Selectable
+						if won, err = suspend.Select(ctx, mine, lose); won == suspend.Selectable(lose) {
+							suspend.Yield()
+							other.Release(1)
+							lost.Add(1)
+							cancel()
+							continue
+						}
+					case 2:
+						if sem.TryAcquire(n) {
+							tried.Add(1)
+							break
+						}
+						fallthrough
+					default:
+						err = sem.Acquire(ctx, n)
+					}
+					if err != nil {
+						cancelled.Add(1)
+						if !errors.Is(err, context.Canceled) {
+							t.Errorf("Acquire = %v", err)
+						}
+					} else {
+						if now := inside.Add(n); now > size {
+							t.Errorf("%d permits of %d are out", now, size)
+						}
+						if rng.IntN(4) == 0 {
+							suspend.Yield()
+						}
+						granted.Add(1)
+						inside.Add(-n)
+						for n > 0 { // not as they were acquired
+							k := rng.Int64N(n) + 1
+							sem.Release(k)
+							n -= k
+						}
+					}
+					cancel()
 				}
-			}
-			all.Wait()
+			})
 			t.Logf("size %d: %d granted, %d of them by trying, %d cancelled, %d lost", size, granted.Load(), tried.Load(), cancelled.Load(), lost.Load())
 			if granted.Load() == 0 || cancelled.Load() == 0 || lost.Load() == 0 {
 				t.Error("an outcome was not covered")
@@ -715,12 +699,11 @@ func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(1)
 		_ = sem.Acquire(bg, 1)
-		var gone atomic.Bool
+		var kept schedtest.Objects
 		ctx, cancel := context.WithCancel(bg)
 		failed := false
 		func() {
-			captured := new([1 << 10]byte)
-			runtime.AddCleanup(captured, func(struct{}) { gone.Store(true) }, struct{}{})
+			captured := kept.New()
 			_ = s.Go(func() {
 				_ = sem.Acquire(ctx, 1)
 				runtime.KeepAlive(captured)
@@ -732,13 +715,7 @@ func TestNothingIsRetained(t *testing.T) {
 		for !failed {
 			suspend.Yield()
 		}
-		for i := 0; !gone.Load(); i++ {
-			if i == 1000 {
-				t.Fatal("what a cancelled waiter held is still alive")
-			}
-			runtime.GC()
-			suspend.Yield()
-		}
+		kept.Collected(t, 0)
 		runtime.KeepAlive(sem)
 	})
 }

@@ -36,14 +36,7 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 			_, err := suspend.Suspend(ctx, func(suspend.Resumer[int]) (int, bool) { return 0, false })
 			return err
 		}
-		func() {
-			defer func() {
-				if v := recover(); v != "moody" {
-					t.Errorf("panic %v", v)
-				}
-			}()
-			_ = wait()
-		}()
+		schedtest.Panics(t, "moody", func() { _ = wait() })
 		_ = s.Go(func() {
 			cancel()
 			if fire == nil {
@@ -65,14 +58,9 @@ func TestThenWhoseLevelPanics(t *testing.T) {
 		defer cancel()
 		var m mailbox
 		none := suspend.Map(suspend.Done(rude{inner}), func(struct{}, error) (int, error) { return 0, nil })
-		func() {
-			defer func() {
-				if v := recover(); v != "rude" {
-					t.Errorf("panic %v", v)
-				}
-			}()
+		schedtest.Panics(t, "rude", func() {
 			suspend.Then(bg, suspend.Choose(m.recv(any1), none), s, func(int, error) { t.Error("called") })
-		}()
+		})
 		if m.readers.Len() != 0 {
 			t.Error("it is left in the queue")
 		}

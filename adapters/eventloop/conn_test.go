@@ -465,18 +465,7 @@ func TestDescriptorReuse(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- ln.Serve(ctx, func(_ context.Context, c net.Conn) {
-			buf := make([]byte, 64)
-			for {
-				n, err := c.Read(buf)
-				if err != nil {
-					return
-				}
-				if _, err := c.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-		})
+		served <- ln.Serve(ctx, echoMessages)
 	}()
 	const workers, each = 8, 150
 	done := make(chan error, workers)
