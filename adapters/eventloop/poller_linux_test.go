@@ -57,31 +57,42 @@ func TestLateWake(t *testing.T) {
 	}
 }
 
-// An event that was harvested before its descriptor was closed does not reach the next one in its slot.
-func TestStaleEvent(t *testing.T) {
+// idle makes a reactor that nobody runs.
+func idle(t *testing.T) *reactor {
+	t.Helper()
 	r, err := newReactor(&Loop{base: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.discard()
-	open := func() (*fd, int) {
-		var p [2]int
-		if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
-			t.Fatal(err)
-		}
-		d, err := newFD(r, p[0], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d, p[1]
+	t.Cleanup(r.discard)
+	return r
+}
+
+// readEnd makes a pipe, of which r has the end to read from.
+func readEnd(t *testing.T, r *reactor) (d *fd, w int) {
+	t.Helper()
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
 	}
-	first, w1 := open()
+	t.Cleanup(func() { unix.Close(p[1]) })
+	d, err := newFD(r, p[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, p[1]
+}
+
+// An event that was harvested before its descriptor was closed does not reach the next one in its slot.
+func TestStaleEvent(t *testing.T) {
+	r := idle(t)
+	first, w1 := readEnd(t, r)
 	_, _ = unix.Write(w1, []byte("x"))
 	if !r.poller.poll() {
 		t.Fatal("no event")
 	}
 	_ = first.close()
-	second, w2 := open()
+	second, w2 := readEnd(t, r)
 	if second.slot != first.slot || second.sys != first.sys {
 		t.Fatal("uncovered: slot or number not reused")
 	}
@@ -97,32 +108,18 @@ func TestStaleEvent(t *testing.T) {
 		t.Error("its own event is lost")
 	}
 	_ = second.close()
-	unix.Close(w1)
-	unix.Close(w2)
 }
 
 // An edge that comes between the call that would block and the wait, on another thread, ends the wait.
 func TestEdgeBeforeWait(t *testing.T) {
-	r, err := newReactor(&Loop{base: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.discard()
-	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(p[1])
-	d, err := newFD(r, p[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := idle(t)
+	d, w := readEnd(t, r)
 	defer d.close()
 	d.rd.mayBeReady()
 	if _, err := unix.Read(d.sys, make([]byte, 1)); err != unix.EAGAIN {
 		t.Fatal(err)
 	}
-	_, _ = unix.Write(p[1], []byte("x"))
+	_, _ = unix.Write(w, []byte("x"))
 	r.poller.poll()
 	r.poller.dispatch()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -134,20 +131,8 @@ func TestEdgeBeforeWait(t *testing.T) {
 
 // A descriptor is closed by the last system call on it, not under it.
 func TestCloseWaitsForSystemCalls(t *testing.T) {
-	r, err := newReactor(&Loop{base: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.discard()
-	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(p[1])
-	d, err := newFD(r, p[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := idle(t)
+	d, _ := readEnd(t, r)
 	if !d.incref() {
 		t.Fatal("closed")
 	}
@@ -155,11 +140,11 @@ func TestCloseWaitsForSystemCalls(t *testing.T) {
 	if d.incref() {
 		t.Error("a call began after close")
 	}
-	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_GETFD, 0); err != nil {
+	if _, err := unix.FcntlInt(uintptr(d.sys), unix.F_GETFD, 0); err != nil {
 		t.Error("closed under a call")
 	}
 	d.decref()
-	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_GETFD, 0); err != unix.EBADF {
+	if _, err := unix.FcntlInt(uintptr(d.sys), unix.F_GETFD, 0); err != unix.EBADF {
 		t.Error("not closed")
 	}
 }
