@@ -57,8 +57,6 @@ func (c *ctx) end(err error) {
 	}
 }
 
-func (c *ctx) isDone() bool { return c.Err() != nil }
-
 // AfterFunc implements what package suspend looks for.
 func (c *ctx) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()

@@ -49,6 +49,7 @@ type Waiter struct {
 // An op is an operation of a program, which never changes.
 type op struct {
 	id     int
+	name   string
 	calls  []call
 	asOp   bool
 	try    bool // does not wait
@@ -344,14 +345,16 @@ func (s *Worlds) expand() {
 	}
 }
 
-// start adds an operation.
-func (s *Worlds) start(o *op) {
+// start adds an operation, whose context may be done.
+func (s *Worlds) start(o *op, cancelled bool) {
 	s.ops = append(s.ops, o)
 	s.more = true
 	s.each(func(w *World) bool {
 		w.ops = s.ops
 		w.ended = append(w.ended, "")
-		w.coming.add(o.id)
+		if w.coming.add(o.id); cancelled {
+			w.cancelled.add(o.id)
+		}
 		return true
 	})
 }
@@ -374,13 +377,13 @@ func (s *Worlds) returned(id int, result string) error {
 		return w.ended[id] == result
 	})
 	if len(s.all) == 0 {
-		return fmt.Errorf("%s has returned %q, which it cannot: %s", name(id), result, list(could))
+		return fmt.Errorf("%s has returned %q, which it cannot: %s", s.ops[id].name, result, list(could))
 	}
 	return nil
 }
 
-// rest reports whether all may be as it is for good, and fails only if sure says that it must be. What was possible
-// otherwise is forgotten then.
+// rest fails if it cannot be that nobody goes on. If sure says that nobody does, what was possible otherwise is
+// forgotten.
 func (s *Worlds) rest(sure bool) error {
 	s.expand()
 	could := map[string]bool{}
@@ -392,7 +395,7 @@ func (s *Worlds) rest(sure bool) error {
 		var more []string
 		for id, r := range w.ended {
 			if r != "" && !s.seen.has(id) {
-				more = append(more, fmt.Sprintf("%s must return %q", name(id), r))
+				more = append(more, fmt.Sprintf("%s must return %q", s.ops[id].name, r))
 			}
 		}
 		found = found || len(more) == 0

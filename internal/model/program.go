@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -54,8 +55,9 @@ type Step struct {
 	Do    Do
 	ID    int // of the operation
 	Calls []Call
-	Way   Way
-	Turns int
+	Way   Way  // of a cancellation: Method, at once; or else by a task
+	Turns int  // how often others run, or, of a task, how often it yields first
+	Done  bool // the context is done
 }
 
 // A Do says what is done in a step.
@@ -77,7 +79,6 @@ const (
 	Method Way = iota
 	Do1        // by suspend.Do or, of several calls, Select
 	Then
-	ways
 )
 
 // A Program is a list of steps on a System, which is made anew for each run.
@@ -99,14 +100,16 @@ func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) 
 }
 
 // GoString is short: what prints it prints the program as well.
-func (s Step) GoString() string { return fmt.Sprint([]any{s.Do, s.ID, s.Calls, s.Way, s.Turns}...) }
+func (s Step) GoString() string {
+	return fmt.Sprint([]any{s.Do, s.ID, s.Calls, s.Way, s.Turns, s.Done}...)
+}
 
 // draw makes a step. What it refers to is counted from the last.
 func (sys *System) draw(choose Choose) Step {
 	s := Step{}
 	switch d := choose(12); {
 	case d < 6:
-		s.Do, s.Way = Start, Way(choose(int(ways)))
+		s.Do, s.Way, s.Turns, s.Done = Start, Way(max(0, choose(4)-1)), choose(3), choose(8) == 7
 		calls := 1
 		if sys.Selects {
 			calls += choose(3)
@@ -114,6 +117,11 @@ func (sys *System) draw(choose Choose) Step {
 		for range calls {
 			p := choose(len(sys.Parts))
 			k := choose(len(sys.Parts[p].Kinds))
+			for range choose(2) { // every other time, or so, one that waits
+				for sys.Parts[p].Kinds[k].Try {
+					k = (k + 1) % len(sys.Parts[p].Kinds)
+				}
+			}
 			c := Call{p, k, 0}
 			if n := sys.Parts[p].Kinds[k].Args; n > 0 {
 				c.Arg = 1 + choose(n)
@@ -125,7 +133,7 @@ func (sys *System) draw(choose Choose) Step {
 		if choose(3) == 2 {
 			s.Do = Expire
 		}
-		s.ID = choose(5)
+		s.ID, s.Way, s.Turns = choose(5), Way(choose(2)), choose(3)
 	case d < 10:
 		s.Do, s.Turns = Turn, 1+choose(4)
 	default:
@@ -138,6 +146,7 @@ func (sys *System) draw(choose Choose) Step {
 func (sys *System) program(steps []Step, anew func() *System) *Program {
 	p := &Program{New: anew, Title: sys.Title, Parts: sys.Parts}
 	started := 0
+	var waits []int // those that can be cancelled
 	for _, s := range steps {
 		switch s.Do {
 		case Start:
@@ -156,11 +165,15 @@ func (sys *System) program(steps []Step, anew func() *System) *Program {
 			} else if s.Way == Method && (k.Run == nil || len(s.Calls) > 1) {
 				s.Way = Do1
 			}
+			if !sys.kind(s.Calls[0]).Try {
+				waits = append(waits, started)
+			}
 			started++
 		case Cancel, Expire:
-			if s.ID = started - 1 - s.ID; s.ID < 0 {
+			if s.ID >= len(waits) {
 				continue
 			}
+			s.ID = waits[len(waits)-1-s.ID]
 		}
 		p.Steps = append(p.Steps, s)
 	}
@@ -224,11 +237,25 @@ func (p *Program) line(s Step) string {
 		case s.Way == Then:
 			what = "Then(" + what + ")"
 		}
+		if s.Turns > 0 {
+			what = strings.Repeat("yield, ", s.Turns) + what
+		}
+		if s.Done {
+			what += ", with a context that is done"
+		}
 		return name(s.ID) + ": " + what
-	case Cancel:
-		return "cancel " + name(s.ID)
-	case Expire:
-		return name(s.ID) + " is late"
+	case Cancel, Expire:
+		what := "cancel " + name(s.ID)
+		if s.Do == Expire {
+			what = name(s.ID) + " is late"
+		}
+		if s.Way != Method {
+			what += ", by a task"
+			if s.Turns > 0 {
+				what += " that yields first"
+			}
+		}
+		return what
 	case Turn:
 		return fmt.Sprintf("others run, %d times", s.Turns)
 	case Settle:
@@ -237,9 +264,9 @@ func (p *Program) line(s Step) string {
 	return ""
 }
 
-// shrink deletes steps, as many as possible, as long as the program fails, and makes what is left simpler. It is delta
+// Shrink deletes steps, as many as possible, as long as the program fails, and makes what is left simpler. It is delta
 // debugging: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002.
-func (p *Program) shrink(fails func(p *Program) bool) *Program {
+func (p *Program) Shrink(fails func(p *Program) bool) *Program {
 	best := *p
 	try := func(steps []Step) bool {
 		q := best
@@ -260,12 +287,38 @@ func (p *Program) shrink(fails func(p *Program) bool) *Program {
 			break
 		}
 	}
-	for i := range best.Steps {
-		if s := best.Steps[i]; s.Do == Start && s.Way != Method && len(s.Calls) == 1 && best.Parts[s.Calls[0].Part].Kinds[s.Calls[0].Kind].Run != nil {
-			steps := append([]Step{}, best.Steps...)
-			steps[i].Way = Method
+	simpler := func(i int, f func(s *Step)) {
+		steps := append([]Step{}, best.Steps...)
+		if f(&steps[i]); !reflect.DeepEqual(steps[i], best.Steps[i]) {
 			_ = try(steps)
 		}
 	}
-	return &best
+	for i, s := range best.Steps {
+		simpler(i, func(s *Step) { s.Turns = min(s.Turns, 1) })
+		if s.Do == Turn {
+			continue
+		}
+		simpler(i, func(s *Step) { s.Turns = 0 })
+		if s.Do != Start || len(s.Calls) == 1 && best.Parts[s.Calls[0].Part].Kinds[s.Calls[0].Kind].Run != nil {
+			simpler(i, func(s *Step) { s.Way = Method })
+		}
+	}
+	return best.renumbered()
+}
+
+// renumbered is p with other names of the operations.
+func (p *Program) renumbered() *Program {
+	q, ids := *p, map[int]int{}
+	q.Steps = nil
+	for _, s := range p.Steps {
+		if s.Do == Start {
+			ids[s.ID] = len(ids)
+		}
+		id, ok := ids[s.ID]
+		if s.Do == Turn || s.Do == Settle || ok {
+			s.ID = id
+			q.Steps = append(q.Steps, s)
+		}
+	}
+	return &q
 }

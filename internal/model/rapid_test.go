@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func onRandom(p *model.Program, seed uint64, seen map[string]int) (err error) {
 	_ = outer.Run(bg, func(context.Context) error {
 		return s.Run(bg, func(context.Context) error {
 			err = p.Run(model.Place{
-				On: s, Then: s, Seen: seen, Turn: suspend.Yield, Patience: 2 * time.Second,
+				On: s, Then: s, Seen: seen, Turn: func() bool { suspend.Yield(); return true }, Patience: 2 * time.Second,
 				Rest: func() {
 					_, _ = suspend.Suspend(bg, func(r suspend.Resumer[struct{}]) (none struct{}, ok bool) {
 						outer.OnIdle(func() { r.Resume(none, nil) })
@@ -53,6 +54,22 @@ func TestAgainstModels(t *testing.T) {
 					rt.Fatalf("seed %d, %v\n%v", seed, err, p)
 				}
 			})
+			rng := rand.New(rand.NewPCG(1, 1))
+			for range 3000 { // until they have returned everything
+				if len(model.Uncovered(spec, seen)) == 0 {
+					break
+				}
+				p := spec.Program(rng.IntN, func(step func(model.Choose) model.Step) []model.Step {
+					steps := make([]model.Step, 1+rng.IntN(30))
+					for i := range steps {
+						steps[i] = step(rng.IntN)
+					}
+					return steps
+				})
+				if err := onRandom(p, 1, seen); err != nil {
+					t.Fatalf("%v\n%v", err, p)
+				}
+			}
 			for _, what := range model.Uncovered(spec, seen) {
 				t.Errorf("uncovered: %s", what)
 			}

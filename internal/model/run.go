@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braidgo/braid/suspend"
@@ -21,8 +22,8 @@ type Place struct {
 	// happen; it is waited for natively.
 	Rest func()
 
-	// Turn lets somebody else run.
-	Turn func()
+	// Turn lets somebody else run, and reports whether it could.
+	Turn func() bool
 
 	// Patience is how long is waited for something that the models say has to happen.
 	Patience time.Duration
@@ -35,9 +36,13 @@ type Place struct {
 type run struct {
 	Place
 	sys    *System
+	objs   []Object
 	worlds *Worlds
-	ops    []*running // by id
+	events []func(w *Worlds) error // all that was seen, in order
+	ops    []*running              // by id
 	err    error
+
+	toBegin atomic.Int32
 
 	mu     sync.Mutex
 	log    []end
@@ -46,9 +51,10 @@ type run struct {
 }
 
 type running struct {
-	ctx   *ctx
-	calls []Call
-	seen  bool
+	ctx    *ctx
+	calls  []Call
+	leaves bool // its context is done, or about to be
+	seen   bool
 }
 
 type end struct {
@@ -63,31 +69,29 @@ func (p *Program) Run(on Place) error {
 	for _, part := range r.sys.Parts {
 		objs = append(objs, part.Model)
 	}
-	r.worlds = newWorlds(objs)
+	r.objs, r.worlds = objs, newWorlds(objs)
 	ids := map[int]int{} // operations that are left out are not counted
 	for i, s := range p.Steps {
 		id, started := ids[s.ID]
 		switch s.Do {
 		case Start:
-			if len(r.worlds.all) > tooMany || r.waiting() > 4 {
+			if len(r.worlds.all) > tooMany || r.waiting() >= most {
 				r.settle()
 			}
-			if r.waiting() <= 4 {
+			if len(r.worlds.all) <= tooMany && r.waiting() < most {
 				ids[s.ID] = len(r.ops)
 				r.start(s)
 			}
 		case Cancel:
 			if started {
-				r.cancel(id, context.Canceled)
+				r.cancel(id, context.Canceled, s)
 			}
 		case Expire:
 			if started {
-				r.cancel(id, context.DeadlineExceeded)
+				r.cancel(id, context.DeadlineExceeded, s)
 			}
 		case Turn:
-			for range s.Turns {
-				r.Turn()
-			}
+			r.turn(s.Turns)
 		case Settle:
 			r.settle()
 		}
@@ -98,23 +102,31 @@ func (p *Program) Run(on Place) error {
 	}
 	r.settle()
 	for id := range r.ops {
-		r.cancel(id, context.Canceled)
+		if r.cancel(id, context.Canceled, Step{}); len(r.worlds.all) > 20 {
+			r.settle()
+		}
 	}
 	r.settle()
 	if r.failed("after all were cancelled: ") {
 		return r.err
 	}
-	for _, c := range r.sys.Probe {
-		r.start(Step{Do: Start, Calls: []Call{c}})
+	for i, c := range r.sys.Probe {
+		s := Step{Do: Start, ID: maxOps + i, Calls: []Call{c}}
+		r.start(s)
 		r.settle()
-		if r.failed(fmt.Sprintf("after all were cancelled, %s: ", p.line(Step{ID: len(r.ops) - 1, Calls: []Call{c}}))) {
+		if r.failed(fmt.Sprintf("after all were cancelled, %s: ", p.line(s))) {
 			return r.err
 		}
 	}
 	return nil
 }
 
-const tooMany = 500
+// The limits of what is kept in mind: where it cannot be told that nobody goes on, an operation that has not returned may
+// not have begun.
+const (
+	most    = 5
+	tooMany = 500
+)
 
 // failed reports whether the run has failed. Everybody is then let go, as far as that is possible.
 func (r *run) failed(where string) bool {
@@ -148,33 +160,36 @@ func (r *run) waiting() (n int) {
 
 func (r *run) start(s Step) {
 	id := len(r.ops)
-	o := &running{ctx: newCtx(), calls: s.Calls}
-	m := &op{id: id, asOp: s.Way != Method, reason: "cancelled"}
+	o := &running{ctx: newCtx(), calls: s.Calls, leaves: s.Done}
+	m := &op{id: id, name: name(s.ID), asOp: s.Way != Method, reason: "cancelled"}
 	for _, c := range s.Calls {
 		k := r.sys.kind(c)
 		m.calls = append(m.calls, call{c.Part, k.Name, c.Arg})
 		m.try = k.Try
 	}
 	r.ops = append(r.ops, o)
-	r.worlds.start(m)
+	if s.Done {
+		o.ctx.end(context.Canceled)
+	}
+	r.see(func(w *Worlds) error { w.start(m, s.Done); return nil })
 	ctx := o.ctx.as(id, r.Rest == nil)
 	k := r.sys.kind(s.Calls[0])
 	var err error
 	switch {
 	case s.Way == Method:
-		err = r.On.Go(func() { r.ended(id, protected(func() string { return k.Run(ctx, s.Calls[0].Arg) })) })
+		err = r.goes(s, func() { r.ended(id, protected(func() string { return k.Run(ctx, s.Calls[0].Arg) })) })
 	case s.Way == Then && r.Then != nil && (len(s.Calls) == 1 || r.Rest == nil): // Choose cannot be repeated
 		op := r.opOf(s.Calls, true)
-		err = r.On.Go(func() {
+		err = r.goes(s, func() {
 			suspend.Then(ctx, op, r.Then, func(v string, err error) { r.ended(id, result(v, err)) })
 		})
 	case len(s.Calls) == 1:
-		err = r.On.Go(func() {
+		err = r.goes(s, func() {
 			v, err := suspend.Do(ctx, k.Op(s.Calls[0].Arg))
 			r.ended(id, result(v, err))
 		})
 	default:
-		err = r.On.Go(func() {
+		err = r.goes(s, func() {
 			cases := make([]suspend.Selectable, len(s.Calls))
 			for i, c := range s.Calls {
 				cases[i] = suspend.On(r.opOf([]Call{c}, false))
@@ -239,16 +254,50 @@ func result(v string, err error) string {
 	return err.Error()
 }
 
-func (r *run) cancel(id int, err error) {
+func (r *run) cancel(id int, err error, s Step) {
 	o := r.ops[id]
-	if o.ctx.isDone() || o.seen {
+	if o.leaves || o.seen {
 		return
 	}
+	o.leaves = true
 	if err == context.DeadlineExceeded {
 		r.worlds.ops[id].reason = "late"
 	}
-	r.worlds.cancel(id)
-	o.ctx.end(err)
+	r.see(func(w *Worlds) error { w.cancel(id); return nil })
+	if s.Way == Method {
+		o.ctx.end(err)
+	} else if refused := r.goes(s, func() { o.ctx.end(err) }); refused != nil {
+		r.fail(fmt.Errorf("the scheduler refuses a task: %w", refused))
+	}
+}
+
+func (r *run) turn(n int) {
+	for range n {
+		if r.err == nil && !r.Turn() {
+			r.fail(errors.New("the scheduler does not run a new task"))
+		}
+	}
+}
+
+// goes starts a task that yields first.
+func (r *run) goes(s Step, f func()) error {
+	r.toBegin.Add(1)
+	return r.On.Go(func() {
+		for range s.Turns {
+			suspend.Yield()
+		}
+		r.toBegin.Add(-1)
+		f()
+	})
+}
+
+// begun waits until all tasks are about to do what they are for.
+func (r *run) begun() {
+	for end := time.Now().Add(r.Patience); r.toBegin.Load() > 0 && r.err == nil; r.turn(1) {
+		if time.Now().After(end) {
+			r.fail(errors.New("the scheduler does not run a task"))
+		}
+	}
 }
 
 // ended is called by an operation that has.
@@ -262,6 +311,30 @@ func (r *run) ended(id int, result string) {
 	}
 }
 
+// see takes note of something.
+func (r *run) see(event func(w *Worlds) error) {
+	r.events = append(r.events, event)
+	err := event(r.worlds)
+	if err != nil && r.Rest == nil {
+		err = r.doubt()
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// doubt forgets what was taken for granted, that those who had not returned in the end had all begun, and fails if what
+// was seen is impossible even so.
+func (r *run) doubt() error {
+	r.worlds = newWorlds(r.objs)
+	for _, event := range r.events {
+		if err := event(r.worlds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // look looks at what has ended.
 func (r *run) look() {
 	r.mu.Lock()
@@ -271,12 +344,11 @@ func (r *run) look() {
 	for _, e := range news {
 		o := r.ops[e.id]
 		if o.seen {
-			r.fail(fmt.Errorf("%s has returned twice, now %q", name(e.id), e.result))
+			r.fail(fmt.Errorf("%s has returned twice, now %q", r.worlds.ops[e.id].name, e.result))
 			return
 		}
 		o.seen = true
-		if err := r.worlds.returned(e.id, e.result); err != nil {
-			r.fail(err)
+		if r.see(func(w *Worlds) error { return w.returned(e.id, e.result) }); r.err != nil {
 			return
 		}
 		if r.Seen != nil {
@@ -315,23 +387,27 @@ func (r *run) settle() {
 		}
 		return
 	}
-	deadline := time.Now().Add(r.Patience)
 	if r.Rest == nil {
-		for range 3 {
-			r.Turn()
-		}
+		r.begun()
+		r.turn(3)
 	}
-	for {
-		r.look()
-		if r.err != nil {
+	doubted := false
+	for begun := time.Now(); ; {
+		if r.look(); r.err != nil {
 			return
 		}
-		err := r.worlds.rest(r.Rest != nil)
+		err := r.worlds.rest(false)
 		if err == nil {
+			_ = r.worlds.rest(true)
 			return
 		}
-		left := time.Until(deadline)
-		if left <= 0 {
+		waited := time.Since(begun)
+		if waited > r.Patience/4 && r.Rest == nil && !doubted {
+			doubted = true
+			_ = r.doubt()
+			continue
+		}
+		if waited > r.Patience {
 			r.fail(fmt.Errorf("after %v: %w", r.Patience, err))
 			return
 		}
@@ -340,7 +416,7 @@ func (r *run) settle() {
 			r.Rest()
 			continue
 		}
-		timer := time.NewTimer(left)
+		timer := time.NewTimer(r.Patience / 8)
 		select {
 		case <-r.news:
 		case <-timer.C:
