@@ -50,6 +50,9 @@ func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func
 	word, armed := b.armed(ctx, done)
 	if !armed {
 		g.Unlock()
+		if b == nil {
+			return waitGoroutine(ctx, g, q, p, try)
+		}
 		return wait(ctx, g, q, p, try)
 	}
 	// The word is open and the registration there, so nothing foreign need be called, and this is what Suspend does.

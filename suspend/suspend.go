@@ -125,7 +125,7 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 //
 // The task is the one bound to the calling goroutine, see Bind; where none is bound, the goroutine itself
 // waits, like on a channel. Under Bind(nil, f) Suspend panics. Suspend does not allocate once the task has
-// waited for a T with this context before; a goroutine makes its channel and its record each time.
+// waited for a T with this context before; a goroutine makes a channel each time.
 func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
 	b := current()
 	if b == nil {
@@ -242,50 +242,4 @@ func (b *binding) check() {
 	if b.task == nil {
 		panic("suspend: not on a task")
 	}
-}
-
-// A goroutine is the record of one suspension of a goroutine that has no task. The channel is made for
-// this wait: one that was kept could be carried from one testing/synctest bubble to another.
-type goroutine[T any] struct {
-	binding
-	slot slot[T]
-	wake chan struct{}
-}
-
-// Park is here for the sake of the Task interface: a suspended goroutine waits in suspendGoroutine.
-func (g *goroutine[T]) Park() { <-g.wake }
-
-func (g *goroutine[T]) Unpark() { close(g.wake) } // only the one that ended the suspension comes here
-
-func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
-	done := ctx.Done()
-	var zero T
-	if done != nil && closed(done) {
-		return zero, cancellation(ctx)
-	}
-	g := &goroutine[T]{wake: make(chan struct{})}
-	g.task, g.slot.b = g, &g.binding
-	word := openToContext // of generation 0
-	if isLazy(ctx) {
-		word, g.slot.done, done = openLazily, done, nil
-	}
-	g.word.Store(word)
-
-	var v T
-	var ok bool
-	rebind(&g.binding, func() { v, ok = g.slot.block(block, Resumer[T]{&g.slot, word}) }) // found, and refused, by a Suspend inside block
-	if ok {
-		return v, nil
-	}
-	select {
-	case <-g.wake:
-	case <-done:
-		if !g.word.CompareAndSwap(word, with(word, cancelled)) {
-			<-g.wake
-		}
-	}
-	if g.word.Load() == with(word, cancelled) {
-		return zero, cancellation(ctx)
-	}
-	return g.slot.take()
 }
