@@ -90,20 +90,27 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 //
 // The return of the function synchronizes before the return of every Force that gets the value.
 func (l *Lazy[T]) Force(ctx context.Context) (T, error) {
-	if err := suspend.Err(ctx); err != nil {
-		var zero T
-		return zero, err
-	}
-	switch l.state.Load() {
-	case ready:
-		return l.value, l.err
-	case panicked:
-		panic(l.thrown)
+	if l.state.Load() == ready {
+		done := ctx.Done()
+		if done == nil {
+			return l.value, l.err
+		}
+		select {
+		case <-done:
+		default:
+			return l.value, l.err
+		}
 	}
 	return l.force(ctx)
 }
 
 func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
+	if err := suspend.Err(ctx); err != nil {
+		return v, err
+	}
+	if l.state.Load() != pending {
+		return l.result()
+	}
 	me := newForcing(ctx, &l.core)
 	if me.enter() {
 		return v, ErrRecursive

@@ -81,8 +81,16 @@ func (p *Promise[T]) Resolve(v T, err error) error {
 // Await returns what p was filled with, suspending the caller until it is. If ctx is done first, or already, it
 // returns the error of the cancellation, whether p is filled or not.
 func (p *Promise[T]) Await(ctx context.Context) (T, error) {
-	if p.filled.Load() && ctx.Done() == nil {
-		return p.value, p.err
+	if p.filled.Load() {
+		done := ctx.Done()
+		if done == nil {
+			return p.value, p.err
+		}
+		select {
+		case <-done:
+		default:
+			return p.value, p.err
+		}
 	}
 	return p.await(ctx)
 }
