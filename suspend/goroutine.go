@@ -67,7 +67,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	s.done = ctx.Done()
 	ok := false
 	rebind(&g.binding, func() { v, ok = s.block(block, Resumer[T]{s, word}) }) // found, and refused, by a Suspend inside block
-	pushed := s.queued != nil // then the caller comes with Remove, later
+	pushed := s.queued != nil                                                  // then the caller comes with Remove, later
 	if !ok {
 		if g.sleep(word, done) {
 			v, err = s.take()

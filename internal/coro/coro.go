@@ -202,6 +202,13 @@ func (t *Task) body(yield func(struct{}) bool) {
 func (t *Task) loop() {
 	for {
 		t.run()
+		if r := t.runner; r != nil && !t.calls {
+			if t.f = r.nextNew(); t.f != nil {
+				r.stalls.End()
+				r.stalls.Begin(t)
+				continue
+			}
+		}
 		t.why = Ended
 		if !t.yield(struct{}{}) {
 			return

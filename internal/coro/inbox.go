@@ -1,13 +1,35 @@
 package coro
 
-import "github.com/braidgo/braid/internal/atomicx"
+import (
+	"sync"
 
-// An Item is something to run: a task that is runnable, a task to begin, a callback.
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// An Item is something to run: a task that is runnable, a task to begin, a callback. The latter two are used again.
 type Item struct {
 	next *Item
-	task *Task  // not nil: resume it
-	f    func() // otherwise: begin a task with f, or
-	call bool   // call f on the scheduler's goroutine
+	task *Task // to resume; nil: to begin, with f; callback: there is none, call f
+	f    func()
+}
+
+// callback is where the task would be.
+var callback = new(Task)
+
+var idleItems = sync.Pool{New: func() any { return new(Item) }}
+
+func newItem(task *Task, f func()) *Item {
+	it := idleItems.Get().(*Item)
+	it.task, it.f = task, f
+	return it
+}
+
+// take empties it, which is not a task's, and gives it back.
+func (it *Item) take() (f func()) {
+	f = it.f
+	*it = Item{}
+	idleItems.Put(it)
+	return f
 }
 
 // An Inbox is where everybody leaves Items for one scheduler: a stack that producers push on and the

@@ -42,13 +42,13 @@ func NewRunner(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Ru
 }
 
 // Go has f run as a task.
-func (r *Runner) Go(f func()) error { return r.submit(&Item{f: f}) }
+func (r *Runner) Go(f func()) error { return r.submit(nil, f) }
 
 // Execute has f run as a callback.
-func (r *Runner) Execute(f func()) error { return r.submit(&Item{f: f, call: true}) }
+func (r *Runner) Execute(f func()) error { return r.submit(callback, f) }
 
-func (r *Runner) submit(it *Item) error {
-	if it.f == nil {
+func (r *Runner) submit(task *Task, f func()) error {
+	if f == nil {
 		panic("suspend: nil function")
 	}
 	for { // counted before it is published
@@ -60,7 +60,7 @@ func (r *Runner) submit(it *Item) error {
 			break
 		}
 	}
-	r.push(it)
+	r.push(newItem(task, f))
 	return nil
 }
 
@@ -182,7 +182,7 @@ func (r *Runner) drive(it *Item, self *Task) (turn bool) {
 				break
 			}
 		}
-		if t = it.task; t == nil {
+		if t = it.task; t == nil || t == callback {
 			if self != nil && len(r.idle) == 0 { // coroutines are made on the scheduler's goroutine only
 				it.next, r.first = r.first, it
 				break
@@ -242,11 +242,11 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	} else {
 		t = New(r)
 	}
-	if t.calls = it.call; t.calls {
+	if t.calls = it.task == callback; t.calls {
 		r.calls = it
 		t.Start(r.runCalls)
 	} else {
-		t.Start(it.f)
+		t.Start(it.take())
 	}
 	return t
 }
@@ -273,8 +273,8 @@ func (r *Runner) runCalls() {
 		it := r.calls
 		r.calls = nil
 		for it != nil {
-			r.call(it)
-			if it = r.first; it != nil && it.call {
+			r.call(it.take())
+			if it = r.first; it != nil && it.task == callback {
 				r.first = it.next
 			} else {
 				return
@@ -283,9 +283,29 @@ func (r *Runner) runCalls() {
 	})
 }
 
-func (r *Runner) call(it *Item) {
+func (r *Runner) call(f func()) {
 	defer r.live.Add(-1)
-	it.f()
+	f()
+}
+
+// nextNew takes the Item that is next in order if it is a task to begin: the coroutine of one that has ended begins it,
+// without the two switches by way of whoever drives.
+func (r *Runner) nextNew() (f func()) {
+	if !r.InOrder || r.budget <= 1 {
+		return nil
+	}
+	if r.first == nil {
+		r.first = r.inbox.Take()
+	}
+	it := r.first
+	if it == nil || it.task != nil {
+		return nil
+	}
+	r.first = it.next
+	r.live.Add(-1)
+	r.steps++
+	r.budget--
+	return it.take()
 }
 
 // Release stops the coroutines that are kept for reuse.
