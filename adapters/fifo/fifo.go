@@ -37,6 +37,7 @@ type Scheduler struct {
 
 	mu     atomicx.Mutex
 	onIdle []func()
+	hooks  atomicx.Int32 // in onIdle
 }
 
 // New returns a Scheduler on which nothing runs yet. What is submitted before Run waits for it.
@@ -87,18 +88,21 @@ func (s *Scheduler) OnIdle(f func()) {
 	}
 	s.mu.Lock()
 	s.onIdle = append(s.onIdle, f)
+	s.hooks.Add(1)
 	s.mu.Unlock()
 	// Called from elsewhere, it may find the scheduler asleep.
 	_ = s.core.Execute(func() {})
 }
 
 func (s *Scheduler) idleHook() (f func()) {
+	if s.hooks.Load() == 0 { // whoever is adding one wakes the scheduler afterwards
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.onIdle) > 0 {
-		f, s.onIdle[0] = s.onIdle[0], nil
-		s.onIdle = s.onIdle[1:]
-	}
+	s.hooks.Add(-1)
+	f, s.onIdle[0] = s.onIdle[0], nil
+	s.onIdle = s.onIdle[1:]
 	return f
 }
 

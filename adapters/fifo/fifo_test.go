@@ -295,8 +295,9 @@ func TestOnIdleMaySuspendTheRunAndFail(t *testing.T) {
 				}
 			}()
 			run(t, fifo.Options{}, func(s *fifo.Scheduler) {
-				s.OnIdle(func() { panic("hook") })
-				_ = suspend.Sleep(bg, time.Millisecond)
+				var p promise.Promise[int]
+				s.OnIdle(func() { _ = p.Fill(1); panic("hook") })
+				_, _ = p.Await(bg)
 				ended = true
 			})
 		}()

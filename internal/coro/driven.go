@@ -18,6 +18,7 @@ type Driven struct {
 	idle   func() func() // a hook to call before sleeping, nil if there is none
 	parent suspend.Task  // parks the caller of Run; set before the first sleep
 	nested bool          // the caller is a task
+	hooked func()        // by idle, and not called yet
 	ran    atomicx.Bool
 }
 
@@ -55,6 +56,8 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 	if o.LockOSThread {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+	} else if !d.nested && d.InOrder {
+		d.doze = d.sleepInTask
 	}
 	stalls := WatchStalls(o.StallAfter, o.OnStall)
 	d.Watch(stalls)
@@ -96,11 +99,10 @@ func (d *Driven) loop() {
 		} else if d.CloseIfDone() {
 			break
 		} else if f := d.hook(); f != nil {
+			d.hooked = nil
 			f()
-		} else if d.Sleep() {
-			for d.Asleep() {
-				d.parent.Park()
-			}
+		} else {
+			d.sleep()
 			yielded = d.steps
 		}
 	}
@@ -120,11 +122,32 @@ func (d *Driven) runSome() bool {
 	return true
 }
 
+// hook returns what is to be called before sleeping, nil if there is nothing.
 func (d *Driven) hook() func() {
-	if d.idle == nil {
-		return nil
+	if d.hooked == nil && d.idle != nil {
+		d.hooked = d.idle()
 	}
-	return d.idle()
+	return d.hooked
+}
+
+// sleep parks the caller of Run until something is runnable.
+func (d *Driven) sleep() {
+	if d.Sleep() {
+		for d.Asleep() {
+			d.parent.Park()
+		}
+	}
+}
+
+// sleepInTask is sleep on the goroutine of a task that stands in: a task that waits for another thread costs no switch.
+// The goroutine of Run stays where it is meanwhile. Where the parent is a task, or Run has a thread of its own, nobody
+// else may park in its place; and a hook is called by Run itself.
+func (d *Driven) sleepInTask() bool {
+	if d.hook() != nil {
+		return false
+	}
+	d.sleep()
+	return true
 }
 
 // yieldEvery is how many steps a nested Run that is never idle takes before the outer scheduler has a turn.

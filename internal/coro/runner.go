@@ -12,8 +12,9 @@ type Runner struct {
 	inbox   Inbox
 	live    atomicx.Int64 // accepted and not ended; less closedBase once closed
 	self    suspend.Spawner
-	InOrder bool   // Items run in the order of Next; set before the first Run
-	wake    func() // rouses the scheduler from the sleep that began with Sleep
+	InOrder bool        // Items run in the order of Next; set before the first Run
+	doze    func() bool // not nil: a task that stands in may have the scheduler sleep; false: something else is to be done
+	wake    func()      // rouses the scheduler from the sleep that began with Sleep
 	onPanic func(any, []byte)
 	stalls  *Stalls
 
@@ -24,10 +25,10 @@ type Runner struct {
 	budget  int     // steps that are left before the scheduler looks at anything else
 	stoodIn bool    // a task runs the others on its own goroutine
 
-	steps                int
-	wakes, suspended     uint64 // counted here, and shown by publish
-	wakesPub, suspendPub atomicx.Uint64
-	running              atomicx.Bool
+	steps            int
+	wakes, suspended uint64 // counted here, and shown by publish
+	shownWakes       atomicx.Uint64
+	shown            atomicx.Uint64 // suspended, doubled; odd: and it runs
 }
 
 const (
@@ -84,7 +85,9 @@ func (r *Runner) Close() bool {
 }
 
 // CloseIfDone closes if nothing is left to end, and reports whether it did.
-func (r *Runner) CloseIfDone() bool { return r.live.CompareAndSwap(0, closedBase) }
+func (r *Runner) CloseIfDone() bool {
+	return r.live.Load() == 0 && r.live.CompareAndSwap(0, closedBase)
+}
 
 // Done reports whether the Runner is closed and everything has ended.
 func (r *Runner) Done() bool { return r.live.Load() == closedBase }
@@ -118,13 +121,8 @@ func (r *Runner) Next() *Item {
 // Sleep reports whether nothing has become runnable since the last Next, which returned nil; then whoever makes
 // something runnable calls wake, once.
 func (r *Runner) Sleep() bool {
-	r.publish()
-	r.running.Store(false)
-	if r.inbox.Sleep() { // from here on, the scheduler may be running again, elsewhere
-		return true
-	}
-	r.running.Store(true)
-	return false
+	r.shown.Store(2 * r.suspended)
+	return r.inbox.Sleep() // if so, the scheduler may be running again, elsewhere
 }
 
 // Asleep reports whether that call of wake is still to come.
@@ -179,7 +177,11 @@ func (r *Runner) drive(it *Item, self *Task) (turn bool) {
 	for {
 		if it == nil {
 			if it = r.Next(); it == nil {
-				break
+				if self == nil || r.doze == nil || !r.doze() {
+					break
+				}
+				r.budget = publishing
+				continue
 			}
 		}
 		if t = it.task; t == nil || t == callback {
@@ -227,9 +229,11 @@ func (r *Runner) drive(it *Item, self *Task) (turn bool) {
 	return false
 }
 
-// standIn reports whether a task that parks can run others meanwhile. Only the one that the scheduler's goroutine
+// standIn reports whether a task that parks can run others meanwhile, or sleep until there are others. Only the one that the scheduler's goroutine
 // has resumed can; those that it resumes in turn switch back to it.
-func (r *Runner) standIn() bool { return r.InOrder && !r.stoodIn && r.budget > 1 && !r.Empty() }
+func (r *Runner) standIn() bool {
+	return r.InOrder && !r.stoodIn && r.budget > 1 && (r.doze != nil || !r.Empty())
+}
 
 // Empty reports whether nothing is runnable.
 func (r *Runner) Empty() bool { return r.first == nil && r.inbox.Empty() }
@@ -315,25 +319,23 @@ func (r *Runner) Release() {
 	}
 	r.idle = nil
 	r.publish()
-	r.running.Store(false)
+	r.shown.Store(2 * r.suspended)
 }
 
 func (r *Runner) publish() {
-	r.wakesPub.Store(r.wakes)
-	r.suspendPub.Store(r.suspended)
-	if !r.running.Load() {
-		r.running.Store(true)
-	}
+	r.shownWakes.Store(r.wakes)
+	r.shown.Store(2*r.suspended + 1)
 }
 
 // Stats may be asked for from any goroutine. All but Live is a few steps old.
 func (r *Runner) Stats() suspend.Stats {
-	s := suspend.Stats{Live: r.live.Load(), Suspended: int64(r.suspendPub.Load()), Wakes: r.wakesPub.Load()}
+	shown := r.shown.Load()
+	s := suspend.Stats{Live: r.live.Load(), Suspended: int64(shown / 2), Wakes: r.shownWakes.Load()}
 	if s.Live < 0 {
 		s.Live -= closedBase
 	}
 	s.Suspended = min(s.Suspended, s.Live)
-	if r.running.Load() && s.Suspended < s.Live {
+	if shown%2 != 0 && s.Suspended < s.Live {
 		s.Running = 1
 	}
 	return s
