@@ -115,11 +115,11 @@ func TestQueueRefusesAResumerTwice(t *testing.T) {
 func TestLookWrapsAround(t *testing.T) {
 	for _, first := range []uint32{0, 1, 2, 1<<32 - 1, 1<<32 - 2} {
 		seen := map[int]bool{}
-		var arms []arm
+		var legs []leg
 		for i := range 3 {
-			arms = append(arms, &levelArm[int]{ready: func() bool { seen[i] = true; return false }})
+			legs = append(legs, leg{arm: &levelArm[int]{ready: func() bool { seen[i] = true; return false }}})
 		}
-		if lookLocked(arms, first) != nil || len(seen) != 3 {
+		if lookLocked(legs, first) != none || len(seen) != 3 {
 			t.Errorf("from %d: looked at %v", first, seen)
 		}
 	}

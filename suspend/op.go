@@ -20,7 +20,8 @@ type Op[T any] struct{ event event[T] }
 // long as the guard is held, nothing may make the operation possible (an object with an atomic fast path sets its
 // waiter bit). Enqueue then leaves r where a Resume under the guard will find it, as a rule in a Queue. Remove takes
 // r away, if it is still there. Guard may return nil for a level, what takes nothing to look at and stays ready once
-// it is (a deadline, an end): its methods are called under no lock of its own, and Enqueue resumes r if it is ready.
+// it is (a deadline, an end): its methods are called under no lock of its own, and Enqueue resumes r if it is ready. It
+// always returns the same.
 type Source[T any] interface {
 	Guard() *Guard
 	Try() (v T, ok bool, err error)
@@ -90,19 +91,24 @@ type event[T any] interface{ prepare() prepared[T] }
 
 // A prepared Op has the arms of which one is to win, and turns the winner into its result.
 type prepared[T any] interface {
-	arms(to []arm) []arm
+	arms(to []leg) []leg
 	result(won arm) (v T, err error, mine bool) // mine: won is one of its arms
 }
 
-// An arm is an operation that is not made of others. One without a guard is a level: looking at it takes nothing, and
-// once it is ready it stays so.
+// An arm is an operation that is not made of others.
 type arm interface {
-	guard() *Guard
 	try() bool                       // under the guard
 	enqueue(b *binding, word uint64) // under the guard
 	remove()                         // under the guard, in the task that enqueued; not called on the winner
 	won() bool                       // whether it has been resumed, once the suspension is over
 	abandon()                        // after a panic
+}
+
+// A leg is an arm with its guard. One without a guard is a level: looking at it takes nothing, and once it is ready it
+// stays so.
+type leg struct {
+	arm
+	guard *Guard
 }
 
 // A landing is where the value of an arm arrives. It has a slot of its own, on the state that all arms share.
@@ -152,8 +158,7 @@ type sourceArm[T any] struct {
 	s Source[T]
 }
 
-func (a *sourceArm[T]) arms(to []arm) []arm             { return append(to, a) }
-func (a *sourceArm[T]) guard() *Guard                   { return a.s.Guard() }
+func (a *sourceArm[T]) arms(to []leg) []leg             { return append(to, leg{a, a.s.Guard()}) }
 func (a *sourceArm[T]) enqueue(b *binding, word uint64) { a.s.Enqueue(a.land(b, word)) }
 func (a *sourceArm[T]) remove()                         { a.s.Remove(a.r) }
 
@@ -203,7 +208,7 @@ func (e chooseEvent[T]) prepare() prepared[T] {
 
 type choosePrepared[T any] []prepared[T]
 
-func (p choosePrepared[T]) arms(to []arm) []arm {
+func (p choosePrepared[T]) arms(to []leg) []leg {
 	for _, x := range p {
 		to = x.arms(to)
 	}
@@ -248,8 +253,7 @@ type levelArm[T any] struct {
 	stop  func() bool
 }
 
-func (a *levelArm[T]) arms(to []arm) []arm { return append(to, a) }
-func (a *levelArm[T]) guard() *Guard       { return nil }
+func (a *levelArm[T]) arms(to []leg) []leg { return append(to, leg{arm: a}) }
 
 func (a *levelArm[T]) remove() {
 	if a.stop != nil { // or else it panicked before it was begun

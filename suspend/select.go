@@ -24,7 +24,7 @@ import (
 //	}
 type Case[T any] struct {
 	prepared prepared[T]
-	legs     []arm
+	legs     []leg
 	v        T
 	err      error
 	has      bool
@@ -32,7 +32,7 @@ type Case[T any] struct {
 
 // A Selectable is a *Case of any type.
 type Selectable interface {
-	arms() []arm
+	arms() []leg
 	settle(won arm) bool
 }
 
@@ -67,7 +67,7 @@ func (c *Case[T]) Value() T {
 	return v
 }
 
-func (c *Case[T]) arms() []arm {
+func (c *Case[T]) arms() []leg {
 	if c == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (c *Case[T]) arms() []arm {
 }
 
 func (c *Case[T]) settle(won arm) (mine bool) {
-	if c == nil || c.prepared == nil {
+	if c.prepared == nil {
 		return false
 	}
 	v, err, mine := c.prepared.result(won)
@@ -112,41 +112,51 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 	if err := Err(ctx); err != nil {
 		return nil, err
 	}
-	var buf [8]arm
-	arms := buf[:0]
+	var buf [8]leg
+	legs := buf[:0]
 	for _, c := range cases {
 		if c != nil {
-			more := c.arms()
-			if len(more) > 0 && slices.Contains(arms, more[0]) {
-				panic("suspend: the same case twice")
-			}
-			arms = append(arms, more...)
+			legs = append(legs, c.arms()...)
 		}
 	}
-	won, err := perform(ctx, arms, first, wait)
-	if won == nil {
+	won, err := perform(ctx, legs, first, wait)
+	if won < 0 {
 		return nil, err
 	}
+	i := won
 	for _, c := range cases {
-		if c != nil && c.settle(won) {
-			return c, nil
+		if c == nil {
+			continue
+		}
+		if i -= len(c.arms()); i < 0 {
+			if c.settle(legs[won].arm) {
+				return c, nil
+			}
+			break
 		}
 	}
 	panic("suspend: a case was changed during its Select")
 }
 
-// perform performs one of arms, and returns nil if ctx is done first, or if it is not to wait.
-func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm, err error) {
+// none is no leg.
+const none = -1
+
+// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait.
+func perform(ctx context.Context, legs []leg, first uint32, wait bool) (won int, err error) {
 	var buf [8]*Guard
-	guards := LockAll(guardsOf(arms, buf[:0]))
-	if won = lookLocked(arms, first); won != nil || !wait {
+	guards := LockAll(guardsOf(legs, buf[:0]))
+	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
+		unlockAll(guards)
+		panic("suspend: the same case twice")
+	}
+	if won = lookLocked(legs, first); won != none || !wait {
 		unlockAll(guards)
 		return won, nil
 	}
 	waited := false
 	b := current()
-	if word, armed := b.armed(ctx, ctx.Done()); armed && len(guards) == len(arms) { // nothing foreign is to be called, see Wait
-		enqueueLocked(arms, b, word)
+	if word, armed := b.armed(ctx, ctx.Done()); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
+		enqueueLocked(legs, b, word)
 		unlockAll(guards)
 		waited = true
 		for b.waits(word) {
@@ -158,92 +168,110 @@ func perform(ctx context.Context, arms []arm, first uint32, wait bool) (won arm,
 	} else {
 		unlockAll(guards)
 		_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-			won = begin(arms, guards, first, r.slot.b, r.word)
-			waited = won == nil
+			won = begin(legs, guards, first, r.slot.b, r.word)
+			waited = won == none
 			return struct{}{}, !waited
 		})
 	}
 	if waited {
-		won = collect(arms)
+		won = collect(legs)
 	}
 	return won, err
 }
 
-// begin performs one of arms that need not wait, or has all of them wait, and returns nil. guards are theirs. Should a
+func twice(legs []leg) bool {
+	for i, l := range legs {
+		if slices.ContainsFunc(legs[:i], func(x leg) bool { return x.arm == l.arm }) {
+			return true
+		}
+	}
+	return false
+}
+
+// begin performs one of legs that need not wait, or has all of them wait, and returns none. guards are theirs. Should a
 // level panic as it is begun, nothing is left waiting, and the panic goes on.
-func begin(arms []arm, guards []*Guard, first uint32, b *binding, word uint64) (won arm) {
+func begin(legs []leg, guards []*Guard, first uint32, b *binding, word uint64) (won int) {
 	guards = LockAll(guards)
-	if won = lookLocked(arms, first); won != nil {
+	if won = lookLocked(legs, first); won != none {
 		unlockAll(guards)
 		return won
 	}
-	enqueueLocked(arms, b, word)
+	enqueueLocked(legs, b, word)
 	unlockAll(guards)
 	begun := false
 	defer func() {
 		if !begun {
-			for _, a := range arms {
-				withdraw(a)
-				a.abandon()
+			for _, l := range legs {
+				l.withdraw()
+				l.abandon()
 			}
 		}
 	}()
 	// Under no lock, since it may call a context. One that is ready by now resumes the caller, unless another has been
 	// quicker.
-	for _, a := range arms {
-		if a.guard() == nil {
-			a.enqueue(b, word)
+	for _, l := range legs {
+		if l.guard == nil {
+			l.enqueue(b, word)
 		}
 	}
 	begun = true
-	return nil
+	return none
 }
 
-// lookLocked performs the first of arms that need not wait, nil if there is none.
-func lookLocked(arms []arm, first uint32) arm {
-	n := uint32(len(arms))
-	for i := range n {
-		if a := arms[(first%n+i)%n]; a.try() {
-			return a
+// lookLocked performs the first of legs that need not wait, beginning with one that first names.
+func lookLocked(legs []leg, first uint32) (won int) {
+	n := len(legs)
+	start := int(uint64(first) * uint64(n) >> 32)
+	for i := start; i < n; i++ {
+		if legs[i].try() {
+			return i
 		}
 	}
-	return nil
+	for i := range start {
+		if legs[i].try() {
+			return i
+		}
+	}
+	return none
 }
 
-// enqueueLocked has all arms wait that have a guard. From the first one on, the caller may be resumed.
-func enqueueLocked(arms []arm, b *binding, word uint64) {
-	for _, a := range arms {
-		if a.guard() != nil {
-			a.enqueue(b, word)
+// enqueueLocked has all legs wait that have a guard. From the first one on, the caller may be resumed.
+func enqueueLocked(legs []leg, b *binding, word uint64) {
+	for _, l := range legs {
+		if l.guard != nil {
+			l.enqueue(b, word)
 		}
 	}
 }
 
-// collect finds the arm that was resumed, if any, and takes the others off.
-func collect(arms []arm) (won arm) {
-	for _, a := range arms {
-		if won == nil && a.won() {
-			won = a
+// collect finds the leg that was resumed, if any, and takes the others off.
+func collect(legs []leg) (won int) {
+	won = none
+	for i, l := range legs {
+		if won == none && l.won() {
+			won = i
 		} else {
-			withdraw(a)
+			l.withdraw()
 		}
 	}
 	return won
 }
 
-// withdraw takes a off, where it has been begun.
-func withdraw(a arm) {
-	if g := a.guard(); g != nil {
-		g.Lock()
-		defer g.Unlock()
+// withdraw takes l off, where it has been begun.
+func (l leg) withdraw() {
+	if l.guard == nil {
+		l.remove()
+		return
 	}
-	a.remove()
+	l.guard.Lock()
+	l.remove()
+	l.guard.Unlock()
 }
 
-func guardsOf(arms []arm, to []*Guard) []*Guard {
-	for _, a := range arms {
-		if g := a.guard(); g != nil {
-			to = append(to, g)
+func guardsOf(legs []leg, to []*Guard) []*Guard {
+	for _, l := range legs {
+		if l.guard != nil {
+			to = append(to, l.guard)
 		}
 	}
 	return to

@@ -16,11 +16,11 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	if on == nil || k == nil {
 		panic("suspend: Then without an executor or a continuation")
 	}
-	t := &continuation[T]{ctx: ctx, on: on, k: k}
+	t := &continuation[T]{ctx: ctx, on: on, k: k, winner: none}
 	t.task = t
 	if op.event != nil {
 		t.prepared = op.event.prepare()
-		t.arms = t.prepared.arms(nil)
+		t.legs = t.prepared.arms(nil)
 	}
 	t.begin()
 	if t.state.Or(begun)&ended != 0 {
@@ -41,9 +41,9 @@ type continuation[T any] struct {
 	on       Executor
 	k        func(T, error)
 	prepared prepared[T]
-	arms     []arm
-	winner   arm  // performed without waiting
-	waited   bool // arms are enqueued
+	legs     []leg
+	winner   int  // performed without waiting
+	waited   bool // legs are enqueued
 	state    atomicx.Uint32
 }
 
@@ -75,8 +75,8 @@ func (t *continuation[T]) begin() {
 			return
 		}
 	}
-	t.winner = begin(t.arms, guardsOf(t.arms, nil), rand.Uint32(), &t.binding, word)
-	t.waited = t.winner == nil
+	t.winner = begin(t.legs, guardsOf(t.legs, nil), rand.Uint32(), &t.binding, word)
+	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 		t.Unpark()
 	}
@@ -93,15 +93,15 @@ func (t *continuation[T]) finish() {
 	t.unwatch()
 	won := t.winner
 	if t.waited {
-		won = collect(t.arms)
+		won = collect(t.legs)
 	}
 	k := t.k
 	t.k = nil
-	if won == nil {
+	if won == none {
 		var zero T
 		k(zero, cancellation(t.ctx))
 		return
 	}
-	v, err, _ := t.prepared.result(won)
+	v, err, _ := t.prepared.result(t.legs[won].arm)
 	k(v, err)
 }
