@@ -112,14 +112,19 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 	if err := Err(ctx); err != nil {
 		return nil, err
 	}
-	var buf [8]leg
-	legs := buf[:0]
+	var legsBuf [8]leg
+	var guardsBuf [8]*Guard
+	legs, guards := legsBuf[:0], guardsBuf[:0]
 	for _, c := range cases {
 		if c != nil {
-			legs = append(legs, c.arms()...)
+			for _, l := range c.arms() {
+				if legs = append(legs, l); l.guard != nil {
+					guards = append(guards, l.guard)
+				}
+			}
 		}
 	}
-	won, err := perform(ctx, legs, first, wait)
+	won, err := perform(ctx, legs, guards, first, wait)
 	if won < 0 {
 		return nil, err
 	}
@@ -141,10 +146,9 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 // none is no leg.
 const none = -1
 
-// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait.
-func perform(ctx context.Context, legs []leg, first uint32, wait bool) (won int, err error) {
-	var buf [8]*Guard
-	guards := LockAll(guardsOf(legs, buf[:0]))
+// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. guards are theirs.
+func perform(ctx context.Context, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
+	guards = LockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
 		panic("suspend: the same case twice")
@@ -266,13 +270,4 @@ func (l leg) withdraw() {
 	l.guard.Lock()
 	l.remove()
 	l.guard.Unlock()
-}
-
-func guardsOf(legs []leg, to []*Guard) []*Guard {
-	for _, l := range legs {
-		if l.guard != nil {
-			to = append(to, l.guard)
-		}
-	}
-	return to
 }

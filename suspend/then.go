@@ -75,7 +75,13 @@ func (t *continuation[T]) begin() {
 			return
 		}
 	}
-	t.winner = begin(t.legs, guardsOf(t.legs, nil), rand.Uint32(), &t.binding, word)
+	var guards []*Guard
+	for _, l := range t.legs {
+		if l.guard != nil {
+			guards = append(guards, l.guard)
+		}
+	}
+	t.winner = begin(t.legs, guards, rand.Uint32(), &t.binding, word)
 	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 		t.Unpark()
