@@ -3,29 +3,35 @@ package suspend
 import (
 	"context"
 	"sync"
+
+	"github.com/braidgo/braid/internal/gid"
 )
 
 // A goroutine stands for one that is suspended and has no task. When it goes on, the next that is suspended has its
-// place: the generations of the word go on, so that the Resumers of the one are stale to the other. The channel is
-// made for each wait: one that was kept could be carried from one testing/synctest bubble to another.
+// place: the generations of the word go on, so that the Resumers of the one are stale to the other. The channel belongs
+// to the goroutine that made it, lest it be carried from one testing/synctest bubble to another.
 type goroutine struct {
 	binding
-	wake chan struct{}
+	id   int64
+	wake chan struct{} // has room for the one Unpark that a suspension is owed
 }
 
-// A goroutine is put back when nobody owes it an Unpark: its suspension is over, and whoever ended it has closed wake.
+// A goroutine is put back when nobody owes it an Unpark: its suspension is over, and it has had what it was owed.
 var idleGoroutines = sync.Pool{New: func() any {
+	gid.Check()
 	g := new(goroutine)
 	g.task = g
 	return g
 }}
 
-// newGoroutine returns one whose suspension begins with word, and is to end when done is closed.
-func newGoroutine(ctx context.Context) (g *goroutine, word uint64, done <-chan struct{}) {
+// newGoroutine returns one whose suspension begins with word, and is to end when done is closed, unless it is nil then.
+func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, word uint64, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
-	g.wake = make(chan struct{})
+	if id := gid.Get(); id != g.id {
+		g.id, g.wake = id, make(chan struct{}, 1)
+	}
 	status := openToContext
-	if done = ctx.Done(); isLazy(ctx) {
+	if isLazy(ctx) {
 		status, done = openLazily, nil
 	}
 	if word = g.word.Load(); word&statusMask != status {
@@ -55,52 +61,52 @@ func (g *goroutine) sleep(word uint64, done <-chan struct{}) (resumed bool) {
 // Park is here for the sake of the Task interface: a goroutine waits in sleep.
 func (g *goroutine) Park() { <-g.wake }
 
-func (g *goroutine) Unpark() { close(g.wake) } // only the one that ended the suspension comes here
+// Unpark is called by who has ended a suspension, once for each: nobody else is shown this Task.
+func (g *goroutine) Unpark() { g.wake <- struct{}{} }
+
+// inBlock is bound while the block of a goroutine without a task runs.
+var inBlock = binding{blocked: true}
 
 // suspendGoroutine is Suspend where no task is bound.
 func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (v T, err error) {
-	if err := Err(ctx); err != nil {
-		return v, err
+	done := ctx.Done()
+	if done != nil && closed(done) {
+		return v, cancellation(ctx)
 	}
-	g, word, done := newGoroutine(ctx)
+	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
-	s.done = ctx.Done()
+	s.done = done
 	ok := false
-	rebind(&g.binding, func() { v, ok = s.block(block, Resumer[T]{s, word}) }) // found, and refused, by a Suspend inside block
-	pushed := s.queued != nil                                                  // then the caller comes with Remove, later
-	if !ok {
-		if g.sleep(word, done) {
-			v, err = s.take()
-		} else {
-			err = cancellation(ctx)
-		}
+	rebind(&inBlock, func() { v, ok = s.block(block, Resumer[T]{s, word}) })
+	again := s.queued == nil // or else the caller comes with Remove, later
+	switch {
+	case ok:
+		again = again && g.word.Load() == after(word) // or else it is being cancelled lazily, and woken
+	case g.sleep(word, waitFor):
+		v, err = s.take()
+	default:
+		err = cancellation(ctx)
 	}
-	if s.done = nil; !pushed {
+	if s.done = nil; again {
 		idleGoroutines.Put(g) // not after a panic
 	}
 	return v, err
 }
 
-// waitGoroutine is Wait where no task is bound.
-func waitGoroutine[T, P any](ctx context.Context, guard *Guard, q *Queue[T, P], p P, try func() (T, bool)) (v T, err error) {
-	g, word, done := newGoroutine(ctx)
+// waitGoroutine is the rest of Wait where no task is bound: guard is held, and try has reported false.
+func waitGoroutine[T, P any](ctx context.Context, done <-chan struct{}, guard *Guard, q *Queue[T, P], p P) (v T, err error) {
+	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
-	s.done = ctx.Done()
-	guard.Lock()
-	v, ok := try()
-	if !ok {
-		r := Resumer[T]{s, word}
-		q.Push(r, p)
-		guard.Unlock()
-		if g.sleep(word, done) {
-			v, err = s.take()
-		} else {
-			err = cancellation(ctx)
-			guard.Lock()
-			q.Remove(r)
-			guard.Unlock()
-		}
+	s.done = done
+	r := Resumer[T]{s, word}
+	q.Push(r, p)
+	guard.Unlock()
+	if g.sleep(word, waitFor) {
+		v, err = s.take()
 	} else {
+		err = cancellation(ctx)
+		guard.Lock()
+		q.Remove(r)
 		guard.Unlock()
 	}
 	s.done = nil

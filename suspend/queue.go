@@ -47,12 +47,12 @@ func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func
 		return v, nil
 	}
 	b := current()
+	if b == nil {
+		return waitGoroutine(ctx, done, g, q, p)
+	}
 	word, armed := b.armed(ctx, done)
 	if !armed {
 		g.Unlock()
-		if b == nil {
-			return waitGoroutine(ctx, g, q, p, try)
-		}
 		return wait(ctx, g, q, p, try)
 	}
 	// The word is open and the registration there, so nothing foreign need be called, and this is what Suspend does.

@@ -125,7 +125,7 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 //
 // The task is the one bound to the calling goroutine, see Bind; where none is bound, the goroutine itself
 // waits, like on a channel. Under Bind(nil, f) Suspend panics. Suspend does not allocate once the task has
-// waited for a T with this context before; a goroutine makes a channel each time.
+// waited for a T with this context before; a goroutine without a task finds what one has used before, as a rule.
 func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
 	b := current()
 	if b == nil {
