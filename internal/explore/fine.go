@@ -4,6 +4,7 @@ package explore
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,6 +118,7 @@ func (tr *tracer) Lock(m *sync.Mutex) {
 	}
 	t.lock = nil
 	m.Lock() // at once
+	t.holds = append(t.holds, m)
 	if w.e.tracing {
 		t.traced("Lock")
 	}
@@ -125,10 +127,18 @@ func (tr *tracer) Lock(m *sync.Mutex) {
 // Unlock implements atomicx.Tracer.
 func (tr *tracer) Unlock(m *sync.Mutex) {
 	t := tr.caller()
-	if t != nil && t.w.dead {
+	if t == nil {
+		m.Unlock()
 		return
 	}
-	if t != nil && t.w.e.Reduced {
+	i := slices.Index(t.holds, locker(m))
+	switch {
+	case i >= 0:
+		t.holds = slices.Delete(t.holds, i, i+1)
+	case t.w.dead: // and Lock has not been done either
+		return
+	}
+	if t.w.e.Reduced && !t.w.dead {
 		r := t.w.e.search.(*reduction)
 		r.thing(unsafe.Pointer(m)).unlock = r.current + 1
 	}

@@ -6,11 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/internal/explore"
 	"github.com/braidgo/braid/latch"
@@ -18,6 +23,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 )
@@ -29,91 +35,249 @@ type program struct {
 	program func(w *explore.World)
 }
 
+// Those that are searched without a bound on preemptions.
 var programs = []program{
-	{"promise", "3 × 1", func(w *explore.World) {
-		p := promise.New[int]()
-		for _, name := range []string{"await", "await2"} {
-			w.Go(name, func(ctx context.Context) {
-				if v, err := p.Await(ctx); err == nil && v != 1 {
-					panic(v)
+	{"promise", "3 × 1", promiseProgram},
+	{"promise, filled twice", "3 × 2", func(w *explore.World) {
+		h := linearizable(w, promiseModel)
+		var p promise.Promise[int]
+		for i, name := range []string{"fill", "fail"} {
+			w.Go(name, func(context.Context) {
+				for range 2 {
+					_, _ = h.do(i, "fill", i+1, func() (int, error) {
+						if p.Fill(i+1) == nil {
+							return 1, nil
+						}
+						return 0, nil
+					})
 				}
 			})
 		}
-		w.Go("fill", func(context.Context) { _ = p.Fill(1) })
+		w.Go("await", func(ctx context.Context) {
+			_, _ = h.do(2, "await", 0, func() (int, error) { return p.Await(ctx) })
+			_, _ = h.do(2, "try", 0, func() (int, error) {
+				v, _, ok := p.Try()
+				if !ok {
+					v = -1
+				}
+				return v, nil
+			})
+		})
 		w.OnIdle(lost)
 	}},
+	{"promise, All", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
+		all := promise.All[int](x, y)
+		return func(ctx context.Context) error {
+			vs, err := all.Await(ctx)
+			if err == nil && (len(vs) != 2 || vs[0] != 1 || vs[1] != 2) {
+				panic(vs)
+			}
+			return err
+		}
+	}, false)},
+	{"promise, All, failing", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
+		all := promise.All[int](x, y)
+		return func(ctx context.Context) error {
+			vs, err := all.Await(ctx)
+			if err == nil {
+				panic(vs)
+			}
+			if err == errOops {
+				err = nil
+			}
+			return err
+		}
+	}, true)},
+	{"promise, Any", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
+		any := promise.Any[int](x, y)
+		return func(ctx context.Context) error {
+			v, err := any.Await(ctx)
+			if err == nil && v != 1 {
+				panic(v)
+			}
+			return err
+		}
+	}, true)},
+	{"promise, Race", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
+		race := promise.Race[int](x, y)
+		return func(ctx context.Context) error {
+			if _, err := race.Await(ctx); err != errOops {
+				return err
+			}
+			return nil
+		}
+	}, true)},
 	{"mvar", "3 × 1", mvarProgram(func() place { return mvar.New[int]() })},
-	{"mvar, 2 operations", "2 × 2", func(w *explore.World) {
-		m := mvar.New[int]()
-		put, taken := 0, 0
-		w.Go("put", func(ctx context.Context) {
-			for i := range 2 {
-				if m.Put(ctx, i+1) == nil {
-					put += i + 1
-				}
-			}
-		})
-		w.Go("take", func(ctx context.Context) {
-			for range 2 {
-				if v, err := m.Take(ctx); err == nil {
-					taken += v
-				}
-			}
-		})
-		w.Check(func() error {
-			v, _ := m.TryTake()
-			return same(put, taken+v)
-		})
-	}},
+	{"mvar, histories", "2 × 2", historyProgram([][]string{{"put", "take"}, {"take", "put"}})},
+	{"mvar, read and swap", "3 × 1", historyProgram([][]string{{"put"}, {"read"}, {"swap"}})},
+	{"mvar, modify", "3 × 1", historyProgram([][]string{{"put"}, {"modify"}, {"take"}})},
 	{"mutex", "2 × 2", mutexProgram(2, 2)},
 	{"mutex, 3 tasks", "3 × 1", mutexProgram(3, 1)},
-	{"rwmutex", "3 × 1", func(w *explore.World) {
-		var m mutex.RWMutex
-		readers, writers := 0, 0
-		for _, name := range []string{"read", "read2"} {
+	{"mutex, barging", "3 × 1", func(w *explore.World) {
+		var m mutex.Mutex
+		h := linearizable(w, lockModel)
+		var in inside
+		for i, name := range []string{"lock", "lock2"} {
 			w.Go(name, func(ctx context.Context) {
-				if m.RLock(ctx) == nil {
-					readers++
-					exclusive(func() bool { return writers == 0 })
-					readers--
-					m.RUnlock()
+				if h.none(i, "lock", 0, m.Lock, ctx) == nil {
+					in.write()
+					_ = h.none(i, "unlock", 0, func(context.Context) error { m.Unlock(); return nil }, nil)
 				}
 			})
 		}
-		w.Go("write", func(ctx context.Context) {
-			if m.Lock(ctx) == nil {
-				writers++
-				exclusive(func() bool { return readers == 0 && writers == 1 })
-				writers--
-				m.Unlock()
+		w.Go("try", func(context.Context) {
+			locked, _ := h.do(2, "try", 0, func() (int, error) {
+				if m.TryLock() {
+					return 1, nil
+				}
+				return 0, nil
+			})
+			if locked == 1 {
+				in.write()
+				_ = h.none(2, "unlock", 0, func(context.Context) error { m.Unlock(); return nil }, nil)
 			}
 		})
 		w.OnIdle(lost)
 		w.Check(func() error { return free(m.TryLock()) })
 	}},
+	{"rwmutex", "3 × 1", rwProgram(func(m *mutex.RWMutex) func() { return m.Unlock })},
+	{"rwmutex, downgrade", "3 × 1", rwProgram(func(m *mutex.RWMutex) func() {
+		return func() { m.Downgrade(); m.RUnlock() }
+	})},
+	{"rwmutex, a gate", "3 × 1", func(w *explore.World) {
+		var m mutex.RWMutex
+		var second promise.Promise[int]
+		w.Go("reader", func(context.Context) {
+			_ = m.RLock(bg)
+			_, _ = second.Await(bg)
+			m.RUnlock()
+		})
+		w.Go("writer", func(ctx context.Context) {
+			if m.Lock(ctx) == nil {
+				m.Unlock()
+			}
+		})
+		w.Go("reader2", func(context.Context) {
+			_ = m.RLock(bg)
+			_ = second.Fill(1)
+			m.RUnlock()
+		})
+		w.Check(func() error { return free(m.TryLock()) })
+	}},
 	{"semaphore", "3 × 1", semaphoreProgram(func() counter { return semaphore.New(2) })},
+	{"semaphore, histories", "2 × 2", semaphoreHistory},
 	{"semaphore, gated", "3 × 1", gatedProgram(func() counter { return semaphore.New(2) })},
 	{"chanx, rendezvous", "3 × 1", chanProgram(0)},
 	{"chanx, buffered", "3 × 1", chanProgram(1)},
-	{"chanx, close", "3 × 1", func(w *explore.World) {
-		c := chanx.New[int](0)
-		sent, received := 0, 0
+	{"chanx, histories", "2 × 2", func(w *explore.World) {
+		c := chanx.New[int](1)
+		h := linearizable(w, chanModel(1))
 		w.Go("send", func(ctx context.Context) {
-			if c.Send(ctx, 1) == nil {
-				sent++
+			for i := range 2 {
+				_ = h.none(0, "send", i+1, func(ctx context.Context) error { return c.Send(ctx, i+1) }, ctx)
 			}
 		})
 		w.Go("recv", func(ctx context.Context) {
-			if _, err := c.Recv(ctx); err == nil {
+			for range 2 {
+				_, _ = h.do(1, "recv", 0, func() (int, error) { return c.Recv(ctx) })
+			}
+		})
+	}},
+	{"chanx, close", "3 × 1", closeProgram(0)},
+	{"chanx, close, buffered", "3 × 1", closeProgram(1)},
+	{"select, two parties", "2 × 1", selectProgram(2)},
+	{"select and channel", "3 × 1", func(w *explore.World) {
+		x, y := chanx.New[int](0), chanx.New[int](0)
+		sent, received := 0, 0
+		w.Go("select", func(ctx context.Context) {
+			cx, cy := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+			if won, _ := suspend.SelectOrdered(ctx, cx, cy); won != nil {
 				received++
 			}
 		})
-		w.Go("close", func(context.Context) { _ = c.Close() })
-		w.OnIdle(lost)
+		for i, c := range []*chanx.Chan[int]{x, y} {
+			w.Go(fmt.Sprint("send", i), func(ctx context.Context) {
+				if c.Send(ctx, 1) == nil {
+					sent++
+				}
+			})
+		}
+		w.OnIdle(func(waiting []string) error { return onlyIf(len(waiting) == 1 || !slices.Contains(waiting, "select")) })
 		w.Check(func() error { return same(sent, received) })
 	}},
-	{"select, two parties", "2 × 1", selectProgram},
-	{"cond", "3 × 1", condProgram(func(m *mutex.Mutex) waiter { return cond.New(m.Locker()) })},
+	{"select, a fast path", "2 × 1", func(w *explore.World) {
+		var m mutex.Mutex
+		s := semaphore.New(1)
+		var in inside
+		w.Go("select", func(ctx context.Context) {
+			lock, acquire := suspend.On(m.LockOp()), suspend.On(s.AcquireOp(1))
+			switch won, _ := suspend.SelectOrdered(ctx, lock, acquire); won {
+			case lock:
+				in.write()
+				m.Unlock()
+			case acquire:
+				s.Release(1)
+			}
+		})
+		w.Go("hold", func(ctx context.Context) {
+			if !s.TryAcquire(1) {
+				return
+			}
+			_ = m.Lock(bg)
+			in.write()
+			m.Unlock()
+			s.Release(1)
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(free(m.TryLock()), free(s.TryAcquire(1))) })
+	}},
+	{"TrySelect", "2 × 1", func(w *explore.World) {
+		x, y := chanx.New[int](0), chanx.New[int](1)
+		sent, received := 0, 0
+		w.Go("try", func(ctx context.Context) {
+			cx, cy := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+			if won, _ := suspend.TrySelect(ctx, cx, cy); won != nil {
+				received++
+			}
+		})
+		w.Go("send", func(ctx context.Context) {
+			cx, cy := suspend.On(x.SendOp(1)), suspend.On(y.SendOp(1))
+			if won, _ := suspend.SelectOrdered(ctx, cx, cy); won != nil {
+				sent++
+			}
+		})
+		w.Check(func() error {
+			_, ok, _ := y.TryRecv()
+			if ok {
+				received++
+			}
+			return same(sent, received)
+		})
+	}},
+	{"Then", "2 × 1", func(w *explore.World) {
+		m := mvar.New[int]()
+		called, taken := 0, 0
+		w.Go("then", func(ctx context.Context) {
+			on := suspend.Here().(suspend.Executor)
+			suspend.Then(ctx, m.TakeOp(), on, func(v int, err error) {
+				called++
+				if err == nil {
+					taken += v
+				}
+			})
+		})
+		w.Go("put", func(ctx context.Context) {
+			if m.Put(ctx, 1) != nil {
+				taken++
+			}
+		})
+		w.Check(func() error {
+			v, _ := m.TryTake()
+			return errors.Join(same(1, taken+v), same(1, called))
+		})
+	}},
+	{"cond, signal", "3 × 1", condProgram(false)},
+	{"cond, broadcast", "3 × 1", condProgram(true)},
 	{"latch", "3 × 1", func(w *explore.World) {
 		l := latch.New(2)
 		for _, name := range []string{"down", "down2"} {
@@ -126,85 +290,171 @@ var programs = []program{
 		})
 		w.OnIdle(lost)
 	}},
-	{"barrier", "2 × 1", func(w *explore.World) {
-		b := latch.NewBarrier(2)
-		passed, failed := 0, 0
-		for _, name := range []string{"x", "y"} {
-			w.Go(name, func(ctx context.Context) {
-				if _, err := b.Wait(ctx); err == nil {
-					passed++
-				} else {
-					failed++
+	{"barrier", "2 × 1", barrierProgram(2, 1)},
+	{"barrier, 2 rounds", "2 × 2", barrierProgram(2, 2)},
+	{"barrier, 3 tasks", "3 × 1", barrierProgram(3, 1)},
+	{"lazy, Restart", "2 × 1", lazyProgram(lazy.Restart)},
+	{"lazy, Record", "2 × 1", lazyProgram(lazy.Record)},
+	{"lazy, Protect", "2 × 1", lazyProgram(lazy.Protect)},
+	{"Queue", "3 × 1", queueProgram},
+	{"Suspend", "3 × 1", suspendProgram((*explore.World).Go)},
+	{"Suspend, detached", "3 × 1", suspendProgram((*explore.World).GoDetached)},
+	{"deadline", "2 × 1", func(w *explore.World) {
+		m := mvar.New[int]()
+		soon := w.Deadline()
+		put, taken := 0, 0
+		w.Go("take", func(ctx context.Context) {
+			v, err := m.Take(soon)
+			if err != nil {
+				if !errors.Is(err, context.DeadlineExceeded) {
+					panic(err)
 				}
-			})
-		}
-		w.Check(func() error {
-			if passed == 1 {
-				return errors.New("one has passed alone")
+				v, _ = m.Take(ctx)
 			}
-			return nil
+			taken += v
 		})
+		w.Go("put", func(ctx context.Context) {
+			if m.Put(ctx, 1) == nil {
+				put++
+			}
+		})
+		w.Check(func() error { v, _ := m.TryTake(); return same(put, taken+v) })
 	}},
-	{"lazy", "2 × 1", func(w *explore.World) {
-		ran := 0
-		l := lazy.New(func(context.Context) (int, error) { ran++; return 1, nil }, lazy.Restart)
-		for _, name := range []string{"x", "y"} {
-			w.Go(name, func(ctx context.Context) { _, _ = l.Force(ctx) })
-		}
+	{"Sleep", "2 × 1", func(w *explore.World) {
+		var l latch.Latch
+		_ = l.Wait(bg)
+		w.Go("sleep", func(ctx context.Context) { _ = suspend.Sleep(ctx, 1); _ = suspend.Sleep(ctx, 1) })
 		w.OnIdle(lost)
-		w.Check(func() error {
-			if ran > 1 {
-				return errors.New("run twice")
-			}
-			return nil
-		})
 	}},
-	{"Suspend", "3 × 1", func(w *explore.World) {
-		var rs [2]suspend.Resumer[int]
-		var published mvar.MVar[struct{}]
-		delivered, returned := 0, 0
-		w.Go("wait", func(ctx context.Context) {
-			for i := range 2 { // the second must not see what is late for the first
-				v, err := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
-					rs[i] = r
-					if i == 0 {
-						_ = published.TryPut(struct{}{})
-						return 0, false
-					}
-					if !r.Resume(7, nil) {
-						return 7, true // cancelled
-					}
-					return 0, false
-				})
-				switch {
-				case err == nil && i == 0:
-					returned = v
-				case err == nil && v != 7:
-					panic(v)
-				}
-			}
-			_ = published.TryPut(struct{}{}) // should nothing have been
+	{"Lazily", "2 × 1", func(w *explore.World) {
+		w.Lazily()
+		m := mvar.New[int]()
+		put, taken := 0, 0
+		w.Go("take", func(ctx context.Context) {
+			v, _ := m.Take(suspend.Lazily(ctx))
+			taken += v
 		})
-		for i, name := range []string{"resume", "resume2"} {
-			w.Go(name, func(context.Context) {
-				if _, err := published.Read(bg); err == nil && rs[0].Resume(i+1, nil) {
-					delivered += i + 1
-				}
-			})
-		}
-		w.Check(func() error { return same(delivered, returned) })
+		w.Go("put", func(context.Context) {
+			_ = m.Put(bg, 1)
+			put++
+		})
+		w.Check(func() error { v, _ := m.TryTake(); return same(put, taken+v) })
 	}},
 	{"inbox", "3 × 1", inboxProgram(func() inbox { return new(coro.Inbox) })},
+	{"inbox, 2 items each", "3 × 2", inboxesProgram},
+	{"deque, the last", "3 × 2", dequeProgram(2, 1, 2)},
+	{"deque, growing", "3 × 3", dequeProgram(2, 3, 2)},
+	{"pool, parking", "2 × 1", parkingProgram(1)},
 }
 
-var errLost = errors.New("a wake-up is lost")
+// Those whose contexts change something unseen, or that are too large, and are searched with a bound on preemptions.
+var boundedPrograms = []program{
+	{"mutex, 3 × 2", "3 × 2", mutexProgram(3, 2)},
+	{"select, three parties", "3 × 1", selectProgram(3)},
+	{"pool, 2 workers", "3 × 1", parkingProgram(2)},
+	{"cancel", "3 × 1", func(w *explore.World) {
+		var p promise.Promise[int]
+		ctx, stop := cancel.New(bg)
+		var errs [2]error
+		for i, name := range []string{"await", "await2"} {
+			w.Go(name, func(context.Context) { _, errs[i] = p.Await(ctx) })
+		}
+		w.Go("cancel", func(context.Context) { stop(errOops) })
+		w.Check(func() error {
+			for _, err := range errs {
+				if !errors.Is(err, errOops) || !errors.Is(err, context.Canceled) {
+					return err
+				}
+			}
+			return nil
+		})
+	}},
+	{"scope", "2 × 1", func(w *explore.World) {
+		ended, started, failed, fails := 0, 0, false, false
+		w.Go("scope", func(ctx context.Context) {
+			on := suspend.Here()
+			err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+				for i := range 2 {
+					err := s.Go(on, func(ctx context.Context) error {
+						defer func() { ended++ }()
+						if i == 1 {
+							return errOops
+						}
+						_, err := new(promise.Promise[int]).Await(ctx)
+						return err
+					})
+					if err == nil {
+						started++
+						fails = i == 1
+					}
+				}
+				return nil
+			})
+			failed = err != nil
+			if ended != started {
+				panic("a child has outlived the scope")
+			}
+		})
+		w.Check(func() error { return onlyIf(failed || !fails) })
+	}},
+	{"scope, cancelled", "2 × 1", func(w *explore.World) {
+		ended := 0
+		w.Go("scope", func(ctx context.Context) {
+			on := suspend.Here()
+			err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+				_ = s.Go(on, func(ctx context.Context) error {
+					s.Cancel(nil)
+					ended++
+					return nil
+				})
+				_, err := new(promise.Promise[int]).Await(ctx)
+				return err
+			})
+			if err != nil && !errors.Is(err, context.Canceled) || err == nil && ended != 1 {
+				panic(err)
+			}
+		})
+		w.OnIdle(lost)
+	}},
+	{"First", "2 × 1", func(w *explore.World) {
+		w.Go("first", func(ctx context.Context) {
+			v, err := scope.First(ctx, suspend.Here(),
+				func(context.Context) (int, error) { return 1, nil },
+				func(ctx context.Context) (int, error) { return new(promise.Promise[int]).Await(ctx) })
+			if err == nil && v != 1 {
+				panic(v)
+			}
+		})
+		w.OnIdle(lost)
+	}},
+}
+
+var (
+	errLost = errors.New("a wake-up is lost")
+	errOops = errors.New("oops")
+)
 
 // lost is for programs in which nobody waits for ever.
 func lost([]string) error { return errLost }
 
+// onlyIf is for others.
+func onlyIf(ok bool) error {
+	if !ok {
+		return errLost
+	}
+	return nil
+}
+
 func same(x, y int) error {
 	if x != y {
 		return fmt.Errorf("%d and %d", x, y)
+	}
+	return nil
+}
+
+func atMost(most, n int) error {
+	if n > most {
+		return fmt.Errorf("%d times", n)
 	}
 	return nil
 }
@@ -216,14 +466,57 @@ func free(ok bool) error {
 	return nil
 }
 
-// exclusive sees to it that something holds for a while.
-func exclusive(ok func() bool) {
-	if !ok() {
+// inside is who is inside of a lock: a writer, or readers, who do not disturb each other.
+type inside struct {
+	writer  atomicx.Bool
+	readers [2]atomicx.Bool
+}
+
+func (in *inside) write() {
+	if in.writer.Swap(true) || in.readers[0].Load() || in.readers[1].Load() {
 		panic("not exclusive")
 	}
-	suspend.Yield()
-	if !ok() {
+	in.writer.Store(false)
+}
+
+func (in *inside) read(i int) {
+	in.readers[i].Store(true)
+	if in.writer.Load() {
 		panic("not exclusive")
+	}
+	in.readers[i].Store(false)
+}
+
+func promiseProgram(w *explore.World) {
+	p := promise.New[int]()
+	for _, name := range []string{"await", "await2"} {
+		w.Go(name, func(ctx context.Context) {
+			if v, err := p.Await(ctx); err == nil && v != 1 {
+				panic(v)
+			}
+		})
+	}
+	w.Go("fill", func(context.Context) { _ = p.Fill(1) })
+	w.OnIdle(lost)
+}
+
+func combinationProgram(open func(x, y *promise.Promise[int]) func(ctx context.Context) error, fails bool) func(w *explore.World) {
+	return func(w *explore.World) {
+		var x, y promise.Promise[int]
+		w.Go("x", func(context.Context) { _ = x.Fill(1) })
+		w.Go("y", func(context.Context) {
+			if fails {
+				_ = y.Fail(errOops)
+			} else {
+				_ = y.Fill(2)
+			}
+		})
+		w.Go("await", func(ctx context.Context) {
+			if err := open(&x, &y)(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				panic(err)
+			}
+		})
+		w.OnIdle(lost)
 	}
 }
 
@@ -249,16 +542,44 @@ func mvarProgram(open func() place) func(w *explore.World) {
 				}
 			})
 		}
-		w.OnIdle(func(waiting []string) error {
-			if taken > 0 || len(waiting) > 1 || waiting[0] == "take" { // there is room for one value
-				return errLost
-			}
-			return nil
+		w.OnIdle(func(waiting []string) error { // there is room for one value
+			return onlyIf(len(waiting) == 1 && (waiting[0] == "take" && put == 0 || waiting[0] != "take" && taken == 0))
 		})
 		w.Check(func() error {
 			v, _ := m.TryTake()
 			return same(put, taken+v)
 		})
+	}
+}
+
+// historyProgram has each task do so to one MVar.
+func historyProgram(tasks [][]string) func(w *explore.World) {
+	return func(w *explore.World) {
+		var m mvar.MVar[int]
+		h := linearizable(w, placeModel)
+		n := 0
+		for i, ops := range tasks {
+			w.Go(fmt.Sprint(ops), func(ctx context.Context) {
+				for _, name := range ops {
+					n++
+					v := 10*i + n
+					_, _ = h.do(i, name, v, func() (got int, err error) {
+						switch name {
+						case "put":
+							return 0, m.Put(ctx, v)
+						case "take":
+							return m.Take(ctx)
+						case "read":
+							return m.Read(ctx)
+						case "swap":
+							return m.Swap(ctx, v)
+						default:
+							return got, m.Modify(ctx, func(x int) (int, error) { got = x; return x + v, nil })
+						}
+					})
+				}
+			})
+		}
 	}
 }
 
@@ -275,21 +596,40 @@ func mutexProgram(tasks, ops int) func(w *explore.World) {
 func lockProgram(tasks, ops int, open func() lock) func(w *explore.World) {
 	return func(w *explore.World) {
 		m := open()
-		holders := 0
+		var in inside
 		for i := range tasks {
 			w.Go(fmt.Sprint("lock", i), func(ctx context.Context) {
 				for range ops {
 					if m.Lock(ctx) == nil {
-						if holders++; holders != 1 {
-							panic("not exclusive")
-						}
-						suspend.Yield()
-						holders--
+						in.write()
 						m.Unlock()
 					}
 				}
 			})
 		}
+		w.OnIdle(lost)
+		w.Check(func() error { return free(m.TryLock()) })
+	}
+}
+
+func rwProgram(unlock func(m *mutex.RWMutex) func()) func(w *explore.World) {
+	return func(w *explore.World) {
+		var m mutex.RWMutex
+		var in inside
+		for i, name := range []string{"read", "read2"} {
+			w.Go(name, func(ctx context.Context) {
+				if m.RLock(ctx) == nil {
+					in.read(i)
+					m.RUnlock()
+				}
+			})
+		}
+		w.Go("write", func(ctx context.Context) {
+			if m.Lock(ctx) == nil {
+				in.write()
+				unlock(&m)()
+			}
+		})
 		w.OnIdle(lost)
 		w.Check(func() error { return free(m.TryLock()) })
 	}
@@ -304,15 +644,14 @@ type counter interface {
 func semaphoreProgram(open func() counter) func(w *explore.World) {
 	return func(w *explore.World) {
 		s := open()
-		held := int64(0)
+		var held atomicx.Int32
 		for i, n := range []int64{1, 2, 1} {
 			w.Go(fmt.Sprint("acquire", i), func(ctx context.Context) {
 				if s.Acquire(ctx, n) == nil {
-					if held += n; held > 2 {
+					if held.Add(int32(n)) > 2 {
 						panic("too many")
 					}
-					suspend.Yield()
-					held -= n
+					held.Add(int32(-n))
 					s.Release(n)
 				}
 			})
@@ -320,6 +659,19 @@ func semaphoreProgram(open func() counter) func(w *explore.World) {
 		w.OnIdle(lost)
 		w.Check(func() error { return free(s.TryAcquire(2)) })
 	}
+}
+
+func semaphoreHistory(w *explore.World) {
+	s := semaphore.New(2)
+	h := linearizable(w, permitModel(2))
+	for i, n := range []int{1, 2} {
+		w.Go(fmt.Sprint("acquire", i), func(ctx context.Context) {
+			if h.none(i, "acquire", n, func(ctx context.Context) error { return s.Acquire(ctx, int64(n)) }, ctx) == nil {
+				_ = h.none(i, "release", n, func(context.Context) error { s.Release(int64(n)); return nil }, nil)
+			}
+		})
+	}
+	w.OnIdle(lost)
 }
 
 // One that is cancelled lets those behind it have what there is.
@@ -362,6 +714,12 @@ func chanProgram(capacity int) func(w *explore.World) {
 				received += v
 			}
 		})
+		w.OnIdle(func(waiting []string) error {
+			if slices.Contains(waiting, "recv") {
+				return onlyIf(len(waiting) == 1 && sent == 0)
+			}
+			return onlyIf(capacity == 0 || len(waiting) == 1 && received == 0)
+		})
 		w.Check(func() error {
 			v, _, _ := c.TryRecv()
 			return same(sent, received+v)
@@ -369,41 +727,57 @@ func chanProgram(capacity int) func(w *explore.World) {
 	}
 }
 
-// Each would send on one of two channels or receive on the other.
-func selectProgram(w *explore.World) {
-	x, y := chanx.New[int](0), chanx.New[int](0)
-	sent, received := 0, 0
-	party := func(out, in *chanx.Chan[int]) func(context.Context) {
-		return func(ctx context.Context) {
-			send, recv := suspend.On(out.SendOp(1)), suspend.On(in.RecvOp())
-			switch won, _ := suspend.SelectOrdered(ctx, send, recv); won {
-			case send:
+func closeProgram(capacity int) func(w *explore.World) {
+	return func(w *explore.World) {
+		c := chanx.New[int](capacity)
+		sent, received := 0, 0
+		w.Go("send", func(ctx context.Context) {
+			if c.Send(ctx, 1) == nil {
 				sent++
-			case recv:
+			}
+		})
+		w.Go("recv", func(ctx context.Context) {
+			if _, err := c.Recv(ctx); err == nil {
 				received++
 			}
-		}
+		})
+		w.Go("close", func(context.Context) { _ = c.Close() })
+		w.OnIdle(lost)
+		w.Check(func() error {
+			v, _, _ := c.TryRecv()
+			return same(sent, received+v)
+		})
 	}
-	w.Go("x", party(x, y))
-	w.Go("y", party(y, x))
-	w.OnIdle(func(waiting []string) error {
-		if len(waiting) > 1 {
-			return errLost
+}
+
+// Each would send on one channel, or receive on the next.
+func selectProgram(n int) func(w *explore.World) {
+	return func(w *explore.World) {
+		var chans []*chanx.Chan[int]
+		for range n {
+			chans = append(chans, chanx.New[int](0))
 		}
-		return nil
-	})
-	w.Check(func() error { return same(sent, received) })
+		sent, received := 0, 0
+		for i, out := range chans {
+			w.Go(fmt.Sprint("party", i), func(ctx context.Context) {
+				send, recv := suspend.On(out.SendOp(1)), suspend.On(chans[(i+1)%n].RecvOp())
+				switch won, _ := suspend.SelectOrdered(ctx, send, recv); won {
+				case send:
+					sent++
+				case recv:
+					received++
+				}
+			})
+		}
+		w.OnIdle(func(waiting []string) error { return onlyIf(len(waiting) == 1) })
+		w.Check(func() error { return same(sent, received) })
+	}
 }
 
-type waiter interface {
-	Wait(ctx context.Context) error
-	Signal()
-}
-
-func condProgram(open func(*mutex.Mutex) waiter) func(w *explore.World) {
+func condProgram(broadcast bool) func(w *explore.World) {
 	return func(w *explore.World) {
 		var m mutex.Mutex
-		c := open(&m)
+		c := cond.New(m.Locker())
 		tokens, taken := 0, 0
 		for _, name := range []string{"wait", "wait2"} {
 			w.Go(name, func(ctx context.Context) {
@@ -414,7 +788,9 @@ func condProgram(open func(*mutex.Mutex) waiter) func(w *explore.World) {
 						return
 					}
 				}
-				tokens--
+				if !broadcast {
+					tokens--
+				}
 				taken++
 			})
 		}
@@ -422,15 +798,133 @@ func condProgram(open func(*mutex.Mutex) waiter) func(w *explore.World) {
 			_ = m.Lock(bg)
 			tokens++
 			m.Unlock()
-			c.Signal()
-		})
-		w.OnIdle(func([]string) error {
-			if tokens > 0 {
-				return errLost
+			if broadcast {
+				c.Broadcast()
+			} else {
+				c.Signal()
 			}
-			return nil
 		})
-		w.Check(func() error { return same(1, tokens+taken) })
+		w.OnIdle(func([]string) error { return onlyIf(tokens == 0) })
+		w.Check(func() error {
+			if broadcast {
+				return atMost(2, taken)
+			}
+			return same(1, tokens+taken)
+		})
+	}
+}
+
+func barrierProgram(parties, rounds int) func(w *explore.World) {
+	return func(w *explore.World) {
+		b := latch.NewBarrier(parties)
+		passed, zeros := 0, 0
+		for i := range parties {
+			w.Go(fmt.Sprint("party", i), func(ctx context.Context) {
+				for range rounds {
+					if index, err := b.Wait(ctx); err == nil {
+						passed++
+						if index == 0 {
+							zeros++
+						}
+					}
+				}
+			})
+		}
+		w.Check(func() error { return same(passed, parties*zeros) })
+	}
+}
+
+func lazyProgram(mode lazy.Mode) func(w *explore.World) {
+	return func(w *explore.World) {
+		ran, ok := 0, 0
+		l := lazy.New(func(ctx context.Context) (int, error) {
+			ran++
+			if err := suspend.Err(ctx); err != nil {
+				return 0, err
+			}
+			ok++
+			return 1, nil
+		}, mode)
+		for _, name := range []string{"x", "y"} {
+			w.Go(name, func(ctx context.Context) {
+				if v, err := l.Force(ctx); err == nil && v != 1 {
+					panic(v)
+				}
+			})
+		}
+		w.OnIdle(lost)
+		w.Check(func() error {
+			if mode == lazy.Restart {
+				return atMost(1, ok)
+			}
+			return atMost(1, ran)
+		})
+	}
+}
+
+func queueProgram(w *explore.World) {
+	var g suspend.Guard
+	var q suspend.Queue[int, int]
+	resumed, returned, gone := 0, 0, 0
+	for i, name := range []string{"wait", "wait2"} {
+		w.Go(name, func(ctx context.Context) {
+			v, err := suspend.Wait(ctx, &g, &q, i+1, func() (int, bool) { return 0, false })
+			if err != nil {
+				gone++
+			}
+			returned += v
+		})
+	}
+	w.Go("resume", func(context.Context) {
+		for range 2 {
+			g.Lock()
+			if p, ok := q.Resume(5, nil); ok {
+				resumed += 5
+				if p != 1 && p != 2 {
+					panic(p)
+				}
+			}
+			g.Unlock()
+		}
+	})
+	w.Check(func() error { return errors.Join(same(resumed, returned), same(q.Len(), 0), atMost(2, gone)) })
+}
+
+func suspendProgram(start func(w *explore.World, name string, f func(ctx context.Context))) func(w *explore.World) {
+	return func(w *explore.World) {
+		var rs [2]suspend.Resumer[int]
+		var published mvar.MVar[struct{}]
+		delivered, returned := 0, 0
+		start(w, "wait", func(ctx context.Context) {
+			for i := range 2 { // the second must not see what is late for the first
+				v, err := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
+					rs[i] = r
+					if i == 0 {
+						_ = published.TryPut(struct{}{})
+						return 0, false
+					}
+					if !r.Resume(7, nil) {
+						return 7, true // cancelled
+					}
+					return 0, false
+				})
+				switch {
+				case err == nil && i == 0:
+					returned = v
+				case err == nil && v != 7:
+					panic(v)
+				}
+			}
+			_ = published.TryPut(struct{}{}) // should nothing have been
+		})
+		for i, name := range []string{"resume", "resume2"} {
+			w.Go(name, func(context.Context) {
+				if _, err := published.Read(bg); err == nil && rs[0].Resume(i+1, nil) {
+					delivered += i + 1
+				}
+			})
+		}
+		w.Check(func() error { return same(delivered, returned) })
 	}
 }
 
@@ -462,31 +956,144 @@ func inboxProgram(open func() inbox) func(w *explore.World) {
 	}
 }
 
-// TestPrimitives prints what it has explored.
-func TestPrimitives(t *testing.T) {
-	t.Logf("%-20s %-6s %-11s %10s  %s", "primitive", "size", "preemptions", "runs", "")
-	runs := 125_000 // enough for one preemption everywhere
-	if testing.Short() {
-		runs = 10_000
+// inboxesProgram has a scheduler that parks, as fifo's does, and runs what is pushed, until all has come.
+func inboxesProgram(w *explore.World) {
+	var in coro.Inbox
+	var self atomicx.Pointer[suspend.Task]
+	const each = 2
+	for _, name := range []string{"push", "push2"} {
+		w.Go(name, func(context.Context) {
+			for range each {
+				if in.Push(new(coro.Item)) {
+					(*self.Load()).Unpark()
+				}
+			}
+		})
 	}
-	for _, p := range programs {
-		for bound := range 4 {
-			c := fine(bound)
-			c.Cancellations, c.Executions = 1, runs
-			start := time.Now()
-			r := explore.Run(c, p.program)
-			if r.Failure != nil {
-				t.Errorf("%s, %d preemptions, run %d: %v", p.name, bound, r.Executions, r.Failure)
-				break
+	w.Go("run", func(context.Context) {
+		me := suspend.Self()
+		self.Store(&me)
+		for ran := 0; ran < 2*each; {
+			if it := in.Take(); it != nil {
+				ran += it.Len()
+			} else if in.Sleep() {
+				for in.Asleep() {
+					me.Park()
+				}
 			}
-			end := "all"
-			if !r.Exhausted {
-				end = "and there are more"
+		}
+	})
+}
+
+// dequeProgram has an owner that pushes and pops, and thieves.
+func dequeProgram(size, pushes, thieves int) func(w *explore.World) {
+	return func(w *explore.World) {
+		d := workstealing.NewDeque(size, ^uint64(0)) // the indices wrap around
+		d.Make(pushes)
+		var got [3]int
+		w.Go("owner", func(context.Context) {
+			for i := range pushes {
+				d.Push(i)
 			}
-			t.Logf("%-20s %-6s %-11d %10d  %s %v", p.name, p.size, bound, r.Executions, end, time.Since(start).Round(time.Millisecond))
-			if !r.Exhausted {
+			for n := d.Pop(); n >= 0; n = d.Pop() {
+				got[n]++
+			}
+		})
+		for i := range thieves {
+			w.Go(fmt.Sprint("thief", i), func(context.Context) {
+				if n, _ := d.Steal(); n >= 0 {
+					got[n]++
+				}
+			})
+		}
+		w.Check(func() error {
+			for n, times := range got[:pushes] {
+				if times != 1 {
+					return fmt.Errorf("%d is there %d times", n, times)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// parkingProgram has workers of a pool, and somebody who has it run something and closes it.
+func parkingProgram(workers int) func(w *explore.World) {
+	return func(w *explore.World) {
+		k := workstealing.NewParking(workers)
+		ran := 0
+		for i := range workers {
+			w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
+		}
+		w.Go("submit", func(context.Context) {
+			_ = k.Pool().Go(func() { ran++ })
+			_ = k.Pool().Close()
+		})
+		w.Check(func() error { return same(1, ran) })
+	}
+}
+
+// deep is whether to go as far as takes hours rather than seconds.
+func deep() bool { return os.Getenv("BRAID_EXPLORE") == "full" }
+
+// TestPrimitives prints what it has explored. Cancellations are as many as there are contexts, or so many that all could
+// be explored in as many runs as there may be.
+func TestPrimitives(t *testing.T) {
+	runs := 30_000
+	switch {
+	case deep():
+		runs = 20_000_000
+	case testing.Short():
+		runs = 3_000
+	}
+	t.Logf("%-24s %-6s %-11s %-13s %9s %9s  %s", "primitive", "size", "preemptions", "cancellations", "runs", "a second", "")
+	row := func(p program, c explore.Config) (all, ok bool) {
+		c.Executions = runs
+		start := time.Now()
+		r := explore.Run(c, p.program)
+		took := time.Since(start)
+		if r.Failure != nil {
+			t.Errorf("%s, run %d: %v", p.name, r.Executions, r.Failure)
+			return false, false
+		}
+		end := "all"
+		if !r.Exhausted {
+			end = "and there are more"
+		}
+		t.Logf("%-24s %-6s %-11s %-13s %9d %9.0f  %s", p.name, p.size, bound(c.Preemptions), bound(c.Cancellations), r.Executions,
+			float64(r.Executions)/took.Seconds(), end)
+		return r.Exhausted, true
+	}
+	preempting := func(p program) {
+		for n := 0; n < 4; n++ {
+			c := fine(n)
+			c.Cancellations = 1
+			if all, _ := row(p, c); !all {
 				break
 			}
 		}
 	}
+	for _, p := range programs {
+		for _, n := range []int{0, 1, 2, explore.Unlimited} {
+			c := reduced
+			c.Cancellations = n
+			all, ok := row(p, c)
+			if ok && !all && (n == 0 || n == 1) { // of what there is no time for, then, not only what comes first
+				preempting(p)
+			}
+			if !all {
+				break
+			}
+		}
+	}
+	for _, p := range boundedPrograms {
+		preempting(p)
+	}
+}
+
+func bound(n int) string {
+	if n < 0 {
+		return "any"
+	}
+	return fmt.Sprint(n)
 }

@@ -23,8 +23,9 @@ type task struct {
 
 	parked   bool // in Park
 	permit   bool
-	spurious int     // Parks that have returned for no reason
-	lock     locker  // what it waits for, if not nil
+	spurious int    // Parks that have returned for no reason
+	lock     locker // what it waits for, if not nil
+	holds    []locker
 	yielded  []*task // those that could run when it yielded, and have not made a step since
 	worker   *worker
 

@@ -151,6 +151,9 @@ func (w *World) abandon() {
 			for !t.ended {
 				w.turn(t)
 			}
+			for _, l := range t.holds { // not all locks are the run's own
+				l.Unlock()
+			}
 		}
 	}
 }
