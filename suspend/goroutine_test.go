@@ -1,0 +1,186 @@
+package suspend_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Goroutines without a task wait one after another and all at once, and what each was to be resumed with is tried again
+// and again on those that have its record after it.
+func TestResumersOfOtherGoroutines(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	const goroutines, rounds = 8, 500
+	old := make(chan suspend.Resumer[int], 64)
+	stop := make(chan struct{})
+	var attack, all sync.WaitGroup
+	attack.Go(func() {
+		for {
+			select {
+			case r := <-old:
+				if r.Resume(-1, nil) {
+					t.Error("the Resumer of an earlier suspension has resumed")
+				}
+			case <-stop:
+				return
+			}
+		}
+	})
+	for g := range goroutines {
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(bg)
+			defer cancel()
+			for i := range rounds {
+				want := g*rounds + i
+				c, again := bg, suspend.Resumer[int]{}
+				if i%2 == 0 {
+					c = ctx
+				}
+				v, err := suspend.Suspend(c, func(r suspend.Resumer[int]) (int, bool) {
+					again = r
+					switch i % 3 {
+					case 0:
+						return want, true
+					case 1:
+						r.Resume(want, nil)
+					default:
+						go r.Resume(want, nil)
+					}
+					return 0, false
+				})
+				if v != want || err != nil {
+					t.Errorf("Suspend = %d, %v, want %d", v, err, want)
+				}
+				select {
+				case old <- again:
+				default:
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(stop)
+	attack.Wait()
+}
+
+// A block's value wins over a lazy cancellation, and the Unpark of that is nobody else's.
+func TestLazyCancellationInBlockWakesNobodyElse(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for range 100 {
+		ctx, cancel := context.WithCancel(bg)
+		v, err := suspend.Suspend(suspend.AllowLazy(suspend.Lazily(ctx)), func(r suspend.Resumer[int]) (int, bool) {
+			cancel()
+			if r.Resume(2, nil) {
+				t.Error("resumed with a done context")
+			}
+			return 1, true
+		})
+		if v != 1 || err != nil {
+			t.Fatalf("Suspend = %d, %v", v, err)
+		}
+		v, err = suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+			time.AfterFunc(10*time.Microsecond, func() { r.Resume(3, nil) })
+			return 0, false
+		})
+		if v != 3 || err != nil {
+			t.Fatalf("Suspend = %d, %v, want 3", v, err)
+		}
+	}
+}
+
+// A primitive that is written with Suspend and a Queue takes its node off after an error, whoever waits by then.
+func TestRemoveAfterAnErrorOnGoroutines(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var g suspend.Guard
+	var q suspend.Queue[int, int]
+	failed := errors.New("failed")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 300 {
+				var me suspend.Resumer[int]
+				v, err := suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+					g.Lock()
+					defer g.Unlock()
+					q.Push(r, i)
+					me = r
+					go func() {
+						g.Lock()
+						defer g.Unlock()
+						q.Resume(7, failed)
+					}()
+					return 0, false
+				})
+				if v != 7 || err != failed {
+					t.Errorf("Suspend = %d, %v", v, err)
+				}
+				g.Lock()
+				if q.Remove(me) {
+					t.Error("removed a waiter that was resumed")
+				}
+				g.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if q.Len() != 0 {
+		t.Errorf("%d are left", q.Len())
+	}
+}
+
+func TestNoTaskInTheBlockOfAGoroutine(t *testing.T) {
+	_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) {
+		if task := suspend.Current(); task != nil {
+			t.Errorf("Current = %v", task)
+		}
+		schedtest.Panics(t, "suspend: Suspend inside block", func() { suspend.Self() })
+		return 1, true
+	})
+}
+
+// A goroutine outside a bubble, and those of two bubbles, wait in turn: none has a channel of another.
+func TestBubblesShareNoChannel(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	wait := func() {
+		var m mvar.MVar[int]
+		time.AfterFunc(time.Microsecond, func() { _ = m.Put(bg, 1) }) // in a bubble, once the other is durably blocked
+		if v, err := m.Take(bg); v != 1 || err != nil {
+			t.Errorf("Take = %d, %v", v, err)
+		}
+	}
+	for range 50 {
+		wait()
+		synctest.Test(t, func(*testing.T) { wait() })
+	}
+}
+
+func TestAllocsOfGoroutines(t *testing.T) {
+	if schedtest.Race {
+		return // the pool of the race detector forgets at random
+	}
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	var ping, pong mvar.MVar[int]
+	go func() {
+		for {
+			v, err := ping.Take(ctx)
+			if err != nil {
+				return
+			}
+			_ = pong.Put(ctx, v)
+		}
+	}()
+	if got := testing.AllocsPerRun(1000, func() {
+		_ = ping.Put(ctx, 1)
+		_, _ = pong.Take(ctx)
+	}); got > 1 { // what the collector takes from the pool is made anew
+		t.Errorf("%v allocations", got)
+	}
+}
