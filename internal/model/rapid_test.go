@@ -59,13 +59,7 @@ func TestAgainstModels(t *testing.T) {
 				if len(model.Uncovered(spec, seen)) == 0 {
 					break
 				}
-				p := spec.Program(rng.IntN, func(step func(model.Choose) model.Step) []model.Step {
-					steps := make([]model.Step, 1+rng.IntN(30))
-					for i := range steps {
-						steps[i] = step(rng.IntN)
-					}
-					return steps
-				})
+				p := program(spec, rng)
 				if err := onRandom(p, 1, seen); err != nil {
 					t.Fatalf("%v\n%v", err, p)
 				}
