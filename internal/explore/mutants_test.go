@@ -335,19 +335,22 @@ func TestMutants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, wrong := range append([]string{""}, m.wrongs...) {
-				var r explore.Result
-				for bound := 0; bound < 3 && r.Failure == nil; bound++ {
-					c := fine(bound)
-					c.Cancellations, c.Executions = 1, 60_000
-					r = explore.Run(c, m.program(wrong))
-				}
-				switch {
-				case wrong == "" && r.Failure != nil:
-					t.Errorf("what is right has failed: %v", r.Failure)
-				case wrong != "" && r.Failure == nil:
-					t.Errorf("%s: not found", wrong)
-				case wrong != "":
-					t.Logf("%s: run %d, %s, replay %s", wrong, r.Executions, r.Failure.Reason, r.Failure.Replay)
+				for search, cs := range map[string][]explore.Config{"bounded": {fine(0), fine(1), fine(2)}, "reduced": {reduced}} {
+					var r explore.Result
+					for _, c := range cs {
+						c.Cancellations, c.Executions = 1, 60_000
+						if r = explore.Run(c, m.program(wrong)); r.Failure != nil {
+							break
+						}
+					}
+					switch {
+					case wrong == "" && r.Failure != nil:
+						t.Errorf("what is right has failed: %v", r.Failure)
+					case wrong != "" && r.Failure == nil:
+						t.Errorf("%s: %s, not found in %d runs", wrong, search, r.Executions)
+					case wrong != "":
+						t.Logf("%s: %s, run %d, %s, replay %s", wrong, search, r.Executions, r.Failure.Reason, r.Failure.Replay)
+					}
 				}
 			}
 		})

@@ -65,6 +65,18 @@ var programs = []program{
 		})
 		w.OnIdle(lost)
 	}},
+	{"promise, never filled", "2 × 2", func(w *explore.World) {
+		var p promise.Promise[int]
+		for _, name := range []string{"x", "y"} {
+			w.Go(name, func(ctx context.Context) {
+				for range 2 {
+					if _, err := p.Await(ctx); err == nil {
+						panic("filled")
+					}
+				}
+			})
+		}
+	}},
 	{"promise, All", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
 		all := promise.All[int](x, y)
 		return func(ctx context.Context) error {
@@ -167,6 +179,35 @@ var programs = []program{
 	{"semaphore", "3 × 1", semaphoreProgram(func() counter { return semaphore.New(2) })},
 	{"semaphore, histories", "2 × 2", semaphoreHistory},
 	{"semaphore, gated", "3 × 1", gatedProgram(func() counter { return semaphore.New(2) })},
+	{"semaphore, handed to two", "3 × 1", func(w *explore.World) {
+		s := semaphore.New(2)
+		_ = s.Acquire(bg, 2)
+		for _, name := range []string{"x", "y"} {
+			w.Go(name, func(context.Context) { _ = s.Acquire(bg, 1) })
+		}
+		w.Go("release", func(context.Context) { s.Release(2) })
+		w.Check(func() error { return free(!s.TryAcquire(1)) })
+	}},
+	{"semaphore, TryAcquire", "3 × 1", func(w *explore.World) {
+		s := semaphore.New(1)
+		var in inside
+		_ = s.Acquire(bg, 1)
+		w.Go("release", func(context.Context) { s.Release(1) })
+		w.Go("acquire", func(ctx context.Context) {
+			if s.Acquire(ctx, 1) == nil {
+				in.write()
+				s.Release(1)
+			}
+		})
+		w.Go("try", func(context.Context) {
+			if s.TryAcquire(1) {
+				in.write()
+				s.Release(1)
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return free(s.TryAcquire(1) && !s.TryAcquire(1)) })
+	}},
 	{"chanx, rendezvous", "3 × 1", chanProgram(0)},
 	{"chanx, buffered", "3 × 1", chanProgram(1)},
 	{"chanx, histories", "2 × 2", func(w *explore.World) {
@@ -231,6 +272,20 @@ var programs = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return errors.Join(free(m.TryLock()), free(s.TryAcquire(1))) })
 	}},
+	{"select, what is left", "2 × 1", func(w *explore.World) {
+		s := semaphore.New(2)
+		_ = s.Acquire(bg, 1)
+		var p promise.Promise[int]
+		w.Go("select", func(ctx context.Context) {
+			acquire, await := suspend.On(s.AcquireOp(2)), suspend.On(p.AwaitOp())
+			if won, err := suspend.SelectOrdered(ctx, acquire, await); err == nil && won != await {
+				panic(won)
+			}
+		})
+		w.Go("fill", func(context.Context) { _ = p.Fill(1) })
+		w.OnIdle(lost)
+		w.Check(func() error { return free(s.TryAcquire(1)) })
+	}},
 	{"TrySelect", "2 × 1", func(w *explore.World) {
 		x, y := chanx.New[int](0), chanx.New[int](1)
 		sent, received := 0, 0
@@ -256,7 +311,7 @@ var programs = []program{
 	}},
 	{"Then", "2 × 1", func(w *explore.World) {
 		m := mvar.New[int]()
-		called, taken := 0, 0
+		called, taken, put := 0, 0, 0
 		w.Go("then", func(ctx context.Context) {
 			on := suspend.Here().(suspend.Executor)
 			suspend.Then(ctx, m.TakeOp(), on, func(v int, err error) {
@@ -267,13 +322,13 @@ var programs = []program{
 			})
 		})
 		w.Go("put", func(ctx context.Context) {
-			if m.Put(ctx, 1) != nil {
-				taken++
+			if m.Put(ctx, 1) == nil {
+				put++
 			}
 		})
 		w.Check(func() error {
-			v, _ := m.TryTake()
-			return errors.Join(same(1, taken+v), same(1, called))
+			v, kept := m.TryTake()
+			return errors.Join(same(put, taken+v), atMost(1, called), onlyIf(called == 1 || !kept))
 		})
 	}},
 	{"cond, signal", "3 × 1", condProgram(false)},
@@ -293,9 +348,23 @@ var programs = []program{
 	{"barrier", "2 × 1", barrierProgram(2, 1)},
 	{"barrier, 2 rounds", "2 × 2", barrierProgram(2, 2)},
 	{"barrier, 3 tasks", "3 × 1", barrierProgram(3, 1)},
-	{"lazy, Restart", "2 × 1", lazyProgram(lazy.Restart)},
-	{"lazy, Record", "2 × 1", lazyProgram(lazy.Record)},
-	{"lazy, Protect", "2 × 1", lazyProgram(lazy.Protect)},
+	{"lazy, Restart", "2 × 1", lazyProgram(2, lazy.Restart)},
+	{"lazy, Record", "2 × 1", lazyProgram(2, lazy.Record)},
+	{"lazy, Protect", "2 × 1", lazyProgram(2, lazy.Protect)},
+	{"lazy, 3 tasks", "3 × 1", lazyProgram(3, lazy.Restart)},
+	{"lazy, the turn", "3 × 1", func(w *explore.World) {
+		var gate promise.Promise[int]
+		running := 0
+		l := lazy.New(func(ctx context.Context) (int, error) {
+			running++
+			defer func() { running-- }()
+			return gate.Await(ctx) // until it is cancelled
+		}, lazy.Restart)
+		for _, name := range []string{"first", "second", "third"} {
+			w.Go(name, func(ctx context.Context) { _, _ = l.Force(ctx) })
+		}
+		w.OnIdle(func([]string) error { return onlyIf(running == 1) })
+	}},
 	{"Queue", "3 × 1", queueProgram},
 	{"Suspend", "3 × 1", suspendProgram((*explore.World).Go)},
 	{"Suspend, detached", "3 × 1", suspendProgram((*explore.World).GoDetached)},
@@ -309,7 +378,9 @@ var programs = []program{
 				if !errors.Is(err, context.DeadlineExceeded) {
 					panic(err)
 				}
-				v, _ = m.Take(ctx)
+				if v, err = m.Take(ctx); err != nil && ctx.Err() == nil {
+					panic(err)
+				}
 			}
 			taken += v
 		})
@@ -368,6 +439,22 @@ var boundedPrograms = []program{
 			}
 			return nil
 		})
+	}},
+	{"cancel, AfterFunc", "3 × 1", func(w *explore.World) {
+		ctx, stop := cancel.New(bg)
+		var calls, stopped [2]int
+		for i := range calls {
+			w.Go(fmt.Sprint("after", i), func(context.Context) {
+				undo := ctx.(interface {
+					AfterFunc(func()) (stop func() bool)
+				}).AfterFunc(func() { calls[i]++ })
+				if i == 1 && undo() {
+					stopped[i]++
+				}
+			})
+		}
+		w.Go("cancel", func(context.Context) { stop(nil) })
+		w.Check(func() error { return errors.Join(same(1, calls[0]+stopped[0]), same(1, calls[1]+stopped[1])) })
 	}},
 	{"scope", "2 × 1", func(w *explore.World) {
 		ended, started, failed, fails := 0, 0, false, false
@@ -657,7 +744,7 @@ func semaphoreProgram(open func() counter) func(w *explore.World) {
 			})
 		}
 		w.OnIdle(lost)
-		w.Check(func() error { return free(s.TryAcquire(2)) })
+		w.Check(func() error { return free(s.TryAcquire(2) && !s.TryAcquire(1)) })
 	}
 }
 
@@ -694,7 +781,7 @@ func gatedProgram(open func() counter) func(w *explore.World) {
 			_ = both.Fill(1)
 			s.Release(1)
 		})
-		w.Check(func() error { return free(s.TryAcquire(2)) })
+		w.Check(func() error { return free(s.TryAcquire(2) && !s.TryAcquire(1)) })
 	}
 }
 
@@ -834,7 +921,7 @@ func barrierProgram(parties, rounds int) func(w *explore.World) {
 	}
 }
 
-func lazyProgram(mode lazy.Mode) func(w *explore.World) {
+func lazyProgram(tasks int, mode lazy.Mode) func(w *explore.World) {
 	return func(w *explore.World) {
 		ran, ok := 0, 0
 		l := lazy.New(func(ctx context.Context) (int, error) {
@@ -845,8 +932,8 @@ func lazyProgram(mode lazy.Mode) func(w *explore.World) {
 			ok++
 			return 1, nil
 		}, mode)
-		for _, name := range []string{"x", "y"} {
-			w.Go(name, func(ctx context.Context) {
+		for i := range tasks {
+			w.Go(fmt.Sprint("force", i), func(ctx context.Context) {
 				if v, err := l.Force(ctx); err == nil && v != 1 {
 					panic(v)
 				}

@@ -16,7 +16,8 @@ type worker struct {
 	e     *explorer
 	task  *task
 	gid   int64
-	gone  bool
+	gone  bool // its goroutine has exited
+	used  bool // somebody may remember its goroutine, whose task was not let come to its end
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
@@ -42,7 +43,10 @@ func (e *explorer) worker() *worker {
 
 func (e *explorer) release(c *worker) {
 	c.task = nil
-	if !c.gone {
+	switch {
+	case c.used:
+		c.stop()
+	case !c.gone:
 		e.workers = append(e.workers, c)
 	}
 }
@@ -83,6 +87,7 @@ func (c *worker) run() {
 		}
 		switch v := recover(); v.(type) {
 		case unwound:
+			c.used = true
 		case nil:
 			t.w.fail("%s has called runtime.Goexit", t.name)
 			c.gone = true
