@@ -86,7 +86,7 @@ func Executor(t *testing.T, open OpenExecutor, opts ...Option) {
 }
 
 func gather(opts []Option) options {
-	o := options{deadline: 10 * time.Second}
+	o := options{deadline: 30 * time.Second}
 	for _, f := range opts {
 		f(&o)
 	}
