@@ -81,8 +81,9 @@ type combination[T, U any] struct {
 	decide  func(left int, v T, err error) (u U, failure error, decided bool)
 	result  Promise[U]
 
-	guard suspend.Guard // of left; decide is called under it, for one future at a time
-	left  int
+	guard   suspend.Guard // decide is called under it, for one future at a time, until it has decided
+	left    int
+	decided bool
 }
 
 // A follower is a combination, to the i'th of its futures.
@@ -115,10 +116,15 @@ func (f followed[T, U]) filled() {
 	c := f.c
 	v, err, _ := c.futures[f.i].Try()
 	c.guard.Lock()
-	c.left--
-	u, failure, decided := c.decide(c.left, v, err)
+	var u U
+	var failure error
+	decides := false // and nobody after it, though it has yet to resolve
+	if c.left--; !c.decided {
+		u, failure, decides = c.decide(c.left, v, err)
+		c.decided = decides
+	}
 	c.guard.Unlock()
-	if decided && c.result.Resolve(u, failure) == nil {
+	if decides && c.result.Resolve(u, failure) == nil {
 		c.unfollow()
 	}
 }
