@@ -116,7 +116,7 @@ func FuzzRequests(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		defer schedtest.Within(t, schedtest.Deadline)()
+		defer schedtest.Within(t, schedtest.Deadline/6)()
 		c := newScript(in)
 		s := newHTTPServer(func(_ context.Context, n int) (int, error) { return n, nil })
 		s.serveConn(s.ctx, c)

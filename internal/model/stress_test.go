@@ -42,11 +42,12 @@ func TestAgainstModelsOnAllSchedulersAtOnce(t *testing.T) {
 			want = append(want, spec.Name+": "+what)
 		}
 	}
-	seen, seed := stress.Of(want...), rand.Uint64()
+	seen, last := stress.Of(want...), rand.Uint64()
 	stress.Rounds(t, seen, func() {
 		var all sync.WaitGroup
 		for range 2 * len(model.All) {
-			seed++
+			last++
+			seed := last
 			spec := model.All[seed%uint64(len(model.All))]
 			if missing := seen.Missing(); len(missing) > 0 { // for which it is
 				spec = model.All[slices.IndexFunc(model.All, func(s model.Spec) bool {
