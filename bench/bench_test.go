@@ -15,8 +15,7 @@ import (
 
 // Rows and curves start their clients and servers with what they are themselves.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == driveArg || os.Args[1] == serveArg) {
-		main()
+	if isHelper() {
 		return
 	}
 	os.Exit(m.Run())
@@ -178,14 +177,14 @@ func TestInterleave(t *testing.T) {
 	sides := []measurement{side("a"), side("b"), nil, side("c")}
 	got := map[int][]float64{}
 	keep := func(i int, v []float64) { got[i] = append(got[i], v[0]) }
-	if err := interleave(sides, 2, false, keep); err != nil {
+	if err := interleave(sides, 2, false, func() bool { return false }, keep); err != nil {
 		t.Fatal(err)
 	}
 	if order.String() != "abc"+"bca"+"cab" || !slices.Equal(got[0], []float64{6, 8}) || !slices.Equal(got[3], []float64{5, 7}) {
 		t.Errorf("%s, %v", order.String(), got)
 	}
 	order.Reset()
-	if err := interleave(sides, 1, true, keep); err != nil || order.String() != "bca" {
+	if err := interleave(sides, 2, true, func() bool { return true }, keep); err != nil || order.String() != "bca" {
 		t.Errorf("%s, %v", order.String(), err)
 	}
 }
@@ -222,6 +221,19 @@ func TestTimed(t *testing.T) {
 	}
 	if !slices.Equal(calls, []int{1, 2, 4, 8, 16, 32, 100, 100}) {
 		t.Error(calls)
+	}
+	stalled := true // at first
+	s = timedBy(func(n int) time.Duration {
+		if stalled {
+			stalled = false
+			return time.Second
+		}
+		calls = append(calls, n)
+		return time.Duration(n) * time.Millisecond
+	})
+	calls = nil
+	if v, err := s(100 * time.Millisecond); v != 1e6 || err != nil || !slices.Equal(calls, []int{1, 10, 100}) {
+		t.Error(v, err, calls)
 	}
 }
 

@@ -81,6 +81,10 @@ type curvePoint struct {
 	Rounds []float64 `json:"rounds"`
 }
 
+// patience is how long a curve has all its rounds. What is left of it then has one, so that a slow or busy machine
+// gets through in an acceptable time.
+const patience = 75 * time.Second
+
 // trace measures c, and says so on progress.
 func trace(c curve, m mode, progress io.Writer) (curveResult, error) {
 	begun := time.Now()
@@ -96,8 +100,12 @@ func trace(c curve, m mode, progress io.Writer) (curveResult, error) {
 		}
 		res.Figures = append(res.Figures, figure)
 	}
+	late := func() bool { return time.Since(begun) > patience }
 	for _, x := range c.points(m) {
-		if err := c.point(&res, m, rounds, x); err != nil {
+		if late() {
+			res.note(fmt.Sprintf("One round only from %s on: the first %v were over.", res.name(x), patience), "One round only")
+		}
+		if err := c.point(&res, m, rounds, late, x); err != nil {
 			return res, fmt.Errorf("at %v: %w", x, err)
 		}
 		fmt.Fprint(progress, res.at(x))
@@ -106,7 +114,7 @@ func trace(c curve, m mode, progress io.Writer) (curveResult, error) {
 	return res, nil
 }
 
-func (c curve) point(res *curveResult, m mode, rounds int, x float64) error {
+func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x float64) error {
 	s, err := c.open(m, x)
 	if err != nil {
 		return err
@@ -115,15 +123,13 @@ func (c curve) point(res *curveResult, m mode, rounds int, x float64) error {
 		defer s.close()
 	}
 	for _, note := range s.notes {
-		if !slices.Contains(res.Notes, note) {
-			res.Notes = append(res.Notes, note)
-		}
+		res.note(note, note)
 	}
 	all := make([][][]float64, len(c.series)) // by series, figure and round
 	for i := range all {
 		all[i] = make([][]float64, len(c.figures))
 	}
-	err = interleave(s.sides, rounds, c.cold, func(i int, v []float64) {
+	err = interleave(s.sides, rounds, c.cold, late, func(i int, v []float64) {
 		for f := range c.figures {
 			all[i][f] = append(all[i][f], v[f])
 		}
@@ -140,6 +146,13 @@ func (c curve) point(res *curveResult, m mode, rounds int, x float64) error {
 		}
 	}
 	return nil
+}
+
+// note adds a note, unless there is one that begins like that.
+func (r *curveResult) note(note, begin string) {
+	if !slices.ContainsFunc(r.Notes, func(old string) bool { return strings.HasPrefix(old, begin) }) {
+		r.Notes = append(r.Notes, note)
+	}
 }
 
 // at is a line for each figure at x, for who watches.

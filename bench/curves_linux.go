@@ -10,11 +10,13 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -89,7 +91,7 @@ func (d disk) read(buf []byte) {
 
 var diskReads = curve{
 	id: "disk-reads", title: "Random reads of 4 KB from a file of 1 GB",
-	about:   "Each thread reads one block after the other for a third of a second: tasks of an event loop through suspend.Blocking, of which so many run at a time, and goroutines.",
+	about:   "Each thread reads one block after the other, at random, for a third of a second: tasks of an event loop through suspend.Blocking, of which so many run at a time, and goroutines. Counted is from when each has read one.",
 	x:       axis{label: "threads", log: true},
 	figures: []figure{{name: "throughput", label: "MB per second"}},
 	series:  []string{"event loop, BlockingWidth 64", "event loop, BlockingWidth 1024", "goroutines"},
@@ -98,7 +100,7 @@ var diskReads = curve{
 		if m.Tiny {
 			return []float64{1, 4}
 		}
-		return []float64{1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536}
+		return []float64{1, 8, 64, 512, 4096, 16_384}
 	},
 	open: func(m mode, x float64) (*station, error) {
 		n := int(x)
@@ -117,9 +119,9 @@ var diskReads = curve{
 				if err != nil {
 					return nil, err
 				}
-				v := f.readers(n, d, func(reader func(*reads)) {
+				v := f.readers(n, d, func(reader func(func([]byte))) {
 					must(0, loop.Go(func() {
-						reader(&reads{read: func(buf []byte) { must(0, suspend.Blocking(context.Background(), func() { f.read(buf) })) }})
+						reader(func(buf []byte) { must(0, suspend.Blocking(context.Background(), func() { f.read(buf) })) })
 					}))
 				})
 				return v, loop.Close()
@@ -127,7 +129,7 @@ var diskReads = curve{
 		}
 		s := &station{notes: []string{f.note}}
 		s.sides = []measurement{onLoop(64), onLoop(1024), func() ([]float64, error) {
-			return f.readers(n, d, func(reader func(*reads)) { go reader(&reads{read: f.read}) }), nil
+			return f.readers(n, d, func(reader func(func([]byte))) { go reader(f.read) }), nil
 		}}
 		if n > 8000 {
 			s.sides[2] = nil
@@ -140,31 +142,36 @@ var diskReads = curve{
 	},
 }
 
-type reads struct{ read func([]byte) }
-
-// readers starts n that read for d, and returns the throughput of those that ended in time.
-func (f disk) readers(n int, d time.Duration, begin func(func(*reads))) []float64 {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	blocks := 0
-	start := time.Now()
-	end := start.Add(d)
+// readers has n read, and returns the throughput of the reads that end in a time of d after each has read once.
+func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([]byte)))) []float64 {
+	ready, ended := latch.New(n), latch.New(n)
+	var blocks atomic.Int64
+	var counting, over atomic.Bool
+	bg := context.Background()
 	for range n {
-		all.Add(1)
-		begin(func(r *reads) {
-			defer all.Done()
-			buf, mine := aligned(), 0
-			for time.Now().Before(end) {
-				r.read(buf)
-				mine++
+		begin(func(read func([]byte)) {
+			buf, mine := aligned(), int64(0)
+			read(buf)
+			ready.CountDown()
+			for !over.Load() {
+				read(buf)
+				if counting.Load() {
+					mine++
+				}
 			}
-			mu.Lock() // held for no wait
-			blocks += mine
-			mu.Unlock()
+			blocks.Add(mine)
+			ended.CountDown()
 		})
 	}
-	all.Wait()
-	return []float64{float64(blocks) * block / 1e6 / time.Since(start).Seconds()}
+	must(0, ready.Wait(bg))
+	counting.Store(true)
+	start := time.Now()
+	time.Sleep(d)
+	counting.Store(false)
+	took := time.Since(start)
+	over.Store(true)
+	must(0, ended.Wait(bg))
+	return []float64{float64(blocks.Load()) * block / 1e6 / took.Seconds()}
 }
 
 var idleCurve = curve{

@@ -48,17 +48,25 @@ func driveElsewhere(what, addr string, conns int, d time.Duration) (float64, err
 		}
 		return parseWrk(string(out))
 	}
-	self, err := os.Executable()
+	out, err := itself(driveArg, what, addr, strconv.Itoa(conns), d.String())
 	if err != nil {
 		return 0, err
 	}
-	cmd := exec.Command(self, driveArg, what, addr, strconv.Itoa(conns), d.String())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return 0, fmt.Errorf("the client: %w", err)
-	}
 	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+}
+
+// itself runs this program in another process.
+func itself(args ...string) (out []byte, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Stderr = os.Stderr
+	if out, err = cmd.Output(); err != nil {
+		err = fmt.Errorf("the process of %s: %w", strings.Join(args, " "), err)
+	}
+	return out, err
 }
 
 var wrkRate = regexp.MustCompile(`(?m)^Requests/sec:\s+([0-9.]+)$`)

@@ -133,7 +133,7 @@ func measure(r row, m mode) (result, error) {
 	}
 	both := []func() ([]float64, error){s.ours.once(m), s.peer.once(m)}
 	var ours, peer []float64
-	err = interleave(both, rounds, r.cold, func(i int, v []float64) {
+	err = interleave(both, rounds, r.cold, nil, func(i int, v []float64) {
 		if i == 0 {
 			ours = append(ours, v[0])
 		} else {
@@ -163,8 +163,9 @@ func (s side) once(m mode) func() ([]float64, error) {
 }
 
 // interleave measures each of sides once per round, beginning with another in each round, and once before unless
-// cold, which does not count. Each begins without the garbage of whoever came before.
-func interleave(sides []func() ([]float64, error), rounds int, cold bool, got func(i int, v []float64)) error {
+// cold, which does not count. Each begins without the garbage of whoever came before. There are fewer rounds, but one
+// at least, if enough says so.
+func interleave(sides []func() ([]float64, error), rounds int, cold bool, enough func() bool, got func(i int, v []float64)) error {
 	first := 0
 	if cold {
 		first = 1
@@ -184,6 +185,9 @@ func interleave(sides []func() ([]float64, error), rounds int, cold bool, got fu
 				got(i, v)
 			}
 		}
+		if round > 0 && enough != nil && enough() {
+			return nil
+		}
 	}
 	return nil
 }
@@ -195,7 +199,8 @@ func median(v []float64) float64 {
 }
 
 // timed makes a side of f, which does n operations. The first call finds out how many last as long as is asked for;
-// later ones do as many.
+// later ones do as many, and more if that turns out to be too few: something else had the processor when it was found
+// out.
 func timed(f func(n int)) side {
 	return timedBy(func(n int) time.Duration {
 		start := time.Now()
@@ -217,7 +222,15 @@ func timedBy(f func(n int) time.Duration) side {
 			}
 			n = max(1, int(float64(n)*float64(d)/float64(took)))
 		}
-		return float64(f(n)) / float64(n), nil
+		took := f(n)
+		for range 3 {
+			if took >= d/2 {
+				break
+			}
+			n = min(10*n, int(float64(n)*float64(d)/float64(max(1, took)))+1)
+			took = f(n)
+		}
+		return float64(took) / float64(n), nil
 	}
 }
 

@@ -46,12 +46,7 @@ type run struct {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == driveArg {
-		exitOn(drive(os.Args[2:]))
-		return
-	}
-	if len(os.Args) > 1 && os.Args[1] == serveArg {
-		exitOn(serveFib(os.Args[2:]))
+	if isHelper() {
 		return
 	}
 	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
@@ -112,6 +107,19 @@ func main() {
 	if *against != "" && regressed(os.Stdout, now, then) || len(now.Failed) > 0 {
 		os.Exit(1)
 	}
+}
+
+// isHelper does what rows and curves start this program for.
+func isHelper() bool {
+	if len(os.Args) < 2 {
+		return false
+	}
+	f := map[string]func([]string) error{driveArg: drive, serveArg: serveFib, bytesArg: threadsBytes}[os.Args[1]]
+	if f == nil {
+		return false
+	}
+	exitOn(f(os.Args[2:]))
+	return true
 }
 
 func measureAll(chosen []row, traced []curve, isFull bool) run {

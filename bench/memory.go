@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
@@ -24,9 +25,10 @@ var memoryRows = []row{
 // yielding is what the yielders share, so that each has no more than it needs: its code and what is left to do.
 var yielding struct {
 	*fifo.Scheduler
-	n, begun int
-	before   int64
-	each     float64
+	n, begun   int
+	before     int64
+	goroutines atomic.Int64
+	each       float64
 }
 
 func yielders(n int) float64 {
