@@ -86,8 +86,26 @@ type combination[T, U any] struct {
 	decided bool
 }
 
-// A follower is a combination, to the i'th of its futures.
-type follower interface{ filled() }
+// A follower is a combination, to the i'th of its futures. filled is called when that is filled, and returns those who
+// follow the combination, if that is filled by it.
+type follower interface{ filled() followers }
+
+type followers map[follower]struct{}
+
+// tell tells them, and those who follow them, not one inside the other: a chain may be long.
+func (fs followers) tell() {
+	if len(fs) == 0 {
+		return
+	}
+	for todo := []followers{fs}; len(todo) > 0; {
+		fs, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		for f := range fs {
+			if more := f.filled(); len(more) > 0 {
+				todo = append(todo, more)
+			}
+		}
+	}
+}
 
 type followed[T, U any] struct {
 	c *combination[T, U]
@@ -101,7 +119,7 @@ func (c *combination[T, U]) begin(v U, err error) *Promise[U] {
 	}
 	for i, f := range c.futures {
 		if !f.add(followed[T, U]{c, i}) {
-			followed[T, U]{c, i}.filled()
+			followed[T, U]{c, i}.filled() // whom nobody follows yet
 		}
 		if c.result.filled.Load() { // and the rest need not be followed
 			c.unfollow()
@@ -111,8 +129,7 @@ func (c *combination[T, U]) begin(v U, err error) *Promise[U] {
 	return &c.result
 }
 
-// filled is told that the future is.
-func (f followed[T, U]) filled() {
+func (f followed[T, U]) filled() (follow followers) {
 	c := f.c
 	v, err, _ := c.futures[f.i].Try()
 	c.guard.Lock()
@@ -124,9 +141,11 @@ func (f followed[T, U]) filled() {
 		c.decided = decides
 	}
 	c.guard.Unlock()
-	if decides && c.result.Resolve(u, failure) == nil {
+	if decides {
+		follow, _ = c.result.resolve(u, failure) // or its owner has done so
 		c.unfollow()
 	}
+	return follow
 }
 
 // unfollow takes the combination off the futures that are not filled.
@@ -144,7 +163,7 @@ func (p *Promise[T]) add(f follower) bool {
 		return false
 	}
 	if p.follow == nil {
-		p.follow = map[follower]struct{}{}
+		p.follow = followers{}
 	}
 	p.follow[f] = struct{}{}
 	return true

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"runtime/debug"
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
@@ -226,4 +227,18 @@ func ExampleGo() {
 	p := promise.Go(bg, suspend.Goroutines, func(context.Context) (int, error) { return 6 * 7, nil })
 	fmt.Println(p.Await(bg))
 	// Output: 42 <nil>
+}
+
+// A chain is as long as memory allows, and not as the stack does.
+func TestLongChain(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	first := promise.New[int]()
+	last := first
+	for range 100_000 {
+		last = promise.Race[int](last)
+	}
+	_ = first.Fill(1)
+	if v, err, ok := last.Try(); v != 1 || err != nil || !ok {
+		t.Errorf("Try = %d, %v, %v", v, err, ok)
+	}
 }

@@ -24,7 +24,7 @@ type Promise[T any] struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, struct{}] // empty once filled
 	done    chan struct{}                     // nil until asked for
-	follow  map[follower]struct{}             // combinations; nil once filled
+	follow  followers                         // nil once filled
 }
 
 // A Future is the read end of a Promise.
@@ -58,10 +58,20 @@ func (p *Promise[T]) Fail(err error) error {
 
 // Resolve fills p with what a function returned: both v and err are what Await returns.
 func (p *Promise[T]) Resolve(v T, err error) error {
-	p.guard.Lock()
-	if p.filled.Load() {
-		p.guard.Unlock()
+	follow, ok := p.resolve(v, err)
+	if !ok {
 		return ErrFilled
+	}
+	follow.tell()
+	return nil
+}
+
+// resolve does all but tell those who follow.
+func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	if p.filled.Load() {
+		return nil, false
 	}
 	p.value, p.err = v, err
 	p.filled.Store(true)
@@ -69,13 +79,8 @@ func (p *Promise[T]) Resolve(v T, err error) error {
 	if p.done != nil {
 		close(p.done)
 	}
-	follow := p.follow
-	p.follow = nil
-	p.guard.Unlock()
-	for f := range follow {
-		f.filled()
-	}
-	return nil
+	follow, p.follow = p.follow, nil
+	return follow, true
 }
 
 // Await returns what p was filled with, suspending the caller until it is. If ctx is done first, or already, it
