@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
-	"runtime/debug"
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
