@@ -18,6 +18,7 @@ package explore
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
@@ -41,7 +42,9 @@ type Config struct {
 	Executions    int    // runs after which to give up; 0: no limit
 	Replay        string // the one run to make, as a Failure names it
 
-	brute bool // Reduced, but without reducing anything: for tests
+	// For tests: Reduced, but without reducing anything, and maybe at random.
+	brute  bool
+	random *rand.Rand
 }
 
 // A Result says what was found.

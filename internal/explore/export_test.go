@@ -1,8 +1,12 @@
 package explore
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
+	"slices"
 )
 
 // Brute is c, reduced, without reducing anything.
@@ -11,27 +15,69 @@ func Brute(c Config) Config {
 	return c
 }
 
-// Class is called at the end of a run of a search that is reduced. No two are the same that are not equivalent.
-func (w *World) Class() uint64 { return w.e.search.(*reduction).class() }
+// Random is Brute, but each choice is made at random, and there is no end.
+func Random(c Config, seed uint64) Config {
+	c = Brute(c)
+	c.random = rand.New(rand.NewPCG(seed, 0))
+	return c
+}
 
-// class tells apart runs that are not equivalent: by the clocks of each task's steps, and the other choices.
-func (r *reduction) class() uint64 {
+// Class is called at the end of a run of a search that is reduced. It tells apart runs that are not equivalent: by the
+// clocks of each task's steps, and the other choices. What is cancelled that nobody has looked at does not count.
+func (w *World) Class() uint64 {
+	r := w.e.search.(*reduction)
+	var unused procs
+	for _, c := range w.contexts {
+		if !c.used {
+			unused |= one(c.canceller.id)
+		}
+	}
+	var keys [][2]int // other searches may have other identities
+	for key := range r.ids {
+		keys = append(keys, key)
+	}
+	names := map[[2]int]string{}
+	for _, key := range keys {
+		names[key] = r.name(key)
+	}
+	slices.SortFunc(keys, func(x, y [2]int) int { return cmp.Compare(names[x], names[y]) })
 	h := fnv.New64a()
 	var buf []byte
 	for i := range r.stack[:r.depth] {
-		if s := &r.stack[i]; s.other {
+		switch s := &r.stack[i]; {
+		case !s.other:
+		case s.context < 0:
 			buf = append(buf, byte(s.choice.nth))
+		case s.choice.nth == 1 && w.contexts[s.context].used:
+			buf = append(buf, 'c', byte(s.context))
 		}
 	}
-	for id := range len(r.ids) {
+	for _, of := range keys {
 		for i := range r.stack[:r.depth] {
-			if s := &r.stack[i]; !s.other && s.task == id {
-				for _, n := range s.clock {
-					buf = binary.NativeEndian.AppendUint16(buf, n)
+			s := &r.stack[i]
+			if s.other || s.task != r.ids[of] || unused.has(s.task) {
+				continue
+			}
+			for _, key := range keys {
+				if id := r.ids[key]; s.clock[id] > 0 && !unused.has(id) {
+					buf = binary.NativeEndian.AppendUint16(append(buf, names[key]...), s.clock[id])
 				}
 			}
 		}
 	}
 	_, _ = h.Write(buf)
 	return h.Sum64()
+}
+
+// name is how a task was started, whatever identities there are.
+func (r *reduction) name(key [2]int) string {
+	if key[0] == maxProcs {
+		return fmt.Sprint(key[1])
+	}
+	for parent, id := range r.ids {
+		if id == key[0] {
+			return fmt.Sprint(r.name(parent), ".", key[1])
+		}
+	}
+	return ""
 }

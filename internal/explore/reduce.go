@@ -2,6 +2,7 @@ package explore
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -98,8 +99,8 @@ type footprint struct {
 
 // An access is on one of two sides of a thing.
 var (
-	side      = [...]uint8{nothing: 0, read: 0, locks: 0, called: 0, write: 1, returned: 1}
-	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, locks: 1, called: 2, returned: 1} // with these sides
+	side      = [...]uint8{nothing: 0, read: 0, locks: 0, called: 0, write: 1, parks: 1, returned: 1}
+	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, parks: 3, locks: 1, called: 2, returned: 1} // with these sides
 )
 
 func conflicting(as, bs []footprint) bool {
@@ -220,6 +221,9 @@ func (s *step) nth(previous int) int {
 
 // force returns the next choice of a replay.
 func (r *reduction) force(of int) (nth int) {
+	if r.e.random != nil {
+		return r.e.random.IntN(of)
+	}
 	if of > 1 && r.forks < len(r.forced) {
 		nth = r.forced[r.forks].nth
 	}
@@ -235,6 +239,10 @@ func (r *reduction) force(of int) (nth int) {
 
 // next prepares the stack, all of which has been made.
 func (r *reduction) next() bool {
+	if r.e.random != nil {
+		r.stack = r.stack[:0]
+		return true
+	}
 	for len(r.stack) > 0 {
 		r.fresh = len(r.stack) - 1
 		s := &r.stack[r.fresh]
@@ -334,6 +342,11 @@ func (r *reduction) push(enabled procs) bool {
 		for nth := r.force(enabled.len()); !enabled.has(s.task) || s.nth(r.previous) != nth; {
 			s.task++
 		}
+	case r.e.random != nil:
+		for n := r.e.random.IntN(enabled.len()); n > 0; n-- {
+			may &= may - 1
+		}
+		s.task = may.first()
 	case r.previous >= 0 && may.has(r.previous):
 		s.task = r.previous
 	}
@@ -383,7 +396,7 @@ func (r *reduction) commit() {
 	if r.current >= r.fresh && !r.e.brute {
 		for _, i := range r.found {
 			// A Park that had to wait for this Unpark cannot come before it.
-			if r.stack[i].could || t.act.at != unsafe.Pointer(&t.permit) {
+			if r.stack[i].could || t.act.kind != parks {
 				r.race(i, r.current, id, &before)
 			}
 		}
@@ -408,7 +421,7 @@ func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 	if a.kind == nothing {
 		return to
 	}
-	if a.kind == write && a.at != unsafe.Pointer(&t.permit) {
+	if a.kind == write {
 		if t.w.lazily {
 			for _, c := range t.w.contexts {
 				if c.canceller.live {
@@ -573,20 +586,15 @@ func (t *task) looksAt(c *taskContext, kind accessKind) {
 			r.used |= one(i)
 		}
 	}
-	var l *look
-	for i := range t.looked {
-		if t.looked[i].at == c {
-			l = &t.looked[i]
-		}
-	}
-	if l == nil {
-		t.looked = append(t.looked, look{at: c})
-		l = &t.looked[len(t.looked)-1]
-	}
-	if c.canceller.live && !l.over {
+	i := slices.IndexFunc(t.looked, func(l look) bool { return l.at == c })
+	if c.canceller.live && (i < 0 || !t.looked[i].over) {
 		t.access(kind, c.at())
-		l.over = c.err != nil
 	}
+	if i < 0 { // what came before did not look
+		i = len(t.looked)
+		t.looked = append(t.looked, look{at: c})
+	}
+	t.looked[i].over = c.err != nil
 }
 
 func (c *taskContext) at() unsafe.Pointer { return unsafe.Pointer(&c.err) }
@@ -596,7 +604,7 @@ func (t *task) parkReduced() {
 	if t.w.e.tracing && !t.permit {
 		t.w.event(t, "suspended at %s", userSite())
 	}
-	access(t, write, &t.permit)
+	access(t, parks, &t.permit)
 	t.parked = false
 	if t.permit {
 		t.permit = false

@@ -69,6 +69,7 @@ const (
 	nothing accessKind = iota
 	read
 	write
+	parks
 	locks
 	called
 	returned
