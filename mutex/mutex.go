@@ -33,8 +33,8 @@ import (
 //
 // Invariant: queued or nudged implies waited. (The converse may fail: who gives up leaves waited behind, for the next
 // Unlock to put right.)
-// Debt: whoever frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up takes the debt
-// with it and pays it if the Mutex is free.
+// Debt: whoever frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up passes it on, if the
+// Mutex is free.
 type Mutex struct {
 	_       noCopy
 	word    atomicx.Uint32
@@ -74,7 +74,8 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	return m.lockSlow(ctx)
 }
 
-// TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends.
+// TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends. It may fail
+// for the moment in which a Lock that gives up hands m over to an Op, and finds that cancelled as well.
 func (m *Mutex) TryLock() bool {
 	for {
 		w := m.word.Load()
@@ -123,8 +124,8 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 		if err != nil {
 			m.guard.Lock()
 			m.waiters.Remove(me)
-			if nudges > 0 && me == (suspend.Resumer[grant]{}) && m.lockLocked(true) { // nudged, and not queued again
-				m.passOnLocked()
+			if nudges > 0 && me == (suspend.Resumer[grant]{}) { // nudged, and not queued again
+				m.giveUpLocked()
 			}
 			m.guard.Unlock()
 			return err
@@ -152,6 +153,30 @@ func (m *Mutex) lockLocked(mine bool) bool {
 		}
 		if m.word.CompareAndSwap(w, now) { // or else held has changed
 			return w&held == 0
+		}
+	}
+}
+
+// giveUpLocked gives the nudge of the caller to the next. It does not take the lock for that, but to hand it over.
+func (m *Mutex) giveUpLocked() {
+	for {
+		w := m.word.Load()
+		switch {
+		case w&held != 0:
+			if m.word.CompareAndSwap(w, held|waited) { // and its Unlock looks at the queue
+				return
+			}
+		case m.waiters.Len() == 0:
+			if m.word.CompareAndSwap(w, 0) {
+				return
+			}
+		case *m.waiters.Head() < patience:
+			if r, _ := m.waiters.Pop(); r.Resume(compete, nil) {
+				return
+			}
+		case m.word.CompareAndSwap(w, held|waited):
+			m.passOnLocked()
+			return
 		}
 	}
 }
