@@ -334,6 +334,26 @@ func TestPlotOfOddValues(t *testing.T) {
 	}
 }
 
+func TestLogTicks(t *testing.T) {
+	labels := func(lo, hi float64) (all []string) {
+		for _, tick := range logTicks(lo, hi) {
+			if tick.Value < lo*0.999 || tick.Value > hi*1.001 {
+				t.Error(tick, "is off the axis")
+			}
+			if tick.Label != "" {
+				all = append(all, tick.Label)
+			}
+		}
+		return all
+	}
+	if got := labels(100, 1100); !slices.Equal(got, []string{"100", "200", "500", "1000"}) {
+		t.Error(got)
+	}
+	if got := labels(0.1, 2e6); !slices.Equal(got, []string{"0.1", "1", "10", "100", "1000", "10k", "100k", "1M"}) {
+		t.Error(got)
+	}
+}
+
 func TestDigits(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.2345: "1.23", 12.345: "12.3", 123.45: "123", 123456: "123456"} {
 		if got := digits(v); got != want {

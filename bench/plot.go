@@ -2,6 +2,8 @@ package main
 
 import (
 	"image/color"
+	"math"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -102,5 +104,34 @@ func logarithmic(a *plot.Axis) {
 	if a.Max < 10*a.Min { // ticks are at powers of ten
 		a.Min, a.Max = a.Min/3, a.Max*3
 	}
-	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
+}
+
+// logTicks are at the multiples of powers of ten, with labels at these, and at two and five times these where there are
+// few.
+func logTicks(lo, hi float64) (all []plot.Tick) {
+	for power := math.Pow10(int(math.Floor(math.Log10(lo)))); power <= hi; power *= 10 {
+		for k := 1.0; k < 10; k++ {
+			v := k * power
+			if v < lo*0.999 || v > hi*1.001 {
+				continue
+			}
+			t := plot.Tick{Value: v}
+			if k == 1 || hi < 500*lo && (k == 2 || k == 5) {
+				t.Label = tickLabel(v)
+			}
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func tickLabel(v float64) string {
+	switch {
+	case v >= 0.999e6:
+		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
+	case v >= 0.999e4:
+		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
