@@ -255,7 +255,7 @@ func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy
 			return tried("ok", ok)
 		}
 		title := fmt.Sprintf("l is a Lazy, %s, whose function waits until it is told what to return", [...]string{"Restart", "Record", "Protect"}[mode])
-		return &System{Title: title, Slow: true, Parts: []Part{{Name: "l", Model: &lazyModel{mode: mode, runner: -1}, Kinds: []Kind{
+		return &System{Title: title, Slow: true, Close: func() { _ = tell.Close() }, Parts: []Part{{Name: "l", Model: &lazyModel{mode: mode, runner: -1}, Kinds: []Kind{
 			{Name: "Force", Seen: "=,failed", Run: func(ctx context.Context, _ int) string { return value(l.Force(ctx)) }},
 			{Name: "returns", Fresh: true, Try: true, Seen: "ok,no", Run: func(_ context.Context, v int) string { return finish(v, nil) }},
 			{Name: "fails", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return finish(0, errFailed) }},

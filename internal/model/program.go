@@ -25,6 +25,7 @@ type System struct {
 	Parts   []Part
 	Selects bool   // over the parts
 	Probe   []Call // to see, at the end, that nothing is left
+	Close   func() // nil, or lets go whom no cancellation does
 	Slow    bool   // a cancellation is passed on by other goroutines
 }
 

@@ -65,6 +65,9 @@ type end struct {
 // Run runs the program, and says what was wrong with that. Operations that could not be ended are left behind.
 func (p *Program) Run(on Place) error {
 	r := &run{Place: on, sys: p.New(), news: make(chan struct{}, 1)}
+	if r.sys.Close != nil {
+		defer r.sys.Close()
+	}
 	var objs []Object
 	for _, part := range r.sys.Parts {
 		objs = append(objs, part.Model)
