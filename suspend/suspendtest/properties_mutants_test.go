@@ -396,10 +396,11 @@ var brokenSchedulers = []struct {
 // Every mutant is found within the default number of programs, or as a race may end well for it, in one of a few such
 // tests.
 func TestPropertiesKillMutants(t *testing.T) {
-	defer schedtest.Within(t, 2*schedtest.Deadline)()
+	t.Cleanup(schedtest.Within(t, 2*schedtest.Deadline))
 	const patience, attempts = 200 * time.Millisecond, 5
 	kill := func(name string, spec model.Spec, open suspendtest.Open) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := &recorder{TB: t, name: name}
 			for n := 0; n < attempts && !r.failed; n++ {
 				suspendtest.PropertiesOf(r, spec, open, patience)
