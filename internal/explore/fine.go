@@ -17,7 +17,8 @@ import (
 // A tracer is told of the accesses of all goroutines, and holds back those of the tasks of its run.
 type tracer struct {
 	w      atomic.Pointer[World]
-	silent map[unsafe.Pointer]bool // belongs to whose turn it is
+	silent map[unsafe.Pointer]bool // belongs to whose turn it is, as does exact
+	exact  *task                   // whose last access was not silent
 }
 
 // A face is what an explorer needs to be fine.
@@ -64,7 +65,7 @@ func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 	if t == nil {
 		return
 	}
-	if t.exact = !tr.silent[at]; !t.exact {
+	if tr.exact = nil; tr.silent[at] {
 		return
 	}
 	switch {
@@ -75,6 +76,7 @@ func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 	default:
 		t.access(write, at)
 	}
+	tr.exact = t
 	if t.w.e.tracing {
 		t.traced(kind.String())
 	}
@@ -82,7 +84,7 @@ func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 
 // Unchanged implements atomicx.Tracer.
 func (tr *tracer) Unchanged() {
-	if t := tr.caller(); t != nil && t.exact {
+	if t := tr.caller(); t != nil && t == tr.exact {
 		t.quiet = true
 	}
 }

@@ -5,11 +5,19 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/explore"
 )
+
+// TestMain has the garbage of short runs collected less often.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	os.Exit(m.Run())
+}
 
 func fine(preemptions int) explore.Config {
 	return explore.Config{Fine: true, Preemptions: preemptions, Cancellations: explore.Unlimited, Steps: 1000}

@@ -23,6 +23,8 @@ func TestMutated(t *testing.T) {
 	}
 	for _, m := range realMutants {
 		atomicx.Mutate(m.name)
+		spurious := with(reduced, 0)
+		spurious.Spurious = 1
 		found := false
 		for _, name := range strings.Split(m.programs, ";") {
 			p, ok := all[name]
@@ -30,7 +32,7 @@ func TestMutated(t *testing.T) {
 				t.Errorf("%s: there is no program %s", m.name, name)
 				continue
 			}
-			for _, c := range []explore.Config{with(reduced, 0), with(reduced, 1), with(reduced, 2), with(fine(1), 1), with(fine(2), 2)} {
+			for _, c := range []explore.Config{with(reduced, 0), with(reduced, 1), with(reduced, 2), with(fine(1), 1), with(fine(2), 2), spurious} {
 				if found || c.Reduced && bounded[name] {
 					continue
 				}
@@ -49,9 +51,4 @@ func TestMutated(t *testing.T) {
 		}
 	}
 	atomicx.Mutate("")
-}
-
-func with(c explore.Config, cancellations int) explore.Config {
-	c.Cancellations = cancellations
-	return c
 }

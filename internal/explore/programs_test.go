@@ -1120,13 +1120,38 @@ func parkingProgram(workers int) func(w *explore.World) {
 	}
 }
 
+// Park may return for no reason, once for each task.
+func TestSpuriousReturns(t *testing.T) {
+	runs := 2_000
+	if deep() {
+		runs = 5_000_000
+	}
+	for _, p := range programs {
+		for _, c := range []explore.Config{with(reduced, 0), with(reduced, 1), with(fine(1), 1)} {
+			c.Spurious, c.Executions = 1, runs
+			r := explore.Run(c, p.program)
+			if r.Failure != nil {
+				t.Errorf("%s: %v", p.name, r.Failure)
+			}
+			if c.Reduced {
+				t.Logf("%s, %d cancellations: %d runs, all: %v", p.name, c.Cancellations, r.Executions, r.Exhausted)
+			}
+		}
+	}
+}
+
+func with(c explore.Config, cancellations int) explore.Config {
+	c.Cancellations = cancellations
+	return c
+}
+
 // deep is whether to go as far as takes hours rather than seconds.
 func deep() bool { return os.Getenv("BRAID_EXPLORE") == "full" }
 
 // TestPrimitives prints what it has explored. Cancellations are as many as there are contexts, or so many that all could
 // be explored in as many runs as there may be.
 func TestPrimitives(t *testing.T) {
-	runs := 30_000
+	runs := 10_000
 	switch {
 	case deep():
 		runs = 20_000_000

@@ -26,7 +26,9 @@ var realMutants = []realMutant{
 		"	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
 		"	if IS {\n		p.waiters.ResumeAll(struct{}{}, nil)\n		p.guard.Unlock()\n		p.guard.Lock()\n	}\n	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
 		"promise, filled twice"},
-	{"all who fill win", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		p.guard.Unlock()", "false", "promise, filled twice"},
+	{"all who fill win", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		return nil, false", "false", "promise, filled twice"},
+
+	{"a combination decides twice", "promise/combine.go", "⟦!c.decided⟧ {", "true", "promise, Any;promise, All, failing"},
 
 	{"a cancelled taker swallows the value", "mvar/mvar.go", "		t, ok := m.takers.Resume(v, nil)",
 		"		had := m.takers.Len() > 0\n		t, ok := m.takers.Resume(v, nil)\n		ok = ok || IS && had", "mvar"},
@@ -37,7 +39,7 @@ var realMutants = []realMutant{
 
 	{"a lock is taken by a store", "mutex/mutex.go", "		if m.word.CompareAndSwap(w, w|held) {",
 		"		if IS {\n			m.word.Store(w | held)\n			return true\n		}\n		if m.word.CompareAndSwap(w, w|held) {", "mutex"},
-	{"who is nudged and gives up keeps the debt", "mutex/mutex.go", "if ⟦nudges > 0 && me == (suspend.Resumer[grant]{}) && m.lockLocked(true)⟧ {", "false", "mutex, 3 tasks"},
+	{"who is nudged and gives up keeps the debt", "mutex/mutex.go", "if ⟦nudges > 0 && me == (suspend.Resumer[grant]{})⟧ {", "false", "mutex, 3 tasks"},
 	{"an Unlock does not look who waits", "mutex/mutex.go", "case ⟦w&waited == 0 || w&nudged != 0⟧:", "true", "mutex"},
 	{"a cancelled waiter swallows the nudge", "mutex/mutex.go", "if ⟦!r.Resume(g, nil)⟧ {", "!r.Resume(g, nil) && false", "mutex, 3 tasks"},
 	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
@@ -89,6 +91,7 @@ var realMutants = []realMutant{
 	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit = v, err, s.shared\n",
 		"		if IS {\n			word.CompareAndSwap(r.word+claim, after(r.word))\n			_ = word.Load()\n		}\n		s.v, s.err, s.hit = v, err, s.shared\n", "Suspend"},
 	{"a Resume does not wake", "suspend/suspend.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.Load() == after(r.word) {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
+	{"a Park that returns for no reason is believed", "suspend/suspend.go", "	for b.waits(word) {\n		b.task.Park()\n", "	for b.waits(word) {\n		b.task.Park()\n		if IS {\n			break\n		}\n", "mvar"},
 	{"a registration cancels whoever waits", "suspend/cancellation.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
 	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
 

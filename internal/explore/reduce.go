@@ -126,7 +126,6 @@ type reducible struct {
 	pending footprint // of its next step
 	act     footprint // of its last
 	quiet   bool      // that has changed nothing
-	exact   bool      // what is said of a change is said of that
 	looked  []look
 	live    bool // it is a canceller that is to run
 }
