@@ -166,7 +166,9 @@ func (sys *System) program(steps []Step, anew func() *System) *Program {
 			} else if s.Way == Method && (k.Run == nil || len(s.Calls) > 1) {
 				s.Way = Do1
 			}
-			if !sys.kind(s.Calls[0]).Try {
+			if sys.kind(s.Calls[0]).Try {
+				s.Done = false
+			} else {
 				waits = append(waits, started)
 			}
 			started++
