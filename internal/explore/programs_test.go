@@ -3,11 +3,13 @@
 package explore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -1122,10 +1124,7 @@ func parkingProgram(workers int) func(w *explore.World) {
 
 // Park may return for no reason, once for each task.
 func TestSpuriousReturns(t *testing.T) {
-	runs := 2_000
-	if deep() {
-		runs = 5_000_000
-	}
+	runs := deeper(2_000)
 	for _, p := range programs {
 		for _, c := range []explore.Config{with(reduced, 0), with(reduced, 1), with(fine(1), 1)} {
 			c.Spurious, c.Executions = 1, runs
@@ -1145,17 +1144,20 @@ func with(c explore.Config, cancellations int) explore.Config {
 	return c
 }
 
-// deep is whether to go as far as takes hours rather than seconds.
-func deep() bool { return os.Getenv("BRAID_EXPLORE") == "full" }
+// deeper is n, times what the environment variable BRAID_EXPLORE says: 1 takes a minute, 1000 hours.
+func deeper(n int) int {
+	factor, err := strconv.Atoi(cmp.Or(os.Getenv("BRAID_EXPLORE"), "1"))
+	if err != nil || factor < 1 {
+		panic("BRAID_EXPLORE is not a positive number")
+	}
+	return n * factor
+}
 
 // TestPrimitives prints what it has explored. Cancellations are as many as there are contexts, or so many that all could
 // be explored in as many runs as there may be.
 func TestPrimitives(t *testing.T) {
-	runs := 10_000
-	switch {
-	case deep():
-		runs = 20_000_000
-	case testing.Short():
+	runs := deeper(10_000)
+	if testing.Short() {
 		runs = 3_000
 	}
 	t.Logf("%-24s %-6s %-11s %-13s %9s %9s  %s", "primitive", "size", "preemptions", "cancellations", "runs", "a second", "")

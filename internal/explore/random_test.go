@@ -87,10 +87,7 @@ func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any))
 
 // What is reduced comes to the same, whatever the program.
 func TestRandomPrograms(t *testing.T) {
-	programs, brute := uint64(40), 4_000
-	if deep() {
-		programs, brute = 10_000, 100_000
-	}
+	programs, brute := uint64(deeper(40)), 4_000
 	exhausted, runs, all := 0, 0, 0
 	for seed := range programs {
 		p := randomProgram(seed)

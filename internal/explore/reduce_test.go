@@ -273,10 +273,7 @@ func includes(all, some map[string]bool) bool {
 
 // A run that is made at random is equivalent to one that was not left out.
 func TestRandomRuns(t *testing.T) {
-	runs, most := 500, 3_000
-	if deep() {
-		runs, most = 100_000, 200_000
-	}
+	runs, most := deeper(500), deeper(3_000)
 	for _, p := range programs {
 		for _, n := range []int{0, 1, 2} {
 			c := reduced
