@@ -48,10 +48,9 @@ func mutexPart(m Mutex) Part {
 // A mutexModel is held or not. Who waits gets the lock in order, but for those that come while it is free and the
 // first has been nudged only.
 type mutexModel struct {
-	held    bool
-	nudged  int   // who is on its way to compete, -1 if nobody
-	nudges  []int // so often each was
-	passing bool  // held by one that was nudged and gives up, until it has nudged the next
+	held   bool
+	nudged int   // who is on its way to compete, -1 if nobody
+	nudges []int // so often each was
 }
 
 // patience is how many times a waiter is nudged in vain before it is handed the lock.
@@ -62,9 +61,7 @@ func (m *mutexModel) Copy() Object { c := *m; return &c }
 func (m *mutexModel) Serve(w *World) bool {
 	for _, o := range w.Waiting() {
 		switch {
-		case o.Kind == "Unlock" && m.passing && w.Choose(2) == 1: // is not noticed
-			w.End(o, "ok")
-		case o.Kind == "Unlock" && (!m.held || m.passing):
+		case o.Kind == "Unlock" && !m.held:
 			w.End(o, "panic: mutex: Unlock of an unlocked Mutex")
 		case o.Kind == "Unlock":
 			w.End(o, "ok")
@@ -102,14 +99,9 @@ func (m *mutexModel) passOn(w *World) {
 	m.nudged, m.nudges = first.ID, append(slices.Clip(m.nudges), first.ID)
 }
 
-func (m *mutexModel) Moves() bool { return m.nudged >= 0 || m.passing }
+func (m *mutexModel) Moves() bool { return m.nudged >= 0 }
 
 func (m *mutexModel) Move(w *World) {
-	if m.passing {
-		m.passing = false
-		m.passOn(w)
-		return
-	}
 	if !m.held {
 		m.held = true
 		w.Finish(m.nudged, "ok")
@@ -119,8 +111,9 @@ func (m *mutexModel) Move(w *World) {
 
 func (m *mutexModel) Quit(w *World, id int) {
 	if m.nudged == id {
-		m.nudged = -1
-		m.passing, m.held = !m.held, true
+		if m.nudged = -1; !m.held {
+			m.passOn(w)
+		}
 	}
 }
 
