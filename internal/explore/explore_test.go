@@ -3,6 +3,7 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -169,6 +170,34 @@ func TestCancellations(t *testing.T) {
 		}
 		if len(seen) != len(strings.Fields(want)) {
 			t.Errorf("with %d cancellations: %v", bound, seen)
+		}
+	}
+}
+
+// A deadline passes at any time, and Park may return for no reason.
+func TestDeadlinesAndSpuriousReturns(t *testing.T) {
+	for spurious, want := range map[int]int{0: 2, 1: 3} {
+		seen := map[string]bool{}
+		c := all
+		c.Spurious = spurious
+		r := explore.Run(c, func(w *explore.World) {
+			m := mvar.New[int]()
+			soon := w.Deadline()
+			w.Go("take", func(context.Context) {
+				_, err := m.Take(soon)
+				seen[fmt.Sprint(err)] = true
+			})
+			w.Go("park", func(context.Context) {
+				me, woken := suspend.Current(), false
+				_ = suspend.Here().Go(func() { woken = true; me.Unpark() })
+				if me.Park(); !woken {
+					seen["woken by nobody"] = true
+				}
+				_ = m.Put(bg, 1)
+			})
+		})
+		if r.Failure != nil || !r.Exhausted || len(seen) != want {
+			t.Errorf("%d spurious returns: seen %v, %v", spurious, seen, r.Failure)
 		}
 	}
 }

@@ -1161,7 +1161,7 @@ func TestPrimitives(t *testing.T) {
 		runs = 3_000
 	}
 	t.Logf("%-24s %-6s %-11s %-13s %9s %9s  %s", "primitive", "size", "preemptions", "cancellations", "runs", "a second", "")
-	row := func(p program, c explore.Config) (all, ok bool) {
+	row := func(t *testing.T, p program, c explore.Config) (all, ok bool) {
 		c.Executions = runs
 		start := time.Now()
 		r := explore.Run(c, p.program)
@@ -1178,30 +1178,30 @@ func TestPrimitives(t *testing.T) {
 			float64(r.Executions)/took.Seconds(), end)
 		return r.Exhausted, true
 	}
-	preempting := func(p program) {
+	preempting := func(t *testing.T, p program) {
 		for n := 0; n < 4; n++ {
 			c := fine(n)
 			c.Cancellations = 1
-			if all, _ := row(p, c); !all {
+			if all, _ := row(t, p, c); !all {
 				break
 			}
 		}
 	}
 	for _, p := range programs {
-		for _, n := range []int{0, 1, 2, explore.Unlimited} {
-			c := reduced
-			c.Cancellations = n
-			all, ok := row(p, c)
-			if ok && !all && (n == 0 || n == 1) { // of what there is no time for, then, not only what comes first
-				preempting(p)
+		t.Run(p.name, func(t *testing.T) {
+			for _, n := range []int{0, 1, 2, explore.Unlimited} {
+				all, ok := row(t, p, with(reduced, n))
+				if ok && !all && (n == 0 || n == 1) { // of what there is no time for, then, not only what comes first
+					preempting(t, p)
+				}
+				if !all {
+					break
+				}
 			}
-			if !all {
-				break
-			}
-		}
+		})
 	}
 	for _, p := range boundedPrograms {
-		preempting(p)
+		t.Run(p.name, func(t *testing.T) { preempting(t, p) })
 	}
 }
 

@@ -18,6 +18,9 @@ type World struct{ w *explore.World }
 // where it may be, and context.Background() where the program depends on f's success.
 func (w *World) Go(name string, f func(ctx context.Context)) { w.w.Go(name, f) }
 
+// Deadline returns a context whose deadline may pass at any point where that can matter.
+func (w *World) Deadline() context.Context { return w.w.Deadline() }
+
 // Check has f called at the end of each run, when all tasks have ended. An error is a failure.
 func (w *World) Check(f func() error) { w.w.Check(f) }
 
@@ -33,6 +36,9 @@ type ExploreOption func(*explore.Config)
 
 // Cancellations bounds the number of contexts that are cancelled in one run. There is no bound otherwise.
 func Cancellations(n int) ExploreOption { return func(c *explore.Config) { c.Cancellations = n } }
+
+// Spurious has each task's Park return for no reason, up to n times in a run, as a scheduler's may. It does not otherwise.
+func Spurious(n int) ExploreOption { return func(c *explore.Config) { c.Spurious = n } }
 
 // Steps bounds the turns that tasks take in one run; more are taken for a livelock. It is 10000 otherwise.
 func Steps(n int) ExploreOption { return func(c *explore.Config) { c.Steps = n } }
