@@ -20,7 +20,6 @@ import (
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/suspend"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -393,67 +392,6 @@ func TestOnTheWay(t *testing.T) {
 				t.Errorf("the signal went to nobody: %+v", next)
 			}
 		})
-	})
-}
-
-// Random programs against the pure model: a list of waiters.
-func TestAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		s := fifo.New(fifo.Options{})
-		err := s.Run(bg, func(context.Context) error {
-			c := cond.New(new(mutex.Mutex).Locker())
-			type op struct {
-				*waiter
-				woken, failed bool
-			}
-			var ops, waiting []*op
-			wake := func() {
-				if len(waiting) > 0 {
-					waiting[0].woken = true
-					waiting = waiting[1:]
-				}
-			}
-			rt.Repeat(map[string]func(*rapid.T){
-				"wait": func(*rapid.T) {
-					o := &op{waiter: start(s, c)}
-					ops, waiting = append(ops, o), append(waiting, o)
-					schedtest.Settle()
-				},
-				"signal": func(*rapid.T) { wake(); c.Signal() },
-				"broadcast": func(*rapid.T) {
-					for len(waiting) > 0 {
-						wake()
-					}
-					c.Broadcast()
-				},
-				"cancel": func(rt *rapid.T) {
-					if len(ops) == 0 {
-						return
-					}
-					o := rapid.SampledFrom(ops).Draw(rt, "op")
-					if i := slices.Index(waiting, o); i >= 0 {
-						o.failed = true
-						waiting = slices.Delete(waiting, i, i+1)
-					}
-					o.cancel()
-				},
-				"settle": func(*rapid.T) {
-					for range 2 * len(ops) {
-						schedtest.Settle()
-					}
-					for i, o := range ops {
-						if o.ended != (o.woken || o.failed) || o.ended && (o.err != nil) != o.failed {
-							rt.Fatalf("waiter %d: %+v, want %+v", i, o.waiter, o)
-						}
-					}
-				},
-			})
-			c.Broadcast()
-			return nil
-		})
-		if err != nil {
-			rt.Fatal(err)
-		}
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
-	"pgregory.net/rapid"
 )
 
 // Nobody leaves a round before all have come, however often it is used.
@@ -204,84 +203,6 @@ func TestPartyCancelledTooLateSucceeds(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A random program against the pure model: who waits in the round.
-func TestBarrierAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		s := fifo.New(fifo.Options{})
-		n := rapid.IntRange(1, 4).Draw(rt, "n")
-		err := s.Run(bg, func(context.Context) error {
-			b := latch.NewBarrier(n)
-			type modelled struct {
-				*party
-				wantEnd   bool
-				wantIndex int
-				wantErr   error
-			}
-			var ps, round []*modelled
-			defer func() {
-				for _, p := range ps {
-					p.cancel()
-				}
-			}()
-			complete := func() {
-				for i, p := range round {
-					p.wantEnd, p.wantIndex = true, n-1-i
-				}
-				round = nil
-			}
-			rt.Repeat(map[string]func(*rapid.T){
-				"come": func(*rapid.T) {
-					p := &modelled{party: come(s, b)}
-					ps, round = append(ps, p), append(round, p)
-					if len(round) == n {
-						complete()
-					}
-					schedtest.Yield(2)
-				},
-				"cancel": func(rt *rapid.T) {
-					if len(ps) == 0 {
-						return
-					}
-					p := rapid.SampledFrom(ps).Draw(rt, "party")
-					p.cancel()
-					if !p.wantEnd {
-						for _, q := range round {
-							q.wantEnd, q.wantIndex, q.wantErr = true, -1, latch.ErrBroken
-						}
-						p.wantErr = context.Canceled
-						round = nil
-					}
-					schedtest.Yield(3)
-				},
-				"cancelTooLate": func(rt *rapid.T) {
-					if len(round) == 0 || len(round) != n-1 {
-						return
-					}
-					for _, i := range rapid.SliceOfDistinct(rapid.IntRange(0, n-2), rapid.ID).Draw(rt, "cancelled") {
-						round[i].cancel()
-					}
-					if i, err := b.Wait(bg); i != 0 || err != nil {
-						rt.Fatalf("the last: %d, %v", i, err)
-					}
-					complete()
-					schedtest.Yield(3)
-				},
-				"": func(rt *rapid.T) {
-					for i, p := range ps {
-						if p.ended != p.wantEnd || p.ended && !p.is(p.wantIndex, p.wantErr) {
-							rt.Fatalf("party %d of %d: %+v, want %+v", i, n, p.party, p)
-						}
-					}
-				},
-			})
-			return nil
-		})
-		if err != nil {
-			rt.Fatal(err)
-		}
-	})
 }
 
 // The last of a round comes while one that waits in it is being cancelled: either all succeed or none.

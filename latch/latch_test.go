@@ -17,7 +17,6 @@ import (
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -135,80 +134,6 @@ func TestWaitersGoOnInOrder(t *testing.T) {
 		schedtest.Yield(2)
 		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
 			t.Errorf("order %v", order)
-		}
-	})
-}
-
-// A random program against the pure model: the count, and who waits.
-func TestLatchAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		s := fifo.New(fifo.Options{})
-		count := rapid.IntRange(0, 4).Draw(rt, "count")
-		err := s.Run(bg, func(context.Context) error {
-			l := latch.New(count)
-			type op struct {
-				ended, want, failed bool
-				err                 error
-				cancel              context.CancelFunc
-			}
-			var ops []*op
-			countDown := func(rt *rapid.T) {
-				defer func() {
-					if (recover() != nil) != (count == 0) {
-						rt.Fatalf("CountDown at %d", count)
-					}
-					count = max(0, count-1)
-					for _, o := range ops {
-						o.want = o.want || count == 0
-					}
-					schedtest.Yield(3)
-				}()
-				l.CountDown()
-			}
-			defer func() {
-				for _, o := range ops {
-					o.cancel()
-				}
-			}()
-			rt.Repeat(map[string]func(*rapid.T){
-				"wait": func(rt *rapid.T) {
-					o := &op{want: count == 0}
-					ops = append(ops, o)
-					var ctx context.Context
-					ctx, o.cancel = schedtest.WithCancel()
-					wait := l.Wait
-					if rapid.Bool().Draw(rt, "op") {
-						wait = func(ctx context.Context) error { _, err := suspend.Do(ctx, l.WaitOp()); return err }
-					}
-					_ = s.Go(func() { o.err = wait(ctx); o.ended = true })
-					schedtest.Yield(2)
-				},
-				"countDown": countDown,
-				"cancel": func(rt *rapid.T) {
-					if len(ops) == 0 {
-						return
-					}
-					o := rapid.SampledFrom(ops).Draw(rt, "op")
-					o.cancel()
-					o.failed = o.failed || !o.want
-					o.want = true
-					schedtest.Yield(2)
-				},
-				"": func(rt *rapid.T) {
-					if l.TryWait() != (count == 0) {
-						rt.Fatalf("open: %v, count %d", l.TryWait(), count)
-					}
-					for i, o := range ops {
-						if o.ended != o.want || o.ended && (o.err != nil) != o.failed {
-							rt.Fatalf("op %d: ended %v with %v, want %v, failed %v", i, o.ended, o.err, o.want, o.failed)
-						}
-					}
-				},
-			})
-			return nil
-		})
-		if err != nil {
-			rt.Fatal(err)
 		}
 	})
 }

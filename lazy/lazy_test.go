@@ -19,7 +19,6 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
 var (
@@ -679,106 +678,6 @@ func TestStressOnCircles(t *testing.T) {
 			if n.Load() == 0 {
 				t.Errorf("not covered: %s", name)
 			}
-		}
-	})
-}
-
-func TestAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		mode := rapid.SampledFrom([]lazy.Mode{lazy.Restart, lazy.Record, lazy.Protect}).Draw(rt, "mode")
-		s := fifo.New(fifo.Options{})
-		err := s.Run(bg, func(context.Context) error {
-			type forcer struct {
-				stop                  func(error)
-				v, wantV              int
-				err, want             error
-				ended, done, wantDone bool // done: its context is
-			}
-			var gate *promise.Promise[int]
-			var forcers, waiting []*forcer
-			var runner *forcer
-			var value int
-			var failure error
-			ready, runs, wantRuns := false, 0, 0
-			l := lazy.New(func(context.Context) (int, error) {
-				runs++
-				return gate.Await(bg)
-			}, mode)
-			start := func(f *forcer) {
-				runner, gate = f, promise.New[int]()
-				wantRuns++
-			}
-			end := func(f *forcer, v int, err error) { f.wantDone, f.wantV, f.want = true, v, err }
-			finish := func(v int, err error) {
-				if runner == nil {
-					return
-				}
-				r, g := runner, gate
-				runner = nil
-				if err != nil && r.done && mode == lazy.Restart {
-					end(r, v, err)
-					if len(waiting) > 0 {
-						start(waiting[0])
-						waiting = waiting[1:]
-					}
-				} else {
-					ready, value, failure = true, v, err
-					for _, f := range append(waiting, r) {
-						end(f, v, err)
-					}
-					waiting = nil
-				}
-				_ = g.Resolve(v, err)
-				schedtest.Settle()
-			}
-			rt.Repeat(map[string]func(*rapid.T){
-				"force": func(*rapid.T) {
-					ctx, stop := cancel.New(bg)
-					f := &forcer{stop: stop}
-					forcers = append(forcers, f)
-					switch {
-					case ready:
-						end(f, value, failure)
-					case runner == nil:
-						start(f)
-					default:
-						waiting = append(waiting, f)
-					}
-					_ = s.Go(func() { f.v, f.err = l.Force(ctx); f.ended = true })
-					schedtest.Settle()
-				},
-				"return": func(rt *rapid.T) { finish(rapid.Int().Draw(rt, "v"), nil) },
-				"fail":   func(*rapid.T) { finish(0, errOops) },
-				"cancel": func(rt *rapid.T) {
-					if len(forcers) == 0 {
-						return
-					}
-					f := rapid.SampledFrom(forcers).Draw(rt, "f")
-					f.stop(context.Canceled)
-					f.done = true
-					if i := slices.Index(waiting, f); i >= 0 {
-						waiting = slices.Delete(waiting, i, i+1)
-						end(f, 0, context.Canceled)
-					}
-					schedtest.Settle()
-				},
-				"": func(rt *rapid.T) {
-					v, err, ok := l.Value()
-					if ok != ready || v != value || err != failure || runs != wantRuns {
-						rt.Fatalf("Value = %v, %v, %v, want %v, %v, %v; %d runs, want %d", v, err, ok, value, failure, ready, runs, wantRuns)
-					}
-					for i, f := range forcers {
-						if f.ended != f.wantDone || f.v != f.wantV || f.err != f.want {
-							rt.Fatalf("%d: %+v", i, *f)
-						}
-					}
-				},
-			})
-			finish(0, nil)
-			return nil
-		})
-		if err != nil {
-			rt.Fatal(err)
 		}
 	})
 }

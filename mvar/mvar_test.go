@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
-	"pgregory.net/rapid"
 )
 
 var bg = context.Background()
@@ -104,96 +102,6 @@ func TestServedInOrder(t *testing.T) {
 			if v != 101*i {
 				t.Fatalf("got %v", got)
 			}
-		}
-	})
-}
-
-// A queue of random programs against the pure model of an MVar: what it holds, who waits at which end.
-func TestAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		s := fifo.New(fifo.Options{})
-		err := s.Run(bg, func(context.Context) error {
-			m := mvar.New[int]()
-			type op struct {
-				put    bool
-				v      int // put, or got
-				ended  bool
-				err    error
-				cancel context.CancelFunc
-				want   struct {
-					ended, failed bool
-					v             int
-				}
-			}
-			var ops, takers, putters []*op
-			full, value := false, 0
-			start := func(put bool) {
-				o := &op{put: put, v: len(ops)}
-				ops = append(ops, o)
-				ctx, cancel := schedtest.WithCancel()
-				o.cancel = cancel
-				_ = s.Go(func() {
-					if put {
-						o.err = m.Put(ctx, o.v)
-					} else {
-						o.v, o.err = m.Take(ctx)
-					}
-					o.ended = true
-				})
-				switch {
-				case put && full:
-					putters = append(putters, o)
-				case put && len(takers) > 0:
-					takers[0].want.ended, takers[0].want.v = true, o.v
-					takers, o.want.ended = takers[1:], true
-				case put:
-					full, value, o.want.ended = true, o.v, true
-				case !full:
-					takers = append(takers, o)
-				default:
-					o.want.ended, o.want.v = true, value
-					if full = len(putters) > 0; full {
-						value, putters[0].want.ended = putters[0].v, true
-						putters = putters[1:]
-					}
-				}
-				suspend.Yield()
-				suspend.Yield()
-			}
-			rt.Repeat(map[string]func(*rapid.T){
-				"put":  func(*rapid.T) { start(true) },
-				"take": func(*rapid.T) { start(false) },
-				"cancel": func(rt *rapid.T) {
-					if len(ops) == 0 {
-						return
-					}
-					o := rapid.SampledFrom(ops).Draw(rt, "op")
-					o.cancel()
-					if !o.want.ended {
-						o.want.ended, o.want.failed = true, true
-						other := func(w *op) bool { return w == o }
-						takers, putters = slices.DeleteFunc(takers, other), slices.DeleteFunc(putters, other)
-					}
-					suspend.Yield()
-				},
-				"": func(rt *rapid.T) {
-					for i, o := range ops {
-						if o.ended != o.want.ended || o.ended && (o.err != nil) != o.want.failed {
-							rt.Fatalf("op %d (put: %v): ended %v with %v, want %+v", i, o.put, o.ended, o.err, o.want)
-						}
-						if o.ended && o.err == nil && !o.put && o.v != o.want.v {
-							rt.Fatalf("op %d took %d, want %d", i, o.v, o.want.v)
-						}
-					}
-				},
-			})
-			for _, o := range ops {
-				o.cancel()
-			}
-			return nil
-		})
-		if err != nil {
-			rt.Fatal(err)
 		}
 	})
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -338,114 +337,6 @@ func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
 		schedtest.Yield(2)
 		if !slices.Equal(order, []int{11, 0, 2}) {
 			t.Errorf("%v", order)
-		}
-	})
-}
-
-// A random program against the pure model of a semaphore: how many are free, who waits for how many.
-func TestAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		size := rapid.Int64Range(0, 6).Draw(rt, "size")
-		s := fifo.New(fifo.Options{})
-		err := s.Run(bg, func(context.Context) error {
-			sem := semaphore.New(size)
-			type op struct {
-				n           int64
-				ended, want bool // want: ended
-				err, fails  error
-				cancel      context.CancelFunc
-			}
-			var ops, waiting []*op
-			free := size
-			grant := func() {
-				for len(waiting) > 0 && waiting[0].n <= free {
-					free -= waiting[0].n
-					waiting[0].want = true
-					waiting = waiting[1:]
-				}
-			}
-			defer func() {
-				for _, o := range ops {
-					o.cancel()
-				}
-			}()
-			start := func(rt *rapid.T, perform func(ctx context.Context, n int64) error) {
-				o := &op{n: rapid.Int64Range(0, size+1).Draw(rt, "n")}
-				ops = append(ops, o)
-				var ctx context.Context
-				ctx, o.cancel = schedtest.WithCancel()
-				_ = s.Go(func() { o.err = perform(ctx, o.n); o.ended = true })
-				if o.n > size {
-					o.want, o.fails = true, semaphore.ErrTooLarge
-				} else {
-					waiting = append(waiting, o)
-					grant()
-				}
-				schedtest.Yield(2)
-			}
-			rt.Repeat(map[string]func(*rapid.T){
-				"acquire": func(rt *rapid.T) { start(rt, sem.Acquire) },
-				"do": func(rt *rapid.T) {
-					start(rt, func(ctx context.Context, n int64) error { _, err := suspend.Do(ctx, sem.AcquireOp(n)); return err })
-				},
-				"select": func(rt *rapid.T) { // with a case that always wins, or loses
-					n := rapid.Int64Range(0, size+1).Draw(rt, "n")
-					mine, other := suspend.On(sem.AcquireOp(n)), suspend.On(suspend.After(0))
-					won, _ := suspend.SelectOrdered(bg, mine, other)
-					if can := n > size || len(waiting) == 0 && n <= free; (won == suspend.Selectable(mine)) != can {
-						rt.Fatalf("Select took %d: %v, of %d free", n, !can, free)
-					} else if can && n <= size {
-						free -= n
-					}
-				},
-				"try": func(rt *rapid.T) {
-					n := rapid.Int64Range(0, size+1).Draw(rt, "n")
-					want := len(waiting) == 0 && n <= free
-					if got := sem.TryAcquire(n); got != want {
-						rt.Fatalf("TryAcquire(%d) = %v, %d free, %d wait", n, got, free, len(waiting))
-					} else if got {
-						free -= n
-					}
-				},
-				"release": func(rt *rapid.T) {
-					n := rapid.Int64Range(0, size).Draw(rt, "n")
-					defer func() {
-						if (recover() != nil) != (n > size-free) {
-							rt.Fatalf("Release(%d) with %d held", n, size-free)
-						}
-						if n <= size-free {
-							free += n
-							grant()
-						}
-						schedtest.Yield(2)
-					}()
-					sem.Release(n)
-				},
-				"cancel": func(rt *rapid.T) {
-					if len(ops) == 0 {
-						return
-					}
-					o := rapid.SampledFrom(ops).Draw(rt, "op")
-					o.cancel()
-					if !o.want {
-						o.want, o.fails = true, context.Canceled
-						waiting = slices.DeleteFunc(waiting, func(w *op) bool { return w == o })
-						grant()
-					}
-					schedtest.Yield(3)
-				},
-				"": func(rt *rapid.T) {
-					for i, o := range ops {
-						if o.ended != o.want || o.ended && !errors.Is(o.err, o.fails) {
-							rt.Fatalf("op %d for %d: ended %v with %v, want %v with %v", i, o.n, o.ended, o.err, o.want, o.fails)
-						}
-					}
-				},
-			})
-			return nil
-		})
-		if err != nil {
-			rt.Fatal(err)
 		}
 	})
 }
