@@ -146,6 +146,21 @@ var small = map[string]func(w *explore.World, out func(string, ...any)){
 		w.Go("other", func(context.Context) { _ = suspend.Here().Go(func() { n.Add(3) }) })
 		w.Check(func() error { out("%d %v", n.Load(), slept); return nil })
 	},
+	"Unparks that are late": func(w *explore.World, out func(string, ...any)) {
+		var n atomicx.Uint32
+		var saw [2]uint32
+		w.Go("park", func(context.Context) {
+			me := suspend.Current()
+			for range 2 {
+				_ = suspend.Here().Go(func() { n.Add(1); me.Unpark() })
+			}
+			for i := 0; i < 2 && n.Load() < 2; i++ {
+				me.Park()
+				saw[i] = n.Load()
+			}
+		})
+		w.Check(func() error { out("%v", saw); return nil })
+	},
 	"calls and returns": func(w *explore.World, out func(string, ...any)) {
 		order := ""
 		for _, name := range []string{"x", "y"} {
