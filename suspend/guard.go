@@ -1,6 +1,11 @@
 package suspend
 
-import "github.com/braidgo/braid/internal/atomicx"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
 
 // A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
 // code that is not the primitive's runs. Resume may be called under it. The zero Guard is unlocked.
@@ -29,13 +34,17 @@ func (g *Guard) order() uint64 {
 // LockAll locks all of guards, each once even if it is there more than once, in an order that is the same for all
 // callers. It sorts guards, and returns those that are locked, for the caller to unlock, which is a part of it.
 func LockAll(guards []*Guard) []*Guard {
-	for i, g := range guards { // few: insertion
-		id := g.order()
-		k := i
-		for ; k > 0 && guards[k-1].order() > id; k-- {
-			guards[k] = guards[k-1]
+	if len(guards) <= 8 { // insertion
+		for i, g := range guards {
+			id := g.order()
+			k := i
+			for ; k > 0 && guards[k-1].order() > id; k-- {
+				guards[k] = guards[k-1]
+			}
+			guards[k] = g
 		}
-		guards[k] = g
+	} else {
+		slices.SortFunc(guards, func(g, h *Guard) int { return cmp.Compare(g.order(), h.order()) })
 	}
 	n := 0
 	for i, g := range guards {

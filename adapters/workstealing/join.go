@@ -197,6 +197,7 @@ func (w *worker) recycle(f *fork) {
 
 // takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well.
 func (w *worker) takenBack(s *strand) {
+	w.breath.take()
 	if w.picks--; w.picks <= 0 {
 		w.picks = pollEvery
 		if w.pool.injector.len() > 0 {

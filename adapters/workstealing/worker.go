@@ -24,6 +24,7 @@ type worker struct {
 	pool     *Pool
 	recycled *fork // taken back, to be used again
 	picks    int   // until the next look at the injector
+	breath   breath
 	random   uint64
 	strands  []*strand // idle
 	stalls   *coro.Stalls
@@ -80,6 +81,7 @@ func (w *worker) run() {
 // pick takes what w has at hand: its youngest fork, or else what has been in the injector longest. Every so often it
 // is the other way round, and a worker without forks tries to steal first: neither kind starves the other.
 func (w *worker) pick() (entry, bool) {
+	w.breath.take()
 	if w.picks--; w.picks <= 0 {
 		w.picks = pollEvery
 		if !w.forks.empty() {
