@@ -100,7 +100,10 @@ func Run(c Config, program func(w *World)) Result {
 	var path []choice
 	if c.Replay != "" {
 		var err error
-		if path, err = e.parse(c.Replay); err != nil {
+		if path, err = e.parse(c.Replay); err == nil && e.Reduced && !c.Fine {
+			err = errReplay // of another exploration
+		}
+		if err != nil {
 			return Result{Failure: &Failure{Reason: err.Error(), Replay: c.Replay}}
 		}
 	}

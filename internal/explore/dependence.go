@@ -1,0 +1,167 @@
+package explore
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+const maxProcs = 24
+
+// procs is a set of tasks, or of contexts.
+type procs uint32
+
+func one(id int) procs          { return 1 << id }
+func (s procs) has(id int) bool { return s>>id&1 != 0 }
+func (s procs) first() int      { return bits.TrailingZeros32(uint32(s)) }
+func (s procs) len() int        { return bits.OnesCount32(uint32(s)) }
+
+// A clock says, for each task, how many of its steps come before.
+type clock [maxProcs]uint16
+
+func (c *clock) join(d *clock, n int) {
+	for i, k := range d[:n] {
+		if k > c[i] {
+			c[i] = k
+		}
+	}
+}
+
+// A footprint is an access.
+type footprint struct {
+	at   unsafe.Pointer
+	kind accessKind
+}
+
+// An access is on one of two sides of a thing.
+var (
+	side      = [...]uint8{nothing: 0, read: 0, locks: 0, called: 0, write: 1, parks: 1, returned: 1}
+	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, parks: 3, locks: 1, called: 2, returned: 1} // with these sides
+)
+
+func conflicting(as, bs []footprint) bool {
+	for _, a := range as {
+		for _, b := range bs {
+			if a.at == b.at && b.kind != nothing && conflicts[a.kind]>>side[b.kind]&1 != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A thing is something that is accessed.
+type thing struct {
+	last   [2][maxProcs]int32 // the last step of each task on each side, plus one
+	users  [2]procs           // who has made one
+	unlock int                // the last step in which it was unlocked, plus one
+}
+
+// reducible is what a task has for the sake of this search.
+type reducible struct {
+	pending footprint // of its next step
+	act     footprint // of its last
+	quiet   bool      // that has changed nothing
+	looked  []look
+	live    bool // it is a canceller that is to run
+}
+
+// A look is what a task knows of a context.
+type look struct {
+	at   *taskContext
+	over bool // it has seen it cancelled
+}
+
+// canStep reports whether t can make a step.
+func (t *task) canStep() bool {
+	switch {
+	case t.ended:
+		return false
+	case t.cancels != nil:
+		return t.live
+	case t.parked:
+		return t.permit || t.spurious < t.w.e.Spurious
+	case t.lock != nil:
+		return t.lockIsFree()
+	}
+	return true
+}
+
+// footprints appends what a step of t accesses that begins with a.
+func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
+	if a.kind == nothing {
+		return to
+	}
+	if a.kind == write {
+		if t.w.lazily {
+			for _, c := range t.w.contexts {
+				if c.canceller.live {
+					to = append(to, footprint{c.at(), read})
+				}
+			}
+		} else {
+			for _, l := range t.looked {
+				if l.at.canceller.live && !l.over && l.at.at() != a.at {
+					to = append(to, footprint{l.at.at(), read})
+				}
+			}
+		}
+	}
+	if a.kind == write && quiet {
+		a.kind = read
+	}
+	return append(to, a)
+}
+
+// looksAt is where t looks at c, or adds to what c calls.
+func (t *task) looksAt(c *taskContext, kind accessKind) {
+	r := t.w.e.search.(*reduction)
+	c.used = true
+	for i, x := range t.w.contexts {
+		if x == c {
+			r.used |= one(i)
+		}
+	}
+	i := slices.IndexFunc(t.looked, func(l look) bool { return l.at == c })
+	if c.canceller.live && (i < 0 || !t.looked[i].over) {
+		t.access(kind, c.at())
+	}
+	if i < 0 { // what came before did not look
+		i = len(t.looked)
+		t.looked = append(t.looked, look{at: c})
+	}
+	t.looked[i].over = c.err != nil
+}
+
+func (c *taskContext) at() unsafe.Pointer { return unsafe.Pointer(&c.err) }
+
+func (t *task) parkReduced() {
+	t.parked = true
+	if t.w.e.tracing && !t.permit {
+		t.w.event(t, "suspended at %s", userSite())
+	}
+	access(t, parks, &t.permit)
+	t.parked = false
+	if t.permit {
+		t.permit = false
+	} else {
+		t.spurious++
+	}
+}
+
+// unparkReduced is called by u.
+func (t *task) unparkReduced(u *task) {
+	if u == nil {
+		t.w.fail("%s is woken by no task of the program", t.name)
+		return
+	}
+	r := t.w.e.search.(*reduction)
+	if r.current >= 0 {
+		r.stack[r.current].could = t.permit || t.spurious < t.w.e.Spurious
+	}
+	u.quiet = t.permit
+	if t.parked && !t.permit {
+		t.w.wakes(t)
+	}
+	t.permit = true
+}

@@ -1,0 +1,135 @@
+package explore
+
+// commit is called when the current step has been made.
+func (r *reduction) commit() {
+	if r.current < 0 {
+		return
+	}
+	s := &r.stack[r.current]
+	id, n := s.task, len(r.ids)
+	t := r.tasks[id]
+	r.acts = t.footprints(r.acts[:0], t.act, t.quiet)
+	before := r.clocks[id]
+	after := before
+	r.find(id)
+	for _, i := range r.found {
+		after.join(&r.stack[i].clock, n)
+	}
+	if t.act.kind == locks && r.unlocked > 0 {
+		after.join(&r.stack[r.unlocked-1].clock, n)
+	}
+	after[id]++
+	s.clock, r.clocks[id] = after, after
+	if r.current >= r.fresh && !r.e.brute {
+		for _, i := range r.found {
+			// A Park that had to wait for this Unpark cannot come before it.
+			if r.stack[i].could || t.act.kind != parks {
+				r.race(i, r.current, id, &before)
+			}
+		}
+	}
+	for _, a := range r.acts {
+		x := r.thing(a.at)
+		x.last[side[a.kind]][id] = int32(r.current + 1)
+		x.users[side[a.kind]] |= one(id)
+	}
+	for born := r.born; born != 0; born &= born - 1 {
+		r.clocks[born.first()].join(&after, n)
+	}
+	s.changed = s.changed || t.act.kind > read && !t.quiet
+	if r.depth == len(r.stack) && !r.e.brute {
+		r.fallAsleep(s)
+	}
+	r.current, r.born = -1, 0
+}
+
+// find finds, among the steps that conflict with those accesses by id, the last ones.
+func (r *reduction) find(id int) {
+	r.found = r.found[:0]
+	for _, a := range r.acts {
+		x := r.thing(a.at)
+		for k := range uint8(2) {
+			if conflicts[a.kind]>>k&1 != 0 {
+				for users := x.users[k] &^ one(id); users != 0; users &= users - 1 {
+					r.found = append(r.found, int(x.last[k][users.first()]-1))
+				}
+			}
+		}
+	}
+}
+
+// race sees to it that the step now, by id, which conflicts with those found and has the given clock otherwise, comes
+// before the step i in some run, if that can be.
+func (r *reduction) race(i, now, id int, before *clock) {
+	first := &r.stack[i]
+	by := first.task
+	at := first.clock[by]
+	if at <= before[by] {
+		return // as it must
+	}
+	for _, k := range r.found {
+		if k != i && r.stack[k].clock[by] >= at {
+			return // there is one in between
+		}
+	}
+	// Of what has been done since and does not come after i, what could be done right there?
+	var begun clock
+	var initial procs
+	comes := func(id int, c *clock) {
+		for k, n := range begun[:len(r.ids)] {
+			if n > 0 && c[k] >= n {
+				return
+			}
+		}
+		initial |= one(id)
+	}
+	for k := i + 1; k < now; k++ {
+		if s := &r.stack[k]; !s.other && s.clock[by] < at && begun[s.task] == 0 {
+			comes(s.task, &s.clock)
+			begun[s.task] = s.clock[s.task]
+		}
+	}
+	if begun[id] == 0 {
+		c := *before
+		for _, k := range r.found {
+			if r.stack[k].clock[by] < at {
+				c.join(&r.stack[k].clock, len(r.ids))
+			}
+		}
+		comes(id, &c)
+	}
+	switch {
+	case initial&(first.todo|first.sleep) != 0:
+	case initial&first.enabled != 0:
+		first.todo |= one((initial & first.enabled).first())
+	default:
+		first.todo |= first.enabled
+	}
+}
+
+// waitForLocks is called when nothing can be done: who waits for a lock then might have had it first.
+func (r *reduction) waitForLocks() {
+	for id, t := range r.tasks[:len(r.ids)] {
+		if t != nil && !t.ended && t.lock != nil && !r.e.brute {
+			r.acts = append(r.acts[:0], t.pending)
+			r.find(id)
+			for _, i := range r.found {
+				r.race(i, r.depth, id, &r.clocks[id])
+			}
+		}
+	}
+}
+
+// fallAsleep finds what sleeps after s: what slept before, or was tried before, and does not depend on it.
+func (r *reduction) fallAsleep(s *step) {
+	r.sleep, r.quiet = 0, 0
+	var buf [8]footprint
+	for may := (s.sleep | s.done) &^ one(s.task); may != 0; may &= may - 1 {
+		id := may.first()
+		t := r.tasks[id]
+		if !conflicting(r.acts, t.footprints(buf[:0], t.pending, s.quiet.has(id))) {
+			r.sleep |= one(id)
+			r.quiet |= s.quiet & one(id)
+		}
+	}
+}
