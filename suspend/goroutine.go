@@ -3,6 +3,7 @@ package suspend
 import (
 	"context"
 	"sync"
+	"unsafe"
 
 	"github.com/braidgo/braid/internal/gid"
 )
@@ -78,7 +79,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	s.done = done
 	ok := false
 	rebind(&inBlock, func() { v, ok = s.block(block, Resumer[T]{s, word}) })
-	again := s.queued == nil // or else the caller comes with Remove, later
+	again := s.queued == nil // or else there is a node of its
 	switch {
 	case ok:
 		again = again && g.word.Load() == after(word) // or else it is being cancelled lazily, and woken
@@ -87,9 +88,9 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	default:
 		err = cancellation(ctx)
 	}
-	if s.done = nil; again {
-		idleGoroutines.Put(g) // not after a panic
-	}
+	if s.done = nil; again && err == nil { // whoever is told of an error may come with Remove
+		putBack(g, unsafe.Sizeof(v))
+	} // and not after a panic
 	return v, err
 }
 
@@ -104,12 +105,19 @@ func waitGoroutine[T, P any](ctx context.Context, done <-chan struct{}, guard *G
 	if g.sleep(word, waitFor) {
 		v, err = s.take()
 	} else {
-		err = cancellation(ctx)
 		guard.Lock()
 		q.Remove(r)
 		guard.Unlock()
+		err = cancellation(ctx)
 	}
 	s.done = nil
-	idleGoroutines.Put(g)
+	putBack(g, unsafe.Sizeof(v))
 	return v, err
+}
+
+// putBack keeps g for the next, unless it has become large: slots are not given back one by one.
+func putBack(g *goroutine, size uintptr) {
+	if len(g.slots) <= 8 && size <= 1024 {
+		idleGoroutines.Put(g)
+	}
 }

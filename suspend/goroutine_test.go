@@ -3,6 +3,7 @@ package suspend_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -133,6 +134,66 @@ func TestRemoveAfterAnErrorOnGoroutines(t *testing.T) {
 	if q.Len() != 0 {
 		t.Errorf("%d are left", q.Len())
 	}
+}
+
+// The same, where some find in block that they have failed, and each has a queue of its own.
+func TestRemoveAfterAFailureInBlock(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	failed := errors.New("failed")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			var g suspend.Guard
+			var q suspend.Queue[int, int]
+			for i := range 300 {
+				var me suspend.Resumer[int]
+				_, err := suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+					g.Lock()
+					defer g.Unlock()
+					if me = r; i%3 != 0 {
+						r.Resume(0, failed)
+						return 0, false
+					}
+					q.Push(r, i)
+					go func() {
+						g.Lock()
+						defer g.Unlock()
+						q.Resume(1, nil)
+					}()
+					return 0, false
+				})
+				if err != nil {
+					runtime.Gosched()
+					g.Lock()
+					if q.Remove(me) {
+						t.Error("removed a waiter that never queued")
+					}
+					g.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A record is given up where what was waited for is large, or of many types.
+func TestRecordsStaySmall(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	type large [8 << 20]byte
+	before := heap()
+	for range 10 {
+		_, _ = suspend.Suspend(bg, func(r suspend.Resumer[large]) (v large, ok bool) { return v, true })
+	}
+	if now := heap(); now > before+4<<20 {
+		t.Errorf("the heap has grown from %d to %d bytes", before, now)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func TestNoTaskInTheBlockOfAGoroutine(t *testing.T) {

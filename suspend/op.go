@@ -80,10 +80,11 @@ func After(d time.Duration) Op[time.Time] { return Op[time.Time]{afterEvent(d)} 
 
 // Done is ready once ctx is done.
 func Done(ctx context.Context) Op[struct{}] {
-	if ctx.Done() == nil {
+	done := ctx.Done()
+	if done == nil {
 		return Op[struct{}]{}
 	}
-	return Op[struct{}]{doneEvent{ctx}}
+	return Op[struct{}]{doneEvent{ctx, done}}
 }
 
 // An event is an Op that is not performed; prepare makes what it takes to perform it.
@@ -234,11 +235,14 @@ func (e afterEvent) prepare() prepared[time.Time] {
 	}
 }
 
-type doneEvent struct{ context.Context }
+type doneEvent struct {
+	context.Context
+	done <-chan struct{} // asked for under no guard
+}
 
 func (e doneEvent) prepare() prepared[struct{}] {
 	return &levelArm[struct{}]{
-		ready: func() bool { return closed(e.Done()) },
+		ready: func() bool { return closed(e.done) },
 		value: func() struct{} { return struct{}{} },
 		call:  func(f func()) func() bool { return onDone(e.Context, f) },
 	}

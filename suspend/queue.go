@@ -251,7 +251,7 @@ func (q *Queue[T, P]) Head() *P {
 }
 
 // Remove takes r off and reports whether it was there; false says that a resumer has taken it off already.
-// It is called by the waiter, after Suspend has returned an error.
+// It is called by the waiter, after Suspend has returned an error, and not otherwise.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || r.slot.queued == nil {
 		return false

@@ -109,8 +109,9 @@ func TrySelect(ctx context.Context, cases ...Selectable) (won Selectable, err er
 }
 
 func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool) (Selectable, error) {
-	if err := Err(ctx); err != nil {
-		return nil, err
+	done := ctx.Done()
+	if done != nil && closed(done) {
+		return nil, cancellation(ctx)
 	}
 	var legsBuf [8]leg
 	var guardsBuf [8]*Guard
@@ -124,7 +125,7 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 			}
 		}
 	}
-	won, err := perform(ctx, legs, guards, first, wait)
+	won, err := perform(ctx, done, legs, guards, first, wait)
 	if won < 0 {
 		return nil, err
 	}
@@ -146,8 +147,9 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 // none is no leg.
 const none = -1
 
-// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. guards are theirs.
-func perform(ctx context.Context, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
+// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. guards are theirs, done is
+// that of ctx, which nobody asks for it while they are held.
+func perform(ctx context.Context, done <-chan struct{}, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
 	guards = LockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
@@ -159,7 +161,7 @@ func perform(ctx context.Context, legs []leg, guards []*Guard, first uint32, wai
 	}
 	waited := false
 	b := current()
-	if word, armed := b.armed(ctx, ctx.Done()); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
+	if word, armed := b.armed(ctx, done); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
 		enqueueLocked(legs, b, word)
 		unlockAll(guards)
 		waited = true

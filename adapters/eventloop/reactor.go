@@ -106,7 +106,7 @@ func (r *reactor) runTimers() bool {
 	some := r.timers.run()
 	for len(r.due) > 0 {
 		if r.caller == nil {
-			r.caller = coro.New(r.core)
+			r.caller = coro.NewCaller(r.core)
 		}
 		r.caller.Start(r.runDue)
 		r.stalls.Begin(r.caller)

@@ -479,6 +479,28 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// The wake-ups of a scheduler that always falls asleep again are counted, too.
+func TestWakesOfASchedulerThatSleeps(t *testing.T) {
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		var there, back mvar.MVar[int]
+		go func() {
+			for range 1000 {
+				_ = there.Put(bg, 1)
+				_, _ = back.Take(bg)
+			}
+			if st := s.Stats(); st.Wakes < 500 {
+				t.Errorf("after 1000 round trips: %+v", st)
+			}
+			_ = there.Put(bg, 0)
+		}()
+		for v := 1; v != 0; {
+			if v, _ = there.Take(bg); v != 0 {
+				_ = back.Put(bg, v)
+			}
+		}
+	})
+}
+
 func TestWakesFromElsewhere(t *testing.T) {
 	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
 		const n = 2000

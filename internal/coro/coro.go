@@ -137,6 +137,13 @@ func New(h Host) *Task {
 	return t
 }
 
+// NewCaller makes a coroutine that is given callbacks only, which its Host does not count.
+func NewCaller(h Host) *Task {
+	t := New(h)
+	t.calls = true
+	return t
+}
+
 // Start gives an idle coroutine its next task. Step begins it.
 func (t *Task) Start(f func()) { t.f = f }
 

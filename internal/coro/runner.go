@@ -29,6 +29,7 @@ type Runner struct {
 	wakes, suspended uint64 // counted here, and shown by publish
 	shownWakes       atomicx.Uint64
 	shown            atomicx.Uint64 // suspended, doubled; odd: and it runs
+	shownAt          int            // steps
 }
 
 const (
@@ -121,6 +122,7 @@ func (r *Runner) Next() *Item {
 // Sleep reports whether nothing has become runnable since the last Next, which returned nil; then whoever makes
 // something runnable calls wake, once.
 func (r *Runner) Sleep() bool {
+	r.shownWakes.Store(r.wakes)
 	r.shown.Store(2 * r.suspended)
 	return r.inbox.Sleep() // if so, the scheduler may be running again, elsewhere
 }
@@ -218,9 +220,10 @@ func (r *Runner) drive(it *Item, self *Task) (turn bool) {
 		if r.stalls != nil {
 			r.stalls.end()
 		}
-		r.steps++
-		if r.budget--; r.budget <= 0 {
+		if r.steps++; r.steps-r.shownAt >= publishing {
 			r.publish()
+		}
+		if r.budget--; r.budget <= 0 {
 			break
 		}
 		it = nil
@@ -323,6 +326,7 @@ func (r *Runner) Release() {
 }
 
 func (r *Runner) publish() {
+	r.shownAt = r.steps
 	r.shownWakes.Store(r.wakes)
 	r.shown.Store(2*r.suspended + 1)
 }

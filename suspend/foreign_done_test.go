@@ -1,0 +1,59 @@
+package suspend_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A foreignContext has something done in its Done.
+type foreignContext struct {
+	context.Context
+	done  chan struct{}
+	asked func()
+}
+
+func (c *foreignContext) Done() <-chan struct{} {
+	c.asked()
+	return c.done
+}
+
+// Whoever ends a context may hold a lock of the context, and fill an MVar under it: so no guard is held when a context is
+// asked for its Done.
+func TestDoneIsAskedForUnderNoGuard(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var m mvar.MVar[int]
+	var asked atomic.Int32
+	c := &foreignContext{Context: bg, done: make(chan struct{}), asked: func() {
+		asked.Add(1)
+		used := make(chan struct{})
+		go func() { m.TryRead(); close(used) }()
+		<-used
+	}}
+	for range 2 { // the first wait with a context is another path than the second
+		schedtest.OnFIFO(t, func(*fifo.Scheduler) {
+			take, quit := suspend.On(m.TakeOp()), suspend.On(suspend.Done(c))
+			if won, err := suspend.TrySelect(c, take, quit); won != nil || err != nil {
+				t.Errorf("TrySelect = %v, %v", won, err)
+			}
+			for i := range 3 {
+				_ = suspend.Here().Go(func() { _ = m.Put(bg, i) })
+				if won, err := suspend.Select(c, take, quit); won != suspend.Selectable(take) || err != nil {
+					t.Errorf("Select = %v, %v", won, err)
+				}
+			}
+		})
+	}
+	go func() { _ = m.Put(bg, 1) }()
+	if _, err := suspend.Select(c, suspend.On(m.TakeOp()), suspend.On(suspend.Done(bg))); err != nil {
+		t.Error(err)
+	}
+	if asked.Load() == 0 {
+		t.Error("never asked")
+	}
+}
