@@ -885,12 +885,12 @@ func BenchmarkReady(b *testing.B) {
 	defer stop()
 	_, _ = l.Force(ctx)
 	once := sync.OnceValue(func() int { return 1 })
-	b.Run("ours", func(b *testing.B) {
+	b.Run("Braid", func(b *testing.B) {
 		for range b.N {
 			_, _ = l.Force(bg)
 		}
 	})
-	b.Run("ours, cancellable", func(b *testing.B) {
+	b.Run("Braid/ctx", func(b *testing.B) {
 		for range b.N {
 			_, _ = l.Force(ctx)
 		}
@@ -904,7 +904,7 @@ func BenchmarkReady(b *testing.B) {
 
 func BenchmarkFirst(b *testing.B) {
 	f := func(context.Context) (int, error) { return 1, nil }
-	b.Run("ours", func(b *testing.B) {
+	b.Run("Braid", func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
 			_, _ = lazy.New(f, lazy.Restart).Force(bg)

@@ -22,6 +22,7 @@ import (
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 )
 
@@ -833,18 +834,31 @@ func TestAllocs(t *testing.T) {
 }
 
 func BenchmarkChild(b *testing.B) {
-	b.ReportAllocs()
-	s := fifo.New(fifo.Options{})
-	_ = s.Run(bg, func(ctx context.Context) error {
-		return scope.Run(ctx, func(_ context.Context, sc *scope.Scope) error {
-			for i := range b.N {
-				_ = sc.Go(s, func(context.Context) error { return nil })
-				if i%64 == 0 {
-					suspend.Yield()
+	b.Run("Braid", func(b *testing.B) {
+		b.ReportAllocs()
+		s := fifo.New(fifo.Options{})
+		_ = s.Run(bg, func(ctx context.Context) error {
+			return scope.Run(ctx, func(_ context.Context, sc *scope.Scope) error {
+				for i := range b.N {
+					_ = sc.Go(s, func(context.Context) error { return nil })
+					if i%64 == 0 {
+						suspend.Yield()
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		})
+	})
+	b.Run("errgroup", func(b *testing.B) {
+		b.ReportAllocs()
+		g, _ := errgroup.WithContext(bg)
+		for i := range b.N {
+			g.Go(func() error { return nil })
+			if i%64 == 0 {
+				runtime.Gosched()
+			}
+		}
+		_ = g.Wait()
 	})
 }
 

@@ -33,7 +33,7 @@ func echoMessages(_ context.Context, c net.Conn) {
 // are goroutines on the net package in both.
 func BenchmarkEcho(b *testing.B) {
 	for _, conns := range []int{1, 64, 512} {
-		b.Run(fmt.Sprintf("loop/%d", conns), func(b *testing.B) {
+		b.Run(fmt.Sprintf("Braid/%d", conns), func(b *testing.B) {
 			l := must(eventloop.New(eventloop.Options{}))
 			defer l.Close()
 			ln := must(l.Listen("tcp", "127.0.0.1:0"))

@@ -34,7 +34,7 @@ func BenchmarkMVarSerial(b *testing.B) {
 		defer cancel()
 		run(b, ctx)
 	})
-	b.Run("Channel", func(b *testing.B) {
+	b.Run("channel", func(b *testing.B) {
 		b.ReportAllocs()
 		c := make(chan int, 1)
 		go func() {
@@ -46,7 +46,7 @@ func BenchmarkMVarSerial(b *testing.B) {
 			<-c
 		}
 	})
-	b.Run("Channel/ctx", func(b *testing.B) {
+	b.Run("channel/ctx", func(b *testing.B) {
 		b.ReportAllocs()
 		ctx, cancel := context.WithCancel(bg)
 		defer cancel()
@@ -80,7 +80,7 @@ func BenchmarkSpawn(b *testing.B) {
 			return nil
 		})
 	})
-	b.Run("Go", func(b *testing.B) {
+	b.Run("go", func(b *testing.B) {
 		b.ReportAllocs()
 		var wg sync.WaitGroup
 		for range b.N {

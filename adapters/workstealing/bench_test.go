@@ -21,7 +21,7 @@ func BenchmarkFork(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/forks, "ns/fork")
 	}
 	for _, workers := range []int{1, 2} {
-		b.Run(fmt.Sprint("Join/", workers), func(b *testing.B) {
+		b.Run(fmt.Sprint("Braid/", workers), func(b *testing.B) {
 			b.ReportAllocs()
 			p := workstealing.New(workstealing.Options{Workers: workers})
 			defer p.Close()
@@ -36,7 +36,7 @@ func BenchmarkFork(b *testing.B) {
 			perFork(b)
 		})
 	}
-	b.Run("Go", func(b *testing.B) {
+	b.Run("go", func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
 			if v := fibGo(25); v != 75025 {
@@ -107,7 +107,7 @@ func BenchmarkJoin(b *testing.B) {
 }
 
 func BenchmarkFib40(b *testing.B) {
-	b.Run("Join/2", func(b *testing.B) {
+	b.Run("Braid/2", func(b *testing.B) {
 		p := workstealing.New(workstealing.Options{Workers: 2})
 		defer p.Close()
 		in(p, func() {
@@ -116,7 +116,7 @@ func BenchmarkFib40(b *testing.B) {
 			}
 		})
 	})
-	b.Run("Sequential", func(b *testing.B) {
+	b.Run("sequential", func(b *testing.B) {
 		for range b.N {
 			_ = fibSerial(40)
 		}
@@ -127,7 +127,7 @@ func BenchmarkFib40(b *testing.B) {
 func BenchmarkSpawnMany(b *testing.B) {
 	const batch = 1000
 	for _, workers := range []int{1, 2} {
-		b.Run(fmt.Sprint("Pool/", workers), func(b *testing.B) {
+		b.Run(fmt.Sprint("Braid/", workers), func(b *testing.B) {
 			b.ReportAllocs()
 			p := workstealing.New(workstealing.Options{Workers: workers})
 			defer p.Close()
@@ -149,7 +149,7 @@ func BenchmarkSpawnMany(b *testing.B) {
 			})
 		})
 	}
-	b.Run("Go", func(b *testing.B) {
+	b.Run("go", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; i < b.N; i += batch {
 			var wg sync.WaitGroup
@@ -166,7 +166,7 @@ func BenchmarkSpawnMany(b *testing.B) {
 // One at a time, each waited for.
 func BenchmarkSpawnOne(b *testing.B) {
 	for _, workers := range []int{1, 2} {
-		b.Run(fmt.Sprint("Pool/", workers), func(b *testing.B) {
+		b.Run(fmt.Sprint("Braid/", workers), func(b *testing.B) {
 			b.ReportAllocs()
 			p := workstealing.New(workstealing.Options{Workers: workers})
 			defer p.Close()
@@ -179,7 +179,7 @@ func BenchmarkSpawnOne(b *testing.B) {
 			})
 		})
 	}
-	b.Run("Go", func(b *testing.B) {
+	b.Run("go", func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
 			var wg sync.WaitGroup
