@@ -134,13 +134,13 @@ func ExampleThen() {
 
 func ExampleBlocking() {
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
-		others := 0
-		_ = suspend.Here().Go(func() { others++ })
-		err := suspend.Blocking(ctx, func() { time.Sleep(time.Millisecond) }) // natively
-		fmt.Println(others, err)
+		others := make(chan struct{})
+		_ = suspend.Here().Go(func() { close(others) })
+		err := suspend.Blocking(ctx, func() { <-others }) // natively
+		fmt.Println(err)
 		return nil
 	})
-	// Output: 1 <nil>
+	// Output: <nil>
 }
 
 func ExamplePull() {
