@@ -2,9 +2,9 @@
 // both in turns, in this process, and what is printed is the ratio of the two. Smaller is better. A curve is some work
 // as a function of how much of it there is.
 //
-//	go run . -quick                             all rows, in less than four minutes
+//	go run . -quick                             all rows, in five minutes on a slow machine
 //	go run . -quick mutex-ctx cancel-cost       rows by id; what precedes a slash stands for all of them
-//	go run . -full                              all rows, in longer rounds, and all curves, in twelve minutes
+//	go run . -full                              all rows, in longer rounds, and all curves, in twenty minutes on a slow machine
 //	go run . -full ring fork                    some of either
 //	go run . -list                              what there is
 //	go run . -full -json now.json               the figures, to a file
