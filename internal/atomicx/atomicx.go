@@ -24,3 +24,28 @@ type (
 
 // Mutex is a lock that is held for a few instructions and never across a suspension.
 type Mutex = sync.Mutex
+
+// inlined is here for the compiler: where a package knows a type by an alias only, it inlines those methods that the
+// package of the alias has inlined itself. Without this each access would be a call.
+func inlined() {
+	var b Bool
+	b.Store(b.Load())
+	b.CompareAndSwap(b.Swap(true), false)
+	var i32 Int32
+	i32.Store(i32.Load())
+	i32.CompareAndSwap(i32.Swap(i32.Add(1)), 0)
+	var i64 Int64
+	i64.Store(i64.Load())
+	i64.CompareAndSwap(i64.Swap(i64.Add(1)), 0)
+	var u32 Uint32
+	u32.Store(u32.Load())
+	u32.CompareAndSwap(u32.Swap(u32.Add(1)), u32.Or(u32.And(1)))
+	var u64 Uint64
+	u64.Store(u64.Load())
+	u64.CompareAndSwap(u64.Swap(u64.Add(1)), u64.Or(u64.And(1)))
+	var m Mutex
+	m.Lock()
+	m.Unlock()
+}
+
+var _ = inlined
