@@ -24,7 +24,7 @@ type bucket struct {
 
 type level struct {
 	buckets []bucket
-	shift   int
+	shift   uint8
 	older   *level // an eighth of the size
 }
 
@@ -37,14 +37,19 @@ const firstLevel = 6 // bits: 512 bindings
 
 // current returns what is bound to the calling goroutine, nil if nothing is.
 func current() *binding {
-	if newest.Load() == nil {
+	l := newest.Load()
+	if l == nil {
 		return nil
 	}
-	e := entry(gid.Get())
-	if e == nil {
+	id := gid.Get()
+	var b *binding
+	if bu, k := l.home(id); bu.keys[k].Load() == id {
+		b = bu.recs[k]
+	} else if e := entry(id); e != nil {
+		b = *e
+	} else {
 		return nil
 	}
-	b := *e
 	if b.via != nil {
 		return b.via.bound
 	}
@@ -66,14 +71,20 @@ func entry(id int64) **binding {
 	return nil
 }
 
+const golden = 0x9e3779b97f4a7c15
+
 // bucket is the i'th choice for id.
 func (l *level) bucket(id int64, i int) *bucket {
-	const golden = 0x9e3779b97f4a7c15
 	h := uint64(id) * golden
 	if i > 0 {
 		h = bits.RotateLeft64(h, 29) * golden
 	}
-	return &l.buckets[h>>l.shift]
+	return &l.buckets[h>>(l.shift&63)]
+}
+
+// home is the place that id has if it was free.
+func (l *level) home(id int64) (bu *bucket, k int) {
+	return l.bucket(id, 0), int(uint64(id) % bucketSize)
 }
 
 // enter takes a place, the k'th of bu, for the goroutine id, which is the caller's and has none.
@@ -83,10 +94,13 @@ func enter(id int64) (bu *bucket, k int) {
 		if l == nil {
 			gid.Check()
 		} else {
+			if bu, k := l.home(id); bu.take(k, id) {
+				return bu, k
+			}
 			for i := range 2 {
 				bu := l.bucket(id, i)
 				for k := range bu.keys {
-					if bu.keys[k].Load() == 0 && bu.keys[k].CompareAndSwap(0, id) {
+					if bu.take(k, id) {
 						return bu, k
 					}
 				}
@@ -94,7 +108,7 @@ func enter(id int64) (bu *bucket, k int) {
 		}
 		grow.Lock()
 		if newest.Load() == l {
-			size := firstLevel
+			size := uint8(firstLevel)
 			if l != nil {
 				size = 64 - l.shift + 3
 			}
@@ -102,6 +116,10 @@ func enter(id int64) (bu *bucket, k int) {
 		}
 		grow.Unlock()
 	}
+}
+
+func (bu *bucket) take(k int, id int64) bool {
+	return bu.keys[k].Load() == 0 && bu.keys[k].CompareAndSwap(0, id)
 }
 
 // rebind binds b to the calling goroutine while f runs, and then restores what was bound before.

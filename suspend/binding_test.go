@@ -77,11 +77,11 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 
 // The generation that a Resumer carries is never met again, also where it has been counted for long.
 func TestStaleResumerNearWrapAround(t *testing.T) {
-	b := &binding{task: new(nobody)}
+	b := &binding{party: party{task: new(nobody)}}
 	b.word.Store(1<<64 - 1<<statusBits) // the last generation, open
-	s := &slot[int]{b: b}
+	s := &slot[int]{b: &b.party}
 	old := Resumer[int]{s, b.word.Load()}
-	if v, ok := s.block(func(Resumer[int]) (int, bool) { return 1, true }, old); v != 1 || !ok {
+	if v, ok := s.block(b, func(Resumer[int]) (int, bool) { return 1, true }, old); v != 1 || !ok {
 		t.Fatal("block")
 	}
 	if b.word.Load() != 0 {
@@ -96,7 +96,7 @@ func TestStaleResumerNearWrapAround(t *testing.T) {
 }
 
 func TestQueueRefusesAResumerTwice(t *testing.T) {
-	s := &slot[int]{b: &binding{task: new(nobody)}}
+	s := &slot[int]{b: &party{task: new(nobody)}}
 	var q Queue[int, int]
 	r := Resumer[int]{s, 0}
 	q.Push(r, 1)

@@ -2,6 +2,7 @@ package suspend
 
 import (
 	"context"
+	"unsafe"
 )
 
 // Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
@@ -11,10 +12,17 @@ import (
 // An operation that can succeed without suspending asks here first, so that a done context fails it all
 // the same.
 func Err(ctx context.Context) error {
-	if done := ctx.Done(); done != nil && closed(done) {
+	if ctx.Err() != nil {
 		return cancellation(ctx)
 	}
 	return nil
+}
+
+// same reports whether a and b are the same context; it may overlook it if that is not a pointer. Contexts may be of a
+// type that cannot be compared.
+func same(a, b context.Context) bool {
+	x, y := (*[2]unsafe.Pointer)(unsafe.Pointer(&a)), (*[2]unsafe.Pointer)(unsafe.Pointer(&b))
+	return x[0] == y[0] && x[1] == y[1]
 }
 
 func closed(done <-chan struct{}) bool {
@@ -52,7 +60,7 @@ func (e *cancelError) Unwrap() []error { return []error{e.cause, e.err} }
 // A registration is what a bound task has left with a context, so that its end cancels the suspension
 // of the task. A task keeps the one of the context that it waited with last.
 type registration struct {
-	b    *binding
+	b    *party
 	done <-chan struct{} // the task's own, as is stop
 	stop func() bool
 }
@@ -65,7 +73,7 @@ type afterFuncer interface {
 // watch makes the registration of ctx the current one, and reports whether that is a change. It is known by the Done
 // channel, since a context may be of a type that cannot be compared, and since one that only adds a value has its
 // parent's.
-func (b *binding) watch(ctx context.Context, done <-chan struct{}) (fresh bool) {
+func (b *party) watch(ctx context.Context, done <-chan struct{}) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil {
 		if r.done == done {
@@ -89,7 +97,7 @@ func onDone(ctx context.Context, f func()) (stop func() bool) {
 }
 
 // unwatch forgets the registration when its task has ended.
-func (b *binding) unwatch() {
+func (b *party) unwatch() {
 	if r := b.watched.Load(); r != nil {
 		b.watched.Store(nil)
 		r.stop()

@@ -2,10 +2,12 @@ package suspend
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/patience"
 )
 
 // A goroutine stands for one that is suspended and has no task. When it goes on, the next that is suspended has its
@@ -15,6 +17,7 @@ type goroutine struct {
 	binding
 	id   int64
 	wake chan struct{} // has room for the one Unpark that a suspension is owed
+	patience.Patience
 }
 
 // A goroutine is put back when nobody owes it an Unpark: its suspension is over, and it has had what it was owed.
@@ -44,6 +47,12 @@ func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, word
 
 // sleep waits for the end of the suspension that began with word, and reports whether it was resumed.
 func (g *goroutine) sleep(word uint64, done <-chan struct{}) (resumed bool) {
+	if g.Begin() {
+		runtime.Gosched()
+		if g.End(!g.waits(word)); !g.waits(word) {
+			done = nil
+		}
+	}
 	if done == nil {
 		<-g.wake
 	} else {
@@ -78,7 +87,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	s := slotOf[T](&g.binding)
 	s.done = done
 	ok := false
-	rebind(&inBlock, func() { v, ok = s.block(block, Resumer[T]{s, word}) })
+	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, word}) })
 	again := s.queued == nil // or else there is a node of its
 	switch {
 	case ok:
@@ -94,13 +103,19 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	return v, err
 }
 
-// waitGoroutine is the rest of Wait where no task is bound: guard is held, and try has reported false.
-func waitGoroutine[T, P any](ctx context.Context, done <-chan struct{}, guard *Guard, q *Queue[T, P], p P) (v T, err error) {
+// waitGoroutine is Wait where no task is bound.
+func waitGoroutine[T, P any](ctx context.Context, guard *Guard, q *Queue[T, P], p P, try func() (T, bool)) (v T, err error) {
+	done := ctx.Done()
+	guard.Lock()
+	if v, ok := try(); ok {
+		guard.Unlock()
+		return v, nil
+	}
 	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
 	s.done = done
 	r := Resumer[T]{s, word}
-	q.Push(r, p)
+	q.push(r, p).sole = true
 	guard.Unlock()
 	if g.sleep(word, waitFor) {
 		v, err = s.take()

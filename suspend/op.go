@@ -98,11 +98,11 @@ type prepared[T any] interface {
 
 // An arm is an operation that is not made of others.
 type arm interface {
-	try() bool                       // under the guard
-	enqueue(b *binding, word uint64) // under the guard
-	remove()                         // under the guard, in the task that enqueued; not called on the winner
-	won() bool                       // whether it has been resumed, once the suspension is over
-	abandon()                        // after a panic
+	try() bool                     // under the guard
+	enqueue(b *party, word uint64) // under the guard
+	remove()                       // under the guard, in the task that enqueued; not called on the winner
+	won() bool                     // whether it has been resumed, once the suspension is over
+	abandon()                      // after a panic
 }
 
 // A leg is an arm with its guard. One without a guard is a level: looking at it takes nothing, and once it is ready it
@@ -120,7 +120,7 @@ type landing[T any] struct {
 }
 
 // land makes the Resumer of the suspension that begins with word.
-func (l *landing[T]) land(b *binding, word uint64) Resumer[T] {
+func (l *landing[T]) land(b *party, word uint64) Resumer[T] {
 	s := l.r.slot
 	if s == nil || s.b != b {
 		s = &slot[T]{b: b, shared: true}
@@ -159,9 +159,9 @@ type sourceArm[T any] struct {
 	s Source[T]
 }
 
-func (a *sourceArm[T]) arms(to []leg) []leg             { return append(to, leg{a, a.s.Guard()}) }
-func (a *sourceArm[T]) enqueue(b *binding, word uint64) { a.s.Enqueue(a.land(b, word)) }
-func (a *sourceArm[T]) remove()                         { a.s.Remove(a.r) }
+func (a *sourceArm[T]) arms(to []leg) []leg           { return append(to, leg{a, a.s.Guard()}) }
+func (a *sourceArm[T]) enqueue(b *party, word uint64) { a.s.Enqueue(a.land(b, word)) }
+func (a *sourceArm[T]) remove()                       { a.s.Remove(a.r) }
 
 func (a *sourceArm[T]) try() (ok bool) {
 	a.v, ok, a.err = a.s.Try()
@@ -274,7 +274,7 @@ func (a *levelArm[T]) try() bool {
 	return true
 }
 
-func (a *levelArm[T]) enqueue(b *binding, word uint64) {
+func (a *levelArm[T]) enqueue(b *party, word uint64) {
 	r := a.land(b, word)
 	a.stop = a.call(func() { r.Resume(a.value(), nil) })
 }

@@ -24,6 +24,7 @@ type node[T, P any] struct {
 	r          Resumer[T]
 	payload    P
 	linked     bool         // guarded by the queue's guard
+	sole       bool         // r is known to the queue alone, so who holds the guard is the only one to resume it
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
@@ -36,80 +37,54 @@ type node[T, P any] struct {
 // It is Suspend with a block that locks, tries, pushes and unlocks, and a Remove after an error, and saves the second
 // look. (What it does of Suspend's own work it does in Suspend's order; the two are to be kept in step.)
 func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func() (T, bool)) (T, error) {
-	var zero T
-	done := ctx.Done()
-	if done != nil && closed(done) {
+	if ctx.Err() != nil {
+		var zero T
 		return zero, cancellation(ctx)
 	}
+again:
 	g.Lock()
 	if v, ok := try(); ok {
 		g.Unlock()
 		return v, nil
 	}
 	b := current()
-	if b == nil {
-		return waitGoroutine(ctx, done, g, q, p)
-	}
-	word, armed := b.armed(ctx, done)
-	if !armed {
+	word, armed := b.armed(ctx)
+	if !armed { // the task has not waited with ctx just before
 		g.Unlock()
-		return wait(ctx, g, q, p, try)
+		if b == nil {
+			return waitGoroutine(ctx, g, q, p, try)
+		}
+		if _, ok := b.arm(ctx); !ok {
+			var zero T
+			return zero, cancellation(ctx)
+		}
+		goto again
 	}
-	// The word is open and the registration there, so nothing foreign need be called, and this is what Suspend does.
+	// The word is open and the registration there, so nothing foreign need be called under the guard.
 	s := slotOf[T](b)
 	s.abandonNode()
-	s.done = done
+	s.done = b.last.done
 	r := Resumer[T]{s, word}
-	q.Push(r, p)
+	q.push(r, p).sole = true
 	g.Unlock()
 	for b.waits(word) {
-		b.task.Park()
+		next, yield := b.leave()
+		for next != nil {
+			next()
+			next, yield = b.leaver.Back()
+		}
+		if yield != nil {
+			yield(struct{}{})
+		}
 	}
 	if b.word.Load() == with(word, cancelled) {
 		g.Lock()
 		q.Remove(r)
 		g.Unlock()
+		var zero T
 		return zero, cancellation(ctx)
 	}
 	return s.take()
-}
-
-// wait is Wait without its short cut.
-func wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func() (T, bool)) (T, error) {
-	var me Resumer[T]
-	v, err := Suspend(ctx, func(r Resumer[T]) (T, bool) {
-		g.Lock()
-		defer g.Unlock()
-		v, ok := try()
-		if !ok {
-			q.Push(r, p)
-			me = r
-		}
-		return v, ok
-	})
-	if me.slot != nil && me.slot.queued != nil { // not resumed
-		g.Lock()
-		q.Remove(me)
-		g.Unlock()
-	}
-	return v, err
-}
-
-// armed reports whether a suspension with a context of this Done channel can begin with the word as it is, and that
-// word.
-func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64, ok bool) {
-	if b == nil || b.task == nil || b.blocked {
-		return 0, false
-	}
-	word = b.word.Load()
-	if done == nil {
-		return word, word&statusMask == open
-	}
-	if isLazy(ctx) {
-		return word, word&statusMask == openLazily
-	}
-	r := b.watched.Load()
-	return word, word&statusMask == openToContext && r != nil && r.done == done
 }
 
 // queued is a node, to its slot.
@@ -141,7 +116,9 @@ func (s *slot[T]) abandonNode() {
 }
 
 // Push puts r last, with p. It is called in the block that r was given to; a Resumer is pushed once.
-func (q *Queue[T, P]) Push(r Resumer[T], p P) {
+func (q *Queue[T, P]) Push(r Resumer[T], p P) { q.push(r, p) }
+
+func (q *Queue[T, P]) push(r Resumer[T], p P) *node[T, P] {
 	n := q.node(r, p)
 	if n.prev = q.tail; n.prev != nil {
 		n.prev.next = n
@@ -149,6 +126,7 @@ func (q *Queue[T, P]) Push(r Resumer[T], p P) {
 		q.head = n
 	}
 	q.tail = n
+	return n
 }
 
 // PushFront puts r first, with p: for a waiter that was taken off, could not be served, and keeps its turn.
@@ -180,7 +158,7 @@ func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 		s.nodes = append(s.nodes, n)
 	}
 	s.queued = n
-	n.r, n.payload, n.linked, n.in = r, p, true, q
+	n.r, n.payload, n.linked, n.sole, n.in = r, p, true, false, q
 	q.len++
 	return n
 }
@@ -213,12 +191,31 @@ func (q *Queue[T, P]) Resume(v T, err error) (p P, ok bool) {
 
 func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 	for q.head != nil {
-		r, p := q.Pop()
-		if r.Resume(v, err) {
+		n := q.head
+		r, sole := n.r, n.sole
+		p := q.unlink(n) // from here on the node is its task's
+		if sole && r.resumeSole(v, err) || !sole && r.Resume(v, err) {
 			return p, true
 		}
 	}
 	return p, false
+}
+
+// resumeSole is Resume where nobody else can be resuming: the slot is written first, and no word is claimed for that. A
+// waiter that is being cancelled leaves the slot alone until it has had the guard.
+func (r Resumer[T]) resumeSole(v T, err error) bool {
+	if r.word&statusMask == openLazily {
+		return r.Resume(v, err)
+	}
+	s := r.slot
+	s.v, s.err = v, err
+	if !s.b.word.CompareAndSwap(r.word, after(r.word)) {
+		var zero T
+		s.v, s.err = zero, nil
+		return false
+	}
+	s.b.task.Unpark()
+	return true
 }
 
 // ResumeAll takes off all waiters, in order, resumes each with (v, err), and returns how many said true.

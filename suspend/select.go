@@ -109,8 +109,7 @@ func TrySelect(ctx context.Context, cases ...Selectable) (won Selectable, err er
 }
 
 func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool) (Selectable, error) {
-	done := ctx.Done()
-	if done != nil && closed(done) {
+	if ctx.Err() != nil {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [8]leg
@@ -125,7 +124,7 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 			}
 		}
 	}
-	won, err := perform(ctx, done, legs, guards, first, wait)
+	won, err := perform(ctx, legs, guards, first, wait)
 	if won < 0 {
 		return nil, err
 	}
@@ -147,9 +146,9 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 // none is no leg.
 const none = -1
 
-// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. guards are theirs, done is
-// that of ctx, which nobody asks for it while they are held.
-func perform(ctx context.Context, done <-chan struct{}, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
+// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. guards are theirs; while
+// they are held nobody asks ctx for anything.
+func perform(ctx context.Context, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
 	guards = LockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
@@ -161,12 +160,19 @@ func perform(ctx context.Context, done <-chan struct{}, legs []leg, guards []*Gu
 	}
 	waited := false
 	b := current()
-	if word, armed := b.armed(ctx, done); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
-		enqueueLocked(legs, b, word)
+	if word, armed := b.armed(ctx); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
+		enqueueLocked(legs, &b.party, word)
 		unlockAll(guards)
 		waited = true
 		for b.waits(word) {
-			b.task.Park()
+			next, yield := b.leave()
+			for next != nil {
+				next()
+				next, yield = b.leaver.Back()
+			}
+			if yield != nil {
+				yield(struct{}{})
+			}
 		}
 		if b.word.Load() == with(word, cancelled) {
 			err = cancellation(ctx)
@@ -196,7 +202,7 @@ func twice(legs []leg) bool {
 
 // begin performs one of legs that need not wait, or has all of them wait, and returns none. guards are theirs. Should a
 // level panic as it is begun, nothing is left waiting, and the panic goes on.
-func begin(legs []leg, guards []*Guard, first uint32, b *binding, word uint64) (won int) {
+func begin(legs []leg, guards []*Guard, first uint32, b *party, word uint64) (won int) {
 	guards = LockAll(guards)
 	if won = lookLocked(legs, first); won != none {
 		unlockAll(guards)
@@ -242,7 +248,7 @@ func lookLocked(legs []leg, first uint32) (won int) {
 }
 
 // enqueueLocked has all legs wait that have a guard. From the first one on, the caller may be resumed.
-func enqueueLocked(legs []leg, b *binding, word uint64) {
+func enqueueLocked(legs []leg, b *party, word uint64) {
 	for _, l := range legs {
 		if l.guard != nil {
 			l.enqueue(b, word)

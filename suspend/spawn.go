@@ -56,13 +56,26 @@ func Here() Spawner {
 // Yield lets other tasks of the calling task's scheduler run before it returns. A goroutine that has no task
 // yields to other goroutines, and so does a task whose scheduler has no such notion. Yield is not cancellable.
 func Yield() {
-	if b := current(); b != nil {
+	b := current()
+	switch {
+	case b == nil:
+		runtime.Gosched()
+	case b.leaver != nil:
+		next, yield := b.leaver.LeaveReady()
+		for next != nil {
+			next()
+			next, yield = b.leaver.Back()
+		}
+		if yield != nil {
+			yield(struct{}{})
+		}
+	default:
 		if t, ok := b.task.(interface{ Yield() }); ok {
 			t.Yield()
-			return
+		} else {
+			runtime.Gosched()
 		}
 	}
-	runtime.Gosched()
 }
 
 // Sleep suspends the calling task for d. If ctx is done first, or already, it returns the error of the

@@ -7,8 +7,8 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A binding ties a goroutine to the Task that parks it, for the extent of one Bind. Its word holds the
-// state of the one suspension that it may have at a time: a generation that only grows, and a status.
+// A party is one that can be suspended. Its word holds the state of the one suspension that it may have at a time: a
+// generation that only grows, and a status.
 // A suspension that ends, in whatever way, leaves the word open for the next one. -S> is the suspending
 // task, -R> a resumer, -C> a cancelled context; g is the generation.
 //
@@ -23,13 +23,29 @@ import (
 // Invariant: nobody but its own task takes the word into a generation that has no value. So whoever holds
 // a Resumer of an older generation finds nothing to change.
 // Debt: who moves the word on another's behalf (-R>, -C>) owes one Unpark.
-type binding struct {
+type party struct {
 	task    Task // never changes; nil: suspending is forbidden here
 	word    atomicx.Uint64
 	watched atomicx.Pointer[registration] // written by the task, before it opens the word to it
-	slots   []any                         // a *slot[T] for each T waited for; the task's own
-	blocked bool                          // block is running; the task's own
-	via     *pulled                       // not nil: this stands for whatever is bound to the caller of next
+}
+
+// A binding ties a goroutine to the Task that parks it, for the extent of one Bind. All of it but the party is the
+// task's own.
+type binding struct {
+	party
+	leaver  leaver  // the task, if it is one
+	slots   []any   // a *slot[T] for each T waited for
+	blocked bool    // block is running
+	via     *pulled // not nil: this stands for whatever is bound to the caller of next
+	last    wait
+}
+
+// A wait is what the last suspension of a binding has left: a word of this status can be opened with this context as
+// it is.
+type wait struct {
+	ctx    context.Context
+	done   <-chan struct{}
+	status uint64
 }
 
 // The statuses. A suspension that no context can cancel is kept apart from one that the registration
@@ -51,11 +67,11 @@ func next(word, status uint64) uint64 { return (word>>statusBits+1)<<statusBits 
 // after is the word of the generation that follows an open one.
 func after(word uint64) uint64 { return word + 1<<statusBits }
 
-// A slot is where the value of a suspension arrives. It belongs to its binding for ever, so a stale
+// A slot is where the value of a suspension arrives. It belongs to its party for ever, so a stale
 // Resumer that looks at it finds the right word to fail on. Only the claimer writes v, err and hit, and only
 // while the word says claimed; the task reads and zeroes them in the next generation.
 type slot[T any] struct {
-	b      *binding
+	b      *party
 	v      T
 	err    error
 	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer, read by the claimer of a lazy wait
@@ -131,34 +147,30 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	if b == nil {
 		return suspendGoroutine(ctx, block)
 	}
-	b.check()
 	var zero T
-	status, fresh, done := open, false, ctx.Done()
-	if done != nil {
-		if closed(done) {
+	if ctx.Err() != nil {
+		return zero, cancellation(ctx)
+	}
+	word, armed := b.armed(ctx)
+	if !armed {
+		if word, armed = b.arm(ctx); !armed {
 			return zero, cancellation(ctx)
-		}
-		if status = openLazily; !isLazy(ctx) {
-			status, fresh = openToContext, b.watch(ctx, done)
 		}
 	}
 	s := slotOf[T](b)
-	s.done = done
-	word := b.word.Load()
-	if fresh || word&statusMask != status {
-		word = next(word, status)
-		b.word.Store(word)
-		// From here on the registration cancels this suspension. Had it fired before, it found nothing to
-		// cancel and will not fire again: so look once more.
-		if done != nil && closed(done) {
-			return zero, cancellation(ctx)
-		}
-	}
-	if v, ok := s.block(block, Resumer[T]{s, word}); ok {
+	s.done = b.last.done
+	if v, ok := s.block(b, block, Resumer[T]{s, word}); ok {
 		return v, nil
 	}
 	for b.waits(word) {
-		b.task.Park()
+		next, yield := b.leave()
+		for next != nil {
+			next()
+			next, yield = b.leaver.Back()
+		}
+		if yield != nil {
+			yield(struct{}{})
+		}
 	}
 	if b.word.Load() == with(word, cancelled) {
 		return zero, cancellation(ctx)
@@ -166,28 +178,64 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	return s.take()
 }
 
-// waits reports whether the suspension that began with word is still to end. (A loop around it is to be in the
-// function that suspends: after a switch, each return costs a misprediction.)
-func (b *binding) waits(word uint64) bool {
+// armed reports whether a suspension with ctx, which is not done, can begin with the word as it is, and that word.
+func (b *binding) armed(ctx context.Context) (word uint64, ok bool) {
+	if b == nil || b.task == nil || b.blocked {
+		return 0, false
+	}
+	word = b.word.Load()
+	return word, word&statusMask == b.last.status && same(ctx, b.last.ctx)
+}
+
+// arm opens the word to a suspension with ctx, unless that is done.
+func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
+	b.check()
+	b.last = wait{} // should ctx panic
+	w, fresh := wait{ctx, ctx.Done(), open}, false
+	if w.done != nil {
+		if closed(w.done) {
+			return 0, false
+		}
+		if w.status = openLazily; !isLazy(ctx) {
+			w.status, fresh = openToContext, b.watch(ctx, w.done)
+		}
+	}
+	b.last = w
+	word = b.word.Load()
+	if fresh || word&statusMask != w.status {
+		word = next(word, w.status)
+		b.word.Store(word)
+		// From here on the registration cancels this suspension. Had it fired before, it found nothing to
+		// cancel and will not fire again: so look once more.
+		if w.done != nil && closed(w.done) {
+			return 0, false
+		}
+	}
+	return word, true
+}
+
+// waits reports whether the suspension that began with word is still to end. The loop around it, with the switches, stands
+// in each function that suspends: after a switch the processor mispredicts every return, so there are to be few.
+func (b *party) waits(word uint64) bool {
 	w := b.word.Load()
 	return w == word || w == word+claim
 }
 
 // block runs f, and reports its result if there is no need to wait.
-func (s *slot[T]) block(f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
+func (s *slot[T]) block(b *binding, f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok bool) {
 	s.abandonNode()
-	s.b.blocked = true
+	b.blocked = true
 	returned := false
 	defer func() {
-		s.b.blocked = false
+		b.blocked = false
 		if !returned {
-			s.kill(r)
+			s.kill(b, r)
 		}
 	}()
 	v, ok = f(r)
 	returned = true
-	if ok && !s.b.word.CompareAndSwap(r.word, after(r.word)) && s.b.word.Load() != with(r.word, cancelled) {
-		s.kill(r)
+	if ok && !b.word.CompareAndSwap(r.word, after(r.word)) && b.word.Load() != with(r.word, cancelled) {
+		s.kill(b, r)
 		panic("suspend: block returned a value after its Resumer was called")
 	}
 	if ok {
@@ -198,8 +246,7 @@ func (s *slot[T]) block(f func(Resumer[T]) (T, bool), r Resumer[T]) (v T, ok boo
 
 // kill ends the suspension of a block that did not return. The slot is given up: somebody may be writing
 // to it.
-func (s *slot[T]) kill(r Resumer[T]) {
-	b := s.b
+func (s *slot[T]) kill(b *binding, r Resumer[T]) {
 	for w := b.word.Load(); w>>statusBits == r.word>>statusBits; w = b.word.Load() {
 		b.word.CompareAndSwap(w, next(w, open))
 	}
@@ -229,7 +276,7 @@ func slotOf[T any](b *binding) *slot[T] {
 			return s
 		}
 	}
-	s := &slot[T]{b: b}
+	s := &slot[T]{b: &b.party}
 	b.slots = append(b.slots, s)
 	return s
 }

@@ -16,6 +16,23 @@ type Task interface {
 	Unpark()
 }
 
+// A leaver is a Task that leaves the switches of Park to the function that suspends: a coroutine of a bundled scheduler.
+type leaver interface {
+	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)
+	LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool) // Yield
+	Back() (next func() (struct{}, bool), yield func(struct{}) bool)       // after next
+	Bound(forget func())                                                   // the end of a task is the leaver's to mark, by forget
+}
+
+// leave parks, or says by which switches to do so.
+func (b *binding) leave() (next func() (struct{}, bool), yield func(struct{}) bool) {
+	if b.leaver != nil {
+		return b.leaver.Leave()
+	}
+	b.task.Park()
+	return nil, nil
+}
+
 // Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t.
 // Other goroutines that f starts are not bound. Bind nests, and restores what was bound before however f
 // ends. Under Bind(nil, f) a Suspend panics; schedulers wrap it around hooks and callbacks that run on their
@@ -31,17 +48,26 @@ func Bind(t Task, f func()) {
 	}
 	b := current()
 	if b == nil || b.task != t {
-		b = &binding{task: t}
+		b = &binding{party: party{task: t}}
+		if b.leaver, _ = t.(leaver); b.leaver != nil {
+			b.leaver.Bound(b.forget)
+		}
 		rebind(b, func() {
-			defer b.unwatch()
+			defer b.forget()
 			f()
 		})
 		return
 	}
 	if !b.blocked { // or else a wait has just begun, and needs it
-		defer b.unwatch()
+		defer b.forget()
 	}
 	f()
+}
+
+// forget ends a task: what it has left with its last context is withdrawn.
+func (b *binding) forget() {
+	b.last = wait{}
+	b.unwatch()
 }
 
 // Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).

@@ -36,7 +36,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 //	begun  -R> begun|ended      and this resumer submits
 //	ended  -S> begun|ended      and Then submits
 type continuation[T any] struct {
-	binding
+	party
 	ctx      context.Context
 	on       Executor
 	k        func(T, error)
@@ -81,7 +81,7 @@ func (t *continuation[T]) begin() {
 			guards = append(guards, l.guard)
 		}
 	}
-	t.winner = begin(t.legs, guards, rand.Uint32(), &t.binding, word)
+	t.winner = begin(t.legs, guards, rand.Uint32(), &t.party, word)
 	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 		t.Unpark()

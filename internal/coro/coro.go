@@ -21,19 +21,23 @@ import (
 // -T> is the task, -W> the worker that runs it, -U> an Unpark.
 //
 //	active -W> parked   only after the switch back to the worker: from now on another may run it
-//	parked -U> active   and the waker owes its Host one Ready
+//	parked -U> active   and the waker owes the scheduler a Ready
 //	active -U> woken    the permit
 //	woken  -T> active   Park returns at once
 //	woken  -W> active   instead of parked: the worker owes the Ready
 //
-// A task that stands in for its worker, see Runner, takes the worker's part in Park itself.
+// A task that stands in for its worker, see Runner, takes the worker's part in Park itself. Where the scheduler is a
+// Runner, the state belongs to that, and so does every step of it: an Unpark from elsewhere is posted to it.
 //
 // Invariant: only a task that is inside Park becomes parked. So an Unpark that comes late, to a task that is
 // queued, running or ended, to the next task of the same coroutine or to none, leaves the permit and touches
 // nothing else.
 type Task struct {
-	Item     // in the queue of its Host while it is runnable
-	state    atomicx.Uint32
+	Item                    // in the queue of its Host while it is runnable
+	post     Item           // in the inbox of its Runner while it is posted
+	posted   atomicx.Bool   // set by an Unpark, reset by the Runner
+	own      uint32         // the state, if there is a Runner; it belongs to that
+	state    atomicx.Uint32 // the state, if there is none
 	host     Host
 	runner   *Runner // the host, if it is one
 	f        func()
@@ -42,9 +46,10 @@ type Task struct {
 	why      Switch        // the task's word to its worker, when it switches
 	departed bool          // it was parked or queued, and counted as such, before it switched
 	calls    bool          // it runs callbacks
-	next     func() (struct{}, bool)
+	next     Next
+	forget   func() // what the task has left with its last context
 	stop     func()
-	yield    func(struct{}) bool
+	yield    Yield
 }
 
 const (
@@ -71,36 +76,93 @@ const (
 	Exited                // it has ended by runtime.Goexit, and its coroutine with it
 )
 
+// Next and Yield are the two ends of a coroutine.
+type (
+	Next  = func() (struct{}, bool)
+	Yield = func(struct{}) bool
+)
+
 // Park implements suspend.Task.
 func (t *Task) Park() {
-	if t.state.Load() == woken {
-		t.state.Store(active) // an Unpark leaves a woken task alone
-		return
+	next, yield := t.Leave()
+	for next != nil {
+		next()
+		next, yield = t.Back()
+	}
+	if yield != nil {
+		yield(struct{}{})
+	}
+}
+
+// Leave is Park up to the switch, which is left to the caller: after a switch the processor predicts no return correctly,
+// so there are to be few. The caller calls next, if that is not nil, and then asks Back how to go on, until it is nil; and
+// then yield, if that is not nil.
+func (t *Task) Leave() (next Next, yield Yield) {
+	r := t.runner
+	switch {
+	case r == nil:
+		if t.state.Load() == woken {
+			t.state.Store(active) // an Unpark leaves a woken task alone
+			return nil, nil
+		}
+		t.why = Parked
+		return nil, t.yield
+	case t.own == woken:
+		t.own = active
+		return nil, nil
 	}
 	t.why = Parked
-	if r := t.runner; r != nil && r.standIn() {
-		if !t.commit() {
-			return
-		}
-		r.suspended++
-		if t.departed = !r.drive(nil, t); !t.departed {
-			return
-		}
+	if !r.mayStandIn() {
+		return nil, t.yield
 	}
-	t.yield(struct{}{})
+	t.own = parked
+	r.suspended++
+	return r.standIn(t)
+}
+
+// Yield gives others a turn.
+func (t *Task) Yield() {
+	next, yield := t.LeaveReady()
+	for next != nil {
+		next()
+		next, yield = t.Back()
+	}
+	if yield != nil {
+		yield(struct{}{})
+	}
+}
+
+// LeaveReady is Leave for a task that lets others have a turn.
+func (t *Task) LeaveReady() (next Next, yield Yield) {
+	t.why = Yielded
+	r := t.runner
+	if r == nil || !r.mayStandIn() {
+		return nil, t.yield
+	}
+	r.put(&t.Item)
+	return r.standIn(t)
+}
+
+// Back is called after next has returned.
+func (t *Task) Back() (next Next, yield Yield) {
+	r := t.runner
+	if r.running != nil {
+		r.left(r.running)
+	}
+	return r.turn()
 }
 
 // Unpark implements suspend.Task.
 func (t *Task) Unpark() {
+	if r := t.runner; r != nil {
+		r.unpark(t)
+		return
+	}
 	for {
 		switch t.state.Load() {
 		case parked:
 			if t.state.CompareAndSwap(parked, active) {
-				if r := t.runner; r != nil {
-					r.Ready(t)
-				} else {
-					t.host.Ready(t)
-				}
+				t.host.Ready(t)
 				return
 			}
 		case active:
@@ -113,18 +175,6 @@ func (t *Task) Unpark() {
 	}
 }
 
-// Yield gives others a turn.
-func (t *Task) Yield() {
-	t.why = Yielded
-	if r := t.runner; r != nil && r.standIn() {
-		r.Ready(t)
-		if t.departed = !r.drive(nil, t); !t.departed {
-			return
-		}
-	}
-	t.yield(struct{}{})
-}
-
 // Spawner returns the scheduler.
 func (t *Task) Spawner() suspend.Spawner { return t.host.Spawner() }
 
@@ -132,7 +182,7 @@ func (t *Task) Spawner() suspend.Spawner { return t.host.Spawner() }
 func New(h Host) *Task {
 	t := &Task{host: h}
 	t.runner, _ = h.(*Runner)
-	t.Item.task = t
+	t.Item.task, t.post.task = t, t
 	t.next, t.stop = iter.Pull(t.body)
 	return t
 }
@@ -150,16 +200,27 @@ func (t *Task) Start(f func()) { t.f = f }
 // Step runs t until it parks, yields or ends. It is called by one worker at a time, with a task that is
 // runnable.
 func (t *Task) Step() Switch {
-	t.resume()
+	t.next()
 	why := t.why // read before it is parked: then another worker may be running it
-	if why == Parked && !t.commit() {
+	switch {
+	case why == Parked && !t.commit():
 		return Yielded
+	case why == Exited:
+		t.reap()
 	}
 	return why
 }
 
 // commit parks a task that has switched in order to park; false says that it was woken before, and is runnable.
 func (t *Task) commit() bool {
+	if t.runner != nil {
+		if t.own == active {
+			t.own = parked
+			return true
+		}
+		t.own = active
+		return false
+	}
 	if t.state.CompareAndSwap(active, parked) {
 		return true
 	}
@@ -167,17 +228,10 @@ func (t *Task) commit() bool {
 	return false
 }
 
-// resume switches to the coroutine and comes back when it gives control.
-func (t *Task) resume() {
-	defer t.caught()
+// reap lets the coroutine of a task that has exited end.
+func (t *Task) reap() {
+	defer func() { _ = recover() }() // goexit
 	t.next()
-}
-
-// caught is deferred around next, whose panic it stops if the task has exited.
-func (t *Task) caught() {
-	if t.why == Exited {
-		_ = recover() // goexit
-	}
 }
 
 // Stop ends an idle coroutine.
@@ -198,14 +252,21 @@ func (t *Task) body(yield func(struct{}) bool) {
 			Crash(v, debug.Stack())
 		}
 		t.why = Exited
+		t.yield(struct{}{}) // to be reaped: nothing comes out of any other next
 		panic(goexit{})
 	}()
 	suspend.Bind(t, t.loop)
 	done = true
 }
 
-// loop runs one task after another. Its first pass binds the coroutine for good, each task then marks its
-// own extent.
+// Bound is told by Bind how to end a task.
+func (t *Task) Bound(forget func()) {
+	if t.forget == nil { // or else it is bound within a task
+		t.forget = forget
+	}
+}
+
+// loop runs one task after another, all under one Bind.
 func (t *Task) loop() {
 	for {
 		t.run()
@@ -226,6 +287,7 @@ func (t *Task) loop() {
 func (t *Task) run() {
 	returned := false
 	defer func() {
+		t.forget()
 		if returned {
 			return
 		}
@@ -235,7 +297,7 @@ func (t *Task) run() {
 	}()
 	f := t.f
 	t.f = nil
-	suspend.Bind(t, f)
+	f()
 	returned = true
 }
 

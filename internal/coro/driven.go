@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/patience"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -14,11 +15,13 @@ import (
 // do before it sleeps.
 type Driven struct {
 	*Runner
-	next   func() *Item  // what runs next, nil if nothing is runnable; itself nil: what has waited longest
-	idle   func() func() // a hook to call before sleeping, nil if there is none
-	parent suspend.Task  // parks the caller of Run; set before the first sleep
-	nested bool          // the caller is a task
-	hooked func()        // by idle, and not called yet
+	next   func() *Item      // what runs next, nil if nothing is runnable; itself nil: what has waited longest
+	idle   func() func()     // a hook to call before sleeping, nil if there is none
+	parent suspend.Task      // parks the caller of Run; set before the first sleep
+	nested bool              // the caller is a task
+	hooked func()            // by idle, and not called yet
+	rest   Next              // sleepInTask
+	before patience.Patience // sleeping
 	ran    atomicx.Bool
 }
 
@@ -53,11 +56,13 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 		return suspend.ErrClosed
 	}
 	d.parent = parent
+	d.Own()
 	if o.LockOSThread {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	} else if !d.nested && d.InOrder {
-		d.doze = d.sleepInTask
+		d.rest = d.sleepInTask
+		d.Runner.doze = d.doze // where the parent is a task, or Run has a thread of its own, nobody else may park in its place
 	}
 	stalls := WatchStalls(o.StallAfter, o.OnStall)
 	d.Watch(stalls)
@@ -139,15 +144,24 @@ func (d *Driven) sleep() {
 	}
 }
 
-// sleepInTask is sleep on the goroutine of a task that stands in: a task that waits for another thread costs no switch.
-// The goroutine of Run stays where it is meanwhile. Where the parent is a task, or Run has a thread of its own, nobody
-// else may park in its place; and a hook is called by Run itself.
-func (d *Driven) sleepInTask() bool {
+// doze has a task that stands in sleep for the scheduler: one that waits for another thread costs no switch. The
+// goroutine of Run stays where it is meanwhile. A hook is called by Run itself, so if there is one, doze returns nil.
+func (d *Driven) doze() Next {
 	if d.hook() != nil {
-		return false
+		return nil
+	}
+	return d.rest
+}
+
+func (d *Driven) sleepInTask() (none struct{}, ok bool) {
+	if d.before.Begin() {
+		runtime.Gosched()
+		if d.before.End(!d.Empty()); !d.Empty() {
+			return none, true
+		}
 	}
 	d.sleep()
-	return true
+	return none, true
 }
 
 // yieldEvery is how many steps a nested Run that is never idle takes before the outer scheduler has a turn.

@@ -18,18 +18,10 @@ var callback = new(Task)
 
 var idleItems = sync.Pool{New: func() any { return new(Item) }}
 
-func newItem(task *Task, f func()) *Item {
-	it := idleItems.Get().(*Item)
-	it.task, it.f = task, f
-	return it
-}
-
-// take empties it, which is not a task's, and gives it back.
-func (it *Item) take() (f func()) {
-	f = it.f
+// give gives back an Item that is not a task's.
+func (it *Item) give() {
 	*it = Item{}
 	idleItems.Put(it)
-	return f
 }
 
 // An Inbox is where everybody leaves Items for one scheduler: a stack that producers push on and the
@@ -65,11 +57,10 @@ func (in *Inbox) Push(it *Item) (wake bool) {
 }
 
 // Take removes all Items and returns them as a list, in the order in which they were pushed.
-func (in *Inbox) Take() *Item {
+func (in *Inbox) Take() (first *Item) {
 	if in.Empty() { // what has come just now is found out by Sleep
 		return nil
 	}
-	var first *Item
 	for it := in.head.Swap(nil); it != nil; {
 		it.next, first, it = first, it, it.next
 	}

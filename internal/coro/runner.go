@@ -2,28 +2,36 @@ package coro
 
 import (
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A Runner is a scheduler that runs on one goroutine, less the two things in which such schedulers differ:
-// the order in which they run what is runnable, and how they sleep. Everything that becomes runnable, from
-// wherever it comes, passes through one inbox, so that it keeps its order without anybody asking who is asking.
+// the order in which they run what is runnable, and how they sleep.
+//
+// What becomes runnable goes to the end of one list. Who makes it runnable on the Runner itself, one of its tasks, puts
+// it there; whoever else leaves it in the inbox, which is emptied into the list before anything is put there and
+// whenever the list is empty. So what has been made runnable before is run before, and neither starves the other.
 type Runner struct {
 	inbox   Inbox
 	live    atomicx.Int64 // accepted and not ended; less closedBase once closed
+	owner   atomicx.Int64 // the goroutine that it runs on, 0 if that is not always the same
 	self    suspend.Spawner
 	InOrder bool        // Items run in the order of Next; set before the first Run
-	doze    func() bool // not nil: a task that stands in may have the scheduler sleep; false: something else is to be done
+	doze    func() Next // not nil: has a task that stands in sleep for the scheduler; nil: something else is to be done
 	wake    func()      // rouses the scheduler from the sleep that began with Sleep
 	onPanic func(any, []byte)
 	stalls  *Stalls
 
-	// The rest belongs to the scheduler's goroutine.
-	first   *Item   // runnable, in order
-	idle    []*Task // coroutines without a task
-	calls   *Item   // the callback that the coroutine for callbacks begins with
-	budget  int     // steps that are left before the scheduler looks at anything else
-	stoodIn bool    // a task runs the others on its own goroutine
+	// The rest belongs to the scheduler's goroutine, or to the task that it has switched to.
+	first, last *Item   // runnable, in order; last means nothing if first is nil
+	idle        []*Task // coroutines without a task
+	free        *Item   // to be used again, so many of them
+	freed       int
+	calls       *Item // the callback that the coroutine for callbacks begins with
+	budget      int   // steps that are left before the scheduler looks at anything else
+	standing    *Task // the task that runs the others on its own goroutine, if one does
+	running     *Task // that it has switched to, nil if it sleeps
 
 	steps            int
 	wakes, suspended uint64 // counted here, and shown by publish
@@ -35,6 +43,7 @@ type Runner struct {
 const (
 	closedBase = -1 << 62
 	maxIdle    = 1024 // coroutines kept for reuse
+	maxFree    = 256  // Items
 	publishing = 64   // steps at most between two looks at anything else
 )
 
@@ -62,13 +71,102 @@ func (r *Runner) submit(task *Task, f func()) error {
 			break
 		}
 	}
-	r.push(newItem(task, f))
+	if r.here() {
+		it := r.free
+		if it != nil {
+			r.free, it.next = it.next, nil
+			r.freed--
+		} else {
+			it = new(Item)
+		}
+		it.task, it.f = task, f
+		r.put(it)
+	} else {
+		it := idleItems.Get().(*Item)
+		it.task, it.f = task, f
+		r.send(it)
+	}
 	return nil
 }
 
-func (r *Runner) push(it *Item) {
+// take empties it, which is not a task's, and keeps it for the next.
+func (r *Runner) take(it *Item) (f func()) {
+	f = it.f
+	if r.freed == maxFree {
+		it.give()
+		return f
+	}
+	*it = Item{next: r.free}
+	r.free = it
+	r.freed++
+	return f
+}
+
+// here reports whether the caller is on the Runner: one of its tasks, or its own goroutine. Then nobody else is.
+func (r *Runner) here() bool {
+	switch t := suspend.Current().(type) {
+	case *Task:
+		return t.runner == r || r.owner.Load() == gid.Get()
+	default:
+		return r.owner.Load() == gid.Get()
+	}
+}
+
+// send makes it runnable, from elsewhere.
+func (r *Runner) send(it *Item) {
 	if r.inbox.Push(it) {
 		r.wake()
+	}
+}
+
+// unpark is Unpark for t. From elsewhere it is posted, once until the Runner has seen it: by then what it is for can be
+// seen as well.
+func (r *Runner) unpark(t *Task) {
+	if r.here() {
+		r.drain()
+		r.rouse(t)
+	} else if t.posted.CompareAndSwap(false, true) {
+		r.send(&t.post)
+	}
+}
+
+// rouse makes t runnable if it is parked, and otherwise leaves it the permit.
+func (r *Runner) rouse(t *Task) {
+	if t.own == parked {
+		t.own = active
+		r.append(&t.Item)
+	} else {
+		t.own = woken
+	}
+}
+
+// put makes it runnable. It is called on the Runner.
+func (r *Runner) put(it *Item) {
+	r.drain()
+	r.append(it)
+}
+
+func (r *Runner) append(it *Item) {
+	it.next = nil
+	if r.first == nil {
+		r.first = it
+	} else {
+		r.last.next = it
+	}
+	r.last = it
+}
+
+// drain empties the inbox into the list.
+func (r *Runner) drain() {
+	for it := r.inbox.Take(); it != nil; {
+		next := it.next // posted again, it may be in the next list
+		if t := it.task; t != nil && t != callback {
+			t.posted.Store(false)
+			r.rouse(t)
+		} else {
+			r.append(it)
+		}
+		it = next
 	}
 }
 
@@ -94,7 +192,7 @@ func (r *Runner) CloseIfDone() bool {
 func (r *Runner) Done() bool { return r.live.Load() == closedBase }
 
 // Ready implements Host.
-func (r *Runner) Ready(t *Task) { r.push(&t.Item) }
+func (r *Runner) Ready(t *Task) { r.put(&t.Item) }
 
 // Spawner implements Host.
 func (r *Runner) Spawner() suspend.Spawner { return r.self }
@@ -107,12 +205,18 @@ func (r *Runner) Panicked(value any, stack []byte) {
 	r.onPanic(value, stack)
 }
 
+// Own says that the Runner runs on the calling goroutine, until Release.
+func (r *Runner) Own() {
+	gid.Check()
+	r.owner.Store(gid.Get())
+}
+
 // Next takes the runnable Item that has waited longest, nil if there is none.
 func (r *Runner) Next() *Item {
-	it := r.first
-	if it == nil {
-		it = r.inbox.Take()
+	if r.first == nil {
+		r.drain()
 	}
+	it := r.first
 	if it != nil {
 		r.first, it.next = it.next, nil
 	}
@@ -136,7 +240,7 @@ func (r *Runner) Rouse() bool { return r.inbox.Rouse() }
 // Run runs it, up to where it ends, suspends or yields. It is called on the scheduler's goroutine.
 func (r *Runner) Run(it *Item) {
 	r.budget = 1
-	r.drive(it, nil)
+	r.drive(it)
 }
 
 // RunSome runs some of what is runnable, in order, and reports whether there was anything.
@@ -146,96 +250,117 @@ func (r *Runner) RunSome() bool {
 		return false
 	}
 	r.budget = publishing
-	r.drive(it, nil)
+	r.drive(it)
 	return true
 }
 
-// drive runs it and what comes after it in order, as far as the budget goes. It is the loop of the scheduler, and one
-// function for the sake of speed: after a switch the processor predicts no return correctly, so there are few.
-//
-// With a task, drive is called by that task, which is parked or queued, on the task's own goroutine; it stands in
-// for the scheduler until its turn has come, and reports whether it has. Then it goes on without a switch, and two
-// tasks that wake each other take two switches for a round and not four. When the budget is spent, the task has to
-// switch to the scheduler's goroutine after all, which has other duties as well.
-func (r *Runner) drive(it *Item, self *Task) (turn bool) {
-	var t *Task
-	defer func() {
-		if t != nil && t.why == Exited { // and its private panic comes out of next
-			_ = recover()
-			r.ended(t)
-			r.stalls.end()
-		}
-		if self != nil {
-			r.stoodIn = false
-			if r.stalls != nil {
-				r.stalls.begin(self)
-			}
-		}
-	}()
-	if self != nil {
-		r.stoodIn = true
-		r.stalls.end()
-	}
-	for {
-		if it == nil {
-			if it = r.Next(); it == nil {
-				if self == nil || r.doze == nil || !r.doze() {
-					break
-				}
-				r.budget = publishing
-				continue
-			}
-		}
-		if t = it.task; t == nil || t == callback {
-			if self != nil && len(r.idle) == 0 { // coroutines are made on the scheduler's goroutine only
-				it.next, r.first = r.first, it
-				break
-			}
-			t = r.begin(it)
-		} else if t.why == Parked {
-			r.wakes++
-			r.suspended--
-		}
-		if t == self {
-			r.budget--
-			return true
-		}
-		if r.stalls != nil {
-			r.stalls.begin(t)
-		}
+// drive runs it and what comes after it in order, as far as the budget goes.
+func (r *Runner) drive(it *Item) {
+	for it != nil {
+		t := r.enter(it)
+		r.stalls.begin(t)
 		t.next()
-		switch {
-		case t.departed:
-			t.departed = false
-		case t.why == Ended:
-			r.ended(t)
-		case t.why == Yielded:
-			r.Ready(t)
-		case !t.commit():
-			r.suspended++ // and woken by now
-			r.Ready(t)
-		default:
-			r.suspended++
+		r.left(t)
+		if r.budget <= 0 {
+			return
 		}
-		if r.stalls != nil {
-			r.stalls.end()
-		}
-		if r.steps++; r.steps-r.shownAt >= publishing {
-			r.publish()
-		}
-		if r.budget--; r.budget <= 0 {
-			break
-		}
-		it = nil
+		it = r.Next()
 	}
-	t = nil
-	return false
 }
 
-// standIn reports whether a task that parks can run others meanwhile, or sleep until there are others. Only the one that the scheduler's goroutine
-// has resumed can; those that it resumes in turn switch back to it.
-func (r *Runner) standIn() bool {
-	return r.InOrder && !r.stoodIn && r.budget > 1 && (r.doze != nil || !r.Empty())
+// enter returns the task that it is, to be switched to, or one that begins with it.
+func (r *Runner) enter(it *Item) *Task {
+	if r.steps++; r.steps-r.shownAt >= publishing {
+		r.publish()
+	}
+	t := it.task
+	if t == nil || t == callback {
+		return r.begin(it)
+	}
+	if t.why == Parked {
+		r.wakes++
+		r.suspended--
+	}
+	return t
+}
+
+// left deals with a task that has given control back.
+func (r *Runner) left(t *Task) {
+	switch {
+	case t.departed:
+		t.departed = false
+	case t.why >= Ended:
+		r.ended(t)
+	case t.why == Yielded:
+		r.put(&t.Item)
+	case !t.commit():
+		r.suspended++ // and woken by now
+		r.put(&t.Item)
+	default:
+		r.suspended++
+	}
+	r.stalls.end()
+	r.budget--
+}
+
+// mayStandIn reports whether a task that parks can run others meanwhile, or sleep until there are others. Only the one
+// that the scheduler's goroutine has resumed can; those that it resumes in turn switch back to it.
+func (r *Runner) mayStandIn() bool {
+	return r.InOrder && r.standing == nil && r.budget > 1 && (r.doze != nil || !r.Empty())
+}
+
+// standIn has t, which is parked or queued, do on its own goroutine what drive does, until its turn has come: then it
+// goes on without a switch, and two tasks that wake each other take two switches for a round and not four. When the
+// budget is spent it has to switch to the scheduler's goroutine after all, which has other duties as well.
+func (r *Runner) standIn(t *Task) (next Next, yield Yield) {
+	r.standing = t
+	r.stalls.end()
+	return r.turn()
+}
+
+// turn says what the task that stands in is to do: switch to another, be it the scheduler's goroutine, or go on.
+func (r *Runner) turn() (next Next, yield Yield) {
+	self := r.standing
+	for r.budget > 0 {
+		it := r.Next()
+		if it == nil {
+			if r.doze != nil {
+				if rest := r.doze(); rest != nil {
+					r.running = nil
+					r.budget = publishing
+					return rest, nil
+				}
+			}
+			break
+		}
+		if it.task == nil || it.task == callback {
+			if len(r.idle) == 0 { // coroutines are made on the scheduler's goroutine only
+				r.putBack(it)
+				break
+			}
+		}
+		t := r.enter(it)
+		r.stalls.begin(t)
+		if t == self {
+			r.budget--
+			r.standing = nil
+			return nil, nil
+		}
+		r.running = t
+		return t.next, nil
+	}
+	r.standing = nil
+	r.stalls.begin(self)
+	self.departed = true
+	return nil, self.yield
+}
+
+// putBack makes it the first, again.
+func (r *Runner) putBack(it *Item) {
+	if it.next = r.first; it.next == nil {
+		r.last = it
+	}
+	r.first = it
 }
 
 // Empty reports whether nothing is runnable.
@@ -253,7 +378,7 @@ func (r *Runner) begin(it *Item) (t *Task) {
 		r.calls = it
 		t.Start(r.runCalls)
 	} else {
-		t.Start(it.take())
+		t.Start(r.take(it))
 	}
 	return t
 }
@@ -264,7 +389,8 @@ func (r *Runner) ended(t *Task) {
 		r.live.Add(-1)
 	}
 	if t.why == Exited {
-		return // and the coroutine with it
+		t.reap()
+		return
 	}
 	if len(r.idle) < maxIdle {
 		r.idle = append(r.idle, t)
@@ -280,7 +406,7 @@ func (r *Runner) runCalls() {
 		it := r.calls
 		r.calls = nil
 		for it != nil {
-			r.call(it.take())
+			r.call(r.take(it))
 			if it = r.first; it != nil && it.task == callback {
 				r.first = it.next
 			} else {
@@ -302,7 +428,7 @@ func (r *Runner) nextNew() (f func()) {
 		return nil
 	}
 	if r.first == nil {
-		r.first = r.inbox.Take()
+		r.drain()
 	}
 	it := r.first
 	if it == nil || it.task != nil {
@@ -312,7 +438,7 @@ func (r *Runner) nextNew() (f func()) {
 	r.live.Add(-1)
 	r.steps++
 	r.budget--
-	return it.take()
+	return r.take(it)
 }
 
 // Release stops the coroutines that are kept for reuse.
@@ -321,6 +447,7 @@ func (r *Runner) Release() {
 		t.Stop()
 	}
 	r.idle = nil
+	r.owner.Store(0)
 	r.publish()
 	r.shown.Store(2 * r.suspended)
 }
