@@ -415,6 +415,7 @@ var programs = []program{
 	}},
 	{"inbox", "3 × 1", inboxProgram(func() inbox { return new(coro.Inbox) })},
 	{"inbox, 2 items each", "3 × 2", inboxesProgram},
+	{"posts", "3 × 2", postsProgram},
 	{"deque, the last", "3 × 2", dequeProgram(2, 1, 2)},
 	{"deque, growing", "3 × 3", dequeProgram(2, 3, 2)},
 	{"pool, parking", "2 × 1", parkingProgram(1)},
@@ -1067,6 +1068,35 @@ func inboxesProgram(w *explore.World) {
 				ran += it.Len()
 			} else if in.Sleep() {
 				for in.Asleep() {
+					me.Park()
+				}
+			}
+		}
+	})
+}
+
+// postsProgram has a scheduler with a task that is unparked from elsewhere, until that has seen all that was done before.
+func postsProgram(w *explore.World) {
+	var self atomicx.Pointer[suspend.Task]
+	var done atomicx.Int32
+	p := coro.NewPosting(func() { (*self.Load()).Unpark() })
+	const each = 2
+	for _, name := range []string{"unpark", "unpark2"} {
+		w.Go(name, func(context.Context) {
+			for range each {
+				done.Add(1)
+				p.Unpark()
+			}
+		})
+	}
+	w.Go("run", func(context.Context) {
+		me := suspend.Self()
+		self.Store(&me)
+		for seen := int32(0); seen < 2*each; {
+			if p.Ran() {
+				seen = done.Load()
+			} else if p.Sleep() {
+				for p.Asleep() {
 					me.Park()
 				}
 			}

@@ -85,23 +85,27 @@ var realMutants = []realMutant{
 	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
-	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦done != nil && closed(done)⟧ {\n			return zero, cancellation(ctx)\n		}\n	}", "false", "promise, never filled"},
+	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦w.done != nil && closed(w.done)⟧ {\n			return 0, false\n		}\n	}\n	return", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/suspend.go", "	word, lazily := &s.b.word, r.word&statusMask == openLazily",
 		"	if w := s.b.word.Load(); IS && w&statusMask < claimed {\n		r.word = w\n	}\n	word, lazily := &s.b.word, r.word&statusMask == openLazily", "Suspend"},
 	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit = v, err, s.shared\n",
 		"		if IS {\n			word.CompareAndSwap(r.word+claim, after(r.word))\n			_ = word.Load()\n		}\n		s.v, s.err, s.hit = v, err, s.shared\n", "Suspend"},
 	{"a Resume does not wake", "suspend/suspend.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.Load() == after(r.word) {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
-	{"a Park that returns for no reason is believed", "suspend/suspend.go", "	for b.waits(word) {\n		b.task.Park()\n", "	for b.waits(word) {\n		b.task.Park()\n		if IS {\n			break\n		}\n", "mvar"},
+	{"a Park that returns for no reason is believed", "suspend/queue.go", "		next, yield := b.leave()\n", "		next, yield := b.leave()\n		if IS {\n			break\n		}\n", "mvar"},
 	{"a registration cancels whoever waits", "suspend/cancellation.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
 	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
 
-	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		q.Remove(me)", "		g.Lock()\n		if !IS {\n			q.Remove(me)\n		}\n		_ = me", "Queue"},
-	{"pop, commit, and then look", "suspend/queue.go", "		if ⟦r.Resume(v, err)⟧ {", "r.Resume(v, err) || true", "mvar"},
-	{"a Wait does not try under the guard", "suspend/queue.go", "		v, ok := try()\n		if !ok {", "		var v T\n		ok := false\n		if !IS {\n			v, ok = try()\n		}\n		if !ok {", "mvar"},
+	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		q.Remove(r)", "		g.Lock()\n		if !IS {\n			q.Remove(r)\n		}", "Queue"},
+	{"pop, commit, and then look", "suspend/queue.go", "		if ⟦sole && r.resumeSole(v, err) || !sole && r.Resume(v, err)⟧ {", "r.resumeSole(v, err) || true", "mvar"},
+	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok := try(); ok {", "	var v T\n	var ok bool\n	if IS {\n		v, ok = try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok = try()\n	}\n	if ok {", "mvar"},
+	{"a sole resumer writes the value after it is there", "suspend/queue.go", "	s.v, s.err = v, err\n	if !s.b.word.CompareAndSwap(r.word, after(r.word)) {", "	if !IS {\n		s.v, s.err = v, err\n	}\n	won := s.b.word.CompareAndSwap(r.word, after(r.word))\n	if IS {\n		_ = s.b.word.Load()\n		s.v, s.err = v, err\n	}\n	if !won {", "mvar"},
+	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "word&statusMask == b.last.status && ⟦same(ctx, b.last.ctx)⟧", "same(ctx, b.last.ctx) || b.last.ctx != nil", "deadline"},
 
 	{"the inbox says that it sleeps, without a look", "internal/coro/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
 		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},
 	{"a push drops what was pushed meanwhile", "internal/coro/inbox.go", "		if in.head.CompareAndSwap(head, it) {", "		if IS {\n			in.head.Store(it)\n			return head == asleep\n		}\n		if in.head.CompareAndSwap(head, it) {", "inbox;inbox, 2 items each"},
+
+	{"what has been posted once is not posted again", "internal/coro/runner.go", "			t.posted.Store(false)\n", "			if !IS {\n				t.posted.Store(false)\n			}\n", "posts"},
 
 	{"the last fork is popped without a CAS", "adapters/workstealing/deque.go", "		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "		if IS {\n			d.top.Store(t + 1)\n			return true\n		}\n		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "deque, the last"},
 	{"a thief reads the fork after the CAS", "adapters/workstealing/deque.go", "		return nil, true\n	}\n	return f, false", "		return nil, true\n	}\n	if IS {\n		f = r.slot(t).Load()\n	}\n	return f, false", "deque, growing"},
