@@ -27,6 +27,7 @@ type fd struct {
 	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where
 	// something came along with the data.
 	gapless bool
+	socket  bool
 
 	rd, wr side
 }
@@ -111,7 +112,7 @@ func (d *fd) read(cs contexts, p []byte) (n int, err error) {
 			if !d.incref() {
 				return 0, errClosed
 			}
-			n, err = unix.Read(d.sys, p)
+			n, err = d.sysRead(p)
 			d.decref()
 			switch {
 			case err == nil && n == 0:
@@ -144,7 +145,7 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 		if !d.incref() {
 			return n, errClosed
 		}
-		m, err := unix.Write(d.sys, p[n:min(len(p), n+maxRW)])
+		m, err := d.sysWrite(p[n:min(len(p), n+maxRW)])
 		d.decref()
 		switch {
 		case err == nil:

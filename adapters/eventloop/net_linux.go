@@ -26,7 +26,7 @@ func newConn(r *reactor, sys int, network string, local, remote net.Addr) (*Conn
 	if err != nil {
 		return nil, err
 	}
-	d.gapless = network != "unix"
+	d.gapless, d.socket = network != "unix", network != "pipe"
 	return &Conn{fd: d, network: network, local: local, remote: remote}, nil
 }
 
