@@ -37,7 +37,14 @@ type node[T, P any] struct {
 // It is Suspend with a block that locks, tries, pushes and unlocks, and a Remove after an error, and saves the second
 // look. (What it does of Suspend's own work it does in Suspend's order; the two are to be kept in step.)
 func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func() (T, bool)) (T, error) {
-	if ctx.Err() != nil {
+	var done <-chan struct{} // this is ask, which the compiler does not inline
+	var over bool
+	if lasting(ctx) {
+		over = ctx.Err() != nil
+	} else if done = ctx.Done(); done != nil {
+		over = closed(done)
+	}
+	if over {
 		var zero T
 		return zero, cancellation(ctx)
 	}
@@ -48,7 +55,7 @@ again:
 		return v, nil
 	}
 	b := current()
-	word, armed := b.armed(ctx)
+	word, armed := b.armed(ctx, done)
 	if !armed { // the task has not waited with ctx just before
 		g.Unlock()
 		if b == nil {

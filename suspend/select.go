@@ -109,7 +109,8 @@ func TrySelect(ctx context.Context, cases ...Selectable) (won Selectable, err er
 }
 
 func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool) (Selectable, error) {
-	if ctx.Err() != nil {
+	done, over := ask(ctx)
+	if over {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [8]leg
@@ -124,7 +125,7 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 			}
 		}
 	}
-	won, err := perform(ctx, legs, guards, first, wait)
+	won, err := perform(ctx, done, legs, guards, first, wait)
 	if won < 0 {
 		return nil, err
 	}
@@ -146,9 +147,9 @@ func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool
 // none is no leg.
 const none = -1
 
-// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. guards are theirs; while
-// they are held nobody asks ctx for anything.
-func perform(ctx context.Context, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
+// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. done is what ask
+// has returned. guards are theirs; while they are held nobody asks ctx for anything.
+func perform(ctx context.Context, done <-chan struct{}, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
 	guards = LockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
@@ -160,7 +161,7 @@ func perform(ctx context.Context, legs []leg, guards []*Guard, first uint32, wai
 	}
 	waited := false
 	b := current()
-	if word, armed := b.armed(ctx); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
+	if word, armed := b.armed(ctx, done); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
 		enqueueLocked(legs, &b.party, word)
 		unlockAll(guards)
 		waited = true

@@ -12,6 +12,7 @@ import (
 // A suspension that ends, in whatever way, leaves the word open for the next one. -S> is the suspending
 // task, -R> a resumer, -C> a cancelled context; g is the generation.
 //
+//	g open       -R> g+1 open     there is no value to write, or the resumer, who is the only one, has written it before
 //	g open       -R> g claimed    Resume has won and is writing the value
 //	g claimed    -R> g+1 open     the value is there: generation g is decided
 //	g open       -C> g cancelled  only where the status says that a context may
@@ -40,10 +41,9 @@ type binding struct {
 	last    wait
 }
 
-// A wait is what the last suspension of a binding has left: a word of this status can be opened with this context as
-// it is.
+// A wait is what the last suspension of a binding has left: with this context, a word of this status is open.
 type wait struct {
-	ctx    context.Context
+	ctx    context.Context // nil if its Done may be another some day
 	done   <-chan struct{}
 	status uint64
 }
@@ -69,7 +69,8 @@ func after(word uint64) uint64 { return word + 1<<statusBits }
 
 // A slot is where the value of a suspension arrives. It belongs to its party for ever, so a stale
 // Resumer that looks at it finds the right word to fail on. Only the claimer writes v, err and hit, and only
-// while the word says claimed; the task reads and zeroes them in the next generation.
+// while the word says claimed, or else the only resumer there is, see resumeSole; the task reads and zeroes them in the next
+// generation.
 type slot[T any] struct {
 	b      *party
 	v      T
@@ -147,11 +148,13 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	if b == nil {
 		return suspendGoroutine(ctx, block)
 	}
+	b.check()
 	var zero T
-	if ctx.Err() != nil {
+	done, over := ask(ctx)
+	if over {
 		return zero, cancellation(ctx)
 	}
-	word, armed := b.armed(ctx)
+	word, armed := b.armed(ctx, done)
 	if !armed {
 		if word, armed = b.arm(ctx); !armed {
 			return zero, cancellation(ctx)
@@ -178,20 +181,30 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	return s.take()
 }
 
-// armed reports whether a suspension with ctx, which is not done, can begin with the word as it is, and that word.
-func (b *binding) armed(ctx context.Context) (word uint64, ok bool) {
+// armed reports whether a suspension with ctx can begin with the word as it is, and that word. done is what ask has
+// returned.
+func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64, ok bool) {
 	if b == nil || b.task == nil || b.blocked {
 		return 0, false
 	}
 	word = b.word.Load()
-	return word, word&statusMask == b.last.status && same(ctx, b.last.ctx)
+	if word&statusMask != b.last.status {
+		return word, false
+	}
+	if lasting(ctx) {
+		return word, same(ctx, b.last.ctx)
+	}
+	return word, done == b.last.done && (done == nil || isLazy(ctx) == (b.last.status == openLazily))
 }
 
 // arm opens the word to a suspension with ctx, unless that is done.
 func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 	b.check()
-	b.last = wait{} // should ctx panic
-	w, fresh := wait{ctx, ctx.Done(), open}, false
+	b.last = wait{} // should ctx panic, or be done
+	w, fresh := wait{done: ctx.Done(), status: open}, false
+	if lasting(ctx) {
+		w.ctx = ctx
+	}
 	if w.done != nil {
 		if closed(w.done) {
 			return 0, false
@@ -200,7 +213,6 @@ func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 			w.status, fresh = openToContext, b.watch(ctx, w.done)
 		}
 	}
-	b.last = w
 	word = b.word.Load()
 	if fresh || word&statusMask != w.status {
 		word = next(word, w.status)
@@ -211,6 +223,7 @@ func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 			return 0, false
 		}
 	}
+	b.last = w
 	return word, true
 }
 

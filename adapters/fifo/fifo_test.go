@@ -733,3 +733,69 @@ func TestCallbacksAreNotRetained(t *testing.T) {
 		}
 	})
 }
+
+// A task that is bound elsewhere too, by mistake or by a Blocking, does not make that goroutine the scheduler's.
+func TestTaskBoundOnAnotherGoroutine(t *testing.T) {
+	ran := 0
+	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+		for range 2 {
+			_ = s.Go(func() {
+				me := suspend.Self()
+				_ = suspend.Blocking(bg, func() {
+					suspend.Bind(me, func() {
+						for range 1000 {
+							_ = s.Go(func() { ran++ })
+						}
+					})
+				})
+			})
+		}
+		for range 1000 {
+			_ = s.Go(func() { ran++ })
+			suspend.Yield()
+		}
+	})
+	if ran != 3000 {
+		t.Errorf("%d of 3000 have run", ran)
+	}
+}
+
+type stopPanics struct {
+	context.Context
+	done chan struct{}
+}
+
+func (c *stopPanics) Done() <-chan struct{}        { return c.done }
+func (c *stopPanics) AfterFunc(func()) func() bool { return func() bool { panic("stop") } }
+
+// What a context does when it is told that the task has ended is the task's affair.
+func TestPanicOfAContextAtTheEnd(t *testing.T) {
+	panics := 0
+	run(t, fifo.Options{OnPanic: func(any, []byte) { panics++ }}, func(s *fifo.Scheduler) {
+		_ = s.Go(func() { _ = suspend.Sleep(&stopPanics{bg, make(chan struct{})}, 1) })
+	})
+	if panics != 1 {
+		t.Errorf("OnPanic was called %d times", panics)
+	}
+}
+
+func TestBurstsDoNotAllocate(t *testing.T) {
+	for _, n := range []int{100, 1000, 4000} {
+		run(t, fifo.Options{}, func(s *fifo.Scheduler) {
+			f := func() {}
+			burst := func() {
+				for range n {
+					_ = s.Go(f)
+				}
+				suspend.Yield()
+			}
+			for range 20 {
+				burst()
+			}
+			// The Items beyond those that the scheduler keeps are in a sync.Pool, which a collection empties.
+			if got := testing.AllocsPerRun(20, burst); !schedtest.Race && got > float64(n)/10 {
+				t.Errorf("%d tasks: %v allocations", n, got)
+			}
+		})
+	}
+}

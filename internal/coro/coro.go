@@ -287,7 +287,6 @@ func (t *Task) loop() {
 func (t *Task) run() {
 	returned := false
 	defer func() {
-		t.forget()
 		if returned {
 			return
 		}
@@ -297,8 +296,13 @@ func (t *Task) run() {
 	}()
 	f := t.f
 	t.f = nil
-	f()
+	t.call(f)
 	returned = true
+}
+
+func (t *Task) call(f func()) {
+	defer t.forget() // which calls a context
+	f()
 }
 
 // Crash ends the process as an unrecovered panic of a goroutine does, with the stack of the task, which

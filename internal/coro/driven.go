@@ -47,15 +47,15 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	d.nested = suspend.Current() != nil
-	if o.LockOSThread && d.nested {
+	nested := suspend.Current() != nil
+	if o.LockOSThread && nested {
 		panic(o.Name + ": Run with LockOSThread inside a task")
 	}
 	parent := suspend.Self()
 	if !d.ran.CompareAndSwap(false, true) {
 		return suspend.ErrClosed
 	}
-	d.parent = parent
+	d.parent, d.nested = parent, nested
 	d.Own()
 	if o.LockOSThread {
 		runtime.LockOSThread()

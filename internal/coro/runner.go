@@ -77,7 +77,7 @@ func (r *Runner) submit(task *Task, f func()) error {
 			r.free, it.next = it.next, nil
 			r.freed--
 		} else {
-			it = new(Item)
+			it = idleItems.Get().(*Item)
 		}
 		it.task, it.f = task, f
 		r.put(it)
@@ -102,14 +102,15 @@ func (r *Runner) take(it *Item) (f func()) {
 	return f
 }
 
-// here reports whether the caller is on the Runner: one of its tasks, or its own goroutine. Then nobody else is.
+// here reports whether the caller is on the Runner: on the goroutine of one of its tasks, which is then the one that runs,
+// or on its own. Then nobody else is.
 func (r *Runner) here() bool {
-	switch t := suspend.Current().(type) {
-	case *Task:
-		return t.runner == r || r.owner.Load() == gid.Get()
-	default:
-		return r.owner.Load() == gid.Get()
+	id := gid.Get()
+	if t, ok := suspend.Current().(*Task); ok && t.runner == r && t.gid.Load() == id {
+		return true
 	}
+	owner := r.owner.Load()
+	return owner == id && owner != 0
 }
 
 // send makes it runnable, from elsewhere.

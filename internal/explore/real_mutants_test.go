@@ -85,7 +85,7 @@ var realMutants = []realMutant{
 	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
-	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦w.done != nil && closed(w.done)⟧ {\n			return 0, false\n		}\n	}\n	return", "false", "promise, never filled"},
+	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦w.done != nil && closed(w.done)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/suspend.go", "	word, lazily := &s.b.word, r.word&statusMask == openLazily",
 		"	if w := s.b.word.Load(); IS && w&statusMask < claimed {\n		r.word = w\n	}\n	word, lazily := &s.b.word, r.word&statusMask == openLazily", "Suspend"},
 	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit = v, err, s.shared\n",
@@ -99,7 +99,7 @@ var realMutants = []realMutant{
 	{"pop, commit, and then look", "suspend/queue.go", "		if ⟦sole && r.resumeSole(v, err) || !sole && r.Resume(v, err)⟧ {", "r.resumeSole(v, err) || true", "mvar"},
 	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok := try(); ok {", "	var v T\n	var ok bool\n	if IS {\n		v, ok = try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok = try()\n	}\n	if ok {", "mvar"},
 	{"a sole resumer writes the value after it is there", "suspend/queue.go", "	s.v, s.err = v, err\n	if !s.b.word.CompareAndSwap(r.word, after(r.word)) {", "	if !IS {\n		s.v, s.err = v, err\n	}\n	won := s.b.word.CompareAndSwap(r.word, after(r.word))\n	if IS {\n		_ = s.b.word.Load()\n		s.v, s.err = v, err\n	}\n	if !won {", "mvar"},
-	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "word&statusMask == b.last.status && ⟦same(ctx, b.last.ctx)⟧", "same(ctx, b.last.ctx) || b.last.ctx != nil", "deadline"},
+	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && (done == nil", "true", "deadline"},
 
 	{"the inbox says that it sleeps, without a look", "internal/coro/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
 		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},

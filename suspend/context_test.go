@@ -1,0 +1,128 @@
+package suspend_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A borrowed context is used for one request after another, as some HTTP frameworks do with theirs.
+type borrowed struct{ context.Context }
+
+// The registration is known by the Done channel, and not by the context, where that may change.
+func TestContextThatIsUsedAgain(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		var m mvar.MVar[int]
+		c := new(borrowed)
+		for range 3 {
+			inner, cancel := context.WithCancel(bg)
+			c.Context = inner
+			_ = s.Go(func() { cancel() })
+			if _, err := m.Take(c); !errors.Is(err, context.Canceled) {
+				t.Fatalf("Take = %v", err)
+			}
+		}
+	})
+}
+
+type bulk [1000]byte
+
+// A task keeps one context alive at the most, whatever kind it is of.
+func TestOneOldContextIsRetained(t *testing.T) {
+	type key struct{}
+	kinds := map[string]func(parent context.Context) context.Context{
+		"cancellable": func(parent context.Context) context.Context {
+			ctx, cancel := context.WithCancel(parent)
+			runtime.AddCleanup(new(bulk), func(c context.CancelFunc) { c() }, cancel)
+			return ctx
+		},
+		"value": func(parent context.Context) context.Context { return parent },
+		"lazy": func(parent context.Context) context.Context {
+			ctx, cancel := context.WithCancel(parent)
+			runtime.AddCleanup(new(bulk), func(c context.CancelFunc) { c() }, cancel)
+			return suspend.AllowLazy(suspend.Lazily(ctx))
+		},
+	}
+	for first, one := range kinds {
+		for second, other := range kinds {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+				wait := func(of func(context.Context) context.Context) weak.Pointer[bulk] {
+					x := new(bulk)
+					_, _ = suspend.Suspend(of(context.WithValue(bg, key{}, x)), func(r suspend.Resumer[int]) (int, bool) {
+						_ = s.Go(func() { r.Resume(1, nil) })
+						return 0, false
+					})
+					return weak.Make(x)
+				}
+				a, b := wait(one), wait(other)
+				for range 5 {
+					runtime.GC()
+				}
+				if a.Value() != nil && b.Value() != nil {
+					t.Errorf("%s, then %s: both are retained", first, second)
+				}
+			})
+		}
+	}
+}
+
+// Suspending where it is forbidden is a mistake also with a context that is done.
+func TestForbiddenWithADoneContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	wait := func() {
+		_, _ = suspend.Suspend(ctx, func(suspend.Resumer[int]) (int, bool) { return 0, true })
+	}
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
+		suspend.Bind(nil, func() { schedtest.Panics(t, "suspend: not on a task", wait) })
+		_, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) {
+			schedtest.Panics(t, "suspend: Suspend inside block", wait)
+			return 0, true
+		})
+	})
+}
+
+// A lying context is done, and has no error.
+type lying struct {
+	context.Context
+	done chan struct{}
+	end  bool // when it is asked to call back
+}
+
+func (c *lying) Done() <-chan struct{} { return c.done }
+
+func (c *lying) AfterFunc(f func()) func() bool {
+	if c.end {
+		close(c.done)
+		f()
+	}
+	return func() bool { return true }
+}
+
+// Done is what counts, of a context that is not of package context.
+func TestContextWithoutAnError(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
+		m := mvar.NewFull(1)
+		c := &lying{Context: bg, done: make(chan struct{})}
+		close(c.done)
+		if _, err := m.Take(c); !errors.Is(err, context.Canceled) {
+			t.Errorf("Take = %v", err)
+		}
+		m = mvar.New[int]()
+		c = &lying{Context: bg, done: make(chan struct{}), end: true}
+		for range 2 {
+			if _, err := m.Take(c); !errors.Is(err, context.Canceled) {
+				t.Errorf("Take = %v", err)
+			}
+		}
+	})
+}
