@@ -28,9 +28,9 @@ type side struct {
 	unsettled bool // an event has said that there may be more behind the data than data; stays set
 	expired   bool
 	closed    bool
-	waiter    suspend.Resumer[verdict] // of whoever has the turn; zero: does not wait
-	deadline  int64                    // 0: none
-	timer     *timer                   // runs at the deadline or earlier; made when there is a first
+	waiting   suspend.Queue[verdict, struct{}] // whoever has the turn, as a rule
+	deadline  int64                            // 0: none
+	timer     *timer                           // runs at the deadline or earlier; made when there is a first
 }
 
 // A verdict is what ends the wait of a side.
@@ -100,12 +100,12 @@ func (s *side) failed() verdict {
 // nothing: the last one got less than it asked for, and there has been no event since.
 func (s *side) mayBeReady() bool {
 	s.guard.Lock()
-	defer s.guard.Unlock()
-	if s.drained && !s.ready && !s.unsettled {
-		return false
+	may := !s.drained || s.ready || s.unsettled
+	if may {
+		s.ready, s.drained = false, false
 	}
-	s.ready, s.drained = false, false
-	return true
+	s.guard.Unlock()
+	return may
 }
 
 // wait returns nil when a system call may succeed.
@@ -115,23 +115,19 @@ func (s *side) wait(cs contexts) error {
 	if stop != nil {
 		defer stop()
 	}
-	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[verdict]) (verdict, bool) {
-		s.guard.Lock()
-		defer s.guard.Unlock()
-		if v := s.failed(); v != undecided {
-			return v, true
-		}
-		if s.ready {
-			return isReady, true
-		}
-		s.waiter = r
-		return undecided, false
-	})
+	v, err := suspend.Wait(ctx, &s.guard, &s.waiting, struct{}{}, s.look)
 	if err != nil {
-		s.forget()
 		return cs.explain(err)
 	}
 	return v.err()
+}
+
+// look tells of what there is no need to wait for. The guard is held.
+func (s *side) look() (v verdict, ok bool) {
+	if v = s.failed(); v == undecided && s.ready {
+		v = isReady
+	}
+	return v, v != undecided
 }
 
 // waitAny is side.wait on all of ds at once.
@@ -143,54 +139,32 @@ func waitAny(cs contexts, ds []*fd) error {
 	if stop != nil {
 		defer stop()
 	}
-	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[verdict]) (verdict, bool) {
-		for _, d := range ds {
-			if d.rd.publish(r) {
-				break
-			}
-		}
-		return undecided, false
-	})
-	for _, d := range ds {
+	any := make([]suspend.Op[verdict], len(ds))
+	for i, d := range ds {
 		d.rd.ops = 0
-		d.rd.forget()
+		any[i] = suspend.OpOf[verdict]((*readiness)(&d.rd))
 	}
+	v, err := suspend.Do(ctx, suspend.Choose(any...))
 	if err != nil {
 		return cs.explain(err)
 	}
 	return v.err()
 }
 
-// publish leaves r with s, or resumes it if there is no need to wait.
-func (s *side) publish(r suspend.Resumer[verdict]) (resumed bool) {
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	v := s.failed()
-	if v == undecided && s.ready {
-		v = isReady
-	}
-	if v != undecided {
-		r.Resume(v, nil)
-		return true
-	}
-	s.waiter = r
-	return false
-}
+// readiness is waiting for a side, as an Op.
+type readiness side
 
-// forget withdraws a waiter that has left by itself.
-func (s *side) forget() {
-	s.guard.Lock()
-	s.waiter = suspend.Resumer[verdict]{}
-	s.guard.Unlock()
+func (s *readiness) Guard() *suspend.Guard              { return &s.guard }
+func (s *readiness) Enqueue(r suspend.Resumer[verdict]) { s.waiting.Push(r, struct{}{}) }
+func (s *readiness) Remove(r suspend.Resumer[verdict])  { s.waiting.Remove(r) }
+
+func (s *readiness) Try() (v verdict, ok bool, err error) {
+	v, ok = (*side)(s).look()
+	return v, ok, nil
 }
 
 // resume pays the waiter. The guard is held.
-func (s *side) resume(v verdict) {
-	if s.waiter != (suspend.Resumer[verdict]{}) {
-		s.waiter.Resume(v, nil)
-		s.waiter = suspend.Resumer[verdict]{}
-	}
-}
+func (s *side) resume(v verdict) { s.waiting.Resume(v, nil) }
 
 func (s *side) signal(unsettled bool) {
 	s.guard.Lock()
