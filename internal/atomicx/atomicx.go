@@ -41,10 +41,10 @@ func inlined() {
 	u32.Store(u32.Load())
 	u32.CompareAndSwap(u32.Swap(u32.Add(1)), u32.Or(u32.And(1)))
 	var u64 Uint64
-	u64.Store(u64.Load())
-	u64.CompareAndSwap(u64.Swap(u64.Add(1)), u64.Or(u64.And(1)))
 	var m Mutex
 	m.Lock()
+	u64.Store(u64.Load())
+	u64.CompareAndSwap(u64.Swap(u64.Add(1)), u64.Or(u64.And(1)))
 	m.Unlock()
 }
 

@@ -319,41 +319,44 @@ func (r *Runner) standIn(t *Task) (next Next, yield Yield) {
 	return r.turn()
 }
 
-// turn says what the task that stands in is to do: switch to another, be it the scheduler's goroutine, or go on.
+// turn says what the task that stands in is to do: switch to another, be it the scheduler's goroutine, sleep, or go on.
 func (r *Runner) turn() (next Next, yield Yield) {
 	self := r.standing
-	for r.budget > 0 {
-		it := r.Next()
-		if it == nil {
-			if r.doze != nil {
-				if rest := r.doze(); rest != nil {
-					r.running = nil
-					r.budget = publishing
-					return rest, nil
-				}
-			}
-			break
-		}
-		if it.task == nil || it.task == callback {
-			if len(r.idle) == 0 { // coroutines are made on the scheduler's goroutine only
-				r.putBack(it)
-				break
-			}
-		}
-		t := r.enter(it)
-		r.stalls.begin(t)
-		if t == self {
-			r.budget--
-			r.standing = nil
-			return nil, nil
-		}
-		r.running = t
-		return t.next, nil
+	if r.budget <= 0 {
+		return r.depart(self)
 	}
+	it := r.Next()
+	if it == nil {
+		if r.doze != nil {
+			if next = r.doze(); next != nil {
+				r.running = nil
+				r.budget = publishing
+				return next, nil
+			}
+		}
+		return r.depart(self)
+	}
+	if (it.task == nil || it.task == callback) && len(r.idle) == 0 { // coroutines are made on the scheduler's goroutine only
+		r.putBack(it)
+		return r.depart(self)
+	}
+	t := r.enter(it)
+	r.stalls.begin(t)
+	if t == self {
+		r.budget--
+		r.standing = nil
+		return nil, nil
+	}
+	r.running = t
+	return t.next, nil
+}
+
+// depart has t, which stands in no longer, switch to the scheduler's goroutine.
+func (r *Runner) depart(t *Task) (next Next, yield Yield) {
 	r.standing = nil
-	r.stalls.begin(self)
-	self.departed = true
-	return nil, self.yield
+	r.stalls.begin(t)
+	t.departed = true
+	return nil, t.yield
 }
 
 // putBack makes it the first, again.
