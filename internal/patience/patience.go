@@ -16,7 +16,7 @@ type Patience struct {
 }
 
 const (
-	timedEvery = 8
+	timedEvery = 32
 	tooLong    = 5 * time.Microsecond // to give way to one goroutine that is about to sleep takes a tenth
 )
 
