@@ -10,9 +10,9 @@ import (
 // A reactor runs tasks, polls for descriptors and timers in between, and sleeps in the poller when nothing is
 // runnable. It is what suspend.Here returns in its tasks.
 //
-// What becomes runnable elsewhere reaches it through the inbox of the core, which also says whether it sleeps; a timer that
-// becomes the first one reaches it by poke. Debt: whoever takes the word "asleep" out of the inbox, be it by a
-// push or by poke, owes one poller.wake.
+// What becomes runnable elsewhere reaches it through the inbox of the core, which also says whether it sleeps; a timer
+// that becomes the first one reaches it by poke. Debt: whoever takes the word "asleep" out of the inbox, be it by a push
+// or by poke, owes one poller.wake.
 type reactor struct {
 	loop   *Loop
 	core   *coro.Runner

@@ -10,7 +10,6 @@ import (
 
 // A read or write of a socket that has not much to copy is sure to be over soon, so the runtime need not be told of
 // it. MSG_DONTWAIT says so to the system as well: the descriptor is non-blocking, but whoever shares it could change that.
-// (The calls for sockets are also the shorter way through the system, a few percent of an echo.)
 const soon = 64 << 10
 
 func (d *fd) sysRead(p []byte) (int, error) {

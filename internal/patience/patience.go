@@ -17,7 +17,7 @@ type Patience struct {
 
 const (
 	timedEvery = 32
-	tooLong    = 5 * time.Microsecond // to give way to one goroutine that is about to sleep takes a tenth
+	tooLong    = 5 * time.Microsecond // to give way to one goroutine that is about to sleep takes far less
 )
 
 var epoch = time.Now()
