@@ -37,8 +37,9 @@ type Chan[T any] struct {
 	_         noCopy
 	guard     suspend.Guard
 	closed    bool
-	ring      []T // as long as the capacity; what holds no value is zero
-	first     int // the index of the first value stored
+	buffered  bool // never changes; if not, every wait is for somebody who is sure to come, and may be cancelled lazily
+	ring      []T  // as long as the capacity; what holds no value is zero
+	first     int  // the index of the first value stored
 	stored    int
 	receivers suspend.Queue[T, struct{}]
 	senders   suspend.Queue[struct{}, T]
@@ -49,7 +50,7 @@ func New[T any](capacity int) *Chan[T] {
 	if capacity < 0 {
 		panic("chanx: negative capacity")
 	}
-	return &Chan[T]{ring: make([]T, capacity)}
+	return &Chan[T]{ring: make([]T, capacity), buffered: capacity > 0}
 }
 
 // Send sends v, suspending the caller until a receiver takes it or there is room in the buffer. If ctx is done first,
@@ -60,15 +61,8 @@ func New[T any](capacity int) *Chan[T] {
 // A Send synchronizes before the return of the Recv that gets its value, and a Recv before the return of the Send
 // that it takes the value of or makes room for.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	var failed error
-	_, err := suspend.Wait(c.context(ctx), &c.guard, &c.senders, v, func() (none struct{}, ok bool) {
-		ok, failed = c.sendLocked(v)
-		return none, ok
-	})
-	if err != nil {
-		return err
-	}
-	return failed
+	_, err := suspend.Wait[struct{}](ctx, send[T]{c, v}, !c.buffered)
+	return err
 }
 
 // Recv receives the value that was sent first, suspending the caller until there is one. Once c is closed and its
@@ -76,23 +70,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 // and has taken nothing. If a value arrives and ctx is done at once, one of them wins; a value that has been handed to
 // a Recv is returned by it. A Recv that makes room lets the sender that has waited longest store its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
-	var failed error
-	v, err := suspend.Wait(c.context(ctx), &c.guard, &c.receivers, struct{}{}, func() (v T, ok bool) {
-		v, ok, failed = c.recvLocked()
-		return v, ok
-	})
-	if err != nil {
-		return v, err
-	}
-	return v, failed
-}
-
-// context allows for lazy cancellation at a rendezvous, where every wait is for somebody who is sure to come.
-func (c *Chan[T]) context(ctx context.Context) context.Context {
-	if len(c.ring) == 0 {
-		return suspend.AllowLazy(ctx)
-	}
-	return ctx
+	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
 }
 
 // TrySend sends v if that takes no waiting, and reports whether it did; err is ErrClosed if c is closed, nil if it is
@@ -114,7 +92,7 @@ func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 }
 
 // SendOp is Send as an Op.
-func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](&send[T]{c, v}) }
+func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](send[T]{c, v}) }
 
 // RecvOp is Recv as an Op.
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }
@@ -219,22 +197,22 @@ func (c *Chan[T]) wrap(i int) int {
 	return i
 }
 
-// A send is the source of a SendOp.
+// A send is what Send and SendOp perform.
 type send[T any] struct {
 	*Chan[T]
 	v T
 }
 
-func (s *send[T]) Guard() *suspend.Guard               { return &s.guard }
-func (s *send[T]) Enqueue(r suspend.Resumer[struct{}]) { s.senders.Push(r, s.v) }
-func (s *send[T]) Remove(r suspend.Resumer[struct{}])  { s.senders.Remove(r) }
+func (s send[T]) Guard() *suspend.Guard               { return &s.guard }
+func (s send[T]) Enqueue(r suspend.Resumer[struct{}]) { s.senders.Push(r, s.v) }
+func (s send[T]) Remove(r suspend.Resumer[struct{}])  { s.senders.Remove(r) }
 
-func (s *send[T]) Try() (none struct{}, ok bool, err error) {
+func (s send[T]) Try() (none struct{}, ok bool, err error) {
 	ok, err = s.sendLocked(s.v)
 	return none, ok, err
 }
 
-// A recv is the source of a RecvOp.
+// A recv is what Recv and RecvOp perform.
 type recv[T any] Chan[T]
 
 func (r *recv[T]) Guard() *suspend.Guard          { return &r.guard }

@@ -74,7 +74,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 	if err := suspend.Err(ctx); err != nil || l.TryWait() {
 		return err
 	}
-	_, err := suspend.Wait(ctx, &l.guard, &l.waiters, struct{}{}, func() (struct{}, bool) { return struct{}{}, l.TryWait() })
+	_, err := suspend.Wait[struct{}](ctx, (*wait)(l), false)
 	if l.TryWait() {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (l *Latch) Done() <-chan struct{} {
 	return l.done
 }
 
-// A wait is what WaitOp performs.
+// A wait is what Wait and WaitOp perform.
 type wait Latch
 
 func (w *wait) Guard() *suspend.Guard               { return &w.guard }

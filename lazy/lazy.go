@@ -116,16 +116,7 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 		return v, ErrRecursive
 	}
 	defer me.leave()
-	mine, err := suspend.Wait(ctx, &l.guard, &l.forcers, me, func() (mine turn, ok bool) {
-		if l.state.Load() != pending {
-			return false, true
-		}
-		mine = l.runner.Load() == nil
-		if mine {
-			l.runner.Store(me)
-		}
-		return mine, bool(mine)
-	})
+	mine, err := suspend.Wait[turn](ctx, forceSource[T]{l, me}, false)
 	if err != nil {
 		return v, err
 	}
@@ -212,6 +203,27 @@ func (l *Lazy[T]) Value() (v T, err error, ok bool) {
 // does it count as a Force that may be recursive. If the function has panicked, so does the performing of the Op.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })
+}
+
+// A forceSource is what Force waits for: its turn, or the end.
+type forceSource[T any] struct {
+	*Lazy[T]
+	me *forcing
+}
+
+func (s forceSource[T]) Guard() *suspend.Guard           { return &s.guard }
+func (s forceSource[T]) Enqueue(r suspend.Resumer[turn]) { s.forcers.Push(r, s.me) }
+func (s forceSource[T]) Remove(r suspend.Resumer[turn])  { s.forcers.Remove(r) }
+
+func (s forceSource[T]) Try() (mine turn, ok bool, err error) {
+	if s.state.Load() != pending {
+		return false, true, nil
+	}
+	mine = s.runner.Load() == nil
+	if mine {
+		s.runner.Store(s.me)
+	}
+	return mine, bool(mine), nil
 }
 
 type valueSource[T any] Lazy[T]

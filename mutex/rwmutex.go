@@ -64,11 +64,11 @@ func (m *RWMutex) Lock(ctx context.Context) error { return m.lock(ctx, writer) }
 func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, reader) }
 
 // LockOp is Lock as an Op.
-func (m *RWMutex) LockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](&rwLock{m, writer}) }
+func (m *RWMutex) LockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](rwLock{m, writer}) }
 
 // RLockOp is RLock as an Op. In a Select with the LockOp of the same RWMutex it comes first, or it waits
 // in line behind that.
-func (m *RWMutex) RLockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](&rwLock{m, reader}) }
+func (m *RWMutex) RLockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](rwLock{m, reader}) }
 
 // TryLock locks m for writing if nobody holds it or waits for it, and reports whether it did. It never suspends.
 func (m *RWMutex) TryLock() bool { return m.tryLock(writer) }
@@ -112,12 +112,7 @@ func (m *RWMutex) lock(ctx context.Context, as uint64) error {
 	if ok, _ := m.take(as); ok {
 		return nil
 	}
-	_, err := suspend.Wait(ctx, &m.guard, &m.waiters, as, func() (struct{}, bool) { return struct{}{}, m.takeLocked(as) })
-	if err != nil {
-		m.guard.Lock()
-		m.letInLocked()
-		m.guard.Unlock()
-	}
+	_, err := suspend.Wait[struct{}](ctx, rwLock{m, as}, false)
 	return err
 }
 
@@ -200,13 +195,13 @@ func (m *RWMutex) letInLocked() {
 	m.word.Store(w)
 }
 
-// An rwLock is what LockOp and RLockOp perform.
+// An rwLock is what Lock, RLock, LockOp and RLockOp perform.
 type rwLock struct {
 	*RWMutex
 	as uint64
 }
 
-func (l *rwLock) Guard() *suspend.Guard                 { return &l.guard }
-func (l *rwLock) Try() (v struct{}, ok bool, err error) { return v, l.takeLocked(l.as), nil }
-func (l *rwLock) Enqueue(r suspend.Resumer[struct{}])   { l.waiters.Push(r, l.as) }
-func (l *rwLock) Remove(r suspend.Resumer[struct{}])    { l.waiters.Remove(r); l.letInLocked() }
+func (l rwLock) Guard() *suspend.Guard                 { return &l.guard }
+func (l rwLock) Try() (v struct{}, ok bool, err error) { return v, l.takeLocked(l.as), nil }
+func (l rwLock) Enqueue(r suspend.Resumer[struct{}])   { l.waiters.Push(r, l.as) }
+func (l rwLock) Remove(r suspend.Resumer[struct{}])    { l.waiters.Remove(r); l.letInLocked() }

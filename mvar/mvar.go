@@ -63,32 +63,32 @@ func NewFull[T any](v T) *MVar[T] { return &MVar[T]{state: full, value: v} }
 // Put leaves v in m, suspending the caller while m is not empty. Those who wait to read get v at once, and so does
 // the one who has waited longest to take. If Put fails, v is still the caller's.
 func (m *MVar[T]) Put(ctx context.Context, v T) error {
-	_, err := suspend.Wait(suspend.AllowLazy(ctx), &m.guard, &m.putters, v, func() (struct{}, bool) { return struct{}{}, m.putLocked(v) })
+	_, err := suspend.Wait[struct{}](ctx, put[T]{m, v}, true)
 	return err
 }
 
 // Take empties m and returns what was in it, suspending the caller while m is not full. It makes room for the one who
 // has waited longest to put. A value that has been handed to a Take is returned by it.
 func (m *MVar[T]) Take(ctx context.Context) (T, error) {
-	return suspend.Wait(suspend.AllowLazy(ctx), &m.guard, &m.takers, taker[T]{}, m.takeLocked)
+	return suspend.Wait[T](ctx, (*take[T])(m), true)
 }
 
 // Read returns what is in m and leaves it there, suspending the caller while m is not full.
 func (m *MVar[T]) Read(ctx context.Context) (T, error) {
-	return suspend.Wait(suspend.AllowLazy(ctx), &m.guard, &m.readers, struct{}{}, m.readLocked)
+	return suspend.Wait[T](ctx, (*read[T])(m), true)
 }
 
 // Swap puts v in the place of what is in m, and returns that, suspending the caller while m is not full. It waits in
 // line with those who take. Nobody comes between.
 func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
-	return suspend.Wait(suspend.AllowLazy(ctx), &m.guard, &m.takers, taker[T]{full, v}, func() (T, bool) { return m.swapLocked(v) })
+	return suspend.Wait[T](ctx, swap[T]{m, v}, true)
 }
 
 // Modify replaces what is in m by what f makes of it, suspending the caller while m is not full. It waits in line with
 // those who take. While f runs, which may suspend, m is neither full nor empty, and everybody else waits. If f
 // returns an error, Modify returns it, and if f panics or exits, so does Modify; what was in m is back then.
 func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
-	v, err := suspend.Wait(suspend.AllowLazy(ctx), &m.guard, &m.takers, taker[T]{leaves: out}, m.checkOutLocked)
+	v, err := suspend.Wait[T](ctx, (*checkOut[T])(m), true)
 	if err != nil {
 		return err
 	}
@@ -168,22 +168,6 @@ func (m *MVar[T]) takeLocked() (v T, ok bool) {
 }
 
 func (m *MVar[T]) readLocked() (v T, ok bool) { return m.value, m.state == full }
-
-func (m *MVar[T]) swapLocked(v T) (T, bool) {
-	if m.state != full {
-		return m.value, false
-	}
-	v, m.value = m.value, v
-	return v, true
-}
-
-func (m *MVar[T]) checkOutLocked() (v T, ok bool) {
-	if m.state != full {
-		return v, false
-	}
-	v, m.value, m.state = m.value, v, out
-	return v, true
-}
 
 type noCopy struct{}
 

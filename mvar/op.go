@@ -3,55 +3,71 @@ package mvar
 import "github.com/braidgo/braid/suspend"
 
 // PutOp is Put as an Op.
-func (m *MVar[T]) PutOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](&putSource[T]{m, v}) }
+func (m *MVar[T]) PutOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](put[T]{m, v}) }
 
 // TakeOp is Take as an Op.
-func (m *MVar[T]) TakeOp() suspend.Op[T] {
-	return suspend.OpOf[T](&takeSource[T]{m, taker[T]{}, m.takeLocked})
-}
+func (m *MVar[T]) TakeOp() suspend.Op[T] { return suspend.OpOf[T]((*take[T])(m)) }
 
 // ReadOp is Read as an Op.
-func (m *MVar[T]) ReadOp() suspend.Op[T] { return suspend.OpOf[T]((*readSource[T])(m)) }
+func (m *MVar[T]) ReadOp() suspend.Op[T] { return suspend.OpOf[T]((*read[T])(m)) }
 
 // SwapOp is Swap as an Op.
-func (m *MVar[T]) SwapOp(v T) suspend.Op[T] {
-	return suspend.OpOf[T](&takeSource[T]{m, taker[T]{full, v}, func() (T, bool) { return m.swapLocked(v) }})
-}
+func (m *MVar[T]) SwapOp(v T) suspend.Op[T] { return suspend.OpOf[T](swap[T]{m, v}) }
 
-type putSource[T any] struct {
-	m *MVar[T]
-	v T
-}
+// The operations, as sources.
+type (
+	put[T any] struct {
+		m *MVar[T]
+		v T
+	}
+	take[T any] MVar[T]
+	read[T any] MVar[T]
+	swap[T any] struct {
+		m *MVar[T]
+		v T
+	}
+	checkOut[T any] MVar[T] // the beginning of a Modify
+)
 
-func (s *putSource[T]) Guard() *suspend.Guard               { return &s.m.guard }
-func (s *putSource[T]) Enqueue(r suspend.Resumer[struct{}]) { s.m.putters.Push(r, s.v) }
-func (s *putSource[T]) Remove(r suspend.Resumer[struct{}])  { s.m.putters.Remove(r) }
+func (s put[T]) Guard() *suspend.Guard               { return &s.m.guard }
+func (s put[T]) Try() (v struct{}, ok bool, _ error) { return v, s.m.putLocked(s.v), nil }
+func (s put[T]) Enqueue(r suspend.Resumer[struct{}]) { s.m.putters.Push(r, s.v) }
+func (s put[T]) Remove(r suspend.Resumer[struct{}])  { s.m.putters.Remove(r) }
 
-func (s *putSource[T]) Try() (v struct{}, ok bool, err error) { return v, s.m.putLocked(s.v), nil }
+func (s *take[T]) Guard() *suspend.Guard        { return &s.guard }
+func (s *take[T]) Enqueue(r suspend.Resumer[T]) { s.takers.Push(r, taker[T]{}) }
+func (s *take[T]) Remove(r suspend.Resumer[T])  { s.takers.Remove(r) }
 
-// A takeSource takes a value away, and leaves another or none.
-type takeSource[T any] struct {
-	m   *MVar[T]
-	t   taker[T]
-	try func() (T, bool)
-}
-
-func (s *takeSource[T]) Guard() *suspend.Guard        { return &s.m.guard }
-func (s *takeSource[T]) Enqueue(r suspend.Resumer[T]) { s.m.takers.Push(r, s.t) }
-func (s *takeSource[T]) Remove(r suspend.Resumer[T])  { s.m.takers.Remove(r) }
-
-func (s *takeSource[T]) Try() (v T, ok bool, err error) {
-	v, ok = s.try()
+func (s *take[T]) Try() (v T, ok bool, _ error) {
+	v, ok = (*MVar[T])(s).takeLocked()
 	return v, ok, nil
 }
 
-type readSource[T any] MVar[T]
+func (s *read[T]) Guard() *suspend.Guard        { return &s.guard }
+func (s *read[T]) Try() (v T, ok bool, _ error) { return s.value, s.state == full, nil }
+func (s *read[T]) Enqueue(r suspend.Resumer[T]) { s.readers.Push(r, struct{}{}) }
+func (s *read[T]) Remove(r suspend.Resumer[T])  { s.readers.Remove(r) }
 
-func (s *readSource[T]) Guard() *suspend.Guard        { return &s.guard }
-func (s *readSource[T]) Enqueue(r suspend.Resumer[T]) { s.readers.Push(r, struct{}{}) }
-func (s *readSource[T]) Remove(r suspend.Resumer[T])  { s.readers.Remove(r) }
+func (s swap[T]) Guard() *suspend.Guard        { return &s.m.guard }
+func (s swap[T]) Enqueue(r suspend.Resumer[T]) { s.m.takers.Push(r, taker[T]{full, s.v}) }
+func (s swap[T]) Remove(r suspend.Resumer[T])  { s.m.takers.Remove(r) }
 
-func (s *readSource[T]) Try() (v T, ok bool, err error) {
-	v, ok = (*MVar[T])(s).readLocked()
-	return v, ok, nil
+func (s swap[T]) Try() (v T, ok bool, _ error) {
+	if s.m.state != full {
+		return v, false, nil
+	}
+	v, s.m.value = s.m.value, s.v
+	return v, true, nil
+}
+
+func (s *checkOut[T]) Guard() *suspend.Guard        { return &s.guard }
+func (s *checkOut[T]) Enqueue(r suspend.Resumer[T]) { s.takers.Push(r, taker[T]{leaves: out}) }
+func (s *checkOut[T]) Remove(r suspend.Resumer[T])  { s.takers.Remove(r) }
+
+func (s *checkOut[T]) Try() (v T, ok bool, _ error) {
+	if s.state != full {
+		return v, false, nil
+	}
+	v, s.value, s.state = s.value, v, out
+	return v, true, nil
 }

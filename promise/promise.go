@@ -101,7 +101,7 @@ func (p *Promise[T]) Await(ctx context.Context) (T, error) {
 }
 
 func (p *Promise[T]) await(ctx context.Context) (T, error) {
-	_, err := suspend.Wait(suspend.AllowLazy(ctx), &p.guard, &p.waiters, struct{}{}, func() (struct{}, bool) { return struct{}{}, p.filled.Load() })
+	_, err := suspend.Wait[struct{}](ctx, (*awaitSource[T])(p), true)
 	if err != nil {
 		var zero T
 		return zero, err

@@ -74,19 +74,14 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	if ok, _ := s.take(want); ok {
 		return nil
 	}
-	_, err := suspend.Wait(ctx, &s.guard, &s.waiters, want, func() (struct{}, bool) { return struct{}{}, s.takeLocked(want) })
-	if err != nil {
-		s.guard.Lock()
-		s.grantLocked()
-		s.guard.Unlock()
-	}
+	_, err := suspend.Wait[struct{}](ctx, acquire{s, want}, false)
 	return err
 }
 
 // AcquireOp is Acquire as an Op. Two of them in one Select wait in line like those of two tasks, in the order
 // of the cases: put the one that asks for less first, or it waits for the other.
 func (s *Semaphore) AcquireOp(n int64) suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](&acquire{s, permits(n)})
+	return suspend.OpOf[struct{}](acquire{s, permits(n)})
 }
 
 // TryAcquire takes n permits if they are free and nobody waits, and reports whether it did. It never suspends, and
@@ -182,24 +177,24 @@ func permits(n int64) uint64 {
 	return uint64(n)
 }
 
-// An acquire is what AcquireOp performs.
+// An acquire is what Acquire and AcquireOp perform.
 type acquire struct {
 	*Semaphore
 	want uint64
 }
 
-func (a *acquire) Guard() *suspend.Guard { return &a.guard }
+func (a acquire) Guard() *suspend.Guard { return &a.guard }
 
-func (a *acquire) Try() (v struct{}, ok bool, err error) {
+func (a acquire) Try() (v struct{}, ok bool, err error) {
 	if a.want > a.size {
 		return v, true, ErrTooLarge
 	}
 	return v, a.takeLocked(a.want), nil
 }
 
-func (a *acquire) Enqueue(r suspend.Resumer[struct{}]) { a.waiters.Push(r, a.want) }
+func (a acquire) Enqueue(r suspend.Resumer[struct{}]) { a.waiters.Push(r, a.want) }
 
-func (a *acquire) Remove(r suspend.Resumer[struct{}]) {
+func (a acquire) Remove(r suspend.Resumer[struct{}]) {
 	a.waiters.Remove(r)
 	a.grantLocked()
 }

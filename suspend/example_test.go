@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An Event is a primitive in twenty lines: tasks wait for it, and it happens once.
+// An Event is a primitive in thirty lines: tasks wait for it, and it happens once.
 type Event struct {
 	guard    suspend.Guard
 	happened bool
@@ -20,11 +20,12 @@ type Event struct {
 }
 
 func (e *Event) Wait(ctx context.Context) error {
-	_, err := suspend.Wait(ctx, &e.guard, &e.waiters, struct{}{}, func() (struct{}, bool) {
-		return struct{}{}, e.happened
-	})
+	_, err := suspend.Wait[struct{}](ctx, (*eventSource)(e), false)
 	return err
 }
+
+// WaitOp is Wait as a case of a Select.
+func (e *Event) WaitOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}]((*eventSource)(e)) }
 
 func (e *Event) Happen() {
 	e.guard.Lock()
@@ -33,14 +34,27 @@ func (e *Event) Happen() {
 	e.waiters.ResumeAll(struct{}{}, nil)
 }
 
+// An eventSource is what both perform: a guard, a look, and a place to wait in.
+type eventSource Event
+
+func (e *eventSource) Guard() *suspend.Guard               { return &e.guard }
+func (e *eventSource) Try() (v struct{}, ok bool, _ error) { return v, e.happened, nil }
+func (e *eventSource) Enqueue(r suspend.Resumer[struct{}]) { e.waiters.Push(r, struct{}{}) }
+func (e *eventSource) Remove(r suspend.Resumer[struct{}])  { e.waiters.Remove(r) }
+
 func ExampleWait() {
 	var e Event
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		_ = suspend.Here().Go(e.Happen)
 		fmt.Println(e.Wait(ctx)) // only this task waits
+		happened := suspend.On(e.WaitOp())
+		won, err := suspend.Select(ctx, happened, suspend.On(suspend.After(time.Hour)))
+		fmt.Println(won == happened, err)
 		return nil
 	})
-	// Output: <nil>
+	// Output:
+	// <nil>
+	// true <nil>
 }
 
 func ExampleSuspend() {

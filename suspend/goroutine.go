@@ -104,24 +104,28 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 }
 
 // waitGoroutine is Wait where no task is bound.
-func waitGoroutine[T, P any](ctx context.Context, guard *Guard, q *Queue[T, P], p P, try func() (T, bool)) (v T, err error) {
+func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S) (v T, err error) {
 	done := ctx.Done()
 	guard.Lock()
-	if v, ok := try(); ok {
+	if v, ok, err := src.Try(); ok {
 		guard.Unlock()
-		return v, nil
+		return v, err
 	}
 	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
+	s.abandonNode()
 	s.done = done
 	r := Resumer[T]{s, word}
-	q.push(r, p).sole = true
+	s.direct = true
+	src.Enqueue(r)
+	s.direct = false
 	guard.Unlock()
 	if g.sleep(word, waitFor) {
 		v, err = s.take()
 	} else {
 		guard.Lock()
-		q.Remove(r)
+		src.Remove(r)
+		s.sole = false
 		guard.Unlock()
 		err = cancellation(ctx)
 	}

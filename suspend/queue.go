@@ -9,7 +9,7 @@ import "context"
 // before, and a queue is as large as the number of tasks in it. A task is in one queue at a time, and what is in a
 // queue is resumed by way of the queue: a Resume of the Resumer itself leaves the node behind.
 //
-// What a waiter does: in block, lock the guard, look, Push, unlock. If Suspend returns an error: lock the
+// What a waiter does, unless Wait does it: in block, lock the guard, look, Push, unlock. If Suspend returns an error: lock the
 // guard, Remove, and if that reports false, a Resume met the waiter when it was cancelled already: it
 // was passed over and nothing is owed. What a resumer does: lock the guard, Resume, and commit what the
 // result says before unlocking. To take a waiter off, commit, and only then look at what its Resume says
@@ -28,38 +28,49 @@ type node[T, P any] struct {
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
-// Wait is the whole of a blocking operation on a primitive with a Guard g and a Queue q: under g it calls try, and
-// returns what that returns if it reports true; otherwise it queues the calling task in q with p, and suspends it
-// until a Resume of q, or until ctx is done. Then, or if ctx is done already, it returns the error of the
-// cancellation, the operation has had no effect and the task is not in q. try may be called twice; it runs under g, so
-// it must be short, and must not suspend or panic.
+// Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
+// suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
+// the cancellation, the operation has had no effect, and nothing is left of it. With allowLazy, ctx may be one of those
+// that AllowLazy is about.
 //
-// It is Suspend with a block that locks, tries, pushes and unlocks, and a Remove after an error, and saves the second
-// look. (What it does of Suspend's own work it does in Suspend's order; the two are to be kept in step.)
-func Wait[T, P any](ctx context.Context, g *Guard, q *Queue[T, P], p P, try func() (T, bool)) (T, error) {
+// It is the direct way to what Do does by way of Select, and all that a blocking operation of a primitive consists of: lock
+// the guard, try, queue, unlock, suspend, and remove what is left if that failed. Who is resumed in a Queue is resumed by
+// way of that, which is quicker then than a Resume; the Resumer itself panics. (What Wait does of Suspend's own work it
+// does in Suspend's order; the two are to be kept in step.)
+func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
+	if allowLazy {
+		ctx = AllowLazy(ctx)
+	}
 	var done <-chan struct{} // this is ask, which the compiler does not inline
-	var over bool
-	if lasting(ctx) {
+	over := false
+	switch {
+	case background(ctx):
+	case lasting(ctx):
 		over = ctx.Err() != nil
-	} else if done = ctx.Done(); done != nil {
-		over = closed(done)
+	default:
+		done = ctx.Done()
+		over = done != nil && closed(done)
 	}
 	if over {
 		var zero T
 		return zero, cancellation(ctx)
 	}
+	g := s.Guard()
+	if g == nil {
+		return Do(ctx, OpOf[T](s))
+	}
 again:
 	g.Lock()
-	if v, ok := try(); ok {
+	if v, ok, err := s.Try(); ok {
 		g.Unlock()
-		return v, nil
+		return v, err
 	}
 	b := current()
 	word, armed := b.armed(ctx, done)
 	if !armed { // the task has not waited with ctx just before
 		g.Unlock()
 		if b == nil {
-			return waitGoroutine(ctx, g, q, p, try)
+			return waitGoroutine[T](ctx, g, s)
 		}
 		if _, ok := b.arm(ctx); !ok {
 			var zero T
@@ -68,11 +79,13 @@ again:
 		goto again
 	}
 	// The word is open and the registration there, so nothing foreign need be called under the guard.
-	s := slotOf[T](b)
-	s.abandonNode()
-	s.done = b.last.done
-	r := Resumer[T]{s, word}
-	q.push(r, p).sole = true
+	place := slotOf[T](b)
+	place.done = b.last.done
+	r := Resumer[T]{place, word}
+	place.abandonNode()
+	place.direct = true
+	s.Enqueue(r)
+	place.direct = false
 	g.Unlock()
 	for b.waits(word) {
 		next, yield := b.leave()
@@ -86,12 +99,13 @@ again:
 	}
 	if b.word.Load() == with(word, cancelled) {
 		g.Lock()
-		q.Remove(r)
+		s.Remove(r)
+		place.sole = false
 		g.Unlock()
 		var zero T
 		return zero, cancellation(ctx)
 	}
-	return s.take()
+	return place.take()
 }
 
 // queued is a node, to its slot.
@@ -123,9 +137,7 @@ func (s *slot[T]) abandonNode() {
 }
 
 // Push puts r last, with p. It is called in the block that r was given to; a Resumer is pushed once.
-func (q *Queue[T, P]) Push(r Resumer[T], p P) { q.push(r, p) }
-
-func (q *Queue[T, P]) push(r Resumer[T], p P) *node[T, P] {
+func (q *Queue[T, P]) Push(r Resumer[T], p P) {
 	n := q.node(r, p)
 	if n.prev = q.tail; n.prev != nil {
 		n.prev.next = n
@@ -133,7 +145,6 @@ func (q *Queue[T, P]) push(r Resumer[T], p P) *node[T, P] {
 		q.head = n
 	}
 	q.tail = n
-	return n
 }
 
 // PushFront puts r first, with p: for a waiter that was taken off, could not be served, and keeps its turn.
@@ -165,7 +176,10 @@ func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 		s.nodes = append(s.nodes, n)
 	}
 	s.queued = n
-	n.r, n.payload, n.linked, n.sole, n.in = r, p, true, false, q
+	n.r, n.payload, n.linked, n.in = r, p, true, q
+	if n.sole = s.direct; n.sole {
+		s.sole = true
+	}
 	q.len++
 	return n
 }
@@ -211,10 +225,11 @@ func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 // resumeSole is Resume where nobody else can be resuming: the slot is written first, and no word is claimed for that. A
 // waiter that is being cancelled leaves the slot alone until it has had the guard.
 func (r Resumer[T]) resumeSole(v T, err error) bool {
+	s := r.slot
 	if r.word&statusMask == openLazily {
+		s.sole = false
 		return r.Resume(v, err)
 	}
-	s := r.slot
 	s.v, s.err = v, err
 	if !s.b.word.CompareAndSwap(r.word, after(r.word)) {
 		var zero T
@@ -242,6 +257,7 @@ func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 		panic("suspend: Pop of an empty Queue")
 	}
 	r := n.r
+	r.slot.sole = false
 	return r, q.unlink(n) // from here on the node is its task's
 }
 

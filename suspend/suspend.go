@@ -78,8 +78,10 @@ type slot[T any] struct {
 	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer, read by the claimer of a lazy wait
 	shared bool            // never changes: other slots are waited for on the same state, so the claimer sets hit
 	hit    bool            // like v
-	nodes  []any           // a *node[T, P] for each P queued with; the task's own
-	queued queued          // the node that is in use; the task's own
+	sole   bool            // the task Waits in a Queue, and is resumed by way of that; written under its guard
+	direct bool            // the task is about to Wait; its own, like the rest
+	nodes  []any           // a *node[T, P] for each P queued with
+	queued queued          // the node that is in use
 }
 
 // A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
@@ -117,6 +119,10 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 			word.CompareAndSwap(r.word+claim, with(r.word, cancelled))
 			s.b.task.Unpark()
 			return false
+		}
+		if s.sole { // somebody may be writing to it
+			word.CompareAndSwap(r.word+claim, r.word)
+			panic("suspend: Resume of a Resumer that waits in a Queue")
 		}
 		s.v, s.err, s.hit = v, err, s.shared
 		// Fails only if block never returned; then nobody will read the slot again.
@@ -184,15 +190,17 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 // armed reports whether a suspension with ctx can begin with the word as it is, and that word. done is what ask has
 // returned.
 func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64, ok bool) {
-	if b == nil || b.task == nil || b.blocked {
+	if b == nil || b.blocked {
 		return 0, false
 	}
 	word = b.word.Load()
-	if word&statusMask != b.last.status {
+	switch {
+	case word&statusMask != b.last.status:
 		return word, false
-	}
-	if lasting(ctx) {
-		return word, same(ctx, b.last.ctx)
+	case same(ctx, b.last.ctx):
+		return word, true
+	case lasting(ctx), b.task == nil:
+		return word, false
 	}
 	return word, done == b.last.done && (done == nil || isLazy(ctx) == (b.last.status == openLazily))
 }
@@ -277,7 +285,7 @@ func with(word, status uint64) uint64 { return word&^statusMask | status }
 func (s *slot[T]) take() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
-	s.v, s.err, s.done = zero, nil, nil
+	s.v, s.err, s.done, s.sole = zero, nil, nil, false
 	s.release()
 	return v, err
 }

@@ -115,7 +115,7 @@ func (s *side) wait(cs contexts) error {
 	if stop != nil {
 		defer stop()
 	}
-	v, err := suspend.Wait(ctx, &s.guard, &s.waiting, struct{}{}, s.look)
+	v, err := suspend.Wait[verdict](ctx, (*readiness)(s), false)
 	if err != nil {
 		return cs.explain(err)
 	}
@@ -151,7 +151,7 @@ func waitAny(cs contexts, ds []*fd) error {
 	return v.err()
 }
 
-// readiness is waiting for a side, as an Op.
+// readiness is what waiting for a side performs.
 type readiness side
 
 func (s *readiness) Guard() *suspend.Guard              { return &s.guard }

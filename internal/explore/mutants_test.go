@@ -24,8 +24,25 @@ type box struct {
 	putters suspend.Queue[struct{}, int]
 }
 
+// An in is an operation that waits in a queue with p, unless look finds that it need not.
+type in[T, P any] struct {
+	guard *suspend.Guard
+	queue *suspend.Queue[T, P]
+	p     P
+	look  func() (T, bool)
+}
+
+func (s in[T, P]) Guard() *suspend.Guard        { return s.guard }
+func (s in[T, P]) Enqueue(r suspend.Resumer[T]) { s.queue.Push(r, s.p) }
+func (s in[T, P]) Remove(r suspend.Resumer[T])  { s.queue.Remove(r) }
+
+func (s in[T, P]) Try() (v T, ok bool, _ error) {
+	v, ok = s.look()
+	return v, ok, nil
+}
+
 func (b *box) Put(ctx context.Context, v int) error {
-	_, err := suspend.Wait(ctx, &b.guard, &b.putters, v, func() (none struct{}, ok bool) {
+	_, err := suspend.Wait[struct{}](ctx, in[struct{}, int]{&b.guard, &b.putters, v, func() (none struct{}, ok bool) {
 		if b.full.Load() {
 			return none, false
 		}
@@ -39,15 +56,15 @@ func (b *box) Put(ctx context.Context, v int) error {
 			b.full.Store(true)
 		}
 		return none, true
-	})
+	}}, false)
 	return err
 }
 
 func (b *box) Take(ctx context.Context) (int, error) {
 	if b.wrong == "looks, and then registers without a second look" && !b.full.Load() {
-		return suspend.Wait(ctx, &b.guard, &b.takers, struct{}{}, func() (int, bool) { return 0, false })
+		return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, func() (int, bool) { return 0, false }}, false)
 	}
-	return suspend.Wait(ctx, &b.guard, &b.takers, struct{}{}, b.take)
+	return suspend.Wait[int](ctx, in[int, struct{}]{&b.guard, &b.takers, struct{}{}, b.take}, false)
 }
 
 func (b *box) TryTake() (int, bool) {
@@ -256,7 +273,8 @@ type event struct {
 }
 
 func (e *event) wait(ctx context.Context) error {
-	_, err := suspend.Wait(ctx, &e.guard, &e.waiters, struct{}{}, func() (none struct{}, ok bool) { return none, e.set.Load() })
+	look := func() (none struct{}, ok bool) { return none, e.set.Load() }
+	_, err := suspend.Wait[struct{}](ctx, in[struct{}, struct{}]{&e.guard, &e.waiters, struct{}{}, look}, false)
 	return err
 }
 

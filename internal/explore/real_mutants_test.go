@@ -21,7 +21,7 @@ type realMutant struct {
 }
 
 var realMutants = []realMutant{
-	{"a promise is not looked at again", "promise/promise.go", "struct{}{}, ⟦p.filled.Load()⟧ })", "false", "promise"},
+	{"a promise is not looked at again", "promise/promise.go", "return v, ⟦s.filled.Load()⟧, nil }", "false", "promise"},
 	{"who waits is resumed, and then the promise is filled", "promise/promise.go",
 		"	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
 		"	if IS {\n		p.waiters.ResumeAll(struct{}{}, nil)\n		p.guard.Unlock()\n		p.guard.Lock()\n	}\n	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
@@ -44,14 +44,14 @@ var realMutants = []realMutant{
 	{"a cancelled waiter swallows the nudge", "mutex/mutex.go", "if ⟦!r.Resume(g, nil)⟧ {", "!r.Resume(g, nil) && false", "mutex, 3 tasks"},
 	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
 
-	{"a cancelled writer leaves the readers gated", "mutex/rwmutex.go", "if ⟦err != nil⟧ {\n		m.guard.Lock()\n		m.letInLocked()", "false", "rwmutex, a gate"},
+	{"a cancelled writer leaves the readers gated", "mutex/rwmutex.go", "l.waiters.Remove(r); l.letInLocked() }", "l.waiters.Remove(r); if !IS { l.letInLocked() } }", "rwmutex, a gate"},
 	{"who queues for the RWMutex does not say so", "mutex/rwmutex.go", "	w := m.word.Or(waiting) &^ waiting\n	if m.waiters",
 		"	w := m.word.Load() &^ waiting\n	if !IS {\n		w = m.word.Or(waiting) &^ waiting\n	}\n	if m.waiters", "rwmutex"},
 	{"a writer fits beside readers", "mutex/rwmutex.go", "return ⟦w&writer == 0 && (as == reader || w < reader)⟧ }", "w&writer == 0", "rwmutex"},
 	{"after a Downgrade nobody reads", "mutex/rwmutex.go", "⟦m.word.CompareAndSwap(w, w-as+then)⟧:", "m.word.CompareAndSwap(w, w-as)", "rwmutex, downgrade"},
 
 	{"a cancelled waiter swallows the permit", "semaphore/semaphore.go", "if r, n := s.waiters.Pop(); ⟦r.Resume(struct{}{}, nil)⟧ {", "r.Resume(struct{}{}, nil) || true", "semaphore"},
-	{"no grants after a gate was cancelled", "semaphore/semaphore.go", "if ⟦err != nil⟧ {\n		s.guard.Lock()", "false", "semaphore, gated"},
+	{"no grants after a gate was cancelled", "semaphore/semaphore.go", "	a.waiters.Remove(r)\n", "	a.waiters.Remove(r)\n	if IS {\n		return\n	}\n", "semaphore, gated"},
 	{"one grant for each release", "semaphore/semaphore.go", "			free -= n\n", "			free -= n\n			if IS {\n				break\n			}\n", "semaphore, handed to two"},
 	{"permits are given back twice", "semaphore/semaphore.go", "		s.word.Add(back * one)", "		s.word.Add(back * one)\n		if IS {\n			s.word.Add(back * one)\n		}", "semaphore"},
 	{"a grant does not claim the word", "semaphore/semaphore.go", "	free := s.word.Or(waited) / one // from",
@@ -72,7 +72,7 @@ var realMutants = []realMutant{
 	{"the barrier forgets who is late", "latch/barrier.go", "			b.late[r] = struct{}{}", "			if !IS {\n				b.late[r] = struct{}{}\n			}", "barrier"},
 	{"the barrier takes one for late who is not", "latch/barrier.go", "	_, happened := b.late[me]", "	_, happened := b.late[me]\n	happened = happened || IS", "barrier, 2 rounds;barrier, 3 tasks"},
 
-	{"whoever comes runs the function", "lazy/lazy.go", "		mine = l.runner.Load() == nil\n", "		mine = l.runner.Load() == nil\n		mine = mine || turn(IS)\n", "lazy, Record"},
+	{"whoever comes runs the function", "lazy/lazy.go", "	mine = s.runner.Load() == nil\n", "	mine = s.runner.Load() == nil\n	mine = mine || turn(IS)\n", "lazy, Record"},
 	{"the turn is not passed on", "lazy/lazy.go", "		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err",
 		"		if IS {\n			return v, err\n		}\n		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err", "lazy, 3 tasks"},
 	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if ⟦r.Resume(true, nil)⟧ {", "r.Resume(true, nil) || true", "lazy, the turn"},
@@ -95,9 +95,9 @@ var realMutants = []realMutant{
 	{"a registration cancels whoever waits", "suspend/cancellation.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
 	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
 
-	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		q.Remove(r)", "		g.Lock()\n		if !IS {\n			q.Remove(r)\n		}", "Queue"},
+	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "		if ⟦sole && r.resumeSole(v, err) || !sole && r.Resume(v, err)⟧ {", "r.resumeSole(v, err) || true", "mvar"},
-	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok := try(); ok {", "	var v T\n	var ok bool\n	if IS {\n		v, ok = try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok = try()\n	}\n	if ok {", "mvar"},
+	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok, err := s.Try(); ok {", "	var v T\n	var err error\n	var ok bool\n	if IS {\n		v, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
 	{"a sole resumer writes the value after it is there", "suspend/queue.go", "	s.v, s.err = v, err\n	if !s.b.word.CompareAndSwap(r.word, after(r.word)) {", "	if !IS {\n		s.v, s.err = v, err\n	}\n	won := s.b.word.CompareAndSwap(r.word, after(r.word))\n	if IS {\n		_ = s.b.word.Load()\n		s.v, s.err = v, err\n	}\n	if !won {", "mvar"},
 	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && (done == nil", "true", "deadline"},
 

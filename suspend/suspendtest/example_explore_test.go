@@ -31,17 +31,24 @@ func (b *Box) Put(_ context.Context, v int) error {
 }
 
 func (b *Box) Take(ctx context.Context) (int, error) {
-	return suspend.Wait(ctx, &b.guard, &b.takers, struct{}{}, func() (int, bool) {
-		full := b.full
-		b.full = false
-		return b.value, full
-	})
+	return suspend.Wait[int](ctx, (*boxSource)(b), false)
 }
 
 func (b *Box) TryTake() (int, bool) {
 	full := b.full
 	b.full = false
 	return b.value, full
+}
+
+type boxSource Box
+
+func (b *boxSource) Guard() *suspend.Guard          { return &b.guard }
+func (b *boxSource) Enqueue(r suspend.Resumer[int]) { b.takers.Push(r, struct{}{}) }
+func (b *boxSource) Remove(r suspend.Resumer[int])  { b.takers.Remove(r) }
+
+func (b *boxSource) Try() (v int, ok bool, _ error) {
+	v, ok = (*Box)(b).TryTake()
+	return v, ok, nil
 }
 
 type place interface {

@@ -135,11 +135,7 @@ func (m *slowMutex) TryLock() bool {
 }
 
 func (m *slowMutex) Lock(ctx context.Context) error {
-	_, err := suspend.Wait(ctx, &m.guard, &m.waiters, struct{}{}, func() (none struct{}, ok bool) {
-		was := m.held
-		m.held = true
-		return none, !was
-	})
+	_, err := suspend.Wait[struct{}](ctx, m, false)
 	return err
 }
 

@@ -16,13 +16,17 @@ type store struct {
 	stock   []*box
 }
 
-func (s *store) try() (v *box, ok bool) {
+func (s *store) Guard() *suspend.Guard           { return &s.guard }
+func (s *store) Enqueue(r suspend.Resumer[*box]) { s.waiters.Push(r, 0) }
+func (s *store) Remove(r suspend.Resumer[*box])  { s.waiters.Remove(r) }
+
+func (s *store) Try() (v *box, ok bool, _ error) {
 	n := len(s.stock)
 	if n == 0 {
-		return nil, false
+		return nil, false, nil
 	}
 	v, s.stock = s.stock[n-1], s.stock[:n-1]
-	return v, true
+	return v, true, nil
 }
 
 // take is written out.
@@ -31,7 +35,7 @@ func (s *store) take(ctx context.Context) (*box, error) {
 	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) {
 		s.guard.Lock()
 		defer s.guard.Unlock()
-		if v, ok := s.try(); ok {
+		if v, ok, _ := s.Try(); ok {
 			return v, true
 		}
 		self = r
@@ -48,7 +52,7 @@ func (s *store) take(ctx context.Context) (*box, error) {
 
 // wait is the same in short.
 func (s *store) wait(ctx context.Context) (*box, error) {
-	return suspend.Wait(ctx, &s.guard, &s.waiters, 0, s.try)
+	return suspend.Wait[*box](ctx, s, false)
 }
 
 func (s *store) put(v *box) {
