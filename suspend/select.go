@@ -33,7 +33,7 @@ type Case[T any] struct {
 // A Selectable is a *Case of any type.
 type Selectable interface {
 	arms() []leg
-	settle(won arm) bool
+	settle() (won bool)
 }
 
 // On returns op as a case.
@@ -74,15 +74,13 @@ func (c *Case[T]) arms() []leg {
 	return c.legs
 }
 
-func (c *Case[T]) settle(won arm) (mine bool) {
-	if c.prepared == nil {
-		return false
+func (c *Case[T]) settle() (won bool) {
+	if c.prepared != nil {
+		if v, err, ok := c.prepared.result(); ok {
+			c.v, c.err, c.has, won = v, err, true, true
+		}
 	}
-	v, err, mine := c.prepared.result(won)
-	if mine {
-		c.v, c.err, c.has = v, err, true
-	}
-	return mine
+	return won
 }
 
 // Select performs exactly one of cases and returns it: one that need not wait, chosen at random if there are several,
@@ -95,102 +93,128 @@ func (c *Case[T]) settle(won arm) (mine bool) {
 // the same for everybody, looks at each, and if none is possible, queues for all of them before it unlocks. It is
 // what Go does in its own select, which locks the channels in the order of their addresses.
 func Select(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
-	return performOne(ctx, cases, rand.Uint32(), true)
+	return perform(ctx, cases, atRandom)
 }
 
 // SelectOrdered is Select, except that of several cases that need not wait it performs the first.
 func SelectOrdered(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
-	return performOne(ctx, cases, 0, true)
+	return perform(ctx, cases, inOrder)
 }
 
 // TrySelect is SelectOrdered without waiting: if none of the cases is possible, it returns nil and nil.
 func TrySelect(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
-	return performOne(ctx, cases, 0, false)
+	return perform(ctx, cases, atOnce)
 }
 
-func performOne(ctx context.Context, cases []Selectable, first uint32, wait bool) (Selectable, error) {
-	done, over := ask(ctx)
-	if over {
-		return nil, cancellation(ctx)
-	}
-	var legsBuf [8]leg
-	var guardsBuf [8]*Guard
-	legs, guards := legsBuf[:0], guardsBuf[:0]
-	for _, c := range cases {
-		if c != nil {
-			for _, l := range c.arms() {
-				if legs = append(legs, l); l.guard != nil {
-					guards = append(guards, l.guard)
-				}
-			}
-		}
-	}
-	won, err := perform(ctx, done, legs, guards, first, wait)
-	if won < 0 {
-		return nil, err
-	}
-	i := won
-	for _, c := range cases {
-		if c == nil {
-			continue
-		}
-		if i -= len(c.arms()); i < 0 {
-			if c.settle(legs[won].arm) {
-				return c, nil
-			}
-			break
-		}
-	}
-	panic("suspend: a case was changed during its Select")
-}
+// A manner is what is looked at first, and whether to wait.
+type manner uint8
+
+const (
+	atRandom manner = iota
+	inOrder
+	atOnce // in order, without waiting
+)
 
 // none is no leg.
 const none = -1
 
-// perform performs one of legs, and returns none if ctx is done first, or if it is not to wait. done is what ask
-// has returned. guards are theirs; while they are held nobody asks ctx for anything.
-func perform(ctx context.Context, done <-chan struct{}, legs []leg, guards []*Guard, first uint32, wait bool) (won int, err error) {
+// perform is all three. While guards are held nobody asks ctx for anything.
+func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, error) {
+	var done <-chan struct{}
+	if !background(ctx) {
+		var over bool
+		if done, over = ask(ctx); over {
+			return nil, cancellation(ctx)
+		}
+	}
+	var legsBuf [4]leg
+	var guardsBuf [4]*Guard
+	legs := gather(cases, legsBuf[:0])
+	guards := guardsOf(legs, guardsBuf[:0])
+	first, levels := 0, len(guards) < len(legs)
+	if how == atRandom {
+		first = randomLeg(legs)
+	}
 	guards = LockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
 		panic("suspend: the same case twice")
 	}
-	if won = lookLocked(legs, first); won != none || !wait {
+	won, err := lookLocked(legs, first), error(nil)
+	if won != none || how == atOnce {
 		unlockAll(guards)
-		return won, nil
-	}
-	waited := false
-	b := current()
-	if word, armed := b.armed(ctx, done); armed && len(guards) == len(legs) { // nothing foreign is to be called, see Wait
-		enqueueLocked(legs, &b.party, word)
-		unlockAll(guards)
-		waited = true
-		for b.waits(word) {
-			next, yield := b.leave()
-			for next != nil {
-				next()
-				next, yield = b.leaver.Back()
-			}
-			if yield != nil {
-				yield(struct{}{})
-			}
-		}
-		if b.word.Load() == with(word, cancelled) {
-			err = cancellation(ctx)
-		}
 	} else {
-		unlockAll(guards)
-		_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-			won = begin(legs, guards, first, r.slot.b, r.word)
-			waited = won == none
-			return struct{}{}, !waited
-		})
+		waited := false
+		b := current()
+		if word, armed := b.armed(ctx, done); armed && !levels { // nothing foreign is to be called, see Wait
+			enqueueLocked(legs, &b.party, word)
+			unlockAll(guards)
+			waited = true
+			for b.waits(word) {
+				next, yield := b.leave()
+				for next != nil {
+					next()
+					next, yield = b.leaver.Back()
+				}
+				if yield != nil {
+					yield(struct{}{})
+				}
+			}
+			if b.word.Load() == with(word, cancelled) {
+				err = cancellation(ctx)
+			}
+		} else {
+			unlockAll(guards)
+			won, waited, err = suspendOn(ctx, legs, guards, first)
+		}
+		if waited {
+			won = collect(legs)
+		}
 	}
-	if waited {
-		won = collect(legs)
+	if won == none {
+		return nil, err
 	}
-	return won, err
+	c := cases[legs[won].of]
+	if !c.settle() {
+		panic("suspend: a case was changed during its Select")
+	}
+	return c, nil
 }
+
+func gather(cases []Selectable, legs []leg) []leg {
+	for i, c := range cases {
+		if c != nil {
+			for _, l := range c.arms() {
+				l.of = i
+				legs = append(legs, l)
+			}
+		}
+	}
+	return legs
+}
+
+func guardsOf(legs []leg, guards []*Guard) []*Guard {
+	for _, l := range legs {
+		if l.guard != nil {
+			guards = append(guards, l.guard)
+		}
+	}
+	return guards
+}
+
+// suspendOn is the way of those that have levels, or a context that the task has not waited with just before.
+func suspendOn(ctx context.Context, legs []leg, guards []*Guard, first int) (won int, waited bool, err error) {
+	won = none
+	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
+		won = begin(legs, guards, first, r.slot.b, r.word)
+		waited = won == none
+		return struct{}{}, !waited
+	})
+	return won, waited, err
+}
+
+// randomLeg is where to begin to look.
+func randomLeg(legs []leg) int { return int(uint64(rand.Uint32()) * uint64(len(legs)) >> 32) }
 
 func twice(legs []leg) bool {
 	for i, l := range legs {
@@ -203,7 +227,7 @@ func twice(legs []leg) bool {
 
 // begin performs one of legs that need not wait, or has all of them wait, and returns none. guards are theirs. Should a
 // level panic as it is begun, nothing is left waiting, and the panic goes on.
-func begin(legs []leg, guards []*Guard, first uint32, b *party, word uint64) (won int) {
+func begin(legs []leg, guards []*Guard, first int, b *party, word uint64) (won int) {
 	guards = LockAll(guards)
 	if won = lookLocked(legs, first); won != none {
 		unlockAll(guards)
@@ -231,16 +255,14 @@ func begin(legs []leg, guards []*Guard, first uint32, b *party, word uint64) (wo
 	return none
 }
 
-// lookLocked performs the first of legs that need not wait, beginning with one that first names.
-func lookLocked(legs []leg, first uint32) (won int) {
-	n := len(legs)
-	start := int(uint64(first) * uint64(n) >> 32)
-	for i := start; i < n; i++ {
+// lookLocked performs the first of legs that need not wait, beginning with first and going round.
+func lookLocked(legs []leg, first int) (won int) {
+	for i := first; i < len(legs); i++ {
 		if legs[i].try() {
 			return i
 		}
 	}
-	for i := range start {
+	for i := range first {
 		if legs[i].try() {
 			return i
 		}

@@ -2,7 +2,6 @@ package suspend
 
 import (
 	"context"
-	"math/rand/v2"
 
 	"github.com/braidgo/braid/internal/atomicx"
 )
@@ -75,13 +74,8 @@ func (t *continuation[T]) begin() {
 			return
 		}
 	}
-	var guards []*Guard
-	for _, l := range t.legs {
-		if l.guard != nil {
-			guards = append(guards, l.guard)
-		}
-	}
-	t.winner = begin(t.legs, guards, rand.Uint32(), &t.party, word)
+	guards := guardsOf(t.legs, nil)
+	t.winner = begin(t.legs, guards, randomLeg(t.legs), &t.party, word)
 	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 		t.Unpark()
@@ -108,6 +102,6 @@ func (t *continuation[T]) finish() {
 		k(zero, cancellation(t.ctx))
 		return
 	}
-	v, err, _ := t.prepared.result(t.legs[won].arm)
+	v, err, _ := t.prepared.result()
 	k(v, err)
 }
