@@ -41,7 +41,7 @@ var netRows = []row{
 	// 64 bytes there and back on one of 200 connections are an operation: crypto/tls as it is on both ends, on either
 	// server, and on goroutines in the client. The handshakes are not counted. A third of the work is cryptography, which
 	// the goroutines do on all processors, so the loop has a reactor for each.
-	{id: "tls-loop", against: "the same on net, goroutines", unit: "ns", must: 1.05, aim: 0.90, rounds: 7, open: func(m mode) (*sides, error) {
+	{id: "tls-loop", against: "the same on net, goroutines", unit: "ns", must: 1.05, aim: 0.90, rounds: 15, open: func(m mode) (*sides, error) {
 		config, err := selfSigned()
 		if err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func servers(what string, loops, conns int, handle func(net.Conn), peer func(fun
 		return nil, errors.Join(err, loop.Close())
 	}
 	driven := func(addr net.Addr) side {
-		return func(d time.Duration) (float64, error) { return driveElsewhere(what, addr.String(), conns, 10*d) }
+		return func(d time.Duration) (float64, error) { return driveElsewhere(what, addr.String(), conns, 25*d) }
 	}
 	return &sides{ours: driven(ln.Addr()), peer: driven(addr), close: func() { stop(); loop.Close() }}, nil
 }
