@@ -4,7 +4,7 @@ package cancel
 import (
 	"context"
 
-	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ending"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -32,44 +32,59 @@ import (
 //
 // Contexts of package context that are derived from this one cost no goroutine either.
 func New(parent context.Context) (ctx context.Context, cancel func(cause error)) {
-	c := new(cancellable)
-	l := &link{Context: parent, c: c}
-	inner, cancelInner := context.WithCancelCause(l)
-	c.Context = inner
-	stop := func() bool { return false }
+	c := &cancellable{}
+	c.link.Context, c.link.c = parent, c
+	c.Context, c.endInner = context.WithCancelCause(&c.link)
 	switch {
-	case inner.Err() != nil:
-		c.end()
-	case parent.Done() != nil && !l.used:
-		stop = c.follow(parent, inner)
+	case c.Err() != nil:
+		c.list.End()
+	case parent.Done() != nil && !c.link.used:
+		c.stop = c.follow(parent)
 	}
-	return c, func(cause error) {
-		stop()
-		cancelInner(cause)
-		c.end()
-	}
+	return c, c.cancel
 }
 
-// A cancellable is a context of package context, which knows how to be one, and the list of what is to be called
-// after it. -A> is an AfterFunc, -S> a stop, -E> whoever ends the context.
+// A cancellable is a context of package context, which knows how to be one, and the list of who is to be told after it.
 //
-//	listed   -A> listed
-//	listed   -E> ended    the first of the list is taken off and called, until none is left
-//	ended    -A> ended    called at once
-//
-// Invariant: ended implies that the context is done and that one party is taking the list apart, or has.
-// Debt: whoever moves it to ended owes the calls. A function is called by whoever takes its node off the list.
+// Invariant: that the list has ended implies that the context is done.
 type cancellable struct {
 	context.Context
-	mu         atomicx.Mutex
-	ended      bool
-	head, tail *node
+	list     ending.List
+	link     link
+	endInner context.CancelCauseFunc
+	stop     func() bool // following the parent; nil: it does not
 }
 
-type node struct {
-	c          *cancellable
-	f          func() // nil: not in the list
-	next, prev *node
+func (c *cancellable) cancel(cause error) {
+	if c.stop != nil {
+		c.stop()
+	}
+	c.endInner(cause)
+	c.list.End()
+}
+
+// Ending is found by suspended tasks.
+func (c *cancellable) Ending() *ending.List { return &c.list }
+
+// A call is a function that is to be called.
+type call struct {
+	ending.Node
+	f func()
+}
+
+// Ended implements ending.Listener.
+func (c *call) Ended() {
+	f := c.f
+	c.f = nil
+	f()
+}
+
+func (c *call) stop() bool {
+	if !c.Stop() {
+		return false
+	}
+	c.f = nil
+	return true
 }
 
 // AfterFunc has f called after c is done, see New.
@@ -77,80 +92,11 @@ func (c *cancellable) AfterFunc(f func()) (stop func() bool) {
 	if f == nil {
 		panic("cancel: nil function")
 	}
-	n := &node{c: c, f: f}
-	c.mu.Lock()
-	if c.ended {
-		c.mu.Unlock()
-		n.f = nil
-		f()
-		return n.stop
+	n := &call{f: f}
+	if !c.list.Add(&n.Node, n) {
+		n.Ended()
 	}
-	if n.prev = c.tail; n.prev != nil {
-		n.prev.next = n
-	} else {
-		c.head = n
-	}
-	c.tail = n
-	c.mu.Unlock()
 	return n.stop
-}
-
-func (n *node) stop() bool {
-	n.c.mu.Lock()
-	defer n.c.mu.Unlock()
-	return n.takeLocked() != nil
-}
-
-// takeLocked takes n off the list, if it is there, and returns its function.
-func (n *node) takeLocked() (f func()) {
-	if n.f == nil {
-		return nil
-	}
-	if n.prev != nil {
-		n.prev.next = n.next
-	} else {
-		n.c.head = n.next
-	}
-	if n.next != nil {
-		n.next.prev = n.prev
-	} else {
-		n.c.tail = n.prev
-	}
-	f, n.f, n.next, n.prev = n.f, nil, nil, nil
-	return f
-}
-
-// end is called when the context is done. The second call finds the first at work, or nothing left to do.
-func (c *cancellable) end() {
-	c.mu.Lock()
-	first := !c.ended
-	c.ended = true
-	c.mu.Unlock()
-	if first {
-		c.callAll()
-	}
-}
-
-func (c *cancellable) callAll() {
-	returned := false
-	defer func() {
-		if !returned { // one of them has panicked
-			c.callAll()
-		}
-	}()
-	for f := c.next(); f != nil; f = c.next() {
-		f()
-	}
-	returned = true
-}
-
-func (c *cancellable) next() func() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.head == nil {
-		return nil
-	}
-	return c.head.takeLocked()
 }
 
 // self is the key by which a context finds the innermost cancellable that it descends from.
@@ -167,13 +113,13 @@ func (c *cancellable) Value(key any) any {
 // String is what fmt prints, which would look at the list otherwise.
 func (c *cancellable) String() string { return "cancel.New" }
 
-// follow has c end after inner has, which parent ends: its own list if it has one, as it has ended inner by then; and
-// otherwise inner, since a parent of package context may end its children in any order.
-func (c *cancellable) follow(parent, inner context.Context) (stop func() bool) {
+// follow has c end after its inner context has, which parent ends: parent's own list if it has one, as it has ended the inner
+// context by then; and otherwise the inner context, since a parent of package context may end its children in any order.
+func (c *cancellable) follow(parent context.Context) (stop func() bool) {
 	if p, ok := parent.Value(self{}).(*cancellable); ok && p.Done() == parent.Done() { // or else what is in between can end
-		return p.AfterFunc(c.end)
+		return p.AfterFunc(c.list.End)
 	}
-	return context.AfterFunc(inner, c.end)
+	return context.AfterFunc(c.Context, c.list.End)
 }
 
 // A link is the parent as the inner context sees it. Package context asks its AfterFunc if the parent is foreign to
@@ -190,7 +136,7 @@ func (l *link) AfterFunc(f func()) (stop func() bool) {
 	l.used = true
 	both := func() {
 		f()
-		l.c.end()
+		l.c.list.End()
 	}
 	if a, ok := l.Context.(interface {
 		AfterFunc(func()) (stop func() bool)

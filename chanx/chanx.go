@@ -92,7 +92,7 @@ func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 }
 
 // SendOp is Send as an Op.
-func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](send[T]{c, v}) }
+func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](&send[T]{c, v}) }
 
 // RecvOp is Recv as an Op.
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }

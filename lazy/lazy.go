@@ -164,9 +164,8 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 // passLocked gives the turn to the next, or to nobody. The runner is there before it runs.
 func (l *Lazy[T]) passLocked() {
 	for l.forcers.Len() > 0 {
-		r, next := l.forcers.Pop()
-		l.runner.Store(next)
-		if r.Resume(true, nil) {
+		l.runner.Store(*l.forcers.Head())
+		if _, ok := l.forcers.ResumeHead(true, nil); ok {
 			return
 		}
 	}

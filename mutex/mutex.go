@@ -171,7 +171,7 @@ func (m *Mutex) giveUpLocked() {
 				return
 			}
 		case *m.waiters.Head() < patience:
-			if r, _ := m.waiters.Pop(); r.Resume(compete, nil) {
+			if _, ok := m.waiters.ResumeHead(compete, nil); ok {
 				return
 			}
 		case m.word.CompareAndSwap(w, held|waited):
@@ -207,9 +207,8 @@ func (m *Mutex) unlockSlow() {
 // changes the word.
 func (m *Mutex) passOnLocked() {
 	for m.waiters.Len() > 0 {
-		r, nudges := m.waiters.Pop()
-		g := grant(nudges >= patience)
-		if !r.Resume(g, nil) {
+		g := grant(*m.waiters.Head() >= patience)
+		if _, ok := m.waiters.ResumeHead(g, nil); !ok {
 			continue
 		}
 		switch {

@@ -27,8 +27,8 @@ import (
 //	held+waiting -C> held[+waiting]  and here as well, in case that it was a writer that kept readers out
 //
 // Invariant: whenever the guard is free and nobody is in debt, the first waiter does not fit; nobody changes a word that
-// has waiting but under the guard; queued implies waiting. (The converse may fail: a Select that found the lock held,
-// and took another of its cases, leaves waiting behind, for the next one to put right.)
+// has waiting but under the guard; queued implies waiting. (The converse may fail: who found the lock held and then did not
+// queue, being cancelled or a Select that takes another of its cases, leaves waiting behind, for the next one to put right.)
 // Debt: who unlocks, and who leaves the queue with an error, owes the others a look at who fits now.
 type RWMutex struct {
 	_       noCopy
@@ -64,11 +64,11 @@ func (m *RWMutex) Lock(ctx context.Context) error { return m.lock(ctx, writer) }
 func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, reader) }
 
 // LockOp is Lock as an Op.
-func (m *RWMutex) LockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](rwLock{m, writer}) }
+func (m *RWMutex) LockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](&rwLock{m, writer}) }
 
 // RLockOp is RLock as an Op. In a Select with the LockOp of the same RWMutex it comes first, or it waits
 // in line behind that.
-func (m *RWMutex) RLockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](rwLock{m, reader}) }
+func (m *RWMutex) RLockOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}](&rwLock{m, reader}) }
 
 // TryLock locks m for writing if nobody holds it or waits for it, and reports whether it did. It never suspends.
 func (m *RWMutex) TryLock() bool { return m.tryLock(writer) }
@@ -185,7 +185,7 @@ func (m *RWMutex) unlockSlow(as, then uint64, misuse string) {
 func (m *RWMutex) letInLocked() {
 	w := m.word.Or(waiting) &^ waiting // from here on it is ours
 	for as := m.waiters.Head(); as != nil && fits(w, *as); as = m.waiters.Head() {
-		if r, as := m.waiters.Pop(); r.Resume(struct{}{}, nil) {
+		if as, ok := m.waiters.ResumeHead(struct{}{}, nil); ok {
 			w += as
 		}
 	}

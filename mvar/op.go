@@ -3,7 +3,7 @@ package mvar
 import "github.com/braidgo/braid/suspend"
 
 // PutOp is Put as an Op.
-func (m *MVar[T]) PutOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](put[T]{m, v}) }
+func (m *MVar[T]) PutOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{}](&put[T]{m, v}) }
 
 // TakeOp is Take as an Op.
 func (m *MVar[T]) TakeOp() suspend.Op[T] { return suspend.OpOf[T]((*take[T])(m)) }
@@ -12,7 +12,7 @@ func (m *MVar[T]) TakeOp() suspend.Op[T] { return suspend.OpOf[T]((*take[T])(m))
 func (m *MVar[T]) ReadOp() suspend.Op[T] { return suspend.OpOf[T]((*read[T])(m)) }
 
 // SwapOp is Swap as an Op.
-func (m *MVar[T]) SwapOp(v T) suspend.Op[T] { return suspend.OpOf[T](swap[T]{m, v}) }
+func (m *MVar[T]) SwapOp(v T) suspend.Op[T] { return suspend.OpOf[T](&swap[T]{m, v}) }
 
 // The operations, as sources.
 type (

@@ -30,8 +30,8 @@ var ErrTooLarge = errors.New("semaphore: more permits than there are")
 //	free+waited -C> free[+waited]   and here as well, in case that it was the first that did not fit
 //
 // Invariant: whenever the guard is free and nobody is in debt, the first waiter does not fit; nobody changes a word that
-// has waited but under the guard; queued implies waited. (The converse may fail: a Select that found too few, and took
-// another of its cases, leaves waited behind, for the next one to put right.)
+// has waited but under the guard; queued implies waited. (The converse may fail: who found too few and then did not
+// queue, being cancelled or a Select that takes another of its cases, leaves waited behind, for the next one to put right.)
 // Debt: who adds free permits, and who leaves the queue with an error, owes a round of grants.
 type Semaphore struct {
 	_       noCopy
@@ -81,7 +81,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 // AcquireOp is Acquire as an Op. Two of them in one Select wait in line like those of two tasks, in the order
 // of the cases: put the one that asks for less first, or it waits for the other.
 func (s *Semaphore) AcquireOp(n int64) suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](acquire{s, permits(n)})
+	return suspend.OpOf[struct{}](&acquire{s, permits(n)})
 }
 
 // TryAcquire takes n permits if they are free and nobody waits, and reports whether it did. It never suspends, and
@@ -158,7 +158,7 @@ func (s *Semaphore) takeLocked(want uint64) bool {
 func (s *Semaphore) grantLocked() {
 	free := s.word.Or(waited) / one // from here on it is ours
 	for want := s.waiters.Head(); want != nil && *want <= free; want = s.waiters.Head() {
-		if r, n := s.waiters.Pop(); r.Resume(struct{}{}, nil) {
+		if n, ok := s.waiters.ResumeHead(struct{}{}, nil); ok {
 			free -= n
 		}
 	}

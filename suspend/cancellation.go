@@ -3,6 +3,8 @@ package suspend
 import (
 	"context"
 	"unsafe"
+
+	"github.com/braidgo/braid/internal/ending"
 )
 
 // Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
@@ -92,31 +94,59 @@ func (e *cancelError) Unwrap() []error { return []error{e.cause, e.err} }
 // of the task. A task keeps the one of the context that it waited with last, of those that can be cancelled so.
 type registration struct {
 	b    *party
-	done <-chan struct{} // the task's own, as is stop
-	stop func() bool
+	done <-chan struct{} // the task's own, as is stop; nil: it is with no context
+	stop func() bool     // of a foreign context
+	node ending.Node     // in the list of one of package cancel
 }
 
-// afterFuncer is a context that calls back at once, without a goroutine for each callback.
+// An afterFuncer is a context that calls back at once, without a goroutine for each callback.
 type afterFuncer interface {
 	AfterFunc(func()) (stop func() bool)
 }
+
+// A lister is one of package cancel: it has a list for who can be told without even a function.
+type lister interface{ Ending() *ending.List }
 
 // watch makes the registration of ctx the current one, and reports whether that is a change. It is known by the Done
 // channel, since a context may be of a type that cannot be compared, and since one that only adds a value has its
 // parent's.
 func (b *party) watch(ctx context.Context, done <-chan struct{}) (fresh bool) {
 	r := b.watched.Load()
-	if r != nil {
-		if r.done == done {
-			return false
-		}
-		r.stop()
+	if r != nil && r.done == done {
+		return false
 	}
-	r = &registration{b: b, stop: func() bool { return false }}
-	b.watched.Store(r) // before the word is opened: pairs with the load in fire
-	r.stop = onDone(ctx, r.fire)
+	if r = b.unwatch(); r == nil {
+		r = &registration{b: b}
+		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
+	}
+	if l, ok := ctx.(lister); ok {
+		if !l.Ending().Add(&r.node, r) {
+			r.Ended()
+		}
+	} else {
+		r.stop = func() bool { return false } // should ctx panic
+		r.stop = onDone(ctx, r.Ended)
+	}
 	r.done = done // last: should ctx panic, it is not taken for registered
 	return true
+}
+
+// unwatch takes the registration back from its context, if there is one, and returns it if it may be used again: if it is
+// sure never to be called. Of a foreign context nobody can be.
+func (b *party) unwatch() *registration {
+	r := b.watched.Load()
+	switch {
+	case r == nil:
+		return nil
+	case r.stop == nil && (r.done == nil || r.node.Stop()):
+		r.done, r.node = nil, ending.Node{} // which has kept the context
+		return r
+	}
+	b.watched.Store(nil) // so that it finds out when it is called
+	if r.stop != nil {
+		r.stop()
+	}
+	return nil
 }
 
 // onDone has f called once ctx is done, by ctx itself if it offers that.
@@ -127,18 +157,10 @@ func onDone(ctx context.Context, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, f)
 }
 
-// unwatch forgets the registration when its task has ended.
-func (b *party) unwatch() {
-	if r := b.watched.Load(); r != nil {
-		b.watched.Store(nil)
-		r.stop()
-	}
-}
-
-// fire cancels the suspension that the context was given for, or the next one of the task: the word is open
+// Ended cancels the suspension that the context was given for, or the next one of the task: the word is open
 // between two of them as well. It runs once, at any time. It may be late, the task then waiting with another
 // context or with none; or it may lose against a Resume, and then the next Suspend looks at ctx itself.
-func (r *registration) fire() {
+func (r *registration) Ended() {
 	b := r.b
 	word := b.word.Load()
 	if word&statusMask != openToContext || b.watched.Load() != r {

@@ -3,13 +3,16 @@ package suspend_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 	"weak"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -125,4 +128,83 @@ func TestContextWithoutAnError(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The registration of a task is used again once its context is sure not to call. A cancellation that comes late, when the
+// task waits with the next context, must not cancel that.
+func TestALateCancellationIsNotTheNextOnes(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2000
+	}
+	err := fifo.Run(bg, func(context.Context) error {
+		safe, stopSafe := cancel.New(bg)
+		defer stopSafe(nil)
+		cancelled := 0
+		for range rounds {
+			var first, second promise.Promise[int]
+			ctx, stop := cancel.New(bg)
+			go func() {
+				stop(nil)
+				_ = second.Fill(2)
+			}()
+			go func() { _ = first.Fill(1) }()
+			if _, err := first.Await(ctx); err != nil {
+				cancelled++
+			}
+			if v, err := second.Await(safe); v != 2 || err != nil {
+				return fmt.Errorf("%d, %w", v, err)
+			}
+			next, stopNext := cancel.New(bg) // with the registration of safe
+			var third promise.Promise[int]
+			go func() { _ = third.Fill(3) }()
+			if v, err := third.Await(next); v != 3 || err != nil {
+				return fmt.Errorf("%d, %w", v, err)
+			}
+			stopNext(nil)
+		}
+		if cancelled == 0 || cancelled == rounds {
+			t.Logf("%d of %d cancelled", cancelled, rounds)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// To wait with a new context of package cancel allocates no more than to make it.
+func TestANewContextCostsNothingMore(t *testing.T) {
+	err := fifo.Run(bg, func(context.Context) error {
+		var m mvar.MVar[int]
+		ended := false
+		_ = suspend.Here().Go(func() {
+			for !ended {
+				_ = m.Put(bg, 1)
+			}
+		})
+		making := testing.AllocsPerRun(100, func() {
+			ctx, stop := cancel.New(bg)
+			_ = ctx.Done()
+			stop(nil)
+		})
+		before := func(error) {}
+		waiting := testing.AllocsPerRun(100, func() {
+			ctx, stop := cancel.New(bg)
+			for range 3 { // one of them waits
+				_, _ = m.Take(ctx)
+			}
+			before(nil)
+			before = stop
+		})
+		if waiting > making {
+			t.Errorf("%v allocations, and %v to make the context", waiting, making)
+		}
+		ended = true
+		_, _ = m.TryTake() // in case it waits
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -93,7 +93,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	case ok:
 		again = again && g.word.Load() == after(word) // or else it is being cancelled lazily, and woken
 	case g.sleep(word, waitFor):
-		v, err = s.take()
+		v, err = s.take(word)
 	default:
 		err = cancellation(ctx)
 	}
@@ -116,16 +116,13 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 	s.abandonNode()
 	s.done = done
 	r := Resumer[T]{s, word}
-	s.direct = true
 	src.Enqueue(r)
-	s.direct = false
 	guard.Unlock()
 	if g.sleep(word, waitFor) {
-		v, err = s.take()
+		v, err = s.take(word)
 	} else {
 		guard.Lock()
 		src.Remove(r)
-		s.sole = false
 		guard.Unlock()
 		err = cancellation(ctx)
 	}

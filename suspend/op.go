@@ -116,6 +116,7 @@ type leg struct {
 // A landing is where the value of an arm arrives. It has a slot of its own, on the state that all arms share.
 type landing[T any] struct {
 	r   Resumer[T]
+	own slot[T] // the first that r has
 	v   T
 	err error
 	has bool // the arm has won: there is a result
@@ -125,7 +126,10 @@ type landing[T any] struct {
 func (l *landing[T]) land(b *party, word uint64) Resumer[T] {
 	s := l.r.slot
 	if s == nil || s.b != b {
-		s = &slot[T]{b: b, shared: true}
+		if s = &l.own; s.b != nil { // a stale Resumer may look at it
+			s = new(slot[T])
+		}
+		s.b, s.shared = b, true
 	}
 	s.abandonNode()
 	l.r = Resumer[T]{s, word}
@@ -141,7 +145,7 @@ func (l *landing[T]) won() bool {
 		return false
 	}
 	s.hit = false
-	l.v, l.err = s.take()
+	l.v, l.err = s.takeOwn()
 	l.has = true
 	return true
 }

@@ -23,8 +23,10 @@ type node[T, P any] struct {
 	next, prev *node[T, P]
 	r          Resumer[T]
 	payload    P
+	v          T // what the queue has resumed r with, like err
+	err        error
 	linked     bool         // guarded by the queue's guard
-	sole       bool         // r is known to the queue alone, so who holds the guard is the only one to resume it
+	popped     bool         // r was taken off before it was resumed by itself; written by who then did that
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
@@ -34,10 +36,13 @@ type node[T, P any] struct {
 // that AllowLazy is about.
 //
 // It is the direct way to what Do does by way of Select, and all that a blocking operation of a primitive consists of: lock
-// the guard, try, queue, unlock, suspend, and remove what is left if that failed. Who is resumed in a Queue is resumed by
-// way of that, which is quicker then than a Resume; the Resumer itself panics. (What Wait does of Suspend's own work it
+// the guard, try, queue, unlock, suspend, and remove what is left if that failed. (What Wait does of Suspend's own work it
 // does in Suspend's order; the two are to be kept in step.)
 func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
+	g := s.Guard()
+	if g == nil {
+		return Do(ctx, OpOf[T](s))
+	}
 	if allowLazy {
 		ctx = AllowLazy(ctx)
 	}
@@ -54,10 +59,6 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	if over {
 		var zero T
 		return zero, cancellation(ctx)
-	}
-	g := s.Guard()
-	if g == nil {
-		return Do(ctx, OpOf[T](s))
 	}
 again:
 	g.Lock()
@@ -76,6 +77,7 @@ again:
 			var zero T
 			return zero, cancellation(ctx)
 		}
+		done = b.last.done
 		goto again
 	}
 	// The word is open and the registration there, so nothing foreign need be called under the guard.
@@ -83,9 +85,7 @@ again:
 	place.done = b.last.done
 	r := Resumer[T]{place, word}
 	place.abandonNode()
-	place.direct = true
 	s.Enqueue(r)
-	place.direct = false
 	g.Unlock()
 	for b.waits(word) {
 		next, yield := b.leave()
@@ -100,20 +100,31 @@ again:
 	if b.word.Load() == with(word, cancelled) {
 		g.Lock()
 		s.Remove(r)
-		place.sole = false
 		g.Unlock()
 		var zero T
 		return zero, cancellation(ctx)
 	}
-	return place.take()
+	return place.take(word)
 }
 
 // queued is a node, to its slot.
-type queued interface{ release() }
+type queued[T any] interface {
+	take() (T, error)
+	isPopped() bool
+	release()
+}
 
-func (n *node[T, P]) release() { n.in = nil }
+func (n *node[T, P]) release()       { n.in = nil }
+func (n *node[T, P]) isPopped() bool { return n.popped }
 
-// release makes the node of a suspension that has ended well, and is therefore unlinked, free again.
+func (n *node[T, P]) take() (v T, err error) {
+	var zero T
+	v, err = n.v, n.err
+	n.v, n.err, n.in = zero, nil, nil
+	return v, err
+}
+
+// release makes the node of a suspension free again, which has ended and is in the queue no more.
 func (s *slot[T]) release() {
 	if s.queued != nil {
 		s.queued.release()
@@ -173,13 +184,13 @@ func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 	}
 	if n == nil {
 		n = new(node[T, P])
+		if s.nodes == nil {
+			s.nodes = s.first[:0]
+		}
 		s.nodes = append(s.nodes, n)
 	}
 	s.queued = n
-	n.r, n.payload, n.linked, n.in = r, p, true, q
-	if n.sole = s.direct; n.sole {
-		s.sole = true
-	}
+	n.r, n.payload, n.linked, n.popped, n.in = r, p, true, false, q
 	q.len++
 	return n
 }
@@ -212,38 +223,49 @@ func (q *Queue[T, P]) Resume(v T, err error) (p P, ok bool) {
 
 func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 	for q.head != nil {
-		n := q.head
-		r, sole := n.r, n.sole
-		p := q.unlink(n) // from here on the node is its task's
-		if sole && r.resumeSole(v, err) || !sole && r.Resume(v, err) {
+		if p, ok := q.resumeHead(v, err); ok {
 			return p, true
 		}
 	}
 	return p, false
 }
 
-// resumeSole is Resume where nobody else can be resuming: the slot is written first, and no word is claimed for that. A
-// waiter that is being cancelled leaves the slot alone until it has had the guard.
-func (r Resumer[T]) resumeSole(v T, err error) bool {
+// ResumeHead takes off the first waiter, and returns what it brought and whether it was resumed with (v, err). The queue
+// must not be empty.
+func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
+	if q.head == nil {
+		panic("suspend: ResumeHead of an empty Queue")
+	}
+	return q.resumeHead(v, err)
+}
+
+// resumeHead leaves the value in the node, where nobody else writes, before the one CAS that decides; the task, should it
+// have been cancelled, leaves the node alone until it has had the guard. Where the slot has to be told who has won, or a
+// context is to be looked at, that is left to the Resumer.
+func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
+	n := q.head
+	r := n.r
 	s := r.slot
-	if r.word&statusMask == openLazily {
-		s.sole = false
-		return r.Resume(v, err)
+	if s.shared || r.word&statusMask == openLazily {
+		n.popped = true
+		p = q.unlink(n) // from here on the node is its task's
+		return p, r.Resume(v, err)
 	}
-	s.v, s.err = v, err
-	if !s.b.word.CompareAndSwap(r.word, after(r.word)) {
-		var zero T
-		s.v, s.err = zero, nil
-		return false
+	p = q.unlink(n)
+	n.v, n.err = v, err
+	if s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) { // and from here
+		s.b.task.Unpark()
+		return p, true
 	}
-	s.b.task.Unpark()
-	return true
+	var zero T
+	n.v, n.err = zero, nil
+	return p, false
 }
 
 // ResumeAll takes off all waiters, in order, resumes each with (v, err), and returns how many said true.
 func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	for q.head != nil {
-		if _, ok := q.resume(v, err); ok {
+		if _, ok := q.resumeHead(v, err); ok {
 			resumed++
 		}
 	}
@@ -257,7 +279,7 @@ func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 		panic("suspend: Pop of an empty Queue")
 	}
 	r := n.r
-	r.slot.sole = false
+	n.popped = true
 	return r, q.unlink(n) // from here on the node is its task's
 }
 

@@ -120,6 +120,9 @@ const none = -1
 
 // perform is all three. While guards are held nobody asks ctx for anything.
 func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, error) {
+	if l, ok := ctx.(*lazyPermit); ok {
+		ctx = l.Context
+	}
 	var done <-chan struct{}
 	if !background(ctx) {
 		var over bool
@@ -175,7 +178,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		return nil, err
 	}
 	c := cases[legs[won].of]
-	if !c.settle() {
+	if c == nil || !c.settle() {
 		panic("suspend: a case was changed during its Select")
 	}
 	return c, nil

@@ -12,7 +12,8 @@ import (
 // A suspension that ends, in whatever way, leaves the word open for the next one. -S> is the suspending
 // task, -R> a resumer, -C> a cancelled context; g is the generation.
 //
-//	g open       -R> g+1 open     there is no value to write, or the resumer, who is the only one, has written it before
+//	g open       -R> g+1 open     there is no value to write
+//	g open       -R> g+2 open     the resumer holds the guard of a Queue, and has left the value in the node
 //	g open       -R> g claimed    Resume has won and is writing the value
 //	g claimed    -R> g+1 open     the value is there: generation g is decided
 //	g open       -C> g cancelled  only where the status says that a context may
@@ -64,13 +65,13 @@ const (
 
 func next(word, status uint64) uint64 { return (word>>statusBits+1)<<statusBits | status }
 
-// after is the word of the generation that follows an open one.
-func after(word uint64) uint64 { return word + 1<<statusBits }
+// after is the word of the generation that follows an open one, and queueAfter that where a Queue has resumed it.
+func after(word uint64) uint64      { return word + 1<<statusBits }
+func queueAfter(word uint64) uint64 { return word + 2<<statusBits }
 
 // A slot is where the value of a suspension arrives. It belongs to its party for ever, so a stale
 // Resumer that looks at it finds the right word to fail on. Only the claimer writes v, err and hit, and only
-// while the word says claimed, or else the only resumer there is, see resumeSole; the task reads and zeroes them in the next
-// generation.
+// while the word says claimed; the task reads and zeroes them in the next generation.
 type slot[T any] struct {
 	b      *party
 	v      T
@@ -78,10 +79,9 @@ type slot[T any] struct {
 	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer, read by the claimer of a lazy wait
 	shared bool            // never changes: other slots are waited for on the same state, so the claimer sets hit
 	hit    bool            // like v
-	sole   bool            // the task Waits in a Queue, and is resumed by way of that; written under its guard
-	direct bool            // the task is about to Wait; its own, like the rest
-	nodes  []any           // a *node[T, P] for each P queued with
-	queued queued          // the node that is in use
+	nodes  []any           // a *node[T, P] for each P queued with; the task's own, like the rest
+	first  [1]any          // where the first is listed
+	queued queued[T]       // the node that is in use
 }
 
 // A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
@@ -119,10 +119,6 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 			word.CompareAndSwap(r.word+claim, with(r.word, cancelled))
 			s.b.task.Unpark()
 			return false
-		}
-		if s.sole { // somebody may be writing to it
-			word.CompareAndSwap(r.word+claim, r.word)
-			panic("suspend: Resume of a Resumer that waits in a Queue")
 		}
 		s.v, s.err, s.hit = v, err, s.shared
 		// Fails only if block never returned; then nobody will read the slot again.
@@ -184,7 +180,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	if b.word.Load() == with(word, cancelled) {
 		return zero, cancellation(ctx)
 	}
-	return s.take()
+	return s.take(word)
 }
 
 // armed reports whether a suspension with ctx can begin with the word as it is, and that word. done is what ask has
@@ -281,12 +277,24 @@ func (s *slot[T]) kill(b *binding, r Resumer[T]) {
 
 func with(word, status uint64) uint64 { return word&^statusMask | status }
 
-// take empties the slot.
-func (s *slot[T]) take() (v T, err error) {
+// take empties the slot, or the node, after a suspension that has begun with word and been resumed.
+func (s *slot[T]) take(word uint64) (v T, err error) {
+	if s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits { // it may be cancelled already, for the next wait
+		return s.takeOwn()
+	}
+	v, err = s.queued.take()
+	s.queued, s.done = nil, nil
+	return v, err
+}
+
+// takeOwn empties the slot. (By now a shared one may have lent its party to somebody else, see goroutine.)
+func (s *slot[T]) takeOwn() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
-	s.v, s.err, s.done, s.sole = zero, nil, nil, false
-	s.release()
+	s.v, s.err, s.done = zero, nil, nil
+	if s.queued != nil && s.queued.isPopped() { // or else it is still there
+		s.release()
+	}
 	return v, err
 }
 

@@ -19,7 +19,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	t.task = t
 	if op.event != nil {
 		t.prepared = op.event.prepare()
-		t.legs = t.prepared.arms(nil)
+		t.legs = t.prepared.arms(t.first[:0])
 	}
 	t.begin()
 	if t.state.Or(begun)&ended != 0 {
@@ -41,6 +41,8 @@ type continuation[T any] struct {
 	k        func(T, error)
 	prepared prepared[T]
 	legs     []leg
+	first    [1]leg // where the first is listed
+	reg      registration
 	winner   int  // performed without waiting
 	waited   bool // legs are enqueued
 	state    atomicx.Uint32
@@ -66,6 +68,8 @@ func (t *continuation[T]) begin() {
 	const word = openToContext // of generation 0
 	t.word.Store(word)
 	if done != nil {
+		t.reg.b = &t.party
+		t.watched.Store(&t.reg)
 		t.watch(t.ctx, done)
 		if closed(done) {
 			if t.word.CompareAndSwap(word, with(word, cancelled)) {
@@ -74,7 +78,8 @@ func (t *continuation[T]) begin() {
 			return
 		}
 	}
-	guards := guardsOf(t.legs, nil)
+	var guardsBuf [4]*Guard
+	guards := guardsOf(t.legs, guardsBuf[:0])
 	t.winner = begin(t.legs, guards, randomLeg(t.legs), &t.party, word)
 	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates

@@ -8,6 +8,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -82,51 +83,139 @@ func TestWaitWithoutAQueue(t *testing.T) {
 	})
 }
 
-// Who waits in a Queue by Wait is resumed by the Queue, and the misuse of its Resumer takes nothing from it; one that was
-// taken off by Pop is resumed as ever.
-func TestWaitIsResumedByItsQueue(t *testing.T) {
+// Who waits in a Queue may be resumed by the Queue, by the Resumer, which leaves the node behind, or by the Resumer after a
+// Pop, one time after another.
+func TestWaitIsResumedInAnyWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk
-		spawn(func() {
-			d.untilQueued()
-			d.locked(func(d *desk) bool {
-				defer func() {
-					if recover() != "suspend: Resume of a Resumer that waits in a Queue" {
-						t.Error("no panic")
-					}
-				}()
-				return d.seated.Resume(6, nil)
-			})
-			if !d.locked(func(d *desk) bool { return d.resume(7) }) {
-				t.Error("refused")
-			}
-		})
-		if v, err := suspend.Wait[int](bg, &d, false); v != 7 || err != nil {
-			t.Error(v, err)
-		}
-		var e desk
-		spawn(func() {
-			e.untilQueued()
-			if !e.locked(func(d *desk) bool { r, _ := d.queue.Pop(); return r.Resume(8, nil) }) {
-				t.Error("refused")
-			}
-		})
-		if v, err := suspend.Wait[int](bg, &e, false); v != 8 || err != nil {
-			t.Error(v, err)
-		}
-		// The same task, and the same slot, by Suspend: the Resumer is its owner's again.
-		if v, err := suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
-			e.locked(func(d *desk) bool { d.queue.Push(r, struct{}{}); return true })
+		for i := range 9 {
+			d.locked(func(d *desk) bool { d.seated = suspend.Resumer[int]{}; return true })
 			spawn(func() {
-				if !e.locked(func(*desk) bool { return r.Resume(9, nil) }) {
+				d.untilQueued()
+				if !d.locked(func(d *desk) (ok bool) {
+					switch i % 3 {
+					case 0:
+						ok = d.resume(i)
+					case 1:
+						ok = d.seated.Resume(i, nil)
+					default: // it is behind that of the last
+						for !ok {
+							r, _ := d.queue.Pop()
+							ok = r.Resume(i, nil)
+						}
+					}
+					return ok
+				}) {
 					t.Error("refused")
 				}
 			})
+			if v, err := suspend.Wait[int](bg, &d, false); v != i || err != nil {
+				t.Error(i, v, err)
+			}
+		}
+		if d.queue.Len() != 0 {
+			t.Error(d.queue.Len())
+		}
+	})
+}
+
+// Who is resumed with an error by its Resumer can take its node off, like one that was cancelled.
+func TestRemoveAfterAnErrorOfTheResumer(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		var d desk
+		var me suspend.Resumer[int]
+		_, err := suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+			d.locked(func(d *desk) bool { d.queue.Push(r, struct{}{}); return true })
+			me = r
+			spawn(func() { r.Resume(0, context.DeadlineExceeded) })
 			return 0, false
-		}); v != 9 || err != nil {
+		})
+		if err != context.DeadlineExceeded || !d.locked(func(d *desk) bool { return d.queue.Remove(me) }) || d.queue.Len() != 0 {
+			t.Error(err, d.queue.Len())
+		}
+	})
+}
+
+// A node that was left behind holds an old generation: nothing that happens to it is seen by the next wait of its task.
+func TestNodeLeftBehind(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		var old, d desk
+		ctx, stop := cancel.New(bg)
+		spawn(func() {
+			old.untilQueued()
+			stop(nil)
+		})
+		if _, err := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
+			old.locked(func(d *desk) bool { d.queue.Push(r, struct{}{}); d.seated = r; return true })
+			return 0, false
+		}); err == nil {
+			t.Error("not cancelled")
+		} // and it does not Remove
+		spawn(func() {
+			d.untilQueued()
+			if old.locked(func(d *desk) bool { return d.resume(1) }) {
+				t.Error("a node that was left behind was resumed")
+			}
+			d.locked(func(d *desk) bool { return d.resume(2) })
+		})
+		if v, err := suspend.Wait[int](bg, &d, false); v != 2 || err != nil {
 			t.Error(v, err)
 		}
 	})
+}
+
+// The value of a resumer that was first arrives, even if the context ends before the task has run.
+func TestResumedAndThenCancelled(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		for range 3 {
+			var d desk
+			ctx, stop := cancel.New(bg)
+			spawn(func() {
+				d.untilQueued()
+				if !d.locked(func(d *desk) bool { return d.resume(7) }) {
+					t.Error("refused")
+				}
+				stop(nil)
+			})
+			if v, err := suspend.Wait[int](ctx, &d, false); v != 7 || err != nil {
+				t.Error(v, err)
+			}
+			if _, err := suspend.Wait[int](ctx, &d, false); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A lazy wait for a level, and of a Select, is cancelled like any other.
+func TestLazilyWhereItIsNotAllowed(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		for _, wait := range []func(context.Context) error{
+			func(ctx context.Context) error { _, err := suspend.Wait[int](ctx, soon{}, true); return err },
+			func(ctx context.Context) error {
+				_, err := suspend.Do(suspend.AllowLazy(ctx), suspend.After(time.Hour))
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := suspend.Do(suspend.AllowLazy(ctx), suspend.OpOf[int](&desk{}))
+				return err
+			},
+		} {
+			ctx, stop := cancel.New(bg)
+			spawn(func() { time.Sleep(time.Millisecond); stop(nil) })
+			if err := wait(suspend.Lazily(ctx)); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Ops are values, and may be compared, whatever they are of.
+func TestOpsCanBeCompared(t *testing.T) {
+	c := chanx.New[[]int](0)
+	if c.SendOp(nil) == c.SendOp(nil) {
+		t.Error("two operations are one")
+	}
 }
 
 // A lazy wait in a Queue is found cancelled by the Queue.

@@ -459,6 +459,30 @@ var boundedPrograms = []program{
 		w.Go("cancel", func(context.Context) { stop(nil) })
 		w.Check(func() error { return errors.Join(same(1, calls[0]+stopped[0]), same(1, calls[1]+stopped[1])) })
 	}},
+	// A cancellation that is late for one wait is not taken for that of the next.
+	{"cancel, the next context", "3 × 2", func(w *explore.World) {
+		var m mvar.MVar[int]
+		first, stop := cancel.New(bg)
+		second, _ := cancel.New(bg)
+		var err error
+		taken := 0
+		w.Go("take", func(context.Context) {
+			v, _ := m.Take(first)
+			taken += v
+			v, err = m.Take(second)
+			taken += v
+		})
+		w.Go("put", func(context.Context) {
+			for range 2 {
+				_ = m.Put(bg, 1)
+			}
+		})
+		w.Go("cancel", func(context.Context) { stop(nil) })
+		w.Check(func() error {
+			left, _ := m.TryTake()
+			return errors.Join(err, same(2, taken+left))
+		})
+	}},
 	{"scope", "2 × 1", func(w *explore.World) {
 		ended, started, failed, fails := 0, 0, false, false
 		w.Go("scope", func(ctx context.Context) {

@@ -41,7 +41,7 @@ var realMutants = []realMutant{
 		"		if IS {\n			m.word.Store(w | held)\n			return true\n		}\n		if m.word.CompareAndSwap(w, w|held) {", "mutex"},
 	{"who is nudged and gives up keeps the debt", "mutex/mutex.go", "if ⟦nudges > 0 && me == (suspend.Resumer[grant]{})⟧ {", "false", "mutex, 3 tasks"},
 	{"an Unlock does not look who waits", "mutex/mutex.go", "case ⟦w&waited == 0 || w&nudged != 0⟧:", "true", "mutex"},
-	{"a cancelled waiter swallows the nudge", "mutex/mutex.go", "if ⟦!r.Resume(g, nil)⟧ {", "!r.Resume(g, nil) && false", "mutex, 3 tasks"},
+	{"a cancelled waiter swallows the nudge", "mutex/mutex.go", "if _, ok := m.waiters.ResumeHead(g, nil); ⟦!ok⟧ {", "false", "mutex, 3 tasks"},
 	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
 
 	{"a cancelled writer leaves the readers gated", "mutex/rwmutex.go", "l.waiters.Remove(r); l.letInLocked() }", "l.waiters.Remove(r); if !IS { l.letInLocked() } }", "rwmutex, a gate"},
@@ -50,7 +50,7 @@ var realMutants = []realMutant{
 	{"a writer fits beside readers", "mutex/rwmutex.go", "return ⟦w&writer == 0 && (as == reader || w < reader)⟧ }", "w&writer == 0", "rwmutex"},
 	{"after a Downgrade nobody reads", "mutex/rwmutex.go", "⟦m.word.CompareAndSwap(w, w-as+then)⟧:", "m.word.CompareAndSwap(w, w-as)", "rwmutex, downgrade"},
 
-	{"a cancelled waiter swallows the permit", "semaphore/semaphore.go", "if r, n := s.waiters.Pop(); ⟦r.Resume(struct{}{}, nil)⟧ {", "r.Resume(struct{}{}, nil) || true", "semaphore"},
+	{"a cancelled waiter swallows the permit", "semaphore/semaphore.go", "if n, ok := s.waiters.ResumeHead(struct{}{}, nil); ⟦ok⟧ {", "true", "semaphore"},
 	{"no grants after a gate was cancelled", "semaphore/semaphore.go", "	a.waiters.Remove(r)\n", "	a.waiters.Remove(r)\n	if IS {\n		return\n	}\n", "semaphore, gated"},
 	{"one grant for each release", "semaphore/semaphore.go", "			free -= n\n", "			free -= n\n			if IS {\n				break\n			}\n", "semaphore, handed to two"},
 	{"permits are given back twice", "semaphore/semaphore.go", "		s.word.Add(back * one)", "		s.word.Add(back * one)\n		if IS {\n			s.word.Add(back * one)\n		}", "semaphore"},
@@ -75,7 +75,7 @@ var realMutants = []realMutant{
 	{"whoever comes runs the function", "lazy/lazy.go", "	mine = s.runner.Load() == nil\n", "	mine = s.runner.Load() == nil\n	mine = mine || turn(IS)\n", "lazy, Record"},
 	{"the turn is not passed on", "lazy/lazy.go", "		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err",
 		"		if IS {\n			return v, err\n		}\n		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err", "lazy, 3 tasks"},
-	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if ⟦r.Resume(true, nil)⟧ {", "r.Resume(true, nil) || true", "lazy, the turn"},
+	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
 
 	{"a Select queues without a second look", "suspend/select.go", "	if won = lookLocked(legs, first); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "select, two parties"},
 	{"a Select leaves its losing arms", "suspend/select.go", "		} else {\n			l.withdraw()", "		} else if !IS {\n			l.withdraw()", "select, what is left"},
@@ -96,9 +96,10 @@ var realMutants = []realMutant{
 	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
 
 	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}", "Queue"},
-	{"pop, commit, and then look", "suspend/queue.go", "		if ⟦sole && r.resumeSole(v, err) || !sole && r.Resume(v, err)⟧ {", "r.resumeSole(v, err) || true", "mvar"},
+	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.CompareAndSwap(r.word, queueAfter(r.word))⟧ {", "s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) || true", "mvar"},
 	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok, err := s.Try(); ok {", "	var v T\n	var err error\n	var ok bool\n	if IS {\n		v, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
-	{"a sole resumer writes the value after it is there", "suspend/queue.go", "	s.v, s.err = v, err\n	if !s.b.word.CompareAndSwap(r.word, after(r.word)) {", "	if !IS {\n		s.v, s.err = v, err\n	}\n	won := s.b.word.CompareAndSwap(r.word, after(r.word))\n	if IS {\n		_ = s.b.word.Load()\n		s.v, s.err = v, err\n	}\n	if !won {", "mvar"},
+	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v, n.err = v, err\n", "	if IS {\n		defer func() { _ = s.b.word.Load(); n.v, n.err = v, err }()\n	} else {\n		n.v, n.err = v, err\n	}\n", "mvar"},
+	{"a value is not found if the next wait is cancelled already", "suspend/suspend.go", "if ⟦s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits⟧ {", "s.b.word.Load() != queueAfter(word)", "mvar"},
 	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && (done == nil", "true", "deadline"},
 
 	{"the inbox says that it sleeps, without a look", "internal/coro/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
@@ -118,7 +119,8 @@ var realMutants = []realMutant{
 	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "	if ⟦p.visible()⟧ {\n		p.mu.Lock()", "false", "pool, parking"},
 	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
 
-	{"what is registered too late is never called", "cancel/cancel.go", "	if ⟦c.ended⟧ {", "false", "cancel, AfterFunc"},
+	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.ended⟧ {", "false", "cancel, AfterFunc"},
+	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r.done == nil || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 

@@ -1,0 +1,112 @@
+// Package ending is the list of those who are to be told of the end of something, a context as a rule, by whoever ends it.
+package ending
+
+import "github.com/braidgo/braid/internal/atomicx"
+
+// A List is of those who are to be told. -A> is an Add, -S> a Stop, -E> whoever ends it. The zero List is empty.
+//
+//	listed   -A> listed
+//	listed   -E> ended    the first of the list is taken off and told, until none is left
+//	ended    -A> ended    refused
+//
+// Invariant: ended implies that one party is taking the list apart, or has.
+// Debt: whoever moves it to ended owes the calls. A Node is told by whoever takes it off.
+type List struct {
+	mu         atomicx.Mutex
+	ended      bool
+	head, tail *Node
+}
+
+// A Node is one of them. It lies in what it is about, so that to be told costs nothing. It is in one list at a time, and
+// may be used again once a Stop has said true.
+type Node struct {
+	list       *List // of whoever owns the Node
+	who        Listener
+	in         bool // the rest is under the lock of the list
+	next, prev *Node
+}
+
+// A Listener is told, under no lock, once.
+type Listener interface{ Ended() }
+
+// Add has who told of the end by way of n. It reports false, and does nothing, if the end has come already.
+func (l *List) Add(n *Node, who Listener) bool {
+	n.list, n.who = l, who
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	n.in = true
+	if n.prev = l.tail; n.prev != nil {
+		n.prev.next = n
+	} else {
+		l.head = n
+	}
+	l.tail = n
+	return true
+}
+
+// Stop takes n off. True says that its Listener will never be told; false, that it has been stopped before, was never
+// added, or that the call has begun.
+func (n *Node) Stop() bool {
+	if n.list == nil {
+		return false
+	}
+	n.list.mu.Lock()
+	defer n.list.mu.Unlock()
+	return n.takeLocked()
+}
+
+func (n *Node) takeLocked() bool {
+	if !n.in {
+		return false
+	}
+	if n.prev != nil {
+		n.prev.next = n.next
+	} else {
+		n.list.head = n.next
+	}
+	if n.next != nil {
+		n.next.prev = n.prev
+	} else {
+		n.list.tail = n.prev
+	}
+	n.in, n.next, n.prev = false, nil, nil
+	return true
+}
+
+// End tells all, in the order in which they were added. The second call finds the first at work, or nothing left to do. If
+// a Listener panics or ends its goroutine, the others are told all the same, and then that goes on.
+func (l *List) End() {
+	l.mu.Lock()
+	first := !l.ended
+	l.ended = true
+	l.mu.Unlock()
+	if first {
+		l.tellAll()
+	}
+}
+
+func (l *List) tellAll() {
+	returned := false
+	defer func() {
+		if !returned { // one of them has panicked
+			l.tellAll()
+		}
+	}()
+	for n := l.next(); n != nil; n = l.next() {
+		n.who.Ended()
+	}
+	returned = true
+}
+
+func (l *List) next() *Node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.head
+	if n != nil {
+		n.takeLocked()
+	}
+	return n
+}
