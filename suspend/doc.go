@@ -17,11 +17,12 @@
 //
 // # Writing a primitive
 //
-// A primitive has a [Guard], held for a few instructions, and a [Queue] or several of who waits. Most blocking
-// operations are one call of [Wait]; the others a [Suspend] whose block publishes its [Resumer] under the guard. The
+// A primitive has a [Guard], held for a few instructions, and a [Queue] or several of who waits. A [Source] says what an
+// operation is: [Wait] performs it, in direct style, and [OpOf] makes an Op of it. What does not fit is a [Suspend]
+// whose block publishes its [Resumer] under the guard. The
 // rules: look and queue under one guard; take waiters off until a Resume says true, and commit what that means before
 // the guard is released; a waiter whose wait was cancelled removes itself, in its own task, and if others waited
-// behind it that could be served now, it serves them. A [Source] makes an Op of an operation.
+// behind it that could be served now, it serves them.
 //
 // # Writing a scheduler
 //

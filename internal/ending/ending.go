@@ -17,8 +17,8 @@ type List struct {
 	head, tail *Node
 }
 
-// A Node is one of them. It lies in what it is about, so that to be told costs nothing. It is in one list at a time, and
-// may be used again once a Stop has said true.
+// A Node is one of them. It lies in what it is about, so that to be told costs no allocation. It is in one list at a time,
+// and may be used again, after being zeroed, once a Stop has said true.
 type Node struct {
 	list       *List // of whoever owns the Node
 	who        Listener

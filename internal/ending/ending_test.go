@@ -1,0 +1,102 @@
+package ending
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+type told func()
+
+func (f told) Ended() { f() }
+
+func TestOrderAndStop(t *testing.T) {
+	var l List
+	var nodes [5]Node
+	var got []int
+	for i := range nodes {
+		if !l.Add(&nodes[i], told(func() { got = append(got, i) })) {
+			t.Fatal("refused")
+		}
+	}
+	for _, i := range []int{0, 2, 4} { // the first, one in the middle, the last
+		if !nodes[i].Stop() || nodes[i].Stop() {
+			t.Error(i)
+		}
+	}
+	nodes[2] = Node{}
+	l.Add(&nodes[2], told(func() { got = append(got, 20) }))
+	l.End()
+	l.End()
+	if want := []int{1, 3, 20}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for i := range nodes {
+		if nodes[i].Stop() {
+			t.Errorf("%d is stopped after it was told", i)
+		}
+	}
+	var late Node
+	if l.Add(&late, told(func() { t.Error("told") })) || late.Stop() || new(Node).Stop() {
+		t.Error("in a list that has ended")
+	}
+}
+
+// Listeners may end, add and stop, and panic.
+func TestFromWithin(t *testing.T) {
+	var l List
+	var first, second, third, fourth Node
+	var got []string
+	l.Add(&first, told(func() {
+		got = append(got, "first")
+		l.End()
+		if !second.Stop() || first.Stop() || l.Add(&fourth, told(func() { t.Error("told") })) {
+			t.Error("from within")
+		}
+		panic("oops")
+	}))
+	l.Add(&second, told(func() { t.Error("told, though stopped") }))
+	l.Add(&third, told(func() { got = append(got, "third") }))
+	func() {
+		defer func() {
+			if v := recover(); v != "oops" {
+				t.Error(v)
+			}
+		}()
+		l.End()
+	}()
+	if want := []string{"first", "third"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Whatever comes together: each node is either stopped once, or told once, or refused.
+func TestTogether(t *testing.T) {
+	for range 500 {
+		var l List
+		var ends, all sync.WaitGroup
+		var count [8]atomic.Int32
+		for i := range count {
+			all.Go(func() {
+				var n Node
+				if !l.Add(&n, told(func() { count[i].Add(1) })) {
+					count[i].Add(1)
+				}
+				if i%2 == 0 && n.Stop() {
+					count[i].Add(1)
+				}
+			})
+		}
+		for range 2 {
+			ends.Go(l.End)
+		}
+		all.Wait()
+		ends.Wait()
+		for i := range count {
+			if n := count[i].Load(); n != 1 {
+				t.Fatalf("%d: %d times", i, n)
+			}
+		}
+	}
+}
