@@ -105,7 +105,9 @@ func servers(what string, loops, conns int, handle func(net.Conn), peer func(fun
 		return nil, errors.Join(err, loop.Close())
 	}
 	driven := func(addr net.Addr) side {
-		return func(d time.Duration) (float64, error) { return driveElsewhere(what, addr.String(), conns, min(25*d, time.Second)) }
+		return func(d time.Duration) (float64, error) {
+			return driveElsewhere(what, addr.String(), conns, min(25*d, time.Second))
+		}
 	}
 	return &sides{ours: driven(ln.Addr()), peer: driven(addr), close: func() { stop(); loop.Close() }}, nil
 }
