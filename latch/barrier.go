@@ -31,7 +31,7 @@ type Barrier struct {
 	_       noCopy
 	n       int // never changes
 	guard   suspend.Guard
-	parties suspend.Queue[struct{}, struct{}]
+	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // with themselves
 
 	// Those that were cancelled when their round was completed, but had not removed themselves, and have yet to hear
 	// that it has happened.
@@ -67,7 +67,7 @@ func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 			b.completeLocked()
 			return struct{}{}, true
 		}
-		b.parties.Push(r, struct{}{})
+		b.parties.Push(r, r)
 		me = r
 		return struct{}{}, false
 	})
@@ -79,7 +79,7 @@ func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 
 func (b *Barrier) completeLocked() {
 	for b.parties.Len() > 0 {
-		if r, _ := b.parties.Pop(); !r.Resume(struct{}{}, nil) {
+		if r, ok := b.parties.ResumeHead(struct{}{}, nil); !ok {
 			if b.late == nil {
 				b.late = make(map[suspend.Resumer[struct{}]]struct{})
 			}

@@ -1,6 +1,9 @@
 package suspend
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // A Queue is a FIFO queue of suspended tasks, each waiting for a T and each having brought a P. It is used
 // under one Guard, the caller's, which every method expects to be held. The zero Queue is empty.
@@ -26,7 +29,6 @@ type node[T, P any] struct {
 	v          T // what the queue has resumed r with, like err
 	err        error
 	linked     bool         // guarded by the queue's guard
-	popped     bool         // r was taken off before it was resumed by itself; written by who then did that
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
@@ -110,12 +112,10 @@ again:
 // queued is a node, to its slot.
 type queued[T any] interface {
 	take() (T, error)
-	isPopped() bool
 	release()
 }
 
-func (n *node[T, P]) release()       { n.in = nil }
-func (n *node[T, P]) isPopped() bool { return n.popped }
+func (n *node[T, P]) release() { n.in = nil }
 
 func (n *node[T, P]) take() (v T, err error) {
 	var zero T
@@ -140,7 +140,7 @@ func (s *slot[T]) abandonNode() {
 	}
 	for i, x := range s.nodes {
 		if x == any(s.queued) {
-			s.nodes = append(s.nodes[:i:i], s.nodes[i+1:]...)
+			s.nodes = slices.Delete(s.nodes, i, i+1)
 			break
 		}
 	}
@@ -190,7 +190,7 @@ func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 		s.nodes = append(s.nodes, n)
 	}
 	s.queued = n
-	n.r, n.payload, n.linked, n.popped, n.in = r, p, true, false, q
+	n.r, n.payload, n.linked, n.in = r, p, true, q
 	q.len++
 	return n
 }
@@ -247,9 +247,8 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	r := n.r
 	s := r.slot
 	if s.shared || r.word&statusMask == openLazily {
-		n.popped = true
 		p = q.unlink(n) // from here on the node is its task's
-		return p, r.Resume(v, err)
+		return p, r.resume(v, err, true)
 	}
 	p = q.unlink(n)
 	n.v, n.err = v, err
@@ -272,15 +271,15 @@ func (q *Queue[T, P]) ResumeAll(v T, err error) (resumed int) {
 	return resumed
 }
 
-// Pop takes off the first waiter, for the caller to resume. The queue must not be empty.
+// Pop takes off the first waiter, for the caller to resume by its Resumer. ResumeHead is quicker, and the task can use its
+// node again. The queue must not be empty.
 func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 	n := q.head
 	if n == nil {
 		panic("suspend: Pop of an empty Queue")
 	}
 	r := n.r
-	n.popped = true
-	return r, q.unlink(n) // from here on the node is its task's
+	return r, q.unlink(n)
 }
 
 // Head returns what the first waiter brought, for the caller to read or change under the guard; nil if the

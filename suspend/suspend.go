@@ -79,6 +79,7 @@ type slot[T any] struct {
 	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer, read by the claimer of a lazy wait
 	shared bool            // never changes: other slots are waited for on the same state, so the claimer sets hit
 	hit    bool            // like v
+	freed  bool            // like v: the node in use was taken off before
 	nodes  []any           // a *node[T, P] for each P queued with; the task's own, like the rest
 	first  [1]any          // where the first is listed
 	queued queued[T]       // the node that is in use
@@ -101,7 +102,10 @@ type Resumer[T any] struct {
 // Suspend has returned, and after the task and its scheduler have gone.
 //
 // What happened before a Resume that returned true happened before the return of its Suspend.
-func (r Resumer[T]) Resume(v T, err error) bool {
+func (r Resumer[T]) Resume(v T, err error) bool { return r.resume(v, err, false) }
+
+// resume is Resume; freed says that r was queued, and is so no more.
+func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	s := r.slot
 	if s == nil {
 		return false
@@ -120,7 +124,7 @@ func (r Resumer[T]) Resume(v T, err error) bool {
 			s.b.task.Unpark()
 			return false
 		}
-		s.v, s.err, s.hit = v, err, s.shared
+		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed
 		// Fails only if block never returned; then nobody will read the slot again.
 		word.CompareAndSwap(r.word+claim, after(r.word))
 	}
@@ -292,7 +296,8 @@ func (s *slot[T]) takeOwn() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
 	s.v, s.err, s.done = zero, nil, nil
-	if s.queued != nil && s.queued.isPopped() { // or else it is still there
+	if s.freed { // or else the node may still be in its queue
+		s.freed = false
 		s.release()
 	}
 	return v, err
