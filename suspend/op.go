@@ -116,7 +116,6 @@ type leg struct {
 // A landing is where the value of an arm arrives. It has a slot of its own, on the state that all arms share.
 type landing[T any] struct {
 	r   Resumer[T]
-	own slot[T] // the first that r has
 	v   T
 	err error
 	has bool // the arm has won: there is a result
@@ -126,10 +125,7 @@ type landing[T any] struct {
 func (l *landing[T]) land(b *party, word uint64) Resumer[T] {
 	s := l.r.slot
 	if s == nil || s.b != b {
-		if s = &l.own; s.b != nil { // a stale Resumer may look at it
-			s = new(slot[T])
-		}
-		s.b, s.shared = b, true
+		s = &slot[T]{b: b, shared: true} // not a part of the arm, which a stale Resumer would keep
 	}
 	s.abandonNode()
 	l.r = Resumer[T]{s, word}

@@ -296,9 +296,12 @@ func (s *slot[T]) takeOwn() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
 	s.v, s.err, s.done = zero, nil, nil
-	if s.freed { // or else the node may still be in its queue
+	switch {
+	case s.freed:
 		s.freed = false
 		s.release()
+	case err == nil || s.shared: // the node may still be in its queue, and nobody comes to Remove it
+		s.abandonNode()
 	}
 	return v, err
 }

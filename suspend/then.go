@@ -21,7 +21,14 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 		t.prepared = op.event.prepare()
 		t.legs = t.prepared.arms(t.first[:0])
 	}
+	returned := false
+	defer func() {
+		if !returned { // ctx or a level has panicked
+			t.unwatch()
+		}
+	}()
 	t.begin()
+	returned = true
 	if t.state.Or(begun)&ended != 0 {
 		t.submit()
 	}
@@ -95,7 +102,7 @@ func (t *continuation[T]) submit() {
 
 // finish runs on the executor.
 func (t *continuation[T]) finish() {
-	t.unwatch()
+	defer t.unwatch() // last, as it may call a foreign context
 	won := t.winner
 	if t.waited {
 		won = collect(t.legs)

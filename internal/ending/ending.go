@@ -31,12 +31,12 @@ type Listener interface{ Ended() }
 
 // Add has who told of the end by way of n. It reports false, and does nothing, if the end has come already.
 func (l *List) Add(n *Node, who Listener) bool {
-	n.list, n.who = l, who
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
 		return false
 	}
+	n.list, n.who = l, who
 	n.in = true
 	if n.prev = l.tail; n.prev != nil {
 		n.prev.next = n

@@ -1,0 +1,140 @@
+package suspend_test
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A bench is a Source whose waiter sits in a queue, with a 7, and may be resumed by its Resumer all the same.
+type bench struct {
+	guard suspend.Guard
+	queue suspend.Queue[int, int]
+	r     atomic.Pointer[suspend.Resumer[int]]
+}
+
+func (b *bench) Guard() *suspend.Guard          { return &b.guard }
+func (b *bench) Try() (v int, ok bool, _ error) { return 0, false, nil }
+func (b *bench) Remove(r suspend.Resumer[int])  { b.queue.Remove(r) }
+func (b *bench) Enqueue(r suspend.Resumer[int]) { b.queue.Push(r, 7); b.r.Store(&r) }
+func (b *bench) await(ctx context.Context) int  { v, _ := suspend.Wait[int](ctx, b, true); return v }
+func (b *bench) do(ctx context.Context) (v int) {
+	v, _ = suspend.Do(ctx, suspend.OpOf[int](b))
+	return v
+}
+func (b *bench) pop() (p int)        { r, p := b.queue.Pop(); r.Resume(2, nil); return p }
+func (b *bench) resumeHead() (p int) { p, _ = b.queue.ResumeHead(2, nil); return p }
+
+// The Resumer of a waiter is first, and then its queue meets the node: while the task goes on, and waits in another.
+func TestQueueMeetsANodeThatIsLeftBehind(t *testing.T) {
+	ctx, stop := cancel.New(bg)
+	defer stop(nil)
+	for name, how := range map[string]struct {
+		wait func(*bench) int
+		meet func(*bench) int
+	}{
+		"select": {func(b *bench) int { return b.do(ctx) }, (*bench).resumeHead},
+		"lazily": {func(b *bench) int { return b.await(suspend.Lazily(ctx)) }, (*bench).resumeHead},
+		"wait":   {func(b *bench) int { return b.await(ctx) }, (*bench).resumeHead},
+		"pop":    {func(b *bench) int { return b.await(ctx) }, (*bench).pop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := fifo.Run(bg, func(context.Context) error {
+				var both [2]bench
+				over := make(chan struct{})
+				var ended atomic.Bool
+				go func() {
+					defer close(over)
+					for i := 0; !ended.Load(); i++ {
+						b := &both[i%2]
+						r := b.r.Swap(nil)
+						if r == nil {
+							continue
+						}
+						b.guard.Lock()
+						r.Resume(1, nil)
+						for b.queue.Len() > 0 {
+							if p := how.meet(b); p != 7 {
+								t.Errorf("the queue has %d", p)
+							}
+						}
+						b.guard.Unlock()
+					}
+				}()
+				for i := range 2000 {
+					if v := how.wait(&both[i%2]); v != 1 {
+						t.Errorf("%d: %d", i, v)
+						break
+					}
+				}
+				ended.Store(true)
+				<-over
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// isFreed reports whether what make returns is freed when nothing but keep, which it may set, refers to it.
+func isFreed[T any](make func() *T) bool {
+	var freed atomic.Bool
+	func() { runtime.AddCleanup(make(), func(int) { freed.Store(true) }, 0) }()
+	for range 100 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+		if freed.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// Neither a node that is left behind, nor a Resumer that is kept, keeps what was waited for.
+func TestNothingIsKeptOfWhatWasLeftBehind(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		resumed := func(b *bench) *bench {
+			_, _ = suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+				b.queue.Push(r, 1)
+				r.Resume(3, nil)
+				return 0, false
+			})
+			return b
+		}
+		if !isFreed(func() *bench { return resumed(new(bench)) }) {
+			t.Error("a task keeps a queue")
+		}
+		var keep suspend.Resumer[int]
+		if !isFreed(func() *bench {
+			b := new(bench)
+			_ = s.Go(func() { keep = *b.r.Load(); b.queue.Resume(1, nil) })
+			b.do(bg)
+			return b
+		}) {
+			t.Error("a Resumer keeps a Source")
+		}
+		runtime.KeepAlive(keep)
+		ctx, stop := cancel.New(bg)
+		defer stop(nil)
+		if !isFreed(func() *[1000]int {
+			d := new([1000]int)
+			schedtest.Panics(t, "rude", func() {
+				suspend.Then(ctx, suspend.Done(rude{bg2}), s, func(struct{}, error) { t.Error("called", d[0]) })
+			})
+			return d
+		}) {
+			t.Error("a context keeps a Then that has panicked")
+		}
+	})
+}
+
+var bg2, _ = context.WithCancel(context.Background())
