@@ -166,7 +166,8 @@ func (r *registration) Ended() {
 	if word&statusMask != openToContext || b.watched.Load() != r {
 		return
 	}
-	// The word was loaded first: if the registration has been replaced since, so has the word.
+	// The word was loaded first: if the registration has been replaced since, so has the word; or it is as the end of
+	// the task has left it, and the next wait replaces it.
 	if b.word.CompareAndSwap(word, with(word, cancelled)) {
 		b.task.Unpark()
 	}

@@ -10,7 +10,8 @@ import (
 //
 // The nodes belong to the tasks, so queueing allocates nothing once a task has queued with these types
 // before, and a queue is as large as the number of tasks in it. A task is in one queue at a time, and what is in a
-// queue is resumed by way of the queue: a Resume of the Resumer itself leaves the node behind.
+// queue is resumed by way of the queue: a Resume of the Resumer itself leaves the node behind, where Len counts it until
+// the queue comes to it.
 //
 // What a waiter does, unless Wait does it: in block, lock the guard, look, Push, unlock. If Suspend returns an error: lock the
 // guard, Remove, and if that reports false, a Resume met the waiter when it was cancelled already: it
@@ -158,7 +159,7 @@ func (q *Queue[T, P]) Push(r Resumer[T], p P) {
 	q.tail = n
 }
 
-// PushFront puts r first, with p: for a waiter that was taken off, could not be served, and keeps its turn.
+// PushFront is Push, but puts r first: for a waiter that was resumed, could not be served, and suspends again in its turn.
 func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
 	n := q.node(r, p)
 	if n.next = q.head; n.next != nil {
@@ -292,7 +293,7 @@ func (q *Queue[T, P]) Head() *P {
 }
 
 // Remove takes r off and reports whether it was there; false says that a resumer has taken it off already.
-// It is called by the waiter, after Suspend has returned an error, and not otherwise.
+// It is called by the waiter, after its wait has failed, or has been that of a Source that lost a Select, and not otherwise.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || r.slot.queued == nil {
 		return false
