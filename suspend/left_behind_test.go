@@ -56,6 +56,7 @@ func TestQueueMeetsANodeThatIsLeftBehind(t *testing.T) {
 						b := &both[i%2]
 						r := b.r.Swap(nil)
 						if r == nil {
+							runtime.Gosched()
 							continue
 						}
 						b.guard.Lock()
