@@ -55,7 +55,6 @@ func everywhere(t *testing.T, f func(t *testing.T, spawn func(func()))) {
 func (d *desk) untilQueued() {
 	for !d.locked(func(d *desk) bool { return d.seated != (suspend.Resumer[int]{}) }) {
 		suspend.Yield()
-		time.Sleep(time.Microsecond)
 	}
 }
 
@@ -202,7 +201,7 @@ func TestLazilyWhereItIsNotAllowed(t *testing.T) {
 			},
 		} {
 			ctx, stop := cancel.New(bg)
-			spawn(func() { time.Sleep(time.Millisecond); stop(nil) })
+			spawn(func() { suspend.Yield(); stop(nil) })
 			if err := wait(suspend.Lazily(ctx)); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
