@@ -1,8 +1,6 @@
 package suspend
 
 import (
-	"math/bits"
-
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
 )
@@ -12,14 +10,19 @@ import (
 // never move. An entry is written only by the goroutine whose key it carries, so a goroutine that looks
 // itself up reads what it wrote; what it shares with others is the taking and leaving of a key.
 //
-// Invariant: recs[i] is touched only by the goroutine whose identity is in keys[i].
+// Most have the place that is next to that of the goroutine that was made before them: tasks that were made one after
+// another tend to run so as well.
+//
+// Invariant: b is touched only by the goroutine whose identity is in key.
 // Levels are never given back: 16 bytes for each goroutine that was bound at the peak, and some air.
 
-const bucketSize = 8 // keys: a cache line
+const bucketSize = 8
 
-type bucket struct {
-	keys [bucketSize]atomicx.Int64 // 0: free
-	recs [bucketSize]*binding
+type bucket [bucketSize]place
+
+type place struct {
+	key atomicx.Int64 // 0: free
+	b   *binding
 }
 
 type level struct {
@@ -42,28 +45,33 @@ func current() *binding {
 		return nil
 	}
 	id := gid.Get()
-	var b *binding
-	if bu, k := l.home(id); bu.keys[k].Load() == id {
-		b = bu.recs[k]
-	} else if e := entry(id); e != nil {
-		b = *e
-	} else {
-		return nil
+	p := l.home(id)
+	if p.key.Load() != id {
+		if p = find(id); p == nil {
+			return nil
+		}
 	}
+	b := p.b
 	if b.via != nil {
 		return b.via.bound
 	}
 	return b
 }
 
-// entry finds the place of the goroutine id, which is the caller's. Most are in the newest level.
-func entry(id int64) **binding {
-	for l := newest.Load(); l != nil; l = l.older {
+// find returns the place of the goroutine id, which is the caller's, nil if it has none.
+func find(id int64) *place {
+	l := newest.Load()
+	for l := l; l != nil; l = l.older {
+		if p := l.home(id); p.key.Load() == id {
+			return p
+		}
+	}
+	for ; l != nil; l = l.older {
 		for i := range 2 {
 			bu := l.bucket(id, i)
-			for k := range bu.keys {
-				if bu.keys[k].Load() == id {
-					return &bu.recs[k]
+			for k := range bu {
+				if bu[k].key.Load() == id {
+					return &bu[k]
 				}
 			}
 		}
@@ -75,33 +83,30 @@ const golden = 0x9e3779b97f4a7c15
 
 // bucket is the i'th choice for id.
 func (l *level) bucket(id int64, i int) *bucket {
-	h := uint64(id) * golden
-	if i > 0 {
-		h = bits.RotateLeft64(h, 29) * golden
+	if i == 0 {
+		return &l.buckets[uint64(id)/bucketSize&uint64(len(l.buckets)-1)] // a power of two
 	}
-	return &l.buckets[h>>(l.shift&63)]
+	return &l.buckets[uint64(id)*golden>>(l.shift&63)]
 }
 
 // home is the place that id has if it was free.
-func (l *level) home(id int64) (bu *bucket, k int) {
-	return l.bucket(id, 0), int(uint64(id) % bucketSize)
-}
+func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
 
-// enter takes a place, the k'th of bu, for the goroutine id, which is the caller's and has none.
-func enter(id int64) (bu *bucket, k int) {
+// enter takes a place for the goroutine id, which is the caller's and has none.
+func enter(id int64) *place {
 	for {
 		l := newest.Load()
 		if l == nil {
 			gid.Check()
 		} else {
-			if bu, k := l.home(id); bu.take(k, id) {
-				return bu, k
+			if p := l.home(id); p.take(id) {
+				return p
 			}
 			for i := range 2 {
 				bu := l.bucket(id, i)
-				for k := range bu.keys {
-					if bu.take(k, id) {
-						return bu, k
+				for k := range bu {
+					if p := &bu[k]; p.take(id) {
+						return p
 					}
 				}
 			}
@@ -118,23 +123,21 @@ func enter(id int64) (bu *bucket, k int) {
 	}
 }
 
-func (bu *bucket) take(k int, id int64) bool {
-	return bu.keys[k].Load() == 0 && bu.keys[k].CompareAndSwap(0, id)
-}
+func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
 // rebind binds b to the calling goroutine while f runs, and then restores what was bound before.
 func rebind(b *binding, f func()) {
 	id := gid.Get()
-	if e := entry(id); e != nil {
-		before := *e
-		*e = b
-		defer func() { *e = before }()
+	if p := find(id); p != nil {
+		before := p.b
+		p.b = b
+		defer func() { p.b = before }()
 	} else {
-		bu, k := enter(id)
-		bu.recs[k] = b
+		p := enter(id)
+		p.b = b
 		defer func() {
-			bu.recs[k] = nil
-			bu.keys[k].Store(0)
+			p.b = nil
+			p.key.Store(0)
 		}()
 	}
 	f()

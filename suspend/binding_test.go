@@ -45,8 +45,8 @@ func TestBindManyGoroutines(t *testing.T) {
 	for l := newest.Load(); l != nil; l = l.older {
 		levels++
 		for i := range l.buckets {
-			for k := range l.buckets[i].keys {
-				if l.buckets[i].keys[k].Load() != 0 || l.buckets[i].recs[k] != nil {
+			for k := range l.buckets[i] {
+				if p := &l.buckets[i][k]; p.key.Load() != 0 || p.b != nil {
 					t.Fatal("an entry is left in the table")
 				}
 			}
