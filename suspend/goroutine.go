@@ -85,10 +85,10 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	}
 	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
-	s.done = done
+	s.lazily(word, done)
 	ok := false
 	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, word}) })
-	again := s.queued == nil // or else there is a node of its
+	again := !s.queued // or else there is a node of its
 	switch {
 	case ok:
 		again = again && g.word.Load() == after(word) // or else it is being cancelled lazily, and woken
@@ -114,7 +114,7 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
 	s.abandonNode()
-	s.done = done
+	s.lazily(word, done)
 	r := Resumer[T]{s, word}
 	src.Enqueue(r)
 	guard.Unlock()
@@ -133,7 +133,11 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 
 // putBack keeps g for the next, unless it has become large: slots are not given back one by one.
 func putBack(g *goroutine, size uintptr) {
-	if len(g.slots) <= 8 && size <= 1024 {
+	n := 0
+	for l := g.slots; l != nil; l = l.next {
+		n++
+	}
+	if n < 8 && size <= 1024 {
 		idleGoroutines.Put(g)
 	}
 }

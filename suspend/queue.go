@@ -2,7 +2,9 @@ package suspend
 
 import (
 	"context"
-	"slices"
+	"unsafe"
+
+	"github.com/braidgo/braid/internal/prefetch"
 )
 
 // A Queue is a FIFO queue of suspended tasks, each waiting for a T and each having brought a P. It is used
@@ -27,9 +29,7 @@ type node[T, P any] struct {
 	next, prev *node[T, P]
 	r          Resumer[T]
 	payload    P
-	v          T // what the queue has resumed r with, like err
-	err        error
-	linked     bool         // guarded by the queue's guard
+	v          T            // what the queue has resumed r with
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
@@ -85,7 +85,7 @@ again:
 	}
 	// The word is open and the registration there, so nothing foreign need be called under the guard.
 	place := slotOf[T](b)
-	place.done = b.last.done
+	place.lazily(word, b.last.done)
 	r := Resumer[T]{place, word}
 	place.abandonNode()
 	s.Enqueue(r)
@@ -112,40 +112,33 @@ again:
 
 // queued is a node, to its slot.
 type queued[T any] interface {
-	take() (T, error)
+	take() T
 	release()
 }
 
 func (n *node[T, P]) release() { n.in = nil }
 
-func (n *node[T, P]) take() (v T, err error) {
+func (n *node[T, P]) take() T {
 	var zero T
-	v, err = n.v, n.err
-	n.v, n.err, n.in = zero, nil, nil
-	return v, err
+	v := n.v
+	n.v, n.in = zero, nil
+	return v
 }
 
 // release makes the node of a suspension free again, which has ended and is in the queue no more.
 func (s *slot[T]) release() {
-	if s.queued != nil {
-		s.queued.release()
-		s.queued = nil
+	if s.queued {
+		s.queued = false
+		s.node.release()
 	}
 }
 
 // abandonNode leaves to its queue a node that was not removed from it: its suspension failed, and its
 // primitive did not do its part.
 func (s *slot[T]) abandonNode() {
-	if s.queued == nil {
-		return
+	if s.queued {
+		s.queued, s.node = false, nil
 	}
-	for i, x := range s.nodes {
-		if x == any(s.queued) {
-			s.nodes = slices.Delete(s.nodes, i, i+1)
-			break
-		}
-	}
-	s.queued = nil
 }
 
 // Push puts r last, with p. It is called in the block that r was given to; a Resumer is pushed once.
@@ -173,26 +166,35 @@ func (q *Queue[T, P]) PushFront(r Resumer[T], p P) {
 // node finds the task's node for this type of queue, or makes it.
 func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 	s := r.slot
-	if s.queued != nil {
+	if s.queued {
 		panic("suspend: Resumer pushed twice")
 	}
-	var n *node[T, P]
-	for _, x := range s.nodes {
-		if m, ok := x.(*node[T, P]); ok {
-			n = m
-			break
-		}
+	n, ok := s.node.(*node[T, P])
+	if !ok {
+		n = otherNode[T, P](s)
 	}
-	if n == nil {
-		n = new(node[T, P])
-		if s.nodes == nil {
-			s.nodes = s.first[:0]
-		}
-		s.nodes = append(s.nodes, n)
-	}
-	s.queued = n
-	n.r, n.payload, n.linked, n.in = r, p, true, q
+	s.queued = true
+	n.r, n.payload, n.in = r, p, q
 	q.len++
+	return n
+}
+
+// otherNode finds the node among those that s has not queued with last, or makes it, and puts it first.
+func otherNode[T, P any](s *slot[T]) (n *node[T, P]) {
+	for l := &s.nodes; *l != nil; l = &(*l).next {
+		if n, ok := (*l).x.(*node[T, P]); ok {
+			if (*l).x = s.node; s.node == nil {
+				*l = (*l).next
+			}
+			s.node = n
+			return n
+		}
+	}
+	if s.node != nil {
+		s.nodes = &list{s.node, s.nodes}
+	}
+	n = new(node[T, P])
+	s.node = n
 	return n
 }
 
@@ -207,7 +209,7 @@ func (q *Queue[T, P]) unlink(n *node[T, P]) (p P) {
 	} else {
 		q.tail = n.prev
 	}
-	n.next, n.prev, n.linked = nil, nil, false
+	n.next, n.prev = nil, nil
 	p, n.payload = n.payload, p
 	q.len--
 	return p
@@ -245,21 +247,36 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 // context is to be looked at, that is left to the Resumer.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
+	if q.len > prefetch.Crowd {
+		n.ahead()
+	}
 	r := n.r
 	s := r.slot
-	if s.shared || r.word&statusMask == openLazily {
+	if s.shared || err != nil || r.word&statusMask == openLazily {
 		p = q.unlink(n) // from here on the node is its task's
 		return p, r.resume(v, err, true)
 	}
 	p = q.unlink(n)
-	n.v, n.err = v, err
+	n.v = v
 	if s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) { // and from here
 		s.b.task.Unpark()
 		return p, true
 	}
 	var zero T
-	n.v, n.err = zero, nil
+	n.v = zero
 	return p, false
+}
+
+// ahead has fetched what it takes to resume the next waiter, and of those after it what tells where that is.
+func (n *node[T, P]) ahead() {
+	if n = n.next; n == nil {
+		return
+	}
+	prefetch.Line(unsafe.Pointer(n.r.slot.b))
+	if n = n.next; n != nil {
+		prefetch.Line(unsafe.Pointer(n.r.slot))
+		prefetch.Line(unsafe.Pointer(n.next))
+	}
 }
 
 // ResumeAll takes off all waiters, in order, resumes each with (v, err), and returns how many said true.
@@ -295,14 +312,14 @@ func (q *Queue[T, P]) Head() *P {
 // Remove takes r off and reports whether it was there; false says that a resumer has taken it off already.
 // It is called by the waiter, after its wait has failed, or has been that of a Source that lost a Select, and not otherwise.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
-	if r.slot == nil || r.slot.queued == nil {
+	if r.slot == nil || !r.slot.queued {
 		return false
 	}
-	n, ok := r.slot.queued.(*node[T, P])
+	n, ok := r.slot.node.(*node[T, P])
 	if !ok || n.in != q || n.r != r {
 		return false
 	}
-	linked := n.linked
+	linked := n.prev != nil || q.head == n
 	if linked {
 		q.unlink(n)
 	}

@@ -36,10 +36,18 @@ type party struct {
 type binding struct {
 	party
 	leaver  leaver  // the task, if it is one
-	slots   []any   // a *slot[T] for each T waited for
-	blocked bool    // block is running
+	slot    any     // a *slot[T], of the T that was waited for first
+	slots   *list   // and those for others
 	via     *pulled // not nil: this stands for whatever is bound to the caller of next
+	blocked bool    // block is running
 	last    wait
+	_       [8]byte // it begins at a cache line then
+}
+
+// A list is of what a task has of each type, but for one.
+type list struct {
+	x    any
+	next *list
 }
 
 // A wait is what the last suspension of a binding has left: with this context, a word of this status is open.
@@ -74,15 +82,15 @@ func queueAfter(word uint64) uint64 { return word + 2<<statusBits }
 // while the word says claimed; the task reads and zeroes them in the next generation.
 type slot[T any] struct {
 	b      *party
+	shared bool      // never changes: other slots are waited for on the same state, so the claimer sets hit
+	hit    bool      // like v
+	freed  bool      // like v: the node in use was taken off before
+	queued bool      // node is in use; the task's own, like the rest
+	node   queued[T] // a *node[T, P], of the P that was queued with last
+	nodes  *list     // and those for others
 	v      T
 	err    error
-	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer, read by the claimer of a lazy wait
-	shared bool            // never changes: other slots are waited for on the same state, so the claimer sets hit
-	hit    bool            // like v
-	freed  bool            // like v: the node in use was taken off before
-	nodes  []any           // a *node[T, P] for each P queued with; the task's own, like the rest
-	first  [1]any          // where the first is listed
-	queued queued[T]       // the node that is in use
+	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer of a lazy wait, read by its claimer
 }
 
 // A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
@@ -167,7 +175,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		}
 	}
 	s := slotOf[T](b)
-	s.done = b.last.done
+	s.lazily(word, b.last.done)
 	if v, ok := s.block(b, block, Resumer[T]{s, word}); ok {
 		return v, nil
 	}
@@ -271,11 +279,21 @@ func (s *slot[T]) kill(b *binding, r Resumer[T]) {
 	for w := b.word.Load(); w>>statusBits == r.word>>statusBits; w = b.word.Load() {
 		b.word.CompareAndSwap(w, next(w, open))
 	}
-	for i, x := range b.slots {
-		if x == any(s) {
-			b.slots = append(b.slots[:i:i], b.slots[i+1:]...)
+	if b.slot == any(s) {
+		b.slot = nil
+	}
+	for l := &b.slots; *l != nil; l = &(*l).next {
+		if (*l).x == any(s) {
+			*l = (*l).next
 			return
 		}
+	}
+}
+
+// lazily leaves done where the claimer of a wait looks that begins with word, if it looks.
+func (s *slot[T]) lazily(word uint64, done <-chan struct{}) {
+	if word&statusMask == openLazily {
+		s.done = done
 	}
 }
 
@@ -286,9 +304,8 @@ func (s *slot[T]) take(word uint64) (v T, err error) {
 	if s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits { // it may be cancelled already, for the next wait
 		return s.takeOwn()
 	}
-	v, err = s.queued.take()
-	s.queued, s.done = nil, nil
-	return v, err
+	s.queued = false
+	return s.node.take(), nil
 }
 
 // takeOwn empties the slot. (By now a shared one may have lent its party to somebody else, see goroutine.)
@@ -308,13 +325,24 @@ func (s *slot[T]) takeOwn() (v T, err error) {
 
 // slotOf finds the slot of b for values of type T. Tasks wait for few types: a list is quickest.
 func slotOf[T any](b *binding) *slot[T] {
-	for _, x := range b.slots {
-		if s, ok := x.(*slot[T]); ok {
+	if s, ok := b.slot.(*slot[T]); ok {
+		return s
+	}
+	return otherSlotOf[T](b)
+}
+
+func otherSlotOf[T any](b *binding) *slot[T] {
+	for l := b.slots; l != nil; l = l.next {
+		if s, ok := l.x.(*slot[T]); ok {
 			return s
 		}
 	}
 	s := &slot[T]{b: &b.party}
-	b.slots = append(b.slots, s)
+	if b.slot == nil {
+		b.slot = s
+	} else {
+		b.slots = &list{s, b.slots}
+	}
 	return s
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -33,27 +34,30 @@ import (
 // queued, running or ended, to the next task of the same coroutine or to none, leaves the permit and touches
 // nothing else.
 type Task struct {
-	Item                    // in the queue of its Host while it is runnable
-	post     Item           // in the inbox of its Runner while it is posted
-	posted   atomicx.Bool   // set by an Unpark, reset by the Runner
-	own      uint32         // the state, if there is a Runner; it belongs to that
-	state    atomicx.Uint32 // the state, if there is none
-	host     Host
-	runner   *Runner // the host, if it is one
-	f        func()
-	Local    any           // of the worker that runs it, which writes it before Step
-	gid      atomicx.Int64 // of the coroutine's goroutine, once it has begun
-	why      Switch        // the task's word to its worker, when it switches
-	departed bool          // it was parked or queued, and counted as such, before it switched
-	calls    bool          // it runs callbacks
+	Item                  // in the queue of its Host while it is runnable
+	runner   *Runner      // the host, if it is one
+	posted   atomicx.Bool // set by an Unpark, reset by the Runner
+	own      uint8        // the state, if there is a Runner; it belongs to that
+	why      Switch       // the task's word to its worker, when it switches
+	departed bool         // it was parked or queued, and counted as such, before it switched
+	calls    bool         // it runs callbacks
 	next     Next
-	forget   func() // what the task has left with its last context
-	stop     func()
 	yield    Yield
+	gid      atomicx.Int64 // of the coroutine's goroutine, once it has begun
+	// So much is one cache line. What follows is not looked at each time.
+	place  prefetch.Goroutine
+	post   Item // in the inbox of its Runner while it is posted
+	host   Host
+	f      func()
+	Local  any            // of the worker that runs it, which writes it before Step
+	state  atomicx.Uint32 // the state, if there is no Runner
+	forget func()         // what the task has left with its last context
+	stop   func()
+	_      [24]byte // to the next size of which the allocator begins each at a line
 }
 
 const (
-	active uint32 = iota
+	active = iota
 	parked
 	woken
 )
@@ -98,6 +102,7 @@ func (t *Task) Park() {
 // so there are to be few. The caller calls next, if that is not nil, and then asks Back how to go on, until it is nil; and
 // then yield, if that is not nil.
 func (t *Task) Leave() (next Next, yield Yield) {
+	t.place.Leave()
 	r := t.runner
 	switch {
 	case r == nil:
@@ -134,6 +139,7 @@ func (t *Task) Yield() {
 
 // LeaveReady is Leave for a task that lets others have a turn.
 func (t *Task) LeaveReady() (next Next, yield Yield) {
+	t.place.Leave()
 	t.why = Yielded
 	r := t.runner
 	if r == nil || !r.mayStandIn() {
@@ -243,6 +249,7 @@ type goexit struct{}
 func (t *Task) body(yield func(struct{}) bool) {
 	t.yield = yield
 	t.gid.Store(gid.Get())
+	t.place.Begin()
 	done := false
 	defer func() {
 		if done {

@@ -1,6 +1,11 @@
 package coro
 
-import "github.com/braidgo/braid/suspend"
+import (
+	"unsafe"
+
+	"github.com/braidgo/braid/internal/prefetch"
+	"github.com/braidgo/braid/suspend"
+)
 
 // The steps of a Runner: what it does with an Item, on its own goroutine or on that of a task which stands in.
 
@@ -41,6 +46,9 @@ func (r *Runner) enter(it *Item) *Task {
 		r.publish()
 	}
 	t := it.task
+	if r.suspended > prefetch.Crowd {
+		r.ahead()
+	}
 	if t == nil || t == callback {
 		return r.begin(it)
 	}
@@ -49,6 +57,21 @@ func (r *Runner) enter(it *Item) *Task {
 		r.suspended--
 	}
 	return t
+}
+
+// ahead has fetched what the next task needs to go on, and of the one after it what tells where that is.
+func (r *Runner) ahead() {
+	it := r.first
+	if it == nil {
+		return
+	}
+	if t := it.task; t != nil && t != callback {
+		t.place.Fetch()
+		prefetch.Func(&t.next)
+	}
+	if it.next != nil {
+		prefetch.Lines(unsafe.Pointer(it.next))
+	}
 }
 
 // left deals with a task that has given control back.

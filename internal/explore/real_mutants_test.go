@@ -98,7 +98,7 @@ var realMutants = []realMutant{
 	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.CompareAndSwap(r.word, queueAfter(r.word))⟧ {", "s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) || true", "mvar"},
 	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok, err := s.Try(); ok {", "	var v T\n	var err error\n	var ok bool\n	if IS {\n		v, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
-	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v, n.err = v, err\n", "	if IS {\n		defer func() { _ = s.b.word.Load(); n.v, n.err = v, err }()\n	} else {\n		n.v, n.err = v, err\n	}\n", "mvar"},
+	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v = v\n", "	if IS {\n		defer func() { _ = s.b.word.Load(); n.v = v }()\n	} else {\n		n.v = v\n	}\n", "mvar"},
 	{"a value is not found if the next wait is cancelled already", "suspend/suspend.go", "if ⟦s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits⟧ {", "s.b.word.Load() != queueAfter(word)", "mvar"},
 	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && (done == nil", "true", "deadline"},
 

@@ -1,0 +1,36 @@
+#include "textflag.h"
+
+TEXT ·line(SB), NOSPLIT, $0-8
+	MOVQ       p+0(FP), AX
+	PREFETCHT0 (AX)
+	RET
+
+TEXT ·lines(SB), NOSPLIT, $0-8
+	MOVQ       p+0(FP), AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	RET
+
+// Of the runtime's g: the bounds of the stack and the saved registers, the status and the identity, and the coroutine that
+// it switches to. Of its stack: the frames of the switch and of who suspended, and one or two of its callers.
+TEXT ·goroutine(SB), NOSPLIT, $0-16
+	MOVQ       gp+0(FP), AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 384(AX)
+	MOVQ       sp+8(FP), AX
+	PREFETCHT0 -128(AX)
+	PREFETCHT0 -64(AX)
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	RET
+
+TEXT ·self(SB), NOSPLIT, $0-8
+	MOVQ (TLS), AX
+	MOVQ AX, ret+0(FP)
+	RET
