@@ -3,6 +3,7 @@ package cancel
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/braidgo/braid/internal/ending"
 	"github.com/braidgo/braid/suspend"
@@ -97,6 +98,11 @@ func (c *cancellable) AfterFunc(f func()) (stop func() bool) {
 		n.Ended()
 	}
 	return n.stop
+}
+
+func init() {
+	var ctx context.Context = (*cancellable)(nil)
+	ending.Context = *(*unsafe.Pointer)(unsafe.Pointer(&ctx))
 }
 
 // self is the key by which a context finds the innermost cancellable that it descends from.

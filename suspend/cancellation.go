@@ -41,12 +41,12 @@ func same(a, b context.Context) bool { return *ifaceOf(&a) == *ifaceOf(&b) }
 // background reports whether ctx is context.Background(), which is never done.
 func background(ctx context.Context) bool { return ifaceOf(&ctx).tab == backgroundTab }
 
-// lasting reports whether ctx is of a type of package context of which it is known that its Done is always the same, and
-// that Err tells when it is closed, in half the time. Others may be used again for something else, like the contexts of
-// some HTTP frameworks, or stand for such a one.
+// lasting reports whether ctx is of a type, of package context or of package cancel, of which it is known that its Done
+// is always the same, and that Err tells when it is closed, in half the time. Others may be used again for something
+// else, like the contexts of some HTTP frameworks, or stand for such a one.
 func lasting(ctx context.Context) bool {
 	tab := ifaceOf(&ctx).tab
-	return tab == cancelTab || tab == backgroundTab || tab == deadlineTab
+	return tab == cancelTab || tab == backgroundTab || tab == deadlineTab || tab == ending.Context && tab != nil
 }
 
 var backgroundTab, cancelTab, deadlineTab = func() (background, cancelled, deadline unsafe.Pointer) {

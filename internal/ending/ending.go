@@ -1,7 +1,15 @@
 // Package ending is the list of those who are to be told of the end of something, a context as a rule, by whoever ends it.
 package ending
 
-import "github.com/braidgo/braid/internal/atomicx"
+import (
+	"unsafe"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// Context is the type of the contexts of package cancel, which package suspend cannot import: the first word of the
+// interface. Written once, as the program begins.
+var Context unsafe.Pointer
 
 // A List is of those who are to be told. -A> is an Add, -S> a Stop, -E> whoever ends it. The zero List is empty.
 //
