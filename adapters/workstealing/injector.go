@@ -1,6 +1,11 @@
 package workstealing
 
-import "github.com/braidgo/braid/internal/atomicx"
+import (
+	"unsafe"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/prefetch"
+)
 
 // An entry is something to run that is not a fork in a deque: a strand that was woken or has yielded, a task to
 // begin, a callback, or a fork that is claimed already.
@@ -57,10 +62,27 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 	e, in.ring[in.first] = in.ring[in.first], e
 	in.first = (in.first + 1) & (len(in.ring) - 1)
 	in.n.Store(int64(n - 1))
+	if n > prefetch.Crowd {
+		in.aheadLocked()
+	}
 	if n == 1 && len(in.ring) > keepRing {
 		in.ring, in.first = nil, 0
 	}
 	return e, true
+}
+
+// aheadLocked has fetched what the next strand needs to go on, and of those after it what tells where that is.
+func (in *injector) aheadLocked() {
+	next := func(i int) *strand { return in.ring[(in.first+i)&(len(in.ring)-1)].strand }
+	if s := next(0); s != nil {
+		s.task.Fetch()
+	}
+	if s := next(1); s != nil {
+		prefetch.Lines(unsafe.Pointer(s.task))
+	}
+	if s := next(2); s != nil {
+		prefetch.Line(unsafe.Pointer(s))
+	}
 }
 
 func (in *injector) len() int64 { return in.n.Load() }

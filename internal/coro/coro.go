@@ -200,6 +200,12 @@ func NewCaller(h Host) *Task {
 	return t
 }
 
+// Fetch has fetched what t needs to go on. It is called by who has t in a queue.
+func (t *Task) Fetch() {
+	t.place.Fetch()
+	prefetch.Func(&t.next)
+}
+
 // Start gives an idle coroutine its next task. Step begins it.
 func (t *Task) Start(f func()) { t.f = f }
 

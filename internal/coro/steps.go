@@ -66,8 +66,7 @@ func (r *Runner) ahead() {
 		return
 	}
 	if t := it.task; t != nil && t != callback {
-		t.place.Fetch()
-		prefetch.Func(&t.next)
+		t.Fetch()
 	}
 	if it.next != nil {
 		prefetch.Lines(unsafe.Pointer(it.next))
