@@ -96,9 +96,7 @@ func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucke
 func enter(id int64) *place {
 	for {
 		l := newest.Load()
-		if l == nil {
-			gid.Check()
-		} else {
+		if l != nil {
 			if p := l.home(id); p.take(id) {
 				return p
 			}
@@ -127,6 +125,7 @@ func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareA
 
 // rebind binds b to the calling goroutine while f runs, and then restores what was bound before.
 func rebind(b *binding, f func()) {
+	gid.Check() // before the first that is relied upon
 	id := gid.Get()
 	if p := find(id); p != nil {
 		before := p.b

@@ -1,10 +1,6 @@
 package suspend
 
-import (
-	"iter"
-
-	"github.com/braidgo/braid/internal/gid"
-)
+import "iter"
 
 // pulled is the place where the caller of next leaves its binding for the body of the sequence.
 type pulled struct{ bound *binding }
@@ -19,20 +15,14 @@ func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 		rebind(&binding{via: p}, func() { seq(yield) })
 	})
 	next = func() (V, bool) {
-		p.bound = currentForPull()
+		p.bound = current()
 		defer func() { p.bound = nil }()
 		return pull()
 	}
 	stop = func() {
-		p.bound = currentForPull()
+		p.bound = current()
 		defer func() { p.bound = nil }()
 		end()
 	}
 	return next, stop
-}
-
-// currentForPull also sees to it that the identity of goroutines has been checked before the body binds.
-func currentForPull() *binding {
-	gid.Check()
-	return current()
 }
