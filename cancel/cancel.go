@@ -102,7 +102,7 @@ func (c *cancellable) AfterFunc(f func()) (stop func() bool) {
 
 func init() {
 	var ctx context.Context = (*cancellable)(nil)
-	ending.Context = *(*unsafe.Pointer)(unsafe.Pointer(&ctx))
+	ending.SetContext(*(*unsafe.Pointer)(unsafe.Pointer(&ctx)))
 }
 
 // self is the key by which a context finds the innermost cancellable that it descends from.

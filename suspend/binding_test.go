@@ -57,6 +57,28 @@ func TestBindManyGoroutines(t *testing.T) {
 	}
 }
 
+// Whatever other goroutines are made in between, the table is about as large as it has to be.
+func TestTableOfGoroutinesAtADistance(t *testing.T) {
+	defer newest.Store(newest.Load())
+	for _, n := range []int64{200, 2000, 20_000} {
+		for distance := int64(1); distance <= 1<<16; distance *= 2 {
+			for _, distance := range []int64{distance, distance*3 - 1} {
+				newest.Store(nil)
+				for i := range n {
+					enter(1_000_000 + i*distance)
+				}
+				places := int64(0)
+				for l := newest.Load(); l != nil; l = l.older {
+					places += int64(len(l.buckets)) * bucketSize
+				}
+				if limit := max(1<<firstLevel*bucketSize, 20*n); places > limit {
+					t.Errorf("%d places for %d goroutines at a distance of %d", places, n, distance)
+				}
+			}
+		}
+	}
+}
+
 func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 	task := new(nobody)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,5 +144,49 @@ func TestLookWrapsAround(t *testing.T) {
 		if lookLocked(legs, first) != none || len(seen) != 3 {
 			t.Errorf("from %d: looked at %v", first, seen)
 		}
+	}
+}
+
+// A parked is a Source that says when somebody waits.
+type parked struct {
+	guard Guard
+	queue Queue[int, int]
+	up    chan Resumer[int]
+}
+
+func (p *parked) Guard() *Guard                  { return &p.guard }
+func (p *parked) Try() (v int, ok bool, _ error) { return 0, false, nil }
+func (p *parked) Remove(r Resumer[int])          { p.queue.Remove(r) }
+func (p *parked) Enqueue(r Resumer[int])         { p.queue.Push(r, 0); p.up <- r }
+
+// A lazy wait that was cancelled leaves nothing of its context in the slot.
+func TestLazilyCancelledKeepsNoDone(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context, p *parked) (int, error){
+		"Wait": func(ctx context.Context, p *parked) (int, error) { return Wait[int](ctx, p, true) },
+		"Suspend": func(ctx context.Context, p *parked) (int, error) {
+			return Suspend(AllowLazy(ctx), func(r Resumer[int]) (int, bool) { p.up <- r; return 0, false })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			p := &parked{up: make(chan Resumer[int], 1)}
+			go func() {
+				r := <-p.up
+				cancel()
+				p.guard.Lock()
+				defer p.guard.Unlock()
+				if r.Resume(1, nil) {
+					t.Error("resumed after the cancellation")
+				}
+			}()
+			Bind(Thread(), func() {
+				if _, err := wait(Lazily(ctx), p); err != context.Canceled {
+					t.Errorf("returns %v", err)
+				}
+				if slotOf[int](current()).done != nil {
+					t.Error("the slot keeps the Done channel")
+				}
+			})
+		})
 	}
 }

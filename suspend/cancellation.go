@@ -46,7 +46,7 @@ func background(ctx context.Context) bool { return ifaceOf(&ctx).tab == backgrou
 // else, like the contexts of some HTTP frameworks, or stand for such a one.
 func lasting(ctx context.Context) bool {
 	tab := ifaceOf(&ctx).tab
-	return tab == cancelTab || tab == backgroundTab || tab == deadlineTab || tab == ending.Context && tab != nil
+	return tab == cancelTab || tab == backgroundTab || tab == deadlineTab || ending.IsContext(tab)
 }
 
 var backgroundTab, cancelTab, deadlineTab = func() (background, cancelled, deadline unsafe.Pointer) {

@@ -104,6 +104,7 @@ again:
 		g.Lock()
 		s.Remove(r)
 		g.Unlock()
+		place.lazily(word, nil)
 		var zero T
 		return zero, cancellation(ctx)
 	}

@@ -190,6 +190,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		}
 	}
 	if b.word.Load() == with(word, cancelled) {
+		s.lazily(word, nil)
 		return zero, cancellation(ctx)
 	}
 	return s.take(word)

@@ -2,14 +2,21 @@
 package ending
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Context is the type of the contexts of package cancel, which package suspend cannot import: the first word of the
-// interface. Written once, as the program begins.
-var Context unsafe.Pointer
+// context is the type of the contexts of package cancel, as the first word of the interface has it. Package suspend cannot
+// ask for it there. It is written as the program begins, when goroutines may run already.
+var context atomic.Pointer[byte]
+
+// SetContext says that it is tab.
+func SetContext(tab unsafe.Pointer) { context.Store((*byte)(tab)) }
+
+// IsContext reports whether it is tab.
+func IsContext(tab unsafe.Pointer) bool { return tab != nil && tab == unsafe.Pointer(context.Load()) }
 
 // A List is of those who are to be told. -A> is an Add, -S> a Stop, -E> whoever ends it. The zero List is empty.
 //
