@@ -41,7 +41,7 @@ var netRows = []row{
 	// 64 bytes there and back on one of 200 connections are an operation: crypto/tls as it is on both ends, on either
 	// server, and on goroutines in the client. The handshakes are not counted. A third of the work is cryptography, which
 	// the goroutines do on all processors, so the loop has a reactor for each.
-	{id: "tls-loop", against: "the same on net, goroutines", unit: "ns", must: 1.05, aim: 0.90, rounds: 15, open: func(m mode) (*sides, error) {
+	{id: "tls-loop", against: "the same on net, goroutines", unit: "ns", must: 1.05, aim: 0.90, rounds: 25, open: func(m mode) (*sides, error) {
 		config, err := selfSigned()
 		if err != nil {
 			return nil, err
@@ -49,10 +49,10 @@ var netRows = []row{
 		return servers("tls", runtime.GOMAXPROCS(0), m.of(200, 2), func(c net.Conn) { echo(tls.Server(c, config)) }, stdServer)
 	}},
 	// The same without TLS, and with a client of one thread on epoll.
-	{id: "echo/net", against: "the same on net, goroutines", unit: "ns", rounds: 5, open: func(m mode) (*sides, error) {
+	{id: "echo/net", against: "the same on net, goroutines", unit: "ns", rounds: 3, open: func(m mode) (*sides, error) {
 		return servers("echo", 1, m.of(200, 2), echo, stdServer)
 	}},
-	{id: "echo/netpoll", against: "cloudwego/netpoll", unit: "ns", rounds: 5, open: func(m mode) (*sides, error) {
+	{id: "echo/netpoll", against: "cloudwego/netpoll", unit: "ns", rounds: 3, open: func(m mode) (*sides, error) {
 		return servers("echo", 1, m.of(200, 2), echo, netpollServer)
 	}},
 	// 4 KB through one of 128 busy pipes are an operation, a task at each end. 65,536 other tasks wait to read from
