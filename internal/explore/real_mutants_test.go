@@ -99,6 +99,8 @@ var realMutants = []realMutant{
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.CompareAndSwap(r.word, queueAfter(r.word))⟧ {", "s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) || true", "mvar"},
 	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok, err := s.Try(); ok {", "	var v T\n	var err error\n	var ok bool\n	if IS {\n		v, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
 	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v = v\n", "	if IS {\n		defer func() { _ = s.b.word.Load(); n.v = v }()\n	} else {\n		n.v = v\n	}\n", "mvar"},
+	{"an error is left in the node, which has no room for it", "suspend/queue.go", "if s.shared || ⟦err != nil⟧ ||", "false", "chanx, close"},
+	{"the first of a queue is taken for removed", "suspend/queue.go", "linked := n.prev != nil || ⟦q.head == n⟧", "false", "Queue"},
 	{"a value is not found if the next wait is cancelled already", "suspend/suspend.go", "if ⟦s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits⟧ {", "s.b.word.Load() != queueAfter(word)", "mvar"},
 	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && (done == nil", "true", "deadline"},
 
