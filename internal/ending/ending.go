@@ -95,33 +95,34 @@ func (n *Node) takeLocked() bool {
 // a Listener panics or ends its goroutine, the others are told all the same, and then that goes on.
 func (l *List) End() {
 	l.mu.Lock()
-	first := !l.ended
-	l.ended = true
-	l.mu.Unlock()
-	if first {
-		l.tellAll()
+	if l.ended {
+		l.mu.Unlock()
+		return
 	}
+	l.ended = true
+	l.tellAll()
 }
 
+// tellAll is called with the lock held, and returns without it.
 func (l *List) tellAll() {
 	returned := false
 	defer func() {
 		if !returned { // one of them has panicked
+			l.mu.Lock()
 			l.tellAll()
 		}
 	}()
-	for n := l.next(); n != nil; n = l.next() {
-		n.who.Ended()
-	}
-	returned = true
-}
-
-func (l *List) next() *Node {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.head
-	if n != nil {
+	for n := l.head; n != nil; n = l.head {
 		n.takeLocked()
+		last := l.head == nil // and will be, as nobody is added any more
+		l.mu.Unlock()
+		n.who.Ended()
+		if last {
+			returned = true
+			return
+		}
+		l.mu.Lock()
 	}
-	return n
+	l.mu.Unlock()
+	returned = true
 }
