@@ -121,7 +121,8 @@ var realMutants = []realMutant{
 	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "	if ⟦p.visible()⟧ {\n		p.mu.Lock()", "false", "pool, parking"},
 	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
 
-	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.ended⟧ {", "false", "cancel, AfterFunc"},
+	{"one of several is taken for the last", "internal/ending/ending.go", "last := ⟦l.head == nil⟧", "true", "cancel, AfterFunc"},
+	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.ended⟧ {\n		return false", "false", "cancel, AfterFunc"},
 	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r.done == nil || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
