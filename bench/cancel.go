@@ -51,8 +51,8 @@ func cancelCost() (all []row) {
 				unit: "ns", must: 1.05, aim: 1.01, rounds: 41,
 				open: func(m mode) (*sides, error) {
 					x := exchanges(m, percent)[kind]
-					percent := debug.SetGCPercent(-1)
-					return &sides{ours: x.each(true), peer: x.each(false), close: func() { debug.SetGCPercent(percent) }}, nil
+					before := debug.SetGCPercent(-1)
+					return &sides{ours: x.each(true), peer: x.each(false), close: func() { debug.SetGCPercent(before) }}, nil
 				}})
 		}
 	}

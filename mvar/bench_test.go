@@ -48,6 +48,33 @@ func BenchmarkHandOver(b *testing.B) {
 	})
 }
 
+// One task hands values over to 10,000 in turn, of which each is in no cache when its turn comes.
+func BenchmarkCrowd(b *testing.B) {
+	run := func(name, sched string, put func(int), take func()) {
+		b.Run(name, func(b *testing.B) {
+			fs := []func(){func() {
+				for i := range b.N {
+					put(i)
+				}
+			}}
+			for i := range 10_000 {
+				n := (b.N + i) / 10_000
+				fs = append(fs, func() {
+					for range n {
+						take()
+					}
+				})
+			}
+			schedtest.Bench(b, sched, fs...)
+		})
+	}
+	var m mvar.MVar[int]
+	run("Braid", "goroutines", func(i int) { _ = m.Put(bg, i) }, func() { _, _ = m.Take(bg) })
+	run("Braid/fifo", "fifo", func(i int) { _ = m.Put(bg, i) }, func() { _, _ = m.Take(bg) })
+	c := make(chan int, 1)
+	run("channel", "goroutines", func(i int) { c <- i }, func() { <-c })
+}
+
 // One task changes the value in its place.
 func BenchmarkModify(b *testing.B) {
 	ctx, cancel := context.WithCancel(bg)
