@@ -89,7 +89,7 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			b.watch(ctx, ctx.Done())
+			b.watch(ctx, endOf(ctx))
 		})
 		if b.watched.Load() != nil {
 			t.Error("the registration has outlived the task")

@@ -29,7 +29,7 @@ func ask(ctx context.Context) (done <-chan struct{}, over bool) {
 	return done, done != nil && closed(done)
 }
 
-// An iface is how the compiler represents a context: two words, the first of which is the type's.
+// An iface is how the compiler represents a context, or an error: two words, the first of which is the type's.
 type iface struct{ tab, data unsafe.Pointer }
 
 func ifaceOf(ctx *context.Context) *iface { return (*iface)(unsafe.Pointer(ctx)) }
@@ -67,6 +67,33 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
+// An end is that of a context, by which it is known: the list of one of package cancel, or else the Done channel, since a
+// context may be of a type that cannot be compared, and since one that only adds a value has its parent's. The zero end
+// never comes.
+type end struct {
+	list *ending.List
+	done <-chan struct{}
+}
+
+// A lister is a context of package cancel: it has a list for who can be told without even a function, and need not make
+// a channel then.
+type lister interface{ Ending() *ending.List }
+
+func endOf(ctx context.Context) end {
+	if ending.IsContext(ifaceOf(&ctx).tab) {
+		return end{list: ctx.(lister).Ending()}
+	}
+	return end{done: ctx.Done()}
+}
+
+// over reports whether e, which is the end of ctx, has come.
+func (e end) over(ctx context.Context) bool {
+	if e.list != nil {
+		return ctx.Err() != nil
+	}
+	return e.done != nil && closed(e.done)
+}
+
 // cancellation is the error of ctx, which is done.
 func cancellation(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
@@ -80,7 +107,11 @@ func cancellation(ctx context.Context) error {
 }
 
 // sameError compares without panicking on errors that cannot be compared.
-func sameError(a, b error) (same bool) {
+func sameError(a, b error) bool {
+	return *(*iface)(unsafe.Pointer(&a)) == *(*iface)(unsafe.Pointer(&b)) || equal(a, b)
+}
+
+func equal(a, b error) (equal bool) {
 	defer func() { _ = recover() }()
 	return a == b
 }
@@ -94,9 +125,9 @@ func (e *cancelError) Unwrap() []error { return []error{e.cause, e.err} }
 // of the task. A task keeps the one of the context that it waited with last, of those that can be cancelled so.
 type registration struct {
 	b    *party
-	done <-chan struct{} // the task's own, as is stop; nil: it is with no context
-	stop func() bool     // of a foreign context
-	node ending.Node     // in the list of one of package cancel
+	with end         // the task's own, as is stop; zero: it is with no context
+	stop func() bool // of a foreign context
+	node ending.Node // in the list of one of package cancel
 }
 
 // An afterFuncer is a context that calls back at once, without a goroutine for each callback.
@@ -104,30 +135,25 @@ type afterFuncer interface {
 	AfterFunc(func()) (stop func() bool)
 }
 
-// A lister is one of package cancel: it has a list for who can be told without even a function.
-type lister interface{ Ending() *ending.List }
-
-// watch makes the registration of ctx the current one, and reports whether that is a change. It is known by the Done
-// channel, since a context may be of a type that cannot be compared, and since one that only adds a value has its
-// parent's.
-func (b *party) watch(ctx context.Context, done <-chan struct{}) (fresh bool) {
+// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
+func (b *party) watch(ctx context.Context, e end) (fresh bool) {
 	r := b.watched.Load()
-	if r != nil && r.done == done {
+	if r != nil && r.with == e {
 		return false
 	}
 	if r = b.unwatch(); r == nil {
 		r = &registration{b: b}
 		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
 	}
-	if l, ok := ctx.(lister); ok {
-		if !l.Ending().Add(&r.node, r) {
+	if e.list != nil {
+		if !e.list.Add(&r.node, r) {
 			r.Ended()
 		}
 	} else {
 		r.stop = func() bool { return false } // should ctx panic
 		r.stop = onDone(ctx, r.Ended)
 	}
-	r.done = done // last: should ctx panic, it is not taken for registered
+	r.with = e // last: should ctx panic, it is not taken for registered
 	return true
 }
 
@@ -138,8 +164,8 @@ func (b *party) unwatch() *registration {
 	switch {
 	case r == nil:
 		return nil
-	case r.stop == nil && (r.done == nil || r.node.Stop()):
-		r.done, r.node = nil, ending.Node{} // which has kept the context
+	case r.stop == nil && (r.with == end{} || r.node.Stop()):
+		r.with, r.node = end{}, ending.Node{} // which has kept the context
 		return r
 	}
 	b.watched.Store(nil) // so that it finds out when it is called

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"weak"
 
@@ -34,6 +35,72 @@ func TestContextThatIsUsedAgain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A wait is cancelled by its own context and by no other, whichever kinds of contexts come after one another.
+func TestOnlyTheContextOfTheWaitCancels(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	type key struct{}
+	standard := func() (context.Context, func()) { ctx, end := context.WithCancel(bg); return ctx, end }
+	ours := func() (context.Context, func()) {
+		ctx, end := cancel.New(bg)
+		return ctx, func() { end(nil) }
+	}
+	wrapped := func(make func() (context.Context, func()), wrap func(context.Context) context.Context) func() (context.Context, func()) {
+		return func() (context.Context, func()) { ctx, end := make(); return wrap(ctx), end }
+	}
+	value := func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, 0) }
+	foreign := func(ctx context.Context) context.Context { return &borrowed{ctx} }
+	kinds := map[string]func() (context.Context, func()){
+		"background":       func() (context.Context, func()) { return bg, nil },
+		"foreign":          func() (context.Context, func()) { return foreign(bg), nil },
+		"standard":         standard,
+		"standard value":   wrapped(standard, value),
+		"standard foreign": wrapped(standard, foreign),
+		"standard lazy":    wrapped(standard, suspend.Lazily),
+		"ours":             ours,
+		"ours value":       wrapped(ours, value),
+		"ours foreign":     wrapped(ours, foreign),
+		"ours lazy":        wrapped(ours, suspend.Lazily),
+	}
+	for first, one := range kinds {
+		for second, other := range kinds {
+			t.Run(first+", "+second, func(t *testing.T) {
+				schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+					var m mvar.MVar[int]
+					before, endBefore := one()
+					_ = s.Go(func() { _ = m.Put(bg, 1) })
+					if v, err := m.Take(before); v != 1 || err != nil {
+						t.Fatalf("Take = %v, %v", v, err)
+					}
+					ctx, end := other()
+					_ = s.Go(func() {
+						if endBefore != nil {
+							endBefore()
+						}
+						suspend.Yield()
+						_ = m.Put(bg, 2)
+					})
+					if v, err := m.Take(ctx); v != 2 || err != nil {
+						t.Errorf("Take = %v, %v, with a context that is not done", v, err)
+					}
+					if end == nil {
+						return
+					}
+					_ = s.Go(func() {
+						end()
+						if strings.HasSuffix(second, "lazy") { // it is told when a value meets it
+							suspend.Yield()
+							m.TryPut(3)
+						}
+					})
+					if v, err := m.Take(ctx); !errors.Is(err, context.Canceled) {
+						t.Errorf("Take = %v, %v, with one that is", v, err)
+					}
+				})
+			})
+		}
+	}
 }
 
 type bulk [1000]byte

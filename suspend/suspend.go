@@ -53,7 +53,7 @@ type list struct {
 // A wait is what the last suspension of a binding has left: with this context, a word of this status is open.
 type wait struct {
 	ctx    context.Context // nil if its Done may be another some day
-	done   <-chan struct{}
+	done   <-chan struct{} // nil also if it was not asked for
 	status uint64
 }
 
@@ -211,23 +211,27 @@ func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64,
 	case lasting(ctx), b.task == nil:
 		return word, false
 	}
-	return word, done == b.last.done && (done == nil || isLazy(ctx) == (b.last.status == openLazily))
+	if done == nil {
+		return word, b.last.status == open
+	}
+	return word, done == b.last.done && isLazy(ctx) == (b.last.status == openLazily)
 }
 
 // arm opens the word to a suspension with ctx, unless that is done.
 func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 	b.check()
 	b.last = wait{} // should ctx panic, or be done
-	w, fresh := wait{done: ctx.Done(), status: open}, false
+	e := endOf(ctx)
+	w, fresh := wait{done: e.done, status: open}, false
 	if lasting(ctx) {
 		w.ctx = ctx
 	}
-	if w.done != nil {
-		if closed(w.done) {
+	if e != (end{}) {
+		if e.over(ctx) {
 			return 0, false
 		}
 		if w.status = openLazily; !isLazy(ctx) {
-			w.status, fresh = openToContext, b.watch(ctx, w.done)
+			w.status, fresh = openToContext, b.watch(ctx, e)
 		}
 	}
 	word = b.word.Load()
@@ -236,7 +240,7 @@ func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 		b.word.Store(word)
 		// From here on the registration cancels this suspension. Had it fired before, it found nothing to
 		// cancel and will not fire again: so look once more.
-		if w.done != nil && closed(w.done) {
+		if e.over(ctx) {
 			return 0, false
 		}
 	}

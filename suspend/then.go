@@ -71,14 +71,14 @@ func (t *continuation[T]) Unpark() {
 }
 
 func (t *continuation[T]) begin() {
-	done := t.ctx.Done()
+	e := endOf(t.ctx)
 	const word = openToContext // of generation 0
 	t.word.Store(word)
-	if done != nil {
+	if e != (end{}) {
 		t.reg.b = &t.party
 		t.watched.Store(&t.reg)
-		t.watch(t.ctx, done)
-		if closed(done) {
+		t.watch(t.ctx, e)
+		if e.over(t.ctx) {
 			if t.word.CompareAndSwap(word, with(word, cancelled)) {
 				t.Unpark()
 			} // or it has been cancelled by the registration

@@ -85,7 +85,7 @@ var realMutants = []realMutant{
 	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
-	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦w.done != nil && closed(w.done)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
+	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/suspend.go", "	word, lazily := &s.b.word, r.word&statusMask == openLazily",
 		"	if w := s.b.word.Load(); IS && w&statusMask < claimed {\n		r.word = w\n	}\n	word, lazily := &s.b.word, r.word&statusMask == openLazily", "Suspend"},
 	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
@@ -102,7 +102,7 @@ var realMutants = []realMutant{
 	{"an error is left in the node, which has no room for it", "suspend/queue.go", "if s.shared || ⟦err != nil⟧ ||", "false", "chanx, close"},
 	{"the first of a queue is taken for removed", "suspend/queue.go", "linked := n.prev != nil || ⟦q.head == n⟧", "false", "Queue"},
 	{"a value is not found if the next wait is cancelled already", "suspend/suspend.go", "if ⟦s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits⟧ {", "s.b.word.Load() != queueAfter(word)", "mvar"},
-	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && (done == nil", "true", "deadline"},
+	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && isLazy", "true", "deadline"},
 
 	{"the inbox says that it sleeps, without a look", "internal/coro/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
 		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},
@@ -123,7 +123,7 @@ var realMutants = []realMutant{
 
 	{"one of several is taken for the last", "internal/ending/ending.go", "last := ⟦l.head == nil⟧", "true", "cancel, AfterFunc"},
 	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.ended⟧ {\n		return false", "false", "cancel, AfterFunc"},
-	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r.done == nil || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
+	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r.with == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 
