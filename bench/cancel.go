@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-var cancelRows = append(cancelCost(), cancelOne("cancel-one/last", false), cancelOne("cancel-one/random", true))
+var cancelRows = append(cancelCost(), cancelOne()...)
 
 // An exchange is producers and consumers that hand items over in one MVar, all on one fifo. With one of either, the
 // crowd of the others is there first.
@@ -171,15 +171,25 @@ var cancelPercent = curve{
 // cancelOne: to cancel one of a million that wait to take from an MVar, and for comparison one of a thousand; they wait
 // by Then, each with a context of its own from package cancel. Counted are the cancelling, what removes the waiter
 // from the queue, and the call that it ends in; a hundred are cancelled, and then come back, which is not counted, two
-// hundred times. They are the hundred that came last, or else a hundred at random, which of a million the processor does
-// not have in its caches. Each measurement has a crowd of its own, alone on the heap, and no collection runs in it.
-func cancelOne(id string, random bool) row {
-	return row{id: id, against: "cancel 1 of 1k", unit: "ns", must: 1.5, aim: 1.1, rounds: 3, cold: true, open: func(m mode) (*sides, error) {
-		one := func(n int) side {
-			return func(time.Duration) (float64, error) { return newCrowd(n).cancel(random, m.of(200, 2)), nil }
-		}
-		return &sides{ours: one(m.of(1_000_000, 1000)), peer: one(m.of(1000, 100))}, nil
-	}}
+// hundred times. Each measurement has a crowd of its own, alone on the heap, and no collection runs in it.
+//
+// The processor is to have them in its caches on both sides, or on neither, or else it is the memory that is measured.
+// So they are the hundred that came last; or a hundred at random of a million on both sides, which wait in a thousand
+// MVars on the one. In the row without a must they are a hundred at random of a million, and of a thousand that are alone.
+func cancelOne() []row {
+	compare := func(id, against string, must, aim float64, random bool, crowd, places int) row {
+		return row{id: id, against: against, unit: "ns", must: must, aim: aim, rounds: 3, cold: true, open: func(m mode) (*sides, error) {
+			one := func(n, places int) side {
+				return func(time.Duration) (float64, error) { return newCrowd(n, places).cancel(random, m.of(200, 2)), nil }
+			}
+			return &sides{ours: one(m.of(1_000_000, 1000), 1), peer: one(m.of(crowd, 1000), places)}, nil
+		}}
+	}
+	return []row{
+		compare("cancel-one/last", "cancel 1 of 1k", 1.5, 1.1, false, 1000, 1),
+		compare("cancel-one/anywhere", "cancel 1 of 1k, of which there are 1k", 1.5, 1.1, true, 1_000_000, 1000),
+		compare("cancel-one/random", "cancel 1 of 1k, which fit the caches", 0, 0, true, 1000, 1),
+	}
 }
 
 // A crowd waits, each with a context of its own: wait(i) has the i-th wait, and stop(i) cancels that.
@@ -190,17 +200,18 @@ type crowd struct {
 	close      func()
 }
 
-// newCrowd makes one whose waiters have no task.
-func newCrowd(n int) *crowd {
+// newCrowd makes one whose waiters have no task. They wait in as many places, the first in the first and so on.
+func newCrowd(n, places int) *crowd {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // it is not counted, and takes long enough
-	var m mvar.MVar[int]
+	m := make([]mvar.MVar[int], places)
+	each := n / places
 	var on calls
 	stops, ended := make([]func(error), n), 0
 	c := &crowd{n: n, stop: func(i int) { stops[i](nil) }, close: func() {}}
 	c.wait = func(i int) {
 		ctx, stop := cancel.New(context.Background())
 		stops[i] = stop
-		suspend.Then(ctx, m.TakeOp(), &on, func(int, error) { ended++ })
+		suspend.Then(ctx, m[i/each].TakeOp(), &on, func(int, error) { ended++ })
 	}
 	c.settle = func(n int) { on.run(); check(ended == n) }
 	c.all()
@@ -312,7 +323,7 @@ var growCancel = curve{
 		n, turns := int(x), m.of(100, 2)
 		s := &station{}
 		s.sides = []measurement{
-			func() ([]float64, error) { return []float64{newCrowd(n).cancel(true, turns)}, nil },
+			func() ([]float64, error) { return []float64{newCrowd(n, 1).cancel(true, turns)}, nil },
 			func() (v []float64, err error) {
 				inFifo(func() {
 					c := newCrowdOfTasks(n)
