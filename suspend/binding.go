@@ -29,6 +29,8 @@ type level struct {
 	buckets []bucket
 	shift   uint8
 	older   *level // an eighth of the size
+	_       [64]byte
+	away    atomicx.Int64 // how many have a place that is not their home; none, as a rule, and who has no place finds that out at once
 }
 
 var (
@@ -67,6 +69,9 @@ func find(id int64) *place {
 		}
 	}
 	for ; l != nil; l = l.older {
+		if l.away.Load() == 0 {
+			continue
+		}
 		for i := range 2 {
 			bu := l.bucket(id, i)
 			for k := range bu {
@@ -95,19 +100,21 @@ func (l *level) bucket(id int64, i int) *bucket {
 // home is the place that id has if it was free.
 func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
 
-// enter takes a place for the goroutine id, which is the caller's and has none.
-func enter(id int64) *place {
+// enter takes a place for the goroutine id, which is the caller's and has none. Not nil is the level in which it is away
+// from home.
+func enter(id int64) (p *place, away *level) {
 	for {
 		l := newest.Load()
 		if l != nil {
 			if p := l.home(id); p.take(id) {
-				return p
+				return p, nil
 			}
 			for i := range 2 {
 				bu := l.bucket(id, i)
 				for k := range bu {
 					if p := &bu[k]; p.take(id) {
-						return p
+						l.away.Add(1) // nobody else looks for id
+						return p, l
 					}
 				}
 			}
@@ -135,11 +142,14 @@ func rebind(b *binding, f func()) {
 		p.b = b
 		defer func() { p.b = before }()
 	} else {
-		p := enter(id)
+		p, away := enter(id)
 		p.b = b
 		defer func() {
 			p.b = nil
 			p.key.Store(0)
+			if away != nil {
+				away.away.Add(-1)
+			}
 		}()
 	}
 	f()

@@ -44,6 +44,9 @@ func TestBindManyGoroutines(t *testing.T) {
 	levels := 0
 	for l := newest.Load(); l != nil; l = l.older {
 		levels++
+		if n := l.away.Load(); n != 0 {
+			t.Errorf("%d are away from home", n)
+		}
 		for i := range l.buckets {
 			for k := range l.buckets[i] {
 				if p := &l.buckets[i][k]; p.key.Load() != 0 || p.b != nil {
@@ -54,6 +57,36 @@ func TestBindManyGoroutines(t *testing.T) {
 	}
 	if levels < 2 {
 		t.Errorf("%d levels: this test does not test growth", levels)
+	}
+}
+
+// Who is away from home is found, and counted; and leaves nothing behind.
+func TestTableAwayFromHome(t *testing.T) {
+	defer newest.Store(newest.Load())
+	newest.Store(nil)
+	enter(1)
+	l := newest.Load()
+	const lap = bucketSize << firstLevel
+	sharing := []int64{1}
+	for id := int64(1); len(sharing) < 4; id++ {
+		if id > 1 && l.home(id) == l.home(1) {
+			enter(id)
+			sharing = append(sharing, id)
+		}
+	}
+	if sharing[1] < lap {
+		t.Errorf("%d has the home of 1", sharing[1])
+	}
+	if n := l.away.Load(); n != 3 {
+		t.Errorf("%d are away from home", n)
+	}
+	for _, id := range sharing {
+		if p := find(id); p == nil || p.key.Load() != id {
+			t.Errorf("%d is not found", id)
+		}
+	}
+	if find(2) != nil || find(sharing[3]+lap) != nil {
+		t.Error("one is found that never came")
 	}
 }
 
