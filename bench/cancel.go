@@ -174,8 +174,10 @@ var cancelPercent = curve{
 // hundred times. Each measurement has a crowd of its own, alone on the heap, and no collection runs in it.
 //
 // The processor is to have them in its caches on both sides, or on neither, or else it is the memory that is measured.
-// So they are the hundred that came last; or a hundred at random of a million on both sides, which wait in a thousand
-// MVars on the one. In the row without a must they are a hundred at random of a million, and of a thousand that are alone.
+// So they are the hundred that came last, which says exactly what it costs; or a hundred anywhere, one in each hundredth
+// of a million on both sides, which wait in a thousand MVars on the one: there memory is most of either, and what would
+// show is a cost that grows with the queue. In the row without a must they are anywhere in a million, and in a thousand
+// that are alone.
 func cancelOne() []row {
 	compare := func(id, against string, must, aim float64, random bool, crowd, places int) row {
 		return row{id: id, against: against, unit: "ns", must: must, aim: aim, rounds: 3, cold: true, open: func(m mode) (*sides, error) {
@@ -187,7 +189,7 @@ func cancelOne() []row {
 	}
 	return []row{
 		compare("cancel-one/last", "cancel 1 of 1k", 1.5, 1.1, false, 1000, 1),
-		compare("cancel-one/anywhere", "cancel 1 of 1k, of which there are 1k", 1.5, 1.1, true, 1_000_000, 1000),
+		compare("cancel-one/anywhere", "cancel 1 of 1k, in one of 1k MVars", 1.5, 1.1, true, 1_000_000, 1000),
 		compare("cancel-one/random", "cancel 1 of 1k, which fit the caches", 0, 0, true, 1000, 1),
 	}
 }
