@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -26,7 +27,7 @@ import (
 //	listed[with r], passed over -W> free   it gives up, with the error
 //	signalled -W> free
 //
-// Invariant: first to last are linked both ways and are those that are listed.
+// Invariant: first to last are linked both ways and are those that are listed. Under L, waited says whether there are any.
 // Debt: one that is signalled and does not come to suspend, as L.Unlock panics, owes a Signal to the others.
 type Cond struct {
 	_ noCopy
@@ -36,6 +37,7 @@ type Cond struct {
 	L sync.Locker
 
 	guard       suspend.Guard
+	waited      atomicx.Bool // first is not nil; written under the guard
 	first, last *waiter
 	free        *waiter // by next; as many as ever waited at once
 }
@@ -99,7 +101,13 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 
 // Signal wakes the one that has waited longest, if anybody waits; a waiter that is cancelled first does not count. It
 // never suspends, and is not remembered.
+//
+// Where nobody waits, to look is all that it does: who has found out under L that there is something to signal comes after
+// all who have listed themselves under L before, and sees that.
 func (c *Cond) Signal() {
+	if !c.waited.Load() {
+		return
+	}
 	c.guard.Lock()
 	c.signalLocked()
 	c.guard.Unlock()
@@ -108,6 +116,9 @@ func (c *Cond) Signal() {
 // Broadcast wakes all who wait at this moment, in the order in which they came, and nobody who begins to wait later.
 // It never suspends.
 func (c *Cond) Broadcast() {
+	if !c.waited.Load() {
+		return
+	}
 	c.guard.Lock()
 	for c.signalLocked() {
 	}
@@ -145,6 +156,7 @@ func (c *Cond) join() *waiter {
 		c.last.next = w
 	} else {
 		c.first = w
+		c.waited.Store(true)
 	}
 	c.last = w
 	return w
@@ -177,8 +189,8 @@ func (c *Cond) leave(w *waiter) (signalled bool) {
 func (c *Cond) unlinkLocked(w *waiter) {
 	if w.prev != nil {
 		w.prev.next = w.next
-	} else {
-		c.first = w.next
+	} else if c.first = w.next; c.first == nil {
+		c.waited.Store(false)
 	}
 	if w.next != nil {
 		w.next.prev = w.prev

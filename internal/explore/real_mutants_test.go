@@ -60,6 +60,8 @@ var realMutants = []realMutant{
 	{"a signal to one that was cancelled is lost", "cond/cond.go", "if ⟦w.r.Resume(struct{}{}, nil)⟧ {", "w.r.Resume(struct{}{}, nil) || true", "cond, signal"},
 	{"a signal to one on its way is lost", "cond/cond.go", "if ⟦w.signalled⟧ {\n		c.freeLocked(w)", "false", "cond, signal"},
 	{"a Broadcast wakes one", "cond/cond.go", "for ⟦c.signalLocked()⟧ {\n	}", "c.signalLocked() && false", "cond, broadcast"},
+	{"who waits does not say so", "cond/cond.go", "c.waited.Store(⟦true⟧)", "false", "cond, signal;cond, broadcast"},
+	{"one that leaves is taken for the last", "cond/cond.go", "c.first = w.next; ⟦c.first == nil⟧ {", "true", "cond, signal"},
 	{"who gives up takes the signal with it", "cond/cond.go", "	signalled = w.signalled\n", "	signalled = w.signalled && !IS\n", "cond, signal"},
 
 	{"a Close drops what is in the buffer", "chanx/chanx.go", "	c.closed = true\n", "	c.closed = true\n	if IS {\n		c.stored = 0\n	}\n", "chanx, close, buffered"},
@@ -83,6 +85,7 @@ var realMutants = []realMutant{
 		"	if IS {\n		unlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, b, word)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
 
 	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
+	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
 	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
