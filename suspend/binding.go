@@ -13,6 +13,8 @@ import (
 // Most have the place that is next to that of the goroutine that was made before them: tasks that were made one after
 // another tend to run so as well.
 //
+// So who looks itself up looks at its homes first, and further only in levels where somebody is away from home.
+//
 // Invariant: b is touched only by the goroutine whose identity is in key.
 // Levels are never given back: 16 bytes for each goroutine that was bound at the peak, and some air.
 
@@ -30,7 +32,8 @@ type level struct {
 	shift   uint8
 	older   *level // an eighth of the size
 	_       [64]byte
-	away    atomicx.Int64 // how many have a place that is not their home; none, as a rule, and who has no place finds that out at once
+	away    atomicx.Int64 // how many have a place that is not their home: none, as long as the goroutines are made one after another
+	_       [64]byte
 }
 
 var (
@@ -113,6 +116,9 @@ func enter(id int64) (p *place, away *level) {
 				bu := l.bucket(id, i)
 				for k := range bu {
 					if p := &bu[k]; p.take(id) {
+						if p == l.home(id) { // it has become free
+							return p, nil
+						}
 						l.away.Add(1) // nobody else looks for id
 						return p, l
 					}
@@ -144,15 +150,17 @@ func rebind(b *binding, f func()) {
 	} else {
 		p, away := enter(id)
 		p.b = b
-		defer func() {
-			p.b = nil
-			p.key.Store(0)
-			if away != nil {
-				away.away.Add(-1)
-			}
-		}()
+		defer leave(p, away)
 	}
 	f()
+}
+
+func leave(p *place, away *level) {
+	p.b = nil
+	p.key.Store(0)
+	if away != nil {
+		away.away.Add(-1)
+	}
 }
 
 // forbidden is bound where suspending is a mistake.

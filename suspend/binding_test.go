@@ -60,33 +60,55 @@ func TestBindManyGoroutines(t *testing.T) {
 	}
 }
 
-// Who is away from home is found, and counted; and leaves nothing behind.
+// Who is away from home is found, in whatever level, and counted as long as it is there.
 func TestTableAwayFromHome(t *testing.T) {
 	defer newest.Store(newest.Load())
 	newest.Store(nil)
-	enter(1)
-	l := newest.Load()
-	const lap = bucketSize << firstLevel
-	sharing := []int64{1}
-	for id := int64(1); len(sharing) < 4; id++ {
-		if id > 1 && l.home(id) == l.home(1) {
-			enter(id)
-			sharing = append(sharing, id)
+	type entry struct {
+		id   int64
+		at   *place
+		away *level
+	}
+	var entries []entry
+	in := func(id int64) {
+		p, away := enter(id)
+		entries = append(entries, entry{id, p, away})
+	}
+	in(1)
+	first := newest.Load()
+	for id := int64(2); newest.Load() == first; id++ { // all with the home of 1, until there is no room
+		if first.home(id) == first.home(1) {
+			in(id)
 		}
 	}
-	if sharing[1] < lap {
-		t.Errorf("%d has the home of 1", sharing[1])
+	second := newest.Load()
+	if second.older != first {
+		t.Fatal("not the next level")
 	}
-	if n := l.away.Load(); n != 3 {
-		t.Errorf("%d are away from home", n)
+	if n, m := first.away.Load(), second.away.Load(); n < bucketSize || int(n) != len(entries)-2 || m != 0 {
+		t.Errorf("%d and %d of %d are away from home", n, m, len(entries))
 	}
-	for _, id := range sharing {
-		if p := find(id); p == nil || p.key.Load() != id {
-			t.Errorf("%d is not found", id)
+	for _, e := range entries {
+		if find(e.id) != e.at {
+			t.Errorf("%d is not found", e.id)
 		}
 	}
-	if find(2) != nil || find(sharing[3]+lap) != nil {
+	if find(-1) != nil {
 		t.Error("one is found that never came")
+	}
+	for i, e := range entries {
+		leave(e.at, e.away)
+		if find(e.id) != nil {
+			t.Errorf("%d is found after it has left", e.id)
+		}
+		for _, e := range entries[i+1:] {
+			if find(e.id) != e.at {
+				t.Fatalf("%d is not found", e.id)
+			}
+		}
+	}
+	if n, m := first.away.Load(), second.away.Load(); n != 0 || m != 0 {
+		t.Errorf("%d and %d are away from home in an empty table", n, m)
 	}
 }
 

@@ -111,7 +111,7 @@ func sameError(a, b error) bool {
 	return *(*iface)(unsafe.Pointer(&a)) == *(*iface)(unsafe.Pointer(&b)) || equal(a, b)
 }
 
-func equal(a, b error) (equal bool) {
+func equal(a, b error) (same bool) {
 	defer func() { _ = recover() }()
 	return a == b
 }

@@ -20,7 +20,7 @@ import (
 // A borrowed context is used for one request after another, as some HTTP frameworks do with theirs.
 type borrowed struct{ context.Context }
 
-// The registration is known by the Done channel, and not by the context, where that may change.
+// The registration with a foreign context is known by the Done channel, and not by the context, where that may change.
 func TestContextThatIsUsedAgain(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -113,6 +113,16 @@ func TestOneOldContextIsRetained(t *testing.T) {
 			ctx, cancel := context.WithCancel(parent)
 			runtime.AddCleanup(new(bulk), func(c context.CancelFunc) { c() }, cancel)
 			return ctx
+		},
+		"ours": func(parent context.Context) context.Context {
+			ctx, end := cancel.New(parent)
+			runtime.AddCleanup(new(bulk), func(end func(error)) { end(nil) }, end)
+			return ctx
+		},
+		"ours lazy": func(parent context.Context) context.Context {
+			ctx, end := cancel.New(parent)
+			runtime.AddCleanup(new(bulk), func(end func(error)) { end(nil) }, end)
+			return suspend.AllowLazy(suspend.Lazily(ctx))
 		},
 		"value": func(parent context.Context) context.Context { return parent },
 		"lazy": func(parent context.Context) context.Context {
@@ -240,7 +250,7 @@ func TestALateCancellationIsNotTheNextOnes(t *testing.T) {
 	}
 }
 
-// To wait with a new context of package cancel allocates no more than to make it.
+// To wait with a new context of package cancel allocates no more than to make it: nor has it a Done channel made.
 func TestANewContextCostsNothingMore(t *testing.T) {
 	err := fifo.Run(bg, func(context.Context) error {
 		var m mvar.MVar[int]
@@ -251,8 +261,7 @@ func TestANewContextCostsNothingMore(t *testing.T) {
 			}
 		})
 		making := testing.AllocsPerRun(100, func() {
-			ctx, stop := cancel.New(bg)
-			_ = ctx.Done()
+			_, stop := cancel.New(bg)
 			stop(nil)
 		})
 		before := func(error) {}

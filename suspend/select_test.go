@@ -140,15 +140,23 @@ func TestThen(t *testing.T) {
 		if v := <-got; v != 6 {
 			t.Errorf("got %d", v)
 		}
-		ctx, cancel := context.WithCancel(bg)
+		ctx, end := context.WithCancel(bg)
 		suspend.Then(ctx, a.recv(any1), on, k)
-		cancel()
+		end()
 		if v := <-got; v != -1 {
 			t.Errorf("got %d", v)
 		}
-		suspend.Then(ctx, a.recv(any1), on, k)
-		if v := <-got; v != -1 {
-			t.Errorf("got %d", v)
+		a.send(7)
+		ours, endOurs := cancel.New(bg)
+		endOurs(nil)
+		for _, ctx := range []context.Context{ctx, ours} { // done already: though there is something to receive
+			suspend.Then(ctx, a.recv(any1), on, k)
+			if v := <-got; v != -1 {
+				t.Errorf("got %d", v)
+			}
+		}
+		if v, err := suspend.Do(bg, a.recv(any1)); v != 7 || err != nil {
+			t.Errorf("%d, %v is left", v, err)
 		}
 		a.guard.Lock()
 		if a.readers.Len() != 0 {
