@@ -38,7 +38,7 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 	c.Context, c.endInner = context.WithCancelCause(&c.link)
 	switch {
 	case c.Err() != nil:
-		c.list.End()
+		c.end()
 	case parent.Done() != nil && !c.link.used:
 		c.stop = c.follow(parent)
 	}
@@ -61,11 +61,11 @@ func (c *cancellable) cancel(cause error) {
 		c.stop()
 	}
 	c.endInner(cause)
-	c.list.End()
+	c.end()
 }
 
-// Ending is found by suspended tasks.
-func (c *cancellable) Ending() *ending.List { return &c.list }
+// end has all told who are listed, after the context is done, and what of: then not each of them has to find that out.
+func (c *cancellable) end() { c.list.End(ending.Reason(c.Err(), context.Cause(c.Context))) }
 
 // A call is a function that is to be called.
 type call struct {
@@ -102,7 +102,7 @@ func (c *cancellable) AfterFunc(f func()) (stop func() bool) {
 
 func init() {
 	var ctx context.Context = (*cancellable)(nil)
-	ending.SetContext(*(*unsafe.Pointer)(unsafe.Pointer(&ctx)))
+	ending.SetContext(*(*unsafe.Pointer)(unsafe.Pointer(&ctx)), unsafe.Offsetof(cancellable{}.list))
 }
 
 // self is the key by which a context finds the innermost cancellable that it descends from.
@@ -123,9 +123,9 @@ func (c *cancellable) String() string { return "cancel.New" }
 // context by then; and otherwise the inner context, since a parent of package context may end its children in any order.
 func (c *cancellable) follow(parent context.Context) (stop func() bool) {
 	if p, ok := parent.Value(self{}).(*cancellable); ok && p.Done() == parent.Done() { // or else what is in between can end
-		return p.AfterFunc(c.list.End)
+		return p.AfterFunc(c.end)
 	}
-	return context.AfterFunc(c.Context, c.list.End)
+	return context.AfterFunc(c.Context, c.end)
 }
 
 // A link is the parent as the inner context sees it. Package context asks its AfterFunc if the parent is foreign to
@@ -142,7 +142,7 @@ func (l *link) AfterFunc(f func()) (stop func() bool) {
 	l.used = true
 	both := func() {
 		f()
-		l.c.list.End()
+		l.c.list.End(nil) // the inner context may not be c's yet
 	}
 	if a, ok := l.Context.(interface {
 		AfterFunc(func()) (stop func() bool)

@@ -272,6 +272,26 @@ func TestParentsPassTheirEndOn(t *testing.T) {
 				t.Errorf("cause %v", context.Cause(c))
 			}
 		})
+		t.Run(name+", waiters", func(t *testing.T) {
+			ctx, endParent := p.make()
+			c, end := cancel.New(ctx)
+			defer end(nil)
+			var m mvar.MVar[int]
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+				take := func() {
+					_, err := m.Take(c)
+					if !errors.Is(err, p.err) || p.err == context.Canceled && !errors.Is(err, errOops) {
+						t.Errorf("Take = %v", err)
+					}
+				}
+				for range 3 {
+					_ = s.Go(take)
+				}
+				suspend.Yield()
+				endParent()
+				take()
+			})
+		})
 	}
 	t.Run("done already", func(t *testing.T) {
 		for range 2 {
@@ -407,7 +427,8 @@ func TestWaitersAreCancelledOnEveryScheduler(t *testing.T) {
 			failed.Add(1)
 			_ = s.Go(func() {
 				waiting.Done()
-				if _, err := m.Take(ctx); !errors.Is(err, errOops) {
+				_, err := m.Take(ctx)
+				if !errors.Is(err, errOops) || !errors.Is(err, context.Canceled) {
 					t.Errorf("Take = %v", err)
 				}
 				failed.Done()

@@ -29,7 +29,7 @@ func ask(ctx context.Context) (done <-chan struct{}, over bool) {
 	return done, done != nil && closed(done)
 }
 
-// An iface is how the compiler represents a context, or an error: two words, the first of which is the type's.
+// An iface is how the compiler represents a context: two words, the first of which is the type's.
 type iface struct{ tab, data unsafe.Pointer }
 
 func ifaceOf(ctx *context.Context) *iface { return (*iface)(unsafe.Pointer(ctx)) }
@@ -75,15 +75,18 @@ type end struct {
 	done <-chan struct{}
 }
 
-// A lister is a context of package cancel: it has a list for who can be told without even a function, and need not make
-// a channel then.
-type lister interface{ Ending() *ending.List }
-
 func endOf(ctx context.Context) end {
-	if ending.IsContext(ifaceOf(&ctx).tab) {
-		return end{list: ctx.(lister).Ending()}
+	if l := listOf(ctx); l != nil {
+		return end{list: l}
 	}
 	return end{done: ctx.Done()}
+}
+
+// listOf returns the list of ctx, nil if it is not of package cancel. Who is in it is told without even a function, and no
+// channel is made for that.
+func listOf(ctx context.Context) *ending.List {
+	i := ifaceOf(&ctx)
+	return ending.Of(i.tab, i.data)
 }
 
 // over reports whether e, which is the end of ctx, has come.
@@ -96,30 +99,13 @@ func (e end) over(ctx context.Context) bool {
 
 // cancellation is the error of ctx, which is done.
 func cancellation(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	switch {
-	case err == nil: // Done is closed, so this context breaks its contract
-		return context.Canceled
-	case cause == nil, sameError(err, cause):
-		return err
+	if l := listOf(ctx); l != nil {
+		if err := l.Err(); err != nil {
+			return err
+		}
 	}
-	return &cancelError{err, cause}
+	return ending.Reason(ctx.Err(), context.Cause(ctx))
 }
-
-// sameError compares without panicking on errors that cannot be compared.
-func sameError(a, b error) bool {
-	return *(*iface)(unsafe.Pointer(&a)) == *(*iface)(unsafe.Pointer(&b)) || equal(a, b)
-}
-
-func equal(a, b error) (same bool) {
-	defer func() { _ = recover() }()
-	return a == b
-}
-
-type cancelError struct{ err, cause error }
-
-func (e *cancelError) Error() string   { return e.cause.Error() }
-func (e *cancelError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // A registration is what a bound task has left with a context, so that its end cancels the suspension
 // of the task. A task keeps the one of the context that it waited with last, of those that can be cancelled so.

@@ -8,15 +8,31 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// context is the type of the contexts of package cancel, as the first word of the interface has it. Package suspend cannot
+// contextType is the type of the contexts of package cancel, as the first word of the interface has it. Package suspend cannot
 // ask for it there. It is written as the program begins, when goroutines may run already.
-var context atomic.Pointer[byte]
+var (
+	contextType atomic.Pointer[byte]
+	listAt      uintptr // written before
+)
 
-// SetContext says that it is tab.
-func SetContext(tab unsafe.Pointer) { context.Store((*byte)(tab)) }
+// SetContext says that it is tab, and where in such a context its List is.
+func SetContext(tab unsafe.Pointer, offset uintptr) {
+	listAt = offset
+	contextType.Store((*byte)(tab))
+}
+
+// Of returns the List of the context that consists of these two words, nil if it is not of package cancel.
+func Of(tab, data unsafe.Pointer) *List {
+	if !IsContext(tab) {
+		return nil
+	}
+	return (*List)(unsafe.Add(data, listAt))
+}
 
 // IsContext reports whether it is tab.
-func IsContext(tab unsafe.Pointer) bool { return tab != nil && tab == unsafe.Pointer(context.Load()) }
+func IsContext(tab unsafe.Pointer) bool {
+	return tab != nil && tab == unsafe.Pointer(contextType.Load())
+}
 
 // A List is of those who are to be told. -A> is an Add, -S> a Stop, -E> whoever ends it. The zero List is empty.
 //
@@ -28,7 +44,8 @@ func IsContext(tab unsafe.Pointer) bool { return tab != nil && tab == unsafe.Poi
 // Debt: whoever moves it to ended owes the calls. A Node is told by whoever takes it off.
 type List struct {
 	mu         atomicx.Mutex
-	ended      bool
+	ended      atomicx.Bool // written under mu
+	err        error        // written before
 	head, tail *Node
 }
 
@@ -48,7 +65,7 @@ type Listener interface{ Ended() }
 func (l *List) Add(n *Node, who Listener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	if l.ended.Load() {
 		return false
 	}
 	n.list, n.who = l, who
@@ -92,15 +109,25 @@ func (n *Node) takeLocked() bool {
 }
 
 // End tells all, in the order in which they were added. The second call finds the first at work, or nothing left to do. If
-// a Listener panics or ends its goroutine, the others are told all the same, and then that goes on.
-func (l *List) End() {
+// a Listener panics or ends its goroutine, the others are told all the same, and then that goes on. err is what Err returns
+// to them, nil if the caller cannot say.
+func (l *List) End(err error) {
 	l.mu.Lock()
-	if l.ended {
+	if l.ended.Load() {
 		l.mu.Unlock()
 		return
 	}
-	l.ended = true
+	l.err = err
+	l.ended.Store(true)
 	l.tellAll()
+}
+
+// Err returns why the end has come, nil if it has not, or if that is not known.
+func (l *List) Err() error {
+	if !l.ended.Load() {
+		return nil
+	}
+	return l.err
 }
 
 // tellAll is called with the lock held, and returns without it.

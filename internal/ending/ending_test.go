@@ -1,11 +1,15 @@
 package ending
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 )
+
+var errFirst = errors.New("first")
 
 type told func()
 
@@ -27,8 +31,14 @@ func TestOrderAndStop(t *testing.T) {
 	}
 	nodes[2] = Node{}
 	l.Add(&nodes[2], told(func() { got = append(got, 20) }))
-	l.End()
-	l.End()
+	if l.Err() != nil {
+		t.Error("it has a reason before it has come")
+	}
+	l.End(errFirst)
+	l.End(errors.New("second"))
+	if err := l.Err(); err != errFirst {
+		t.Errorf("Err = %v", err)
+	}
 	if want := []int{1, 3, 20}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -50,7 +60,7 @@ func TestFromWithin(t *testing.T) {
 	var got []string
 	l.Add(&first, told(func() {
 		got = append(got, "first")
-		l.End()
+		l.End(nil)
 		if !second.Stop() || first.Stop() || l.Add(&fourth, told(func() { t.Error("told") })) {
 			t.Error("from within")
 		}
@@ -64,7 +74,7 @@ func TestFromWithin(t *testing.T) {
 				t.Error(v)
 			}
 		}()
-		l.End()
+		l.End(nil)
 	}()
 	if want := []string{"first", "third"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -89,7 +99,7 @@ func TestTogether(t *testing.T) {
 			})
 		}
 		for range 2 {
-			ends.Go(l.End)
+			ends.Go(func() { l.End(nil) })
 		}
 		all.Wait()
 		ends.Wait()
@@ -97,6 +107,41 @@ func TestTogether(t *testing.T) {
 			if n := count[i].Load(); n != 1 {
 				t.Fatalf("%d: %d times", i, n)
 			}
+		}
+	}
+}
+
+// An error that cannot be compared.
+type bad struct{ _ []int }
+
+func (bad) Error() string { return "bad" }
+
+func TestReason(t *testing.T) {
+	deadline := context.DeadlineExceeded
+	for _, test := range []struct {
+		err, cause error
+		is         []error
+		same       error // not nil: it is that
+	}{
+		{deadline, nil, nil, deadline},
+		{deadline, deadline, nil, deadline},
+		{deadline, errFirst, []error{deadline, errFirst}, nil},
+		{nil, errFirst, nil, context.Canceled},
+		{bad{}, errFirst, []error{errFirst}, nil},
+		{errFirst, bad{}, []error{errFirst}, nil},
+		{bad{}, bad{}, nil, nil},
+	} {
+		got := Reason(test.err, test.cause)
+		for _, want := range test.is {
+			if !errors.Is(got, want) {
+				t.Errorf("%v, %v: %v is not %v", test.err, test.cause, got, want)
+			}
+		}
+		if test.same != nil && got != test.same {
+			t.Errorf("%v, %v: %v", test.err, test.cause, got)
+		}
+		if test.err != nil && test.cause != nil && got.Error() != test.cause.Error() {
+			t.Errorf("%v, %v: text %q", test.err, test.cause, got)
 		}
 	}
 }
