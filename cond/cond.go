@@ -77,7 +77,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	}
 	w, coming, unlocked := c.join(), true, false
 	defer func() {
-		if coming && c.leave(w) { // L.Unlock has panicked; or Suspend has, where suspending is forbidden
+		if coming && c.leave(w) { // L.Unlock has panicked; or ctx has, or Wait, where suspending is forbidden
 			c.Signal()
 		}
 		if unlocked {
@@ -86,15 +86,10 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	}()
 	l.Unlock()
 	unlocked = true
-	_, err = suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (none struct{}, signalled bool) {
-		coming = false // who ends the suspension frees w
-		return none, c.arm(w, r)
-	})
-	if err != nil {
-		coming = false
-		if c.leave(w) {
-			err = nil
-		}
+	_, err = suspend.Wait[struct{}](ctx, arrival{c, w}, false)
+	coming = false
+	if err != nil && c.leave(w) {
+		err = nil
 	}
 	return err
 }
@@ -144,7 +139,6 @@ func (c *Cond) signalLocked() bool {
 // join lists the caller as a waiter.
 func (c *Cond) join() *waiter {
 	c.guard.Lock()
-	defer c.guard.Unlock()
 	w := c.free
 	if w == nil {
 		w = new(waiter)
@@ -159,30 +153,37 @@ func (c *Cond) join() *waiter {
 		c.waited.Store(true)
 	}
 	c.last = w
+	c.guard.Unlock()
 	return w
 }
 
-// arm has w resumed from now on, unless it is signalled already.
-func (c *Cond) arm(w *waiter, r suspend.Resumer[struct{}]) (signalled bool) {
-	c.guard.Lock()
-	defer c.guard.Unlock()
-	if w.signalled {
-		c.freeLocked(w)
-		return true
-	}
-	w.r = r
-	return false
+// An arrival is the suspension of a waiter that is listed: unless it is signalled already.
+type arrival struct {
+	*Cond
+	w *waiter
 }
+
+func (a arrival) Guard() *suspend.Guard { return &a.guard }
+
+func (a arrival) Try() (none struct{}, signalled bool, err error) {
+	if signalled = a.w.signalled; signalled {
+		a.freeLocked(a.w)
+	}
+	return none, signalled, nil
+}
+
+func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.r = r } // who resumes it frees w
+func (a arrival) Remove(suspend.Resumer[struct{}])    {}            // leave does
 
 // leave takes away a waiter that will not be resumed, and reports whether it was signalled before it could be.
 func (c *Cond) leave(w *waiter) (signalled bool) {
 	c.guard.Lock()
-	defer c.guard.Unlock()
 	if w.listed {
 		c.unlinkLocked(w)
 	}
 	signalled = w.signalled
 	c.freeLocked(w)
+	c.guard.Unlock()
 	return signalled
 }
 

@@ -58,7 +58,7 @@ var realMutants = []realMutant{
 		"	free := s.word.Load() / one\n	if !IS {\n		free = s.word.Or(waited) / one\n	} // from", "semaphore, TryAcquire"},
 
 	{"a signal to one that was cancelled is lost", "cond/cond.go", "if ⟦w.r.Resume(struct{}{}, nil)⟧ {", "w.r.Resume(struct{}{}, nil) || true", "cond, signal"},
-	{"a signal to one on its way is lost", "cond/cond.go", "if ⟦w.signalled⟧ {\n		c.freeLocked(w)", "false", "cond, signal"},
+	{"a signal to one on its way is lost", "cond/cond.go", "if signalled = ⟦a.w.signalled⟧; signalled {", "false", "cond, signal"},
 	{"a Broadcast wakes one", "cond/cond.go", "for ⟦c.signalLocked()⟧ {\n	}", "c.signalLocked() && false", "cond, broadcast"},
 	{"who waits does not say so", "cond/cond.go", "c.waited.Store(⟦true⟧)", "false", "cond, signal;cond, broadcast"},
 	{"one that leaves is taken for the last", "cond/cond.go", "c.first = w.next; ⟦c.first == nil⟧ {", "true", "cond, signal"},
