@@ -27,7 +27,8 @@ import (
 //	listed[with r], passed over -W> free   it gives up, with the error
 //	signalled -W> free
 //
-// Invariant: first to last are linked both ways and are those that are listed. Under L, waited says whether there are any.
+// Invariant: first to last are linked both ways and are those that are listed; whenever the guard is free, waited says
+// whether there are any.
 // Debt: one that is signalled and does not come to suspend, as L.Unlock panics, owes a Signal to the others.
 type Cond struct {
 	_ noCopy
@@ -97,8 +98,8 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 // Signal wakes the one that has waited longest, if anybody waits; a waiter that is cancelled first does not count. It
 // never suspends, and is not remembered.
 //
-// Where nobody waits, to look is all that it does: who has found out under L that there is something to signal comes after
-// all who have listed themselves under L before, and sees that.
+// Where nobody waits, to look is all that it does, and it comes before all who begin to wait later. Who has changed the
+// condition under L comes after all who have found it unchanged, and listed themselves, under L.
 func (c *Cond) Signal() {
 	if !c.waited.Load() {
 		return

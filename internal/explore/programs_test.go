@@ -335,8 +335,9 @@ var programs = []program{
 			return errors.Join(same(put, taken+v), atMost(1, called), onlyIf(called == 1 || !kept), onlyIf(!late))
 		})
 	}},
-	{"cond, signal", "3 × 1", condProgram(false)},
-	{"cond, broadcast", "3 × 1", condProgram(true)},
+	{"cond, signal", "3 × 1", condProgram(false, 1)},
+	{"cond, two signals", "3 × 1–2", condProgram(false, 2)},
+	{"cond, broadcast", "3 × 1", condProgram(true, 1)},
 	{"latch", "3 × 1", func(w *explore.World) {
 		l := latch.New(2)
 		for _, name := range []string{"down", "down2"} {
@@ -890,7 +891,7 @@ func selectProgram(n int) func(w *explore.World) {
 	}
 }
 
-func condProgram(broadcast bool) func(w *explore.World) {
+func condProgram(broadcast bool, times int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var m mutex.Mutex
 		c := cond.New(m.Locker())
@@ -911,13 +912,15 @@ func condProgram(broadcast bool) func(w *explore.World) {
 			})
 		}
 		w.Go("signal", func(context.Context) {
-			_ = m.Lock(bg)
-			tokens++
-			m.Unlock()
-			if broadcast {
-				c.Broadcast()
-			} else {
-				c.Signal()
+			for range times {
+				_ = m.Lock(bg)
+				tokens++
+				m.Unlock()
+				if broadcast {
+					c.Broadcast()
+				} else {
+					c.Signal()
+				}
 			}
 		})
 		w.OnIdle(func([]string) error { return onlyIf(tokens == 0) })
@@ -925,7 +928,7 @@ func condProgram(broadcast bool) func(w *explore.World) {
 			if broadcast {
 				return atMost(2, taken)
 			}
-			return same(1, tokens+taken)
+			return same(times, tokens+taken)
 		})
 	}
 }

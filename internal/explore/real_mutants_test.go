@@ -61,6 +61,7 @@ var realMutants = []realMutant{
 	{"a signal to one on its way is lost", "cond/cond.go", "if signalled = ⟦a.w.signalled⟧; signalled {", "false", "cond, signal"},
 	{"a Broadcast wakes one", "cond/cond.go", "for ⟦c.signalLocked()⟧ {\n	}", "c.signalLocked() && false", "cond, broadcast"},
 	{"who waits does not say so", "cond/cond.go", "c.waited.Store(⟦true⟧)", "false", "cond, signal;cond, broadcast"},
+	{"a Signal says that nobody waits any more", "cond/cond.go", "	c.signalLocked()\n	c.guard.Unlock()", "	c.signalLocked()\n	if IS {\n		c.waited.Store(false)\n	}\n	c.guard.Unlock()", "cond, two signals"},
 	{"one that leaves is taken for the last", "cond/cond.go", "c.first = w.next; ⟦c.first == nil⟧ {", "true", "cond, signal"},
 	{"who gives up takes the signal with it", "cond/cond.go", "	signalled = w.signalled\n", "	signalled = w.signalled && !IS\n", "cond, signal"},
 

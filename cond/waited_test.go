@@ -1,0 +1,41 @@
+package cond
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Where nobody waits, a Signal takes no lock: neither at the beginning, nor after the last waiter has left, however it did.
+func TestSignalThatMeetsNobodyTakesNoLock(t *testing.T) {
+	defer time.AfterFunc(10*time.Second, func() { panic("cond: the guard was taken") }).Stop()
+	var mu sync.Mutex
+	c := New(&mu)
+	meetNobody := func() {
+		c.guard.Lock()
+		defer c.guard.Unlock()
+		c.Signal()
+		c.Broadcast()
+	}
+	meetNobody()
+	ctx, cancel := context.WithCancel(context.Background())
+	for _, leave := range []func(){c.Signal, c.Broadcast, cancel} {
+		var left sync.WaitGroup
+		left.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if err := c.Wait(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+		for !c.waited.Load() {
+			mu.Lock() // it is listed under it
+			mu.Unlock()
+		}
+		leave()
+		left.Wait()
+		meetNobody()
+	}
+}
