@@ -28,7 +28,8 @@ import (
 // before, or that its call has begun.
 //
 // If parent is such a context, or a context.WithValue of one, or foreign to package context with an AfterFunc of its
-// own, its end is passed on by whoever ends it. From any other parent Done and Err are passed on as package context
+// own, its end is passed on by whoever ends it. (Such an AfterFunc must not call back before it returns, unless on another
+// goroutine: package context holds a lock meanwhile.) From any other parent Done and Err are passed on as package context
 // does, and the calls are made on one goroutine.
 //
 // Contexts of package context that are derived from this one cost no goroutine either.
@@ -64,8 +65,15 @@ func (c *cancellable) cancel(cause error) {
 	c.end()
 }
 
-// end has all told who are listed, after the context is done, and what of: then not each of them has to find that out.
-func (c *cancellable) end() { c.list.End(ending.Reason(c.Err(), context.Cause(c.Context))) }
+// end has all told who are listed, after the context is done, and why it is, so that not each of them has to find out.
+//
+// Cause is not only asked for its result. It waits for whoever is just cancelling the inner context, and that one cancels
+// the inner contexts of our children first; or else those in our list might be told before their own context is done.
+func (c *cancellable) end() {
+	if !c.list.Over() {
+		c.list.End(ending.Reason(c.Err(), context.Cause(c.Context)))
+	}
+}
 
 // A call is a function that is to be called.
 type call struct {
@@ -120,7 +128,8 @@ func (c *cancellable) Value(key any) any {
 func (c *cancellable) String() string { return "cancel.New" }
 
 // follow has c end after its inner context has, which parent ends: parent's own list if it has one, as it has ended the inner
-// context by then; and otherwise the inner context, since a parent of package context may end its children in any order.
+// context by then, see end; and otherwise the inner context, since a parent of package context may end its children in any
+// order.
 func (c *cancellable) follow(parent context.Context) (stop func() bool) {
 	if p, ok := parent.Value(self{}).(*cancellable); ok && p.Done() == parent.Done() { // or else what is in between can end
 		return p.AfterFunc(c.end)
@@ -142,7 +151,7 @@ func (l *link) AfterFunc(f func()) (stop func() bool) {
 	l.used = true
 	both := func() {
 		f()
-		l.c.list.End(nil) // the inner context may not be c's yet
+		l.c.list.End(nil) // New may not have returned, and c may be without its inner context: those who are told find out why
 	}
 	if a, ok := l.Context.(interface {
 		AfterFunc(func()) (stop func() bool)

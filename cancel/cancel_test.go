@@ -647,6 +647,79 @@ func TestCalledAfterDoneUnderAStandardParent(t *testing.T) {
 	}
 }
 
+// The same two levels below: the list of the parent is told on a goroutine, while package context still goes through its
+// children.
+func TestCalledAfterDoneUnderOursUnderAStandardParent(t *testing.T) {
+	for range 20_000 {
+		root, end := context.WithCancelCause(bg)
+		parent, stopParent := cancel.New(root)
+		var called sync.WaitGroup
+		var stops []func(error)
+		for range 4 {
+			ctx, stop := cancel.New(parent)
+			stops = append(stops, stop)
+			called.Add(1)
+			after(ctx, func() {
+				if err := suspend.Err(ctx); !errors.Is(err, errOops) {
+					t.Errorf("called when the error was %v", err)
+				}
+				called.Done()
+			})
+		}
+		end(errOops)
+		called.Wait()
+		for _, stop := range stops {
+			stop(nil)
+		}
+		stopParent(nil)
+	}
+}
+
+// Of several who end a context with causes of their own, the first is the reason for all.
+func TestTheFirstCauseStays(t *testing.T) {
+	parent, endParent := context.WithCancelCause(bg)
+	ctx, end := cancel.New(parent)
+	endParent(errOops)
+	end(errors.New("second")) // the list of ctx has not been told, as a rule
+	if err := suspend.Err(ctx); !errors.Is(err, errOops) {
+		t.Errorf("%v is the reason", err)
+	}
+	for range 1000 {
+		ctx, end := cancel.New(bg)
+		var both sync.WaitGroup
+		for i := range 2 {
+			both.Go(func() { end(fmt.Errorf("cause %d", i)) })
+		}
+		both.Wait()
+		if err := suspend.Err(ctx); !errors.Is(err, context.Cause(ctx)) {
+			t.Errorf("%v is the reason, and %v the cause", err, context.Cause(ctx))
+		}
+	}
+}
+
+// Tasks that are told share one error, also if it had to be made.
+func TestTasksShareTheReason(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		ctx, end := cancel.New(bg)
+		var m mvar.MVar[int]
+		var errs []error
+		for range 3 {
+			_ = s.Go(func() {
+				_, err := m.Take(ctx)
+				errs = append(errs, err)
+			})
+		}
+		suspend.Yield()
+		end(errOops)
+		for len(errs) < 3 {
+			suspend.Yield()
+		}
+		if !errors.Is(errs[0], errOops) || !errors.Is(errs[0], context.Canceled) || errs[0] != errs[1] || errs[0] != errs[2] {
+			t.Errorf("%v", errs)
+		}
+	})
+}
+
 func TestNilFunctionPanics(t *testing.T) {
 	ctx, stop := cancel.New(context.Background())
 	defer stop(nil)

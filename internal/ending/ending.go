@@ -12,7 +12,7 @@ import (
 // ask for it there. It is written as the program begins, when goroutines may run already.
 var (
 	contextType atomic.Pointer[byte]
-	listAt      uintptr // written before
+	listAt      uintptr // written before contextType
 )
 
 // SetContext says that it is tab, and where in such a context its List is.
@@ -45,7 +45,7 @@ func IsContext(tab unsafe.Pointer) bool {
 type List struct {
 	mu         atomicx.Mutex
 	ended      atomicx.Bool // written under mu
-	err        error        // written before
+	err        error        // written before ended is
 	head, tail *Node
 }
 
@@ -121,6 +121,9 @@ func (l *List) End(err error) {
 	l.ended.Store(true)
 	l.tellAll()
 }
+
+// Over reports whether the end has come.
+func (l *List) Over() bool { return l.ended.Load() }
 
 // Err returns why the end has come, nil if it has not, or if that is not known.
 func (l *List) Err() error {
