@@ -3,6 +3,7 @@ package cond
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -31,8 +32,7 @@ func TestSignalThatMeetsNobodyTakesNoLock(t *testing.T) {
 			}
 		})
 		for !c.waited.Load() {
-			mu.Lock() // it is listed under it
-			mu.Unlock()
+			runtime.Gosched()
 		}
 		leave()
 		left.Wait()
