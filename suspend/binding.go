@@ -1,7 +1,9 @@
 package suspend
 
 import (
-	"github.com/braidgo/braid/internal/atomicx"
+	"sync"
+	"sync/atomic"
+
 	"github.com/braidgo/braid/internal/gid"
 )
 
@@ -16,6 +18,9 @@ import (
 // So who looks itself up looks at its homes first, and further only in levels where somebody is away from home.
 //
 // Invariant: b is touched only by the goroutine whose identity is in key.
+// Nobody sees the entries of others, so it makes no difference who comes first, and the model checker is not told of what is
+// done here: these atomics are not those of atomicx.
+//
 // Levels are never given back: 16 bytes for each goroutine that was bound at the peak, and some air.
 
 const bucketSize = 8
@@ -23,7 +28,7 @@ const bucketSize = 8
 type bucket [bucketSize]place
 
 type place struct {
-	key atomicx.Int64 // 0: free
+	key atomic.Int64 // 0: free
 	b   *binding
 }
 
@@ -32,13 +37,13 @@ type level struct {
 	shift   uint8
 	older   *level // an eighth of the size
 	_       [64]byte
-	away    atomicx.Int64 // how many have a place that is not their home: none, as long as the goroutines are made one after another
+	away    atomic.Int64 // how many have a place that is not their home: none, as long as the goroutines are made one after another
 	_       [64]byte
 }
 
 var (
-	newest atomicx.Pointer[level] // nil until the first Bind
-	grow   atomicx.Mutex
+	newest atomic.Pointer[level] // nil until the first Bind
+	grow   sync.Mutex
 )
 
 const firstLevel = 6 // bits: 512 bindings

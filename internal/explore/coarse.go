@@ -13,5 +13,3 @@ func (*face) trace(fine bool) (undo func()) {
 }
 
 func (*face) begin(*World) {}
-
-func (*face) learn() {}

@@ -11,14 +11,11 @@ import (
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/suspend"
 )
 
 // A tracer is told of the accesses of all goroutines, and holds back those of the tasks of its run.
 type tracer struct {
-	w      atomic.Pointer[World]
-	silent map[unsafe.Pointer]bool // belongs to whose turn it is, as does exact
-	exact  *task                   // whose last access was not silent
+	w atomic.Pointer[World]
 }
 
 // A face is what an explorer needs to be fine.
@@ -28,7 +25,7 @@ func (f *face) trace(fine bool) (undo func()) {
 	if !fine {
 		return func() {}
 	}
-	f.tracer = &tracer{silent: map[unsafe.Pointer]bool{}}
+	f.tracer = new(tracer)
 	atomicx.Trace(f.tracer)
 	return func() { atomicx.Trace(nil) }
 }
@@ -37,18 +34,6 @@ func (f *face) begin(w *World) {
 	if f.tracer != nil {
 		f.tracer.w.Store(w)
 	}
-}
-
-// learn is called on the goroutine of each worker. In the table in which goroutines find what they are bound to nobody
-// sees the entries of others, so it makes no difference who comes first.
-func (f *face) learn() {
-	if f.tracer == nil {
-		return
-	}
-	atomicx.Trace((*learner)(f.tracer))
-	suspend.Bind(new(task), func() {})
-	_ = suspend.Current() // looks at all places where there could be an entry
-	atomicx.Trace(f.tracer)
 }
 
 // caller returns the task that is about to make an access, nil if it is none's.
@@ -65,9 +50,6 @@ func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 	if t == nil {
 		return
 	}
-	if tr.exact = nil; tr.silent[at] {
-		return
-	}
 	switch {
 	case kind == atomicx.Load:
 		t.access(read, at)
@@ -76,7 +58,6 @@ func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 	default:
 		t.access(write, at)
 	}
-	tr.exact = t
 	if t.w.e.tracing {
 		t.traced(kind.String())
 	}
@@ -84,7 +65,7 @@ func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 
 // Unchanged implements atomicx.Tracer.
 func (tr *tracer) Unchanged() {
-	if t := tr.caller(); t != nil && t == tr.exact {
+	if t := tr.caller(); t != nil {
 		t.quiet = true
 	}
 }
@@ -146,12 +127,3 @@ func (tr *tracer) Unlock(m *sync.Mutex) {
 	}
 	m.Unlock()
 }
-
-// A learner takes down what is accessed.
-type learner tracer
-
-func (l *learner) Access(_ atomicx.Kind, at unsafe.Pointer) { l.silent[at] = true }
-
-func (l *learner) Unchanged()           {}
-func (l *learner) Lock(m *sync.Mutex)   { m.Lock() }
-func (l *learner) Unlock(m *sync.Mutex) { m.Unlock() }

@@ -68,7 +68,6 @@ func (c *worker) resume() {
 
 func (c *worker) body(yield func(struct{}) bool) {
 	c.yield, c.gid = yield, gid.Get()
-	c.e.learn()
 	for {
 		c.run()
 		if !yield(struct{}{}) {
