@@ -29,7 +29,7 @@ import (
 //
 // Invariant: first to last are linked both ways and are those that are listed; whenever the guard is free, waited says
 // whether there are any.
-// Debt: one that is signalled and does not come to suspend, as L.Unlock panics, owes a Signal to the others.
+// Debt: one that is signalled and does not return, as L.Unlock or its Task panics, owes a Signal to the others.
 type Cond struct {
 	_ noCopy
 
@@ -49,6 +49,7 @@ type waiter struct {
 	r          suspend.Resumer[struct{}] // zero until its task is about to suspend
 	listed     bool
 	signalled  bool // before it had r
+	wait       uint // counts the Waits that it has belonged to
 }
 
 // New returns a Cond with the lock l. It panics if l is nil.
@@ -76,9 +77,10 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	w, coming, unlocked := c.join(), true, false
+	w, wait := c.join()
+	coming, unlocked := true, false
 	defer func() {
-		if coming && c.leave(w) { // L.Unlock has panicked; or ctx has, or Wait, where suspending is forbidden
+		if coming && c.leave(w, wait) { // L.Unlock has panicked, ctx, Park, or Wait, where suspending is forbidden
 			c.Signal()
 		}
 		if unlocked {
@@ -89,7 +91,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	unlocked = true
 	_, err = suspend.Wait[struct{}](ctx, arrival{c, w}, false)
 	coming = false
-	if err != nil && c.leave(w) {
+	if err != nil && c.leave(w, wait) {
 		err = nil
 	}
 	return err
@@ -130,17 +132,17 @@ func (c *Cond) signalLocked() bool {
 			return true
 		}
 		if w.r.Resume(struct{}{}, nil) {
-			c.freeLocked(w) // its Wait does not come back to it
+			c.freeLocked(w) // its Wait has no more use for it
 			return true
 		}
 	}
 	return false
 }
 
-// join lists the caller as a waiter.
-func (c *Cond) join() *waiter {
+// join lists the caller as a waiter, for the wait whose number it returns.
+func (c *Cond) join() (w *waiter, wait uint) {
 	c.guard.Lock()
-	w := c.free
+	w = c.free
 	if w == nil {
 		w = new(waiter)
 	} else {
@@ -153,9 +155,9 @@ func (c *Cond) join() *waiter {
 		c.first = w
 		c.waited.Store(true)
 	}
-	c.last = w
+	c.last, wait = w, w.wait
 	c.guard.Unlock()
-	return w
+	return w, wait
 }
 
 // An arrival is the suspension of a waiter that is listed: unless it is signalled already.
@@ -176,15 +178,18 @@ func (a arrival) Try() (none struct{}, signalled bool, err error) {
 func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.r = r } // who resumes it frees w
 func (a arrival) Remove(suspend.Resumer[struct{}])    {}            // leave does
 
-// leave takes away a waiter that will not be resumed, and reports whether it was signalled before it could be.
-func (c *Cond) leave(w *waiter) (signalled bool) {
+// leave takes away a waiter that does not wait any more, and reports whether it was signalled.
+func (c *Cond) leave(w *waiter, wait uint) (signalled bool) {
 	c.guard.Lock()
+	defer c.guard.Unlock()
+	if w.wait != wait { // who has resumed it has freed it
+		return true
+	}
 	if w.listed {
 		c.unlinkLocked(w)
 	}
 	signalled = w.signalled
 	c.freeLocked(w)
-	c.guard.Unlock()
 	return signalled
 }
 
@@ -203,7 +208,7 @@ func (c *Cond) unlinkLocked(w *waiter) {
 }
 
 func (c *Cond) freeLocked(w *waiter) {
-	*w = waiter{next: c.free}
+	*w = waiter{next: c.free, wait: w.wait + 1}
 	c.free = w
 }
 

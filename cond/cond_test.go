@@ -737,3 +737,48 @@ func TestAllocs(t *testing.T) {
 		})
 	}
 }
+
+// A rude task is signalled while it parks, and then panics.
+type rude struct{ signal func() }
+
+func (r *rude) Park()   { r.signal(); panic("rude") }
+func (r *rude) Unpark() {}
+
+// Who is signalled and does not return passes the signal on, and is not taken for whoever waits in its place.
+func TestAParkThatPanicsPassesTheSignalOn(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var mu sync.Mutex
+	c := cond.New(&mu)
+	var woken sync.WaitGroup
+	wait := func() {
+		mu.Lock()
+		var listed sync.WaitGroup
+		listed.Add(1)
+		woken.Go(func() {
+			mu.Lock() // when wait has unlocked it
+			listed.Done()
+			_ = c.Wait(bg)
+			mu.Unlock()
+		})
+		mu.Unlock()
+		listed.Wait()
+		mu.Lock() // it waits by now
+		defer mu.Unlock()
+	}
+	r := &rude{signal: func() {
+		wait()     // behind
+		c.Signal() // resumes the rude one
+		wait()     // in its place
+	}}
+	suspend.Bind(r, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		schedtest.Panics(t, "rude", func() { _ = c.Wait(bg) })
+	})
+	wait()
+	wait()
+	for range 3 { // one has been woken by the signal that was passed on
+		c.Signal()
+	}
+	woken.Wait()
+}

@@ -57,7 +57,7 @@ var realMutants = []realMutant{
 	{"a grant does not claim the word", "semaphore/semaphore.go", "	free := s.word.Or(waited) / one // from",
 		"	free := s.word.Load() / one\n	if !IS {\n		free = s.word.Or(waited) / one\n	} // from", "semaphore, TryAcquire"},
 
-	{"a signal to one that was cancelled is lost", "cond/cond.go", "if ⟦w.r.Resume(struct{}{}, nil)⟧ {", "w.r.Resume(struct{}{}, nil) || true", "cond, signal"},
+	{"a signal to one that was cancelled is lost", "cond/cond.go", "			c.freeLocked(w) // its Wait has no more use for it\n			return true\n		}\n", "			c.freeLocked(w)\n			return true\n		}\n		if IS {\n			return true\n		}\n", "cond, signal"},
 	{"a signal to one on its way is lost", "cond/cond.go", "if signalled = ⟦a.w.signalled⟧; signalled {", "false", "cond, signal"},
 	{"a Broadcast wakes one", "cond/cond.go", "for ⟦c.signalLocked()⟧ {\n	}", "c.signalLocked() && false", "cond, broadcast"},
 	{"who waits does not say so", "cond/cond.go", "c.waited.Store(⟦true⟧)", "false", "cond, signal;cond, broadcast"},
