@@ -5,6 +5,7 @@ import (
 	"context"
 	"unsafe"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/ending"
 	"github.com/braidgo/braid/suspend"
 )
@@ -34,34 +35,92 @@ import (
 //
 // Contexts of package context that are derived from this one cost no goroutine either.
 func New(parent context.Context) (ctx context.Context, cancel func(cause error)) {
-	c := &cancellable{}
-	c.link.Context, c.link.c = parent, c
-	c.Context, c.endInner = context.WithCancelCause(&c.link)
+	if parent == nil {
+		panic("cancel: nil parent")
+	}
+	c := &cancellable{Context: parent}
+	if parent.Done() == nil {
+		return c, c.cancel
+	}
+	in := &inner{link: link{Context: parent, c: c}}
+	in.Context, in.end = context.WithCancelCause(&in.link)
+	c.inner.Store(in)
 	switch {
-	case c.Err() != nil:
+	case in.Err() != nil:
 		c.end()
-	case parent.Done() != nil && !c.link.used:
+	case !in.link.used:
 		c.stop = c.follow(parent)
 	}
 	return c, c.cancel
 }
 
-// A cancellable is a context of package context, which knows how to be one, and the list of who is to be told after it.
+// A cancellable is the list of who is to be told of its end, and a context of package context, which knows how to be one.
+// Where the parent never ends, that one is made when somebody asks for what it takes one to answer: for the Done channel,
+// for a value, or, as package context does, for what knows the cause. Few do, and it is most of what a context costs.
 //
-// Invariant: that the list has ended implies that the context is done.
+//	nil   made   as it is asked for, or cancelled with a cause
+//	nil   over   cancelled without
+//
+// Invariant: nil means that it is not done; that the list has ended, that it is.
 type cancellable struct {
+	context.Context // the parent
+	inner           atomicx.Pointer[inner]
+	list            ending.List
+	stop            func() bool // following the parent; nil: it does not
+}
+
+// An inner is the context of package context in one of ours.
+type inner struct {
 	context.Context
-	list     ending.List
-	link     link
-	endInner context.CancelCauseFunc
-	stop     func() bool // following the parent; nil: it does not
+	end  context.CancelCauseFunc
+	link link // zero: the parent never ends
+}
+
+// over is that of all that have been cancelled before they had one. The channel is the one that package context has
+// for those that end before they are asked for it.
+var over = func() *inner {
+	in := newInner()
+	in.end(nil)
+	return in
+}()
+
+func newInner() *inner {
+	in := new(inner)
+	in.Context, in.end = context.WithCancelCause(context.Background())
+	return in
+}
+
+// made returns the inner context, and makes it if need be.
+func (c *cancellable) made() *inner {
+	in := c.inner.Load()
+	if in == nil {
+		if in = newInner(); !c.inner.CompareAndSwap(nil, in) {
+			in = c.inner.Load()
+		}
+	}
+	return in
+}
+
+// Done implements context.Context.
+func (c *cancellable) Done() <-chan struct{} { return c.made().Done() }
+
+// Err implements context.Context.
+func (c *cancellable) Err() error {
+	if in := c.inner.Load(); in != nil {
+		return in.Err()
+	}
+	return nil
 }
 
 func (c *cancellable) cancel(cause error) {
 	if c.stop != nil {
 		c.stop()
 	}
-	c.endInner(cause)
+	if cause == nil && c.inner.CompareAndSwap(nil, over) {
+		c.list.End(context.Canceled)
+		return
+	}
+	c.made().end(cause)
 	c.end()
 }
 
@@ -71,7 +130,7 @@ func (c *cancellable) cancel(cause error) {
 // the inner contexts of our children first; or else those in our list might be told before their own context is done.
 func (c *cancellable) end() {
 	if !c.list.Over() {
-		c.list.End(ending.Reason(c.Err(), context.Cause(c.Context)))
+		c.list.End(ending.Reason(c.Err(), context.Cause(c.made().Context)))
 	}
 }
 
@@ -116,10 +175,15 @@ func init() {
 // self is the key by which a context finds the innermost cancellable that it descends from.
 type self struct{}
 
-// Value implements context.Context.
+// Value implements context.Context. The inner context is asked first: the parent may pass on what knows the cause of an
+// end that it hides.
 func (c *cancellable) Value(key any) any {
 	if key == (self{}) {
 		return c
+	}
+	in := c.made()
+	if v := in.Value(key); v != nil || in.link.c != nil {
+		return v
 	}
 	return c.Context.Value(key)
 }
@@ -134,7 +198,7 @@ func (c *cancellable) follow(parent context.Context) (stop func() bool) {
 	if p, ok := parent.Value(self{}).(*cancellable); ok && p.Done() == parent.Done() { // or else what is in between can end
 		return p.AfterFunc(c.end)
 	}
-	return context.AfterFunc(c.Context, c.end)
+	return context.AfterFunc(c.made().Context, c.end)
 }
 
 // A link is the parent as the inner context sees it. Package context asks its AfterFunc if the parent is foreign to

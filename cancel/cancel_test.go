@@ -79,6 +79,59 @@ func TestDeadlineAndValuesAreTheParents(t *testing.T) {
 	}
 }
 
+// hidden does not pass the end of its context on, as those do that let work go on after a request.
+type hidden struct{ context.Context }
+
+func (hidden) Done() <-chan struct{} { return nil }
+func (hidden) Err() error            { return nil }
+
+// Of a parent that never ends, its values are passed on, and what package context finds behind it is not.
+func TestParentsWithoutAnEnd(t *testing.T) {
+	behind, endBehind := context.WithCancelCause(context.WithValue(bg, key{}, "one"))
+	endBehind(errors.New("of another"))
+	for name, parent := range map[string]context.Context{
+		"background":    bg,
+		"todo":          context.TODO(),
+		"a value":       context.WithValue(bg, key{}, "one"),
+		"WithoutCancel": context.WithoutCancel(behind),
+		"hidden":        hidden{behind},
+	} {
+		for _, cause := range []error{nil, errOops} {
+			for _, asked := range []bool{false, true} {
+				ctx, end := cancel.New(parent)
+				if asked && (ctx.Value(key{}) != parent.Value(key{}) || ctx.Done() == nil || context.Cause(ctx) != nil) {
+					t.Errorf("%s: done, or its values are not the parent's", name)
+				}
+				child, endChild := context.WithCancel(context.WithoutCancel(ctx))
+				if ctx.Err() != nil || child.Err() != nil {
+					t.Errorf("%s: done from the beginning", name)
+				}
+				endChild()
+				end(cause)
+				child, endChild = context.WithCancel(ctx)
+				want := cause
+				if cause == nil {
+					want = context.Canceled
+				}
+				for _, c := range []context.Context{ctx, child} {
+					<-c.Done()
+					if c.Err() != context.Canceled || context.Cause(c) != want || c.Value(key{}) != parent.Value(key{}) {
+						t.Errorf("%s: Err %v, cause %v, value %v", name, c.Err(), context.Cause(c), c.Value(key{}))
+					}
+				}
+				endChild()
+			}
+		}
+	}
+	defer func() {
+		if v := recover(); v != "cancel: nil parent" {
+			t.Error(v)
+		}
+	}()
+	var none context.Context
+	cancel.New(none)
+}
+
 func TestCallsAreMadeOnceInOrderBeforeCancelReturns(t *testing.T) {
 	ctx, end := cancel.New(bg)
 	var got []int
@@ -565,7 +618,8 @@ func TestAllocs(t *testing.T) {
 		max float64
 	}{
 		"register and stop": {func() { after(ctx, f)() }, 2},
-		"New and cancel":    {func() { _, end := cancel.New(ctx); end(nil) }, 11},
+		"New and cancel":    {func() { _, end := cancel.New(ctx); end(nil) }, 8},
+		"without a parent":  {func() { c, end := cancel.New(bg); _ = c.Err(); end(nil) }, 2},
 		"Err":               {func() { _ = suspend.Err(ctx) }, 0},
 	} {
 		if got := testing.AllocsPerRun(100, limit.f); got > limit.max {

@@ -111,10 +111,13 @@ func cancellation(ctx context.Context) error {
 // of the task. A task keeps the one of the context that it waited with last, of those that can be cancelled so.
 type registration struct {
 	b    *party
-	with end         // the task's own, as is stop; zero: it is with no context
-	stop func() bool // of a foreign context
-	node ending.Node // in the list of one of package cancel
+	node ending.Node     // in the list of one of package cancel
+	done <-chan struct{} // of a foreign one; the task's own, as is stop
+	stop func() bool
 }
+
+// with returns the end that r is registered with, the zero end if with none.
+func (r *registration) with() end { return end{r.node.List(), r.done} }
 
 // An afterFuncer is a context that calls back at once, without a goroutine for each callback.
 type afterFuncer interface {
@@ -124,7 +127,7 @@ type afterFuncer interface {
 // watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
 func (b *party) watch(ctx context.Context, e end) (fresh bool) {
 	r := b.watched.Load()
-	if r != nil && r.with == e {
+	if r != nil && r.with() == e {
 		return false
 	}
 	if r = b.unwatch(); r == nil {
@@ -138,8 +141,8 @@ func (b *party) watch(ctx context.Context, e end) (fresh bool) {
 	} else {
 		r.stop = func() bool { return false } // should ctx panic
 		r.stop = onDone(ctx, r.Ended)
+		r.done = e.done // last: should ctx panic, it is not taken for registered
 	}
-	r.with = e // last: should ctx panic, it is not taken for registered
 	return true
 }
 
@@ -150,8 +153,8 @@ func (b *party) unwatch() *registration {
 	switch {
 	case r == nil:
 		return nil
-	case r.stop == nil && (r.with == end{} || r.node.Stop()):
-		r.with, r.node = end{}, ending.Node{} // which has kept the context
+	case r.stop == nil && (r.with() == end{} || r.node.Stop()):
+		r.node = ending.Node{} // which has kept the context
 		return r
 	}
 	b.watched.Store(nil) // so that it finds out when it is called

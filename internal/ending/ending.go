@@ -2,6 +2,7 @@
 package ending
 
 import (
+	"context"
 	"sync/atomic"
 	"unsafe"
 
@@ -44,8 +45,7 @@ func IsContext(tab unsafe.Pointer) bool {
 // Debt: whoever moves it to ended owes the calls. A Node is told by whoever takes it off.
 type List struct {
 	mu         atomicx.Mutex
-	ended      atomicx.Bool // written under mu
-	err        error        // written before ended is
+	reason     atomicx.Pointer[error] // not nil: it has ended; written under mu
 	head, tail *Node
 }
 
@@ -54,22 +54,21 @@ type List struct {
 type Node struct {
 	list       *List // of whoever owns the Node
 	who        Listener
-	in         bool // the rest is under the lock of the list
-	next, prev *Node
+	next, prev *Node // under the lock of the list; prev is the Node itself when it is in none any more
 }
 
 // A Listener is told, under no lock, once.
 type Listener interface{ Ended() }
 
-// Add has who told of the end by way of n. It reports false, and does nothing, if the end has come already.
+// Add has who told of the end by way of n. It reports false, and nothing will be told, if the end has come already.
 func (l *List) Add(n *Node, who Listener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended.Load() {
+	n.list, n.who = l, who
+	if l.Over() {
+		n.prev = n
 		return false
 	}
-	n.list, n.who = l, who
-	n.in = true
 	if n.prev = l.tail; n.prev != nil {
 		n.prev.next = n
 	} else {
@@ -78,6 +77,9 @@ func (l *List) Add(n *Node, who Listener) bool {
 	l.tail = n
 	return true
 }
+
+// List returns the one that n was last given to, nil if there is none.
+func (n *Node) List() *List { return n.list }
 
 // Stop takes n off. True says that its Listener will never be told; false, that it has been stopped before, was never
 // added, or that the call has begun.
@@ -91,7 +93,7 @@ func (n *Node) Stop() bool {
 }
 
 func (n *Node) takeLocked() bool {
-	if !n.in {
+	if n.prev == n {
 		return false
 	}
 	if n.prev != nil {
@@ -104,33 +106,40 @@ func (n *Node) takeLocked() bool {
 	} else {
 		n.list.tail = n.prev
 	}
-	n.in, n.next, n.prev = false, nil, nil
+	n.next, n.prev = nil, n
 	return true
 }
+
+// canceled is the reason of most ends.
+var canceled = context.Canceled
 
 // End tells all, in the order in which they were added. The second call finds the first at work, or nothing left to do. If
 // a Listener panics or ends its goroutine, the others are told all the same, and then that goes on. err is what Err returns
 // to them, nil if the caller cannot say.
 func (l *List) End(err error) {
+	reason := &canceled
+	if err != canceled {
+		own := err
+		reason = &own
+	}
 	l.mu.Lock()
-	if l.ended.Load() {
+	if l.Over() {
 		l.mu.Unlock()
 		return
 	}
-	l.err = err
-	l.ended.Store(true)
+	l.reason.Store(reason)
 	l.tellAll()
 }
 
 // Over reports whether the end has come.
-func (l *List) Over() bool { return l.ended.Load() }
+func (l *List) Over() bool { return l.reason.Load() != nil }
 
 // Err returns why the end has come, nil if it has not, or if that is not known.
 func (l *List) Err() error {
-	if !l.ended.Load() {
-		return nil
+	if reason := l.reason.Load(); reason != nil {
+		return *reason
 	}
-	return l.err
+	return nil
 }
 
 // tellAll is called with the lock held, and returns without it.

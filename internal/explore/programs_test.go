@@ -462,6 +462,40 @@ var boundedPrograms = []program{
 		w.Go("cancel", func(context.Context) { stop(nil) })
 		w.Check(func() error { return errors.Join(same(1, calls[0]+stopped[0]), same(1, calls[1]+stopped[1])) })
 	}},
+	// Who asks for what it takes a context of package context to answer gets the one that is ended.
+	{"cancel, asked", "3 × 1", func(w *explore.World) {
+		ctx, stop := cancel.New(bg)
+		var dones [2]<-chan struct{}
+		var child context.Context
+		var stopChild context.CancelFunc
+		w.Go("ask", func(context.Context) {
+			before := ctx.Err()
+			dones[0] = ctx.Done()
+			if before != nil && !closed(dones[0]) || closed(dones[0]) && (ctx.Err() == nil || context.Cause(ctx) == nil) {
+				panic("done, and not done")
+			}
+			child, stopChild = context.WithCancel(ctx)
+		})
+		w.Go("cancel", func(context.Context) {
+			stop(nil)
+			if ctx.Err() == nil {
+				panic("not done")
+			}
+			dones[1] = ctx.Done()
+		})
+		w.Go("cancel2", func(context.Context) { stop(errOops) })
+		w.Check(func() error {
+			defer stopChild()
+			err, cause := suspend.Err(ctx), context.Cause(ctx)
+			if dones[0] != dones[1] || !closed(dones[0]) || context.Cause(child) != cause {
+				return fmt.Errorf("not one and the same, or not done")
+			}
+			if cause == nil || !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("%v is the reason, and %v the cause", err, cause)
+			}
+			return nil
+		})
+	}},
 	// A cancellation that is late for one wait is not taken for that of the next.
 	{"cancel, the next context", "3 × 2", func(w *explore.World) {
 		var m mvar.MVar[int]
@@ -1269,4 +1303,13 @@ func bound(n int) string {
 		return "any"
 	}
 	return fmt.Sprint(n)
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }
