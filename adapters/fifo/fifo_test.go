@@ -799,3 +799,46 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 		})
 	}
 }
+
+// Coroutines are kept for as many tasks again as there are, and for a thousand; after a peak they become fewer.
+func TestCoroutinesThatAreKept(t *testing.T) {
+	const n, few = 6000, 1024
+	run(t, fifo.Options{}, func(*fifo.Scheduler) {
+		before := runtime.NumGoroutine()
+		var m mvar.MVar[int]
+		live := 0
+		start := func(n int) {
+			for range n {
+				live++
+				_ = suspend.Here().Go(func() { _, _ = m.Take(bg); live-- })
+			}
+			suspend.Yield()
+		}
+		end := func(n int) {
+			for range n {
+				_ = m.Put(bg, 1)
+			}
+			suspend.Yield()
+		}
+		kept := func() int { return runtime.NumGoroutine() - before - live }
+		start(n)
+		if got := kept(); got > few {
+			t.Errorf("%d coroutines too many", got)
+		}
+		end(n / 3)
+		if got := kept(); live != n-n/3 || got < n/3 {
+			t.Errorf("%d live, %d kept of %d", live, got, n/3)
+		}
+		coroutines := runtime.NumGoroutine()
+		start(n / 3)
+		if got := runtime.NumGoroutine(); got > coroutines {
+			t.Errorf("%d coroutines were made though there were enough", got-coroutines)
+		}
+		for live > 0 {
+			end(min(n/10, live))
+			if got := kept(); got > max(few, live)+1 {
+				t.Errorf("%d live, %d kept", live, got)
+			}
+		}
+	})
+}

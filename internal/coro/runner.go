@@ -42,7 +42,7 @@ type Runner struct {
 
 const (
 	closedBase = -1 << 62
-	maxIdle    = 1024 // coroutines kept for reuse
+	alwaysKept = 1024 // coroutines, for reuse
 	maxFree    = 256  // Items
 	publishing = 64   // steps at most between two looks at anything else
 )
@@ -243,9 +243,7 @@ func (r *Runner) Empty() bool { return r.first == nil && r.inbox.Empty() }
 
 // Release stops the coroutines that are kept for reuse.
 func (r *Runner) Release() {
-	for _, t := range r.idle {
-		t.Stop()
-	}
+	r.keep(0)
 	r.idle = nil
 	r.owner.Store(0)
 	r.publish()

@@ -181,9 +181,19 @@ func (r *Runner) ended(t *Task) {
 		t.reap()
 		return
 	}
-	if len(r.idle) < maxIdle {
-		r.idle = append(r.idle, t)
-	} else {
+	r.idle = append(r.idle, t)
+	r.keep(max(alwaysKept, int(r.live.Load()))) // where many end at once, as many may begin
+}
+
+// keep stops the coroutines that are idle, but for n.
+func (r *Runner) keep(n int) {
+	for last := len(r.idle) - 1; last >= n; last-- {
+		if last > prefetch.Crowd {
+			r.idle[last-1].Fetch()
+		}
+		t := r.idle[last]
+		r.idle[last] = nil
+		r.idle = r.idle[:last]
 		t.Stop()
 	}
 }
