@@ -800,19 +800,27 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// Coroutines are kept for as many tasks again as there are, and for a thousand; after a peak they become fewer.
+// Coroutines are kept for as many tasks again as there are, and for a thousand; after a peak they become fewer, however
+// the tasks end.
 func TestCoroutinesThatAreKept(t *testing.T) {
 	const n, few = 6000, 1024
 	run(t, fifo.Options{}, func(*fifo.Scheduler) {
 		before := runtime.NumGoroutine()
 		var m mvar.MVar[int]
-		live := 0
-		start := func(n int) {
+		live, exits := 0, false
+		start := func(n int) (made int) {
+			before := runtime.NumGoroutine()
 			for range n {
 				live++
-				_ = suspend.Here().Go(func() { _, _ = m.Take(bg); live-- })
+				_ = suspend.Here().Go(func() {
+					_, _ = m.Take(bg)
+					if live--; exits {
+						runtime.Goexit()
+					}
+				})
 			}
 			suspend.Yield()
+			return runtime.NumGoroutine() - before
 		}
 		end := func(n int) {
 			for range n {
@@ -821,24 +829,32 @@ func TestCoroutinesThatAreKept(t *testing.T) {
 			suspend.Yield()
 		}
 		kept := func() int { return runtime.NumGoroutine() - before - live }
-		start(n)
-		if got := kept(); got > few {
+		shrink := func() {
+			t.Helper()
+			for live > 0 {
+				end(min(n/10, live))
+				if got := kept(); got > max(few, live)+1 {
+					t.Fatalf("%d live, %d kept", live, got)
+				}
+			}
+		}
+		start(few)
+		end(few)
+		if made := start(few); made > 0 {
+			t.Errorf("%d coroutines were made, though there were enough", made)
+		}
+		start(n - few)
+		if got := kept(); got > 0 {
 			t.Errorf("%d coroutines too many", got)
 		}
 		end(n / 3)
-		if got := kept(); live != n-n/3 || got < n/3 {
-			t.Errorf("%d live, %d kept of %d", live, got, n/3)
+		if made := start(n / 3); made > 0 {
+			t.Errorf("%d coroutines were made, though there were enough", made)
 		}
-		coroutines := runtime.NumGoroutine()
-		start(n / 3)
-		if got := runtime.NumGoroutine(); got > coroutines {
-			t.Errorf("%d coroutines were made though there were enough", got-coroutines)
-		}
-		for live > 0 {
-			end(min(n/10, live))
-			if got := kept(); got > max(few, live)+1 {
-				t.Errorf("%d live, %d kept", live, got)
-			}
-		}
+		shrink()
+		start(n)
+		end(n / 2)
+		exits = true
+		shrink()
 	})
 }

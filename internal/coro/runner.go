@@ -26,6 +26,7 @@ type Runner struct {
 	// The rest belongs to the scheduler's goroutine, or to the task that it has switched to.
 	first, last *Item   // runnable, in order; last means nothing if first is nil
 	idle        []*Task // coroutines without a task
+	busy        int     // those with one
 	free        *Item   // to be used again, so many of them
 	freed       int
 	calls       *Item // the callback that the coroutine for callbacks begins with
@@ -42,7 +43,7 @@ type Runner struct {
 
 const (
 	closedBase = -1 << 62
-	alwaysKept = 1024 // coroutines, for reuse
+	alwaysKept = 1024 // coroutines without a task
 	maxFree    = 256  // Items
 	publishing = 64   // steps at most between two looks at anything else
 )

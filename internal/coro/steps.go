@@ -163,6 +163,7 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	} else {
 		t = New(r)
 	}
+	r.busy++
 	if t.calls = it.task == callback; t.calls {
 		r.calls = it
 		t.Start(r.runCalls)
@@ -172,17 +173,19 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	return t
 }
 
-// ended deals with a coroutine whose task has ended.
+// ended deals with a coroutine whose task has ended. As many are kept for others as have tasks: where many end at once, as
+// many may begin.
 func (r *Runner) ended(t *Task) {
 	if !t.calls {
 		r.live.Add(-1)
 	}
+	r.busy--
 	if t.why == Exited {
 		t.reap()
-		return
+	} else {
+		r.idle = append(r.idle, t)
 	}
-	r.idle = append(r.idle, t)
-	r.keep(max(alwaysKept, int(r.live.Load()))) // where many end at once, as many may begin
+	r.keep(max(alwaysKept, r.busy)) // which stops two at most
 }
 
 // keep stops the coroutines that are idle, but for n.
