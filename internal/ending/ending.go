@@ -60,15 +60,14 @@ type Node struct {
 // A Listener is told, under no lock, once.
 type Listener interface{ Ended() }
 
-// Add has who told of the end by way of n. It reports false, and nothing will be told, if the end has come already.
+// Add has who told of the end by way of n. It reports false, and does nothing, if the end has come already.
 func (l *List) Add(n *Node, who Listener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n.list, n.who = l, who
 	if l.Over() {
-		n.prev = n
 		return false
 	}
+	n.list, n.who = l, who
 	if n.prev = l.tail; n.prev != nil {
 		n.prev.next = n
 	} else {
@@ -78,7 +77,7 @@ func (l *List) Add(n *Node, who Listener) bool {
 	return true
 }
 
-// List returns the one that n was last given to, nil if there is none.
+// List returns the one that n was added to, nil if to none.
 func (n *Node) List() *List { return n.list }
 
 // Stop takes n off. True says that its Listener will never be told; false, that it has been stopped before, was never

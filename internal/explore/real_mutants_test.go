@@ -126,7 +126,7 @@ var realMutants = []realMutant{
 	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
 
 	{"one of several is taken for the last", "internal/ending/ending.go", "last := ⟦l.head == nil⟧", "true", "cancel, AfterFunc"},
-	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.Over()⟧ {\n		n.prev = n", "false", "cancel, AfterFunc"},
+	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
 	{"a context has two inside", "cancel/cancel.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
 	{"what is inside is not ended, but another", "cancel/cancel.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
 	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r.with() == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
