@@ -29,7 +29,8 @@ import (
 //
 // Invariant: first to last are linked both ways and are those that are listed; whenever the guard is free, waited says
 // whether there are any.
-// Debt: one that is signalled and does not return, as L.Unlock or its Task panics, owes a Signal to the others.
+// Debt: one that is signalled and does not return, as L or its Task panics, owes a Signal to the others: whoever signalled
+// it, so after a Broadcast one may be woken that has come since.
 type Cond struct {
 	_ noCopy
 
@@ -78,21 +79,27 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 		return err
 	}
 	w, wait := c.join()
-	coming, unlocked := true, false
+	var unlocked, waited, signalled, returned bool
 	defer func() {
-		if coming && c.leave(w, wait) { // L.Unlock has panicked, ctx, Park, or Wait, where suspending is forbidden
+		if signalled && !returned {
 			c.Signal()
+		}
+	}()
+	defer func() {
+		if !waited { // L.Unlock has panicked, ctx, Park, or Wait, where suspending is forbidden
+			signalled = c.leave(w, wait)
 		}
 		if unlocked {
 			l.Lock()
 		}
+		returned = waited
 	}()
 	l.Unlock()
 	unlocked = true
 	_, err = suspend.Wait[struct{}](ctx, arrival{c, w}, false)
-	coming = false
+	waited, signalled = true, err == nil
 	if err != nil && c.leave(w, wait) {
-		err = nil
+		signalled, err = true, nil
 	}
 	return err
 }

@@ -782,3 +782,70 @@ func TestAParkThatPanicsPassesTheSignalOn(t *testing.T) {
 	}
 	woken.Wait()
 }
+
+// Who was signalled, and cannot lock L again, passes the signal on: to one of the others.
+func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for name, on := range map[string]struct {
+		panics string
+		task   func() suspend.Task
+	}{
+		"where suspending is forbidden": {"suspend: not on a task", func() suspend.Task { return nil }},
+		"where Park panics":             {"rude", func() suspend.Task { return &rude{signal: func() {}} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m mutex.Mutex
+			c := cond.New(m.Locker())
+			var others sync.WaitGroup
+			woken := make(chan bool, 2)
+			other := func() {
+				listed := make(chan struct{})
+				others.Go(func() {
+					_ = m.Lock(bg)
+					close(listed)
+					_ = c.Wait(bg)
+					m.Unlock()
+					woken <- true
+				})
+				<-listed
+				for !m.TryLock() { // it waits by then
+					runtime.Gosched()
+				}
+				m.Unlock()
+			}
+			l := &hooked{Locker: m.Locker()}
+			l.after = func() {
+				l.after = nil
+				other()
+				other()
+				c.Signal() // for the one that is on its way, and finds L locked
+				m.TryLock()
+			}
+			c.L = l
+			m.TryLock()
+			suspend.Bind(on.task(), func() { schedtest.Panics(t, on.panics, func() { _ = c.Wait(bg) }) })
+			m.Unlock()
+			<-woken
+			if len(woken) > 0 {
+				t.Error("both are woken")
+			}
+			c.Signal()
+			others.Wait()
+		})
+	}
+}
+
+// A context that cancels lazily elsewhere wakes who waits here: nobody is sure to come.
+func TestLazily(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		var m mutex.Mutex
+		c := cond.New(m.Locker())
+		ctx, cancel := context.WithCancel(bg)
+		_ = m.Lock(bg)
+		_ = s.Go(cancel)
+		if err := c.Wait(suspend.Lazily(ctx)); !errors.Is(err, context.Canceled) {
+			t.Errorf("Wait = %v", err)
+		}
+		m.Unlock()
+	})
+}
