@@ -729,6 +729,28 @@ func TestCalledAfterDoneUnderOursUnderAStandardParent(t *testing.T) {
 	}
 }
 
+// When cancel returns the calls have been made, also if a parent has ended the context, and the goroutine that is to make
+// them has not run yet.
+func TestCallsOfAParentThatEndedItJustBefore(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	early := 0
+	for range 100 {
+		parent, endParent := context.WithCancelCause(bg)
+		ctx, end := cancel.New(parent)
+		var called atomic.Bool
+		after(ctx, func() { called.Store(true) })
+		endParent(errOops)
+		early += map[bool]int{true: 1}[!called.Load()]
+		end(nil)
+		if !called.Load() {
+			t.Fatal("not called when cancel has returned")
+		}
+	}
+	if early == 0 {
+		t.Error("the goroutine has always been first")
+	}
+}
+
 // Of several who end a context with causes of their own, the first is the reason for all.
 func TestTheFirstCauseStays(t *testing.T) {
 	parent, endParent := context.WithCancelCause(bg)

@@ -88,6 +88,11 @@ func TestTableAwayFromHome(t *testing.T) {
 	if n, m := first.away.Load(), second.away.Load(); n < bucketSize || int(n) != len(entries)-2 || m != 0 {
 		t.Errorf("%d and %d of %d are away from home", n, m, len(entries))
 	}
+	for id := entries[len(entries)-1].id + 1; second.away.Load() < 2; id++ { // and with the same home there
+		if first.home(id) == first.home(1) && second.home(id) == second.home(entries[len(entries)-1].id) {
+			in(id)
+		}
+	}
 	for _, e := range entries {
 		if find(e.id) != e.at {
 			t.Errorf("%d is not found", e.id)

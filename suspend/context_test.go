@@ -37,6 +37,45 @@ func TestContextThatIsUsedAgain(t *testing.T) {
 	})
 }
 
+// A halting context takes a registration, and then panics.
+type halting struct {
+	context.Context
+	call func()
+}
+
+func (h *halting) AfterFunc(f func()) (stop func() bool) {
+	h.call = f
+	panic("halting")
+}
+
+// What a context does that has panicked is not taken for the end of the next one.
+func TestACallOfAContextThatHasPanicked(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		var m mvar.MVar[int]
+		inner, end := context.WithCancel(bg)
+		defer end()
+		next, endNext := cancel.New(bg)
+		defer endNext(nil)
+		h := &halting{Context: inner}
+		took := 0
+		_ = s.Go(func() {
+			schedtest.Panics(t, "halting", func() { _, _ = m.Take(h) })
+			v, err := m.Take(next)
+			if took = v; err != nil {
+				t.Errorf("Take = %v", err)
+			}
+		})
+		suspend.Yield()
+		h.call()
+		_ = m.Put(bg, 1)
+		suspend.Yield()
+		if took != 1 {
+			t.Error("it has not taken the value")
+		}
+	})
+}
+
 // A wait is cancelled by its own context and by no other, whichever kinds of contexts come after one another.
 func TestOnlyTheContextOfTheWaitCancels(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
