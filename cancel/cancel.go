@@ -55,8 +55,8 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 }
 
 // A cancellable is the list of who is to be told of its end, and a context of package context, which knows how to be one.
-// Where the parent never ends, that one is made when somebody asks for what it takes one to answer: for the Done channel,
-// for a value, or, as package context does, for what knows the cause. Few do, and it is most of what a context costs.
+// Where the parent never ends, that one is made when somebody asks for what it has: the Done channel, a value, or, as
+// package context does, what knows the cause. Few do, and it is most of what a context costs.
 //
 //	nil   made   as it is asked for, or cancelled with a cause
 //	nil   over   cancelled without
