@@ -33,7 +33,7 @@ import (
 // goroutine: package context holds a lock meanwhile.) From any other parent Done and Err are passed on as package context
 // does, and the calls are made on one goroutine.
 //
-// Contexts of package context that are derived from this one cost no goroutine either.
+// Contexts of package context that are derived from this one cost no goroutine either. New panics if parent is nil.
 func New(parent context.Context) (ctx context.Context, cancel func(cause error)) {
 	if parent == nil {
 		panic("cancel: nil parent")

@@ -411,6 +411,21 @@ func TestAStoppedCallIsNotRetained(t *testing.T) {
 	runtime.KeepAlive(stop)
 }
 
+// A stop of what was called at once, since the context was done, keeps nothing of that context.
+func TestARefusedCallRetainsNothing(t *testing.T) {
+	collected := make(chan struct{})
+	var stop func() bool
+	func() {
+		value := new([1 << 10]byte)
+		runtime.AddCleanup(value, func(struct{}) { close(collected) }, struct{}{})
+		ctx, end := cancel.New(context.WithValue(bg, key{}, value))
+		end(nil)
+		stop = after(ctx, func() {})
+	}()
+	collect(t, "the value of the parent", collected)
+	runtime.KeepAlive(stop)
+}
+
 func collect(t *testing.T, name string, collected chan struct{}) {
 	t.Helper()
 	for range 100 {
