@@ -77,10 +77,9 @@ func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
 	t.Run("queued", func(t *testing.T) {
 		defer schedtest.Within(t, schedtest.Deadline)()
 		var started []func()
-		task := &blockTask{Task: suspend.Thread(), start: func(f func()) { started = append(started, f) }}
+		ctx, cancel := context.WithCancel(bg)
+		task := &blockTask{Task: suspend.Thread(), start: func(f func()) { started = append(started, f); cancel() }}
 		suspend.Bind(task, func() {
-			ctx, cancel := context.WithCancel(bg)
-			time.AfterFunc(time.Millisecond, cancel)
 			if err := suspend.Blocking(ctx, func() { t.Error("ran") }); !errors.Is(err, context.Canceled) {
 				t.Errorf("Blocking = %v", err)
 			}
