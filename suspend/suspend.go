@@ -18,8 +18,8 @@ import (
 //	g claimed    -R> g+1 open     the value is there: generation g is decided
 //	g open       -C> g cancelled  only where the status says that a context may
 //	g claimed    -R> g cancelled  instead, where it says that the resumer is to look at the context
-//	g open       -S> g+1 open     block returned a value, or did not return
-//	g claimed    -S> g+1 open     block did not return: the value is lost with it
+//	g open       -S> g+1 open     block returned a value, or it, or Park, did not return
+//	g claimed    -S> g+1 open     block, or Park, did not return: the value is lost with it
 //	g cancelled  -S> g+1 open     Suspend begins the next generation
 //
 // Invariant: nobody but its own task takes the word into a generation that has no value. So whoever holds

@@ -7,6 +7,10 @@ package suspend
 // parked task runnable and otherwise leaves only the permit. It must not block, must not run the task before
 // it returns, and the lock that it takes, if any, must be one under which nothing foreign is called.
 //
+// A Task that is to go on no more had better return from Park once its context is cancelled. A Park that panics, or ends
+// its goroutine, ends the suspension: whoever comes to it from then on passes it over, but what it has been resumed with
+// before, a value or a lock, is lost.
+//
 // A Task may have more methods. Yield() lets others run before the task goes on; Spawner() Spawner names
 // the scheduler that the task is on. The Spawner may have these: AfterFunc(d time.Duration, f func())
 // (stop func() bool), its timers, f being such as Execute takes; and Block(f func()) error, which runs f on a
@@ -29,8 +33,27 @@ func (b *binding) leave() (next func() (struct{}, bool), yield func(struct{}) bo
 	if b.leaver != nil {
 		return b.leaver.Leave()
 	}
-	b.task.Park()
+	b.park()
 	return nil, nil
+}
+
+// park parks. A Park that does not return ends the suspension, as a block does that does not return.
+func (b *binding) park() {
+	parked := false
+	defer func() {
+		if !parked {
+			b.giveUp()
+		}
+	}()
+	b.task.Park()
+	parked = true
+}
+
+// giveUp ends a suspension that nobody waits for any more. The slots are given up, since a value may be in one.
+func (b *binding) giveUp() {
+	for w := b.word.Load(); !b.word.CompareAndSwap(w, next(w, open)); w = b.word.Load() {
+	}
+	b.last, b.slot, b.slots = wait{}, nil, nil
 }
 
 // Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t.
