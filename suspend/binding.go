@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/braidgo/braid/internal/binder"
 	"github.com/braidgo/braid/internal/gid"
 )
 
@@ -148,23 +149,40 @@ func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareA
 func rebind(b *binding, f func()) {
 	gid.Check() // before the first that is relied upon
 	id := gid.Get()
-	if p := find(id); p != nil {
-		before := p.b
-		p.b = b
-		defer func() { p.b = before }()
+	p, away := find(id), (*level)(nil)
+	var before *binding
+	if p != nil {
+		before = p.b
 	} else {
-		p, away := enter(id)
-		p.b = b
-		defer leave(p, away)
+		p, away = enter(id)
+	}
+	p.b = b
+	defer p.restore(before, away)
+	if b.task != nil {
+		defer b.forget()
 	}
 	f()
 }
 
-func leave(p *place, away *level) {
-	p.b = nil
+// restore is what ends a rebind: what was bound before is bound again, and if nothing was, the place is left.
+func (p *place) restore(before *binding, away *level) {
+	p.b = before
+	if before != nil {
+		return
+	}
 	p.key.Store(0)
 	if away != nil {
 		away.away.Add(-1)
+	}
+}
+
+func init() {
+	binder.Goroutine = func(task any) (forget, unbind func()) {
+		gid.Check()
+		b := newBinding(task.(Task))
+		p, away := enter(gid.Get())
+		p.b = b
+		return b.forget, func() { p.restore(nil, away) }
 	}
 }
 

@@ -102,7 +102,7 @@ func TestTableAwayFromHome(t *testing.T) {
 		t.Error("one is found that never came")
 	}
 	for i, e := range entries {
-		leave(e.at, e.away)
+		e.at.restore(nil, e.away)
 		if find(e.id) != nil {
 			t.Errorf("%d is found after it has left", e.id)
 		}

@@ -25,7 +25,6 @@ type leaver interface {
 	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)
 	LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool) // Yield
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)       // after next
-	Bound(forget func())                                                   // the end of a task is the leaver's to mark, by forget
 }
 
 // leave parks, or says by which switches to do so.
@@ -71,20 +70,19 @@ func Bind(t Task, f func()) {
 	}
 	b := current()
 	if b == nil || b.task != t {
-		b = &binding{party: party{task: t}}
-		if b.leaver, _ = t.(leaver); b.leaver != nil {
-			b.leaver.Bound(b.forget)
-		}
-		rebind(b, func() {
-			defer b.forget()
-			f()
-		})
+		rebind(newBinding(t), f)
 		return
 	}
 	if !b.blocked { // or else a wait has just begun, and needs it
 		defer b.forget()
 	}
 	f()
+}
+
+func newBinding(t Task) *binding {
+	b := &binding{party: party{task: t}}
+	b.leaver, _ = t.(leaver)
+	return b
 }
 
 // forget ends a task: what it has left with its last context is withdrawn.

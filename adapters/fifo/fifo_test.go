@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
@@ -23,8 +25,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("FIFO_TEST_CRASH") != "" {
+	switch os.Getenv("FIFO_TEST") {
+	case "crash":
 		crash()
+	case "stacks":
+		stacks()
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -415,7 +420,7 @@ func crash() {
 
 func TestPanicEndsTheProcessWithTheTasksStack(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "FIFO_TEST_CRASH=1")
+	cmd.Env = append(os.Environ(), "FIFO_TEST=crash")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
@@ -425,6 +430,48 @@ func TestPanicEndsTheProcessWithTheTasksStack(t *testing.T) {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+// stacks prints how many bytes of stack a task has that waits.
+func stacks() {
+	const n = 10_000
+	var before, after [1]metrics.Sample
+	before[0].Name = "/memory/classes/heap/stacks:bytes"
+	after = before
+	var m mvar.MVar[int]
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		metrics.Read(before[:])
+		for range n {
+			ctx, _ := cancel.New(bg)
+			_ = suspend.Here().Go(func() { _, _ = m.Take(ctx) })
+		}
+		suspend.Yield()
+		metrics.Read(after[:])
+		fmt.Println((after[0].Value.Uint64() - before[0].Value.Uint64()) / n)
+		for range n {
+			_ = m.Put(ctx, 1)
+		}
+		return nil
+	})
+	os.Exit(0)
+}
+
+// A task that does little fits into the stack of two kilobytes that a goroutine begins with: what it waits with takes no
+// more, and what it runs on hardly anything. Few need more, as the allocator is in need of a new span just then.
+func TestAWaitFitsIntoTheFirstStack(t *testing.T) {
+	if schedtest.Race {
+		t.Skip("the race detector makes frames larger")
+	}
+	cmd := exec.Command(os.Args[0]) // since a collection makes the first stacks as large as those that it has seen
+	cmd.Env = append(os.Environ(), "FIFO_TEST=stacks", "GOGC=off", "GOMEMLIMIT=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var each int
+	if _, err := fmt.Sscan(string(out), &each); err != nil || each > 2048+400 {
+		t.Errorf("a task has %s bytes of stack", out)
 	}
 }
 

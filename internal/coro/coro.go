@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/binder"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
@@ -189,7 +190,7 @@ func New(h Host) *Task {
 	t := &Task{host: h}
 	t.runner, _ = h.(*Runner)
 	t.Item.task, t.post.task = t, t
-	t.next, t.stop = iter.Pull(t.body)
+	t.next, t.stop = iter.Pull(t.body())
 	return t
 }
 
@@ -252,70 +253,68 @@ func (t *Task) Stop() { t.stop() }
 // goexit is what a body panics with instead of exiting: iter.Pull would hand the exit on to the worker.
 type goexit struct{}
 
-func (t *Task) body(yield func(struct{}) bool) {
+// body is what the coroutine runs: one task after another. Between iter.Pull and a task are the frames of this and of run,
+// and no more: a task has what is left of the two kilobytes of its first stack, and a larger one is most of what a
+// task costs that does little.
+func (t *Task) body() func(Yield) {
+	return func(yield Yield) {
+		unbind := t.begin(yield)
+		done := false
+		defer func() {
+			unbind()
+			if !done {
+				t.exit(recover())
+			}
+		}()
+		for {
+			if t.run(); !t.again() && !yield(struct{}{}) {
+				done = true
+				return
+			}
+		}
+	}
+}
+
+func (t *Task) begin(yield Yield) (unbind func()) {
 	t.yield = yield
 	t.gid.Store(gid.Get())
 	t.place.Begin()
-	done := false
-	defer func() {
-		if done {
-			return
-		}
-		if v := recover(); v != nil { // from a hook that was told of a panic
-			Crash(v, debug.Stack())
-		}
-		t.why = Exited
-		t.yield(struct{}{}) // to be reaped: nothing comes out of any other next
-		panic(goexit{})
-	}()
-	suspend.Bind(t, t.loop)
-	done = true
-}
-
-// Bound is told by Bind how to end a task.
-func (t *Task) Bound(forget func()) {
-	if t.forget == nil { // or else it is bound within a task
-		t.forget = forget
-	}
-}
-
-// loop runs one task after another, all under one Bind.
-func (t *Task) loop() {
-	for {
-		t.run()
-		if r := t.runner; r != nil && !t.calls {
-			if t.f = r.nextNew(); t.f != nil {
-				r.stalls.End()
-				r.stalls.Begin(t)
-				continue
-			}
-		}
-		t.why = Ended
-		if !t.yield(struct{}{}) {
-			return
-		}
-	}
+	t.forget, unbind = binder.Goroutine(t)
+	return unbind
 }
 
 func (t *Task) run() {
-	returned := false
 	defer func() {
-		if returned {
-			return
-		}
 		if v := recover(); v != nil {
 			t.host.Panicked(v, debug.Stack())
 		} // or it is a Goexit, and goes on to body
 	}()
+	defer t.forget() // which calls a context
 	f := t.f
 	t.f = nil
-	t.call(f)
-	returned = true
+	f()
 }
 
-func (t *Task) call(f func()) {
-	defer t.forget() // which calls a context
-	f()
+// again reports whether the Runner has a new task that can begin at once.
+func (t *Task) again() bool {
+	if r := t.runner; r != nil && !t.calls {
+		if t.f = r.nextNew(); t.f != nil {
+			r.stalls.End()
+			r.stalls.Begin(t)
+			return true
+		}
+	}
+	t.why = Ended
+	return false
+}
+
+func (t *Task) exit(v any) {
+	if v != nil { // from a hook that was told of a panic
+		Crash(v, debug.Stack())
+	}
+	t.why = Exited
+	t.yield(struct{}{}) // to be reaped: nothing comes out of any other next
+	panic(goexit{})
 }
 
 // Crash ends the process as an unrecovered panic of a goroutine does, with the stack of the task, which
