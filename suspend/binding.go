@@ -159,7 +159,7 @@ func rebind(b *binding, f func()) {
 	p.b = b
 	defer p.restore(before, away)
 	if b.task != nil {
-		defer b.forget()
+		defer b.Forget()
 	}
 	f()
 }
@@ -177,12 +177,11 @@ func (p *place) restore(before *binding, away *level) {
 }
 
 func init() {
-	binder.Goroutine = func(task any) (forget, unbind func()) {
+	binder.Goroutine = func(task any) (b binder.Binding, unbind func()) {
 		gid.Check()
-		b := newBinding(task.(Task))
 		p, away := enter(gid.Get())
-		p.b = b
-		return b.forget, func() { p.restore(nil, away) }
+		p.b = newBinding(task.(Task))
+		return p.b, func() { p.restore(nil, away) }
 	}
 }
 

@@ -124,13 +124,19 @@ type afterFuncer interface {
 	AfterFunc(func()) (stop func() bool)
 }
 
-// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
-func (b *party) watch(ctx context.Context, e end) (fresh bool) {
+// spent reports whether the current registration has cancelled the word. It has nothing left to do then but to Unpark.
+func (b *binding) spent() bool {
+	return b.last.status == openToContext && b.word.Load()&statusMask == cancelled
+}
+
+// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change. spent is
+// about the one before.
+func (b *party) watch(ctx context.Context, e end, spent bool) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil && r.with() == e {
 		return false
 	}
-	if r = b.unwatch(); r == nil {
+	if r = b.unwatch(spent); r == nil {
 		r = &registration{b: b}
 		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
 	}
@@ -147,13 +153,13 @@ func (b *party) watch(ctx context.Context, e end) (fresh bool) {
 }
 
 // unwatch takes the registration back from its context, if there is one, and returns it if it may be used again: if it is
-// sure never to be called. Of a foreign context nobody can be.
-func (b *party) unwatch() *registration {
+// sure never to be called, or never to look at it again. Of a foreign context nobody can be.
+func (b *party) unwatch(spent bool) *registration {
 	r := b.watched.Load()
 	switch {
 	case r == nil:
 		return nil
-	case r.stop == nil && (r.with() == end{} || r.node.Stop()):
+	case r.stop == nil && (spent || r.with() == end{} || r.node.Stop()):
 		r.node = ending.Node{} // which has kept the context
 		return r
 	}

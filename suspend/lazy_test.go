@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/mutex"
@@ -154,5 +155,29 @@ func TestLazyAllocs(t *testing.T) {
 			t.Errorf("%v allocations", got)
 		}
 		_ = a.Put(bg, -1)
+	})
+}
+
+// A lazy wait that is cancelled says nothing about the registration that an earlier wait has left with another context.
+func TestALazyCancellationLeavesTheRegistration(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		first, cancelFirst := cancel.New(bg)
+		second, cancelSecond := cancel.New(bg)
+		third, cancelThird := cancel.New(bg)
+		var m mvar.MVar[int]
+		_ = s.Go(func() { _ = m.Put(bg, 1) })
+		if _, err := m.Take(first); err != nil {
+			t.Error(err)
+		}
+		var p, never promise.Promise[int]
+		_ = s.Go(func() { cancelSecond(nil); _ = p.Fill(1) })
+		if _, err := p.Await(suspend.Lazily(second)); !errors.Is(err, context.Canceled) {
+			t.Errorf("Await = %v", err)
+		}
+		oops := errors.New("oops")
+		_ = s.Go(func() { cancelFirst(nil); suspend.Yield(); cancelThird(oops) })
+		if _, err := never.Await(third); !errors.Is(err, oops) {
+			t.Errorf("Await = %v", err)
+		}
 	})
 }

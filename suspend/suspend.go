@@ -220,6 +220,7 @@ func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64,
 // arm opens the word to a suspension with ctx, unless that is done.
 func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 	b.check()
+	spent := b.spent()
 	b.last = wait{} // should ctx panic, or be done
 	e := endOf(ctx)
 	w, fresh := wait{done: e.done, status: open}, false
@@ -231,7 +232,7 @@ func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 			return 0, false
 		}
 		if w.status = openLazily; !isLazy(ctx) {
-			w.status, fresh = openToContext, b.watch(ctx, e)
+			w.status, fresh = openToContext, b.watch(ctx, e, spent)
 		}
 	}
 	word = b.word.Load()

@@ -74,7 +74,7 @@ func Bind(t Task, f func()) {
 		return
 	}
 	if !b.blocked { // or else a wait has just begun, and needs it
-		defer b.forget()
+		defer b.Forget()
 	}
 	f()
 }
@@ -85,10 +85,11 @@ func newBinding(t Task) *binding {
 	return b
 }
 
-// forget ends a task: what it has left with its last context is withdrawn.
-func (b *binding) forget() {
+// Forget ends a task: what it has left with its last context is withdrawn.
+func (b *binding) Forget() {
+	spent := b.spent()
 	b.last = wait{}
-	b.unwatch()
+	b.unwatch(spent)
 }
 
 // Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).

@@ -3,7 +3,10 @@
 // twice as many.
 package binder
 
-// Goroutine binds the calling goroutine, which is bound to nothing, to task, a suspend.Task. Whoever runs one task after
-// another on the goroutine calls forget at the end of each: what the task has left with its last context is withdrawn.
-// unbind is called last, on the goroutine. Package suspend sets it.
-var Goroutine func(task any) (forget, unbind func())
+// Goroutine binds the calling goroutine, which is bound to nothing, to task, a suspend.Task. unbind is called last, on the
+// goroutine. Package suspend sets it.
+var Goroutine func(task any) (b Binding, unbind func())
+
+// A Binding is used for one task after another. Whoever runs them calls Forget at the end of each: what the task has left
+// with its last context is withdrawn.
+type Binding interface{ Forget() }

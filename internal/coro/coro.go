@@ -46,15 +46,15 @@ type Task struct {
 	yield    Yield
 	gid      atomicx.Int64 // of the coroutine's goroutine, once it has begun
 	// So much is one cache line. What follows is not looked at each time.
-	place  prefetch.Goroutine
-	post   Item // in the inbox of its Runner while it is posted
-	host   Host
-	f      func()
-	Local  any            // of the worker that runs it, which writes it before Step
-	state  atomicx.Uint32 // the state, if there is no Runner
-	forget func()         // what the task has left with its last context
-	stop   func()
-	_      [24]byte // to the next size of which the allocator begins each at a line
+	place   prefetch.Goroutine
+	post    Item // in the inbox of its Runner while it is posted
+	host    Host
+	f       func()
+	Local   any            // of the worker that runs it, which writes it before Step
+	state   atomicx.Uint32 // the state, if there is no Runner
+	binding binder.Binding
+	stop    func()
+	_       [16]byte // to the next size of which the allocator begins each at a line
 }
 
 const (
@@ -279,7 +279,7 @@ func (t *Task) begin(yield Yield) (unbind func()) {
 	t.yield = yield
 	t.gid.Store(gid.Get())
 	t.place.Begin()
-	t.forget, unbind = binder.Goroutine(t)
+	t.binding, unbind = binder.Goroutine(t)
 	return unbind
 }
 
@@ -289,7 +289,7 @@ func (t *Task) run() {
 			t.host.Panicked(v, debug.Stack())
 		} // or it is a Goexit, and goes on to body
 	}()
-	defer t.forget() // which calls a context
+	defer t.binding.Forget() // which calls a context
 	f := t.f
 	t.f = nil
 	f()

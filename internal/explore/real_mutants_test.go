@@ -129,7 +129,8 @@ var realMutants = []realMutant{
 	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
 	{"a context has two inside", "cancel/cancel.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
 	{"what is inside is not ended, but another", "cancel/cancel.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
-	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r.with() == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
+	{"a registration is used again though it is being called", "suspend/cancellation.go", "(spent || r.with() == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
+	{"a registration is taken to have cancelled, and has not", "suspend/cancellation.go", "b.last.status == openToContext && ⟦b.word.Load()&statusMask == cancelled⟧", "true", "cancel, the next context"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 
