@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/ending"
+	"github.com/braidgo/braid/internal/prefetch"
 )
 
 // Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
@@ -110,14 +111,25 @@ func cancellation(ctx context.Context) error {
 // A registration is what a bound task has left with a context, so that its end cancels the suspension
 // of the task. A task keeps the one of the context that it waited with last, of those that can be cancelled so.
 type registration struct {
-	b    *party
-	node ending.Node     // in the list of one of package cancel
-	done <-chan struct{} // of a foreign one; the task's own, as is stop
+	b       *party
+	task    unsafe.Pointer // of which is only fetched what it points to
+	node    ending.Node    // in the list of one of package cancel
+	foreign *foreign       // or nil; the task's own
+}
+
+// A foreign context has no list.
+type foreign struct {
+	done <-chan struct{}
 	stop func() bool
 }
 
 // with returns the end that r is registered with, the zero end if with none.
-func (r *registration) with() end { return end{r.node.List(), r.done} }
+func (r *registration) with() end {
+	if r.foreign != nil {
+		return end{done: r.foreign.done}
+	}
+	return end{list: r.node.List()}
+}
 
 // An afterFuncer is a context that calls back at once, without a goroutine for each callback.
 type afterFuncer interface {
@@ -137,7 +149,7 @@ func (b *party) watch(ctx context.Context, e end, spent bool) (fresh bool) {
 		return false
 	}
 	if r = b.unwatch(spent); r == nil {
-		r = &registration{b: b}
+		r = &registration{b: b, task: (*iface)(unsafe.Pointer(&b.task)).data}
 		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
 	}
 	if e.list != nil {
@@ -145,9 +157,9 @@ func (b *party) watch(ctx context.Context, e end, spent bool) (fresh bool) {
 			r.Ended()
 		}
 	} else {
-		r.stop = func() bool { return false } // should ctx panic
-		r.stop = onDone(ctx, r.Ended)
-		r.done = e.done // last: should ctx panic, it is not taken for registered
+		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
+		r.foreign.stop = onDone(ctx, r.Ended)
+		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered
 	}
 	return true
 }
@@ -159,13 +171,13 @@ func (b *party) unwatch(spent bool) *registration {
 	switch {
 	case r == nil:
 		return nil
-	case r.stop == nil && (spent || r.with() == end{} || r.node.Stop()):
+	case r.foreign == nil && (spent || r.with() == end{} || r.node.Stop()):
 		r.node = ending.Node{} // which has kept the context
 		return r
 	}
 	b.watched.Store(nil) // so that it finds out when it is called
-	if r.stop != nil {
-		r.stop()
+	if r.foreign != nil {
+		r.foreign.stop()
 	}
 	return nil
 }
@@ -182,6 +194,7 @@ func onDone(ctx context.Context, f func()) (stop func() bool) {
 // between two of them as well. It runs once, at any time. It may be late, the task then waiting with another
 // context or with none; or it may lose against a Resume, and then the next Suspend looks at ctx itself.
 func (r *registration) Ended() {
+	prefetch.Line(r.task)
 	b := r.b
 	word := b.word.Load()
 	if word&statusMask != openToContext || b.watched.Load() != r {
