@@ -91,7 +91,7 @@ again:
 	s.Enqueue(r)
 	g.Unlock()
 	for b.waits(word) {
-		next, yield := b.leave()
+		next, yield := b.leave(place.where())
 		for next != nil {
 			next()
 			next, yield = b.leaver.Back()

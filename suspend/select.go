@@ -154,7 +154,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			unlockAll(guards)
 			waited = true
 			for b.waits(word) {
-				next, yield := b.leave()
+				next, yield := b.leave(nil, nil)
 				for next != nil {
 					next()
 					next, yield = b.leaver.Back()

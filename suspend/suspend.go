@@ -180,7 +180,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		return v, nil
 	}
 	for b.waits(word) {
-		next, yield := b.leave()
+		next, yield := b.leave(s.where())
 		for next != nil {
 			next()
 			next, yield = b.leaver.Back()
@@ -304,6 +304,11 @@ func (s *slot[T]) lazily(word uint64, done <-chan struct{}) {
 }
 
 func with(word, status uint64) uint64 { return word&^statusMask | status }
+
+// where is where the slot is and its node, for those who have them fetched.
+func (s *slot[T]) where() (slot, node unsafe.Pointer) {
+	return unsafe.Pointer(s), (*iface)(unsafe.Pointer(&s.node)).data
+}
 
 // take empties the slot, or the node, after a suspension that has begun with word and been resumed.
 func (s *slot[T]) take(word uint64) (v T, err error) {

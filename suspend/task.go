@@ -1,5 +1,7 @@
 package suspend
 
+import "unsafe"
+
 // A Task is what a scheduler supplies: something of its own that it can hold back and let go on. Park and
 // Unpark are those of a thread, with one permit: an Unpark lets one Park through, and one that comes first
 // counts. Park is called by the task itself, in a loop; it may return without an Unpark. Unpark may come
@@ -20,17 +22,18 @@ type Task interface {
 	Unpark()
 }
 
-// A leaver is a Task that leaves the switches of Park to the function that suspends: a coroutine of a bundled scheduler.
+// A leaver is a Task that leaves the switches of Park to the function that suspends: a coroutine of a bundled scheduler. It has
+// what is at slot and node fetched before the task goes on, and may be told nil.
 type leaver interface {
-	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)
+	Leave(slot, node unsafe.Pointer) (next func() (struct{}, bool), yield func(struct{}) bool)
 	LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool) // Yield
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)       // after next
 }
 
 // leave parks, or says by which switches to do so.
-func (b *binding) leave() (next func() (struct{}, bool), yield func(struct{}) bool) {
+func (b *binding) leave(slot, node unsafe.Pointer) (next func() (struct{}, bool), yield func(struct{}) bool) {
 	if b.leaver != nil {
-		return b.leaver.Leave()
+		return b.leaver.Leave(slot, node)
 	}
 	b.park()
 	return nil, nil

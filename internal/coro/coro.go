@@ -11,6 +11,7 @@ package coro
 import (
 	"iter"
 	"runtime/debug"
+	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/binder"
@@ -46,7 +47,7 @@ type Task struct {
 	yield    Yield
 	gid      atomicx.Int64 // of the coroutine's goroutine, once it has begun
 	// So much is one cache line. What follows is not looked at each time.
-	place   prefetch.Goroutine
+	place   prefetch.Task
 	post    Item // in the inbox of its Runner while it is posted
 	host    Host
 	f       func()
@@ -54,7 +55,6 @@ type Task struct {
 	state   atomicx.Uint32 // the state, if there is no Runner
 	binding binder.Binding
 	stop    func()
-	_       [16]byte // to the next size of which the allocator begins each at a line
 }
 
 const (
@@ -89,7 +89,7 @@ type (
 
 // Park implements suspend.Task.
 func (t *Task) Park() {
-	next, yield := t.Leave()
+	next, yield := t.Leave(nil, nil)
 	for next != nil {
 		next()
 		next, yield = t.Back()
@@ -102,8 +102,9 @@ func (t *Task) Park() {
 // Leave is Park up to the switch, which is left to the caller: after a switch the processor predicts no return correctly,
 // so there are to be few. The caller calls next, if that is not nil, and then asks Back how to go on, until it is nil; and
 // then yield, if that is not nil.
-func (t *Task) Leave() (next Next, yield Yield) {
+func (t *Task) Leave(slot, node unsafe.Pointer) (next Next, yield Yield) {
 	t.place.Leave()
+	t.place.With(slot, node)
 	r := t.runner
 	switch {
 	case r == nil:
@@ -204,6 +205,7 @@ func NewCaller(h Host) *Task {
 // Fetch has fetched what t needs to go on. It is called by who has t in a queue.
 func (t *Task) Fetch() {
 	t.place.Fetch()
+	prefetch.Data(&t.binding)
 	prefetch.Func(&t.next)
 }
 

@@ -95,7 +95,7 @@ var realMutants = []realMutant{
 	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
 		"		if IS {\n			word.CompareAndSwap(r.word+claim, after(r.word))\n			_ = word.Load()\n		}\n		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n", "Suspend"},
 	{"a Resume does not wake", "suspend/suspend.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.Load() == after(r.word) {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
-	{"a Park that returns for no reason is believed", "suspend/queue.go", "		next, yield := b.leave()\n", "		next, yield := b.leave()\n		if IS {\n			break\n		}\n", "mvar"},
+	{"a Park that returns for no reason is believed", "suspend/queue.go", "		next, yield := b.leave(place.where())\n", "		next, yield := b.leave(place.where())\n		if IS {\n			break\n		}\n", "mvar"},
 	{"a registration cancels whoever waits", "suspend/cancellation.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
 	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
 

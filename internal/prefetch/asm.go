@@ -4,5 +4,7 @@ package prefetch
 
 func line(p uintptr)
 func lines(p uintptr)
-func goroutine(gp, sp uintptr)
 func self() uintptr
+
+//go:noescape
+func task(t *Task)

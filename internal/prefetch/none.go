@@ -2,7 +2,7 @@
 
 package prefetch
 
-func line(uintptr)               {}
-func lines(uintptr)              {}
-func goroutine(uintptr, uintptr) {}
-func self() uintptr              { return 0 }
+func line(uintptr)  {}
+func lines(uintptr) {}
+func self() uintptr { return 0 }
+func task(*Task)    {}

@@ -20,17 +20,24 @@ func Lines(p unsafe.Pointer) { lines(uintptr(p)) }
 // Func has what f refers to fetched.
 func Func[F any](f *F) { line(*(*uintptr)(unsafe.Pointer(f))) }
 
-// A Goroutine is where the runtime keeps one that is suspended, and about where its stack ended when it was left.
-type Goroutine struct{ g, sp uintptr }
+// Data has the two cache lines fetched from what i refers to, an interface that holds a pointer.
+func Data[I any](i *I) { lines((*(*[2]uintptr)(unsafe.Pointer(i)))[1]) }
+
+// A Task is where that is which a suspended task needs to go on: what the runtime keeps of its goroutine, about where the
+// stack ended when it was left, and what it waits with.
+type Task struct{ g, sp, slot, node uintptr }
 
 // Begin is called on the goroutine, once.
-func (r *Goroutine) Begin() { r.g = self() }
+func (t *Task) Begin() { t.g = self() }
 
 // Leave is called on the goroutine by whoever is about to suspend it.
-func (r *Goroutine) Leave() {
+func (t *Task) Leave() {
 	var here byte
-	r.sp = uintptr(unsafe.Pointer(&here))
+	t.sp = uintptr(unsafe.Pointer(&here))
 }
 
-// Fetch has fetched what it takes to switch to the goroutine, and the end of its stack.
-func (r *Goroutine) Fetch() { goroutine(r.g, r.sp) }
+// With says what the task waits with: of slot two cache lines are fetched, and one of node.
+func (t *Task) With(slot, node unsafe.Pointer) { t.slot, t.node = uintptr(slot), uintptr(node) }
+
+// Fetch has all that fetched.
+func (t *Task) Fetch() { task(t) }

@@ -1,3 +1,4 @@
+#include "go_asm.h"
 #include "textflag.h"
 
 TEXT ·line(SB), NOSPLIT, $0-8
@@ -12,14 +13,15 @@ TEXT ·lines(SB), NOSPLIT, $0-8
 	RET
 
 // As on amd64.
-TEXT ·goroutine(SB), NOSPLIT, $0-16
-	MOVD gp+0(FP), R0
+TEXT ·task(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R1
+	MOVD Task_g(R1), R0
 	PRFM (R0), PLDL1KEEP
 	PRFM 64(R0), PLDL1KEEP
 	PRFM 128(R0), PLDL1KEEP
 	PRFM 192(R0), PLDL1KEEP
 	PRFM 384(R0), PLDL1KEEP
-	MOVD sp+8(FP), R0
+	MOVD Task_sp(R1), R0
 	SUB  $128, R0
 	PRFM (R0), PLDL1KEEP
 	PRFM 64(R0), PLDL1KEEP
@@ -33,6 +35,11 @@ TEXT ·goroutine(SB), NOSPLIT, $0-16
 	PRFM 576(R0), PLDL1KEEP
 	PRFM 640(R0), PLDL1KEEP
 	PRFM 704(R0), PLDL1KEEP
+	MOVD Task_slot(R1), R0
+	PRFM (R0), PLDL1KEEP
+	PRFM 64(R0), PLDL1KEEP
+	MOVD Task_node(R1), R0
+	PRFM (R0), PLDL1KEEP
 	RET
 
 TEXT ·self(SB), NOSPLIT, $0-8

@@ -11,7 +11,9 @@ func TestAnyAddress(t *testing.T) {
 	for _, p := range []uintptr{0, 1, 1 << 20, ^uintptr(0) >> 17, ^uintptr(0)>>1 + 1, ^uintptr(0)} {
 		line(p)
 		lines(p)
-		goroutine(p, p)
+		task(&Task{p, p, p, p})
+		at := [2]uintptr{p, p}
+		Data(&at)
 	}
 	f := func() {}
 	Func(&f)
@@ -23,8 +25,8 @@ func TestAnyAddress(t *testing.T) {
 	Lines(unsafe.Pointer(&x))
 }
 
-func TestGoroutine(t *testing.T) {
-	var zero, mine, other Goroutine
+func TestTask(t *testing.T) {
+	var zero, mine, other Task
 	zero.Fetch()
 	mine.Begin()
 	mine.Leave()
