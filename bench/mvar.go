@@ -13,7 +13,7 @@ import (
 
 // One value handed over is an operation: a put and a take, by two. Starting and ending the two is counted, once for
 // all values. The contexts are those of the context package, and are not cancelled.
-var mvarRows = []row{
+var mvarRows = often([]row{
 	pair("mvar-serial", "channel of one, two goroutines", 0.80, 0.40, func() (ours, peer func(int)) {
 		return oneFifo(context.Background()), channel
 	}),
@@ -36,6 +36,14 @@ var mvarRows = []row{
 			both(func() { puts(ctx, &m, n) }, func() { takes(ctx, &m, n) })
 		}, channelOr(ctx)
 	}),
+})
+
+// often measures rows in more rounds, whose sides have more than one speed.
+func often(rows []row) []row {
+	for i := range rows {
+		rows[i].rounds = 51
+	}
+	return rows
 }
 
 // onProcs is s with GOMAXPROCS as asked for.
