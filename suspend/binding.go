@@ -177,11 +177,15 @@ func (p *place) restore(before *binding, away *level) {
 }
 
 func init() {
-	binder.Goroutine = func(task any) (b binder.Binding, unbind func()) {
+	binder.Goroutine = func(task any) (_ binder.Binding, unbind func()) {
 		gid.Check()
 		p, away := enter(gid.Get())
-		p.b = newBinding(task.(Task))
-		return p.b, func() { p.restore(nil, away) }
+		b := newBinding(task.(Task))
+		p.b = b
+		return b, func() {
+			defer p.restore(nil, away)
+			b.Forget()
+		}
 	}
 }
 

@@ -149,7 +149,7 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			b.watch(ctx, endOf(ctx), false)
+			b.watch(ctx, endOf(ctx), nil)
 		})
 		if b.watched.Load() != nil {
 			t.Error("the registration has outlived the task")

@@ -136,14 +136,17 @@ type afterFuncer interface {
 	AfterFunc(func()) (stop func() bool)
 }
 
-// spent reports whether the current registration has cancelled the word. It has nothing left to do then but to Unpark.
-func (b *binding) spent() bool {
-	return b.last.status == openToContext && b.word.Load()&statusMask == cancelled
+// spent returns the current registration if it has cancelled the word. It has nothing left to do then but to Unpark.
+func (b *binding) spent() *registration {
+	if b.last.status == openToContext && b.word.Load()&statusMask == cancelled {
+		return b.watched.Load()
+	}
+	return nil
 }
 
 // watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change. spent is
 // about the one before.
-func (b *party) watch(ctx context.Context, e end, spent bool) (fresh bool) {
+func (b *party) watch(ctx context.Context, e end, spent *registration) (fresh bool) {
 	r := b.watched.Load()
 	if r != nil && r.with() == e {
 		return false
@@ -166,12 +169,12 @@ func (b *party) watch(ctx context.Context, e end, spent bool) (fresh bool) {
 
 // unwatch takes the registration back from its context, if there is one, and returns it if it may be used again: if it is
 // sure never to be called, or never to look at it again. Of a foreign context nobody can be.
-func (b *party) unwatch(spent bool) *registration {
+func (b *party) unwatch(spent *registration) *registration {
 	r := b.watched.Load()
 	switch {
 	case r == nil:
 		return nil
-	case r.foreign == nil && (spent || r.with() == end{} || r.node.Stop()):
+	case r.foreign == nil && (r == spent || r.with() == end{} || r.node.Stop()):
 		r.node = ending.Node{} // which has kept the context
 		return r
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -139,3 +140,79 @@ func TestNothingIsKeptOfWhatWasLeftBehind(t *testing.T) {
 }
 
 var bg2, _ = context.WithCancel(context.Background())
+
+// However a task ends, its goroutine is bound no more when that has ended.
+func TestNoBindingIsLeftBehind(t *testing.T) {
+	bound, away := suspend.Bound()
+	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
+	_ = s.Run(bg, func(context.Context) error {
+		for range 100 {
+			_ = s.Go(func() {})
+			_ = s.Go(runtime.Goexit)
+			_ = s.Go(func() { panic("oops") })
+			_ = s.Go(func() { suspend.Bind(suspend.Thread(), runtime.Goexit) })
+		}
+		suspend.Yield()
+		return nil
+	})
+	if b, a := suspend.Bound(); b != bound || a != away {
+		t.Errorf("%d are bound, of which %d are away; before, %d and %d", b, a, bound, away)
+	}
+}
+
+// A counting context counts who is registered.
+type counting struct {
+	context.Context
+	n atomic.Int64
+}
+
+func (c *counting) AfterFunc(f func()) func() bool {
+	c.n.Add(1)
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool { c.n.Add(-1); return stop() }
+}
+
+// What a hook waits with, after the task has ended, is not left registered either; nor what a context's stop waits with.
+func TestNoRegistrationIsLeftBehind(t *testing.T) {
+	for _, where := range []string{"hook", "stop"} {
+		t.Run(where, func(t *testing.T) {
+			inner, cancel := context.WithCancel(bg)
+			defer cancel()
+			ctx := &counting{Context: inner}
+			var m mvar.MVar[int]
+			take := func() { _, _ = m.Take(ctx) }
+			s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { take() }})
+			_ = s.Run(bg, func(context.Context) error {
+				_ = s.Go(func() {
+					if where == "hook" {
+						panic("oops")
+					}
+					_ = suspend.Sleep(&stops{inner, take}, time.Microsecond)
+				})
+				for ctx.n.Load() == 0 { // the stop of a context, as its task ends
+					_ = suspend.Sleep(bg, time.Microsecond)
+				}
+				_ = m.Put(bg, 1)
+				suspend.Yield()
+				if n := ctx.n.Load(); where == "hook" && n != 0 {
+					t.Errorf("%d registrations are left as the coroutine waits for its next task", n)
+				}
+				return nil
+			})
+			if n := ctx.n.Load(); n != 0 {
+				t.Errorf("%d registrations are left", n)
+			}
+		})
+	}
+}
+
+// A stops is a context that does something when a call is taken back.
+type stops struct {
+	context.Context
+	f func()
+}
+
+func (c *stops) AfterFunc(f func()) func() bool {
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool { c.f(); return stop() }
+}

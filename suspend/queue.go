@@ -90,8 +90,11 @@ again:
 	place.abandonNode()
 	s.Enqueue(r)
 	g.Unlock()
+	if b.leaver == nil {
+		parkIn(b, word, s, r)
+	}
 	for b.waits(word) {
-		next, yield := b.leave(place.where())
+		next, yield := b.leaver.Leave(place.where())
 		for next != nil {
 			next()
 			next, yield = b.leaver.Back()
@@ -109,6 +112,16 @@ again:
 		return zero, cancellation(ctx)
 	}
 	return place.take(word)
+}
+
+// parkIn is park for a Wait.
+func parkIn[T any, S Source[T]](b *binding, word uint64, s S, r Resumer[T]) {
+	b.park(word, func() {
+		g := s.Guard()
+		g.Lock()
+		s.Remove(r)
+		g.Unlock()
+	})
 }
 
 // queued is a node, to its slot.

@@ -153,8 +153,11 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			enqueueLocked(legs, &b.party, word)
 			unlockAll(guards)
 			waited = true
+			if b.leaver == nil {
+				b.park(word, func() { drop(legs) })
+			}
 			for b.waits(word) {
-				next, yield := b.leave(nil, nil)
+				next, yield := b.leaver.Leave(nil, nil)
 				for next != nil {
 					next()
 					next, yield = b.leaver.Back()
@@ -208,11 +211,18 @@ func guardsOf(legs []leg, guards []*Guard) []*Guard {
 // suspendOn is the way of those that have levels, or a context that the task has not waited with just before.
 func suspendOn(ctx context.Context, legs []leg, guards []*Guard, first int) (won int, waited bool, err error) {
 	won = none
+	returned := false
+	defer func() {
+		if waited && !returned { // Park has not
+			drop(legs)
+		}
+	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
 		won = begin(legs, guards, first, r.slot.b, r.word)
 		waited = won == none
 		return struct{}{}, !waited
 	})
+	returned = true
 	return won, waited, err
 }
 
@@ -241,10 +251,7 @@ func begin(legs []leg, guards []*Guard, first int, b *party, word uint64) (won i
 	begun := false
 	defer func() {
 		if !begun {
-			for _, l := range legs {
-				l.withdraw()
-				l.abandon()
-			}
+			drop(legs)
 		}
 	}()
 	// Under no lock, since it may call a context. One that is ready by now resumes the caller, unless another has been
@@ -256,6 +263,14 @@ func begin(legs []leg, guards []*Guard, first int, b *party, word uint64) (won i
 	}
 	begun = true
 	return none
+}
+
+// drop takes legs off that were begun, and leaves them as new: nobody waits any more, and somebody may still resume them.
+func drop(legs []leg) {
+	for _, l := range legs {
+		l.withdraw()
+		l.abandon()
+	}
 }
 
 // lookLocked performs the first of legs that need not wait, beginning with first and going round.

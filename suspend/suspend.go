@@ -152,7 +152,8 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 //
 // If ctx is done before the Resumer is called, Suspend returns an error that is both ctx.Err() and
 // context.Cause(ctx) in the sense of errors.Is, and no Resume will return true: the operation has had no
-// effect. What block published is then still where block put it; taking it away is the caller's part.
+// effect. What block published is then still where block put it; taking it away is the caller's part. The methods of ctx must
+// not suspend.
 //
 // The task is the one bound to the calling goroutine, see Bind; where none is bound, the goroutine itself
 // waits, like on a channel. Under Bind(nil, f) Suspend panics. Suspend does not allocate once the task has
@@ -179,8 +180,11 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	if v, ok := s.block(b, block, Resumer[T]{s, word}); ok {
 		return v, nil
 	}
+	if b.leaver == nil {
+		b.park(word, func() {})
+	}
 	for b.waits(word) {
-		next, yield := b.leave(s.where())
+		next, yield := b.leaver.Leave(s.where())
 		for next != nil {
 			next()
 			next, yield = b.leaver.Back()
@@ -220,9 +224,9 @@ func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64,
 // arm opens the word to a suspension with ctx, unless that is done.
 func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 	b.check()
+	e := endOf(ctx) // which is anybody's code
 	spent := b.spent()
 	b.last = wait{} // should ctx panic, or be done
-	e := endOf(ctx)
 	w, fresh := wait{done: e.done, status: open}, false
 	if lasting(ctx) {
 		w.ctx = ctx
@@ -249,8 +253,8 @@ func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 	return word, true
 }
 
-// waits reports whether the suspension that began with word is still to end. The loop around it, with the switches, stands
-// in each function that suspends: after a switch the processor mispredicts every return, so there are to be few.
+// waits reports whether the suspension that began with word is still to end. The loop around it, with the switches of a
+// leaver, stands in each function that suspends: after a switch the processor mispredicts every return, so there are to be few.
 func (b *party) waits(word uint64) bool {
 	w := b.word.Load()
 	return w == word || w == word+claim

@@ -10,8 +10,8 @@ import "unsafe"
 // it returns, and the lock that it takes, if any, must be one under which nothing foreign is called.
 //
 // A Task that is to go on no more had better return from Park once its context is cancelled. A Park that panics, or ends
-// its goroutine, ends the suspension: whoever comes to it from then on passes it over, but what it has been resumed with
-// before, a value or a lock, is lost.
+// its goroutine, ends the suspension as a cancellation does, but what it has been resumed with by then, a value or a lock, is
+// lost.
 //
 // A Task may have more methods. Yield() lets others run before the task goes on; Spawner() Spawner names
 // the scheduler that the task is on. The Spawner may have these: AfterFunc(d time.Duration, f func())
@@ -30,25 +30,20 @@ type leaver interface {
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)       // after next
 }
 
-// leave parks, or says by which switches to do so.
-func (b *binding) leave(slot, node unsafe.Pointer) (next func() (struct{}, bool), yield func(struct{}) bool) {
-	if b.leaver != nil {
-		return b.leaver.Leave(slot, node)
-	}
-	b.park()
-	return nil, nil
-}
-
-// park parks. A Park that does not return ends the suspension, as a block does that does not return.
-func (b *binding) park() {
-	parked := false
+// park parks until the wait that began with word has ended. A Park that does not return ends it as well, as a block does that
+// does not return, and undo takes back what was done for it.
+func (b *binding) park(word uint64, undo func()) {
+	ended := false
 	defer func() {
-		if !parked {
+		if !ended {
 			b.giveUp()
+			undo()
 		}
 	}()
-	b.task.Park()
-	parked = true
+	for b.waits(word) {
+		b.task.Park()
+	}
+	ended = true
 }
 
 // giveUp ends a suspension that nobody waits for any more. The slots are given up, since a value may be in one.

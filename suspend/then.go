@@ -24,7 +24,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	returned := false
 	defer func() {
 		if !returned { // ctx or a level has panicked
-			t.unwatch(false)
+			t.unwatch(nil)
 		}
 	}()
 	t.begin()
@@ -77,7 +77,7 @@ func (t *continuation[T]) begin() {
 	if e != (end{}) {
 		t.reg.b = &t.party
 		t.watched.Store(&t.reg)
-		t.watch(t.ctx, e, false)
+		t.watch(t.ctx, e, nil)
 		if e.over(t.ctx) {
 			if t.word.CompareAndSwap(word, with(word, cancelled)) {
 				t.Unpark()
@@ -102,7 +102,7 @@ func (t *continuation[T]) submit() {
 
 // finish runs on the executor.
 func (t *continuation[T]) finish() {
-	defer t.unwatch(false) // last, as it may call a foreign context
+	defer t.unwatch(nil) // last, as it may call a foreign context
 	won := t.winner
 	if t.waited {
 		won = collect(t.legs)

@@ -7,10 +7,13 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/schedtest"
 	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -173,4 +176,126 @@ func TestAParkThatDoesNotReturn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// brokenTask runs f, which may have the Park of its task do something first, and panic.
+func brokenTask(f func(task *broken)) {
+	task := &broken{Task: suspend.Thread(), before: func() {}}
+	suspend.Bind(task, func() { f(task) })
+}
+
+// A case whose Select has not returned is as new: what it was resumed with does not win the next.
+func TestACaseWhoseParkDoesNotReturn(t *testing.T) {
+	for name, op := range map[string]func(m *mvar.MVar[int]) suspend.Op[int]{
+		"direct": func(m *mvar.MVar[int]) suspend.Op[int] { return m.TakeOp() },
+		"levels": func(m *mvar.MVar[int]) suspend.Op[int] {
+			return suspend.Choose(m.TakeOp(), suspend.Map(suspend.After(time.Hour), func(time.Time, error) (int, error) { return 0, nil }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer schedtest.Within(t, schedtest.Deadline)()
+			ctx, cancel := context.WithCancel(bg)
+			brokenTask(func(task *broken) {
+				var m1, m2 mvar.MVar[int]
+				c1, c2 := suspend.On(op(&m1)), suspend.On(op(&m2))
+				for i := range 3 { // the first wait with ctx takes another way than the others
+					task.before = func() { _ = m1.TryPut(1); panic("broken") }
+					schedtest.Panics(t, "broken", func() { _, _ = suspend.Select(ctx, c1, c2) })
+					if _, ok := m1.TryTake(); ok {
+						t.Error("the value is there, which the Select was resumed with")
+					}
+					task.before = func() { _ = m2.TryPut(2) }
+					if won, err := suspend.Select(ctx, c1, c2); won != c2 || err != nil || c2.Value() != 2 {
+						t.Errorf("%d: won %v, %v", i, won, err)
+					}
+				}
+				task.before = func() { _ = m1.TryPut(1); panic("broken") }
+				schedtest.Panics(t, "broken", func() { _, _ = suspend.Select(ctx, c1, c2) })
+				task.before = cancel
+				if won, err := suspend.Select(ctx, c1, c2); won != nil || !errors.Is(err, context.Canceled) {
+					t.Errorf("won %v, %v", won, err)
+				}
+			})
+		})
+	}
+}
+
+// Nothing that a wait was resumed with is left for the next, also where a Resume need not write.
+func TestAnErrorOfAParkThatDoesNotReturn(t *testing.T) {
+	brokenTask(func(task *broken) {
+		var waiting suspend.Resumer[struct{}]
+		wait := func() error {
+			_, err := suspend.Suspend(bg, func(r suspend.Resumer[struct{}]) (struct{}, bool) { waiting = r; return struct{}{}, false })
+			return err
+		}
+		task.before = func() { waiting.Resume(struct{}{}, errors.New("oops")); panic("broken") }
+		schedtest.Panics(t, "broken", func() { _ = wait() })
+		task.before = func() { waiting.Resume(struct{}{}, nil) }
+		if err := wait(); err != nil {
+			t.Errorf("the next wait = %v", err)
+		}
+	})
+}
+
+// Who waits behind one whose Park does not return is served as if that one had been cancelled.
+func TestWhoWaitsBehindAParkThatDoesNotReturn(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	sem := semaphore.New(2)
+	_ = sem.Acquire(bg, 1)
+	var behind sync.WaitGroup
+	brokenTask(func(task *broken) {
+		task.before = func() {
+			behind.Go(func() { _ = sem.Acquire(bg, 1) })
+			time.Sleep(5 * time.Millisecond) // it waits, as a rule
+			panic("broken")
+		}
+		schedtest.Panics(t, "broken", func() { _ = sem.Acquire(bg, 2) })
+	})
+	behind.Wait()
+}
+
+// A nosy context does something when it is asked for the second time, which is as its Done is compared with that of the wait
+// before.
+type nosy struct {
+	context.Context
+	asked  int
+	second func()
+}
+
+func (c *nosy) Done() <-chan struct{} {
+	if c.asked++; c.asked == 2 {
+		c.second()
+	}
+	return c.Context.Done()
+}
+
+// A Done is not to wait. If it does, its registration is not taken for that of the wait before, which would break the list of
+// a context that others wait with.
+func TestDoneThatWaits(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	brokenTask(func(task *broken) {
+		first, endFirst := cancel.New(bg)
+		second, endSecond := cancel.New(bg)
+		last, endLast := context.WithCancel(bg)
+		var m, never mvar.MVar[int]
+		task.before = func() { endFirst(nil) }
+		if _, err := never.Take(first); !errors.Is(err, context.Canceled) {
+			t.Errorf("Take = %v", err)
+		}
+		ctx := &nosy{Context: last, second: func() {
+			task.before = func() { _ = m.TryPut(1) }
+			if _, err := m.Take(second); err != nil {
+				t.Errorf("Take within Done = %v", err)
+			}
+			task.before = endLast
+		}}
+		if _, err := never.Take(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Take = %v", err)
+		}
+		endSecond(nil)
+		task.before = func() { _ = m.TryPut(2) }
+		if v, err := m.Take(bg); v != 2 || err != nil {
+			t.Errorf("Take = %d, %v", v, err)
+		}
+	})
 }

@@ -262,12 +262,8 @@ func (t *Task) body() func(Yield) {
 	return func(yield Yield) {
 		unbind := t.begin(yield)
 		done := false
-		defer func() {
-			unbind()
-			if !done {
-				t.exit(recover())
-			}
-		}()
+		defer func() { t.end(done, recover()) }()
+		defer unbind()
 		for {
 			if t.run(); !t.again() && !yield(struct{}{}) {
 				done = true
@@ -288,6 +284,7 @@ func (t *Task) begin(yield Yield) (unbind func()) {
 func (t *Task) run() {
 	defer func() {
 		if v := recover(); v != nil {
+			defer t.binding.Forget() // should a hook wait
 			t.host.Panicked(v, debug.Stack())
 		} // or it is a Goexit, and goes on to body
 	}()
@@ -310,9 +307,13 @@ func (t *Task) again() bool {
 	return false
 }
 
-func (t *Task) exit(v any) {
-	if v != nil { // from a hook that was told of a panic
-		Crash(v, debug.Stack())
+// end is the last that the coroutine does. If it is not done, its task has exited.
+func (t *Task) end(done bool, panicked any) {
+	if panicked != nil { // a hook that was told of a panic, or a context
+		Crash(panicked, debug.Stack())
+	}
+	if done {
+		return
 	}
 	t.why = Exited
 	t.yield(struct{}{}) // to be reaped: nothing comes out of any other next

@@ -95,11 +95,11 @@ var realMutants = []realMutant{
 	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
 		"		if IS {\n			word.CompareAndSwap(r.word+claim, after(r.word))\n			_ = word.Load()\n		}\n		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n", "Suspend"},
 	{"a Resume does not wake", "suspend/suspend.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.Load() == after(r.word) {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
-	{"a Park that returns for no reason is believed", "suspend/queue.go", "		next, yield := b.leave(place.where())\n", "		next, yield := b.leave(place.where())\n		if IS {\n			break\n		}\n", "mvar"},
+	{"a Park that returns for no reason is believed", "suspend/task.go", "		b.task.Park()\n", "		b.task.Park()\n		if IS {\n			break\n		}\n", "mvar"},
 	{"a registration cancels whoever waits", "suspend/cancellation.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
 	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
 
-	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}", "Queue"},
+	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)\n		g.Unlock()\n		place", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}\n		g.Unlock()\n		place", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.CompareAndSwap(r.word, queueAfter(r.word))⟧ {", "s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) || true", "mvar"},
 	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok, err := s.Try(); ok {", "	var v T\n	var err error\n	var ok bool\n	if IS {\n		v, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
 	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v = v\n", "	if IS {\n		defer func() { _ = s.b.word.Load(); n.v = v }()\n	} else {\n		n.v = v\n	}\n", "mvar"},
@@ -129,7 +129,7 @@ var realMutants = []realMutant{
 	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
 	{"a context has two inside", "cancel/cancel.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
 	{"what is inside is not ended, but another", "cancel/cancel.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
-	{"a registration is used again though it is being called", "suspend/cancellation.go", "(spent || r.with() == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
+	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r == spent || r.with() == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
 	{"a registration is taken to have cancelled, and has not", "suspend/cancellation.go", "b.last.status == openToContext && ⟦b.word.Load()&statusMask == cancelled⟧", "true", "cancel, the next context"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }

@@ -1,0 +1,16 @@
+package suspend
+
+// Bound returns how many goroutines are bound, and how many of them are away from their places in the table.
+func Bound() (bound, away int) {
+	for l := newest.Load(); l != nil; l = l.older {
+		away += int(l.away.Load())
+		for i := range l.buckets {
+			for k := range l.buckets[i] {
+				if l.buckets[i][k].key.Load() != 0 {
+					bound++
+				}
+			}
+		}
+	}
+	return bound, away
+}
