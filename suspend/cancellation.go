@@ -100,6 +100,9 @@ func (e end) over(ctx context.Context) bool {
 
 // cancellation is the error of ctx, which is done.
 func cancellation(ctx context.Context) error {
+	if l, ok := ctx.(*lazyPermit); ok {
+		ctx = l.Context
+	}
 	if l := listOf(ctx); l != nil {
 		if err := l.Err(); err != nil {
 			return err

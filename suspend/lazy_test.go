@@ -170,8 +170,9 @@ func TestALazyCancellationLeavesTheRegistration(t *testing.T) {
 			t.Error(err)
 		}
 		var p, never promise.Promise[int]
-		_ = s.Go(func() { cancelSecond(nil); _ = p.Fill(1) })
-		if _, err := p.Await(suspend.Lazily(second)); !errors.Is(err, context.Canceled) {
+		why := errors.New("why")
+		_ = s.Go(func() { cancelSecond(why); _ = p.Fill(1) })
+		if _, err := p.Await(suspend.Lazily(second)); !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
 			t.Errorf("Await = %v", err)
 		}
 		oops := errors.New("oops")
