@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
 type nobody struct{ _ int }
@@ -248,5 +249,15 @@ func TestLazilyCancelledKeepsNoDone(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The allocator begins each at a cache line, which the order of the fields is made for, only where the size is of lines.
+func TestABindingBeginsAtALine(t *testing.T) {
+	if size := unsafe.Sizeof(binding{}); unsafe.Sizeof(uintptr(0)) == 8 && size != 128 {
+		t.Errorf("a binding has %d bytes", size)
+	}
+	if size := unsafe.Sizeof(registration{}); unsafe.Sizeof(uintptr(0)) == 8 && size != 64 {
+		t.Errorf("a registration has %d bytes", size)
 	}
 }

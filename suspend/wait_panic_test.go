@@ -245,8 +245,14 @@ func TestWhoWaitsBehindAParkThatDoesNotReturn(t *testing.T) {
 	var behind sync.WaitGroup
 	brokenTask(func(task *broken) {
 		task.before = func() {
-			behind.Go(func() { _ = sem.Acquire(bg, 1) })
-			time.Sleep(5 * time.Millisecond) // it waits, as a rule
+			parked := make(chan struct{})
+			behind.Go(func() {
+				brokenTask(func(other *broken) {
+					other.before = sync.OnceFunc(func() { close(parked) })
+					_ = sem.Acquire(bg, 1)
+				})
+			})
+			<-parked
 			panic("broken")
 		}
 		schedtest.Panics(t, "broken", func() { _ = sem.Acquire(bg, 2) })

@@ -1,6 +1,6 @@
 // Package binder binds the coroutines of the bundled schedulers to their Tasks. Bind of package suspend does it around a
-// function; its frames would be on the stack of each of ten thousand tasks, and more than two kilobytes of stack are
-// twice as many.
+// function; its frames would be on the stack of each of ten thousand tasks, and what does not fit into two kilobytes of
+// stack takes four.
 package binder
 
 // Goroutine binds the calling goroutine, which is bound to nothing, to task, a suspend.Task. unbind is called last, on the

@@ -55,6 +55,7 @@ type Task struct {
 	state   atomicx.Uint32 // the state, if there is no Runner
 	binding binder.Binding
 	stop    func()
+	// So much is three: each begins at a line then, and 32 bytes more would make all of it slower.
 }
 
 const (
