@@ -1,6 +1,8 @@
 package coro
 
 import (
+	"sync/atomic"
+
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
@@ -23,6 +25,10 @@ type Runner struct {
 	onPanic func(any, []byte)
 	stalls  *Stalls
 
+	// Goroutines of tasks that have been found here. No other ever has their identity, so nobody takes anything from what
+	// others leave in it; what it saves is to look for what is bound.
+	known [64]atomic.Int64
+
 	// The rest belongs to the scheduler's goroutine, or to the task that it has switched to.
 	first, last *Item   // runnable, in order; last means nothing if first is nil
 	idle        []*Task // coroutines without a task
@@ -31,6 +37,7 @@ type Runner struct {
 	freed       int
 	calls       *Item // the callback that the coroutine for callbacks begins with
 	budget      int   // steps that are left before the scheduler looks at anything else
+	unknown     int   // times that here had to look
 	standing    *Task // the task that runs the others on its own goroutine, if one does
 	running     *Task // that it has switched to, nil if it sleeps
 
@@ -107,7 +114,14 @@ func (r *Runner) take(it *Item) (f func()) {
 // or on its own. Then nobody else is.
 func (r *Runner) here() bool {
 	id := gid.Get()
+	known := &r.known[uint64(id)%uint64(len(r.known))]
+	if known.Load() == id {
+		return true
+	}
 	if t, ok := suspend.Current().(*Task); ok && t.runner == r && t.gid.Load() == id {
+		if r.unknown++; r.unknown%8 == 0 { // a store is dear, and where there are too many, of little use
+			known.Store(id)
+		}
 		return true
 	}
 	owner := r.owner.Load()
