@@ -30,7 +30,7 @@ func TestRows(t *testing.T) {
 				t.Fatal("twice")
 			}
 			seen[r.id] = true
-			res, err := measure(r, tiny)
+			res, err := measured(r, tiny)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,16 +189,25 @@ func TestInterleave(t *testing.T) {
 	}
 }
 
+// measured measures one row.
+func measured(r row, m mode) (res result, err error) {
+	measureRows([]row{r}, m, func(_ int, r result, e error) { res, err = r, e })
+	return res, err
+}
+
+// has is a row whose sides measure these, one after another.
+func has(ours, peer []float64, r row) row {
+	next := func(v *[]float64) side {
+		return func(time.Duration) (float64, error) { x := (*v)[0]; *v = (*v)[1:]; return x, nil }
+	}
+	r.open = func(mode) (*sides, error) { return &sides{ours: next(&ours), peer: next(&peer), note: "n"}, nil }
+	return r
+}
+
 // The ratio is that of the rounds, not that of the medians, and its range leaves out one at either end.
 func TestMeasure(t *testing.T) {
-	ours, peer := []float64{0, 1, 2, 3, 4, 100}, []float64{0, 1, 1, 1, 1, 1} // the warm-up, and five rounds
-	next := func(v []float64) side {
-		i := -1
-		return func(time.Duration) (float64, error) { i++; return v[i], nil }
-	}
-	res, err := measure(row{id: "x", rounds: 5, must: 3, open: func(mode) (*sides, error) {
-		return &sides{ours: next(ours), peer: next(peer), note: "n"}, nil
-	}}, quick)
+	// A warm-up and four rounds, and, in another lap, one more.
+	res, err := measured(has([]float64{0, 1, 2, 3, 4, 0, 100}, []float64{0, 1, 1, 1, 1, 0, 1}, row{id: "x", rounds: 5, must: 101}), quick)
 	if err != nil || res.Ratio != 3 || res.Low != 2 || res.High != 4 || res.Ours != 3 || res.Note != "n" || res.verdict() != "ok" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -208,6 +217,67 @@ func TestMeasure(t *testing.T) {
 	}
 	if res.Must = 0; res.verdict() != "-" || !strings.Contains(res.String(), "must=- aim=- - (n)") {
 		t.Error(res)
+	}
+}
+
+// A row that is close to its must has more rounds, whether it seems to reach it or not, until they say which.
+func TestUndecided(t *testing.T) {
+	ones := slices.Repeat([]float64{1}, 100)
+	for _, more := range []float64{0.8, 1.2} {
+		ours := slices.Concat([]float64{0.9, 0.9, 1.1, 1.1}, slices.Repeat([]float64{more}, 100))
+		x := newTrial(has(ours, ones, row{rounds: 4, must: 1, cold: true}), quick)
+		for range 3 {
+			if x.done() {
+				t.Errorf("%v is taken for certain", x.ratios)
+			}
+			if err := x.lap(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !x.done() || len(x.ratios) != 12 || x.result().verdict() != map[bool]string{true: "SHORT", false: "ok"}[more > 1] {
+			t.Errorf("%v: %+v", x.ratios, x.result())
+		}
+	}
+	x := newTrial(has(slices.Repeat([]float64{0.9, 1.1}, 50), ones, row{rounds: 4, must: 1, cold: true}), quick)
+	for x.extra = longer - 1; !x.done(); {
+		if err := x.lap(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(x.ratios) != 8 {
+		t.Errorf("%d rounds, though the time was over", len(x.ratios))
+	}
+	if low, high := confidence([]float64{3, 1, 2}); low != 1 || high != 3 {
+		t.Error(low, high)
+	}
+	if low, high := confidence(ones[:1]); low != 1 || high != 1 {
+		t.Error(low, high)
+	}
+	many := make([]float64, 100)
+	for i := range many {
+		many[i] = float64(i)
+	}
+	if low, high := confidence(many); low != 39 || high != 60 { // of 100, the 40th and the 61st
+		t.Error(low, high)
+	}
+}
+
+// Between two laps of a row the others have theirs; what cannot be opened does not keep them from it.
+func TestLaps(t *testing.T) {
+	var order strings.Builder
+	named := func(id string, rounds int) row {
+		one := func(time.Duration) (float64, error) { order.WriteString(id); return 1, nil }
+		return row{id: id, rounds: rounds, cold: true, open: func(mode) (*sides, error) { return &sides{ours: one, peer: one}, nil }}
+	}
+	broken := row{id: "c", open: func(mode) (*sides, error) { return nil, os.ErrInvalid }}
+	measureRows([]row{named("a", 6), broken, named("b", 4)}, quick, func(i int, res result, err error) {
+		order.WriteString("," + string("acb"[i]))
+		if (err != nil) != (i == 1) || i != 1 && res.Ratio != 1 {
+			t.Error(i, res, err)
+		}
+	})
+	if got, want := order.String(), "aaaaaaaa,cbbbbbbbb,baaaa,a"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -38,7 +39,7 @@ type mode struct {
 }
 
 var (
-	quick = mode{Rounds: 25, Round: 24 * time.Millisecond} // many short ones: a machine that others use changes its speed within a second
+	quick = mode{Rounds: 24, Round: 24 * time.Millisecond} // many short ones: a machine that others use changes its speed within a second
 	full  = mode{Rounds: 15, Round: 100 * time.Millisecond}
 	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the tests of the rows: nothing is measured
 )
@@ -115,44 +116,116 @@ func show(v float64, unit string) string {
 	return fmt.Sprintf("%.2fns", v)
 }
 
-// measure runs r: both sides once to warm up, and then rounds, in which they take turns to be the first.
-func measure(r row, m mode) (result, error) {
+// A trial is the measurement of a row. It is made in laps, and between two of them the other rows have one, so that a bad half
+// minute of the machine is not all that a row is measured in. After its least rounds it is done, unless the must lies where
+// the ratio may lie as well, by what the rounds have shown: then it goes on until it does not, whichever side that is, or for
+// as long as longer says.
+type trial struct {
+	row
+	m                  mode
+	least              int
+	note               string
+	ours, peer, ratios []float64 // of each round
+	took, extra        time.Duration
+}
+
+const (
+	laps   = 3
+	oneLap = 4 // rounds at least; few rows are so slow
+	longer = 10 * time.Second
+)
+
+func newTrial(r row, m mode) *trial {
+	x := &trial{row: r, m: m, least: cmp.Or(r.rounds, m.Rounds)}
+	switch {
+	case m.Tiny:
+		x.least = 1
+	case r.rounds == 0 && r.must == 0: // there is nothing to be certain about
+		x.least /= 2
+	}
+	return x
+}
+
+// lap opens the row, runs both sides once to warm up, and then some rounds, in which they take turns to be the first.
+func (x *trial) lap() error {
 	begun := time.Now()
-	res := result{ID: r.id, Against: r.against, Unit: r.unit, Must: r.must, Aim: r.aim}
-	s, err := r.open(m)
+	s, err := x.open(x.m)
 	if err != nil {
-		return res, err
+		return err
 	}
 	if s.close != nil {
 		defer s.close()
 	}
-	res.Note = s.note
-	rounds := cmp.Or(r.rounds, m.Rounds)
-	if m.Tiny {
-		rounds = 1
+	x.note = s.note
+	left, rounds := x.least-len(x.ratios), max(oneLap, x.least/laps)
+	if left > 0 {
+		rounds = min(rounds, left)
 	}
-	both := []func() ([]float64, error){s.ours.once(m), s.peer.once(m)}
-	var ours, peer []float64
-	err = interleave(both, rounds, r.cold, nil, func(i int, v []float64) {
+	both := []func() ([]float64, error){s.ours.once(x.m), s.peer.once(x.m)}
+	err = interleave(both, rounds, x.cold, nil, func(i int, v []float64) {
 		if i == 0 {
-			ours = append(ours, v[0])
+			x.ours = append(x.ours, v[0])
 		} else {
-			peer = append(peer, v[0])
+			x.peer = append(x.peer, v[0])
 		}
 	})
 	if err != nil {
-		return res, err
+		return err
 	}
-	for i := range ours {
-		res.Ratios = append(res.Ratios, ours[i]/peer[i])
+	for i := len(x.ratios); i < len(x.ours); i++ {
+		x.ratios = append(x.ratios, x.ours[i]/x.peer[i])
 	}
-	res.Ours, res.Peer, res.Ratio = median(ours), median(peer), median(res.Ratios)
-	sorted := slices.Sorted(slices.Values(res.Ratios))
+	took := time.Since(begun)
+	if x.took += took; left <= 0 {
+		x.extra += took
+	}
+	return nil
+}
+
+// done reports whether there are to be no more laps.
+func (x *trial) done() bool {
+	switch {
+	case len(x.ratios) < x.least:
+		return false
+	case x.m.Tiny || x.must == 0 || x.extra >= longer:
+		return true
+	}
+	low, high := confidence(x.ratios)
+	return x.must < low || high < x.must
+}
+
+func (x *trial) result() result {
+	sorted := slices.Sorted(slices.Values(x.ratios))
 	if len(sorted) > 4 {
 		sorted = sorted[1 : len(sorted)-1]
 	}
-	res.Low, res.High, res.Took = sorted[0], sorted[len(sorted)-1], time.Since(begun)
-	return res, nil
+	return result{ID: x.id, Against: x.against, Unit: x.unit, Must: x.must, Aim: x.aim, Note: x.note,
+		Ours: median(x.ours), Peer: median(x.peer), Ratio: median(x.ratios), Ratios: x.ratios,
+		Low: sorted[0], High: sorted[len(sorted)-1], Took: x.took}
+}
+
+// measureRows measures all, and calls measured with each as soon as it is done. What could not be measured has an error.
+func measureRows(all []row, m mode, measured func(i int, res result, err error)) {
+	left := make([]*trial, len(all))
+	for i, r := range all {
+		left[i] = newTrial(r, m)
+	}
+	for any := true; any; {
+		any = false
+		for i, x := range left {
+			if x == nil {
+				continue
+			}
+			any = true
+			if err := x.lap(); err != nil {
+				left[i] = nil
+				measured(i, result{}, err)
+			} else if x.done() {
+				left[i] = nil
+				measured(i, x.result(), nil)
+			}
+		}
+	}
 }
 
 func (s side) once(m mode) func() ([]float64, error) {
@@ -190,6 +263,14 @@ func interleave(sides []func() ([]float64, error), rounds int, cold bool, enough
 		}
 	}
 	return nil
+}
+
+// confidence is where the median of all rounds that might have been lies in 19 of 20 cases, if that of these is known: by
+// ranks, as nothing is assumed of how they are spread.
+func confidence(v []float64) (low, high float64) {
+	v = slices.Sorted(slices.Values(v))
+	middle, wide := float64(len(v)-1)/2, 0.98*math.Sqrt(float64(len(v)))
+	return v[max(0, int(math.Floor(middle-wide)))], v[min(len(v)-1, int(math.Ceil(middle+wide)))]
 }
 
 func median(v []float64) float64 {

@@ -132,15 +132,16 @@ func measureAll(chosen []row, traced []curve, isFull bool) run {
 		now.Failed = append(now.Failed, fmt.Sprintf("%s: %v", id, err))
 		fmt.Printf("%-24s not measured: %v\n", id, err)
 	}
-	for _, r := range chosen {
-		res, err := measure(r, m)
+	results := make([]result, len(chosen))
+	measureRows(chosen, m, func(i int, res result, err error) {
 		if err != nil {
-			failed(r.id, err)
-			continue
+			failed(chosen[i].id, err)
+			return
 		}
 		fmt.Println(res)
-		now.Results = append(now.Results, res)
-	}
+		results[i] = res
+	})
+	now.Results = slices.DeleteFunc(results, func(r result) bool { return r.ID == "" })
 	for _, c := range traced {
 		res, err := trace(c, m, os.Stdout)
 		if err != nil {

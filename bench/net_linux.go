@@ -28,7 +28,7 @@ import (
 var netRows = []row{
 	// A request is an operation: 1000 connections ask again as soon as they are answered. The client is wrk with one
 	// thread, or where that is not installed one thread on epoll, drive_linux.go.
-	{id: "http-loop", against: "the same on net, goroutines", unit: "ns", must: 0.95, aim: 0.70, rounds: 7, open: func(m mode) (*sides, error) {
+	{id: "http-loop", against: "the same on net, goroutines", unit: "ns", must: 0.95, aim: 0.70, rounds: 6, open: func(m mode) (*sides, error) {
 		s, err := servers("http", 1, m.of(1000, 10), serveHTTP, stdServer)
 		if err == nil {
 			s.note = "client: a thread on epoll"
@@ -41,7 +41,7 @@ var netRows = []row{
 	// 64 bytes there and back on one of 200 connections are an operation: crypto/tls as it is on both ends, on either
 	// server, and on goroutines in the client. The handshakes are not counted. A third of the work is cryptography, which
 	// the goroutines do on all processors, so the loop has a reactor for each.
-	{id: "tls-loop", against: "the same on net, goroutines", unit: "ns", must: 1.05, aim: 0.90, rounds: 25, open: func(m mode) (*sides, error) {
+	{id: "tls-loop", against: "the same on net, goroutines", unit: "ns", must: 1.05, aim: 0.90, rounds: 12, open: func(m mode) (*sides, error) {
 		config, err := selfSigned()
 		if err != nil {
 			return nil, err

@@ -35,7 +35,7 @@ var spawnRows = []row{
 	}},
 
 	// fib(40) is an operation, with forks down to fib(20) on two workers, and without any. Starting the pool is not counted.
-	{id: "fib-speedup", against: "sequential", unit: "ns", must: 0.56, aim: 0.51, rounds: 15, open: func(m mode) (*sides, error) {
+	{id: "fib-speedup", against: "sequential", unit: "ns", must: 0.56, aim: 0.51, rounds: 8, open: func(m mode) (*sides, error) {
 		n40 := m.of(40, 24)
 		want := m.of(102334155, 46368)
 		p := workstealing.New(workstealing.Options{Workers: 2})
