@@ -18,8 +18,8 @@ type Options struct {
 	// executor will do: a bounded one that blocks, one that runs callbacks inline, one that wants a lock of its own.
 	Direct bool
 
-	// OnPanic is called in a task that has panicked, with the value and the stack. The task ends then, and nothing
-	// else. By default the process ends, as it does when a goroutine panics.
+	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
+	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
 	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to

@@ -20,8 +20,8 @@ type Options struct {
 	// Seed determines the order. Zero: one that differs from time to time, which Seed tells.
 	Seed uint64
 
-	// OnPanic is called in a task that has panicked, with the value and the stack. The task ends then, and nothing
-	// else. By default the process ends, as it does when a goroutine panics.
+	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
+	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
 	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to

@@ -286,7 +286,7 @@ func (t *Task) run() {
 	defer func() {
 		if v := recover(); v != nil {
 			defer t.binding.Forget() // should a hook wait
-			t.host.Panicked(v, debug.Stack())
+			t.panicked(v, debug.Stack())
 		} // or it is a Goexit, and goes on to body
 	}()
 	defer t.binding.Forget() // which calls a context
@@ -295,12 +295,19 @@ func (t *Task) run() {
 	f()
 }
 
+// panicked tells the hook. As a callback may not suspend, what is told of its panic may not: nobody would wait for it.
+func (t *Task) panicked(value any, stack []byte) {
+	if t.calls {
+		suspend.Bind(nil, func() { t.host.Panicked(value, stack) })
+		return
+	}
+	t.host.Panicked(value, stack)
+}
+
 // again reports whether the Runner has a new task that can begin at once.
 func (t *Task) again() bool {
 	if r := t.runner; r != nil && !t.calls {
 		if t.f = r.nextNew(); t.f != nil {
-			r.stalls.End()
-			r.stalls.Begin(t)
 			return true
 		}
 	}

@@ -65,6 +65,13 @@ func (s *Stalls) end() {
 	}
 }
 
+// another is end and begin, on one goroutine.
+func (s *Stalls) another() {
+	if s != nil {
+		s.steps.Add(2)
+	}
+}
+
 func (s *Stalls) look() {
 	if stack := s.stalled(); stack != nil {
 		s.report(stack) // under no lock: it may close the scheduler

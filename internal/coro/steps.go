@@ -209,11 +209,7 @@ func (r *Runner) runCalls() {
 		r.calls = nil
 		for it != nil {
 			r.call(r.take(it))
-			if it = r.first; it != nil && it.task == callback {
-				r.first = it.next
-			} else {
-				return
-			}
+			it = r.another(callback)
 		}
 	})
 }
@@ -226,6 +222,17 @@ func (r *Runner) call(f func()) {
 // nextNew takes the Item that is next in order if it is a task to begin: the coroutine of one that has ended begins it,
 // without the two switches by way of whoever drives.
 func (r *Runner) nextNew() (f func()) {
+	it := r.another(nil)
+	if it == nil {
+		return nil
+	}
+	r.live.Add(-1)
+	return r.take(it)
+}
+
+// another takes the Item that is next in order if it is of this kind, for the coroutine that has just ended one. It is a
+// step as any other: who begins others for ever holds up nobody else.
+func (r *Runner) another(kind *Task) *Item {
 	if !r.InOrder || r.budget <= 1 {
 		return nil
 	}
@@ -233,12 +240,12 @@ func (r *Runner) nextNew() (f func()) {
 		r.drain()
 	}
 	it := r.first
-	if it == nil || it.task != nil {
+	if it == nil || it.task != kind {
 		return nil
 	}
 	r.first = it.next
-	r.live.Add(-1)
 	r.steps++
 	r.budget--
-	return r.take(it)
+	r.stalls.another()
+	return it
 }

@@ -1,0 +1,130 @@
+package fifo_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/suspend"
+)
+
+// warm makes tasks of s, a fifo that runs, that have often been found to be its own.
+func warm(s *fifo.Scheduler) {
+	for range 64 {
+		_ = s.Go(func() {
+			for range 16 {
+				_ = s.Go(func() {})
+			}
+		})
+	}
+	suspend.Yield()
+	suspend.Yield()
+}
+
+// A callback that executes another, for ever, holds up neither whom its scheduler is nested in nor the tasks beside it,
+// and is not taken for one that takes long.
+func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
+	defer schedtest.Within(t, 20*time.Second)()
+	var stop atomic.Bool
+	n := 0
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		_ = suspend.Here().Go(func() {
+			for range 50 {
+				suspend.Yield()
+			}
+			stop.Store(true)
+		})
+		inner := fifo.New(fifo.Options{})
+		return inner.Run(ctx, func(context.Context) error {
+			warm(inner)
+			var k func()
+			k = func() {
+				if n++; !stop.Load() {
+					_ = inner.Execute(k)
+				}
+			}
+			return inner.Execute(k)
+		})
+	})
+	if n < 50 {
+		t.Errorf("%d callbacks", n)
+	}
+}
+
+func TestAChainOfCallbacksIsNoStall(t *testing.T) {
+	defer schedtest.Within(t, 20*time.Second)()
+	var stalls atomic.Int32
+	s := fifo.New(fifo.Options{StallAfter: 200 * time.Millisecond, OnStall: func([]byte) { stalls.Add(1) }})
+	_ = s.Run(context.Background(), func(context.Context) error {
+		warm(s)
+		start := time.Now()
+		var k func()
+		k = func() {
+			if time.Since(start) < time.Second {
+				_ = s.Execute(k)
+			}
+		}
+		return s.Execute(k)
+	})
+	if stalls.Load() > 0 {
+		t.Error("stalled")
+	}
+}
+
+// The body of a Pull is not the scheduler's, though it has begun in a task: somebody else may have it go on.
+func TestABodyIsNotTheSchedulers(t *testing.T) {
+	defer schedtest.Within(t, 20*time.Second)()
+	var ran atomic.Int64
+	s := fifo.New(fifo.Options{})
+	submitted := int64(0)
+	_ = s.Run(context.Background(), func(context.Context) error {
+		next, stop := suspend.Pull(func(yield func(int) bool) {
+			for i := 0; ; i++ {
+				for range 100 {
+					submitted++
+					_ = s.Go(func() { ran.Add(1) })
+				}
+				if !yield(i) {
+					return
+				}
+			}
+		})
+		for range 10 {
+			next()
+		}
+		var other sync.WaitGroup
+		other.Go(func() {
+			for range 100 {
+				next()
+			}
+			stop()
+		})
+		var done atomic.Bool
+		go func() { other.Wait(); done.Store(true) }()
+		for !done.Load() {
+			_ = s.Go(func() {})
+			suspend.Yield()
+		}
+		return nil
+	})
+	if ran.Load() != submitted {
+		t.Errorf("%d of %d tasks", ran.Load(), submitted)
+	}
+}
+
+// A callback must not suspend, nor must what is told of its panic; for a task's it may.
+func TestAHookOfACallback(t *testing.T) {
+	var told []bool // whether it may
+	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { told = append(told, suspend.Current() != nil) }})
+	_ = s.Run(context.Background(), func(context.Context) error {
+		_ = s.Execute(func() { panic("callback") })
+		return s.Go(func() { panic("task") })
+	})
+	if len(told) != 2 || told[0] || !told[1] {
+		t.Error(told)
+	}
+}
