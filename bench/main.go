@@ -13,7 +13,9 @@
 //	go run . -quick -against history            which ratios have become worse by more than their noise; exits with 1 if any
 //
 // A line is: id, ours and the peer's (medians, of one operation), the median of the ratios with the range of
-// them, the worst and the best left out, what the ratio must be and what it ought to be.
+// them, the worst and the best left out, what the ratio must be and what it ought to be. The rows take turns, so
+// lines come when a row has had all its rounds, and last those of which it is hard to say on which side of the must
+// they are.
 package main
 
 import (

@@ -106,7 +106,7 @@ func servers(what string, loops, conns int, handle func(net.Conn), peer func(fun
 	}
 	driven := func(addr net.Addr) side {
 		return func(d time.Duration) (float64, error) {
-			return driveElsewhere(what, addr.String(), conns, min(25*d, time.Second))
+			return driveElsewhere(what, addr.String(), conns, min(10*d, time.Second))
 		}
 	}
 	return &sides{ours: driven(ln.Addr()), peer: driven(addr), close: func() { stop(); loop.Close() }}, nil

@@ -104,7 +104,9 @@ func reportOf(r run, plots string, analysed bool) string {
 		p("## Rows\n\n")
 		p("Ours and the peer's are medians of one operation. The ratio is the median of the ratios of the rounds, in each of which both are "+
 			"measured one right after the other; the range leaves out the best and the worst round where there are more than four. Smaller is better. "+
-			"What a row counts is said where it is written. Rounds are of %v, unless a row has its own measure.\n\n", r.Mode.Round)
+			"What a row counts is said where it is written. Rounds are of %v, unless a row has its own measure. They are had in laps: all rows "+
+			"have some of theirs before any has the next. A row that its rounds cannot tell from what it must reach has more of them, for %v at most.\n\n",
+			r.Mode.Round, longer)
 		p("| id | against | ours | peer | ratio | range | rounds | must | aim | verdict |\n|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n")
 		count := map[string]int{}
 		for _, x := range r.Results {
