@@ -10,8 +10,8 @@ import "unsafe"
 // it returns, and the lock that it takes, if any, must be one under which nothing foreign is called.
 //
 // A Task that is to go on no more had better return from Park once its context is cancelled. A Park that panics, or ends
-// its goroutine, ends the suspension as a cancellation does, but what it has been resumed with by then, a value or a lock, is
-// lost.
+// its goroutine, ends a Wait or a Select as a cancellation does, but what it has been resumed with by then, a value, a lock or
+// a turn to take one, is lost. Where Suspend has been called, block's waiter stays where it is, and is refused.
 //
 // A Task may have more methods. Yield() lets others run before the task goes on; Spawner() Spawner names
 // the scheduler that the task is on. The Spawner may have these: AfterFunc(d time.Duration, f func())
