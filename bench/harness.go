@@ -131,7 +131,7 @@ type trial struct {
 
 const (
 	laps   = 3
-	oneLap = 4 // rounds at least; few rows are so slow
+	oneLap = 4 // rounds, at least: to open a row takes time as well
 	longer = 10 * time.Second
 )
 
@@ -266,7 +266,7 @@ func interleave(sides []func() ([]float64, error), rounds int, cold bool, enough
 }
 
 // confidence is where the median of all rounds that might have been lies in 19 of 20 cases, if that of these is known: by
-// ranks, as nothing is assumed of how they are spread.
+// ranks, as nothing is assumed of how they are spread. Who looks after every lap is a little less sure, of either side.
 func confidence(v []float64) (low, high float64) {
 	v = slices.Sorted(slices.Values(v))
 	middle, wide := float64(len(v)-1)/2, 0.98*math.Sqrt(float64(len(v)))

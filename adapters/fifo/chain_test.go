@@ -25,8 +25,7 @@ func warm(s *fifo.Scheduler) {
 	suspend.Yield()
 }
 
-// A callback that executes another, for ever, holds up neither whom its scheduler is nested in nor the tasks beside it,
-// and is not taken for one that takes long.
+// A callback that executes another, for ever, does not hold up the scheduler in whose task its own is nested.
 func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
 	defer schedtest.Within(t, 20*time.Second)()
 	var stop atomic.Bool
@@ -55,6 +54,7 @@ func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// Nor is it taken for one that takes long.
 func TestAChainOfCallbacksIsNoStall(t *testing.T) {
 	defer schedtest.Within(t, 20*time.Second)()
 	var stalls atomic.Int32

@@ -25,8 +25,9 @@ type Runner struct {
 	onPanic func(any, []byte)
 	stalls  *Stalls
 
-	// Goroutines of tasks that have been found here. No other ever has their identity, so nobody takes anything from what
-	// others leave in it; what it saves is to look for what is bound.
+	// Goroutines of tasks that have been found here. Such a one runs only when the Runner has switched to it, whatever is bound to
+	// it then, and no other ever has its identity: so it need not be looked for again. The Runner's own is not among them, since
+	// that goes its ways when the Runner has ended.
 	known [64]atomic.Int64
 
 	// The rest belongs to the scheduler's goroutine, or to the task that it has switched to.
