@@ -11,7 +11,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/chanx"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/cond"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 )
 

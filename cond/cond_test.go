@@ -16,7 +16,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/cond"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/suspend"
 	"go.uber.org/goleak"

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
 )

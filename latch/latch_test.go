@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
 	"go.uber.org/goleak"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"golang.org/x/sync/semaphore"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )

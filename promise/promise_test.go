@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/braidgo/braid/internal/schedtest"
-	"github.com/braidgo/braid/internal/stress"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/internal/testrig/stress"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/chanx"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 

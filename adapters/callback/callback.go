@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )

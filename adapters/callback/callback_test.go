@@ -11,11 +11,11 @@ import (
 
 	"github.com/braidgo/braid/adapters/callback"
 	"github.com/braidgo/braid/adapters/workstealing"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
-	"github.com/braidgo/braid/suspend/suspendtest"
+	"github.com/braidgo/braid/suspendtest"
 	"go.uber.org/goleak"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/suspend"
-	"github.com/braidgo/braid/suspend/suspendtest"
+	"github.com/braidgo/braid/suspendtest"
 )
 
 func TestConformance(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
 // A quick conn has data at once, but its context ends meanwhile.

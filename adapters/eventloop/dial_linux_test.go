@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/eventloop"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
 // resolve has every name mean ips, until the test ends.

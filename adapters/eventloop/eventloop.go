@@ -16,8 +16,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/braidgo/braid/adapters/internal/blocking"
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/blocking"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -3,7 +3,7 @@ package eventloop
 import (
 	"time"
 
-	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -10,8 +10,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 

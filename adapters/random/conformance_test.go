@@ -5,7 +5,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/suspend"
-	"github.com/braidgo/braid/suspend/suspendtest"
+	"github.com/braidgo/braid/suspendtest"
 )
 
 func TestConformance(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/workstealing"
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
 // On one processor, somebody else has a turn much more often than the runtime preempts a pool that computes.

@@ -3,7 +3,7 @@
 package workstealing
 
 import (
-	"github.com/braidgo/braid/internal/blocking"
+	"github.com/braidgo/braid/adapters/internal/blocking"
 	"github.com/braidgo/braid/suspend"
 )
 

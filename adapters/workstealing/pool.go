@@ -13,9 +13,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/braidgo/braid/adapters/internal/blocking"
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/blocking"
-	"github.com/braidgo/braid/internal/coro"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"go.uber.org/goleak"
 )
 

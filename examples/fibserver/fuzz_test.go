@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braidgo/braid/internal/schedtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
 // A script is a connection whose client has sent everything, and its end, before anybody reads.

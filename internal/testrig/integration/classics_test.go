@@ -1,0 +1,387 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/braidgo/braid/adapters/random"
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+)
+
+// The classics, each under 10,000 seeds of the adversary: small programs, so that few steps meet many orders. A program
+// starts its tasks on s, and returns what is to hold when all have ended. One that hangs is shown by its seed.
+func TestClassicsUnderTheAdversary(t *testing.T) {
+	seeds := uint64(10_000)
+	if schedtest.Race || testing.Short() {
+		seeds /= 20
+	}
+	for name, program := range map[string]func(s *random.Scheduler, rng *rand.Rand) (holds func() error){
+		"philosophers with select":            philosophers,
+		"opposite selects":                    oppositeSelects,
+		"bounded buffer on a condition":       boundedBuffer,
+		"readers, and a writer that gives up": gatingWriter,
+		"a big waiter at the head gives up":   bigWaiter,
+		"rendezvous with selects":             rendezvous,
+		"lazy, forced by all":                 lazyByAll,
+		"three lazies in a circle":            lazyCircle,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seed uint64
+			defer schedtest.Within(t, schedtest.Deadline)()
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d", seed)
+				}
+			}()
+			for seed = 1; seed <= seeds; seed++ {
+				s := random.New(random.Options{Seed: seed})
+				var holds func() error
+				err := s.Run(bg, func(context.Context) error {
+					holds = program(s, rand.New(rand.NewPCG(seed, 1)))
+					return nil
+				})
+				if err = errors.Join(err, holds()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Each takes both forks, or whichever comes first and then the other, or gives the first back.
+func philosophers(s *random.Scheduler, rng *rand.Rand) func() error {
+	const n = 3
+	var forks [n]*chanx.Chan[int] // a fork is a value on the table
+	for i := range forks {
+		forks[i] = chanx.New[int](1)
+		_, _ = forks[i].TrySend(i)
+	}
+	meals := 0
+	for i := range n {
+		_ = s.Go(func() {
+			for eaten := 0; eaten < 2; {
+				left, right := suspend.On(forks[i].RecvOp()), suspend.On(forks[(i+1)%n].RecvOp())
+				first, _ := suspend.Select(bg, left, right)
+				second := suspend.Selectable(right)
+				if first == second {
+					second = left
+				}
+				if won, _ := suspend.TrySelect(bg, second); won == nil {
+					put(forks[:], first)
+					suspend.Yield()
+					continue
+				}
+				meals++
+				eaten++
+				put(forks[:], left)
+				put(forks[:], right)
+			}
+		})
+	}
+	return func() error {
+		for i := range forks {
+			if v, ok, _ := forks[i].TryRecv(); v != i || !ok {
+				return fmt.Errorf("fork %d: %d, %v", i, v, ok)
+			}
+		}
+		if meals != 2*n {
+			return fmt.Errorf("%d meals", meals)
+		}
+		return nil
+	}
+}
+
+func put(forks []*chanx.Chan[int], c suspend.Selectable) {
+	fork := c.(*suspend.Case[int]).Value()
+	_ = forks[fork].Send(bg, fork)
+}
+
+func oppositeSelects(s *random.Scheduler, rng *rand.Rand) func() error {
+	a, b := chanx.New[int](0), chanx.New[int](0)
+	sent, got := 0, 0
+	one := func(to, from *chanx.Chan[int]) {
+		send, recv := suspend.On(to.SendOp(1)), suspend.On(from.RecvOp())
+		switch won, _ := suspend.Select(bg, send, recv); won {
+		case send:
+			sent++
+		case recv:
+			got++
+		}
+	}
+	for range 1 + rng.IntN(2) {
+		_ = s.Go(func() { one(a, b) })
+		_ = s.Go(func() { one(b, a) })
+	}
+	return func() error {
+		if sent != got || sent == 0 {
+			return fmt.Errorf("%d sent, %d received", sent, got)
+		}
+		return nil
+	}
+}
+
+// A signal that meets a cancelled waiter goes to another; whoever returns from Wait holds the lock.
+func boundedBuffer(s *random.Scheduler, rng *rand.Rand) func() error {
+	const items = 4
+	var m mutex.Mutex
+	notEmpty, notFull := cond.New(m.Locker()), cond.New(m.Locker())
+	full, holder := 0, 0
+	in, out := 0, 0
+	var failure error
+	hold := func(id int) {
+		if holder != 0 {
+			failure = errors.New("two hold the lock")
+		}
+		holder = id
+	}
+	wait := func(id int, c *cond.Cond, ctx context.Context) error {
+		holder = 0
+		err := c.Wait(ctx)
+		hold(id)
+		return err
+	}
+	_ = s.Go(func() {
+		for range items {
+			_ = m.Lock(bg)
+			hold(1)
+			for full == 1 {
+				_ = wait(1, notFull, bg)
+			}
+			full, in = 1, in+1
+			notEmpty.Signal()
+			holder = 0
+			m.Unlock()
+		}
+	})
+	consume := func(id int, ctx context.Context) bool {
+		_ = m.Lock(bg)
+		hold(id)
+		defer func() { holder = 0; m.Unlock() }()
+		for full == 0 {
+			if out == items {
+				return false
+			}
+			if wait(id, notEmpty, ctx) != nil {
+				return false
+			}
+		}
+		if full, out = 0, out+1; out == items {
+			notEmpty.Broadcast() // nothing more is to come
+		}
+		notFull.Signal()
+		return true
+	}
+	ctx, stop := cancel.New(bg)
+	for i := range 2 { // these give up
+		_ = s.Go(func() {
+			for consume(2+i, ctx) {
+			}
+		})
+	}
+	_ = s.Go(func() { // this does not
+		for consume(4, bg) {
+		}
+	})
+	for range rng.IntN(12) {
+		suspend.Yield()
+	}
+	stop(nil)
+	return func() error {
+		if failure == nil && (in != items || out != items || full != 0) {
+			failure = fmt.Errorf("%d in, %d out", in, out)
+		}
+		return failure
+	}
+}
+
+func gatingWriter(s *random.Scheduler, rng *rand.Rand) func() error {
+	var m mutex.RWMutex
+	readers, writers, read := 0, 0, 0
+	var failure error
+	check := func() {
+		if writers > 1 || writers == 1 && readers > 0 {
+			failure = fmt.Errorf("%d writers with %d readers", writers, readers)
+		}
+	}
+	ctx, stop := cancel.New(bg)
+	var release promise.Promise[struct{}]
+	_ = s.Go(func() { // reads on until the others have read: they must not wait for it
+		_ = m.RLock(bg)
+		readers++
+		check()
+		_, _ = release.Await(bg)
+		readers--
+		m.RUnlock()
+	})
+	_ = s.Go(func() {
+		if m.Lock(ctx) != nil {
+			return
+		}
+		writers++
+		check()
+		suspend.Yield()
+		writers--
+		m.Unlock()
+	})
+	for range 2 {
+		_ = s.Go(func() {
+			_ = m.RLock(bg)
+			readers++
+			check()
+			suspend.Yield()
+			readers--
+			m.RUnlock()
+			if read++; read == 2 {
+				_ = release.Fill(struct{}{})
+			}
+		})
+	}
+	for range rng.IntN(8) {
+		suspend.Yield()
+	}
+	stop(nil) // and the gate opens
+	return func() error {
+		if failure == nil && !m.TryLock() {
+			failure = errors.New("held in the end")
+		}
+		return failure
+	}
+}
+
+func bigWaiter(s *random.Scheduler, rng *rand.Rand) func() error {
+	sem := semaphore.New(3)
+	held, most := int64(0), int64(0)
+	take := func(ctx context.Context, n int64) {
+		if sem.Acquire(ctx, n) != nil {
+			return
+		}
+		held += n
+		most = max(most, held)
+		suspend.Yield()
+		held -= n
+		sem.Release(n)
+	}
+	_ = sem.Acquire(bg, 1) // held until the small ones have run
+	ctx, stop := cancel.New(bg)
+	small := 0
+	_ = s.Go(func() { take(ctx, 3) })
+	for range 3 {
+		_ = s.Go(func() {
+			take(bg, 1)
+			if small++; small == 3 {
+				sem.Release(1)
+			}
+		})
+	}
+	for range rng.IntN(8) {
+		suspend.Yield()
+	}
+	stop(nil)
+	return func() error {
+		if most > 3 || small != 3 || !sem.TryAcquire(3) {
+			return fmt.Errorf("at most %d held, %d small ones served", most, small)
+		}
+		return nil
+	}
+}
+
+func rendezvous(s *random.Scheduler, rng *rand.Rand) func() error {
+	a, b := chanx.New[int](0), chanx.New[int](0)
+	ctx, stop := cancel.New(bg)
+	sum, n := 0, 0
+	for i := 1; i <= 4; i++ {
+		_ = s.Go(func() {
+			sa, sb := suspend.On(a.SendOp(i)), suspend.On(b.SendOp(i))
+			if won, _ := suspend.Select(ctx, sa, sb); won != nil {
+				sum, n = sum+i, n+1
+			}
+		})
+		_ = s.Go(func() {
+			ra, rb := suspend.On(a.RecvOp()), suspend.On(b.RecvOp())
+			if won, _ := suspend.Select(ctx, ra, rb); won != nil {
+				sum, n = sum-won.(*suspend.Case[int]).Value(), n-1
+			}
+		})
+	}
+	for range rng.IntN(20) {
+		suspend.Yield()
+	}
+	stop(nil)
+	return func() error {
+		if sum != 0 || n != 0 {
+			return fmt.Errorf("%d more sent than received, sums differ by %d", n, sum)
+		}
+		return nil
+	}
+}
+
+func lazyByAll(s *random.Scheduler, rng *rand.Rand) func() error {
+	runs, got := 0, 0
+	ctx, stop := cancel.New(bg)
+	l := lazy.New(func(ctx context.Context) (int, error) {
+		runs++
+		suspend.Yield()
+		if err := suspend.Err(ctx); err != nil {
+			return 0, err
+		}
+		return 7, nil
+	}, lazy.Restart)
+	for i := range 4 {
+		_ = s.Go(func() {
+			c := bg
+			if i == 0 {
+				c = ctx // it may be the one that runs f, and be cancelled: another takes over
+			}
+			if v, err := l.Force(c); v == 7 && err == nil {
+				got++
+			} else if i > 0 {
+				got = -100
+			}
+		})
+	}
+	for range rng.IntN(6) {
+		suspend.Yield()
+	}
+	stop(nil)
+	return func() error {
+		if runs > 2 || got < 3 {
+			return fmt.Errorf("%d runs, %d got it", runs, got)
+		}
+		return nil
+	}
+}
+
+func lazyCircle(s *random.Scheduler, rng *rand.Rand) func() error {
+	var ls [3]*lazy.Lazy[int]
+	for i := range ls {
+		ls[i] = lazy.New(func(ctx context.Context) (int, error) {
+			suspend.Yield()
+			return ls[(i+1)%3].Force(ctx)
+		}, lazy.Restart)
+	}
+	recursive := 0
+	for i := range ls {
+		_ = s.Go(func() {
+			if _, err := ls[i].Force(bg); errors.Is(err, lazy.ErrRecursive) {
+				recursive++
+			}
+		})
+	}
+	return func() error {
+		if recursive != 3 {
+			return fmt.Errorf("%d of 3 were told", recursive)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,349 @@
+// Package integration_test shares primitives among all schedulers at once.
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+)
+
+var bg = context.Background()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// done counts tasks that have ended, for a test goroutine to wait for.
+func done(n int) (one func(), all func()) {
+	c := make(chan struct{})
+	var left atomic.Int64
+	left.Store(int64(n))
+	return func() {
+		if left.Add(-1) == 0 {
+			close(c)
+		}
+	}, func() { <-c }
+}
+
+func TestOnePromiseIsAwaitedByAll(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const waiters = 100
+		p := promise.New[string]()
+		one, all := done(waiters)
+		for range waiters {
+			_ = next().Go(func() {
+				defer one()
+				if v, err := p.Await(bg); v != "here" || err != nil {
+					t.Errorf("Await = %q, %v", v, err)
+				}
+			})
+		}
+		schedtest.Quiet(t) // all of them wait
+		_ = next().Go(func() { _ = p.Fill("here") })
+		all()
+	})
+}
+
+// One mutex and two MVars are shared by tasks of every scheduler, all of which are cancelled at random. Nothing is
+// lost, nothing doubled, and in the end nobody is left in a queue.
+func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
+	operations := int64(1_000_000)
+	switch {
+	case schedtest.Race:
+		operations /= 20
+	case testing.Short():
+		operations /= 10
+	}
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		const tasks = 40
+		var lock mutex.Mutex
+		var fruit mvar.MVar[int64]
+		purse := mvar.NewFull(int64(0)) // a counter that is held by taking it
+		var (
+			inside, ops, locked, notLocked         atomic.Int64
+			put, putSum, notPut, took, tookSum     atomic.Int64
+			notTaken, deposits, notDeposited, over atomic.Int64
+		)
+		one, all := done(tasks)
+		for i := range tasks {
+			err := next().Go(func() {
+				defer one()
+				rng := rand.New(rand.NewPCG(uint64(i), 7))
+				ctx, cancel := context.WithCancel(bg)
+				left := 0 // of the operations until there is a new context
+				for ops.Add(1) <= operations {
+					if left--; left <= 0 {
+						cancel()
+						ctx, cancel = context.WithCancel(bg)
+						left = rng.IntN(100)
+						// Each ends some time: all may be waiting for the same end of the fruit.
+						time.AfterFunc(time.Duration(rng.IntN(300))*time.Microsecond, cancel)
+					}
+					if ctx.Err() != nil {
+						left = 0
+					}
+					switch rng.IntN(4) {
+					case 0:
+						if lock.Lock(ctx) == nil {
+							if inside.Add(1) != 1 {
+								t.Error("two hold the mutex")
+							}
+							if rng.IntN(16) == 0 {
+								suspend.Yield()
+							}
+							inside.Add(-1)
+							lock.Unlock()
+							locked.Add(1)
+						} else {
+							notLocked.Add(1)
+						}
+					case 1:
+						if v := rng.Int64N(1 << 40); fruit.Put(ctx, v) == nil {
+							put.Add(1)
+							putSum.Add(v)
+						} else {
+							notPut.Add(1)
+						}
+					case 2:
+						if v, err := fruit.Take(ctx); err == nil {
+							took.Add(1)
+							tookSum.Add(v)
+						} else {
+							notTaken.Add(1)
+						}
+					case 3:
+						if n, err := purse.Take(ctx); err == nil {
+							_ = purse.Put(bg, n+1)
+							deposits.Add(1)
+						} else {
+							notDeposited.Add(1)
+						}
+					}
+				}
+				cancel()
+				over.Add(1)
+				for over.Load() < tasks { // somebody may be waiting for the other end of the fruit
+					if v, ok := fruit.TryTake(); ok {
+						took.Add(1)
+						tookSum.Add(v)
+					} else if fruit.TryPut(1) {
+						put.Add(1)
+						putSum.Add(1)
+					}
+					_ = suspend.Sleep(bg, 100*time.Microsecond)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		all()
+		if v, ok := fruit.TryTake(); ok {
+			took.Add(1)
+			tookSum.Add(v)
+		}
+		if !lock.TryLock() {
+			t.Error("the mutex is held in the end")
+		}
+		if !fruit.TryPut(0) {
+			t.Error("somebody is left in the MVar")
+		}
+		if n, ok := purse.TryTake(); !ok || n != deposits.Load() {
+			t.Errorf("%d in the purse, %v, after %d deposits", n, ok, deposits.Load())
+		}
+		if put.Load() != took.Load() || putSum.Load() != tookSum.Load() {
+			t.Errorf("put %d (sum %d), took %d (sum %d)", put.Load(), putSum.Load(), took.Load(), tookSum.Load())
+		}
+		t.Logf("locked %d, not %d; put %d, not %d; not taken %d; deposits %d, not %d", locked.Load(), notLocked.Load(),
+			put.Load(), notPut.Load(), notTaken.Load(), deposits.Load(), notDeposited.Load())
+		for name, n := range map[string]*atomic.Int64{"locked": &locked, "not locked": &notLocked, "put": &put, "not put": &notPut,
+			"taken": &took, "not taken": &notTaken, "deposited": &deposits, "not deposited": &notDeposited} {
+			if n.Load() == 0 {
+				t.Errorf("an outcome was not covered: %s", name)
+			}
+		}
+	})
+}
+
+func TestSchedulersNest(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := workstealing.New(workstealing.Options{Workers: 1})
+	p, q := promise.New[int](), promise.New[int]()
+	schedtest.Run(t, loop, func() { // a task of the loop
+		v, _, err := workstealing.Join(bg, pool, func(context.Context) (v int, err error) { // waits for one of the pool
+			err = fifo.Run(bg, func(ctx context.Context) error { // which runs a scheduler of its own
+				_ = suspend.Here().Go(func() { _ = q.Fill(1) })
+				v, err = p.Await(ctx) // whose task waits for the loop
+				return err
+			})
+			return v, err
+		}, func(ctx context.Context) (int, error) {
+			return q.Await(ctx) // on a pool of one: nobody is blocked
+		})
+		if v != 7 || err != nil {
+			t.Errorf("Join = %d, %v", v, err)
+		}
+	}, func() { _ = p.Fill(7) })
+	if err := errors.Join(loop.Close(), pool.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The context is for cancellation and nothing else: Background in a task suspends the task and not what runs it, and
+// a task's own context may leak into goroutines.
+func TestAnyContextAnywhere(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		ctx, cancel := context.WithCancel(bg)
+		defer cancel()
+		p := promise.New[int]()
+		schedtest.Run(t, s, func() {
+			group, ctx := errgroup.WithContext(ctx)
+			for range 4 {
+				group.Go(func() error { // a goroutine of no scheduler
+					_, err := p.Await(ctx)
+					return err
+				})
+			}
+			_ = s.Go(func() { _ = p.Fill(1) })
+			if _, err := p.Await(bg); err != nil {
+				t.Error(err)
+			}
+			if err := suspend.Blocking(bg, func() { // it waits natively
+				if err := group.Wait(); err != nil {
+					t.Error(err)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// Coroutines are made by the scheduler and not by the spawner, whose thread may be locked: the runtime would throw when
+// another thread resumed them.
+func TestSpawnedFromALockedThread(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		const tasks = 50
+		one, all := done(tasks)
+		for range tasks {
+			p := promise.New[int]()
+			_ = s.Go(func() {
+				defer one()
+				_ = s.Go(func() { _ = p.Fill(1) })
+				_, _ = p.Await(bg)
+				suspend.Yield()
+			})
+		}
+		all()
+	})
+}
+
+// A Run that keeps its thread, with tasks that stand in for each other, pull, exit and wait for others.
+func TestLockedThreadStandsIn(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	pool := workstealing.New(workstealing.Options{Workers: 1})
+	err := fifo.New(fifo.Options{LockOSThread: true}).Run(bg, func(ctx context.Context) error {
+		var a, b mvar.MVar[int]
+		_ = suspend.Here().Go(func() {
+			next, stop := suspend.Pull(func(yield func(int) bool) {
+				for {
+					v, _ := a.Take(ctx)
+					if v < 0 || !yield(v) {
+						return
+					}
+				}
+			})
+			defer stop()
+			for v, ok := next(); ok; v, ok = next() {
+				_ = b.Put(ctx, v)
+			}
+		})
+		for i := range 200 {
+			_ = suspend.Here().Go(runtime.Goexit)
+			_ = a.Put(ctx, i)
+			if v, _ := b.Take(ctx); v != i {
+				t.Errorf("Take = %d, want %d", v, i)
+			}
+			if i%50 == 0 {
+				if v, err := promise.Go(ctx, pool, func(context.Context) (int, error) { return i, nil }).Await(ctx); v != i || err != nil {
+					t.Errorf("Await = %d, %v", v, err)
+				}
+			}
+		}
+		return a.Put(ctx, -1)
+	})
+	if err := errors.Join(err, pool.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Selects of receives on threads against sends: whoever looks and queues for both channels at once is met by any send,
+// however the threads interleave. A case that were queued a moment later would miss one, and both sides would wait.
+func TestSelectMissesNothing(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	rounds := 20_000
+	if schedtest.Race || testing.Short() {
+		rounds /= 10
+	}
+	pool := workstealing.New(workstealing.Options{Workers: 2})
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []suspend.Spawner{suspend.Goroutines, pool, loop} {
+		a, b, ack := chanx.New[int](0), chanx.New[int](0), mvar.New[int]()
+		one, all := done(2)
+		_ = s.Go(func() {
+			defer one()
+			ca, cb := suspend.On(a.RecvOp()), suspend.On(b.RecvOp())
+			for i := range rounds {
+				won, err := suspend.Select(bg, ca, cb)
+				if err != nil || won.(*suspend.Case[int]).Value() != i {
+					t.Errorf("Select = %v, want %d", err, i)
+				}
+				_ = ack.Put(bg, i)
+			}
+		})
+		_ = pool.Go(func() {
+			defer one()
+			sa, sb := suspend.On(suspend.Op[struct{}]{}), suspend.On(suspend.Op[struct{}]{})
+			for i := range rounds {
+				switch i % 3 {
+				case 0:
+					_ = a.Send(bg, i)
+				case 1:
+					_ = b.Send(bg, i)
+				case 2: // both sides select
+					sa.Set(a.SendOp(i))
+					sb.Set(b.SendOp(i))
+					_, _ = suspend.Select(bg, sb, sa)
+				}
+				_, _ = ack.Take(bg)
+			}
+		})
+		all()
+	}
+	if err := errors.Join(pool.Close(), loop.Close()); err != nil {
+		t.Error(err)
+	}
+}

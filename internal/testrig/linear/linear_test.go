@@ -1,0 +1,551 @@
+// Package linear_test records what operations return that run in parallel, on all schedulers at once and randomly
+// cancelled, and has porcupine look for an order in which they may have happened one at a time. What was cancelled has
+// had no effect, and is left out.
+package linear_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/internal/testrig/stress"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A call is an operation and its argument.
+type call struct {
+	name string
+	arg  int
+}
+
+// A history is what happened to one object.
+type history struct {
+	clock atomic.Int64
+	mu    sync.Mutex
+	ops   []porcupine.Operation
+	seen  *stress.Outcomes
+}
+
+// do performs an operation and records it.
+func (h *history) do(client int, c call, f func() (string, error)) (result string) {
+	begun := h.clock.Add(1)
+	result, err := f()
+	ended := h.clock.Add(1)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		h.seen.Add(c.name + ": cancelled")
+		return ""
+	}
+	if err != nil {
+		result = err.Error()
+	}
+	h.mu.Lock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: c, Call: begun, Output: result, Return: ended})
+	h.mu.Unlock()
+	kind, _, _ := strings.Cut(result, "=")
+	h.seen.Add(c.name + ": " + kind)
+	return result
+}
+
+// A state is what an object is, in a form that can be compared.
+type state string
+
+// A step says what becomes of the object if the operation returns that, and whether it can.
+type step func(s state, c call, result string) (state, bool)
+
+// check looks for an order.
+func (h *history) check(init state, next step) error {
+	m := porcupine.Model{
+		Init: func() any { return init },
+		Step: func(s, c, result any) (bool, any) {
+			t, ok := next(s.(state), c.(call), result.(string))
+			return ok, t
+		},
+	}
+	switch porcupine.CheckOperationsTimeout(m, h.ops, 20*time.Second) {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		return fmt.Errorf("undecided: %d operations", len(h.ops))
+	}
+	slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	var s strings.Builder
+	for _, o := range h.ops {
+		fmt.Fprintf(&s, "\n\t%3d to %3d: %v returned %q", o.Call, o.Return, o.Input, o.Output)
+	}
+	return fmt.Errorf("there is no order for%s", s.String())
+}
+
+// An object is one that histories are recorded of.
+type object struct {
+	name     string
+	outcomes []string
+	init     state
+	step     step
+	// anew makes one, and returns what a task does next with it.
+	anew func(rng *rand.Rand) func(h *history, client int, ctx context.Context, rng *rand.Rand)
+}
+
+const (
+	clients = 4
+	each    = 6 // operations, some of which are followed by another
+	at      = 16
+)
+
+// record has objects used by some tasks each, all at once.
+func record(t *testing.T, o object, seen *stress.Outcomes, next func() suspend.Spawner, seed uint64) {
+	var all sync.WaitGroup
+	histories := make([]*history, at)
+	for i := range histories {
+		h := &history{seen: seen}
+		histories[i] = h
+		use := o.anew(rand.New(rand.NewPCG(seed, uint64(i))))
+		for client := range clients {
+			rng := rand.New(rand.NewPCG(seed, uint64(i*clients+client)))
+			all.Add(1)
+			err := next().Go(func() {
+				defer all.Done()
+				for range each {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rng.IntN(2000))*time.Microsecond)
+					if rng.IntN(3) == 0 {
+						go cancel()
+					}
+					use(h, client, ctx, rng)
+					cancel()
+					if rng.IntN(3) == 0 {
+						suspend.Yield()
+					}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all.Wait()
+	for _, h := range histories {
+		if err := h.check(o.init, o.step); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+func TestHistoriesAreLinearizable(t *testing.T) {
+	for _, o := range objects {
+		t.Run(o.name, func(t *testing.T) {
+			defer schedtest.Within(t, schedtest.Deadline+2*stress.For(t))()
+			seen := stress.Of(o.outcomes...)
+			seed := rand.Uint64()
+			var opened []suspend.Spawner
+			for _, s := range schedtest.All {
+				on, closeAll := s.Open()
+				defer closeAll()
+				opened = append(opened, on)
+			}
+			n := 0
+			stress.Rounds(t, seen, func() {
+				seed++
+				record(t, o, seen, func() suspend.Spawner { n++; return opened[n%len(opened)] }, seed)
+			})
+		})
+	}
+}
+
+// A brokenMVar gives the same value to two, now and then: it looks first, and takes then.
+type brokenMVar struct{ mvar.MVar[int] }
+
+func (m *brokenMVar) Take(ctx context.Context) (int, error) {
+	v, err := m.Read(ctx)
+	if err == nil {
+		suspend.Yield()
+		_, _ = m.TryTake()
+	}
+	return v, err
+}
+
+// The check finds out what is broken.
+func TestBrokenMVarIsNotLinearizable(t *testing.T) {
+	broken := mvarObject(func() placer { return new(brokenMVar) })
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		for seed := range uint64(100) {
+			h := &history{seen: stress.Of()}
+			use := broken.anew(rand.New(rand.NewPCG(seed, 0)))
+			var all sync.WaitGroup
+			for client := range clients {
+				rng := rand.New(rand.NewPCG(seed, uint64(client)))
+				all.Add(1)
+				if err := next().Go(func() {
+					defer all.Done()
+					for range each {
+						ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+						use(h, client, ctx, rng)
+						cancel()
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all.Wait()
+			if err := h.check(broken.init, broken.step); err != nil {
+				t.Logf("found in history %d: %v", seed, err)
+				return
+			}
+		}
+		t.Error("a value is given to two, and nobody minds")
+	})
+}
+
+// And each of the models rejects a history of two or three operations.
+func TestModelsReject(t *testing.T) {
+	for _, c := range []struct {
+		object  int
+		history []string // operation, argument, result
+	}{
+		{0, []string{"Lock 0 ok", "Lock 0 ok"}},
+		{0, []string{"Lock 0 ok", "Unlock 0 ok", "TryLock 0 no"}},
+		{1, []string{"Put 1 ok", "Put 2 ok"}},
+		{1, []string{"Put 1 ok", "Take 0 =1", "Take 0 =1"}},
+		{1, []string{"Put 1 ok", "TryTake 0 no"}},
+		{2, []string{"Send 1 ok", "Send 2 ok", "Recv 0 =2"}},
+		{2, []string{"Send 1 ok", "Send 2 ok", "Send 3 ok"}},
+		{2, []string{"Send 1 ok", "TryRecv 0 no"}},
+		{3, []string{"Acquire 2 ok", "Acquire 2 ok"}},
+		{3, []string{"TryAcquire 1 no"}},
+		{4, []string{"Lock 0 ok", "RLock 0 ok"}},
+		{4, []string{"RLock 0 ok", "Lock 0 ok"}},
+		{4, []string{"Lock 0 ok", "Unlock 0 ok", "TryRLock 0 no"}},
+		{5, []string{"Fill 1 ok", "Await 0 =2"}},
+		{5, []string{"Fill 1 ok", "Fill 2 ok"}},
+		{5, []string{"Fill 1 ok", "Try 0 no"}},
+	} {
+		o := objects[c.object]
+		h := &history{}
+		for i, line := range c.history {
+			f := strings.Fields(line)
+			arg, err := strconv.Atoi(f[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.ops = append(h.ops, porcupine.Operation{Input: call{f[0], arg}, Output: f[2], Call: int64(2 * i), Return: int64(2*i + 1)})
+		}
+		if h.check(o.init, o.step) == nil {
+			t.Errorf("%s: %v is let pass", o.name, c.history)
+		}
+	}
+}
+
+var objects = []object{
+	{
+		name: "mutex", init: "free",
+		outcomes: []string{"Lock: ok", "Lock: cancelled", "TryLock: ok", "TryLock: no", "Unlock: ok"},
+		step: func(s state, c call, result string) (state, bool) {
+			switch {
+			case c.name == "Unlock":
+				return "free", s == "held"
+			case result == "no":
+				return s, s == "held"
+			}
+			return "held", s == "free"
+		},
+		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+			var m mutex.Mutex
+			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
+				var got string
+				switch rng.IntN(4) {
+				case 0:
+					got = h.do(client, call{"TryLock", 0}, func() (string, error) { return tried("ok", m.TryLock()), nil })
+				case 1:
+					got = h.do(client, call{"Lock", 0}, func() (string, error) { return ok(suspend.Do(ctx, m.LockOp())) })
+				default:
+					got = h.do(client, call{"Lock", 0}, func() (string, error) { return "ok", m.Lock(ctx) })
+				}
+				if got == "ok" {
+					linger(rng)
+					h.do(client, call{"Unlock", 0}, func() (string, error) { m.Unlock(); return "ok", nil })
+				}
+			}
+		},
+	},
+	mvarObject(func() placer { return mvar.New[int]() }),
+	{
+		name: "chanx", init: "",
+		outcomes: []string{"Send: ok", "Send: cancelled", "Recv: ", "Recv: cancelled", "TrySend: ok", "TrySend: no", "TryRecv: ", "TryRecv: no",
+			"Close: ok", "Close: chanx: closed", "Send: chanx: closed", "Recv: chanx: closed"},
+		step: chanStep,
+		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+			c := chanx.New[int](capacity)
+			var last atomic.Int64
+			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
+				v := int(last.Add(1))
+				switch rng.IntN(20) {
+				case 0:
+					if v > 3*each {
+						h.do(client, call{"Close", 0}, func() (string, error) { return "ok", c.Close() })
+					}
+				case 1, 2:
+					h.do(client, call{"TrySend", v}, func() (string, error) { ok, err := c.TrySend(v); return tried("ok", ok), err })
+				case 3, 4:
+					h.do(client, call{"TryRecv", 0}, func() (string, error) { v, ok, err := c.TryRecv(); return tried(equals(v), ok), err })
+				case 5, 6:
+					h.do(client, call{"Recv", 0}, func() (string, error) { v, err := suspend.Do(ctx, c.RecvOp()); return equals(v), err })
+				case 7, 8:
+					h.do(client, call{"Send", v}, func() (string, error) { return ok(suspend.Do(ctx, c.SendOp(v))) })
+				case 9, 10, 11, 12, 13:
+					h.do(client, call{"Recv", 0}, func() (string, error) { v, err := c.Recv(ctx); return equals(v), err })
+				default:
+					h.do(client, call{"Send", v}, func() (string, error) { return "ok", c.Send(ctx, v) })
+				}
+			}
+		},
+	},
+	{
+		name: "semaphore", init: free(permits),
+		outcomes: []string{"Acquire: ok", "Acquire: cancelled", "TryAcquire: ok", "TryAcquire: no", "Release: ok"},
+		step: func(s state, c call, result string) (state, bool) {
+			n, _ := strconv.Atoi(string(s))
+			switch {
+			case c.name == "Release":
+				return free(n + c.arg), n+c.arg <= permits
+			case result == "no": // or somebody waits, which is not so if all are free
+				return s, n < permits
+			}
+			return free(n - c.arg), n >= c.arg
+		},
+		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+			s := semaphore.New(permits)
+			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
+				n := 1 + rng.IntN(permits)
+				var got string
+				switch rng.IntN(4) {
+				case 0:
+					got = h.do(client, call{"TryAcquire", n}, func() (string, error) { return tried("ok", s.TryAcquire(int64(n))), nil })
+				case 1:
+					got = h.do(client, call{"Acquire", n}, func() (string, error) { return ok(suspend.Do(ctx, s.AcquireOp(int64(n)))) })
+				default:
+					got = h.do(client, call{"Acquire", n}, func() (string, error) { return "ok", s.Acquire(ctx, int64(n)) })
+				}
+				if got == "ok" {
+					linger(rng)
+					h.do(client, call{"Release", n}, func() (string, error) { s.Release(int64(n)); return "ok", nil })
+				}
+			}
+		},
+	},
+	{
+		name: "rwmutex", init: "0",
+		outcomes: []string{"Lock: ok", "Lock: cancelled", "RLock: ok", "RLock: cancelled", "TryLock: ok", "TryLock: no", "TryRLock: ok", "TryRLock: no",
+			"Unlock: ok", "RUnlock: ok", "Downgrade: ok"},
+		step: func(s state, c call, result string) (state, bool) {
+			n, _ := strconv.Atoi(string(s)) // readers, or -1
+			switch {
+			case result == "no": // or somebody waits, which is not so if it is free
+				return s, n != 0
+			case c.name == "Lock" || c.name == "TryLock":
+				return "-1", n == 0
+			case c.name == "RLock" || c.name == "TryRLock":
+				return free(n + 1), n >= 0
+			case c.name == "RUnlock":
+				return free(n - 1), n > 0
+			case c.name == "Downgrade":
+				return "1", n == -1
+			}
+			return "0", n == -1
+		},
+		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+			var m mutex.RWMutex
+			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
+				write, got := rng.IntN(2) == 0, ""
+				runlock := func() {
+					h.do(client, call{"RUnlock", 0}, func() (string, error) { m.RUnlock(); return "ok", nil })
+				}
+				switch how := rng.IntN(4); {
+				case how == 0 && write:
+					got = h.do(client, call{"TryLock", 0}, func() (string, error) { return tried("ok", m.TryLock()), nil })
+				case how == 0:
+					got = h.do(client, call{"TryRLock", 0}, func() (string, error) { return tried("ok", m.TryRLock()), nil })
+				case how == 1 && write:
+					got = h.do(client, call{"Lock", 0}, func() (string, error) { return ok(suspend.Do(ctx, m.LockOp())) })
+				case how == 1:
+					got = h.do(client, call{"RLock", 0}, func() (string, error) { return ok(suspend.Do(ctx, m.RLockOp())) })
+				case write:
+					got = h.do(client, call{"Lock", 0}, func() (string, error) { return "ok", m.Lock(ctx) })
+				default:
+					got = h.do(client, call{"RLock", 0}, func() (string, error) { return "ok", m.RLock(ctx) })
+				}
+				switch {
+				case got != "ok":
+				case !write:
+					linger(rng)
+					runlock()
+				case rng.IntN(3) == 0:
+					linger(rng)
+					h.do(client, call{"Downgrade", 0}, func() (string, error) { m.Downgrade(); return "ok", nil })
+					runlock()
+				default:
+					linger(rng)
+					h.do(client, call{"Unlock", 0}, func() (string, error) { m.Unlock(); return "ok", nil })
+				}
+			}
+		},
+	},
+	{
+		name: "promise", init: "",
+		outcomes: []string{"Await: ", "Await: cancelled", "Try: ", "Try: no", "Fill: ok", "Fill: promise: filled already"},
+		step: func(s state, c call, result string) (state, bool) {
+			switch {
+			case c.name == "Fill" && result == "ok":
+				return state(equals(c.arg)), s == ""
+			case c.name == "Fill":
+				return s, s != ""
+			case result == "no":
+				return s, s == ""
+			}
+			return s, s == state(result) && s != ""
+		},
+		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+			p := promise.New[int]()
+			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
+				switch v := rng.Int(); v % 8 {
+				case 0:
+					h.do(client, call{"Fill", v}, func() (string, error) { return "ok", p.Fill(v) })
+				case 1, 2:
+					h.do(client, call{"Try", 0}, func() (string, error) { v, err, ok := p.Try(); return tried(equals(v), ok), err })
+				case 3:
+					h.do(client, call{"Await", 0}, func() (string, error) { v, err := suspend.Do(ctx, p.AwaitOp()); return equals(v), err })
+				default:
+					h.do(client, call{"Await", 0}, func() (string, error) { v, err := p.Await(ctx); return equals(v), err })
+				}
+			}
+		},
+	},
+}
+
+// A placer is an MVar, or what is taken for one.
+type placer interface {
+	Put(ctx context.Context, v int) error
+	PutOp(v int) suspend.Op[struct{}]
+	Take(ctx context.Context) (int, error)
+	Read(ctx context.Context) (int, error)
+	Swap(ctx context.Context, v int) (int, error)
+	TryPut(v int) bool
+	TryTake() (int, bool)
+	TryRead() (int, bool)
+}
+
+func mvarObject(anew func() placer) object {
+	return object{
+		name: "mvar", init: "",
+		outcomes: []string{"Put: ok", "Put: cancelled", "Take: ", "Take: cancelled", "Read: ", "Read: cancelled", "Swap: ", "Swap: cancelled",
+			"TryPut: ok", "TryPut: no", "TryTake: ", "TryTake: no", "TryRead: ", "TryRead: no"},
+		step: func(s state, c call, result string) (state, bool) {
+			switch {
+			case c.name == "TryPut" && result == "no":
+				return s, s != ""
+			case result == "no":
+				return s, s == ""
+			case c.name == "Put" || c.name == "TryPut":
+				return state(equals(c.arg)), s == ""
+			case c.name == "Take" || c.name == "TryTake":
+				return "", s != "" && s == state(result)
+			case c.name == "Swap":
+				return state(equals(c.arg)), s != "" && s == state(result)
+			}
+			return s, s != "" && s == state(result)
+		},
+		anew: func(*rand.Rand) func(*history, int, context.Context, *rand.Rand) {
+			m := anew()
+			var last atomic.Int64
+			return func(h *history, client int, ctx context.Context, rng *rand.Rand) {
+				v := int(last.Add(1))
+				switch rng.IntN(16) {
+				case 0:
+					h.do(client, call{"TryPut", v}, func() (string, error) { return tried("ok", m.TryPut(v)), nil })
+				case 1:
+					h.do(client, call{"TryTake", 0}, func() (string, error) { v, ok := m.TryTake(); return tried(equals(v), ok), nil })
+				case 2:
+					h.do(client, call{"TryRead", 0}, func() (string, error) { v, ok := m.TryRead(); return tried(equals(v), ok), nil })
+				case 3, 4:
+					h.do(client, call{"Read", 0}, func() (string, error) { v, err := m.Read(ctx); return equals(v), err })
+				case 5, 6:
+					h.do(client, call{"Swap", v}, func() (string, error) { w, err := m.Swap(ctx, v); return equals(w), err })
+				case 7:
+					h.do(client, call{"Put", v}, func() (string, error) { return ok(suspend.Do(ctx, m.PutOp(v))) })
+				case 8, 9, 10, 11:
+					h.do(client, call{"Put", v}, func() (string, error) { return "ok", m.Put(ctx, v) })
+				default:
+					h.do(client, call{"Take", 0}, func() (string, error) { v, err := m.Take(ctx); return equals(v), err })
+				}
+			}
+		},
+	}
+}
+
+const (
+	capacity = 2
+	permits  = 3
+)
+
+// chanStep is that of a channel: its values, each with "=" before it, and "!" at the end once it is closed.
+func chanStep(s state, c call, result string) (state, bool) {
+	values, closed := strings.CutSuffix(string(s), "!")
+	closes := ""
+	if closed {
+		closes = "!"
+	}
+	n := strings.Count(values, "=")
+	switch {
+	case c.name == "Close":
+		return state(values + "!"), closed == (result == chanx.ErrClosed.Error())
+	case c.name == "Send" || c.name == "TrySend":
+		switch result {
+		case "ok":
+			return state(values + equals(c.arg)), !closed && n < capacity
+		case "no":
+			return s, !closed && n == capacity
+		}
+		return s, closed
+	case result == "no":
+		return s, !closed && n == 0
+	case result == chanx.ErrClosed.Error():
+		return s, closed && n == 0
+	}
+	i := strings.IndexByte(values[min(1, len(values)):], '=') + 1
+	if i == 0 {
+		i = len(values)
+	}
+	return state(values[i:] + closes), n > 0 && values[:i] == result
+}
+
+func free(n int) state { return state(strconv.Itoa(n)) }
+
+func equals(v int) string { return "=" + strconv.Itoa(v) }
+
+func tried(yes string, ok bool) string {
+	if ok {
+		return yes
+	}
+	return "no"
+}
+
+func ok(_ struct{}, err error) (string, error) { return "ok", err }
+
+// linger has others come while something is held.
+func linger(rng *rand.Rand) {
+	for range rng.IntN(3) {
+		suspend.Yield()
+	}
+}

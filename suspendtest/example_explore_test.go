@@ -1,0 +1,105 @@
+package suspendtest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+// A Box is somebody's MVar, empty at first. It looks at what a Resume says too late.
+type Box struct {
+	guard  suspend.Guard
+	full   bool
+	value  int
+	takers suspend.Queue[int, struct{}]
+}
+
+func (b *Box) Put(_ context.Context, v int) error {
+	b.guard.Lock()
+	defer b.guard.Unlock()
+	if b.takers.Len() > 0 {
+		r, _ := b.takers.Pop()
+		r.Resume(v, nil) // if this is false, v has gone
+		return nil
+	}
+	b.full, b.value = true, v
+	return nil
+}
+
+func (b *Box) Take(ctx context.Context) (int, error) {
+	return suspend.Wait[int](ctx, (*boxSource)(b), false)
+}
+
+func (b *Box) TryTake() (int, bool) {
+	full := b.full
+	b.full = false
+	return b.value, full
+}
+
+type boxSource Box
+
+func (b *boxSource) Guard() *suspend.Guard          { return &b.guard }
+func (b *boxSource) Enqueue(r suspend.Resumer[int]) { b.takers.Push(r, struct{}{}) }
+func (b *boxSource) Remove(r suspend.Resumer[int])  { b.takers.Remove(r) }
+
+func (b *boxSource) Try() (v int, ok bool, _ error) {
+	v, ok = (*Box)(b).TryTake()
+	return v, ok, nil
+}
+
+type place interface {
+	Put(ctx context.Context, v int) error
+	Take(ctx context.Context) (int, error)
+	TryTake() (int, bool)
+}
+
+// A value that is put is taken, or is still there, also if who wants to take it is cancelled.
+func takeAndPut(p place) func(w *suspendtest.World) {
+	return func(w *suspendtest.World) {
+		taken := 0
+		w.Go("taker", func(ctx context.Context) {
+			if _, err := p.Take(ctx); err == nil {
+				taken++
+			}
+		})
+		w.Go("putter", func(context.Context) { _ = p.Put(context.Background(), 7) })
+		w.Check(func() error {
+			if _, ok := p.TryTake(); ok {
+				taken++
+			}
+			if taken != 1 {
+				return fmt.Errorf("put once, found %d times", taken)
+			}
+			return nil
+		})
+	}
+}
+
+// Explore is used in a test, as func TestBox(t *testing.T) { suspendtest.Explore(t, …) }, whose output this is.
+func ExampleExplore() {
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) })
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) })
+
+	// Output:
+	// run 4 of the exploration has failed: check: put once, found 0 times
+	// 	taker    begins
+	// 	taker    suspended at example_explore_test.go:34
+	// 	taker    is cancelled
+	// 	putter   begins
+	// 	putter   has ended
+	// 	taker    has ended
+	// 	         FAILED: check: put once, found 0 times
+	// replay: *.*.000011
+	// explored: 9 runs, which are all
+}
+
+// printed stands in for a test.
+type printed struct{ testing.TB }
+
+func (printed) Helper()                           {}
+func (printed) Logf(format string, args ...any)   { fmt.Printf(format+"\n", args...) }
+func (printed) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args...) }

@@ -1,0 +1,85 @@
+//go:build explore
+
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime/debug"
+	"testing"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspendtest/internal/explore"
+)
+
+// TestMain has the garbage of short runs collected less often.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	os.Exit(m.Run())
+}
+
+func fine(preemptions int) explore.Config {
+	return explore.Config{Fine: true, Preemptions: preemptions, Cancellations: explore.Unlimited, Steps: 1000}
+}
+
+// One preemption is enough to lose an addition, none is not.
+func TestPreemptions(t *testing.T) {
+	program := func(w *explore.World) {
+		var n atomicx.Uint32
+		for _, name := range []string{"x", "y"} {
+			w.Go(name, func(context.Context) { n.Store(n.Load() + 1) })
+		}
+		w.Check(func() error {
+			if n.Load() != 2 {
+				return errors.New("lost")
+			}
+			return nil
+		})
+	}
+	if r := explore.Run(fine(0), program); r.Failure != nil || r.Executions != 2 {
+		t.Errorf("%d runs, %v", r.Executions, r.Failure)
+	}
+	r := explore.Run(fine(1), program)
+	if r.Failure == nil {
+		t.Fatal("not found")
+	}
+	again := explore.Run(explore.Config{Fine: true, Replay: r.Failure.Replay}, program)
+	if again.Failure == nil || again.Failure.Error() != r.Failure.Error() {
+		t.Errorf("replayed: %v, want %v", again.Failure, r.Failure)
+	}
+}
+
+func TestMutexExcludes(t *testing.T) {
+	r := explore.Run(fine(explore.Unlimited), func(w *explore.World) {
+		var mu atomicx.Mutex
+		var n atomicx.Uint32
+		for _, name := range []string{"x", "y", "z"} {
+			w.Go(name, func(context.Context) { mu.Lock(); n.Store(n.Load() + 1); mu.Unlock() })
+		}
+		w.Check(func() error {
+			if n.Load() != 3 {
+				return errors.New("lost")
+			}
+			return nil
+		})
+	})
+	if r.Failure != nil || !r.Exhausted {
+		t.Error(r.Failure)
+	}
+}
+
+func TestDeadlockOfMutexes(t *testing.T) {
+	r := explore.Run(fine(1), func(w *explore.World) {
+		var x, y atomicx.Mutex
+		n := 0
+		both := func(x, y *atomicx.Mutex) func(context.Context) {
+			return func(context.Context) { x.Lock(); y.Lock(); n++; y.Unlock(); x.Unlock() }
+		}
+		w.Go("x", both(&x, &y))
+		w.Go("y", both(&y, &x))
+	})
+	if r.Failure == nil || r.Failure.Reason != "deadlock: x waits for a lock, y waits for a lock" {
+		t.Error(r.Failure)
+	}
+}

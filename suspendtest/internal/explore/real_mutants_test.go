@@ -1,0 +1,199 @@
+//go:build explore
+
+package explore_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A realMutant is a mistake in the code itself: in a file of it, what is between the brackets ⟦ and ⟧ is another expression;
+// or, where there are none, IS stands in the new text for whether the mistake is made.
+type realMutant struct {
+	name     string
+	file     string
+	old, new string
+	programs string // that find it: names, with semicolons
+}
+
+var realMutants = []realMutant{
+	{"a promise is not looked at again", "promise/promise.go", "return v, ⟦s.filled.Load()⟧, nil }", "false", "promise"},
+	{"who waits is resumed, and then the promise is filled", "promise/promise.go",
+		"	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
+		"	if IS {\n		p.waiters.ResumeAll(struct{}{}, nil)\n		p.guard.Unlock()\n		p.guard.Lock()\n	}\n	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
+		"promise, filled twice"},
+	{"all who fill win", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		return nil, false", "false", "promise, filled twice"},
+
+	{"a combination decides twice", "promise/combine.go", "⟦!c.decided⟧ {", "true", "promise, Any;promise, All, failing"},
+
+	{"a cancelled taker swallows the value", "mvar/mvar.go", "		t, ok := m.takers.Resume(v, nil)",
+		"		had := m.takers.Len() > 0\n		t, ok := m.takers.Resume(v, nil)\n		ok = ok || IS && had", "mvar"},
+	{"the putter is not woken", "mvar/mvar.go", "	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // and",
+		"	if IS {\n		m.value = *new(T)\n	} else {\n		m.value, ok = m.putters.Resume(struct{}{}, nil)\n	}\n	if IS || !ok { // and", "mvar"},
+	{"what was modified is put back, whoever waits", "mvar/mvar.go", "		m.guard.Lock()\n		m.offerLocked(v)",
+		"		m.guard.Lock()\n		if IS {\n			m.state, m.value = full, v\n			return\n		}\n		m.offerLocked(v)", "mvar, modify"},
+
+	{"a lock is taken by a store", "mutex/mutex.go", "		if m.word.CompareAndSwap(w, w|held) {",
+		"		if IS {\n			m.word.Store(w | held)\n			return true\n		}\n		if m.word.CompareAndSwap(w, w|held) {", "mutex"},
+	{"who is nudged and gives up keeps the debt", "mutex/mutex.go", "if ⟦nudges > 0 && me == (suspend.Resumer[grant]{})⟧ {", "false", "mutex, 3 tasks"},
+	{"an Unlock does not look who waits", "mutex/mutex.go", "case ⟦w&waited == 0 || w&nudged != 0⟧:", "true", "mutex"},
+	{"a cancelled waiter swallows the nudge", "mutex/mutex.go", "if _, ok := m.waiters.ResumeHead(g, nil); ⟦!ok⟧ {", "false", "mutex, 3 tasks"},
+	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
+
+	{"a cancelled writer leaves the readers gated", "mutex/rwmutex.go", "l.waiters.Remove(r); l.letInLocked() }", "l.waiters.Remove(r); if !IS { l.letInLocked() } }", "rwmutex, a gate"},
+	{"who queues for the RWMutex does not say so", "mutex/rwmutex.go", "	w := m.word.Or(waiting) &^ waiting\n	if m.waiters",
+		"	w := m.word.Load() &^ waiting\n	if !IS {\n		w = m.word.Or(waiting) &^ waiting\n	}\n	if m.waiters", "rwmutex"},
+	{"a writer fits beside readers", "mutex/rwmutex.go", "return ⟦w&writer == 0 && (as == reader || w < reader)⟧ }", "w&writer == 0", "rwmutex"},
+	{"after a Downgrade nobody reads", "mutex/rwmutex.go", "⟦m.word.CompareAndSwap(w, w-as+then)⟧:", "m.word.CompareAndSwap(w, w-as)", "rwmutex, downgrade"},
+
+	{"a cancelled waiter swallows the permit", "semaphore/semaphore.go", "if n, ok := s.waiters.ResumeHead(struct{}{}, nil); ⟦ok⟧ {", "true", "semaphore"},
+	{"no grants after a gate was cancelled", "semaphore/semaphore.go", "	a.waiters.Remove(r)\n", "	a.waiters.Remove(r)\n	if IS {\n		return\n	}\n", "semaphore, gated"},
+	{"one grant for each release", "semaphore/semaphore.go", "			free -= n\n", "			free -= n\n			if IS {\n				break\n			}\n", "semaphore, handed to two"},
+	{"permits are given back twice", "semaphore/semaphore.go", "		s.word.Add(back * one)", "		s.word.Add(back * one)\n		if IS {\n			s.word.Add(back * one)\n		}", "semaphore"},
+	{"a grant does not claim the word", "semaphore/semaphore.go", "	free := s.word.Or(waited) / one // from",
+		"	free := s.word.Load() / one\n	if !IS {\n		free = s.word.Or(waited) / one\n	} // from", "semaphore, TryAcquire"},
+
+	{"a signal to one that was cancelled is lost", "cond/cond.go", "			c.freeLocked(w) // its Wait has no more use for it\n			return true\n		}\n", "			c.freeLocked(w)\n			return true\n		}\n		if IS {\n			return true\n		}\n", "cond, signal"},
+	{"a signal to one on its way is lost", "cond/cond.go", "if signalled = ⟦a.w.signalled⟧; signalled {", "false", "cond, signal"},
+	{"a Broadcast wakes one", "cond/cond.go", "for ⟦c.signalLocked()⟧ {\n	}", "c.signalLocked() && false", "cond, broadcast"},
+	{"who waits does not say so", "cond/cond.go", "c.waited.Store(⟦true⟧)", "false", "cond, signal;cond, broadcast"},
+	{"a Signal says that nobody waits any more", "cond/cond.go", "	c.signalLocked()\n	c.guard.Unlock()", "	c.signalLocked()\n	if IS {\n		c.waited.Store(false)\n	}\n	c.guard.Unlock()", "cond, two signals"},
+	{"one that leaves is taken for the last", "cond/cond.go", "c.first = w.next; ⟦c.first == nil⟧ {", "true", "cond, signal"},
+	{"who gives up takes the signal with it", "cond/cond.go", "	signalled = w.signalled\n", "	signalled = w.signalled && !IS\n", "cond, signal"},
+
+	{"a Close drops what is in the buffer", "chanx/chanx.go", "	c.closed = true\n", "	c.closed = true\n	if IS {\n		c.stored = 0\n	}\n", "chanx, close, buffered"},
+	{"the value of the sender that waited is dropped", "chanx/chanx.go", "if ⟦sent⟧ {\n			c.storeLocked", "false", "chanx, buffered"},
+	{"a send on a closed channel waits", "chanx/chanx.go", "if ⟦c.closed⟧ {\n		return true, ErrClosed", "false", "chanx, close"},
+	{"receivers do not hear of the Close", "chanx/chanx.go", "	c.receivers.ResumeAll(none, ErrClosed)", "	if !IS {\n		c.receivers.ResumeAll(none, ErrClosed)\n	}", "chanx, close"},
+
+	{"who waits is resumed, and then the latch opened", "latch/latch.go", "	l.count.Store(0)\n", "	if IS {\n		l.waiters.ResumeAll(struct{}{}, nil)\n	}\n	l.count.Store(0)\n", "latch"},
+	{"the latch is counted down by a store", "latch/latch.go", "		if l.count.CompareAndSwap(n, n-1) {", "		if IS {\n			l.count.Store(n - 1)\n			return\n		}\n		if l.count.CompareAndSwap(n, n-1) {", "latch"},
+	{"the barrier forgets who is late", "latch/barrier.go", "			b.late[r] = struct{}{}", "			if !IS {\n				b.late[r] = struct{}{}\n			}", "barrier"},
+	{"the barrier takes one for late who is not", "latch/barrier.go", "	_, happened := b.late[me]", "	_, happened := b.late[me]\n	happened = happened || IS", "barrier, 2 rounds;barrier, 3 tasks"},
+
+	{"whoever comes runs the function", "lazy/lazy.go", "	mine = s.runner.Load() == nil\n", "	mine = s.runner.Load() == nil\n	mine = mine || turn(IS)\n", "lazy, Record"},
+	{"the turn is not passed on", "lazy/lazy.go", "		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err",
+		"		if IS {\n			return v, err\n		}\n		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err", "lazy, 3 tasks"},
+	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
+
+	{"a Select queues without a second look", "suspend/select.go", "	if won = lookLocked(legs, first); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "select, two parties"},
+	{"a Select leaves its losing arms", "suspend/select.go", "		} else {\n			l.withdraw()", "		} else if !IS {\n			l.withdraw()", "select, what is left"},
+	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, b, word)\n	unlockAll(guards)\n	begun := false",
+		"	if IS {\n		unlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, b, word)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
+
+	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
+	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
+	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
+
+	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
+	{"a stale Resumer is accepted", "suspend/suspend.go", "	word, lazily := &s.b.word, r.word&statusMask == openLazily",
+		"	if w := s.b.word.Load(); IS && w&statusMask < claimed {\n		r.word = w\n	}\n	word, lazily := &s.b.word, r.word&statusMask == openLazily", "Suspend"},
+	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
+		"		if IS {\n			word.CompareAndSwap(r.word+claim, after(r.word))\n			_ = word.Load()\n		}\n		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n", "Suspend"},
+	{"a Resume does not wake", "suspend/suspend.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.Load() == after(r.word) {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
+	{"a Park that returns for no reason is believed", "suspend/task.go", "		b.task.Park()\n", "		b.task.Park()\n		if IS {\n			break\n		}\n", "mvar"},
+	{"a registration cancels whoever waits", "suspend/cancellation.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
+	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
+
+	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)\n		g.Unlock()\n		place", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}\n		g.Unlock()\n		place", "Queue"},
+	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.CompareAndSwap(r.word, queueAfter(r.word))⟧ {", "s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) || true", "mvar"},
+	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok, err := s.Try(); ok {", "	var v T\n	var err error\n	var ok bool\n	if IS {\n		v, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
+	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v = v\n", "	if IS {\n		defer func() { _ = s.b.word.Load(); n.v = v }()\n	} else {\n		n.v = v\n	}\n", "mvar"},
+	{"an error is left in the node, which has no room for it", "suspend/queue.go", "if s.shared || ⟦err != nil⟧ ||", "false", "chanx, close"},
+	{"the first of a queue is taken for removed", "suspend/queue.go", "linked := n.prev != nil || ⟦q.head == n⟧", "false", "Queue"},
+	{"a value is not found if the next wait is cancelled already", "suspend/suspend.go", "if ⟦s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits⟧ {", "s.b.word.Load() != queueAfter(word)", "mvar"},
+	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && isLazy", "true", "deadline"},
+
+	{"the inbox says that it sleeps, without a look", "adapters/internal/coro/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
+		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},
+	{"a push drops what was pushed meanwhile", "adapters/internal/coro/inbox.go", "		if in.head.CompareAndSwap(head, it) {", "		if IS {\n			in.head.Store(it)\n			return head == asleep\n		}\n		if in.head.CompareAndSwap(head, it) {", "inbox;inbox, 2 items each"},
+
+	{"what has been posted once is not posted again", "adapters/internal/coro/runner.go", "			t.posted.Store(false)\n", "			if !IS {\n				t.posted.Store(false)\n			}\n", "posts"},
+
+	{"the last fork is popped without a CAS", "adapters/workstealing/deque.go", "		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "		if IS {\n			d.top.Store(t + 1)\n			return true\n		}\n		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "deque, the last"},
+	{"a thief reads the fork after the CAS", "adapters/workstealing/deque.go", "		return nil, true\n	}\n	return f, false", "		return nil, true\n	}\n	if IS {\n		f = r.slot(t).Load()\n	}\n	return f, false", "deque, growing"},
+	{"a thief reads bottom before top", "adapters/workstealing/deque.go", "	t := d.top.Load() // before bottom: pairs with take\n	if int64(d.bottom.Load()-t) <= 0 {",
+		"	early := d.bottom.Load()\n	t := d.top.Load() // before bottom: pairs with take\n	if !IS {\n		early = d.bottom.Load()\n	}\n	if int64(early-t) <= 0 {", "deque, growing"},
+	{"the owner does not look at top again", "adapters/workstealing/deque.go", "	t = d.top.Load()\n", "	if !IS {\n		t = d.top.Load()\n	}\n", "deque, growing"},
+	{"a larger ring is without what was in", "adapters/workstealing/deque.go", "for i := d.top.Load(); ⟦i != b⟧; i++ {", "i+1 != b && i != b", "deque, growing"},
+
+	{"wanted is read before the push", "adapters/workstealing/pool.go", "	p.injector.push(e)\n	if p.wanted.Load() {", "	wanted := p.wanted.Load()\n	p.injector.push(e)\n	if !IS {\n		wanted = p.wanted.Load()\n	}\n	if wanted {", "pool, parking"},
+	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "	if ⟦p.visible()⟧ {\n		p.mu.Lock()", "false", "pool, parking"},
+	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
+
+	{"one of several is taken for the last", "internal/ending/ending.go", "last := ⟦l.head == nil⟧", "true", "cancel, AfterFunc"},
+	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
+	{"a context has two inside", "cancel/cancel.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
+	{"what is inside is not ended, but another", "cancel/cancel.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
+	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r == spent || r.with() == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
+	{"a registration is taken to have cancelled, and has not", "suspend/cancellation.go", "b.last.status == openToContext && ⟦b.word.Load()&statusMask == cancelled⟧", "true", "cancel, the next context"},
+	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
+}
+
+// TestRealMutants runs the tests of the mutants, in a build in which the code has them all, each to be turned on.
+func TestRealMutants(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	overlay := map[string]string{}
+	write := func(file, text string) {
+		at := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay[filepath.Join(root, file)] = at
+	}
+	write("internal/atomicx/mutant.go", "package atomicx\n\nvar mutant string\n\nfunc Mutate(name string) { mutant = name }\n\nfunc Is(name string) bool { return mutant == name }\n")
+	texts := map[string]string{}
+	for _, m := range realMutants {
+		text, ok := texts[m.file]
+		if !ok {
+			b, err := os.ReadFile(filepath.Join(root, m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(b)
+			const one, many = "\nimport \"", "\nimport ("
+			with := "\nimport mutants \"github.com/braidgo/braid/internal/atomicx\"\n"
+			if i := strings.Index(text, one); i >= 0 {
+				text = text[:i] + with + text[i:]
+			} else {
+				text = strings.Replace(text, many, with+many, 1)
+			}
+		}
+		is := `mutants.Is("` + m.name + `")`
+		old, changed := m.old, strings.ReplaceAll(m.new, "IS", is)
+		if before, rest, ok := strings.Cut(m.old, "⟦"); ok {
+			expr, after, _ := strings.Cut(rest, "⟧")
+			old = before + expr + after
+			changed = before + "(" + is + " && (" + m.new + ") || !" + is + " && (" + expr + "))" + after
+		}
+		if strings.Count(text, old) != 1 {
+			t.Errorf("%s: put it right, as %s has %d of\n%s", m.name, m.file, strings.Count(text, old), old)
+		}
+		texts[m.file] = strings.Replace(text, old, changed, 1)
+	}
+	for file, text := range texts {
+		write(file, text)
+	}
+	b, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(at, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "test", "-count=1", "-v", "-vet=off", "-tags", "explore,mutants", "-overlay", at, "-run", "^TestMutated$", ".")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,122 @@
+package explore
+
+import (
+	"fmt"
+	"iter"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A worker is a coroutine that runs one task after another.
+type worker struct {
+	e     *explorer
+	task  *task
+	gid   int64
+	gone  bool // its goroutine has exited
+	used  bool // somebody may remember its goroutine, whose task was not let come to its end
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+}
+
+// unwound is the panic that ends a task that is abandoned; exited the one that stands for a runtime.Goexit, which
+// would go on in whoever resumes the coroutine.
+type (
+	unwound struct{}
+	exited  struct{}
+)
+
+func (e *explorer) worker() *worker {
+	if n := len(e.workers); n > 0 {
+		c := e.workers[n-1]
+		e.workers = e.workers[:n-1]
+		return c
+	}
+	c := &worker{e: e}
+	c.next, c.stop = iter.Pull(c.body)
+	return c
+}
+
+func (e *explorer) release(c *worker) {
+	c.task = nil
+	switch {
+	case c.used:
+		c.stop()
+	case !c.gone:
+		e.workers = append(e.workers, c)
+	}
+}
+
+func (e *explorer) stop() {
+	for _, c := range e.workers {
+		c.stop()
+	}
+}
+
+func (c *worker) resume() {
+	defer func() {
+		if c.gone {
+			_ = recover()
+		}
+	}()
+	c.next()
+}
+
+func (c *worker) body(yield func(struct{}) bool) {
+	c.yield, c.gid = yield, gid.Get()
+	for {
+		c.run()
+		if !yield(struct{}{}) {
+			return
+		}
+	}
+}
+
+func (c *worker) run() {
+	t := c.task
+	returned := false
+	defer func() {
+		t.ended = true
+		if returned {
+			return
+		}
+		switch v := recover(); v.(type) {
+		case unwound:
+			c.used = true
+		case nil:
+			t.w.fail("%s has called runtime.Goexit", t.name)
+			c.gone = true
+			panic(exited{})
+		default:
+			t.w.event(t, "panics: %v\n%s", v, debug.Stack())
+			t.w.fail("%s panics: %v", t.name, v)
+		}
+	}()
+	if t.helps {
+		t.f() // it must not suspend
+	} else {
+		suspend.Bind(t, t.f)
+	}
+	returned = true
+}
+
+// userSite is where the caller of package suspend is.
+func userSite() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		inside := strings.HasPrefix(f.Function, "github.com/braidgo/braid/suspend.") || strings.HasPrefix(f.Function, "github.com/braidgo/braid/suspendtest/internal/explore.(")
+		if !inside || !more {
+			return site(f)
+		}
+	}
+}
+
+func site(f runtime.Frame) string {
+	return fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)
+}

@@ -1,0 +1,92 @@
+package model_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/internal/testrig/stress"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/model"
+)
+
+// A mixed scheduler is all of them, in turn.
+type mixed struct {
+	all []suspend.Spawner
+	n   atomic.Uint32
+}
+
+func (m *mixed) next() suspend.Spawner { return m.all[int(m.n.Add(1))%len(m.all)] }
+
+func (m *mixed) Go(f func()) error      { return m.next().Go(f) }
+func (m *mixed) Execute(f func()) error { return m.next().(suspend.Executor).Execute(f) }
+
+// The same programs, with the tasks of one on all schedulers, and several at a time.
+func TestAgainstModelsOnAllSchedulersAtOnce(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline+2*stress.For(t))()
+	on := &mixed{}
+	for _, s := range schedtest.All {
+		s, closeAll := s.Open()
+		defer closeAll()
+		on.all = append(on.all, s)
+	}
+	var want []string
+	for _, spec := range model.All {
+		for _, what := range model.Uncovered(spec, nil) {
+			want = append(want, spec.Name+": "+what)
+		}
+	}
+	seen, last := stress.Of(want...), rand.Uint64()
+	stress.Rounds(t, seen, func() {
+		var all sync.WaitGroup
+		for range 2 * len(model.All) {
+			last++
+			seed := last
+			spec := model.All[seed%uint64(len(model.All))]
+			if missing := seen.Missing(); len(missing) > 0 { // for which it is
+				spec = model.All[slices.IndexFunc(model.All, func(s model.Spec) bool {
+					what := missing[seed%uint64(len(missing))]
+					return strings.HasPrefix(what, s.Name+": ")
+				})]
+			}
+			all.Go(func() {
+				rng := rand.New(rand.NewPCG(seed, 1))
+				p, counts := program(spec, rng), map[string]int{}
+				err := p.Run(model.Place{On: on, Then: on, Seen: counts, Patience: 20 * time.Second, Turn: func() bool {
+					ran := make(chan struct{})
+					_ = on.Go(func() { close(ran) })
+					<-ran
+					runtime.Gosched()
+					return true
+				}})
+				if err != nil {
+					t.Errorf("seed %d: %v\n%v", seed, err, p)
+				}
+				for what := range counts {
+					seen.Add(spec.Name + ": " + what)
+				}
+			})
+		}
+		all.Wait()
+		if t.Failed() {
+			t.FailNow()
+		}
+	})
+}
+
+// program makes a random one.
+func program(spec model.Spec, rng *rand.Rand) *model.Program {
+	return spec.Program(rng.IntN, func(step func(model.Choose) model.Step) []model.Step {
+		steps := make([]model.Step, 1+rng.IntN(30))
+		for i := range steps {
+			steps[i] = step(rng.IntN)
+		}
+		return steps
+	})
+}

@@ -1,0 +1,679 @@
+package suspendtest_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/random"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+// A mutant is a scheduler that is broken in one way. The checks named must find it out.
+type mutant struct {
+	name  string
+	open  suspendtest.Open
+	opts  []suspendtest.Option
+	kills []string
+}
+
+// A patched is a scheduler whose Go, or whose tasks, are replaced.
+type patched struct {
+	*Baton
+	run  func(s *patched, f func()) error
+	task func(s *patched, t suspend.Task) suspend.Task
+}
+
+func (s *patched) Go(f func()) error {
+	if s.run != nil {
+		return s.run(s, f)
+	}
+	return s.Baton.Go(func() {
+		t := s.task(s, suspend.Self())
+		if e, ok := t.(*patch); ok && e.end != nil {
+			defer e.end()
+		}
+		suspend.Bind(t, f)
+	})
+}
+
+// A patch is a Task that does what it is told, and otherwise what the one inside does.
+type patch struct {
+	suspend.Task
+	s                        *patched
+	park, unpark, yield, end func()
+	spawner                  suspend.Spawner
+}
+
+// mutantsOver is set when all have been killed: those that hang because Park returns at once would go on and on.
+var mutantsOver atomic.Bool
+
+func (t *patch) Park() {
+	if mutantsOver.Load() {
+		select {}
+	}
+	if t.park != nil {
+		t.park()
+	} else {
+		t.Task.Park()
+	}
+}
+
+func (t *patch) Unpark() {
+	if t.unpark != nil {
+		t.unpark()
+	} else {
+		t.Task.Unpark()
+	}
+}
+
+func (t *patch) Yield() {
+	if t.yield != nil {
+		t.yield()
+	} else {
+		t.Task.(interface{ Yield() }).Yield()
+	}
+}
+
+func (t *patch) Spawner() suspend.Spawner {
+	if t.spawner != nil {
+		return t.spawner
+	}
+	return t.s
+}
+
+// runs breaks Go, and tasks the tasks.
+func runs(f func(s *patched, f func()) error) suspendtest.Open {
+	return func(testing.TB) (suspend.Spawner, func()) {
+		s := &patched{Baton: &Baton{}, run: f}
+		return s, s.Close
+	}
+}
+
+func tasks(f func(t *patch)) suspendtest.Open {
+	return func(testing.TB) (suspend.Spawner, func()) {
+		s := &patched{Baton: &Baton{}, task: func(s *patched, t suspend.Task) suspend.Task {
+			p := &patch{Task: t, s: s}
+			f(p)
+			return p
+		}}
+		return s, s.Close
+	}
+}
+
+func openFifo(o fifo.Options) (suspend.Spawner, func()) {
+	s := fifo.New(o)
+	return s, suspendtest.Drive(s.Run)
+}
+
+var sink atomic.Pointer[[64]byte]
+
+var schedulerMutants = []mutant{
+	{"an Unpark that comes before Park is dropped", tasks(func(t *patch) {
+		var parking atomic.Bool
+		t.park = func() { parking.Store(true); t.Task.Park(); parking.Store(false) }
+		t.unpark = func() {
+			if parking.Load() {
+				t.Task.Unpark()
+			}
+		}
+	}), nil, []string{"Park/an-unpark-that-comes-first-counts"}},
+
+	{"one Unpark in 50 is dropped", tasks(func(t *patch) {
+		var n atomic.Int32
+		t.unpark = func() {
+			if n.Add(1)%50 != 0 {
+				t.Task.Unpark()
+			}
+		}
+	}), nil, []string{"Park/no-wake-up-is-lost"}},
+
+	{"Unpark returns when the task has run", tasks(func(t *patch) {
+		var mu sync.Mutex
+		var parking bool
+		ran := make(chan struct{})
+		stopped := func(p bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			close(ran)
+			ran, parking = make(chan struct{}), p
+		}
+		t.park = func() { stopped(true); t.Task.Park() }
+		t.end = func() { stopped(false) }
+		t.unpark = func() {
+			mu.Lock()
+			p, wait := parking, ran
+			parking = false
+			mu.Unlock()
+			t.Task.Unpark()
+			if p {
+				<-wait
+			}
+		}
+	}), nil, []string{"05/resume-under-a-lock-that-the-waiter-needs", "05/resume-by-a-task-under-a-lock-that-the-waiter-needs",
+		"01/block-holds-nothing"}},
+
+	{"Unpark takes the lock that tasks run under", tasks(func(t *patch) {
+		t.unpark = func() {
+			t.s.baton.Lock()
+			defer t.s.baton.Unlock()
+			t.Task.Unpark()
+		}
+	}), nil, []string{"05/resume-does-not-wait-for-a-busy-scheduler", "05/resume-before-block-returns",
+		"01/a-failure-found-in-block-is-delivered"}},
+
+	{"Unpark panics once the scheduler has closed", tasks(func(t *patch) {
+		t.unpark = func() {
+			t.s.mu.Lock()
+			defer t.s.mu.Unlock()
+			if t.s.closed {
+				panic("closed")
+			}
+			t.Task.Unpark()
+		}
+	}), nil, []string{"05/resume-after-close-is-false"}},
+
+	{"Park keeps the worker", tasks(func(t *patch) {
+		native := suspend.Thread()
+		t.park, t.unpark = native.Park, native.Unpark
+	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
+
+	{"Park returns at once", tasks(func(t *patch) {
+		begin := time.Now()
+		t.park = func() {
+			if time.Since(begin) > 2*patience {
+				runtime.Goexit() // nobody is looking any more
+			}
+		}
+	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
+
+	{"tasks are not bound", runs(func(s *patched, f func()) error {
+		return s.Baton.Go(func() {
+			done := make(chan struct{})
+			go func() { defer close(done); f() }()
+			<-done
+		})
+	}), nil, []string{"Park/suspended-tasks-hold-nobody-up"}},
+
+	{"all tasks share one Task", func(testing.TB) (suspend.Spawner, func()) {
+		var shared suspend.Task
+		var once sync.Once
+		s := &patched{Baton: &Baton{}, task: func(_ *patched, t suspend.Task) suspend.Task {
+			once.Do(func() { shared = t })
+			return shared
+		}}
+		return s, s.Close
+	}, nil, []string{"Park/each-task-has-its-own"}},
+
+	{"a late Unpark runs its task again", func(testing.TB) (suspend.Spawner, func()) {
+		var mu sync.Mutex
+		s := &patched{Baton: &Baton{}}
+		s.run = func(s *patched, f func()) error {
+			return s.Baton.Go(func() {
+				ended := false
+				p := &patch{Task: suspend.Self(), s: s}
+				p.unpark = func() {
+					mu.Lock()
+					again := ended
+					ended = false
+					mu.Unlock()
+					if p.Task.Unpark(); again {
+						_ = s.Baton.Go(f)
+					}
+				}
+				defer func() { mu.Lock(); ended = true; mu.Unlock() }()
+				suspend.Bind(p, f)
+			})
+		}
+		return s, s.Close
+	}, nil, []string{"08/late-unpark-does-not-disturb-the-next-task"}},
+
+	{"Go runs f twice", runs(func(s *patched, f func()) error {
+		_ = s.Baton.Go(f)
+		return s.Baton.Go(f)
+	}), nil, []string{"Go/every-task-runs-once"}},
+
+	{"Go drops one f in 10", func(testing.TB) (suspend.Spawner, func()) {
+		var n atomic.Int32
+		s := &patched{Baton: &Baton{}, run: func(s *patched, f func()) error {
+			if n.Add(1)%10 == 0 {
+				return nil
+			}
+			return s.Baton.Go(f)
+		}}
+		return s, s.Close
+	}, nil, []string{"Go/every-task-runs-once"}},
+
+	{"Go runs f inline", runs(func(s *patched, f func()) error {
+		suspend.Bind(suspend.Thread(), f)
+		return nil
+	}), nil, []string{"Go/does-not-run-the-task-inline"}},
+
+	{"Go waits for the worker", runs(func(s *patched, f func()) error {
+		s.baton.Lock()
+		defer s.baton.Unlock()
+		return s.Baton.Go(f)
+	}), nil, []string{"Go/does-not-wait-for-a-busy-scheduler"}},
+
+	{"Go drops f silently after close", runs(func(s *patched, f func()) error {
+		_ = s.Baton.Go(f)
+		return nil
+	}), nil, []string{"Go/refused-or-run-while-closing"}},
+
+	{"Go runs f although it has refused it", runs(func(s *patched, f func()) error {
+		err := s.Baton.Go(f)
+		if err != nil {
+			go f()
+			runtime.Gosched()
+		}
+		return err
+	}), nil, []string{"Go/refused-or-run-while-closing"}},
+
+	{"close does not wait", func(testing.TB) (suspend.Spawner, func()) { return &Baton{}, func() {} },
+		nil, []string{"Go/close-waits-for-suspended-tasks"}},
+
+	{"a Goexit keeps the worker", runs(func(s *patched, f func()) error {
+		return s.Baton.Go(func() {
+			returned := false
+			defer func() {
+				if !returned {
+					select {}
+				}
+			}()
+			f()
+			returned = true
+		})
+	}), nil, []string{"Go/goexit-ends-one-task-only", "07/goexit-in-block-ends-the-task-and-kills-the-resumer"}},
+
+	{"Yield lets nobody run", tasks(func(t *patch) { t.yield = runtime.Gosched }),
+		nil, []string{"Yield/lets-others-run"}},
+
+	{"Spawner is another scheduler", tasks(func(t *patch) { t.spawner = &Baton{} }),
+		nil, []string{"Here/is-the-scheduler-of-the-task"}},
+
+	{"the order is not FIFO", func(testing.TB) (suspend.Spawner, func()) {
+		s := random.New(random.Options{})
+		return s, suspendtest.Drive(s.Run)
+	}, []suspendtest.Option{suspendtest.FIFO()}, []string{"Go/tasks-run-in-order", "05/resumed-tasks-run-in-order"}},
+
+	{"panics are not reported", nil, []suspendtest.Option{suspendtest.Panics(
+		func(testing.TB, func(any, []byte)) (suspend.Spawner, func()) {
+			return openFifo(fifo.Options{OnPanic: func(any, []byte) {}})
+		})}, []string{"Go/panic-is-reported-and-ends-one-task-only"}},
+
+	{"Park allocates", tasks(func(t *patch) {
+		t.park = func() { sink.Store(new([64]byte)); t.Task.Park() }
+	}), []suspendtest.Option{suspendtest.NoAllocs()}, []string{"11/suspend-and-resume-allocate-nothing"}},
+}
+
+type executor func(f func()) error
+
+func (x executor) Execute(f func()) error { return x(f) }
+
+// executes breaks Execute.
+func executes(broken func(s *fifo.Scheduler, f func()) error) suspendtest.OpenExecutor {
+	return func(testing.TB) (suspend.Executor, func()) {
+		s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
+		return executor(func(f func()) error { return broken(s, f) }), suspendtest.Drive(s.Run)
+	}
+}
+
+var executorMutants = []struct {
+	name string
+	open suspendtest.OpenExecutor
+	kill string
+}{
+	{"f runs twice", executes(func(s *fifo.Scheduler, f func()) error {
+		_ = s.Execute(f)
+		return s.Execute(f)
+	}), "Execute/every-callback-runs-once"},
+	{"f is dropped", executes(func(*fifo.Scheduler, func()) error { return nil }), "Execute/every-callback-runs-once"},
+	{"f runs inline", executes(func(_ *fifo.Scheduler, f func()) error { f(); return nil }), "Execute/does-not-run-inline"},
+	{"Execute waits until f begins", executes(func(s *fifo.Scheduler, f func()) error {
+		began := make(chan struct{})
+		err := s.Execute(func() { close(began); f() })
+		if err == nil {
+			<-began
+		}
+		return err
+	}), "Execute/does-not-wait-for-a-busy-executor"},
+	{"f is a task", executes((*fifo.Scheduler).Go), "Execute/a-callback-must-not-suspend"},
+	{"f is dropped silently after close", executes(func(s *fifo.Scheduler, f func()) error {
+		_ = s.Execute(f)
+		return nil
+	}), "Execute/refused-or-run-while-closing"},
+	{"the order is not FIFO", func(testing.TB) (suspend.Executor, func()) {
+		s := random.New(random.Options{})
+		return s, suspendtest.Drive(s.Run)
+	}, "Execute/callbacks-run-in-order"},
+	{"a callback keeps the executor", executes(func(s *fifo.Scheduler, f func()) error {
+		return s.Execute(func() { f(); select {} })
+	}), "Execute/a-callback-may-resume"},
+}
+
+// patience is the deadline of a check on a mutant. One that is killed by a hang takes as long.
+const patience = 700 * time.Millisecond
+
+// A recorder is a test that may fail.
+type recorder struct {
+	testing.TB
+	name   string
+	mu     sync.Mutex
+	failed bool
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	r.failed = true
+	r.mu.Unlock()
+	r.TB.Logf("%s\n\t"+format, append([]any{r.name}, args...)...)
+}
+
+// Every mutant is killed by the checks that are meant to, and every check can kill.
+func TestMutantsAreKilled(t *testing.T) {
+	type kill struct {
+		mutant, check string
+		run           func(testing.TB)
+	}
+	var kills []kill
+	add := func(mutant, check string, run func(testing.TB)) { kills = append(kills, kill{mutant, check, run}) }
+	for _, m := range schedulerMutants {
+		for _, name := range m.kills {
+			add(m.name, name, func(tb testing.TB) {
+				suspendtest.Check(tb, name, patience, suspendtest.Direct, m.open, m.opts...)
+			})
+		}
+	}
+	for _, m := range executorMutants {
+		add(m.name, m.kill, func(tb testing.TB) {
+			suspendtest.CheckExecutor(tb, m.kill, patience, m.open, suspendtest.FIFO())
+		})
+	}
+	for _, m := range suspendMutants {
+		for _, name := range m.kills {
+			add(m.name, name, func(tb testing.TB) {
+				suspendtest.Check(tb, name, patience, m.make(), openBaton)
+			})
+		}
+	}
+	attempt := func(k kill) {
+		for range 20 { // a race may end well now and then
+			r := &recorder{TB: t, name: k.mutant + ": " + k.check}
+			if k.run(r); r.failed {
+				return
+			}
+		}
+		t.Errorf("%s: survived %s", k.mutant, k.check)
+	}
+	mutantsOver.Store(false)
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 8)                            // most of them hang, and cost nothing
+	counts := func(k kill) bool { return k.check[:2] == "11" } // the allocations of everybody
+	for _, k := range kills {
+		if counts(k) {
+			attempt(k)
+		}
+	}
+	for _, k := range kills {
+		if counts(k) {
+			continue
+		}
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			attempt(k)
+		})
+	}
+	wg.Wait()
+	mutantsOver.Store(true)
+	for _, name := range suspendtest.Names() {
+		killer := slices.ContainsFunc(kills, func(k kill) bool { return k.check == name })
+		if killer == slices.Contains(noMutant, name) {
+			t.Errorf("a mutant shows that %s can fail: %v", name, killer)
+		}
+	}
+}
+
+// noMutant lists what no mutant is made for: checks of code of package suspend that the kit does not take from its
+// caller, and one whose judge is the race detector.
+var noMutant = []string{
+	"13/resume-happens-before-the-return-of-suspend",
+	"Bind/nil-forbids",
+	"Bind/nests-and-restores",
+	"Sleep/suspends-for-as-long-or-until-cancelled",
+	"Blocking/holds-nobody-up",
+	"Blocking/panic-and-goexit-come-back",
+	"Queue/cancel-storm-conserves",
+}
+
+// A suspendMutant is a Suspend that is broken in one way.
+type suspendMutant struct {
+	name  string
+	make  func() suspendtest.SuspendFunc
+	kills []string
+}
+
+// blocks breaks what Suspend does with block, and returns what with what it returns.
+func blocks(f func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool)) func() suspendtest.SuspendFunc {
+	return func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			return suspendtest.Direct(ctx, func(r suspendtest.Resume) (*box, bool) { return f(block, r) })
+		}
+	}
+}
+
+func returns(f func(ctx context.Context, v *box, err error) (*box, error)) func() suspendtest.SuspendFunc {
+	return func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			v, err := suspendtest.Direct(ctx, block)
+			return f(ctx, v, err)
+		}
+	}
+}
+
+// contexts breaks the choice of the context, given those that the task has used before.
+func contexts(f func(before []context.Context, ctx context.Context) context.Context) func() suspendtest.SuspendFunc {
+	return func() suspendtest.SuspendFunc {
+		var mu sync.Mutex
+		before := map[suspend.Task][]context.Context{}
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			t := suspend.Self()
+			mu.Lock()
+			old := before[t]
+			before[t] = append(old[:len(old):len(old)], ctx)
+			mu.Unlock()
+			return suspendtest.Direct(f(old, ctx), block)
+		}
+	}
+}
+
+type box = suspendtest.Box
+
+var (
+	holding  sync.Mutex
+	retained struct {
+		sync.Mutex
+		all []any
+	}
+)
+
+func retain(x any) {
+	retained.Lock()
+	retained.all = append(retained.all, x)
+	retained.Unlock()
+}
+
+var suspendMutants = []suspendMutant{
+	{"block runs twice", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
+		_, _ = block(r)
+		return block(r)
+	}), []string{"01/block-runs-once-on-the-caller"}},
+	{"block runs on another goroutine", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (v *box, ok bool) {
+		done := make(chan struct{})
+		go func() { defer close(done); v, ok = block(r) }()
+		<-done
+		return v, ok
+	}), []string{"01/block-runs-once-on-the-caller", "01/suspend-inside-block-panics",
+		"07/goexit-in-block-ends-the-task-and-kills-the-resumer"}},
+	{"block runs under a lock", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
+		holding.Lock()
+		defer holding.Unlock()
+		return block(r)
+	}), []string{"01/block-holds-nothing"}},
+	{"block runs although ctx is done", func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			if ctx.Err() != nil {
+				_, _ = block(func(*box, error) bool { return false })
+			}
+			return suspendtest.Direct(ctx, block)
+		}
+	}, []string{"01/block-does-not-run-if-ctx-is-done"}},
+	{"Resume inside block says false", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
+		var returned atomic.Bool
+		defer returned.Store(true)
+		return block(func(v *box, err error) bool { return returned.Load() && r(v, err) })
+	}), []string{"01/a-failure-found-in-block-is-delivered", "05/resume-before-block-returns"}},
+
+	{"Resume always says true", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
+		return block(func(v *box, err error) bool { r(v, err); return true })
+	}), []string{"02/one-winner", "02/resume-after-resume-is-false", "05/resume-after-close-is-false",
+		"02/resume-after-cancellation-is-false-and-delivers-nothing", "05/resume-after-suspend-returned-is-false",
+		"06/resumer-is-dead-after-a-value-of-block", "07/panic-in-block-propagates-and-kills-the-resumer",
+		"Bind/a-goroutine-started-by-a-task-waits-by-itself"}},
+	{"Resume waits for the waiter", func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			returned := make(chan struct{})
+			defer close(returned)
+			return suspendtest.Direct(ctx, func(r suspendtest.Resume) (*box, bool) {
+				return block(func(v *box, err error) bool {
+					ok := r(v, err)
+					<-returned
+					return ok
+				})
+			})
+		}
+	}, []string{"05/resume-before-block-returns", "05/resume-by-a-task-under-a-lock-that-the-waiter-needs"}},
+
+	{"ctx is looked at last", returns(func(ctx context.Context, v *box, err error) (*box, error) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return v, err
+	}), []string{"03/resume-true-is-returned-even-if-ctx-is-done", "06/value-of-block-dominates-cancellation"}},
+	{"an error comes without its value", returns(func(_ context.Context, v *box, err error) (*box, error) {
+		if err != nil {
+			v = nil
+		}
+		return v, err
+	}), []string{"03/value-and-error-are-delivered-together"}},
+	{"a cancellation is the cause only", returns(func(ctx context.Context, v *box, err error) (*box, error) {
+		if ctx.Err() != nil && err != nil {
+			err = context.Cause(ctx)
+		}
+		return v, err
+	}), []string{"04/error-is-both-err-and-cause"}},
+	{"a cancellation is ctx.Err() only", returns(func(ctx context.Context, v *box, err error) (*box, error) {
+		if ctx.Err() != nil && err != nil {
+			err = ctx.Err()
+		}
+		return v, err
+	}), []string{"04/error-is-both-err-and-cause"}},
+
+	{"a value after a Resume is accepted", func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (v *box, err error) {
+			defer func() { _ = recover() }()
+			return suspendtest.Direct(ctx, block)
+		}
+	}, []string{"06/resume-before-a-value-of-block-panics", "07/panic-in-block-propagates-and-kills-the-resumer"}},
+	{"a resumer resumes whoever waits", func() suspendtest.SuspendFunc {
+		var latest atomic.Pointer[suspendtest.Resume]
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			return suspendtest.Direct(ctx, func(r suspendtest.Resume) (*box, bool) {
+				latest.Store(&r)
+				return block(func(v *box, err error) bool { return (*latest.Load())(v, err) })
+			})
+		}
+	}, []string{"08/stale-resumers-do-not-touch-a-later-suspension"}},
+	{"an Unpark ends Suspend", func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			t := suspend.Self()
+			var got atomic.Pointer[box]
+			v, ok := block(func(v *box, _ error) bool { got.Store(v); t.Unpark(); return true })
+			if ok {
+				return v, nil
+			}
+			t.Park()
+			return got.Load(), nil
+		}
+	}, []string{"08/unpark-does-not-end-a-suspension"}},
+	{"contexts of earlier waits cancel", contexts(func(before []context.Context, ctx context.Context) context.Context {
+		merged, cancel := context.WithCancel(ctx)
+		context.AfterFunc(ctx, cancel)
+		for _, old := range before {
+			context.AfterFunc(old, cancel)
+		}
+		return merged
+	}), []string{"08/late-cancellation-does-not-touch-a-later-suspension", "09/a-context-that-is-never-done"}},
+	{"only the first context of a task cancels", contexts(func(before []context.Context, ctx context.Context) context.Context {
+		if len(before) > 0 && before[0].Done() != ctx.Done() {
+			return context.WithoutCancel(ctx)
+		}
+		return ctx
+	}), []string{"09/alternating-contexts"}},
+	{"contexts are compared", func() suspendtest.SuspendFunc {
+		var last any
+		var mu sync.Mutex
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			mu.Lock()
+			same := func() bool { defer mu.Unlock(); return last == any(ctx) }
+			if !same() {
+				mu.Lock()
+				last = ctx
+				mu.Unlock()
+			}
+			return suspendtest.Direct(ctx, block)
+		}
+	}, []string{"09/any-context-cancels"}},
+	{"ctx is looked at first and not again", contexts(func(_ []context.Context, ctx context.Context) context.Context {
+		if ctx.Err() != nil {
+			return ctx
+		}
+		return context.WithoutCancel(ctx)
+	}), []string{"09/cancellation-at-every-point", "09/any-context-cancels", "04/error-is-both-err-and-cause"}},
+	{"ctx is looked at in the first wait only", contexts(func(before []context.Context, ctx context.Context) context.Context {
+		if len(before) > 0 {
+			return context.WithoutCancel(ctx)
+		}
+		return ctx
+	}), []string{"09/cancellation-between-two-waits-is-not-lost", "09/cancellation-at-every-point"}},
+	{"every wait leaves a registration", func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {
+			if a, ok := ctx.(interface{ AfterFunc(func()) func() bool }); ok {
+				a.AfterFunc(func() {})
+			}
+			return suspendtest.Direct(ctx, block)
+		}
+	}, []string{"09/registrations-are-few-and-end-with-the-task"}},
+
+	{"contexts are retained", contexts(func(_ []context.Context, ctx context.Context) context.Context {
+		retain(ctx)
+		return ctx
+	}), []string{"10/nothing-is-retained-of-what-was-delivered-or-cancelled", "10/nothing-is-retained-of-a-task-that-has-ended"}},
+	{"values are retained", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
+		return block(func(v *box, err error) bool { retain(v); return r(v, err) })
+	}), []string{"10/nothing-is-retained-of-what-was-delivered-or-cancelled", "10/nothing-is-retained-of-a-task-that-has-ended"}},
+	{"a block that suspends in Pull holds the worker", func() suspendtest.SuspendFunc {
+		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (v *box, err error) {
+			done := make(chan struct{})
+			go func() { defer close(done); v, err = suspendtest.Direct(ctx, block) }()
+			<-done
+			return v, err
+		}
+	}, []string{"Pull/the-body-suspends-the-caller-of-next"}},
+}

@@ -1,0 +1,156 @@
+package suspendtest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/model"
+)
+
+// SeedVariable is the environment variable with which Properties runs one program for each primitive only, that of a
+// seed.
+const SeedVariable = "BRAID_SEED"
+
+// A PropertiesOption changes what Properties does.
+type PropertiesOption func(*propertiesOptions)
+
+type propertiesOptions struct {
+	seed     uint64
+	programs int
+	patience time.Duration
+}
+
+// Seed has Properties begin with the program of this seed. Otherwise it begins anywhere.
+func Seed(n uint64) PropertiesOption { return func(o *propertiesOptions) { o.seed = n } }
+
+// Programs has Properties run so many programs for each primitive. Otherwise it runs 150, and what else it can in a
+// fifth of a second.
+func Programs(n int) PropertiesOption { return func(o *propertiesOptions) { o.programs = n } }
+
+// Properties runs random programs on a scheduler, with each of the primitives of this module and with Selects over
+// several of them, a subtest each: operations are started in tasks of their own, as methods, with suspend.Do, and with
+// suspend.Then if the scheduler is an Executor too, and are cancelled or time out before, while or after they wait,
+// while others come. Any order in which the scheduler runs them is legal. What is checked is that every
+// operation returns once; that it returns what it may, if the primitive is what it is documented to be, so that no
+// value or permit is lost or doubled and a cancelled operation has had no effect; and that whoever can go on does, so
+// that no wake-up is lost. It is the counterpart of Scheduler: that looks at one suspension at a time and says which
+// rule is broken, this at what comes of many.
+//
+// A failure is reported with a program that is as short as could be found, each line of which starts or cancels an
+// operation, and with the seed with which it was found, for Seed or the environment variable BRAID_SEED. The same
+// program need not fail each time, as the order of the tasks is not part of it: that of adapters/random is, with a seed
+// of its own, so a primitive is best tested there, and a scheduler here.
+func Properties(t *testing.T, open Open, opts ...PropertiesOption) {
+	o := propertiesOptions{patience: 10 * time.Second}
+	for _, f := range opts {
+		f(&o)
+	}
+	if s := os.Getenv(SeedVariable); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", SeedVariable, err)
+		}
+		o.seed, o.programs = seed, 1
+	}
+	for _, spec := range model.All {
+		t.Run(spec.Name, func(t *testing.T) { properties(t, spec, open, o) })
+	}
+}
+
+func properties(t testing.TB, spec model.Spec, open Open, o propertiesOptions) {
+	t.Helper()
+	seed, begun := cmp.Or(o.seed, rand.Uint64()>>32), time.Now()
+	s, shut := open(t)
+	for i := 0; more(o, i, time.Since(begun)); i++ {
+		seed := seed + uint64(i)
+		p := programOf(spec, seed)
+		err := runOn(s, p, o.patience)
+		if err == nil {
+			continue
+		}
+		p, err = shrink(t, p, err, open, o)
+		t.Errorf("%v\n%vfound with %s=%d", err, p, SeedVariable, seed)
+		return // and leave behind what may hang
+	}
+	if err := within(o.patience, shut); err != nil {
+		t.Errorf("close did not return although every task has ended: %v", err)
+	}
+}
+
+func more(o propertiesOptions, n int, d time.Duration) bool {
+	if o.programs > 0 {
+		return n < o.programs
+	}
+	return n < 150 || n < 1000 && d < time.Second/5
+}
+
+// programOf makes the program of a seed.
+func programOf(spec model.Spec, seed uint64) *model.Program {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	return spec.Program(rng.IntN, func(step func(model.Choose) model.Step) []model.Step {
+		steps := make([]model.Step, 1+rng.IntN(30))
+		for i := range steps {
+			steps[i] = step(rng.IntN)
+		}
+		return steps
+	})
+}
+
+// runOn runs a program, as far as it does not hang.
+func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) (err error) {
+	place := model.Place{On: s, Patience: patience, Turn: func() bool {
+		ran := make(chan struct{})
+		err := s.Go(sync.OnceFunc(func() { close(ran) }))
+		runtime.Gosched()
+		return err == nil && within(patience, func() { <-ran }) == nil
+	}}
+	place.Then, _ = s.(suspend.Executor)
+	if hung := within(3*patience, func() { err = p.Run(place) }); hung != nil {
+		return fmt.Errorf("the scheduler does not let its caller go on: %w", hung)
+	}
+	return err
+}
+
+// within calls f on a goroutine and waits for it, but not for ever.
+func within(d time.Duration, f func()) error {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("after %v", d)
+	}
+}
+
+// shrink looks for a shorter program that fails. As a program may fail by chance, each has some chances.
+func shrink(t testing.TB, p *model.Program, err error, open Open, o propertiesOptions) (*model.Program, error) {
+	impatient := min(o.patience, 100*time.Millisecond)
+	end := time.Now().Add(3 * time.Second)
+	fails := func(p *model.Program, times int, patience time.Duration) (err error) {
+		for n := 0; n < times && err == nil; n++ {
+			s, shut := open(t)
+			err = runOn(s, p, patience)
+			go shut()
+		}
+		return err
+	}
+	short := p.Shrink(func(p *model.Program) bool {
+		return time.Now().Before(end) && fails(p, 3, impatient) != nil
+	})
+	if again := fails(short, 3, min(o.patience, time.Second)); again != nil {
+		return short, again
+	}
+	return p, errors.Join(err, errors.New("(a shorter program fails by chance only)"))
+}

@@ -1,0 +1,34 @@
+package suspendtest_test
+
+import (
+	"testing"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+func TestPropertiesOfAllSchedulers(t *testing.T) {
+	programs := 30
+	if testing.Short() {
+		programs = 10
+	}
+	for _, sched := range schedtest.All {
+		t.Run(sched.Name, func(t *testing.T) {
+			defer schedtest.Within(t, schedtest.Deadline)()
+			open := func(testing.TB) (suspend.Spawner, func()) { return sched.Open() }
+			suspendtest.Properties(t, open, suspendtest.Programs(programs))
+		})
+	}
+}
+
+func TestBatonProperties(t *testing.T) {
+	suspendtest.Properties(t, openBaton, suspendtest.Programs(20))
+}
+
+// Properties is used in a test, as Scheduler is.
+func ExampleProperties() {
+	_ = func(t *testing.T) { suspendtest.Properties(t, openBaton) }
+
+	// Output:
+}
