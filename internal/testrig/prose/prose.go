@@ -1,0 +1,151 @@
+// Package prose measures how plain the English of comments and documents is.
+//
+// Six patterns stand for the habits that CONTRIBUTING.md rules out. They are a lower bound: a sentence that matches none of
+// them may still be hard to read. The comments of packages context and iter match in 0 % of their sentences.
+package prose
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// A Pattern is a habit, and the expression that finds it.
+type Pattern struct {
+	Name string
+	expr *regexp.Regexp
+	not  *regexp.Regexp // matches that are plain English all the same
+}
+
+// Patterns are the habits that are counted.
+var Patterns = []Pattern{
+	{Name: "who as a subject", expr: regexp.MustCompile(`(?i)\bwho(ever|m)?\b`)},
+	{Name: "what as a subject", expr: regexp.MustCompile(`(?i)(^|[ (])what (is|was|has|it|they|the|a|comes|there|becomes|of|waits|can|may|must|else|to|one|each|other)\b`)},
+	{
+		Name: "has something done",
+		expr: regexp.MustCompile(`(?i)\b(has|have|had) (\w+ ){1,6}?(fetched|called|run|made|told|resumed|wait|looked|sleep|begin|refused|checked)\b`),
+		not:  regexp.MustCompile(`(?i)\b(has|have|had) (been|not|never|already|just|ever|since|now|only|also|to)\b`),
+	},
+	{Name: "Of in front", expr: regexp.MustCompile(`(^|[.;:] )Of [^,.]{2,60},`)},
+	{Name: "old phrase", expr: regexp.MustCompile(`(?i)\b(so many|so much|as many|of late|for ever|be it|but for|in vain|some time|lest|affair)\b`)},
+	{Name: "that as a pronoun", expr: regexp.MustCompile(`(?i)\b(if|of|than|and) that\b`)},
+}
+
+// A Hit is a sentence that matches a pattern.
+type Hit struct {
+	File     string
+	Line     int // of the comment's or paragraph's first line
+	Sentence string
+	Pattern  string
+}
+
+// A Score says how many sentences there are, and which of them match.
+type Score struct {
+	Sentences int
+	Hits      []Hit
+}
+
+// Percent returns the share of sentences that match.
+func (s *Score) Percent() float64 {
+	if s.Sentences == 0 {
+		return 0
+	}
+	return 100 * float64(len(s.Hits)) / float64(s.Sentences)
+}
+
+// Go adds the comments of a Go file.
+func (s *Score) Go(file string) error {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	for _, group := range f.Comments {
+		if f.Package > group.End() && strings.Contains(group.Text(), "Code generated") {
+			return nil
+		}
+		s.text(file, files.Position(group.Pos()).Line, group.Text())
+	}
+	return nil
+}
+
+// Markdown adds the prose of a document: neither its code nor its tables, but their cells.
+func (s *Score) Markdown(file string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	code := false
+	var at int
+	var paragraph []string
+	flush := func() {
+		s.text(file, at, strings.Join(paragraph, "\n"))
+		paragraph = nil
+	}
+	for i, line := range strings.Split(string(b), "\n") {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(trimmed, "```"):
+			flush()
+			code = !code
+			continue
+		case code:
+			continue
+		case trimmed == "", strings.HasPrefix(line, "    ") && len(paragraph) == 0:
+			flush()
+			continue
+		case strings.HasPrefix(trimmed, "|"):
+			flush()
+			for cell := range strings.SplitSeq(strings.Trim(trimmed, "|"), " | ") {
+				if len(strings.Fields(cell)) > 2 {
+					s.text(file, i+1, cell)
+				}
+			}
+			continue
+		case strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "- "), strings.HasPrefix(trimmed, "* "):
+			flush()
+		}
+		if paragraph == nil {
+			at = i + 1
+		}
+		paragraph = append(paragraph, strings.TrimLeft(trimmed, "#-* "))
+	}
+	flush()
+	return nil
+}
+
+var (
+	diagram = regexp.MustCompile(`-[A-Z]+>|──|-->|^\s*[|│]`)
+	end     = regexp.MustCompile(`[.!?:;]["')\]]*\s+`)
+	quoted  = regexp.MustCompile("`[^`]*`|\"[^\"]*\"")
+)
+
+// text adds the sentences of a text. Indented lines are code, lines with an arrow are a diagram.
+func (s *Score) text(file string, line int, text string) {
+	var lines []string
+	for l := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(l, "\t") || strings.HasPrefix(l, "    ") || diagram.MatchString(l) {
+			l = ""
+		}
+		lines = append(lines, l)
+	}
+	for paragraph := range strings.SplitSeq(strings.Join(lines, "\n"), "\n\n") {
+		plain := quoted.ReplaceAllString(strings.Join(strings.Fields(paragraph), " "), "X")
+		for _, sentence := range end.Split(plain, -1) {
+			if len(strings.Fields(sentence)) < 2 {
+				continue
+			}
+			s.Sentences++
+			for _, p := range Patterns {
+				m := p.expr.FindString(sentence)
+				if m == "" || p.not != nil && p.not.MatchString(m) {
+					continue
+				}
+				s.Hits = append(s.Hits, Hit{file, line, sentence, p.Name})
+				break
+			}
+		}
+	}
+}
