@@ -113,6 +113,9 @@ func (o *spawner) Go(f func()) error {
 	})
 }
 
+// Unwrap says that what on offers beside Go is offered here as well, see suspend.As.
+func (o *spawner) Unwrap() suspend.Spawner { return o.on }
+
 // Cancel cancels the scope. A cause is a failure: if it is the first, Run returns it. Cancel(nil) says that enough has
 // been done: Run returns nil, unless something fails all the same. Of what is cancelled already, nothing changes.
 func (s *Scope) Cancel(cause error) {

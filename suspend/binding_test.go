@@ -194,16 +194,23 @@ func TestQueueRefusesAResumerTwice(t *testing.T) {
 	q.Push(r, 2)
 }
 
-// Whichever case is the first to look at, all are looked at.
-func TestLookWrapsAround(t *testing.T) {
-	for first := range 3 {
-		seen := map[int]bool{}
-		var legs []leg
-		for i := range 3 {
-			legs = append(legs, leg{arm: &levelArm[int]{ready: func() bool { seen[i] = true; return false }}})
-		}
-		if lookLocked(legs, first) != none || len(seen) != 3 {
-			t.Errorf("from %d: looked at %v", first, seen)
+// In whatever order, each case is looked at, and once.
+func TestLookLooksAtAll(t *testing.T) {
+	for n := range 40 {
+		for seed := range uint64(20) {
+			seen := map[int]int{}
+			var legs []leg
+			for i := range n {
+				legs = append(legs, leg{arm: &levelArm[int]{ready: func() bool { seen[i]++; return false }}})
+			}
+			if (order{mix(seed), true}).lookLocked(legs) != none || len(seen) != n {
+				t.Errorf("%d cases, seed %d: looked at %v", n, seed, seen)
+			}
+			for i, times := range seen {
+				if times != 1 {
+					t.Errorf("%d cases, seed %d: looked at %d %d times", n, seed, i, times)
+				}
+			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // code that is not the primitive's runs. Resume may be called under it. The zero Guard is unlocked.
 type Guard struct {
 	mu atomicx.Mutex
-	id atomicx.Uint64 // its place in the order of LockAll; 0 until it has one
+	number
 }
 
 // Lock locks g. Who holds one Guard locks no other, save by LockAll.
@@ -20,24 +20,13 @@ func (g *Guard) Lock() { g.mu.Lock() }
 // Unlock unlocks g.
 func (g *Guard) Unlock() { g.mu.Unlock() }
 
-var lastGuard atomicx.Uint64
-
-func (g *Guard) order() uint64 {
-	id := g.id.Load()
-	if id == 0 {
-		g.id.CompareAndSwap(0, lastGuard.Add(1))
-		id = g.id.Load()
-	}
-	return id
-}
-
 // LockAll locks all of guards, each once even if it is there more than once, in an order that is the same for all
 // callers. It sorts guards, and returns those that are locked, for the caller to unlock, which is a part of it.
 func LockAll(guards []*Guard) []*Guard {
 	if len(guards) <= 8 { // insertion
 		for i, g := range guards {
 			id := g.order()
-			for ; i > 0 && guards[i-1].id.Load() > id; i-- {
+			for ; i > 0 && guards[i-1].order() > id; i-- {
 				guards[i] = guards[i-1]
 			}
 			guards[i] = g

@@ -2,7 +2,6 @@ package suspend
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -134,21 +133,26 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	var guardsBuf [4]*Guard
 	legs := gather(cases, legsBuf[:0])
 	guards := guardsOf(legs, guardsBuf[:0])
-	first, levels := 0, len(guards) < len(legs)
-	if how == atRandom {
-		first = randomLeg(legs)
+	levels := len(guards) < len(legs)
+	var b *binding
+	var look order
+	if how == atRandom && len(legs) > 1 {
+		b = current()
+		look = order{b.draw(), true}
 	}
 	guards = LockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
 		panic("suspend: the same case twice")
 	}
-	won, err := lookLocked(legs, first), error(nil)
+	won, err := look.lookLocked(legs), error(nil)
 	if won != none || how == atOnce {
 		unlockAll(guards)
 	} else {
 		waited := false
-		b := current()
+		if !look.shuffled {
+			b = current()
+		}
 		if word, armed := b.armed(ctx, done); armed && !levels { // nothing foreign is to be called, see Wait
 			enqueueLocked(legs, &b.party, word)
 			unlockAll(guards)
@@ -171,7 +175,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			}
 		} else {
 			unlockAll(guards)
-			won, waited, err = suspendOn(ctx, legs, guards, first)
+			won, waited, err = suspendOn(ctx, legs, guards, look)
 		}
 		if waited {
 			won = collect(legs)
@@ -209,7 +213,7 @@ func guardsOf(legs []leg, guards []*Guard) []*Guard {
 }
 
 // suspendOn is the way of those that have levels, or a context that the task has not waited with just before.
-func suspendOn(ctx context.Context, legs []leg, guards []*Guard, first int) (won int, waited bool, err error) {
+func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false
 	defer func() {
@@ -218,16 +222,13 @@ func suspendOn(ctx context.Context, legs []leg, guards []*Guard, first int) (won
 		}
 	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-		won = begin(legs, guards, first, r.slot.b, r.word)
+		won = begin(legs, guards, look, r.slot.b, r.word)
 		waited = won == none
 		return struct{}{}, !waited
 	})
 	returned = true
 	return won, waited, err
 }
-
-// randomLeg is where to begin to look.
-func randomLeg(legs []leg) int { return int(uint64(rand.Uint32()) * uint64(len(legs)) >> 32) }
 
 func twice(legs []leg) bool {
 	for i, l := range legs {
@@ -240,9 +241,9 @@ func twice(legs []leg) bool {
 
 // begin performs one of legs that need not wait, or has all of them wait, and returns none. guards are theirs. Should a
 // level panic as it is begun, nothing is left waiting, and the panic goes on.
-func begin(legs []leg, guards []*Guard, first int, b *party, word uint64) (won int) {
+func begin(legs []leg, guards []*Guard, look order, b *party, word uint64) (won int) {
 	guards = LockAll(guards)
-	if won = lookLocked(legs, first); won != none {
+	if won = look.lookLocked(legs); won != none {
 		unlockAll(guards)
 		return won
 	}
@@ -271,21 +272,6 @@ func drop(legs []leg) {
 		l.withdraw()
 		l.abandon()
 	}
-}
-
-// lookLocked performs the first of legs that need not wait, beginning with first and going round.
-func lookLocked(legs []leg, first int) (won int) {
-	for i := first; i < len(legs); i++ {
-		if legs[i].try() {
-			return i
-		}
-	}
-	for i := range first {
-		if legs[i].try() {
-			return i
-		}
-	}
-	return none
 }
 
 // enqueueLocked has all legs wait that have a guard. From the first one on, the caller may be resumed.

@@ -46,8 +46,8 @@ func (goroutines) Go(f func()) error { go f(); return nil }
 // Here returns the scheduler of the calling task, and Goroutines where there is none or none that says so.
 func Here() Spawner {
 	if b := current(); b != nil {
-		if t, ok := b.task.(interface{ Spawner() Spawner }); ok {
-			return t.Spawner()
+		if s := spawnerOf(b.task); s != nil {
+			return s
 		}
 	}
 	return Goroutines
@@ -84,25 +84,16 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return Err(ctx)
 	}
+	on := Here()
 	var stop func() bool
 	_, err := Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-		stop = afterFunc(d, func() { r.Resume(struct{}{}, nil) })
+		stop = AfterFunc(on, d, func() { r.Resume(struct{}{}, nil) })
 		return struct{}{}, false
 	})
 	if err != nil && stop != nil {
 		stop()
 	}
 	return err
-}
-
-// afterFunc has f called after d, by the timers of the calling task's scheduler if it has any.
-func afterFunc(d time.Duration, f func()) (stop func() bool) {
-	if s, ok := Here().(interface {
-		AfterFunc(time.Duration, func()) func() bool
-	}); ok {
-		return s.AfterFunc(d, f)
-	}
-	return time.AfterFunc(d, f).Stop
 }
 
 // Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is
@@ -123,7 +114,7 @@ func Blocking(ctx context.Context, f func()) error {
 	}
 	b.check()
 	start := func(f func()) error { go f(); return nil }
-	if s, ok := Here().(interface{ Block(func()) error }); ok {
+	if s, ok := As[Blocker](Here()); ok {
 		start = s.Block
 	}
 	j := &blocking{f: f}

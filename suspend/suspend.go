@@ -41,7 +41,8 @@ type binding struct {
 	via     *pulled // not nil: this stands for whatever is bound to the caller of next
 	blocked bool    // block is running
 	last    wait
-	_       [8]byte // it begins at a cache line then
+	random  func() uint64 // of the task's scheduler, once it was drawn from
+	// 128 bytes: it begins at a cache line then
 }
 
 // A list is of what a task has of each type, but for one.

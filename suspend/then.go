@@ -87,7 +87,11 @@ func (t *continuation[T]) begin() {
 	}
 	var guardsBuf [4]*Guard
 	guards := guardsOf(t.legs, guardsBuf[:0])
-	t.winner = begin(t.legs, guards, randomLeg(t.legs), &t.party, word)
+	var look order
+	if len(t.legs) > 1 {
+		look = order{drawFor(t.on), true}
+	}
+	t.winner = begin(t.legs, guards, look, &t.party, word)
 	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 		t.Unpark()

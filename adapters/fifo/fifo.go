@@ -11,12 +11,17 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/seeded"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
 // Options are the choices that a Scheduler is made with. The zero value is the default.
 type Options struct {
+	// Seed determines what Select, Choose and Then choose on this scheduler. The default is a seed as good as any, so that
+	// two runs of a program choose the same.
+	Seed uint64
+
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
@@ -34,6 +39,7 @@ type Options struct {
 type Scheduler struct {
 	opts Options
 	core *coro.Driven
+	rand seeded.Source
 
 	mu     atomicx.Mutex
 	onIdle []func()
@@ -43,6 +49,7 @@ type Scheduler struct {
 // New returns a Scheduler on which nothing runs yet. What is submitted before Run waits for it.
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o}
+	s.rand.Seed(o.Seed)
 	s.core = coro.NewDriven(s, nil, s.idleHook, o.OnPanic)
 	return s
 }
@@ -105,6 +112,9 @@ func (s *Scheduler) idleHook() (f func()) {
 	s.onIdle = s.onIdle[1:]
 	return f
 }
+
+// Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
+func (s *Scheduler) Uint64() uint64 { return s.rand.Uint64() }
 
 // Stats returns what the scheduler says of itself.
 func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }

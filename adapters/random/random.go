@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/seeded"
 	"github.com/braidgo/braid/suspend"
 )
 
 // Options are the choices that a Scheduler is made with. The zero value is the default.
 type Options struct {
-	// Seed determines the order. Zero: one that differs from time to time, which Seed tells.
+	// Seed determines the order, and what Select, Choose and Then choose. Zero: one that differs from time to time, which Seed tells.
 	Seed uint64
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
@@ -34,6 +35,7 @@ type Options struct {
 type Scheduler struct {
 	opts Options
 	core *coro.Driven
+	draw seeded.Source // for the tasks
 
 	// The rest belongs to the goroutine of Run.
 	rand     *rand.Rand
@@ -46,6 +48,7 @@ func New(o Options) *Scheduler {
 		o.Seed = rand.Uint64()
 	}
 	s := &Scheduler{opts: o, rand: rand.New(rand.NewPCG(o.Seed, 0))}
+	s.draw.Seed(o.Seed)
 	s.core = coro.NewDriven(s, s.next, nil, o.OnPanic)
 	return s
 }
@@ -94,6 +97,9 @@ func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 // suspend.Suspend panics in it. When Run has returned, or is about to, Execute returns suspend.ErrClosed and f
 // never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
+
+// Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
+func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
 
 // Stats returns what the scheduler says of itself.
 func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }

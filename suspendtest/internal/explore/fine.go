@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A tracer is told of the accesses of all goroutines, and holds back those of the tasks of its run.
@@ -33,6 +34,9 @@ func (f *face) trace(fine bool) (undo func()) {
 func (f *face) begin(w *World) {
 	if f.tracer != nil {
 		f.tracer.w.Store(w)
+		if w != nil {
+			suspend.NumberGuards()
+		}
 	}
 }
 

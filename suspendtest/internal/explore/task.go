@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 	"unsafe"
@@ -28,6 +29,7 @@ type task struct {
 	holds    []locker
 	yielded  []*task // those that could run when it yielded, and have not made a step since
 	worker   *worker
+	drawn    int // random numbers
 
 	reducible
 }
@@ -195,6 +197,16 @@ func (s spawner) Go(f func()) error {
 func (s spawner) Execute(f func()) error {
 	s.w.help("callback", func() { suspend.Bind(nil, f) })
 	return nil
+}
+
+// Uint64 implements suspend.Rand: a task draws the same numbers in each run, whatever the others do.
+func (s spawner) Uint64() uint64 {
+	t := s.w.running()
+	if t == nil {
+		return 0
+	}
+	t.drawn++
+	return rand.NewPCG(uint64(t.id), uint64(t.drawn)).Uint64()
 }
 
 // help has f called by a task of its own, which does not suspend.

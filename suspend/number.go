@@ -1,0 +1,19 @@
+//go:build !explore
+
+package suspend
+
+import "github.com/braidgo/braid/internal/atomicx"
+
+// A number is the place of a Guard in the order of LockAll; 0 until it has one.
+type number struct{ n atomicx.Uint64 }
+
+var lastNumber atomicx.Uint64
+
+func (n *number) order() uint64 {
+	x := n.n.Load()
+	if x == 0 {
+		n.n.CompareAndSwap(0, lastNumber.Add(1))
+		x = n.n.Load()
+	}
+	return x
+}

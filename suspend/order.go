@@ -1,0 +1,59 @@
+package suspend
+
+import "math/bits"
+
+// An order is that in which a Select looks at its legs: a random number that says how to shuffle them, or inOrder.
+type order struct {
+	seed     uint64
+	shuffled bool
+}
+
+// lookLocked performs the first of legs that need not wait, and returns its index.
+func (o order) lookLocked(legs []leg) (won int) {
+	if !o.shuffled {
+		for i := range legs {
+			if legs[i].try() {
+				return i
+			}
+		}
+		return none
+	}
+	if len(legs) == 2 {
+		first := int(o.seed >> 63)
+		if legs[first].try() {
+			return first
+		}
+		if legs[1-first].try() {
+			return 1 - first
+		}
+		return none
+	}
+	return lookShuffled(legs, o.seed)
+}
+
+// lookShuffled draws one leg after another from those that are left, each with the same chance (Fisher and Yates). A random
+// start alone would not do: the leg behind a gap of legs that must wait would be performed more often.
+func lookShuffled(legs []leg, seed uint64) (won int) {
+	var buf [16]int
+	left := buf[:0]
+	for i := range legs {
+		left = append(left, i)
+	}
+	for n := len(left); n > 0; n-- {
+		seed += golden
+		k, _ := bits.Mul64(mix(seed), uint64(n))
+		i := left[k]
+		left[k] = left[n-1]
+		if legs[i].try() {
+			return i
+		}
+	}
+	return none
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), which makes a random sequence of multiples of golden.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
