@@ -1,6 +1,9 @@
-// Compose shares one promise among three schedulers and a plain goroutine. It is the example of the README.
+// Compose shares one promise among three schedulers and a plain goroutine. It is the program of the README.
+//
+//	go run ./examples/compose
 package main
 
+// README: begin program
 import (
 	"context"
 	"fmt"
@@ -13,18 +16,12 @@ import (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func run(ctx context.Context) error {
-	// README: begin
-	pool := workstealing.New(workstealing.Options{})
+	ctx := context.Background()
+	pool := workstealing.New(workstealing.Options{}) // a worker for each processor
 	defer pool.Close()
-	loop, err := eventloop.New(eventloop.Options{})
+	loop, err := eventloop.New(eventloop.Options{}) // epoll
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	defer loop.Close()
 
@@ -35,13 +32,17 @@ func run(ctx context.Context) error {
 	echo := promise.Go(ctx, loop, func(ctx context.Context) (int, error) { // a task of the loop
 		return answer.Await(ctx) // the task waits, the loop goes on
 	})
-	return fifo.Run(ctx, func(ctx context.Context) error { // a scheduler on this goroutine
+	err = fifo.Run(ctx, func(ctx context.Context) error { // a scheduler on this goroutine
 		v, err := promise.All[int](answer, echo).Await(ctx)
-		fmt.Println(v, err)
+		fmt.Println(v, err) // [42 42] <nil>
 		return err
 	})
-	// README: end
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 func six(context.Context) (int, error)   { return 6, nil }
 func seven(context.Context) (int, error) { return 7, nil }
+
+// README: end program

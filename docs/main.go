@@ -1,0 +1,85 @@
+// The command docs draws the picture of the README.
+//
+//	go run ./docs > docs/meeting.svg
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() { draw(os.Stdout) }
+
+const (
+	width, height = 920, 372
+	ink, faint    = "#1f2933", "#7b8794"
+	running       = "#d9f2e3"
+	waiting       = "#fde8c8"
+	meeting       = "#dbe9fb"
+)
+
+// A picture is an SVG that is being written.
+type picture struct{ w io.Writer }
+
+func (p picture) printf(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
+
+func (p picture) box(x, y, w, h int, fill, dash string) {
+	p.printf(`<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="%s" stroke-width="1.2"%s/>`, x, y, w, h, fill, ink, dash)
+}
+
+func (p picture) text(x, y int, anchor, style, text string) {
+	p.printf(`<text x="%d" y="%d" text-anchor="%s" %s>%s</text>`, x, y, anchor, style, text)
+}
+
+func (p picture) arrow(x1, y1, x2, y2 int, label string, lx, ly int) {
+	p.printf(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-width="1.6" marker-end="url(#tip)"/>`, x1, y1, x2, y2, ink)
+	p.text(lx, ly, "middle", `class="code"`, label)
+}
+
+// A task is a row in an island.
+type task struct{ name, state, fill string }
+
+// island draws a scheduler and its tasks.
+func (p picture) island(x, y int, name, thread string, tasks ...task) {
+	const w, row = 250, 32
+	h := 44 + row*len(tasks)
+	p.box(x, y, w, h, "#ffffff", ` stroke-dasharray="5 4"`)
+	p.text(x+12, y+20, "start", `class="name"`, name)
+	p.text(x+w-12, y+20, "end", `class="note"`, thread)
+	for i, t := range tasks {
+		top := y + 32 + row*i
+		p.box(x+12, top, w-24, row-6, t.fill, "")
+		p.text(x+22, top+17, "start", `class="task"`, t.name)
+		p.text(x+w-22, top+17, "end", `class="note"`, t.state)
+	}
+}
+
+func draw(w io.Writer) {
+	p := picture{w}
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="Tasks of three schedulers and a goroutine meet at one MVar">`, width, height, width, height)
+	p.printf(`<style>text{font-family:Helvetica,Arial,sans-serif;fill:%s}.name{font-size:15px;font-weight:bold}.task{font-size:13px}.note{font-size:12px;fill:%s}.code{font-family:Menlo,Consolas,monospace;font-size:13px}</style>`, ink, faint)
+	p.printf(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="%s"/></marker></defs>`, ink)
+	p.printf(`<rect width="%d" height="%d" fill="#ffffff"/>`, width, height)
+
+	p.island(20, 20, "event loop", "one thread",
+		task{"connection 1", "waits in Take", waiting}, task{"connection 2", "runs", running}, task{"connection 3", "waits for its socket", waiting})
+	p.island(20, 200, "GUI main thread", "one thread", task{"button handler", "waits in Take", waiting}, task{"repaint", "runs", running})
+	p.island(650, 20, "work-stealing pool", "n threads", task{"fib(40)", "runs, then Put", running}, task{"its two halves", "run", running})
+	p.island(650, 200, "Go's own scheduler", "", task{"goroutine", "waits in Read", waiting})
+
+	p.box(375, 112, 170, 96, meeting, "")
+	p.text(460, 138, "middle", `class="name"`, "MVar")
+	p.text(460, 160, "middle", `class="task"`, "one value, or none,")
+	p.text(460, 178, "middle", `class="task"`, "and a queue of waiters")
+	p.text(460, 196, "middle", `class="note"`, "no lock, no thread is held")
+
+	p.arrow(270, 68, 373, 130, "Take(ctx)", 335, 74)
+	p.arrow(270, 248, 373, 192, "Take(ctx)", 338, 252)
+	p.arrow(650, 68, 547, 130, "Put(ctx, v)", 583, 74)
+	p.arrow(650, 248, 547, 192, "Read(ctx)", 586, 252)
+
+	p.text(20, 336, "start", `class="task"`, "A wait suspends the task and nothing else: its thread goes on with the other tasks of its scheduler.")
+	p.text(20, 356, "start", `class="task"`, "Of a value and a cancelled ctx exactly one wins. A Put that meets a cancelled Take keeps its value for the next one.")
+	p.printf(`</svg>`)
+}

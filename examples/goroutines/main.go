@@ -1,0 +1,94 @@
+// Goroutines uses Braid without any scheduler but Go's: a lock, a condition and a select, each of which a context can end.
+//
+//	go run ./examples/goroutines
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A queue is shared by goroutines that put jobs into it and goroutines that wait for them.
+type queue struct {
+	mu       mutex.Mutex
+	notEmpty *cond.Cond
+	jobs     []string
+}
+
+func newQueue() *queue {
+	q := &queue{}
+	q.notEmpty = cond.New(q.mu.Locker())
+	return q
+}
+
+func (q *queue) put(ctx context.Context, job string) error {
+	if err := q.mu.Lock(ctx); err != nil {
+		return err
+	}
+	defer q.mu.Unlock()
+	q.jobs = append(q.jobs, job)
+	q.notEmpty.Signal()
+	return nil
+}
+
+func (q *queue) take(ctx context.Context) (string, error) {
+	// README: begin wait
+	if err := q.mu.Lock(ctx); err != nil { // sync.Mutex cannot give up
+		return "", err
+	}
+	defer q.mu.Unlock()
+	for len(q.jobs) == 0 {
+		if err := q.notEmpty.Wait(ctx); err != nil { // neither can sync.Cond
+			return "", err
+		}
+	}
+	job := q.jobs[0]
+	q.jobs = q.jobs[1:]
+	return job, nil
+	// README: end wait
+}
+
+// report waits for whichever comes first. A case that loses has no effect: the lock is not taken, the message not received.
+func report(ctx context.Context, mu *mutex.Mutex, inbox *chanx.Chan[string]) (string, error) {
+	// README: begin select
+	lock, message, late := suspend.On(mu.LockOp()), suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
+	switch won, err := suspend.Select(ctx, lock, message, late); won {
+	case lock:
+		defer mu.Unlock()
+		return "locked", nil
+	case message:
+		return message.Result()
+	case late:
+		return "nothing for a second", nil
+	default:
+		return "", err // ctx is done
+	}
+	// README: end select
+}
+
+func main() {
+	q := newQueue()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := q.take(ctx)
+	fmt.Println("take from an empty queue:", errors.Is(err, context.DeadlineExceeded))
+
+	bg := context.Background()
+	go func() { _ = q.put(bg, "job 1") }()
+	job, err := q.take(bg)
+	fmt.Println("take:", job, err)
+
+	var held mutex.Mutex
+	_ = held.Lock(bg)
+	inbox := chanx.New[string](1)
+	_ = inbox.Send(bg, "mail")
+	what, err := report(bg, &held, inbox)
+	fmt.Println("select:", what, err)
+}

@@ -1,0 +1,144 @@
+// Package docs checks that what the documents say is there: code, links, commands.
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../../.."
+
+// files returns the repository's files that have this ending, by their path from its root.
+func files(t *testing.T, ending string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() != ".." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(file, ending) {
+			names = append(names, filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator))))
+		}
+		return nil
+	}))
+	require.NotEmpty(t, names)
+	return names
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	require.NoError(t, err)
+	return strings.ReplaceAll(string(b), "\r\n", "\n")
+}
+
+var (
+	block   = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+	excerpt = regexp.MustCompile(`(?ms)^[ \t]*// README: begin[^\n]*\n(.*?)^[ \t]*// README: end`)
+)
+
+// normal takes indentation and alignment away, which differ between a document and the code that it shows.
+func normal(code string) string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(code), "\n") {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestCode finds each block of Go in a document in the examples, which are compiled and run: between two marks,
+//
+//	// README: begin NAME
+//	// README: end NAME
+//
+// or as the body of a function Example….
+func TestCode(t *testing.T) {
+	compiled := map[string]bool{}
+	for _, name := range files(t, ".go") {
+		text := read(t, name)
+		for _, m := range excerpt.FindAllStringSubmatch(text, -1) {
+			compiled[normal(m[1])] = true
+		}
+	}
+	// README: is the mark in this file, too.
+	blocks := 0
+	for _, name := range files(t, ".md") {
+		for _, m := range block.FindAllStringSubmatch(read(t, name), -1) {
+			blocks++
+			require.True(t, compiled[normal(m[1])], "%s shows code that no example has between README marks:\n%s", name, m[1])
+		}
+	}
+	require.GreaterOrEqual(t, blocks, 4, "where is the README's code?")
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
+var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+
+// anchor is what GitHub makes of a heading.
+func anchor(heading string) string {
+	heading = strings.ToLower(strings.ReplaceAll(heading, "`", ""))
+	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""), " ", "-")
+}
+
+// TestLinks follows the links of documents to files and headings of the repository.
+func TestLinks(t *testing.T) {
+	links := 0
+	for _, name := range files(t, ".md") {
+		for _, m := range link.FindAllStringSubmatch(read(t, name), -1) {
+			to := m[1] + m[2]
+			if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+				continue
+			}
+			links++
+			file, fragment, _ := strings.Cut(to, "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			_, err := os.Stat(filepath.Join(root, filepath.FromSlash(target)))
+			require.NoError(t, err, "%s links to %s", name, to)
+			if fragment != "" && strings.HasSuffix(target, ".md") {
+				var anchors []string
+				for _, h := range heading.FindAllStringSubmatch(read(t, target), -1) {
+					anchors = append(anchors, anchor(h[1]))
+				}
+				require.Contains(t, anchors, fragment, "%s links to %s", name, to)
+			}
+		}
+	}
+	require.GreaterOrEqual(t, links, 10)
+}
+
+// TestExamples checks that each program in examples says how it is run: in its README, or in the comment above package main.
+func TestExamples(t *testing.T) {
+	var dirs []string
+	for _, name := range files(t, ".go") {
+		if strings.HasPrefix(name, "examples/") && strings.Contains(read(t, name), "\nfunc main()") {
+			dirs = append(dirs, path.Dir(name))
+		}
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		says := false
+		for _, pattern := range []string{"*.go", "README.md"} {
+			names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), pattern))
+			require.NoError(t, err)
+			for _, name := range names {
+				b, err := os.ReadFile(name)
+				require.NoError(t, err)
+				says = says || regexp.MustCompile(`(?m)^(//\s+|\s*)(cd \S+ && )?go (run|test) `).Match(b)
+			}
+		}
+		require.True(t, says, "%s does not say how to run it", dir)
+	}
+}
