@@ -35,10 +35,11 @@ type Options struct {
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding before its stack is reported to
-	// OnStall, or on standard error. Zero: for ever.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, or
+	// on standard error if that is nil, and again whenever the time has doubled. 0 means a second; negative: never.
+	// In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
-	OnStall    func(stack []byte)
+	OnStall    func(report []byte)
 }
 
 // A Loop is made by New and ends by Close. Its methods may be called from any goroutine and from its own tasks.

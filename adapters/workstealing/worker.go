@@ -150,6 +150,7 @@ func (w *worker) search() (e entry, ok bool) {
 // sleep parks w until there may be something to do. It reports false when p is over.
 func (w *worker) sleep() bool {
 	p := w.pool
+	w.stalls.End()
 	p.mu.Lock()
 	w.asleep = true
 	p.idle = append(p.idle, w)
@@ -252,7 +253,6 @@ func (w *worker) step(s *strand) {
 	s.worker = w
 	w.stalls.Begin(t)
 	why := t.Step()
-	w.stalls.End()
 	switch why {
 	case coro.Parked: // and may be running elsewhere by now
 		if counted {
@@ -288,7 +288,6 @@ func (s *strand) run() {
 		w := s.worker
 		if e, ok = w.pickNew(); ok {
 			w.pool.ended()
-			w.stalls.End()
 			w.stalls.Begin(s.task)
 		}
 	}

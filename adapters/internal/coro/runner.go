@@ -245,6 +245,7 @@ func (r *Runner) Next() *Item {
 func (r *Runner) Sleep() bool {
 	r.shownWakes.Store(r.wakes)
 	r.shown.Store(2 * r.suspended)
+	r.stalls.end()
 	return r.inbox.Sleep() // if so, the scheduler may be running again, elsewhere
 }
 
@@ -287,4 +288,9 @@ func (r *Runner) Stats() suspend.Stats {
 }
 
 // Watch has stalls watch the scheduler. It is called before the first Run.
-func (r *Runner) Watch(stalls *Stalls) { r.stalls = stalls }
+func (r *Runner) Watch(stalls *Stalls) {
+	r.stalls = stalls
+	if stalls != nil {
+		stalls.others = func() int64 { return r.Stats().Live - 1 }
+	}
+}

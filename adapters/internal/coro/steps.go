@@ -88,7 +88,6 @@ func (r *Runner) left(t *Task) {
 	default:
 		r.suspended++
 	}
-	r.stalls.end()
 	r.budget--
 }
 
@@ -103,7 +102,6 @@ func (r *Runner) mayStandIn() bool {
 // budget is spent it has to switch to the scheduler's goroutine after all, which has other duties as well.
 func (r *Runner) standIn(t *Task) (next Next, yield Yield) {
 	r.standing = t
-	r.stalls.end()
 	return r.turn()
 }
 
@@ -142,7 +140,6 @@ func (r *Runner) turn() (next Next, yield Yield) {
 // depart has t, which stands in no longer, switch to the scheduler's goroutine.
 func (r *Runner) depart(t *Task) (next Next, yield Yield) {
 	r.standing = nil
-	r.stalls.begin(t)
 	t.departed = true
 	return nil, t.yield
 }

@@ -2,20 +2,12 @@ package coro
 
 // What a scheduler with more than one worker needs to know of its tasks, since it has no Runner.
 
-// Why returns what t gave control back for, last: of a task that Step has called Yielded it tells whether it
-// was in fact suspended, and woken before it was parked.
+// Why returns the reason of t's last switch. After Yielded it tells a real yield from a park that was woken before it
+// took effect.
 func (t *Task) Why() Switch { return t.why }
 
-// Begin says that t is about to run, on the worker that s watches.
-func (s *Stalls) Begin(t *Task) {
-	if s != nil {
-		s.begin(t)
-	}
-}
+// Begin says that t is about to run, on the worker that s watches. It also ends the step before.
+func (s *Stalls) Begin(t *Task) { s.begin(t) }
 
-// End says that the task has given control back.
-func (s *Stalls) End() {
-	if s != nil {
-		s.end()
-	}
-}
+// End says that no task runs. It may be left out between two steps.
+func (s *Stalls) End() { s.end() }

@@ -1,0 +1,157 @@
+package coro
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/internal/gid"
+)
+
+// watched runs f in a bubble, where time is exact, with a watch of limit and what it reports.
+func watched(t *testing.T, limit time.Duration, f func(s *Stalls, reports func() []string)) {
+	synctest.Test(t, func(t *testing.T) {
+		gid.Check()
+		var mu sync.Mutex
+		var all []string
+		s := newStalls(limit, func(text []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, string(text))
+		})
+		defer s.Stop()
+		f(s, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return all
+		})
+	})
+}
+
+// held is a step of the calling goroutine that takes d, as a native wait.
+func held(s *Stalls, d time.Duration) {
+	s.beginOn(gid.Get())
+	time.Sleep(d)
+}
+
+// A limit of 100 ms was said to have been kept by stalls of up to 199 ms: what a user looked for was not reported.
+func TestStallsAreExact(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	for _, test := range []struct {
+		held time.Duration
+		want int
+	}{{95 * time.Millisecond, 0}, {106 * time.Millisecond, 1}, {110 * time.Millisecond, 1}, {199 * time.Millisecond, 1}, {211 * time.Millisecond, 2}} {
+		for phase := time.Duration(0); phase < limit/10; phase += time.Millisecond / 2 { // between two looks, whatever comes before
+			watched(t, limit, func(s *Stalls, reports func() []string) {
+				held(s, phase)
+				held(s, test.held)
+				held(s, 0)
+				s.end()
+				if n := len(reports()); n != test.want {
+					t.Errorf("held for %v, %v after the first look: %d reports instead of %d", test.held, phase, n, test.want)
+				}
+			})
+		}
+	}
+}
+
+// A stall was reported once. Somebody who came later saw nothing.
+func TestStallsAreReportedAgain(t *testing.T) {
+	watched(t, time.Second, func(s *Stalls, reports func() []string) {
+		s.others = func() int64 { return 37 }
+		held(s, 17*time.Second)
+		held(s, time.Millisecond)
+		s.end()
+		all := reports()
+		if len(all) != 5 { // after 1, 2, 4, 8 and 16 seconds
+			t.Fatalf("%d reports: %q", len(all), all)
+		}
+		for i, want := range []string{"a task has held its scheduler for more than 1s; 37 other tasks wait behind it", "still, after 2s: ", "still, after 4s: "} {
+			if !strings.HasPrefix(all[i], want) {
+				t.Errorf("report %d: %q", i, all[i])
+			}
+		}
+		for _, text := range all {
+			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking") || !strings.Contains(text, "coro.held(") {
+				t.Errorf("no cause, or no line: %q", text)
+			}
+		}
+	})
+}
+
+// A scheduler that is idle for days, and one that has many short steps, is reported by nobody.
+func TestStallsOfNobody(t *testing.T) {
+	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
+		for range 1000 {
+			held(s, 60*time.Millisecond) // on one goroutine, as by another
+			s.another()
+			time.Sleep(60 * time.Millisecond)
+		}
+		s.end()
+		time.Sleep(48 * time.Hour)
+		if all := reports(); len(all) > 0 {
+			t.Errorf("%q", all)
+		}
+		if !s.idle.Load() {
+			t.Error("the timer runs though no task does")
+		}
+		held(s, time.Second)
+		if len(reports()) == 0 {
+			t.Error("no report after it was idle")
+		}
+		s.end()
+	})
+}
+
+// While another goroutine of the scheduler's does something, no task is to blame.
+func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
+	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
+		r := NewRunner(nil, func() {}, nil)
+		task := New(r)
+		task.Start(func() { task.Yield() })
+		s.begin(task)
+		task.next()
+		time.Sleep(time.Second) // it is the scheduler that takes so long
+		if all := reports(); len(all) > 0 {
+			t.Errorf("%q", all)
+		}
+		task.next()
+		task.Stop()
+		s.end()
+	})
+}
+
+func TestWaitState(t *testing.T) {
+	for head, want := range map[string]string{
+		"goroutine 7 [running]:":                                           "running",
+		"goroutine 7 [sync.Mutex.Lock, 3 minutes]:":                        "sync.Mutex.Lock",
+		"goroutine 7 [select (no cases), 3 minutes, locked to thread]:\nx": "select",
+		"goroutine 7 [IO wait]:":                                           "IO wait",
+		"goroutine 7 [chan receive (durable), synctest bubble 3]:":         "chan receive",
+		"": "",
+	} {
+		if got := waitState([]byte(head)); got != want {
+			t.Errorf("%q: %q", head, got)
+		}
+	}
+}
+
+// In a bubble a timer that runs for ever would hide that all are stuck.
+func TestNoStallsInABubble(t *testing.T) {
+	if inBubble() {
+		t.Error("outside")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if WatchStalls(0, nil) != nil {
+			t.Error("watched in a bubble")
+		}
+	})
+	if WatchStalls(-1, nil) != nil {
+		t.Error("watched though it is off")
+	}
+	if s := WatchStalls(0, nil); s == nil || s.after != time.Second {
+		t.Error("not watched by default")
+	}
+}
