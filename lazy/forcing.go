@@ -46,7 +46,6 @@ var graph struct {
 type forcingKey struct{}
 
 func newForcing(ctx context.Context, of *core) *forcing {
-	gid.Check()
 	f := &forcing{Context: ctx, of: of, gid: gid.Get()}
 	f.in[0].whole, _ = ctx.Value(forcingKey{}).(*forcing)
 	if outer, ok := ctx.(*forcing); ok {

@@ -147,7 +147,6 @@ func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareA
 
 // rebind binds b to the calling goroutine while f runs, and then restores what was bound before.
 func rebind(b *binding, f func()) {
-	gid.Check() // before the first that is relied upon
 	id := gid.Get()
 	p, away := find(id), (*level)(nil)
 	var before *binding
@@ -178,7 +177,6 @@ func (p *place) restore(before *binding, away *level) {
 
 func init() {
 	binder.Goroutine = func(task any) (_ binder.Binding, unbind func()) {
-		gid.Check()
 		p, away := enter(gid.Get())
 		b := newBinding(task.(Task))
 		p.b = b

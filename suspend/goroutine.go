@@ -22,7 +22,6 @@ type goroutine struct {
 
 // A goroutine is put back when nobody owes it an Unpark: its suspension is over, and it has had what it was owed.
 var idleGoroutines = sync.Pool{New: func() any {
-	gid.Check()
 	g := new(goroutine)
 	g.task = g
 	return g

@@ -27,6 +27,8 @@ import (
 
 func TestMain(m *testing.M) {
 	switch os.Getenv("FIFO_TEST") {
+	case "first":
+		submitFirst()
 	case "crash":
 		crash()
 	case "stacks":
@@ -473,7 +475,8 @@ func stacks() {
 func TestAWaitFitsIntoTheFirstStack(t *testing.T) {
 	cmd := exec.Command(os.Args[0]) // since a collection makes the first stacks as large as those that it has seen
 	cmd.Env = append(os.Environ(), "FIFO_TEST=stacks", "GOGC=off", "GOMEMLIMIT=off")
-	out, err := cmd.CombinedOutput()
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -1,46 +1,64 @@
 // Package gid tells goroutines apart.
 //
-// A handler of suspensions is found by the calling goroutine, so a wrong identity would park a
+// The Task of a suspension is found by the calling goroutine, so a wrong identity would park a
 // stranger. The fast way to the identity reads a field of the runtime's own structure at an offset
-// that a third party maintains; it is therefore compared, once, on two fresh goroutines, with what
-// runtime.Stack prints, and given up for good if they differ.
+// that a third party maintains. The first call of Get therefore compares it, on two fresh goroutines, with the number
+// that runtime.Stack prints, and gives the fast way up for the life of the process if they differ.
 package gid
 
 import (
 	"bytes"
+	"log"
 	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
+)
 
-	"github.com/petermattis/goid"
+// The ways to the identity. way is unchecked until the first Get has compared the two others.
+const (
+	unchecked uint32 = iota
+	read
+	printed
 )
 
 var (
-	checked sync.Once
-	slow    atomic.Bool // written once, before Check returns; true only goes with a broken fast path
+	way   atomic.Uint32
+	check sync.Once
 )
 
 // Get returns the identity of the calling goroutine: positive, and never used again by another.
-// Check must have returned somewhere before the first result is relied upon.
 func Get() int64 {
-	if slow.Load() {
-		return Printed()
+	if way.Load() != read {
+		return slowly()
 	}
-	return goid.Get()
+	return fast()
 }
 
-// Check compares the fast way with the slow one, on its first call only. Two goroutines that live at
-// the same time are asked, because a wrong offset may well read a plausible constant.
-func Check() {
-	checked.Do(func() { slow.Store(!agree(goid.Get, Printed)) })
+func slowly() int64 {
+	check.Do(func() { decide(fast, log.Print) })
+	if way.Load() == read {
+		return fast()
+	}
+	return Printed()
+}
+
+// decide chooses the way, and says so where it is the slow one.
+func decide(fast func() int64, warn func(...any)) {
+	if agree(fast, Printed) {
+		way.Store(read)
+		return
+	}
+	way.Store(printed)
+	warn("braid: github.com/petermattis/goid misreads goroutine ids with " + runtime.Version() +
+		"; runtime.Stack replaces it, and each suspension takes microseconds until that module is updated")
 }
 
 func agree(fast, printed func() int64) bool {
 	type ids struct{ fast, printed int64 }
 	var answers [2]ids
 	var ready, done sync.WaitGroup
-	for i := range answers {
+	for i := range answers { // two that live at the same time, because a wrong offset may well read a plausible constant
 		ready.Add(1)
 		done.Go(func() {
 			ready.Done()
@@ -55,15 +73,16 @@ func agree(fast, printed func() int64) bool {
 
 var prefix = []byte("goroutine ")
 
+// lines holds the buffers of Printed, which runtime.Stack would move to the heap.
+var lines = sync.Pool{New: func() any { return new([64]byte) }}
+
 // Printed returns the same identity as Get, read from the first line of the goroutine's stack trace.
 // It takes microseconds.
 func Printed() int64 {
-	var buf [64]byte
+	buf := lines.Get().(*[64]byte)
+	defer lines.Put(buf)
 	line := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], prefix)
-	end := bytes.IndexByte(line, ' ')
-	if end < 0 {
-		panic("gid: runtime.Stack prints no goroutine number")
-	}
+	end := max(bytes.IndexByte(line, ' '), 0)
 	id, err := strconv.ParseInt(string(line[:end]), 10, 64)
 	if err != nil {
 		panic("gid: runtime.Stack prints no goroutine number")

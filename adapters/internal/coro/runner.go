@@ -224,7 +224,6 @@ func (r *Runner) Panicked(value any, stack []byte) {
 
 // Own says that the Runner runs on the calling goroutine, until Release.
 func (r *Runner) Own() {
-	gid.Check()
 	r.owner.Store(gid.Get())
 }
 
