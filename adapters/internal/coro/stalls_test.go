@@ -13,7 +13,6 @@ import (
 // watched runs f in a bubble, where time is exact, with a watch of limit and what it reports.
 func watched(t *testing.T, limit time.Duration, f func(s *Stalls, reports func() []string)) {
 	synctest.Test(t, func(t *testing.T) {
-		gid.Check()
 		var mu sync.Mutex
 		var all []string
 		s := newStalls(limit, func(text []byte) {
