@@ -3,7 +3,6 @@
 //	go run ./examples/compose
 package main
 
-// README: begin program
 import (
 	"context"
 	"fmt"
@@ -44,5 +43,3 @@ func main() {
 
 func six(context.Context) (int, error)   { return 6, nil }
 func seven(context.Context) (int, error) { return 7, nil }
-
-// README: end program

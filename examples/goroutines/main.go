@@ -39,7 +39,6 @@ func (q *queue) put(ctx context.Context, job string) error {
 }
 
 func (q *queue) take(ctx context.Context) (string, error) {
-	// README: begin wait
 	if err := q.mu.Lock(ctx); err != nil { // sync.Mutex cannot give up
 		return "", err
 	}
@@ -52,12 +51,10 @@ func (q *queue) take(ctx context.Context) (string, error) {
 	job := q.jobs[0]
 	q.jobs = q.jobs[1:]
 	return job, nil
-	// README: end wait
 }
 
 // report waits for whichever comes first. A case that loses has no effect: the lock is not taken, the message not received.
 func report(ctx context.Context, mu *mutex.Mutex, inbox *chanx.Chan[string]) (string, error) {
-	// README: begin select
 	lock, message, late := suspend.On(mu.LockOp()), suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
 	switch won, err := suspend.Select(ctx, lock, message, late); won {
 	case lock:
@@ -70,7 +67,6 @@ func report(ctx context.Context, mu *mutex.Mutex, inbox *chanx.Chan[string]) (st
 	default:
 		return "", err // ctx is done
 	}
-	// README: end select
 }
 
 func main() {

@@ -28,11 +28,9 @@ func main() {
 func native(patience time.Duration) string {
 	gui, greeting := make(mainThread, 8), make(chan string)
 	replies := make(chan string)
-	// README: begin hang
 	onClick := func() { greeting <- <-replies }       // the one thread waits here for a reply,
 	onReply := func() { replies <- "hello" }          // which the same thread would deliver
 	_, _ = gui.Execute(onClick), gui.Execute(onReply) // nothing moves any more
-	// README: end hang
 	go func() {
 		for f := range gui {
 			f()
@@ -50,11 +48,9 @@ func braid(ctx context.Context) string {
 	gui, greeting := make(mainThread, 8), make(chan string, 1)
 	loop := callback.New(gui, callback.Options{}) // makes a scheduler of the main thread
 	replies := chanx.New[string](0)
-	// README: begin moves
 	onClick := func() { s, _ := replies.Recv(ctx); greeting <- s } // the task waits, and its thread goes on
 	onReply := func() { _ = replies.Send(ctx, "hello") }
 	_, _ = loop.Go(onClick), loop.Go(onReply)
-	// README: end moves
 	go func() {
 		for f := range gui {
 			f()

@@ -42,10 +42,7 @@ func read(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(b), "\r\n", "\n")
 }
 
-var (
-	block   = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
-	excerpt = regexp.MustCompile(`(?ms)^[ \t]*// README: begin[^\n]*\n(.*?)^[ \t]*// README: end`)
-)
+var block = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
 // normal takes indentation and alignment away, which differ between a document and the code that it shows.
 func normal(code string) string {
@@ -56,32 +53,28 @@ func normal(code string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestCode finds each block of Go in a document in the examples, which are compiled and run: between two marks,
-//
-//	// README: begin NAME
-//	// README: end NAME
-//
-// or as the body of a function Example….
+// TestCode finds each block of Go in a document in an example, which is compiled and run. Indentation does not count.
 func TestCode(t *testing.T) {
-	compiled := map[string]bool{}
+	var examples []string
 	for _, name := range files(t, ".go") {
-		text := read(t, name)
-		for _, m := range excerpt.FindAllStringSubmatch(text, -1) {
-			compiled[normal(m[1])] = true
+		if strings.HasPrefix(name, "examples/") || strings.HasSuffix(name, "_test.go") && strings.Contains(path.Base(name), "example") {
+			examples = append(examples, "\n"+normal(read(t, name))+"\n")
 		}
 	}
-	// README: is the mark in this file, too.
 	blocks := 0
 	for _, name := range files(t, ".md") {
 		for _, m := range block.FindAllStringSubmatch(read(t, name), -1) {
 			blocks++
-			require.True(t, compiled[normal(m[1])], "%s shows code that no example has between README marks:\n%s", name, m[1])
+			code := "\n" + normal(m[1]) + "\n"
+			found := slices.ContainsFunc(examples, func(text string) bool { return strings.Contains(text, code) })
+			require.True(t, found, "%s shows code that no example has:\n%s", name, m[1])
 		}
 	}
 	require.GreaterOrEqual(t, blocks, 4, "where is the README's code?")
 }
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
+var code = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
 var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 
 // anchor is what GitHub makes of a heading.
@@ -94,7 +87,7 @@ func anchor(heading string) string {
 func TestLinks(t *testing.T) {
 	links := 0
 	for _, name := range files(t, ".md") {
-		for _, m := range link.FindAllStringSubmatch(read(t, name), -1) {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, name), ""), -1) {
 			to := m[1] + m[2]
 			if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
 				continue
