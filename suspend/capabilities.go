@@ -15,12 +15,13 @@ import (
 type Rand interface{ Uint64() uint64 }
 
 // Timers are the timers of a scheduler. AfterFunc calls f after d, as Execute would: f must not suspend. stop reports
-// whether it has prevented the call. Without it, the timers are those of package time.
+// whether it has prevented the call. AfterFunc obeys the contract of Unpark. A scheduler that has closed may drop the
+// timers that no task of its own waits for. Without it, the timers are those of package time.
 type Timers interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Clock is the clock of the Timers. Without it, the clock is that of package time.
+// Clock is the clock of the Timers. Now obeys the contract of Unpark. Without it, the clock is that of package time.
 type Clock interface{ Now() time.Time }
 
 // Blocker runs f, which may block, on a goroutine, and bounds the number of those. It does not wait for f. Without it,
@@ -40,25 +41,6 @@ func As[C any](s Spawner) (c C, ok bool) {
 		s = w.Unwrap()
 	}
 	return c, false
-}
-
-// Now returns the time by the clock of the calling task's scheduler.
-func Now() time.Time { return now(Here()) }
-
-func now(on Spawner) time.Time {
-	if c, ok := As[Clock](on); ok {
-		return c.Now()
-	}
-	return time.Now()
-}
-
-// AfterFunc calls f after d, by the timers of on, which may be nil: those of package time. f must not suspend. stop
-// reports whether it has prevented the call.
-func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
-	if t, ok := As[Timers](on); ok {
-		return t.AfterFunc(d, f)
-	}
-	return time.AfterFunc(d, f).Stop
 }
 
 // draw returns a random number for a task that is bound to b, which may be nil.

@@ -1,9 +1,6 @@
 package suspend
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens
 // until it is performed, and it may be performed any number of times, in one of four ways: by Do, in direct style; by
@@ -75,9 +72,6 @@ func Choose[T any](ops ...Op[T]) Op[T] {
 	return Op[T]{chooseEvent[T](events)}
 }
 
-// After is ready once d has passed since it was begun to wait for, and returns the time.
-func After(d time.Duration) Op[time.Time] { return Op[time.Time]{afterEvent(d)} }
-
 // Done is ready once ctx is done.
 func Done(ctx context.Context) Op[struct{}] {
 	done := ctx.Done()
@@ -87,8 +81,9 @@ func Done(ctx context.Context) Op[struct{}] {
 	return Op[struct{}]{doneEvent{ctx, done}}
 }
 
-// An event is an Op that is not performed; prepare makes what it takes to perform it.
-type event[T any] interface{ prepare() prepared[T] }
+// An event is an Op that is not performed; prepare makes what it takes to perform it. on is the scheduler whose timers it is
+// to use, nil if it is that of the task that performs it.
+type event[T any] interface{ prepare(on Spawner) prepared[T] }
 
 // A prepared Op has the arms of which one is to win, and turns the winner into its result.
 type prepared[T any] interface {
@@ -157,7 +152,7 @@ func (l *landing[T]) result() (v T, err error, won bool) {
 
 type sourceEvent[T any] struct{ s Source[T] }
 
-func (e sourceEvent[T]) prepare() prepared[T] { return &sourceArm[T]{s: e.s} }
+func (e sourceEvent[T]) prepare(Spawner) prepared[T] { return &sourceArm[T]{s: e.s} }
 
 type sourceArm[T any] struct {
 	landing[T]
@@ -178,7 +173,9 @@ type mapEvent[T, U any] struct {
 	f func(T, error) (U, error)
 }
 
-func (e mapEvent[T, U]) prepare() prepared[U] { return &mapPrepared[T, U]{e.event.prepare(), e.f} }
+func (e mapEvent[T, U]) prepare(on Spawner) prepared[U] {
+	return &mapPrepared[T, U]{e.event.prepare(on), e.f}
+}
 
 type mapPrepared[T, U any] struct {
 	prepared[T]
@@ -196,10 +193,10 @@ func (p *mapPrepared[T, U]) result() (u U, err error, won bool) {
 
 type chooseEvent[T any] []event[T]
 
-func (e chooseEvent[T]) prepare() prepared[T] {
+func (e chooseEvent[T]) prepare(on Spawner) prepared[T] {
 	p := make(choosePrepared[T], len(e))
 	for i, x := range e {
-		p[i] = x.prepare()
+		p[i] = x.prepare(on)
 	}
 	return p
 }
@@ -222,22 +219,12 @@ func (p choosePrepared[T]) result() (v T, err error, won bool) {
 	return v, nil, false
 }
 
-type afterEvent time.Duration
-
-func (e afterEvent) prepare() prepared[time.Time] {
-	return &levelArm[time.Time]{
-		ready: func() bool { return e <= 0 },
-		value: time.Now,
-		call:  func(f func()) func() bool { return time.AfterFunc(time.Duration(e), f).Stop },
-	}
-}
-
 type doneEvent struct {
 	context.Context
 	done <-chan struct{} // asked for under no guard
 }
 
-func (e doneEvent) prepare() prepared[struct{}] {
+func (e doneEvent) prepare(Spawner) prepared[struct{}] {
 	return &levelArm[struct{}]{
 		ready: func() bool { return closed(e.done) },
 		value: func() struct{} { return struct{}{} },

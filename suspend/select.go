@@ -47,7 +47,7 @@ func (c *Case[T]) Set(op Op[T]) {
 	clear(c.legs)
 	*c = Case[T]{legs: c.legs[:0]}
 	if op.event != nil {
-		c.prepared = op.event.prepare()
+		c.prepared = op.event.prepare(nil)
 		c.legs = c.prepared.arms(c.legs)
 	}
 }

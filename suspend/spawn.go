@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
@@ -76,24 +75,6 @@ func Yield() {
 			runtime.Gosched()
 		}
 	}
-}
-
-// Sleep suspends the calling task for d. If ctx is done first, or already, it returns the error of the
-// cancellation.
-func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return Err(ctx)
-	}
-	on := Here()
-	var stop func() bool
-	_, err := Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-		stop = AfterFunc(on, d, func() { r.Resume(struct{}{}, nil) })
-		return struct{}{}, false
-	})
-	if err != nil && stop != nil {
-		stop()
-	}
-	return err
 }
 
 // Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is

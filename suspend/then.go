@@ -18,7 +18,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	t := &continuation[T]{ctx: ctx, on: on, k: k, winner: none}
 	t.task = t
 	if op.event != nil {
-		t.prepared = op.event.prepare()
+		t.prepared = op.event.prepare(timersOf(on))
 		t.legs = t.prepared.arms(t.first[:0])
 	}
 	returned := false

@@ -1,0 +1,143 @@
+package suspend_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Whatever waits for a time waits by the clock of its scheduler. With package time, a timeout in a simulation took as long
+// as it says, or, for a time of the simulated clock, no time at all.
+func TestTimersAreTheSchedulers(t *testing.T) {
+	bg := context.Background()
+	for name, wait := range map[string]func(v *schedtest.Virtual) (time.Time, error){
+		"Sleep": func(*schedtest.Virtual) (time.Time, error) {
+			err := suspend.Sleep(bg, time.Hour)
+			return suspend.Now(), err
+		},
+		"After": func(*schedtest.Virtual) (time.Time, error) { return suspend.Do(bg, suspend.After(time.Hour)) },
+		"Until": func(*schedtest.Virtual) (time.Time, error) {
+			return suspend.Do(bg, suspend.Until(suspend.Now().Add(time.Hour)))
+		},
+		"Until in a Select": func(*schedtest.Virtual) (time.Time, error) {
+			late, never := suspend.On(suspend.Until(suspend.Now().Add(time.Hour))), suspend.On(suspend.Until(suspend.Now().Add(2*time.Hour)))
+			won, err := suspend.Select(bg, never, late)
+			if won != late {
+				t.Errorf("won %v, %v", won, err)
+			}
+			return late.Value(), nil
+		},
+		"Then": func(v *schedtest.Virtual) (time.Time, error) {
+			var p promise.Promise[time.Time]
+			// In a callback, where nothing tells the scheduler but the executor.
+			_ = v.Execute(func() {
+				suspend.Then(bg, suspend.Until(v.Now().Add(time.Hour)), v, func(at time.Time, err error) { _ = p.Resolve(at, err) })
+			})
+			return p.Await(bg)
+		},
+		"WithTimeout": func(*schedtest.Virtual) (time.Time, error) {
+			ctx, end := cancel.WithTimeout(bg, time.Hour)
+			defer end(nil)
+			if _, err := suspend.Do(ctx, suspend.Op[int]{}); err != context.DeadlineExceeded {
+				t.Errorf("cancelled with %v", err)
+			}
+			return suspend.Now(), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := schedtest.NewVirtual()
+				began, real := v.Now(), time.Now()
+				ended := false
+				go v.Bind(func() {
+					at, err := wait(v)
+					if want := began.Add(time.Hour); err != nil || !at.Equal(want) {
+						t.Errorf("at %v, %v; want %v", at, err, want)
+					}
+					ended = true
+				})
+				synctest.Wait()
+				v.Advance(time.Hour - 1)
+				if synctest.Wait(); ended {
+					t.Error("too early")
+				}
+				v.Advance(1)
+				if synctest.Wait(); !ended {
+					t.Error("too late")
+				}
+				if !time.Now().Equal(real) {
+					t.Error("waited by the clock of package time")
+				}
+				if v.Timers() != 0 {
+					t.Errorf("%d timers are left", v.Timers())
+				}
+			})
+		})
+	}
+}
+
+// A time that has come is ready at once, also to a TrySelect.
+func TestATimeThatHasCome(t *testing.T) {
+	v := schedtest.NewVirtual()
+	v.Bind(func() {
+		now := v.Now()
+		for _, op := range []suspend.Op[time.Time]{suspend.After(0), suspend.After(-1), suspend.Until(now), suspend.Until(now.Add(-1))} {
+			c := suspend.On(op)
+			if won, err := suspend.TrySelect(context.Background(), c); won != c || err != nil || !c.Value().Equal(now) {
+				t.Errorf("won %v, %v", won, err)
+			}
+		}
+		if won, _ := suspend.TrySelect(context.Background(), suspend.On(suspend.Until(now.Add(1)))); won != nil {
+			t.Error("too early")
+		}
+	})
+}
+
+// What waits for a time leaves no timer, however its wait ends: a timer of an hour would keep the task's memory for an hour.
+func TestNoTimerIsLeft(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context){
+		"Sleep": func(ctx context.Context) { _ = suspend.Sleep(ctx, time.Hour) },
+		"After": func(ctx context.Context) { _, _ = suspend.Do(ctx, suspend.After(time.Hour)) },
+		"After, another wins": func(ctx context.Context) {
+			quit := suspend.On(suspend.Done(ctx))
+			if won, err := suspend.Select(context.Background(), suspend.On(suspend.After(time.Hour)), quit); won != quit {
+				t.Errorf("won %v, %v", won, err)
+			}
+		},
+		"a deadline": func(ctx context.Context) {
+			_, end := cancel.WithTimeout(ctx, time.Hour)
+			end(nil)
+			_, _ = cancel.WithTimeout(ctx, time.Hour)
+			<-ctx.Done()
+		},
+		"Then": func(ctx context.Context) {
+			var p promise.Promise[error]
+			suspend.Then(ctx, suspend.After(time.Hour), suspend.Here().(suspend.Executor), func(_ time.Time, err error) { _ = p.Fill(err) })
+			if err, _ := p.Await(context.Background()); err == nil {
+				t.Error("not cancelled")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := schedtest.NewVirtual()
+				ctx, end := cancel.New(context.Background())
+				go v.Bind(func() { wait(ctx) })
+				synctest.Wait()
+				if v.Timers() != 1 {
+					t.Errorf("%d timers, want 1", v.Timers())
+				}
+				end(nil)
+				if synctest.Wait(); v.Timers() != 0 {
+					t.Errorf("%d timers are left", v.Timers())
+				}
+			})
+		})
+	}
+}
