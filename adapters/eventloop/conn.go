@@ -12,7 +12,8 @@ import (
 // from plain goroutines; those who have to wait suspend. Reads are served in the order in which they were called,
 // and so are Writes, whole. Deadlines and Close act at once on those who wait.
 //
-// A task whose operations never have to wait yields after 64 of them.
+// A task whose operations never have to wait lets others run after 64 of them. On the reactor of the Conn it does so as
+// soon as an operation finds that others have waited for a millisecond.
 type Conn struct {
 	fd            *fd
 	network       string
@@ -21,7 +22,8 @@ type Conn struct {
 
 var errClosed = net.ErrClosed
 
-// yieldEvery is how many operations of one direction may succeed at once before one yields.
+// yieldEvery is how many operations of one direction may succeed without a wait before one yields, elsewhere than on the
+// reactor.
 const yieldEvery uint8 = 64
 
 // Read reads into p what is there, and suspends the caller while nothing is.

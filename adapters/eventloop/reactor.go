@@ -20,6 +20,7 @@ type reactor struct {
 	timers timers
 
 	// The rest belongs to the reactor's goroutine.
+	share  share
 	stalls *coro.Stalls
 	due    []func()   // callbacks of timers, to be run now
 	caller *coro.Task // the coroutine that they run on
@@ -50,8 +51,9 @@ func (r *reactor) run() {
 	r.stalls = coro.WatchStalls(r.loop.opts.StallAfter, r.loop.opts.OnStall)
 	r.core.Watch(r.stalls)
 	for {
-		r.core.RunSome() // no more than 64, so that the others have their turn
-		if r.poll() || !r.core.Empty() {
+		r.core.RunSome() // one turn
+		some := r.poll()
+		if r.resumeRested() || some || !r.core.Empty() { // what the poll has woken goes first
 			continue
 		}
 		if r.core.Done() {
@@ -102,9 +104,11 @@ func (r *reactor) poke() {
 	}
 }
 
-// runTimers runs what is due, and reports whether there was anything.
+// runTimers begins a turn: it runs what is due, and reports whether there was anything.
 func (r *reactor) runTimers() bool {
-	some := r.timers.run()
+	now := r.loop.now()
+	r.share.began = now
+	some := r.timers.run(now)
 	for len(r.due) > 0 {
 		if r.caller == nil {
 			r.caller = coro.NewCaller(r.core)

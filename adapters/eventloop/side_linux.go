@@ -21,7 +21,7 @@ type side struct {
 	turn
 	fd      *fd
 	drained bool  // the last read got all there was; of whoever has the turn
-	ops     uint8 // operations since one suspended or yielded; of whoever has the turn
+	ops     uint8 // operations elsewhere than on the reactor since one suspended or yielded; of whoever has the turn
 
 	// The rest is under the guard of the turn.
 	ready     bool // the latch
@@ -75,7 +75,12 @@ func (s *side) begin(cs contexts) error {
 		s.give()
 		return v.err()
 	}
-	if s.ops++; s.ops > yieldEvery {
+	switch {
+	case s.fd.r.core.On():
+		s.fd.r.pace()
+	case s.ops < yieldEvery:
+		s.ops++
+	default:
 		s.ops = 0
 		suspend.Yield()
 	}

@@ -129,15 +129,10 @@ func (ts *timers) until() time.Duration {
 	return time.Duration(max(when-ts.r.loop.now(), 0))
 }
 
-// run runs what is due, users' functions excepted: these go to the reactor's list. It reports whether there was
+// run runs what is due now, users' functions excepted: these go to the reactor's list. It reports whether there was
 // anything.
-func (ts *timers) run() bool {
-	when := ts.next.Load()
-	if when == never {
-		return false
-	}
-	now := ts.r.loop.now()
-	if when > now {
+func (ts *timers) run(now int64) bool {
+	if ts.next.Load() > now {
 		return false
 	}
 	ts.mu.Lock()

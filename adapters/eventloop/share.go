@@ -1,0 +1,76 @@
+package eventloop
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A share is how a reactor's time is divided. Between two looks at descriptors and timers it runs tasks for one turn:
+// 64 steps, or until an operation finds that the turn has lasted a millisecond. A task whose operations never have to
+// wait uses up its share and rests. When nothing else is runnable, and after every eighth turn in any case, the one that
+// has rested longest goes on. So a task that an event has woken waits for about one turn, however many connections are
+// busy.
+//
+// It belongs to the reactor's goroutine or to the task that the reactor has switched to.
+type share struct {
+	began   int64 // when the turn began
+	step    int   // of the core, in which the last operation was
+	ops     int   // operations in that step
+	turns   int   // in which none that rests has gone on
+	guard   suspend.Guard
+	resting suspend.Queue[struct{}, struct{}]
+}
+
+const (
+	turnLasts = int64(time.Millisecond)
+	fewOps    = 3  // in a step, for which the clock is not looked at
+	manyOps   = 64 // in a step, after which a task rests in any case
+	restLasts = 8  // turns at most, for the first of those that rest
+)
+
+// pace is called by each operation before it begins, on the reactor. It may suspend.
+func (r *reactor) pace() {
+	s := &r.share
+	if step := r.core.Step(); step != s.step {
+		s.step, s.ops = step, 0
+	}
+	s.ops++
+	if s.ops < fewOps || s.ops < manyOps && r.loop.now()-s.began < turnLasts {
+		return
+	}
+	if suspend.Current() == nil { // a callback
+		return
+	}
+	r.core.EndTurn()
+	_, _ = suspend.Wait[struct{}](context.Background(), s, false)
+}
+
+// resumeRested lets the task that has rested longest go on, if it is its turn, and reports whether any rests.
+func (r *reactor) resumeRested() bool {
+	s := &r.share
+	if s.resting.Len() == 0 {
+		return false
+	}
+	if s.turns++; s.turns < restLasts && !r.core.Empty() {
+		return true
+	}
+	s.turns = 0
+	s.guard.Lock()
+	s.resting.Resume(struct{}{}, nil)
+	s.guard.Unlock()
+	return true
+}
+
+// Guard implements suspend.Source, as do the methods below.
+func (s *share) Guard() *suspend.Guard { return &s.guard }
+
+// Try reports false: the share is used up.
+func (s *share) Try() (none struct{}, ok bool, err error) { return none, false, nil }
+
+// Enqueue queues the task.
+func (s *share) Enqueue(r suspend.Resumer[struct{}]) { s.resting.Push(r, struct{}{}) }
+
+// Remove takes the task off.
+func (s *share) Remove(r suspend.Resumer[struct{}]) { s.resting.Remove(r) }

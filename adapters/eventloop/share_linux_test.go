@@ -1,0 +1,90 @@
+//go:build !braid_portable
+
+package eventloop_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Clients that send more than can be handled made others wait for 64 operations of each of them: in a server of HTTP, 0.8
+// s. Now they wait for a turn of the reactor, whatever the number of those clients. It is counted in operations of
+// theirs, since time says little on a busy machine.
+func TestAFloodLeavesOthersTheirTurn(t *testing.T) {
+	const floods, rounds, takes = 8, 20, time.Millisecond / 2
+	l := open(t, eventloop.Options{})
+	var handled atomic.Int64
+	var senders sync.WaitGroup
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	served := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		served <- ln.Serve(ctx, func(_ context.Context, c net.Conn) { // stock code: it knows nothing of turns
+			in := bufio.NewReaderSize(c, 512)
+			for {
+				if _, err := in.ReadByte(); err != nil {
+					return
+				}
+				_, _ = in.Discard(in.Buffered())
+				for began := time.Now(); time.Since(began) < takes; {
+				}
+				handled.Add(1)
+			}
+		})
+	}()
+	flood := make([]byte, 64<<10)
+	for range floods {
+		c := must(net.Dial("tcp", ln.Addr().String()))
+		senders.Go(func() {
+			defer c.Close()
+			for err := error(nil); err == nil; { // until the handler ends
+				_, err = c.Write(flood)
+			}
+		})
+	}
+	there, back, err := l.Pipe()
+	must(0, err)
+	hither, thither, err := l.Pipe()
+	must(0, err)
+	var longest, total int64
+	must(0, l.Go(func() { // the server of another client
+		buf := make([]byte, 1)
+		for {
+			if _, err := there.Read(buf); err != nil {
+				return
+			}
+			must(thither.Write(buf))
+		}
+	}))
+	task(t, l, func() {
+		buf := make([]byte, 1)
+		for handled.Load() < 100 { // all are under way
+			must(0, suspend.Sleep(ctx, time.Millisecond))
+		}
+		for range rounds {
+			before := handled.Load()
+			must(back.Write(buf))
+			must(hither.Read(buf))
+			n := handled.Load() - before
+			longest, total = max(longest, n), total+n
+		}
+	})
+	cancel()
+	within(t, func() { <-served; senders.Wait() })
+	must(0, there.Close())
+	t.Logf("%d operations of the flood during %d round trips, %d at most during one", total, rounds, longest)
+	if total == 0 {
+		t.Error("uncovered: no flood")
+	}
+	if longest > 2*floods { // two turns: one there, one back
+		t.Errorf("a round trip took as long as %d operations of the flood", longest)
+	}
+}
