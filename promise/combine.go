@@ -3,6 +3,7 @@ package promise
 import (
 	"context"
 	"errors"
+	"weak"
 
 	"github.com/braidgo/braid/suspend"
 )
@@ -33,15 +34,15 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 }
 
 // All returns the promise of what all of futures are filled with, in their order. It fails with the first that fails,
-// without waiting for the others. Of no futures it is filled.
+// without waiting for the others. All of no futures is filled.
 func All[T any](futures ...Future[T]) *Promise[[]T] {
-	c := &combination[T, []T]{futures: futures, left: len(futures)}
+	c := newCombination[T, []T](futures)
 	c.decide = func(left int, _ T, err error) (vs []T, _ error, decided bool) {
 		if err != nil || left > 0 {
 			return nil, err, err != nil
 		}
-		vs = make([]T, len(futures))
-		for i, f := range futures {
+		vs = make([]T, len(c.futures))
+		for i, f := range c.futures {
 			vs[i], _, _ = f.Try()
 		}
 		return vs, nil, true
@@ -50,15 +51,15 @@ func All[T any](futures ...Future[T]) *Promise[[]T] {
 }
 
 // Any returns the promise of what the first of futures is filled with that does not fail. If all fail, it fails with
-// all errors, joined. Of no futures it fails with ErrAbandoned: nothing will ever fill it.
+// all errors, joined. Any of no futures fails with ErrAbandoned: nothing will ever fill it.
 func Any[T any](futures ...Future[T]) *Promise[T] {
-	c := &combination[T, T]{futures: futures, left: len(futures)}
+	c := newCombination[T, T](futures)
 	c.decide = func(left int, v T, err error) (_ T, _ error, decided bool) {
 		if err == nil || left > 0 {
 			return v, nil, err == nil
 		}
-		errs := make([]error, len(futures))
-		for i, f := range futures {
+		errs := make([]error, len(c.futures))
+		for i, f := range c.futures {
 			_, errs[i], _ = f.Try()
 		}
 		return v, errors.Join(errs...), true
@@ -66,111 +67,98 @@ func Any[T any](futures ...Future[T]) *Promise[T] {
 	return c.begin(*new(T), ErrAbandoned)
 }
 
-// Race returns the promise of what the first of futures is filled or failed with. Of no futures it fails with
+// Race returns the promise of what the first of futures is filled or failed with. Race of no futures fails with
 // ErrAbandoned.
 func Race[T any](futures ...Future[T]) *Promise[T] {
-	c := &combination[T, T]{futures: futures, left: len(futures)}
+	c := newCombination[T, T](futures)
 	c.decide = func(_ int, v T, err error) (T, error, bool) { return v, err, true }
 	return c.begin(*new(T), ErrAbandoned)
 }
 
-// A combination follows futures until its own promise is filled. It costs no task and no goroutine: whoever fills a
-// promise tells those that follow it, under no lock.
+// A combination follows futures until its result is filled, by what they decide or by its owner, or until nobody refers
+// to it any more. It costs no task and no goroutine.
 type combination[T, U any] struct {
-	futures []Future[T]
-	decide  func(left int, v T, err error) (u U, failure error, decided bool)
-	result  Promise[U]
+	combined
+	decide func(left int, v T, err error) (u U, failure error, decided bool)
+	result Promise[U]
+	itself place // a combination is the first follower of its own result
 
 	guard   suspend.Guard // decide is called under it, for one future at a time, until it has decided
+	futures []*Promise[T] // nil once decided
 	left    int
-	decided bool
 }
 
-// A follower is a combination, to the i'th of its futures. filled is called when that is filled, and returns those who
-// follow the combination, if that is filled by it.
-type follower interface{ filled() followers }
-
-type followers map[follower]struct{}
-
-// tell tells them, and those who follow them, not one inside the other: a chain may be long.
-func (fs followers) tell() {
-	if len(fs) == 0 {
-		return
-	}
-	for todo := []followers{fs}; len(todo) > 0; {
-		fs, todo = todo[len(todo)-1], todo[:len(todo)-1]
-		for f := range fs {
-			if more := f.filled(); len(more) > 0 {
-				todo = append(todo, more)
-			}
+// newCombination panics if one of futures is nil. It keeps no reference to the caller's slice.
+func newCombination[T, U any](futures []Future[T]) *combination[T, U] {
+	c := &combination[T, U]{futures: make([]*Promise[T], len(futures)), left: len(futures)}
+	for i, f := range futures {
+		if f != nil {
+			c.futures[i] = f.promise()
+		}
+		if c.futures[i] == nil {
+			panic("promise: nil Future")
 		}
 	}
+	return c
 }
 
-type followed[T, U any] struct {
-	c *combination[T, U]
-	i int
-}
-
-// begin returns the promise; (v, err) is what it is filled with if there are no futures.
+// begin returns the result; (v, err) is what it is filled with if there are no futures.
 func (c *combination[T, U]) begin(v U, err error) *Promise[U] {
-	if len(c.futures) == 0 {
-		_ = c.result.Resolve(v, err)
+	p := &c.result
+	if c.left == 0 {
+		_ = p.Resolve(v, err)
+		return p
 	}
+	c.decider = c
+	t := &ties{to: weak.Make(&c.combined), each: make([]tie, c.left)}
+	each := t.each // t.each is nil as soon as a future has decided
 	for i, f := range c.futures {
-		if !f.add(followed[T, U]{c, i}) {
-			followed[T, U]{c, i}.filled() // whom nobody follows yet
+		each[i] = tie{all: t, i: i, at: f}
+		each[i].Value = &each[i]
+	}
+	p.ties, c.itself.Value = t, c
+	p.add(&c.itself)
+	for i := range each {
+		if e := &each[i]; !e.at.add(&e.place) {
+			tell(e.filled())
 		}
-		if c.result.filled.Load() { // and the rest need not be followed
-			c.unfollow()
-			break
+		if p.filled.Load() { // the rest need not be followed, nor a future that was added meanwhile
+			for i := range each {
+				each[i].at.remove(&each[i].place)
+			}
+			return p
 		}
 	}
-	return &c.result
+	return p
 }
 
-func (f followed[T, U]) filled() (follow followers) {
-	c := f.c
-	v, err, _ := c.futures[f.i].Try()
+// told is called when the i'th future is filled.
+func (c *combination[T, U]) told(i int) (more followers) {
 	c.guard.Lock()
-	var u U
-	var failure error
-	decides := false // and nobody after it, though it has yet to resolve
-	if c.left--; !c.decided {
-		u, failure, decides = c.decide(c.left, v, err)
-		c.decided = decides
+	if c.futures == nil {
+		c.guard.Unlock()
+		return more
+	}
+	v, err, _ := c.futures[i].Try()
+	c.left--
+	u, failure, decided := c.decide(c.left, v, err)
+	if decided {
+		c.futures = nil // later futures change nothing, though the result has yet to be filled
 	}
 	c.guard.Unlock()
-	if decides {
-		follow, _ = c.result.resolve(u, failure) // or its owner has done so
-		c.unfollow()
+	if decided {
+		more, _ = c.result.resolve(u, failure) // or the owner has done so
 	}
-	return follow
+	return more
 }
 
-// unfollow takes the combination off the futures that are not filled.
-func (c *combination[T, U]) unfollow() {
-	for i, f := range c.futures {
-		f.remove(followed[T, U]{c, i})
-	}
+// filled is called when the result is.
+func (c *combination[T, U]) filled() (none followers) {
+	c.guard.Lock()
+	c.futures = nil
+	c.guard.Unlock()
+	c.result.ties.cut()
+	return none
 }
 
-// add has f told when p is filled; false says that it is filled already.
-func (p *Promise[T]) add(f follower) bool {
-	p.guard.Lock()
-	defer p.guard.Unlock()
-	if p.filled.Load() {
-		return false
-	}
-	if p.follow == nil {
-		p.follow = followers{}
-	}
-	p.follow[f] = struct{}{}
-	return true
-}
-
-func (p *Promise[T]) remove(f follower) {
-	p.guard.Lock()
-	defer p.guard.Unlock()
-	delete(p.follow, f)
-}
+func (c *combination[T, U]) gone() bool { return false }

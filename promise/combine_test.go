@@ -207,7 +207,7 @@ func ExampleAll() {
 
 func ExampleAny() {
 	broken, fine := promise.New[int](), promise.New[int]()
-	first := promise.Any[int](broken, fine)
+	first := promise.Any(broken, fine)
 	_ = broken.Fail(errOops)
 	_ = fine.Fill(1)
 	fmt.Println(first.Await(bg))
@@ -216,7 +216,7 @@ func ExampleAny() {
 
 func ExampleRace() {
 	broken, fine := promise.New[int](), promise.New[int]()
-	first := promise.Race[int](broken, fine)
+	first := promise.Race(broken, fine)
 	_ = broken.Fail(errOops)
 	_ = fine.Fill(1)
 	fmt.Println(first.Await(bg))
@@ -235,7 +235,7 @@ func TestLongChain(t *testing.T) {
 	first := promise.New[int]()
 	last := first
 	for range 100_000 {
-		last = promise.Race[int](last)
+		last = promise.Race(last)
 	}
 	_ = first.Fill(1)
 	if v, err, ok := last.Try(); v != 1 || err != nil || !ok {

@@ -24,7 +24,8 @@ type Promise[T any] struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, struct{}] // empty once filled
 	done    chan struct{}                     // nil until asked for
-	follow  followers                         // nil once filled
+	follow  *following                        // nil until there are any, and once filled
+	ties    *ties                             // never changes; nil unless this is the result of a combination
 }
 
 // A Future is the read end of a Promise.
@@ -34,9 +35,10 @@ type Future[T any] interface {
 	Try() (v T, err error, ok bool)
 	Done() <-chan struct{}
 
-	add(f follower) bool
-	remove(f follower)
+	promise() *Promise[T]
 }
+
+func (p *Promise[T]) promise() *Promise[T] { return p }
 
 // New returns an empty promise.
 func New[T any]() *Promise[T] { return new(Promise[T]) }
@@ -62,7 +64,7 @@ func (p *Promise[T]) Resolve(v T, err error) error {
 	if !ok {
 		return ErrFilled
 	}
-	follow.tell()
+	tell(follow)
 	return nil
 }
 
@@ -71,7 +73,7 @@ func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 	p.guard.Lock()
 	defer p.guard.Unlock()
 	if p.filled.Load() {
-		return nil, false
+		return follow, false
 	}
 	p.value, p.err = v, err
 	p.filled.Store(true)
@@ -79,7 +81,9 @@ func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 	if p.done != nil {
 		close(p.done)
 	}
-	follow, p.follow = p.follow, nil
+	if p.follow != nil {
+		follow, p.follow = p.follow.followers, nil
+	}
 	return follow, true
 }
 
@@ -123,8 +127,11 @@ func (p *Promise[T]) Done() <-chan struct{} {
 	defer p.guard.Unlock()
 	if p.done == nil {
 		p.done = make(chan struct{})
-		if p.filled.Load() {
+		switch {
+		case p.filled.Load():
 			close(p.done)
+		case p.ties != nil: // a receiver need not refer to p
+			p.ties.hold(1)
 		}
 	}
 	return p.done
@@ -137,9 +144,20 @@ func (p *Promise[T]) AwaitOp() suspend.Op[T] {
 
 type awaitSource[T any] Promise[T]
 
-func (s *awaitSource[T]) Guard() *suspend.Guard               { return &s.guard }
-func (s *awaitSource[T]) Enqueue(r suspend.Resumer[struct{}]) { s.waiters.Push(r, struct{}{}) }
-func (s *awaitSource[T]) Remove(r suspend.Resumer[struct{}])  { s.waiters.Remove(r) }
+func (s *awaitSource[T]) Guard() *suspend.Guard { return &s.guard }
+
+func (s *awaitSource[T]) Enqueue(r suspend.Resumer[struct{}]) {
+	s.waiters.Push(r, struct{}{})
+	if s.ties != nil {
+		s.ties.hold(1)
+	}
+}
+
+func (s *awaitSource[T]) Remove(r suspend.Resumer[struct{}]) {
+	if s.waiters.Remove(r) && s.ties != nil {
+		s.ties.hold(-1)
+	}
+}
 
 func (s *awaitSource[T]) Try() (v struct{}, ok bool, err error) { return v, s.filled.Load(), nil }
 

@@ -32,7 +32,7 @@ func main() {
 		return answer.Await(ctx) // the task waits, the loop goes on
 	})
 	err = fifo.Run(ctx, func(ctx context.Context) error { // a scheduler on this goroutine
-		v, err := promise.All[int](answer, echo).Await(ctx)
+		v, err := promise.All(answer, echo).Await(ctx)
 		fmt.Println(v, err) // [42 42] <nil>
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -80,7 +81,7 @@ var programs = []program{
 		}
 	}},
 	{"promise, All", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		all := promise.All[int](x, y)
+		all := promise.All(x, y)
 		return func(ctx context.Context) error {
 			vs, err := all.Await(ctx)
 			if err == nil && (len(vs) != 2 || vs[0] != 1 || vs[1] != 2) {
@@ -90,7 +91,7 @@ var programs = []program{
 		}
 	}, false)},
 	{"promise, All, failing", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		all := promise.All[int](x, y)
+		all := promise.All(x, y)
 		return func(ctx context.Context) error {
 			vs, err := all.Await(ctx)
 			if err == nil {
@@ -103,7 +104,7 @@ var programs = []program{
 		}
 	}, true)},
 	{"promise, Any", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		any := promise.Any[int](x, y)
+		any := promise.Any(x, y)
 		return func(ctx context.Context) error {
 			v, err := any.Await(ctx)
 			if err == nil && v != 1 {
@@ -113,7 +114,7 @@ var programs = []program{
 		}
 	}, true)},
 	{"promise, Race", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		race := promise.Race[int](x, y)
+		race := promise.Race(x, y)
 		return func(ctx context.Context) error {
 			if _, err := race.Await(ctx); err != errOops {
 				return err
@@ -654,6 +655,7 @@ func promiseProgram(w *explore.World) {
 func combinationProgram(open func(x, y *promise.Promise[int]) func(ctx context.Context) error, fails bool) func(w *explore.World) {
 	return func(w *explore.World) {
 		var x, y promise.Promise[int]
+		var await func(ctx context.Context) error
 		w.Go("x", func(context.Context) { _ = x.Fill(1) })
 		w.Go("y", func(context.Context) {
 			if fails {
@@ -663,11 +665,16 @@ func combinationProgram(open func(x, y *promise.Promise[int]) func(ctx context.C
 			}
 		})
 		w.Go("await", func(ctx context.Context) {
-			if err := open(&x, &y)(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			await = open(&x, &y)
+			if err := await(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				panic(err)
 			}
 		})
 		w.OnIdle(lost)
+		w.Check(func() error {
+			runtime.KeepAlive(await) // with the combination, or what is run would depend on when it is collected
+			return nil
+		})
 	}
 }
 

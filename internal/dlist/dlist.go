@@ -1,0 +1,73 @@
+// Package dlist provides a doubly linked list whose nodes belong to what is listed: listing allocates nothing, and a node
+// is removed in constant time.
+package dlist
+
+// A Node is a place for a value in one List at a time. The zero Node is in none.
+type Node[T any] struct {
+	prev, next *Node[T]
+	Value      T
+}
+
+// Next returns the node behind n, nil if n is the last.
+func (n *Node[T]) Next() *Node[T] { return n.next }
+
+// A List is a sequence of nodes. The zero List is empty.
+type List[T any] struct{ first, last *Node[T] }
+
+// First returns the first node, nil if l is empty.
+func (l *List[T]) First() *Node[T] { return l.first }
+
+// Push puts n last. n must be in no list.
+func (l *List[T]) Push(n *Node[T]) {
+	if n.prev = l.last; n.prev != nil {
+		n.prev.next = n
+	} else {
+		l.first = n
+	}
+	l.last = n
+}
+
+// Has reports whether n is in l. n must be in no other list.
+func (l *List[T]) Has(n *Node[T]) bool { return n.prev != nil || l.first == n }
+
+// Remove takes n off, and reports whether it was in l. n must be in no other list.
+func (l *List[T]) Remove(n *Node[T]) bool {
+	if !l.Has(n) {
+		return false
+	}
+	if n.prev != nil {
+		n.prev.next = n.next
+	} else {
+		l.first = n.next
+	}
+	if n.next != nil {
+		n.next.prev = n.prev
+	} else {
+		l.last = n.prev
+	}
+	n.prev, n.next = nil, nil
+	return true
+}
+
+// Pop takes off the first node and returns it, nil if l is empty.
+func (l *List[T]) Pop() *Node[T] {
+	n := l.first
+	if n != nil {
+		l.Remove(n)
+	}
+	return n
+}
+
+// Append moves all nodes of m, in order, behind those of l.
+func (l *List[T]) Append(m *List[T]) {
+	switch {
+	case m.first == nil:
+		return
+	case l.first == nil:
+		*l = *m
+	default:
+		l.last.next, m.first.prev = m.first, l.last
+		l.last = m.last
+	}
+	*m = List[T]{}
+}
