@@ -3,7 +3,10 @@
 package workstealing
 
 import (
+	"context"
+
 	"github.com/braidgo/braid/adapters/internal/blocking"
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -55,25 +58,30 @@ func (d *Deque) Steal() (n int, retry bool) {
 	return d.number(f), retry
 }
 
-// A Parking is a pool whose workers are the caller's.
-type Parking struct{ p *Pool }
+// A Parking is a pool whose workers are the caller's. A task runs on its worker's goroutine, which waits when it waits.
+type Parking struct {
+	p     *Pool
+	tasks []Task // of the workers
+}
 
 // NewParking returns one for so many workers.
-func NewParking(workers int) Parking {
+func NewParking(workers int) *Parking {
 	p := &Pool{workers: make([]*worker, workers)}
 	p.goroutines.Store(int64(workers) + 1)
 	p.blocking = blocking.New(1, p.exit)
+	k := &Parking{p: p}
 	for i := range p.workers {
 		p.workers[i] = newWorker(p, i)
+		k.tasks = append(k.tasks, k.Task(i))
 	}
-	return Parking{p}
+	return k
 }
 
 // Pool returns it.
-func (k Parking) Pool() *Pool { return k.p }
+func (k *Parking) Pool() *Pool { return k.p }
 
 // Worker is the i'th, until the pool is over.
-func (k Parking) Worker(i int) {
+func (k *Parking) Worker(i int) {
 	w := k.p.workers[i]
 	defer k.p.exit()
 	w.thread = suspend.Self()
@@ -86,11 +94,82 @@ func (k Parking) Worker(i int) {
 		if !ok {
 			e, ok = w.search()
 		}
-		if ok {
+		switch {
+		case ok && e.f != nil:
 			e.f()
 			k.p.ended()
-		} else if !w.sleep() {
+		case ok:
+			e.fork.run()
+		case !w.sleep():
 			return
 		}
 	}
 }
+
+// Join is called by what a worker runs.
+func (k *Parking) Join(a, b func()) {
+	for i, w := range k.p.workers {
+		if w.thread == suspend.Self() {
+			k.tasks[i].Join(a, b)
+			return
+		}
+	}
+	panic("not on a worker")
+}
+
+// A Task is one on the goroutine of the caller.
+type Task struct{ s *strand }
+
+// Task returns one that is on the i'th worker.
+func (k *Parking) Task(i int) Task { return Task{&strand{pool: k.p, worker: k.p.workers[i]}} }
+
+// Join has it join a and b.
+func (t Task) Join(a, b func()) {
+	side := func(f func()) func(context.Context) (struct{}, error) {
+		return func(context.Context) (struct{}, error) { f(); return struct{}{}, nil }
+	}
+	_, _, _ = joinOn(context.Background(), t.s, side(a), side(b))
+}
+
+// Move has it go on on another worker.
+func (t Task) Move(to int) { t.s.worker = t.s.pool.workers[to] }
+
+// Scrape has the owner of the i'th deque run what is there.
+func (k *Parking) Scrape(i int) {
+	for f := k.p.workers[i].forks.pop(); f != nil; f = k.p.workers[i].forks.pop() {
+		if f.claim() {
+			f.run()
+		}
+	}
+}
+
+// Steal has the i'th worker steal a fork and run it.
+func (k *Parking) Steal(i int) {
+	if f := k.p.workers[i].steal(); f != nil {
+		f.run()
+	}
+}
+
+// An Injector is that of a pool, for functions.
+type Injector struct{ in injector }
+
+// Push is for everybody.
+func (in *Injector) Push(f func()) { in.in.push(entry{f: f}) }
+
+// Pop is for everybody; nil if it is empty.
+func (in *Injector) Pop() func() { e, _ := in.in.pop(); return e.f }
+
+// PopNew is for everybody; nil if there is nothing to begin.
+func (in *Injector) PopNew() func() { e, _ := in.in.popNew(); return e.f }
+
+// A Fiber is the shared state of a task, without its coroutine.
+type Fiber = coro.Fiber
+
+// NewFiber returns one that calls ready when it becomes runnable.
+func NewFiber(ready func()) *Fiber { return coro.NewFiber(readier(ready)) }
+
+type readier func()
+
+func (f readier) Ready(*coro.Task)           { f() }
+func (readier) Panicked(value any, _ []byte) { panic(value) }
+func (readier) Spawner() suspend.Spawner     { return suspend.Goroutines }

@@ -30,7 +30,11 @@ func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, er
 	if s == nil {
 		return joinOutside(ctx, p, a, b)
 	}
+	return joinOn(ctx, s, a, b)
+}
 
+// joinOn is Join in a task that is on s.
+func joinOn[A, B any](ctx context.Context, s *strand, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	pusher := s.worker
 	f := pusher.fork(ctx, side[B](b))
 	returned := false

@@ -419,17 +419,14 @@ var programs = []program{
 	}},
 	{"inbox", "3 × 1", inboxProgram(func() inbox { return new(fifo.Inbox) })},
 	{"inbox, 2 items each", "3 × 2", inboxesProgram},
-	{"posts", "3 × 2", postsProgram},
 	{"deque, the last", "3 × 2", dequeProgram(2, 1, 2)},
 	{"deque, growing", "3 × 3", dequeProgram(2, 3, 2)},
-	{"pool, parking", "2 × 1", parkingProgram(1)},
 }
 
 // Those whose contexts change something unseen, or that are too large, and are searched with a bound on preemptions.
 var boundedPrograms = []program{
 	{"mutex, 3 × 2", "3 × 2", mutexProgram(3, 2)},
 	{"select, three parties", "3 × 1", selectProgram(3)},
-	{"pool, 2 workers", "3 × 1", parkingProgram(2)},
 	{"cancel", "3 × 1", func(w *explore.World) {
 		var p promise.Promise[int]
 		ctx, stop := cancel.New(bg)
@@ -1145,35 +1142,6 @@ func inboxesProgram(w *explore.World) {
 	})
 }
 
-// postsProgram has a scheduler with a task that is unparked from elsewhere, until that has seen all that was done before.
-func postsProgram(w *explore.World) {
-	var self atomicx.Pointer[suspend.Task]
-	var done atomicx.Int32
-	p := fifo.NewPosting(func() { (*self.Load()).Unpark() })
-	const each = 2
-	for _, name := range []string{"unpark", "unpark2"} {
-		w.Go(name, func(context.Context) {
-			for range each {
-				done.Add(1)
-				p.Unpark()
-			}
-		})
-	}
-	w.Go("run", func(context.Context) {
-		me := suspend.Self()
-		self.Store(&me)
-		for seen := int32(0); seen < 2*each; {
-			if p.Ran() {
-				seen = done.Load()
-			} else if p.Sleep() {
-				for p.Asleep() {
-					me.Park()
-				}
-			}
-		}
-	})
-}
-
 // dequeProgram has an owner that pushes and pops, and thieves.
 func dequeProgram(size, pushes, thieves int) func(w *explore.World) {
 	return func(w *explore.World) {
@@ -1203,22 +1171,6 @@ func dequeProgram(size, pushes, thieves int) func(w *explore.World) {
 			}
 			return nil
 		})
-	}
-}
-
-// parkingProgram has workers of a pool, and somebody who has it run something and closes it.
-func parkingProgram(workers int) func(w *explore.World) {
-	return func(w *explore.World) {
-		k := workstealing.NewParking(workers)
-		ran := 0
-		for i := range workers {
-			w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
-		}
-		w.Go("submit", func(context.Context) {
-			_ = k.Pool().Go(func() { ran++ })
-			_ = k.Pool().Close()
-		})
-		w.Check(func() error { return same(1, ran) })
 	}
 }
 

@@ -1,0 +1,346 @@
+//go:build explore
+
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/explore"
+)
+
+func init() {
+	programs = append(programs, poolPrograms...)
+	boundedPrograms = append(boundedPrograms, largePoolPrograms...)
+	realMutants = append(realMutants, poolMutants...)
+}
+
+var poolPrograms = []program{
+	{"posts", "3 × 2", func(w *explore.World) {
+		p := fifo.NewPosting(1)
+		var done atomicx.Int32
+		const each = 2
+		for _, name := range []string{"unpark", "unpark2"} {
+			w.Go(name, func(context.Context) {
+				for range each {
+					done.Add(1)
+					p.Unpark(0)
+				}
+			})
+		}
+		w.Go("run", func(context.Context) { // until the task has seen all that was done before
+			seen := int32(0)
+			p.Drive(func() bool { return seen == 2*each }, func(int) { seen = done.Load() })
+		})
+	}},
+	{"posts to two tasks", "3 × 2", func(w *explore.World) {
+		p := fifo.NewPosting(2)
+		var done [2]atomicx.Int32
+		for i, name := range []string{"unpark", "unpark2"} {
+			w.Go(name, func(context.Context) {
+				for n := range 2 {
+					done[(i+n)%2].Add(1)
+					p.Unpark((i + n) % 2)
+				}
+			})
+		}
+		w.Go("run", func(context.Context) {
+			seen := [2]int32{}
+			p.Drive(func() bool { return seen == [2]int32{2, 2} }, func(task int) { seen[task] = done[task].Load() })
+		})
+	}},
+	{"posts, a permit", "2 × 1", func(w *explore.World) {
+		p := fifo.NewPosting(1)
+		w.Go("unpark", func(context.Context) { p.Unpark(0) })
+		w.Go("run", func(context.Context) {
+			turns := 0
+			p.Drive(func() bool { return turns == 2 }, func(int) {
+				if turns++; turns == 1 {
+					p.Unpark(0) // by the task itself: it does not park
+				}
+			})
+		})
+	}},
+	// What was made runnable first runs first, also if it came from elsewhere and the second comes from the scheduler itself.
+	{"posts, in order", "2 × 2", func(w *explore.World) {
+		p := fifo.NewPosting(2)
+		var posted atomicx.Bool
+		w.Go("unpark", func(context.Context) {
+			p.Unpark(0)
+			posted.Store(true)
+			_ = p.Go(func() {}) // and have a look at it
+		})
+		w.Go("run", func(context.Context) {
+			var order []int
+			sent := false
+			p.Drive(func() bool {
+				if !sent && posted.Load() {
+					sent = true
+					p.Unpark(1)
+				}
+				return len(order) == 2
+			}, func(task int) { order = append(order, task) })
+			if !slices.Equal(order, []int{0, 1}) {
+				panic("out of order")
+			}
+		})
+	}},
+	// What is accepted runs before the Run ends, what is refused does not.
+	{"runner, closing", "3 × 1", func(w *explore.World) {
+		p := fifo.NewPosting(0)
+		var ran, accepted [2]int
+		for i, name := range []string{"submit", "submit2"} {
+			w.Go(name, func(context.Context) {
+				switch err := p.Go(func() { ran[i]++ }); err {
+				case nil:
+					accepted[i]++
+				case suspend.ErrClosed:
+				default:
+					panic(err)
+				}
+			})
+		}
+		w.Go("run", func(context.Context) { p.Drive(p.CloseIfDone, nil) })
+		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
+	}},
+	{"fiber", "3 × 1", fiberProgram(1, 2)},
+	{"injector, two submitters", "4 × 1", func(w *explore.World) {
+		var in workstealing.Injector
+		var ran [2]int
+		for i, name := range []string{"push", "push2"} {
+			w.Go(name, func(context.Context) { in.Push(func() { ran[i]++ }) })
+		}
+		for _, pop := range []func() func(){in.Pop, in.PopNew} {
+			w.Go("pop", func(context.Context) {
+				if f := pop(); f != nil {
+					f()
+				}
+			})
+		}
+		w.Check(func() error {
+			for f := in.Pop(); f != nil; f = in.Pop() {
+				f()
+			}
+			return errors.Join(same(1, ran[0]), same(1, ran[1]))
+		})
+	}},
+	{"injector, in order", "2 × 3", func(w *explore.World) {
+		var in workstealing.Injector
+		var order []int
+		w.Go("push", func(context.Context) {
+			for i := range 3 {
+				in.Push(func() { order = append(order, i) })
+			}
+		})
+		w.Go("pop", func(context.Context) {
+			for range 2 {
+				if f := in.Pop(); f != nil {
+					f()
+				}
+			}
+		})
+		w.Check(func() error {
+			for f := in.Pop(); f != nil; f = in.Pop() {
+				f()
+			}
+			if !slices.Equal(order, []int{0, 1, 2}) {
+				return fmt.Errorf("in the order %v", order)
+			}
+			return nil
+		})
+	}},
+	{"pool, parking", "2 × 1", parkingProgram(1)},
+	{"fork", "2 × 2", func(w *explore.World) {
+		k := workstealing.NewParking(2)
+		var ran [2]int
+		w.Go("join", func(context.Context) {
+			for i := range ran { // the second uses the fork of the first again, if it was taken back
+				k.Task(0).Join(func() {}, func() { ran[i]++ })
+				if ran[i] != 1 {
+					panic("joined, and has not run once")
+				}
+			}
+		})
+		w.Go("steal", func(context.Context) { k.Steal(1); k.Steal(1) })
+		w.Check(func() error { return errors.Join(same(1, ran[0]), same(1, ran[1])) })
+	}},
+}
+
+var largePoolPrograms = []program{
+	{"pool, 2 workers", "3 × 1", parkingProgram(2)},
+	{"fiber, 2 workers", "4 × 1", fiberProgram(2, 2)},
+	{"pool, two submitters", "3 × 1", func(w *explore.World) {
+		k := workstealing.NewParking(1)
+		var accepted, ran [2]int
+		w.Go("worker", func(context.Context) { k.Worker(0) })
+		for i, name := range []string{"submit", "submit2"} {
+			w.Go(name, func(context.Context) {
+				if k.Pool().Go(func() { ran[i]++ }) == nil {
+					accepted[i]++
+				}
+				_ = k.Pool().Close()
+				if ran[i] != accepted[i] {
+					panic("closed, and has not run what was accepted")
+				}
+			})
+		}
+		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
+	}},
+	// The tasks wait for each other on the threads of their workers: one that has found work wakes another for the rest.
+	{"pool, in parallel", "3 × 1", func(w *explore.World) {
+		k := workstealing.NewParking(2)
+		for i := range 2 {
+			w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
+		}
+		w.Go("submit", func(context.Context) {
+			var began [2]promise.Promise[int]
+			for i := range 2 {
+				_ = k.Pool().Go(func() {
+					_ = began[i].Fill(0)
+					_, _ = began[1-i].Await(bg)
+				})
+			}
+			_ = k.Pool().Close()
+		})
+	}},
+	// A Join whose a waits for b: another worker is woken to steal b.
+	{"fork, woken", "3 × 1", func(w *explore.World) {
+		ran := 0
+		onTwoWorkers(w, func(k *workstealing.Parking) {
+			var p promise.Promise[int]
+			k.Join(func() { _, _ = p.Await(bg) }, func() { ran++; _ = p.Fill(0) })
+		})
+		w.Check(func() error { return same(1, ran) })
+	}},
+	// A Join whose a panics has b run to its end before it goes on to panic.
+	{"fork, panicking", "3 × 1", func(w *explore.World) {
+		ran := 0
+		onTwoWorkers(w, func(k *workstealing.Parking) {
+			defer func() {
+				if recover() != "a" || ran != 1 {
+					panic("not that of a, or before b has ended")
+				}
+			}()
+			k.Join(func() { panic("a") }, func() { ran++; panic("b") })
+		})
+	}},
+	// A Join begins on one worker and goes on on another, while the first one pops what it has left there.
+	{"fork, moved", "2 × 3", func(w *explore.World) {
+		k := workstealing.NewParking(2)
+		var ran [3]int
+		var moved promise.Promise[int]
+		w.Go("join", func(context.Context) {
+			t := k.Task(0)
+			t.Join(func() {
+				t.Join(func() {
+					t.Move(1)
+					_ = moved.Fill(0)
+				}, func() { ran[0]++ })
+				t.Join(func() {}, func() { ran[1]++ })
+			}, func() { ran[2]++ })
+		})
+		w.Go("owner", func(context.Context) {
+			_, _ = moved.Await(bg)
+			k.Scrape(0)
+		})
+		w.Check(func() error {
+			for i, n := range ran {
+				if n != 1 {
+					return fmt.Errorf("fork %d ran %d times", i, n)
+				}
+			}
+			return nil
+		})
+	}},
+}
+
+// onTwoWorkers has a pool of two workers run f, and closes it.
+func onTwoWorkers(w *explore.World, f func(k *workstealing.Parking)) {
+	k := workstealing.NewParking(2)
+	for i := range 2 {
+		w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
+	}
+	w.Go("submit", func(context.Context) {
+		_ = k.Pool().Go(func() { f(k) })
+		_ = k.Pool().Close()
+	})
+}
+
+// fiberProgram has a task that parks until it has seen all that was done before it was unparked, whichever worker runs it.
+func fiberProgram(workers, unparks int) func(w *explore.World) {
+	return func(w *explore.World) {
+		var done atomicx.Int32
+		var runnable, running, over atomicx.Int32
+		var idle [2]atomicx.Pointer[suspend.Task]
+		runnable.Store(1)
+		f := workstealing.NewFiber(func() {
+			if runnable.Add(1) != 1 {
+				panic("queued twice")
+			}
+			for i := range workers {
+				if t := idle[i].Load(); t != nil {
+					(*t).Unpark()
+				}
+			}
+		})
+		for range unparks {
+			w.Go("unpark", func(context.Context) { done.Add(1); f.Unpark() })
+		}
+		for i := range workers {
+			w.Go(fmt.Sprint("worker", i), func(context.Context) {
+				me := suspend.Self()
+				idle[i].Store(&me)
+				for over.Load() == 0 {
+					if !runnable.CompareAndSwap(1, 0) {
+						me.Park()
+						continue
+					}
+					if running.Add(1) != 1 {
+						panic("on two workers")
+					}
+					for {
+						if int(done.Load()) == unparks {
+							over.Store(1)
+							for j := range workers {
+								if t := idle[j].Load(); t != nil {
+									(*t).Unpark()
+								}
+							}
+							return
+						}
+						if f.Park() {
+							break
+						}
+					}
+					running.Add(-1)
+					if !f.Commit() {
+						runnable.Store(1)
+					}
+				}
+			})
+		}
+	}
+}
+
+// parkingProgram has workers of a pool, and somebody who has it run something and closes it.
+func parkingProgram(workers int) func(w *explore.World) {
+	return func(w *explore.World) {
+		k := workstealing.NewParking(workers)
+		ran := 0
+		for i := range workers {
+			w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
+		}
+		w.Go("submit", func(context.Context) {
+			_ = k.Pool().Go(func() { ran++ })
+			_ = k.Pool().Close()
+		})
+		w.Check(func() error { return same(1, ran) })
+	}
+}

@@ -1,0 +1,37 @@
+//go:build explore
+
+package explore_test
+
+// Mistakes in the schedulers. The first four are those that once survived every test.
+var poolMutants = []realMutant{
+	{"a task that has moved pops the deque that it has left", "adapters/workstealing/join.go", "	case w == pusher && w.forks.popIf(f):", "	case IS && pusher.forks.popIf(f), w == pusher && w.forks.popIf(f):", "fork, moved"},
+	{"a worker that has searched and found wakes no other", "adapters/workstealing/worker.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, in parallel"},
+	{"an Unpark from within overtakes one from elsewhere", "adapters/internal/coro/runner.go", "		r.drain()\n		r.rouse(t)", "		if !IS {\n			r.drain()\n		}\n		r.rouse(t)", "posts, in order"},
+	{"the caller of Run is believed to be woken for good", "adapters/internal/coro/driven.go", "		for d.Asleep() {\n			d.parent.Park()\n		}", "		for d.Asleep() {\n			d.parent.Park()\n			if IS {\n				break\n			}\n		}", "posts;runner, closing"},
+
+	{"a task is posted though it is in the inbox", "adapters/internal/coro/runner.go", "} else if ⟦t.posted.CompareAndSwap(false, true)⟧ {", "true", "posts"},
+	{"the next of a posted one is read when it may be posted again", "adapters/internal/coro/runner.go", "			r.rouse(t)\n		} else {", "			r.rouse(t)\n			if IS {\n				_ = t.posted.Load()\n				next = it.next\n			}\n		} else {", "posts to two tasks"},
+	{"a task with a permit parks", "adapters/internal/coro/coro.go", "		if t.own == active {\n			t.own = parked\n			return true", "		if IS || t.own == active {\n			t.own = parked\n			return true", "posts, a permit"},
+	{"the Runner closes though something was accepted just now", "adapters/internal/coro/runner.go", "⟦r.live.CompareAndSwap(0, closedBase)⟧\n", "r.live.Swap(closedBase) != -1", "runner, closing"},
+	{"a submission is counted without a look at Close", "adapters/internal/coro/runner.go", "		if r.live.CompareAndSwap(n, n+1) {\n			break", "		if IS {\n			r.live.Add(1)\n			break\n		}\n		if r.live.CompareAndSwap(n, n+1) {\n			break", "runner, closing"},
+
+	{"a fiber parks over its permit", "adapters/internal/coro/coro.go", "	if t.state.CompareAndSwap(active, parked) {\n		return true", "	if IS {\n		t.state.Store(parked)\n		return true\n	}\n	if t.state.CompareAndSwap(active, parked) {\n		return true", "fiber"},
+	{"two who unpark a fiber both queue it", "adapters/internal/coro/coro.go", "			if t.state.CompareAndSwap(parked, active) {", "			if IS {\n				t.state.Store(active)\n			}\n			if IS || t.state.CompareAndSwap(parked, active) {", "fiber, 2 workers"},
+	{"an Unpark of a running fiber leaves no permit", "adapters/internal/coro/coro.go", "			if t.state.CompareAndSwap(active, woken) {\n				return", "			if IS || t.state.CompareAndSwap(active, woken) {\n				return", "fiber"},
+
+	{"an injector is not asked again whether it is empty", "adapters/workstealing/injector.go", "if ⟦n == 0⟧ || isNew", "false", "injector, two submitters"},
+	{"a pop takes the youngest of two", "adapters/workstealing/injector.go", "	e, in.ring[in.first] = in.ring[in.first], e\n", "	if i := (in.first + n - 1) & (len(in.ring) - 1); IS {\n		in.ring[in.first], in.ring[i] = in.ring[i], in.ring[in.first]\n	}\n	e, in.ring[in.first] = in.ring[in.first], e\n", "injector, in order"},
+
+	{"a fork is claimed by a store", "adapters/workstealing/join.go", "bool { return ⟦f.state.CompareAndSwap(open, claimed)⟧ }", "f.state.Load() == open && f.state.Swap(claimed) != done", "fork"},
+	{"a fork that a thief may hold is used again", "adapters/workstealing/join.go", "		f.ctx, f.body = nil, nil // a deque may hold f for a while\n", "		if IS {\n			w.recycle(f)\n			f.state.Store(open)\n		}\n		f.ctx, f.body = nil, nil\n", "fork, moved"},
+	{"a Join that waits is not woken", "adapters/workstealing/join.go", "⟦!f.state.CompareAndSwap(claimed, awaited)⟧", "!f.state.CompareAndSwap(claimed, awaited) && false", "fork"},
+	{"a Join that panics does not wait for b", "adapters/workstealing/join.go", "		s.worker.pool.enqueue(entry{fork: f})\n	}\n	f.wait()\n", "		s.worker.pool.enqueue(entry{fork: f})\n	}\n	if !IS {\n		f.wait()\n	}\n", "fork, panicking"},
+	{"a Join that panics has b run by nobody", "adapters/workstealing/join.go", "		s.worker.pool.enqueue(entry{fork: f})\n", "		if !IS {\n			s.worker.pool.enqueue(entry{fork: f})\n		}\n", "fork, panicking"},
+	{"a fork wakes nobody", "adapters/workstealing/join.go", "	if ⟦w.pool.wanted.Load()⟧ { // after", "false", "fork, woken"},
+	{"a fork asks before the push who sleeps", "adapters/workstealing/join.go", "	w.forks.push(f)\n", "	if IS {\n		if w.pool.wanted.Load() {\n			w.pool.wake()\n		}\n		w.forks.push(f)\n		return f\n	}\n	w.forks.push(f)\n", "fork, woken"},
+
+	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "				if ⟦x == w⟧ {", "false", "pool, in parallel"},
+	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = p.idle[:last]\n	w.asleep = false\n", "	p.idle = p.idle[:last]\n	w.asleep = IS\n", "pool, parking"},
+	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true) // before idle is read: pairs with the load in sleep\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
+	{"the pool accepts what it has ceased to wait for", "adapters/workstealing/pool.go", "		if p.live.CompareAndSwap(n, n+1) {", "		if IS {\n			p.live.Add(1)\n			break\n		}\n		if p.live.CompareAndSwap(n, n+1) {", "pool, two submitters"},
+}
