@@ -1,0 +1,305 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/braidgo/braid/internal/ending"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A PanicError is the error with which an actor ends whose code has panicked. A Catch of the panic is given it, too.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprint("actor: panic: ", e.Value) }
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// An ExitError is the cause with which a Link kills an actor.
+type ExitError struct {
+	Name string // of the actor that failed
+	Err  error  // with which it failed
+}
+
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("actor: linked actor %q failed: %v", e.Name, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
+
+// An ends holds those that want to know of an end.
+type ends struct {
+	told     promise.Promise[error]
+	watchers []*watcher
+}
+
+// A watcher is one Watch, or one side of a Link.
+type watcher struct{ tell func(err error) }
+
+func (l *life) endsLocked() *ends {
+	if l.ends == nil {
+		l.ends = new(ends)
+		if l.over {
+			_ = l.ends.told.Fill(l.err)
+		}
+	}
+	return l.ends
+}
+
+func (l *life) endsOf() *ends {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	return l.endsLocked()
+}
+
+// watch tells w of the end, at once if it has come.
+func (l *life) watch(w *watcher) {
+	l.guard.Lock()
+	over, err := l.over, l.err
+	if !over {
+		e := l.endsLocked()
+		e.watchers = append(e.watchers, w)
+	}
+	l.guard.Unlock()
+	if over {
+		w.tell(err)
+	}
+}
+
+func (l *life) unwatch(w *watcher) {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	if l.ends == nil {
+		return
+	}
+	for i, x := range l.ends.watchers {
+		if x == w {
+			l.ends.watchers = append(l.ends.watchers[:i:i], l.ends.watchers[i+1:]...)
+			return
+		}
+	}
+}
+
+// stop is Stop.
+func (in *Inbox[M]) stop() {
+	in.guard.Lock()
+	start := false
+	if !in.closed {
+		in.closed = true
+		in.failLocked(ErrStopped)
+		start = in.wakeLocked()
+	}
+	in.guard.Unlock()
+	if start {
+		in.self.launch()
+	}
+}
+
+// kill is Kill.
+func (in *Inbox[M]) kill(cause error) {
+	if cause == nil {
+		cause = context.Canceled
+	}
+	in.guard.Lock()
+	if in.state == ended || in.killed.Load() {
+		in.guard.Unlock()
+		return
+	}
+	in.killed.Store(true)
+	in.closed, in.err = true, cause
+	in.failLocked(ending.Reason(context.Canceled, cause))
+	start := in.wakeLocked()
+	in.guard.Unlock()
+	in.cancel(cause)
+	if start {
+		in.self.launch()
+	}
+}
+
+// end is the end of an actor, in its last task.
+func (s *Self[M]) end(err error) {
+	defer s.Inbox.end(err) // also if a function of OnEnd panics
+	s.goOn, s.frames = nil, nil
+	s.reacted()
+	s.runOnEnd(0)
+}
+
+// end ends the inbox with err, unless it has been killed. Whatever is accepted before is received by now or becomes a dead letter
+// here.
+func (in *Inbox[M]) end(err error) {
+	in.guard.Lock()
+	if in.state == ended {
+		in.guard.Unlock()
+		return
+	}
+	switch {
+	case in.killed.Load():
+		err = in.err
+	case errors.Is(err, ErrStopped):
+		err = nil
+	}
+	in.state, in.closed, in.err = ended, true, err
+	in.failLocked(ErrEnded)
+	calls := in.takeCallsLocked(nil)
+	in.kept.fetch(&in.in)
+	in.guard.Unlock()
+
+	defer in.tell(err) // whatever the functions do that are called here
+	in.cancel(ErrEnded)
+	calls.fail(err)
+	if in.opts != nil && in.opts.OnEnd != nil {
+		defer in.opts.OnEnd(err)
+	}
+	for p, ok := in.kept.after(place[M]{}); ok; p, ok = in.kept.after(place[M]{}) {
+		m := p.message()
+		in.kept.remove(p)
+		if in.opts != nil && in.opts.Dead != nil {
+			in.opts.Dead(m)
+		}
+	}
+	in.spare = nil
+}
+
+// tell is the last act of an actor.
+func (in *Inbox[M]) tell(err error) {
+	in.guard.Lock()
+	in.over = true
+	e := in.ends
+	var watchers []*watcher
+	if e != nil {
+		watchers, e.watchers = e.watchers, nil
+	}
+	in.guard.Unlock()
+	if e != nil {
+		_ = e.told.Fill(err)
+	}
+	for _, w := range watchers {
+		w.tell(err)
+	}
+	if in.self != nil {
+		in.self.forget()
+	}
+}
+
+// forget takes back the watches and timers that the actor has left with others.
+func (s *Self[M]) forget() {
+	s.stopLater()
+	if x := s.extra; x != nil {
+		for w, other := range x.watches {
+			other.lifeOf().unwatch(w)
+		}
+		x.watches = nil
+		if x.release != nil {
+			x.release()
+		}
+	}
+}
+
+// OnEnd leaves a function that is called when the actor ends, the last one first, in its task; or when it fails in a Catch, if it
+// was left there. It is for actors without a stack to defer on.
+func (s *Self[M]) OnEnd(f func()) {
+	if f == nil {
+		panic("actor: OnEnd with a nil function")
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	x := s.extraLocked()
+	x.onEnd = append(x.onEnd, f)
+}
+
+// runOnEnd calls the functions of OnEnd down to the n'th.
+func (s *Self[M]) runOnEnd(n int) {
+	for s.extra != nil && len(s.extra.onEnd) > n {
+		last := len(s.extra.onEnd) - 1
+		f := s.extra.onEnd[last]
+		s.extra.onEnd[last] = nil
+		s.extra.onEnd = s.extra.onEnd[:last]
+		f()
+	}
+}
+
+// Watch sends as(err) to this actor when another one has ended with err, once, and behind all that the other one has sent to it; at
+// once if the other one has ended before. as is called by the ending actor and must not suspend. After stop, no message is sent.
+func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
+	var w *watcher
+	w = &watcher{func(err error) {
+		if s.forgetWatch(w) {
+			m := as(err)
+			_ = s.post(m, s.requestOf(m), true)
+		}
+	}}
+	s.rememberWatch(w, other)
+	other.lifeOf().watch(w)
+	return func() {
+		if s.forgetWatch(w) {
+			other.lifeOf().unwatch(w)
+		}
+	}
+}
+
+func (s *Self[M]) rememberWatch(w *watcher, other Actor) {
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	x := s.extraLocked()
+	if x.watches == nil {
+		x.watches = map[*watcher]Actor{}
+	}
+	x.watches[w] = other
+}
+
+// forgetWatch reports whether w was to be told. One caller gets true.
+func (s *Self[M]) forgetWatch(w *watcher) bool {
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	_, ok := s.extra.watches[w]
+	delete(s.extra.watches, w)
+	return ok
+}
+
+// Link kills each of the two actors, with an *ExitError, if the other one fails; at once if it has failed before. A normal end kills
+// nobody.
+func (s *Self[M]) Link(other Actor) {
+	me, it := &s.life, other.lifeOf()
+	var here, there *watcher
+	here = &watcher{func(err error) { // of this actor's end
+		it.unwatch(there)
+		if err != nil {
+			other.Kill(&ExitError{me.name, err})
+		}
+	}}
+	there = &watcher{func(err error) {
+		me.unwatch(here)
+		if err != nil {
+			s.kill(&ExitError{it.name, err})
+		}
+	}}
+	me.watch(here)
+	it.watch(there)
+}
+
+// hold counts the actor as a suspended task of its scheduler while it waits without one, if the scheduler offers it.
+func (s *Self[M]) hold() error {
+	h, ok := suspend.As[interface {
+		Hold() (release func(), err error)
+	}](s.on)
+	if !ok {
+		return nil
+	}
+	release, err := h.Hold()
+	if err == nil {
+		s.extraLocked().release = release
+	}
+	return err
+}

@@ -1,0 +1,258 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Errors of this package.
+var (
+	// ErrEnded is the error of a message to an actor that has ended, or that accepts no more.
+	ErrEnded = errors.New("actor: ended")
+	// ErrStopped ends a wait for a message when the actor is stopped and no message that the wait takes is left. A body or a
+	// reaction that returns it ends normally.
+	ErrStopped = errors.New("actor: stopped")
+	// ErrFull is the error of a Send to a mailbox that holds Options.Cap messages.
+	ErrFull = errors.New("actor: mailbox full")
+	// ErrTimeout ends a wait for which no message came in time.
+	ErrTimeout = errors.New("actor: timeout")
+	// ErrNoReply is the error of an Ask whose request will not be answered, since the actor that had it ended or failed.
+	ErrNoReply = errors.New("actor: no reply")
+)
+
+// Options are the choices that an actor or an inbox is made with. The zero value is the default.
+type Options[M any] struct {
+	// Name is for errors and reports.
+	Name string
+
+	// Cap bounds the messages that are accepted and not received. Zero: no bound. Replies, and the messages of Watch and
+	// SendAfter, are accepted all the same.
+	Cap int
+
+	// Dead is called with each message that was accepted and will never be received. OnEnd is called with the error with which
+	// the actor has ended. Both are called by the ending actor and must not suspend.
+	Dead  func(M)
+	OnEnd func(error)
+
+	// OnStuck is called when an Ask of this actor has waited for StuckAfter and is part of a cycle of Asks, once for a cycle,
+	// with the names of its actors. It sees only Asks of actors with an OnStuck, made with the context of their body or one
+	// derived from it. The Asks go on waiting: their contexts can end them.
+	StuckAfter time.Duration
+	OnStuck    func(chain []string)
+}
+
+// An Inbox is the receiving end of a mailbox. It belongs to one owner at a time: its methods, but Ref, are not for others.
+// It is made by Open, or is a part of a Self.
+type Inbox[M any] struct {
+	life
+	in    mail[M]    // guarded; segments that senders append to
+	ops   []offer[M] // guarded
+	room  *room[M]   // its content is guarded; nil: no Cap
+	kept  mail[M]    // the owner's, like what follows
+	spare *segment[M]
+	depth int32 // functions that are being called with a message
+	turns int32 // messages since the last Yield
+	spins int32 // turns of a Loop since the last message
+
+	opts *Options[M]
+	self *Self[M] // nil: made by Open
+	asks bool     // a message may be a request
+}
+
+// Open returns an inbox for the calling goroutine or task. When ctx is done, the inbox is killed.
+func Open[M any](ctx context.Context, o ...Options[M]) *Inbox[M] {
+	in := new(Inbox[M])
+	in.init(ctx, o)
+	in.follow(ctx)
+	return in
+}
+
+func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
+	switch len(o) {
+	case 0:
+	case 1:
+		in.opts, in.name = &o[0], o[0].Name
+		if o[0].Cap > 0 {
+			in.room = new(room[M])
+		}
+	default:
+		panic("actor: more than one Options")
+	}
+	in.ctx, in.cancel = cancel.New(ctx)
+	if t := reflect.TypeFor[M](); t.Kind() == reflect.Interface {
+		in.asks = true
+	} else if t.Kind() == reflect.Pointer {
+		_, in.asks = any(*new(M)).(pending)
+	}
+}
+
+// follow has the inbox killed when ctx, the parent of its context, is done.
+func (in *Inbox[M]) follow(ctx context.Context) {
+	if ctx.Done() != nil {
+		in.ctx.(interface{ AfterFunc(func()) func() bool }).AfterFunc(func() { in.kill(context.Cause(in.ctx)) })
+	}
+}
+
+// Ref returns the address of the inbox.
+func (in *Inbox[M]) Ref() Ref[M] { return Ref[M]{in} }
+
+// Len returns the number of messages that are accepted and not received.
+func (in *Inbox[M]) Len() int {
+	in.guard.Lock()
+	defer in.guard.Unlock()
+	return in.in.count + in.kept.count
+}
+
+// Receive receives the first message, suspending the caller until there is one. Once the inbox is stopped and empty, it returns
+// ErrStopped; if the inbox is killed, an error that is the cause. If ctx is done first, or already, Receive returns the error
+// of the cancellation and has taken nothing.
+//
+// A Send synchronizes before the return of the Receive that gets its message.
+func (in *Inbox[M]) Receive(ctx context.Context) (M, error) { return in.receive(ctx, nil) }
+
+// ReceiveWithin is Receive with a timeout: if no message comes for d, it returns ErrTimeout. If d is not positive, it receives
+// only a message that is there.
+func (in *Inbox[M]) ReceiveWithin(ctx context.Context, d time.Duration) (M, error) {
+	t := in.startTimer(d)
+	defer t.stop()
+	return in.receive(ctx, t)
+}
+
+func (in *Inbox[M]) receive(ctx context.Context, t *timer) (m M, err error) {
+	if err := in.begin(ctx); err != nil {
+		return m, err
+	}
+	for {
+		if p, ok := in.kept.after(place[M]{}); ok {
+			m = p.message()
+			in.received(p)
+			return m, nil
+		}
+		if err := in.await(ctx, t); err != nil {
+			return m, err
+		}
+	}
+}
+
+// Handle calls f with the first message that f does not Skip, and returns its result. It suspends the caller until there is
+// such a message, and its errors are those of Receive. Each wait begins with the first message in the mailbox, and calls f once
+// with each.
+//
+// f runs in the caller's task, under no lock, and may suspend, receive, and handle. A message that f skips keeps its place.
+// While f runs, its message is in its place as well, and nested receives pass over it. A message counts as received when f
+// returns, or panics.
+func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return in.handle(ctx, nil, f) }
+
+// HandleWithin is Handle with a timeout, as ReceiveWithin is Receive with one. A message that f skips does not begin d anew.
+func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
+	t := in.startTimer(d)
+	defer t.stop()
+	return in.handle(ctx, t, f)
+}
+
+func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error {
+	if err := in.begin(ctx); err != nil {
+		return err
+	}
+	var at place[M]
+	for {
+		if took, err := in.look(&at, f); took {
+			return err
+		}
+		if err := in.await(ctx, t); err != nil {
+			return err
+		}
+	}
+}
+
+// begin is the beginning of a wait.
+func (in *Inbox[M]) begin(ctx context.Context) error {
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	in.fresh()
+	if in.killed.Load() {
+		return in.cancellation()
+	}
+	return nil
+}
+
+// turnsUntilYield is how many messages an actor handles before it lets other tasks run.
+const turnsUntilYield = 64
+
+// fresh is called before the mailbox is looked at from its front.
+func (in *Inbox[M]) fresh() {
+	in.spins = 0
+	if in.turns++; in.turns >= turnsUntilYield {
+		in.turns = 0
+		suspend.Yield()
+	}
+	if in.depth == 0 && in.kept.sparse() {
+		in.kept.compact()
+	}
+}
+
+// await waits for something new and fetches it, or returns why the wait has ended.
+func (in *Inbox[M]) await(ctx context.Context, t *timer) error {
+	_, err := suspend.Wait[struct{}](ctx, arrival[M]{in, t}, false)
+	if in.killed.Load() {
+		return in.cancellation()
+	}
+	return err
+}
+
+// look calls f with each message behind at, until f takes one, and reports whether it did. at is then the last one skipped.
+func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
+	for p, ok := in.kept.after(*at); ok; p, ok = in.kept.after(p) {
+		if took, err = in.call(p, f); took {
+			return true, err
+		}
+		*at = p
+	}
+	return false, nil
+}
+
+// call calls f with the message at p, which is received then, unless f skips it.
+func (in *Inbox[M]) call(p place[M], f func(M) error) (took bool, err error) {
+	p.seg.busy |= p.bit()
+	in.depth++
+	took = true // also if f panics
+	defer func() {
+		in.depth--
+		if took {
+			in.received(p)
+		} else {
+			p.seg.busy &^= p.bit()
+		}
+	}()
+	err = f(p.message())
+	took = err != Skip
+	return took, err
+}
+
+// Take receives the first message of type T, as Receive does the first of any.
+func Take[T, M any](ctx context.Context, in *Inbox[M]) (T, error) {
+	var v T
+	err := in.Handle(ctx, func(m M) (err error) {
+		var ok bool
+		if v, ok = any(m).(T); !ok {
+			return Skip
+		}
+		return nil
+	})
+	return v, err
+}
+
+// Close ends the inbox: the mail that is left becomes dead letters, and its Ref returns ErrEnded. On a Self it is Stop.
+func (in *Inbox[M]) Close() {
+	if in.self != nil {
+		in.stop()
+		return
+	}
+	in.end(nil)
+}

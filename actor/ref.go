@@ -1,0 +1,151 @@
+package actor
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// An Actor is a Ref of any type, to stop, watch and wait for.
+type Actor interface {
+	// Stop closes the mailbox. Its mail can still be received; then waits return ErrStopped, and the actor ends.
+	Stop()
+
+	// Kill cancels the actor's context with cause, and ends it where it waits next. A wait for a message ends also if messages are
+	// left and whatever context it waits with; other waits end by the actor's context. The first cause stays.
+	Kill(cause error)
+
+	// Wait suspends the caller until the actor has ended, and returns the error with which it did: nil if it was done or stopped, the
+	// cause itself if it was killed. By then its dead letters are accounted for. If ctx is done first, or already, Wait
+	// returns the error of the cancellation.
+	Wait(ctx context.Context) error
+
+	// WaitOp is Wait as an Op. Its value is the error of the actor.
+	WaitOp() suspend.Op[error]
+
+	// Done returns a channel that is closed when the actor has ended.
+	Done() <-chan struct{}
+
+	lifeOf() *life
+}
+
+// A target is the mailbox behind a Ref.
+type target[M any] interface {
+	post(m M, q pending, forced bool) error
+	sendOp(m M, q pending) suspend.Op[struct{}]
+	requestOf(m M) pending
+	stop()
+	kill(cause error)
+	lifeOf() *life
+}
+
+// A Ref is where messages are sent. It may be copied, compared, sent and used by any goroutine, and says nothing of where its actor
+// runs. The zero Ref is that of an actor that has ended.
+//
+// Messages of one sender to one actor arrive in the order in which they were sent. All messages to an actor have one order, and a
+// Send is over when it returns, so a message never arrives before one that has caused it.
+type Ref[M any] struct{ to target[M] }
+
+// Send leaves m in the mailbox and never waits. If it returns nil, m is accepted: it will be received once, or be a dead letter once.
+// ErrEnded and ErrFull say that it is not accepted. A message that embeds a Request belongs to this actor from now on.
+func (r Ref[M]) Send(m M) error {
+	if r.to == nil {
+		return ErrEnded
+	}
+	return r.to.post(m, r.to.requestOf(m), false)
+}
+
+// SendOp is a Send that waits for room in the mailbox, as an Op. Those that wait are served in the order in which they came.
+func (r Ref[M]) SendOp(m M) suspend.Op[struct{}] {
+	if r.to == nil {
+		return suspend.Map(suspend.After(0), func(time.Time, error) (v struct{}, err error) { return v, ErrEnded })
+	}
+	return r.to.sendOp(m, r.to.requestOf(m))
+}
+
+// SendWait leaves m in the mailbox, suspending the caller while the mailbox is full. If ctx is done first, or already, it returns the
+// error of the cancellation, and m is not accepted.
+func (r Ref[M]) SendWait(ctx context.Context, m M) error {
+	_, err := suspend.Do(ctx, r.SendOp(m))
+	return err
+}
+
+// Stop implements Actor.
+func (r Ref[M]) Stop() {
+	if r.to != nil {
+		r.to.stop()
+	}
+}
+
+// Kill implements Actor.
+func (r Ref[M]) Kill(cause error) {
+	if r.to != nil {
+		r.to.kill(cause)
+	}
+}
+
+// Wait implements Actor.
+func (r Ref[M]) Wait(ctx context.Context) error {
+	err, cancelled := r.lifeOf().endsOf().told.Await(ctx)
+	if cancelled != nil {
+		return cancelled
+	}
+	return err
+}
+
+// WaitOp implements Actor.
+func (r Ref[M]) WaitOp() suspend.Op[error] { return r.lifeOf().endsOf().told.AwaitOp() }
+
+// Done implements Actor.
+func (r Ref[M]) Done() <-chan struct{} { return r.lifeOf().endsOf().told.Done() }
+
+// nobody is the life of the zero Ref.
+var nobody = life{state: ended, closed: true, over: true}
+
+func (r Ref[M]) lifeOf() *life {
+	if r.to == nil {
+		return &nobody
+	}
+	return r.to.lifeOf()
+}
+
+func (in *Inbox[M]) lifeOf() *life { return &in.life }
+
+// requestOf returns the request that m is, nil if it is none.
+func (in *Inbox[M]) requestOf(m M) pending {
+	if !in.asks {
+		return nil
+	}
+	q, _ := any(m).(pending)
+	return q
+}
+
+// Adapt returns a Ref for a part, or another form, of the messages of to. It sends f(m) to to for each m. f is called by the
+// sender, under no lock. As an Actor, it is to.
+func Adapt[N, M any](to Ref[M], f func(N) M) Ref[N] {
+	if f == nil {
+		panic("actor: Adapt with a nil function")
+	}
+	if to.to == nil {
+		return Ref[N]{}
+	}
+	return Ref[N]{&adapted[N, M]{to.to, f}}
+}
+
+type adapted[N, M any] struct {
+	target[M]
+	f func(N) M
+}
+
+func (a *adapted[N, M]) post(m N, q pending, forced bool) error {
+	return a.target.post(a.f(m), q, forced)
+}
+func (a *adapted[N, M]) sendOp(m N, q pending) suspend.Op[struct{}] {
+	return a.target.sendOp(a.f(m), q)
+}
+
+func (a *adapted[N, M]) requestOf(m N) pending {
+	q, _ := any(m).(pending)
+	return q
+}

@@ -1,0 +1,303 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Self is an actor as its own code sees it. Its methods are for the actor alone.
+type Self[M any] struct {
+	Inbox[M]
+	on    suspend.Spawner
+	enter func() // step, made once
+
+	// The next task goes on with goOn, and with frames when that is done.
+	goOn   error
+	frames *frame
+	at     place[M] // of the reaction that waits: the last message that it has skipped
+	within *timer   // of the reaction that waits
+	extra  *extra   // nil until it is needed
+}
+
+// An extra is what few actors have.
+type extra struct {
+	onEnd   []func()
+	watches map[*watcher]Actor  // of others, by this one; guarded
+	later   map[*later]struct{} // guarded
+	release func()              // of the scheduler's Hold
+	refused error               // guarded; the scheduler has refused a task
+}
+
+func (s *Self[M]) extraLocked() *extra {
+	if s.extra == nil {
+		s.extra = new(extra)
+	}
+	return s.extra
+}
+
+// A frame is a Next around another one: it goes on when the inner one is done.
+type frame struct {
+	Next
+	up    *frame
+	onEnd int // functions that OnEnd had been given before a Catch
+}
+
+// Spawn starts an actor on a scheduler and returns its address. body runs in a task; its ctx is done when ctx is, when the actor
+// is killed, and when it has ended. The actor ends when body is done or fails, and with it all that body has led to. When ctx
+// is done, the actor is killed. If on refuses the task, now or later, the actor has ended with the error of the refusal.
+//
+// Whatever an actor does happens one thing after another: a Send synchronizes before the receipt of its message, and a reaction
+// before the next one, on whatever thread.
+func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o ...Options[M]) Ref[M] {
+	if on == nil || body == nil {
+		panic("actor: Spawn without a scheduler or a body")
+	}
+	s := &Self[M]{on: on}
+	s.self = s
+	s.init(ctx, o)
+	s.enter = s.step
+	inner := s.known()
+	s.goOn = proceed(func() error { return body(inner, s) })
+	if err := s.hold(); err != nil {
+		go s.end(err)
+		return s.Ref()
+	}
+	s.follow(ctx)
+	s.launch()
+	return s.Ref()
+}
+
+// proceed is a function that the actor goes on with.
+type proceed func() error
+
+func (proceed) next()         {}
+func (proceed) Error() string { return "actor: proceed" }
+
+// launch starts a task. Only the one that owes it calls it.
+func (s *Self[M]) launch() {
+	if err := s.on.Go(s.enter); err != nil {
+		go s.end(err) // not here: the caller is a sender, or a timer
+	}
+}
+
+// step is a task of the actor, from its start to the end of the actor, or until it waits without a task. Then another task may
+// have begun already: the one that returns touches nothing of the actor.
+func (s *Self[M]) step() {
+	for s.attempt() {
+		suspend.Yield()
+	}
+}
+
+// attempt reports whether a panic was caught, and the actor is to go on.
+func (s *Self[M]) attempt() (again bool) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if v == nil { // runtime.Goexit
+			s.end(errGoexit)
+			return
+		}
+		err := &PanicError{v, debug.Stack()}
+		if s.catches(err) {
+			s.reacted()
+			s.goOn, again = err, true
+			return
+		}
+		s.end(err)
+		panic(v)
+	}()
+	s.trampoline()
+	returned = true
+	return false
+}
+
+// trampoline follows one Next after another, until the actor waits without a task, or ends. So combinators need no stack.
+func (s *Self[M]) trampoline() {
+	err := s.goOn
+	s.goOn = nil
+	for {
+		switch n := err.(type) {
+		case nil:
+			if s.frames == nil {
+				s.end(nil)
+				return
+			}
+			err = s.leave()
+		case reaction[M]:
+			var waits bool
+			if waits, err = s.react(n, n, nil); waits {
+				return
+			}
+		case *within[M]:
+			if s.within == nil {
+				s.within = s.startTimer(n.d)
+			}
+			var waits bool
+			if waits, err = s.react(n, n.f, n.late); waits {
+				return
+			}
+		case proceed:
+			err = n()
+		case *andThen:
+			s.push(n)
+			err = n.first
+		case *loop:
+			if err = nil; n.cond == nil || n.cond() {
+				s.push(n)
+				err = n.body()
+			}
+		case *catch:
+			s.push(n)
+			err = n.first()
+		case awaiter:
+			n.begin((*starter[M])(s))
+			return
+		case skip:
+			panic("actor: Skip returned outside a function that is called with a message")
+		case Next:
+			panic("actor: a React of another type of actor returned")
+		default:
+			if s.frames == nil {
+				s.end(err)
+				return
+			}
+			err = s.fail(err)
+		}
+	}
+}
+
+func (s *Self[M]) push(n Next) {
+	f := &frame{Next: n, up: s.frames}
+	if s.extra != nil {
+		f.onEnd = len(s.extra.onEnd)
+	}
+	s.frames = f
+}
+
+// leave goes on with the innermost frame, as its inner Next is done.
+func (s *Self[M]) leave() error {
+	f := s.frames
+	switch n := f.Next.(type) {
+	case *andThen:
+		s.frames = f.up
+		return n.then()
+	case *loop:
+		if s.spins++; s.spins >= turnsUntilYield { // a body that does not wait
+			s.spins = 0
+			suspend.Yield()
+		}
+		if n.cond == nil || n.cond() {
+			return n.body()
+		}
+	}
+	s.frames = f.up
+	return nil
+}
+
+// fail goes on with the innermost Catch that err, a failure, is for.
+func (s *Self[M]) fail(err error) error {
+	for f := s.frames; f != nil; f = f.up {
+		s.frames = f.up
+		if n, ok := f.Next.(*catch); ok && s.caught(n, err) {
+			s.runOnEnd(f.onEnd)
+			s.failReceived(err)
+			return n.h(err)
+		}
+	}
+	return err
+}
+
+// caught reports whether n is for err: neither a Stop nor a Kill is caught, and a panic only where that is asked for.
+func (s *Self[M]) caught(n *catch, err error) bool {
+	if s.killed.Load() || errors.Is(err, ErrStopped) {
+		return false
+	}
+	_, panicked := err.(*PanicError)
+	return n.panics || !panicked
+}
+
+// catches reports whether a Catch goes on after err.
+func (s *Self[M]) catches(err error) bool {
+	for f := s.frames; f != nil; f = f.up {
+		if n, ok := f.Next.(*catch); ok && s.caught(n, err) {
+			return true
+		}
+	}
+	return false
+}
+
+// react calls f with the messages that it has not seen. It reports whether the actor waits, which is the end of this task.
+// Otherwise the actor goes on with err.
+func (s *Self[M]) react(n Next, f func(M) error, late func() error) (waits bool, err error) {
+	if s.at == (place[M]{}) {
+		s.fresh()
+	}
+	for {
+		if s.killed.Load() {
+			s.reacted()
+			return false, s.cancellation()
+		}
+		at := s.at
+		took, err := s.look(&at, f)
+		if took {
+			s.reacted()
+			return false, err
+		}
+		s.at = at
+		s.guard.Lock()
+		news, err := s.newsLocked(s.within)
+		if !news {
+			s.goOn = n
+			s.restLocked()
+			s.state, s.timer = reacting, s.within
+			s.guard.Unlock() // from here on, another task may run
+			return true, nil
+		}
+		s.guard.Unlock()
+		if err != nil {
+			s.reacted()
+			if err == ErrTimeout {
+				return false, late()
+			}
+			return false, err
+		}
+	}
+}
+
+// reacted is the end of a reaction's wait.
+func (s *Self[M]) reacted() {
+	s.within.stop()
+	s.at, s.within = place[M]{}, nil
+}
+
+// A starter is an actor as the executor of its Awaits. It is a Spawner as well, so that a timeout finds the scheduler's timers.
+type starter[M any] Self[M]
+
+// Execute calls f, which takes the result, in a task that then goes on with it.
+func (s *starter[M]) Execute(f func()) error {
+	err := s.on.Go(func() { f(); (*Self[M])(s).step() })
+	if err != nil {
+		go (*Self[M])(s).refuse(f, err)
+	}
+	return nil
+}
+
+func (s *starter[M]) Go(f func()) error        { return s.on.Go(f) }
+func (s *starter[M]) Unwrap() suspend.Spawner  { return s.on }
+func (s *starter[M]) proceed(f func() error)   { s.goOn = proceed(f) }
+func (s *starter[M]) context() context.Context { return s.ctx }
+
+// refuse ends an actor whose scheduler has refused a task. The result of its Await, a lock perhaps, is still its own.
+func (s *Self[M]) refuse(f func(), err error) {
+	defer s.end(err)
+	f()
+	if k, ok := s.goOn.(proceed); ok {
+		_ = k()
+	}
+}

@@ -1,0 +1,105 @@
+package actor
+
+import (
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A timer is that of one wait, so that what it finds when it fires is that wait, or nothing.
+type timer struct {
+	expired bool // guarded by the guard of the mailbox
+	cancel  func() bool
+}
+
+// stop is for the end of the wait.
+func (t *timer) stop() {
+	if t != nil && t.cancel != nil {
+		t.cancel()
+	}
+}
+
+// startTimer begins the timeout of a wait.
+func (in *Inbox[M]) startTimer(d time.Duration) *timer {
+	t := &timer{expired: d <= 0}
+	if !t.expired {
+		t.cancel = in.afterFunc(d, func() { in.expire(t) })
+	}
+	return t
+}
+
+// expire is called by the clock. Only a wait that heeds t is ended by it; an outer one finds expired when it waits again.
+func (in *Inbox[M]) expire(t *timer) {
+	in.guard.Lock()
+	t.expired = true
+	start := in.timer == t && in.wakeLocked()
+	in.guard.Unlock()
+	if start {
+		in.self.launch()
+	}
+}
+
+// afterFunc calls f after d, by the timers of the actor's scheduler, and for an inbox by those of the caller's.
+func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	if in.self != nil {
+		return suspend.AfterFunc(in.self.on, d, f)
+	}
+	return suspend.AfterFunc(suspend.Here(), d, f)
+}
+
+// SendAfter sends m to the actor itself once d has passed, unless stop comes first; stop reports whether it did. An absolute
+// deadline is made with it. If the actor ends first, m goes nowhere, as it was not accepted yet.
+func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
+	l := new(later)
+	s.guard.Lock()
+	x := s.extraLocked()
+	if x.later == nil {
+		x.later = map[*later]struct{}{}
+	}
+	x.later[l] = struct{}{}
+	s.guard.Unlock()
+	forget := func() (mine bool) {
+		s.guard.Lock()
+		defer s.guard.Unlock()
+		_, mine = x.later[l]
+		delete(x.later, l)
+		return mine
+	}
+	q := s.requestOf(m)
+	cancel := s.afterFunc(d, func() {
+		if forget() {
+			_ = s.post(m, q, true)
+		}
+	})
+	s.guard.Lock()
+	l.cancel = cancel
+	s.guard.Unlock()
+	return func() bool {
+		if !forget() {
+			return false
+		}
+		cancel()
+		return true
+	}
+}
+
+// A later is a SendAfter on its way. The one that takes it out of the actor's set decides what becomes of it.
+type later struct{ cancel func() bool }
+
+// stopLater ends the SendAfters of an actor that has ended.
+func (s *Self[M]) stopLater() {
+	s.guard.Lock()
+	var cancels []func() bool
+	if s.extra != nil {
+		for l := range s.extra.later {
+			cancels = append(cancels, l.cancel)
+		}
+		s.extra.later = nil
+	}
+	s.guard.Unlock()
+	for _, cancel := range cancels {
+		if cancel != nil {
+			cancel()
+		}
+	}
+}
