@@ -23,8 +23,8 @@ import (
 
 // Options are the choices that a Loop is made with. The zero value is the default.
 type Options struct {
-	// Loops is the number of reactors; 0 means 1. Each runs on a thread of its own, so more than one is of use
-	// where one core is not enough.
+	// Loops is the number of reactors; 0 means 1. Each is a goroutine, so more than one is of use where one
+	// core is not enough.
 	Loops int
 
 	// BlockingWidth is how many functions given to Block, or to suspend.Blocking in a task of the loop, run at a
@@ -49,7 +49,8 @@ type Loop struct {
 	reactors []*reactor
 	turns    atomicx.Uint32 // whose turn it is to be given work from elsewhere
 	block    *blocking.Goroutines
-	running  countdown // reactors, and the goroutines of Block
+	live     atomicx.Int32 // reactors that have not ended
+	running  countdown     // reactors, and one for the goroutines of Block
 }
 
 // New starts a Loop. It fails if the system refuses the descriptors that the reactors need.
@@ -72,7 +73,8 @@ func New(o Options) (*Loop, error) {
 		}
 		l.reactors = append(l.reactors, r)
 	}
-	l.running.add(len(l.reactors) + 1) // one for the Blocks
+	l.live.Store(int32(len(l.reactors)))
+	l.running.add(len(l.reactors) + 1)
 	for _, r := range l.reactors {
 		go r.run()
 	}
@@ -96,8 +98,8 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 }
 
 // Block has f, which may block in any way, run on a goroutine of its own once fewer than Options.BlockingWidth
-// are running. After Close it returns suspend.ErrClosed and f never runs. suspend.Blocking in a task of the loop
-// comes here.
+// are running. It refuses, with suspend.ErrClosed, once Close has waited for all tasks: until then suspend.Blocking in a
+// task, which comes here, is of use for cleaning up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
 // Sleep suspends the calling task, of whatever scheduler, for d. If ctx is done first, or already, it returns the
@@ -134,7 +136,6 @@ func (l *Loop) Close() error {
 	for _, r := range l.reactors {
 		r.close()
 	}
-	l.block.Close()
 	l.running.wait()
 	return nil
 }
@@ -154,38 +155,13 @@ func (l *Loop) nextReactor() *reactor {
 	return l.reactors[int(l.turns.Add(1)%uint32(len(l.reactors)))]
 }
 
-func (l *Loop) now() int64 { return int64(time.Since(l.base)) }
-
-// A countdown is waited for until it is back at zero.
-type countdown struct {
-	guard   suspend.Guard
-	n       int
-	waiters suspend.Queue[struct{}, struct{}]
-}
-
-func (c *countdown) add(n int) {
-	c.guard.Lock()
-	c.n += n
-	c.guard.Unlock()
-}
-
-// done takes one off. Who takes the last owes every waiter a resume.
-func (c *countdown) done() {
-	c.guard.Lock()
-	if c.n--; c.n == 0 {
-		c.waiters.ResumeAll(struct{}{}, nil)
+// ended is called by each reactor when its last task has ended. The last reactor ends the Blocks, which no task can ask
+// for any more.
+func (l *Loop) ended() {
+	if l.live.Add(-1) == 0 {
+		l.block.Close()
 	}
-	c.guard.Unlock()
+	l.running.done()
 }
 
-func (c *countdown) wait() {
-	_, _ = suspend.Suspend(context.Background(), func(r suspend.Resumer[struct{}]) (struct{}, bool) {
-		c.guard.Lock()
-		defer c.guard.Unlock()
-		if c.n == 0 {
-			return struct{}{}, true
-		}
-		c.waiters.Push(r, struct{}{})
-		return struct{}{}, false
-	})
-}
+func (l *Loop) now() int64 { return int64(time.Since(l.base)) }

@@ -511,3 +511,32 @@ func TestStats(t *testing.T) {
 	cancel()
 	schedtest.Eventually(t, "none is live", func() bool { return l.Stats().Live == 0 })
 }
+
+// What a task does on its way out may have to block. It was refused once Close had been called.
+func TestBlockingAfterClose(t *testing.T) {
+	l := open(t, eventloop.Options{Loops: 2})
+	ctx, cancel := context.WithCancel(context.Background())
+	cleaned := make(chan error, 2)
+	for range 2 {
+		must(0, l.Go(func() {
+			_ = suspend.Sleep(ctx, time.Hour)
+			ran := false
+			err := suspend.Blocking(context.Background(), func() { ran = true })
+			if err == nil && !ran {
+				err = errors.New("not run")
+			}
+			cleaned <- err
+		}))
+	}
+	suspended(t, l, 2)
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close() }()
+	for l.Go(func() {}) == nil { // until Close has begun
+		runtime.Gosched()
+	}
+	cancel()
+	within(t, func() { must(0, errors.Join(<-cleaned, <-cleaned, <-closed)) })
+	if err := l.Block(func() { t.Error("ran") }); err != suspend.ErrClosed {
+		t.Error(err)
+	}
+}

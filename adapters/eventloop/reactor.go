@@ -46,7 +46,7 @@ func (r *reactor) discard() {
 
 // run is the reactor's goroutine.
 func (r *reactor) run() {
-	defer r.loop.running.done()
+	defer r.loop.ended()
 	r.core.Own()
 	r.stalls = coro.WatchStalls(r.loop.opts.StallAfter, r.loop.opts.OnStall)
 	r.core.Watch(r.stalls)
