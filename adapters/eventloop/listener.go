@@ -158,40 +158,6 @@ func isShortage(err error) bool {
 	return false
 }
 
-// pause suspends the caller for d; a Close ends it.
-func (ln *Listener) pause(cs contexts, d time.Duration) error {
-	ctx, stop := cs.join()
-	if stop != nil {
-		defer stop()
-	}
-	var self suspend.Resumer[struct{}]
-	ts := &ln.loop.reactors[0].timers
-	t := newTimer(func() {
-		ln.guard.Lock()
-		defer ln.guard.Unlock()
-		ln.pauses.ResumeAll(struct{}{}, nil) // who is too early tries again
-	})
-	_, err := suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
-		ln.guard.Lock()
-		defer ln.guard.Unlock()
-		if ln.closed {
-			return struct{}{}, true
-		}
-		self = r
-		ln.pauses.Push(r, struct{}{})
-		ts.set(t, ts.after(d))
-		return struct{}{}, false
-	})
-	ts.stop(t)
-	if err != nil {
-		ln.guard.Lock()
-		ln.pauses.Remove(self)
-		ln.guard.Unlock()
-		return cs.explain(err)
-	}
-	return nil
-}
-
 // Close stops listening: Accepts and Serves, under way and to come, fail with net.ErrClosed. Connections and handlers
 // are left alone.
 func (ln *Listener) Close() error {

@@ -1,0 +1,45 @@
+package eventloop
+
+import (
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A pause is what Accept waits for after a shortage: some time, or the end of the Listener. It is the suspend.Source of
+// that wait.
+type pause struct {
+	ln   *Listener
+	over bool // the time has passed; under the guard of the Listener
+}
+
+// pause suspends the caller for d; a Close ends it.
+func (ln *Listener) pause(cs contexts, d time.Duration) error {
+	ctx, stop := cs.join()
+	if stop != nil {
+		defer stop()
+	}
+	p := &pause{ln: ln}
+	ts := &ln.loop.reactors[0].timers
+	t := newTimer(p.end)
+	ts.set(t, ts.after(d))
+	_, err := suspend.Wait[struct{}](ctx, p, false)
+	ts.stop(t)
+	if err != nil {
+		return cs.explain(err)
+	}
+	return nil
+}
+
+// end is called by the timer. Others that pause are woken too early, and try again.
+func (p *pause) end() {
+	p.ln.guard.Lock()
+	p.over = true
+	p.ln.pauses.ResumeAll(struct{}{}, nil)
+	p.ln.guard.Unlock()
+}
+
+func (p *pause) Guard() *suspend.Guard                    { return &p.ln.guard }
+func (p *pause) Try() (none struct{}, ok bool, err error) { return none, p.over || p.ln.closed, nil }
+func (p *pause) Enqueue(r suspend.Resumer[struct{}])      { p.ln.pauses.Push(r, struct{}{}) }
+func (p *pause) Remove(r suspend.Resumer[struct{}])       { p.ln.pauses.Remove(r) }
