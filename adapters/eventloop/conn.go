@@ -91,11 +91,25 @@ func (l *Loop) Dial(ctx context.Context, network, address string) (*Conn, error)
 			return c, nil
 		}
 	}
-	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		return nil, err
-	}
-	return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	return nil, failed("dial", network, address, err)
 }
+
+// failed is the error of an operation on an address; the error may say it already.
+func failed(op, network, address string, err error) error {
+	if e := (*net.OpError)(nil); errors.As(err, &e) {
+		return err
+	}
+	if e := net.UnknownNetworkError(""); errors.As(err, &e) {
+		return &net.OpError{Op: op, Net: network, Err: err}
+	}
+	return &net.OpError{Op: op, Net: network, Addr: namedAddr{network, address}, Err: err}
+}
+
+// A namedAddr is an address as the user has given it.
+type namedAddr struct{ network, address string }
+
+func (a namedAddr) Network() string { return a.network }
+func (a namedAddr) String() string  { return a.address }
 
 // Pipe returns the ends of a pipe of the operating system: what is written to w is read from r.
 func (l *Loop) Pipe() (r, w *Conn, err error) { return pipe(l) }

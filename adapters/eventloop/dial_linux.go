@@ -41,7 +41,7 @@ func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 			return nil, cause
 		}
 		if err == nil {
-			err = e
+			err = &net.OpError{Op: "dial", Net: network, Addr: addrOf(network, sa), Err: e}
 		}
 	}
 	return nil, err

@@ -35,6 +35,10 @@ type Options struct {
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
+	// OnAcceptError is told that a Listener has run out of descriptors or memory, and when it tries again. It is called in
+	// the task that accepts. By default the error is logged, as package net/http does.
+	OnAcceptError func(err error, retry time.Duration)
+
 	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, or
 	// on standard error if that is nil, and again whenever the time has doubled. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.

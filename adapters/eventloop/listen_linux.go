@@ -183,11 +183,7 @@ func (d *fd) accept() (sys int, sa unix.Sockaddr, err error) {
 		case nil, unix.EAGAIN:
 			return sys, sa, err
 		case unix.EINTR, unix.ECONNABORTED:
-		default:
-			// What was there still is, and no event will tell of it.
-			d.rd.guard.Lock()
-			d.rd.ready = true
-			d.rd.guard.Unlock()
+		default: // what was there still is: the next accept tries before it waits
 			return -1, nil, os.NewSyscallError("accept4", err)
 		}
 	}

@@ -3,6 +3,7 @@ package eventloop
 import (
 	"context"
 	"errors"
+	"log"
 	"net"
 	"os"
 	"syscall"
@@ -33,10 +34,7 @@ type Listener struct {
 func (l *Loop) Listen(network, address string) (*Listener, error) {
 	ln, err := listen(l, network, address)
 	if err != nil {
-		if op := (*net.OpError)(nil); !errors.As(err, &op) {
-			err = &net.OpError{Op: "listen", Net: network, Err: err}
-		}
-		return nil, err
+		return nil, failed("listen", network, address, err)
 	}
 	return ln, nil
 }
@@ -48,7 +46,7 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 // Serve returns when it is no longer accepting and every handler has ended, and always with an error: that of the
 // cancellation if ctx is done, net.ErrClosed if the Listener or the Loop has been closed, otherwise that of the
 // accept that failed. Of these only ctx reaches the handlers. The Listener stays open unless it was closed. Running
-// out of descriptors or memory is not such a failure: Serve tries again after a while.
+// out of descriptors or memory is not such a failure: Serve tries again after a while, and Options.OnAcceptError is told.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if err := suspend.Err(ctx); err != nil {
 		return err
@@ -141,9 +139,19 @@ func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Co
 		if err == nil || !isShortage(err) {
 			return c, r, err
 		}
+		ln.loop.shortage(ln.fail(err), delay)
 		if err := ln.pause(cs, delay); err != nil {
 			return nil, nil, err
 		}
+	}
+}
+
+// shortage tells of an accept that will be tried again.
+func (l *Loop) shortage(err error, retry time.Duration) {
+	if f := l.opts.OnAcceptError; f != nil {
+		f(err, retry)
+	} else {
+		log.Printf("eventloop: %v; trying again in %v", err, retry)
 	}
 }
 

@@ -3,19 +3,34 @@
 package eventloop_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
 // Without descriptors to accept with, what waits in the backlog is served once there are some again, though no
 // event tells of it; and a Close does not wait for the next try.
+//
+// The shortage was silent: a server that accepts nobody any more looked like one that nobody calls.
 func TestAcceptWaitsOutAShortage(t *testing.T) {
-	l := open(t, eventloop.Options{})
+	told := make(chan error, 100)
+	l := open(t, eventloop.Options{OnAcceptError: func(err error, retry time.Duration) {
+		if retry <= 0 || retry > time.Second {
+			t.Error(retry)
+		}
+		select {
+		case told <- err:
+		default:
+		}
+	}})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
 	const clients = 5
 	for range clients {
@@ -53,4 +68,41 @@ func TestAcceptWaitsOutAShortage(t *testing.T) {
 	})
 	ln.Close()
 	within(t, func() { <-served })
+	err := <-told
+	if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "accept tcp "+ln.Addr().String()+": ") {
+		t.Error(err)
+	}
+}
+
+func TestAShortageIsLogged(t *testing.T) {
+	var text bytes.Buffer
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(&text)
+	l := open(t, eventloop.Options{})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	c := must(net.Dial("tcp", ln.Addr().String()))
+	defer c.Close()
+	var limit syscall.Rlimit
+	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	none := limit
+	none.Cur = 0
+	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	accepted := make(chan error, 1)
+	must(0, l.Go(func() { _, err := ln.Accept(); accepted <- err }))
+	suspended(t, l, 1) // it waits for the next try
+	_, dialed := l.Dial(context.Background(), "tcp", ln.Addr().String())
+	_, listened := l.Listen("tcp", "127.0.0.1:0")
+	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	ln.Close()
+	within(t, func() { <-accepted })
+	if s := text.String(); !strings.Contains(s, "eventloop: accept tcp "+ln.Addr().String()+": ") || !strings.Contains(s, "trying again in 5ms") {
+		t.Errorf("logged: %q", s)
+	}
+	// An error that does not say where is of little use in a log.
+	if err := dialed; err == nil || !strings.Contains(err.Error(), "dial tcp "+ln.Addr().String()+": ") {
+		t.Error(err)
+	}
+	if err := listened; err == nil || !strings.Contains(err.Error(), "listen tcp 127.0.0.1:0: ") {
+		t.Error(err)
+	}
 }
