@@ -160,8 +160,32 @@ func TestPipelining(t *testing.T) {
 	c.expect(200, "1")
 }
 
-// With a computation of seconds in flight, others are answered as if it were not there; and when its client goes
-// away, it ends.
+// printf | nc -N got no answer for any n above 20: a client that closes its writing half was taken for gone.
+func TestHalfClosedClientsAreAnswered(t *testing.T) {
+	s := start(t)
+	for n, fib := range map[int]string{1: "1", 20: "6765", 21: "10946", 25: "75025", 33: "3524578"} {
+		c := dial(t, s)
+		c.send(get("/fib/2") + get(fmt.Sprint("/fib/", n)))
+		if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		c.expect(200, "1")
+		c.expect(200, fib)
+		c.expectEnd()
+	}
+}
+
+// reset goes away in a hurry.
+func (c *client) reset() {
+	c.t.Helper()
+	if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil {
+		c.t.Fatal(err)
+	}
+	c.Close()
+}
+
+// With a computation of seconds in flight, others are answered as if it were not there. When its connection is reset, it
+// ends.
 func TestTheLoopGoesOnServing(t *testing.T) {
 	s := start(t)
 	costly := dial(t, s)
@@ -191,7 +215,7 @@ func TestTheLoopGoesOnServing(t *testing.T) {
 	if s.pool.Stats().Live == 0 {
 		t.Error("the computation is over")
 	}
-	costly.Close()
+	costly.reset()
 	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
@@ -236,7 +260,7 @@ func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
 func TestCompare(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := start(t)
-	r, err := drive(s.Addr().String(), 50*time.Millisecond)
+	r, err := drive(s.Addr().String(), 50*time.Millisecond, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +271,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := drive(addr.String(), 50*time.Millisecond); err != nil {
+	if _, err := drive(addr.String(), 50*time.Millisecond, equalRate); err != nil {
 		t.Error(err)
 	}
 	if err := shutdown(time.Second); err != nil {

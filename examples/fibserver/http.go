@@ -139,9 +139,9 @@ func (s *httpServer) isDraining() bool {
 	return s.draining
 }
 
-// watched computes the answer, and gives up if the client goes away meanwhile: a second task reads on, into the
-// buffer, where it may find the next request, or the end. A client that closes one half of the connection cannot be
-// told from one that is gone.
+// watched computes the answer, and gives up if the connection is reset meanwhile: a second task reads on, into the
+// buffer, where it may find the next request. An end of the stream is no reason to give up: a client that has closed its
+// writing half waits for the answer. A client that has closed both halves looks the same, and is computed for in vain.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil
@@ -150,7 +150,7 @@ func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, 
 	defer cancel()
 	gone := promise.New[struct{}]()
 	err := suspend.Here().Go(func() {
-		if _, err := in.Peek(in.Buffered() + 1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, bufio.ErrBufferFull) {
+		if _, err := in.Peek(in.Buffered() + 1); isNetError(err) && !errors.Is(err, os.ErrDeadlineExceeded) {
 			cancel()
 		}
 		_ = gone.Fill(struct{}{})

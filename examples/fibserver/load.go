@@ -18,12 +18,13 @@ import (
 	"time"
 )
 
-// The load: connections that ask again as soon as they are answered.
+// The load: cheap requests on many connections, costly ones on a few.
 const (
 	cheapConns  = 16
 	costlyConns = 2
 	cheapN      = 1
 	costlyN     = 35
+	equalRate   = 1000 // cheap requests a second
 )
 
 // A report is what one load has come to.
@@ -56,17 +57,26 @@ func compare(ctx context.Context, load time.Duration, loops, workers int) error 
 		}},
 		{"net/http: a goroutine for each connection", startNetHTTP},
 	}
-	fmt.Printf("%d connections ask for /fib/%d and %d for /fib/%d, for %v each\n", cheapConns, cheapN, costlyConns, costlyN, load)
-	for _, server := range servers {
-		addr, shutdown, err := server.start()
-		if err != nil {
-			return err
+	for _, rate := range []int{0, equalRate} {
+		if rate == 0 {
+			fmt.Printf("As many as are answered: %d connections ask for /fib/%d, and %d for /fib/%d, each again as soon as it is\n"+
+				"answered. Compare the first lines. A server that answers more cheap requests has less of the processors left for\n"+
+				"the costly ones, so the second lines differ for that reason as well.\n", cheapConns, cheapN, costlyConns, costlyN)
+		} else {
+			fmt.Printf("\nThe same for all: %d times a second somebody asks for /fib/%d, answered or not, and %d connections ask for\n"+
+				"/fib/%d as before. Both lines can be compared. A latency counts from when it was time to ask.\n", rate, cheapN, costlyConns, costlyN)
 		}
-		r, err := driveElsewhere(ctx, addr, load)
-		if err := errors.Join(err, shutdown(time.Second)); err != nil {
-			return fmt.Errorf("%s: %w", server.name, err)
+		for _, server := range servers {
+			addr, shutdown, err := server.start()
+			if err != nil {
+				return err
+			}
+			r, err := driveElsewhere(ctx, addr, load, rate)
+			if err := errors.Join(err, shutdown(time.Second)); err != nil {
+				return fmt.Errorf("%s: %w", server.name, err)
+			}
+			fmt.Printf("\n%s\n  /fib/%-2d %v\n  /fib/%-2d %v\n", server.name, cheapN, r.Cheap, costlyN, r.Costly)
 		}
-		fmt.Printf("\n%s\n  /fib/%-2d %v\n  /fib/%-2d %v\n", server.name, cheapN, r.Cheap, costlyN, r.Costly)
 	}
 	return nil
 }
@@ -107,12 +117,12 @@ func startNetHTTP() (net.Addr, func(time.Duration) error, error) {
 }
 
 // driveElsewhere runs drive in another process, so that the client does not take its time from the server's scheduler.
-func driveElsewhere(ctx context.Context, addr net.Addr, load time.Duration) (r report, err error) {
+func driveElsewhere(ctx context.Context, addr net.Addr, load time.Duration, rate int) (r report, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return r, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-drive", addr.String(), "-load", load.String())
+	cmd := exec.CommandContext(ctx, self, "-drive", addr.String(), "-load", load.String(), "-rate", strconv.Itoa(rate))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -121,39 +131,45 @@ func driveElsewhere(ctx context.Context, addr net.Addr, load time.Duration) (r r
 	return r, json.Unmarshal(out, &r)
 }
 
-func driveAndReport(addr string, load time.Duration) error {
-	r, err := drive(addr, load)
+func driveAndReport(addr string, load time.Duration, rate int) error {
+	r, err := drive(addr, load, rate)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// drive asks for as long as load, and checks every answer.
-func drive(addr string, load time.Duration) (r report, err error) {
+// drive asks for as long as load, and checks every answer. All cheap requests together come at rate, if that is not zero.
+func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var cheap, costly []time.Duration
 	start := time.Now()
-	client := func(n int, into *[]time.Duration) {
-		took, e := askUntil(addr, n, start.Add(load))
+	client := func(n int, begin time.Time, every time.Duration, into *[]time.Duration) {
+		took, e := askUntil(addr, n, begin, every, start.Add(load))
 		mu.Lock()
 		defer mu.Unlock()
 		*into = append(*into, took...)
 		err = errors.Join(err, e)
 	}
-	for range cheapConns {
-		all.Go(func() { client(cheapN, &cheap) })
+	var every time.Duration
+	if rate > 0 {
+		every = time.Second * cheapConns / time.Duration(rate)
+	}
+	for i := range time.Duration(cheapConns) {
+		all.Go(func() { client(cheapN, start.Add(every*i/cheapConns), every, &cheap) })
 	}
 	for range costlyConns {
-		all.Go(func() { client(costlyN, &costly) })
+		all.Go(func() { client(costlyN, start, 0, &costly) })
 	}
 	all.Wait()
 	elapsed := time.Since(start)
 	return report{summary(cheap, elapsed), summary(costly, elapsed)}, err
 }
 
-func askUntil(addr string, n int, end time.Time) (took []time.Duration, err error) {
+// askUntil asks from begin to end: at fixed times if every is not zero, and otherwise again as soon as it is answered. It
+// asks once at least.
+func askUntil(addr string, n int, begin time.Time, every time.Duration, end time.Time) (took []time.Duration, err error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
@@ -162,7 +178,12 @@ func askUntil(addr string, n int, end time.Time) (took []time.Duration, err erro
 	request := []byte(fmt.Sprintf("GET /fib/%d HTTP/1.1\r\nHost: %s\r\n\r\n", n, addr))
 	want := strconv.Itoa(sequential(n))
 	in := bufio.NewReader(c)
-	for start := time.Now(); len(took) == 0 || start.Before(end); start = time.Now() { // once at least
+	due := begin
+	for len(took) == 0 || due.Before(end) && time.Now().Before(end) {
+		time.Sleep(time.Until(due))
+		if every == 0 {
+			due = time.Now()
+		}
 		if _, err := c.Write(request); err != nil {
 			return took, err
 		}
@@ -177,7 +198,8 @@ func askUntil(addr string, n int, end time.Time) (took []time.Duration, err erro
 		if r.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != want {
 			return took, fmt.Errorf("/fib/%d: %s %q", n, r.Status, body)
 		}
-		took = append(took, time.Since(start))
+		took = append(took, time.Since(due))
+		due = due.Add(every)
 	}
 	return took, nil
 }

@@ -3,7 +3,9 @@
 // is a promise, which a task of the one fills and a task of the other awaits. While it does, the loop serves others.
 //
 //	go run ./examples/fibserver                serve on 127.0.0.1:8080 until interrupted
-//	go run ./examples/fibserver -load 3s       drive it, and what it is better than, with 3 seconds of load each
+//	go run ./examples/fibserver -load 3s       drive it, and two others, with 3 seconds of load each
+//
+// A client that closes its writing half and waits is answered. One whose connection is reset is computed for no longer.
 package main
 
 import (
@@ -27,8 +29,9 @@ func main() {
 	loops := flag.Int("loops", 1, "reactors of the event loop")
 	workers := flag.Int("workers", 0, "workers of the pool; 0: one for each core")
 	grace := flag.Duration("grace", 5*time.Second, "how long requests may go on after an interrupt")
-	load := flag.Duration("load", 0, "drive the server, and two others, for so long each, and print how they do")
+	load := flag.Duration("load", 0, "drive the server, and two others, for so long each, under two loads, and print how they do")
 	drive := flag.String("drive", "", "drive the server there, for -load (this is what -load starts)")
+	rate := flag.Int("rate", 0, "cheap requests a second, for -drive; 0: as many as are answered")
 	flag.Parse()
 	log.SetFlags(0)
 
@@ -37,7 +40,7 @@ func main() {
 	var err error
 	switch {
 	case *drive != "":
-		err = driveAndReport(*drive, *load)
+		err = driveAndReport(*drive, *load, *rate)
 	case *load > 0:
 		err = compare(ctx, *load, *loops, *workers)
 	default:
