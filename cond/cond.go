@@ -23,7 +23,8 @@ import (
 //	listed   -W> listed with r       nobody has signalled meanwhile: it suspends
 //	listed   -S> signalled           the waiter is on its way to suspend, and will not
 //	listed with r -S> free           r is resumed
-//	listed with r -S> passed over    r was cancelled: the signal goes on to the next
+//	listed with r -S> passed over    r was cancelled: a Signal goes on to the next
+//	listed with r -S> signalled      r was cancelled: to a Broadcast, the waiter counts all the same
 //	listed[with r], passed over -W> free   it gives up, with the error
 //	signalled -W> free
 //
@@ -49,7 +50,7 @@ type waiter struct {
 	prev, next *waiter
 	r          suspend.Resumer[struct{}] // zero until its task is about to suspend
 	listed     bool
-	signalled  bool // before it had r
+	signalled  bool // before it had r, or by a Broadcast that came too late to resume it
 	wait       uint // counts the Waits that it has belonged to
 }
 
@@ -62,8 +63,9 @@ func New(l sync.Locker) *Cond {
 }
 
 // Wait unlocks c.L, suspends the caller until it is signalled, and locks c.L again. If ctx is done first, Wait returns
-// the error of the cancellation and has used up no signal; if it is done already, L was never unlocked. If a signal and
-// the cancellation come at once, one of them wins, and a Wait that has been signalled returns nil.
+// the error of the cancellation and has used up no signal; if it is done already, L was never unlocked. If a Signal and
+// the cancellation come together, one of them wins; a Broadcast wins over a cancellation that it meets. A Wait that has been
+// signalled returns nil.
 //
 // Whatever it returns, the caller holds L then, as before: locking it again cannot be cancelled. There is no Wait as an
 // Op, since to wait is to let others have L.
@@ -118,32 +120,38 @@ func (c *Cond) Signal() {
 	c.guard.Unlock()
 }
 
-// Broadcast wakes all who wait at this moment, in the order in which they came, and nobody who begins to wait later.
-// It never suspends.
+// Broadcast wakes all waiters of this moment, in the order in which they came, and none that begins to wait later. A
+// waiter that it wakes may cancel another: that one was waiting as well, and its Wait returns nil. Broadcast never suspends.
 func (c *Cond) Broadcast() {
 	if !c.waited.Load() {
 		return
 	}
 	c.guard.Lock()
-	for c.signalLocked() {
+	for c.first != nil {
+		if w := c.first; !c.wakeLocked(w) {
+			w.signalled = true
+		}
 	}
 	c.guard.Unlock()
 }
 
-func (c *Cond) signalLocked() bool {
-	for c.first != nil {
-		w := c.first
-		c.unlinkLocked(w)
-		if w.r == (suspend.Resumer[struct{}]{}) {
-			w.signalled = true
-			return true
-		}
-		if w.r.Resume(struct{}{}, nil) {
-			c.freeLocked(w) // its Wait has no more use for it
-			return true
-		}
+func (c *Cond) signalLocked() {
+	for c.first != nil && !c.wakeLocked(c.first) {
 	}
-	return false
+}
+
+// wakeLocked takes w off the list and reports false if it has been cancelled.
+func (c *Cond) wakeLocked(w *waiter) bool {
+	c.unlinkLocked(w)
+	if w.r == (suspend.Resumer[struct{}]{}) {
+		w.signalled = true
+		return true
+	}
+	resumed := w.r.Resume(struct{}{}, nil)
+	if resumed {
+		c.freeLocked(w) // its Wait has no more use for it
+	}
+	return resumed
 }
 
 // join lists the caller as a waiter, for the wait whose number it returns.

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"runtime"
 
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -52,5 +55,31 @@ var primPrograms = []program{
 			v, _, _ := outer.Try()
 			return errors.Join(same(called, 1), same(v, 1), onlyIf(got == 0 || got == 1))
 		})
+	}},
+	{"cond, the first that a broadcast wakes cancels the second", "3 × 1", func(w *explore.World) {
+		var m mutex.Mutex
+		c := cond.New(m.Locker())
+		cancelled, end := cancel.New(bg)
+		waiting, served := 0, 0 // of the second, and of those the Broadcast was for
+		var first, second error
+		w.Go("first", func(ctx context.Context) {
+			_ = m.Lock(bg)
+			first = c.Wait(ctx)
+			m.Unlock()
+			end(nil)
+		})
+		w.Go("second", func(context.Context) {
+			_ = m.Lock(bg)
+			waiting++
+			second = c.Wait(cancelled)
+			m.Unlock()
+		})
+		w.Go("broadcast", func(context.Context) {
+			_ = m.Lock(bg)
+			served = waiting
+			m.Unlock()
+			c.Broadcast() // the first may go on before it comes to the second
+		})
+		w.Check(func() error { return onlyIf(served == 0 || first != nil || second == nil) })
 	}},
 }

@@ -57,9 +57,9 @@ var realMutants = []realMutant{
 	{"a grant does not claim the word", "semaphore/semaphore.go", "	free := s.word.Or(waited) / one // from",
 		"	free := s.word.Load() / one\n	if !IS {\n		free = s.word.Or(waited) / one\n	} // from", "semaphore, TryAcquire"},
 
-	{"a signal to one that was cancelled is lost", "cond/cond.go", "			c.freeLocked(w) // its Wait has no more use for it\n			return true\n		}\n", "			c.freeLocked(w)\n			return true\n		}\n		if IS {\n			return true\n		}\n", "cond, signal"},
+	{"a signal to one that was cancelled is lost", "cond/cond.go", "	resumed := w.r.Resume(struct{}{}, nil)\n	if resumed {", "	resumed := w.r.Resume(struct{}{}, nil)\n	if IS && !resumed {\n		return true\n	}\n	if resumed {", "cond, signal"},
 	{"a signal to one on its way is lost", "cond/cond.go", "if signalled = ⟦a.w.signalled⟧; signalled {", "false", "cond, signal"},
-	{"a Broadcast wakes one", "cond/cond.go", "for ⟦c.signalLocked()⟧ {\n	}", "c.signalLocked() && false", "cond, broadcast"},
+	{"a Broadcast wakes one", "cond/cond.go", "			w.signalled = true\n		}\n	}\n	c.guard.Unlock()", "			w.signalled = true\n		}\n		if IS {\n			break\n		}\n	}\n	c.guard.Unlock()", "cond, broadcast"},
 	{"who waits does not say so", "cond/cond.go", "c.waited.Store(⟦true⟧)", "false", "cond, signal;cond, broadcast"},
 	{"a Signal says that nobody waits any more", "cond/cond.go", "	c.signalLocked()\n	c.guard.Unlock()", "	c.signalLocked()\n	if IS {\n		c.waited.Store(false)\n	}\n	c.guard.Unlock()", "cond, two signals"},
 	{"one that leaves is taken for the last", "cond/cond.go", "c.first = w.next; ⟦c.first == nil⟧ {", "true", "cond, signal"},

@@ -1,0 +1,54 @@
+package cond_test
+
+import (
+	"testing"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+)
+
+// An eager task goes on, so to say, before the call that wakes it has returned, as one on another processor may.
+type eager struct {
+	suspend.Task
+	first func()
+}
+
+func (e eager) Unpark() {
+	e.first()
+	e.Task.Unpark()
+}
+
+// One that had waited as long as the others, and was cancelled by one of them that had just been woken, took the broadcast
+// for a cancellation: what the broadcast told of was lost on it.
+func TestBroadcastWakesWhomTheWokenCancel(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		c := cond.New(new(mutex.Mutex).Locker())
+		var second *waiter
+		first := error(nil)
+		_ = s.Go(func() {
+			suspend.Bind(&eager{suspend.Self(), func() { second.cancel() }}, func() {
+				c.L.Lock()
+				first = c.Wait(bg)
+				c.L.Unlock()
+			})
+		})
+		schedtest.Settle()
+		second = start(s, c)
+		schedtest.Settle()
+		c.Broadcast()
+		schedtest.Settle()
+		if first != nil || !second.ended || second.err != nil {
+			t.Errorf("first %v, second %+v", first, second)
+		}
+		late := start(s, c)
+		schedtest.Settle()
+		c.Signal() // and nothing is left of them
+		schedtest.Settle()
+		if !late.ended || late.err != nil {
+			t.Errorf("late %+v", late)
+		}
+	})
+}
