@@ -197,3 +197,9 @@ func TestOps(t *testing.T) {
 		})
 	})
 }
+
+// The value was taken out, and whoever waited for it waited for the panic.
+func TestModifyWithNilPanicsAtOnce(t *testing.T) {
+	var empty mvar.MVar[int]
+	schedtest.Panics(t, "mvar: Modify with a nil function", func() { _ = empty.Modify(bg, nil) })
+}

@@ -86,8 +86,12 @@ func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
 
 // Modify replaces what is in m by what f makes of it, suspending the caller while m is not full. It waits in line with
 // those who take. While f runs, which may suspend, m is neither full nor empty, and everybody else waits. If f
-// returns an error, Modify returns it, and if f panics or exits, so does Modify; what was in m is back then.
+// returns an error, Modify returns it, and if f panics or exits, so does Modify; what was in m is back then. A nil f
+// panics at once.
 func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
+	if f == nil {
+		panic("mvar: Modify with a nil function")
+	}
 	v, err := suspend.Wait[T](ctx, (*checkOut[T])(m), true)
 	if err != nil {
 		return err

@@ -13,8 +13,12 @@ var ErrAbandoned = errors.New("promise: abandoned")
 
 // Go has f run as a task of on, and returns the promise of what it returns. If on refuses, the promise is failed with
 // the error of the refusal. If f exits by runtime.Goexit, or panics, the promise is failed with ErrAbandoned, and
-// otherwise these are the affair of on. ctx is for f; that it is done does not keep f from running.
+// otherwise these are the affair of on. ctx is for f; that it is done does not keep f from running. A nil Spawner or a nil
+// function panics.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
+	if on == nil || f == nil {
+		panic("promise: Go without a Spawner or a function")
+	}
 	p := New[T]()
 	err := on.Go(func() {
 		returned := false

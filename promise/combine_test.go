@@ -242,3 +242,11 @@ func TestLongChain(t *testing.T) {
 		t.Errorf("Try = %d, %v, %v", v, err, ok)
 	}
 }
+
+// The panic was that of a task, on the scheduler, and ended the process.
+func TestGoOfNilPanicsAtOnce(t *testing.T) {
+	schedtest.Panics(t, "promise: Go without a Spawner or a function", func() { promise.Go[int](bg, suspend.Goroutines, nil) })
+	schedtest.Panics(t, "promise: Go without a Spawner or a function", func() {
+		promise.Go(bg, nil, func(context.Context) (int, error) { return 1, nil })
+	})
+}

@@ -10,8 +10,10 @@ import (
 
 // Map calls f with each element of in, each in a task of its own on a scheduler, and returns the results in the order
 // of in. The first error cancels the other calls, and is what Map returns, without results, when all have ended. If
-// ctx is done first, or already, the calls are cancelled, and what is not begun is left out; it is they that fail.
+// ctx is done first, or already, the calls are cancelled, and what is not begun is left out; it is they that fail. A nil
+// Spawner or a nil function panics.
 func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {
+	check(on, f != nil)
 	out := make([]U, len(in))
 	err := Run(ctx, func(_ context.Context, s *Scope) error {
 		for i, v := range in {
@@ -33,11 +35,15 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 
 // First calls fs, each in a task of its own on a scheduler, and returns the first result that comes without an error.
 // The other calls are then cancelled, or not begun, and First returns when they have ended; what they return is
-// dropped. If all fail it returns their errors, joined in the order of fs. If ctx is done first, or already, the calls
-// are cancelled, and a result that comes all the same still wins. First of nothing panics.
+// dropped: to acquire something in fs is to lose it where two succeed. suspend.Select has no such loser. If all fail it
+// returns their errors, joined in the order of fs. If ctx is done first, or already, the calls are cancelled, and a result
+// that comes all the same still wins. First of nothing panics, and so does a nil Spawner or a nil function.
 func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
 	if len(fs) == 0 {
 		panic("scope: First of nothing")
+	}
+	for _, f := range fs {
+		check(on, f != nil)
 	}
 	var (
 		mu   atomicx.Mutex

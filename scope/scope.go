@@ -58,8 +58,12 @@ type Scope struct {
 //
 // If ctx is done already, Run returns the error of the cancellation and body does not run. Otherwise the end of Run
 // suspends the caller for as long as there are children, and cannot be cancelled: what can is what the children do.
-// What the children have done synchronizes before what was left with OnRelease, and before the return of Run.
+// What the children have done synchronizes before what was left with OnRelease, and before the return of Run. A nil body
+// panics.
 func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (err error) {
+	if body == nil {
+		panic("scope: Run of a nil function")
+	}
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -83,8 +87,9 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 
 // Go starts f on a scheduler, as a child of s. It returns on's error if on refuses; the error of the cancellation if s
 // has been cancelled, and ErrEnded if s has ended: then f never runs. A child that was started runs, though its
-// context may be done by then. Children may start children.
+// context may be done by then. Children may start children. A nil Spawner or a nil function panics.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {
+	check(on, f != nil)
 	if s.members.Load() > 0 {
 		if err := suspend.Err(s.ctx); err != nil {
 			return err
@@ -96,8 +101,21 @@ func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error 
 }
 
 // On returns a Spawner that starts children of s on a scheduler. As with any Spawner, and other than with s.Go, a
-// cancellation does not stop it; when s has ended, it refuses with ErrEnded.
-func (s *Scope) On(on suspend.Spawner) suspend.Spawner { return &spawner{s, on} }
+// cancellation does not stop it; when s has ended, it refuses with ErrEnded. A nil Spawner panics.
+func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
+	check(on, true)
+	return &spawner{s, on}
+}
+
+// check panics for what would fail later, on the scheduler and far from the mistake.
+func check(on suspend.Spawner, f bool) {
+	switch {
+	case on == nil:
+		panic("scope: nil Spawner")
+	case !f:
+		panic("scope: nil function")
+	}
+}
 
 type spawner struct {
 	s  *Scope
@@ -105,6 +123,7 @@ type spawner struct {
 }
 
 func (o *spawner) Go(f func()) error {
+	check(o.on, f != nil)
 	return o.s.start(o.on, func() {
 		o.s.member(func() error {
 			f()
@@ -134,8 +153,11 @@ func (s *Scope) Cancel(cause error) {
 // OnRelease has f called once, by the caller of Run, when all children have ended and before Run returns, also if that
 // is by a panic. What was left last is called first. It is not cancelled: f may suspend, with a context of its own, as
 // that of the scope is done by then. If f panics, the others are called all the same. f may call OnRelease. Once the
-// scope has ended and everything is released, OnRelease panics.
+// scope has ended and everything is released, OnRelease panics, and so it does if f is nil.
 func (s *Scope) OnRelease(f func()) {
+	if f == nil {
+		panic("scope: OnRelease of a nil function")
+	}
 	s.mu.Lock()
 	ok := !s.released
 	if ok {

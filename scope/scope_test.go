@@ -162,7 +162,7 @@ func TestADoneContext(t *testing.T) {
 		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			cancel(errOops)
 			s.Cancel(nil)
-			if got := s.Go(suspend.Goroutines, nil); !errors.Is(got, errOops) || !errors.Is(got, context.Canceled) {
+			if got := s.Go(suspend.Goroutines, func(context.Context) error { return nil }); !errors.Is(got, errOops) || !errors.Is(got, context.Canceled) {
 				t.Errorf("Go = %v", got)
 			}
 			return err
@@ -301,10 +301,10 @@ func TestAnEndedScopeRefuses(t *testing.T) {
 	var ctx context.Context
 	refuses := func() {
 		t.Helper()
-		if err := s.Go(suspend.Goroutines, nil); err != scope.ErrEnded || !errors.Is(err, suspend.ErrClosed) {
+		if err := s.Go(suspend.Goroutines, func(context.Context) error { return nil }); err != scope.ErrEnded || !errors.Is(err, suspend.ErrClosed) {
 			t.Errorf("Go = %v", err)
 		}
-		if err := s.On(suspend.Goroutines).Go(nil); err != scope.ErrEnded {
+		if err := s.On(suspend.Goroutines).Go(func() {}); err != scope.ErrEnded {
 			t.Errorf("On.Go = %v", err)
 		}
 		if err := suspend.Err(ctx); !errors.Is(err, scope.ErrEnded) || !errors.Is(err, context.Canceled) {
@@ -733,7 +733,7 @@ func TestMap(t *testing.T) {
 			}
 		})
 	})
-	if out, err := scope.Map(bg, nil, []int(nil), func(context.Context, int) (int, error) { return 0, nil }); len(out) != 0 || err != nil {
+	if out, err := scope.Map(bg, suspend.Goroutines, []int(nil), func(context.Context, int) (int, error) { return 0, nil }); len(out) != 0 || err != nil {
 		t.Errorf("Map of nothing = %v, %v", out, err)
 	}
 	ctx, cancel := context.WithCancel(bg)
