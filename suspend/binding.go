@@ -188,4 +188,4 @@ func init() {
 }
 
 // forbidden is bound where suspending is a mistake.
-var forbidden binding
+var forbidden = binding{slot: "suspend: not on a task"}

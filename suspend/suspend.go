@@ -36,7 +36,7 @@ type party struct {
 type binding struct {
 	party
 	leaver  leaver  // the task, if it is one
-	slot    any     // a *slot[T], of the T that was waited for first
+	slot    any     // a *slot[T], of the T that was waited for first; without a task: the text of the panic
 	slots   *list   // and those for others
 	via     *pulled // not nil: this stands for whatever is bound to the caller of next
 	blocked bool    // block is running
@@ -368,6 +368,6 @@ func (b *binding) check() {
 		panic("suspend: Suspend inside block")
 	}
 	if b.task == nil {
-		panic("suspend: not on a task")
+		panic(b.slot)
 	}
 }

@@ -1,0 +1,82 @@
+package stm
+
+import (
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Commits take turns under one guard; reads take none. This is LSA (Riegel, Felber and Fetzer, "A lazy snapshot algorithm
+// with eager validation", DISC 2006) with commits one at a time. The differences: a Var keeps one version, a box carries its
+// version so that no lock bit is needed, and the garbage collector reclaims boxes, so there is no ABA.
+//
+// One guard for all is what makes a transaction a case of a Select: a Source has one Guard, always the same, and the Vars of
+// a transaction are not known before it has run.
+var (
+	guard suspend.Guard
+	clock atomicx.Int64 // of the last commit; written under the guard
+)
+
+// An outcome is that of a run.
+type outcome uint8
+
+const (
+	committed outcome = iota
+	conflict          // something that tx has read has changed
+	unchecked         // there are invariants to run before
+	behind            // the elder has to commit before
+	retry             // f has returned Retry
+	failed            // f, or an invariant, has returned another error
+)
+
+// settle waits until the commit that is under way is over.
+func settle() {
+	guard.Lock()
+	guard.Unlock() //nolint:staticcheck // nothing is to be done in between
+}
+
+// tryCommit commits tx, unless it has to be run again, or to wait, first.
+func (tx *Tx) tryCommit() outcome {
+	if len(tx.writes) == 0 { // the snapshot was of one moment since the transaction began
+		return committed
+	}
+	guard.Lock()
+	o := tx.commitLocked()
+	guard.Unlock()
+	return o
+}
+
+func (tx *Tx) commitLocked() outcome {
+	switch {
+	case elder != nil && elder != tx && !tx.overtakes:
+		return behind
+	case !tx.validLocked():
+		return conflict
+	case tx.uncheckedLocked():
+		return unchecked
+	}
+	now := clock.Load() + 1
+	for _, w := range tx.writes {
+		w.to.publish(now)
+	}
+	clock.Store(now) // after all boxes: pairs with the loads in attempt and extend
+	for _, w := range tx.writes {
+		w.at.wakeLocked()
+	}
+	for i := range tx.checks {
+		tx.checks[i].rememberLocked(tx)
+	}
+	return committed
+}
+
+// validLocked reports whether all that tx has read is still there.
+func (tx *Tx) validLocked() bool {
+	if tx.now == clock.Load() {
+		return true
+	}
+	for _, b := range tx.reads {
+		if !b.current() {
+			return false
+		}
+	}
+	return true
+}

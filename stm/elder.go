@@ -1,0 +1,69 @@
+package stm
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A long transaction may fail again and again, since shorter ones commit meanwhile. One that has failed patience times is
+// the elder, if there is none: until it has ended, the others wait before they commit, so its next run succeeds. An elder
+// that returns Retry gives up its place before it waits.
+//
+// -F> a failed run, -E> the end of the elder, -B> another commit
+//
+//	nobody  -F> elder     it has failed patience times
+//	elder   -B> elder     the other waits among the younger, unless it must not suspend
+//	elder   -E> nobody    all the younger are resumed; they commit, or fail and run again
+//
+// Debt: the elder owes a Resume to each of the younger, however it ends.
+var (
+	elder   *Tx                               // under the guard
+	younger suspend.Queue[struct{}, struct{}] // under the guard
+)
+
+const patience = 10
+
+// age counts a run that others have made vain.
+func (tx *Tx) age() {
+	tx.fails++
+	if tx.fails < patience {
+		return
+	}
+	guard.Lock()
+	if elder == nil {
+		elder = tx
+	}
+	guard.Unlock()
+}
+
+// stepDown ends what age has begun.
+func (tx *Tx) stepDown() {
+	aged := tx.fails >= patience
+	tx.fails = 0
+	if !aged {
+		return
+	}
+	guard.Lock()
+	if elder == tx {
+		elder = nil
+		younger.ResumeAll(struct{}{}, nil)
+	}
+	guard.Unlock()
+}
+
+// giveWay suspends the caller until tx may commit.
+func (tx *Tx) giveWay(ctx context.Context) error {
+	_, err := suspend.Wait[struct{}](ctx, turn{tx}, false)
+	return err
+}
+
+// A turn is the Source that is ready once there is no other elder.
+type turn struct{ tx *Tx }
+
+func (t turn) Guard() *suspend.Guard { return &guard }
+func (t turn) Try() (_ struct{}, ok bool, _ error) {
+	return struct{}{}, elder == nil || elder == t.tx, nil
+}
+func (t turn) Enqueue(r suspend.Resumer[struct{}]) { younger.Push(r, struct{}{}) }
+func (t turn) Remove(r suspend.Resumer[struct{}])  { younger.Remove(r) }

@@ -1,0 +1,52 @@
+package stm
+
+// A list has the nodes that are linked to one Var: first those of the invariants that have read it, then those of the
+// transactions that wait for it to change, in the order in which they came. It is used under the guard.
+type list struct{ first, last *node }
+
+// A node is in one list, or in none.
+type node struct {
+	prev, next *node
+	in         *list // nil: linked nowhere
+	tx         *Tx   // which waits, or
+	rule       *invariant
+}
+
+// pushLast links n behind all others.
+func (l *list) pushLast(n *node) {
+	if n.prev = l.last; n.prev != nil {
+		n.prev.next = n
+	} else {
+		l.first = n
+	}
+	l.last, n.in = n, l
+}
+
+// pushFirst links n before all others.
+func (l *list) pushFirst(n *node) {
+	if n.next = l.first; n.next != nil {
+		n.next.prev = n
+	} else {
+		l.last = n
+	}
+	l.first, n.in = n, l
+}
+
+// unlink takes n off its list, and leaves it zero.
+func (n *node) unlink() {
+	l := n.in
+	if l == nil {
+		return
+	}
+	if n.prev != nil {
+		n.prev.next = n.next
+	} else {
+		l.first = n.next
+	}
+	if n.next != nil {
+		n.next.prev = n.prev
+	} else {
+		l.last = n.prev
+	}
+	*n = node{}
+}

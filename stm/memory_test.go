@@ -1,0 +1,171 @@
+package stm_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Replaced values, the values of dropped runs, and closures are collected.
+func TestNothingIsKept(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var objects schedtest.Objects
+		var x, y stm.Var[*schedtest.Object]
+		var n stm.Var[int]
+		schedtest.Run(t, s, func() {
+			for i := range 10 { // old boxes
+				in := objects.New()
+				require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error {
+					tx.AfterCommit(func() { in[0]++ })
+					x.Set(tx, objects.New())
+					if n.Get(tx) == i {
+						quicker(add(&n, 1)) // this run is dropped
+					}
+					n.Get(tx)
+					y.Set(tx, x.Get(tx))
+					return nil
+				}))
+			}
+			require.Error(t, stm.Atomically(bg, func(tx *stm.Tx) error { y.Set(tx, objects.New()); return errOops }))
+			schedtest.Panics(t, errOops, func() {
+				_ = stm.Atomically(bg, func(tx *stm.Tx) error { y.Set(tx, objects.New()); panic(errOops) })
+			})
+			in := objects.New()
+			stop, err := stm.Always(bg, func(tx *stm.Tx) error { in[0]++; n.Get(tx); return nil })
+			require.NoError(t, err)
+			stop()
+		})
+		ctx, cancel := context.WithCancel(bg)
+		var gate stm.Var[int]
+		schedtest.Run(t, s, func() {
+			in := objects.New() // by one that was cancelled
+			require.Error(t, stm.Atomically(ctx, func(tx *stm.Tx) error {
+				y.Set(tx, in)
+				tx.AfterCommit(func() { in[0]++ })
+				return take(&gate)(tx)
+			}))
+		}, func() {
+			schedtest.Eventually(t, "waits", func() bool { return gate.Linked() == 1 })
+			cancel()
+		})
+		objects.Collected(t, 1) // what x and y hold
+		require.Same(t, x.Load(), y.Load())
+	})
+}
+
+// A transaction that waits does not keep its writes.
+func TestAWaiterKeepsNoWrites(t *testing.T) {
+	var objects schedtest.Objects
+	var x stm.Var[*schedtest.Object]
+	var gate stm.Var[int]
+	ended := make(chan error)
+	go func() {
+		ended <- stm.Atomically(bg, func(tx *stm.Tx) error {
+			if gate.Get(tx) == 1 {
+				return nil
+			}
+			x.Set(tx, objects.New())
+			tx.AfterCommit(func() { _ = objects.New() })
+			return stm.Retry
+		})
+	}()
+	schedtest.Eventually(t, "waits", func() bool { return gate.Linked() == 1 })
+	objects.Collected(t, 0)
+	require.NoError(t, stm.Atomically(bg, add(&gate, 1)))
+	require.NoError(t, <-ended)
+}
+
+func TestAllocations(t *testing.T) {
+	if schedtest.Race {
+		t.Skip("the race detector allocates")
+	}
+	var x, y stm.Var[int]
+	var p stm.Var[*int]
+	many := make([]stm.Var[int], 100)
+	pointer := new(int)
+	scan := func(tx *stm.Tx) error {
+		for i := range many {
+			many[i].Get(tx)
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		name  string
+		limit float64
+		f     func()
+	}{
+		{"read only", 0, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { x.Get(tx); y.Get(tx); return nil }) }},
+		{"read only, 100 Vars", 0, func() { _ = stm.Atomically(bg, scan) }},
+		{"Do", 0, func() { _, _ = stm.Do(bg, func(tx *stm.Tx) (int, error) { return x.Get(tx), nil }) }},
+		{"Try", 0, func() { _, _ = stm.Try(func(tx *stm.Tx) error { x.Get(tx); return nil }) }},
+		{"Load", 0, func() { _ = x.Load() }},
+		{"a Set", 1, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { x.Set(tx, x.Get(tx)+1); return nil }) }},
+		{"a Set of a pointer", 1, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { p.Set(tx, pointer); return nil }) }},
+		{"a Set, twice", 1, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { x.Set(tx, 1); x.Set(tx, 2); return nil }) }},
+		{"two Sets", 2, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { x.Set(tx, 1); y.Set(tx, 2); return nil }) }},
+		{"Nested", 1, func() {
+			_ = stm.Atomically(bg, func(tx *stm.Tx) error {
+				return stm.Nested(tx, func(tx *stm.Tx) error { x.Set(tx, 1); return nil })
+			})
+		}},
+		{"OrElse", 1, func() {
+			_ = stm.Atomically(bg, func(tx *stm.Tx) error {
+				return stm.OrElse(tx, func(tx *stm.Tx) error { x.Get(tx); return stm.Retry }, func(tx *stm.Tx) error { y.Set(tx, 1); return nil })
+			})
+		}},
+	} {
+		if n := testing.AllocsPerRun(1000, c.f); n > c.limit {
+			t.Errorf("%s: %v allocations, at most %v", c.name, n, c.limit)
+		}
+	}
+}
+
+// A Retry that waits allocates nothing; each Set of the others allocates a box.
+func TestAllocationsOfAWait(t *testing.T) {
+	if schedtest.Race {
+		t.Skip("the race detector allocates")
+	}
+	const rounds = 1000
+	for _, sched := range []string{"fifo", "workstealing", "eventloop", "goroutines"} {
+		t.Run(sched, func(t *testing.T) {
+			for _, s := range schedtest.All {
+				if s.Name != sched {
+					continue
+				}
+				on, stop := s.Open()
+				defer stop()
+				var ping, pong stm.Var[int]
+				play := func(from, to *stm.Var[int], n int) func() {
+					return func() {
+						for range n {
+							_ = stm.Atomically(bg, func(tx *stm.Tx) error {
+								n := from.Get(tx)
+								if n == 0 {
+									return stm.Retry
+								}
+								from.Set(tx, n-1)
+								to.Set(tx, to.Get(tx)+1)
+								return nil
+							})
+						}
+					}
+				}
+				n := testing.AllocsPerRun(3, func() {
+					schedtest.Run(t, on, play(&ping, &pong, rounds), func() {
+						_ = stm.Atomically(bg, add(&ping, 1))
+						play(&pong, &ping, rounds)()
+						_ = stm.Atomically(bg, take(&ping))
+					})
+				})
+				if per := (n - 50) / (2 * rounds); per > 2.1 { // a box for each of two Sets
+					t.Errorf("%.2f allocations", per)
+				}
+			}
+		})
+	}
+}

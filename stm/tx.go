@@ -1,0 +1,224 @@
+package stm
+
+import (
+	"errors"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Tx is one run of a transaction. It belongs to the goroutine that runs f, until f returns.
+type Tx struct {
+	now    int64   // the clock of the snapshot; over: the run has ended
+	doomed bool    // the snapshot is gone
+	reads  []value // in the order of the Gets; a Var is there once for each Get
+	writes []write
+	index  map[*list]int // of writes, by their Var, if there are more than few
+	level  int           // the writes from here on are those of the innermost Nested
+	hooks  []func()      // of AfterCommit
+
+	checking bool         // an invariant runs
+	checks   []check      // of this run
+	due      []*invariant // to be run before the commit
+	own      []*list      // Vars whose writes the invariants of checks have read
+
+	resumer suspend.Resumer[struct{}] // of a Retry that waits
+	nodes   []node                    // linked while it does
+
+	fails     int  // runs that others have made vain, since the last that waited
+	overtakes bool // it commits before the elder, since it must not wait
+}
+
+// A write is an entry of the log of writes.
+type write struct {
+	at      *list // its Var
+	to      value
+	shadows int // 1 + the index of the entry of an outer Nested for the same Var; 0: there is none
+}
+
+// few is how many writes are searched rather than looked up.
+const few = 12
+
+// over is the snapshot of a Tx that must not be used: every box is newer.
+const over = -1
+
+// Retry says that a transaction cannot go on as things are. A function that returns it, or an error that wraps it, is run
+// again when a Var that it has read has changed.
+var Retry = errors.New("stm: retry")
+
+func isRetry(err error) bool { return err == Retry || err != nil && errors.Is(err, Retry) }
+
+// errConflict unwinds a run whose snapshot is gone.
+var errConflict = errors.New("stm: conflict")
+
+// extend makes the snapshot of tx one that has boxes of this version, or ends the run.
+func (tx *Tx) extend(version int64) {
+	tx.check()
+	now := clock.Load()
+	if now < version { // its commit is under way
+		settle()
+		now = clock.Load()
+	}
+	// The clock is read first: a Var that still holds the box that tx has seen held it when the clock was now.
+	for _, b := range tx.reads {
+		if !b.current() {
+			tx.now, tx.doomed = over, true
+			panic(errConflict)
+		}
+	}
+	tx.now = now
+}
+
+// check panics if tx must not be used.
+func (tx *Tx) check() {
+	switch {
+	case tx.doomed:
+		panic(errConflict)
+	case tx.now == over:
+		panic("stm: Tx used after its end")
+	}
+}
+
+// find returns the index of the last write to a Var, -1 if there is none.
+func (tx *Tx) find(at *list) int {
+	if len(tx.writes) > few {
+		if i, ok := tx.index[at]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := len(tx.writes) - 1; i >= 0; i-- {
+		if tx.writes[i].at == at {
+			return i
+		}
+	}
+	return -1
+}
+
+// written returns what tx has written to a Var, nil if nothing.
+func (tx *Tx) written(at *list) value {
+	i := tx.find(at)
+	if i < 0 {
+		return nil
+	}
+	tx.check()
+	if tx.checking {
+		tx.own = append(tx.own, at)
+	}
+	return tx.writes[i].to
+}
+
+// settable returns the index of the last write to a Var, as find does, for a Set.
+func (tx *Tx) settable(at *list) int {
+	if tx.now == over {
+		tx.check()
+	}
+	if tx.checking {
+		panic("stm: Set in an invariant")
+	}
+	return tx.find(at)
+}
+
+// write appends to the log of writes. shadowed is the index of the entry for the same Var, or -1.
+func (tx *Tx) write(at *list, to value, shadowed int) {
+	tx.writes = append(tx.writes, write{at, to, shadowed + 1})
+	switch n := len(tx.writes); {
+	case n == few+1:
+		if tx.index == nil {
+			tx.index = make(map[*list]int)
+		}
+		for i, w := range tx.writes {
+			tx.index[w.at] = i
+		}
+	case n > few:
+		tx.index[at] = n - 1
+	}
+}
+
+// rollback drops the writes from index on.
+func (tx *Tx) rollback(from int) {
+	if len(tx.writes) > few {
+		for _, w := range tx.writes[from:] {
+			if w.shadows > 0 {
+				tx.index[w.at] = w.shadows - 1
+			} else {
+				delete(tx.index, w.at)
+			}
+		}
+	}
+	tx.truncate(from)
+}
+
+// merge hands the writes from index on to the Nested around, whose own begin at level.
+func (tx *Tx) merge(from, level int) {
+	indexed, k := len(tx.writes) > few, from
+	for _, w := range tx.writes[from:] {
+		at := w.shadows - 1
+		if at >= level {
+			tx.writes[at].to = w.to
+		} else {
+			at = k
+			tx.writes[k] = w
+			k++
+		}
+		if indexed {
+			tx.index[w.at] = at
+		}
+	}
+	tx.truncate(k)
+}
+
+func (tx *Tx) truncate(n int) {
+	if len(tx.writes) > few && n <= few {
+		clear(tx.index)
+	}
+	clear(tx.writes[n:])
+	tx.writes = tx.writes[:n]
+}
+
+// Nested calls f(tx) and returns its error. After an error it is as if f had written nothing and had registered no
+// AfterCommit; its reads stay. The same holds if f panics and the transaction recovers the panic.
+func Nested(tx *Tx, f func(tx *Tx) error) error {
+	if tx.now == over {
+		tx.check()
+	}
+	level, writes, hooks := tx.level, len(tx.writes), len(tx.hooks)
+	tx.level = writes
+	ok := false
+	defer func() {
+		if !ok {
+			tx.rollback(writes)
+			clear(tx.hooks[hooks:])
+			tx.hooks = tx.hooks[:hooks]
+		}
+		tx.level = level
+	}()
+	err := f(tx)
+	if ok = err == nil; ok {
+		tx.merge(writes, level)
+	}
+	return err
+}
+
+// OrElse calls fs one after another, each as Nested does, until one does not return Retry, and returns the error of this
+// one. If all return Retry, so does OrElse: the transaction then waits for a change of any Var that one of them has read.
+func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
+	for _, f := range fs {
+		if err := Nested(tx, f); !isRetry(err) {
+			return err
+		}
+	}
+	return Retry
+}
+
+// AfterCommit registers f for the time after the commit of tx. The task that runs the transaction then calls f once, under
+// no lock, and after the functions that were registered before. f may suspend and may run transactions. The functions of a run that is
+// dropped are dropped with it. AfterCommit is the place for effects: to print, to send, to start a task.
+func (tx *Tx) AfterCommit(f func()) {
+	if tx.now == over {
+		tx.check()
+	}
+	if tx.checking {
+		panic("stm: AfterCommit in an invariant")
+	}
+	tx.hooks = append(tx.hooks, f)
+}

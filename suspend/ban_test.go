@@ -1,0 +1,33 @@
+package suspend_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Under a Ban suspending panics with its text, and the Ban does not nest.
+func TestBan(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			x, y := suspend.NewBan("x: not here"), suspend.NewBan("y: not here")
+			block := func(suspend.Resumer[int]) (int, bool) { return 1, true }
+			require.True(t, x.Run(func() {
+				schedtest.Panics(t, "x: not here", func() { _, _ = suspend.Suspend(bg, block) })
+				require.Nil(t, suspend.Current())
+				require.False(t, x.Run(func() { t.Error("it nests") }))
+				require.True(t, y.Run(func() {
+					schedtest.Panics(t, "y: not here", func() { _, _ = suspend.Suspend(bg, block) })
+				}))
+				suspend.Bind(suspend.Thread(), func() { require.True(t, x.Run(func() {})) })
+			}))
+			schedtest.Panics(t, "ouch", func() { x.Run(func() { panic("ouch") }) })
+			v, err := suspend.Suspend(bg, block)
+			require.NoError(t, err)
+			require.Equal(t, 1, v)
+		})
+	})
+}

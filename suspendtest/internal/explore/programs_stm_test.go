@@ -1,0 +1,319 @@
+//go:build explore
+
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/explore"
+)
+
+func init() { programs = append(programs, stmPrograms...) }
+
+// The programs of transactions. Vars are written outside of their Get and Set only in Check, when no task runs.
+var stmPrograms = []program{
+	{"stm, increments", "2 × 1", func(w *explore.World) {
+		var v stm.Var[int]
+		added := 0
+		for _, name := range []string{"inc", "inc2"} {
+			w.Go(name, func(ctx context.Context) {
+				if stm.Atomically(ctx, add(&v, 1)) == nil {
+					added++
+				}
+			})
+		}
+		w.Check(func() error { return same(added, v.Load()) })
+	}},
+	{"stm, opacity", "2 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		w.Go("write", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error { x.Set(tx, 1); y.Set(tx, 1); return nil })
+		})
+		w.Go("read", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
+				if a, b := x.Get(tx), y.Get(tx); a != b { // of a run that will be dropped, too
+					panic(fmt.Sprint(a, " and ", b))
+				}
+				return nil
+			})
+		})
+	}},
+	{"stm, opacity, two commits", "2 × 2", func(w *explore.World) {
+		var x, y stm.Var[int]
+		w.Go("write", func(context.Context) {
+			for i := range 2 {
+				_ = stm.Atomically(bg, func(tx *stm.Tx) error { x.Set(tx, i+1); y.Set(tx, i+1); return nil })
+			}
+		})
+		w.Go("read", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
+				if a, b := x.Get(tx), y.Get(tx); a != b {
+					panic(fmt.Sprint(a, " and ", b))
+				}
+				return nil
+			})
+		})
+	}},
+	{"stm, a swallowed conflict", "2 × 1", func(w *explore.World) {
+		var x, y, z stm.Var[int]
+		w.Go("write", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error { x.Set(tx, 1); y.Set(tx, 1); return nil })
+		})
+		w.Go("read", func(ctx context.Context) {
+			swallowed := false
+			if stm.Atomically(ctx, func(tx *stm.Tx) (err error) {
+				swallowed = true
+				defer func() { _ = recover() }()
+				z.Set(tx, x.Get(tx)-y.Get(tx))
+				swallowed = false
+				return nil
+			}) == nil && swallowed {
+				panic("a run that did not end has committed")
+			}
+		})
+		w.Check(func() error { return same(0, z.Load()) })
+	}},
+	{"stm, extension", "3 × 1", func(w *explore.World) {
+		var x, y, z stm.Var[int]
+		for i, v := range []*stm.Var[int]{&y, &z} {
+			w.Go(fmt.Sprint("write", i), func(ctx context.Context) {
+				_ = stm.Atomically(ctx, func(tx *stm.Tx) error { x.Set(tx, x.Get(tx)+1); v.Set(tx, 1); return nil })
+			})
+		}
+		w.Go("read", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
+				if a, b, c := y.Get(tx), z.Get(tx), x.Get(tx); a+b != c {
+					panic(fmt.Sprint(a, " and ", b, " are not ", c))
+				}
+				return nil
+			})
+		})
+	}},
+	{"stm, Load", "2 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		w.Go("write", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error { x.Set(tx, 1); y.Set(tx, 1); return nil })
+		})
+		w.Go("load", func(context.Context) {
+			if a, b := x.Load(), y.Load(); a > b {
+				panic("a part of a commit")
+			}
+		})
+	}},
+	{"stm, write skew", "2 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		for i, v := range []*stm.Var[int]{&x, &y} {
+			w.Go(fmt.Sprint("take", i), func(ctx context.Context) {
+				_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
+					if x.Get(tx)+y.Get(tx) == 0 {
+						v.Set(tx, 1)
+					}
+					return nil
+				})
+			})
+		}
+		w.Check(func() error { return atMost(1, x.Load()+y.Load()) })
+	}},
+	{"stm, retry", "2 × 1", stmRetry(1, 1)},
+	{"stm, retry, two consumers", "3 × 1", stmRetry(2, 2)},
+	{"stm, retry, woken for one of two", "3 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		taken := 0
+		w.Go("take", func(ctx context.Context) {
+			if stm.Atomically(ctx, func(tx *stm.Tx) error {
+				if x.Get(tx)+y.Get(tx) < 2 {
+					return stm.Retry
+				}
+				return errors.Join(add(&x, -1)(tx), add(&y, -1)(tx))
+			}) == nil {
+				taken++
+			}
+		})
+		for i, v := range []*stm.Var[int]{&x, &y} {
+			w.Go(fmt.Sprint("put", i), func(context.Context) { _ = stm.Atomically(bg, add(v, 1)) })
+		}
+		w.OnIdle(lost)
+		w.Check(func() error { return same(2, x.Load()+y.Load()+2*taken) })
+	}},
+	{"stm, OrElse", "2 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		taken := 0
+		w.Go("take", func(ctx context.Context) {
+			if stm.Atomically(ctx, func(tx *stm.Tx) error { return stm.OrElse(tx, take(&x), take(&y)) }) == nil {
+				taken++
+			}
+		})
+		w.Go("put", func(context.Context) { _ = stm.Atomically(bg, add(&y, 1)) })
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(same(1, y.Load()+taken), same(0, x.Load())) })
+	}},
+	{"stm, OrElse, rolled back", "3 × 1", func(w *explore.World) {
+		var x, y, z stm.Var[int]
+		taken := 0
+		w.Go("take", func(ctx context.Context) {
+			if stm.Atomically(ctx, func(tx *stm.Tx) error {
+				return stm.OrElse(tx, func(tx *stm.Tx) error {
+					x.Set(tx, x.Get(tx)-1)
+					z.Set(tx, 1)
+					return take(&y)(tx) // Retry, after two writes
+				}, take(&x))
+			}) == nil {
+				taken++
+			}
+		})
+		w.Go("put", func(context.Context) { _ = stm.Atomically(bg, add(&x, 1)) })
+		w.Go("look", func(context.Context) {
+			if x.Load() < 0 || z.Load() != 0 {
+				panic("the branch was not taken")
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(same(1, x.Load()+taken), same(0, z.Load())) })
+	}},
+	{"stm, AfterCommit", "2 × 1", func(w *explore.World) {
+		var v stm.Var[int]
+		committed, called := 0, 0
+		for _, name := range []string{"inc", "inc2"} {
+			w.Go(name, func(ctx context.Context) {
+				if stm.Atomically(ctx, func(tx *stm.Tx) error {
+					n := v.Get(tx)
+					v.Set(tx, n+1)
+					_ = stm.Nested(tx, func(tx *stm.Tx) error {
+						tx.AfterCommit(func() { panic("what was registered was undone") })
+						return errOops
+					})
+					tx.AfterCommit(func() {
+						if called++; v.Load() <= n {
+							panic("before the commit")
+						}
+					})
+					return nil
+				}) == nil {
+					committed++
+				}
+			})
+		}
+		w.Check(func() error { return same(committed, called) })
+	}},
+	{"stm, Always", "3 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		registered := false
+		var stop func()
+		w.Go("always", func(ctx context.Context) {
+			var err error
+			stop, err = stm.Always(ctx, func(tx *stm.Tx) error { return upTo(1, x.Get(tx)+y.Get(tx)) })
+			registered = err == nil
+		})
+		for i, v := range []*stm.Var[int]{&x, &y} {
+			w.Go(fmt.Sprint("inc", i), func(context.Context) { _ = stm.Atomically(bg, add(v, 1)) })
+		}
+		w.Check(func() error {
+			stop()
+			if n := x.Load() + y.Load(); registered && n != 1 {
+				return fmt.Errorf("%d", n)
+			}
+			return nil
+		})
+	}},
+	{"stm, Always, the same Var", "2 × 1", func(w *explore.World) {
+		var x stm.Var[int]
+		stop, err := stm.Always(bg, func(tx *stm.Tx) error { return upTo(1, x.Get(tx)) })
+		for _, name := range []string{"inc", "inc2"} {
+			w.Go(name, func(context.Context) { _ = stm.Atomically(bg, add(&x, 1)) })
+		}
+		w.Check(func() error {
+			stop()
+			return errors.Join(err, same(1, x.Load()))
+		})
+	}},
+	// What an invariant reads depends on what it reads: a commit changes the Vars that it is linked to.
+	{"stm, Always, other Vars", "2 × 1", func(w *explore.World) {
+		var which, x, y stm.Var[int]
+		stop, err := stm.Always(bg, func(tx *stm.Tx) error {
+			if which.Get(tx) == 0 {
+				return upTo(0, x.Get(tx))
+			}
+			return upTo(0, y.Get(tx))
+		})
+		w.Go("switch", func(ctx context.Context) { _ = stm.Atomically(ctx, add(&which, 1)) })
+		w.Go("inc", func(ctx context.Context) { _ = stm.Atomically(ctx, add(&y, 1)) })
+		w.Check(func() error {
+			stop()
+			return errors.Join(err, atMost(1, which.Load()+y.Load()))
+		})
+	}},
+	{"stm, the elder", "3 × 1", func(w *explore.World) {
+		var v, other stm.Var[int]
+		var old mvar.MVar[struct{}]
+		runs, ended := 0, false
+		w.Go("long", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
+				if runs++; runs > 11 {
+					panic("the elder has failed")
+				}
+				n := v.Get(tx)
+				if runs <= 10 { // somebody else is quicker
+					suspend.Bind(suspend.Thread(), func() { _, _ = stm.Try(add(&v, 1)) })
+				} else {
+					_ = old.TryPut(struct{}{})
+				}
+				v.Set(tx, n+1)
+				return nil
+			})
+			ended = true
+			_ = old.TryPut(struct{}{})
+		})
+		added := 0
+		for i, v := range []*stm.Var[int]{&v, &other} {
+			w.Go(fmt.Sprint("inc", i), func(ctx context.Context) {
+				if _, err := old.Read(ctx); err == nil && stm.Atomically(ctx, add(v, 1)) == nil {
+					added++
+				}
+			})
+		}
+		w.OnIdle(func([]string) error { return onlyIf(!ended) })
+	}},
+}
+
+func add(v *stm.Var[int], n int) func(tx *stm.Tx) error {
+	return func(tx *stm.Tx) error { v.Set(tx, v.Get(tx)+n); return nil }
+}
+
+func take(v *stm.Var[int]) func(tx *stm.Tx) error {
+	return func(tx *stm.Tx) error {
+		if v.Get(tx) <= 0 {
+			return stm.Retry
+		}
+		return add(v, -1)(tx)
+	}
+}
+
+func upTo(most, n int) error {
+	if n > most {
+		return errOops
+	}
+	return nil
+}
+
+// stmRetry has consumers of one each, and a producer of some.
+func stmRetry(consumers, made int) func(w *explore.World) {
+	return func(w *explore.World) {
+		var v stm.Var[int]
+		taken := 0
+		for i := range consumers {
+			w.Go(fmt.Sprint("take", i), func(ctx context.Context) {
+				if stm.Atomically(ctx, take(&v)) == nil {
+					taken++
+				}
+			})
+		}
+		w.Go("put", func(context.Context) { _ = stm.Atomically(bg, add(&v, made)) })
+		w.OnIdle(lost)
+		w.Check(func() error { return same(made, v.Load()+taken) })
+	}
+}

@@ -1,0 +1,36 @@
+//go:build explore
+
+package explore_test
+
+func init() { realMutants = append(realMutants, stmMutants...) }
+
+var stmMutants = []realMutant{
+	{"a commit does not look whether its reads are valid", "stm/commit.go", "	case ⟦!tx.validLocked()⟧:", "false", "stm, increments"},
+	{"a waiter does not look before it is linked", "stm/wait.go", "ok bool, _ error) { return struct{}{}, ⟦!c.tx.validLocked()⟧, nil }", "false", "stm, retry"},
+	{"the clock is published before the boxes", "stm/commit.go", "	for _, w := range tx.writes {\n		w.to.publish(now)",
+		"	if IS {\n		clock.Store(now)\n	}\n	for _, w := range tx.writes {\n		w.to.publish(now)", "stm, opacity"},
+	{"a Get does not look at the version", "stm/var.go", "	for ⟦b.version > tx.now⟧ {", "false", "stm, opacity"},
+	{"a waiter of several Vars is passed over", "stm/wait.go", "if tx := n.tx; ⟦tx != nil⟧ {", "tx != nil && len(tx.nodes) < 2", "stm, OrElse"},
+	{"only the first Var is watched", "stm/wait.go", "if ⟦l.last != nil && l.last.tx == tx⟧ {", "len(tx.nodes) > 0", "stm, OrElse"},
+	{"a branch that returns Retry is not rolled back", "stm/tx.go", "			tx.rollback(writes)\n", "			if !IS {\n				tx.rollback(writes)\n			}\n", "stm, OrElse, rolled back"},
+
+	{"a snapshot is extended without a look", "stm/tx.go", "		if ⟦!b.current()⟧ {\n			tx.now, tx.doomed", "false", "stm, opacity;stm, extension"},
+	{"a box is not loaded again after an extension", "stm/var.go", "		tx.extend(b.version)\n		b = v.load()\n",
+		"		tx.extend(b.version)\n		if IS {\n			break\n		}\n		b = v.load()\n", "stm, opacity, two commits"},
+	{"a snapshot is extended to the middle of a commit", "stm/tx.go", "	if now < version {", "	if now < version && IS {\n		now = version\n	} else if now < version {", "stm, opacity, two commits;stm, extension"},
+	{"a Load sees a part of a commit", "stm/var.go", "if ⟦b.version > clock.Load()⟧ {", "false", "stm, Load"},
+	{"a commit wakes nobody", "stm/commit.go", "		w.at.wakeLocked()\n", "		if !IS {\n			w.at.wakeLocked()\n		}\n", "stm, retry"},
+	{"a commit wakes one", "stm/wait.go", "		n = next\n", "		if IS && n.tx == nil {\n			return\n		}\n		n = next\n", "stm, retry, two consumers"},
+	{"a doomed run is taken for one that has ended", "stm/stm.go", "	case ⟦tx.doomed⟧:\n		return conflict, nil\n	case err == nil:\n		return tx.commit()", "false", "stm, a swallowed conflict;stm, extension"},
+	{"the functions of a dropped run are called", "stm/stm.go", "	if ⟦len(tx.hooks) > 0⟧ {\n		tx.hooks = nil\n	}\n	tx.level", "false", "stm, AfterCommit"},
+	{"the functions of a failed branch are called", "stm/tx.go", "			tx.hooks = tx.hooks[:hooks]\n", "			if !IS {\n				tx.hooks = tx.hooks[:hooks]\n			}\n", "stm, AfterCommit"},
+
+	{"an invariant is registered whatever has changed", "stm/always.go", "	if ⟦!tx.validLocked()⟧ {\n		return false", "false", "stm, Always"},
+	{"an invariant that comes meanwhile is not run", "stm/commit.go", "	case ⟦tx.uncheckedLocked()⟧:", "false", "stm, Always"},
+	{"an invariant stays where it was linked first", "stm/commit.go", "		tx.checks[i].rememberLocked(tx)\n", "		if !IS {\n			tx.checks[i].rememberLocked(tx)\n		}\n", "stm, Always, other Vars"},
+	{"an invariant forgets the Vars that were written", "stm/always.go", "	for _, l := range own {\n", "	for _, l := range own {\n		if IS {\n			break\n		}\n", "stm, Always, the same Var"},
+
+	{"others commit before the elder", "stm/commit.go", "	case ⟦elder != nil && elder != tx && !tx.overtakes⟧:", "false", "stm, the elder"},
+	{"the elder wakes nobody", "stm/elder.go", "		younger.ResumeAll(struct{}{}, nil)\n", "		if !IS {\n			younger.ResumeAll(struct{}{}, nil)\n		}\n", "stm, the elder"},
+	{"the elder never ends", "stm/elder.go", "		elder = nil\n", "		if !IS {\n			elder = nil\n		}\n", "stm, the elder"},
+}
