@@ -112,6 +112,11 @@ func (l *Loop) step() {
 		l.core.Run(it)
 		l.stalls.End()
 	}
+	l.after()
+}
+
+// after is what comes after a step: the last, another, or sleep.
+func (l *Loop) after() {
 	if l.core.Done() && l.core.Empty() {
 		l.core.Release()
 		l.stalls.Stop()

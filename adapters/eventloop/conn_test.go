@@ -20,6 +20,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -145,15 +146,24 @@ func TestDeadlines(t *testing.T) {
 				within(t, func() { expired(t, <-done) })
 			})
 			t.Run("extended while pending", func(t *testing.T) {
-				start := time.Now()
-				must(0, dir.set(a, start.Add(30*time.Millisecond)))
-				done := make(chan error, 1)
-				must(0, l.Go(func() { done <- dir.do(a) }))
-				suspended(t, l, 1)
-				must(0, dir.set(a, start.Add(80*time.Millisecond)))
-				within(t, func() { expired(t, <-done) })
-				if d := time.Since(start); d < 80*time.Millisecond {
-					t.Errorf("after %v", d)
+				for early := 30 * time.Millisecond; ; early *= 2 {
+					start := time.Now()
+					must(0, dir.set(a, start.Add(early)))
+					done := make(chan error, 1)
+					must(0, l.Go(func() { done <- dir.do(a) }))
+					schedtest.Eventually(t, "it waits, or is over", func() bool {
+						s := l.Stats()
+						return s.Suspended > 0 && s.Running == 0 || len(done) > 0
+					})
+					late := start.Add(early + 50*time.Millisecond)
+					must(0, dir.set(a, late))
+					within(t, func() { expired(t, <-done) })
+					if !time.Now().Before(late) {
+						break
+					}
+					if early > 5*time.Second { // or this machine was too slow
+						t.Fatalf("%v early", time.Until(late))
+					}
 				}
 			})
 			t.Run("cleared while pending", func(t *testing.T) {

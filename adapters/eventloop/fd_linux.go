@@ -18,7 +18,7 @@ import (
 // Every system call on it runs between incref and decref. Close marks it, after which incref refuses, and whoever
 // drops the last reference closes the descriptor: its number cannot mean something else while a call is under way.
 type fd struct {
-	sys  int
+	system
 	refs atomicx.Int64 // system calls under way, one for being open, and the mark
 	r    *reactor
 	slot int32  // in the poller
@@ -27,7 +27,6 @@ type fd struct {
 	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where
 	// something came along with the data.
 	gapless bool
-	socket  bool
 
 	rd, wr side
 }
@@ -36,12 +35,13 @@ const closing = 1 << 62
 
 // newFD registers sys, and closes it if that fails.
 func newFD(r *reactor, sys int, over func()) (*fd, error) {
-	d := &fd{sys: sys, r: r, over: over}
+	d := &fd{r: r, over: over}
+	d.sys = sys
 	d.refs.Store(1)
 	d.rd.fd, d.wr.fd = d, d
 	d.rd.ready, d.wr.ready = true, true
 	if err := r.poller.add(d); err != nil {
-		unix.Close(sys)
+		d.sysClose()
 		return nil, err
 	}
 	return d, nil
@@ -61,7 +61,7 @@ func (d *fd) incref() bool {
 
 func (d *fd) decref() {
 	if d.refs.Add(-1) == closing {
-		unix.Close(d.sys)
+		d.sysClose()
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type reactor struct {
 	loop   *Loop
 	core   *coro.Runner
-	poller *poller
+	poller polling
 	timers timers
 
 	// The rest belongs to the reactor's goroutine.
@@ -50,16 +50,8 @@ func (r *reactor) run() {
 	r.core.Own()
 	r.stalls = coro.WatchStalls(r.loop.opts.StallAfter, r.loop.opts.OnStall)
 	r.core.Watch(r.stalls)
-	for {
+	for more := true; more; more = r.look() {
 		r.core.RunSome() // one turn
-		some := r.poll()
-		if r.resumeRested() || some || !r.core.Empty() { // what the poll has woken goes first
-			continue
-		}
-		if r.core.Done() {
-			break
-		}
-		r.sleep()
 	}
 	r.stalls.Stop()
 	r.core.Release()
@@ -67,6 +59,20 @@ func (r *reactor) run() {
 		r.caller.Stop()
 	}
 	r.discard()
+}
+
+// look is what comes after a turn: it polls, and sleeps if there is nothing to do. It reports whether there will be another
+// turn.
+func (r *reactor) look() bool {
+	polled := r.poll()
+	if r.resumeRested() || polled || !r.core.Empty() { // what the poll has woken goes first
+		return true
+	}
+	if r.core.Done() {
+		return false
+	}
+	r.sleep()
+	return true
 }
 
 // poll lets descriptors and timers have their turn, and reports whether there was anything.

@@ -12,21 +12,29 @@ import (
 // it. MSG_DONTWAIT says so to the system as well: the descriptor is non-blocking, but whoever shares it could change that.
 const soon = 64 << 10
 
-func (d *fd) sysRead(p []byte) (int, error) {
+// A descriptor is what system calls are made on.
+type descriptor struct {
+	sys    int
+	socket bool
+}
+
+func (d *descriptor) sysClose() { unix.Close(d.sys) }
+
+func (d *descriptor) sysRead(p []byte) (int, error) {
 	if !d.socket || len(p) > soon {
 		return unix.Read(d.sys, p)
 	}
 	return d.transfer(unix.SYS_RECVFROM, p, unix.MSG_DONTWAIT)
 }
 
-func (d *fd) sysWrite(p []byte) (int, error) {
+func (d *descriptor) sysWrite(p []byte) (int, error) {
 	if !d.socket || len(p) > soon {
 		return unix.Write(d.sys, p)
 	}
 	return d.transfer(unix.SYS_SENDTO, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
-func (d *fd) transfer(call uintptr, p []byte, flags uintptr) (int, error) {
+func (d *descriptor) transfer(call uintptr, p []byte, flags uintptr) (int, error) {
 	n, _, errno := unix.RawSyscall6(call, uintptr(d.sys), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
 	if errno != 0 {
 		return 0, errno

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The limits of what a client may ask.
+// The limits of a request.
 const (
 	maxHeader    = 8 << 10 // bytes of a request before its body
 	maxBody      = 4 << 10 // bytes of a body, which is thrown away
@@ -141,7 +141,7 @@ func (s *httpServer) isDraining() bool {
 
 // watched computes the answer, and gives up if the connection is reset meanwhile: a second task reads on, into the
 // buffer, where it may find the next request. An end of the stream is no reason to give up: a client that has closed its
-// writing half waits for the answer. A client that has closed both halves looks the same, and is computed for in vain.
+// writing half waits for the answer. A client that has closed both halves looks the same.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil

@@ -139,7 +139,7 @@ func driveAndReport(addr string, load time.Duration, rate int) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// drive asks for as long as load, and checks every answer. All cheap requests together come at rate, if that is not zero.
+// drive asks for as long as load, and checks every answer. A rate that is not zero is that of all cheap requests together.
 func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -27,6 +27,8 @@ type Stalls struct {
 	steps uint64                // the worker's own
 	idle  atomicx.Bool          // no timer is set
 
+	again func() // setTimer
+
 	mu      atomicx.Mutex
 	timer   *time.Timer // made by the first step
 	seen    uint64      // step, as it was at the last look
@@ -60,6 +62,7 @@ func newStalls(after time.Duration, report func(text []byte)) *Stalls {
 		report = func(text []byte) { fmt.Fprintf(os.Stderr, "%s\n", text) }
 	}
 	s := &Stalls{after: after, every: max(after/20, 250*time.Microsecond), report: report}
+	s.again = s.setTimer
 	s.idle.Store(true)
 	return s
 }
@@ -119,11 +122,16 @@ func (s *Stalls) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(s.step.Load(), time.Now())
-	switch {
-	case s.stopped:
-	case s.timer == nil:
+	if !s.stopped {
+		s.again()
+	}
+}
+
+// setTimer makes the timer call look. The lock is held.
+func (s *Stalls) setTimer() {
+	if s.timer == nil {
 		s.timer = time.AfterFunc(s.every, s.look)
-	default:
+	} else {
 		s.timer.Reset(s.every)
 	}
 }
@@ -147,7 +155,7 @@ func (s *Stalls) look() {
 			return
 		}
 	}
-	s.timer.Reset(s.every)
+	s.again()
 }
 
 // stalled returns what there is to report now, nil if there is nothing.

@@ -1,0 +1,210 @@
+//go:build explore && !braid_portable
+
+package eventloop
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/adapters/internal/blocking"
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// What follows is for the model checker: a Loop whose reactor runs on a task of the checker, without coroutines, and polls
+// nothing that is outside the program.
+
+// polling is what a reactor polls with.
+type polling interface {
+	hold()
+	release()
+	wake()
+	poll() bool
+	wait(d time.Duration)
+	dispatch()
+	add(d *fd) error
+	remove(d *fd)
+	closeAll()
+	close()
+}
+
+// A system is what an fd makes system calls on.
+type system struct {
+	descriptor
+	fake *Stream
+}
+
+func (s *system) sysRead(p []byte) (int, error) {
+	if s.fake == nil {
+		return s.descriptor.sysRead(p)
+	}
+	return s.fake.read(p)
+}
+
+func (s *system) sysClose() {
+	if s.fake == nil {
+		s.descriptor.sysClose()
+	} else if s.fake.closed.Swap(true) {
+		panic("closed twice")
+	}
+}
+
+// A Stream is a descriptor that yields single bytes.
+type Stream struct {
+	d      *fd
+	data   atomicx.Int32
+	closed atomicx.Bool
+}
+
+func (s *Stream) read(p []byte) (int, error) {
+	n := s.data.Load()
+	if s.closed.Load() {
+		panic("a system call on a descriptor that is somebody else's by now")
+	}
+	if n == 0 {
+		return -1, unix.EAGAIN
+	}
+	s.data.Add(-1)
+	return 1, nil
+}
+
+// Put adds a byte, and then the reactor tells of it.
+func (s *Stream) Put() {
+	s.data.Add(1)
+	s.d.event(unix.EPOLLIN)
+}
+
+// Read is that of a Conn.
+func (s *Stream) Read(ctx context.Context) (int, error) {
+	var p [2]byte
+	return s.d.read(contexts{ctx}, p[:])
+}
+
+// Expire is a deadline that is over.
+func (s *Stream) Expire() error { return s.d.setReadDeadline(time.Unix(1, 0)) }
+
+// Turn calls f with the turn of the reader, or returns why it cannot.
+func (s *Stream) Turn(ctx context.Context, f func()) error {
+	if err := s.d.rd.begin(contexts{ctx}); err != nil {
+		return err
+	}
+	defer s.d.rd.give()
+	f()
+	return nil
+}
+
+// Close closes it.
+func (s *Stream) Close() error { return s.d.close() }
+
+// Closed reports whether the number has been given back.
+func (s *Stream) Closed() bool { return s.closed.Load() }
+
+// An Exploring is a Loop of one reactor.
+type Exploring struct {
+	*Loop
+	r      *reactor
+	poller *still
+}
+
+// NewExploring returns one that is to be Run.
+func NewExploring() *Exploring {
+	l := &Loop{base: time.Now().Add(-time.Hour)}
+	l.block = blocking.New(1, l.running.done)
+	p := &still{}
+	p.refs.Store(1)
+	r := &reactor{loop: l, poller: p}
+	r.timers.init(r)
+	r.core = coro.NewRunner(r, p.wake, nil)
+	l.reactors = []*reactor{r}
+	l.live.Store(1)
+	l.running.add(2)
+	return &Exploring{l, r, p}
+}
+
+// Run is the reactor's goroutine.
+func (x *Exploring) Run() {
+	self := suspend.Self()
+	x.poller.self.Store(&self)
+	defer x.ended()
+	x.r.core.Own()
+	for more := true; more; more = x.r.look() {
+		x.r.core.RunPlainly()
+	}
+	x.r.core.Release()
+	x.r.discard()
+}
+
+// InAnHour sets a timer that does not run.
+func (x *Exploring) InAnHour() {
+	ts := &x.r.timers
+	ts.set(newTimer(func() { panic("an hour has passed") }), ts.after(time.Hour))
+}
+
+// Freed reports whether nobody can write to the poller any more.
+func (x *Exploring) Freed() bool { return x.poller.refs.Load() == 0 }
+
+// Stream returns a new descriptor.
+func (x *Exploring) Stream() *Stream {
+	s := new(Stream)
+	d, err := newFD(x.r, -1, nil)
+	if err != nil {
+		panic(err)
+	}
+	d.fake, s.d = s, d
+	return s
+}
+
+// Listener returns one that accepts nothing.
+func (x *Exploring) Listener() *Listener { return &Listener{loop: x.Loop} }
+
+// Pause is what Accept does after a shortage.
+func (x *Exploring) Pause(ctx context.Context, ln *Listener, d time.Duration) error {
+	return ln.pause(contexts{ctx}, d)
+}
+
+// still is a poller that nothing but a wake ends the wait of.
+type still struct {
+	refs  atomicx.Int64
+	woken atomicx.Bool // an eventfd
+	self  atomicx.Pointer[suspend.Task]
+}
+
+func (p *still) hold() {
+	if p.refs.Add(1) == 1 {
+		panic("held when it was free")
+	}
+}
+
+func (p *still) release() {
+	if p.refs.Add(-1) < 0 {
+		panic("released twice")
+	}
+}
+
+func (p *still) wake() {
+	if p.refs.Load() <= 0 {
+		panic("a write to a descriptor that is somebody else's by now")
+	}
+	p.woken.Store(true)
+	if self := p.self.Load(); self != nil {
+		(*self).Unpark()
+	}
+	p.release()
+}
+
+func (p *still) poll() bool { return p.woken.Swap(false) }
+
+func (p *still) wait(time.Duration) {
+	for !p.woken.Swap(false) {
+		(*p.self.Load()).Park()
+	}
+}
+
+func (p *still) dispatch()     {}
+func (p *still) add(*fd) error { return nil }
+func (p *still) remove(*fd)    {}
+func (p *still) closeAll()     {}
+func (p *still) close()        {}

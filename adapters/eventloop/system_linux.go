@@ -1,0 +1,6 @@
+//go:build !explore && !braid_portable
+
+package eventloop
+
+// system is what an fd makes system calls on. Builds of the model checker have another.
+type system = descriptor

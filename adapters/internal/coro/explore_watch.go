@@ -1,0 +1,50 @@
+//go:build explore
+
+package coro
+
+import (
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// RunPlainly runs the next Item where it is called, without a coroutine. The Item must not suspend.
+func (r *Runner) RunPlainly() {
+	if it := r.Next(); it != nil {
+		defer r.live.Add(-1)
+		r.take(it)()
+	}
+}
+
+// A Watch is a Stalls without a clock: the program calls Look when Set.
+type Watch struct {
+	Stalls
+	set atomicx.Bool
+}
+
+// NewWatch returns a Watch of a worker in a step, with its timer set.
+func NewWatch() *Watch {
+	w := new(Watch)
+	w.after, w.again = time.Hour, func() { w.set.Store(true) }
+	w.Step()
+	w.note(w.step.Load(), time.Now())
+	w.idle.Store(false)
+	w.set.Store(true)
+	return w
+}
+
+// Step begins a step.
+func (w *Watch) Step() { w.beginOn(1) }
+
+// End ends a step.
+func (w *Watch) End() { w.end() }
+
+// Set reports whether the timer will call Look.
+func (w *Watch) Set() bool { return w.set.Load() }
+
+// Look is the call of the timer, if it is set.
+func (w *Watch) Look() {
+	if w.set.CompareAndSwap(true, false) {
+		w.look()
+	}
+}
