@@ -1,0 +1,215 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+)
+
+// Errors is the error of a batch of which some tasks have failed: Errors[i] is that of in[i], nil if it is done.
+type Errors []error
+
+func (e Errors) Error() string {
+	n := 0
+	var first error
+	for _, err := range e {
+		if err != nil {
+			if n++; first == nil {
+				first = err
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d failed, the first with: %v", n, len(e), first)
+}
+
+// NewBatch returns a stage that calls f with the tasks that are waiting, at most o.Batch of them: out[i] is the result of in[i].
+// An idle stage so serves one at a time without a delay, and a loaded one many. Width counts batches. f must not keep in or
+// out. An Errors fails some tasks, any other error all; Retry is asked for each.
+//
+// The context of f has no values. It ends when Close cuts the stage off, so f hears nothing of a Do that is cancelled. A
+// task begun with it is a child of all tasks of the batch.
+func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out []Out) error, o Options) *Stage[In, Out] {
+	if f == nil {
+		panic("stage: nil function")
+	}
+	if o.Batch == 0 {
+		o.Batch = 64
+	}
+	s := newStage[In, Out](name, o)
+	s.batch = f
+	return s
+}
+
+// A batch is the work of one call of f. Its task holds each of its members open.
+type batch[In, Out any] struct {
+	task
+	s     *Stage[In, Out]
+	items []item[In, Out]
+	in    []In // of those that are begun
+	out   []Out
+	ends  []ended
+}
+
+// An ended is how one of a batch has ended.
+type ended struct {
+	verdict
+	owed   owed
+	passed bool // it is in the next stage, and counted
+}
+
+// settled is told when f has returned, and every child of the batch is done.
+func (b *batch[In, Out]) settled(err error) {
+	for _, e := range b.items {
+		e.t.leave(err)
+	}
+}
+
+// serveBatch is serve for a batch.
+func (s *Stage[In, Out]) serveBatch(w *worker) {
+	b := &batch[In, Out]{s: s}
+	b.values, b.answer = context.Background(), b
+	b.open.Store(1)
+	b.at = &s.core
+	b.gid.Store(w.gid)
+	s.slots++
+	for len(b.items) < s.o.Batch && s.waiting > 0 {
+		e := s.pop()
+		s.progress++
+		f := completed
+		if s.begun(e.since, w.now) {
+			f = late
+		}
+		b.items = append(b.items, e)
+		b.ends = append(b.ends, ended{verdict: verdict{fate: f}})
+	}
+	w.at, w.task = &s.core, &b.task
+	s.pool.release()
+	w.take().pay()
+	w.named(&s.core)
+
+	start := w.now
+	returned := false
+	defer func() {
+		if !returned {
+			b.abandoned(w)
+		}
+	}()
+	b.perform(w)
+	returned = true
+
+	s.pool.guard.Lock()
+	w.at, w.task = nil, nil
+	s.slots--
+	each := (w.now - start) / int64(len(b.items))
+	for i := range b.items {
+		if e := &b.ends[i]; !e.passed {
+			e.owed = s.finish(&b.items[i], e.verdict, each, w.now)
+		}
+	}
+	w.owed = owed{after: b}
+}
+
+// start pays the debts for each member.
+func (b *batch[In, Out]) start() {
+	for i := range b.ends {
+		b.ends[i].owed.pay()
+	}
+	b.leave(nil)
+}
+
+func (b *batch[In, Out]) perform(w *worker) {
+	s := b.s
+	for i := range b.items {
+		t, e := b.items[i].t, &b.ends[i]
+		t.adopt() // it cannot be done, as it is in this stage
+		switch {
+		case e.fate == late:
+			e.err = s.errs.late
+			s.dead(t, b.items[i].in, e.err)
+		case t.over():
+			e.fate, e.err = cancelled, errorOf(t)
+		default:
+			b.items[i].try++
+			b.in = append(b.in, b.items[i].in)
+		}
+	}
+	if len(b.in) == 0 {
+		return
+	}
+	b.out = make([]Out, len(b.in))
+	start := w.now
+	var err error
+	if s.o.OnPanic == nil {
+		err = s.batch(b, b.in, b.out)
+	} else {
+		err = s.recovered(func() error { return s.batch(b, b.in, b.out) })
+	}
+	w.now = clock()
+	some, _ := err.(Errors)
+	n := 0
+	for i := range b.items {
+		e := &b.ends[i]
+		if e.fate != completed {
+			continue
+		}
+		if e.err = err; some != nil {
+			e.err = nil
+			if n < len(some) {
+				e.err = some[n]
+			}
+		}
+		b.settle(&b.items[i], e, b.out[n], w.now, start)
+		n++
+	}
+	w.now = clock()
+}
+
+// settle hands on the result of one, or finds its fate.
+func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now, start int64) {
+	s := b.s
+	if err := e.err; err != nil {
+		if after, ok := s.retry(it.t, err, int(it.try)); ok {
+			e.verdict = verdict{fate: again, after: after, err: err}
+			return
+		}
+		e.verdict = s.failure(it.t, it.in, err)
+		return
+	}
+	if o, ok := it.to.pass(it.t, out, now, &s.core); ok {
+		e.passed = true
+		_ = s.finish(it, verdict{}, (now-start)/int64(len(b.items)), now)
+		s.pool.release()
+		o.pay()
+		return
+	}
+	e.verdict = s.handOn(it, out, &now)
+}
+
+// abandoned is called while a panic or a Goexit ends the worker.
+func (b *batch[In, Out]) abandoned(w *worker) {
+	s := b.s
+	defer func() {
+		p := s.pool
+		p.guard.Lock()
+		w.at, w.task = nil, nil
+		p.running--
+		p.end(w)
+		s.slots--
+		for i := range b.items {
+			if !b.ends[i].passed {
+				s.leave(failed, 0, clock())
+			}
+		}
+		p.release()
+		for i, e := range b.items {
+			if !b.ends[i].passed {
+				e.t.leave(ErrAbandoned)
+			}
+		}
+		b.leave(ErrAbandoned)
+	}()
+	for i, e := range b.items {
+		if !b.ends[i].passed {
+			s.dead(e.t, e.in, ErrAbandoned)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package stage
+
+// Climb is a Limiter that finds the width at which the most tasks are done, between Min and Max; zero is 1 and 1000.
+//
+// While tasks wait, completions per second are a function of the width alone. Climb compares the rate here with the rate
+// one step away. Wider is better if the gain in rate is at least a third of the gain in width, narrower if the loss in rate
+// is less than a third of the loss in width. A step that is taken makes the next one larger by half, up to 1/2; one that is refused turns round and halves it,
+// down to 1/16. A window is 10/step² completions, the first after a change is thrown away, and a window in which the queue
+// was ever empty says nothing.
+//
+// It needs a queue to see anything: with Queue NoQueue it does nothing. Latencies alone, which other limiters compare,
+// cannot tell a slow resource from a crowded one.
+type Climb struct {
+	Min, Max int
+
+	step    float64 // the size of the next one; 0 before the first Update
+	down    bool
+	settled bool // the first samples after a change are over
+	from    int  // the width that was left, while trying another
+	trying  bool
+	rate    float64 // at from
+	done    int
+	elapsed float64
+}
+
+const (
+	leastStep = 1.0 / 16
+	mostStep  = 1.0 / 2
+)
+
+// Update implements Limiter.
+func (c *Climb) Update(s Sample) (width int) {
+	least, most := max(c.Min, 1), c.Max
+	if most == 0 {
+		most = 1000
+	}
+	if c.step == 0 {
+		c.step = mostStep
+	}
+	width = min(max(s.Width, least), most)
+	if width != s.Width || s.MinQueue == 0 {
+		c.restart()
+		return width
+	}
+	c.done += s.Done
+	c.elapsed += s.Elapsed.Seconds()
+	size := 10 / (c.step * c.step)
+	if !c.settled {
+		size /= 4
+	}
+	if float64(c.done) < size {
+		return width
+	}
+	rate := float64(c.done) / c.elapsed
+	c.restart()
+	switch {
+	case !c.settled:
+		c.settled = true
+		return width
+	case !c.trying:
+		c.from, c.rate = width, rate
+	case c.worth(width, rate):
+		c.from, c.rate = width, rate
+		c.step = min(c.step*1.5, mostStep)
+	default:
+		c.trying, c.settled = false, false
+		c.down = !c.down
+		c.step = max(c.step/2, leastStep)
+		return c.from
+	}
+	return c.try(width, least, most)
+}
+
+// restart forgets the samples so far.
+func (c *Climb) restart() { c.done, c.elapsed = 0, 0 }
+
+// worth reports whether the width tried is better than the one left.
+func (c *Climb) worth(width int, rate float64) bool {
+	gain, cost := rate/c.rate-1, float64(width)/float64(c.from)-1
+	return gain > cost/3 // with both negative: the loss is less than a third of the saving
+}
+
+// try returns the next width to try.
+func (c *Climb) try(width, least, most int) int {
+	for range 2 {
+		to := width + max(1, int(float64(width)*c.step+0.5))
+		if c.down {
+			to = width - max(1, int(float64(width)*c.step+0.5))
+		}
+		if to = min(max(to, least), most); to != width {
+			c.trying, c.settled = true, false
+			return to
+		}
+		c.down = !c.down
+	}
+	return width
+}

@@ -1,0 +1,105 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Closer is what Close closes: a stage, a pool, replicas.
+type Closer interface {
+	Close(ctx context.Context) error
+}
+
+// Close closes stages in the order given, each drained before the next is closed: name them upstream first, and nothing
+// that was accepted is lost. It returns the errors of all.
+func Close(ctx context.Context, stages ...Closer) error {
+	var errs []error
+	for _, s := range stages {
+		errs = append(errs, s.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Close refuses new tasks from now on with ErrClosed, and so the callers that wait for room. It returns nil when everything
+// accepted has left the stage, retries included. Then its idle workers are gone, too, unless other stages share them.
+//
+// If ctx is done first, Close cuts off: tasks that are queued or delayed fail with ErrClosed and go to OnFail, and the
+// contexts of submitted tasks in progress are cancelled. It returns the error of the cancellation, which says how many
+// handlers still run, and does not wait for them.
+//
+// A second Close waits likewise. In a handler of the stage, Close waits for itself, until ctx is done.
+func (s *Stage[In, Out]) Close(ctx context.Context) error {
+	p := s.pool
+	p.guard.Lock()
+	if !s.closed {
+		s.closed = true
+		for s.outside.Len() > 0 {
+			if _, ok := s.outside.ResumeHead(struct{}{}, s.errs.closed); ok {
+				_ = s.refuse(nil)
+			}
+		}
+		p.settle()
+	}
+	p.release()
+	_, err := suspend.Wait[struct{}](ctx, closing{&s.core}, false)
+	if err != nil {
+		return s.cutOff(err)
+	}
+	return nil
+}
+
+// cutOff gives up the tasks that a cancelled Close has not waited for.
+func (s *Stage[In, Out]) cutOff(err error) error {
+	p := s.pool
+	p.guard.Lock()
+	if s.inside() == 0 {
+		p.guard.Unlock()
+		return nil
+	}
+	s.cut = true
+	gone := s.ring.sweep(func(*item[In, Out]) bool { return true })
+	for d := range s.later {
+		gone = append(gone, d.e)
+	}
+	clear(s.later)
+	s.waiting, s.delayed = 0, 0
+	s.failed += uint64(len(gone))
+	var running []*task
+	for _, w := range p.workers {
+		if w.at == &s.core {
+			running = append(running, w.task)
+		}
+	}
+	unblock, slots := s.unblock, s.slots
+	s.settleIf()
+	p.guard.Unlock()
+	for _, e := range gone {
+		s.dead(e.t, e.in, s.errs.closed)
+		e.t.leave(s.errs.closed)
+	}
+	for _, t := range running {
+		t.cutOff(ErrClosed)
+	}
+	if unblock != nil {
+		unblock(ErrClosed)
+	}
+	return fmt.Errorf("%s: closed while %d handlers run: %w", s.name, slots, err)
+}
+
+// empty reports whether Close of c may return; over says that all stages of the pool are closed and empty.
+func (c *core) empty(over bool) bool { return c.inside() == 0 && (!over || c.pool.alive == 0) }
+
+// A closing is the wait of Close.
+type closing struct{ *core }
+
+func (c closing) Guard() *suspend.Guard { return &c.pool.guard }
+
+func (c closing) Try() (none struct{}, ok bool, err error) {
+	return none, c.empty(c.pool.over()), nil
+}
+
+func (c closing) Enqueue(r suspend.Resumer[struct{}]) { c.closers.Push(r, struct{}{}) }
+func (c closing) Remove(r suspend.Resumer[struct{}])  { c.closers.Remove(r) }

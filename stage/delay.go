@@ -1,0 +1,31 @@
+package stage
+
+import "time"
+
+// A shedder decides which tasks have waited too long. It is CoDel as folly has it, for queues of requests: a bad queue is one
+// in which even the task that waited least, in an interval, waited longer than the target; while the queue is bad, tasks
+// that waited longer than twice the target are shed. Differences: it is used under a lock, so nothing is atomic.
+//
+// Nichols and Jacobson, "Controlling queue delay" (2012); Maurer, "Fail at scale" (2015).
+type shedder struct {
+	target  int64 // 0: shed nothing
+	started bool
+	until   int64 // the end of the interval
+	least   int64 // the shortest wait in it
+	bad     bool
+}
+
+const shedInterval = int64(100 * time.Millisecond)
+
+// late reports whether a task that has waited so long, now, is to be shed.
+func (s *shedder) late(wait, now int64) bool {
+	if s.target == 0 {
+		return false
+	}
+	if !s.started || now >= s.until {
+		s.bad = s.started && s.least > s.target
+		s.started, s.until, s.least = true, now+shedInterval, wait
+	}
+	s.least = min(s.least, wait)
+	return s.bad && wait > 2*s.target
+}

@@ -1,0 +1,17 @@
+// Package stage puts a queue and a width in front of work, so that an overloaded server goes on at its
+// capacity.
+//
+// A [Stage] is a queue, a handler, and a number of workers: Width tasks are in progress at a time, Queue tasks wait, and a
+// task that finds the queue full waits for room or is rejected, as its Options say. Delay sheds the tasks that have waited
+// too long, and a [Limiter] such as [Climb] finds the width. [Pipe] puts stages behind one another, a shared [Pool] runs
+// several on the same workers, [Replicate] puts copies beside one another, and [Each] feeds a sequence through.
+//
+// Workers are tasks of any scheduler: plain goroutines, a work-stealing pool, an event loop, fifo. An idle stage holds
+// none.
+//
+// A task that a stage has accepted meets exactly one fate: it is completed, it fails, it is late, or its caller has cancelled
+// it. [Stats] count the fates, and always add up.
+//
+// The design is that of Welsh, Gribble, Brewer and Culler, "A design framework for highly concurrent systems" (2000), and of
+// SEDA (2001), without its thread controller.
+package stage

@@ -1,0 +1,163 @@
+package stage
+
+import (
+	"context"
+	"iter"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// EachOptions are the choices of Each. The zero value keeps the order.
+type EachOptions struct {
+	Window    int  // tasks in flight; zero is 64
+	Unordered bool // yield answers as they come
+}
+
+// Each feeds in through f, in the goroutine or task that ranges over the result, and yields the answers: in the order of in
+// unless o.Unordered, with at most o.Window in flight. A full stage is waited for, whatever its Full says. The error of a
+// task is yielded with it.
+//
+// A break stops feeding, cancels the tasks in flight, and waits until they are done; so break is the policy "stop all".
+// When ctx is done, feeding stops, the tasks in flight are yielded with their errors, and the error of the cancellation is
+// yielded last.
+func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o EachOptions) iter.Seq2[Out, error] {
+	if o.Window <= 0 {
+		o.Window = 64
+	}
+	return func(yield func(Out, error) bool) {
+		inner, stop := context.WithCancel(ctx)
+		e := &feed[Out]{unordered: o.Unordered, from: taskOf(ctx).here()}
+		defer func() { // also if in or yield panics
+			stop()
+			for e.flying > 0 {
+				e.collect()
+			}
+		}()
+		port := f.front()
+		for v := range in {
+			for e.flying+len(e.ready) >= o.Window {
+				if c := e.next(); !yield(c.out, c.err) {
+					return
+				}
+			}
+			c := &fed[Out]{f: e}
+			c.answer, c.until = c, likeCtx
+			err := suspend.Err(inner)
+			if err == nil {
+				var from *core
+				if from, err = c.begin(inner); err == nil {
+					err = handIn(inner, &c.task, port, v, always, from)
+				}
+			}
+			if suspend.Err(ctx) != nil && err != nil {
+				break // ctx says why, at the end
+			}
+			e.add(c, err)
+		}
+		for e.flying+len(e.ready) > 0 {
+			if c := e.next(); !yield(c.out, c.err) {
+				return
+			}
+		}
+		if err := suspend.Err(ctx); err != nil {
+			var zero Out
+			yield(zero, err)
+		}
+	}
+}
+
+// A feed is one Each. The fields before the guard are its caller's own.
+type feed[Out any] struct {
+	unordered bool
+	from      *core           // whose handler calls
+	flying    int             // fed, and not collected
+	ready     []*fed[Out]     // to be yielded, in turn; in order, those behind one that flies are not among them
+	order     ring[*fed[Out]] // not ready, unless unordered
+
+	guard  suspend.Guard
+	done   []*fed[Out] // and not collected
+	waiter suspend.Queue[struct{}, struct{}]
+}
+
+// A fed is one task of a feed.
+type fed[Out any] struct {
+	task
+	f         *feed[Out]
+	out       Out
+	err       error
+	collected bool
+}
+
+func (c *fed[Out]) settled(err error) {
+	f := c.f
+	f.guard.Lock()
+	if c.err = err; err != nil {
+		var zero Out
+		c.out = zero
+	}
+	f.done = append(f.done, c)
+	f.waiter.ResumeAll(struct{}{}, nil)
+	f.guard.Unlock()
+}
+
+// add takes note of a task that was fed, or refused.
+func (f *feed[Out]) add(c *fed[Out], err error) {
+	if err == nil {
+		f.flying++
+	} else {
+		c.err, c.collected = err, true
+	}
+	switch {
+	case !f.unordered:
+		f.order.pushBack(c)
+		f.promote()
+	case err != nil:
+		f.ready = append(f.ready, c)
+	}
+}
+
+// promote makes ready the answers that are next in order.
+func (f *feed[Out]) promote() {
+	for f.order.len > 0 && (*f.order.of(0)).collected {
+		f.ready = append(f.ready, f.order.popFront())
+	}
+}
+
+// collect waits until a task is done.
+func (f *feed[Out]) collect() {
+	if f.from != nil {
+		f.from.block()
+		defer f.from.goOn()
+	}
+	_, _ = suspend.Wait[struct{}](context.Background(), collecting[Out]{f}, false)
+	f.guard.Lock()
+	done := f.done
+	f.done = nil
+	f.guard.Unlock()
+	for _, c := range done {
+		c.collected = true
+		f.flying--
+	}
+	if f.unordered {
+		f.ready = append(f.ready, done...)
+	} else {
+		f.promote()
+	}
+}
+
+// next returns the next to be yielded. There is one in flight, or ready.
+func (f *feed[Out]) next() (c *fed[Out]) {
+	for len(f.ready) == 0 {
+		f.collect()
+	}
+	c, f.ready[0] = f.ready[0], nil
+	f.ready = f.ready[1:]
+	return c
+}
+
+type collecting[Out any] struct{ *feed[Out] }
+
+func (c collecting[Out]) Guard() *suspend.Guard                  { return &c.guard }
+func (c collecting[Out]) Try() (none struct{}, ok bool, _ error) { return none, len(c.done) > 0, nil }
+func (c collecting[Out]) Enqueue(r suspend.Resumer[struct{}])    { c.waiter.Push(r, struct{}{}) }
+func (c collecting[Out]) Remove(r suspend.Resumer[struct{}])     { c.waiter.Remove(r) }

@@ -1,0 +1,401 @@
+package stage
+
+import (
+	"context"
+	"runtime/pprof"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Pool is a number of workers, on any scheduler, that several stages may share. At most Width handlers run at a
+// time; a handler that waits for room in another stage does not count meanwhile. Of the stages with work it serves
+// the one whose first task has waited longest, so none starves.
+//
+// Workers exist on demand. A push that finds a permit free starts one, or wakes an idle one; a worker that finds nothing
+// to do ends. On plain goroutines a worker lingers for one to two seconds first, because a fresh goroutine has to grow its
+// stack again. -P> is a push or anything else that makes work, -W> a worker, -T> the timer, -B> a worker that waits for room.
+//
+//	none     -P> coming   a permit is taken for it
+//	idle     -P> coming   the one that became idle last
+//	coming   -W> running
+//	running  -B> blocked  the permit is given back
+//	blocked  -B> running  at once, even above the width
+//	running  -W> idle, none
+//	idle     -T> none     those that were idle all the second
+//
+// Invariant: if a stage has work and a free slot, and a permit is free, a worker is coming. So no wake-up is lost.
+// Invariant: running is at most width, but after blocked and after the width shrank; then the next worker to look ends.
+// Debt: the maker of work, and the giver of a permit, owe a call of due before they unlock.
+type Pool struct {
+	id     uint64 // the order of locking
+	name   string
+	on     suspend.Spawner
+	inline bool // on can be compared
+	linger bool
+
+	guard   suspend.Guard // the rest, and all of its stages
+	width   int
+	running int // permits taken: workers coming or running
+	coming  int
+	alive   int // workers that have not ended
+	stages  []*core
+	tickets uint64
+	idle    []*worker // the last is the next to be woken
+	least   int       // the smallest number of idle workers since the last tick
+	ticking bool
+	refused bool // on is closed: goroutines from now on
+	workers []*worker
+	spare   []*worker
+
+	making atomicx.Mutex // of funcs
+	funcs  atomicx.Pointer[Stage[func(), struct{}]]
+}
+
+// A core is the part of a stage that its pool sees, without its types.
+type core struct {
+	name   string
+	pool   *Pool
+	o      Options
+	server server
+	labels context.Context
+	errs   stageErrors
+
+	// Under the guard of the pool:
+	width    int
+	slots    int // handlers running or blocked
+	waiting  int
+	progress int // tasks in slots
+	delayed  int
+	closed   bool
+	cut      bool // Close has given up waiting
+	blocking context.Context
+	unblock  func(cause error)
+	closers  suspend.Queue[struct{}, struct{}]
+	rejects  int // since the last sweep
+	shed     shedder
+	limiting bool
+	window   window
+	counts
+}
+
+// A server is a stage.
+type server interface {
+	oldest() uint64 // the ticket of the first task
+	serve(w *worker)
+	admit(now int64)
+}
+
+// A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
+type worker struct {
+	p     *Pool
+	index int // in p.workers
+	run   func()
+	gid   int64
+	at    *core // serving
+	task  *task
+	r     suspend.Resumer[wake] // idle
+
+	now   int64 // the worker's own, like the rest
+	label *core
+	owed  owed
+}
+
+// An owed is the debt of a worker, to be paid when the guard is free.
+type owed struct {
+	leave  *task // its way has ended
+	err    error
+	after  interface{ start() }
+	pool   *Pool // to start workers of
+	starts int
+}
+
+func (o owed) pay() {
+	if o.leave != nil {
+		o.leave.leave(o.err)
+	}
+	if o.after != nil {
+		o.after.start()
+	}
+	for range o.starts {
+		o.pool.start()
+	}
+}
+
+type wake uint8
+
+const (
+	dismissed wake = iota
+	found          // work, with a permit
+	called         // with a permit, and counted as coming
+)
+
+// NewPool returns a pool of a width, at least 1, whose workers are tasks of a scheduler; nil is plain goroutines.
+func NewPool(name string, width int, on suspend.Spawner) *Pool {
+	if width < 1 {
+		panic("stage: a pool without a width")
+	}
+	if on == nil {
+		on = suspend.Goroutines
+	}
+	gid.Check()
+	comparable := isComparable(on)
+	return &Pool{id: pools.Add(1), name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
+}
+
+var pools atomicx.Uint64
+
+// SetWidth changes the number of handlers that run at a time. Those that run above it end in their own time.
+func (p *Pool) SetWidth(n int) {
+	if n < 1 {
+		panic("stage: a pool without a width")
+	}
+	p.guard.Lock()
+	p.width = n
+	p.release()
+}
+
+// release unlocks the guard, and starts the workers that are owed.
+func (p *Pool) release() {
+	n := p.due()
+	p.guard.Unlock()
+	for range n {
+		p.start()
+	}
+}
+
+// kick starts the workers that an earlier critical section owes.
+func (p *Pool) kick() {
+	p.guard.Lock()
+	p.release()
+}
+
+// due takes permits for the workers that the work needs, wakes those that are idle, and returns how many are to be started.
+func (p *Pool) due() (starts int) {
+	if p.running >= p.width {
+		return 0
+	}
+	want := 0
+	for _, c := range p.stages {
+		want += min(c.waiting, c.width-c.slots)
+	}
+	for p.running < p.width && p.coming < want {
+		p.running++
+		p.coming++
+		if n := len(p.idle); n > 0 {
+			w := p.idle[n-1]
+			p.idle[n-1] = nil
+			p.idle = p.idle[:n-1]
+			p.least = min(p.least, n-1)
+			w.r.Resume(called, nil)
+		} else {
+			starts++
+		}
+	}
+	return starts
+}
+
+func (p *Pool) start() {
+	p.guard.Lock()
+	var w *worker
+	if n := len(p.spare); n > 0 {
+		w = p.spare[n-1]
+		p.spare = p.spare[:n-1]
+	} else {
+		w = &worker{p: p}
+		w.run = w.work
+	}
+	w.index = len(p.workers)
+	p.workers = append(p.workers, w)
+	p.alive++
+	refused := p.refused
+	p.guard.Unlock()
+	if !refused && p.on.Go(w.run) == nil {
+		return
+	}
+	p.guard.Lock()
+	p.refused = true
+	p.guard.Unlock()
+	go w.run() // accepted tasks are done all the same
+}
+
+// next returns the stage to serve, nil if there is nothing to do or there are too many workers.
+func (p *Pool) next() (best *core) {
+	if p.running > p.width {
+		return nil
+	}
+	for _, c := range p.stages {
+		if c.waiting > 0 && c.slots < c.width && (best == nil || c.server.oldest() < best.server.oldest()) {
+			best = c
+		}
+	}
+	return best
+}
+
+// work is the body of a worker, which comes with a permit.
+func (w *worker) work() {
+	p := w.p
+	w.gid = gid.Get()
+	w.now = clock()
+	how := called
+	for how != dismissed {
+		p.guard.Lock()
+		if how == called {
+			p.coming--
+		}
+		for c := p.next(); c != nil; c = p.next() {
+			c.server.serve(w)
+			if c.o.Limit != nil {
+				p.adjust(w, c)
+			}
+		}
+		p.running--
+		if !p.linger {
+			o := w.take()
+			p.end(w)
+			p.release()
+			o.pay()
+			return
+		}
+		p.release()
+		w.take().pay()
+		how, _ = suspend.Wait[wake](context.Background(), idling{w}, false)
+		w.now = clock()
+	}
+	p.guard.Lock()
+	p.end(w)
+	p.release()
+}
+
+// end takes w off the list.
+func (p *Pool) end(w *worker) {
+	last := len(p.workers) - 1
+	p.workers[w.index] = p.workers[last]
+	p.workers[w.index].index = w.index
+	p.workers[last] = nil
+	p.workers = p.workers[:last]
+	p.alive--
+	p.settle()
+	if len(p.spare) < 16 {
+		w.label, w.r = nil, suspend.Resumer[wake]{}
+		p.spare = append(p.spare, w)
+	}
+}
+
+// take takes over the debt of w.
+func (w *worker) take() (o owed) {
+	o, w.owed = w.owed, o
+	return o
+}
+
+// named gives the goroutine of a worker the name of the stage, for profiles.
+func (w *worker) named(c *core) {
+	if w.p.linger && w.label != c {
+		w.label = c
+		pprof.SetGoroutineLabels(c.labels)
+	}
+}
+
+// block gives back the permit of a handler of c that is going to wait, and unblockNow takes it again when it goes on.
+func (c *core) block() {
+	c.pool.guard.Lock()
+	c.pool.running--
+	c.pool.release()
+}
+
+func (c *core) goOn() {
+	c.pool.guard.Lock()
+	c.pool.running++
+	c.pool.guard.Unlock()
+}
+
+// idling is the wait of a worker without work.
+type idling struct{ w *worker }
+
+func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }
+
+func (i idling) Try() (wake, bool, error) {
+	p := i.w.p
+	switch {
+	case p.running < p.width && p.next() != nil:
+		p.running++
+		return found, true, nil
+	case p.over():
+		return dismissed, true, nil
+	}
+	return dismissed, false, nil
+}
+
+func (i idling) Enqueue(r suspend.Resumer[wake]) {
+	p := i.w.p
+	i.w.r = r
+	p.idle = append(p.idle, i.w)
+	if !p.ticking {
+		p.ticking, p.least = true, len(p.idle)
+		p.afterFunc(time.Second, p.tick)
+	}
+}
+
+func (i idling) Remove(suspend.Resumer[wake]) {} // it is never cancelled
+
+// tick dismisses the workers that were idle since the tick before.
+func (p *Pool) tick() {
+	p.guard.Lock()
+	p.dismiss(min(p.least, len(p.idle)))
+	p.least = len(p.idle)
+	p.ticking = p.least > 0
+	again := p.ticking
+	p.guard.Unlock()
+	if again {
+		p.afterFunc(time.Second, p.tick)
+	}
+}
+
+// dismiss ends the n workers that have been idle longest.
+func (p *Pool) dismiss(n int) {
+	for _, w := range p.idle[:n] {
+		w.r.Resume(dismissed, nil)
+	}
+	m := copy(p.idle, p.idle[n:])
+	clear(p.idle[m:])
+	p.idle = p.idle[:m]
+}
+
+// over reports whether every stage is closed and empty, so that no worker need linger.
+func (p *Pool) over() bool {
+	for _, c := range p.stages {
+		if !c.closed || c.inside() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// settle wakes the callers of Close that need wait no more.
+func (p *Pool) settle() {
+	over := p.over()
+	if over {
+		p.dismiss(len(p.idle))
+	}
+	for _, c := range p.stages {
+		if c.closed && c.empty(over) {
+			c.closers.ResumeAll(struct{}{}, nil)
+		}
+	}
+}
+
+func (p *Pool) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	if s, ok := p.on.(interface {
+		AfterFunc(time.Duration, func()) func() bool
+	}); ok {
+		return s.AfterFunc(d, f)
+	}
+	return time.AfterFunc(d, f).Stop
+}
+
+var base = time.Now()
+
+// clock is the time in nanoseconds since some moment; in a bubble of testing/synctest it is negative.
+func clock() int64 { return int64(time.Since(base)) }

@@ -1,0 +1,92 @@
+package stage
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/braidgo/braid/promise"
+)
+
+// Replicas are several stages of one kind beside one another, each with its own state. They are a Flow.
+type Replicas[In, Out any] struct {
+	flow[In, Out]
+	stages []*Stage[In, Out]
+	key    func(In) uint64
+}
+
+// Replicate makes n stages by calling with 0 to n-1, and returns the flow that hands each task to one of them. With a key,
+// tasks of the same key go to the same stage; with Width 1 they are then done one after another, in order. Without one,
+// a task goes to the stage with the fewest tasks.
+func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) *Replicas[In, Out] {
+	if n < 1 {
+		panic("stage: no replicas")
+	}
+	r := &Replicas[In, Out]{key: key}
+	for i := range n {
+		r.stages = append(r.stages, make(i))
+	}
+	r.flow = flow[In, Out]{stages: func(to []Observed) []Observed {
+		for _, s := range r.stages {
+			to = append(to, s)
+		}
+		return to
+	}}
+	r.wire = func(to port[Out]) port[In] {
+		s := &spread[In, Out]{r: r}
+		for _, stage := range r.stages {
+			s.ports = append(s.ports, stage.bind(to))
+		}
+		return s
+	}
+	r.in = r.wire(end[Out]{})
+	return r
+}
+
+// Stage returns the i'th replica.
+func (r *Replicas[In, Out]) Stage(i int) *Stage[In, Out] { return r.stages[i] }
+
+// Close closes all replicas, one after the other. A ctx that is done cuts off each.
+func (r *Replicas[In, Out]) Close(ctx context.Context) error {
+	var all []Closer
+	for _, s := range r.stages {
+		all = append(all, s)
+	}
+	return Close(ctx, all...)
+}
+
+// Replica is a name for the i'th of several stages: name-i.
+func Replica(name string, i int) string { return name + "-" + strconv.Itoa(i) }
+
+// A spread is the port of replicas.
+type spread[In, Out any] struct {
+	r     *Replicas[In, Out]
+	ports []port[In]
+}
+
+func (s *spread[In, Out]) full(how) error { return nil }
+
+func (s *spread[In, Out]) put(ctx context.Context, t *task, in In, now int64, h how, from *core) error {
+	return s.ports[s.r.choose(in)].put(ctx, t, in, now, h, from)
+}
+
+func (s *spread[In, Out]) pass(t *task, in In, now int64, from *core) (owed, bool) {
+	return s.ports[s.r.choose(in)].pass(t, in, now, from)
+}
+
+func (r *Replicas[In, Out]) choose(in In) int {
+	if r.key != nil {
+		return int(r.key(in) % uint64(len(r.stages)))
+	}
+	best, least := 0, 0
+	for i, s := range r.stages {
+		s.pool.guard.Lock()
+		n := s.inside()
+		s.pool.guard.Unlock()
+		if i == 0 || n < least {
+			best, least = i, n
+		}
+	}
+	return best
+}
+
+var _ Flow[int, promise.Future[int]] = (*Replicas[int, promise.Future[int]])(nil)

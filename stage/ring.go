@@ -1,0 +1,73 @@
+package stage
+
+// A ring is a double-ended queue. The zero ring is empty; it doubles when it is full.
+type ring[T any] struct {
+	at   []T // its length is a power of two, or 0
+	head int // index of the first
+	len  int
+}
+
+// of returns the place of the i'th element; i may be from -1 to len.
+func (r *ring[T]) of(i int) *T { return &r.at[(r.head+i)&(len(r.at)-1)] }
+
+func (r *ring[T]) grow() {
+	if r.len < len(r.at) {
+		return
+	}
+	larger := make([]T, max(8, 2*len(r.at)))
+	for i := range r.len {
+		larger[i] = *r.of(i)
+	}
+	r.at, r.head = larger, 0
+}
+
+func (r *ring[T]) pushBack(v T) {
+	r.grow()
+	*r.of(r.len) = v
+	r.len++
+}
+
+func (r *ring[T]) pushFront(v T) {
+	r.grow()
+	*r.of(-1) = v
+	r.head = (r.head - 1) & (len(r.at) - 1)
+	r.len++
+}
+
+// popFront and popBack clear the place, so that nothing is kept alive.
+func (r *ring[T]) popFront() (v T) {
+	var zero T
+	at := r.of(0)
+	v, *at = *at, zero
+	r.head = (r.head + 1) & (len(r.at) - 1)
+	r.len--
+	return v
+}
+
+func (r *ring[T]) popBack() (v T) {
+	var zero T
+	at := r.of(r.len - 1)
+	v, *at = *at, zero
+	r.len--
+	return v
+}
+
+// sweep removes the elements for which out says so, in order, and returns them.
+func (r *ring[T]) sweep(out func(*T) bool) (removed []T) {
+	var zero T
+	kept := 0
+	for i := range r.len {
+		at := r.of(i)
+		if out(at) {
+			removed = append(removed, *at)
+			continue
+		}
+		*r.of(kept) = *at
+		kept++
+	}
+	for i := kept; i < r.len; i++ {
+		*r.of(i) = zero
+	}
+	r.len = kept
+	return removed
+}

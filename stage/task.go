@@ -1,0 +1,205 @@
+package stage
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
+)
+
+// A task is one input on its way through the stages, and the context of its handlers.
+//
+// Tasks form trees: a task that a handler begins with its own context is a child. The count open holds 1 for the way of
+// the task itself, and 1 for each child that is not done. -P> is a handler that begins a child, -C> a child that is done,
+// -W> the worker at the end of the way.
+//
+//	n  -P> n+1     n > 0; from 0 it is refused with ErrEnded
+//	n  -C> n-1
+//	n  -W> n-1
+//	1  -C,W> done  the answer is given, and then the parent loses a child
+//
+// Invariant: open is 0 only after the handlers of the whole tree have returned, or will not run.
+// Debt: the one that takes open to 0 owes the answer.
+type task struct {
+	values context.Context
+	parent *task
+	answer answer                 // nil: nobody waits for it
+	err    atomicx.Pointer[error] // the first failure; set once
+	end    atomicx.Pointer[ending]
+	gid    atomicx.Int64 // the goroutine of the latest handler
+	at     *core         // the stage of the latest handler; read only by the same goroutine
+	open   atomicx.Int32
+	gone   atomicx.Bool // its Do has returned; pairs with the load in over
+	until  until        // never changes
+}
+
+// until says which context ends the task.
+type until uint8
+
+const (
+	cut       until = iota // none; a Close may cut it off
+	likeCtx                // the one of Do or Begin
+	likeOwner              // the parent's
+)
+
+// An answer is told once that a task is done.
+type answer interface{ settled(err error) }
+
+// An ending is the end of a task that only a Close can end. It is made when it is asked for.
+type ending struct {
+	context.Context
+	cancel func(cause error)
+}
+
+// taskKey is the key under which a context has its task.
+type taskKey struct{}
+
+// taskOf returns the task that ctx belongs to, nil if there is none.
+func taskOf(ctx context.Context) *task {
+	if t, ok := ctx.(*task); ok {
+		return t
+	}
+	t, _ := ctx.Value(taskKey{}).(*task)
+	return t
+}
+
+// here returns the stage whose handler calls on its own goroutine, nil if there is none.
+func (t *task) here() *core {
+	if t != nil && t.gid.Load() == gid.Get() {
+		return t.at
+	}
+	return nil
+}
+
+// Deadline implements context.Context.
+func (t *task) Deadline() (deadline time.Time, ok bool) {
+	switch t.until {
+	case likeCtx:
+		return t.values.Deadline()
+	case likeOwner:
+		return t.parent.Deadline()
+	}
+	return deadline, false
+}
+
+// Done implements context.Context.
+func (t *task) Done() <-chan struct{} { return t.source().Done() }
+
+// Err implements context.Context.
+func (t *task) Err() error {
+	if t.until == cut && t.end.Load() == nil {
+		return nil
+	}
+	return t.source().Err()
+}
+
+// Value implements context.Context.
+func (t *task) Value(key any) any {
+	if key == (taskKey{}) {
+		return t
+	}
+	return t.values.Value(key)
+}
+
+// String is what fmt prints.
+func (t *task) String() string { return "stage.task" }
+
+// AfterFunc arranges a call of f after the task's context is done. A wait with it needs no goroutine then.
+func (t *task) AfterFunc(f func()) (stop func() bool) {
+	c := t.source()
+	if a, ok := c.(interface {
+		AfterFunc(func()) func() bool
+	}); ok {
+		return a.AfterFunc(f)
+	}
+	return context.AfterFunc(c, f)
+}
+
+// source returns the context that ends t.
+func (t *task) source() context.Context {
+	switch t.until {
+	case likeCtx:
+		return t.values
+	case likeOwner:
+		return t.parent
+	}
+	e := t.end.Load()
+	if e == nil {
+		e = new(ending)
+		e.Context, e.cancel = cancel.New(context.Background())
+		if !t.end.CompareAndSwap(nil, e) {
+			e = t.end.Load()
+		}
+	}
+	return e
+}
+
+// AfterFunc is that of package cancel: no goroutine for each call.
+func (e *ending) AfterFunc(f func()) (stop func() bool) {
+	return e.Context.(interface {
+		AfterFunc(func()) func() bool
+	}).AfterFunc(f)
+}
+
+// cutOff ends the context of the tree that t is in, unless a context of Do or Begin is responsible for it.
+func (t *task) cutOff(cause error) {
+	for t.until == likeOwner {
+		t = t.parent
+	}
+	if t.until == cut {
+		t.source().(*ending).cancel(cause)
+	}
+}
+
+// over reports whether t need not be begun any more.
+func (t *task) over() bool { return t.gone.Load() || t.until != cut && t.Err() != nil }
+
+// adopt adds a child, unless t is done.
+func (t *task) adopt() bool {
+	for {
+		n := t.open.Load()
+		if n == 0 {
+			return false
+		}
+		if t.open.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// leave ends the way of t, or of one of its children.
+func (t *task) leave(err error) {
+	for {
+		if err != nil {
+			t.err.CompareAndSwap(nil, &err)
+		}
+		if t.open.Add(-1) != 0 {
+			return
+		}
+		if first := t.err.Load(); first != nil {
+			err = *first
+		}
+		if t.answer != nil {
+			t.answer.settled(err)
+		}
+		if t.parent == nil {
+			return
+		}
+		t = t.parent
+	}
+}
+
+// Detach returns a context with the values of ctx and neither its task nor its end: tasks that are begun with it belong to
+// no other.
+func Detach(ctx context.Context) context.Context { return detached{context.WithoutCancel(ctx)} }
+
+type detached struct{ context.Context }
+
+func (d detached) Value(key any) any {
+	if key == (taskKey{}) {
+		return nil
+	}
+	return d.Context.Value(key)
+}
