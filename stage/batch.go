@@ -143,7 +143,7 @@ func (b *batch[In, Out]) perform(w *worker) {
 	} else {
 		err = s.recovered(func() error { return s.batch(b, b.in, b.out) })
 	}
-	w.now = clock()
+	w.now = w.p.now()
 	some, _ := err.(Errors)
 	n := 0
 	for i := range b.items {
@@ -160,7 +160,7 @@ func (b *batch[In, Out]) perform(w *worker) {
 		b.settle(&b.items[i], e, b.out[n], w.now, start)
 		n++
 	}
-	w.now = clock()
+	w.now = w.p.now()
 }
 
 // settle hands on the result of one, or finds its fate.
@@ -196,7 +196,7 @@ func (b *batch[In, Out]) abandoned(w *worker) {
 		s.slots--
 		for i := range b.items {
 			if !b.ends[i].passed {
-				s.leave(failed, 0, clock())
+				s.leave(failed, 0, p.now())
 			}
 		}
 		p.release()

@@ -50,7 +50,7 @@ const (
 // A port is where values go: a stage with what follows it, or the end.
 type port[T any] interface {
 	// put hands t over with v, and waits with ctx if it has to; from is the stage whose handler calls, if any.
-	put(ctx context.Context, t *task, v T, now int64, h how, from *core) error
+	put(ctx context.Context, t *task, v T, h how, from *core) error
 
 	// pass is put for a worker of from, if there is room at once. Then it returns true with the guard of from held, so that
 	// the task leaves the one stage and enters the other in one step; and the workers that it owes.
@@ -63,7 +63,7 @@ type port[T any] interface {
 // An end is where a way ends.
 type end[T any] struct{}
 
-func (end[T]) put(_ context.Context, t *task, v T, _ int64, _ how, _ *core) error {
+func (end[T]) put(_ context.Context, t *task, v T, _ how, _ *core) error {
 	switch c := t.answer.(type) {
 	case *call[T]:
 		c.out = v
@@ -104,7 +104,7 @@ func (g *gate[In, Out]) full(h how) error {
 func (s *Stage[In, Out]) reject() error {
 	var gone []item[In, Out]
 	if s.crowded.Store(true); s.sweepDue() {
-		gone = s.sweep(clock())
+		gone = s.sweep(s.pool.now())
 	}
 	err := s.refuse(s.errs.full)
 	s.pool.release()
@@ -114,9 +114,10 @@ func (s *Stage[In, Out]) reject() error {
 	return err
 }
 
-func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, now int64, h how, from *core) error {
+func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *core) error {
 	s := g.s
 	p := s.pool
+	now := p.now()
 	e := item[In, Out]{t: t, to: g.to, in: in}
 	p.guard.Lock()
 	switch {
@@ -229,7 +230,7 @@ func do[In, Out any](ctx context.Context, p port[In], in In) (out Out, err error
 
 // handIn puts a task in the first stage.
 func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) error {
-	err := p.put(ctx, t, in, clock(), h, from)
+	err := p.put(ctx, t, in, h, from)
 	if err != nil && t.parent != nil {
 		t.parent.leave(nil) // it was not accepted, so its parent has no child
 	}

@@ -61,5 +61,5 @@ func (p *Pool) adjust(w *worker, c *core) {
 		c.setWidth(width)
 		c.server.admit(w.now)
 	}
-	c.openWindow(clock())
+	c.openWindow(p.now())
 }

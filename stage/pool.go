@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"reflect"
 	"runtime/pprof"
 	"time"
 
@@ -35,6 +36,8 @@ type Pool struct {
 	on     suspend.Spawner
 	inline bool // on can be compared
 	linger bool
+	clock  suspend.Clock   // of on; nil: that of package time
+	timers suspend.Spawner // nil: those of package time
 
 	guard   suspend.Guard // the rest, and all of its stages
 	width   int
@@ -140,9 +143,12 @@ func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	if on == nil {
 		on = suspend.Goroutines
 	}
-	gid.Check()
-	comparable := isComparable(on)
-	return &Pool{id: pools.Add(1), name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
+	comparable := reflect.TypeOf(on).Comparable()
+	p := &Pool{id: pools.Add(1), name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
+	if c, ok := suspend.As[suspend.Clock](on); ok {
+		p.clock, p.timers = c, on
+	}
+	return p
 }
 
 var pools atomicx.Uint64
@@ -238,7 +244,7 @@ func (p *Pool) next() (best *core) {
 func (w *worker) work() {
 	p := w.p
 	w.gid = gid.Get()
-	w.now = clock()
+	w.now = p.now()
 	how := called
 	for how != dismissed {
 		p.guard.Lock()
@@ -262,7 +268,7 @@ func (w *worker) work() {
 		p.release()
 		w.take().pay()
 		how, _ = suspend.Wait[wake](context.Background(), idling{w}, false)
-		w.now = clock()
+		w.now = p.now()
 	}
 	p.guard.Lock()
 	p.end(w)
@@ -386,16 +392,16 @@ func (p *Pool) settle() {
 	}
 }
 
-func (p *Pool) afterFunc(d time.Duration, f func()) (stop func() bool) {
-	if s, ok := p.on.(interface {
-		AfterFunc(time.Duration, func()) func() bool
-	}); ok {
-		return s.AfterFunc(d, f)
-	}
-	return time.AfterFunc(d, f).Stop
-}
+// afterFunc calls f after d. The timers are those of the scheduler only where it has a clock of its own, since a scheduler
+// that closes drops its timers, and a task between two tries must not be lost.
+func (p *Pool) afterFunc(d time.Duration, f func()) { suspend.AfterFunc(p.timers, d, f) }
 
 var base = time.Now()
 
-// clock is the time in nanoseconds since some moment; in a bubble of testing/synctest it is negative.
-func clock() int64 { return int64(time.Since(base)) }
+// now is the time in nanoseconds since some moment; in a bubble of testing/synctest it is negative.
+func (p *Pool) now() int64 {
+	if p.clock != nil {
+		return int64(p.clock.Now().Sub(base))
+	}
+	return int64(time.Since(base))
+}

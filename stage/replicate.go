@@ -65,8 +65,8 @@ type spread[In, Out any] struct {
 
 func (s *spread[In, Out]) full(how) error { return nil }
 
-func (s *spread[In, Out]) put(ctx context.Context, t *task, in In, now int64, h how, from *core) error {
-	return s.ports[s.r.choose(in)].put(ctx, t, in, now, h, from)
+func (s *spread[In, Out]) put(ctx context.Context, t *task, in In, h how, from *core) error {
+	return s.ports[s.r.choose(in)].put(ctx, t, in, h, from)
 }
 
 func (s *spread[In, Out]) pass(t *task, in In, now int64, from *core) (owed, bool) {

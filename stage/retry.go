@@ -44,7 +44,7 @@ func (d *delay[In, Out]) over() {
 	if _, mine := s.later[d]; mine {
 		delete(s.later, d)
 		s.delayed--
-		d.e.since = clock()
+		d.e.since = s.pool.now()
 		if s.o.LIFO {
 			s.ring.pushBack(d.e)
 		} else {

@@ -166,7 +166,7 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], isLate bool, id int64, now *i
 	t.gid.Store(id)
 	e.try++
 	out, err := s.call(t, e.in)
-	*now = clock()
+	*now = s.pool.now()
 	if err != nil {
 		if after, ok := s.retry(t, err, int(e.try)); ok {
 			return verdict{fate: again, after: after, err: err}
@@ -186,9 +186,9 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, now *int64) verdict {
 	if !last {
 		ctx = s.patience(e.t)
 	}
-	err := e.to.put(ctx, e.t, out, *now, always, &s.core)
+	err := e.to.put(ctx, e.t, out, always, &s.core)
 	if !last {
-		*now = clock()
+		*now = s.pool.now()
 	}
 	if err != nil {
 		return s.failure(e.t, e.in, err)
@@ -252,7 +252,7 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 		p.running--
 		p.end(w)
 		s.slots--
-		s.leave(failed, 0, clock())
+		s.leave(failed, 0, p.now())
 		p.release()
 		e.t.leave(ErrAbandoned)
 	}()
@@ -303,7 +303,7 @@ func (s *Stage[In, Out]) mayInline(from *core) (ok bool) {
 func (s *Stage[In, Out]) inline(c *call[Out], in In, lent bool) {
 	e := item[In, Out]{t: &c.task, to: s.entry.to, in: in}
 	v := verdict{fate: failed, err: ErrAbandoned}
-	start := clock()
+	start := s.pool.now()
 	now := start
 	returned := false
 	defer func() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime/pprof"
 	"time"
 
@@ -186,7 +185,7 @@ func (s *Stage[In, Out]) SetWidth(n int) {
 	}
 	s.pool.guard.Lock()
 	s.setWidth(n)
-	s.admit(clock())
+	s.admit(s.pool.now())
 	s.pool.release()
 }
 
@@ -247,7 +246,7 @@ func (o outsider[In, Out]) Try() (none struct{}, ok bool, err error) {
 	case s.closed:
 		return none, true, s.refuse(s.errs.closed)
 	case s.room():
-		s.accept(o.e, clock())
+		s.accept(o.e, s.pool.now())
 		return none, true, nil
 	}
 	return none, false, nil
@@ -277,5 +276,3 @@ func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
 	}
 	return gone
 }
-
-func isComparable(on suspend.Spawner) bool { return reflect.TypeOf(on).Comparable() }

@@ -100,6 +100,11 @@ func (t *task) Value(key any) any {
 	if key == (taskKey{}) {
 		return t
 	}
+	if e := t.end.Load(); e != nil {
+		if v := e.Value(key); v != nil { // it knows the cause
+			return v
+		}
+	}
 	return t.values.Value(key)
 }
 
@@ -173,7 +178,8 @@ func (t *task) adopt() bool {
 func (t *task) leave(err error) {
 	for {
 		if err != nil {
-			t.err.CompareAndSwap(nil, &err)
+			first := err
+			t.err.CompareAndSwap(nil, &first)
 		}
 		if t.open.Add(-1) != 0 {
 			return

@@ -1,0 +1,484 @@
+package stage_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
+)
+
+// What waited too long is shed, and reported; Do gets ErrLate.
+func TestDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dead atomic.Int32
+		s := stage.New("s", func(context.Context, int) (int, error) {
+			time.Sleep(10 * time.Millisecond)
+			return 0, nil
+		}, stage.Options{Queue: 100, Delay: 5 * time.Millisecond}).OnFail(func(_ context.Context, _ int, err error) {
+			require.ErrorIs(t, err, stage.ErrLate)
+			dead.Add(1)
+		})
+		var lates atomic.Int32
+		var all sync.WaitGroup
+		for range 300 {
+			all.Go(func() {
+				if _, err := s.Do(bg, 1); err != nil {
+					require.ErrorIs(t, err, stage.ErrOverload)
+					require.ErrorIs(t, err, stage.ErrLate)
+					lates.Add(1)
+				}
+			})
+			time.Sleep(5 * time.Millisecond)
+		}
+		all.Wait()
+		require.NoError(t, s.Close(bg))
+		holds(t, s.Stats())
+		require.EqualValues(t, s.Stats().Late, lates.Load())
+		require.EqualValues(t, s.Stats().Late, dead.Load())
+		require.InDelta(t, 150, int(lates.Load()), 25)
+	})
+}
+
+func TestBatches(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		let := make(chan struct{})
+		go close(let)
+		var sizes []int
+		s := stage.NewBatch("b", func(ctx context.Context, in, out []int) error {
+			sizes = append(sizes, len(in))
+			errs := make(stage.Errors, len(in))
+			for i, n := range in {
+				out[i] = 2 * n
+				if n%10 == 9 {
+					errs[i] = errOops
+				}
+			}
+			suspend.Yield()
+			return errs
+		}, stage.Options{On: on, Batch: 8, Queue: 100})
+		next := stage.New("next", func(_ context.Context, n int) (int, error) { return n + 1, nil }, stage.Options{On: on})
+		p := stage.Pipe(s, next)
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				v, err := p.Do(bg, i)
+				if i%10 == 9 {
+					require.Equal(t, errOops, err)
+				} else {
+					require.NoError(t, err)
+					require.Equal(t, 2*i+1, v)
+				}
+			})
+		}
+		all.Wait()
+		require.NoError(t, stage.Close(bg, s, next))
+		total := 0
+		for _, n := range sizes {
+			require.LessOrEqual(t, n, 8)
+			total += n
+		}
+		require.Equal(t, 100, total)
+		require.EqualValues(t, 90, s.Stats().Completed)
+		require.EqualValues(t, 10, s.Stats().Failed)
+		holds(t, s.Stats())
+	})
+}
+
+// An idle stage of batches works on one at a time, a loaded one on many, without a timer.
+func TestBatchesAreNatural(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int
+		s := stage.NewBatch("b", func(_ context.Context, in, _ []int) error {
+			sizes = append(sizes, len(in))
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		}, stage.Options{Batch: 10, Queue: 100})
+		for range 3 {
+			_, err := s.Do(bg, 1)
+			require.NoError(t, err)
+		}
+		for range 100 {
+			require.NoError(t, s.Submit(bg, 1))
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.NoError(t, s.Close(bg))
+		require.Equal(t, []int{1, 1, 1, 1}, sizes[:4])
+		require.InDelta(t, 5, slices.Max(sizes), 1)
+	})
+}
+
+// A child of a batch is a child of each of its tasks.
+func TestChildrenOfABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		leaf := stage.New("leaf", func(context.Context, int) (int, error) { <-let; return 0, errOops }, stage.Options{})
+		s := stage.NewBatch("b", func(ctx context.Context, in, _ []int) error { return leaf.Submit(ctx, 1) }, stage.Options{})
+		f, err := s.Begin(bg, 1)
+		require.NoError(t, err)
+		synctest.Wait()
+		_, _, done := f.Try()
+		require.False(t, done)
+		close(let)
+		_, err = f.Await(bg)
+		require.Equal(t, errOops, err)
+		require.NoError(t, stage.Close(bg, s, leaf))
+	})
+}
+
+func TestBatchesThatDoNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dead := 0
+		s := stage.NewBatch("b", func(_ context.Context, in, _ []int) error {
+			if in[0] == 1 {
+				runtime.Goexit()
+			}
+			panic(errOops)
+		}, stage.Options{OnPanic: func(any, []byte) {}}).OnFail(func(context.Context, int, error) { dead++ })
+		_, err := s.Do(bg, 1)
+		require.ErrorIs(t, err, stage.ErrAbandoned)
+		_, err = s.Do(bg, 2)
+		require.ErrorIs(t, err, errOops)
+		require.NoError(t, s.Close(bg))
+		require.Equal(t, 2, dead)
+		holds(t, s.Stats())
+	})
+}
+
+func TestEach(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			for range n * 7 % 5 {
+				suspend.Yield()
+			}
+			if n%10 == 9 {
+				return n, errOops
+			}
+			return 2 * n, nil
+		}, stage.Options{On: on, Width: 4, Queue: 2, Full: stage.Reject})
+		for _, unordered := range []bool{false, true} {
+			schedtest.Run(t, on, func() {
+				var got []int
+				i := 0
+				for v, err := range stage.Each(bg, s, numbers(100), stage.EachOptions{Window: 10, Unordered: unordered}) {
+					if !unordered {
+						if i%10 == 9 {
+							require.Equal(t, errOops, err)
+							v = 2 * i
+						} else {
+							require.NoError(t, err)
+						}
+						require.Equal(t, 2*i, v)
+					}
+					got = append(got, v)
+					i++
+				}
+				require.Len(t, got, 100)
+			})
+		}
+		schedtest.Run(t, on, func() { // a break waits for what is under way
+			for v, err := range stage.Each(bg, s, numbers(100), stage.EachOptions{}) {
+				require.NoError(t, err)
+				if v == 6 {
+					break
+				}
+			}
+			st := s.Stats()
+			require.Zero(t, st.Waiting+st.Busy)
+			holds(t, st)
+		})
+		require.NoError(t, s.Close(bg))
+	})
+}
+
+func numbers(n int) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func TestEachIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, suspend.Sleep(ctx, 300*time.Millisecond) }, stage.Options{Width: 2})
+		n, errs := 0, 0
+		var last error
+		for _, err := range stage.Each(ctx, s, numbers(100), stage.EachOptions{Window: 4}) {
+			if last = err; err == nil {
+				n++
+			} else {
+				errs++
+			}
+		}
+		require.ErrorIs(t, last, context.DeadlineExceeded)
+		require.Equal(t, 6, n)
+		require.LessOrEqual(t, errs, 5)
+		require.NoError(t, s.Close(bg))
+		_, ok := <-ctx.Done()
+		require.False(t, ok)
+	})
+}
+
+// A task that a closed stage refuses is an error in its place.
+func TestEachIsRefused(t *testing.T) {
+	s := stage.New("s", double, stage.Options{})
+	require.NoError(t, s.Close(bg))
+	n := 0
+	for _, err := range stage.Each(bg, s, numbers(3), stage.EachOptions{}) {
+		require.ErrorIs(t, err, stage.ErrClosed)
+		n++
+	}
+	require.Equal(t, 3, n)
+}
+
+func TestReplicate(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		last := make([]map[int]int, 3)
+		r := stage.Replicate(3, func(n int) uint64 { return uint64(n % 7) }, func(i int) *stage.Stage[int, int] {
+			last[i] = map[int]int{}
+			return stage.New(stage.Replica("r", i), func(_ context.Context, n int) (int, error) {
+				require.Equal(t, i, n%7%3, "another replica's")
+				require.Less(t, last[i][n%7], n+1, "out of order")
+				last[i][n%7] = n // its state is its own
+				return n, nil
+			}, stage.Options{On: on, Queue: 10})
+		})
+		p := stage.Pipe(stage.Flow[int, int](r), stage.New("end", double, stage.Options{On: on}))
+		for i := range 200 {
+			require.NoError(t, p.Submit(bg, i))
+		}
+		v, err := p.Do(bg, 1000)
+		require.NoError(t, err)
+		require.Equal(t, 2000, v)
+		require.NoError(t, r.Close(bg))
+		total := uint64(0)
+		for _, o := range stage.Stages[int, int](r) {
+			total += o.Stats().Completed
+		}
+		require.EqualValues(t, 201, total)
+		require.Len(t, stage.Stages(p), 4)
+	})
+}
+
+func TestReplicateByLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := stage.Replicate(3, nil, func(i int) *stage.Stage[int, int] {
+			return stage.New(stage.Replica("r", i), func(_ context.Context, n int) (int, error) {
+				time.Sleep(time.Second)
+				return n, nil
+			}, stage.Options{Queue: 5})
+		})
+		for i := range 9 {
+			require.NoError(t, r.Submit(bg, i))
+		}
+		for i := range 3 {
+			require.EqualValues(t, 3, r.Stage(i).Stats().Accepted)
+		}
+		require.NoError(t, r.Close(bg))
+	})
+}
+
+// scope.Map on a pool runs as many at a time as the pool is wide.
+func TestScopeOnAPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := stage.NewPool("p", 3, nil)
+		start := time.Now()
+		out, err := scope.Map(bg, p, []int{1, 2, 3, 4, 5, 6, 7}, func(_ context.Context, n int) (int, error) {
+			time.Sleep(time.Second)
+			return n, nil
+		})
+		require.NoError(t, err)
+		require.Len(t, out, 7)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		require.NoError(t, p.Close(bg))
+	})
+}
+
+func TestHistogram(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ds := rapid.SliceOfN(rapid.Int64Range(0, int64(15*time.Minute)), 1, 50).Draw(t, "durations")
+		h := stage.HistogramOf(ds)
+		slices.Sort(ds)
+		for _, q := range []float64{0.1, 0.5, 0.9, 0.99, 1} {
+			rank := min(max(int(q*float64(len(ds))), 1), len(ds))
+			want := float64(ds[rank-1])
+			got := float64(h.Quantile(q))
+			if got < want*0.8-2 || got > want*1.25+2 {
+				t.Fatalf("quantile %v is %v, want %v", q, got, want)
+			}
+		}
+		var n uint64
+		h.Buckets(func(_ time.Duration, cumulative uint64) bool { n = cumulative; return true })
+		if n != uint64(len(ds)) || h.Count != n {
+			t.Fatalf("%d of %d", n, len(ds))
+		}
+	})
+}
+
+// The figures of a time are differences.
+func TestSub(t *testing.T) {
+	s := stage.New("s", double, stage.Options{})
+	_, _ = s.Do(bg, 1)
+	before := s.Stats()
+	for range 3 {
+		_, _ = s.Do(bg, 1)
+	}
+	d := s.Stats().Sub(before)
+	require.EqualValues(t, 3, d.Completed)
+	require.EqualValues(t, 3, d.Service.Count)
+	require.NoError(t, s.Close(bg))
+}
+
+// TestConservation sends tasks through pipes over all schedulers, with cancellations, retries, rejections and closes, and
+// looks at the figures all the time: each accepted task meets one fate.
+func TestConservation(t *testing.T) {
+	n := conservationTasks()
+	defer schedtest.Within(t, 10*time.Minute)()
+	total := 0
+	for round := 0; total < n; round++ {
+		total += conserve(t, min(n, 50_000), uint64(round))
+	}
+	t.Logf("%d tasks", total)
+}
+
+func conserve(t *testing.T, n int, seed uint64) (tasks int) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		fates := make([]atomic.Int32, n) // dead letters and completions at the end
+		oops := func(_ context.Context, i int, _ error) { fates[i].Add(1) }
+		retry := func(err error, try int) (time.Duration, bool) {
+			return time.Duration(try%2) * time.Microsecond, try < 3
+		}
+		pool := stage.NewPool("pool", 2, next())
+		a := stage.New("a", func(_ context.Context, i int) (int, error) {
+			if i%13 == 0 {
+				return 0, errOops
+			}
+			return i, nil
+		}, stage.Options{Pool: pool, Width: 2, Queue: 8, Retry: retry, Full: stage.Full(rng.IntN(2))}).OnFail(oops)
+		b := stage.NewBatch("b", func(_ context.Context, in, out []int) error {
+			copy(out, in)
+			if in[0]%17 == 0 {
+				return errOops
+			}
+			return nil
+		}, stage.Options{On: next(), Width: 1 + rng.IntN(2), Queue: rng.IntN(5), Batch: 3}).OnFail(oops)
+		c := stage.New("c", func(ctx context.Context, i int) (int, error) {
+			if i%5 == 0 {
+				suspend.Yield()
+			}
+			return i, nil
+		}, stage.Options{On: next(), Width: 1 + rng.IntN(3)}).OnFail(oops)
+		d := stage.New("d", func(_ context.Context, i int) (int, error) {
+			fates[i].Add(1)
+			return i, nil
+		}, stage.Options{Pool: pool, Width: 1 + rng.IntN(2), Queue: stage.NoQueue}).OnFail(oops)
+		p := stage.Pipe4(a, b, c, d)
+		stages := []stage.Observed{a, b, c, d}
+		stop := make(chan struct{})
+		var looks sync.WaitGroup
+		looks.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for _, s := range stages {
+					holds(t, s.Stats())
+				}
+				time.Sleep(100 * time.Microsecond)
+			}
+		})
+		var ids atomic.Int64
+		schedtest.Stress(t, next, 8, func(w int, rng *rand.Rand) {
+			for range n / 8 {
+				i := int(ids.Add(1)) - 1
+				switch rng.IntN(4) {
+				case 0:
+					_ = p.Submit(bg, i)
+				case 1:
+					ctx, cancel := schedtest.MayCancel(rng)
+					_, _ = p.Do(ctx, i)
+					cancel()
+				default:
+					if rng.IntN(64) == 0 {
+						b.SetWidth(1 + rng.IntN(3))
+						pool.SetWidth(1 + rng.IntN(3))
+					}
+					_, _ = p.Begin(bg, i)
+				}
+			}
+		})
+		if seed%4 == 3 { // cut off in the middle
+			ctx, cancel := context.WithCancel(bg)
+			cancel()
+			for _, s := range []stage.Closer{a, b, c, d} {
+				_ = s.Close(ctx)
+			}
+		}
+		if err := stage.Close(bg, a, b, c, d); err != nil {
+			t.Error(err)
+		}
+		close(stop)
+		looks.Wait()
+		var cancelled, failed, completed uint64
+		for k, o := range stages {
+			s := o.Stats()
+			holds(t, s)
+			if s.Waiting+s.Busy+s.Delayed+s.Outside != 0 {
+				t.Errorf("%s: left behind: %+v", s.Name, s)
+			}
+			cancelled += s.Cancelled
+			failed += s.Failed
+			completed = s.Completed
+			if k > 0 {
+				if before := stages[k-1].Stats(); before.Completed != s.Accepted {
+					t.Errorf("%s has completed %d, %s accepted %d", before.Name, before.Completed, s.Name, s.Accepted)
+				}
+			}
+		}
+		first := stages[0].Stats()
+		if first.Accepted != completed+failed+cancelled {
+			t.Errorf("%d accepted; %d completed, %d failed, %d cancelled", first.Accepted, completed, failed, cancelled)
+		}
+		var told uint64
+		for i := range fates {
+			if k := fates[i].Load(); k > 1 {
+				t.Errorf("task %d met %d fates", i, k)
+			} else {
+				told += uint64(k)
+			}
+		}
+		if told != completed+failed {
+			t.Errorf("%d tasks were seen to end, %d completed or failed", told, completed+failed)
+		}
+		tasks = int(ids.Load())
+	})
+	return tasks
+}
+
+func conservationTasks() int {
+	switch {
+	case testing.Short() || schedtest.Race:
+		return 20_000
+	}
+	return 200_000
+}

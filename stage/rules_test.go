@@ -1,0 +1,675 @@
+package stage_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A held is a stage whose handlers wait until they are let go on.
+type held struct {
+	*stage.Stage[int, int]
+	begun chan int
+	let   chan struct{}
+}
+
+func hold(o stage.Options) held {
+	h := held{begun: make(chan int, 100), let: make(chan struct{})}
+	h.Stage = stage.New("held", func(ctx context.Context, n int) (int, error) {
+		h.begun <- n
+		select {
+		case <-h.let:
+			return n, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}, o)
+	return h
+}
+
+func (h held) close(t testing.TB) {
+	close(h.let)
+	require.NoError(t, h.Close(bg))
+	holds(t, h.Stats())
+}
+
+// The caller of Submit may go, and cancel its context: the task is accepted, and done.
+func TestSubmitIsForTheWayInOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		ctx, cancel := context.WithCancel(context.WithValue(bg, key{}, "value"))
+		let := make(chan struct{})
+		s := stage.New("s", func(ctx context.Context, n int) (int, error) {
+			<-let
+			require.Equal(t, "value", ctx.Value(key{}))
+			require.NoError(t, ctx.Err())
+			require.NoError(t, context.Cause(ctx))
+			child, stop := context.WithCancel(ctx)
+			defer stop()
+			require.NoError(t, child.Err())
+			return n, nil
+		}, stage.Options{})
+		require.NoError(t, s.Submit(ctx, 1))
+		cancel()
+		close(let)
+		require.NoError(t, s.Close(bg))
+		require.EqualValues(t, 1, s.Stats().Completed)
+		require.ErrorIs(t, s.Submit(ctx, 1), context.Canceled)
+		require.EqualValues(t, 1, s.Stats().Arrived, "a done context is no arrival")
+	})
+}
+
+// A Do that is cancelled returns at once; a task that waits is not begun, a handler that runs sees it.
+func TestDoIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 1, Queue: 2})
+		ctx, cancel := context.WithCancelCause(bg)
+		var all sync.WaitGroup
+		for i := range 2 {
+			all.Go(func() {
+				_, err := h.Do(ctx, i)
+				require.ErrorIs(t, err, errOops)
+				require.ErrorIs(t, err, context.Canceled)
+			})
+			synctest.Wait()
+		}
+		require.Len(t, h.begun, 1)
+		cancel(errOops)
+		all.Wait()
+		synctest.Wait()
+		require.Len(t, h.begun, 1, "a task whose caller has gone was begun")
+		require.EqualValues(t, 2, h.Stats().Cancelled)
+		h.close(t)
+	})
+}
+
+func TestBeginIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 1, Queue: 2})
+		ctx, cancel := context.WithCancel(bg)
+		f, err := h.Begin(bg, 1)
+		require.NoError(t, err)
+		g, err := h.Begin(ctx, 2)
+		require.NoError(t, err)
+		cancel()
+		h.let <- struct{}{}
+		v, err := f.Await(bg)
+		require.NoError(t, err)
+		require.Equal(t, 1, v)
+		_, err = g.Await(bg)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Len(t, h.begun, 1)
+		h.close(t)
+	})
+}
+
+func TestFullRejects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 2, Queue: 3, Full: stage.Reject})
+		for i := range 5 {
+			require.NoError(t, h.Submit(bg, i), "a burst on an idle stage fills Queue and Width")
+		}
+		for _, err := range []error{h.Submit(bg, 5), h.TrySubmit(bg, 5), func() error { _, err := h.Do(bg, 5); return err }()} {
+			require.ErrorIs(t, err, stage.ErrFull)
+			require.ErrorIs(t, err, stage.ErrOverload)
+			require.ErrorContains(t, err, "held: ")
+		}
+		require.EqualValues(t, 3, h.Stats().Rejected)
+		require.Zero(t, testing.AllocsPerRun(100, func() { _ = h.Submit(bg, 5) }), "a rejection allocates")
+		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = h.Do(bg, 5) }), "a rejection allocates")
+		h.close(t)
+	})
+}
+
+func TestNoQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.Reject})
+		require.NoError(t, h.Submit(bg, 1))
+		require.ErrorIs(t, h.Submit(bg, 1), stage.ErrFull)
+		h.close(t)
+	})
+}
+
+// Callers that wait for room get in first come first served, and a cancelled one leaves no trace.
+func TestFullWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
+		require.NoError(t, h.Submit(bg, 0))
+		require.ErrorIs(t, h.TrySubmit(bg, 9), stage.ErrFull)
+		ctx, cancel := context.WithCancel(bg)
+		for i := 1; i <= 3; i++ {
+			c := bg
+			if i == 2 {
+				c = ctx
+			}
+			go func() {
+				if err := h.Submit(c, i); i == 2 {
+					require.ErrorIs(t, err, context.Canceled)
+				}
+			}()
+			synctest.Wait()
+		}
+		require.Equal(t, 3, h.Stats().Outside)
+		cancel()
+		synctest.Wait()
+		require.Equal(t, 2, h.Stats().Outside)
+		for _, want := range []int{0, 1, 3} {
+			require.Equal(t, want, <-h.begun)
+			h.let <- struct{}{}
+			synctest.Wait()
+		}
+		h.close(t)
+	})
+}
+
+// Tasks whose Do has gone do not keep others out: a queue of n of them is swept by n rejections.
+func TestTheGoneAreSwept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 1, Queue: 10, Full: stage.Reject})
+		require.NoError(t, h.Submit(bg, 0))
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(bg)
+		for i := range 10 {
+			go func() { _, _ = h.Do(ctx, i) }()
+		}
+		synctest.Wait()
+		require.Equal(t, 10, h.Stats().Waiting)
+		cancel()
+		synctest.Wait()
+		tries := 0
+		for h.Submit(bg, 1) != nil {
+			tries++
+		}
+		require.LessOrEqual(t, tries, 10)
+		require.EqualValues(t, 10, h.Stats().Cancelled)
+		require.Equal(t, 1, h.Stats().Waiting)
+		h.close(t)
+	})
+}
+
+func TestOrder(t *testing.T) {
+	for name, lifo := range map[string]bool{"FIFO": false, "LIFO": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := hold(stage.Options{Width: 1, Queue: 5, LIFO: lifo})
+				for i := range 5 {
+					require.NoError(t, h.Submit(bg, i))
+					synctest.Wait()
+				}
+				want := []int{0, 1, 2, 3, 4}
+				if lifo {
+					want = []int{0, 4, 3, 2, 1}
+				}
+				for _, n := range want {
+					require.Equal(t, n, <-h.begun)
+					h.let <- struct{}{}
+				}
+				h.close(t)
+			})
+		})
+	}
+}
+
+// A retry keeps its place in the bound while it is delayed, and then goes to the front.
+func TestRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var order []int
+		var dead []error
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			order = append(order, n)
+			if n == 0 {
+				return 0, errOops
+			}
+			time.Sleep(time.Second)
+			return n, nil
+		}, stage.Options{Width: 1, Queue: 2, Full: stage.Reject, Retry: func(err error, try int) (time.Duration, bool) {
+			require.Equal(t, errOops, err)
+			return 1500 * time.Millisecond, try < 3
+		}})
+		s.OnFail(func(_ context.Context, n int, err error) {
+			require.Equal(t, 0, n)
+			dead = append(dead, err)
+		})
+		f, err := s.Begin(bg, 0)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, 1, s.Stats().Delayed)
+		require.NoError(t, s.Submit(bg, 1))
+		require.NoError(t, s.Submit(bg, 2))
+		require.ErrorIs(t, s.Submit(bg, 3), stage.ErrFull, "a delayed task keeps its place")
+		holds(t, s.Stats())
+		_, err = f.Await(bg)
+		require.Equal(t, errOops, err)
+		require.Equal(t, []error{errOops}, dead)
+		require.Equal(t, []int{0, 1, 2, 0, 0}, order)
+		require.Equal(t, 3500*time.Millisecond, time.Since(start))
+		require.EqualValues(t, 2, s.Stats().Retried)
+		require.EqualValues(t, 1, s.Stats().Failed)
+		require.NoError(t, s.Close(bg))
+	})
+}
+
+func TestARetryGoesToTheFront(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []int
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			order = append(order, n)
+			if n == 0 && len(order) == 1 {
+				return 0, errOops
+			}
+			time.Sleep(time.Second)
+			return n, nil
+		}, stage.Options{Width: 1, Queue: 5, Retry: func(error, int) (time.Duration, bool) { return 1500 * time.Millisecond, true }})
+		for i := range 4 {
+			require.NoError(t, s.Submit(bg, i))
+		}
+		require.NoError(t, s.Close(bg), "Close waits for retries")
+		require.Equal(t, []int{0, 1, 2, 0, 3}, order)
+	})
+}
+
+// Every way in which a handler can end gives its slot back, and is reported once.
+func TestHandlersThatDoNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen any
+		var dead []error
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			switch n {
+			case 1:
+				panic(errOops)
+			case 2:
+				runtime.Goexit()
+			}
+			return n, nil
+		}, stage.Options{Queue: 5, OnPanic: func(v any, stack []byte) {
+			seen = v
+			require.Contains(t, string(stack), "TestHandlersThatDoNotReturn")
+		}}).OnFail(func(_ context.Context, _ int, err error) { dead = append(dead, err) })
+		var futures []promise.Future[int]
+		for i := range 4 {
+			f, err := s.Begin(bg, i)
+			require.NoError(t, err)
+			futures = append(futures, f)
+		}
+		_, err := futures[1].Await(bg)
+		var p *stage.PanicError
+		require.ErrorAs(t, err, &p)
+		require.ErrorIs(t, err, errOops)
+		require.Equal(t, errOops, seen)
+		_, err = futures[2].Await(bg)
+		require.ErrorIs(t, err, stage.ErrAbandoned)
+		v, err := futures[3].Await(bg)
+		require.NoError(t, err)
+		require.Equal(t, 3, v)
+		require.Len(t, dead, 2)
+		require.NoError(t, s.Close(bg))
+		holds(t, s.Stats())
+		require.EqualValues(t, 2, s.Stats().Failed)
+	})
+}
+
+// Two stages share a pool of one, and the second is narrow: the worker of the first gives its permit back while it waits.
+func TestASharedPoolCannotDeadlock(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		pool := stage.NewPool("cpu", 1, on)
+		a := stage.New("a", double, stage.Options{Pool: pool, Queue: stage.NoQueue, Width: 1})
+		b := stage.New("b", func(_ context.Context, n int) (int, error) { suspend.Yield(); return n + 1, nil },
+			stage.Options{Pool: pool, Queue: stage.NoQueue, Width: 1})
+		c := stage.New("c", func(ctx context.Context, n int) (int, error) { return n, a.Submit(ctx, n) },
+			stage.Options{Pool: pool, Queue: stage.NoQueue, Width: 1})
+		p := stage.Pipe(a, b)
+		for i := range 100 {
+			require.NoError(t, p.Submit(bg, i))
+			require.NoError(t, c.Submit(bg, i))
+		}
+		require.NoError(t, stage.Close(bg, c, a, b))
+		require.EqualValues(t, 200, a.Stats().Completed)
+		require.EqualValues(t, 100, b.Stats().Completed)
+	})
+}
+
+// A handler that calls Do of its own stage runs in its own slot.
+func TestDoInAHandlerOfTheSameStage(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		var s *stage.Stage[int, int]
+		s = stage.New("factorial", func(ctx context.Context, n int) (int, error) {
+			if n == 0 {
+				return 1, nil
+			}
+			v, err := s.Do(ctx, n-1)
+			return n * v, err
+		}, stage.Options{On: on, Queue: stage.NoQueue})
+		p := stage.Pipe(s, stage.New("same", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{On: on}))
+		v, err := p.Do(bg, 5)
+		require.NoError(t, err)
+		require.Equal(t, 120, v)
+		require.NoError(t, s.Close(bg))
+		require.EqualValues(t, 6, s.Stats().Completed)
+		holds(t, s.Stats())
+	})
+}
+
+// A handler of a pool of one waits in Do for another stage of the same pool.
+func TestDoInAHandlerOfTheSamePool(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		pool := stage.NewPool("one", 1, on)
+		inner := stage.New("inner", double, stage.Options{Pool: pool})
+		outer := stage.New("outer", func(ctx context.Context, n int) (int, error) { return inner.Do(ctx, n) }, stage.Options{Pool: pool})
+		for i := range 20 {
+			f, err := outer.Begin(bg, i)
+			require.NoError(t, err)
+			v, err := f.Await(bg)
+			require.NoError(t, err)
+			require.Equal(t, 2*i, v)
+		}
+		require.NoError(t, stage.Close(bg, outer, inner))
+	})
+}
+
+func TestSetWidth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 4, Queue: 10})
+		for i := range 10 {
+			require.NoError(t, h.Submit(bg, i))
+		}
+		synctest.Wait()
+		require.Equal(t, 4, h.Stats().Handlers)
+		h.SetWidth(2)
+		for range 3 {
+			h.let <- struct{}{}
+			synctest.Wait()
+		}
+		require.Equal(t, 2, h.Stats().Handlers)
+		h.SetWidth(5)
+		synctest.Wait()
+		require.Equal(t, 5, h.Stats().Handlers)
+		h.close(t)
+	})
+}
+
+// Close drains: callers that wait for room are refused, what was accepted is done.
+func TestCloseDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 1, Queue: 1})
+		require.NoError(t, h.Submit(bg, 0))
+		require.NoError(t, h.Submit(bg, 1))
+		refused := make(chan error, 1)
+		go func() { refused <- h.Submit(bg, 2) }()
+		synctest.Wait()
+		closed := make(chan error, 2)
+		for range 2 {
+			go func() { closed <- h.Close(bg) }()
+		}
+		synctest.Wait()
+		require.ErrorIs(t, <-refused, stage.ErrClosed)
+		require.ErrorIs(t, h.Submit(bg, 3), stage.ErrClosed)
+		require.Empty(t, closed)
+		close(h.let)
+		require.NoError(t, <-closed)
+		require.NoError(t, <-closed)
+		require.EqualValues(t, 2, h.Stats().Completed)
+		holds(t, h.Stats())
+	})
+}
+
+// A Close whose context ends cuts off: each task that has not begun goes to OnFail once, and handlers are told.
+func TestCloseCutsOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(stage.Options{Width: 2, Queue: 5, Retry: func(err error, _ int) (time.Duration, bool) {
+			return time.Hour, err == errOops
+		}})
+		dead := map[int]error{}
+		var mu sync.Mutex
+		h.OnFail(func(_ context.Context, n int, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			require.NotContains(t, dead, n)
+			dead[n] = err
+		})
+		for i := range 4 {
+			require.NoError(t, h.Submit(bg, i))
+		}
+		f, err := h.Begin(bg, 4)
+		require.NoError(t, err)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		err = h.Close(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "2 handlers run")
+		_, err = f.Await(bg)
+		require.ErrorIs(t, err, stage.ErrClosed)
+		synctest.Wait()
+		require.Len(t, dead, 5)
+		for _, err := range dead {
+			require.ErrorIs(t, err, stage.ErrClosed)
+		}
+		require.NoError(t, h.Close(bg))
+		require.EqualValues(t, 5, h.Stats().Failed)
+		holds(t, h.Stats())
+	})
+}
+
+// A task that is delayed when Close cuts off is not tried again.
+func TestCloseCutsOffRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dead []error
+		tries := 0
+		s := stage.New("s", func(ctx context.Context, n int) (int, error) {
+			if tries++; n == 1 {
+				<-ctx.Done()
+			}
+			return 0, errOops
+		}, stage.Options{Width: 2, Retry: func(error, int) (time.Duration, bool) { return time.Hour, true }}).
+			OnFail(func(_ context.Context, _ int, err error) { dead = append(dead, err) })
+		require.NoError(t, s.Submit(bg, 0))
+		require.NoError(t, s.Submit(bg, 1))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		require.Error(t, s.Close(ctx))
+		synctest.Wait()
+		require.Len(t, dead, 2)
+		require.NoError(t, s.Close(bg))
+		time.Sleep(2 * time.Hour)
+		require.Equal(t, 2, tries)
+		require.EqualValues(t, 2, s.Stats().Failed)
+		holds(t, s.Stats())
+	})
+}
+
+// Accepted tasks are done although their scheduler is closed.
+func TestTheSchedulerIsClosed(t *testing.T) {
+	sched := fifo.New(fifo.Options{})
+	require.NoError(t, sched.Run(bg, func(context.Context) error { return nil }))
+	s := stage.New("s", double, stage.Options{On: sched})
+	v, err := s.Do(bg, 21)
+	require.NoError(t, err)
+	require.Equal(t, 42, v)
+	require.NoError(t, s.Close(bg))
+}
+
+// Pipelines are deterministic on fifo, and Run ends by itself.
+func TestOnFIFO(t *testing.T) {
+	var got []int
+	sched := fifo.New(fifo.Options{})
+	require.NoError(t, sched.Run(bg, func(context.Context) error {
+		a := stage.New("a", double, stage.Options{On: sched, Width: 3})
+		b := stage.New("b", func(_ context.Context, n int) (int, error) {
+			got = append(got, n)
+			return n, nil
+		}, stage.Options{On: sched})
+		p := stage.Pipe(a, b)
+		for i := range 10 {
+			if err := p.Submit(bg, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	require.Equal(t, []int{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}, got)
+}
+
+// A task is done, and its Do answered, when its children are; their first error is its error.
+func TestTaskTrees(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		var ended []int
+		var mu sync.Mutex
+		var leaf *stage.Stage[int, int]
+		leaf = stage.New("leaf", func(ctx context.Context, n int) (int, error) {
+			suspend.Yield()
+			if n > 10 {
+				for i := range 3 {
+					if err := leaf.Submit(ctx, n/10+i); err != nil {
+						return 0, err
+					}
+				}
+			}
+			mu.Lock()
+			ended = append(ended, n)
+			mu.Unlock()
+			if n == 3 {
+				return 0, errOops
+			}
+			return n, nil
+		}, stage.Options{On: on, Width: 2, Queue: 100})
+		root := stage.New("root", func(ctx context.Context, n int) (string, error) {
+			_, err := leaf.Begin(ctx, n)
+			return "root", err
+		}, stage.Options{On: on})
+		v, err := root.Do(bg, 50)
+		require.NoError(t, err)
+		require.Equal(t, "root", v)
+		require.ElementsMatch(t, []int{50, 5, 6, 7}, ended)
+		_, err = root.Do(bg, 20)
+		require.Equal(t, errOops, err)
+		require.Len(t, ended, 8)
+		require.NoError(t, stage.Close(bg, root, leaf))
+	})
+}
+
+func TestATaskThatHasEndedTakesNoChildren(t *testing.T) {
+	var leaked context.Context
+	s := stage.New("s", func(ctx context.Context, n int) (int, error) {
+		leaked = ctx
+		return n, nil
+	}, stage.Options{})
+	_, err := s.Do(bg, 1)
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Submit(leaked, 1), stage.ErrEnded)
+	_, err = s.Do(leaked, 1)
+	require.ErrorIs(t, err, stage.ErrEnded)
+	require.NoError(t, s.Submit(stage.Detach(leaked), 1))
+	require.NoError(t, s.Close(bg))
+	require.EqualValues(t, 2, s.Stats().Arrived)
+}
+
+// A panic in a handler that runs on the caller of Do ends the process, though the caller recovers; so it is tried with
+// OnPanic here, and in a process of its own below.
+func TestInlinePanic(t *testing.T) {
+	s := stage.New("s", func(context.Context, int) (int, error) { panic(errOops) }, stage.Options{OnPanic: func(any, []byte) {}})
+	_, err := s.Do(bg, 1)
+	require.ErrorIs(t, err, errOops)
+	require.EqualValues(t, 1, s.Stats().Failed)
+	require.NoError(t, s.Close(bg))
+}
+
+func TestInlineGoexit(t *testing.T) {
+	s := stage.New("s", func(context.Context, int) (int, error) { runtime.Goexit(); return 0, nil }, stage.Options{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = s.Do(bg, 1)
+		t.Error("returned")
+	}()
+	<-ended
+	require.EqualValues(t, 1, s.Stats().Failed)
+	require.Equal(t, 0, s.Stats().Busy)
+	require.NoError(t, s.Close(bg))
+}
+
+// An idle stage holds no goroutine and no timer after three seconds, without a Close.
+func TestIdle(t *testing.T) {
+	before := runtime.NumGoroutine()
+	synctest.Test(t, func(t *testing.T) {
+		s := stage.New("s", func(context.Context, int) (int, error) { time.Sleep(time.Millisecond); return 0, nil }, stage.Options{Width: 50, Queue: 1000})
+		for i := range 500 {
+			require.NoError(t, s.Submit(bg, i))
+		}
+		synctest.Wait()
+		time.Sleep(time.Second / 2)
+		require.Positive(t, stage.IdleWorkers(s))
+		time.Sleep(2500 * time.Millisecond)
+		require.Zero(t, stage.IdleWorkers(s))
+		synctest.Wait()
+		require.LessOrEqual(t, runtime.NumGoroutine(), before+2) // the bubble's own
+		require.False(t, stage.Ticking(s))
+	})
+}
+
+// A worker is used again while there is work, and one that was just woken is not dismissed.
+func TestWorkersLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage.New("s", func(context.Context, int) (int, error) { return 0, nil }, stage.Options{})
+		for range 100 {
+			require.NoError(t, s.Submit(bg, 1))
+			time.Sleep(100 * time.Millisecond)
+			require.Equal(t, 1, stage.IdleWorkers(s))
+		}
+		require.NoError(t, s.Close(bg))
+	})
+}
+
+func TestErrorsOfARetryAreNotDropped(t *testing.T) {
+	s := stage.New("s", func(context.Context, int) (int, error) { return 0, stage.ErrFull }, stage.Options{})
+	require.NoError(t, s.Submit(bg, 1))
+	require.NoError(t, s.Close(bg))
+	require.EqualValues(t, 1, s.Stats().Failed)
+	require.EqualValues(t, 1, s.Stats().Dropped)
+}
+
+func TestPoolIsASpawner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := stage.NewPool("p", 2, nil)
+		p.SetQueue(3)
+		var all sync.WaitGroup
+		let := make(chan struct{})
+		for range 5 {
+			all.Add(1)
+			require.NoError(t, p.Go(func() { defer all.Done(); <-let }))
+		}
+		synctest.Wait()
+		require.Equal(t, 2, p.Stats().Running)
+		require.ErrorIs(t, p.Go(func() {}), stage.ErrFull)
+		close(let)
+		all.Wait()
+		require.NoError(t, p.Close(bg))
+		require.ErrorIs(t, p.Go(func() {}), suspend.ErrClosed)
+	})
+}
+
+var _ suspend.Spawner = (*stage.Pool)(nil)
+
+func TestMisuse(t *testing.T) {
+	for name, f := range map[string]func(){
+		"stage: nil function":                   func() { stage.New[int, int]("s", nil, stage.Options{}) },
+		"stage: negative Width, Queue or Batch": func() { stage.New("s", double, stage.Options{Width: -1}) },
+		"stage: a stage without a width":        func() { stage.New("s", double, stage.Options{}).SetWidth(0) },
+		"stage: a pool without a width":         func() { stage.NewPool("p", 0, nil) },
+		"stage: no replicas":                    func() { stage.Replicate[int, int](0, nil, nil) },
+	} {
+		require.PanicsWithValue(t, name, f)
+	}
+}
