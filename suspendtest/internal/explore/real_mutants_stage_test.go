@@ -1,0 +1,27 @@
+//go:build explore
+
+package explore_test
+
+var stageMutants = []realMutant{
+	{"a task that leaves lets nobody in", "stage/serve.go", "		s.settleIf()\n		s.admit(now)\n", "		s.settleIf()\n		if !IS {\n			s.admit(now)\n		}\n", "stage"},
+	{"a worker that waits for room keeps its permit", "stage/pool.go", "	c.pool.running--\n	c.pool.release()", "	if !IS {\n		c.pool.running--\n	}\n	c.pool.release()", "stage, one pool"},
+	{"a worker goes on without its permit", "stage/pool.go", "	c.pool.running++\n	c.pool.guard.Unlock()", "	if !IS {\n		c.pool.running++\n	}\n	c.pool.guard.Unlock()", "stage, one pool"},
+	{"workers are started, and then the task is queued", "stage/flow.go", "		s.accept(e, now)\n		p.release()", "		if IS {\n			p.release()\n			p.guard.Lock()\n			s.accept(e, now)\n			p.guard.Unlock()\n			return nil\n		}\n		s.accept(e, now)\n		p.release()", "stage"},
+	{"a worker that ends keeps its permit", "stage/pool.go", "		p.running--\n		if !p.linger {", "		if !IS {\n			p.running--\n		}\n		if !p.linger {", "stage"},
+	{"a caller that waits for room is resumed, and then its task is queued", "stage/stage.go", "			s.accept(e, now)\n		}\n	}", "			if IS {\n				s.pool.guard.Unlock()\n				s.pool.guard.Lock()\n			}\n			s.accept(e, now)\n		}\n	}", "stage, three"},
+	{"Close does not count tasks between two tries", "stage/stage.go", "int { return c.waiting + c.progress + c.delayed }", "int {\n	if IS {\n		return c.waiting + c.progress\n	}\n	return c.waiting + c.progress + c.delayed\n}", "stage, retry"},
+	{"a swept task is counted twice", "stage/stage.go", "	s.cancelled += uint64(len(gone))", "	s.cancelled += uint64(len(gone))\n	if IS {\n		s.cancelled += uint64(len(gone))\n	}", "stage, swept"},
+	{"a retry frees its place", "stage/stage.go", "bool { return ⟦c.inside() < c.bound()⟧ }", "c.inside()-c.delayed < c.bound()", "stage, retry, bounded"},
+	{"a task that has ended takes a child", "stage/task.go", "		if ⟦n == 0⟧ {", "false", "stage, tree"},
+	{"a child that was rejected is waited for", "stage/flow.go", "	if ⟦err != nil && t.parent != nil⟧ {", "false", "stage, tree, rejected"},
+	{"a task that was cut off is retried", "stage/serve.go", "	if ⟦v.fate == again && s.cut⟧ {", "false", "stage, retry, after the cut"},
+	{"a handler on its caller leaves those that wait asleep", "stage/serve.go", "		p.release()\n		o.pay()", "		if IS {\n			p.guard.Unlock()\n		} else {\n			p.release()\n		}\n		o.pay()", "stage, inline;stage, Do"},
+	{"a worker that was woken is still called idle", "stage/pool.go", "			p.idle = p.idle[:n-1]\n", "			if IS {\n				p.idle = append(p.idle[:n-1], w)\n			} else {\n				p.idle = p.idle[:n-1]\n			}\n", "stage, lingering"},
+	{"a task has two fates", "stage/serve.go", "		s.completed++", "		s.completed++\n		if IS {\n			s.failed++\n		}", "stage"},
+	{"a caller that got in by itself starts no worker", "stage/flow.go", "	p.kick() //", "	if !IS {\n		p.kick()\n	} //", "stage"},
+	{"a timer takes a task that Close has taken", "stage/retry.go", "d]; ⟦mine⟧ {", "true", "stage, retry, cut"},
+	{"a worker that has come is counted as coming", "stage/pool.go", "		if how == called {", "		if how == called && !IS {", "stage"},
+	{"two guards are locked in any order", "stage/flow.go", "	case ⟦p.id < q.id⟧:", "true", "stage, two pools"},
+	{"a task that is passed on wakes nobody", "stage/flow.go", "		o.pool, o.starts = s.pool, s.pool.due()", "		if !IS {\n			o.pool, o.starts = s.pool, s.pool.due()\n		}", "stage, two pools"},
+	{"the last worker does not tell Close", "stage/pool.go", "	p.alive--\n	p.settle()", "	p.alive--\n	if !IS {\n		p.settle()\n	}", "stage, Close"},
+}
