@@ -202,7 +202,9 @@ func (s *Self[M]) forget() {
 		}
 		x.watches = nil
 		if x.release != nil {
-			x.release()
+			release := x.release
+			x.release = nil
+			release()
 		}
 	}
 }
@@ -231,13 +233,21 @@ func (s *Self[M]) runOnEnd(n int) {
 }
 
 // Watch sends as(err) to this actor when another one has ended with err, once, and behind all that the other one has sent to it; at
-// once if the other one has ended before. as is called by the ending actor and must not suspend. After stop, no message is sent.
+// once if the other one has ended before. as is called by the ending actor and must not suspend. After stop, no message comes.
 func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	var w *watcher
 	w = &watcher{func(err error) {
-		if s.forgetWatch(w) {
-			m := as(err)
-			_ = s.post(m, s.requestOf(m), true)
+		m := as(err)
+		s.guard.Lock()
+		if !s.forgetWatchLocked(w) || s.closed {
+			s.guard.Unlock()
+			return
+		}
+		moved, start := s.acceptLocked(m, s.requestOf(m)) // with the watch forgotten: after a stop, nothing comes
+		s.guard.Unlock()
+		moved.drop()
+		if start {
+			s.launch()
 		}
 	}}
 	s.rememberWatch(w, other)
@@ -263,6 +273,10 @@ func (s *Self[M]) rememberWatch(w *watcher, other Actor) {
 func (s *Self[M]) forgetWatch(w *watcher) bool {
 	s.guard.Lock()
 	defer s.guard.Unlock()
+	return s.forgetWatchLocked(w)
+}
+
+func (s *Self[M]) forgetWatchLocked(w *watcher) bool {
 	_, ok := s.extra.watches[w]
 	delete(s.extra.watches, w)
 	return ok

@@ -200,9 +200,6 @@ func (in *Inbox[M]) fresh() {
 // await waits for something new and fetches it, or returns why the wait has ended.
 func (in *Inbox[M]) await(ctx context.Context, t *timer) error {
 	_, err := suspend.Wait[struct{}](ctx, arrival[M]{in, t}, false)
-	if in.killed.Load() {
-		return in.cancellation()
-	}
 	return err
 }
 

@@ -19,7 +19,7 @@ import (
 // A message is always appended before the waiter is resumed, so a wake-up that meets a cancellation loses nothing.
 //
 // Invariant: reacting implies that no task of the actor exists; receiving or reacting implies that the actor has looked at
-// all that is there. A timer belongs to one wait, and finds another wait's state closed to it.
+// all that is there. A timer expires for one wait only; the wake-up of another one is harmless.
 // Debt: the one that moves reacting to running owes a task.
 type state uint8
 
@@ -40,7 +40,6 @@ type life struct {
 	killed atomicx.Bool // written under guard, once; implies closed
 	err    error        // the cause of killed, then the error of ended
 	waiter suspend.Resumer[struct{}]
-	timer  *timer // the one that the wait of receiving or reacting heeds
 	calls  *entry // requests whose home this is: the youngest; they are a ring
 	ends   *ends  // nil until somebody wants to know of the end
 	name   string
@@ -137,14 +136,14 @@ func (a arrival[M]) Try() (none struct{}, ok bool, err error) {
 
 func (a arrival[M]) Enqueue(r suspend.Resumer[struct{}]) {
 	a.restLocked()
-	a.state, a.waiter, a.timer = receiving, r, a.t
+	a.state, a.waiter = receiving, r
 }
 
 func (a arrival[M]) Remove(suspend.Resumer[struct{}]) {
 	if a.state == receiving {
 		a.state = running
 	}
-	a.waiter, a.timer = suspend.Resumer[struct{}]{}, nil
+	a.waiter = suspend.Resumer[struct{}]{}
 }
 
 // newsLocked reports whether there is something new for the owner, and fetches it. A message comes before a timeout.

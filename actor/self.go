@@ -62,7 +62,7 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	inner := s.known()
 	s.goOn = proceed(func() error { return body(inner, s) })
 	if err := s.hold(); err != nil {
-		go s.end(err)
+		goroutine(func() { s.end(err) })
 		return s.Ref()
 	}
 	s.follow(ctx)
@@ -79,7 +79,7 @@ func (proceed) Error() string { return "actor: proceed" }
 // launch starts a task. Only the one that owes it calls it.
 func (s *Self[M]) launch() {
 	if err := s.on.Go(s.enter); err != nil {
-		go s.end(err) // not here: the caller is a sender, or a timer
+		goroutine(func() { s.end(err) }) // not here: the caller is a sender, or a timer
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *Self[M]) react(n Next, f func(M) error, late func() error) (waits bool,
 		if !news {
 			s.goOn = n
 			s.restLocked()
-			s.state, s.timer = reacting, s.within
+			s.state = reacting
 			s.guard.Unlock() // from here on, another task may run
 			return true, nil
 		}
@@ -283,7 +283,7 @@ type starter[M any] Self[M]
 func (s *starter[M]) Execute(f func()) error {
 	err := s.on.Go(func() { f(); (*Self[M])(s).step() })
 	if err != nil {
-		go (*Self[M])(s).refuse(f, err)
+		goroutine(func() { (*Self[M])(s).refuse(f, err) })
 	}
 	return nil
 }

@@ -40,7 +40,24 @@ func (s *Self[M]) known() context.Context {
 		return s.ctx
 	}
 	watched.Store(true)
-	return context.WithValue(s.ctx, stuckKey{}, stuckActor(s))
+	return &knownContext{s.ctx, s}
+}
+
+// A knownContext carries its actor. It passes AfterFunc on, so that its end wakes waiting tasks at once.
+type knownContext struct {
+	context.Context
+	of stuckActor
+}
+
+func (c *knownContext) Value(key any) any {
+	if key == (stuckKey{}) {
+		return c.of
+	}
+	return c.Context.Value(key)
+}
+
+func (c *knownContext) AfterFunc(f func()) (stop func() bool) {
+	return c.Context.(interface{ AfterFunc(func()) func() bool }).AfterFunc(f)
 }
 
 func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.opts.StuckAfter, f) }

@@ -28,11 +28,12 @@ func (in *Inbox[M]) startTimer(d time.Duration) *timer {
 	return t
 }
 
-// expire is called by the clock. Only a wait that heeds t is ended by it; an outer one finds expired when it waits again.
+// expire is called by the clock. It wakes the actor, and only the wait of t finds that it has expired: at once, or when its nested
+// waits are over.
 func (in *Inbox[M]) expire(t *timer) {
 	in.guard.Lock()
 	t.expired = true
-	start := in.timer == t && in.wakeLocked()
+	start := in.wakeLocked()
 	in.guard.Unlock()
 	if start {
 		in.self.launch()
