@@ -232,7 +232,7 @@ func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 func put[R, M any](to Ref[M], q Question[R], r *Request[R]) error {
 	m, ok := any(q).(M)
 	if !ok {
-		panic(fmt.Sprintf("actor: Ask with a %T, which is no %T", q, *new(M)))
+		panic(fmt.Sprintf("actor: Ask with a %T, which is no message of %T", q, to))
 	}
 	if !r.asked.asked.CompareAndSwap(false, true) {
 		panic("actor: Ask with a request that was asked before")

@@ -1,0 +1,549 @@
+package actor_test
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// An hour of timeouts, in virtual time, is an hour to the nanosecond. What is skipped does not put a timeout off.
+func TestAnHourOfTimeouts(t *testing.T) {
+	inABubble(t, func(s *fifo.Scheduler) {
+		begun := time.Now()
+		minutes, skipped := 0, 0
+		skip := func(int) error { skipped++; return actor.Skip }
+		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
+			return actor.LoopWhile(func() bool { minutes++; return minutes <= 30 }, func() error {
+				return self.ReactWithin(time.Minute, skip, func() error {
+					require.ErrorIs(t, self.HandleWithin(bg, time.Minute, skip), actor.ErrTimeout)
+					require.Equal(t, time.Duration(minutes)*2*time.Minute, time.Since(begun))
+					return nil
+				})
+			})
+		})
+		_ = s.Go(func() {
+			for ref.Send(1) == nil {
+				_ = suspend.Sleep(bg, 7*time.Second)
+			}
+		})
+		require.NoError(t, ref.Wait(bg))
+		require.Equal(t, time.Hour, time.Since(begun))
+		require.Greater(t, skipped, 500)
+	})
+}
+
+// inABubble runs f on a fifo in virtual time.
+func inABubble(t *testing.T, f func(s *fifo.Scheduler)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fifo.New(fifo.Options{})
+		require.NoError(t, s.Run(bg, func(context.Context) error { f(s); return nil }))
+	})
+}
+
+// A message in its absolute deadline's place arrives when it is due, whatever comes before.
+func TestSendAfterIsExact(t *testing.T) {
+	inABubble(t, func(s *fifo.Scheduler) {
+		begun := time.Now()
+		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[string]) error {
+			self.SendAfter(time.Hour, "due")
+			return actor.Loop(func() error {
+				return self.ReactWithin(time.Second, func(m string) error {
+					require.Equal(t, "due", m)
+					return actor.ErrStopped
+				}, func() error { return nil })
+			})
+		})
+		require.NoError(t, ref.Wait(bg))
+		require.Equal(t, time.Hour, time.Since(begun))
+	})
+}
+
+// Restarts wait, are counted, and end.
+func TestRestart(t *testing.T) {
+	inABubble(t, func(s *fifo.Scheduler) {
+		var at []time.Duration
+		var failures []error
+		cleaned := 0
+		begun := time.Now()
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{
+			Max: 3, Within: time.Minute, Panics: true,
+			Backoff:   func(n int) time.Duration { return time.Duration(n) * time.Second },
+			OnRestart: func(err error) { failures = append(failures, err) },
+		}, func(_ context.Context, self *actor.Self[int]) error {
+			at = append(at, time.Since(begun))
+			self.OnEnd(func() { cleaned++ })
+			return self.React(func(m int) error {
+				if m%2 == 0 {
+					panic(errOops)
+				}
+				return errOops
+			})
+		}))
+		for i := range 3 {
+			_ = ref.Send(i)
+		}
+		_ = suspend.Sleep(bg, time.Hour)
+		require.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 6 * time.Second}, at)
+		for i := range 4 { // the first three are forgotten
+			_ = ref.Send(2*i + 1)
+		}
+		require.Equal(t, errOops, ref.Wait(bg))
+		require.Len(t, failures, 6)
+		var p *actor.PanicError
+		require.ErrorAs(t, failures[0], &p)
+		require.ErrorIs(t, p, errOops)
+		require.Contains(t, string(p.Stack), "actor_test")
+		require.Equal(t, 7, cleaned)
+	})
+}
+
+// A panic that nobody catches ends the actor, tells all, and goes on to the scheduler.
+func TestPanicGoesOn(t *testing.T) {
+	var value any
+	var stack []byte
+	s := fifo.New(fifo.Options{OnPanic: func(v any, st []byte) { value, stack = v, st }})
+	var dead []int
+	require.NoError(t, s.Run(bg, func(context.Context) error {
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[int]) error {
+			return self.React(func(int) error { panicking(); return nil })
+		}), actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
+		_ = ref.Send(1)
+		_ = ref.Send(2)
+		var p *actor.PanicError
+		require.ErrorAs(t, ref.Wait(bg), &p)
+		require.Equal(t, "oops", p.Value)
+		return nil
+	}))
+	require.Equal(t, "oops", value)
+	require.Contains(t, string(stack), "panicking")
+	require.Equal(t, []int{2}, dead) // the other one counts as received
+}
+
+func panicking() { panic("oops") }
+
+// A Goexit ends the actor, as it ends any task.
+func TestGoexit(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		ref := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { runtime.Goexit(); return nil })
+		require.ErrorIs(t, ref.Wait(bg), promise.ErrAbandoned)
+	})
+}
+
+// After 64 messages, an actor lets others run.
+func TestFairness(t *testing.T) {
+	for name, body := range map[string]func(_ context.Context, self *actor.Self[int], n *int) error{
+		"react": func(_ context.Context, self *actor.Self[int], n *int) error {
+			return actor.Loop(func() error { return self.React(func(int) error { *n++; return nil }) })
+		},
+		"receive": func(_ context.Context, self *actor.Self[int], n *int) error {
+			for {
+				if _, err := self.Receive(bg); err != nil {
+					return err
+				}
+				*n++
+			}
+		},
+		"loop": func(_ context.Context, self *actor.Self[int], n *int) error {
+			return actor.Loop(func() error {
+				if *n++; *n == 1000 {
+					return actor.ErrStopped
+				}
+				return nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+				n := 0
+				ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error { return body(ctx, self, &n) })
+				for range 1000 {
+					_ = ref.Send(1)
+				}
+				suspend.Yield()
+				require.InDelta(t, 64, n, 2)
+				ref.Stop()
+				require.NoError(t, ref.Wait(bg))
+				require.Equal(t, 1000, n)
+			})
+		})
+	}
+}
+
+// A cycle of Asks is reported once, with its names, on a pool; and the Asks end by their context.
+func TestStuck(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	p := workstealing.New(workstealing.Options{Workers: 2})
+	defer p.Close()
+	ctx, cancel := context.WithCancel(bg)
+	chains := make(chan []string, 10)
+	refs := make([]actor.Ref[any], 3)
+	var ready promise.Promise[int]
+	for i, name := range []string{"a", "b", "c"} {
+		refs[i] = actor.Spawn(ctx, p, func(ctx context.Context, self *actor.Self[any]) error {
+			_, _ = ready.Await(ctx)
+			ctx, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			_, err := actor.Ask(ctx, refs[(i+1)%3], &get{})
+			return err
+		}, actor.Options[any]{Name: name, StuckAfter: time.Millisecond, OnStuck: func(c []string) { chains <- c }})
+	}
+	_ = ready.Fill(1)
+	c := <-chains
+	slices.Sort(c)
+	require.Equal(t, []string{"a", "b", "c"}, c)
+	cancel()
+	for _, r := range refs {
+		require.ErrorIs(t, r.Wait(bg), context.Canceled)
+	}
+	require.Empty(t, chains)
+}
+
+// An adapted Ref takes another form of message; requests keep their home.
+func TestAdapt(t *testing.T) {
+	type envelope struct{ m any }
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[envelope]) error {
+			return self.React(func(e envelope) error { e.m.(*get).Reply(7); return self.React(func(envelope) error { return nil }) })
+		})
+		part := actor.Adapt(ref, func(m any) envelope { return envelope{m} })
+		v, err := actor.Ask(bg, part, &get{})
+		require.NoError(t, err)
+		require.Equal(t, 7, v)
+		lost := actor.AskLater(part, &get{})
+		require.NoError(t, part.Wait(bg))
+		_, err = lost.Await(bg)
+		require.ErrorIs(t, err, actor.ErrNoReply)
+		require.ErrorIs(t, part.Send(1), actor.ErrEnded)
+		_, err = suspend.Do(bg, part.SendOp(1))
+		require.ErrorIs(t, err, actor.ErrEnded)
+		require.Equal(t, actor.Ref[any]{}, actor.Adapt(actor.Ref[envelope]{}, func(m any) envelope { return envelope{m} }))
+	})
+}
+
+// The zero Ref is that of an actor that has ended.
+func TestZeroRef(t *testing.T) {
+	var r actor.Ref[any]
+	require.ErrorIs(t, r.Send(1), actor.ErrEnded)
+	require.ErrorIs(t, r.SendWait(bg, 1), actor.ErrEnded)
+	_, err := actor.Ask(bg, r, &get{})
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	r.Stop()
+	r.Kill(nil)
+	require.NoError(t, r.Wait(bg))
+	<-r.Done()
+	require.Equal(t, actor.Ref[any]{}, r)
+}
+
+// OrElse and On put partial functions together.
+func TestOrElse(t *testing.T) {
+	in := actor.Open[any](bg)
+	var got []any
+	f := actor.OrElse(actor.On[int, any](func(m int) error { got = append(got, m); return nil }),
+		actor.On[string, any](func(m string) error { got = append(got, m); return errOops }))
+	for _, m := range []any{1.5, "x", 2} {
+		_ = in.Ref().Send(m)
+	}
+	require.Equal(t, errOops, in.Handle(bg, f))
+	require.NoError(t, in.Handle(bg, f))
+	require.Equal(t, []any{"x", 2}, got)
+	v, err := actor.Take[float64](bg, in)
+	require.NoError(t, err)
+	require.Equal(t, 1.5, v)
+	in.Close()
+	in.Close()
+	_, err = in.Receive(bg)
+	require.ErrorIs(t, err, actor.ErrEnded)
+	require.NoError(t, in.Ref().Wait(bg))
+}
+
+// Misuse panics, and the mailbox is in order after it.
+func TestMisuse(t *testing.T) {
+	schedtest.Panics(t, "actor: Spawn without a scheduler or a body", func() {
+		actor.Spawn[int](bg, nil, func(context.Context, *actor.Self[int]) error { return nil })
+	})
+	schedtest.Panics(t, "actor: more than one Options", func() { actor.Open(bg, actor.Options[int]{}, actor.Options[int]{}) })
+	in := actor.Open[string](bg)
+	schedtest.Panics(t, "actor: Ask with a *actor_test.get, which is no message of actor.Ref[string]", func() { _, _ = actor.Ask(bg, in.Ref(), &get{}) })
+	asked := actor.Open[*get](bg)
+	g := &get{}
+	require.False(t, g.Reply(1)) // nobody has asked
+	actor.AskLater(asked.Ref(), g)
+	schedtest.Panics(t, "actor: Ask with a request that was asked before", func() { actor.AskLater(asked.Ref(), g) })
+	schedtest.Panics(t, "actor: Refuse with a nil error", func() { g.Refuse(nil) })
+	_ = in.Ref().Send("m")
+	schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, in.RecvOp(func(string) bool { panicking(); return true })) })
+	v, err := in.Receive(bg)
+	require.NoError(t, err)
+	require.Equal(t, "m", v)
+
+	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
+	require.NoError(t, s.Run(bg, func(context.Context) error {
+		for want, body := range map[string]func(self *actor.Self[int]) error{
+			"actor: Skip returned outside a function that is called with a message": func(*actor.Self[int]) error { return actor.Skip },
+			"actor: a React of another type of actor returned": func(*actor.Self[int]) error {
+				return new(actor.Self[string]).React(func(string) error { return nil })
+			},
+		} {
+			var p *actor.PanicError
+			require.ErrorAs(t, actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return body(self) }).Wait(bg), &p)
+			require.Equal(t, want, p.Value)
+		}
+		return nil
+	}))
+}
+
+// A match that panics on a sender harms its owner only.
+func TestMatchPanicIsTheOwners(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		in := actor.Open[int](bg)
+		_ = s.Go(func() { require.NoError(t, in.Ref().Send(1)) })
+		schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, in.RecvOp(func(int) bool { panicking(); return true })) })
+		require.Equal(t, 1, in.Len())
+		in.Close()
+	})
+}
+
+// A scheduler that counts what waits without a task is let go when the actor has ended, and no earlier.
+func TestHold(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		h := &holding{Spawner: s}
+		dead := 0
+		ref := actor.Spawn(bg, h, func(_ context.Context, self *actor.Self[int]) error {
+			return self.React(func(int) error { return actor.Skip })
+		}, actor.Options[int]{Dead: func(int) { dead++; require.EqualValues(t, 1, h.held.Load()) }})
+		_ = ref.Send(1)
+		schedtest.Settle()
+		require.EqualValues(t, 1, h.held.Load())
+		ref.Stop()
+		require.NoError(t, ref.Wait(bg))
+		schedtest.Settle()
+		require.Zero(t, h.held.Load())
+		require.Equal(t, 1, dead)
+		h.refuse = true
+		require.Equal(t, errOops, actor.Spawn(bg, h, func(context.Context, *actor.Self[int]) error { return nil }).Wait(bg))
+	})
+}
+
+type holding struct {
+	suspend.Spawner
+	held   atomic.Int32
+	refuse bool
+}
+
+func (h *holding) Hold() (release func(), err error) {
+	if h.refuse {
+		return nil, errOops
+	}
+	h.held.Add(1)
+	return func() { h.held.Add(-1) }, nil
+}
+
+// The mailbox is a list and a position: any receives, in any order, nested or not, do what they do on a slice.
+func TestMailboxIsAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := actor.Open[int](bg)
+		defer in.Close()
+		var model []int
+		next := 0
+		var step func(depth int)
+		handle := func(depth, r int) {
+			i, taken := 0, -1
+			err := in.HandleWithin(bg, 0, func(m int) error {
+				require.Equal(t, model[i], m)
+				if m%3 == r {
+					i++
+					return actor.Skip
+				}
+				model = slices.Delete(slices.Clone(model), i, i+1) // a nested receive does not see it
+				taken = m
+				if depth > 0 {
+					step(depth - 1)
+				}
+				return nil
+			})
+			if taken < 0 {
+				require.ErrorIs(t, err, actor.ErrTimeout)
+			} else {
+				require.NoError(t, err)
+			}
+		}
+		step = func(depth int) {
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0, 1:
+				for range rapid.IntRange(1, 150).Draw(t, "sends") {
+					require.NoError(t, in.Ref().Send(next))
+					model = append(model, next)
+					next++
+				}
+			case 2:
+				for range rapid.IntRange(1, 100).Draw(t, "receives") {
+					m, err := in.ReceiveWithin(bg, 0)
+					if len(model) == 0 {
+						require.ErrorIs(t, err, actor.ErrTimeout)
+						break
+					}
+					require.NoError(t, err)
+					require.Equal(t, model[0], m)
+					model = model[1:]
+				}
+			case 3:
+				for range rapid.IntRange(1, 100).Draw(t, "handles") {
+					handle(0, 0)
+				}
+			case 4:
+				handle(depth, 1)
+			}
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			step(2)
+			require.Equal(t, len(model), in.Len())
+		}
+	})
+}
+
+// A message is unreachable once it is handled, and an actor that has ended keeps no mail, though its Ref is kept.
+func TestNothingIsKept(t *testing.T) {
+	var o schedtest.Objects
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*schedtest.Object]) error {
+			_, err := self.Receive(bg)
+			_ = self.Handle(bg, func(*schedtest.Object) error { return nil })
+			return actor.AndThen(err, func() error {
+				return actor.Loop(func() error {
+					return self.React(func(m *schedtest.Object) error { return nil })
+				})
+			})
+		})
+		for range 200 {
+			_ = ref.Send(o.New())
+		}
+		schedtest.Settle()
+		o.Collected(t, 0)
+		for range 100 {
+			_ = ref.Send(o.New())
+		}
+		ref.Kill(nil)
+		_ = ref.Wait(bg)
+		o.Collected(t, 0)
+		runtime.KeepAlive(ref)
+	})
+}
+
+// The steady state allocates nothing.
+func TestAllocs(t *testing.T) {
+	if schedtest.Race {
+		return
+	}
+	for _, c := range []struct {
+		name string
+		most float64
+		body func(self *actor.Self[any]) error
+		one  func(ref actor.Ref[any])
+	}{
+		{"React, in a loop", 0, func(self *actor.Self[any]) error {
+			next := self.React(func(m any) error { return nil })
+			return actor.Loop(func() error { return next })
+		}, func(ref actor.Ref[any]) { _ = ref.Send(1); suspend.Yield() }},
+		{"React, made anew", 0, func(self *actor.Self[any]) error {
+			f := func(m any) error { return nil }
+			return actor.Loop(func() error { return self.React(f) })
+		}, func(ref actor.Ref[any]) { _ = ref.Send(1); suspend.Yield() }},
+		{"Receive", 0, func(self *actor.Self[any]) error {
+			for {
+				if _, err := self.Receive(bg); err != nil {
+					return err
+				}
+			}
+		}, func(ref actor.Ref[any]) { _ = ref.Send(1); suspend.Yield() }},
+		{"Handle", 0, func(self *actor.Self[any]) error {
+			f := func(m any) error { return nil }
+			for {
+				if err := self.Handle(bg, f); err != nil {
+					return err
+				}
+			}
+		}, func(ref actor.Ref[any]) { _ = ref.Send(1); suspend.Yield() }},
+		{"Ask, with its message", 1, func(self *actor.Self[any]) error {
+			next := self.React(func(m any) error { m.(*get).Reply(1); return nil })
+			return actor.Loop(func() error { return next })
+		}, func(ref actor.Ref[any]) { _, _ = actor.Ask(bg, ref, &get{}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+				ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error { return c.body(self) })
+				for range 10 {
+					c.one(ref)
+				}
+				if got := testing.AllocsPerRun(200, func() { c.one(ref) }); got > c.most {
+					t.Errorf("%v allocations, at most %v expected", got, c.most)
+				}
+				ref.Stop()
+			})
+		})
+	}
+}
+
+// A ring of reacting actors, each of which passes on the message that it gets. With BRAID_STRESS, they are 600,000.
+func TestRing(t *testing.T) {
+	n, passes := 20_000, 100_000
+	if schedtest.Race || testing.Short() {
+		n, passes = 2_000, 10_000
+	}
+	if os.Getenv("BRAID_STRESS") != "" {
+		n, passes = 600_000, 6_000_000
+	}
+	small := ring(t, 1000, passes)
+	large := ring(t, n, passes)
+	t.Logf("%d passes: %v each in a ring of 1000, %v in one of %d: %.2f", passes, small, large, n, float64(large)/float64(small))
+}
+
+func ring(t *testing.T, n, passes int) (each time.Duration) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		var done promise.Promise[int]
+		refs := make([]actor.Ref[int], n)
+		for i := range refs {
+			refs[i] = actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
+				return actor.Loop(func() error {
+					return self.React(func(left int) error {
+						if left == 0 {
+							return done.Fill(i)
+						}
+						return refs[(i+1)%n].Send(left - 1)
+					})
+				})
+			})
+		}
+		schedtest.Settle()
+		begun := time.Now()
+		require.NoError(t, refs[0].Send(passes))
+		last, err := done.Await(bg)
+		each = time.Since(begun) / time.Duration(passes)
+		require.NoError(t, err)
+		require.Equal(t, passes%n, last)
+		for _, r := range refs {
+			r.Stop()
+		}
+		for _, r := range refs {
+			require.NoError(t, r.Wait(bg))
+		}
+	})
+	return each
+}
