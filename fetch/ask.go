@@ -1,0 +1,67 @@
+package fetch
+
+import "context"
+
+// Ask sends a key with the next round, without causing a round and without waiting. A later Get finds the value. Ask does nothing
+// if the session has the key already, or if the Run ends first.
+func (src *Source[K, V]) Ask(ctx context.Context, k K) {
+	f := frameOf(ctx)
+	if f.check(ctx) != nil {
+		return
+	}
+	hashable(k)
+	s := f.s
+	d, t := s.driverHere(f), src.in(s)
+	if t.opts.immediate && t.opts.inline {
+		if s.recorded == nil {
+			t.once(d, k, nil)
+		}
+		return
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if s.ended || s.recorded != nil || t.m[k] != nil {
+		return
+	}
+	e := t.newLocked(k)
+	if t.opts.immediate {
+		t.immediateLocked(d, e)
+	} else {
+		d.addLocked(&e.request)
+	}
+}
+
+// Prime gives the session a value, as if the source had answered. It reports false, and changes nothing, if the key was asked for
+// before, or if there is no session.
+func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
+	f := frameOf(ctx)
+	if f.check(ctx) != nil {
+		return false
+	}
+	hashable(k)
+	s, t := f.s, src.in(f.s)
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if s.ended || t.m[k] != nil {
+		return false
+	}
+	e := t.newLocked(k)
+	e.v, e.state = v, done
+	return true
+}
+
+// Forget drops the answer to a key: the next Get asks anew. Tasks that wait get the old answer. A request that is not sent yet
+// stays as it is.
+func (src *Source[K, V]) Forget(ctx context.Context, k K) {
+	f := frameOf(ctx)
+	if f.check(ctx) != nil {
+		return
+	}
+	hashable(k)
+	t := src.in(f.s)
+	f.s.guard.Lock()
+	defer f.s.guard.Unlock()
+	if e := t.m[k]; e != nil && e.state != pending {
+		delete(t.m, k)
+	}
+}

@@ -1,0 +1,289 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Batch is one call of a source: keys, and room for their answers. Its methods may be called from any goroutine until load has returned.
+type Batch[K comparable, V any] struct {
+	batch
+	t       *tableOf[K, V]
+	keys    []K
+	entries []*entry[K, V]
+
+	mu    atomicx.Mutex
+	over  bool      // load has returned
+	at    int       // where the next answer is looked for first
+	index map[K]int // of the keys, made if need be
+}
+
+// A batch is the part of a Batch that is the same for all.
+type batch struct {
+	s     *Session
+	d     *driver
+	round *round
+	self  interface {
+		run() (next *batch)
+		requests() []*request
+		mayStartLocked() bool
+		forgetLocked()
+	}
+	needed    int  // requests that somebody waits for
+	started   bool // or about to be
+	cancelled bool
+	write     bool
+	inline    bool
+	cancel    context.CancelCauseFunc // nil until it runs
+	sent      *sent                   // nil: no trace
+}
+
+// A BatchInfo says what batch it is.
+type BatchInfo struct {
+	Source string
+	Keys   int
+	Round  int // 0: it is of no round
+}
+
+// Keys returns the keys in the order of asking. They are all different, except in an Effect. The slice is read only.
+func (b *Batch[K, V]) Keys() []K { return b.keys }
+
+// Set answers a key. It ignores a key that is not in the batch, and every call after load has returned. Of two answers to one key the last counts; the keys of an
+// Effect may be equal, and are then answered in order.
+func (b *Batch[K, V]) Set(k K, v V) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i, ok := b.find(k); ok {
+		b.answer(i, v, nil)
+	}
+}
+
+// Fail answers a key with an error, which is remembered like a value; see Transient.
+func (b *Batch[K, V]) Fail(k K, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i, ok := b.find(k); ok {
+		b.answer(i, *new(V), err)
+	}
+}
+
+// find returns the index of k. Sources tend to answer in the order of the keys.
+func (b *Batch[K, V]) find(k K) (i int, ok bool) {
+	if b.over {
+		return 0, false
+	}
+	if b.at < len(b.keys) && b.keys[b.at] == k {
+		return b.at, true
+	}
+	if b.write {
+		found := -1
+		for i, other := range b.keys {
+			if other == k {
+				if found = i; !b.entries[i].set {
+					break
+				}
+			}
+		}
+		return found, found >= 0
+	}
+	if b.index == nil {
+		b.index = make(map[K]int, len(b.keys))
+		for i, k := range b.keys {
+			b.index[k] = i
+		}
+	}
+	i, ok = b.index[k]
+	return i, ok
+}
+
+func (b *Batch[K, V]) answer(i int, v V, err error) {
+	e := b.entries[i]
+	e.v, e.err, e.set = v, err, true
+	b.at = i + 1
+}
+
+// begin runs b, elsewhere unless it is to run on the driver's own goroutine.
+func (b *batch) begin() {
+	if b.inline && b.d.counter == nil {
+		suspend.Bind(nil, b.runAll)
+	} else {
+		goroutine(b.runAll)
+	}
+}
+
+// runAll runs b, and those that had to wait for its end.
+func (b *batch) runAll() {
+	for b != nil {
+		b = b.self.run()
+	}
+}
+
+// run calls the source. It returns the batch that may begin now, if one has waited for this one.
+func (b *Batch[K, V]) run() (next *batch) {
+	inner, cancel := context.WithCancelCause(b.s.ctx)
+	returned := false
+	defer func() {
+		cancel(nil)
+		if next = b.finish(); next != nil && !returned { // the source has ended the goroutine
+			goroutine(next.runAll)
+		}
+	}()
+	b.s.guard.Lock()
+	b.cancel = cancel
+	dropped := b.cancelled
+	if !dropped {
+		b.s.stats.Batches++
+		b.s.stats.Keys += len(b.keys)
+		b.s.tracer.sendLocked(&b.batch, b.t.name)
+		b.sent.beginLocked()
+	}
+	b.s.guard.Unlock()
+	if !dropped {
+		b.load(&frame{Context: inner, s: b.s, inSource: true})
+	}
+	returned = true
+	return nil
+}
+
+// load calls the source and makes an answer of all that it does.
+func (b *Batch[K, V]) load(f *frame) {
+	var ctx context.Context = f
+	over := func(error) {}
+	var err error
+	outcome.Of(func() {
+		if hook := b.s.opts.OnBatch; hook != nil {
+			ctx, over = hook(f, BatchInfo{Source: b.t.name, Keys: len(b.keys), Round: b.round.number})
+		}
+		err = b.t.load(ctx, b)
+	}, func(o outcome.Outcome) {
+		switch {
+		case o.Exited():
+			err = ErrAbandoned
+		case !o.Returned():
+			for _, e := range b.entries {
+				e.set, e.panicked, e.thrown = true, true, o.Value()
+			}
+		}
+		over(err)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.over = true
+		if err == nil {
+			err = ErrNotFound
+		}
+		over := f.Err() != nil
+		if over {
+			err = context.Cause(f)
+		}
+		for _, e := range b.entries {
+			if !e.set {
+				e.err = err
+			}
+			e.settle(over)
+		}
+	})
+}
+
+// settle makes the answer what all get: an error that tells what failed.
+func (e *entry[K, V]) settle(over bool) {
+	if e.err == nil || e.panicked {
+		return
+	}
+	err := e.err
+	var t *transient
+	switch {
+	case errors.As(err, &t):
+		e.passing = true
+		if err == error(t) {
+			err = t.err
+		}
+	case over, errors.Is(err, context.Canceled):
+		e.passing = true
+	}
+	e.v = *new(V)
+	e.err = &Error{Source: e.table.label(), Key: e.key, Err: err}
+}
+
+// finish hands out the answers, or leaves that to the round.
+func (b *Batch[K, V]) finish() (next *batch) {
+	s := b.s
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	b.sent.endLocked()
+	if !b.cancelled {
+		for _, e := range b.entries {
+			if e.failed() {
+				s.stats.Errors++
+			}
+			if e.state == open {
+				e.state = back
+			}
+			if e.foreign > 0 {
+				e.resumeLocked(true)
+			}
+		}
+	}
+	b.t.open--
+	next = b.t.nextLocked()
+	b.overLocked()
+	return next
+}
+
+// overLocked is the end of a batch, whether it has run or not.
+func (b *batch) overLocked() {
+	b.round.backLocked()
+	d, s := b.d, b.s
+	for i, other := range d.batches {
+		if other == b {
+			last := len(d.batches) - 1
+			d.batches[i], d.batches[last] = d.batches[last], nil
+			d.batches = d.batches[:last]
+			break
+		}
+	}
+	if len(d.batches) == 0 && d.ended {
+		d.ender.Resume(struct{}{}, nil)
+	}
+	if s.open--; s.open == 0 {
+		for _, r := range s.closers {
+			r.Resume(struct{}{}, nil)
+		}
+		s.closers = nil
+	}
+}
+
+// cancelLocked forgets a batch that nobody needs: its results are dropped, and the next Get makes a new request. The caller owes
+// it cancelAll, without the guard.
+func (b *batch) cancelLocked() {
+	b.cancelled = true
+	b.self.forgetLocked()
+}
+
+func (b *Batch[K, V]) forgetLocked() {
+	for _, e := range b.entries {
+		e.request.forgetLocked()
+	}
+	if !b.started {
+		b.t.unqueueLocked(&b.batch)
+		b.s.stats.Dropped += len(b.entries)
+		b.overLocked()
+	}
+}
+
+func cancelAll(batches []*batch) {
+	for _, b := range batches {
+		b.s.guard.Lock()
+		cancel := b.cancel
+		b.s.guard.Unlock()
+		if cancel != nil {
+			cancel(nil)
+		}
+	}
+}
+
+// goroutine runs f on a goroutine of its own.
+func goroutine(f func()) { go f() }

@@ -1,0 +1,79 @@
+package fetch
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// An Effect is a write. Effects are batched like requests, but each Do is one of its own: nothing is remembered, and nothing is
+// shared. They go out when only effects are pending. So all reads that do not come after the answer of an effect see the state
+// before it.
+type Effect[K comparable, R any] struct {
+	name string
+	do   func(ctx context.Context, b *Batch[K, R]) error
+	opts options
+}
+
+// NewEffect makes an Effect, as New makes a Source. The keys of a batch may be equal: Set answers them in order.
+func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b *Batch[K, R]) error, o ...Option) *Effect[K, R] {
+	if do == nil {
+		panic("fetch: nil function")
+	}
+	e := &Effect[K, R]{name: name, do: do}
+	for _, f := range o {
+		f(&e.opts)
+	}
+	return e
+}
+
+// Do has an effect done, and returns its result. It suspends its caller until its batch is back.
+//
+// If ctx is done first, or already, Do returns the error of the cancellation. An effect that is not sent by then never is; one that
+// is goes on all the same, and only the end of the session cancels it. Otherwise Do fails as Get does.
+func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
+	f := frameOf(ctx)
+	if err := f.check(ctx); err != nil {
+		return *new(R), err
+	}
+	s := f.s
+	t := tableIn(s, x, x.name, func() *tableOf[K, R] {
+		return &tableOf[K, R]{s: s, name: x.name, load: x.do, opts: x.opts, write: true, times: map[K]int{}}
+	})
+	if s.recorded != nil {
+		s.guard.Lock()
+		n := t.times[k]
+		t.times[k]++
+		s.stats.Gets++
+		s.guard.Unlock()
+		return t.recorded(k, n).result()
+	}
+	g := &doing[K, R]{get[K, R]{t: t, k: k, waiter: waiter{s: s, d: s.driverHere(f), ctx: ctx}}}
+	if f.trail != nil {
+		g.mark = f.mark()
+	}
+	if err := wait(&g.waiter, g); err != nil {
+		return *new(R), err
+	}
+	if f.trail != nil {
+		f.trail.got(g.e.asked)
+	}
+	return g.e.result()
+}
+
+// A doing is one Do: a get that finds nothing.
+type doing[K comparable, R any] struct{ get[K, R] }
+
+// Try is part of a suspend.Source.
+func (g *doing[K, R]) Try() (none struct{}, ok bool, err error) {
+	if g.s.ended {
+		return none, true, ErrEnded
+	}
+	return none, false, nil
+}
+
+// Enqueue is part of a suspend.Source.
+func (g *doing[K, R]) Enqueue(r suspend.Resumer[struct{}]) {
+	g.r, g.e = r, nil
+	g.t.askLocked(&g.waiter, &g.one, g.k, &g.e)
+}

@@ -1,0 +1,146 @@
+// Package fetch batches requests without futures, thunks or timers: a fetch looks like a call, and all fetches that wait at the same
+// time go out together.
+//
+//	var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]User, error) { … })
+//
+//	err := fetch.Run(ctx, func(ctx context.Context) error {
+//		names, err := fetch.Map(ctx, posts, func(ctx context.Context, p Post) (string, error) {
+//			u, err := users.Get(ctx, p.Author) // suspends this task; all tasks ask in one batch
+//			return u.Name, err
+//		})
+//		…
+//	})
+//
+// A Run runs all tasks that can run. When none can, all pending requests go out: a round, of one batch per source. When all
+// batches of the round are back, the tasks go on. So the number of rounds is the depth of the dependencies, and the load of
+// the machine does not change it.
+//
+// Concurrency is a property of combinators: [Map], [Filter], [Two], [Together], [Or]. Two statements one after another are two
+// rounds, since Go gives a library no way to see that they are independent. A combinator returns the same as the sequential
+// program: the results in order, or the error of the first item in order that fails.
+//
+// A session remembers every answer, an error too, so each key is asked for once. A Run has a session of its own, unless its
+// context has one already. [With] opens a session for goroutines that are no tasks of a Run.
+//
+// The idea and the law are those of Haxl: Marlow, Brandy, Coens, Purdy, There is no fork: an abstraction for efficient,
+// concurrent, and concise data access (ICFP 2014).
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend"
+)
+
+var (
+	ErrNotFound    = errors.New("fetch: not found")                                   // the source has no answer to this key
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or With") // of a Get outside
+	ErrEnded       = errors.New("fetch: the session has ended")                       // of a Get after it
+	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")         // a round would wait for itself
+	ErrNotRecorded = errors.New("fetch: not recorded")                                // the Recording has no answer to this key
+	ErrAbandoned   = errors.New("fetch: the source did not return")                   // it has called runtime.Goexit
+)
+
+// An Error is the failure of one key.
+type Error struct {
+	Source string
+	Key    any
+	Err    error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s %v: %v", e.Source, e.Key, e.Err) }
+
+// Unwrap returns the source's own error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// A Policy says when requests go out.
+type Policy uint8
+
+const (
+	Rounds Policy = iota // when nothing is runnable and the last round is over
+	Eager                // when nothing is runnable
+)
+
+// Options are the choices of a Run or of a session. The zero value is the default.
+type Options struct {
+	// Policy is Rounds or Eager. With Rounds the answers of a round are handed out together, in the order of asking. Eager
+	// hands out those of a batch when it is back: fewer tasks wait for a slow source, and batches are smaller and more.
+	Policy Policy
+
+	// On is where the tasks of a Run run, in parallel if On does that. Nil: one at a time, on the calling goroutine, and two
+	// runs of the same program are the same in all that can be observed.
+	On suspend.Spawner
+
+	// What follows belongs to the session. A Run in a session that exists must not set it.
+
+	Settle  int                                                                       // how often others may run before requests of goroutines that are no tasks go out; 0: 10
+	Trace   bool                                                                      // keep what Session.Trace tells
+	Replay  *Recording                                                                // answers come from it, and from nowhere else
+	Use     []Override                                                                // sources replaced in this session, for tests
+	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // around each batch: spans, metrics
+}
+
+func (o *Options) ofSession() bool {
+	return o.Settle != 0 || o.Trace || o.Replay != nil || o.Use != nil || o.OnBatch != nil
+}
+
+// Run is Options.Run with the default Options.
+func Run(ctx context.Context, body func(ctx context.Context) error) error {
+	return Options{}.Run(ctx, body)
+}
+
+// Run calls body as a task and returns its error, when body and every task that it has started have ended and no batch is
+// open. With default Options in a task of a Run, it only calls body: both are one Run. If ctx has a session, Run uses that
+// session. Otherwise it has a session of its own, which ends with it.
+//
+// If ctx is done already, Run returns the error of the cancellation and body does not run. If ctx is done later, every Get
+// with it fails, and Run returns the result of body as always. A panic of body, or of a task of a combinator, is raised in the
+// caller with the same value, when everything has ended. So is a runtime.Goexit.
+//
+// Run suspends its caller. In a task of any scheduler it suspends that task only.
+func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) (err error) {
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	f := frameOf(ctx)
+	s := f.session()
+	switch {
+	case f != nil && f.inSource:
+		return ErrInSource
+	case s == nil:
+		s = newSession(ctx, o)
+		defer s.Close()
+	case o.ofSession():
+		panic("fetch: options of a session for a Run inside one")
+	case s.over():
+		return ErrEnded
+	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != s.settled:
+		return body(ctx)
+	}
+	d := s.newDriver(o.Policy)
+	defer d.end()
+	f = f.child(ctx, s, d)
+	if o.On != nil {
+		return d.runCounted(o.On, f, body)
+	}
+	return d.runOrdered(f, body)
+}
+
+// runOrdered runs body on the calling goroutine. Requests go out when the scheduler is idle.
+func (d *driver) runOrdered(f *frame, body func(ctx context.Context) error) (err error) {
+	sched := fifo.New(fifo.Options{})
+	d.ordered = true
+	d.register(sched)
+	d.await = sched.OnIdle
+	var o outcome.Outcome
+	_ = sched.Run(context.Background(), func(context.Context) error {
+		outcome.Of(func() { err = body(f) }, func(of outcome.Outcome) { o = of })
+		return nil
+	})
+	o.Rethrow()
+	return err
+}

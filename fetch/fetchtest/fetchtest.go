@@ -1,0 +1,102 @@
+// Package fetchtest is for tests of code that fetches: a source in memory that notes what it is asked and can be held up, and an
+// assertion about the number of rounds.
+package fetchtest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+// A Source is a fetch.Source in memory.
+type Source[K comparable, V any] struct {
+	*fetch.Source[K, V]
+	answer func(k K) (V, error)
+
+	mu        sync.Mutex
+	batches   [][]K
+	cancelled int
+	gate      chan struct{} // nil: open
+}
+
+// New makes a source that answers each key with what answer returns. An error of fetch.ErrNotFound leaves the key out.
+func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fetch.Option) *Source[K, V] {
+	s := &Source[K, V]{answer: answer}
+	s.Source = fetch.New(name, s.load, o...)
+	return s
+}
+
+// Instead returns an Override, for fetch.Options.Use, by which s stands for a source of the program.
+func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.With(s.load) }
+
+func (s *Source[K, V]) load(ctx context.Context, b *fetch.Batch[K, V]) error {
+	s.mu.Lock()
+	s.batches = append(s.batches, slices.Clone(b.Keys()))
+	gate := s.gate
+	s.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			s.mu.Lock()
+			s.cancelled++
+			s.mu.Unlock()
+			return ctx.Err()
+		}
+	}
+	for _, k := range b.Keys() {
+		if v, err := s.answer(k); err == nil {
+			b.Set(k, v)
+		} else {
+			b.Fail(k, err)
+		}
+	}
+	return nil
+}
+
+// Batches returns the keys of each batch so far, in the order of their being sent.
+func (s *Source[K, V]) Batches() [][]K {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.batches)
+}
+
+// Cancelled returns how many batches were cancelled while they were held.
+func (s *Source[K, V]) Cancelled() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cancelled
+}
+
+// Hold keeps batches that are sent from now on from being answered, until release is called.
+func (s *Source[K, V]) Hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gate := make(chan struct{})
+	s.gate = gate
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		if s.gate == gate {
+			s.gate = nil
+		}
+		s.mu.Unlock()
+		close(gate)
+	})
+}
+
+// AssertRounds fails the test if the session has had another number of rounds. If it is traced, the message has the picture.
+func AssertRounds(t testing.TB, s *fetch.Session, want int) {
+	t.Helper()
+	stats := s.Stats()
+	if stats.Rounds == want {
+		return
+	}
+	if trace := s.Trace(); trace != nil {
+		t.Errorf("%d rounds, want %d\n%s", stats.Rounds, want, trace)
+	} else {
+		t.Errorf("%d rounds, want %d: %+v", stats.Rounds, want, stats)
+	}
+}

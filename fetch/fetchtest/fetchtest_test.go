@@ -1,0 +1,79 @@
+package fetchtest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/fetch/fetchtest"
+)
+
+// A reporter takes failures down.
+type reporter struct {
+	testing.TB
+	failures []string
+}
+
+func (r *reporter) Helper() {}
+func (r *reporter) Errorf(format string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func double(k int) (int, error) {
+	if k < 0 {
+		return 0, fetch.ErrNotFound
+	}
+	return 2 * k, nil
+}
+
+func TestAssertRounds(t *testing.T) {
+	src := fetchtest.New("double", double)
+	err := fetch.Options{Trace: true}.Run(t.Context(), func(ctx context.Context) error {
+		for i := range 3 {
+			if _, err := src.Get(ctx, i); err != nil {
+				return err
+			}
+		}
+		r := &reporter{TB: t}
+		fetchtest.AssertRounds(r, fetch.Of(ctx), 3)
+		require.Empty(t, r.failures)
+		fetchtest.AssertRounds(r, fetch.Of(ctx), 1)
+		require.Len(t, r.failures, 1)
+		require.Contains(t, r.failures[0], "3 rounds, want 1")
+		require.Contains(t, r.failures[0], "asked by one task in a loop at fetchtest_test.go")
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, [][]int{{0}, {1}, {2}}, src.Batches())
+}
+
+func TestInsteadOfTheRealSource(t *testing.T) {
+	real := fetch.ByMap("users", func(context.Context, []int) (map[int]int, error) { panic("no database in a test") })
+	src := fetchtest.New("unused", double)
+	err := fetch.Options{Use: []fetch.Override{src.Instead(real)}}.Run(t.Context(), func(ctx context.Context) error {
+		v, err := real.Get(ctx, 21)
+		require.Equal(t, 42, v)
+		require.NoError(t, err)
+		_, ok, err := real.Find(ctx, -1)
+		require.False(t, ok)
+		return err
+	})
+	require.NoError(t, err)
+	require.Equal(t, [][]int{{21}, {-1}}, src.Batches())
+}
+
+func ExampleAssertRounds() {
+	t := new(testing.T) // the test's
+	users := fetchtest.New("users", func(id int) (string, error) { return strings.Repeat("u", id), nil })
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		names, err := fetch.Map(ctx, []int{1, 2, 3}, users.Get)
+		fetchtest.AssertRounds(t, fetch.Of(ctx), 1)
+		fmt.Println(names, users.Batches())
+		return err
+	})
+	// Output: [u uu uuu] [[1 2 3]]
+}

@@ -1,0 +1,73 @@
+package fetch
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/lazy"
+)
+
+// A Memo is a function of a key that fetches: a source that is made of others. It is made by NewMemo, once, like a Source.
+type Memo[K comparable, V any] struct {
+	name string
+	f    func(ctx context.Context, k K) (V, error)
+}
+
+// NewMemo returns a Memo of f.
+func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) (V, error)) *Memo[K, V] {
+	if f == nil {
+		panic("fetch: nil function")
+	}
+	return &Memo[K, V]{name: name, f: f}
+}
+
+// Get returns what f returns for k. In a session f runs once for each key: in the task of the first that asks. Others suspend
+// until it has returned. Its error is remembered like a value, and its panic is raised in every Get.
+//
+// If ctx is done first, or already, Get returns the error of the cancellation. If the caller was running f, and f has failed, the
+// task that has waited longest runs it again. Memos that wait for each other, or for themselves, fail with
+// lazy.ErrRecursive, over any number of tasks.
+func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
+	f := frameOf(ctx)
+	if err := f.check(ctx); err != nil {
+		return *new(V), err
+	}
+	hashable(k)
+	s := f.s
+	s.guard.Lock()
+	if s.ended {
+		s.guard.Unlock()
+		return *new(V), ErrEnded
+	}
+	t, ok := s.memos[m].(map[K]*memoized[V])
+	if !ok {
+		t = map[K]*memoized[V]{}
+		if s.memos == nil {
+			s.memos = map[any]any{}
+		}
+		s.memos[m] = t
+	}
+	v := t[k]
+	if v == nil {
+		v = &memoized[V]{}
+		v.value = lazy.New(func(ctx context.Context) (V, error) {
+			ctx = Label(ctx, m.name)
+			if trail := frameOf(ctx).trail; trail != nil {
+				defer func() { v.last = trail.last.Load() }()
+			}
+			return m.f(ctx, k)
+		}, lazy.Restart)
+		t[k] = v
+	}
+	s.guard.Unlock()
+	x, err := v.value.Force(ctx)
+	if f.trail != nil {
+		f.trail.got(v.last)
+	}
+	return x, err
+}
+
+// A memoized is a Memo's value of one key.
+type memoized[V any] struct {
+	value *lazy.Lazy[V]
+	last  *asked // the latest answer that went into it; written before the value is there
+}

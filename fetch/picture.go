@@ -1,0 +1,213 @@
+package fetch
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// line is where p is in the user's code, or else where group is.
+func (p place) line(group place) string {
+	for _, p := range []place{p, group} {
+		if p[0] == 0 {
+			continue
+		}
+		frames := runtime.CallersFrames(p[:])
+		for more := true; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); f.Function != "" && !ours(f.Function) {
+				return fmt.Sprint(filepath.Base(f.File), ":", f.Line)
+			}
+		}
+	}
+	return "?"
+}
+
+// ours reports whether a function is of this package, or of those that it runs tasks with.
+func ours(function string) bool {
+	for _, prefix := range []string{"fetch.", "lazy.", "suspend.", "internal/", "adapters/"} {
+		if strings.HasPrefix(function, "github.com/braidgo/braid/"+prefix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "iter.")
+}
+
+func (m *mark) line() string { return m.at.line(m.group) }
+
+// traced returns b as the Trace shows it.
+func (b *sent) traced() TracedBatch {
+	t := TracedBatch{Round: b.round, Source: b.source, Keys: len(b.requests), Start: b.from, End: b.to}
+	first, asked := map[string]int{}, map[string]int{} // how many keys each label made, and asked for
+	seen := map[place]bool{}
+	for _, a := range b.requests {
+		of := map[string]bool{}
+		for i, m := range a.marks {
+			if i == 0 {
+				first[m.label]++
+			}
+			if !of[m.label] {
+				of[m.label] = true
+				if asked[m.label]++; asked[m.label] == 1 {
+					t.Labels = append(t.Labels, m.label)
+				}
+			}
+			if !seen[m.at] {
+				seen[m.at] = true
+				if line := m.line(); !slices.Contains(t.Lines, line) {
+					t.Lines = append(t.Lines, line)
+				}
+			}
+		}
+	}
+	all := !slices.ContainsFunc(t.Labels, func(l string) bool { return asked[l] != len(b.requests) })
+	named := t.Labels[:0:0]
+	for _, l := range t.Labels {
+		switch {
+		case l == "" || !all && first[l] == 0:
+		case all:
+			named = append(named, l)
+		default:
+			named = append(named, fmt.Sprint(l, " ", first[l]))
+		}
+	}
+	t.Labels = named
+	return t
+}
+
+// why returns the critical path: from the last batch back, always to the answer that came latest before.
+func (t *Trace) why() (steps []TracedStep) {
+	if len(t.sent) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(t.sent, func(a, b *sent) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.to, b.to)) })
+	a := last.latest()
+	for a != nil && len(a.marks) > 0 {
+		m := a.marks[0]
+		steps = append(steps, TracedStep{Source: a.sent.source, Key: a.key, Keys: len(a.sent.requests), Round: a.sent.round, Line: m.line()})
+		a = m.because
+	}
+	slices.Reverse(steps)
+	return steps
+}
+
+// latest returns the request that had to wait longest to be asked.
+func (b *sent) latest() (a *asked) {
+	after := func(x *asked) time.Duration {
+		if len(x.marks) == 0 || x.marks[0].because == nil {
+			return -1
+		}
+		return x.marks[0].because.sent.to
+	}
+	for _, x := range b.requests {
+		if a == nil || after(x) > after(a) {
+			a = x
+		}
+	}
+	return a
+}
+
+const barWidth = 30
+
+// String draws the rounds: for each batch its source, its keys, its time, its labels and its lines. Below are the critical path,
+// which tells the number of rounds, and the hints.
+func (t *Trace) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: %s, %s, %s for %s, %s\n", t.Name, count(t.Stats.Rounds, "round"), count(t.Stats.Batches, "batch"),
+		count(t.Stats.Keys, "key"), count(t.Stats.Gets, "get"), short(t.Took))
+	rows, last := make([][]string, len(t.Batches)), 0
+	widths := make([]int, 5)
+	for i, b := range t.Batches {
+		round := ""
+		if b.Round != last && b.Round > 0 {
+			round, last = fmt.Sprint(b.Round), b.Round
+		}
+		rows[i] = []string{round, b.Source, fmt.Sprint(b.Keys), t.bar(b), strings.Join(b.Labels, ", ")}
+		for j, cell := range rows[i] {
+			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
+		}
+	}
+	for i, r := range rows {
+		line := fmt.Sprintf("%*s  %-*s %*s  %-*s %-*s  %s", widths[0]+1, r[0], widths[1], r[1], widths[2], r[2],
+			widths[3], r[3], widths[4], r[4], strings.Join(t.Batches[i].Lines, ", "))
+		s.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	if len(t.Why) > 0 {
+		steps := make([]string, len(t.Why))
+		for i, w := range t.Why {
+			what := w.Source
+			switch {
+			case i < len(t.Why)-1 && w.Keys > 1:
+				what += fmt.Sprint(" of ", w.Keys)
+			case w.Key != struct{}{} && (w.Keys > 1 || i == len(t.Why)-1):
+				what += fmt.Sprint(" ", w.Key)
+			}
+			steps[i] = fmt.Sprintf("%s (%s)", what, w.Line)
+		}
+		fmt.Fprintf(&s, "why %d: %s\n", t.Stats.Rounds, strings.Join(steps, " → "))
+	}
+	for _, h := range t.Hints {
+		s.WriteString(h + "\n")
+	}
+	return s.String()
+}
+
+// bar is when b was open, as a part of the whole.
+func (t *Trace) bar(b TracedBatch) string {
+	if t.Took == 0 {
+		return ""
+	}
+	from := int(b.Start * barWidth / t.Took)
+	to := max(from+1, int(b.End*barWidth/t.Took))
+	return strings.Repeat(" ", from) + strings.Repeat("▇", to-from) + strings.Repeat(" ", max(0, barWidth-to))
+}
+
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "ch"):
+		what += "e"
+	}
+	return fmt.Sprint(n, " ", what, "s")
+}
+
+func short(d time.Duration) string {
+	if d >= time.Millisecond {
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.0f µs", float64(d)/float64(time.Microsecond))
+}
+
+// WriteJSON writes t in the trace format of Chrome, which Perfetto opens.
+func (t *Trace) WriteJSON(w io.Writer) error {
+	type event struct {
+		Name string         `json:"name"`
+		Ph   string         `json:"ph"`
+		Ts   float64        `json:"ts"` // microseconds
+		Dur  float64        `json:"dur,omitempty"`
+		Pid  int            `json:"pid"`
+		Tid  int            `json:"tid"`
+		Args map[string]any `json:"args,omitempty"`
+	}
+	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+	events := []event{{Name: "process_name", Ph: "M", Pid: 1, Args: map[string]any{"name": t.Name}}}
+	var busy []time.Duration // until when each lane is
+	for _, b := range t.Batches {
+		lane := slices.IndexFunc(busy, func(until time.Duration) bool { return until <= b.Start })
+		if lane < 0 {
+			lane, busy = len(busy), append(busy, 0)
+		}
+		busy[lane] = b.End
+		events = append(events, event{Name: b.Source, Ph: "X", Ts: us(b.Start), Dur: us(b.End - b.Start), Pid: 1, Tid: lane + 1,
+			Args: map[string]any{"round": b.Round, "keys": b.Keys, "labels": b.Labels, "lines": b.Lines}})
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
+}

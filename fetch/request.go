@@ -1,0 +1,204 @@
+package fetch
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A request is one key that a session asks a source for, and later the answer.
+//
+//	pending -> open  its driver sends it
+//	pending -> gone  nobody waits for it any more; it was never sent
+//	open    -> back  its batch has returned, and tasks of other drivers get the answer
+//	open    -> gone  nobody waits for any of its batch, or its answer is not to be remembered
+//	back    -> done  the round is handed out
+//
+// Invariant: a linked waiter is suspended, or about to be, or about to leave.
+type request struct {
+	table       table
+	entry       any     // the *entry that this is the head of
+	d           *driver // which sends it
+	b           *batch
+	first, last *link // of the waiters
+	needed      int   // how many those are
+	foreign     int   // how many of these are not tasks of d
+	state       state
+	write       bool   // it is an effect: not shared, and not cancelled once it is sent
+	asked       *asked // nil: no trace
+}
+
+type state uint8
+
+const (
+	pending state = iota
+	open
+	back
+	done
+	gone
+)
+
+// A link says that a waiter waits for a request.
+type link struct {
+	w          *waiter
+	q          *request // nil: no more
+	next, prev *link
+}
+
+// A waiter is a task that waits for requests: of one Get, or of one All.
+type waiter struct {
+	s     *Session
+	d     *driver // of the task
+	ctx   context.Context
+	r     suspend.Resumer[struct{}]
+	left  int    // of its requests
+	links []link // of all of them; nil: one
+	one   link
+	late  bool   // its context is done, and nobody has told it; written by who sends
+	duty  *round // which it is to hand out
+	stop  []*batch
+	mark  *mark // the call, for the trace; nil: no trace
+}
+
+// Guard is part of a suspend.Source.
+func (w *waiter) Guard() *suspend.Guard { return &w.s.guard }
+
+// Remove is part of a suspend.Source: it is called if the wait was cancelled.
+func (w *waiter) Remove(suspend.Resumer[struct{}]) { w.leaveLocked() }
+
+// wait waits as src says, of which w is a part, and then pays the debts of w.
+func wait[S suspend.Source[struct{}]](w *waiter, src S) error {
+	defer w.pay()
+	_, err := suspend.Wait[struct{}](w.ctx, src, false)
+	return err
+}
+
+func (w *waiter) pay() {
+	if r := w.duty; r != nil {
+		w.s.guard.Lock()
+		r.handLocked(false)
+		r.overLocked()
+		w.s.guard.Unlock()
+	}
+	cancelAll(w.stop)
+}
+
+// joinLocked adds w to the waiters of q.
+func (w *waiter) joinLocked(l *link, q *request) {
+	*l = link{w: w, q: q, prev: q.last}
+	if l.prev != nil {
+		l.prev.next = l
+	} else {
+		q.first = l
+	}
+	q.last = l
+	w.left++
+	if q.d != w.d {
+		if q.state == pending && w.d.settled {
+			q.moveLocked(w.d) // q.d's scheduler may stand still until w goes on
+		} else {
+			q.foreign++
+		}
+	}
+	if q.needed++; q.needed > 1 {
+		return
+	}
+	switch q.state {
+	case pending:
+		q.d.wantLocked()
+	case open:
+		q.b.needed++
+	}
+}
+
+// moveLocked makes a pending request one of another driver.
+func (q *request) moveLocked(to *driver) {
+	if q.needed > 0 {
+		q.d.wanted--
+	}
+	q.d = to
+	q.foreign = 0
+	for l := q.first; l != nil; l = l.next {
+		if l.w.d != to {
+			q.foreign++
+		}
+	}
+	to.pending = append(to.pending, q)
+	if q.needed > 0 {
+		to.wantLocked()
+	}
+}
+
+func (l *link) unlinkLocked() {
+	q, w := l.q, l.w
+	if l.prev != nil {
+		l.prev.next = l.next
+	} else {
+		q.first = l.next
+	}
+	if l.next != nil {
+		l.next.prev = l.prev
+	} else {
+		q.last = l.prev
+	}
+	l.q = nil
+	q.needed--
+	if w.d != q.d {
+		q.foreign--
+	}
+	w.left--
+}
+
+// leaveLocked takes w off all its requests. A request without waiters is not sent; a batch without waiters is cancelled, by pay.
+func (w *waiter) leaveLocked() {
+	links := w.links
+	if links == nil {
+		links = []link{}
+		w.leaveOneLocked(&w.one)
+	}
+	for i := range links {
+		w.leaveOneLocked(&links[i])
+	}
+}
+
+func (w *waiter) leaveOneLocked(l *link) {
+	q := l.q
+	if q == nil {
+		return
+	}
+	if l.unlinkLocked(); q.needed > 0 {
+		return
+	}
+	switch q.state {
+	case pending:
+		q.d.wanted--
+		q.forgetLocked()
+		w.s.stats.Dropped++
+	case open:
+		if b := q.b; !b.write {
+			if b.needed--; b.needed == 0 {
+				b.cancelLocked()
+				w.stop = append(w.stop, b)
+			}
+		}
+	}
+}
+
+// forgetLocked makes a request one that was never made.
+func (q *request) forgetLocked() {
+	q.state = gone
+	q.table.removeLocked(q)
+}
+
+// resumeLocked resumes all waiters of q, or only those of other drivers.
+func (q *request) resumeLocked(foreignOnly bool) {
+	for l := q.first; l != nil; {
+		next, w := l.next, l.w
+		if !foreignOnly || w.d != q.d {
+			if l.unlinkLocked(); w.left == 0 {
+				w.r.Resume(struct{}{}, nil)
+			}
+		}
+		l = next
+	}
+}

@@ -1,0 +1,996 @@
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/fetch/fetchtest"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// The rows of what happens in which case, one test each.
+
+type numbers = fetchtest.Source[int, int]
+
+var errOdd = errors.New("odd")
+
+// newNumbers is a source that doubles; a negative key is not there, and 13 fails.
+func newNumbers(o ...fetch.Option) *numbers {
+	return fetchtest.New("numbers", func(k int) (int, error) {
+		switch {
+		case k < 0:
+			return 0, fetch.ErrNotFound
+		case k == 13:
+			return 0, errOdd
+		}
+		return 2 * k, nil
+	}, o...)
+}
+
+// a getter is one of several tasks, for Together.
+func getter(src *numbers, k int) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := src.Get(ctx, k)
+		return err
+	}
+}
+
+func TestTheSameKeyIsOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			release := src.Hold()
+			again := func(ctx context.Context) error { // while it is open
+				return suspend.Blocking(ctx, func() { synctest.Wait(); release() })
+			}
+			require.NoError(t, fetch.Together(ctx, getter(src, 1), getter(src, 1), func(ctx context.Context) error {
+				var p promise.Promise[int]
+				return fetch.Together(ctx, getter(src, 1), again, func(ctx context.Context) error { _ = p.Fill(1); return nil })
+			}))
+			_, first := src.Get(ctx, 13) // and answered
+			_, second := src.Get(ctx, 13)
+			require.ErrorIs(t, first, errOdd)
+			require.Same(t, first, second)
+			require.Equal(t, fetch.Stats{Rounds: 2, Batches: 2, Keys: 2, Gets: 5, Shared: 3, Errors: 1}, fetch.Of(ctx).Stats())
+			return getter(src, 1)(ctx)
+		}))
+		require.Equal(t, [][]int{{1}, {13}}, src.Batches())
+	})
+}
+
+func TestGetWithADoneContext(t *testing.T) {
+	src := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, getter(src, 1)(ctx))
+		done, cancel := context.WithCancelCause(ctx)
+		cause := errors.New("enough")
+		cancel(cause)
+		for _, k := range []int{1, 2} { // 1 is there
+			_, err := src.Get(done, k)
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, cause)
+			_, err = src.All(done, []int{k})
+			require.ErrorIs(t, err, cause)
+		}
+		require.Equal(t, 1, fetch.Of(ctx).Stats().Gets)
+		return nil
+	}))
+	require.Equal(t, [][]int{{1}}, src.Batches())
+}
+
+// cancelOne runs several tasks that ask for keys, and cancels one of them, before or after the dispatch.
+func cancelOne(t *testing.T, src *numbers, after bool, cancelled []int, others []int, then func(ctx context.Context)) (stats fetch.Stats) {
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			defer func() { stats = fetch.Of(ctx).Stats() }()
+			one, cancel := context.WithCancel(ctx)
+			release := src.Hold()
+			var err error
+			fs := []func(ctx context.Context) error{func(context.Context) error {
+				_, err = src.All(one, cancelled)
+				return nil
+			}}
+			for _, k := range others {
+				fs = append(fs, getter(src, k))
+			}
+			fs = append(fs, func(ctx context.Context) error {
+				if !after {
+					cancel()
+					return nil
+				}
+				return suspend.Blocking(ctx, func() {
+					synctest.Wait()
+					cancel()
+					synctest.Wait()
+					if len(others) > 0 {
+						release()
+					}
+				})
+			})
+			if !after {
+				release()
+			}
+			require.NoError(t, fetch.Together(ctx, fs...))
+			require.ErrorIs(t, err, context.Canceled)
+			release()
+			then(ctx)
+			return nil
+		}))
+	})
+	return stats
+}
+
+func TestCancelledWaiterLeavesTheOthers(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		src := newNumbers()
+		stats := cancelOne(t, src, after, []int{1}, []int{1}, func(ctx context.Context) { require.NoError(t, getter(src, 1)(ctx)) })
+		require.Equal(t, [][]int{{1}}, src.Batches())
+		require.Zero(t, stats.Dropped)
+		require.Zero(t, src.Cancelled())
+	}
+}
+
+func TestLastWaiterGoesBeforeDispatch(t *testing.T) {
+	src := newNumbers()
+	stats := cancelOne(t, src, false, []int{1, 2}, []int{2, 3}, func(ctx context.Context) {})
+	require.Equal(t, [][]int{{2, 3}}, src.Batches())
+	require.Equal(t, 1, stats.Dropped)
+	require.Equal(t, 1, stats.Rounds)
+
+	src = newNumbers()
+	stats = cancelOne(t, src, false, []int{1}, nil, func(ctx context.Context) {
+		require.Zero(t, fetch.Of(ctx).Stats().Rounds, "a round of nothing")
+		require.NoError(t, getter(src, 1)(ctx), "it is forgotten, and asked anew")
+	})
+	require.Equal(t, [][]int{{1}}, src.Batches())
+	require.Equal(t, 1, stats.Rounds)
+}
+
+func TestLastWaiterOfAKeyOfANeededBatch(t *testing.T) {
+	src := newNumbers()
+	cancelOne(t, src, true, []int{1}, []int{2}, func(ctx context.Context) { require.NoError(t, getter(src, 1)(ctx)) })
+	require.Equal(t, [][]int{{1, 2}}, src.Batches(), "the answer is remembered, though nobody waited for it")
+	require.Zero(t, src.Cancelled())
+}
+
+func TestLastWaiterOfABatch(t *testing.T) {
+	src := newNumbers()
+	cancelOne(t, src, true, []int{1, 2}, nil, func(ctx context.Context) {
+		require.NoError(t, getter(src, 1)(ctx))
+	})
+	require.Equal(t, [][]int{{1, 2}, {1}}, src.Batches(), "the batch is forgotten, and the key asked for anew")
+	require.Equal(t, 1, src.Cancelled())
+}
+
+// A user would have got the cancellation of a stranger's batch for an answer.
+func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls int
+		leave := make(chan struct{})
+		src := fetch.New("slow", func(ctx context.Context, b *fetch.Batch[int, int]) error {
+			if calls++; calls == 1 {
+				<-ctx.Done()
+				<-leave // it takes its time
+				b.Set(1, -1)
+				return nil
+			}
+			b.Set(1, calls)
+			return nil
+		})
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		one, cancel := context.WithCancel(ctx)
+		go func() { synctest.Wait(); cancel() }()
+		_, err := src.Get(one, 1)
+		require.ErrorIs(t, err, context.Canceled)
+		v := 0
+		go func() { v, err = src.Get(ctx, 1) }()
+		synctest.Wait()
+		close(leave)
+		synctest.Wait()
+		require.Equal(t, 2, v)
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestCancellationMeetsTheAnswer(t *testing.T) {
+	src := newNumbers(fetch.Inline())
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		one, cancel := context.WithCancel(ctx)
+		err := fetch.Together(ctx, func(context.Context) error {
+			_, err := src.Get(one, 1)
+			cancel()
+			require.NoError(t, err)
+			_, err = src.Get(one, 1)
+			require.ErrorIs(t, err, context.Canceled)
+			return nil
+		})
+		require.NoError(t, getter(src, 1)(ctx))
+		return err
+	}))
+	require.Equal(t, [][]int{{1}}, src.Batches())
+}
+
+func TestSourceReturnsAnError(t *testing.T) {
+	down := errors.New("down")
+	calls := 0
+	bad := fetch.New("bad", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		calls++
+		b.Set(1, 10)
+		return down
+	})
+	good := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		for range 2 {
+			a, b, err := fetch.Two(ctx,
+				func(ctx context.Context) (int, error) { return bad.Get(ctx, 1) },
+				func(ctx context.Context) (int, error) { return good.Get(ctx, 1) })
+			require.Equal(t, []int{10, 2}, []int{a, b})
+			require.NoError(t, err)
+			_, err = bad.Get(ctx, 2)
+			var e *fetch.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, fetch.Error{Source: "bad", Key: 2, Err: down}, *e)
+			require.EqualError(t, err, "bad 2: down")
+		}
+		return nil
+	}))
+	require.Equal(t, 2, calls, "the error is remembered")
+}
+
+func TestSourceAnswersSomeKeysOnly(t *testing.T) {
+	src := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.All(ctx, []int{1, -1, -2})
+		require.ErrorIs(t, err, fetch.ErrNotFound)
+		require.EqualError(t, err, "numbers -1: fetch: not found")
+		_, ok, err := src.Find(ctx, -2)
+		require.False(t, ok)
+		require.NoError(t, err)
+		v, ok, err := src.Find(ctx, 1)
+		require.Equal(t, []any{2, true, nil}, []any{v, ok, err})
+		_, _, err = src.Find(ctx, 13)
+		require.ErrorIs(t, err, errOdd)
+		return nil
+	}))
+	require.Equal(t, [][]int{{1, -1, -2}, {13}}, src.Batches())
+}
+
+func TestBySliceOfAnotherLength(t *testing.T) {
+	src := fetch.BySlice("short", func(context.Context, []int) ([]int, error) { return []int{1}, nil })
+	err := fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.All(ctx, []int{1, 2})
+		return err
+	})
+	require.EqualError(t, err, "short 1: fetch: 1 values for 2 keys")
+}
+
+func TestSourcePanics(t *testing.T) {
+	value := &struct{ text string }{"oops"}
+	calls := 0
+	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { calls++; panic(value) })
+	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
+		calls = 0
+		var seen []any
+		var mu sync.Mutex
+		catch := func(ctx context.Context) error {
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, recover())
+			}()
+			_, err := src.Get(ctx, 1)
+			return err
+		}
+		require.NoError(t, fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
+			return errors.Join(fetch.Together(ctx, catch, catch), catch(ctx))
+		}))
+		require.Equal(t, []any{value, value, value}, seen)
+		require.Equal(t, 1, calls)
+		require.PanicsWithValue(t, value, func() {
+			_ = fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
+				_, err := src.Get(ctx, 1)
+				return err
+			})
+		}, "and out of Run")
+	}
+}
+
+func TestSourceExits(t *testing.T) {
+	for _, src := range []*fetch.Source[int, int]{
+		fetch.New("exits", func(_ context.Context, b *fetch.Batch[int, int]) error {
+			b.Set(1, 1)
+			runtime.Goexit()
+			return nil
+		}),
+		fetch.Each("exits", 1, func(_ context.Context, k int) (int, error) {
+			if k != 1 {
+				runtime.Goexit()
+			}
+			return k, nil
+		}),
+	} {
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			_, err := src.All(ctx, []int{2, 3, 1})
+			require.EqualError(t, err, "exits 2: fetch: the source did not return")
+			v, err := src.Get(ctx, 1)
+			require.Equal(t, 1, v)
+			return err
+		}))
+	}
+}
+
+func TestSourceFetches(t *testing.T) {
+	other := newNumbers()
+	src := fetch.ByMap("fetches", func(ctx context.Context, ks []int) (map[int]int, error) {
+		_, direct := other.Get(ctx, 1)
+		require.ErrorIs(t, direct, fetch.ErrInSource)
+		run := fetch.Run(ctx, func(context.Context) error { return nil })
+		require.ErrorIs(t, run, fetch.ErrInSource)
+		_, all := fetch.Map(ctx, ks, other.Get)
+		require.ErrorIs(t, all, fetch.ErrInSource)
+		return nil, direct
+	})
+	err := fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+	require.ErrorIs(t, err, fetch.ErrInSource)
+}
+
+func TestFirstErrorInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := errors.New("first"), errors.New("second")
+		slow := newNumbers()
+		release := slow.Hold()
+		var told error
+		started := false
+		err := fetch.Run(t.Context(), func(ctx context.Context) error {
+			_, err := fetch.MapN(ctx, 4, []int{0, 1, 2, 3, 4}, func(ctx context.Context, i int) (int, error) {
+				switch i {
+				case 0:
+					_, err := slow.Get(ctx, 0) // before the failure: it goes on
+					return 0, err
+				case 1:
+					_, _ = slow.Get(ctx, 1)
+					return 0, first
+				case 2:
+					suspend.Yield()  // 3 begins
+					return 0, second // the first in time
+				case 3:
+					go func() { synctest.Wait(); release() }()
+					<-ctxDone(ctx) // decided when 0 has ended and 1 has failed
+					told = context.Cause(ctx)
+					return 0, told
+				}
+				started = true
+				return 0, nil
+			})
+			return err
+		})
+		require.ErrorIs(t, err, first)
+		require.ErrorIs(t, told, first, "what comes after is cancelled")
+		require.False(t, started, "or not begun")
+	})
+}
+
+// ctxDone waits without standing still: the scheduler goes on.
+func ctxDone(ctx context.Context) <-chan struct{} {
+	_, _ = suspend.Do(context.Background(), suspend.Done(ctx))
+	return ctx.Done()
+}
+
+func TestPanicsFollowTheSameOrder(t *testing.T) {
+	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
+		run := func(fs ...func(ctx context.Context) error) (err error) {
+			return fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error { return fetch.Together(ctx, fs...) })
+		}
+		src := newNumbers()
+		fails := func(ctx context.Context) error { _, err := src.Get(ctx, 13); return err }
+		panics := func(context.Context) error { panic("oops") }
+		require.ErrorIs(t, run(getter(src, 1), fails, panics), errOdd)
+		require.PanicsWithValue(t, "oops", func() { _ = run(getter(src, 1), panics, fails) })
+	}
+}
+
+func TestGoexitInAnItem(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		ended := make(chan string)
+		go func() {
+			how := "exited"
+			defer func() { ended <- how }()
+			exits := func(context.Context) error { runtime.Goexit(); return nil }
+			fs := []func(context.Context) error{getter(newNumbers(), 1), exits}
+			if first {
+				fs[0], fs[1] = fs[1], fs[0]
+			}
+			_ = fetch.Run(context.Background(), func(ctx context.Context) error { return fetch.Together(ctx, fs...) })
+			how = "returned"
+		}()
+		require.Equal(t, "exited", <-ended)
+	}
+}
+
+func TestRunInATaskOfARun(t *testing.T) {
+	src := newNumbers()
+	library := func(o fetch.Options, k int) func(ctx context.Context) error {
+		return func(ctx context.Context) error { return o.Run(ctx, getter(src, k)) }
+	}
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		return fetch.Together(ctx, library(fetch.Options{}, 1), library(fetch.Options{}, 2), getter(src, 3))
+	}))
+	require.Equal(t, [][]int{{1, 2, 3}}, src.Batches(), "a plain call")
+
+	src = newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		err := fetch.Together(ctx, library(fetch.Options{Policy: fetch.Eager}, 1), getter(src, 1), library(fetch.Options{On: suspend.Goroutines}, 2))
+		require.Equal(t, 2, fetch.Of(ctx).Stats().Keys, "one cache")
+		return err
+	}))
+	require.PanicsWithValue(t, "fetch: options of a session for a Run inside one", func() {
+		_ = fetch.Run(t.Context(), library(fetch.Options{Trace: true}, 1))
+	})
+}
+
+// Two Runs of one session on two goroutines: a Get that joins a request of the other Run waits for the dispatch of that Run.
+func TestRunsOfOneSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		defer s.Close()
+		hold, runs := make(chan struct{}), new(sync.WaitGroup)
+		runs.Go(func() {
+			require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
+				return fetch.Together(ctx, getter(src, 1), func(context.Context) error { <-hold; return nil })
+			}))
+		})
+		synctest.Wait() // the first stands still, with a request
+		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1))) })
+		synctest.Wait()
+		require.Empty(t, src.Batches())
+		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 2))) })
+		synctest.Wait()
+		require.Equal(t, [][]int{{2}}, src.Batches())
+		close(hold)
+		runs.Wait()
+		require.Equal(t, [][]int{{2}, {1}}, src.Batches())
+		require.Equal(t, fetch.Stats{Rounds: 2, Batches: 2, Keys: 2, Gets: 3, Shared: 1}, s.Stats())
+	})
+}
+
+// An executor that waits natively in a task of a Run, for goroutines that fetch: the Run's scheduler stands still until they go on.
+func TestGetByAStranger(t *testing.T) {
+	for _, sent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			src := newNumbers()
+			stranger := func(ctx context.Context) error {
+				got := make(chan error)
+				go func() { _, err := src.Get(ctx, 1); got <- err }()
+				return <-got
+			}
+			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+				if sent {
+					release := src.Hold()
+					return fetch.Together(ctx, getter(src, 1), func(ctx context.Context) error {
+						require.NoError(t, suspend.Blocking(ctx, synctest.Wait))
+						go func() { synctest.Wait(); release() }()
+						return stranger(ctx) // the batch is open, and its answer comes to the stranger first
+					})
+				}
+				return fetch.Together(ctx, getter(src, 1), stranger) // pending: it moves
+			}))
+			require.Equal(t, [][]int{{1}}, src.Batches())
+		})
+	}
+}
+
+func TestMemo(t *testing.T) {
+	src, calls := newNumbers(), 0
+	memo := fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) {
+		calls++
+		v, err := src.Get(ctx, k)
+		if err == nil && v == 4 {
+			panic("four")
+		}
+		return v + 1, err
+	})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		vs, err := fetch.Map(ctx, []int{1, 1, 1}, memo.Get)
+		require.Equal(t, []int{3, 3, 3}, vs)
+		require.NoError(t, err)
+		for range 2 {
+			_, err = memo.Get(ctx, 13)
+			require.ErrorIs(t, err, errOdd)
+			require.PanicsWithValue(t, "four", func() { _, _ = memo.Get(ctx, 2) })
+		}
+		return nil
+	}))
+	require.Equal(t, 3, calls)
+}
+
+func TestMemoOfACancelledTask(t *testing.T) {
+	src := newNumbers()
+	calls := 0
+	memo := fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) { calls++; return src.Get(ctx, k) })
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		one, cancel := context.WithCancel(ctx)
+		return fetch.Together(ctx,
+			func(context.Context) error {
+				_, err := memo.Get(one, 1)
+				require.ErrorIs(t, err, context.Canceled)
+				return nil
+			},
+			func(ctx context.Context) error {
+				v, err := memo.Get(ctx, 1)
+				require.Equal(t, 2, v)
+				return err
+			},
+			func(context.Context) error { cancel(); return nil })
+	}))
+	require.Equal(t, 2, calls, "the one that has waited runs it again")
+}
+
+func TestMemosThatWaitForEachOther(t *testing.T) {
+	var a, b *fetch.Memo[int, int]
+	a = fetch.NewMemo("a", func(ctx context.Context, k int) (int, error) { return b.Get(ctx, k) })
+	b = fetch.NewMemo("b", func(ctx context.Context, k int) (int, error) {
+		x, _, err := fetch.Two(ctx, func(ctx context.Context) (int, error) { return a.Get(ctx, k) }, func(context.Context) (int, error) { return 0, nil })
+		return x, err
+	})
+	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
+		err := fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
+			return fetch.Together(ctx,
+				func(ctx context.Context) error { _, err := a.Get(ctx, 1); return err },
+				func(ctx context.Context) error { _, err := b.Get(ctx, 1); return err })
+		})
+		require.ErrorIs(t, err, lazy.ErrRecursive)
+	}
+}
+
+func TestEffects(t *testing.T) {
+	src := newNumbers()
+	var did [][]int
+	var readsBefore []int
+	effect := fetch.NewEffect("inc", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		did = append(did, b.Keys())
+		readsBefore = append(readsBefore, len(src.Batches()))
+		for i, k := range b.Keys() {
+			if k < 0 {
+				b.Fail(k, errOdd)
+			} else {
+				b.Set(k, 10*k+i)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		vs, err := fetch.Map(ctx, []int{5, 5, 0, 7}, func(ctx context.Context, k int) (int, error) {
+			if k > 0 {
+				return effect.Do(ctx, k)
+			}
+			for i := range 3 { // rounds of reads, all before the writes
+				if _, err := src.Get(ctx, i); err != nil {
+					return 0, err
+				}
+			}
+			return effect.Do(ctx, 1)
+		})
+		require.Equal(t, []int{50, 51, 13, 72}, vs, "none is shared")
+		require.NoError(t, err)
+		_, err = effect.Do(ctx, -1)
+		require.ErrorIs(t, err, errOdd)
+		_, err = effect.Do(ctx, 5)
+		return err
+	}))
+	require.Equal(t, [][]int{{5, 5, 7, 1}, {-1}, {5}}, did)
+	require.Equal(t, []int{3, 3, 3}, readsBefore)
+}
+
+func TestCancelledEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var did []int
+		leave := make(chan struct{})
+		effect := fetch.NewEffect("inc", func(ctx context.Context, b *fetch.Batch[int, int]) error {
+			<-leave
+			did = append(did, b.Keys()...)
+			require.NoError(t, ctx.Err())
+			return nil
+		})
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			early, cancelEarly := context.WithCancel(ctx)
+			late, cancelLate := context.WithCancel(ctx)
+			do := func(c context.Context, k int) func(context.Context) error {
+				return func(context.Context) error {
+					_, err := effect.Do(c, k)
+					require.ErrorIs(t, err, context.Canceled)
+					return nil
+				}
+			}
+			return fetch.Together(ctx, do(early, 1), do(late, 2), func(ctx context.Context) error {
+				cancelEarly()
+				return suspend.Blocking(ctx, func() {
+					synctest.Wait()
+					cancelLate()
+					go func() { synctest.Wait(); close(leave) }() // the Run waits for it
+				})
+			})
+		}))
+		require.Equal(t, []int{2}, did)
+	})
+}
+
+func TestMaxBatchAndMaxOpen(t *testing.T) {
+	var open, most int
+	var mu sync.Mutex
+	var log [][]int
+	src := fetch.New("few", func(ctx context.Context, b *fetch.Batch[int, int]) error {
+		mu.Lock()
+		open++
+		most = max(most, open)
+		log = append(log, b.Keys())
+		mu.Unlock()
+		for range 10 {
+			runtime.Gosched()
+		}
+		mu.Lock()
+		open--
+		mu.Unlock()
+		for _, k := range b.Keys() {
+			b.Set(k, k)
+		}
+		return nil
+	}, fetch.MaxBatch(3), fetch.MaxOpen(1))
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.All(ctx, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+		require.Equal(t, fetch.Stats{Rounds: 1, Batches: 4, Keys: 10, Gets: 10}, fetch.Of(ctx).Stats())
+		return err
+	}))
+	require.Equal(t, [][]int{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10}}, log)
+	require.Equal(t, 1, most)
+}
+
+// A queued batch is never sent once its last waiter has given up.
+func TestQueuedBatchIsDropped(t *testing.T) {
+	src := newNumbers(fetch.MaxBatch(1), fetch.MaxOpen(1))
+	stats := cancelOne(t, src, true, []int{2}, []int{1}, func(ctx context.Context) {})
+	_ = stats
+	// 2 is asked first, so it is 1 that waits in the queue; now the other way round
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers(fetch.MaxBatch(1), fetch.MaxOpen(1))
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			one, cancel := context.WithCancel(ctx)
+			release := src.Hold()
+			return fetch.Together(ctx, getter(src, 1), func(context.Context) error {
+				_, err := src.Get(one, 2)
+				require.ErrorIs(t, err, context.Canceled)
+				return nil
+			}, func(ctx context.Context) error {
+				return suspend.Blocking(ctx, func() { synctest.Wait(); cancel(); synctest.Wait(); release() })
+			})
+		}))
+		require.Equal(t, [][]int{{1}}, src.Batches())
+	})
+}
+
+func TestNothingOutlivesRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		src.Hold()
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			src.Ask(ctx, 1)
+			return nil
+		}))
+		require.Empty(t, src.Batches(), "what is only asked for causes no round")
+		ended, started := false, make(chan struct{})
+		slow := fetch.New("slow", func(ctx context.Context, b *fetch.Batch[int, int]) error {
+			close(started)
+			<-ctx.Done()
+			for range 100 {
+				runtime.Gosched()
+			}
+			ended = true
+			return ctx.Err()
+		})
+		err := fetch.Run(t.Context(), func(ctx context.Context) error {
+			slow.Ask(ctx, 1)
+			_, err := fetchtest.New("quick", func(int) (int, error) { <-started; return 1, nil }).Get(ctx, 1)
+			return err // it has not waited for the slow one
+		})
+		require.NoError(t, err)
+		require.True(t, ended)
+	})
+}
+
+func TestAfterTheEnd(t *testing.T) {
+	src := newNumbers()
+	memo := fetch.NewMemo("memo", src.Get)
+	effect := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
+	var leaked context.Context
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { leaked = ctx; return getter(src, 1)(ctx) }))
+	for _, k := range []int{1, 2} {
+		_, err := src.Get(leaked, k)
+		require.ErrorIs(t, err, fetch.ErrEnded)
+		_, err = src.All(leaked, []int{k})
+		require.ErrorIs(t, err, fetch.ErrEnded)
+		_, err = memo.Get(leaked, k)
+		require.ErrorIs(t, err, fetch.ErrEnded)
+		_, err = effect.Do(leaked, k)
+		require.ErrorIs(t, err, fetch.ErrEnded)
+		require.False(t, src.Prime(leaked, k, 1))
+	}
+	require.ErrorIs(t, fetch.Run(leaked, getter(src, 1)), fetch.ErrEnded)
+	_, err := src.Get(t.Context(), 1)
+	require.ErrorIs(t, err, fetch.ErrNoSession)
+	_, err = fetch.Map(t.Context(), []int{1}, src.Get)
+	require.ErrorIs(t, err, fetch.ErrNoSession)
+}
+
+func TestCloseEndsWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		src.Hold()
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		var errs [2]error
+		var all sync.WaitGroup
+		all.Go(func() { _, errs[0] = src.Get(ctx, 1) })
+		synctest.Wait()
+		all.Go(func() { _, errs[1] = src.Get(ctx, 2) }) // pending, as a round is open
+		synctest.Wait()
+		require.NoError(t, s.Close())
+		all.Wait()
+		require.ErrorIs(t, errs[0], fetch.ErrEnded)
+		require.ErrorIs(t, errs[1], fetch.ErrEnded)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestTwoSourcesOfOneName(t *testing.T) {
+	a, b := newNumbers(), newNumbers()
+	require.PanicsWithValue(t, "fetch: two sources of one name in a session: numbers", func() {
+		_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Together(ctx, getter(a, 1), getter(b, 1)) })
+	})
+}
+
+func TestKeyThatCannotBeHashed(t *testing.T) {
+	src := fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return nil, nil })
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		require.Panics(t, func() { _, _ = src.Get(ctx, []int{1}) })
+		_, ok, err := src.Find(ctx, 1) // no lock is held
+		require.False(t, ok)
+		return err
+	}))
+}
+
+func TestTransientErrors(t *testing.T) {
+	calls := 0
+	src := fetch.New("flaky", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		calls++
+		if calls == 1 {
+			b.Fail(1, fetch.Transient(errOdd))
+			return context.Canceled // its own, of no context of ours
+		}
+		for _, k := range b.Keys() {
+			b.Set(k, calls)
+		}
+		return nil
+	})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.All(ctx, []int{1, 2})
+		require.EqualError(t, err, "flaky 1: odd")
+		vs, err := src.All(ctx, []int{1, 2})
+		require.Equal(t, []int{2, 2}, vs, "neither is remembered")
+		return err
+	}))
+	require.Nil(t, fetch.Transient(nil))
+}
+
+func TestAskPrimeForget(t *testing.T) {
+	src := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		src.Ask(ctx, 1)
+		require.True(t, src.Prime(ctx, 2, 22))
+		require.False(t, src.Prime(ctx, 2, 23))
+		require.False(t, src.Prime(ctx, 1, 11), "it was asked for")
+		vs, err := src.All(ctx, []int{2, 3})
+		require.Equal(t, []int{22, 6}, vs)
+		require.NoError(t, err)
+		require.Equal(t, [][]int{{1, 3}}, src.Batches())
+		src.Forget(ctx, 2)
+		v, err := src.Get(ctx, 2)
+		require.Equal(t, 4, v)
+		require.NoError(t, getter(src, 1)(ctx), "it came with the round")
+		require.Equal(t, [][]int{{1, 3}, {2}}, src.Batches())
+		return err
+	}))
+}
+
+// Waiters get the old answer of a forgotten key, and the next Get asks anew.
+func TestForgetOfAnOpenRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		release := src.Hold()
+		ctx, s := fetch.With(t.Context(), fetch.Options{Policy: fetch.Eager})
+		defer s.Close()
+		var all sync.WaitGroup
+		all.Go(func() { require.NoError(t, getter(src, 1)(ctx)) })
+		synctest.Wait()
+		src.Forget(ctx, 1)
+		all.Go(func() { require.NoError(t, getter(src, 1)(ctx)) })
+		synctest.Wait()
+		release()
+		all.Wait()
+		require.Equal(t, [][]int{{1}, {1}}, src.Batches())
+	})
+}
+
+func TestOrAnd(t *testing.T) {
+	src := newNumbers()
+	is := func(k, want int) func(ctx context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) { v, err := src.Get(ctx, k); return v == want, err }
+	}
+	never := func(ctx context.Context) (bool, error) { ctxDone(ctx); return false, ctx.Err() }
+	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
+		require.NoError(t, fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
+			type result struct {
+				ok  bool
+				err error
+			}
+			of := func(ok bool, err error) result { return result{ok, err} }
+			require.Equal(t, result{true, nil}, of(fetch.Or(ctx, never, is(1, 1), is(13, 0), is(2, 4))))
+			require.Equal(t, result{false, nil}, of(fetch.Or(ctx, is(1, 1), is(2, 1))))
+			require.Equal(t, result{false, nil}, of(fetch.And(ctx, never, is(1, 2), is(2, 1))))
+			require.Equal(t, result{true, nil}, of(fetch.And(ctx, is(1, 2), is(2, 4))))
+			require.Equal(t, result{false, nil}, of(fetch.Or(ctx)))
+			require.Equal(t, result{true, nil}, of(fetch.And(ctx)))
+			_, err := fetch.Or(ctx, is(1, 1), is(13, 1), is(-1, 1))
+			require.EqualError(t, err, "numbers 13: odd")
+			_, err = fetch.And(ctx, is(1, 2), is(-1, 1), is(13, 1))
+			require.ErrorIs(t, err, fetch.ErrNotFound)
+			return nil
+		}))
+	}
+}
+
+func TestFilter(t *testing.T) {
+	src := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		kept, err := fetch.Filter(ctx, []int{1, 2, 3, 4}, func(ctx context.Context, k int) (bool, error) {
+			v, err := src.Get(ctx, k)
+			return v%4 == 0, err
+		})
+		require.Equal(t, []int{2, 4}, kept)
+		fetchtest.AssertRounds(t, fetch.Of(ctx), 1)
+		a, b, c, err2 := fetch.Three(ctx,
+			func(ctx context.Context) (int, error) { return src.Get(ctx, 5) },
+			func(ctx context.Context) (int, error) { return src.Get(ctx, 6) },
+			func(ctx context.Context) (int, error) { return src.Get(ctx, 7) })
+		require.Equal(t, []int{10, 12, 14}, []int{a, b, c})
+		fetchtest.AssertRounds(t, fetch.Of(ctx), 2)
+		_, err3 := fetch.MapN(ctx, 2, []int{21, 22, 23, 24}, src.Get)
+		fetchtest.AssertRounds(t, fetch.Of(ctx), 4)
+		return errors.Join(err, err2, err3)
+	}))
+	require.Panics(t, func() { _, _ = fetch.MapN(t.Context(), 0, []int{1}, src.Get) })
+}
+
+func TestImmediate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hasty, round := newNumbers(fetch.Immediate()), fetchtest.New("round", func(k int) (int, error) { return k, nil })
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			release := round.Hold()
+			return fetch.Together(ctx,
+				func(ctx context.Context) error { _, err := round.Get(ctx, 1); return err },
+				func(ctx context.Context) error {
+					require.NoError(t, suspend.Blocking(ctx, synctest.Wait))
+					_, err := hasty.All(ctx, []int{1, 2}) // while a round is open
+					release()
+					require.ElementsMatch(t, [][]int{{1}, {2}}, hasty.Batches())
+					return err
+				})
+		}))
+	})
+}
+
+func TestOnce(t *testing.T) {
+	calls := 0
+	now := fetch.Once("now", func(ctx context.Context) (int, error) {
+		calls++
+		return calls, suspend.Sleep(ctx, 0)
+	})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		vs, err := fetch.Map(ctx, make([]struct{}, 3), now.Get)
+		require.Equal(t, []int{1, 1, 1}, vs)
+		require.Equal(t, fetch.Stats{Batches: 1, Keys: 1, Gets: 3, Shared: 2}, fetch.Of(ctx).Stats())
+		return err
+	}))
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		now.Ask(ctx, struct{}{})
+		vs, err := now.All(ctx, make([]struct{}, 2))
+		require.Equal(t, []int{2, 2}, vs)
+		return err
+	}))
+}
+
+func TestShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newNumbers(fetch.MaxBatch(4))
+		src := fetch.Shared(inner.Source, 1)
+		release := inner.Hold()
+		var all sync.WaitGroup
+		ask := func(ctx context.Context, ks ...int) {
+			all.Go(func() {
+				err := fetch.Run(ctx, func(ctx context.Context) error {
+					vs, err := src.All(ctx, ks)
+					for i, v := range vs {
+						require.Equal(t, 2*ks[i], v)
+					}
+					return err
+				})
+				if ctx.Err() == nil {
+					require.NoError(t, err)
+				}
+			})
+			synctest.Wait()
+		}
+		ask(t.Context(), 1, 2)
+		ask(t.Context(), 2, 3) // those that come while it is open are one batch, and 2 is asked for anew
+		ask(t.Context(), 3, 4)
+		gone, cancel := context.WithCancel(t.Context())
+		ask(gone, 5, 6, 7)
+		cancel()
+		release()
+		all.Wait()
+		require.Equal(t, [][]int{{1, 2}, {2, 3, 4, 5}, {6, 7}}, inner.Batches())
+		src = fetch.Shared(inner.Source, 1)
+		inner.Hold()
+		gone, cancel = context.WithCancel(t.Context())
+		ask(gone, 8)
+		cancel()
+		all.Wait()
+		synctest.Wait()
+		require.Equal(t, 1, inner.Cancelled(), "nobody waits for it any more")
+		require.Equal(t, fmt.Sprint([]int{8}), fmt.Sprint(inner.Batches()[3]))
+	})
+}
+
+func TestOnBatch(t *testing.T) {
+	type key struct{}
+	var infos []fetch.BatchInfo
+	var errs []error
+	down := errors.New("down")
+	src := fetch.New("traced", func(ctx context.Context, b *fetch.Batch[int, int]) error {
+		require.Equal(t, "span", ctx.Value(key{}))
+		b.Set(1, 1)
+		return down
+	})
+	o := fetch.Options{OnBatch: func(ctx context.Context, b fetch.BatchInfo) (context.Context, func(error)) {
+		infos = append(infos, b)
+		return context.WithValue(ctx, key{}, "span"), func(err error) { errs = append(errs, err) }
+	}}
+	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.Get(ctx, 1)
+		return err
+	}))
+	require.Equal(t, []fetch.BatchInfo{{Source: "traced", Keys: 1, Round: 1}}, infos)
+	require.Equal(t, []error{down}, errs)
+}
+
+// A batch has the values of the session, and of no caller.
+func TestBatchBelongsToNobody(t *testing.T) {
+	type key struct{}
+	src := fetch.ByMap("values", func(ctx context.Context, _ []int) (map[int]any, error) {
+		return map[int]any{1: ctx.Value(key{})}, nil
+	})
+	require.NoError(t, fetch.Run(context.WithValue(t.Context(), key{}, "session"), func(ctx context.Context) error {
+		v, err := src.Get(context.WithValue(ctx, key{}, "caller"), 1)
+		require.Equal(t, "session", v)
+		return err
+	}))
+}

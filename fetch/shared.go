@@ -1,0 +1,157 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/promise"
+)
+
+// Shared returns a source like s that batches across sessions. At most open batches of it are open at a time, and all requests that
+// come meanwhile, of all sessions, are the next batch, in which each key is once. No timer is involved: under light load nothing
+// waits, and under heavy load the batches grow. Each session still remembers its own answers. A request joins no batch that is
+// already sent.
+//
+// The context of such a batch has no values, as it belongs to nobody, and is cancelled when all sessions that wait for it have
+// given up.
+func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
+	if open < 1 {
+		panic("fetch: Shared with less than one batch open")
+	}
+	x := &exchange[K, V]{src: s, most: open}
+	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts}
+	c.opts.maxBatch, c.opts.inline = 0, false
+	return c
+}
+
+// An exchange gathers the batches of all sessions in one.
+type exchange[K comparable, V any] struct {
+	src  *Source[K, V]
+	most int
+
+	mu   atomicx.Mutex
+	open int
+	next *crowd[K, V] // nil: nothing has to wait
+}
+
+// A crowd is one batch of several sessions'.
+type crowd[K comparable, V any] struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	index  map[K]int
+	keys   []K
+	parts  int // sessions' batches that wait for it; guarded by the exchange's mu
+
+	entries []*entry[K, V] // written by run
+	err     error
+	how     outcome.Outcome
+	over    promise.Promise[struct{}]
+}
+
+// load is the source of a session's batch.
+func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
+	c := x.join(b.keys)
+	if _, err := c.over.Await(ctx); err != nil {
+		x.leave(c)
+		return err
+	}
+	c.how.Rethrow()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, k := range b.keys {
+		e := c.entries[c.index[k]]
+		if e.set {
+			b.answer(i, e.v, e.err)
+		}
+		b.entries[i].panicked, b.entries[i].thrown = e.panicked, e.thrown
+	}
+	return c.err
+}
+
+// join puts keys into the crowd that goes next, and has it go if it can.
+func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.next
+	if c == nil {
+		c = &crowd[K, V]{index: map[K]int{}}
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+		x.next = c
+	}
+	c.parts++
+	for _, k := range keys {
+		if _, ok := c.index[k]; !ok {
+			c.index[k] = len(c.keys)
+			c.keys = append(c.keys, k)
+		}
+	}
+	if x.open < x.most {
+		x.open++
+		x.next = nil
+		goroutine(func() { x.run(c) })
+	}
+	return c
+}
+
+// leave is called by a load whose batch is cancelled.
+func (x *exchange[K, V]) leave(c *crowd[K, V]) {
+	x.mu.Lock()
+	c.parts--
+	last := c.parts == 0
+	if last && x.next == c {
+		x.next = nil
+	}
+	x.mu.Unlock()
+	if last {
+		c.cancel()
+	}
+}
+
+// run runs c, and then the crowd that has come meanwhile.
+func (x *exchange[K, V]) run(c *crowd[K, V]) {
+	defer func() { // the source may end the goroutine
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if c, x.next = x.next, nil; c != nil {
+			goroutine(func() { x.run(c) })
+		} else {
+			x.open--
+		}
+	}()
+	defer c.end()
+	size := cmp.Or(x.src.opts.maxBatch, len(c.keys))
+	for keys := range slices.Chunk(c.keys, size) {
+		if c.run(x.src, keys); c.err != nil || !c.how.Returned() {
+			break
+		}
+	}
+}
+
+func (c *crowd[K, V]) run(src *Source[K, V], keys []K) {
+	b := &Batch[K, V]{keys: keys}
+	for _, k := range keys {
+		b.entries = append(b.entries, &entry[K, V]{key: k})
+	}
+	c.entries = append(c.entries, b.entries...)
+	outcome.Of(func() { c.err = src.load(c.ctx, b) }, func(o outcome.Outcome) {
+		if o.Exited() {
+			c.err = ErrAbandoned
+		} else {
+			c.how = o
+		}
+		b.mu.Lock()
+		b.over = true
+		b.mu.Unlock()
+	})
+}
+
+func (c *crowd[K, V]) end() {
+	c.cancel()
+	for _, k := range c.keys[len(c.entries):] { // an error came before
+		c.entries = append(c.entries, &entry[K, V]{key: k})
+	}
+	_ = c.over.Fill(struct{}{})
+}

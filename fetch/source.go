@@ -1,0 +1,167 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
+)
+
+// A Source is where values come from: a table, a service. It is made once, as a package variable or a field, by New, ByMap,
+// BySlice, Each or Once, and knows nothing of sessions: each has its own answers of it.
+type Source[K comparable, V any] struct {
+	name string
+	load func(ctx context.Context, b *Batch[K, V]) error
+	opts options
+}
+
+type options struct {
+	maxBatch, maxOpen int
+	immediate, inline bool
+}
+
+// An Option is a choice of New and its like.
+type Option func(*options)
+
+// MaxBatch says that a batch has at most n keys. More keys are more batches of the same round.
+func MaxBatch(n int) Option {
+	if n < 1 {
+		panic("fetch: MaxBatch of less than one")
+	}
+	return func(o *options) { o.maxBatch = n }
+}
+
+// MaxOpen says that a session has at most n batches of the source open at a time. The others wait, in the order of asking.
+func MaxOpen(n int) Option {
+	if n < 1 {
+		panic("fetch: MaxOpen of less than one")
+	}
+	return func(o *options) { o.maxOpen = n }
+}
+
+// Immediate says that each key is a batch of its own and goes out at once, whatever else is going on.
+func Immediate() Option { return func(o *options) { o.immediate = true } }
+
+// Inline says that load does not wait, as it reads memory: it is called by the round itself, without a goroutine. It must not
+// suspend.
+func Inline() Option { return func(o *options) { o.inline = true } }
+
+// New makes a source. load is given the keys of a batch, all different, in the order of asking, and answers each with Set or
+// Fail. A key without an answer fails with the error that load returns, or with ErrNotFound if that is nil. All tasks share the values.
+//
+// load is called on a goroutine of its own, where it may block, unless the source is Inline. Its context has the values of the
+// session's context, not of any caller's. It is cancelled when the session ends, or when every waiter for any of the keys has given
+// up; the results are dropped then. A panic of load is raised in every task that waits, with the same value. load
+// must not fetch: with its context a Get returns ErrInSource.
+//
+// The name is in errors, recordings and pictures. Two sources of one name in a session panic.
+func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o ...Option) *Source[K, V] {
+	if load == nil {
+		panic("fetch: nil function")
+	}
+	src := &Source[K, V]{name: name, load: load}
+	for _, f := range o {
+		f(&src.opts)
+	}
+	return src
+}
+
+// ByMap is New for a function that returns a map. A key that the map lacks is not found.
+func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...Option) *Source[K, V] {
+	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
+		vs, err := load(ctx, b.keys)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for i, k := range b.keys {
+			if v, ok := vs[k]; ok {
+				b.answer(i, v, nil)
+			}
+		}
+		return err
+	}, o...)
+}
+
+// BySlice is New for a function that returns the values in the order of the keys. Another number of values is an error of all
+// keys.
+func BySlice[K comparable, V any](name string, load func(ctx context.Context, keys []K) ([]V, error), o ...Option) *Source[K, V] {
+	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
+		vs, err := load(ctx, b.keys)
+		if err != nil {
+			return err
+		}
+		if len(vs) != len(b.keys) {
+			return fmt.Errorf("fetch: %d values for %d keys", len(vs), len(b.keys))
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for i, v := range vs {
+			b.answer(i, v, nil)
+		}
+		return nil
+	}, o...)
+}
+
+// Each is New for a service that takes one key at a time: load is called for each key of a batch, on at most width goroutines at a
+// time.
+func Each[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o ...Option) *Source[K, V] {
+	if width < 1 {
+		panic("fetch: Each of a width less than one")
+	}
+	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
+		var claimed atomicx.Int64
+		var all sync.WaitGroup
+		var work func()
+		work = func() {
+			ended := false
+			defer func() {
+				if ended {
+					all.Done()
+				} else {
+					goroutine(work) // load has ended its goroutine; there are more keys
+				}
+			}()
+			for i := int(claimed.Add(1)) - 1; i < len(b.keys); i = int(claimed.Add(1)) - 1 {
+				b.one(i, func() (V, error) { return load(ctx, b.keys[i]) })
+			}
+			ended = true
+		}
+		for range min(width, len(b.keys)) {
+			all.Add(1)
+			goroutine(work)
+		}
+		all.Wait()
+		return nil
+	}, o...)
+}
+
+// one answers the i'th key with what f does.
+func (b *Batch[K, V]) one(i int, f func() (V, error)) {
+	var v V
+	var err error
+	outcome.Of(func() { v, err = f() }, func(o outcome.Outcome) {
+		if o.Exited() {
+			err = ErrAbandoned
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.answer(i, v, err)
+		if !o.Returned() && !o.Exited() {
+			b.entries[i].panicked, b.entries[i].thrown = true, o.Value()
+		}
+	})
+}
+
+// Transient marks an error that is not to be remembered: the waiters get it, and the next Get asks again.
+func Transient(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &transient{err}
+}
+
+type transient struct{ err error }
+
+func (t *transient) Error() string { return t.err.Error() }
+func (t *transient) Unwrap() error { return t.err }

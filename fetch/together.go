@@ -1,0 +1,145 @@
+package fetch
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A group is the items of one combinator. Its result is that of the sequential program: the first item in order that fails decides.
+// So when an item fails, the items before it go on, as one of them may fail as well. When all of them have ended, the group is
+// decided, and the later items are cancelled. (There is no fork, section 8.1.)
+//
+// Invariant: items are claimed in order, and none after one that has failed.
+type group struct {
+	f      func(ctx context.Context, i int) error
+	frame  *frame // of the items
+	cancel func(cause error)
+	outer  *trail // of the caller; nil: no trace
+
+	guard   suspend.Guard
+	n       int
+	claimed int
+	live    int      // tasks that work, the caller's too
+	ended   []uint64 // a bit for each item
+	few     [1]uint64
+	next    int // the first item that has not ended
+	failed  int // the first in order of those that have failed; n: none
+	err     error
+	how     outcome.Outcome // of failed
+	last    *asked          // the latest answer that an item has had
+	waiter  suspend.Resumer[struct{}]
+}
+
+// together calls f for each of n items, width of them at a time, in a task each, and returns when all have ended. The caller's
+// task is one of those that work. The context of the items is done when ctx is, or when the group is decided.
+func together(ctx context.Context, n, width int, f func(ctx context.Context, i int) error) error {
+	outer := frameOf(ctx)
+	if err := outer.check(ctx); err != nil || n == 0 {
+		return err
+	}
+	if n == 1 && outer.trail == nil {
+		return f(ctx, 0)
+	}
+	g := &group{f: f, n: n, failed: n, live: min(n, width)}
+	if g.ended = g.few[:]; n > 64 {
+		g.ended = make([]uint64, (n+63)/64)
+	}
+	var inner context.Context
+	inner, g.cancel = cancel.New(ctx)
+	g.frame = outer.child(inner, outer.s, outer.d)
+	if g.outer = outer.trail; g.outer != nil {
+		g.frame.trail = g.outer.combinator()
+	}
+	defer g.end()
+	on, work := suspend.Here(), g.work
+	for i := 1; i < min(n, width); i++ {
+		if on.Go(work) != nil {
+			g.leave() // the others do its part
+		}
+	}
+	g.work()
+	g.wait()
+	g.how.Rethrow()
+	return g.err
+}
+
+// work does one item after another.
+func (g *group) work() {
+	defer g.leave()
+	for {
+		g.guard.Lock()
+		i := g.claimed
+		mine := i < g.failed
+		if mine {
+			g.claimed++
+		}
+		g.guard.Unlock()
+		if !mine {
+			return
+		}
+		g.item(i)
+	}
+}
+
+func (g *group) item(i int) {
+	f := g.frame
+	if f.trail != nil {
+		own := *f
+		own.trail = f.trail.item()
+		f = &own
+	}
+	var err error
+	outcome.Of(func() { err = g.f(f, i) }, func(o outcome.Outcome) { g.over(i, f, err, o) })
+}
+
+// over is the end of an item.
+func (g *group) over(i int, f *frame, err error, how outcome.Outcome) {
+	g.guard.Lock()
+	g.ended[i/64] |= 1 << (i % 64)
+	if (err != nil || !how.Returned()) && i < g.failed {
+		g.failed, g.err, g.how = i, err, how
+	}
+	for g.next < g.n && g.ended[g.next/64]&(1<<(g.next%64)) != 0 {
+		g.next++
+	}
+	if f.trail != nil {
+		g.last = g.last.later(f.trail.last.Load())
+	}
+	decided, err := g.failed < g.n && g.next >= g.failed, g.err
+	g.guard.Unlock()
+	if decided {
+		g.cancel(err)
+	}
+}
+
+func (g *group) leave() {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	if g.live--; g.live == 0 {
+		g.waiter.Resume(struct{}{}, nil)
+	}
+}
+
+// end waits, also if the caller's own item has ended its task.
+func (g *group) end() {
+	g.wait()
+	g.cancel(nil)
+	if g.outer != nil {
+		g.outer.got(g.last)
+	}
+}
+
+func (g *group) wait() {
+	_, _ = suspend.Wait[struct{}](context.Background(), (*groupEnd)(g), false)
+}
+
+// A groupEnd is the Source on which the caller waits for the last task of the group.
+type groupEnd group
+
+func (g *groupEnd) Guard() *suspend.Guard                 { return &g.guard }
+func (g *groupEnd) Try() (v struct{}, ok bool, err error) { return v, g.live == 0, nil }
+func (g *groupEnd) Enqueue(r suspend.Resumer[struct{}])   { g.waiter = r }
+func (g *groupEnd) Remove(suspend.Resumer[struct{}])      {}

@@ -1,0 +1,184 @@
+package fetch
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// A tracer collects the events of a session for its Trace. It is guarded by the session's guard, like all that follows.
+type tracer struct {
+	name  string
+	begun time.Time
+	sent  []*sent // in the order of their being sent
+}
+
+// A sent is a batch.
+type sent struct {
+	source   string
+	round    int
+	requests []*asked
+	from, to time.Duration // since the beginning
+	t        *tracer
+}
+
+// An asked is a request.
+type asked struct {
+	key   any
+	sent  *sent   // nil: not yet
+	marks []*mark // of all Gets that waited for it; the first made it
+}
+
+// A mark is one Get: the task and the place in the code.
+type mark struct {
+	label   string
+	task    *trail
+	because *asked // whose answer the task had last
+	at      place
+	group   place // of the combinator that the task is an item of
+}
+
+// A place is where something was called: the innermost frames. That of the caller is among them, or it is that of a combinator.
+type place [6]uintptr
+
+func here(skip int) (p place) {
+	runtime.Callers(skip+2, p[:])
+	return p
+}
+
+// A trail is the past of a task. It is the task's own.
+type trail struct {
+	last  atomicx.Pointer[asked] // goroutines that are no tasks share a trail
+	group place
+}
+
+func newTracer(f *frame) *tracer {
+	t := &tracer{name: "fetch", begun: time.Now()}
+	if f != nil && f.label != "" {
+		t.name = f.label
+	}
+	return t
+}
+
+// got notes that the task has had an answer.
+func (t *trail) got(a *asked) { t.last.Store(t.last.Load().later(a)) }
+
+// later returns which of both was answered later.
+func (a *asked) later(b *asked) *asked {
+	if a == nil || a.sent == nil || b != nil && b.sent != nil && b.sent.to > a.sent.to {
+		return b
+	}
+	return a
+}
+
+// combinator is the trail of the items of a combinator that is being called.
+func (t *trail) combinator() *trail { return newTrail(t.last.Load(), here(2)) }
+
+// item is the trail of one of them.
+func (t *trail) item() *trail { return newTrail(t.last.Load(), t.group) }
+
+func newTrail(last *asked, group place) *trail {
+	t := &trail{group: group}
+	t.last.Store(last)
+	return t
+}
+
+// mark notes a Get, which is the caller's caller.
+func (f *frame) mark() *mark {
+	return &mark{label: f.label, task: f.trail, because: f.trail.last.Load(), group: f.trail.group, at: here(3)}
+}
+
+// markLocked notes that m has asked for q.
+func (q *request) markLocked(m *mark) {
+	if m == nil {
+		return
+	}
+	if q.asked == nil {
+		q.asked = &asked{key: q.entry.(interface{ keyAsAny() any }).keyAsAny()}
+	}
+	q.asked.marks = append(q.asked.marks, m)
+}
+
+func (e *entry[K, V]) keyAsAny() any { return e.key }
+
+// sendLocked notes that b is sent.
+func (t *tracer) sendLocked(b *batch, source string) {
+	if t == nil {
+		return
+	}
+	b.sent = &sent{source: source, round: b.round.number, t: t}
+	for _, q := range b.self.requests() {
+		if q.asked == nil {
+			q.asked = &asked{key: q.entry.(interface{ keyAsAny() any }).keyAsAny()} // of an Ask
+		}
+		q.asked.sent = b.sent
+		b.sent.requests = append(b.sent.requests, q.asked)
+	}
+	t.sent = append(t.sent, b.sent)
+}
+
+// beginLocked is when the source is called, and endLocked when it has returned.
+func (s *sent) beginLocked() {
+	if s != nil {
+		s.from = time.Since(s.t.begun)
+	}
+}
+
+func (s *sent) endLocked() {
+	if s != nil {
+		s.to = time.Since(s.t.begun)
+	}
+}
+
+// A Trace tells the rounds of a session, and the reason for their number. String makes a picture of it.
+type Trace struct {
+	Name    string
+	Stats   Stats
+	Took    time.Duration
+	Batches []TracedBatch // in the order of their being sent
+	Why     []TracedStep  // the critical path: each step needed the answer of the one before
+	Hints   []string      // what would save rounds, or waiting
+
+	sent []*sent
+}
+
+// A TracedBatch is one call of a source.
+type TracedBatch struct {
+	Round      int // 0: of no round
+	Source     string
+	Keys       int
+	Labels     []string // of the tasks that asked, with the number of keys if that differs
+	Lines      []string // where they did: file:line
+	Start, End time.Duration
+}
+
+// A TracedStep is a request, as a step on the way to others.
+type TracedStep struct {
+	Source string
+	Key    any
+	Keys   int // of its batch
+	Round  int
+	Line   string
+}
+
+// Trace returns the batches of the session that have returned, nil without Options.Trace.
+func (s *Session) Trace() *Trace {
+	if s.tracer == nil {
+		return nil
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	t := &Trace{Name: s.tracer.name, Stats: s.stats}
+	for _, b := range s.tracer.sent {
+		if b.to != 0 {
+			t.sent = append(t.sent, b)
+			t.Took = max(t.Took, b.to)
+			t.Batches = append(t.Batches, b.traced())
+		}
+	}
+	t.Why = t.why()
+	t.Hints = t.hints()
+	t.sent = nil
+	return t
+}
