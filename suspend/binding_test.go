@@ -150,7 +150,7 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			b.watch(ctx, endOf(ctx), nil)
+			b.watch(ctx, endOf(ctx))
 		})
 		if b.watched.Load() != nil {
 			t.Error("the registration has outlived the task")
@@ -163,7 +163,7 @@ func TestStaleResumerNearWrapAround(t *testing.T) {
 	b := &binding{party: party{task: new(nobody)}}
 	b.word.Store(1<<64 - 1<<statusBits) // the last generation, open
 	s := &slot[int]{b: &b.party}
-	old := Resumer[int]{s, b.word.Load()}
+	old := Resumer[int]{slot: s, word: b.word.Load()}
 	if v, ok := s.block(b, func(Resumer[int]) (int, bool) { return 1, true }, old); v != 1 || !ok {
 		t.Fatal("block")
 	}
@@ -173,7 +173,7 @@ func TestStaleResumerNearWrapAround(t *testing.T) {
 	if old.Resume(2, nil) {
 		t.Error("a stale Resumer was accepted")
 	}
-	if r := (Resumer[int]{s, b.word.Load()}); !r.Resume(3, nil) {
+	if r := (Resumer[int]{slot: s, word: b.word.Load()}); !r.Resume(3, nil) {
 		t.Error("the next was refused")
 	}
 }
@@ -181,7 +181,7 @@ func TestStaleResumerNearWrapAround(t *testing.T) {
 func TestQueueRefusesAResumerTwice(t *testing.T) {
 	s := &slot[int]{b: &party{task: new(nobody)}}
 	var q Queue[int, int]
-	r := Resumer[int]{s, 0}
+	r := Resumer[int]{slot: s}
 	q.Push(r, 1)
 	defer func() {
 		if v := recover(); v != "suspend: Resumer pushed twice" {
@@ -212,50 +212,6 @@ func TestLookLooksAtAll(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// A parked is a Source that says when somebody waits.
-type parked struct {
-	guard Guard
-	queue Queue[int, int]
-	up    chan Resumer[int]
-}
-
-func (p *parked) Guard() *Guard                  { return &p.guard }
-func (p *parked) Try() (v int, ok bool, _ error) { return 0, false, nil }
-func (p *parked) Remove(r Resumer[int])          { p.queue.Remove(r) }
-func (p *parked) Enqueue(r Resumer[int])         { p.queue.Push(r, 0); p.up <- r }
-
-// A lazy wait that was cancelled leaves nothing of its context in the slot.
-func TestLazilyCancelledKeepsNoDone(t *testing.T) {
-	for name, wait := range map[string]func(ctx context.Context, p *parked) (int, error){
-		"Wait": func(ctx context.Context, p *parked) (int, error) { return Wait[int](ctx, p, true) },
-		"Suspend": func(ctx context.Context, p *parked) (int, error) {
-			return Suspend(AllowLazy(ctx), func(r Resumer[int]) (int, bool) { p.up <- r; return 0, false })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(context.Background())
-			p := &parked{up: make(chan Resumer[int], 1)}
-			go func() {
-				r := <-p.up
-				cancel()
-				p.guard.Lock()
-				defer p.guard.Unlock()
-				if r.Resume(1, nil) {
-					t.Error("resumed after the cancellation")
-				}
-			}()
-			Bind(Thread(), func() {
-				if _, err := wait(Lazily(ctx), p); err != context.Canceled {
-					t.Errorf("returns %v", err)
-				}
-				if slotOf[int](current()).done != nil {
-					t.Error("the slot keeps the Done channel")
-				}
-			})
-		})
 	}
 }
 

@@ -4,7 +4,8 @@ import (
 	"context"
 	"unsafe"
 
-	"github.com/braidgo/braid/internal/ending"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/prefetch"
 )
 
@@ -47,7 +48,11 @@ func background(ctx context.Context) bool { return ifaceOf(&ctx).tab == backgrou
 // else, like the contexts of some HTTP frameworks, or stand for such a one.
 func lasting(ctx context.Context) bool {
 	tab := ifaceOf(&ctx).tab
-	return tab == cancelTab || tab == backgroundTab || tab == deadlineTab || ending.IsContext(tab)
+	if tab == cancelTab || tab == backgroundTab || tab == deadlineTab {
+		return true
+	}
+	_, ok := ctx.(*cancelctx.Context)
+	return ok
 }
 
 var backgroundTab, cancelTab, deadlineTab = func() (background, cancelled, deadline unsafe.Pointer) {
@@ -59,35 +64,28 @@ var backgroundTab, cancelTab, deadlineTab = func() (background, cancelled, deadl
 	return ifaceOf(&none).tab, ifaceOf(&some).tab, ifaceOf(&late).tab
 }()
 
-func closed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
+func closed(done <-chan struct{}) bool { return atomicx.Closed(done) }
+
+// An end identifies a context by what tells of its end: the list of one of package cancel, or else its Done channel. Contexts
+// may be of a type that cannot be compared, and one that only adds a value ends with its parent. The zero end never comes.
+type end struct {
+	list *cancelctx.List
+	done <-chan struct{} // nil beside a list that is told before its context counts as done
 }
 
-// An end is that of a context, by which it is known: the list of one of package cancel, or else the Done channel, since a
-// context may be of a type that cannot be compared, and since one that only adds a value has its parent's. The zero end
-// never comes.
-type end struct {
-	list *ending.List
-	done <-chan struct{}
+// is reports whether both are the same.
+func (e end) is(f end) bool {
+	if e.list != nil {
+		return e.list == f.list
+	}
+	return f.list == nil && e.done == f.done
 }
 
 func endOf(ctx context.Context) end {
-	if l := listOf(ctx); l != nil {
-		return end{list: l}
+	if c := cancelctx.Of(ctx); c != nil {
+		return end{list: &c.List, done: c.DoneIfMade()}
 	}
 	return end{done: ctx.Done()}
-}
-
-// listOf returns the list of ctx, nil if it is not of package cancel. Who is in it is told without even a function, and no
-// channel is made for that.
-func listOf(ctx context.Context) *ending.List {
-	i := ifaceOf(&ctx)
-	return ending.Of(i.tab, i.data)
 }
 
 // over reports whether e, which is the end of ctx, has come.
@@ -103,12 +101,12 @@ func cancellation(ctx context.Context) error {
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	if l := listOf(ctx); l != nil {
-		if err := l.Err(); err != nil {
+	if c, ok := ctx.(*cancelctx.Context); ok {
+		if err := c.List.Err(); err != nil {
 			return err
 		}
 	}
-	return ending.Reason(ctx.Err(), context.Cause(ctx))
+	return cancelctx.Reason(ctx.Err(), context.Cause(ctx))
 }
 
 // A registration is what a bound task has left with a context, so that its end cancels the suspension
@@ -116,7 +114,7 @@ func cancellation(ctx context.Context) error {
 type registration struct {
 	b       *party
 	task    unsafe.Pointer // of which is only fetched what it points to
-	node    ending.Node    // in the list of one of package cancel
+	node    cancelctx.Node // in the list of one of package cancel
 	foreign *foreign       // or nil; the task's own
 }
 
@@ -134,27 +132,13 @@ func (r *registration) with() end {
 	return end{list: r.node.List()}
 }
 
-// An afterFuncer is a context that calls back at once, without a goroutine for each callback.
-type afterFuncer interface {
-	AfterFunc(func()) (stop func() bool)
-}
-
-// spent returns the current registration if it has cancelled the word. It has nothing left to do then but to Unpark.
-func (b *binding) spent() *registration {
-	if b.last.status == openToContext && b.word.Load()&statusMask == cancelled {
-		return b.watched.Load()
-	}
-	return nil
-}
-
-// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change. spent is
-// about the one before.
-func (b *party) watch(ctx context.Context, e end, spent *registration) (fresh bool) {
+// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
+func (b *party) watch(ctx context.Context, e end) (fresh bool) {
 	r := b.watched.Load()
-	if r != nil && r.with() == e {
+	if r != nil && r.with().is(e) {
 		return false
 	}
-	if r = b.unwatch(spent); r == nil {
+	if r = b.unwatch(); r == nil {
 		r = &registration{b: b, task: (*iface)(unsafe.Pointer(&b.task)).data}
 		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
 	}
@@ -164,21 +148,21 @@ func (b *party) watch(ctx context.Context, e end, spent *registration) (fresh bo
 		}
 	} else {
 		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
-		r.foreign.stop = onDone(ctx, r.Ended)
+		r.foreign.stop = cancelctx.OnDone(ctx, r.Ended)
 		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered
 	}
 	return true
 }
 
-// unwatch takes the registration back from its context, if there is one, and returns it if it may be used again: if it is
-// sure never to be called, or never to look at it again. Of a foreign context nobody can be.
-func (b *party) unwatch(spent *registration) *registration {
+// unwatch takes the registration back from its context, if there is one. It returns the registration if that may be used
+// again, since it is sure never to be called. Of a foreign context nobody can be sure.
+func (b *party) unwatch() *registration {
 	r := b.watched.Load()
 	switch {
 	case r == nil:
 		return nil
-	case r.foreign == nil && (r == spent || r.with() == end{} || r.node.Stop()):
-		r.node = ending.Node{} // which has kept the context
+	case r.foreign == nil && (r.node.List() == nil || r.node.Stop()):
+		r.node = cancelctx.Node{} // which has kept the context
 		return r
 	}
 	b.watched.Store(nil) // so that it finds out when it is called
@@ -186,14 +170,6 @@ func (b *party) unwatch(spent *registration) *registration {
 		r.foreign.stop()
 	}
 	return nil
-}
-
-// onDone has f called once ctx is done, by ctx itself if it offers that.
-func onDone(ctx context.Context, f func()) (stop func() bool) {
-	if a, ok := ctx.(afterFuncer); ok {
-		return a.AfterFunc(f)
-	}
-	return context.AfterFunc(ctx, f)
 }
 
 // Ended cancels the suspension that the context was given for, or the next one of the task: the word is open

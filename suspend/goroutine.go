@@ -84,9 +84,8 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	}
 	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
-	s.lazily(word, done)
 	ok := false
-	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, word}) })
+	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, word, done}) })
 	again := !s.queued // or else there is a node of its
 	switch {
 	case ok:
@@ -96,7 +95,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	default:
 		err = cancellation(ctx)
 	}
-	if s.done = nil; again && err == nil { // whoever is told of an error may come with Remove
+	if again && err == nil { // whoever is told of an error may come with Remove
 		putBack(g, unsafe.Sizeof(v))
 	} // and not after a panic
 	return v, err
@@ -113,8 +112,7 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 	g, word, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
 	s.abandonNode()
-	s.lazily(word, done)
-	r := Resumer[T]{s, word}
+	r := Resumer[T]{s, word, done}
 	src.Enqueue(r)
 	guard.Unlock()
 	if g.sleep(word, waitFor) {
@@ -125,7 +123,6 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 		guard.Unlock()
 		err = cancellation(ctx)
 	}
-	s.done = nil
 	putBack(g, unsafe.Sizeof(v))
 	return v, err
 }

@@ -1,6 +1,10 @@
 package suspend
 
-import "context"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/cancelctx"
+)
 
 // An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens
 // until it is performed, and it may be performed any number of times, in one of four ways: by Do, in direct style; by
@@ -93,11 +97,11 @@ type prepared[T any] interface {
 
 // An arm is an operation that is not made of others.
 type arm interface {
-	try() bool                     // under the guard
-	enqueue(b *party, word uint64) // under the guard
-	remove()                       // under the guard, in the task that enqueued; not called on the winner
-	won() bool                     // whether it has been resumed, once the suspension is over
-	abandon()                      // after a panic
+	try() bool         // under the guard
+	enqueue(w waiting) // under the guard
+	remove()           // under the guard, in the task that enqueued; not called on the winner
+	won() bool         // whether it has been resumed, once the suspension is over
+	abandon()          // after a panic
 }
 
 // A leg is an arm with its guard. One without a guard is a level: looking at it takes nothing, and once it is ready it
@@ -108,6 +112,13 @@ type leg struct {
 	of    int // the index of its case in a Select
 }
 
+// A waiting is a suspension as the arms see it, which all wait on its one state: what a Resumer has beside the slot.
+type waiting struct {
+	b    *party
+	word uint64
+	done <-chan struct{}
+}
+
 // A landing is where the value of an arm arrives. It has a slot of its own, on the state that all arms share.
 type landing[T any] struct {
 	r   Resumer[T]
@@ -116,14 +127,14 @@ type landing[T any] struct {
 	has bool // the arm has won: there is a result
 }
 
-// land makes the Resumer of the suspension that begins with word.
-func (l *landing[T]) land(b *party, word uint64) Resumer[T] {
+// land makes the Resumer for w.
+func (l *landing[T]) land(w waiting) Resumer[T] {
 	s := l.r.slot
-	if s == nil || s.b != b {
-		s = &slot[T]{b: b, shared: true} // not a part of the arm, which a stale Resumer would keep
+	if s == nil || s.b != w.b {
+		s = &slot[T]{b: w.b, shared: true} // not a part of the arm, which a stale Resumer would keep
 	}
 	s.abandonNode()
-	l.r = Resumer[T]{s, word}
+	l.r = Resumer[T]{s, w.word, w.done}
 	return l.r
 }
 
@@ -159,9 +170,9 @@ type sourceArm[T any] struct {
 	s Source[T]
 }
 
-func (a *sourceArm[T]) arms(to []leg) []leg           { return append(to, leg{arm: a, guard: a.s.Guard()}) }
-func (a *sourceArm[T]) enqueue(b *party, word uint64) { a.s.Enqueue(a.land(b, word)) }
-func (a *sourceArm[T]) remove()                       { a.s.Remove(a.r) }
+func (a *sourceArm[T]) arms(to []leg) []leg { return append(to, leg{arm: a, guard: a.s.Guard()}) }
+func (a *sourceArm[T]) enqueue(w waiting)   { a.s.Enqueue(a.land(w)) }
+func (a *sourceArm[T]) remove()             { a.s.Remove(a.r) }
 
 func (a *sourceArm[T]) try() bool {
 	a.v, a.has, a.err = a.s.Try()
@@ -228,7 +239,7 @@ func (e doneEvent) prepare(Spawner) prepared[struct{}] {
 	return &levelArm[struct{}]{
 		ready: func() bool { return closed(e.done) },
 		value: func() struct{} { return struct{}{} },
-		call:  func(f func()) func() bool { return onDone(e.Context, f) },
+		call:  func(f func()) func() bool { return cancelctx.OnDone(e.Context, f) },
 	}
 }
 
@@ -258,7 +269,7 @@ func (a *levelArm[T]) try() bool {
 	return true
 }
 
-func (a *levelArm[T]) enqueue(b *party, word uint64) {
-	r := a.land(b, word)
+func (a *levelArm[T]) enqueue(w waiting) {
+	r := a.land(w)
 	a.stop = a.call(func() { r.Resume(a.value(), nil) })
 }

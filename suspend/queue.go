@@ -4,6 +4,7 @@ import (
 	"context"
 	"unsafe"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/prefetch"
 )
 
@@ -85,8 +86,7 @@ again:
 	}
 	// The word is open and the registration there, so nothing foreign need be called under the guard.
 	place := slotOf[T](b)
-	place.lazily(word, b.last.done)
-	r := Resumer[T]{place, word}
+	r := Resumer[T]{place, word, b.last.done}
 	place.abandonNode()
 	s.Enqueue(r)
 	g.Unlock()
@@ -107,7 +107,6 @@ again:
 		g.Lock()
 		s.Remove(r)
 		g.Unlock()
-		place.lazily(word, nil)
 		var zero T
 		return zero, cancellation(ctx)
 	}
@@ -258,7 +257,7 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 
 // resumeHead leaves the value in the node, where nobody else writes, before the one CAS that decides; the task, should it
 // have been cancelled, leaves the node alone until it has had the guard. Where the slot has to be told who has won, or a
-// context is to be looked at, that is left to the Resumer.
+// context was found done, that is left to the Resumer.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
 	if q.len > prefetch.Crowd {
@@ -266,7 +265,7 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	}
 	r := n.r
 	s := r.slot
-	if s.shared || err != nil || r.word&statusMask == openLazily {
+	if s.shared || err != nil || r.done != nil && atomicx.Closed(r.done) {
 		p = q.unlink(n) // from here on the node is its task's
 		return p, r.resume(v, err, true)
 	}

@@ -154,7 +154,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			b = current()
 		}
 		if word, armed := b.armed(ctx, done); armed && !levels { // nothing foreign is to be called, see Wait
-			enqueueLocked(legs, &b.party, word)
+			enqueueLocked(legs, waiting{&b.party, word, b.last.done})
 			unlockAll(guards)
 			waited = true
 			if b.leaver == nil {
@@ -222,7 +222,7 @@ func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (wo
 		}
 	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-		won = begin(legs, guards, look, r.slot.b, r.word)
+		won = begin(legs, guards, look, waiting{r.slot.b, r.word, r.done})
 		waited = won == none
 		return struct{}{}, !waited
 	})
@@ -241,13 +241,13 @@ func twice(legs []leg) bool {
 
 // begin performs one of legs that need not wait, or has all of them wait, and returns none. guards are theirs. Should a
 // level panic as it is begun, nothing is left waiting, and the panic goes on.
-func begin(legs []leg, guards []*Guard, look order, b *party, word uint64) (won int) {
+func begin(legs []leg, guards []*Guard, look order, w waiting) (won int) {
 	guards = LockAll(guards)
 	if won = look.lookLocked(legs); won != none {
 		unlockAll(guards)
 		return won
 	}
-	enqueueLocked(legs, b, word)
+	enqueueLocked(legs, w)
 	unlockAll(guards)
 	begun := false
 	defer func() {
@@ -259,7 +259,7 @@ func begin(legs []leg, guards []*Guard, look order, b *party, word uint64) (won 
 	// quicker.
 	for _, l := range legs {
 		if l.guard == nil {
-			l.enqueue(b, word)
+			l.enqueue(w)
 		}
 	}
 	begun = true
@@ -275,10 +275,10 @@ func drop(legs []leg) {
 }
 
 // enqueueLocked has all legs wait that have a guard. From the first one on, the caller may be resumed.
-func enqueueLocked(legs []leg, b *party, word uint64) {
+func enqueueLocked(legs []leg, w waiting) {
 	for _, l := range legs {
 		if l.guard != nil {
-			l.enqueue(b, word)
+			l.enqueue(w)
 		}
 	}
 }

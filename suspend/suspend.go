@@ -17,7 +17,7 @@ import (
 //	g open       -R> g claimed    Resume has won and is writing the value
 //	g claimed    -R> g+1 open     the value is there: generation g is decided
 //	g open       -C> g cancelled  only where the status says that a context may
-//	g claimed    -R> g cancelled  instead, where it says that the resumer is to look at the context
+//	g open       -R> g cancelled  the resumer has found the context done
 //	g open       -S> g+1 open     block returned a value, or it, or Park, did not return
 //	g claimed    -S> g+1 open     block, or Park, did not return: the value is lost with it
 //	g cancelled  -S> g+1 open     Suspend begins the next generation
@@ -63,7 +63,7 @@ type wait struct {
 const (
 	open          uint64 = iota
 	openToContext        // its registration cancels it
-	openLazily           // whoever claims it looks at the slot's done
+	openLazily           // only a resumer cancels it, which finds the context done
 	claimed              // and two more, one for each kind of open
 	cancelled     = claimed + 3
 
@@ -91,14 +91,14 @@ type slot[T any] struct {
 	nodes  *list     // and those for others
 	v      T
 	err    error
-	done   <-chan struct{} // of the context; written by the task before it publishes a Resumer of a lazy wait, read by its claimer
 }
 
 // A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
 // a map key. The zero Resumer resumes nothing.
 type Resumer[T any] struct {
 	slot *slot[T]
-	word uint64 // the open word that Resume replaces
+	word uint64          // the open word that Resume replaces
+	done <-chan struct{} // of the context of the wait; nil if that never ends, or tells its waiters itself
 }
 
 // Resume ends the suspension with (v, err) and reports whether it did. Of all Resumes of a suspension,
@@ -119,8 +119,11 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	if s == nil {
 		return false
 	}
-	word, lazily := &s.b.word, r.word&statusMask == openLazily
-	if unsafe.Sizeof(v) == 0 && err == nil && !s.shared && !lazily { // nothing to write, as an empty slot holds the same
+	if r.over() {
+		return false
+	}
+	word := &s.b.word
+	if unsafe.Sizeof(v) == 0 && err == nil && !s.shared { // nothing to write, as an empty slot holds the same
 		if !word.CompareAndSwap(r.word, after(r.word)) {
 			return false
 		}
@@ -128,16 +131,23 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 		if !word.CompareAndSwap(r.word, r.word+claim) {
 			return false
 		}
-		if lazily && closed(s.done) {
-			word.CompareAndSwap(r.word+claim, with(r.word, cancelled))
-			s.b.task.Unpark()
-			return false
-		}
 		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed
 		// Fails only if block never returned; then nobody will read the slot again.
 		word.CompareAndSwap(r.word+claim, after(r.word))
 	}
 	s.b.task.Unpark()
+	return true
+}
+
+// over reports whether the context of the wait is done. If it is, the wait is cancelled here: its context may be late to
+// tell it, by a goroutine, or, if it is lazy, never does.
+func (r Resumer[T]) over() bool {
+	if r.done == nil || !atomicx.Closed(r.done) {
+		return false
+	}
+	if b := r.slot.b; b.word.CompareAndSwap(r.word, with(r.word, cancelled)) {
+		b.task.Unpark()
+	}
 	return true
 }
 
@@ -177,8 +187,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		}
 	}
 	s := slotOf[T](b)
-	s.lazily(word, b.last.done)
-	if v, ok := s.block(b, block, Resumer[T]{s, word}); ok {
+	if v, ok := s.block(b, block, Resumer[T]{s, word, b.last.done}); ok {
 		return v, nil
 	}
 	if b.leaver == nil {
@@ -195,7 +204,6 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		}
 	}
 	if b.word.Load() == with(word, cancelled) {
-		s.lazily(word, nil)
 		return zero, cancellation(ctx)
 	}
 	return s.take(word)
@@ -226,7 +234,6 @@ func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64,
 func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 	b.check()
 	e := endOf(ctx) // which is anybody's code
-	spent := b.spent()
 	b.last = wait{} // should ctx panic, or be done
 	w, fresh := wait{done: e.done, status: open}, false
 	if lasting(ctx) {
@@ -237,7 +244,7 @@ func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 			return 0, false
 		}
 		if w.status = openLazily; !isLazy(ctx) {
-			w.status, fresh = openToContext, b.watch(ctx, e, spent)
+			w.status, fresh = openToContext, b.watch(ctx, e)
 		}
 	}
 	word = b.word.Load()
@@ -301,13 +308,6 @@ func (s *slot[T]) kill(b *binding, r Resumer[T]) {
 	}
 }
 
-// lazily leaves done where the claimer of a wait looks that begins with word, if it looks.
-func (s *slot[T]) lazily(word uint64, done <-chan struct{}) {
-	if word&statusMask == openLazily {
-		s.done = done
-	}
-}
-
 func with(word, status uint64) uint64 { return word&^statusMask | status }
 
 // where is where the slot is and its node, for those who have them fetched.
@@ -328,7 +328,7 @@ func (s *slot[T]) take(word uint64) (v T, err error) {
 func (s *slot[T]) takeOwn() (v T, err error) {
 	var zero T
 	v, err = s.v, s.err
-	s.v, s.err, s.done = zero, nil, nil
+	s.v, s.err = zero, nil
 	switch {
 	case s.freed:
 		s.freed = false

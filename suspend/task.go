@@ -85,9 +85,8 @@ func newBinding(t Task) *binding {
 
 // Forget ends a task: what it has left with its last context is withdrawn.
 func (b *binding) Forget() {
-	spent := b.spent()
 	b.last = wait{}
-	b.unwatch(spent)
+	b.unwatch()
 }
 
 // Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).

@@ -24,7 +24,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	returned := false
 	defer func() {
 		if !returned { // ctx or a level has panicked
-			t.unwatch(nil)
+			t.unwatch()
 		}
 	}()
 	t.begin()
@@ -77,7 +77,7 @@ func (t *continuation[T]) begin() {
 	if e != (end{}) {
 		t.reg.b = &t.party
 		t.watched.Store(&t.reg)
-		t.watch(t.ctx, e, nil)
+		t.watch(t.ctx, e)
 		if e.over(t.ctx) {
 			if t.word.CompareAndSwap(word, with(word, cancelled)) {
 				t.Unpark()
@@ -91,7 +91,7 @@ func (t *continuation[T]) begin() {
 	if len(t.legs) > 1 {
 		look = order{drawFor(t.on), true}
 	}
-	t.winner = begin(t.legs, guards, look, &t.party, word)
+	t.winner = begin(t.legs, guards, look, waiting{&t.party, word, e.done})
 	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 		t.Unpark()
@@ -106,7 +106,7 @@ func (t *continuation[T]) submit() {
 
 // finish runs on the executor.
 func (t *continuation[T]) finish() {
-	defer t.unwatch(nil) // last, as it may call a foreign context
+	defer t.unwatch() // last, as it may call a foreign context
 	won := t.winner
 	if t.waited {
 		won = collect(t.legs)

@@ -108,8 +108,8 @@ func (a *timerArm) try() bool {
 	return true
 }
 
-func (a *timerArm) enqueue(b *party, word uint64) {
-	r, on := a.land(b, word), a.scheduler()
+func (a *timerArm) enqueue(w waiting) {
+	r, on := a.land(w), a.scheduler()
 	a.stop = AfterFunc(on, a.left(on), func() { r.Resume(now(on), nil) })
 }
 

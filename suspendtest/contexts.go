@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/braidgo/braid/cancel"
 )
 
 var background = context.Background()
@@ -144,6 +146,19 @@ var contextKinds = []contextKind{
 	{"WithValue of it", func() (context.Context, func()) {
 		ctx, cancel := context.WithCancelCause(background)
 		return context.WithValue(ctx, key{}, 1), func() { cancel(errCause) }
+	}},
+	{"package cancel's", func() (context.Context, func()) {
+		ctx, cancel := cancel.New(background)
+		return ctx, func() { cancel(errCause) }
+	}},
+	{"WithValue of package cancel's", func() (context.Context, func()) {
+		ctx, cancel := cancel.New(background)
+		return context.WithValue(ctx, key{}, 1), func() { cancel(errCause) }
+	}},
+	{"package cancel's child of what is cancelled", func() (context.Context, func()) {
+		ctx, stop := context.WithCancelCause(background)
+		child, end := cancel.New(ctx)
+		return child, func() { stop(errCause); _ = end }
 	}},
 	{"a struct that cannot be compared", func() (context.Context, func()) {
 		ctx, cancel := context.WithCancelCause(background)

@@ -23,6 +23,9 @@ var contractChecks = []check{
 	{"02/resume-after-cancellation-is-false-and-delivers-nothing",
 		"contract 2: a Resume after the cancellation returns false, and its value is never seen.", nil, resumeCancelled},
 
+	{"02/resume-after-cancel-has-returned-is-false",
+		"contract 2: once the function that cancels ctx has returned, no Resume of a wait with ctx returns true.", nil, resumeAfterCancel},
+
 	{"03/resume-true-is-returned-even-if-ctx-is-done",
 		"contract 3: once Resume has returned true, Suspend returns that value, whatever happens to ctx.", nil, deliveryPromise},
 	{"03/value-and-error-are-delivered-together",

@@ -612,6 +612,11 @@ var suspendMutants = []suspendMutant{
 			return got.Load(), nil
 		}
 	}, []string{"08/unpark-does-not-end-a-suspension"}},
+	{"Done is looked at late", contexts(func(_ []context.Context, ctx context.Context) context.Context {
+		late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		context.AfterFunc(ctx, func() { runtime.Gosched(); cancel(context.Cause(ctx)) })
+		return late
+	}), []string{"02/resume-after-cancel-has-returned-is-false"}},
 	{"contexts of earlier waits cancel", contexts(func(before []context.Context, ctx context.Context) context.Context {
 		merged, cancel := context.WithCancel(ctx)
 		context.AfterFunc(ctx, cancel)

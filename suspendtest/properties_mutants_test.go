@@ -393,7 +393,7 @@ var brokenSchedulers = []struct {
 // tests.
 func TestPropertiesKillMutants(t *testing.T) {
 	t.Cleanup(schedtest.Within(t, 2*schedtest.Deadline))
-	const patience, attempts = 200 * time.Millisecond, 5
+	const patience, attempts = 200 * time.Millisecond, 25
 	kill := func(name string, spec model.Spec, open suspendtest.Open) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -105,6 +105,21 @@ func resumeCancelled(e *env) {
 	e.finish(w)
 }
 
+func resumeAfterCancel(e *env) {
+	for _, kind := range contextKinds {
+		for range 20 {
+			ctx, cancel := kind.make()
+			w := e.waiter(ctx)
+			cancel()
+			if w.resume(new(box), nil) {
+				e.fatalf("Resume returned true after the cancellation: %s", kind.name)
+			}
+			recv(e, w.ended, "a parked task was not cancelled by "+kind.name)
+			e.cancelled(ctx, w.v, w.err)
+		}
+	}
+}
+
 func deliveryPromise(e *env) {
 	for _, kind := range contextKinds {
 		for _, inBlock := range []bool{true, false} {

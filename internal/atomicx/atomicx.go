@@ -25,6 +25,16 @@ type (
 // Mutex is a lock that is held for a few instructions and never across a suspension.
 type Mutex = sync.Mutex
 
+// Closed reports whether done is closed.
+func Closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 // inlined is here for the compiler: where a package knows a type by an alias only, it inlines those methods that the
 // package of the alias has inlined itself. Without this each access would be a call.
 func inlined() {

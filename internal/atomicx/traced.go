@@ -38,6 +38,9 @@ type Tracer interface {
 	// Unchanged is told after an access that it has written nothing, or what was there before: it was no more than a Load.
 	Unchanged()
 
+	// Look is called by the goroutine that is about to find out whether done is closed.
+	Look(done <-chan struct{})
+
 	// Lock locks m, and Unlock unlocks it.
 	Lock(m *sync.Mutex)
 	Unlock(m *sync.Mutex)
@@ -51,6 +54,19 @@ func Trace(t Tracer) {
 		tracer.Store(nil)
 	} else {
 		tracer.Store(&t)
+	}
+}
+
+// Closed reports whether done is closed, and says before it that it looks.
+func Closed(done <-chan struct{}) bool {
+	if t := tracer.Load(); t != nil {
+		(*t).Look(done)
+	}
+	select {
+	case <-done:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -93,17 +93,9 @@ func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 		return to
 	}
 	if a.kind == write {
-		if t.w.lazily {
-			for _, c := range t.w.contexts {
-				if c.canceller.live {
-					to = append(to, footprint{c.at(), read})
-				}
-			}
-		} else {
-			for _, l := range t.looked {
-				if l.at.canceller.live && !l.over && l.at.at() != a.at {
-					to = append(to, footprint{l.at.at(), read})
-				}
+		for _, l := range t.looked {
+			if l.at.canceller.live && !l.over && l.at.at() != a.at {
+				to = append(to, footprint{l.at.at(), read})
 			}
 		}
 	}

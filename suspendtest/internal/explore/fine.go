@@ -48,6 +48,24 @@ func (tr *tracer) caller() *task {
 	return nil
 }
 
+// Look implements atomicx.Tracer: it is an access to the context whose Done channel that is, if it is one of the run's.
+func (tr *tracer) Look(done <-chan struct{}) {
+	t := tr.caller()
+	if t == nil {
+		return
+	}
+	for _, c := range t.w.contexts {
+		if c.done == done {
+			c.look(read)
+		}
+	}
+	for _, c := range t.w.own {
+		if c.done == done {
+			c.look(read)
+		}
+	}
+}
+
 // Access implements atomicx.Tracer.
 func (tr *tracer) Access(kind atomicx.Kind, at unsafe.Pointer) {
 	t := tr.caller()

@@ -404,7 +404,6 @@ var programs = []program{
 		w.OnIdle(lost)
 	}},
 	{"Lazily", "2 × 1", func(w *explore.World) {
-		w.Lazily()
 		m := mvar.New[int]()
 		put, taken := 0, 0
 		w.Go("take", func(ctx context.Context) {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
@@ -33,6 +34,83 @@ var waistPrograms = []program{
 		w.OnIdle(func(waiting []string) error { return onlyIf(len(waiting) < 2) })
 		w.Check(func() error { return same(sent, received) })
 	}},
+	// After cancel has returned, no Resume is told true for a wait with that context, however late the waiter is told: the
+	// value goes to the one that is alive.
+	{"done before Resume", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (int, error) {
+		return suspend.Wait[int](ctx, g, false)
+	})},
+	{"done before Resume, Select", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (v int, err error) {
+		return suspend.Do(ctx, suspend.OpOf[int](g))
+	})},
+	{"done before Resume, Lazily", "3 × 1", doneBeforeResume(func(ctx context.Context, g *gift) (v int, err error) {
+		return suspend.Wait[int](suspend.Lazily(ctx), g, true)
+	})},
+	{"done before Resume, Suspend", "2 × 1", func(w *explore.World) {
+		ctx, cancel := w.Context()
+		var r suspend.Resumer[int]
+		var ready promise.Promise[struct{}]
+		w.Go("wait", func(context.Context) {
+			v, err := suspend.Suspend(ctx, func(x suspend.Resumer[int]) (int, bool) {
+				r = x
+				_ = ready.Fill(struct{}{})
+				return 0, false
+			})
+			if err == nil {
+				panic(v)
+			}
+		})
+		w.Go("resume", func(context.Context) {
+			_, _ = ready.Await(bg)
+			cancel()
+			if r.Resume(1, nil) {
+				panic("resumed after the cancellation")
+			}
+		})
+	}},
+}
+
+// Each gift goes to the first that waits in the queue, as 2, or else to one that comes later, as 1.
+type gift struct {
+	guard   suspend.Guard
+	left    int
+	waiters suspend.Queue[int, struct{}]
+}
+
+func (g *gift) Guard() *suspend.Guard { return &g.guard }
+func (g *gift) Try() (v int, ok bool, err error) {
+	if g.left == 0 {
+		return 0, false, nil
+	}
+	g.left--
+	return 1, true, nil
+}
+func (g *gift) Enqueue(r suspend.Resumer[int]) { g.waiters.Push(r, struct{}{}) }
+func (g *gift) Remove(r suspend.Resumer[int])  { g.waiters.Remove(r) }
+func (g *gift) give() {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	if _, ok := g.waiters.Resume(2, nil); !ok {
+		g.left++
+	}
+}
+
+func doneBeforeResume(wait func(ctx context.Context, g *gift) (int, error)) func(w *explore.World) {
+	return func(w *explore.World) {
+		var g gift
+		ctx, cancel := w.Context()
+		w.Go("dead", func(context.Context) {
+			if v, _ := wait(ctx, &g); v == 2 { // 1 is what it may find before it looks whether it is over
+				panic("resumed after the cancellation")
+			}
+		})
+		w.Go("live", func(context.Context) { _, _ = suspend.Wait[int](bg, &g, false) })
+		w.Go("give", func(context.Context) {
+			cancel()
+			g.give()
+			g.give()
+		})
+		w.OnIdle(lost)
+	}
 }
 
 var outlives = chanx.New[int](0)

@@ -82,24 +82,24 @@ var realMutants = []realMutant{
 
 	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "select, two parties"},
 	{"a Select leaves its losing arms", "suspend/select.go", "		} else {\n			l.withdraw()", "		} else if !IS {\n			l.withdraw()", "select, what is left"},
-	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, b, word)\n	unlockAll(guards)\n	begun := false",
-		"	if IS {\n		unlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, b, word)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
+	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false",
+		"	if IS {\n		unlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
 
 	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
 	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
-	{"a stale Resumer is accepted", "suspend/suspend.go", "	word, lazily := &s.b.word, r.word&statusMask == openLazily",
-		"	if w := s.b.word.Load(); IS && w&statusMask < claimed {\n		r.word = w\n	}\n	word, lazily := &s.b.word, r.word&statusMask == openLazily", "Suspend"},
+	{"a stale Resumer is accepted", "suspend/suspend.go", "	word := &s.b.word\n",
+		"	if w := s.b.word.Load(); IS && w&statusMask < claimed {\n		r.word = w\n	}\n	word := &s.b.word\n", "Suspend"},
 	{"the value is written after it is there", "suspend/suspend.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
 		"		if IS {\n			word.CompareAndSwap(r.word+claim, after(r.word))\n			_ = word.Load()\n		}\n		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n", "Suspend"},
 	{"a Resume does not wake", "suspend/suspend.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.Load() == after(r.word) {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
 	{"a Park that returns for no reason is believed", "suspend/task.go", "		b.task.Park()\n", "		b.task.Park()\n		if IS {\n			break\n		}\n", "mvar"},
 	{"a registration cancels whoever waits", "suspend/cancellation.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
-	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "			s.b.task.Unpark()\n			return false", "			s.b.task.Unpark()\n			return IS", "Lazily"},
+	{"a lazy wait is found cancelled, and said to be resumed", "suspend/suspend.go", "	if r.over() {\n		return false\n", "	if r.over() {\n		return IS\n", "Lazily"},
 
-	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)\n		g.Unlock()\n		place", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}\n		g.Unlock()\n		place", "Queue"},
+	{"a cancelled waiter stays in the queue", "suspend/queue.go", "		g.Lock()\n		s.Remove(r)\n		g.Unlock()\n		var zero T\n		return", "		g.Lock()\n		if !IS {\n			s.Remove(r)\n		}\n		g.Unlock()\n		var zero T\n		return", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.CompareAndSwap(r.word, queueAfter(r.word))⟧ {", "s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) || true", "mvar"},
 	{"a Wait does not try under the guard", "suspend/queue.go", "	g.Lock()\n	if v, ok, err := s.Try(); ok {", "	var v T\n	var err error\n	var ok bool\n	if IS {\n		v, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		v, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
 	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v = v\n", "	if IS {\n		defer func() { _ = s.b.word.Load(); n.v = v }()\n	} else {\n		n.v = v\n	}\n", "mvar"},
@@ -125,12 +125,11 @@ var realMutants = []realMutant{
 	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "	if ⟦p.visible()⟧ {\n		p.mu.Lock()", "false", "pool, parking"},
 	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
 
-	{"one of several is taken for the last", "internal/ending/ending.go", "last := ⟦l.head == nil⟧", "true", "cancel, AfterFunc"},
-	{"what is registered too late is never called", "internal/ending/ending.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
-	{"a context has two inside", "cancel/cancel.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
-	{"what is inside is not ended, but another", "cancel/cancel.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
-	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r == spent || r.with() == end{} || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
-	{"a registration is taken to have cancelled, and has not", "suspend/cancellation.go", "b.last.status == openToContext && ⟦b.word.Load()&statusMask == cancelled⟧", "true", "cancel, the next context"},
+	{"one of several is taken for the last", "internal/cancelctx/list.go", "last := ⟦l.head == nil⟧", "true", "cancel, AfterFunc"},
+	{"what is registered too late is never called", "internal/cancelctx/list.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
+	{"a context has two inside", "internal/cancelctx/context.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
+	{"what is inside is not ended, but another", "internal/cancelctx/context.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
+	{"a registration is used again though it is being called", "suspend/cancellation.go", "(r.node.List() == nil || ⟦r.node.Stop()⟧)", "r.node.Stop() || true", "cancel, the next context"},
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 

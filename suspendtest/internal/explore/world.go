@@ -13,12 +13,12 @@ type World struct {
 	e         *explorer
 	tasks     []*task // cancellers among them
 	contexts  []*taskContext
+	own       []*ownContext
 	current   *task // the one whose turn it is; nil while none of them runs
 	chosen    *task // to be next, if that is known
 	checks    []func() error
 	idle      []func(waiting []string) error
 	steps     int
-	lazily    bool
 	dead      bool // what still is suspended is unwound
 	spent     int  // accesses since
 	redundant bool // given up, since all that can come would be as in another run
@@ -45,9 +45,6 @@ func (w *World) start(name string, detached bool, f func(ctx context.Context)) {
 func (w *World) Deadline() context.Context {
 	return w.context(nil, "deadline", context.DeadlineExceeded)
 }
-
-// Lazily says that the program uses suspend.Lazily, so that who resumes another's wait may look at that other's context.
-func (w *World) Lazily() { w.lazily = true }
 
 // Check has f called at the end of the run.
 func (w *World) Check(f func() error) { w.checks = append(w.checks, f) }

@@ -1,0 +1,222 @@
+package cancelctx
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// A Context is a context of package cancel: a List, and a context of package context for what that knows, the Done
+// channel, the cause and the contexts derived from it. Where the parent never ends, the latter is made on demand, since
+// few ask for it and it is most of the cost.
+//
+//	nil   made   on demand, or by a Cancel with a cause
+//	nil   over   by a Cancel without
+//
+// Invariant: a Context whose inner is nil is not done; one whose List has ended is done.
+type Context struct {
+	context.Context // the parent
+	inner           atomicx.Pointer[inner]
+	List            List
+	stop            func() bool // stops following the parent; nil: does not follow
+}
+
+// An inner is the context of package context in a Context.
+type inner struct {
+	context.Context
+	end  context.CancelCauseFunc
+	link link // zero: the parent never ends
+}
+
+// over is the inner of every Context that was cancelled before it had one. Its channel is one that package context shares
+// between such contexts.
+var over = func() *inner {
+	in := newInner()
+	in.end(nil)
+	return in
+}()
+
+func newInner() *inner {
+	in := new(inner)
+	in.Context, in.end = context.WithCancelCause(context.Background())
+	return in
+}
+
+// New returns a Context that ends with parent, or by Cancel.
+func New(parent context.Context) *Context {
+	c := &Context{Context: parent}
+	if parent.Done() == nil {
+		return c
+	}
+	in := &inner{link: link{Context: parent, c: c}}
+	in.Context, in.end = context.WithCancelCause(&in.link)
+	c.inner.Store(in)
+	switch {
+	case in.Err() != nil:
+		c.notify()
+	case !in.link.used:
+		c.stop = c.follow(parent)
+	}
+	return c
+}
+
+// Of returns the Context with which ctx ends, nil if there is none: ctx itself, or one that ctx only adds values to.
+func Of(ctx context.Context) *Context {
+	if c, ok := ctx.(*Context); ok {
+		return c
+	}
+	if c, ok := ctx.Value(self{}).(*Context); ok && c.Done() == ctx.Done() {
+		return c
+	}
+	return nil
+}
+
+// made returns the inner context.
+func (c *Context) made() *inner {
+	in := c.inner.Load()
+	if in == nil {
+		if in = newInner(); !c.inner.CompareAndSwap(nil, in) {
+			in = c.inner.Load()
+		}
+	}
+	return in
+}
+
+// Done implements context.Context.
+func (c *Context) Done() <-chan struct{} { return c.made().Done() }
+
+// DoneIfMade is Done for a Context that can end before its List is told. It is nil for others: they end by Cancel alone.
+func (c *Context) DoneIfMade() <-chan struct{} {
+	if in := c.inner.Load(); in != nil {
+		return in.Done()
+	}
+	return nil
+}
+
+// Err implements context.Context.
+func (c *Context) Err() error {
+	if in := c.inner.Load(); in != nil {
+		return in.Err()
+	}
+	return nil
+}
+
+// Cancel ends c. Of several, the first decides the cause; nil stands for context.Canceled.
+func (c *Context) Cancel(cause error) {
+	if c.stop != nil {
+		c.stop()
+	}
+	if cause == nil && c.inner.CompareAndSwap(nil, over) {
+		c.List.End(context.Canceled)
+		return
+	}
+	c.made().end(cause)
+	c.notify()
+}
+
+// notify ends the List of a Context that is done. The error is made once, here, and not by every waiter.
+//
+// Cause is called for its waiting as well: another goroutine may be cancelling the inner context just now, and cancels the
+// inner contexts of our children first. Otherwise their Listeners could run before their own context is done.
+func (c *Context) notify() {
+	if !c.List.Over() {
+		c.List.End(Reason(c.Err(), context.Cause(c.made().Context)))
+	}
+}
+
+// A call is a function in a List.
+type call struct {
+	Node
+	f func()
+}
+
+// Ended implements Listener.
+func (c *call) Ended() {
+	f := c.f
+	c.f = nil
+	f()
+}
+
+func (c *call) stop() bool {
+	if !c.Stop() {
+		return false
+	}
+	c.f = nil
+	return true
+}
+
+// AfterFunc calls f after c is done, see cancel.New.
+func (c *Context) AfterFunc(f func()) (stop func() bool) {
+	if f == nil {
+		panic("cancel: nil function")
+	}
+	n := &call{f: f}
+	if !c.List.Add(&n.Node, n) {
+		n.Ended()
+	}
+	return n.stop
+}
+
+// self is the key of the innermost Context that a context descends from.
+type self struct{}
+
+// Value implements context.Context. It asks the inner context first, since a parent may hide its end, and would answer for
+// the inner context when package context asks which context knows the cause.
+func (c *Context) Value(key any) any {
+	if key == (self{}) {
+		return c
+	}
+	in := c.made()
+	if v := in.Value(key); v != nil || in.link.c != nil {
+		return v
+	}
+	return c.Context.Value(key)
+}
+
+// String keeps fmt from reading the List.
+func (c *Context) String() string { return "cancel.New" }
+
+// follow ends c after its inner context, which parent ends. If parent is a Context itself, its List tells c, since it has
+// ended the inner context by then, see notify. Otherwise the inner context does: a parent of package context may cancel
+// its children in any order.
+func (c *Context) follow(parent context.Context) (stop func() bool) {
+	if p := Of(parent); p != nil {
+		return p.AfterFunc(c.notify)
+	}
+	return context.AfterFunc(c.made().Context, c.notify)
+}
+
+// A link is the parent as the inner context sees it. If the parent has an AfterFunc of its own, package context calls that
+// of the link, and the link calls that of the parent, once for both: a parent may call back in any order, and the inner
+// context has to be done first.
+type link struct {
+	context.Context
+	c    *Context
+	used bool
+}
+
+// AfterFunc is called, if at all, before context.WithCancelCause returns.
+func (l *link) AfterFunc(f func()) (stop func() bool) {
+	l.used = true
+	both := func() {
+		f()
+		l.c.List.End(nil) // New may not have returned, and the inner context not be stored: the Listeners find out the reason
+	}
+	if a, ok := l.Context.(AfterFuncer); ok {
+		return a.AfterFunc(both)
+	}
+	return context.AfterFunc(l.Context, both)
+}
+
+// An AfterFuncer is a context that calls back by itself, without a goroutine for each callback.
+type AfterFuncer interface {
+	AfterFunc(f func()) (stop func() bool)
+}
+
+// OnDone calls f after ctx has ended, by its own AfterFunc if it has one.
+func OnDone(ctx context.Context, f func()) (stop func() bool) {
+	if a, ok := ctx.(AfterFuncer); ok {
+		return a.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
+}

@@ -1,0 +1,106 @@
+package cancelctx
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// WithDeadline returns a Context that ends with parent, by Cancel, or at the time at with context.DeadlineExceeded. after
+// starts the timer: it calls f at that time. It is nil if that time has come.
+func WithDeadline(parent context.Context, at time.Time, after func(f func()) (stop func() bool)) *Context {
+	l := &timed{Context: parent, at: at}
+	c := &Context{Context: l, stop: l.release}
+	l.c = c
+	in := new(inner)
+	in.Context, in.end = context.WithCancelCause(l)
+	c.inner.Store(in)
+	if err := parent.Err(); err != nil {
+		l.over(err)
+	} else if parent.Done() != nil {
+		l.keep(OnDone(parent, func() { l.over(parent.Err()) }))
+	}
+	expire := func() { l.over(context.DeadlineExceeded) }
+	if after == nil {
+		expire()
+	} else if c.Err() == nil {
+		l.keep(after(expire))
+	}
+	return c
+}
+
+// A timed is the parent of the inner context of a Context with a deadline. It ends when the parent proper ends or the time
+// has come. Package context asks it for Err, as it asks any context of a foreign type: a context of its own has
+// DeadlineExceeded only from a timer of package time.
+type timed struct {
+	context.Context // the parent proper
+	at              time.Time
+	c               *Context
+	end             func() // ends the inner context; written before WithDeadline returns
+
+	mu    atomicx.Mutex
+	err   error         // not nil: over
+	stops []func() bool // of the timer and of the parent
+}
+
+// never is the Done channel of a timed, which calls back instead.
+var never = make(chan struct{})
+
+func (l *timed) Deadline() (time.Time, bool) { return l.at, true }
+func (l *timed) Done() <-chan struct{}       { return never }
+
+func (l *timed) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// AfterFunc is called by package context, before context.WithCancelCause returns.
+func (l *timed) AfterFunc(f func()) (stop func() bool) {
+	l.end = f
+	return func() bool { return false }
+}
+
+// over ends the Context with err. The first call decides.
+func (l *timed) over(err error) {
+	if err == nil { // a parent that breaks its contract
+		err = context.Canceled
+	}
+	l.mu.Lock()
+	first := l.err == nil
+	if first {
+		l.err = err
+	}
+	l.mu.Unlock()
+	if first {
+		l.release()
+		l.end()
+		l.c.notify()
+	}
+}
+
+// keep leaves stop to release. If the Context is over already, it calls stop.
+func (l *timed) keep(stop func() bool) {
+	l.mu.Lock()
+	over := l.err != nil
+	if !over {
+		l.stops = append(l.stops, stop)
+	}
+	l.mu.Unlock()
+	if over {
+		stop()
+	}
+}
+
+// release stops the timer, and following the parent.
+func (l *timed) release() bool {
+	l.mu.Lock()
+	stops := l.stops
+	l.stops = nil
+	l.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+	return true
+}

@@ -1,0 +1,66 @@
+package explore
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// An ownContext is one that the program cancels itself.
+type ownContext struct {
+	w     *World
+	done  chan struct{}
+	err   error
+	after []*func()
+}
+
+// Context returns a context and its cancel, which a task of the program may call. As with package context, the functions
+// of AfterFunc run later, each in a task of its own.
+func (w *World) Context() (ctx context.Context, cancel func()) {
+	c := &ownContext{w: w, done: make(chan struct{})}
+	w.own = append(w.own, c)
+	return c, c.cancel
+}
+
+// look is an access of the calling task.
+func (c *ownContext) look(kind accessKind) {
+	if t := c.w.running(); t != nil && c.w.e.Fine {
+		access(t, kind, &c.err)
+	}
+}
+
+func (c *ownContext) cancel() {
+	c.look(write)
+	if c.err != nil {
+		return
+	}
+	c.err = context.Canceled
+	close(c.done)
+	for _, f := range c.after {
+		c.w.help("after", *f)
+	}
+	c.after = nil
+}
+
+func (c *ownContext) AfterFunc(f func()) (stop func() bool) {
+	c.look(write)
+	if c.err != nil {
+		c.w.help("after", f)
+		return func() bool { return false }
+	}
+	entry := &f
+	c.after = append(c.after, entry)
+	return func() bool {
+		c.look(write)
+		i := slices.Index(c.after, entry)
+		if i >= 0 {
+			c.after = slices.Delete(c.after, i, i+1)
+		}
+		return i >= 0
+	}
+}
+
+func (c *ownContext) Deadline() (deadline time.Time, ok bool) { return deadline, false }
+func (c *ownContext) Value(any) any                           { return nil }
+func (c *ownContext) Done() <-chan struct{}                   { c.look(read); return c.done }
+func (c *ownContext) Err() error                              { c.look(read); return c.err }
