@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/braidgo/braid/internal/ending"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -119,7 +119,7 @@ func (in *Inbox[M]) kill(cause error) {
 	}
 	in.killed.Store(true)
 	in.closed, in.err = true, cause
-	in.failLocked(ending.Reason(context.Canceled, cause))
+	in.failLocked(cancelctx.Reason(context.Canceled, cause))
 	start := in.wakeLocked()
 	in.guard.Unlock()
 	in.cancel(cause)

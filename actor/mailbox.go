@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/ending"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -69,7 +69,7 @@ func (l *life) cancellation() error {
 	}
 	l.guard.Lock() // the Kill is about to cancel the context
 	defer l.guard.Unlock()
-	return ending.Reason(context.Canceled, l.err)
+	return cancelctx.Reason(context.Canceled, l.err)
 }
 
 // post leaves m in the mailbox. q is the request that m is or has, or nil. A forced message is accepted though Cap is reached.
@@ -150,7 +150,7 @@ func (a arrival[M]) Remove(suspend.Resumer[struct{}]) {
 func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	switch {
 	case in.killed.Load():
-		return true, ending.Reason(context.Canceled, in.err)
+		return true, cancelctx.Reason(context.Canceled, in.err)
 	case in.in.count > 0:
 		in.fetchLocked()
 		return true, nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/braidgo/braid/internal/ending"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -39,7 +39,7 @@ func (o *recv[M]) Guard() *suspend.Guard { return &o.in.guard }
 func (o *recv[M]) Try() (m M, ok bool, err error) {
 	in := o.in
 	if in.killed.Load() {
-		return m, true, ending.Reason(context.Canceled, in.err)
+		return m, true, cancelctx.Reason(context.Canceled, in.err)
 	}
 	in.fetchLocked()
 	for p, ok := in.kept.after(place[M]{}); ok; p, ok = in.kept.after(p) {

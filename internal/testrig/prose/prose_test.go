@@ -38,7 +38,7 @@ var budgets = map[string]float64{
 	"examples/netpoll":             11,
 	"internal/atomicx":             12,
 	"internal/binder":              23,
-	"internal/ending":              18,
+	"internal/cancelctx":           18,
 	"internal/outcome":             14,
 	"internal/patience":            41,
 	"internal/prefetch":            42,
