@@ -5,7 +5,7 @@ package stage
 // While tasks wait, completions per second are a function of the width alone. Climb compares the rate here with the rate
 // one step away. Wider is better if the gain in rate is at least a third of the gain in width, narrower if the loss in rate
 // is less than a third of the loss in width. A step that is taken makes the next one larger by half, up to 1/2; one that is refused turns round and halves it,
-// down to 1/16. A window is 10/step² completions, the first after a change is thrown away, and a window in which the queue
+// down to 1/16. A rate that is not what it was, at the same width, is that of another resource, and the next step is 1/4. A window is 10/step² completions, the first after a change is thrown away, and a window in which the queue
 // was ever empty says nothing.
 //
 // It needs a queue to see anything: with Queue NoQueue it does nothing. Latencies alone, which other limiters compare,
@@ -25,6 +25,7 @@ type Climb struct {
 
 const (
 	leastStep = 1.0 / 16
+	firstStep = 1.0 / 4
 	mostStep  = 1.0 / 2
 )
 
@@ -35,7 +36,7 @@ func (c *Climb) Update(s Sample) (width int) {
 		most = 1000
 	}
 	if c.step == 0 {
-		c.step = mostStep
+		c.step = firstStep
 	}
 	width = min(max(s.Width, least), most)
 	if width != s.Width || s.MinQueue == 0 {
@@ -58,6 +59,9 @@ func (c *Climb) Update(s Sample) (width int) {
 		c.settled = true
 		return width
 	case !c.trying:
+		if c.rate > 0 && c.from == width && (rate < c.rate*3/4 || rate > c.rate*4/3) {
+			c.step = firstStep
+		}
 		c.from, c.rate = width, rate
 	case c.worth(width, rate):
 		c.from, c.rate = width, rate

@@ -1,0 +1,143 @@
+package stage_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/stage"
+)
+
+// A knee is a resource that serves n at a time in base, and beyond that only gets slower: throughput falls by the half of
+// what it is overcrowded.
+type knee struct {
+	mu   sync.Mutex
+	rand *rand.Rand
+	at   int
+	base time.Duration
+	in   int
+	done int
+}
+
+func (k *knee) set(at int, base time.Duration) {
+	k.mu.Lock()
+	k.at, k.base = at, base
+	k.mu.Unlock()
+}
+
+func (k *knee) use() {
+	k.mu.Lock()
+	k.in++
+	d := float64(k.base) * math.Exp(0.47*k.rand.NormFloat64()-0.11)
+	if over := float64(k.in) / float64(k.at); over > 1 {
+		d *= over * (1 + 0.5*(over-1))
+	}
+	k.mu.Unlock()
+	time.Sleep(time.Duration(d))
+	k.mu.Lock()
+	k.in--
+	k.done++
+	k.mu.Unlock()
+}
+
+func (k *knee) capacity() float64 { return float64(k.at) / k.base.Seconds() }
+
+type phase struct {
+	at   int
+	base time.Duration
+}
+
+var phases = []phase{{40, 10 * time.Millisecond}, {20, 10 * time.Millisecond}, {80, 30 * time.Millisecond}, {40, 10 * time.Millisecond}}
+
+// limited offers three times the capacity to a stage with a limiter, for 40 s in each phase, and returns the part of the
+// capacity that was used in the last 20 s of each, and the width at its end.
+func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used []float64, widths []int) {
+	k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
+	s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
+		stage.Options{Width: width, Queue: 160, Full: stage.Reject, Limit: l})
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, p := range phases {
+		k.set(p.at, p.base)
+		start := time.Now()
+		at, half, before := start, false, 0
+		for {
+			at = at.Add(time.Duration(r.ExpFloat64() / (3 * k.capacity()) * float64(time.Second)))
+			if at.Sub(start) > each {
+				break
+			}
+			if !half && at.Sub(start) > each/2 {
+				half, before = true, int(s.Stats().Completed)
+			}
+			time.Sleep(time.Until(at))
+			_ = s.Submit(bg, 0)
+		}
+		used = append(used, float64(int(s.Stats().Completed)-before)/(each/2).Seconds()/k.capacity())
+		widths = append(widths, s.Stats().Width)
+	}
+	require.NoError(t, s.Close(bg))
+	return used, widths
+}
+
+// TestClimb is the table of widths: each cell is at least its must.
+func TestClimb(t *testing.T) {
+	for _, width := range []int{10, 400} {
+		synctest.Test(t, func(t *testing.T) {
+			used, widths := limited(t, width, &stage.Climb{Max: 400}, 40*time.Second)
+			t.Logf("from %d: used %.2f, widths %d", width, used, widths)
+			for i := range used {
+				must := 0.9
+				if i == 2 && width == 400 {
+					must = 0.85
+				}
+				require.GreaterOrEqual(t, used[i], must, "phase %d from %d", i+1, width)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		used, _ := limited(t, 400, nil, 4*time.Second)
+		t.Logf("fixed 400: used %.2f", used)
+		require.Less(t, used[0], 0.25)
+	})
+}
+
+// From a width of 2, the knee is reached within five seconds.
+func TestClimbFromBelow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
+		k.set(40, 10*time.Millisecond)
+		s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
+			stage.Options{Width: 2, Queue: 160, Full: stage.Reject, Limit: &stage.Climb{}})
+		start := time.Now()
+		for s.Stats().Width < 36 {
+			require.Less(t, time.Since(start), 5*time.Second)
+			time.Sleep(100 * time.Microsecond)
+			_ = s.Submit(bg, 0)
+		}
+		t.Logf("after %v", time.Since(start))
+		require.NoError(t, s.Close(bg))
+	})
+}
+
+// Where there is less to do than could be done, nothing changes, and nothing is rejected.
+func TestClimbWithoutNeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
+		k.set(40, 10*time.Millisecond)
+		s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
+			stage.Options{Width: 40, Queue: 160, Full: stage.Reject, Limit: &stage.Climb{}})
+		r := rand.New(rand.NewPCG(2, 2))
+		for range 20_000 {
+			time.Sleep(time.Duration(r.ExpFloat64() / (0.8 * k.capacity()) * float64(time.Second)))
+			_ = s.Submit(bg, 0)
+		}
+		require.NoError(t, s.Close(bg))
+		require.Equal(t, 40, s.Stats().Width)
+		require.Zero(t, s.Stats().Rejected)
+	})
+}
