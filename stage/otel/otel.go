@@ -1,0 +1,72 @@
+// Package otel shows the figures of stages to OpenTelemetry.
+package otel
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/braidgo/braid/stage"
+)
+
+// Register makes observable instruments of stages, whose names must differ: of a flow, pass stage.Stages(flow)... Their names
+// are those of package prom; a wait or a service is a counter of seconds and the counter of tasks, as OpenTelemetry has no
+// observable histogram, and a quantile. Unregister the registration when the stages are closed.
+func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, error) {
+	r := &registrar{m: m}
+	tasks := r.counter("stage_tasks_total", "Tasks by fate.", "1")
+	waitSum, waitP99 := r.counter("stage_wait_seconds", "Time from acceptance to the beginning, in all.", "s"), r.gauge("stage_wait_p99_seconds", "Time from acceptance to the beginning.", "s")
+	serviceSum, serviceP99 := r.counter("stage_service_seconds", "Time of handlers, in all.", "s"), r.gauge("stage_service_p99_seconds", "Time of a handler.", "s")
+	waiting, busy, delayed := r.gauge("stage_waiting", "Tasks in the queue.", "1"), r.gauge("stage_busy", "Tasks in progress.", "1"), r.gauge("stage_delayed", "Tasks between two tries.", "1")
+	outside, width, queue := r.gauge("stage_outside", "Callers that wait for room.", "1"), r.gauge("stage_width", "Tasks that may be in progress at a time.", "1"), r.gauge("stage_queue", "Tasks that may wait.", "1")
+	if r.err != nil {
+		return nil, r.err
+	}
+	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, observed := range stages {
+			s := observed.Stats()
+			name := attribute.String("stage", s.Name)
+			of := metric.WithAttributes(name)
+			for fate, n := range map[string]uint64{
+				"completed": s.Completed, "failed": s.Failed, "late": s.Late, "cancelled": s.Cancelled, "rejected": s.Rejected,
+			} {
+				o.ObserveFloat64(tasks, float64(n), metric.WithAttributes(name, attribute.String("fate", fate)))
+			}
+			for g, v := range map[metric.Float64Observable]float64{
+				waiting: float64(s.Waiting), busy: float64(s.Busy), delayed: float64(s.Delayed),
+				outside: float64(s.Outside), width: float64(s.Width), queue: float64(s.Queue),
+				waitSum: s.Wait.Sum.Seconds(), waitP99: s.Wait.Quantile(0.99).Seconds(),
+				serviceSum: s.Service.Sum.Seconds(), serviceP99: s.Service.Quantile(0.99).Seconds(),
+			} {
+				o.ObserveFloat64(g, v, of)
+			}
+		}
+		return nil
+	}, r.all...)
+}
+
+// A registrar makes instruments, and keeps the first error.
+type registrar struct {
+	m   metric.Meter
+	all []metric.Observable
+	err error
+}
+
+func (r *registrar) counter(name, about, unit string) metric.Float64Observable {
+	c, err := r.m.Float64ObservableCounter(name, metric.WithDescription(about), metric.WithUnit(unit))
+	return r.add(c, err)
+}
+
+func (r *registrar) gauge(name, about, unit string) metric.Float64Observable {
+	g, err := r.m.Float64ObservableGauge(name, metric.WithDescription(about), metric.WithUnit(unit))
+	return r.add(g, err)
+}
+
+func (r *registrar) add(o metric.Float64Observable, err error) metric.Float64Observable {
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	r.all = append(r.all, o)
+	return o
+}

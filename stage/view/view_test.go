@@ -1,0 +1,145 @@
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/stage/view"
+)
+
+var bg = context.Background()
+
+// overloaded is a pipe whose second stage gets twice what it can do.
+func overloaded(t *testing.T) (observed []stage.Observed, offer func(n int), closeAll func()) {
+	fast := stage.New("<fast>", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
+	disk := stage.New("disk", func(_ context.Context, n int) (int, error) {
+		time.Sleep(10 * time.Millisecond)
+		return n, nil
+	}, stage.Options{Width: 4, Queue: 8, Full: stage.Reject})
+	front := stage.New("front", func(ctx context.Context, n int) (int, error) { return n, disk.Submit(stage.Detach(ctx), n) }, stage.Options{Queue: 100})
+	p := stage.Pipe(fast, front)
+	observed = append(stage.Stages(p), disk)
+	return observed, func(n int) {
+		for i := range n {
+			require.NoError(t, p.Submit(bg, i))
+			time.Sleep(1250 * time.Microsecond)
+		}
+	}, func() { require.NoError(t, stage.Close(bg, fast, front, disk)) }
+}
+
+// The bottleneck is the stage that is asked for more than its width, with the rate that it cannot exceed.
+func TestBottleneck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stages, offer, closeAll := overloaded(t)
+		offer(100)
+		var before []stage.Stats
+		for _, s := range stages {
+			before = append(before, s.Stats())
+		}
+		offer(800)
+		var now []stage.Stats
+		for _, s := range stages {
+			now = append(now, s.Stats())
+		}
+		rows := view.Rows(before, now, time.Second)
+		closeAll()
+		require.Equal(t, "disk: A×L = 8, W = 4: S can be 400/s at most", rows[2].Bottleneck)
+		require.InDelta(t, 800, rows[2].A, 1)
+		require.InDelta(t, 400, rows[2].S, 4)
+		require.InDelta(t, 1, rows[2].Utilisation, 0.01)
+		require.Empty(t, rows[0].Bottleneck+rows[1].Bottleneck)
+		require.Contains(t, view.Text(rows), "bottleneck: disk")
+	})
+}
+
+func get(t *testing.T, url, accept string) (body, kind string) {
+	r, err := http.NewRequest("GET", url, nil)
+	require.NoError(t, err)
+	r.Header.Set("Accept", accept)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return string(b), res.Header.Get("Content-Type")
+}
+
+func TestFormats(t *testing.T) {
+	s := stage.New("disk", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
+	_, err := s.Do(bg, 1)
+	require.NoError(t, err)
+	server := httptest.NewServer(view.Handler(s))
+	defer server.Close()
+	body, kind := get(t, server.URL, "*/*")
+	require.Contains(t, kind, "text/plain")
+	require.Contains(t, body, "disk")
+	for url, accept := range map[string]string{server.URL: "application/json", server.URL + "?as=json": "text/html"} {
+		body, kind = get(t, url, accept)
+		require.Contains(t, kind, "application/json")
+		var rows []view.Row
+		require.NoError(t, json.Unmarshal([]byte(body), &rows))
+		require.EqualValues(t, 1, rows[0].TotalCompleted)
+	}
+	body, kind = get(t, server.URL, "text/html,*/*")
+	require.Contains(t, kind, "text/html")
+	require.NotContains(t, body, "src=")
+	require.NoError(t, s.Close(bg))
+}
+
+// TestPage opens the page in a browser, while a stage is overloaded, and reads what it shows.
+func TestPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes seconds")
+	}
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if at, err := exec.LookPath(name); err == nil {
+			browser = at
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("there is no chromium on this machine: the page is not looked at")
+	}
+	stages, offer, closeAll := overloaded(t)
+	server := httptest.NewServer(view.Handler(stages...))
+	defer server.Close()
+	ctx, stop := context.WithCancel(bg)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			offer(10)
+		}
+	})
+	limit, cancel := context.WithTimeout(bg, 60*time.Second)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "view")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	cmd := exec.CommandContext(limit, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+dir,
+		"--virtual-time-budget=5000", "--dump-dom", server.URL)
+	out, err := cmd.Output()
+	stop()
+	all.Wait()
+	closeAll()
+	require.NoError(t, err, "%s", out)
+	dom := string(out)
+	require.Contains(t, dom, "<td>disk</td>")
+	require.Contains(t, dom, "<td>&lt;fast&gt;</td>", "names are text")
+	require.Regexp(t, `Bottleneck: disk: A×L = \d+, W = 4: S can be \d+/s at most`, dom)
+	require.Contains(t, dom, "<polyline")
+	require.Regexp(t, `<p id="error"></p>`, dom)
+}
