@@ -83,7 +83,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	}
 	w.at, w.task = &s.core, &b.task
 	s.pool.release()
-	w.take().pay()
+	w.pay()
 	w.named(&s.core)
 
 	start := w.now
@@ -102,10 +102,10 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	each := (w.now - start) / int64(len(b.items))
 	for i := range b.items {
 		if e := &b.ends[i]; !e.passed {
-			e.owed = s.finish(&b.items[i], e.verdict, each, w.now)
+			s.finish(&b.items[i], &e.verdict, each, w.now, &e.owed)
 		}
 	}
-	w.owed = owed{after: b}
+	w.owes, w.owed.after = true, b
 }
 
 // start pays the debts for each member.
@@ -174,9 +174,10 @@ func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now, start
 		e.verdict = s.failure(it.t, it.in, err)
 		return
 	}
-	if o, ok := it.to.pass(it.t, out, now, &s.core); ok {
+	if due, ok := it.to.pass(it.t, out, now, &s.core); ok {
 		e.passed = true
-		_ = s.finish(it, verdict{}, (now-start)/int64(len(b.items)), now)
+		var o owed
+		s.finish(it, &verdict{due: due}, (now-start)/int64(len(b.items)), now, &o)
 		s.pool.release()
 		o.pay()
 		return

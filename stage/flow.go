@@ -54,7 +54,7 @@ type port[T any] interface {
 
 	// pass is put for a worker of from, if there is room at once. Then it returns true with the guard of from held, so that
 	// the task leaves the one stage and enters the other in one step; and the workers that it owes.
-	pass(t *task, v T, now int64, from *core) (o owed, ok bool)
+	pass(t *task, v T, now int64, from *core) (due starting, ok bool)
 
 	// full returns the error with which a task is sure to be rejected now, and counts the rejection.
 	full(h how) error
@@ -73,8 +73,8 @@ func (end[T]) put(_ context.Context, t *task, v T, _ how, _ *core) error {
 	return nil
 }
 
-func (end[T]) pass(*task, T, int64, *core) (o owed, ok bool) { return o, false }
-func (end[T]) full(how) error                                { return nil }
+func (end[T]) pass(*task, T, int64, *core) (due starting, ok bool) { return due, false }
+func (end[T]) full(how) error                                      { return nil }
 
 // A gate is a stage, and where its results go.
 type gate[In, Out any] struct {
@@ -142,7 +142,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	return err
 }
 
-func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (o owed, ok bool) {
+func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due starting, ok bool) {
 	s := g.s
 	lockBoth(from.pool, s.pool)
 	if s.closed || !s.room() {
@@ -150,14 +150,14 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (o owed, ok 
 			s.pool.guard.Unlock()
 		}
 		from.pool.guard.Unlock()
-		return o, false
+		return due, false
 	}
 	s.accept(item[In, Out]{t: t, to: g.to, in: in}, now)
 	if from.pool != s.pool {
-		o.pool, o.starts = s.pool, s.pool.due()
+		due = starting{s.pool, s.pool.due()}
 		s.pool.guard.Unlock()
 	}
-	return o, true
+	return due, true
 }
 
 // lockBoth locks the guards of two pools, in an order that is the same for all.

@@ -53,7 +53,7 @@ func (p *Pool) adjust(w *worker, c *core) {
 	}
 	c.limiting = true
 	p.release()
-	w.take().pay()
+	w.pay()
 	width := c.o.Limit.Update(s)
 	p.guard.Lock()
 	c.limiting = false

@@ -103,16 +103,22 @@ type worker struct {
 
 	now   int64 // the worker's own, like the rest
 	label *core
+	owes  bool
 	owed  owed
 }
 
 // An owed is the debt of a worker, to be paid when the guard is free.
 type owed struct {
-	leave  *task // its way has ended
-	err    error
-	after  interface{ start() }
-	pool   *Pool // to start workers of
-	starts int
+	leave *task // its way has ended
+	err   error
+	after interface{ start() }
+	starting
+}
+
+// A starting is a number of workers to be started, with their permits.
+type starting struct {
+	pool *Pool
+	n    int
 }
 
 func (o owed) pay() {
@@ -122,7 +128,7 @@ func (o owed) pay() {
 	if o.after != nil {
 		o.after.start()
 	}
-	for range o.starts {
+	for range o.n {
 		o.pool.start()
 	}
 }
@@ -259,14 +265,17 @@ func (w *worker) work() {
 		}
 		p.running--
 		if !p.linger {
-			o := w.take()
-			p.end(w)
+			var o owed
+			if w.owes {
+				o, w.owes, w.owed = w.owed, false, owed{}
+			}
+			p.end(w) // w may be used again from here on
 			p.release()
 			o.pay()
 			return
 		}
 		p.release()
-		w.take().pay()
+		w.pay()
 		how, _ = suspend.Wait[wake](context.Background(), idling{w}, false)
 		w.now = p.now()
 	}
@@ -290,10 +299,13 @@ func (p *Pool) end(w *worker) {
 	}
 }
 
-// take takes over the debt of w.
-func (w *worker) take() (o owed) {
-	o, w.owed = w.owed, o
-	return o
+// pay pays the debt of w.
+func (w *worker) pay() {
+	if w.owes {
+		o := w.owed
+		w.owes, w.owed = false, owed{}
+		o.pay()
+	}
 }
 
 // named gives the goroutine of a worker the name of the stage, for profiles.

@@ -36,7 +36,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	isLate := s.begun(e.since, w.now)
 	w.at, w.task = &s.core, e.t
 	s.pool.release()
-	w.take().pay()
+	w.pay()
 	w.named(&s.core)
 
 	start := w.now
@@ -54,7 +54,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	}
 	w.at, w.task = nil, nil
 	s.slots--
-	w.owed = s.finish(&e, v, w.now-start, w.now)
+	w.owes = s.finish(&e, &v, w.now-start, w.now, &w.owed)
 }
 
 // A verdict is the result of perform.
@@ -63,24 +63,29 @@ type verdict struct {
 	after  time.Duration // again: the delay
 	err    error
 	locked bool // the task has been passed on, and the guard is held
-	owed   owed
+	due    starting
 }
 
-// finish counts the fate of a task that was in progress, and returns the debt of its worker. The task is told that it is
-// done only when its slot is free.
-func (s *Stage[In, Out]) finish(e *item[In, Out], v verdict, service, now int64) (o owed) {
+// finish counts the fate of a task that was in progress. The debt of its worker goes to an empty o, and finish reports
+// whether there is one. The task is told that it is done only when its slot is free.
+func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, service, now int64, o *owed) (owes bool) {
 	if v.fate == again && s.cut { // Close has not seen it, as it was in progress
 		s.leave(failed, service, now)
-		return owed{after: &lost[In, Out]{s, *e, v.err}}
+		o.after = &lost[In, Out]{s, *e, v.err}
+		return true
 	}
 	s.leave(v.fate, service, now)
 	switch {
 	case v.fate == again:
-		v.owed.after = s.postpone(*e, v.after)
+		o.after = s.postpone(*e, v.after)
 	case v.fate != completed || isEnd(e.to):
-		v.owed.leave, v.owed.err = e.t, v.err
+		o.leave, o.err = e.t, v.err
+	case v.due.n > 0:
+		o.starting = v.due
+	default:
+		return false
 	}
-	return v.owed
+	return true
 }
 
 // lost is a task that is given up when the guard is free.
@@ -173,8 +178,8 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], isLate bool, id int64, now *i
 		}
 		return s.failure(t, e.in, err)
 	}
-	if o, ok := e.to.pass(t, out, *now, &s.core); ok {
-		return verdict{locked: true, owed: o}
+	if due, ok := e.to.pass(t, out, *now, &s.core); ok {
+		return verdict{locked: true, due: due}
 	}
 	return s.handOn(e, out, now)
 }
@@ -321,7 +326,8 @@ func (s *Stage[In, Out]) inline(c *call[Out], in In, lent bool) {
 			s.slots--
 			p.running--
 		}
-		o := s.finish(&e, v, now-start, now)
+		var o owed
+		s.finish(&e, &v, now-start, now, &o)
 		p.release()
 		o.pay()
 	}()
