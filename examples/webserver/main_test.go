@@ -1,0 +1,113 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/stage"
+)
+
+func TestPages(t *testing.T) {
+	files := fstest.MapFS{"a.txt": {Data: []byte("hello")}}
+	s := newServer(func(_ context.Context, name string) ([]byte, error) { return fs.ReadFile(files, name) })
+	for i := range 3 {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", "/a.txt", nil))
+		z, err := gzip.NewReader(w.Body)
+		if err != nil {
+			t.Fatal(err, w.Code)
+		}
+		if b, _ := io.ReadAll(z); string(b) != "hello" {
+			t.Error(i, string(b))
+		}
+	}
+	if n := s.disk.Stats().Completed; n != 1 {
+		t.Errorf("the disk was read %d times", n)
+	}
+	for url, want := range map[string]int{"/none": 404, "/../main.go": 404, "/": 404} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", "http://h"+url, nil))
+		if w.Code != want {
+			t.Errorf("%s: %d", url, w.Code)
+		}
+	}
+	if err := s.close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest("GET", "/a.txt", nil))
+	if w.Code != http.StatusInternalServerError {
+		t.Error(w.Code)
+	}
+}
+
+// The disk gets five times its capacity. It goes on at its capacity, and cached pages are as fast as ever.
+func TestASaturatedDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heads := semaphore.New(40) // of the disk
+		s := newServer(func(ctx context.Context, _ string) ([]byte, error) {
+			if err := heads.Acquire(ctx, 1); err != nil {
+				return nil, err
+			}
+			defer heads.Release(1)
+			time.Sleep(10 * time.Millisecond)
+			return []byte("page"), nil
+		})
+		ctx := context.Background()
+		if _, err := s.page(ctx, "fast"); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var fast []time.Duration
+		refused := 0
+		var all sync.WaitGroup
+		for i := range 10_000 {
+			all.Go(func() {
+				start := time.Now()
+				name := fmt.Sprint("slow", i)
+				if i%20 == 0 {
+					name = "fast"
+				}
+				_, err := s.page(ctx, name)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case name == "fast" && err != nil:
+					t.Error(err)
+				case name == "fast":
+					fast = append(fast, time.Since(start))
+				case errors.Is(err, stage.ErrOverload):
+					refused++
+				case err != nil:
+					t.Error(err)
+				}
+			})
+			time.Sleep(50 * time.Microsecond)
+		}
+		all.Wait()
+		slices.Sort(fast)
+		done := s.disk.Stats().Completed
+		if p99 := fast[len(fast)*99/100]; p99 > time.Millisecond {
+			t.Errorf("fast pages take %v", p99)
+		}
+		if done < 1800 || refused < 5000 { // 4000 a second, for half a second
+			t.Errorf("%d read, %d refused", done, refused)
+		}
+		if err := s.close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
