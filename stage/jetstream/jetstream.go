@@ -78,8 +78,8 @@ func or(n, otherwise int) int {
 	return n
 }
 
-// Submit stores v, and returns nil once it is stored. When the queue is full, it returns a stage.ErrFull. Of messages with
-// the same id, within a minute, one is stored; "" is no id. Submit does not retry: after an error other than ErrFull, v may
+// Submit stores v, and returns nil once it is stored. When the queue is full, it returns a stage.ErrFull. Messages with the
+// same id, within a minute, are stored once; "" is no id. Submit does not retry: after an error other than ErrFull, v may
 // be stored.
 func (q *Queue[T]) Submit(ctx context.Context, v T, id string) error {
 	data, err := json.Marshal(v)
@@ -122,7 +122,7 @@ const pullFor = time.Second
 // has begun, the message is acknowledged. If it fails, the message is delivered again after a while, and after Tries
 // deliveries it is dead; so is a message that is not a T. If the stages of f reject, Serve waits.
 //
-// When ctx is done, Serve pulls no more, finishes what is in progress, and returns the error of the cancellation. It
+// When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the error of the cancellation. It
 // returns early if f is closed, with stage.ErrClosed; messages in hand go back to the queue. While the servers are away, it
 // tries again.
 func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {

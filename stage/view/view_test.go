@@ -21,7 +21,7 @@ import (
 
 var bg = context.Background()
 
-// overloaded is a pipe whose second stage gets twice what it can do.
+// overloaded is a pipe whose second stage gets twice its capacity.
 func overloaded(t *testing.T) (observed []stage.Observed, offer func(n int), closeAll func()) {
 	fast := stage.New("<fast>", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{})
 	disk := stage.New("disk", func(_ context.Context, n int) (int, error) {
@@ -98,7 +98,7 @@ func TestFormats(t *testing.T) {
 	require.NoError(t, s.Close(bg))
 }
 
-// TestPage opens the page in a browser, while a stage is overloaded, and reads what it shows.
+// TestPage opens the page in a browser, while a stage is overloaded, and reads its text.
 func TestPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds")
