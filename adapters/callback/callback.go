@@ -1,5 +1,20 @@
 // Package callback makes a scheduler of somebody else's loop, one that offers nothing but to run a callback: a GUI
 // toolkit's main thread, a network loop, a worker pool. Tasks on it suspend without blocking the loop.
+//
+// # Shutdown
+//
+// Cancel the contexts of the tasks, Close the Loop, and then end the executor: its tasks end where they ran. If the
+// executor ends first and refuses steps with suspend.ErrClosed, the Loop gives it up: the tasks that are left go on
+// goroutines of the Loop, one step at a time as before, and Close waits for them. An executor that accepts a step and
+// never runs it cannot be told from one that is busy, so use CloseContext with a limit there.
+//
+// Coroutines that were made on a locked thread can run on no other. If such an executor ends first, Close abandons its
+// tasks and returns ErrThread.
+//
+// # The executor's own goroutine
+//
+// A task is a coroutine, so it runs on the executor's thread but not on its goroutine. A toolkit that compares the
+// identities of goroutines (Fyne does) refuses it: call such a toolkit by OnExecutor.
 package callback
 
 import (
@@ -7,6 +22,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -29,9 +45,9 @@ type Options struct {
 	OnStall    func(report []byte)
 }
 
-// A Loop runs tasks and callbacks, in the order in which they become runnable, on an executor of others. It has the
-// executor run one step at a time, so that the loop that it belongs to can do its own work between two of them, and
-// asks for it once for each time that there is something to do after there was nothing. It is made by New.
+// A Loop runs tasks and callbacks, in the order in which they become runnable, on an executor of others. The executor runs
+// one step at a time, so that the loop that it belongs to can do its own work between two of them. It is asked once for
+// each time that there is something to do after there was nothing. A Loop is made by New.
 //
 // The executor may run the steps on any goroutine, as long as each happens after the one before has been asked for. If
 // it is a thread that is locked (a GUI's main thread, say), it has to be the same one for all.
@@ -40,16 +56,26 @@ type Loop struct {
 	direct bool
 	core   *coro.Runner
 	stalls *coro.Stalls
+	start  func(f func()) // on a goroutine
+	run    func()         // one step
 	gone   promise.Promise[struct{}]
+
+	// See steps.go.
+	asked   atomicx.Bool
+	givenUp atomicx.Bool
+	closed  atomicx.Bool
+	looked  bool // at the executor's goroutine; of the step that runs, as is locked
+	locked  bool // to its thread
 }
 
-// New returns a Loop on exec. Should exec refuse a step, as one does whose queue is full, the Loop asks again, less and
-// less often; it has to be closed before an exec that will refuse for good.
+// New returns a Loop on exec. If exec refuses a step with an error that is suspend.ErrClosed, it refuses for good. After
+// any other error, such as that of a queue that is full, the Loop asks again, less and less often.
 func New(exec suspend.Executor, o Options) *Loop {
 	if exec == nil {
 		panic("callback: nil executor")
 	}
-	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall)}
+	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall), start: func(f func()) { go f() }}
+	l.run = l.runNext
 	l.core = coro.NewRunner(l, l.wake, o.OnPanic)
 	l.core.Watch(l.stalls)
 	l.core.Sleep() // until there is something to do
@@ -68,66 +94,25 @@ func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
 func (l *Loop) Stats() suspend.Stats { return l.core.Stats() }
 
 // Close refuses new work from now on, and returns once every task and callback has ended; it suspends only its caller.
-// It panics in a task or callback of the Loop itself.
-func (l *Loop) Close() error {
+// If the executor has ended, see the package comment, the error is nil, or ErrThread. It panics in a task or callback of
+// the Loop itself.
+func (l *Loop) Close() error { return l.CloseContext(context.Background()) }
+
+// CloseContext is Close for an executor that may have ended without a word. If ctx is done before all has ended, or
+// already, the executor is given up, and CloseContext returns the cancellation error. Tasks may still be ending then;
+// a further Close waits for them. The executor may be asked for one step more, which does nothing.
+func (l *Loop) CloseContext(ctx context.Context) error {
 	if suspend.Here() == suspend.Spawner(l) {
 		panic("callback: Close called from a task of the loop")
 	}
 	suspend.Self() // panics in a callback, before anything is closed
+	l.closed.Store(true)
 	if l.core.Close() && l.core.Rouse() {
 		l.wake() // for the last step
 	}
-	_, err := l.gone.Await(context.Background())
+	_, err := l.gone.Await(ctx)
+	if err != nil && err != ErrThread {
+		l.giveUp()
+	}
 	return err
-}
-
-// wake obeys Unpark's contract. One step is under way at a time: it is asked for by whoever ends a sleep, or by the step
-// before.
-func (l *Loop) wake() {
-	if l.direct {
-		l.handOver()
-	} else {
-		go l.handOver()
-	}
-}
-
-func (l *Loop) handOver() {
-	if l.exec.Execute(l.step) != nil {
-		go l.insist()
-	}
-}
-
-func (l *Loop) insist() {
-	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
-		time.Sleep(pause)
-		if l.exec.Execute(l.step) == nil {
-			return
-		}
-	}
-}
-
-// step runs on the executor.
-func (l *Loop) step() {
-	if it := l.core.Next(); it != nil {
-		l.core.Run(it)
-		l.stalls.End()
-	}
-	l.after()
-}
-
-// after is what comes after a step: the last, another, or sleep.
-func (l *Loop) after() {
-	if l.core.Done() && l.core.Empty() {
-		l.core.Release()
-		l.stalls.Stop()
-		_ = l.gone.Fill(struct{}{})
-		return
-	}
-	if l.core.Empty() && l.core.Sleep() {
-		// If it was closed meanwhile, the last step is still to come, and somebody else may have seen to it.
-		if !l.core.Done() || !l.core.Rouse() {
-			return
-		}
-	}
-	l.wake()
 }

@@ -21,7 +21,10 @@ import (
 
 var bg = context.Background()
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	abandoned := goleak.IgnoreAnyFunction("github.com/braidgo/braid/adapters/callback_test.waiting.func1") // ErrThread
+	goleak.VerifyTestMain(m, abandoned)
+}
 
 // A gui is a loop of somebody else's: one thread, a bounded queue, which blocks who posts too much.
 type gui struct {

@@ -12,9 +12,13 @@ type Exploring struct{ *Loop }
 
 // NewExploring returns one whose executor is asked for steps by post, and which does them by Step.
 func NewExploring(post func()) Exploring {
-	l := &Loop{exec: posting(post), direct: true}
+	l := &Loop{exec: posting(post), direct: true, start: func(f func()) { _ = suspend.Here().Go(f) }}
 	l.core = coro.NewRunner(suspend.Goroutines, l.wake, nil)
 	l.core.Sleep()
+	l.run = func() {
+		l.core.RunPlainly()
+		l.after()
+	}
 	return Exploring{l}
 }
 
@@ -22,8 +26,9 @@ type posting func()
 
 func (p posting) Execute(func()) error { p(); return nil }
 
-// Step is one step.
+// Step is one step, if it was asked for.
 func (x Exploring) Step() {
-	x.core.RunPlainly()
-	x.after()
+	if x.claim() {
+		x.run()
+	}
 }

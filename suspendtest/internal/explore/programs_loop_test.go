@@ -154,6 +154,36 @@ var loopPrograms = []program{
 	}},
 	{"callback", "3 × 1", callbackProgram(1)},
 	{"callback, two threads", "4 × 1", callbackProgram(2)},
+	{"callback, given up", "3 × 1", func(w *explore.World) {
+		var posted atomicx.Int32
+		x := callback.NewExploring(func() { posted.Add(1) })
+		stepping, ran, accepted := 0, 0, 0
+		w.Go("thread", func(context.Context) { // it does two steps, and ends
+			for range 2 {
+				if posted.Load() > 0 {
+					x.Step()
+				}
+			}
+		})
+		w.Go("submit", func(context.Context) {
+			if x.Execute(func() {
+				if stepping++; stepping > 1 {
+					panic("two steps at a time")
+				}
+				suspend.Yield()
+				stepping--
+				ran++
+			}) == nil {
+				accepted++
+			}
+		})
+		w.Go("close", func(context.Context) {
+			_ = x.CloseContext(canceled)
+			_ = x.Close()
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return same(accepted, ran) })
+	}},
 	{"stalls", "2 × 2", func(w *explore.World) {
 		s := fifo.NewWatch()
 		w.Go("worker", func(context.Context) { s.End(); s.Step() })
@@ -166,6 +196,13 @@ var loopPrograms = []program{
 		})
 	}},
 }
+
+// canceled is done already.
+var canceled = func() context.Context {
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	return ctx
+}()
 
 // reactorProgram has a reactor, somebody that closes it, and others.
 func reactorProgram(others func(w *explore.World, x *eventloop.Exploring)) func(w *explore.World) {

@@ -39,9 +39,13 @@ var loopMutants = []realMutant{
 	{"a pause that is over is waited for", "adapters/eventloop/pause.go", "	p.over = true\n", "	p.over = !IS\n", "pause, timer"},
 	{"a pause is not ended by the Close", "adapters/eventloop/listener.go", "	ln.closed, ln.unlink = true, \"\"\n	ln.pauses.ResumeAll", "	ln.closed, ln.unlink = !IS, \"\"\n	ln.pauses.ResumeAll", "pause"},
 
-	{"a callback loop is closed while it goes to sleep", "adapters/callback/callback.go", "		// If it was closed meanwhile", "		if IS {\n			return\n		}\n		// If it was closed meanwhile", "callback"},
+	{"a callback loop is closed while it goes to sleep", "adapters/callback/steps.go", "		// If it was closed meanwhile", "		if IS {\n			return\n		}\n		// If it was closed meanwhile", "callback"},
 	{"a Close asks for no last step", "adapters/callback/callback.go", "	if ⟦l.core.Close() && l.core.Rouse()⟧ {\n", "l.core.Close() && l.core.Rouse() && false", "callback"},
-	{"a callback loop asks for a step and sleeps", "adapters/callback/callback.go", "			return\n		}\n	}\n	l.wake()", "			if !IS {\n				return\n			}\n		}\n	}\n	l.wake()", "callback, two threads"},
+	{"a callback loop asks for a step and sleeps", "adapters/callback/steps.go", "			return\n		}\n	}\n	l.wake()", "			if !IS {\n				return\n			}\n		}\n	}\n	l.wake()", "callback, two threads"},
+
+	{"who gives up does not look what was asked for", "adapters/callback/steps.go", "	if ⟦l.asked.Load()⟧ {\n		l.start", "false", "callback, given up"},
+	{"a step is asked for after the look whether it was given up", "adapters/callback/steps.go", "	l.asked.Store(true)\n	switch {\n	case ⟦l.givenUp.Load()⟧:", "l.givenUp.Load() && false", "callback, given up"},
+	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claim() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, given up"},
 
 	{"a watch rests though a step has begun", "adapters/internal/coro/stalls.go", "if ⟦s.step.Load() == 0⟧ || !s.idle.CompareAndSwap(true, false) {", "true", "stalls"},
 	{"a step does not wake the watch", "adapters/internal/coro/stalls.go", "	if ⟦s.idle.Load()⟧ { // after", "false", "stalls"},

@@ -1,0 +1,216 @@
+package callback_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/callback"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+// An ending is an executor that says no with refusal once it is over, or drops what it accepts if refusal is nil.
+type ending struct {
+	*gui
+	over    atomic.Bool
+	refusal error
+}
+
+func (e *ending) Execute(f func()) error {
+	if e.over.Load() {
+		return e.refusal
+	}
+	return e.gui.Execute(f)
+}
+
+func TestEndingConformance(t *testing.T) {
+	suspendtest.Ending(t, func(testing.TB) (suspend.Spawner, func(), func()) {
+		x := &ending{gui: newGUI(16, false), refusal: suspend.ErrClosed}
+		l := callback.New(x, callback.Options{})
+		return l, func() { x.over.Store(true) }, func() { _ = l.Close(); x.stop() }
+	})
+}
+
+// waiting starts a task that waits for the end of ctx, and returns what it does on its way out.
+func waiting(t *testing.T, l *callback.Loop, ctx context.Context) (cleaned *promise.Promise[struct{}]) {
+	t.Helper()
+	cleaned = promise.New[struct{}]()
+	begun := make(chan struct{})
+	if err := l.Go(func() {
+		close(begun)
+		_ = suspend.Sleep(ctx, time.Hour)
+		suspend.Yield()
+		_ = cleaned.Fill(struct{}{})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	return cleaned
+}
+
+// A Close hung, without a word, if the executor had ended before it.
+func TestExecutorEndsFirst(t *testing.T) {
+	full := errors.New("queue full")
+	for name, test := range map[string]struct {
+		locked  bool
+		refusal error
+		close   error
+	}{
+		"and says so":                 {false, suspend.ErrClosed, nil},
+		"and says something else":     {false, full, nil},
+		"and was a locked thread":     {true, suspend.ErrClosed, callback.ErrThread},
+		"and was, and says otherwise": {true, full, callback.ErrThread},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := &ending{gui: newGUI(16, test.locked), refusal: test.refusal}
+			l := callback.New(x, callback.Options{})
+			ctx, cancel := context.WithCancel(bg)
+			cleaned := waiting(t, l, ctx)
+			x.over.Store(true)
+			cancel()
+			if err := l.Close(); err != test.close {
+				t.Errorf("Close = %v, want %v", err, test.close)
+			}
+			if _, _, ok := cleaned.Try(); ok != (test.close == nil) {
+				t.Errorf("the task has ended: %v", ok)
+			}
+			if err := l.Close(); err != test.close {
+				t.Errorf("the second Close = %v", err)
+			}
+			x.stop()
+		})
+	}
+}
+
+// An executor that drops what it accepts is given up when the patience of CloseContext ends.
+func TestCloseContext(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	x := &ending{gui: newGUI(16, false)}
+	l := callback.New(x, callback.Options{})
+	ctx, cancel := context.WithCancel(bg)
+	cleaned := waiting(t, l, ctx)
+	x.over.Store(true)
+	cancel()
+	soon, stop := context.WithTimeout(bg, time.Millisecond)
+	defer stop()
+	if err := l.CloseContext(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("CloseContext = %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if _, _, ok := cleaned.Try(); !ok {
+		t.Error("the task has not ended")
+	}
+	x.stop()
+}
+
+// An executor that is given up may be alive: a step runs once, whoever comes first, and two never run at a time.
+func TestGivenUpAlive(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for range 200 {
+		g := newGUI(16, false)
+		l := callback.New(g, callback.Options{})
+		const tasks, rounds = 4, 20
+		counted := 0 // by one step at a time: the race detector would see two
+		for range tasks {
+			_ = l.Go(func() {
+				for range rounds {
+					counted++
+					suspend.Yield()
+				}
+			})
+		}
+		done, cancel := context.WithCancel(bg)
+		cancel()
+		_ = l.CloseContext(done)
+		if err := l.Close(); err != nil || counted != tasks*rounds {
+			t.Fatalf("%v, %d", err, counted)
+		}
+		_ = g.Execute(runtime.Goexit) // it may be asked for a step still
+	}
+}
+
+// goroutine is the identity of the calling one, as a toolkit would get it.
+func goroutine() string {
+	var buf [64]byte
+	id, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), " [")
+	return id
+}
+
+// A toolkit that compares goroutines refused every call of a task.
+func TestOnExecutor(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for _, direct := range []bool{false, true} {
+		g := newGUI(16, true)
+		l := callback.New(g, callback.Options{Direct: direct})
+		main := make(chan string, 1)
+		_ = g.Execute(func() { main <- goroutine() })
+		id := <-main
+		on := func(what string) {
+			got := ""
+			if err := l.OnExecutor(bg, func() { got = goroutine() }); err != nil || got != id {
+				t.Errorf("%s: %v, on %s and not on %s", what, err, got, id)
+			}
+		}
+		schedtest.Run(t, l, func() {
+			if goroutine() == id {
+				t.Error("uncovered: tasks run on the executor's own goroutine")
+			}
+			on("a task")
+			func() {
+				defer func() {
+					if v := recover(); v != "oops" {
+						t.Errorf("panic %v", v)
+					}
+				}()
+				_ = l.OnExecutor(bg, func() { panic("oops") })
+			}()
+			on("after a panic")
+		})
+		on("a goroutine")
+		_ = l.Close()
+		g.stop()
+	}
+}
+
+func TestOnExecutorFails(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	x := &ending{gui: newGUI(16, false), refusal: suspend.ErrClosed}
+	l := callback.New(x, callback.Options{})
+	never := func() { t.Error("ran") }
+	ctx, cancel := context.WithCancel(bg)
+	busy, free := make(chan struct{}), make(chan struct{})
+	_ = x.Execute(func() { close(busy); <-free })
+	<-busy
+	waits := make(chan error, 1)
+	go func() { waits <- l.OnExecutor(ctx, never) }()
+	cancel()
+	if err := <-waits; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before it began: %v", err)
+	}
+	ctx, cancel = context.WithCancel(bg)
+	ran := false
+	go func() { waits <- l.OnExecutor(ctx, func() { cancel(); ran = true }) }()
+	close(free)
+	if err := <-waits; err != nil || !ran {
+		t.Errorf("cancelled once it had begun: %v, %v", err, ran)
+	}
+	if err := l.OnExecutor(ctx, never); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled already: %v", err)
+	}
+	x.over.Store(true)
+	if err := l.OnExecutor(bg, never); err != suspend.ErrClosed {
+		t.Errorf("refused: %v", err)
+	}
+	_ = l.Close()
+	x.stop()
+}

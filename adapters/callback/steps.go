@@ -1,0 +1,122 @@
+package callback
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// ErrThread is the error of a Close that has abandoned tasks: they belong to a locked thread whose executor has ended.
+var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
+
+// One step is asked for at a time, by what ends a sleep or by the step before. The executor runs it. If the executor is
+// given up, a goroutine does. Each first claims asked, so a step that an executor still runs, after it was given up, is
+// either the one that was asked for or nothing.
+//
+// Order: wake stores asked and then loads givenUp, giveUp stores givenUp and then loads asked. So one of the two starts
+// the goroutine.
+
+// wake obeys Unpark's contract.
+func (l *Loop) wake() {
+	l.asked.Store(true)
+	switch {
+	case l.givenUp.Load():
+		l.start(l.ownStep)
+	case l.direct:
+		l.handOver()
+	default:
+		l.start(l.handOver)
+	}
+}
+
+func (l *Loop) handOver() {
+	if err := l.exec.Execute(l.step); err != nil {
+		l.start(func() { l.insist(err) })
+	}
+}
+
+// insist hands over a step that was refused with err.
+func (l *Loop) insist(err error) {
+	const longest = time.Second
+	for pause := time.Millisecond; err != nil; pause = min(2*pause, longest) {
+		if errors.Is(err, suspend.ErrClosed) || l.closed.Load() && pause == longest {
+			l.giveUp()
+			return
+		}
+		time.Sleep(pause)
+		if l.givenUp.Load() {
+			return
+		}
+		err = l.exec.Execute(l.step)
+	}
+}
+
+// giveUp makes goroutines do what is left.
+func (l *Loop) giveUp() {
+	l.givenUp.Store(true)
+	if l.asked.Load() {
+		l.start(l.ownStep)
+	}
+}
+
+func (l *Loop) claim() bool { return l.asked.CompareAndSwap(true, false) }
+
+// step runs on the executor.
+func (l *Loop) step() {
+	if !l.claim() {
+		return
+	}
+	if !l.looked {
+		l.looked, l.locked = true, lockedToThread()
+	}
+	l.run()
+}
+
+// ownStep runs on a goroutine.
+func (l *Loop) ownStep() {
+	if !l.claim() {
+		return
+	}
+	if l.locked {
+		l.stalls.Stop()
+		_ = l.gone.Fail(ErrThread)
+		return
+	}
+	l.looked = true // what is made from here on belongs to no thread
+	l.run()
+}
+
+func (l *Loop) runNext() {
+	if it := l.core.Next(); it != nil {
+		l.core.Run(it)
+		l.stalls.End()
+	}
+	l.after()
+}
+
+// after is what comes after a step: the last, another, or sleep.
+func (l *Loop) after() {
+	if l.core.Done() && l.core.Empty() {
+		l.core.Release()
+		l.stalls.Stop()
+		_ = l.gone.Fill(struct{}{})
+		return
+	}
+	if l.core.Empty() && l.core.Sleep() {
+		// If it was closed meanwhile, the last step is still to come, and somebody else may have seen to it.
+		if !l.core.Done() || !l.core.Rouse() {
+			return
+		}
+	}
+	l.wake()
+}
+
+// lockedToThread reports whether the calling goroutine is.
+func lockedToThread() bool {
+	var buf [128]byte
+	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte{'\n'})
+	return bytes.Contains(head, []byte("locked to thread"))
+}

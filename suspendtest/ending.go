@@ -1,0 +1,102 @@
+package suspendtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// OpenEnding starts, for one subtest, a scheduler on an executor that is not its own. end ends the executor for good, while
+// tasks are left. close is that of Open.
+type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
+
+// Ending checks a scheduler whose executor may end first: its tasks still come to their ends, and close returns.
+func Ending(t *testing.T, open OpenEnding, opts ...Option) {
+	o := gather(opts)
+	for _, c := range endingChecks {
+		t.Run(c.name, func(t *testing.T) { c.onEnding(t, o, open) })
+	}
+}
+
+func (c endingCheck) onEnding(tb testing.TB, o options, open OpenEnding) {
+	tb.Helper()
+	e := &env{opts: o, suspend: direct}
+	var end func()
+	e.spawner, end, e.shut = open(tb)
+	check{c.name, c.rule, nil, func(e *env) { c.run(e, end) }}.watch(tb, e)
+}
+
+// An endingCheck is a check that ends the executor.
+type endingCheck struct {
+	name, rule string
+	run        func(e *env, end func())
+}
+
+var endingChecks = []endingCheck{
+	{"Ending/a-task-that-is-cancelled-ends",
+		"a task that is suspended when the executor ends, and is cancelled then, goes on to its end; close waits for it.", endingCancelled},
+	{"Ending/a-task-that-is-resumed-ends",
+		"a task goes on, also through further waits, though the executor has ended.", endingResumed},
+	{"Ending/refused-or-run",
+		"Go: nil says that f will run, also when the executor has ended.", endingSubmit},
+}
+
+func endingCancelled(e *env, end func()) {
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	var all []*waiter
+	cleaned := make(chan struct{}, 3)
+	for range cap(cleaned) {
+		w := &waiter{published: make(chan struct{})}
+		w.ended = e.task(func() {
+			_, w.err = e.suspend(ctx, func(resume) (*box, bool) { close(w.published); return nil, false })
+			e.pass(background) // as what cleans up may
+			cleaned <- struct{}{}
+		})
+		recv(e, w.published, "a task did not suspend")
+		all = append(all, w)
+	}
+	end()
+	cancel()
+	for _, w := range all {
+		recv(e, w.ended, "a task that was cancelled after the end of its executor did not end")
+		e.cancelled(ctx, nil, w.err)
+	}
+	e.close()
+	if len(cleaned) != cap(cleaned) {
+		e.errorf("%d of %d tasks have cleaned up", len(cleaned), cap(cleaned))
+	}
+}
+
+func endingResumed(e *env, end func()) {
+	w := &waiter{published: make(chan struct{})}
+	w.ended = e.task(func() {
+		w.v, w.err = e.suspend(background, func(r resume) (*box, bool) {
+			w.resume = r
+			close(w.published)
+			return nil, false
+		})
+		for range 10 {
+			e.pass(background)
+			suspend.Yield()
+		}
+	})
+	recv(e, w.published, "a task did not suspend")
+	end()
+	e.finish(w)
+}
+
+func endingSubmit(e *env, end func()) {
+	accepted, ran := 0, make(chan struct{}, 10)
+	end()
+	for range cap(ran) {
+		if e.spawner.Go(func() { ran <- struct{}{} }) == nil {
+			accepted++
+		}
+	}
+	e.close()
+	if len(ran) != accepted {
+		e.errorf("%d of %d tasks that were accepted have run", len(ran), accepted)
+	}
+}

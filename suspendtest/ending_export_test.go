@@ -1,0 +1,27 @@
+package suspendtest
+
+import (
+	"testing"
+	"time"
+)
+
+// EndingNames returns the names of the checks of Ending.
+func EndingNames() (names []string) {
+	for _, c := range endingChecks {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// CheckEnding runs one check of a scheduler whose executor may end first.
+func CheckEnding(tb testing.TB, name string, deadline time.Duration, open OpenEnding) {
+	o := gather(nil)
+	o.deadline = deadline
+	for _, c := range endingChecks {
+		if c.name == name {
+			c.onEnding(tb, o, open)
+			return
+		}
+	}
+	tb.Fatalf("there is no check %s", name)
+}

@@ -1,0 +1,85 @@
+package suspendtest_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/callback"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+// An endable is an executor of one goroutine that ends while it is in use. refusal is what it says then; nil: it accepts
+// what it will not run.
+type endable struct {
+	refusal error
+
+	mu    sync.Mutex
+	queue []func()
+	more  sync.Cond
+	over  bool
+}
+
+func newEndable(refusal error) *endable {
+	x := &endable{refusal: refusal}
+	x.more.L = &x.mu
+	go func() {
+		for {
+			x.mu.Lock()
+			for len(x.queue) == 0 && !x.over {
+				x.more.Wait()
+			}
+			if x.over {
+				x.mu.Unlock()
+				return
+			}
+			f := x.queue[0]
+			x.queue = x.queue[1:]
+			x.mu.Unlock()
+			f()
+		}
+	}()
+	return x
+}
+
+func (x *endable) Execute(f func()) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return x.refusal
+	}
+	x.queue = append(x.queue, f)
+	x.more.Signal()
+	return nil
+}
+
+func (x *endable) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.over = true
+	x.more.Signal()
+}
+
+func openEndable(refusal error) suspendtest.OpenEnding {
+	return func(testing.TB) (suspend.Spawner, func(), func()) {
+		x := newEndable(refusal)
+		l := callback.New(x, callback.Options{StallAfter: -1})
+		return l, x.end, func() { _ = l.Close(); x.end() }
+	}
+}
+
+func TestEnding(t *testing.T) {
+	suspendtest.Ending(t, openEndable(suspend.ErrClosed))
+}
+
+// A scheduler that relies on its executor for the last steps of its tasks is found out by each check.
+func TestEndingMutantsAreKilled(t *testing.T) {
+	for _, name := range suspendtest.EndingNames() {
+		r := &recorder{TB: t, name: name}
+		suspendtest.CheckEnding(r, name, 200*time.Millisecond, openEndable(nil))
+		if !r.failed {
+			t.Errorf("survived %s", name)
+		}
+	}
+}
