@@ -1,0 +1,87 @@
+// Package foreigntest makes schedulers of executors that others have written, and tests that tasks run on them, also when
+// the executor ends first. It is a module of its own, for what it imports. Each adapter is meant to be copied.
+package foreigntest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bytedance/gopkg/util/gopool"
+	"github.com/dop251/goja"
+	"github.com/dop251/goja_nodejs/eventloop"
+	"github.com/panjf2000/ants/v2"
+	"github.com/panjf2000/gnet/v2"
+	gneterrors "github.com/panjf2000/gnet/v2/pkg/errors"
+
+	"github.com/braidgo/braid/adapters/callback"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Ants is a pool of github.com/panjf2000/ants. A callback.Loop on it runs one task at a time.
+type Ants struct{ *ants.Pool }
+
+// Execute implements suspend.Executor. For a pool that is never released before its Loop, return p.Submit(f) is enough.
+func (p Ants) Execute(f func()) error {
+	if err := p.Submit(f); !errors.Is(err, ants.ErrPoolClosed) {
+		return err
+	}
+	return suspend.ErrClosed
+}
+
+// Gopool is a pool of github.com/bytedance/gopkg, the one of netpoll and hertz.
+type Gopool struct{ gopool.Pool }
+
+// Execute implements suspend.Executor.
+func (p Gopool) Execute(f func()) error { p.Go(f); return nil }
+
+// Gnet is an event loop of github.com/panjf2000/gnet, as a connection's EventLoop returns it.
+type Gnet struct{ gnet.EventLoop }
+
+// Execute implements suspend.Executor.
+func (l Gnet) Execute(f func()) error {
+	err := l.EventLoop.Execute(context.Background(), gnet.RunnableFunc(func(context.Context) error { f(); return nil }))
+	if errors.Is(err, gneterrors.ErrEngineInShutdown) {
+		return suspend.ErrClosed
+	}
+	return err
+}
+
+// Goja is the event loop of github.com/dop251/goja_nodejs.
+type Goja struct{ *eventloop.EventLoop }
+
+// Execute implements suspend.Executor.
+func (l Goja) Execute(f func()) error {
+	if !l.RunOnLoop(func(*goja.Runtime) { f() }) {
+		return suspend.ErrClosed
+	}
+	return nil
+}
+
+// ToJS returns a promise of JavaScript that is resolved as p is. The caller is on the event loop, and l is a Loop on it.
+func ToJS[T any](vm *goja.Runtime, l *callback.Loop, p *promise.Promise[T]) goja.Value {
+	js, resolve, reject := vm.NewPromise()
+	suspend.Then(context.Background(), p.AwaitOp(), l, func(v T, err error) {
+		if err != nil {
+			_ = reject(vm.NewGoError(err))
+		} else {
+			_ = resolve(v)
+		}
+	})
+	return vm.ToValue(js)
+}
+
+// FromJS suspends the calling task of the event loop until js, a promise of JavaScript, is settled.
+func FromJS(ctx context.Context, vm *goja.Runtime, js goja.Value) (goja.Value, error) {
+	settled := promise.New[goja.Value]()
+	then, ok := goja.AssertFunction(js.ToObject(vm).Get("then"))
+	if !ok {
+		return js, nil
+	}
+	fill := func(v goja.Value) { _ = settled.Fill(v) }
+	fail := func(v goja.Value) { _ = settled.Fail(errors.New(v.String())) }
+	if _, err := then(js, vm.ToValue(fill), vm.ToValue(fail)); err != nil {
+		return nil, err
+	}
+	return settled.Await(ctx)
+}
