@@ -1,5 +1,5 @@
 // Package foreigntest makes schedulers of executors that others have written, and tests that tasks run on them, also when
-// the executor ends first. It is a module of its own, for what it imports. Each adapter is meant to be copied.
+// the executor ends first. Because of its imports it is a module of its own. Each adapter is meant to be copied.
 package foreigntest
 
 import (

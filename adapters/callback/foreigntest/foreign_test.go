@@ -52,7 +52,7 @@ func gojaLoop(testing.TB) (suspend.Executor, func()) {
 	return foreigntest.Goja{EventLoop: js}, js.Terminate
 }
 
-// TestConformance runs the kit. Of those that can end, the executor also ends first.
+// TestConformance runs the kit. An executor that can end also ends first.
 func TestConformance(t *testing.T) {
 	for name, test := range map[string]struct {
 		open executor
@@ -190,7 +190,7 @@ func TestGnetServer(t *testing.T) {
 	}
 }
 
-// JavaScript awaits what a pool computes and what a mutex of Go protects, and a task on its thread awaits JavaScript.
+// JavaScript awaits a result of a pool and a mutex of Go, and a task on its thread awaits JavaScript.
 func TestGojaAwait(t *testing.T) {
 	js := eventloop.NewEventLoop()
 	js.Start()
