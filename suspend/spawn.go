@@ -33,6 +33,9 @@ type Stats struct {
 	Suspended int64  // of these, the ones suspended, or woken but not yet running
 	Wakes     uint64 // times that a suspended task was resumed, since the beginning
 	Steals    uint64 // times that a worker took work from another
+
+	Blocking       int64 // functions of Blocking that run
+	BlockingQueued int64 // functions of Blocking that wait until others have ended
 }
 
 // Goroutines is the Spawner that starts goroutines. It refuses nothing.

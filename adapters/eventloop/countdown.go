@@ -28,7 +28,13 @@ func (c *countdown) done() {
 	c.guard.Unlock()
 }
 
-func (c *countdown) wait() { _, _ = suspend.Wait[struct{}](context.Background(), c, false) }
+func (c *countdown) wait() { _ = c.waitFor(context.Background()) }
+
+// waitFor is wait, up to the end of ctx.
+func (c *countdown) waitFor(ctx context.Context) error {
+	_, err := suspend.Wait[struct{}](ctx, c, false)
+	return err
+}
 
 func (c *countdown) Guard() *suspend.Guard                    { return &c.guard }
 func (c *countdown) Try() (none struct{}, ok bool, err error) { return none, c.n == 0, nil }

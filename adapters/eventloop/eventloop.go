@@ -106,6 +106,21 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 // task, which comes here, is of use for cleaning up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
+// Now returns the time by the clock of the timers.
+func (l *Loop) Now() time.Time { return time.Now() }
+
+// Same reports whether s is the loop or one of its reactors. suspend.Here returns a reactor in a task of the loop, so
+// l.Same(suspend.Here()) tells whether the caller is one.
+func (l *Loop) Same(s suspend.Spawner) bool {
+	switch s := s.(type) {
+	case *Loop:
+		return s == l
+	case *reactor:
+		return s.loop == l
+	}
+	return false
+}
+
 // Sleep suspends the calling task, of whatever scheduler, for d. If ctx is done first, or already, it returns the
 // error of the cancellation; if the loop is closed first, or already, suspend.ErrClosed.
 func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
@@ -122,6 +137,7 @@ func (l *Loop) Stats() suspend.Stats {
 		sum.Suspended += s.Suspended
 		sum.Wakes += s.Wakes
 	}
+	sum.Blocking, sum.BlockingQueued = l.block.Counts()
 	return sum
 }
 

@@ -22,6 +22,7 @@ type Listener struct {
 	fds     []*fd // one for each reactor, in order, or one for all
 	turns   atomicx.Uint32
 	serving atomicx.Int32 // Serves under way
+	serves  countdown     // the same, to be waited for
 
 	guard  suspend.Guard
 	closed bool
@@ -52,6 +53,8 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 		return err
 	}
 	ln.serving.Add(1)
+	ln.serves.add(1)
+	defer ln.serves.done()
 	defer ln.serving.Add(-1)
 	s := &serving{ln: ln, ctx: ctx, handler: handler}
 	s.accepting, s.stop = context.WithCancelCause(ctx)
@@ -177,6 +180,17 @@ func (ln *Listener) Close() error {
 	}
 	ln.over() // also if a half-made one has no fds
 	return ln.fail(err)
+}
+
+// Shutdown is Close, and waits until every Serve under way has returned, and so every handler. If ctx is done first, or
+// already, it returns the cancellation error; the handlers go on, and the context that Serve was given ends them. A
+// handler must not call Shutdown: it would wait for itself.
+func (ln *Listener) Shutdown(ctx context.Context) error {
+	err := ln.Close()
+	if e := ln.serves.waitFor(ctx); e != nil {
+		return e
+	}
+	return err
 }
 
 // over is called when an fd is closed, by Close or by the Loop.

@@ -161,5 +161,14 @@ func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return r.timers.afterFunc(d, f)
 }
 
+// Unwrap returns the Loop: a reactor offers what that does.
+func (r *reactor) Unwrap() suspend.Spawner { return r.loop }
+
+// Now returns the time by the clock of the timers.
+func (r *reactor) Now() time.Time { return r.loop.Now() }
+
+// Same reports whether s is the loop of the reactor, or a reactor of it.
+func (r *reactor) Same(s suspend.Spawner) bool { return r.loop.Same(s) }
+
 // Block has f run on a goroutine of its own.
 func (r *reactor) Block(f func()) error { return r.loop.Block(f) }

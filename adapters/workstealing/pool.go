@@ -198,6 +198,7 @@ func (p *Pool) Stats() suspend.Stats {
 	p.mu.Unlock()
 	s.Suspended = max(0, min(s.Suspended, s.Live))
 	s.Running = max(0, min(s.Running, s.Live-s.Suspended))
+	s.Blocking, s.BlockingQueued = p.blocking.Counts()
 	return s
 }
 

@@ -134,7 +134,9 @@ func startLines(s *lines) (c net.Conn, stop func()) {
 	addr := free.Addr().String()
 	_ = free.Close()
 	ended := make(chan error, 1)
-	go func() { ended <- gnet.Run(s, "tcp://"+addr, gnet.WithNumEventLoop(1), gnet.WithLogLevel(logging.ErrorLevel)) }()
+	go func() {
+		ended <- gnet.Run(s, "tcp://"+addr, gnet.WithNumEventLoop(1), gnet.WithLogLevel(logging.ErrorLevel))
+	}()
 	e := <-s.engine
 	c, err := net.Dial("tcp", addr)
 	for err != nil {

@@ -41,6 +41,13 @@ func (g *Goroutines) Block(f func()) error {
 	return nil
 }
 
+// Counts returns how many functions run and how many wait.
+func (g *Goroutines) Counts() (running, queued int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return int64(g.running), int64(len(g.queue))
+}
+
 func (g *Goroutines) run(f func()) {
 	defer g.next() // f may exit the goroutine
 	f()

@@ -1,0 +1,77 @@
+//go:build !linux || braid_portable
+
+package eventloop
+
+import (
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// A poller here knows what is open, and sleeps on a channel.
+type poller struct {
+	woken chan struct{} // the buffered element is the permit
+
+	mu     atomicx.Mutex
+	fds    map[*fd]struct{}
+	closed bool
+}
+
+func newPoller() (*poller, error) {
+	return &poller{woken: make(chan struct{}, 1), fds: make(map[*fd]struct{})}, nil
+}
+
+func (p *poller) hold()      {}
+func (p *poller) release()   {}
+func (p *poller) poll() bool { return false }
+func (p *poller) dispatch()  {}
+func (p *poller) close()     {}
+
+func (p *poller) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (p *poller) wait(d time.Duration) {
+	if d < 0 {
+		<-p.woken
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.woken:
+	case <-timer.C:
+	}
+}
+
+func (p *poller) add(d *fd) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	p.fds[d] = struct{}{}
+	return nil
+}
+
+func (p *poller) remove(d *fd) {
+	p.mu.Lock()
+	delete(p.fds, d)
+	p.mu.Unlock()
+}
+
+func (p *poller) closeAll() {
+	p.mu.Lock()
+	p.closed = true
+	var open []*fd
+	for d := range p.fds {
+		open = append(open, d)
+	}
+	p.mu.Unlock()
+	for _, d := range open {
+		_ = d.close()
+	}
+}
