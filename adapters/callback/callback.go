@@ -34,20 +34,21 @@ type Options struct {
 	// executor will do: a bounded one that blocks, one that runs callbacks inline, one that wants a lock of its own.
 	Direct bool
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
-	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
+	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then,
+	// and nothing else. By default the process ends, as it does when a goroutine panics. In a callback it must not
+	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, or
-	// on standard error if that is nil, and again whenever the time has doubled. 0 means a second; negative: never.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, and
+	// again whenever the time has doubled. A nil OnStall writes to standard error. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 }
 
-// A Loop runs tasks and callbacks, in the order in which they become runnable, on an executor of others. The executor runs
-// one step at a time, so that the loop that it belongs to can do its own work between two of them. It is asked once for
-// each time that there is something to do after there was nothing. A Loop is made by New.
+// A Loop runs tasks and callbacks, in the order in which they become runnable, on an executor of others. The executor
+// runs one step at a time, so that the loop that it belongs to can do its own work between two of them. It is asked
+// once for each time that there is something to do after there was nothing. A Loop is made by New.
 //
 // The executor may run the steps on any goroutine, as long as each happens after the one before has been asked for. If
 // it is a thread that is locked (a GUI's main thread, say), it has to be the same one for all.
@@ -82,15 +83,15 @@ func New(exec suspend.Executor, o Options) *Loop {
 	return l
 }
 
-// Go has f run as a task. After Close it returns suspend.ErrClosed and f never runs.
+// Go runs f as a task. After Close it returns suspend.ErrClosed and f never runs.
 func (l *Loop) Go(f func()) error { return l.core.Go(f) }
 
-// Execute has f run as a callback; f must not suspend, suspend.Suspend panics in it. After Close it returns
-// suspend.ErrClosed and f never runs. Use the Loop, and not its executor, as the Executor of suspend.Then: what the
-// Loop is given under a lock it hands on under none.
+// Execute runs f as a callback; f must not suspend, suspend.Suspend panics in it. After Close it returns
+// suspend.ErrClosed and f never runs. Use the Loop, and not its executor, as the Executor of suspend.Then: the Loop
+// calls its executor under no lock.
 func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
 
-// Stats returns what the Loop says of itself.
+// Stats returns the statistics of the Loop.
 func (l *Loop) Stats() suspend.Stats { return l.core.Stats() }
 
 // Close refuses new work from now on, and returns once every task and callback has ended; it suspends only its caller.

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, abandoned)
 }
 
-// A gui is a loop of somebody else's: one thread, a bounded queue, which blocks who posts too much.
+// A gui is a loop of somebody else's: one thread, and a bounded queue, in which to post may block.
 type gui struct {
 	queue   chan func()
 	stopped chan struct{}

@@ -16,7 +16,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// An ending is an executor that says no with refusal once it is over, or drops what it accepts if refusal is nil.
+// An ending is an executor that refuses with refusal once it is over, or drops functions if refusal is nil.
 type ending struct {
 	*gui
 	over    atomic.Bool
@@ -38,7 +38,7 @@ func TestEndingConformance(t *testing.T) {
 	})
 }
 
-// waiting starts a task that waits for the end of ctx, and returns what it does on its way out.
+// waiting starts a task that waits for the end of ctx. It fills the promise on its way out.
 func waiting(t *testing.T, l *callback.Loop, ctx context.Context) (cleaned *promise.Promise[struct{}]) {
 	t.Helper()
 	cleaned = promise.New[struct{}]()
@@ -90,7 +90,7 @@ func TestExecutorEndsFirst(t *testing.T) {
 	}
 }
 
-// An executor that drops what it accepts is given up when the patience of CloseContext ends.
+// An executor that drops functions is given up when the context of CloseContext ends.
 func TestCloseContext(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	x := &ending{gui: newGUI(16, false)}
@@ -113,7 +113,7 @@ func TestCloseContext(t *testing.T) {
 	x.stop()
 }
 
-// An executor that is given up may be alive: a step runs once, whoever comes first, and two never run at a time.
+// An executor that is given up may be alive: a step runs once, on one side or the other, and two never run at a time.
 func TestGivenUpAlive(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 200 {

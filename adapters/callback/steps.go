@@ -12,7 +12,7 @@ import (
 // ErrThread is the error of a Close that has abandoned tasks: they belong to a locked thread whose executor has ended.
 var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
 
-// One step is asked for at a time, by what ends a sleep or by the step before. The executor runs it. If the executor is
+// One step is asked for at a time, by the end of a sleep or by the step before. The executor runs it. If the executor is
 // given up, a goroutine does. Each first claims asked, so a step that an executor still runs, after it was given up, is
 // either the one that was asked for or nothing.
 //
@@ -54,7 +54,7 @@ func (l *Loop) insist(err error) {
 	}
 }
 
-// giveUp makes goroutines do what is left.
+// giveUp makes goroutines run the steps that are left.
 func (l *Loop) giveUp() {
 	l.givenUp.Store(true)
 	if l.asked.Load() {
@@ -85,7 +85,7 @@ func (l *Loop) ownStep() {
 		_ = l.gone.Fail(ErrThread)
 		return
 	}
-	l.looked = true // what is made from here on belongs to no thread
+	l.looked = true // a coroutine that is made from here on belongs to no thread
 	l.run()
 }
 
@@ -97,7 +97,7 @@ func (l *Loop) runNext() {
 	l.after()
 }
 
-// after is what comes after a step: the last, another, or sleep.
+// after comes after a step: it ends the Loop, asks for another step, or sleeps.
 func (l *Loop) after() {
 	if l.core.Done() && l.core.Empty() {
 		l.core.Release()

@@ -57,7 +57,7 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
-// clients runs the clients in a process of their own, which reports what a round trip took.
+// clients runs the clients in a process of their own, which reports the time of a round trip.
 func clients(b *testing.B, addr string, conns int) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("EVENTLOOP_CLIENTS=%s %d %d", addr, conns, b.N))

@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 		}
 		return l, func() { _ = l.Close() }
 	}
-	// A reactor is what a task of the loop sees as its scheduler.
+	// A task of the loop sees a reactor as its scheduler.
 	reactor := func(t testing.TB, o eventloop.Options) (suspend.Spawner, func()) {
 		l, end := start(t, o)
 		var s suspend.Spawner

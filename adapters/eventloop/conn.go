@@ -9,8 +9,8 @@ import (
 )
 
 // A Conn is a net.Conn of a Loop. Its methods may be called by several at a time, from tasks of any scheduler and
-// from plain goroutines; those who have to wait suspend. Reads are served in the order in which they were called,
-// and so are Writes, whole. Deadlines and Close act at once on those who wait.
+// from plain goroutines; a caller that has to wait suspends. Reads are served in the order in which they were called,
+// and so are Writes, whole. Deadlines and Close act at once on operations that wait.
 //
 // A task whose operations never have to wait lets others run after 64 of them. On the reactor of the Conn it does so as
 // soon as an operation finds that others have waited for a millisecond.
@@ -26,7 +26,7 @@ var errClosed = net.ErrClosed
 // reactor.
 const yieldEvery uint8 = 64
 
-// Read reads into p what is there, and suspends the caller while nothing is.
+// Read reads the available bytes into p, and suspends the caller while there are none.
 func (c *Conn) Read(p []byte) (int, error) { return c.read(nil, p) }
 
 // Write writes all of p, and suspends the caller while there is no room. If it fails, n bytes have been written.
@@ -80,8 +80,8 @@ func (c *Conn) fail(op string, err error) error {
 
 // Dial connects to address on network, which is tcp, tcp4, tcp6 or unix, as net.Dial does, and suspends the caller
 // meanwhile. Names are resolved by the net package, through suspend.Blocking; of several addresses one is tried after
-// the other. If ctx is done first, or already, Dial fails with the error of the cancellation; what is
-// connected stays so.
+// the other. If ctx is done first, or already, Dial fails with the error of the cancellation; a connection that is
+// established stays so.
 func (l *Loop) Dial(ctx context.Context, network, address string) (*Conn, error) {
 	cs := contexts{ctx}
 	err := cs.err()
@@ -111,7 +111,7 @@ type namedAddr struct{ network, address string }
 func (a namedAddr) Network() string { return a.network }
 func (a namedAddr) String() string  { return a.address }
 
-// Pipe returns the ends of a pipe of the operating system: what is written to w is read from r.
+// Pipe returns the ends of a pipe of the operating system: bytes written to w are read from r.
 func (l *Loop) Pipe() (r, w *Conn, err error) { return pipe(l) }
 
 // pipeAddr is the address of the ends of a Pipe.

@@ -11,7 +11,7 @@ import (
 
 // WithContext returns c with its I/O bound to ctx: once ctx is done, Reads and Writes through it, those under way
 // included, fail with the error of the cancellation. c itself is not closed and not changed, unless it is a foreign
-// net.Conn: of that the deadlines are used, and once ctx has ended during an operation the deadline of its
+// net.Conn: its deadlines are used, and once ctx has ended during an operation the deadline of that
 // direction is in the past.
 //
 // It layers: with several contexts, the first that is done ends the I/O. A wait leaves nothing behind with any of
@@ -58,7 +58,7 @@ func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline fun
 	if err := b.cs.err(); err != nil {
 		return 0, err
 	}
-	var over atomicx.Bool // what is called from now on is too late
+	var over atomicx.Bool // a callback from now on is too late
 	var callbacks countdown
 	var stops []func() bool
 	defer func() {
@@ -147,7 +147,7 @@ func (cs contexts) join() (ctx context.Context, stop func()) {
 	}
 }
 
-// explain returns the error of the context that has ended a wait with err.
+// explain returns the error of the context that ended a wait with err.
 func (cs contexts) explain(err error) error {
 	if len(cs) > 1 {
 		if cause := cs.err(); cause != nil {

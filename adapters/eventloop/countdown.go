@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A countdown is waited for until it is back at zero. It is the suspend.Source of that wait.
+// A countdown is waited for until it is back at zero. It is the suspend.Source of the wait.
 type countdown struct {
 	guard   suspend.Guard
 	n       int

@@ -149,8 +149,8 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 	}
 }
 
-// isSame says that what is being connected to remote has been given that address itself. It would be connected to
-// itself; so nobody listens there, since a port that somebody has is not given.
+// isSame reports whether a socket that connects to remote got that address itself. It would be connected to itself. So
+// nobody listens there, since a port in use is not given.
 func isSame(local, remote unix.Sockaddr) bool {
 	switch local := local.(type) {
 	case *unix.SockaddrInet4:

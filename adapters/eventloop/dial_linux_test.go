@@ -78,7 +78,7 @@ func TestDialByName(t *testing.T) {
 	}
 }
 
-// full opens a socket that lets who connects wait.
+// full opens a socket that makes clients wait.
 func full(t *testing.T, family int, sa syscall.Sockaddr, network string) (addr net.Addr) {
 	t.Helper()
 	s := must(syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0))

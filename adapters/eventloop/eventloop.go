@@ -8,8 +8,8 @@
 // uses such an object: code that holds a lock of its own across I/O, and is entered by two tasks of one reactor,
 // blocks the reactor.
 //
-// A task that computes for long holds up its reactor, descriptors included; StallAfter finds it. What must block
-// goes through suspend.Blocking.
+// A task that computes for long holds up its reactor, descriptors included; StallAfter finds it. Calls that block
+// belong in suspend.Blocking.
 package eventloop
 
 import (
@@ -31,16 +31,17 @@ type Options struct {
 	// time; 0 means 64. The others wait their turn.
 	BlockingWidth int
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
-	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
+	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then,
+	// and nothing else. By default the process ends, as it does when a goroutine panics. In a callback it must not
+	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// OnAcceptError is told that a Listener has run out of descriptors or memory, and when it tries again. It is called in
-	// the task that accepts. By default the error is logged, as package net/http does.
+	// OnAcceptError is told that a Listener has run out of descriptors or memory, and when it tries again. It is called
+	// in the task that accepts. By default the error is logged, as package net/http does.
 	OnAcceptError func(err error, retry time.Duration)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, or
-	// on standard error if that is nil, and again whenever the time has doubled. 0 means a second; negative: never.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, and
+	// again whenever the time has doubled. A nil OnStall writes to standard error. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
@@ -85,15 +86,15 @@ func New(o Options) (*Loop, error) {
 	return l, nil
 }
 
-// Go has f run as a task: on the reactor of the calling task if it is one of the loop's, otherwise on one after
+// Go runs f as a task: on the reactor of the calling task if it is one of the loop's, otherwise on one after
 // the other. After Close it returns suspend.ErrClosed and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 
-// Execute has f run as a callback, on the same terms as Go, in the same order as tasks. f must not suspend;
+// Execute runs f as a callback, on the same terms as Go, in the same order as tasks. f must not suspend;
 // suspend.Suspend panics in it.
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
-// AfterFunc has f run as a callback once d has passed, unless stop comes first; stop reports whether it did.
+// AfterFunc runs f as a callback once d has passed, unless stop comes first; stop reports whether it did.
 // On one reactor callbacks run in the order of their times, those of one time in the order of their AfterFuncs. The
 // reactor is chosen as by Go. After Close none is promised to run: those still run that become due while tasks are
 // left.
@@ -101,7 +102,7 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
 
-// Block has f, which may block in any way, run on a goroutine of its own once fewer than Options.BlockingWidth
+// Block runs f, which may block in any way, on a goroutine of its own once fewer than Options.BlockingWidth
 // are running. It refuses, with suspend.ErrClosed, once Close has waited for all tasks: until then suspend.Blocking in a
 // task, which comes here, is of use for cleaning up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
@@ -127,7 +128,7 @@ func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
 
-// Stats returns what the loop says of itself, all reactors together.
+// Stats returns the statistics of the loop, all reactors together.
 func (l *Loop) Stats() suspend.Stats {
 	var sum suspend.Stats
 	for _, r := range l.reactors {
@@ -141,13 +142,13 @@ func (l *Loop) Stats() suspend.Stats {
 	return sum
 }
 
-// Close refuses new work from now on, closes every Listener and Conn of the loop, wakes those who are in its
-// Sleep with suspend.ErrClosed, and returns once every task, callback and Block has ended; it suspends only its
-// caller. Operations on what it closed fail with net.ErrClosed. No task is abandoned: one that waits for something
-// else, a suspend.Sleep included, is waited for, and cancelling it is the affair of its context.
+// Close refuses new work from now on and closes every Listener and Conn of the loop: their operations fail with
+// net.ErrClosed. A Sleep of the loop ends with suspend.ErrClosed. Close returns once every task, callback and Block has
+// ended; it suspends only its caller. No task is abandoned: Close waits for one that waits for something else, a
+// suspend.Sleep included. The context of such a task is to cancel it.
 //
-// Further Closes wait likewise. In a task of the loop itself Close panics; in what such a task waits for, a scheduler
-// nested in it or a Blocking, it waits for ever.
+// Further Closes wait likewise. In a task of the loop itself Close panics; in a scheduler that is nested in such a
+// task, or in a Blocking of one, it never returns.
 func (l *Loop) Close() error {
 	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
 		panic("eventloop: Close called from a task of the loop")

@@ -14,10 +14,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What follows is for the model checker: a Loop whose reactor runs on a task of the checker, without coroutines, and polls
-// nothing that is outside the program.
+// What follows is for the model checker: a Loop whose reactor runs on a task of the checker, without coroutines, and
+// polls nothing that is outside the program.
 
-// polling is what a reactor polls with.
+// polling is the poller of a reactor.
 type polling interface {
 	hold()
 	release()

@@ -15,7 +15,7 @@ import (
 // An fd is a non-blocking descriptor that is registered with the poller of one reactor, from its making to its
 // close.
 //
-// Every system call on it runs between incref and decref. Close marks it, after which incref refuses, and whoever
+// Every system call on it runs between incref and decref. Close marks it, after which incref refuses, and the call that
 // drops the last reference closes the descriptor: its number cannot mean something else while a call is under way.
 type fd struct {
 	system
@@ -33,7 +33,7 @@ type fd struct {
 
 const closing = 1 << 62
 
-// newFD registers sys, and closes it if that fails.
+// newFD registers sys, or closes it and fails.
 func newFD(r *reactor, sys int, over func()) (*fd, error) {
 	d := &fd{r: r, over: over}
 	d.sys = sys
@@ -65,7 +65,7 @@ func (d *fd) decref() {
 	}
 }
 
-// close fails what is under way and what is to come with errClosed. Of several closes the first returns nil.
+// close ends operations, those under way included, with errClosed. Of several closes the first returns nil.
 func (d *fd) close() error {
 	for {
 		n := d.refs.Load()

@@ -78,8 +78,8 @@ func listenAddr(network string, at *net.TCPAddr) (family int, sa unix.Sockaddr) 
 	return unix.AF_INET6, sa6
 }
 
-// withoutIPv6 is what there is to listen on in the place of sa: of all addresses, those of IPv4 are left; in the place
-// of one there is nothing.
+// withoutIPv6 returns the address to listen on instead of sa. All addresses become those of IPv4; a single one becomes
+// nil.
 func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
 	if sa, ok := sa.(*unix.SockaddrInet6); ok && sa.Addr == [16]byte{} {
 		return &unix.SockaddrInet4{Port: sa.Port}
@@ -87,8 +87,8 @@ func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
 	return nil
 }
 
-// listenSocket opens the i'th of n. The first is bound alone, so that a port which somebody else has is refused, and
-// is then shared with the others.
+// listenSocket opens the i'th of n. The first is bound alone, so that a port in use is refused. Then it is shared with
+// the others.
 func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, err error) {
 	sys, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -129,7 +129,7 @@ func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, 
 		set(unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 	}
 	if err == nil {
-		err = os.NewSyscallError("listen", unix.Listen(sys, 1<<15)) // as many as the system allows
+		err = os.NewSyscallError("listen", unix.Listen(sys, 1<<15)) // the system cuts it down to its limit
 	}
 	return sys, err
 }
@@ -183,7 +183,7 @@ func (d *fd) accept() (sys int, sa unix.Sockaddr, err error) {
 		case nil, unix.EAGAIN:
 			return sys, sa, err
 		case unix.EINTR, unix.ECONNABORTED:
-		default: // what was there still is: the next accept tries before it waits
+		default: // the connection is still there, and the next accept tries before it waits
 			return -1, nil, os.NewSyscallError("accept4", err)
 		}
 	}

@@ -27,7 +27,7 @@ type Listener struct {
 	guard  suspend.Guard
 	closed bool
 	unlink string                            // the file of a unix socket, until it is removed
-	pauses suspend.Queue[struct{}, struct{}] // who waits before the next try
+	pauses suspend.Queue[struct{}, struct{}] // until the next try
 }
 
 // Listen listens on address, network being tcp, tcp4, tcp6 or unix, as net.Listen does. With several reactors
@@ -118,9 +118,9 @@ func (s *serving) handle(c *Conn) {
 	s.handler(s.ctx, WithContext(s.ctx, c))
 }
 
-// Accept suspends the caller until there is a connection. One that is accepted in a task of the loop belongs to
-// the reactor of that task. Running out of descriptors or memory is waited out. While a Serve is under way all
-// connections are its own, and Accept fails.
+// Accept suspends the caller until there is a connection. A connection that a task of the loop accepts belongs to the
+// reactor of the task. Running out of descriptors or memory is waited out. While a Serve is under way all connections
+// are its own, and Accept fails.
 func (ln *Listener) Accept() (net.Conn, error) {
 	if ln.serving.Load() > 0 {
 		return nil, ln.fail(errServing)
@@ -132,8 +132,7 @@ func (ln *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// acceptFrom waits out what is not the listener's fault: such an error leaves the connection where it is, and
-// there will be no event for it.
+// acceptFrom waits out a shortage. Such an error leaves the connection where it is, and there will be no event for it.
 func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, *reactor, error) {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; delay = min(2*delay, last) {

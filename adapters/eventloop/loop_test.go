@@ -229,7 +229,7 @@ func TestReactorsShareAccepts(t *testing.T) {
 	}
 }
 
-// With a port of its own each reactor listens alone, whoever comes later is refused.
+// With a port of its own each reactor listens alone, and a second Listener is refused.
 func TestPortIsTaken(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
@@ -429,7 +429,7 @@ func TestHandlerEndsAlone(t *testing.T) {
 				must(io.ReadFull(c, buf))
 				switch buf[0] {
 				case 'x':
-					runtime.Goexit() // what a failing require does
+					runtime.Goexit() // as a failing require does
 				case 'p':
 					panic("oops")
 				}
@@ -512,7 +512,7 @@ func TestStats(t *testing.T) {
 	schedtest.Eventually(t, "none is live", func() bool { return l.Stats().Live == 0 })
 }
 
-// What a task does on its way out may have to block. It was refused once Close had been called.
+// A task that cleans up on its way out may have to block. That was refused once Close had been called.
 func TestBlockingAfterClose(t *testing.T) {
 	l := open(t, eventloop.Options{Loops: 2})
 	ctx, cancel := context.WithCancel(context.Background())

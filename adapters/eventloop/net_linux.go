@@ -12,7 +12,8 @@ import (
 
 var errNotSupported = error(unix.EOPNOTSUPP)
 
-// inheritable sets what a connection of the net package has by default; accepted ones have it from their listener.
+// inheritable sets the options that connections of package net have by default. A connection that is accepted has them
+// from its listener.
 func inheritable(sys int) {
 	_ = unix.SetsockoptInt(sys, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	_ = unix.SetsockoptInt(sys, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)

@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A pause is what Accept waits for after a shortage: some time, or the end of the Listener. It is the suspend.Source of
-// that wait.
+// A pause is the wait of Accept after a shortage: for a duration, or for the end of the Listener. It is the
+// suspend.Source of the wait.
 type pause struct {
 	ln   *Listener
 	over bool // the time has passed; under the guard of the Listener

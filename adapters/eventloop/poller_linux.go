@@ -20,9 +20,9 @@ type poller struct {
 	epfd   int
 	wakefd int // an eventfd, edge-triggered and never read: each write is an event
 
-	// refs counts who may write to wakefd: the reactor while it lives, and whoever has taken the word "asleep" out
-	// of its inbox, until it has written. The last closes, so no write reaches a number that means something else
-	// by then.
+	// refs counts the rights to write to wakefd. The reactor has one while it lives, and so has each push or poke that
+	// has taken the word "asleep" out of its inbox, until it has written. The last one closes, so no write reaches a
+	// number that means something else by then.
 	refs atomicx.Int64
 
 	mu     atomicx.Mutex
@@ -87,15 +87,16 @@ func (p *poller) wake() {
 	p.release()
 }
 
-// poll harvests what is there, without waiting.
+// poll harvests the events that are there, without waiting.
 func (p *poller) poll() bool {
 	p.harvest(0)
 	return p.harvested > 0
 }
 
-// wait harvests what comes first, for d at most; for ever if d is negative. The thread waits with it, and the runtime
-// gives its processor to others. Waiting in the runtime's poller instead, for the epoll instance to become readable,
-// was tried: an echo got faster when the clients were goroutines of the same process, and slower when they were not.
+// wait waits for events for d at most, or without a limit if d is negative, and harvests them. The thread waits with
+// it, and the runtime gives its processor to others. Waiting in the runtime's poller instead, for the epoll instance to
+// become readable, was tried: an echo got faster when the clients were goroutines of the same process, and slower when
+// they were not.
 func (p *poller) wait(d time.Duration) {
 	ms := -1
 	if d >= 0 {
@@ -112,7 +113,7 @@ func (p *poller) harvest(ms int) {
 		n, err = unix.EpollWait(p.epfd, p.events[:], ms)
 	}
 	if err != nil {
-		if err != unix.EINTR { // whoever waits, waits on: the reactor asks again
+		if err != unix.EINTR { // the reactor asks again
 			panic("eventloop: epoll_wait: " + err.Error())
 		}
 		n = 0
@@ -129,7 +130,7 @@ func epollNow(epfd int, events []unix.EpollEvent) (int, error) {
 	return int(n), nil
 }
 
-// dispatch delivers what was harvested.
+// dispatch delivers the harvested events.
 func (p *poller) dispatch() {
 	n := p.harvested
 	if n == 0 {
@@ -192,7 +193,7 @@ func (p *poller) vacate(d *fd) {
 	p.free = append(p.free, d.slot)
 }
 
-// closeAll closes every descriptor, and has those to come refused.
+// closeAll closes every descriptor, and makes add refuse.
 func (p *poller) closeAll() {
 	p.mu.Lock()
 	p.closed = true

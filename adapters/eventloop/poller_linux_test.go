@@ -175,7 +175,7 @@ func TestReactorThatHasEndedRefusesDescriptors(t *testing.T) {
 	}
 }
 
-// Where there is no IPv6, who asks for one address of it does not listen on all of IPv4.
+// Where there is no IPv6, a Listen on one of its addresses does not listen on all of IPv4.
 func TestListenWithoutIPv6(t *testing.T) {
 	for host, want := range map[string]unix.Sockaddr{
 		"":          &unix.SockaddrInet4{Port: 80},

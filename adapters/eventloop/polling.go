@@ -2,5 +2,5 @@
 
 package eventloop
 
-// polling is what a reactor polls with. Builds of the model checker have an interface in its place.
+// polling is the poller of a reactor. Builds of the model checker have an interface in its place.
 type polling = *poller

@@ -84,20 +84,20 @@ func (d *fd) closeWrite() error {
 func (d *fd) setReadDeadline(t time.Time) error  { return d.rd.setDeadline(d, t) }
 func (d *fd) setWriteDeadline(t time.Time) error { return d.wr.setDeadline(d, t) }
 
-// A side is one direction of an fd: the turn of those who use it, and the deadline, which serves two masters. A
+// A side is one direction of an fd: its turn, and the deadline, which serves two masters. A
 // context that ends puts it into the past, for as long as the helper is on its way.
 type side struct {
 	turn
 	deadlineOf func(time.Time) error
-	ops        uint8 // operations since the last yield; of whoever has the turn
+	ops        uint8 // operations since the last yield; belongs to the turn
 
 	mu          atomicx.Mutex
 	deadline    time.Time // as the user has set it
 	interrupted bool      // the one in force is in the past instead
 }
 
-// do has f run on a helper while the caller is suspended. If a context ends first, the helper is called off; what it
-// has done by then counts.
+// do runs f on a helper while the caller is suspended. If a context ends first, the helper is called off. Its result
+// still counts if it was quicker.
 func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 	if err := cs.err(); err != nil {
 		return 0, err
@@ -211,7 +211,7 @@ func (h *helper) wait(ctx context.Context) error {
 	return err
 }
 
-// bare takes off what the standard library wraps around errors.
+// bare takes off the wrapping of the standard library.
 func bare(err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		err = op.Err

@@ -10,9 +10,9 @@ import (
 // A reactor runs tasks, polls for descriptors and timers in between, and sleeps in the poller when nothing is
 // runnable. It is what suspend.Here returns in its tasks.
 //
-// What becomes runnable elsewhere reaches it through the inbox of the core, which also says whether it sleeps; a timer
-// that becomes the first one reaches it by poke. Debt: whoever takes the word "asleep" out of the inbox, be it by a push
-// or by poke, owes one poller.wake.
+// Other goroutines make tasks runnable through the inbox of the core, which also says whether the reactor sleeps. A timer
+// that becomes the first one reaches it by poke. Debt: a push or a poke that takes the word "asleep" out of the inbox
+// owes one poller.wake.
 type reactor struct {
 	loop   *Loop
 	core   *coro.Runner
@@ -61,11 +61,11 @@ func (r *reactor) run() {
 	r.discard()
 }
 
-// look is what comes after a turn: it polls, and sleeps if there is nothing to do. It reports whether there will be another
+// look comes after a turn. It polls, and sleeps if there is nothing to do. It reports whether there will be another
 // turn.
 func (r *reactor) look() bool {
 	polled := r.poll()
-	if r.resumeRested() || polled || !r.core.Empty() { // what the poll has woken goes first
+	if r.resumeRested() || polled || !r.core.Empty() { // tasks that the poll has woken go first
 		return true
 	}
 	if r.core.Done() {
@@ -86,31 +86,31 @@ func (r *reactor) poll() bool {
 
 // sleep waits for whatever comes first, unless something has come already.
 func (r *reactor) sleep() {
-	r.poller.hold() // for whoever will owe the wake: held from before its push
+	r.poller.hold() // for the wake: held from before the push that will owe it
 	if !r.core.Sleep() {
 		r.poller.release()
 		return
 	}
-	// Both are looked at after Sleep: who changes them afterwards pokes.
+	// Both are looked at after Sleep: a change after this pokes.
 	if d := r.timers.until(); d != 0 && !r.core.Done() {
 		r.poller.wait(d)
 	}
 	if r.core.Rouse() {
 		r.poller.release()
 	}
-	// Awake: what is resumed from here on needs no wake.
+	// Awake: a resume from here on needs no wake.
 	r.poller.dispatch()
 	r.runTimers()
 }
 
-// poke ends a sleep that began before what the caller has done.
+// poke ends a sleep that began before it.
 func (r *reactor) poke() {
 	if r.core.Asleep() && r.core.Rouse() {
 		r.poller.wake()
 	}
 }
 
-// runTimers begins a turn: it runs what is due, and reports whether there was anything.
+// runTimers begins a turn: it runs the timers that are due, and reports whether there were any.
 func (r *reactor) runTimers() bool {
 	now := r.loop.now()
 	r.share.began = now
@@ -150,13 +150,13 @@ func (r *reactor) close() {
 	r.poke()
 }
 
-// Go has f run as a task of this reactor.
+// Go runs f as a task of this reactor.
 func (r *reactor) Go(f func()) error { return r.core.Go(f) }
 
-// Execute has f run as a callback of this reactor.
+// Execute runs f as a callback of this reactor.
 func (r *reactor) Execute(f func()) error { return r.core.Execute(f) }
 
-// AfterFunc has f run as a callback of this reactor once d has passed.
+// AfterFunc runs f as a callback of this reactor once d has passed.
 func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return r.timers.afterFunc(d, f)
 }
@@ -170,5 +170,5 @@ func (r *reactor) Now() time.Time { return r.loop.Now() }
 // Same reports whether s is the loop of the reactor, or a reactor of it.
 func (r *reactor) Same(s suspend.Spawner) bool { return r.loop.Same(s) }
 
-// Block has f run on a goroutine of its own.
+// Block runs f on a goroutine of its own.
 func (r *reactor) Block(f func()) error { return r.loop.Block(f) }

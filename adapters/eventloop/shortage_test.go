@@ -16,8 +16,8 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// Without descriptors to accept with, what waits in the backlog is served once there are some again, though no
-// event tells of it; and a Close does not wait for the next try.
+// Without descriptors to accept with, the backlog is served once there are some again, though no event tells of it; and
+// a Close does not wait for the next try.
 //
 // The shortage was silent: a server that accepts nobody any more looked like one that nobody calls.
 func TestAcceptWaitsOutAShortage(t *testing.T) {

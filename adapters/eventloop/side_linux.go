@@ -9,26 +9,25 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of an fd: the turn of those who use it, and the latch that says that a system call may
-// succeed.
+// A side is one direction of an fd: its turn, and the latch that says that a system call may succeed.
 //
-// The reactor sets the latch on every event. Who has the turn clears it, before a system call and at no other time;
-// finds that the call would block; and waits, unless the latch has been set since. So an edge that comes between
-// the call and the wait is not lost.
+// The reactor sets the latch on every event. An operation clears it before a system call, and at no other time. If the
+// call would block, the operation waits, unless the latch has been set since. So an edge between the call and the wait
+// is not lost.
 //
-// Debt: who sets ready, expired or closed owes the waiter a resume, under the guard.
+// Debt: setting ready, expired or closed owes the waiter a resume, under the guard.
 type side struct {
 	turn
 	fd      *fd
-	drained bool  // the last read got all there was; of whoever has the turn
-	ops     uint8 // operations elsewhere than on the reactor since one suspended or yielded; of whoever has the turn
+	drained bool  // the last read got all there was; belongs to the turn
+	ops     uint8 // operations elsewhere than on the reactor since one suspended or yielded; belongs to the turn
 
 	// The rest is under the guard of the turn.
 	ready     bool // the latch
 	unsettled bool // an event has said that there may be more behind the data than data; stays set
 	expired   bool
 	closed    bool
-	waiting   suspend.Queue[verdict, struct{}] // whoever has the turn, as a rule
+	waiting   suspend.Queue[verdict, struct{}] // the operation that has the turn, as a rule
 	deadline  int64                            // 0: none
 	timer     *timer                           // runs at the deadline or earlier; made when there is a first
 }
@@ -101,7 +100,7 @@ func (s *side) failed() verdict {
 	return undecided
 }
 
-// mayBeReady clears the latch, for the system call that comes next. It reports false if that call is sure to find
+// mayBeReady clears the latch, for the system call that comes next. It reports false if the call is sure to find
 // nothing: the last one got less than it asked for, and there has been no event since.
 func (s *side) mayBeReady() bool {
 	s.guard.Lock()
@@ -127,7 +126,7 @@ func (s *side) wait(cs contexts) error {
 	return v.err()
 }
 
-// look tells of what there is no need to wait for. The guard is held.
+// look returns the verdict if there is no need to wait. The guard is held.
 func (s *side) look() (v verdict, ok bool) {
 	if v = s.failed(); v == undecided && s.ready {
 		v = isReady
@@ -189,7 +188,7 @@ func (s *side) close() {
 	s.guard.Unlock()
 }
 
-// setDeadline acts at once on whoever waits.
+// setDeadline acts at once on an operation that waits.
 func (s *side) setDeadline(at time.Time) error {
 	s.guard.Lock()
 	defer s.guard.Unlock()

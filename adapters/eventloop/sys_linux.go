@@ -9,7 +9,8 @@ import (
 )
 
 // A read or write of a socket that has not much to copy is sure to be over soon, so the runtime need not be told of
-// it. MSG_DONTWAIT says so to the system as well: the descriptor is non-blocking, but whoever shares it could change that.
+// it. MSG_DONTWAIT says so to the system as well: the descriptor is non-blocking, but another process that shares it
+// could change this.
 const soon = 64 << 10
 
 // A descriptor is what system calls are made on.

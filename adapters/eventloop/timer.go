@@ -52,7 +52,7 @@ func (ts *timers) after(d time.Duration) int64 {
 	return never - 1
 }
 
-// set has t run at when, or earlier if it is set for earlier already. False says that it will not run, because it
+// set makes t run at when, or earlier if it is set for earlier already. False says that it will not run, because it
 // is one that Close abandons.
 func (ts *timers) set(t *timer, when int64) bool {
 	ts.mu.Lock()
@@ -120,7 +120,7 @@ func (ts *timers) sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// until is how long the reactor may sleep: negative for ever, zero not at all.
+// until is how long the reactor may sleep: negative without a limit, zero not at all.
 func (ts *timers) until() time.Duration {
 	when := ts.next.Load()
 	if when == never {
@@ -129,8 +129,8 @@ func (ts *timers) until() time.Duration {
 	return time.Duration(max(when-ts.r.loop.now(), 0))
 }
 
-// run runs what is due now, users' functions excepted: these go to the reactor's list. It reports whether there was
-// anything.
+// run runs the timers that are due now. Functions of users go to the reactor's list instead. It reports whether there
+// were any.
 func (ts *timers) run(now int64) bool {
 	if ts.next.Load() > now {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What a timer's callback starts is a task like any other: it suspends, and the loop goes on with its timers.
+// A task that a timer's callback starts is like any other: it suspends, and the loop goes on with its timers.
 func TestATimerStartsATask(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	for range 20 {

@@ -88,7 +88,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 		_ = c.SetReadDeadline(time.Time{})
 		body := ""
 		if status == http.StatusOK {
-			limit.N = maxHeader // for what the watcher finds
+			limit.N = maxHeader // for the watcher
 			v, err := s.watched(ctx, c, in, n)
 			if err != nil {
 				return // nobody is left to be answered
@@ -209,7 +209,7 @@ func answer(w *bufio.Writer, r *http.Request, status int, body string, last bool
 	}
 }
 
-// hangUp sends what is left and then the end, and reads on for a moment: closing with unread bytes would take the
+// hangUp sends the rest and then the end, and reads on for a moment: closing with unread bytes would take the
 // answer back from the client.
 func hangUp(c net.Conn, out *bufio.Writer) {
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))

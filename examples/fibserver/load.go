@@ -27,7 +27,7 @@ const (
 	equalRate   = 1000 // cheap requests a second
 )
 
-// A report is what one load has come to.
+// A report is the result of one load.
 type report struct {
 	Cheap, Costly latencies
 }
@@ -139,7 +139,8 @@ func driveAndReport(addr string, load time.Duration, rate int) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// drive asks for as long as load, and checks every answer. A rate that is not zero is that of all cheap requests together.
+// drive asks for as long as load, and checks every answer. A rate that is not zero is that of all cheap requests
+// together.
 func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

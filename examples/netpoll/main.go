@@ -1,6 +1,6 @@
 // Netpoll is a server on somebody else's event loop, github.com/cloudwego/netpoll, whose handlers wait in direct style.
 //
-// Netpoll's poller gives what a connection has to do to a runner. Here the runner is a callback.Loop on one goroutine,
+// Netpoll's poller gives the work of a connection to a runner. Here the runner is a callback.Loop on one goroutine,
 // so a handler is a task. One that waits, for a promise that a pool fills or for a lock that a plain goroutine holds,
 // keeps neither the poller nor the other handlers, and is cancelled when its client hangs up. Only netpoll's own waits
 // are native, so suspend.Blocking is for these.
@@ -30,7 +30,7 @@ import (
 type server struct {
 	handlers *callback.Loop
 	pool     *workstealing.Pool
-	ledger   mutex.Mutex // protects what is below, for tasks and goroutines alike
+	ledger   mutex.Mutex // protects the fields below, for tasks and goroutines alike
 	served   int
 }
 

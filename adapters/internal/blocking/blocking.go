@@ -1,4 +1,4 @@
-// Package blocking runs what may block, on goroutines of no scheduler, so many at a time.
+// Package blocking runs functions that may block, on a bounded number of goroutines of no scheduler.
 package blocking
 
 import (
@@ -21,7 +21,7 @@ type Goroutines struct {
 // has ended; it must not block.
 func New(width int, gone func()) *Goroutines { return &Goroutines{width: width, gone: gone} }
 
-// Block has f run, now or when its turn comes. It never waits. After Close it returns suspend.ErrClosed and f never
+// Block runs f, now or when its turn comes. It never waits. After Close it returns suspend.ErrClosed and f never
 // runs. A panic in f ends the process.
 func (g *Goroutines) Block(f func()) error {
 	if f == nil {
@@ -72,7 +72,7 @@ func (g *Goroutines) next() {
 	}
 }
 
-// Close refuses what comes from now on; what is queued still runs.
+// Close refuses new functions; those that are queued still run.
 func (g *Goroutines) Close() {
 	g.mu.Lock()
 	over := g.running == 0 && !g.closed
