@@ -71,22 +71,24 @@ func (a *asked) follows(b *asked) bool {
 func (t *Trace) waits() (hints []string) {
 	told := map[string]bool{}
 	for i, slow := range t.sent {
-		rest, tasks := time.Duration(0), 0
+		rest, tasks := time.Duration(0), map[*trail]bool{}
 		for _, b := range t.sent {
 			if b.round != slow.round || b == slow {
 				continue
 			}
 			rest = max(rest, b.to)
 			for _, a := range b.requests {
-				tasks += len(a.marks)
+				for _, m := range a.marks {
+					tasks[m.task] = true
+				}
 			}
 		}
 		took := slow.to - slow.from
-		if slow.round == 0 || tasks == 0 || told[slow.source] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
+		if slow.round == 0 || len(tasks) == 0 || told[slow.source] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
 			continue
 		}
 		told[slow.source] = true
-		hints = append(hints, fmt.Sprintf("%s answers in %s, %s waited only for its round %d: see Eager", slow.source, short(took), count(tasks, "task"), slow.round))
+		hints = append(hints, fmt.Sprintf("%s answers in %s, %s waited only for its round %d: see Eager", slow.source, short(took), count(len(tasks), "task"), slow.round))
 	}
 	return hints
 }

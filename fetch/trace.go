@@ -20,6 +20,7 @@ type sent struct {
 	round    int
 	requests []*asked
 	from, to time.Duration // since the beginning
+	over     bool
 	t        *tracer
 }
 
@@ -127,7 +128,7 @@ func (s *sent) beginLocked() {
 
 func (s *sent) endLocked() {
 	if s != nil {
-		s.to = time.Since(s.t.begun)
+		s.to, s.over = time.Since(s.t.begun), true
 	}
 }
 
@@ -171,7 +172,7 @@ func (s *Session) Trace() *Trace {
 	defer s.guard.Unlock()
 	t := &Trace{Name: s.tracer.name, Stats: s.stats}
 	for _, b := range s.tracer.sent {
-		if b.to != 0 {
+		if b.over {
 			t.sent = append(t.sent, b)
 			t.Took = max(t.Took, b.to)
 			t.Batches = append(t.Batches, b.traced())

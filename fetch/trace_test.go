@@ -1,22 +1,186 @@
 package fetch_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
 )
 
-func TestTraceOfTheBlog(t *testing.T) {
-	b := newBlog()
-	var trace *fetch.Trace
-	err := fetch.Options{Trace: true}.Run(fetch.Label(t.Context(), "blog"), func(ctx context.Context) error {
-		_, err := b.page(ctx)
+// traced runs body and returns its trace.
+func traced(t *testing.T, o fetch.Options, body func(ctx context.Context) error) (trace *fetch.Trace) {
+	o.Trace = true
+	require.NoError(t, o.Run(fetch.Label(t.Context(), t.Name()), func(ctx context.Context) error {
+		err := body(ctx)
 		trace = fetch.Of(ctx).Trace()
 		return err
+	}))
+	return trace
+}
+
+// anyLine is for what differs from run to run: lines, times and bars.
+var anyLine = regexp.MustCompile(`(\w+_test\.go):\d+|\d+\.?\d* (ms|µs)|▇+`)
+
+func TestPicture(t *testing.T) {
+	b := newBlog()
+	trace := traced(t, fetch.Options{}, func(ctx context.Context) error {
+		_, err := b.page(ctx)
+		return err
 	})
-	require.NoError(t, err)
-	t.Log("\n" + trace.String())
+	picture := anyLine.ReplaceAllString(trace.String(), "$1")
+	picture = regexp.MustCompile(` +`).ReplaceAllString(picture, " ")
+	require.Equal(t, strings.TrimPrefix(`
+TestPicture: 3 rounds, 4 batches, 31 keys for 51 gets, 
+ 1 postIds 1 popular, main, topics blog_test.go, blog_test.go
+ 2 postInfo 11 main, topics blog_test.go
+ postViews 11 popular blog_test.go
+ 3 postContent 8 popular 5, main 3 blog_test.go, blog_test.go
+why 3: postIds (blog_test.go) → postViews of 11 (blog_test.go) → postContent 5 (blog_test.go)
+`, "\n"), picture)
+
+	// The lines are those of the calls: of allInfo, mainPane, popular and details.
+	require.Len(t, trace.Batches, 4)
+	require.Len(t, trace.Batches[0].Lines, 2)
+	require.Len(t, trace.Batches[3].Lines, 2)
+	require.Equal(t, 3, trace.Why[2].Round)
+	for i, b := range trace.Batches {
+		require.LessOrEqual(t, b.Start, b.End)
+		if i > 0 {
+			require.LessOrEqual(t, trace.Batches[i-1].Start, b.Start)
+		}
+	}
+}
+
+// Two ordered runs have equal traces but for the times.
+func TestTracesAreEqual(t *testing.T) {
+	from, to := programs(t, 100)
+	for seed := from; seed < to; seed++ {
+		p := newProgram(seed, seed%2 == 0)
+		var pictures [2]string
+		for i := range pictures {
+			w := newWorld(p)
+			_, _, s := p.evaluate(w, ways(nil)[0], fetch.Options{Trace: true})
+			trace := s.Trace()
+			rounds := map[int][]string{}
+			for _, b := range trace.Batches { // those of a round are noted as their goroutines begin
+				rounds[b.Round] = append(rounds[b.Round], fmt.Sprint(b.Source, b.Keys, b.Labels, b.Lines))
+			}
+			for _, r := range rounds {
+				sortStrings(r)
+			}
+			pictures[i] = fmt.Sprint(rounds, trace.Stats)
+		}
+		require.Equal(t, pictures[0], pictures[1], "seed %d", seed)
+	}
+}
+
+func TestHints(t *testing.T) {
+	src, other := newNumbers(), newBlog()
+	trace := traced(t, fetch.Options{}, func(ctx context.Context) error {
+		for k := range 4 {
+			if _, err := src.Get(ctx, k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	require.Len(t, trace.Hints, 1)
+	require.Regexp(t, `^rounds 1–4 have one key each, asked by one task in a loop at trace_test.go:\d+: if they are independent, Map makes them one$`, trace.Hints[0])
+
+	trace = traced(t, fetch.Options{}, func(ctx context.Context) error {
+		_, _ = src.Get(ctx, 1)
+		_, err := other.views.Get(ctx, 1)
+		return err
+	})
+	require.Len(t, trace.Hints, 1)
+	require.Regexp(t, `^numbers and postViews \(trace_test.go:\d+, trace_test.go:\d+\) are asked one after the other by one task: if they are independent, Two saves a round$`, trace.Hints[0])
+
+	synctest.Test(t, func(t *testing.T) {
+		slow := fetch.ByMap("slow", func(context.Context, []int) (map[int]int, error) {
+			time.Sleep(180 * time.Millisecond)
+			return nil, nil
+		})
+		trace = traced(t, fetch.Options{}, func(ctx context.Context) error {
+			return fetch.Together(ctx, func(ctx context.Context) error { _, _, err := slow.Find(ctx, 1); return err },
+				func(ctx context.Context) error { // these wait for the round, and go on to another
+					_, err := src.All(ctx, []int{1, 2})
+					if err == nil {
+						_, err = src.Get(ctx, 3)
+					}
+					return err
+				})
+		})
+		require.Contains(t, trace.Hints, "slow answers in 180.0 ms, 1 task waited only for its round 1: see Eager")
+	})
+}
+
+func TestNoTrace(t *testing.T) {
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		require.Nil(t, fetch.Of(ctx).Trace())
+		require.Same(t, ctx, fetch.Label(ctx, "unused"))
+		return nil
+	}))
+	require.Nil(t, fetch.Of(t.Context()))
+}
+
+func TestTraceForChrome(t *testing.T) {
+	b := newBlog()
+	trace := traced(t, fetch.Options{On: nil}, func(ctx context.Context) error { _, err := b.page(ctx); return err })
+	var text bytes.Buffer
+	require.NoError(t, trace.WriteJSON(&text))
+	var events struct {
+		TraceEvents []struct {
+			Name, Ph string
+			Ts, Dur  float64
+			Tid      int
+			Args     map[string]any
+		}
+	}
+	require.NoError(t, json.Unmarshal(text.Bytes(), &events))
+	require.Len(t, events.TraceEvents, 5)
+	require.Equal(t, "M", events.TraceEvents[0].Ph)
+	for _, e := range events.TraceEvents[1:] {
+		require.Equal(t, "X", e.Ph)
+		require.GreaterOrEqual(t, e.Dur, 0.0)
+		require.Positive(t, e.Tid)
+	}
+	require.EqualValues(t, 8, events.TraceEvents[4].Args["keys"])
+}
+
+// The trace may be asked for at any time, and says what has returned by then.
+func TestTraceOfASettledSession(t *testing.T) {
+	src := newNumbers()
+	ctx, s := fetch.With(t.Context(), fetch.Options{Trace: true})
+	ended := make(chan bool)
+	for k := range 20 {
+		go func() {
+			for i := range 5 {
+				_, _ = src.Get(fetch.Label(ctx, "resolver"), k+i)
+			}
+			ended <- true
+		}()
+	}
+	for n := 0; n < 20; {
+		select {
+		case <-ended:
+			n++
+		default:
+			_ = s.Trace().String()
+			runtime.Gosched()
+		}
+	}
+	require.NoError(t, s.Close())
+	require.Contains(t, s.Trace().String(), "resolver")
+	require.Contains(t, s.Trace().String(), "trace_test.go")
+	require.Equal(t, 24, s.Stats().Keys)
 }

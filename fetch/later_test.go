@@ -1,0 +1,95 @@
+package fetch_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+func sortStrings(s []string) { slices.Sort(s) }
+
+// An executor that makes the thunks of a level and then calls them, level by level.
+func TestLater(t *testing.T) {
+	src := newNumbers()
+	ctx, s := fetch.With(t.Context(), fetch.Options{})
+	level := []int{1, 2, 3}
+	for range 3 {
+		var thunks []func() (int, error)
+		for _, k := range level {
+			thunks = append(thunks, fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, k) }))
+		}
+		level = nil
+		for _, thunk := range thunks {
+			v, err := thunk()
+			require.NoError(t, err)
+			again, err := thunk()
+			require.NoError(t, err)
+			require.Equal(t, v, again)
+			level = append(level, v)
+		}
+	}
+	require.Equal(t, [][]int{{1, 2, 3}, {4, 6}, {8, 12}}, src.Batches())
+	require.Equal(t, 3, s.Stats().Rounds)
+
+	panics := fetch.Later(ctx, func(context.Context) (int, error) { panic("oops") })
+	fine := fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 7) })
+	for range 2 {
+		require.PanicsWithValue(t, "oops", func() { _, _ = panics() })
+	}
+	v, err := fine()
+	require.Equal(t, 14, v)
+	require.NoError(t, err)
+
+	after := fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 99) })
+	require.NoError(t, s.Close())
+	_, err = after()
+	require.ErrorIs(t, err, fetch.ErrEnded)
+	_, err = fetch.Later(t.Context(), func(context.Context) (int, error) { return 0, nil })()
+	require.ErrorIs(t, err, fetch.ErrNoSession)
+}
+
+// Thunks in a task of a Run are run by that Run, and may be called by several tasks.
+func TestLaterInARun(t *testing.T) {
+	src := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		var thunks []func() (int, error)
+		for k := range 5 {
+			thunks = append(thunks, fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, k) }))
+		}
+		vs, err := fetch.Map(ctx, thunks, func(_ context.Context, thunk func() (int, error)) (int, error) { return thunk() })
+		require.Equal(t, []int{0, 2, 4, 6, 8}, vs)
+		return err
+	}))
+	require.Len(t, src.Batches(), 1)
+}
+
+// Goroutines that are no tasks settle: they get their answers, and a crowd needs few batches.
+func TestSettled(t *testing.T) {
+	src := newNumbers()
+	ctx, s := fetch.With(t.Context(), fetch.Options{})
+	var all sync.WaitGroup
+	for k := range 1000 {
+		all.Go(func() {
+			for i := range 3 {
+				v, err := src.Get(ctx, 1000*i+k)
+				if fails := k == 13 && i == 0; (err != nil) != fails || !fails && v != 2*(1000*i+k) {
+					t.Errorf("key %d: %d, %v", k, v, err)
+				}
+			}
+			vs, err := fetch.Map(ctx, []int{k, k + 1}, src.Get) // with tasks of their own
+			if err == nil && vs[1] != 2*(k+1) {
+				t.Errorf("key %d: %d", k, vs)
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, s.Close())
+	t.Logf("%d batches", s.Stats().Batches)
+	require.Less(t, s.Stats().Batches, 300)
+	require.Equal(t, 3000, s.Stats().Keys)
+}
