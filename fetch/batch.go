@@ -138,7 +138,6 @@ func (b *Batch[K, V]) run() (next *batch) {
 	if !dropped {
 		b.s.stats.Batches++
 		b.s.stats.Keys += len(b.keys)
-		b.s.tracer.sendLocked(&b.batch, b.t.name)
 		b.sent.beginLocked()
 	}
 	b.s.guard.Unlock()

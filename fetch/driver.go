@@ -185,6 +185,7 @@ func (d *driver) sendLocked(taken []*request) (start []*batch) {
 			}
 			b.round.open++
 			d.batches = append(d.batches, b)
+			d.s.tracer.sendLocked(b, t.label())
 			d.s.open++
 			if b.self.mayStartLocked() {
 				start = append(start, b)

@@ -143,6 +143,7 @@ func (t *tableOf[K, V]) immediateLocked(d *driver, e *entry[K, V]) *Batch[K, V] 
 	e.d, e.state = d, open
 	b.d, b.round = d, &round{d: d, requests: []*request{&e.request}, open: 1}
 	d.batches = append(d.batches, &b.batch)
+	t.s.tracer.sendLocked(&b.batch, t.name)
 	t.s.open++
 	if b.mayStartLocked() && !t.opts.inline {
 		b.begin()

@@ -2,7 +2,6 @@ package fetch_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 
@@ -10,8 +9,6 @@ import (
 
 	"github.com/braidgo/braid/fetch"
 )
-
-func sortStrings(s []string) { slices.Sort(s) }
 
 // An executor that makes the thunks of a level and then calls them, level by level.
 func TestLater(t *testing.T) {

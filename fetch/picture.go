@@ -100,15 +100,13 @@ func (t *Trace) why() (steps []TracedStep) {
 
 // latest returns the request that had to wait longest to be asked.
 func (b *sent) latest() (a *asked) {
-	after := func(x *asked) time.Duration {
-		if len(x.marks) == 0 || x.marks[0].because == nil {
-			return -1
-		}
-		return x.marks[0].because.sent.to
-	}
+	var before *asked
 	for _, x := range b.requests {
-		if a == nil || after(x) > after(a) {
-			a = x
+		if len(x.marks) == 0 {
+			continue
+		}
+		if y := x.marks[0].because; a == nil || before.later(y) != before {
+			a, before = x, y
 		}
 	}
 	return a

@@ -67,10 +67,21 @@ func (t *trail) got(a *asked) { t.last.Store(t.last.Load().later(a)) }
 
 // later returns which of both was answered later.
 func (a *asked) later(b *asked) *asked {
-	if a == nil || a.sent == nil || b != nil && b.sent != nil && b.sent.to > a.sent.to {
+	switch {
+	case a == nil || a.sent == nil:
 		return b
+	case b == nil || b.sent == nil || !b.sent.after(a.sent):
+		return a
 	}
-	return a
+	return b
+}
+
+// after reports whether s was back after o.
+func (s *sent) after(o *sent) bool {
+	if s.round != o.round && s.round > 0 && o.round > 0 {
+		return s.round > o.round
+	}
+	return s.to > o.to
 }
 
 // combinator is the trail of the items of a combinator that is being called.
