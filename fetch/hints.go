@@ -84,7 +84,7 @@ func (t *Trace) waits() (hints []string) {
 			}
 		}
 		took := slow.to - slow.from
-		if slow.round == 0 || len(tasks) == 0 || told[slow.source] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
+		if slow.round == 0 || slow.eager || len(tasks) == 0 || told[slow.source] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
 			continue
 		}
 		told[slow.source] = true

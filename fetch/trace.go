@@ -21,6 +21,7 @@ type sent struct {
 	requests []*asked
 	from, to time.Duration // since the beginning
 	over     bool
+	eager    bool // nobody waited for its round
 	t        *tracer
 }
 
@@ -119,7 +120,7 @@ func (t *tracer) sendLocked(b *batch, source string) {
 	if t == nil {
 		return
 	}
-	b.sent = &sent{source: source, round: b.round.number, t: t}
+	b.sent = &sent{source: source, round: b.round.number, eager: b.d.policy == Eager, t: t}
 	for _, q := range b.self.requests() {
 		if q.asked == nil {
 			q.asked = &asked{key: q.entry.(interface{ keyAsAny() any }).keyAsAny()} // of an Ask

@@ -1,0 +1,91 @@
+// Graphql answers one GraphQL query by two libraries: one whose executor collects thunks, where batches are exact, and one that
+// calls resolvers on goroutines of its own, where they settle. Beside them is a server of naive resolvers. See README.md.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+// query is what all are asked.
+const query = `{ users { name posts { title author { name } } } }`
+
+// An answerer answers a query.
+type answerer func(ctx context.Context, query string) any
+
+// handler answers each request in a session of its own, and says in a header what that took.
+func handler(answer answerer) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, s := fetch.With(fetch.Label(r.Context(), r.URL.Path), fetch.Options{Trace: true})
+		before := statements.Load()
+		text, err := json.Marshal(answer(ctx, r.FormValue("query")))
+		s.Close()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		st := s.Stats()
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Fetch-Rounds", fmt.Sprintf("%d rounds, %d batches, %d keys for %d gets", st.Rounds, st.Batches, st.Keys, st.Gets))
+		for _, b := range s.Trace().Batches {
+			w.Header().Add("Server-Timing", fmt.Sprintf("%s-%d;dur=%.2f;desc=\"%d keys\"", b.Source, b.Round, (b.End-b.Start).Seconds()*1000, b.Keys))
+		}
+		w.Header().Set("Statements", fmt.Sprint(statements.Load()-before))
+		_, _ = w.Write(text)
+	}
+}
+
+func mux() (*http.ServeMux, error) {
+	exact, err := schema(later(itself, names.Get), later(itself, posts.Get), later(authorOf, authors.Get))
+	if err != nil {
+		return nil, err
+	}
+	one, err := schema(naive(itself, userNames), naive(itself, userPosts), naive(authorOf, authorNames))
+	if err != nil {
+		return nil, err
+	}
+	m := http.NewServeMux()
+	m.Handle("/later", handler(execute(exact)))
+	m.Handle("/settled", handler(gophers()))
+	m.Handle("/naive", handler(execute(one)))
+	return m, nil
+}
+
+func main() {
+	addr := flag.String("addr", "", "serve on this `address`, instead of one query to each server")
+	flag.Parse()
+	m, err := mux()
+	if err == nil && *addr != "" {
+		err = http.ListenAndServe(*addr, m)
+	} else if err == nil {
+		compare(m, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "graphql:", err)
+		os.Exit(1)
+	}
+}
+
+// compare asks each server once.
+func compare(m http.Handler, out io.Writer) {
+	fmt.Fprintln(out, query)
+	for _, path := range []string{"/later", "/settled", "/naive"} {
+		r := ask(m, path)
+		fmt.Fprintf(out, "%-8s  %4s statements  %s\n", path, r.Header().Get("Statements"), r.Header().Get("Fetch-Rounds"))
+	}
+}
+
+func ask(m http.Handler, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest("GET", path+"?query="+url.QueryEscape(query), nil))
+	return w
+}
