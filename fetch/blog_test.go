@@ -31,14 +31,14 @@ type blog struct {
 	log []string
 }
 
-const posts = 11
+const numPosts = 11
 
 func newBlog() *blog {
 	b := new(blog)
 	topics := []string{"go", "haskell", "ocaml"}
 	b.ids = fetch.ByMap("postIds", func(_ context.Context, ks []struct{}) (map[struct{}][]int, error) {
 		b.note("postIds", len(ks))
-		ids := make([]int, posts)
+		ids := make([]int, numPosts)
 		for i := range ids {
 			ids[i] = i + 1
 		}

@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// The page is three functions, each of which asks for what it needs. None knows of the others.
+// The page is three functions. None of them knows of the others.
 func (b *blog) page(ctx context.Context) (string, error) {
 	left, main, err := fetch.Two(ctx, b.leftPane, b.mainPane)
 	return left + "\n" + main, err

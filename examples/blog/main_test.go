@@ -60,7 +60,7 @@ func TestSequentialAndReplay(t *testing.T) {
 	}
 }
 
-// The README shows what is printed, but for the times.
+// The README shows the output, but for the times.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {

@@ -31,7 +31,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// answer returns the data of an answer, which takes so many statements at most.
+// answer returns the data of an answer, which takes no more statements than most.
 func answer(t *testing.T, m http.Handler, path string, most int) map[string]any {
 	w := ask(m, path)
 	var a struct {

@@ -20,7 +20,7 @@ type Post struct {
 	Author int
 }
 
-// statements counts what a database would see.
+// statements counts the statements that a database would see.
 var statements atomic.Int64
 
 // The three tables. Each call is one statement.

@@ -1,0 +1,191 @@
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/fetch/fetchtest"
+)
+
+type Post struct {
+	ID     int
+	Author int
+}
+
+type User struct {
+	Name string
+}
+
+// A source is made once. Its function is that of a dataloader.
+var users = fetch.ByMap("users", func(ctx context.Context, ids []int) (map[int]User, error) {
+	fmt.Println("select * from users where id in", ids)
+	found := map[int]User{}
+	for _, id := range ids {
+		found[id] = User{Name: fmt.Sprint("user ", id)}
+	}
+	return found, nil
+})
+
+var posts = fetch.ByMap("posts", func(ctx context.Context, ids []int) (map[int]Post, error) {
+	fmt.Println("select * from posts where id in", ids)
+	found := map[int]Post{}
+	for _, id := range ids {
+		found[id] = Post{ID: id, Author: 10 + id%2}
+	}
+	return found, nil
+})
+
+// A function that needs values asks for them. It knows nothing of batches, and nothing of its callers.
+func byline(ctx context.Context, id int) (string, error) {
+	p, err := posts.Get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	u, err := users.Get(ctx, p.Author)
+	return fmt.Sprintf("post %d by %s", p.ID, u.Name), err
+}
+
+func Example() {
+	err := fetch.Run(context.Background(), func(ctx context.Context) error {
+		lines, err := fetch.Map(ctx, []int{1, 2, 3}, byline)
+		for _, line := range lines {
+			fmt.Println(line)
+		}
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// select * from posts where id in [1 2 3]
+	// select * from users where id in [11 10]
+	// post 1 by user 11
+	// post 2 by user 10
+	// post 3 by user 11
+	// <nil>
+}
+
+func ExampleTwo() {
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		u, p, err := fetch.Two(ctx,
+			func(ctx context.Context) (User, error) { return users.Get(ctx, 12) },
+			func(ctx context.Context) (Post, error) { return posts.Get(ctx, 7) })
+		fmt.Println(u.Name, p.ID, fetch.Of(ctx).Stats().Rounds, err)
+		return err
+	})
+	// Unordered output:
+	// select * from users where id in [12]
+	// select * from posts where id in [7]
+	// user 12 7 1 <nil>
+}
+
+// An error of a key is an answer: it is the same for all who ask.
+func ExampleSource_Find() {
+	stock := fetch.New("stock", func(_ context.Context, b *fetch.Batch[string, int]) error {
+		for _, name := range b.Keys() {
+			switch name {
+			case "apples":
+				b.Set(name, 3)
+			case "pears":
+				b.Fail(name, errors.New("rotten"))
+			}
+		}
+		return nil
+	})
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		for _, name := range []string{"apples", "pears", "plums"} {
+			fmt.Println(stock.Find(ctx, name))
+		}
+		return nil
+	})
+	// Output:
+	// 3 true <nil>
+	// 0 false stock pears: rotten
+	// 0 false <nil>
+}
+
+// A Memo is a source that is made of others.
+func ExampleMemo() {
+	var size *fetch.Memo[string, int]
+	children := fetchtest.New("children", func(dir string) ([]string, error) {
+		return map[string][]string{"/": {"/a", "/b"}, "/a": {"/b", "/c"}}[dir], nil // /b is linked twice
+	})
+	size = fetch.NewMemo("size", func(ctx context.Context, dir string) (int, error) {
+		dirs, err := children.Get(ctx, dir)
+		if err != nil {
+			return 0, err
+		}
+		sizes, err := fetch.Map(ctx, dirs, size.Get)
+		total := 1
+		for _, n := range sizes {
+			total += n
+		}
+		return total, err
+	})
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		n, err := size.Get(ctx, "/")
+		fmt.Println(n, children.Batches(), err)
+		return err
+	})
+	// Output: 5 [[/] [/a /b] [/c]] <nil>
+}
+
+// Effects go out when only effects are pending, so all reads before them see the old state.
+func ExampleEffect() {
+	count := map[string]int{"a": 1}
+	read := fetch.ByMap("read", func(context.Context, []string) (map[string]int, error) { return count, nil })
+	add := fetch.NewEffect("add", func(_ context.Context, b *fetch.Batch[string, int]) error {
+		fmt.Println("add to", b.Keys())
+		for _, name := range b.Keys() {
+			count[name]++
+			b.Set(name, count[name])
+		}
+		return nil
+	})
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		now, then, err := fetch.Two(ctx,
+			func(ctx context.Context) ([]int, error) { return fetch.Map(ctx, []string{"a", "a"}, add.Do) },
+			func(ctx context.Context) (int, error) { return read.Get(ctx, "a") })
+		fmt.Println(now, then, err)
+		return err
+	})
+	// Output:
+	// add to [a a]
+	// [2 3] 1 <nil>
+}
+
+// With is for goroutines that somebody else starts.
+func ExampleWith() {
+	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil })
+	ctx, s := fetch.With(context.Background(), fetch.Options{})
+	defer s.Close()
+	results := make(chan int)
+	for n := range 3 {
+		go func() {
+			v, _ := source.Get(ctx, n)
+			results <- v
+		}()
+	}
+	fmt.Println(<-results+<-results+<-results, s.Stats().Keys)
+	// Output: 5 3
+}
+
+// An executor collects thunks, and calls them when it has all of a level.
+func ExampleLater() {
+	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil })
+	ctx, s := fetch.With(context.Background(), fetch.Options{})
+	defer s.Close()
+	var thunks []func() (int, error)
+	for n := range 3 {
+		thunks = append(thunks, fetch.Later(ctx, func(ctx context.Context) (int, error) { return source.Get(ctx, n) }))
+	}
+	for _, thunk := range thunks {
+		fmt.Println(thunk())
+	}
+	fmt.Println(source.Batches())
+	// Output:
+	// 0 <nil>
+	// 1 <nil>
+	// 4 <nil>
+	// [[0 1 2]]
+}
