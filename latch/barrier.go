@@ -59,6 +59,16 @@ func NewBarrier(n int) *Barrier {
 // synchronizes before the returns.
 func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 	var me suspend.Resumer[struct{}]
+	counted := false
+	defer func() {
+		if !counted { // cancelled, or ctx has panicked
+			if b.hasHappened(me) {
+				err = nil
+			} else {
+				index = -1
+			}
+		}
+	}()
 	_, err = suspend.Suspend(ctx, func(r suspend.Resumer[struct{}]) (struct{}, bool) {
 		b.guard.Lock()
 		defer b.guard.Unlock()
@@ -71,10 +81,8 @@ func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 		me = r
 		return struct{}{}, false
 	})
-	if err == nil || b.hasHappened(me) {
-		return index, nil
-	}
-	return -1, err
+	counted = err == nil
+	return index, err
 }
 
 func (b *Barrier) completeLocked() {

@@ -123,13 +123,25 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 	if !mine {
 		return l.result()
 	}
-	if err := suspend.Err(ctx); err != nil { // after a wait
-		l.guard.Lock()
-		l.passLocked()
-		l.guard.Unlock()
+	if err := l.keepTurn(ctx); err != nil { // after a wait
 		return v, err
 	}
 	return l.run(ctx, me)
+}
+
+// keepTurn passes the turn on if ctx is done by now, or panics.
+func (l *Lazy[T]) keepTurn(ctx context.Context) (err error) {
+	keep := false
+	defer func() {
+		if !keep {
+			l.guard.Lock()
+			l.passLocked()
+			l.guard.Unlock()
+		}
+	}()
+	err = suspend.Err(ctx)
+	keep = err == nil
+	return err
 }
 
 // run runs the function. The panic goes on from inside its own defer, so that it keeps its stack trace.
@@ -140,8 +152,20 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 	me.begin()
 	outcome.Of(func() { v, err = l.f(me) }, func(o outcome.Outcome) {
 		me.end()
-		again := l.mode == Restart && o.Returned() && err != nil && suspend.Err(ctx) != nil
+		l.settle(ctx, o, v, err)
+		if !o.Exited() {
+			o.Rethrow()
+		}
+	})
+	return v, err
+}
+
+// settle remembers how the function has ended, or has it run again. Should ctx panic, it is as if it were done.
+func (l *Lazy[T]) settle(ctx context.Context, o outcome.Outcome, v T, err error) {
+	again := l.mode == Restart && o.Returned() && err != nil
+	defer func() {
 		l.guard.Lock()
+		defer l.guard.Unlock()
 		switch {
 		case again:
 			l.passLocked()
@@ -153,12 +177,8 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 			l.thrown = o.Value()
 			l.endLocked(panicked, v, nil)
 		}
-		l.guard.Unlock()
-		if !o.Exited() {
-			o.Rethrow()
-		}
-	})
-	return v, err
+	}()
+	again = again && suspend.Err(ctx) != nil
 }
 
 // passLocked gives the turn to the next, or to nobody. The runner is there before it runs.

@@ -105,8 +105,14 @@ func (l *locker) Unlock() { (*Mutex)(l).Unlock() }
 
 func (m *Mutex) lockSlow(ctx context.Context) error {
 	ctx = suspend.AllowLazy(ctx)
-	for nudges := 0; ; nudges++ {
-		var me suspend.Resumer[grant]
+	nudges, me, locked := 0, suspend.Resumer[grant]{}, false
+	defer func() { // also if ctx panics
+		if !locked {
+			m.leave(me, nudges)
+		}
+	}()
+	for ; ; nudges++ {
+		me = suspend.Resumer[grant]{}
 		g, err := suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {
 			m.guard.Lock()
 			defer m.guard.Unlock()
@@ -122,18 +128,23 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 			return compete, false
 		})
 		if err != nil {
-			m.guard.Lock()
-			m.waiters.Remove(me)
-			if nudges > 0 && me == (suspend.Resumer[grant]{}) { // nudged, and not queued again
-				m.giveUpLocked()
-			}
-			m.guard.Unlock()
 			return err
 		}
 		if g == owner {
+			locked = true
 			return nil
 		}
 	}
+}
+
+// leave takes away a waiter that does not get the lock. me is zero if it was not queued again after its last nudge.
+func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
+	m.guard.Lock()
+	m.waiters.Remove(me)
+	if nudges > 0 && me == (suspend.Resumer[grant]{}) {
+		m.giveUpLocked()
+	}
+	m.guard.Unlock()
 }
 
 // lockLocked locks m if it is free. If not, the caller queues: from here on an Unlock looks at the queue. mine says

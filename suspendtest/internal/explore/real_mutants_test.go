@@ -76,8 +76,7 @@ var realMutants = []realMutant{
 	{"the barrier takes one for late who is not", "latch/barrier.go", "	_, happened := b.late[me]", "	_, happened := b.late[me]\n	happened = happened || IS", "barrier, 2 rounds;barrier, 3 tasks"},
 
 	{"whoever comes runs the function", "lazy/lazy.go", "	mine = s.runner.Load() == nil\n", "	mine = s.runner.Load() == nil\n	mine = mine || turn(IS)\n", "lazy, Record"},
-	{"the turn is not passed on", "lazy/lazy.go", "		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err",
-		"		if IS {\n			return v, err\n		}\n		l.guard.Lock()\n		l.passLocked()\n		l.guard.Unlock()\n		return v, err", "lazy, 3 tasks"},
+	{"the turn is not passed on", "lazy/lazy.go", "		if ⟦!keep⟧ {", "false", "lazy, 3 tasks"},
 	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
 
 	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "select, two parties"},
