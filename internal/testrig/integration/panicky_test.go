@@ -24,14 +24,14 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A victim is an operation on an object that it shares with others, and that is held first.
+// A victim is an operation on an object that other tasks use as well. At first it has to wait.
 type victim struct {
-	do      func(ctx context.Context) error // performs it, and gives back at once what it has got
+	do      func(ctx context.Context) error // performs the operation and undoes it at once
 	op      func() suspend.Op[struct{}]     // nil: there is none
-	got     func()                          // gives back what op has got
-	other   func(ctx context.Context) error // nil: do; otherwise all that the others wait for is that the victim is gone
-	release func()                          // lets one more of those that wait go on; may be called too often
-	whole   func() bool                     // nothing is lost and nobody queued, once all have ended
+	got     func()                          // undoes op after it has been performed
+	other   func(ctx context.Context) error // nil: do; otherwise it waits only because the victim does
+	release func()                          // lets one more task go on; may be called too often
+	whole   func() bool                     // once all have ended: nothing is lost and nobody is queued
 }
 
 func opOf[T any](op func() suspend.Op[T]) func() suspend.Op[struct{}] {
@@ -40,7 +40,7 @@ func opOf[T any](op func() suspend.Op[T]) func() suspend.Op[struct{}] {
 	}
 }
 
-// locked is what waits for a lock that is held, and given up by free.
+// locked returns the victim that locks a lock which is held until free.
 func locked(free func(), lock func(context.Context) error, unlock func(), op func() suspend.Op[struct{}], whole func() bool) victim {
 	held := true
 	return victim{
@@ -292,7 +292,7 @@ func send(capacity int) victim {
 	}
 }
 
-// once is what happens once, for everybody.
+// once returns the victim that waits for an event.
 func once(do func(context.Context) error, op func() suspend.Op[struct{}], happen func()) victim {
 	happened := false
 	return victim{
@@ -361,7 +361,7 @@ var ways = []way{
 	}},
 }
 
-// An event is what happens while the victim waits.
+// Events while the victim waits.
 var events = map[string]func(cancel, release func()){
 	"cancelled":                   func(cancel, release func()) { cancel(); synctest.Wait(); release() },
 	"released":                    func(cancel, release func()) { release(); synctest.Wait(); cancel() },
@@ -444,7 +444,7 @@ func eachPanic(t *testing.T, w way) {
 	}
 }
 
-// panicOnce has a victim and two others wait, makes it happen, and reports whether the context has panicked.
+// panicOnce runs a victim and two other tasks, and reports whether the context has panicked.
 func panicOnce(t *testing.T, at string, place schedtest.Scheduler, open func() victim, w way,
 	with func(context.Context) (context.Context, *schedtest.PanickyContext), what string, again bool) (reached bool) {
 	on, closed := place.Open()
