@@ -4,44 +4,47 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// A forcing is one call of Force that found no value. It waits for the function, or runs it and is the context that
-// the function gets. What else is being forced in the course of that is its part: by the same goroutine, or with a
-// context that descends from it.
+// A forcing is one call of Force that found no value. It waits for the function, or runs it: then it is the context that
+// the function gets. A Force that the same goroutine calls meanwhile, or that gets a context derived from it, is its part.
 //
-// So there is a graph: a lazy leads to the forcing that runs its function, a forcing to its parts, and a part to its
-// lazy. A Force enters the graph before it waits or runs, and refuses if then a way leads from its lazy to a forcing
-// that it is part of. Of all that is in a circle, the last to come is a part, as a runner has no parts before it
-// runs; whoever adds it sees the rest.
+// So lazies form a graph. An edge leads from one to another if a part of the first one's runner forces the second:
+//
+//	lazy --runner--> forcing --part--> forcing --of--> lazy
+//
+// Invariant: the graph has no circle. A Force adds its edges before it waits or runs, and returns ErrRecursive if one would
+// close a circle. The last edge of a circle sees the others: a runner is stored before it has parts.
 type forcing struct {
 	context.Context
 	of    *core
 	gid   int64    // the calling goroutine
-	in    [2]place // what it is part of: by its context, and by its goroutine
-	parts *place   // guarded by graph
+	in    [2]place // it is part of two forcings at most: by its context, and by its goroutine
+	at    node     // its place in of.parts, if it is part of anything
+	parts dlist.List[*forcing]
 	outer *forcing // what the goroutine was running before
-	seen  uint64   // the last walk that has come here; guarded by graph
+
+	seenBelow, seenAbove uint64 // the last walks that came here
 }
 
-// A place is that of a forcing among the parts of another. It is guarded by graph.
+type node = dlist.Node[*forcing]
+
+// A place is that of a forcing among the parts of another.
 type place struct {
-	part       *forcing
-	whole      *forcing // nil: none
-	next, prev *place
+	node
+	whole *forcing // nil: none
 }
 
-// A core is what the graph knows of a Lazy.
+// A core is a Lazy, to the graph. All but runner is under the lock of its group, as are the forcings.
 type core struct {
 	runner atomicx.Pointer[forcing] // written under the guard of the Lazy; before the runner has parts
+	group  atomicx.Pointer[group]
+	parts  dlist.List[*forcing] // the forcings of it that are part of others
 }
 
-var graph struct {
-	atomicx.Mutex
-	running map[int64]*forcing // for each goroutine that runs a function, the innermost
-	walks   uint64
-}
+var lastWalk atomicx.Uint64
 
 type forcingKey struct{}
 
@@ -54,30 +57,29 @@ func newForcing(ctx context.Context, of *core) *forcing {
 	return f
 }
 
-// enter makes f a part of what it is part of, unless that would close a circle.
+// enter adds the edges of f, unless that would close a circle.
 func (f *forcing) enter() (recursive bool) {
-	graph.Lock()
-	defer graph.Unlock()
 	byContext, byGoroutine := &f.in[0], &f.in[1]
-	if byGoroutine.whole = graph.running[f.gid]; byGoroutine.whole == byContext.whole {
+	if byGoroutine.whole = innermost(f.gid); byGoroutine.whole == byContext.whole {
 		byGoroutine.whole = nil
 	}
 	if byContext.whole == nil && byGoroutine.whole == nil {
-		return false // nobody waits for it in the graph
+		return false
 	}
-	graph.walks++
-	if f.of.leadsTo(byContext.whole, byGoroutine.whole) {
+	g := f.lock()
+	defer g.Unlock()
+	if f.closesCircle() {
 		return true
 	}
 	for i := range f.in {
 		if p := &f.in[i]; p.whole != nil {
-			p.part = f
-			if p.next = p.whole.parts; p.next != nil {
-				p.next.prev = p
-			}
-			p.whole.parts = p
+			p.Value = f
+			p.whole.parts.Push(&p.node)
 		}
 	}
+	f.at.Value = f
+	f.of.parts.Push(&f.at)
+	g.edges++
 	return false
 }
 
@@ -86,64 +88,89 @@ func (f *forcing) leave() {
 	if f.in[0].whole == nil && f.in[1].whole == nil {
 		return
 	}
-	graph.Lock()
-	defer graph.Unlock()
-	for i := range f.in {
-		p := &f.in[i]
-		if p.whole == nil {
-			continue
-		}
-		if p.prev != nil {
-			p.prev.next = p.next
-		} else {
-			p.whole.parts = p.next
-		}
-		if p.next != nil {
-			p.next.prev = p.prev
-		}
-		*p = place{}
+	g := f.lock()
+	defer g.Unlock()
+	if !f.of.parts.Remove(&f.at) {
+		return
 	}
+	for i := range f.in {
+		if p := &f.in[i]; p.whole != nil {
+			p.whole.parts.Remove(&p.node)
+		}
+	}
+	g.left()
 }
 
-// leadsTo reports whether a way leads from c to f or g, which may be nil. The caller holds graph.
-func (c *core) leadsTo(f, g *forcing) bool {
-	r := c.runner.Load()
-	if r == nil || r.seen == graph.walks {
-		return false
+// closesCircle reports whether a way leads from the lazy that f forces to a forcing that f is part of.
+//
+// It searches from both ends by turns, edge by edge, and ends when either has no more edges. So it takes twice as long as
+// the shorter search. Chains that grow in any order take n log n steps altogether: where two are joined, the shorter one is
+// walked. (This is the two-way search of Haeupler, Kavitha, Mathew, Sen and Tarjan, Incremental Cycle Detection, Topological
+// Ordering, and Strong Component Maintenance, 2012, without an order of the nodes.)
+func (f *forcing) closesCircle() bool {
+	mark := lastWalk.Add(1)
+	below, above := walk{mark: mark}, walk{mark: mark, up: true}
+	below.come(f.of.runner.Load())
+	for i := range f.in {
+		if above.come(f.in[i].whole) {
+			return true
+		}
 	}
-	if r == f || r == g {
-		return true
-	}
-	r.seen = graph.walks
-	for p := r.parts; p != nil; p = p.next {
-		if p.part.of.leadsTo(f, g) {
+	for !below.done() && !above.done() {
+		if below.step() || above.step() {
 			return true
 		}
 	}
 	return false
 }
 
-// begin says that from now on what the goroutine does is part of f.
-func (f *forcing) begin() {
-	graph.Lock()
-	defer graph.Unlock()
-	if graph.running == nil {
-		graph.running = map[int64]*forcing{}
-	}
-	f.outer = graph.running[f.gid]
-	graph.running[f.gid] = f
+// A walk goes down, from a runner to the runners of the lazies that its parts force; or up, from a runner to the forcings
+// that its lazy's forcings are part of.
+type walk struct {
+	mark uint64 // of both walks of a search, and of no other search
+	up   bool
+	todo []*forcing
+	edge *node // the next of the last one taken from todo
 }
 
-// end undoes begin.
-func (f *forcing) end() {
-	graph.Lock()
-	defer graph.Unlock()
-	if f.outer != nil {
-		graph.running[f.gid] = f.outer
-		f.outer = nil
-	} else {
-		delete(graph.running, f.gid)
+func (w *walk) done() bool { return w.edge == nil && len(w.todo) == 0 }
+
+// step follows one edge, and reports whether the other walk has been where it leads.
+func (w *walk) step() (met bool) {
+	if w.edge == nil {
+		last := len(w.todo) - 1
+		f := w.todo[last]
+		w.todo = w.todo[:last]
+		switch {
+		case !w.up:
+			w.edge = f.parts.First()
+		case f.of.runner.Load() == f: // or nobody waits for it
+			w.edge = f.of.parts.First()
+		}
+		return false
 	}
+	part := w.edge.Value
+	w.edge = w.edge.Next()
+	if w.up {
+		return w.come(part.in[0].whole) || w.come(part.in[1].whole)
+	}
+	return w.come(part.of.runner.Load())
+}
+
+// come takes f, which may be nil, into the walk, and reports whether the other walk has been there.
+func (w *walk) come(f *forcing) (met bool) {
+	if f == nil {
+		return false
+	}
+	mine, other := &f.seenBelow, &f.seenAbove
+	if w.up {
+		mine, other = other, mine
+	}
+	if *mine != w.mark {
+		*mine = w.mark
+		w.todo = append(w.todo, f)
+	}
+	return *other == w.mark
 }
 
 // Value implements context.Context.

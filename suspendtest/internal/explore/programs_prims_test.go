@@ -5,10 +5,12 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -82,4 +84,73 @@ var primPrograms = []program{
 		})
 		w.Check(func() error { return onlyIf(served == 0 || first != nil || second == nil) })
 	}},
+	{"lazy, a circle", "2 × 1", circleProgram(2)},
+	{"lazy, a circle of 3", "3 × 1", circleProgram(3)},
+	{"lazy, two meet at a third", "2 × 1", func(w *explore.World) {
+		end := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Record)
+		for _, name := range []string{"x", "y"} {
+			by := lazy.New(func(ctx context.Context) (int, error) {
+				if _, err := end.Force(ctx); err != nil {
+					return 0, err
+				}
+				return end.Force(ctx)
+			}, lazy.Record)
+			w.Go(name, func(ctx context.Context) {
+				if v, err := by.Force(bg); v != 1 || err != nil {
+					panic(err)
+				}
+			})
+		}
+	}},
+	{"lazy, a part that gives up", "3 × 1", func(w *explore.World) {
+		var x, y *lazy.Lazy[int]
+		var running, gaveUp promise.Promise[int] // y is; x has
+		impatient, end := cancel.New(bg)
+		x = lazy.New(func(context.Context) (int, error) {
+			_, _ = running.Await(bg)
+			_, _ = y.Force(impatient)
+			_ = gaveUp.Fill(1)
+			return 1, nil
+		}, lazy.Record)
+		y = lazy.New(func(ctx context.Context) (int, error) {
+			_ = running.Fill(1)
+			_, _ = gaveUp.Await(bg)
+			return x.Force(ctx)
+		}, lazy.Record)
+		for i, name := range []string{"x", "y"} {
+			w.Go(name, func(context.Context) {
+				if v, err := []*lazy.Lazy[int]{x, y}[i].Force(bg); v != 1 || err != nil {
+					panic(err)
+				}
+			})
+		}
+		w.Go("cancel", func(context.Context) { end(nil) })
+	}},
+}
+
+// circleProgram forces n lazy values that force each other in a circle, each in a task of its own. Exactly one Force is
+// refused, and all tasks get its error.
+func circleProgram(n int) func(w *explore.World) {
+	return func(w *explore.World) {
+		values := make([]*lazy.Lazy[int], n)
+		refused, failed := 0, 0
+		for i := range values {
+			values[i] = lazy.New(func(ctx context.Context) (int, error) {
+				v, err := values[(i+1)%n].Force(ctx)
+				if err == lazy.ErrRecursive {
+					refused++
+					return 0, errOops
+				}
+				return v, err
+			}, lazy.Record)
+		}
+		for i := range values {
+			w.Go(fmt.Sprint("force", i), func(context.Context) {
+				if _, err := values[i].Force(bg); err == errOops {
+					failed++
+				}
+			})
+		}
+		w.Check(func() error { return errors.Join(same(refused, 1), same(failed, n)) })
+	}
 }
