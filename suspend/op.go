@@ -108,8 +108,9 @@ type arm interface {
 // stays so.
 type leg struct {
 	arm
-	guard *Guard
-	of    int // the index of its case in a Select
+	guard    *Guard
+	of       int32 // the index of its case in a Select
+	prepares bool  // it is a Preparer's
 }
 
 // A waiting is a suspension as the arms see it, which all wait on its one state: what a Resumer has beside the slot.

@@ -131,7 +131,10 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	}
 	var legsBuf [4]leg
 	var guardsBuf [4]*Guard
-	legs := gather(cases, legsBuf[:0])
+	legs, prepares := gather(cases, legsBuf[:0])
+	if prepares {
+		return performAgain(ctx, cases, legs, how)
+	}
 	guards := guardsOf(legs, guardsBuf[:0])
 	levels := len(guards) < len(legs)
 	var b *binding
@@ -181,6 +184,11 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			won = collect(legs)
 		}
 	}
+	return settled(cases, legs, won, err)
+}
+
+// settled is what a Select returns.
+func settled(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
 	if won == none {
 		return nil, err
 	}
@@ -191,16 +199,48 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	return c, nil
 }
 
-func gather(cases []Selectable, legs []leg) []leg {
+func gather(cases []Selectable, legs []leg) (_ []leg, prepares bool) {
 	for i, c := range cases {
 		if c != nil {
 			for _, l := range c.arms() {
-				l.of = i
+				l.of = int32(i)
+				prepares = prepares || l.prepares
 				legs = append(legs, l)
 			}
 		}
 	}
-	return legs
+	return legs, prepares
+}
+
+// performAgain is perform where some of legs are prepared. It begins anew as long as one of these asks for that.
+func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
+	if twice(legs) {
+		panic("suspend: the same case twice")
+	}
+	defer pin(legs)()
+	for {
+		prepare(legs)
+		var look order
+		if how == atRandom && len(legs) > 1 {
+			look = order{current().draw(), true}
+		}
+		guards := LockAll(guardsOf(legs, nil))
+		won := look.lookLocked(legs)
+		unlockAll(guards)
+		var err error
+		if won == none && how != atOnce {
+			waited := false
+			if won, waited, err = suspendOn(ctx, legs, guards, look); waited {
+				won = collect(legs)
+			}
+		}
+		if !again(legs, won) {
+			return settled(cases, legs, won, err)
+		}
+		if err := Err(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 func guardsOf(legs []leg, guards []*Guard) []*Guard {

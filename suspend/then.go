@@ -52,6 +52,7 @@ type continuation[T any] struct {
 	reg      registration
 	winner   int  // performed without waiting
 	waited   bool // legs are enqueued
+	prepares bool // some of legs are prepared
 	state    atomicx.Uint32
 }
 
@@ -85,6 +86,20 @@ func (t *continuation[T]) begin() {
 			return
 		}
 	}
+	for _, l := range t.legs {
+		t.prepares = t.prepares || l.prepares
+	}
+	if t.prepares {
+		pin(t.legs)
+	}
+	t.look(word)
+}
+
+// look performs one of the legs, or has all of them wait.
+func (t *continuation[T]) look(word uint64) {
+	if t.prepares {
+		prepare(t.legs)
+	}
 	var guardsBuf [4]*Guard
 	guards := guardsOf(t.legs, guardsBuf[:0])
 	var look order
@@ -106,10 +121,20 @@ func (t *continuation[T]) submit() {
 
 // finish runs on the executor.
 func (t *continuation[T]) finish() {
-	defer t.unwatch() // last, as it may call a foreign context
+	over := true
+	defer func() {
+		if over {
+			t.unwatch() // last, as it may call a foreign context
+		}
+	}()
 	won := t.winner
 	if t.waited {
 		won = collect(t.legs)
+	}
+	if t.prepares && again(t.legs, won) {
+		t.again()
+		over = false
+		return
 	}
 	k := t.k
 	t.k = nil
@@ -120,4 +145,20 @@ func (t *continuation[T]) finish() {
 	}
 	v, err, _ := t.prepared.result()
 	k(v, err)
+}
+
+// again begins anew, on the executor, what one of the legs wants to be looked at again. The word is in the next generation:
+// open, or cancelled by now. Whoever cancels it has set ended before, which is forgotten here, or sets it hereafter; and
+// nobody else can, as no Resumer of this generation is out yet.
+func (t *continuation[T]) again() {
+	t.winner, t.waited = none, false
+	t.state.Store(0)
+	if word := t.word.Load(); word&statusMask == openToContext {
+		t.look(word)
+	} else {
+		t.Unpark()
+	}
+	if t.state.Or(begun)&ended != 0 {
+		t.submit()
+	}
 }

@@ -78,6 +78,22 @@ type timerArm struct {
 	stop func() bool
 }
 
+// pin makes the timers among legs end when they would have if nobody looked again.
+func pin(legs []leg) (undo func()) {
+	var pinned []*timerArm
+	for _, l := range legs {
+		if a, ok := l.arm.(*timerArm); ok && !a.absolute {
+			a.t, a.absolute = now(a.scheduler()).Add(a.d), true
+			pinned = append(pinned, a)
+		}
+	}
+	return func() {
+		for _, a := range pinned {
+			a.absolute = false
+		}
+	}
+}
+
 // timersOf returns the executor of a Then if it has timers.
 func timersOf(on Executor) Spawner {
 	s, _ := on.(Spawner)
