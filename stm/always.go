@@ -116,6 +116,16 @@ func (tx *Tx) uncheckedLocked() bool {
 	return len(tx.due) > 0
 }
 
+// dueNow is uncheckedLocked under no guard.
+func (tx *Tx) dueNow() bool {
+	if len(tx.writes) == 0 {
+		return false
+	}
+	guard.Lock()
+	defer guard.Unlock()
+	return tx.uncheckedLocked()
+}
+
 func (tx *Tx) hasChecked(k *invariant) bool {
 	for _, c := range tx.checks {
 		if c.rule == k {

@@ -26,6 +26,7 @@ const (
 	behind            // the elder has to commit before
 	retry             // f has returned Retry
 	failed            // f, or an invariant, has returned another error
+	ready             // f has returned nil, and Try is to commit
 )
 
 // settle waits until the commit that is under way is over.

@@ -18,8 +18,8 @@ import (
 //
 // Debt: the elder owes a Resume to each of the younger, however it ends.
 var (
-	elder   *Tx                               // under the guard
-	younger suspend.Queue[struct{}, struct{}] // under the guard
+	elder   *Tx  // under the guard
+	younger list // under the guard
 )
 
 const patience = 10
@@ -47,7 +47,7 @@ func (tx *Tx) stepDown() {
 	guard.Lock()
 	if elder == tx {
 		elder = nil
-		younger.ResumeAll(struct{}{}, nil)
+		younger.wakeLocked()
 	}
 	guard.Unlock()
 }
@@ -65,5 +65,16 @@ func (t turn) Guard() *suspend.Guard { return &guard }
 func (t turn) Try() (_ struct{}, ok bool, _ error) {
 	return struct{}{}, elder == nil || elder == t.tx, nil
 }
-func (t turn) Enqueue(r suspend.Resumer[struct{}]) { younger.Push(r, struct{}{}) }
-func (t turn) Remove(r suspend.Resumer[struct{}])  { younger.Remove(r) }
+func (t turn) Remove(suspend.Resumer[struct{}]) { t.tx.unlinkLocked() }
+
+func (t turn) Enqueue(r suspend.Resumer[struct{}]) {
+	t.tx.resumer = r
+	t.tx.queueLocked(t.tx)
+}
+
+// queueLocked links tx behind the elder, for w to be resumed.
+func (tx *Tx) queueLocked(w waiter) {
+	tx.waiter = w
+	tx.nodes = append(tx.nodes[:0], node{tx: tx})
+	younger.pushLast(&tx.nodes[0])
+}

@@ -12,6 +12,9 @@ type node struct {
 	rule       *invariant
 }
 
+// A waiter is the suspension of a Tx that is linked.
+type waiter interface{ resumeLocked() }
+
 // pushLast links n behind all others.
 func (l *list) pushLast(n *node) {
 	if n.prev = l.last; n.prev != nil {

@@ -230,7 +230,7 @@ func (tx *Tx) reset() {
 		tx.hooks = nil
 	}
 	tx.level, tx.doomed, tx.checking = 0, false, false
-	if len(tx.checks) > 0 {
+	if len(tx.checks)+len(tx.due) > 0 {
 		tx.checks, tx.own, tx.due = nil, nil, nil
 	}
 }

@@ -21,8 +21,9 @@ type Tx struct {
 	due      []*invariant // to be run before the commit
 	own      []*list      // Vars whose writes the invariants of checks have read
 
-	resumer suspend.Resumer[struct{}] // of a Retry that waits
-	nodes   []node                    // linked while it does
+	nodes   []node                    // linked while tx waits
+	waiter  waiter                    // not nil while tx waits, like resumer
+	resumer suspend.Resumer[struct{}] // of Atomically
 
 	fails     int  // runs that others have made vain, since the last that waited
 	overtakes bool // it commits before the elder, since it must not wait

@@ -12,15 +12,24 @@ import (
 // No wake-up is lost: a commit changes a Var under the guard, and under the same guard the waiter looks whether anything has
 // changed and links itself.
 func (tx *Tx) wait(ctx context.Context) error {
-	if len(tx.reads) == 0 {
-		panic("stm: Retry of a transaction that has read nothing")
-	}
+	tx.requireReads()
 	tx.stepDown()
-	tx.truncate(0) // the waiter keeps nothing that will not be needed
-	tx.hooks = nil
-	tx.nodes = slices.Grow(tx.nodes[:0], len(tx.reads))
+	tx.dropWrites()
 	_, err := suspend.Wait[struct{}](ctx, change{tx}, false)
 	return err
+}
+
+func (tx *Tx) requireReads() {
+	if len(tx.reads) == 0 { // no commit could end this wait
+		panic("stm: Retry of a transaction that has read nothing")
+	}
+}
+
+// dropWrites makes room for the nodes, and keeps nothing that a transaction which waits will not need.
+func (tx *Tx) dropWrites() {
+	tx.truncate(0)
+	tx.hooks = nil
+	tx.nodes = slices.Grow(tx.nodes[:0], len(tx.reads))
 }
 
 // A change is the Source that is ready once something that tx has read has changed.
@@ -32,11 +41,14 @@ func (c change) Remove(suspend.Resumer[struct{}])    { c.tx.unlinkLocked() }
 
 func (c change) Enqueue(r suspend.Resumer[struct{}]) {
 	c.tx.resumer = r
-	c.tx.linkLocked()
+	c.tx.linkLocked(c.tx)
 }
 
-// linkLocked links tx to each Var that it has read, once. There is room for the nodes.
-func (tx *Tx) linkLocked() {
+func (tx *Tx) resumeLocked() { tx.resumer.Resume(struct{}{}, nil) } // false: cancelled, and owed nothing
+
+// linkLocked links tx to each Var that it has read, once, for w to be resumed. There is room for the nodes.
+func (tx *Tx) linkLocked(w waiter) {
+	tx.waiter = w
 	for _, b := range tx.reads {
 		l := b.watchers()
 		if l.last != nil && l.last.tx == tx { // nobody else has come since this critical section began
@@ -51,16 +63,17 @@ func (tx *Tx) unlinkLocked() {
 	for i := range tx.nodes {
 		tx.nodes[i].unlink()
 	}
-	tx.nodes = tx.nodes[:0]
+	tx.nodes, tx.waiter = tx.nodes[:0], nil
 }
 
-// wakeLocked resumes all transactions that wait for this Var to change. Each is unlinked everywhere first.
+// wakeLocked resumes all transactions that are linked. Each is unlinked everywhere first.
 func (l *list) wakeLocked() {
 	for n := l.first; n != nil; {
 		next := n.next // not one of the same transaction: each is linked to a Var once
 		if tx := n.tx; tx != nil {
+			w := tx.waiter
 			tx.unlinkLocked()
-			tx.resumer.Resume(struct{}{}, nil) // false: cancelled, and owed nothing
+			w.resumeLocked()
 		}
 		n = next
 	}

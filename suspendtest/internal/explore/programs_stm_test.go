@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-func init() { programs = append(programs, stmPrograms...) }
+func init() { programs = append(append(programs, stmPrograms...), stmOpPrograms...) }
 
 // The programs of transactions. Vars are written outside of their Get and Set only in Check, when no task runs.
 var stmPrograms = []program{
@@ -278,6 +279,142 @@ var stmPrograms = []program{
 		}
 		w.OnIdle(func([]string) error { return onlyIf(!ended) })
 	}},
+}
+
+var stmOpPrograms = []program{
+	{"stm, Select of two transactions", "2 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		taken := 0
+		w.Go("select", func(ctx context.Context) {
+			cx, cy := suspend.On(takeOp(&x)), suspend.On(takeOp(&y))
+			if won, _ := suspend.SelectOrdered(ctx, cx, cy); won != nil {
+				taken++
+			}
+		})
+		w.Go("put", func(context.Context) {
+			_ = stm.Atomically(bg, func(tx *stm.Tx) error { return errors.Join(add(&x, 1)(tx), add(&y, 1)(tx)) })
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return same(2, x.Load()+y.Load()+taken) })
+	}},
+	// A value is received or taken, or nothing has happened: also where the transaction is stale when the other is there.
+	{"stm, Select and a rendezvous", "3 × 1", stmSelect(func(ctx context.Context, tx *suspend.Case[int], recv *suspend.Case[int]) (suspend.Selectable, error) {
+		return suspend.SelectOrdered(ctx, tx, recv)
+	})},
+	{"stm, Select and a rendezvous, first", "3 × 1", stmSelect(func(ctx context.Context, tx *suspend.Case[int], recv *suspend.Case[int]) (suspend.Selectable, error) {
+		return suspend.SelectOrdered(ctx, recv, tx)
+	})},
+	{"stm, Select on both sides", "2 × 1", func(w *explore.World) {
+		var v stm.Var[int]
+		c := chanx.New[int](0)
+		moved, got := 0, 0
+		w.Go("give", func(ctx context.Context) {
+			put, send := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) { return 0, add(&v, 1)(tx) })), suspend.On(c.SendOp(1))
+			if won, _ := suspend.SelectOrdered(ctx, send, put); won != nil {
+				moved++
+			}
+		})
+		w.Go("get", func(ctx context.Context) {
+			tx, recv := suspend.On(takeOp(&v)), suspend.On(c.RecvOp())
+			if won, _ := suspend.SelectOrdered(ctx, tx, recv); won != nil {
+				got++
+			}
+		})
+		w.OnIdle(func([]string) error { return onlyIf(moved == got) })
+		w.Check(func() error { return same(moved, got+v.Load()) })
+	}},
+	{"stm, TrySelect", "2 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		taken := 0
+		w.Go("try", func(ctx context.Context) {
+			cx, cy := suspend.On(takeOp(&x)), suspend.On(takeOp(&y))
+			if won, _ := suspend.TrySelect(ctx, cx, cy); won != nil {
+				taken++
+			}
+		})
+		w.Go("put", func(ctx context.Context) {
+			_ = stm.Atomically(bg, add(&y, 1))
+			_ = stm.Atomically(bg, add(&x, 1))
+		})
+		w.Check(func() error { return same(2, x.Load()+y.Load()+taken) })
+	}},
+	{"stm, Then", "2 × 1", func(w *explore.World) {
+		var v stm.Var[int]
+		called, taken := 0, 0
+		w.Go("then", func(ctx context.Context) {
+			suspend.Then(ctx, takeOp(&v), suspend.Here().(suspend.Executor), func(_ int, err error) {
+				if called++; err == nil {
+					taken++
+				} else if ctx.Err() == nil {
+					panic(err)
+				}
+			})
+		})
+		w.Go("put", func(context.Context) { _ = stm.Atomically(bg, add(&v, 1)) })
+		w.Check(func() error { return errors.Join(same(1, called), same(1, taken+v.Load())) })
+	}},
+	{"stm, Then, two of one", "3 × 1", func(w *explore.World) {
+		var v stm.Var[int]
+		called, taken := 0, 0
+		for _, name := range []string{"then", "then2"} {
+			w.Go(name, func(ctx context.Context) {
+				suspend.Then(ctx, takeOp(&v), suspend.Here().(suspend.Executor), func(_ int, err error) {
+					if called++; err == nil {
+						taken++
+					} else if ctx.Err() == nil {
+						panic(err)
+					}
+				})
+			})
+		}
+		w.Go("put", func(context.Context) {
+			_ = stm.Atomically(bg, add(&v, 1))
+			_ = stm.Atomically(bg, add(&v, 1))
+		})
+		w.Check(func() error { return errors.Join(same(2, called), same(2, taken+v.Load())) })
+	}},
+	{"stm, Choose", "2 × 1", func(w *explore.World) {
+		var x, y stm.Var[int]
+		taken := 0
+		w.Go("choose", func(ctx context.Context) {
+			if _, err := suspend.Do(ctx, suspend.Choose(takeOp(&x), takeOp(&y))); err == nil {
+				taken++
+			}
+		})
+		w.Go("put", func(context.Context) { _ = stm.Atomically(bg, add(&y, 1)) })
+		w.OnIdle(lost)
+		w.Check(func() error { return same(1, y.Load()+taken) })
+	}},
+}
+
+// stmSelect has somebody who takes from a Var or receives, one who puts and one who sends.
+func stmSelect(perform func(ctx context.Context, tx, recv *suspend.Case[int]) (suspend.Selectable, error)) func(w *explore.World) {
+	return func(w *explore.World) {
+		var v stm.Var[int]
+		c := chanx.New[int](0)
+		taken, sent, received := 0, 0, 0
+		w.Go("select", func(ctx context.Context) {
+			tx, recv := suspend.On(takeOp(&v)), suspend.On(c.RecvOp())
+			switch won, _ := perform(ctx, tx, recv); won {
+			case tx:
+				taken++
+			case recv:
+				received++
+			}
+		})
+		w.Go("put", func(context.Context) { _ = stm.Atomically(bg, add(&v, 1)) })
+		w.Go("send", func(ctx context.Context) {
+			if c.Send(ctx, 1) == nil {
+				sent++
+			}
+		})
+		w.OnIdle(func(waiting []string) error { return onlyIf(len(waiting) == 1 && waiting[0] == "send") })
+		w.Check(func() error { return errors.Join(same(1, v.Load()+taken), same(sent, received)) })
+	}
+}
+
+func takeOp(v *stm.Var[int]) suspend.Op[int] {
+	return stm.Op(func(tx *stm.Tx) (int, error) { return 1, take(v)(tx) })
 }
 
 func add(v *stm.Var[int], n int) func(tx *stm.Tx) error {

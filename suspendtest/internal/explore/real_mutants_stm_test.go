@@ -30,7 +30,16 @@ var stmMutants = []realMutant{
 	{"an invariant stays where it was linked first", "stm/commit.go", "		tx.checks[i].rememberLocked(tx)\n", "		if !IS {\n			tx.checks[i].rememberLocked(tx)\n		}\n", "stm, Always, other Vars"},
 	{"an invariant forgets the Vars that were written", "stm/always.go", "	for _, l := range own {\n", "	for _, l := range own {\n		if IS {\n			break\n		}\n", "stm, Always, the same Var"},
 
+	{"a case waits for what has changed already", "stm/op.go", "		if ⟦o.tx.validLocked()⟧ {", "true", "stm, Select of two transactions"},
+	{"a case that asks for another look has won", "suspend/again.go", "	return won != none && ⟦legs[won].prepares⟧ &&", "false", "stm, Select of two transactions"},
+	{"a Select does not prepare what it looks at again", "suspend/select.go", "	for {\n		prepare(legs)\n", "	for n := 0; ; n++ {\n		if !IS || n == 0 {\n			prepare(legs)\n		}\n", "stm, Select of two transactions"},
+	{"a Then does not prepare what it looks at", "suspend/then.go", "	if ⟦t.prepares⟧ {\n		prepare(t.legs)", "false", "stm, Then"},
+	{"a Then that asks for another look has won", "suspend/then.go", "	if t.prepares && ⟦again(t.legs, won)⟧ {", "false", "stm, Then"},
+	{"a Then that looks again has ended before", "suspend/then.go", "	t.state.Store(0)\n", "	if !IS {\n		t.state.Store(0)\n	}\n", "stm, Then, two of one"},
+	{"a Then that looks again does not see that it is cancelled", "suspend/then.go", "	} else {\n		t.Unpark()\n	}\n", "	} else if !IS {\n		t.Unpark()\n	}\n", "stm, Then"},
+	{"a Then that looks again has the winner of before", "suspend/then.go", "	t.winner, t.waited = none, false\n", "	if !IS {\n		t.winner, t.waited = none, false\n	}\n", "stm, Then"},
+
 	{"others commit before the elder", "stm/commit.go", "	case ⟦elder != nil && elder != tx && !tx.overtakes⟧:", "false", "stm, the elder"},
-	{"the elder wakes nobody", "stm/elder.go", "		younger.ResumeAll(struct{}{}, nil)\n", "		if !IS {\n			younger.ResumeAll(struct{}{}, nil)\n		}\n", "stm, the elder"},
+	{"the elder wakes nobody", "stm/elder.go", "		younger.wakeLocked()\n", "		if !IS {\n			younger.wakeLocked()\n		}\n", "stm, the elder"},
 	{"the elder never ends", "stm/elder.go", "		elder = nil\n", "		if !IS {\n			elder = nil\n		}\n", "stm, the elder"},
 }

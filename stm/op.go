@@ -1,0 +1,135 @@
+package stm
+
+import "github.com/braidgo/braid/suspend"
+
+// Op returns the transaction f as an operation: a case of a suspend.Select beside others, or an argument of suspend.Then,
+// suspend.Choose or suspend.Map. It is performed if f does not return Retry, and then its writes happen at once with the
+// choice of the case. A case that is not chosen has written nothing. While f returns Retry, the case waits until a Var that
+// f has read has changed. If f returns another error, or violates an invariant, the case is chosen, and this error is its
+// Result.
+//
+// f runs under no lock, once or several times, in the task of the Select; with Then on the calling goroutine first, and
+// later on the executor. Functions of AfterCommit run before Select returns, and with Then on the executor before the
+// continuation, where they must not suspend.
+//
+// A case is never the elder, and waits while there is one. Select panics if f returns Retry and has read nothing.
+func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
+	made := suspend.OpMade(func() suspend.Preparer[*operation[T]] { return &operation[T]{f: f} })
+	return suspend.Map(made, func(o *operation[T], err error) (v T, _ error) {
+		if err != nil {
+			return v, err
+		}
+		return o.result()
+	})
+}
+
+// An operation is a Tx as a Source. Prepare runs it, and Try commits it.
+//
+//	new      -Prepare> ran ready      f has returned nil
+//	                   ran retry      f has returned Retry
+//	                   ran failed     f has returned another error, or an invariant has
+//	                   ran conflict   the snapshot was gone
+//	ready    -Try>     committed, or the case waits behind the elder, or again: something has changed
+//	retry    -Try>     the case waits, or again
+//	failed   -Try>     the case has won
+//	conflict -Try>     again
+type operation[T any] struct {
+	f   func(tx *Tx) (T, error)
+	tx  Tx
+	v   T
+	err error
+	ran outcome
+	r   suspend.Resumer[*operation[T]]
+}
+
+func (o *operation[T]) Guard() *suspend.Guard { return &guard }
+
+func (o *operation[T]) Prepare() {
+	tx := &o.tx
+	tx.reset()
+	tx.now = clock.Load()
+	o.err = tx.run(func(tx *Tx) (err error) {
+		o.v, err = o.f(tx)
+		return err
+	})
+	switch {
+	case tx.doomed:
+		o.ran = conflict
+	case o.err == nil:
+		o.ran = ready
+		o.check()
+	case isRetry(o.err):
+		o.ran = retry
+		tx.requireReads()
+		tx.dropWrites()
+	default:
+		o.ran = failed
+	}
+}
+
+// check runs the invariants that are due now.
+func (o *operation[T]) check() {
+	tx := &o.tx
+	for tx.dueNow() {
+		switch o.err = tx.checkDue(); {
+		case tx.doomed:
+			o.ran = conflict
+			return
+		case o.err != nil:
+			o.ran = failed
+			return
+		}
+	}
+}
+
+func (o *operation[T]) Try() (_ *operation[T], ok bool, err error) {
+	switch o.ran {
+	case ready:
+		if len(o.tx.writes) > 0 {
+			switch o.tx.commitLocked() {
+			case behind:
+				return nil, false, nil
+			case conflict, unchecked:
+				return nil, true, suspend.ErrAgain
+			}
+		}
+		return o, true, nil
+	case failed:
+		return o, true, nil
+	case retry:
+		if o.tx.validLocked() {
+			return nil, false, nil
+		}
+	}
+	return nil, true, suspend.ErrAgain
+}
+
+func (o *operation[T]) Enqueue(r suspend.Resumer[*operation[T]]) {
+	o.r = r
+	if o.ran == retry {
+		o.tx.linkLocked(o)
+	} else {
+		o.tx.queueLocked(o)
+	}
+}
+
+func (o *operation[T]) Remove(suspend.Resumer[*operation[T]]) { o.tx.unlinkLocked() }
+func (o *operation[T]) resumeLocked()                         { o.r.Resume(nil, suspend.ErrAgain) }
+
+// result ends the Tx, calls the functions of AfterCommit, and returns the result of f.
+func (o *operation[T]) result() (v T, err error) {
+	if err = o.err; err == nil {
+		v = o.v
+	}
+	var zero T
+	hooks := o.tx.hooks
+	o.v, o.err = zero, nil
+	o.tx.reset()
+	o.tx.now = over
+	if err == nil {
+		for _, hook := range hooks {
+			hook()
+		}
+	}
+	return v, err
+}

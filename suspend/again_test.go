@@ -1,0 +1,246 @@
+package suspend_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A gauge is a number under a guard. At its least, an operation is ready, and returns the number that was seen by Prepare.
+type gauge struct {
+	guard   suspend.Guard
+	n       int
+	waiters suspend.Queue[int, struct{}]
+}
+
+func (g *gauge) add(n int) {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	g.n += n
+	g.waiters.ResumeAll(0, suspend.ErrAgain)
+}
+
+func (g *gauge) atLeast(n int, prepared func()) suspend.Op[int] {
+	return suspend.OpMade(func() suspend.Preparer[int] { return &atLeast{gauge: g, least: n, prepared: prepared} })
+}
+
+type atLeast struct {
+	*gauge
+	least, seen int
+	prepared    func()
+}
+
+func (a *atLeast) Prepare() {
+	a.guard.Lock() // under no guard
+	a.seen = a.n
+	a.guard.Unlock()
+	if a.prepared != nil {
+		a.prepared()
+	}
+}
+
+func (a *atLeast) Guard() *suspend.Guard          { return &a.guard }
+func (a *atLeast) Enqueue(r suspend.Resumer[int]) { a.waiters.Push(r, struct{}{}) }
+func (a *atLeast) Remove(r suspend.Resumer[int])  { a.waiters.Remove(r) }
+
+func (a *atLeast) Try() (int, bool, error) {
+	if a.seen != a.n {
+		return 0, true, suspend.ErrAgain
+	}
+	return a.seen, a.n >= a.least, nil
+}
+
+// A Preparer is prepared before each look, in each way to perform it.
+func TestPreparer(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		for name, perform := range map[string]func(op suspend.Op[int]) (int, error){
+			"Do": func(op suspend.Op[int]) (int, error) { return suspend.Do(bg, op) },
+			"Choose": func(op suspend.Op[int]) (int, error) {
+				return suspend.Do(bg, suspend.Choose(op, chanx.New[int](0).RecvOp()))
+			},
+			"Map": func(op suspend.Op[int]) (int, error) {
+				return suspend.Do(bg, suspend.Map(op, func(v int, err error) (int, error) { return v, err }))
+			},
+			"Select": func(op suspend.Op[int]) (int, error) {
+				c, never := suspend.On(op), suspend.On(suspend.After(time.Hour))
+				won, err := suspend.Select(bg, never, c)
+				require.NoError(t, err)
+				require.Equal(t, suspend.Selectable(c), won)
+				return c.Result()
+			},
+			"Then": func(op suspend.Op[int]) (v int, err error) {
+				on, ok := suspend.As[suspend.Executor](s)
+				require.True(t, ok)
+				return suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+					suspend.Then(bg, op, on, func(v int, err error) { r.Resume(v, err) })
+					return 0, false
+				})
+			},
+		} {
+			var g gauge
+			var looks atomic.Int32
+			op := g.atLeast(3, func() { looks.Add(1) })
+			schedtest.Run(t, s, func() {
+				v, err := perform(op)
+				require.NoError(t, err, name)
+				require.Equal(t, 3, v, name)
+			}, func() {
+				for i := range 3 {
+					schedtest.Eventually(t, name, func() bool { return int(looks.Load()) > i && g.len() == 1 })
+					g.add(1)
+				}
+			})
+			require.EqualValues(t, 4, looks.Load(), name)
+			require.Zero(t, g.len())
+		}
+	})
+}
+
+func (g *gauge) len() int {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	return g.waiters.Len()
+}
+
+// A stale case beside one that is ready: nothing is received and dropped.
+func TestAStaleCaseBesideAReadyOne(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			for i := range 200 {
+				var g gauge
+				c := chanx.New[int](1)
+				_, _ = c.TrySend(1)
+				stale := 0
+				tx := suspend.On(g.atLeast(100, func() {
+					if stale++; stale <= 3 {
+						g.add(1) // what Prepare has seen is stale
+					}
+				}))
+				recv := suspend.On(c.RecvOp())
+				how := []func(context.Context, ...suspend.Selectable) (suspend.Selectable, error){suspend.Select, suspend.SelectOrdered, suspend.TrySelect}[i%3]
+				cases := []suspend.Selectable{tx, recv}
+				if i%2 == 0 {
+					cases[0], cases[1] = recv, tx
+				}
+				won, err := how(bg, cases...)
+				require.NoError(t, err)
+				require.Equal(t, suspend.Selectable(recv), won)
+				require.Zero(t, c.Len())
+				require.Zero(t, g.len())
+			}
+		})
+	})
+}
+
+func TestCancelBetweenTwoLooks(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		for _, how := range []func(context.Context, ...suspend.Selectable) (suspend.Selectable, error){suspend.Select, suspend.TrySelect} {
+			schedtest.Run(t, s, func() {
+				ctx, cancel := context.WithCancel(bg)
+				var g gauge
+				looks := 0
+				won, err := how(ctx, suspend.On(g.atLeast(1, func() {
+					looks++
+					g.add(1)
+					cancel()
+				})))
+				require.Nil(t, won)
+				require.ErrorIs(t, err, context.Canceled)
+				require.Equal(t, 1, looks)
+				require.Zero(t, g.len())
+			})
+		}
+	})
+}
+
+// A Then that has looked again can be cancelled, once, and leaves nothing.
+func TestCancelAThenThatLooksAgain(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		on, ok := suspend.As[suspend.Executor](s)
+		require.True(t, ok)
+		ctx, cancel := context.WithCancel(bg)
+		var g gauge
+		ended := make(chan error, 2)
+		schedtest.Run(t, s, func() {
+			suspend.Then(ctx, g.atLeast(100, nil), on, func(_ int, err error) { ended <- err })
+			for range 3 {
+				schedtest.Eventually(t, "waits", func() bool { return g.len() == 1 })
+				g.add(1)
+			}
+			schedtest.Eventually(t, "waits", func() bool { return g.len() == 1 })
+			cancel()
+			schedtest.Eventually(t, "ended", func() bool { return len(ended) == 1 })
+		})
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Zero(t, g.len())
+	})
+}
+
+// A Prepare that panics leaves nothing.
+func TestAPrepareThatPanics(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			var g gauge
+			var c chanx.Chan[int]
+			op := g.atLeast(1, func() { panic("ouch") })
+			schedtest.Panics(t, "ouch", func() { _, _ = suspend.Select(bg, suspend.On(c.RecvOp()), suspend.On(op)) })
+			ctx, cancel := context.WithCancel(bg)
+			schedtest.Panics(t, "ouch", func() {
+				suspend.Then(ctx, op, s.(suspend.Executor), func(int, error) { t.Error("called") })
+			})
+			cancel()
+			sent, err := c.TrySend(1)
+			require.NoError(t, err)
+			require.False(t, sent)
+			require.Zero(t, g.len())
+		})
+	})
+}
+
+// A Select that looks again does not begin its timeouts anew, and the next Select with the same cases does.
+func TestTimeoutOfASelectThatLooksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_ = fifo.Run(bg, func(ctx context.Context) error {
+			var g gauge
+			tx, late := suspend.On(g.atLeast(100, nil)), suspend.On(suspend.After(10*time.Second))
+			_ = suspend.Here().Go(func() {
+				for range 15 {
+					_ = suspend.Sleep(ctx, time.Second)
+					g.add(1)
+				}
+			})
+			for range 2 {
+				begun := time.Now()
+				won, err := suspend.Select(ctx, tx, late)
+				require.NoError(t, err)
+				require.Equal(t, suspend.Selectable(late), won)
+				require.Equal(t, 10*time.Second, time.Since(begun))
+			}
+			return nil
+		})
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := fifo.New(fifo.Options{})
+		_ = s.Run(bg, func(ctx context.Context) error {
+			var g gauge
+			begun, ended := time.Now(), time.Time{}
+			op := suspend.Map(suspend.After(10*time.Second), func(time.Time, error) (int, error) { return 0, nil })
+			suspend.Then(ctx, suspend.Choose(g.atLeast(100, nil), op), s, func(int, error) { ended = time.Now() })
+			for range 15 {
+				_ = suspend.Sleep(ctx, time.Second)
+				g.add(1)
+			}
+			require.Equal(t, 10*time.Second, ended.Sub(begun))
+			return nil
+		})
+	})
+}
