@@ -40,6 +40,8 @@ type operation[T any] struct {
 	err error
 	ran outcome
 	r   suspend.Resumer[*operation[T]]
+
+	checked bool // Try has met an invariant once, so Prepare looks for them
 }
 
 func (o *operation[T]) Guard() *suspend.Guard { return &guard }
@@ -70,7 +72,7 @@ func (o *operation[T]) Prepare() {
 // check runs the invariants that are due now.
 func (o *operation[T]) check() {
 	tx := &o.tx
-	for tx.dueNow() {
+	for o.checked && tx.dueNow() {
 		switch o.err = tx.checkDue(); {
 		case tx.doomed:
 			o.ran = conflict
@@ -89,7 +91,10 @@ func (o *operation[T]) Try() (_ *operation[T], ok bool, err error) {
 			switch o.tx.commitLocked() {
 			case behind:
 				return nil, false, nil
-			case conflict, unchecked:
+			case unchecked:
+				o.checked = true
+				return nil, true, suspend.ErrAgain
+			case conflict:
 				return nil, true, suspend.ErrAgain
 			}
 		}

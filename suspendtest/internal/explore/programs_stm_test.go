@@ -249,6 +249,7 @@ var stmPrograms = []program{
 		})
 	}},
 	{"stm, the elder", "3 × 1", func(w *explore.World) {
+		stm.Reset()
 		var v, other stm.Var[int]
 		var old mvar.MVar[struct{}]
 		runs, ended := 0, false
@@ -372,6 +373,36 @@ var stmOpPrograms = []program{
 			_ = stm.Atomically(bg, add(&v, 1))
 		})
 		w.Check(func() error { return errors.Join(same(2, called), same(2, taken+v.Load())) })
+	}},
+	{"stm, a case behind the elder", "2 × 1", func(w *explore.World) {
+		stm.Reset()
+		var v, other stm.Var[int]
+		var old mvar.MVar[struct{}]
+		runs, added := 0, 0
+		w.Go("long", func(ctx context.Context) {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
+				n := v.Get(tx)
+				if runs++; runs <= 10 {
+					suspend.Bind(suspend.Thread(), func() { _, _ = stm.Try(add(&v, 1)) })
+				} else {
+					_ = old.TryPut(struct{}{})
+				}
+				v.Set(tx, n+1)
+				return nil
+			})
+			_ = old.TryPut(struct{}{})
+		})
+		w.Go("select", func(ctx context.Context) {
+			if _, err := old.Read(bg); err != nil {
+				return
+			}
+			inc := stm.Op(func(tx *stm.Tx) (int, error) { return 0, add(&other, 1)(tx) })
+			if _, err := suspend.Do(ctx, inc); err == nil {
+				added++
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return same(added, other.Load()) })
 	}},
 	{"stm, Choose", "2 × 1", func(w *explore.World) {
 		var x, y stm.Var[int]

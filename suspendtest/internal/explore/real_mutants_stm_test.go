@@ -41,5 +41,6 @@ var stmMutants = []realMutant{
 
 	{"others commit before the elder", "stm/commit.go", "	case ⟦elder != nil && elder != tx && !tx.overtakes⟧:", "false", "stm, the elder"},
 	{"the elder wakes nobody", "stm/elder.go", "		younger.wakeLocked()\n", "		if !IS {\n			younger.wakeLocked()\n		}\n", "stm, the elder"},
+	{"a case does not wait behind the elder, but for a change", "stm/op.go", "	if ⟦o.ran == retry⟧ {", "true", "stm, a case behind the elder"},
 	{"the elder never ends", "stm/elder.go", "		elder = nil\n", "		if !IS {\n			elder = nil\n		}\n", "stm, the elder"},
 }
