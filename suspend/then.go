@@ -44,6 +44,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 type continuation[T any] struct {
 	party
 	ctx      context.Context
+	end      end // of ctx
 	on       Executor
 	k        func(T, error)
 	prepared prepared[T]
@@ -73,6 +74,7 @@ func (t *continuation[T]) Unpark() {
 
 func (t *continuation[T]) begin() {
 	e := endOf(t.ctx)
+	t.end = e
 	const word = openToContext // of generation 0
 	t.word.Store(word)
 	if e != (end{}) {
@@ -106,7 +108,7 @@ func (t *continuation[T]) look(word uint64) {
 	if len(t.legs) > 1 {
 		look = order{drawFor(t.on), true}
 	}
-	t.winner = begin(t.legs, guards, look, waiting{&t.party, word, e.done})
+	t.winner = begin(t.legs, guards, look, waiting{&t.party, word, t.end.done})
 	t.waited = t.winner == none
 	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
 		t.Unpark()
@@ -153,7 +155,12 @@ func (t *continuation[T]) finish() {
 func (t *continuation[T]) again() {
 	t.winner, t.waited = none, false
 	t.state.Store(0)
-	if word := t.word.Load(); word&statusMask == openToContext {
+	word := t.word.Load()
+	if word&statusMask == openToContext && t.end != (end{}) && t.end.over(t.ctx) {
+		t.word.CompareAndSwap(word, with(word, cancelled)) // or it has been cancelled by the registration
+		word = with(word, cancelled)
+	}
+	if word&statusMask == openToContext {
 		t.look(word)
 	} else {
 		t.Unpark()
