@@ -31,7 +31,7 @@ import (
 )
 
 func rows() []row {
-	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows)
+	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows, stageRows)
 }
 
 // A run is what -json writes and -against and -from read.

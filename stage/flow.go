@@ -237,6 +237,17 @@ func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from
 	return err
 }
 
+// answered is the answer of a call that ended on its caller. A done ctx fails it all the same, as it fails await.
+func (c *call[Out]) answered(ctx context.Context, err error) (out Out, _ error) {
+	if over := suspend.Err(ctx); over != nil {
+		return out, over
+	}
+	if err != nil {
+		return out, err
+	}
+	return c.out, nil
+}
+
 // await waits for the answer, without the permit of the handler that calls.
 func (c *call[Out]) await(ctx context.Context, from *core) (Out, error) {
 	if from != nil && c.open.Load() > 0 {
@@ -280,7 +291,9 @@ func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 		return out, err
 	}
 	if s.mayInline(from) {
-		s.inline(c, in, from != nil)
+		if err, done := s.inline(c, in, from != nil); done {
+			return c.answered(ctx, err)
+		}
 	} else if err := handIn(ctx, &c.task, &s.entry, in, asFull, from); err != nil {
 		return out, err
 	}

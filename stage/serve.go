@@ -304,8 +304,9 @@ func (s *Stage[In, Out]) mayInline(from *core) (ok bool) {
 	return true
 }
 
-// inline runs the handler on the caller of Do.
-func (s *Stage[In, Out]) inline(c *call[Out], in In, lent bool) {
+// inline runs the handler on the caller of Do, and reports whether the task is done. Then nobody else has seen it, and
+// the promise need not be filled.
+func (s *Stage[In, Out]) inline(c *call[Out], in In, lent bool) (err error, done bool) {
 	e := item[In, Out]{t: &c.task, to: s.entry.to, in: in}
 	v := verdict{fate: failed, err: ErrAbandoned}
 	start := s.pool.now()
@@ -329,10 +330,13 @@ func (s *Stage[In, Out]) inline(c *call[Out], in In, lent bool) {
 		var o owed
 		s.finish(&e, &v, now-start, now, &o)
 		p.release()
-		o.pay()
+		if err, done = o.err, o.leave != nil && c.leaveAlone(&err); !done {
+			o.pay()
+		}
 	}()
 	v = s.perform(&e, false, gid.Get(), &now)
 	returned = true
+	return nil, false // the deferred function decides
 }
 
 // endProcess ends the process as a panic of a worker does.

@@ -197,6 +197,20 @@ func (t *task) leave(err error) {
 	}
 }
 
+// leaveAlone is leave for a task without an answer to give, if it has no children left. The first error goes to err.
+func (t *task) leaveAlone(err *error) bool {
+	if !t.open.CompareAndSwap(1, 0) {
+		return false
+	}
+	if first := t.err.Load(); first != nil {
+		*err = *first
+	}
+	if t.parent != nil {
+		t.parent.leave(*err)
+	}
+	return true
+}
+
 // Detach returns a context with the values of ctx and neither its task nor its end: tasks that are begun with it belong to
 // no other.
 func Detach(ctx context.Context) context.Context { return detached{context.WithoutCancel(ctx)} }
