@@ -3,8 +3,10 @@ package stage_test
 import (
 	"context"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -475,10 +477,13 @@ func conserve(t *testing.T, n int, seed uint64) (tasks int) {
 	return tasks
 }
 
+// conservationTasks is BRAID_TASKS, or a number for every day.
 func conservationTasks() int {
-	switch {
-	case testing.Short() || schedtest.Race:
+	if n, err := strconv.Atoi(os.Getenv("BRAID_TASKS")); err == nil {
+		return n
+	}
+	if testing.Short() || schedtest.Race {
 		return 20_000
 	}
-	return 200_000
+	return 100_000
 }

@@ -1,0 +1,133 @@
+package stage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"time"
+
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/stage/view"
+)
+
+func query(_ context.Context, key string) (string, error) { return "row of " + key, nil }
+
+func render(_ context.Context, row string) (string, error) { return "<p>" + row + "</p>", nil }
+
+// A stage before a database: 40 queries at a time, 160 wait, and more are refused at once.
+func ExampleNew() {
+	db := stage.New("db", query, stage.Options{
+		Width: 40, Queue: 160,
+		Full:  stage.Reject,         // do not let callers wait at the door
+		Delay: 5 * time.Millisecond, // nor in the queue for much longer than this
+	})
+	defer db.Close(context.Background())
+
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		row, err := db.Do(r.Context(), r.URL.Query().Get("key"))
+		switch {
+		case errors.Is(err, stage.ErrOverload):
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		default:
+			fmt.Fprint(w, row)
+		}
+	}
+
+	w := httptest.NewRecorder()
+	handler(w, httptest.NewRequest("GET", "/?key=7", nil))
+	fmt.Println(w.Code, w.Body)
+	// Output: 200 row of 7
+}
+
+// Two stages behind one another. They share a pool of two workers.
+func ExamplePipe() {
+	cpu := stage.NewPool("cpu", 2, nil)
+	fetch := stage.New("fetch", query, stage.Options{Pool: cpu})
+	page := stage.New("page", render, stage.Options{Pool: cpu})
+	site := stage.Pipe(fetch, page)
+
+	html, err := site.Do(context.Background(), "7")
+	fmt.Println(html, err)
+
+	err = stage.Close(context.Background(), fetch, page) // upstream first: nothing is lost
+	fmt.Println(err)
+	// Output:
+	// <p>row of 7</p> <nil>
+	// <nil>
+}
+
+// A sequence through a stage, four at a time, with the answers in order.
+func ExampleEach() {
+	db := stage.New("db", query, stage.Options{Width: 4})
+	keys := slices.Values([]string{"a", "b", "c"})
+
+	for row, err := range stage.Each(context.Background(), db, keys, stage.EachOptions{}) {
+		if err != nil {
+			break // stops the rest, and waits for what is under way
+		}
+		fmt.Println(row)
+	}
+	_ = db.Close(context.Background())
+	// Output:
+	// row of a
+	// row of b
+	// row of c
+}
+
+// A handler that begins other tasks with its context waits for none of them; its caller gets the answer when all are done.
+func ExampleFlow() {
+	var visit *stage.Stage[string, int]
+	links := map[string][]string{"/": {"/a", "/b"}, "/a": {"/c"}}
+	visit = stage.New("visit", func(ctx context.Context, page string) (int, error) {
+		for _, link := range links[page] {
+			if err := visit.Submit(ctx, link); err != nil {
+				return 0, err
+			}
+		}
+		return len(page), nil
+	}, stage.Options{Width: 2, Queue: 100})
+
+	_, err := visit.Do(context.Background(), "/") // the whole site
+	fmt.Println(visit.Stats().Completed, err)
+	_ = visit.Close(context.Background())
+	// Output: 4 <nil>
+}
+
+// A task that fails is tried again, and then goes to the dead letters.
+func ExampleStage_OnFail() {
+	s := stage.New("mail", func(context.Context, string) (struct{}, error) {
+		return struct{}{}, errors.New("no route")
+	}, stage.Options{
+		Retry: func(_ error, try int) (after time.Duration, again bool) {
+			return time.Duration(try) * time.Millisecond, try < 3
+		},
+	}).OnFail(func(_ context.Context, to string, err error) {
+		fmt.Println(to, "gets no mail:", err)
+	})
+	_ = s.Submit(context.Background(), "ann")
+	_ = s.Close(context.Background()) // waits for the retries
+	fmt.Println(s.Stats().Retried, "retries")
+	// Output:
+	// ann gets no mail: no route
+	// 2 retries
+}
+
+// A width that is found by the stage itself, and a page that shows it.
+func ExampleClimb() {
+	db := stage.New("db", query, stage.Options{
+		Width: 10, Queue: 160,
+		Limit: &stage.Climb{Min: 2, Max: 400},
+	})
+	http.Handle("/stages", view.Handler(db))
+
+	_ = db.Submit(context.Background(), "7")
+	_ = db.Close(context.Background())
+	fmt.Println(db.Stats().Width)
+	// Output: 10
+}
