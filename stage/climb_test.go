@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/stage"
 )
 
@@ -86,7 +87,11 @@ func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used
 
 // TestClimb is the table of widths: each cell is at least its must.
 func TestClimb(t *testing.T) {
-	for _, width := range []int{10, 400} {
+	widths := []int{10, 400}
+	if schedtest.Race {
+		widths = nil // it takes minutes, and TestClimbFromBelow shows the detector as much
+	}
+	for _, width := range widths {
 		synctest.Test(t, func(t *testing.T) {
 			used, widths := limited(t, width, &stage.Climb{Max: 400}, 40*time.Second)
 			t.Logf("from %d: used %.2f, widths %d", width, used, widths)
