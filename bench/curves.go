@@ -15,7 +15,7 @@ import (
 )
 
 func curves() []curve {
-	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, ring, growCancel, growWake, growTasks, growSelect, stageTasks}, systemCurves)
+	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, ring, growCancel, growWake, growTasks, growSelect, stageTasks, herd}, systemCurves)
 }
 
 // What has table 6.1 and the figures of chapter 6 is the thesis of Ande (2023).

@@ -538,6 +538,12 @@ func TestTheZeroVar(t *testing.T) {
 	require.Equal(t, "x", w.Load())
 }
 
+// A copy would not see the commits that change it.
+func TestACopiedVarPanics(t *testing.T) {
+	v := *stm.NewVar(1) // which go vet takes for an initialisation
+	schedtest.Panics(t, "stm: Var copied", func() { _ = stm.Atomically(bg, add(&v, 1)) })
+}
+
 // A Set without a Get conflicts with no one.
 func TestABlindSet(t *testing.T) {
 	var v stm.Var[int]

@@ -101,13 +101,22 @@ func (v *Var[T]) Load() T {
 	return b.value
 }
 
-// load returns the box of v, and makes the one of the zero T where there is none.
+// load returns the box of v.
 func (v *Var[T]) load() *box[T] {
-	if b := v.box.Load(); b != nil {
+	if b := v.box.Load(); b != nil && b.of == v {
 		return b
 	}
+	return v.first()
+}
+
+// first makes the box of the zero T.
+func (v *Var[T]) first() *box[T] {
 	v.box.CompareAndSwap(nil, &box[T]{of: v})
-	return v.box.Load()
+	b := v.box.Load()
+	if b.of != v { // go vet does not object to *NewVar(x)
+		panic("stm: Var copied")
+	}
+	return b
 }
 
 type noCopy struct{}

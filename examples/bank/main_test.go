@@ -1,0 +1,6 @@
+package main
+
+func Example() {
+	main()
+	// Output: audited: true <nil> some refused: true <nil>
+}

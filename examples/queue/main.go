@@ -1,0 +1,94 @@
+// Queue is a bounded queue of Vars, shared by an event loop that puts and a pool that takes. A full queue suspends the task
+// that puts, and the loop goes on. The consumer waits for an order, an instruction to end, or a second of silence, whichever
+// comes first.
+//
+//	go run ./examples/queue
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A queue holds up to len(slots) values.
+type queue[T any] struct {
+	slots         []stm.Var[T]
+	first, stored stm.Var[int]
+}
+
+func newQueue[T any](size int) *queue[T] { return &queue[T]{slots: make([]stm.Var[T], size)} }
+
+func (q *queue[T]) put(tx *stm.Tx, v T) error {
+	n := q.stored.Get(tx)
+	if n == len(q.slots) {
+		return stm.Retry
+	}
+	q.slots[(q.first.Get(tx)+n)%len(q.slots)].Set(tx, v)
+	q.stored.Set(tx, n+1)
+	return nil
+}
+
+func (q *queue[T]) take(tx *stm.Tx) (v T, err error) {
+	n, first := q.stored.Get(tx), q.first.Get(tx)
+	if n == 0 {
+		return v, stm.Retry
+	}
+	v = q.slots[first].Get(tx)
+	q.slots[first].Set(tx, *new(T))
+	q.first.Set(tx, (first+1)%len(q.slots))
+	q.stored.Set(tx, n-1)
+	return v, nil
+}
+
+// consume adds up orders until it is told to end.
+func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum int, why string, err error) {
+	order, told, late := suspend.On(stm.Op(q.take)), suspend.On(end.RecvOp()), suspend.On(suspend.After(time.Second))
+	for {
+		switch won, err := suspend.SelectOrdered(ctx, order, told, late); won { // orders first
+		case order:
+			sum += order.Value()
+		case told:
+			return sum, told.Value(), nil
+		case late:
+			return sum, "a second of silence", nil
+		default:
+			return sum, "", err
+		}
+	}
+}
+
+func main() {
+	ctx := context.Background()
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer loop.Close()
+	pool := workstealing.New(workstealing.Options{})
+	defer pool.Close()
+
+	q, end := newQueue[int](4), chanx.New[string](0)
+	produced := promise.Go(ctx, loop, func(ctx context.Context) (int, error) {
+		for i := range 100 {
+			if err := stm.Atomically(ctx, func(tx *stm.Tx) error { return q.put(tx, i+1) }); err != nil {
+				return i, err
+			}
+		}
+		return 100, end.Send(ctx, "told to end")
+	})
+	consumed := promise.Go(ctx, pool, func(ctx context.Context) (string, error) {
+		sum, why, err := consume(ctx, q, end)
+		return fmt.Sprint(sum, ", ", why), err
+	})
+	n, err := produced.Await(ctx)
+	fmt.Println(n, err)
+	fmt.Println(consumed.Await(ctx))
+}

@@ -1,0 +1,134 @@
+// Santa is the Santa Claus problem (Trono, 1994) with transactions, after "Beautiful concurrency" (Peyton Jones, 2007).
+// Santa sleeps until nine reindeer are back, or three of the elves want to see him; the reindeer come first.
+//
+//	go run ./examples/santa
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/stm"
+)
+
+// A gate lets some through each time that it is operated.
+type gate struct{ room stm.Var[int] }
+
+func (g *gate) pass(ctx context.Context) error {
+	return stm.Atomically(ctx, func(tx *stm.Tx) error {
+		n := g.room.Get(tx)
+		if n == 0 {
+			return stm.Retry
+		}
+		g.room.Set(tx, n-1)
+		return nil
+	})
+}
+
+// operate opens g for n, and waits until they have passed.
+func (g *gate) operate(ctx context.Context, n int) error {
+	if err := stm.Atomically(ctx, func(tx *stm.Tx) error { g.room.Set(tx, n); return nil }); err != nil {
+		return err
+	}
+	return stm.Atomically(ctx, func(tx *stm.Tx) error {
+		if g.room.Get(tx) > 0 {
+			return stm.Retry
+		}
+		return nil
+	})
+}
+
+// A group collects size helpers, and gives each full party two gates of its own.
+type group struct {
+	task   string
+	size   int
+	joined stm.Var[int]
+	gates  *stm.Var[gates]
+}
+
+type gates struct{ in, out *gate }
+
+func newGroup(task string, size int) *group {
+	return &group{task: task, size: size, gates: stm.NewVar(gates{new(gate), new(gate)})}
+}
+
+// help is one round of a helper: join a party, go in, do the task, go out.
+func (g *group) help(ctx context.Context, work func()) error {
+	party, err := stm.Do(ctx, func(tx *stm.Tx) (gates, error) {
+		n := g.joined.Get(tx)
+		if n == g.size {
+			return gates{}, stm.Retry
+		}
+		g.joined.Set(tx, n+1)
+		return g.gates.Get(tx), nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := party.in.pass(ctx); err != nil {
+		return err
+	}
+	work()
+	return party.out.pass(ctx)
+}
+
+// await returns the gates of a full party, and makes room for the next.
+func (g *group) await(party *gates) func(tx *stm.Tx) error {
+	return func(tx *stm.Tx) error {
+		if g.joined.Get(tx) < g.size {
+			return stm.Retry
+		}
+		*party = g.gates.Get(tx)
+		g.joined.Set(tx, 0)
+		g.gates.Set(tx, gates{new(gate), new(gate)})
+		return nil
+	}
+}
+
+func main() {
+	const years, meetings = 3, 6
+	reindeer, elves := newGroup("deliver toys", 9), newGroup("meet in my study", 3)
+	var toys, questions atomic.Int32
+	pool := workstealing.New(workstealing.Options{})
+	defer pool.Close()
+	err := scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
+		helpers := func(n, rounds int, g *group, count *atomic.Int32) {
+			for range n {
+				_ = s.Go(pool, func(ctx context.Context) error {
+					for range rounds {
+						if err := g.help(ctx, func() { count.Add(1) }); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+		}
+		helpers(9, years, reindeer, &toys)
+		helpers(9, meetings*3/9, elves, &questions)
+		for range years + meetings { // this is Santa
+			var g *group
+			var party gates
+			if err := stm.Atomically(ctx, func(tx *stm.Tx) error {
+				g = reindeer
+				return stm.OrElse(tx, reindeer.await(&party), func(tx *stm.Tx) error {
+					g = elves
+					return elves.await(&party)(tx)
+				})
+			}); err != nil {
+				return err
+			}
+			if err := party.in.operate(ctx, g.size); err != nil {
+				return err
+			}
+			if err := party.out.operate(ctx, g.size); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	fmt.Println(toys.Load(), "toys,", questions.Load(), "questions,", err)
+}
