@@ -18,6 +18,10 @@ import (
 // been nudged in vain a few times is handed the lock by the next Unlock, so nobody waits for ever while others
 // unlock.
 //
+// One nudge is out at a time. If the scheduler of the nudged waiter computes for long, the waiters behind it wait for that,
+// although m is free; callers of Lock that come meanwhile take it. Only a timer for each Unlock could prevent this. Where it
+// matters, use an RWMutex or a semaphore of one permit: they hand over, in strict order.
+//
 // The word says how the Mutex is; the queue, under the guard, who waits. -L> is a Lock, -U> an Unlock, -N> the
 // nudged waiter. Who changes anything but held alone does so under the guard.
 //

@@ -1,0 +1,204 @@
+package integration_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A passage is a way for values through a primitive. Each of its steps runs in a task of its own, one after the other: the
+// next begins when the one before waits or has ended. The object, and all tasks, live on afterwards.
+type passage struct {
+	name  string
+	open  func() (object any, steps []func(ctx context.Context, v *schedtest.Object))
+	stays int // values that the object is to keep
+}
+
+type value = *schedtest.Object
+
+var passages = []passage{
+	{"mvar, a taker waits", func() (any, []func(context.Context, value)) {
+		m := mvar.New[value]()
+		return m, []func(context.Context, value){
+			func(context.Context, value) { _, _ = m.Take(bg) },
+			func(_ context.Context, v value) { _ = m.Put(bg, v) },
+		}
+	}, 0},
+	{"mvar, a reader and a taker wait", func() (any, []func(context.Context, value)) {
+		m := mvar.New[value]()
+		return m, []func(context.Context, value){
+			func(context.Context, value) { _, _ = m.Read(bg) },
+			func(context.Context, value) { _, _ = m.Take(bg) },
+			func(_ context.Context, v value) { _ = m.Put(bg, v) },
+		}
+	}, 0},
+	{"mvar, a putter waits", func() (any, []func(context.Context, value)) {
+		m := mvar.New[value]()
+		return m, []func(context.Context, value){
+			func(_ context.Context, v value) { _ = m.Put(bg, v) },
+			func(_ context.Context, v value) { _ = m.Put(bg, v) },
+			func(context.Context, value) { _, _ = m.Take(bg) },
+			func(context.Context, value) { _, _ = m.Take(bg) },
+		}
+	}, 0},
+	{"mvar, a cancelled putter", func() (any, []func(context.Context, value)) {
+		m := mvar.New[value]()
+		return m, []func(context.Context, value){
+			func(_ context.Context, v value) { _ = m.Put(bg, v) },
+			func(ctx context.Context, v value) { _ = m.Put(ctx, v) },
+		}
+	}, 1},
+	{"mvar, a putter that is cancelled lazily, and met", func() (any, []func(context.Context, value)) {
+		m := mvar.New[value]()
+		return m, []func(context.Context, value){
+			func(_ context.Context, v value) { _ = m.Put(bg, v) },
+			func(ctx context.Context, v value) {
+				ctx, end := cancel.New(ctx)
+				_ = suspend.Goroutines.Go(func() { suspend.Yield(); end(nil) })
+				_ = m.Put(suspend.Lazily(ctx), v)
+			},
+			func(context.Context, value) { _, _ = m.Take(bg) },
+			func(context.Context, value) { _, _ = m.TryTake() },
+		}
+	}, 0},
+	{"mvar, a swapper that is cancelled", func() (any, []func(context.Context, value)) {
+		m := mvar.New[value]()
+		return m, []func(context.Context, value){
+			func(ctx context.Context, v value) { _, _ = m.Swap(ctx, v) },
+			func(_ context.Context, v value) { _ = m.TryPut(v) },
+			func(_ context.Context, v value) { _ = m.TryPut(v) },
+			func(context.Context, value) { _, _ = m.TryTake() },
+		}
+	}, 0},
+	{"chanx, through the buffer", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](2)
+		send := func(_ context.Context, v value) { _ = c.Send(bg, v) }
+		recv := func(context.Context, value) { _, _ = c.Recv(bg) }
+		return c, []func(context.Context, value){send, send, send, recv, recv, recv, recv, send}
+	}, 0},
+	{"chanx, meeting", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](0)
+		send := func(_ context.Context, v value) { _ = c.Send(bg, v) }
+		recv := func(context.Context, value) { _, _ = c.Recv(bg) }
+		return c, []func(context.Context, value){send, recv, recv, send}
+	}, 0},
+	{"chanx, a cancelled sender", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](0)
+		return c, []func(context.Context, value){func(ctx context.Context, v value) { _ = c.Send(ctx, v) }}
+	}, 0},
+	{"chanx, closed under a sender", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](1)
+		return c, []func(context.Context, value){
+			func(_ context.Context, v value) { _ = c.Send(bg, v) },
+			func(_ context.Context, v value) { _ = c.Send(bg, v) },
+			func(context.Context, value) { _ = c.Close() },
+		}
+	}, 1},
+	{"chanx, refused", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](0)
+		return c, []func(context.Context, value){func(_ context.Context, v value) { _, _ = c.TrySend(v) }}
+	}, 0},
+	{"a Select that sends", func() (any, []func(context.Context, value)) {
+		c, d := chanx.New[value](0), chanx.New[value](0)
+		return []any{c, d}, []func(context.Context, value){
+			func(_ context.Context, v value) {
+				_, _ = suspend.Select(bg, suspend.On(c.SendOp(v)), suspend.On(d.SendOp(v)))
+			},
+			func(context.Context, value) {
+				_, _ = suspend.Select(bg, suspend.On(c.RecvOp()), suspend.On(d.RecvOp()))
+			},
+		}
+	}, 0},
+	{"a Select that sends, cancelled", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](0)
+		return c, []func(context.Context, value){
+			func(ctx context.Context, v value) { _, _ = suspend.Select(ctx, suspend.On(c.SendOp(v))) },
+		}
+	}, 0},
+	{"a Then that sends, cancelled", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](0)
+		return c, []func(context.Context, value){
+			func(ctx context.Context, v value) {
+				suspend.Then(ctx, c.SendOp(v), anywhere{}, func(struct{}, error) {})
+			},
+		}
+	}, 0},
+	{"a Then that receives", func() (any, []func(context.Context, value)) {
+		c := chanx.New[value](0)
+		return c, []func(context.Context, value){
+			func(context.Context, value) {
+				suspend.Then(bg, c.RecvOp(), anywhere{}, func(value, error) {})
+			},
+			func(_ context.Context, v value) { _ = c.Send(bg, v) },
+		}
+	}, 0},
+	{"promise, filled before and again", func() (any, []func(context.Context, value)) {
+		p := promise.New[value]()
+		return p, []func(context.Context, value){
+			func(_ context.Context, v value) { _ = p.Fill(v) },
+			func(_ context.Context, v value) { _ = p.Fill(v) },
+		}
+	}, 1},
+	{"promise, dropped by its combinations", func() (any, []func(context.Context, value)) {
+		long := promise.New[value]()
+		return long, []func(context.Context, value){
+			func(_ context.Context, v value) {
+				p := promise.New[value]()
+				race := promise.Race(long, p)
+				_ = p.Fill(v)
+				_, _ = race.Await(bg)
+			},
+			func(_ context.Context, v value) { _ = promise.Any(long).Fill(v) },
+		}
+	}, 0},
+}
+
+// A value that was received, or that was never sent, stayed in memory for as long as the channel, or the task that had
+// passed it, lived on.
+func TestNoPrimitiveRetainsAValue(t *testing.T) {
+	for _, p := range passages {
+		t.Run(p.name, func(t *testing.T) {
+			for _, place := range places {
+				t.Run(place.Name, func(t *testing.T) {
+					defer schedtest.Within(t, schedtest.Deadline)()
+					on, closed := place.Open()
+					defer closed()
+					retains(t, p, on)
+				})
+			}
+		})
+	}
+}
+
+func retains(t *testing.T, p passage, on suspend.Spawner) {
+	var objects schedtest.Objects
+	var gate promise.Promise[int]
+	object, steps := p.open()
+	ctx, end := cancel.New(bg)
+	one, all := done(len(steps))
+	for _, step := range steps {
+		_ = on.Go(func() {
+			func() { step(ctx, objects.New()) }()
+			one()
+			_, _ = gate.Await(bg) // the task lives on
+		})
+		schedtest.Quiet(t)
+	}
+	end(nil)
+	all()
+	objects.Collected(t, p.stays)
+	_ = gate.Fill(1)
+	runtime.KeepAlive(object)
+}
+
+// anywhere runs each callback on a goroutine of its own.
+type anywhere struct{}
+
+func (anywhere) Execute(f func()) error { go f(); return nil }
