@@ -12,6 +12,7 @@ var All = []Spec{
 	Latches(RealLatch),
 	Barriers(RealBarrier),
 	Lazies(RealLazy),
+	Transactions,
 	Selects,
 }
 

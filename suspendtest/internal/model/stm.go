@@ -1,0 +1,154 @@
+package model
+
+import (
+	"context"
+	"errors"
+
+	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Transactions is the Spec of two Vars.
+var Transactions = Spec{Name: "stm", New: func(Choose) *System {
+	return &System{
+		Title: "v is two Vars that hold 0",
+		Parts: []Part{stmPart(new([2]stm.Var[int]))},
+		Probe: []Call{{0, stmTryTake, 1}, {0, stmTryTake, 2}},
+	}
+}}
+
+const stmTryTake = 4 // index of a kind
+
+var errGivenUp = errors.New("given up")
+
+// stmPart has the operations on two Vars; an argument is 1 or 2, and says which.
+func stmPart(v *[2]stm.Var[int]) Part {
+	add := func(tx *stm.Tx, i, n int) { v[i].Set(tx, v[i].Get(tx)+n) }
+	take := func(tx *stm.Tx, i int) (int, error) {
+		n := v[i].Get(tx)
+		if n == 0 {
+			return 0, stm.Retry
+		}
+		add(tx, i, -1)
+		return n, nil
+	}
+	takes := func(which int) func(tx *stm.Tx) (int, error) {
+		return func(tx *stm.Tx) (int, error) { return take(tx, which-1) }
+	}
+	moves := func(from int) func(tx *stm.Tx) (int, error) {
+		return func(tx *stm.Tx) (int, error) {
+			n, err := take(tx, from-1)
+			add(tx, 2-from, 1)
+			return n, err
+		}
+	}
+	either := func(tx *stm.Tx) (which int, err error) {
+		err = stm.OrElse(tx,
+			func(tx *stm.Tx) (err error) {
+				which = 1
+				add(tx, 1, 100)
+				_, err = take(tx, 0)
+				add(tx, 1, -100)
+				return err
+			},
+			func(tx *stm.Tx) (err error) { which = 2; _, err = take(tx, 1); return err })
+		return which, err
+	}
+	return Part{Name: "v", Model: &stmModel{}, Kinds: []Kind{
+		{Name: "Add", Args: 2, Seen: "ok", Run: func(ctx context.Context, which int) string {
+			return result("ok", stm.Atomically(ctx, func(tx *stm.Tx) error { add(tx, which-1, 1); return nil }))
+		}},
+		{Name: "Take", Args: 2, Seen: "=",
+			Run: func(ctx context.Context, which int) string { return value(stm.Do(ctx, takes(which))) },
+			Op:  func(which int) suspend.Op[string] { return valued(stm.Op(takes(which))) }},
+		{Name: "Move", Args: 2, Seen: "=",
+			Run: func(ctx context.Context, which int) string { return value(stm.Do(ctx, moves(which))) },
+			Op:  func(which int) suspend.Op[string] { return valued(stm.Op(moves(which))) }},
+		{Name: "Either", Seen: "=",
+			Run: func(ctx context.Context, _ int) string { return value(stm.Do(ctx, either)) },
+			Op:  func(int) suspend.Op[string] { return valued(stm.Op(either)) }},
+		{Name: "TryTake", Args: 2, Try: true, Seen: "=,no", Run: func(_ context.Context, which int) string {
+			n := 0
+			ok, _ := stm.Try(func(tx *stm.Tx) (err error) { n, err = take(tx, which-1); return err })
+			return tried(equals(n), ok)
+		}},
+		{Name: "Fail", Args: 2, Seen: "given up", Run: func(ctx context.Context, which int) string {
+			return result("ok", stm.Atomically(ctx, func(tx *stm.Tx) error { add(tx, which-1, 1); return errGivenUp }))
+		}},
+	}}
+}
+
+// An stmModel is the values of two Vars. Transactions that a commit has made possible run one at a time, at any later moment,
+// and one that comes meanwhile may be quicker.
+type stmModel struct {
+	values [2]int
+	ready  bool // one that waits can go on
+}
+
+func (m *stmModel) Copy() Object { c := *m; return &c }
+
+// step performs an operation, and reports whether it is possible.
+func (m *stmModel) step(w *World, o Waiter) bool {
+	at := o.Arg - 1
+	if o.Kind == "Either" {
+		if at = 0; m.values[0] == 0 {
+			at = 1
+		}
+	}
+	n := m.values[at]
+	switch o.Kind {
+	case "Add":
+		m.values[at]++
+		w.End(o, "ok")
+		return true
+	case "Fail":
+		w.End(o, errGivenUp.Error())
+		return true
+	}
+	if n == 0 {
+		return false
+	}
+	m.values[at]--
+	switch o.Kind {
+	case "Move":
+		m.values[1-at]++
+	case "Either":
+		n = at + 1
+	}
+	w.End(o, equals(n))
+	return true
+}
+
+// possible reports whether step would return true.
+func (m *stmModel) possible(o Waiter) bool {
+	switch o.Kind {
+	case "Add", "Fail":
+		return true
+	case "Either":
+		return m.values[0]+m.values[1] > 0
+	}
+	return m.values[o.Arg-1] > 0
+}
+
+func (m *stmModel) Serve(w *World) bool {
+	m.ready = false
+	for _, o := range w.Waiting() {
+		if w.Arriving(o.ID) && m.step(w, o) {
+			return true
+		}
+		m.ready = m.ready || m.possible(o)
+	}
+	return false
+}
+
+func (m *stmModel) Moves() bool { return m.ready }
+
+func (m *stmModel) Move(w *World) {
+	var can []Waiter
+	for _, o := range w.Waiting() {
+		if m.possible(o) {
+			can = append(can, o)
+		}
+	}
+	m.step(w, can[w.Choose(len(can))])
+}
