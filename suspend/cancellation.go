@@ -2,6 +2,7 @@ package suspend
 
 import (
 	"context"
+	"fmt"
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
@@ -96,8 +97,14 @@ func (e end) over(ctx context.Context) bool {
 	return e.done != nil && closed(e.done)
 }
 
-// cancellation is the error of ctx, which is done.
-func cancellation(ctx context.Context) error {
+// cancellation returns the error of ctx, which is done. A context that panics when it is asked is one that was cancelled all
+// the same. The error says so: the caller has waiters to take back, and others to serve, and must come to it.
+func cancellation(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &contextPanic{v}
+		}
+	}()
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
@@ -187,4 +194,18 @@ func (r *registration) Ended() {
 	if b.word.CompareAndSwap(word, with(word, cancelled)) {
 		b.task.Unpark()
 	}
+}
+
+// A contextPanic is the error of a context whose methods panic.
+type contextPanic struct{ value any }
+
+func (p *contextPanic) Error() string {
+	return fmt.Sprintf("%v; the context panicked: %v", context.Canceled, p.value)
+}
+
+func (p *contextPanic) Unwrap() []error {
+	if err, ok := p.value.(error); ok {
+		return []error{context.Canceled, err}
+	}
+	return []error{context.Canceled}
 }

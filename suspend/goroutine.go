@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"sync"
-	"unsafe"
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/patience"
@@ -96,7 +95,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 		err = cancellation(ctx)
 	}
 	if again && err == nil { // whoever is told of an error may come with Remove
-		putBack(g, unsafe.Sizeof(v))
+		putBack(g)
 	} // and not after a panic
 	return v, err
 }
@@ -123,17 +122,13 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 		guard.Unlock()
 		err = cancellation(ctx)
 	}
-	putBack(g, unsafe.Sizeof(v))
+	putBack(g)
 	return v, err
 }
 
-// putBack keeps g for the next, unless it has become large: slots are not given back one by one.
-func putBack(g *goroutine, size uintptr) {
-	n := 0
-	for l := g.slots; l != nil; l = l.next {
-		n++
-	}
-	if n < 8 && size <= 1024 {
+// putBack keeps g for the next, unless its slots have become large.
+func putBack(g *goroutine) {
+	if !g.large {
 		idleGoroutines.Put(g)
 	}
 }

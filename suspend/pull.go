@@ -1,28 +1,50 @@
 package suspend
 
-import "iter"
+import (
+	"iter"
 
-// pulled is the place where the caller of next leaves its binding for the body of the sequence.
-type pulled struct{ bound *binding }
+	"github.com/braidgo/braid/internal/atomicx"
+)
 
-// Pull is iter.Pull, except that seq runs under the binding of whoever calls next or stop: a Suspend in it
-// suspends the calling task. Under plain iter.Pull the body is a goroutine of its own that is bound to
-// nothing, and a Suspend in it blocks whatever runs it, as a channel would. The rules of iter.Pull hold: a
-// call of next while another has not returned is an error, also if that other is suspended.
+// A pulled is a sequence whose body runs on a goroutine of its own. The caller of next leaves its binding there, for the
+// body.
+type pulled struct {
+	busy  atomicx.Bool // next or stop runs
+	bound *binding     // of its caller
+}
+
+// Pull is iter.Pull, except that seq runs under the binding of the caller of next or stop: a Suspend in it suspends the
+// calling task. Under plain iter.Pull the body is a goroutine of its own that is bound to nothing, and a Suspend in it
+// blocks its caller, as a channel does.
+//
+// While a call of next or stop has not returned, also since it is suspended, another call of either panics, and changes
+// nothing. What such a next waits for is to be cancelled by a context of the sequence.
 func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 	p := &pulled{}
 	pull, end := iter.Pull(func(yield func(V) bool) {
 		rebind(&binding{via: p}, func() { seq(yield) })
 	})
 	next = func() (V, bool) {
-		p.bound = current()
-		defer func() { p.bound = nil }()
+		defer p.enter()()
 		return pull()
 	}
 	stop = func() {
-		p.bound = current()
-		defer func() { p.bound = nil }()
+		defer p.enter()()
 		end()
 	}
 	return next, stop
+}
+
+// enter lends the binding of the caller to the body, until leave.
+func (p *pulled) enter() (leave func()) {
+	if !p.busy.CompareAndSwap(false, true) {
+		panic("suspend: next or stop of Pull called while another call has not returned")
+	}
+	p.bound = current()
+	return p.leave
+}
+
+func (p *pulled) leave() {
+	p.bound = nil
+	p.busy.Store(false)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -126,4 +127,57 @@ func TestPullOffEveryTask(t *testing.T) {
 	if v, ok := next(); v != 7 || !ok {
 		t.Errorf("next = %d, %v", v, ok)
 	}
+}
+
+// While a next is suspended, a next or a stop of another task panics and changes nothing: the first goes on, and so do
+// its task and its scheduler. A stop ended the process, and a next took the first one's binding: its task blocked all.
+func TestPullIsUsedByOneAtATime(t *testing.T) {
+	const busy = "suspend: next or stop of Pull called while another call has not returned"
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var waits, goOn promise.Promise[struct{}]
+		next, stop := suspend.Pull(func(yield func(int) bool) {
+			for i := range 3 {
+				if i == 1 {
+					_ = waits.Fill(struct{}{})
+					_, _ = goOn.Await(bg)
+				}
+				if !yield(i) {
+					return
+				}
+			}
+		})
+		schedtest.Run(t, s, func() {
+			for want := range 2 {
+				if v, ok := next(); !ok || v != want {
+					t.Errorf("next returns %v, %v", v, ok)
+				}
+			}
+			stop()
+			if _, ok := next(); ok {
+				t.Error("next after stop")
+			}
+		}, func() {
+			_, _ = waits.Await(bg)
+			schedtest.Panics(t, busy, stop)
+			schedtest.Panics(t, busy, func() { next() })
+			_ = goOn.Fill(struct{}{})
+		})
+	})
+}
+
+// Nor may the body call them.
+func TestPullFromItsBody(t *testing.T) {
+	var stop func()
+	panicked := false
+	next, stop := suspend.Pull(func(yield func(int) bool) {
+		func() {
+			defer func() { panicked = recover() != nil }()
+			stop()
+		}()
+		yield(1)
+	})
+	if v, ok := next(); !ok || v != 1 || !panicked {
+		t.Errorf("next returns %v, %v; stop panicked: %v", v, ok, panicked)
+	}
+	stop()
 }

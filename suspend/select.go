@@ -173,15 +173,18 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 					yield(struct{}{})
 				}
 			}
-			if b.word.Load() == with(word, cancelled) {
-				err = cancellation(ctx)
-			}
 		} else {
 			unlockAll(guards)
 			won, waited, err = suspendOn(ctx, legs, guards, look)
 		}
 		if waited {
 			won = collect(legs)
+			if levels {
+				defer release(legs, won) // after the case has its result: a context may panic
+			}
+		}
+		if won == none && err == nil {
+			err = cancellation(ctx)
 		}
 	}
 	return settled(cases, legs, won, err)
@@ -235,8 +238,10 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 			}
 		}
 		if !again(legs, won) {
+			defer release(legs, won) // after the case has its result: a context may panic
 			return settled(cases, legs, won, err)
 		}
+		release(legs, won)
 		if err := Err(ctx); err != nil {
 			return nil, err
 		}
@@ -309,8 +314,15 @@ func begin(legs []leg, guards []*Guard, look order, w waiting) (won int) {
 // drop takes legs off that were begun, and leaves them as new: nobody waits any more, and somebody may still resume them.
 func drop(legs []leg) {
 	for _, l := range legs {
-		l.withdraw()
-		l.abandon()
+		if l.guard != nil {
+			l.withdraw()
+			l.abandon()
+		}
+	}
+	for _, l := range legs {
+		if l.guard == nil {
+			l.abandonAfter(l.remove)
+		}
 	}
 }
 
@@ -323,25 +335,36 @@ func enqueueLocked(legs []leg, w waiting) {
 	}
 }
 
-// collect finds the leg that was resumed, if any, and takes the others off.
+// collect finds the leg that was resumed, if any, and takes the others off that have a guard.
 func collect(legs []leg) (won int) {
 	won = none
 	for i, l := range legs {
 		if won == none && l.won() {
 			won = i
-		} else {
+		} else if l.guard != nil {
 			l.withdraw()
 		}
 	}
 	return won
 }
 
-// withdraw takes l off, where it has been begun.
-func (l leg) withdraw() {
-	if l.guard == nil {
-		l.remove()
-		return
+// release stops the levels that have not won. It may call a context.
+func release(legs []leg, won int) {
+	for i, l := range legs {
+		if i != won && l.guard == nil {
+			l.remove()
+		}
 	}
+}
+
+// abandonAfter abandons l after stop, which may panic.
+func (l leg) abandonAfter(stop func()) {
+	defer l.abandon()
+	stop()
+}
+
+// withdraw takes l off, which has a guard.
+func (l leg) withdraw() {
 	l.guard.Lock()
 	l.remove()
 	l.guard.Unlock()

@@ -83,7 +83,8 @@ func Yield() {
 // Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is
 // suspended. How many such goroutines there may be at a time is the scheduler's affair; f may have to wait
 // its turn. If ctx is done before f has started, Blocking returns the error of the cancellation and f never
-// runs; once started, f is waited for. A scheduler that is closed may refuse, with ErrClosed.
+// runs; once started, f is waited for. A task that still runs after its scheduler was closed can
+// use it as well; then nothing bounds the number of goroutines.
 //
 // A panic of f is raised in the calling task with the same value, and a runtime.Goexit of f ends it. Where
 // no task is bound, f runs right here.
@@ -102,19 +103,34 @@ func Blocking(ctx context.Context, f func()) error {
 		start = s.Block
 	}
 	j := &blocking{f: f}
-	if err := start(j.run); err != nil {
+	if err := start(j.run); errors.Is(err, ErrClosed) {
+		go j.run() // a task that cleans up after Close may need to
+	} else if err != nil {
 		return err
 	}
+	settled := false
+	defer func() {
+		if !settled { // ctx has panicked
+			j.settle()
+		}
+	}()
 	err := j.wait(ctx)
-	if err != nil && j.state.CompareAndSwap(jobQueued, jobAbandoned) {
-		j.f = nil // j may have to wait its turn
+	settled = true
+	if err != nil && j.settle() {
 		return err
-	}
-	if err != nil {
-		_ = j.wait(context.WithoutCancel(ctx))
 	}
 	j.ended.Rethrow()
 	return nil
+}
+
+// settle is the end of a wait that was cancelled: f never runs, or else it is waited for.
+func (j *blocking) settle() (abandoned bool) {
+	if j.state.CompareAndSwap(jobQueued, jobAbandoned) {
+		j.f = nil // j may have to wait its turn
+		return true
+	}
+	_ = j.wait(context.Background())
+	return false
 }
 
 // A blocking is one f on its way through a goroutine.

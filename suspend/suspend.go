@@ -40,6 +40,7 @@ type binding struct {
 	slots   *list   // and those for others
 	via     *pulled // not nil: this stands for whatever is bound to the caller of next
 	blocked bool    // block is running
+	large   bool    // the slots are more than are kept
 	last    wait
 	random  func() uint64 // of the task's scheduler, once it was drawn from
 	// 128 bytes: it begins at a cache line then
@@ -49,6 +50,13 @@ type binding struct {
 type list struct {
 	x    any
 	next *list
+}
+
+func (l *list) len() (n int) {
+	for ; l != nil; l = l.next {
+		n++
+	}
+	return n
 }
 
 // A wait is what the last suspension of a binding has left: with this context, a word of this status is open.
@@ -358,6 +366,9 @@ func otherSlotOf[T any](b *binding) *slot[T] {
 		b.slot = s
 	} else {
 		b.slots = &list{s, b.slots}
+	}
+	if unsafe.Sizeof(s.v) > keptSize || b.slots.len() >= keptSlots {
+		b.large = true
 	}
 	return s
 }

@@ -86,8 +86,23 @@ func newBinding(t Task) *binding {
 // Forget ends a task: what it has left with its last context is withdrawn.
 func (b *binding) Forget() {
 	b.last = wait{}
+	b.shrink()
 	b.unwatch()
 }
+
+// shrink gives up the slots between two tasks if they have become large: a coroutine that is kept for the next task keeps
+// its slots, and thousands are kept.
+func (b *binding) shrink() {
+	if b.large {
+		b.large, b.slot, b.slots = false, nil, nil
+	}
+}
+
+// The slots that are kept: as many, each of a value of such a size at most.
+const (
+	keptSlots = 8
+	keptSize  = 1 << 10
+)
 
 // Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).
 func Current() Task {
@@ -95,6 +110,13 @@ func Current() Task {
 		return b.task
 	}
 	return nil
+}
+
+// Forbidden reports whether suspending is a mistake where it is called, and panics: under Bind(nil, f), as in callbacks and
+// hooks, and in the block of a Suspend.
+func Forbidden() bool {
+	b := current()
+	return b != nil && (b.task == nil || b.blocked)
 }
 
 // Self returns the Task bound to the calling goroutine, or a new Thread if there is none; under Bind(nil, f)

@@ -121,11 +121,12 @@ func (t *continuation[T]) submit() {
 	}
 }
 
-// finish runs on the executor.
+// finish runs on the executor. What it lets go may call a context, which may panic: the result comes first.
 func (t *continuation[T]) finish() {
 	over := true
 	defer func() {
 		if over {
+			t.legs, t.first = nil, [1]leg{}
 			t.unwatch() // last, as it may call a foreign context
 		}
 	}()
@@ -134,18 +135,22 @@ func (t *continuation[T]) finish() {
 		won = collect(t.legs)
 	}
 	if t.prepares && again(t.legs, won) {
+		release(t.legs, won)
 		t.again()
 		over = false
 		return
 	}
-	k := t.k
-	t.k = nil
+	if t.waited {
+		defer release(t.legs, won)
+	}
+	k, ctx, prepared := t.k, t.ctx, t.prepared
+	t.k, t.ctx, t.prepared, t.on = nil, nil, nil, nil // Resumers may be kept
 	if won == none {
 		var zero T
-		k(zero, cancellation(t.ctx))
+		k(zero, cancellation(ctx))
 		return
 	}
-	v, err, _ := t.prepared.result()
+	v, err, _ := prepared.result()
 	k(v, err)
 }
 

@@ -222,6 +222,35 @@ func blockingHolds(e *env) {
 	recv(e, started, "Blocking did not return")
 }
 
+func blockingAfterClose(e *env) {
+	closing, goOn := make(chan struct{}), make(chan struct{})
+	ended := e.task(func() {
+		_, _ = e.suspend(background, func(r resume) (*box, bool) {
+			go func() { <-goOn; r(nil, nil) }()
+			return nil, false
+		})
+		ran := false
+		if err := suspend.Blocking(background, func() { ran = true }); err != nil || !ran {
+			e.errorf("Blocking after Close returned %v; f has run: %v", err, ran)
+		}
+	})
+	e.settle()
+	shut := e.shut
+	e.shut = nil
+	closed := make(chan struct{})
+	go func() { defer close(closed); close(closing); shut() }()
+	<-closing
+	for range 100 { // until it is seen, where it can be
+		if e.submit(func() {}) != nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	close(goOn)
+	recv(e, ended, "a task did not end after Close")
+	recv(e, closed, "close did not return")
+}
+
 func blockingFails(e *env) {
 	e.do("Blocking did not return", func() {
 		func() {

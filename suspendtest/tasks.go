@@ -61,6 +61,8 @@ var schedulerChecks = slices.Concat(contractChecks, []check{
 		"Blocking runs f elsewhere: a f that blocks does not hold up the scheduler.", nil, blockingHolds},
 	{"Blocking/panic-and-goexit-come-back",
 		"Blocking: a panic and a Goexit of f come back to the task.", nil, blockingFails},
+	{"Blocking/after-close",
+		"Blocking: a task that still runs after Close can use it, to clean up.", nil, blockingAfterClose},
 	{"Pull/the-body-suspends-the-caller-of-next",
 		"Pull: a Suspend in the body suspends the task that called next.", nil, pullSuspends},
 	{"Queue/cancel-storm-conserves",

@@ -17,8 +17,13 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// Deadline is how long a test may take before it is taken for hung.
-const Deadline = 60 * time.Second
+// Deadline is how long a test may take before it is taken for hung. The environment variable BRAID_DEADLINE sets another.
+var Deadline = func() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("BRAID_DEADLINE")); err == nil {
+		return d
+	}
+	return 60 * time.Second
+}()
 
 // A Scheduler is one that runs until it is closed; close waits for every task.
 type Scheduler struct {

@@ -1,0 +1,207 @@
+package suspend_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Whichever call of a context's method panics, and whether its wait is resumed or cancelled: nothing stays queued, no guard
+// shut, a continuation runs, and a job is waited for. A Select left its cases, and a semaphore's gate stayed shut for good.
+func TestAContextThatPanics(t *testing.T) {
+	ops := map[string]func(ctx context.Context, l *line){
+		"Wait": func(ctx context.Context, l *line) {
+			_, _ = suspend.Wait[int](ctx, l, false)
+		},
+		"Wait, lazily": func(ctx context.Context, l *line) {
+			_, _ = suspend.Wait[int](suspend.Lazily(ctx), l, true)
+		},
+		"Suspend": func(ctx context.Context, l *line) {
+			var mine suspend.Resumer[int]
+			defer func() {
+				l.guard.Lock()
+				l.Remove(mine)
+				l.guard.Unlock()
+			}()
+			_, _ = suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
+				l.guard.Lock()
+				defer l.guard.Unlock()
+				mine = r
+				l.Enqueue(r)
+				return 0, false
+			})
+		},
+		"Select": func(ctx context.Context, l *line) {
+			_, _ = suspend.Select(ctx, suspend.On(suspend.OpOf[int](l)), suspend.On(suspend.OpOf[int](l)), suspend.On(suspend.After(time.Hour)))
+		},
+		"Select, Done": func(ctx context.Context, l *line) {
+			_, _ = suspend.Select(bg, suspend.On(suspend.Done(ctx)), suspend.On(suspend.OpOf[int](l)), suspend.On(suspend.Done(ctx)))
+		},
+		"Sleep": func(ctx context.Context, _ *line) {
+			_ = suspend.Sleep(ctx, time.Hour)
+		},
+	}
+	perform := func(op func(ctx context.Context, l *line), c *rudeContext, l *line) {
+		defer func() {
+			if v := recover(); v != nil && v != errRude {
+				panic(v)
+			}
+		}()
+		op(c, l)
+	}
+	for name, op := range ops {
+		for _, end := range []string{"resumed", "cancelled"} {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				for k := 1; ; k++ {
+					if k == 100 {
+						t.Fatal("calls without end")
+					}
+					c := newRude(k)
+					if end == "resumed" && name == "Sleep" {
+						return
+					}
+					onStanding(t, func(s *fifo.Scheduler) {
+						var l line
+						ended := false
+						_ = s.Go(func() {
+							perform(op, c, &l)
+							ended = true
+						})
+						schedtest.Settle()
+						if end == "cancelled" {
+							c.Cancel()
+						}
+						if end == "resumed" || name == "Wait, lazily" {
+							l.guard.Lock()
+							l.waiters.Resume(1, nil)
+							l.guard.Unlock()
+						}
+						schedtest.Eventually(t, fmt.Sprintf("it ends, call %d panicking", k), func() bool { return ended })
+						if n := l.len(); n != 0 {
+							t.Errorf("call %d: %d stay queued", k, n)
+						}
+						// The task goes on, and so does what it waited for.
+						_ = s.Go(func() { _, _ = suspend.Wait[int](bg, &l, false) })
+						schedtest.Settle()
+						if n := l.len(); n != 1 {
+							t.Errorf("call %d: %d wait", k, n)
+						}
+						l.guard.Lock()
+						l.waiters.Resume(1, nil)
+						l.guard.Unlock()
+					})
+					if !c.Panicked() {
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// The function of a Blocking is waited for, also if the context panics while it runs.
+func TestBlockingWaitsThoughItsContextPanics(t *testing.T) {
+	for k := 1; ; k++ {
+		c := newRude(k)
+		began, ended := false, false
+		onStanding(t, func(s *fifo.Scheduler) {
+			started := make(chan struct{})
+			defer func() {
+				if v := recover(); v != nil && v != errRude {
+					panic(v)
+				}
+				select {
+				case <-started:
+					began = true
+				default:
+				}
+				if began && !ended {
+					t.Errorf("call %d: unwound while its function runs", k)
+				}
+			}()
+			_ = suspend.Blocking(c, func() {
+				close(started)
+				c.Cancel()
+				time.Sleep(time.Millisecond) // long enough to be left behind, if it is
+				ended = true
+			})
+		})
+		if !c.Panicked() {
+			return
+		}
+	}
+}
+
+// A continuation is called, whatever its context does, once it has been begun.
+func TestThenIsCalledThoughItsContextPanics(t *testing.T) {
+	for _, level := range []bool{false, true} {
+		for _, end := range []string{"resumed", "cancelled"} {
+			for k := 1; ; k++ {
+				c := newRude(k)
+				var l line
+				var p promise.Promise[error]
+				begun := func() (ok bool) {
+					defer func() { ok = recover() == nil }()
+					op := suspend.OpOf[int](&l)
+					if level {
+						op = suspend.Choose(op, suspend.Map(suspend.Done(c), func(struct{}, error) (int, error) { return 2, nil }))
+					}
+					suspend.Then(c, op, survivor{}, func(_ int, err error) { _ = p.Fill(err) })
+					return
+				}()
+				if begun {
+					if end == "resumed" {
+						l.guard.Lock()
+						l.waiters.Resume(1, nil)
+						l.guard.Unlock()
+					} else {
+						c.Cancel()
+					}
+					if _, err := p.Await(bg); err != nil {
+						t.Error(err)
+					}
+				}
+				if n := l.len(); n != 0 {
+					t.Errorf("%s, call %d: %d stay queued", end, k, n)
+				}
+				if !c.Panicked() {
+					break
+				}
+			}
+		}
+	}
+}
+
+// A survivor is an executor that stands panics.
+type survivor struct{}
+
+func (survivor) Execute(f func()) error {
+	go func() {
+		defer func() {
+			if v := recover(); v != nil && v != errRude {
+				panic(v)
+			}
+		}()
+		f()
+	}()
+	return nil
+}
+
+// onStanding is schedtest.OnFIFO on a scheduler that stands the panics of contexts: at the end of a task, too, one is called.
+func onStanding(t *testing.T, f func(s *fifo.Scheduler)) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := fifo.New(fifo.Options{OnPanic: func(v any, stack []byte) {
+		if v != errRude {
+			t.Errorf("panic %v\n%s", v, stack)
+		}
+	}})
+	if err := s.Run(bg, func(context.Context) error { f(s); return nil }); err != nil {
+		t.Error(err)
+	}
+}
