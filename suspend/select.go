@@ -221,6 +221,8 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		panic("suspend: the same case twice")
 	}
 	defer pin(legs)()
+	last := none
+	defer func() { release(legs, last) }() // after the case has its result: a context may panic
 	for {
 		prepare(legs)
 		var look order
@@ -238,7 +240,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 			}
 		}
 		if !again(legs, won) {
-			defer release(legs, won) // after the case has its result: a context may panic
+			last = won
 			return settled(cases, legs, won, err)
 		}
 		release(legs, won)
