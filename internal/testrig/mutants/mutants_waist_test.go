@@ -1,0 +1,23 @@
+//go:build mutants
+
+package mutants_test
+
+func init() { mutants = append(mutants, waist...) }
+
+// What package suspend leaves behind, and what else of it no interleaving shows.
+var waist = []mutant{
+	{"a taken value stays in its node", "suspend/queue.go", "	n.v, n.in = zero, nil\n	return v", "	if !Wrong {\n		n.v = zero\n	}\n	n.in = nil\n	return v", "suspend", "TestNothingIsRetained/taken"},
+	{"a refused value stays in its node", "suspend/queue.go", "	n.v = zero\n	return p, false", "	if !Wrong {\n		n.v = zero\n	}\n	return p, false", "suspend", "TestNothingIsRetained/refused"},
+	{"what a waiter brought stays in its node", "suspend/queue.go", "	p, n.payload = n.payload, p\n", "	if Wrong {\n		p = n.payload\n	} else {\n		p, n.payload = n.payload, p\n	}\n", "suspend", "TestNothingIsRetained/cancelled"},
+	{"a taken value stays in its slot", "suspend/suspend.go", "	s.v, s.err = zero, nil\n", "	if !Wrong {\n		s.v = zero\n	}\n	s.err = nil\n", "suspend", "TestNothingIsRetained/by_its"},
+	{"a continuation stays with its Resumer", "suspend/then.go", "	t.k, t.ctx, t.prepared, t.on = nil, nil, nil, nil", "	if !Wrong {\n		t.k, t.ctx, t.prepared, t.on = nil, nil, nil, nil\n	}", "suspend", "TestNothingIsRetained/Then"},
+	{"a Sleep leaves its timer", "suspend/timers.go", "		if stop != nil && !fired {", "		if stop != nil && !fired && !Wrong {", "suspend", "TestNoTimerIsLeft/Sleep"},
+	{"an After leaves its timer", "suspend/timers.go", "	if a.stop != nil { // or else", "	if a.stop != nil && !Wrong { // or else", "suspend", "TestNoTimerIsLeft/After"},
+	{"a Then leaves its registration", "suspend/then.go", "			t.unwatch() // last", "			if !Wrong {\n				t.unwatch()\n			} // last", "suspend", "TestNoRegistrationIsRetained/Then"},
+	{"a stop of Pull meets a next", "suspend/pull.go", "	if !p.busy.CompareAndSwap(false, true) {", "	if !p.busy.CompareAndSwap(false, true) && !Wrong {", "suspend", "TestPullIsUsedByOneAtATime"},
+	{"a continuation is lost with its context", "suspend/cancellation.go", "		if v := recover(); v != nil {\n			err =", "		if v := recover(); v != nil {\n			if Wrong {\n				panic(v)\n			}\n			err =", "suspend", "TestThenIsCalledThough"},
+	{"a job is left running", "suspend/spawn.go", "		if !settled { // ctx", "		if !settled && !Wrong { // ctx", "suspend", "TestBlockingWaitsThough"},
+	{"what is drawn is of the process", "suspend/capabilities.go", "		if r, ok := As[Rand](spawnerOf(b.task)); ok {", "		if r, ok := As[Rand](spawnerOf(b.task)); ok && !Wrong {", "suspend", "TestAScheduledSelectIsRepeatable"},
+	{"the clock is that of package time", "suspend/timers.go", "	if c, ok := As[Clock](on); ok {", "	if c, ok := As[Clock](on); ok && !Wrong {", "suspend", "TestTimersAreTheSchedulers/Sleep"},
+	{"a deadline that is over keeps its timer", "internal/cancelctx/timed.go", "	l.stops = nil\n	l.mu.Unlock()\n", "	l.stops = nil\n	if Wrong {\n		stops = nil\n	}\n	l.mu.Unlock()\n", "suspend", "TestNoTimerIsLeft/a_deadline"},
+}
