@@ -169,15 +169,46 @@ func (s *Scope) OnRelease(f func()) {
 	}
 }
 
-func (s *Scope) start(on suspend.Spawner, f func()) error {
+// Hold counts something that waits without a task as a child, until release is called; see suspend.Holder. Run waits for
+// it. When s has ended, Hold returns ErrEnded.
+func (s *Scope) Hold() (release func(), err error) {
+	if !s.enter() {
+		return nil, ErrEnded
+	}
+	return s.leave, nil
+}
+
+// Hold holds the scope and, if that can be held, the scheduler.
+func (o *spawner) Hold() (release func(), err error) {
+	release, err = o.s.Hold()
+	h, ok := suspend.As[suspend.Holder](o.on)
+	if err != nil || !ok {
+		return release, err
+	}
+	inner, err := h.Hold()
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return func() { inner(); release() }, nil
+}
+
+// enter counts one more member, unless s has ended.
+func (s *Scope) enter() bool {
 	for {
 		n := s.members.Load()
 		if n == 0 {
-			return ErrEnded
+			return false
 		}
 		if s.members.CompareAndSwap(n, n+1) {
-			break
+			return true
 		}
+	}
+}
+
+func (s *Scope) start(on suspend.Spawner, f func()) error {
+	if !s.enter() {
+		return ErrEnded
 	}
 	started := false
 	defer func() {

@@ -85,7 +85,7 @@ func newBinding(t Task) *binding {
 
 // Forget ends a task: what it has left with its last context is withdrawn.
 func (b *binding) Forget() {
-	b.last = wait{}
+	b.last, b.random = wait{}, nil // the next task may be on another scheduler
 	b.shrink()
 	b.unwatch()
 }

@@ -10,12 +10,12 @@ import (
 // already, k is called with the result, once, as a callback of on. k never runs before Then returns on the calling
 // goroutine, and never before op has been begun to wait for; it must not suspend. What is left of a cancelled op is
 // taken away on on, before k. Should on refuse the callback, as it is closed, k runs on a goroutine, so that no result
-// is lost.
+// is lost. An executor that is a Holder waits for k before it ends.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	if on == nil || k == nil {
 		panic("suspend: Then without an executor or a continuation")
 	}
-	t := &continuation[T]{ctx: ctx, on: on, k: k, winner: none}
+	t := &continuation[T]{ctx: ctx, on: on, k: k, winner: none, release: holdOn(on)}
 	t.task = t
 	if op.event != nil {
 		t.prepared = op.event.prepare(timersOf(on))
@@ -25,6 +25,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	defer func() {
 		if !returned { // ctx or a level has panicked
 			t.unwatch()
+			t.letGo()
 		}
 	}()
 	t.begin()
@@ -47,6 +48,7 @@ type continuation[T any] struct {
 	end      end // of ctx
 	on       Executor
 	k        func(T, error)
+	release  func() // of on, if that can be held
 	prepared prepared[T]
 	legs     []leg
 	first    [1]leg // where the first is listed
@@ -121,13 +123,21 @@ func (t *continuation[T]) submit() {
 	}
 }
 
+// letGo ends the hold on the executor.
+func (t *continuation[T]) letGo() {
+	if t.release != nil {
+		t.release()
+	}
+}
+
 // finish runs on the executor. What it lets go may call a context, which may panic: the result comes first.
 func (t *continuation[T]) finish() {
 	over := true
 	defer func() {
 		if over {
+			defer t.letGo()
 			t.legs, t.first = nil, [1]leg{}
-			t.unwatch() // last, as it may call a foreign context
+			t.unwatch() // last but one, as it may call a foreign context
 		}
 	}()
 	won := t.winner

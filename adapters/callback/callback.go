@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -55,7 +56,7 @@ type Options struct {
 type Loop struct {
 	exec   suspend.Executor
 	direct bool
-	core   *coro.Runner
+	core   *runner.Runner
 	stalls *coro.Stalls
 	start  func(f func()) // on a goroutine
 	run    func()         // one step
@@ -77,7 +78,7 @@ func New(exec suspend.Executor, o Options) *Loop {
 	}
 	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall), start: func(f func()) { go f() }}
 	l.run = l.runNext
-	l.core = coro.NewRunner(l, l.wake, o.OnPanic)
+	l.core = runner.New(l, l.wake, o.OnPanic)
 	l.core.Watch(l.stalls)
 	l.core.Sleep() // until there is something to do
 	return l
@@ -90,6 +91,9 @@ func (l *Loop) Go(f func()) error { return l.core.Go(f) }
 // suspend.ErrClosed and f never runs. Use the Loop, and not its executor, as the Executor of suspend.Then: the Loop
 // calls its executor under no lock.
 func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
+
+// Hold keeps Close from returning until release is called, see suspend.Holder.
+func (l *Loop) Hold() (release func(), err error) { return l.core.Hold() }
 
 // Stats returns the statistics of the Loop.
 func (l *Loop) Stats() suspend.Stats { return l.core.Stats() }

@@ -3,7 +3,7 @@
 package callback
 
 import (
-	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -13,7 +13,7 @@ type Exploring struct{ *Loop }
 // NewExploring returns one whose executor is asked for steps by post, and which does them by Step.
 func NewExploring(post func()) Exploring {
 	l := &Loop{exec: posting(post), direct: true, start: func(f func()) { _ = suspend.Here().Go(f) }}
-	l.core = coro.NewRunner(suspend.Goroutines, l.wake, nil)
+	l.core = runner.New(suspend.Goroutines, l.wake, nil)
 	l.core.Sleep()
 	l.run = func() {
 		l.core.RunPlainly()

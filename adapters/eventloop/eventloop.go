@@ -128,6 +128,9 @@ func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
 
+// Hold keeps Close from returning until release is called, see suspend.Holder.
+func (l *Loop) Hold() (release func(), err error) { return l.pick().Hold() }
+
 // Stats returns the statistics of the loop, all reactors together.
 func (l *Loop) Stats() suspend.Stats {
 	var sum suspend.Stats

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
-	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
@@ -117,7 +117,7 @@ func NewExploring() *Exploring {
 	p.refs.Store(1)
 	r := &reactor{loop: l, poller: p}
 	r.timers.init(r)
-	r.core = coro.NewRunner(r, p.wake, nil)
+	r.core = runner.New(r, p.wake, nil)
 	l.reactors = []*reactor{r}
 	l.live.Store(1)
 	l.running.add(2)

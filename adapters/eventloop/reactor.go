@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -15,15 +16,15 @@ import (
 // owes one poller.wake.
 type reactor struct {
 	loop   *Loop
-	core   *coro.Runner
+	core   *runner.Runner
 	poller polling
 	timers timers
 
 	// The rest belongs to the reactor's goroutine.
 	share  share
 	stalls *coro.Stalls
-	due    []func()   // callbacks of timers, to be run now
-	caller *coro.Task // the coroutine that they run on
+	due    []func()     // callbacks of timers, to be run now
+	caller *runner.Task // the coroutine that they run on
 }
 
 func newReactor(l *Loop) (*reactor, error) {
@@ -33,7 +34,7 @@ func newReactor(l *Loop) (*reactor, error) {
 	}
 	r := &reactor{loop: l, poller: p}
 	r.timers.init(r)
-	r.core = coro.NewRunner(r, p.wake, l.opts.OnPanic)
+	r.core = runner.New(r, p.wake, l.opts.OnPanic)
 	r.core.InOrder = true
 	return r, nil
 }
@@ -117,10 +118,10 @@ func (r *reactor) runTimers() bool {
 	some := r.timers.run(now)
 	for len(r.due) > 0 {
 		if r.caller == nil {
-			r.caller = coro.NewCaller(r.core)
+			r.caller = runner.NewCaller(r.core)
 		}
 		r.caller.Start(r.runDue)
-		r.stalls.Begin(r.caller)
+		r.stalls.Begin(&r.caller.Coroutine)
 		how := r.caller.Step()
 		r.stalls.End()
 		if how == coro.Exited {
@@ -155,6 +156,9 @@ func (r *reactor) Go(f func()) error { return r.core.Go(f) }
 
 // Execute runs f as a callback of this reactor.
 func (r *reactor) Execute(f func()) error { return r.core.Execute(f) }
+
+// Hold implements suspend.Holder.
+func (r *reactor) Hold() (release func(), err error) { return r.core.Hold() }
 
 // AfterFunc runs f as a callback of this reactor once d has passed.
 func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {

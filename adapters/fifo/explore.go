@@ -2,17 +2,21 @@
 
 package fifo
 
-import "github.com/braidgo/braid/adapters/internal/coro"
+import "github.com/braidgo/braid/adapters/internal/runner"
 
 // What follows is for the model checker, which stands outside adapters: the parts of a scheduler that other goroutines touch.
 type (
-	// An Inbox is where a Runner is sent what others wake.
-	Inbox = coro.Inbox
 	// An Item is what is sent.
-	Item = coro.Item
+	Item = runner.Item
 	// A Posting is a Runner without coroutines.
-	Posting = coro.Posting
+	Posting = runner.Posting
 )
 
 // NewPosting returns a Posting with so many tasks, all parked.
-func NewPosting(tasks int) *Posting { return coro.NewPosting(tasks) }
+func NewPosting(tasks int) *Posting { return runner.NewPosting(tasks) }
+
+// An Inbox is where a Runner is sent what others wake.
+type Inbox struct{ runner.Inbox }
+
+// Push reports whether the caller has to wake the Runner.
+func (in *Inbox) Push(it *Item) bool { wake, _ := in.Inbox.Push(it); return wake }

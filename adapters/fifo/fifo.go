@@ -10,9 +10,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/adapters/internal/seeded"
-	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -32,6 +31,10 @@ type Options struct {
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
+	// OnIdle, if not nil, is called each time that tasks are left and none of them is runnable, as the OnIdle of the
+	// Scheduler is called once.
+	OnIdle func()
+
 	// LockOSThread keeps Run, and so all tasks, on one thread, which Run locks. Such a Run can not be nested.
 	LockOSThread bool
 }
@@ -39,19 +42,15 @@ type Options struct {
 // A Scheduler runs tasks during one Run. It is made by New.
 type Scheduler struct {
 	opts Options
-	core *coro.Driven
+	core *runner.Driven
 	rand seeded.Source
-
-	mu     atomicx.Mutex
-	onIdle []func()
-	hooks  atomicx.Int32 // in onIdle
 }
 
 // New returns a Scheduler on which nothing runs yet. What is submitted before Run waits for it.
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o}
 	s.rand.Seed(o.Seed)
-	s.core = coro.NewDriven(s, nil, s.idleHook, o.OnPanic)
+	s.core = runner.NewDriven(s, nil, o.OnIdle, o.OnPanic)
 	return s
 }
 
@@ -68,7 +67,7 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // Run: a second returns suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, once
 // every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
-	return s.core.Drive(ctx, coro.Drive{
+	return s.core.Drive(ctx, runner.Drive{
 		Name:         "fifo",
 		StallAfter:   s.opts.StallAfter,
 		OnStall:      s.opts.OnStall,
@@ -94,28 +93,14 @@ func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("fifo: nil function")
 	}
-	s.mu.Lock()
-	s.onIdle = append(s.onIdle, f)
-	s.hooks.Add(1)
-	s.mu.Unlock()
-	// Called from elsewhere, it may find the scheduler asleep.
-	_ = s.core.Execute(func() {})
-}
-
-func (s *Scheduler) idleHook() (f func()) {
-	if s.hooks.Load() == 0 { // whoever is adding one wakes the scheduler afterwards
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hooks.Add(-1)
-	f, s.onIdle[0] = s.onIdle[0], nil
-	s.onIdle = s.onIdle[1:]
-	return f
+	s.core.OnIdle(f)
 }
 
 // Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.rand.Uint64() }
+
+// Hold keeps Run from returning until release is called, see suspend.Holder.
+func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns what the scheduler says of itself.
 func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }

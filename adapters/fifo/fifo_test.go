@@ -862,11 +862,11 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// Coroutines are kept for as many tasks again as there are, and for a thousand; after a peak they become fewer, however
-// the tasks end.
+// A scheduler keeps as many idle coroutines as it has tasks, and a thousand. After a peak they become fewer, however the
+// tasks end. (A Run with a thread of its own shares none with others.)
 func TestCoroutinesThatAreKept(t *testing.T) {
 	const n, few = 6000, 1024
-	run(t, fifo.Options{}, func(*fifo.Scheduler) {
+	run(t, fifo.Options{LockOSThread: true}, func(*fifo.Scheduler) {
 		before := runtime.NumGoroutine()
 		var m mvar.MVar[int]
 		live, exits := 0, false

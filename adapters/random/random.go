@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/adapters/internal/seeded"
 	"github.com/braidgo/braid/suspend"
 )
@@ -25,6 +25,10 @@ type Options struct {
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
+	// OnIdle, if not nil, is called each time that tasks are left and none of them is runnable, before Run parks its
+	// caller: on the goroutine of Run, not in a task. If it suspends, it suspends the Run.
+	OnIdle func()
+
 	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, or
 	// on standard error if that is nil, and again whenever the time has doubled. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.
@@ -35,12 +39,12 @@ type Options struct {
 // A Scheduler runs tasks during one Run. It is made by New.
 type Scheduler struct {
 	opts Options
-	core *coro.Driven
+	core *runner.Driven
 	draw seeded.Source // for the tasks
 
 	// The rest belongs to the goroutine of Run.
 	rand     *rand.Rand
-	runnable []*coro.Item
+	runnable []*runner.Item
 }
 
 // New returns a Scheduler on which nothing runs yet. What is submitted before Run waits for it.
@@ -50,7 +54,7 @@ func New(o Options) *Scheduler {
 	}
 	s := &Scheduler{opts: o, rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	s.draw.Seed(o.Seed)
-	s.core = coro.NewDriven(s, s.next, nil, o.OnPanic)
+	s.core = runner.NewDriven(s, s.next, o.OnIdle, o.OnPanic)
 	return s
 }
 
@@ -70,11 +74,11 @@ func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 // Run: a second returns suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, once
 // every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
-	return s.core.Drive(ctx, coro.Drive{Name: "random", StallAfter: s.opts.StallAfter, OnStall: s.opts.OnStall}, main)
+	return s.core.Drive(ctx, runner.Drive{Name: "random", StallAfter: s.opts.StallAfter, OnStall: s.opts.OnStall}, main)
 }
 
 // next picks one of all that is runnable, each as likely as any other.
-func (s *Scheduler) next() *coro.Item {
+func (s *Scheduler) next() *runner.Item {
 	for it := s.core.Next(); it != nil; it = s.core.Next() {
 		s.runnable = append(s.runnable, it)
 	}
@@ -101,6 +105,17 @@ func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
 // Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
+
+// OnIdle calls f as Options.OnIdle is called, once. Of several, one is called at a time, in order.
+func (s *Scheduler) OnIdle(f func()) {
+	if f == nil {
+		panic("random: nil function")
+	}
+	s.core.OnIdle(f)
+}
+
+// Hold keeps Run from returning until release is called, see suspend.Holder.
+func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns what the scheduler says of itself.
 func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }

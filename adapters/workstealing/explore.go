@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -118,10 +117,10 @@ func (k *Parking) Join(a, b func()) {
 }
 
 // A Task is one on the goroutine of the caller.
-type Task struct{ s *strand }
+type Task struct{ s *fiber }
 
 // Task returns one that is on the i'th worker.
-func (k *Parking) Task(i int) Task { return Task{&strand{pool: k.p, worker: k.p.workers[i]}} }
+func (k *Parking) Task(i int) Task { return Task{&fiber{pool: k.p, worker: k.p.workers[i]}} }
 
 // Join has it join a and b.
 func (t Task) Join(a, b func()) {
@@ -162,14 +161,29 @@ func (in *Injector) Pop() func() { e, _ := in.in.pop(); return e.f }
 // PopNew is for everybody; nil if there is nothing to begin.
 func (in *Injector) PopNew() func() { e, _ := in.in.popNew(); return e.f }
 
-// A Fiber is the shared state of a task, without its coroutine.
-type Fiber = coro.Fiber
+// A Fiber is the state of a task, which any worker runs.
+type Fiber struct{ s *fiber }
 
-// NewFiber returns one that calls ready when it becomes runnable.
-func NewFiber(ready func()) *Fiber { return coro.NewFiber(readier(ready)) }
+// NewFiber returns one that is runnable. When it becomes runnable again, a worker of the pool finds it by Runnable.
+func (k *Parking) NewFiber() Fiber { return Fiber{&fiber{pool: k.p}} }
 
-type readier func()
+// Runnable takes the only fiber of the pool, if it is queued.
+func (k *Parking) Runnable() bool {
+	_, ok := k.p.injector.pop()
+	if ok && k.p.injector.len() > 0 {
+		panic("queued twice")
+	}
+	return ok
+}
 
-func (f readier) Ready(*coro.Task)           { f() }
-func (readier) Panicked(value any, _ []byte) { panic(value) }
-func (readier) Spawner() suspend.Spawner     { return suspend.Goroutines }
+// Queue queues it.
+func (f Fiber) Queue() { f.s.pool.enqueue(entry{fiber: f.s}) }
+
+// Park is what its task does in order to park: false says that it has a permit and goes on.
+func (f Fiber) Park() bool { return !f.s.permitted() }
+
+// Commit is what its worker does when the task has parked: false says that it is runnable.
+func (f Fiber) Commit() bool { return f.s.commit() }
+
+// Unpark may be called from anywhere.
+func (f Fiber) Unpark() { f.s.Unpark() }

@@ -7,14 +7,14 @@ import (
 	"github.com/braidgo/braid/internal/prefetch"
 )
 
-// An entry is something to run that is not a fork in a deque: a strand that was woken or has yielded, a task to
+// An entry is something to run that is not a fork in a deque: a fiber that was woken or has yielded, a task to
 // begin, a callback, or a fork that is claimed already.
 type entry struct {
-	strand *strand // not nil: resume it
-	f      func()  // not nil: begin it
-	fork   *fork   // otherwise
-	woken  bool    // the strand was suspended
-	call   bool    // f is a callback
+	fiber *fiber // not nil: resume it
+	f     func() // not nil: begin it
+	fork  *fork  // otherwise
+	woken bool   // the fiber was suspended
+	call  bool   // f is a callback
 }
 
 // An injector is the queue into which everybody puts what becomes runnable, and from which the workers take. It is
@@ -71,17 +71,14 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 	return e, true
 }
 
-// aheadLocked has fetched what the next strand needs to go on, and of those after it what tells where that is.
+// aheadLocked prefetches what the next fiber needs to go on, and the lines of those after it that say where that is.
 func (in *injector) aheadLocked() {
-	next := func(i int) *strand { return in.ring[(in.first+i)&(len(in.ring)-1)].strand }
+	next := func(i int) *fiber { return in.ring[(in.first+i)&(len(in.ring)-1)].fiber }
 	if s := next(0); s != nil {
-		s.task.Fetch()
+		s.Fetch()
 	}
 	if s := next(1); s != nil {
-		prefetch.Lines(unsafe.Pointer(s.task))
-	}
-	if s := next(2); s != nil {
-		prefetch.Line(unsafe.Pointer(s))
+		prefetch.Lines(unsafe.Pointer(s))
 	}
 }
 

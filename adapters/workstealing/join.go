@@ -34,7 +34,7 @@ func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, er
 }
 
 // joinOn is Join in a task that is on s.
-func joinOn[A, B any](ctx context.Context, s *strand, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
+func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	pusher := s.worker
 	f := pusher.fork(ctx, side[B](b))
 	returned := false
@@ -169,7 +169,7 @@ func (f plain) run(*fork) { f() }
 
 // abandon sees to it that f ends when its Join has no use for it any more. It never runs in the task of s, which is
 // unwinding: how f ends must not get in the way of that.
-func (f *fork) abandon(s *strand) {
+func (f *fork) abandon(s *fiber) {
 	if f.claim() {
 		s.worker.pool.enqueue(entry{fork: f})
 	}
@@ -200,12 +200,12 @@ func (w *worker) recycle(f *fork) {
 }
 
 // takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well.
-func (w *worker) takenBack(s *strand) {
-	w.breath.take()
+func (w *worker) takenBack(s *fiber) {
+	w.others.Tick()
 	if w.picks--; w.picks <= 0 {
 		w.picks = pollEvery
 		if w.pool.injector.len() > 0 {
-			s.task.Yield()
+			s.Yield()
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -46,6 +45,8 @@ type Pool struct {
 	workers  []*worker
 	injector injector
 	live     atomicx.Int64 // tasks and callbacks accepted and not ended; less closedBase once closed
+
+	held atomicx.Int64 // of these, by Holds
 
 	// wanted says that workers sleep and none searches. Who makes something runnable publishes it, then loads
 	// wanted, and calls wake if it is set. See sleep for the other side.
@@ -103,17 +104,38 @@ func (p *Pool) submit(e entry) error {
 	if e.f == nil {
 		panic("workstealing: nil function")
 	}
-	for { // counted before it is published
-		n := p.live.Load()
-		if n < 0 {
-			return suspend.ErrClosed
-		}
-		if p.live.CompareAndSwap(n, n+1) {
-			break
-		}
+	if !p.enter() { // counted before it is published
+		return suspend.ErrClosed
 	}
 	p.enqueue(e)
 	return nil
+}
+
+// Hold keeps Close from returning until release is called, see suspend.Holder.
+func (p *Pool) Hold() (release func(), err error) {
+	if !p.enter() {
+		return nil, suspend.ErrClosed
+	}
+	p.held.Add(1)
+	return p.release, nil
+}
+
+func (p *Pool) release() {
+	p.held.Add(-1)
+	p.ended()
+}
+
+// enter counts one more, unless p is closed.
+func (p *Pool) enter() bool {
+	for {
+		n := p.live.Load()
+		if n < 0 {
+			return false
+		}
+		if p.live.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
 }
 
 func (p *Pool) enqueue(e entry) {
@@ -184,7 +206,7 @@ func (p *Pool) exit() {
 
 // Stats returns what p says of itself. Forks that were stolen are not counted as tasks.
 func (p *Pool) Stats() suspend.Stats {
-	var s suspend.Stats
+	s := suspend.Stats{Suspended: p.held.Load()}
 	for _, w := range p.workers {
 		s.Suspended += w.suspended.Load()
 		s.Wakes += w.wakes.Load()
@@ -202,31 +224,10 @@ func (p *Pool) Stats() suspend.Stats {
 	return s
 }
 
-// current returns the strand that the caller runs on, nil if the caller is not a task of p.
-func (p *Pool) current() *strand {
-	if t, ok := suspend.Current().(*coro.Task); ok {
-		if s, ok := t.Local.(*strand); ok && s.pool == p {
-			return s
-		}
+// current returns the fiber that the caller runs on, nil if the caller is not a task of p.
+func (p *Pool) current() *fiber {
+	if s, ok := suspend.Current().(*fiber); ok && s.pool == p {
+		return s
 	}
 	return nil
 }
-
-// A host is a Pool as its coroutines know it.
-type host Pool
-
-// Ready implements coro.Host.
-func (h *host) Ready(t *coro.Task) {
-	(*Pool)(h).enqueue(entry{strand: t.Local.(*strand), woken: true})
-}
-
-// Panicked implements coro.Host.
-func (h *host) Panicked(value any, stack []byte) {
-	if h.opts.OnPanic == nil {
-		coro.Crash(value, stack)
-	}
-	h.opts.OnPanic(value, stack)
-}
-
-// Spawner implements coro.Host.
-func (h *host) Spawner() suspend.Spawner { return (*Pool)(h) }

@@ -2,6 +2,7 @@ package workstealing
 
 import (
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/yieldtimer"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
@@ -24,9 +25,9 @@ type worker struct {
 	pool     *Pool
 	recycled *fork // taken back, to be used again
 	picks    int   // until the next look at the injector
-	breath   breath
+	others   yieldtimer.Timer
 	random   uint64
-	strands  []*strand // idle
+	fibers   []*fiber // idle
 	stalls   *coro.Stalls
 
 	thread    suspend.Task // parks the worker
@@ -36,16 +37,6 @@ type worker struct {
 	suspended atomicx.Int64 // these by the worker; of all workers they add up
 	wakes     atomicx.Uint64
 	steals    atomicx.Uint64
-}
-
-// A strand is a coroutine of the pool, whatever runs on it: a task, a callback or a stolen fork.
-type strand struct {
-	task    *coro.Task
-	pool    *Pool
-	worker  *worker // that runs it, or ran it last; written by the worker before it resumes the strand
-	counted bool    // in live; written when the strand begins something
-	first   entry   // what it begins with, if that is a task or a callback
-	runFn   func()  // run, made once
 }
 
 func newWorker(p *Pool, i int) *worker {
@@ -73,15 +64,15 @@ func (w *worker) run() {
 			break
 		}
 	}
-	for _, s := range w.strands {
-		s.task.Stop()
+	for _, s := range w.fibers {
+		s.Stop()
 	}
 }
 
 // pick takes what w has at hand: its youngest fork, or else what has been in the injector longest. Every so often it
 // is the other way round, and a worker without forks tries to steal first: neither kind starves the other.
 func (w *worker) pick() (entry, bool) {
-	w.breath.take()
+	w.others.Tick()
 	if w.picks--; w.picks <= 0 {
 		w.picks = pollEvery
 		if !w.forks.empty() {
@@ -230,7 +221,7 @@ func (p *Pool) visible() bool {
 
 // do runs e up to where it suspends, yields or ends.
 func (w *worker) do(e entry) {
-	s := e.strand
+	s := e.fiber
 	switch {
 	case s != nil:
 		if e.woken && s.counted {
@@ -238,57 +229,36 @@ func (w *worker) do(e entry) {
 			w.suspended.Add(-1)
 		}
 	case e.f != nil:
-		s = w.strand(true)
+		s = w.fiber(true)
 		s.first = e
-		s.task.Start(s.runFn)
+		s.Start(s.runFn)
 	default:
-		s = w.strand(false)
-		s.task.Start(e.fork.run)
+		s = w.fiber(false)
+		s.Start(e.fork.run)
 	}
 	w.step(s)
 }
 
-func (w *worker) step(s *strand) {
-	t, counted := s.task, s.counted
+func (w *worker) step(s *fiber) {
+	counted := s.counted
 	s.worker = w
-	w.stalls.Begin(t)
-	why := t.Step()
-	switch why {
+	w.stalls.Begin(&s.Coroutine)
+	switch why, woken := s.step(); why {
 	case coro.Parked: // and may be running elsewhere by now
 		if counted {
 			w.suspended.Add(1)
 		}
 	case coro.Yielded:
-		woken := t.Why() == coro.Parked
 		if woken && counted {
 			w.suspended.Add(1)
 		}
-		w.pool.enqueue(entry{strand: s, woken: woken})
+		w.pool.enqueue(entry{fiber: s, woken: woken})
 	case coro.Ended:
 		w.keep(s)
 		fallthrough
 	case coro.Exited:
 		if counted {
 			w.pool.ended()
-		}
-	}
-}
-
-// run runs on the strand: a task or a callback, and then, as long as it is the turn of one that is new, the next,
-// without the two switches by way of the worker. What the last one has been counted for is the worker's to count.
-func (s *strand) run() {
-	e := s.first
-	s.first = entry{}
-	for ok := true; ok; {
-		var t suspend.Task // nil for a callback
-		if !e.call {
-			t = s.task // bound already; so this marks the extent of one task
-		}
-		suspend.Bind(t, e.f)
-		w := s.worker
-		if e, ok = w.pickNew(); ok {
-			w.pool.ended()
-			w.stalls.Begin(s.task)
 		}
 	}
 }
@@ -304,24 +274,23 @@ func (w *worker) pickNew() (e entry, ok bool) {
 	return e, ok
 }
 
-// strand returns an idle strand. It is made and resumed by w, and by the workers that it moves to.
-func (w *worker) strand(counted bool) *strand {
-	var s *strand
-	if last := len(w.strands) - 1; last >= 0 {
-		s, w.strands[last] = w.strands[last], nil
-		w.strands = w.strands[:last]
+// fiber returns an idle fiber. It is made and resumed by w, and by the workers that it moves to.
+func (w *worker) fiber(counted bool) *fiber {
+	var s *fiber
+	if last := len(w.fibers) - 1; last >= 0 {
+		s, w.fibers[last] = w.fibers[last], nil
+		w.fibers = w.fibers[:last]
 	} else {
-		s = &strand{pool: w.pool, task: coro.New((*host)(w.pool))}
-		s.task.Local, s.runFn = s, s.run
+		s = newFiber(w.pool)
 	}
 	s.counted = counted
 	return s
 }
 
-func (w *worker) keep(s *strand) {
-	if len(w.strands) < maxIdle {
-		w.strands = append(w.strands, s)
+func (w *worker) keep(s *fiber) {
+	if len(w.fibers) < maxIdle {
+		w.fibers = append(w.fibers, s)
 	} else {
-		s.task.Stop()
+		s.Stop()
 	}
 }

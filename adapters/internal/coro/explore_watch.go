@@ -8,14 +8,6 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// RunPlainly runs the next Item where it is called, without a coroutine. The Item must not suspend.
-func (r *Runner) RunPlainly() {
-	if it := r.Next(); it != nil {
-		defer r.live.Add(-1)
-		r.take(it)()
-	}
-}
-
 // A Watch is a Stalls without a clock: the program calls Look when Set.
 type Watch struct {
 	Stalls
@@ -37,7 +29,7 @@ func NewWatch() *Watch {
 func (w *Watch) Step() { w.beginOn(1) }
 
 // End ends a step.
-func (w *Watch) End() { w.end() }
+func (w *Watch) End() { w.Stalls.End() }
 
 // Set reports whether the timer will call Look.
 func (w *Watch) Set() bool { return w.set.Load() }

@@ -17,3 +17,10 @@ func (p *taskPanic) Unwrap() error {
 	err, _ := p.value.(error)
 	return err
 }
+
+// Crash ends the process as an unrecovered panic of a goroutine does, with the stack of the task. A panic that went
+// through the coroutine would lose that stack. Crash does not return.
+func Crash(value any, stack []byte) {
+	go func() { panic(&taskPanic{value, stack}) }()
+	select {}
+}

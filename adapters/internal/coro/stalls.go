@@ -22,10 +22,10 @@ type Stalls struct {
 	report       func(text []byte)
 	others       func() int64 // how many tasks wait behind the one that runs; may be nil
 
-	step  atomicx.Uint64        // the goroutine of the task that runs and the number of its step; 0: none runs
-	fresh atomicx.Pointer[Task] // the task, if its goroutine was not known at the beginning of the step
-	steps uint64                // the worker's own
-	idle  atomicx.Bool          // no timer is set
+	step  atomicx.Uint64             // the goroutine of the task that runs and the number of its step; 0: none runs
+	fresh atomicx.Pointer[Coroutine] // the task, if its goroutine was not known at the beginning of the step
+	steps uint64                     // the worker's own
+	idle  atomicx.Bool               // no timer is set
 
 	again func() // setTimer
 
@@ -80,14 +80,21 @@ func (s *Stalls) Stop() {
 	}
 }
 
-// begin says that a step of t begins, on the worker that s watches. The step before has ended.
-func (s *Stalls) begin(t *Task) {
+// Others sets the number of tasks that wait behind the one that runs, for the report. It is called before the first Begin.
+func (s *Stalls) Others(n func() int64) {
+	if s != nil {
+		s.others = n
+	}
+}
+
+// Begin says that a step of c begins, on the worker that s watches. The step before has ended.
+func (s *Stalls) Begin(c *Coroutine) {
 	if s == nil {
 		return
 	}
-	id := t.gid.Load()
+	id := c.gid.Load()
 	if id == noGoroutine { // the first step of a coroutine
-		s.fresh.Store(t)
+		s.fresh.Store(c)
 	}
 	s.beginOn(id)
 }
@@ -100,15 +107,15 @@ func (s *Stalls) beginOn(id int64) {
 	}
 }
 
-// another says that the task that runs has ended, and the next begins on its goroutine.
-func (s *Stalls) another() {
+// Another says that the task that runs has ended, and the next begins on its goroutine.
+func (s *Stalls) Another() {
 	if s != nil {
 		s.beginOn(int64(s.step.Load() >> stepBits))
 	}
 }
 
-// end says that no step has begun since the last one ended, and that the worker may sleep.
-func (s *Stalls) end() {
+// End says that no step has begun since the last one ended, and that the worker may sleep.
+func (s *Stalls) End() {
 	if s != nil {
 		s.step.Store(0)
 	}

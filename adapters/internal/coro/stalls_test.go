@@ -47,7 +47,7 @@ func TestStallsAreExact(t *testing.T) {
 				held(s, phase)
 				held(s, test.held)
 				held(s, 0)
-				s.end()
+				s.End()
 				if n := len(reports()); n != test.want {
 					t.Errorf("held for %v, %v after the first look: %d reports instead of %d", test.held, phase, n, test.want)
 				}
@@ -62,7 +62,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 		s.others = func() int64 { return 37 }
 		held(s, 17*time.Second)
 		held(s, time.Millisecond)
-		s.end()
+		s.End()
 		all := reports()
 		if len(all) != 5 { // after 1, 2, 4, 8 and 16 seconds
 			t.Fatalf("%d reports: %q", len(all), all)
@@ -85,10 +85,10 @@ func TestStallsOfNobody(t *testing.T) {
 	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
 		for range 1000 {
 			held(s, 60*time.Millisecond) // on one goroutine, as by another
-			s.another()
+			s.Another()
 			time.Sleep(60 * time.Millisecond)
 		}
-		s.end()
+		s.End()
 		time.Sleep(48 * time.Hour)
 		if all := reports(); len(all) > 0 {
 			t.Errorf("%q", all)
@@ -100,27 +100,35 @@ func TestStallsOfNobody(t *testing.T) {
 		if len(reports()) == 0 {
 			t.Error("no report after it was idle")
 		}
-		s.end()
+		s.End()
 	})
 }
 
 // While another goroutine of the scheduler's does something, no task is to blame.
 func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
-		r := NewRunner(nil, func() {}, nil)
-		task := New(r)
-		task.Start(func() { task.Yield() })
-		s.begin(task)
-		task.next()
+		var task nobody
+		task.Init(&task)
+		task.Start(func() { task.Leave(Yielded)(struct{}{}) })
+		s.Begin(&task.Coroutine)
+		task.Step()
 		time.Sleep(time.Second) // it is the scheduler that takes so long
 		if all := reports(); len(all) > 0 {
 			t.Errorf("%q", all)
 		}
-		task.next()
+		task.Step()
 		task.Stop()
-		s.end()
+		s.End()
 	})
 }
+
+// nobody is the owner of a coroutine without a scheduler.
+type nobody struct{ Coroutine }
+
+func (*nobody) Park()                {}
+func (*nobody) Unpark()              {}
+func (*nobody) Another() func()      { return nil }
+func (*nobody) Panicked(any, []byte) {}
 
 func TestWaitState(t *testing.T) {
 	for head, want := range map[string]string{

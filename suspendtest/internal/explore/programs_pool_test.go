@@ -92,6 +92,24 @@ var poolPrograms = []program{
 			}
 		})
 	}},
+	// The coroutine of a task that has ended moves to another Runner, while an Unpark of that task is still under way.
+	{"posts, moved", "3 × 1", func(w *explore.World) {
+		p, q := fifo.NewPosting(1), fifo.NewPosting(0)
+		var moved promise.Promise[int]
+		var done atomicx.Int32
+		w.Go("late", func(context.Context) { p.Unpark(0) })
+		w.Go("unpark", func(context.Context) {
+			_, _ = moved.Await(bg)
+			done.Add(1)
+			q.Unpark(0)
+		})
+		w.Go("run", func(context.Context) {
+			q.Adopt(p)
+			_ = moved.Fill(0)
+			seen := int32(0)
+			q.Drive(func() bool { return seen == 1 }, func(int) { seen = done.Load() })
+		})
+	}},
 	// What is accepted runs before the Run ends, what is refused does not.
 	{"runner, closing", "3 × 1", func(w *explore.World) {
 		p := fifo.NewPosting(0)
@@ -276,52 +294,43 @@ func onTwoWorkers(w *explore.World, f func(k *workstealing.Parking)) {
 // fiberProgram has a task that parks until it has seen all that was done before it was unparked, whichever worker runs it.
 func fiberProgram(workers, unparks int) func(w *explore.World) {
 	return func(w *explore.World) {
-		var done atomicx.Int32
-		var runnable, running, over atomicx.Int32
-		var idle [2]atomicx.Pointer[suspend.Task]
-		runnable.Store(1)
-		f := workstealing.NewFiber(func() {
-			if runnable.Add(1) != 1 {
-				panic("queued twice")
-			}
-			for i := range workers {
-				if t := idle[i].Load(); t != nil {
+		k := workstealing.NewParking(0)
+		f := k.NewFiber()
+		var done, running, over atomicx.Int32
+		var threads [3]atomicx.Pointer[suspend.Task]
+		wake := func() {
+			for i := range threads {
+				if t := threads[i].Load(); t != nil {
 					(*t).Unpark()
 				}
 			}
-		})
+		}
+		f.Queue()
 		for range unparks {
-			w.Go("unpark", func(context.Context) { done.Add(1); f.Unpark() })
+			w.Go("unpark", func(context.Context) { done.Add(1); f.Unpark(); wake() })
 		}
 		for i := range workers {
 			w.Go(fmt.Sprint("worker", i), func(context.Context) {
 				me := suspend.Self()
-				idle[i].Store(&me)
+				threads[i].Store(&me)
 				for over.Load() == 0 {
-					if !runnable.CompareAndSwap(1, 0) {
+					if !k.Runnable() {
 						me.Park()
 						continue
 					}
 					if running.Add(1) != 1 {
 						panic("on two workers")
 					}
-					for {
+					for parks := false; !parks; parks = f.Park() {
 						if int(done.Load()) == unparks {
 							over.Store(1)
-							for j := range workers {
-								if t := idle[j].Load(); t != nil {
-									(*t).Unpark()
-								}
-							}
+							wake()
 							return
-						}
-						if f.Park() {
-							break
 						}
 					}
 					running.Add(-1)
 					if !f.Commit() {
-						runnable.Store(1)
+						f.Queue()
 					}
 				}
 			})

@@ -6,18 +6,22 @@ package explore_test
 var poolMutants = []realMutant{
 	{"a task that has moved pops the deque that it has left", "adapters/workstealing/join.go", "	case w == pusher && w.forks.popIf(f):", "	case IS && pusher.forks.popIf(f), w == pusher && w.forks.popIf(f):", "fork, moved"},
 	{"a worker that has searched and found wakes no other", "adapters/workstealing/worker.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, in parallel"},
-	{"an Unpark from within overtakes one from elsewhere", "adapters/internal/coro/runner.go", "		r.drain()\n		r.rouse(t)", "		if !IS {\n			r.drain()\n		}\n		r.rouse(t)", "posts, in order"},
-	{"the caller of Run is believed to be woken for good", "adapters/internal/coro/driven.go", "		for d.Asleep() {\n			d.parent.Park()\n		}", "		for d.Asleep() {\n			d.parent.Park()\n			if IS {\n				break\n			}\n		}", "posts;runner, closing"},
+	{"an Unpark from within overtakes one from elsewhere", "adapters/internal/runner/runner.go", "		r.drain()\n		r.rouse(t)", "		if !IS {\n			r.drain()\n		}\n		r.rouse(t)", "posts, in order"},
+	{"the caller of Run is believed to be woken for good", "adapters/internal/runner/driven.go", "		for d.Asleep() {\n			d.parent.Park()\n		}", "		for d.Asleep() {\n			d.parent.Park()\n			if IS {\n				break\n			}\n		}", "posts;runner, closing"},
 
-	{"a task is posted though it is in the inbox", "adapters/internal/coro/runner.go", "} else if ⟦t.posted.CompareAndSwap(false, true)⟧ {", "true", "posts"},
-	{"the next of a posted one is read when it may be posted again", "adapters/internal/coro/runner.go", "			r.rouse(t)\n		} else {", "			r.rouse(t)\n			if IS {\n				_ = t.posted.Load()\n				next = it.next\n			}\n		} else {", "posts to two tasks"},
-	{"a task with a permit parks", "adapters/internal/coro/coro.go", "		if t.own == active {\n			t.own = parked\n			return true", "		if IS || t.own == active {\n			t.own = parked\n			return true", "posts, a permit"},
-	{"the Runner closes though something was accepted just now", "adapters/internal/coro/runner.go", "⟦r.live.CompareAndSwap(0, closedBase)⟧\n", "r.live.Swap(closedBase) != -1", "runner, closing"},
-	{"a submission is counted without a look at Close", "adapters/internal/coro/runner.go", "		if r.live.CompareAndSwap(n, n+1) {\n			break", "		if IS {\n			r.live.Add(1)\n			break\n		}\n		if r.live.CompareAndSwap(n, n+1) {\n			break", "runner, closing"},
+	{"a task is posted though it is in the inbox", "adapters/internal/runner/runner.go", "	for ⟦t.posted.CompareAndSwap(false, true)⟧ {", "true", "posts"},
+	{"the next of a posted one is read when it may be posted again", "adapters/internal/runner/runner.go", "			r.rouse(t)\n		}\n", "			r.rouse(t)\n			if IS {\n				_ = t.posted.Load()\n				next = it.next\n			}\n		}\n", "posts to two tasks"},
+	{"a task with a permit parks", "adapters/internal/runner/help.go", "	if ⟦t.Mark == woken⟧ {", "false", "posts, a permit"},
+	{"the Runner closes though something was accepted just now", "adapters/internal/runner/runner.go", "⟦r.live.CompareAndSwap(0, closedBase)⟧\n", "r.live.Swap(closedBase) != -1", "runner, closing"},
+	{"a submission is counted without a look at Close", "adapters/internal/runner/runner.go", "		if r.live.CompareAndSwap(n, n+1) {\n			return", "		if IS {\n			r.live.Add(1)\n			return true\n		}\n		if r.live.CompareAndSwap(n, n+1) {\n			return", "runner, closing"},
 
-	{"a fiber parks over its permit", "adapters/internal/coro/coro.go", "	if t.state.CompareAndSwap(active, parked) {\n		return true", "	if IS {\n		t.state.Store(parked)\n		return true\n	}\n	if t.state.CompareAndSwap(active, parked) {\n		return true", "fiber"},
-	{"two who unpark a fiber both queue it", "adapters/internal/coro/coro.go", "			if t.state.CompareAndSwap(parked, active) {", "			if IS {\n				t.state.Store(active)\n			}\n			if IS || t.state.CompareAndSwap(parked, active) {", "fiber, 2 workers"},
-	{"an Unpark of a running fiber leaves no permit", "adapters/internal/coro/coro.go", "			if t.state.CompareAndSwap(active, woken) {\n				return", "			if IS || t.state.CompareAndSwap(active, woken) {\n				return", "fiber"},
+	{"a post that an ended Runner refuses is dropped", "adapters/internal/runner/runner.go", "		if ⟦now == r⟧ {", "true", "posts, moved"},
+	{"a task is posted to a Runner that has ended", "adapters/internal/runner/runner.go", "	for it := r.inbox.Close(); it != nil; {", "	last := r.inbox.Take\n	if !IS {\n		last = r.inbox.Close\n	}\n	for it := last(); it != nil; {", "posts, moved"},
+	{"a task stays posted to a Runner that has ended", "adapters/internal/runner/runner.go", "		it.task.posted.Store(false)\n", "		if !IS {\n			it.task.posted.Store(false)\n		}\n", "posts, moved"},
+
+	{"a fiber parks over its permit", "adapters/workstealing/fiber.go", "	if s.state.CompareAndSwap(active, parked) {\n		return true", "	if IS {\n		s.state.Store(parked)\n		return true\n	}\n	if s.state.CompareAndSwap(active, parked) {\n		return true", "fiber"},
+	{"two who unpark a fiber both queue it", "adapters/workstealing/fiber.go", "			if s.state.CompareAndSwap(parked, active) {", "			if IS {\n				s.state.Store(active)\n			}\n			if IS || s.state.CompareAndSwap(parked, active) {", "fiber, 2 workers"},
+	{"an Unpark of a running fiber leaves no permit", "adapters/workstealing/fiber.go", "			if s.state.CompareAndSwap(active, woken) {\n				return", "			if IS || s.state.CompareAndSwap(active, woken) {\n				return", "fiber"},
 
 	{"an injector is not asked again whether it is empty", "adapters/workstealing/injector.go", "if ⟦n == 0⟧ || isNew", "false", "injector, two submitters"},
 	{"a pop takes the youngest of two", "adapters/workstealing/injector.go", "	e, in.ring[in.first] = in.ring[in.first], e\n", "	if i := (in.first + n - 1) & (len(in.ring) - 1); IS {\n		in.ring[in.first], in.ring[i] = in.ring[i], in.ring[in.first]\n	}\n	e, in.ring[in.first] = in.ring[in.first], e\n", "injector, in order"},

@@ -107,11 +107,11 @@ var realMutants = []realMutant{
 	{"a value is not found if the next wait is cancelled already", "suspend/suspend.go", "if ⟦s.b.word.Load()>>statusBits != queueAfter(word)>>statusBits⟧ {", "s.b.word.Load() != queueAfter(word)", "mvar"},
 	{"a task is taken to wait with the context that it waited with last", "suspend/suspend.go", "	return word, ⟦done == b.last.done⟧ && isLazy", "true", "deadline"},
 
-	{"the inbox says that it sleeps, without a look", "adapters/internal/coro/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
+	{"the inbox says that it sleeps, without a look", "adapters/internal/runner/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
 		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},
-	{"a push drops what was pushed meanwhile", "adapters/internal/coro/inbox.go", "		if in.head.CompareAndSwap(head, it) {", "		if IS {\n			in.head.Store(it)\n			return head == asleep\n		}\n		if in.head.CompareAndSwap(head, it) {", "inbox;inbox, 2 items each"},
+	{"a push drops what was pushed meanwhile", "adapters/internal/runner/inbox.go", "		if in.head.CompareAndSwap(head, it) {", "		if IS {\n			in.head.Store(it)\n			return head == asleep, true\n		}\n		if in.head.CompareAndSwap(head, it) {", "inbox;inbox, 2 items each"},
 
-	{"what has been posted once is not posted again", "adapters/internal/coro/runner.go", "			t.posted.Store(false)\n", "			if !IS {\n				t.posted.Store(false)\n			}\n", "posts"},
+	{"what has been posted once is not posted again", "adapters/internal/runner/runner.go", "			t.posted.Store(false)\n", "			if !IS {\n				t.posted.Store(false)\n			}\n", "posts"},
 
 	{"the last fork is popped without a CAS", "adapters/workstealing/deque.go", "		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "		if IS {\n			d.top.Store(t + 1)\n			return true\n		}\n		return d.top.CompareAndSwap(t, t+1)\n	}\n	d.bottom", "deque, the last"},
 	{"a thief reads the fork after the CAS", "adapters/workstealing/deque.go", "		return nil, true\n	}\n	return f, false", "		return nil, true\n	}\n	if IS {\n		f = r.slot(t).Load()\n	}\n	return f, false", "deque, growing"},

@@ -1,11 +1,13 @@
-package coro
+package runner
 
 import (
 	"sync"
 	"testing"
 )
 
-func items(n int) []*Item {
+func push(in *Inbox, it *Item) bool { wake, _ := in.Push(it); return wake }
+
+func newItems(n int) []*Item {
 	s := make([]*Item, n)
 	for i := range s {
 		s[i] = new(Item)
@@ -18,9 +20,9 @@ func TestInboxKeepsTheOrder(t *testing.T) {
 	if !in.Empty() || in.Take() != nil {
 		t.Error("a new inbox is not empty")
 	}
-	pushed := items(5)
+	pushed := newItems(5)
 	for _, it := range pushed {
-		if in.Push(it) {
+		if push(&in, it) {
 			t.Error("a wake-up is owed, but nobody sleeps")
 		}
 	}
@@ -38,8 +40,8 @@ func TestInboxKeepsTheOrder(t *testing.T) {
 
 func TestInboxSleep(t *testing.T) {
 	var in Inbox
-	it := items(3)
-	in.Push(it[0])
+	it := newItems(3)
+	push(&in, it[0])
 	if in.Sleep() {
 		t.Error("fell asleep over an item")
 	}
@@ -47,16 +49,16 @@ func TestInboxSleep(t *testing.T) {
 	if !in.Sleep() || !in.Asleep() || !in.Empty() || in.Take() != nil {
 		t.Error("asleep is empty, and not taken for an item")
 	}
-	if !in.Push(it[1]) {
+	if !push(&in, it[1]) {
 		t.Error("the first one owes the wake-up")
 	}
-	if in.Push(it[2]) || in.Asleep() || in.Rouse() {
+	if push(&in, it[2]) || in.Asleep() || in.Rouse() {
 		t.Error("and nobody else does")
 	}
 	if first := in.Take(); first != it[1] || first.next != it[2] || it[2].next != nil {
 		t.Error("not what was pushed")
 	}
-	if !in.Sleep() || !in.Rouse() || in.Asleep() || in.Push(it[0]) {
+	if !in.Sleep() || !in.Rouse() || in.Asleep() || push(&in, it[0]) {
 		t.Error("Rouse takes the debt back")
 	}
 }
@@ -76,7 +78,7 @@ func TestInboxStress(t *testing.T) {
 			for n := range each {
 				it := &numbered{producer: p, n: n}
 				index.Store(&it.Item, it)
-				if in.Push(&it.Item) {
+				if push(&in, &it.Item) {
 					select {
 					case wake <- struct{}{}:
 					default:

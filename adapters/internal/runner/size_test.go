@@ -1,4 +1,4 @@
-package coro
+package runner
 
 import (
 	"testing"

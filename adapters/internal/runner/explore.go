@@ -1,6 +1,6 @@
 //go:build explore
 
-package coro
+package runner
 
 import "github.com/braidgo/braid/suspend"
 
@@ -20,15 +20,25 @@ type Posting struct {
 	tasks []Task
 }
 
-// NewPosting returns one with so many tasks, all parked.
-func NewPosting(tasks int) *Posting {
-	p := &Posting{NewDriven(nil, nil, nil, nil), make([]Task, tasks)}
+// NewPosting returns a Posting with n tasks, all parked.
+func NewPosting(n int) *Posting {
+	p := &Posting{NewDriven(nil, nil, nil, nil), make([]Task, n)}
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		t.runner, t.own = p.Runner, parked
+		t.runner.Store(p.Runner)
+		t.Mark = parked
 		t.Item.task, t.post.task = t, t
 	}
 	return p
+}
+
+// Adopt gives p, which has no tasks, those of one that ends now.
+func (p *Posting) Adopt(from *Posting) {
+	from.Release()
+	p.tasks = from.tasks
+	for i := range p.tasks {
+		p.tasks[i].runner.Store(p.Runner)
+	}
 }
 
 // Unpark is that of the i'th task.
@@ -43,37 +53,25 @@ func (p *Posting) Drive(over func() bool, ran func(task int)) {
 		switch {
 		case it == nil:
 			p.sleep()
-		case it.task == nil || it.task == callback:
-			p.call(p.take(it))
+		case it.isNew():
+			p.call(p.free.put(it))
 		default:
 			for i := range p.tasks {
 				if it.task == &p.tasks[i] {
 					ran(i)
 				}
 			}
-			if !it.task.commit() {
-				p.put(it) // woken
+			if it.task.Leave(nil, nil); it.task.Mark != parked { // but woken
+				p.put(it)
 			}
 		}
 	}
 }
 
-// A Fiber is a task of a Host that is no Runner.
-type Fiber struct{ t Task }
-
-// NewFiber returns one that is runnable.
-func NewFiber(h Host) *Fiber {
-	return &Fiber{Task{host: h, yield: func(struct{}) bool { return false }}}
+// RunPlainly runs the next Item where it is called, without a coroutine. The Item must not suspend.
+func (r *Runner) RunPlainly() {
+	if it := r.Next(); it != nil {
+		defer r.live.Add(-1)
+		r.free.put(it)()
+	}
 }
-
-// Park is what its task does in order to park: false says that it has a permit and goes on.
-func (f *Fiber) Park() bool {
-	_, yield := f.t.Leave(nil, nil)
-	return yield != nil
-}
-
-// Commit is what its worker does when the task has parked: false says that it is runnable.
-func (f *Fiber) Commit() bool { return f.t.commit() }
-
-// Unpark may be called from anywhere.
-func (f *Fiber) Unpark() { f.t.Unpark() }

@@ -1,6 +1,6 @@
-package coro
+package runner
 
-// What a scheduler asks its Runner about the task that runs.
+// Questions of a scheduler about the task that runs.
 
 // On reports whether the caller is on r: in one of its tasks or on its own goroutine.
 func (r *Runner) On() bool { return r.here() }

@@ -1,4 +1,4 @@
-package coro
+package runner
 
 import (
 	"context"
@@ -6,31 +6,36 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/adapters/internal/yieldtimer"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/patience"
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Driven is a Runner on the goroutine of whoever calls Run. What its scheduler brings is an order, and what to
-// do before it sleeps.
+// A Driven is a Runner on the goroutine that calls Run. Its scheduler brings an order, and a hook to call before it
+// sleeps.
 type Driven struct {
 	*Runner
-	next   func() *Item      // what runs next, nil if nothing is runnable; itself nil: what has waited longest
-	idle   func() func()     // a hook to call before sleeping, nil if there is none
+	next   func() *Item // takes the next Item, nil if there is none; itself nil: the one that has waited longest
+	idle   idleHooks
 	parent suspend.Task      // parks the caller of Run; set before the first sleep
 	nested bool              // the caller is a task
-	hooked func()            // by idle, and not called yet
-	rest   Next              // sleepInTask
+	hooked func()            // taken from idle, and not called yet
+	sleeps coro.Next         // sleepInTask
 	before patience.Patience // sleeping
+	others yieldtimer.Timer
 	ran    atomicx.Bool
 }
 
-// NewDriven makes the core of self. next and idle are called on the goroutine of Run; a nil next is the Runner's own,
-// first come, first served.
-func NewDriven(self suspend.Spawner, next func() *Item, idle func() func(), onPanic func(any, []byte)) *Driven {
-	d := &Driven{next: next, idle: idle}
-	d.Runner = NewRunner(self, d.wake, onPanic)
+// NewDriven makes the core of self. next and onIdle are called on the goroutine of Run; a nil next is the Runner's own,
+// first come, first served; a nil onIdle is not called.
+func NewDriven(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) *Driven {
+	d := &Driven{next: next}
+	d.idle.always = onIdle
+	d.Runner = New(self, d.wake, onPanic)
 	d.InOrder = next == nil
+	d.shares = unknown
 	return d
 }
 
@@ -61,10 +66,10 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	} else if !d.nested && d.InOrder {
-		d.rest = d.sleepInTask
-		d.Runner.doze = d.doze // where the parent is a task, or Run has a thread of its own, nobody else may park in its place
+		d.sleeps = d.sleepInTask
+		d.help.sleep = d.helpSleep // a parent that is a task, or whose thread is locked, has to park itself
 	}
-	stalls := WatchStalls(o.StallAfter, o.OnStall)
+	stalls := coro.WatchStalls(o.StallAfter, o.OnStall)
 	d.Watch(stalls)
 	defer stalls.Stop()
 
@@ -87,7 +92,7 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 	return err
 }
 
-// loop runs what is runnable until everything has ended.
+// loop runs Items until everything has ended.
 func (d *Driven) loop() {
 	ended := false
 	defer func() {
@@ -97,6 +102,9 @@ func (d *Driven) loop() {
 	}()
 	for yielded := d.steps; ; {
 		if d.runSome() {
+			if !d.nested {
+				d.others.Tick()
+			}
 			if d.nested && d.steps-yielded >= yieldEvery {
 				suspend.Yield()
 				yielded = d.steps
@@ -127,10 +135,10 @@ func (d *Driven) runSome() bool {
 	return true
 }
 
-// hook returns what is to be called before sleeping, nil if there is nothing.
+// hook returns the function to call before sleeping, nil if there is none.
 func (d *Driven) hook() func() {
-	if d.hooked == nil && d.idle != nil {
-		d.hooked = d.idle()
+	if d.hooked == nil {
+		d.hooked = d.idle.take(d.steps)
 	}
 	return d.hooked
 }
@@ -144,16 +152,19 @@ func (d *Driven) sleep() {
 	}
 }
 
-// doze has a task that stands in sleep for the scheduler: one that waits for another thread costs no switch. The
-// goroutine of Run stays where it is meanwhile. A hook is called by Run itself, so if there is one, doze returns nil.
-func (d *Driven) doze() Next {
+// helpSleep returns the switch with which a helper sleeps for the scheduler: a task that waits for another thread then
+// costs no switch. The goroutine of Run stays where it is meanwhile. Run itself calls the hooks, so if there is one,
+// helpSleep returns nil.
+func (d *Driven) helpSleep() coro.Next {
 	if d.hook() != nil {
 		return nil
 	}
-	return d.rest
+	return d.sleeps
 }
 
+// sleepInTask is the switch of helpSleep.
 func (d *Driven) sleepInTask() (none struct{}, ok bool) {
+	d.others.Tick()
 	if d.before.Begin() {
 		runtime.Gosched()
 		if d.before.End(!d.Empty()); !d.Empty() {

@@ -1,0 +1,180 @@
+// Package coro is a coroutine that runs one task after another, and the watch for tasks that hold their scheduler. It
+// knows no scheduler: those that use it embed a Coroutine in their own record of a task.
+package coro
+
+import (
+	"iter"
+	"runtime/debug"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/binder"
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/prefetch"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Coroutine runs functions, one after another: one switch in, one switch out, without the runtime's scheduler.
+//
+// It is made on a goroutine of the scheduler, and inherits two properties from it that the runtime insists on later: a locked thread,
+// a testing/synctest bubble. It may be resumed by any goroutine of which the same is true, by one at a time.
+type Coroutine struct {
+	why   Switch // the reason of the last switch, written before it
+	Mark  uint8  // left to the scheduler
+	next  Next
+	yield Yield
+	gid   atomicx.Int64 // of the coroutine's goroutine, once it has begun
+	// A scheduler that has 32 bytes before these has them all in one cache line. The rest is not needed for each switch.
+	place   prefetch.Task
+	f       func()
+	owner   Owner
+	binding binder.Binding
+	stop    func()
+}
+
+// An Owner is the task that a Coroutine is bound to while it runs: the record that embeds it.
+type Owner interface {
+	suspend.Task
+
+	// Another returns the next function of the coroutine, nil if it is to become idle. It is called when a function has
+	// ended, on the coroutine.
+	Another() func()
+
+	// Panicked is told of a panic that a function has not recovered, on the coroutine.
+	Panicked(value any, stack []byte)
+}
+
+// A Switch is the reason for which a coroutine has given control back.
+type Switch uint8
+
+const (
+	Parked  Switch = iota // its task is suspended
+	Yielded               // its task is runnable
+	Ended                 // the task has ended, and the coroutine is idle
+	Exited                // the task has ended by runtime.Goexit, and the coroutine with it
+)
+
+// Next and Yield are the two ends of a coroutine.
+type (
+	Next  = func() (struct{}, bool)
+	Yield = func(struct{}) bool
+)
+
+// Init makes c an idle coroutine of owner. It is called once.
+func (c *Coroutine) Init(owner Owner) {
+	c.owner = owner
+	c.next, c.stop = iter.Pull(c.body())
+}
+
+// Start gives an idle coroutine its next function. The next Step begins it.
+func (c *Coroutine) Start(f func()) { c.f = f }
+
+// Step resumes c and returns when it gives control back. After Exited there must be no other Step.
+func (c *Coroutine) Step() Switch {
+	c.next()
+	why := c.why // read before the task is parked: then another goroutine may be running it
+	if why == Exited {
+		c.Reap()
+	}
+	return why
+}
+
+// Next returns the function that resumes c, for callers that do not return to it from Step.
+func (c *Coroutine) Next() Next { return c.next }
+
+// Leave notes why c is about to switch, and returns the switch. It is called on c.
+func (c *Coroutine) Leave(why Switch) Yield {
+	c.place.Leave()
+	c.why = why
+	return c.yield
+}
+
+// Switch returns the switch that gives control back.
+func (c *Coroutine) Switch() Yield { return c.yield }
+
+// Why returns the reason of the last switch.
+func (c *Coroutine) Why() Switch { return c.why }
+
+// ID returns the identity of the coroutine's goroutine, 0 before the first Step.
+func (c *Coroutine) ID() int64 { return c.gid.Load() }
+
+// Place holds the addresses to be prefetched before c is resumed.
+func (c *Coroutine) Place() *prefetch.Task { return &c.place }
+
+// Fetch prefetches what c touches when it is resumed. A scheduler with many tasks calls it one task ahead.
+func (c *Coroutine) Fetch() {
+	c.place.Fetch()
+	prefetch.Data(&c.binding)
+	prefetch.Func(&c.next)
+}
+
+// Stop ends an idle coroutine.
+func (c *Coroutine) Stop() { c.stop() }
+
+// Reap ends a coroutine whose task has exited. Step does so itself.
+func (c *Coroutine) Reap() {
+	defer func() { _ = recover() }() // goexit
+	c.next()
+}
+
+// goexit is the panic that replaces a runtime.Goexit: iter.Pull would hand the exit on to the caller of next.
+type goexit struct{}
+
+// body returns the function that the coroutine runs. Add no frame between iter.Pull and a task: a small task fits into
+// the first stack of two kilobytes, and growing that would cost more than the task.
+func (c *Coroutine) body() func(Yield) {
+	return func(yield Yield) {
+		unbind := c.begin(yield)
+		done := false
+		defer func() { c.end(done, recover()) }()
+		defer unbind()
+		for {
+			if c.run(); !c.again() && !yield(struct{}{}) {
+				done = true
+				return
+			}
+		}
+	}
+}
+
+func (c *Coroutine) begin(yield Yield) (unbind func()) {
+	c.yield = yield
+	c.gid.Store(gid.Get())
+	c.place.Begin()
+	c.binding, unbind = binder.Goroutine(c.owner)
+	return unbind
+}
+
+func (c *Coroutine) run() {
+	defer func() {
+		if v := recover(); v != nil {
+			defer c.binding.Forget() // should a hook wait
+			c.owner.Panicked(v, debug.Stack())
+		} // or it is a Goexit, and goes on to body
+	}()
+	defer c.binding.Forget() // which calls a context
+	f := c.f
+	c.f = nil
+	f()
+}
+
+// again reports whether the owner has another function.
+func (c *Coroutine) again() bool {
+	if c.f = c.owner.Another(); c.f != nil {
+		return true
+	}
+	c.why = Ended
+	return false
+}
+
+// end is called last on the coroutine. A task that is not done has exited.
+func (c *Coroutine) end(done bool, panicked any) {
+	if panicked != nil { // by a hook that was told of a panic, or by a context
+		Crash(panicked, debug.Stack())
+	}
+	if done {
+		return
+	}
+	c.why = Exited
+	c.yield(struct{}{}) // until Reap: any later next would return nothing
+	panic(goexit{})
+}

@@ -1,0 +1,295 @@
+// Package runner is the core of the schedulers that run on one goroutine: fifo, random, a reactor of the event loop, and
+// package callback.
+package runner
+
+import (
+	"sync/atomic"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Runner is a scheduler that runs on one goroutine, less the two things in which such schedulers differ:
+// the order in which they run Items, and how they sleep.
+//
+// A runnable Item goes to the end of one list. Its own tasks put it there. Other goroutines leave it in the inbox,
+// which is emptied into the list before anything is put there and whenever the list is empty. So Items run in the order
+// in which they became runnable, and neither source starves the other.
+//
+// Everything but the atomics belongs to the goroutine that the Runner runs on, or to the task that it has switched to.
+// A running task touches it by these entrances only: submit, unpark, park, yield, back and another.
+type Runner struct {
+	inbox   Inbox
+	live    atomicx.Int64 // accepted and not ended; less closedBase once closed
+	owner   atomicx.Int64 // its goroutine, 0 if the Runner runs on several
+	self    suspend.Spawner
+	InOrder bool   // Items run in the order of Next; set before the first Run
+	wake    func() // ends the sleep that began with Sleep
+	onPanic func(any, []byte)
+	stalls  *coro.Stalls
+	release func() // of a Hold
+
+	// Goroutines of tasks that were found to be this Runner's. Such a goroutine runs only while the Runner has switched
+	// to it, and ids are never used again, so a hit needs no lookup. The Runner's own goroutine is not among them: it
+	// goes its ways when the Runner has ended.
+	ownGoroutines [64]atomic.Int64
+	misses        int // of ownGoroutines
+
+	list   list // of runnable Items, in order
+	free   freeItems
+	idle   []*Task // coroutines without a task
+	busy   int     // those with one
+	shares tri     // whether it takes idle coroutines from kept and gives them back; a Driven does not know at first
+	calls  *Item   // the callback that the coroutine for callbacks begins with
+	help   help
+
+	budget int // steps that are left before the scheduler looks at anything else
+	stats
+}
+
+// A tri is an answer.
+type tri uint8
+
+const (
+	no tri = iota
+	yes
+	unknown
+)
+
+const (
+	closedBase = -1 << 62
+	alwaysKept = 1024 // coroutines without a task
+	publishing = 64   // steps at most between two looks at anything else
+)
+
+// New makes the core of self. wake obeys Unpark's contract. onPanic may be nil: the process then ends.
+func New(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Runner {
+	r := &Runner{self: self, wake: wake, onPanic: onPanic}
+	r.release = func() {
+		r.held.Add(-1)
+		r.publishNew(callback, func() {}) // which ends what Hold has counted
+	}
+	return r
+}
+
+// Go runs f as a task.
+func (r *Runner) Go(f func()) error { return r.submit(nil, f) }
+
+// Execute runs f as a callback.
+func (r *Runner) Execute(f func()) error { return r.submit(callback, f) }
+
+func (r *Runner) submit(task *Task, f func()) error {
+	if f == nil {
+		panic("suspend: nil function")
+	}
+	if !r.enter() { // counted before it is published
+		return suspend.ErrClosed
+	}
+	r.publishNew(task, f)
+	return nil
+}
+
+// Hold implements suspend.Holder.
+func (r *Runner) Hold() (release func(), err error) {
+	if !r.enter() {
+		return nil, suspend.ErrClosed
+	}
+	r.held.Add(1)
+	return r.release, nil
+}
+
+// publishNew makes a new Item runnable, which is counted.
+func (r *Runner) publishNew(task *Task, f func()) {
+	if r.here() {
+		it := r.free.get()
+		it.task, it.f = task, f
+		r.put(it)
+	} else {
+		it := idleItems.Get().(*Item)
+		it.task, it.f = task, f
+		r.send(it)
+	}
+}
+
+// enter counts one more, unless the Runner is closed.
+func (r *Runner) enter() bool {
+	for {
+		n := r.live.Load()
+		if n < 0 {
+			return false
+		}
+		if r.live.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// here reports whether the caller is on the Runner: on the goroutine of the task that runs, or on the Runner's own.
+// Then no other goroutine is.
+func (r *Runner) here() bool {
+	id := gid.Get()
+	own := &r.ownGoroutines[uint64(id)%uint64(len(r.ownGoroutines))]
+	if own.Load() == id {
+		return !r.inbox.Closed() // or the coroutine may be another Runner's by now
+	}
+	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == id {
+		if r.misses++; r.misses%8 == 0 { // a store is dear, and of little use where there are too many
+			own.Store(id)
+		}
+		return true
+	}
+	owner := r.owner.Load()
+	return owner == id && owner != 0
+}
+
+// send makes it runnable, from elsewhere. It reports whether the Runner has not ended.
+func (r *Runner) send(it *Item) bool {
+	wake, ok := r.inbox.Push(it)
+	if wake {
+		r.wake()
+	}
+	return ok
+}
+
+// unpark is Unpark for t. From another goroutine it posts t. One post covers all Unparks until the Runner drains it:
+// their causes are visible by then.
+//
+// The coroutine of t may have moved to another Runner since r was read, if this Unpark is late and its task has ended.
+// Then r is closed, and refuses the post. An Unpark for the new task may have found t posted meanwhile and relied on
+// that, so the post is made again, with the new Runner.
+func (r *Runner) unpark(t *Task) {
+	if r.here() {
+		r.drain()
+		r.rouse(t)
+		return
+	}
+	for t.posted.CompareAndSwap(false, true) {
+		if r.send(&t.post) {
+			return
+		}
+		t.posted.Store(false)
+		now := t.runner.Load()
+		if now == r {
+			return
+		}
+		r = now
+	}
+}
+
+// rouse makes t runnable if it is parked, and otherwise leaves it the permit.
+func (r *Runner) rouse(t *Task) {
+	if t.Mark == parked {
+		t.Mark = active
+		r.list.append(&t.Item)
+	} else {
+		t.Mark = woken
+	}
+}
+
+// put makes it runnable. It is called on the Runner.
+func (r *Runner) put(it *Item) {
+	r.drain()
+	r.list.append(it)
+}
+
+// drain empties the inbox into the list.
+func (r *Runner) drain() {
+	for it := r.inbox.Take(); it != nil; {
+		next := it.next // posted again, it may be in the next list
+		if it.isNew() {
+			r.list.append(it)
+		} else {
+			t := it.task
+			t.posted.Store(false)
+			r.rouse(t)
+		}
+		it = next
+	}
+}
+
+// Close refuses new work from now on, and reports whether it was open before.
+func (r *Runner) Close() bool {
+	for {
+		n := r.live.Load()
+		if n < 0 {
+			return false
+		}
+		if r.live.CompareAndSwap(n, n+closedBase) {
+			return true
+		}
+	}
+}
+
+// CloseIfDone closes if nothing is left to end, and reports whether it did.
+func (r *Runner) CloseIfDone() bool {
+	return r.live.Load() == 0 && r.live.CompareAndSwap(0, closedBase)
+}
+
+// Done reports whether the Runner is closed and everything has ended.
+func (r *Runner) Done() bool { return r.live.Load() == closedBase }
+
+func (r *Runner) panicked(value any, stack []byte) {
+	if r.onPanic == nil {
+		coro.Crash(value, stack)
+	}
+	r.onPanic(value, stack)
+}
+
+// Own says that the Runner runs on the calling goroutine, until Release.
+func (r *Runner) Own() { r.owner.Store(gid.Get()) }
+
+// Next takes the runnable Item that has waited longest, nil if there is none.
+func (r *Runner) Next() *Item {
+	if r.list.first == nil {
+		r.drain()
+	}
+	return r.list.take()
+}
+
+// Sleep reports whether nothing has become runnable since the last Next, which returned nil. Then the goroutine that
+// makes something runnable calls wake, once.
+func (r *Runner) Sleep() bool {
+	r.stats.sleeps()
+	r.stalls.End()
+	return r.inbox.Sleep() // if so, the scheduler may be running again, elsewhere
+}
+
+// Asleep reports whether that call of wake is still to come.
+func (r *Runner) Asleep() bool { return r.inbox.Asleep() }
+
+// Rouse ends the sleep from within; false says that wake is being called.
+func (r *Runner) Rouse() bool { return r.inbox.Rouse() }
+
+// Empty reports whether nothing is runnable.
+func (r *Runner) Empty() bool { return r.list.first == nil && r.inbox.Empty() }
+
+// Release ends a Runner that is Done: its coroutines stop, and no Unpark reaches it any more.
+func (r *Runner) Release() {
+	for it := r.inbox.Close(); it != nil; { // late Unparks
+		next := it.next
+		it.task.posted.Store(false)
+		it = next
+	}
+	r.keep(0)
+	r.idle = nil
+	r.owner.Store(0)
+	r.stats.publish()
+	r.stats.sleeps()
+}
+
+// Stats may be asked for from any goroutine. All but Live is a few steps old.
+func (r *Runner) Stats() suspend.Stats {
+	live := r.live.Load()
+	if live < 0 {
+		live -= closedBase
+	}
+	return r.stats.read(live)
+}
+
+// Watch lets stalls watch the scheduler. It is called before the first Run.
+func (r *Runner) Watch(stalls *coro.Stalls) {
+	r.stalls = stalls
+	stalls.Others(func() int64 { return r.Stats().Live - 1 })
+}

@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"unsafe"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/prefetch"
+	"github.com/braidgo/braid/suspend"
+)
+
+// The steps of a Runner, on its own goroutine or on that of a helper.
+
+// Run runs it, up to where it ends, suspends or yields. It is called on the scheduler's goroutine.
+func (r *Runner) Run(it *Item) {
+	r.budget = 1
+	r.drive(it)
+}
+
+// RunSome runs some of the runnable Items, in order, and reports whether there were any.
+func (r *Runner) RunSome() bool {
+	it := r.Next()
+	if it == nil {
+		return false
+	}
+	r.budget = publishing
+	r.drive(it)
+	return true
+}
+
+// drive runs it and the Items after it in order, as far as the budget goes.
+func (r *Runner) drive(it *Item) {
+	for it != nil {
+		t := r.resumed(it)
+		r.stalls.Begin(&t.Coroutine)
+		t.Next()()
+		r.left(t)
+		if r.budget <= 0 {
+			return
+		}
+		it = r.Next()
+	}
+}
+
+// resumed returns the task of it, to be switched to, or one that begins with it.
+func (r *Runner) resumed(it *Item) *Task {
+	r.step()
+	if r.suspended > prefetch.Crowd {
+		r.ahead()
+	}
+	if it.isNew() {
+		return r.begin(it)
+	}
+	t := it.task
+	if t.Why() == coro.Parked {
+		r.wakes++
+		r.suspended--
+	}
+	return t
+}
+
+// ahead prefetches the data of the next task, and the addresses of the data of the one after it.
+func (r *Runner) ahead() {
+	it := r.list.first
+	if it == nil {
+		return
+	}
+	if !it.isNew() {
+		it.task.Fetch()
+	}
+	if it.next != nil {
+		prefetch.Lines(unsafe.Pointer(it.next))
+	}
+}
+
+// left deals with a task that has given control back. One that is parked or has yielded has seen to that itself.
+func (r *Runner) left(t *Task) {
+	if t.Why() >= coro.Ended {
+		r.ended(t)
+	}
+	r.budget--
+}
+
+// begin puts a new task, or callbacks, on a coroutine.
+func (r *Runner) begin(it *Item) (t *Task) {
+	if t = r.idleTask(); t == nil {
+		t = newTask(r)
+	}
+	r.busy++
+	if t.calls = it.task == callback; t.calls {
+		r.calls = it
+		t.Start(r.runCalls)
+	} else {
+		t.Start(r.free.put(it))
+	}
+	return t
+}
+
+// idleTask takes an idle coroutine, nil if there is none.
+func (r *Runner) idleTask() *Task {
+	n := len(r.idle)
+	if n == 0 && r.shares != no && r.busy >= fewTasks {
+		if r.shares == unknown {
+			if r.shares = no; ordinary() {
+				r.shares = yes
+			}
+		}
+		if r.shares == yes {
+			r.idle = kept.take(r.idle, keptBatch)
+			n = len(r.idle)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	t := r.idle[n-1]
+	r.idle[n-1] = nil
+	r.idle = r.idle[:n-1]
+	if t.runner.Load() != r {
+		t.runner.Store(r)
+	}
+	return t
+}
+
+// ended deals with a coroutine whose task has ended. The number of idle coroutines that it keeps is that of
+// the busy ones, since a burst of beginnings tends to follow a burst of endings.
+func (r *Runner) ended(t *Task) {
+	if !t.calls {
+		r.live.Add(-1)
+	}
+	r.busy--
+	if t.Why() == coro.Exited {
+		t.Reap()
+	} else {
+		r.idle = append(r.idle, t)
+	}
+	n := max(alwaysKept, r.busy)
+	if r.shares == yes {
+		n += keptBatch
+	}
+	if len(r.idle) > n {
+		r.keep(max(alwaysKept, r.busy)) // which stops two at most, unless they are given to the cache
+	}
+}
+
+// keep gives idle coroutines to the cache, or stops them, until n are left.
+func (r *Runner) keep(n int) {
+	if r.shares == yes && len(r.idle) > n {
+		left := len(r.idle) - kept.give(r.idle[n:])
+		clear(r.idle[left:])
+		r.idle = r.idle[:left]
+	}
+	for last := len(r.idle) - 1; last >= n; last-- {
+		if last > prefetch.Crowd {
+			r.idle[last-1].Fetch()
+		}
+		t := r.idle[last]
+		r.idle[last] = nil
+		r.idle = r.idle[:last]
+		t.Stop()
+	}
+}
+
+// runCalls runs a row of callbacks on one coroutine. A callback that panics or exits ends only that coroutine, and the
+// others share the cost of the switch.
+func (r *Runner) runCalls() {
+	suspend.Bind(nil, func() {
+		it := r.calls
+		r.calls = nil
+		for it != nil {
+			r.call(r.free.put(it))
+			it = r.another(callback)
+		}
+	})
+}
+
+func (r *Runner) call(f func()) {
+	defer r.live.Add(-1)
+	f()
+}
+
+// nextNew takes the Item that is next in order if it is a task to begin: the coroutine of a task that has ended begins
+// it, without the two switches by way of the scheduler.
+func (r *Runner) nextNew() (f func()) {
+	it := r.another(nil)
+	if it == nil {
+		return nil
+	}
+	r.live.Add(-1)
+	return r.free.put(it)
+}
+
+// another is the entrance of a coroutine that has just ended an Item: it takes the Item that is next in order if it is of
+// this kind. That is a step like any other: a coroutine that always begins another holds up nothing else.
+func (r *Runner) another(kind *Task) *Item {
+	if !r.InOrder || r.budget <= 1 {
+		return nil
+	}
+	if r.list.first == nil {
+		r.drain()
+	}
+	if it := r.list.first; it == nil || it.task != kind {
+		return nil
+	}
+	r.steps++
+	r.budget--
+	r.stalls.Another()
+	return r.list.take()
+}

@@ -1,0 +1,109 @@
+package runner
+
+import (
+	"unsafe"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Task is a coroutine of a Runner, with the task that is on it, if any.
+//
+// Its state, in Mark, belongs to the Runner: it changes only on the goroutine that the Runner runs on. An Unpark from
+// elsewhere is posted to the Runner. -T> is the task, -U> an Unpark on the Runner or one that has been posted.
+//
+//	active -T> parked   Park. The switch follows
+//	parked -U> active   and the task goes to the end of the list
+//	active -U> woken    the permit
+//	woken  -T> active   Park returns at once
+//
+// Invariant: only a task that is inside Park is parked. So an Unpark that comes late, to a task that is runnable, runs
+// or has ended, or to the next task of the same coroutine, leaves the permit and touches nothing else.
+type Task struct {
+	Item   // in the list while the task is runnable
+	runner atomicx.Pointer[Runner]
+	coro.Coroutine
+
+	posted atomicx.Bool // set by an Unpark from elsewhere, reset by the Runner
+	calls  bool         // it runs callbacks
+	post   Item         // in the inbox while posted
+	_      [16]byte     // each Task begins at a cache line then
+}
+
+const (
+	active uint8 = iota
+	parked
+	woken
+)
+
+func newTask(r *Runner) *Task {
+	t := new(Task)
+	t.runner.Store(r)
+	t.Item.task, t.post.task = t, t
+	t.Init(t)
+	return t
+}
+
+// NewCaller returns a coroutine that is given callbacks only. The Runner does not count them.
+func NewCaller(r *Runner) *Task {
+	t := newTask(r)
+	t.calls = true
+	return t
+}
+
+// Park implements suspend.Task.
+func (t *Task) Park() { t.follow(t.Leave(nil, nil)) }
+
+// Yield gives others a turn.
+func (t *Task) Yield() { t.follow(t.LeaveReady()) }
+
+// follow makes the switches that Leave and Back return.
+func (t *Task) follow(next coro.Next, yield coro.Yield) {
+	for next != nil {
+		next()
+		next, yield = t.Back()
+	}
+	if yield != nil {
+		yield(struct{}{})
+	}
+}
+
+// Leave is Park without the switches. They are the caller's: after a switch the processor predicts no return
+// correctly, so there are to be few. The caller calls next, if it is not nil, and then asks Back how to go on, until
+// next is nil. Then it calls yield, if yield is not nil.
+func (t *Task) Leave(slot, node unsafe.Pointer) (next coro.Next, yield coro.Yield) {
+	t.Place().With(slot, node)
+	return t.runner.Load().park(t)
+}
+
+// LeaveReady is Leave for a task that lets others have a turn.
+func (t *Task) LeaveReady() (next coro.Next, yield coro.Yield) { return t.runner.Load().yield(t) }
+
+// Back is called after next has returned.
+func (t *Task) Back() (next coro.Next, yield coro.Yield) { return t.runner.Load().back() }
+
+// Unpark implements suspend.Task.
+func (t *Task) Unpark() { t.runner.Load().unpark(t) }
+
+// Spawner returns the scheduler.
+func (t *Task) Spawner() suspend.Spawner { return t.runner.Load().self }
+
+// Another implements coro.Owner.
+func (t *Task) Another() func() {
+	if t.calls {
+		return nil
+	}
+	return t.runner.Load().nextNew()
+}
+
+// Panicked implements coro.Owner. A callback may not suspend, so the hook that hears of its panic may not either: nothing
+// would wait for it.
+func (t *Task) Panicked(value any, stack []byte) {
+	r := t.runner.Load()
+	if t.calls {
+		suspend.Bind(nil, func() { r.panicked(value, stack) })
+		return
+	}
+	r.panicked(value, stack)
+}

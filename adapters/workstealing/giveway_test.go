@@ -1,0 +1,46 @@
+package workstealing_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+)
+
+// On one processor, another goroutine has a turn much more often than the runtime preempts a pool that computes. A loaded
+// machine may leave this process itself without a processor, so the best of several attempts counts.
+func TestWorkersGiveWay(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := workstealing.New(workstealing.Options{Workers: 1})
+	defer p.Close()
+	const computes = 100 * time.Millisecond
+	best := 0
+	for attempt := 0; attempt < 20 && best < 30; attempt++ {
+		start, ended := time.Now(), make(chan struct{})
+		err := p.Go(func() {
+			for time.Since(start) < computes {
+				_, _ = fibOn(p, 15)
+			}
+			close(ended)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns := 0
+		for over := false; !over; turns++ {
+			select {
+			case <-ended:
+				over = true
+			default:
+				runtime.Gosched()
+			}
+		}
+		best = max(best, turns)
+	}
+	if best < 30 {
+		t.Errorf("%d turns in %v, and %d by preemption", best, computes, computes/(10*time.Millisecond))
+	}
+}
