@@ -13,8 +13,8 @@ import (
 var ErrClosed = errors.New("suspend: scheduler closed")
 
 // A Spawner starts tasks. Go returns nil if f will run, as a task of its own, even if what asked for it is
-// cancelled by then; it returns ErrClosed if f will never run. Go never suspends and may be called from
-// any goroutine.
+// cancelled by then; it returns ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call
+// it, under locks, and it neither blocks nor runs f before it returns.
 type Spawner interface {
 	Go(f func()) error
 }

@@ -1,0 +1,97 @@
+package suspendtest
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// What a Spawner may offer beside Go. A check passes where the scheduler does not offer the capability.
+var capabilityChecks = []check{
+	{"Holder/close-waits-for-the-release",
+		"Holder: close waits until release is called, and a closed scheduler refuses a Hold.", nil, holds},
+	{"Within/a-task-is-within-its-scheduler",
+		"Within: a task is within the scheduler that started it, and a goroutine is not.", nil, withinItsScheduler},
+	{"Blocking/works-in-a-task-that-outlives-close",
+		"Blocker: a task that still runs after close may block, since cleaning up may need it.", nil, blockingAfterClose},
+}
+
+func holds(e *env) {
+	h, ok := suspend.As[suspend.Holder](e.spawner)
+	if !ok {
+		return
+	}
+	release, err := h.Hold()
+	if err != nil {
+		e.fatalf("Hold refused although close has not been called: %v", err)
+	}
+	e.settle()
+	var released atomic.Bool
+	closed := e.closing(func() bool { return released.Load() })
+	select {
+	case <-closed:
+		e.fatalf("close returned although the scheduler is held")
+	case <-time.After(2 * time.Millisecond): // for an event that must not be
+	}
+	released.Store(true)
+	release()
+	if !recv(e, closed, "close did not return after the release") {
+		e.fatalf("close returned before the release")
+	}
+	if _, err := h.Hold(); err == nil {
+		e.errorf("a closed scheduler was held")
+	}
+}
+
+// closing closes the scheduler from a goroutine, and then sends what state returns.
+func (e *env) closing(state func() bool) <-chan bool {
+	closed, shut := make(chan bool, 1), e.shut
+	e.shut = nil
+	go func() {
+		defer e.caught("close")
+		shut()
+		closed <- state()
+	}()
+	return closed
+}
+
+func withinItsScheduler(e *env) {
+	if suspend.Within(e.spawner) != (e.spawner == suspend.Goroutines) {
+		e.errorf("a goroutine of no scheduler is within it")
+	}
+	e.do("a task did not end", func() {
+		if suspend.Current() != nil && !suspend.Within(e.spawner) { // the tasks may be goroutines
+			e.errorf("Within says that a task is elsewhere: Spawner of its Task returns another scheduler")
+		}
+	})
+}
+
+func blockingAfterClose(e *env) {
+	published := make(chan resume, 1)
+	ran := false
+	var err error
+	ended := e.task(func() {
+		_, _ = e.suspend(background, func(r resume) (*box, bool) {
+			published <- r
+			return nil, false
+		})
+		err = suspend.Blocking(background, func() { ran = true })
+	})
+	r := recv(e, published, "a task did not suspend")
+	e.settle()
+	closed := e.closing(func() bool { return true })
+	for range 100 {
+		if e.spawner.Go(func() {}) != nil { // now it is closed
+			break
+		}
+		runtime.Gosched()
+	}
+	r(nil, nil)
+	recv(e, ended, "a task that outlives close did not go on")
+	if err != nil || !ran {
+		e.errorf("Blocking after close returned %v, and f has run: %v", err, ran)
+	}
+	recv(e, closed, "close did not return although every task has ended")
+}

@@ -1,0 +1,35 @@
+package suspendtest_test
+
+import (
+	"testing"
+
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+func init() {
+	open := func(s func(b *Baton) suspend.Spawner) suspendtest.Open {
+		return func(testing.TB) (suspend.Spawner, func()) {
+			b := &Baton{}
+			return s(b), b.Close
+		}
+	}
+	schedulerMutants = append(schedulerMutants,
+		mutant{"a Hold that holds nothing", open(func(b *Baton) suspend.Spawner { return loose{b} }), nil,
+			[]string{"Holder/close-waits-for-the-release"}},
+		mutant{"a wrapper that its tasks do not know", open(func(b *Baton) suspend.Spawner { return wrapped{b} }), nil,
+			[]string{"Within/a-task-is-within-its-scheduler"}},
+		mutant{"a Block that refuses", tasks(func(t *patch) { t.spawner = refusing{t.s} }), nil,
+			[]string{"Blocking/works-in-a-task-that-outlives-close"}},
+	)
+}
+
+type loose struct{ *Baton }
+
+func (loose) Hold() (release func(), err error) { return func() {}, nil }
+
+type wrapped struct{ suspend.Spawner }
+
+type refusing struct{ suspend.Spawner }
+
+func (refusing) Block(func()) error { return suspend.ErrClosed }
