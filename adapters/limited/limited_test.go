@@ -1,0 +1,112 @@
+package limited_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/braidgo/braid/adapters/limited"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(n int, submit func(func())) suspendtest.Open {
+	return func(testing.TB) (suspend.Spawner, func()) {
+		s := limited.New(n, limited.Options{Submit: submit})
+		return s, func() { _ = s.Close() }
+	}
+}
+
+// pool starts goroutines that run one function after another, as pools do.
+func pool() (submit func(f func())) {
+	idle := make(chan func())
+	return func(f func()) {
+		select {
+		case idle <- f:
+		default:
+			go func() {
+				for ok := true; ok; {
+					f()
+					select {
+					case f = <-idle:
+					default:
+						ok = false
+					}
+				}
+			}()
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	panics := suspendtest.Panics(func(_ testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+		s := limited.New(2, limited.Options{OnPanic: onPanic})
+		return s, func() { _ = s.Close() }
+	})
+	t.Run("One", func(t *testing.T) { suspendtest.Scheduler(t, open(1, nil), panics) })
+	t.Run("Three", func(t *testing.T) { suspendtest.Scheduler(t, open(3, nil)) })
+	t.Run("Pool", func(t *testing.T) { suspendtest.Scheduler(t, open(2, pool())) })
+	t.Run("Executor", func(t *testing.T) {
+		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
+			s := limited.New(1, limited.Options{})
+			return s, func() { _ = s.Close() }
+		})
+	})
+}
+
+// A bounded pool of goroutines counts the tasks that wait, and so ten waiting tasks kept the eleventh from running.
+func TestOnlyRunningTasksCount(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	const n, tasks = 3, 200
+	s := limited.New(n, limited.Options{})
+	var running, most, ended atomic.Int32
+	var all promise.Promise[int]
+	var waiting atomic.Int32
+	step := func() {
+		now := running.Add(1)
+		for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+		}
+		if now > n {
+			t.Errorf("%d tasks run", now)
+		}
+		running.Add(-1)
+	}
+	for range tasks {
+		_ = s.Go(func() {
+			for range 10 {
+				step()
+				suspend.Yield()
+			}
+			if waiting.Add(1) == tasks { // the last one comes here, although all others are suspended
+				_ = all.Fill(1)
+			}
+			_, _ = all.Await(context.Background())
+			step()
+			ended.Add(1)
+		})
+	}
+	if err := s.Close(); err != nil || ended.Load() != tasks {
+		t.Errorf("%d tasks have ended: %v", ended.Load(), err)
+	}
+	if stats := s.Stats(); stats.Live != 0 || stats.Running != 0 || stats.Suspended != 0 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+func Example() {
+	s := limited.New(2, limited.Options{}) // or Submit: the method of a pool
+	var ready promise.Promise[string]
+	for range 100 {
+		_ = s.Go(func() { _, _ = ready.Await(context.Background()) }) // suspended: it takes no place
+	}
+	_ = s.Go(func() { _ = ready.Fill("done") })
+	_ = s.Close()
+	fmt.Println(s.Stats().Live)
+	// Output: 0
+}
