@@ -47,7 +47,7 @@ func newWorker(p *Pool, i int) *worker {
 
 func (w *worker) run() {
 	defer w.pool.exit()
-	w.stalls = coro.WatchStalls(w.pool.opts.StallAfter, w.pool.opts.OnStall)
+	w.stalls = coro.WatchWorker(w.pool.opts.StallAfter, w.pool.opts.OnStall)
 	defer w.stalls.Stop()
 	for {
 		var e entry

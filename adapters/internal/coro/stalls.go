@@ -21,6 +21,7 @@ type Stalls struct {
 	after, every time.Duration
 	report       func(text []byte)
 	others       func() int64 // how many tasks wait behind the one that runs; may be nil
+	waitsOnly    bool         // a task that computes is not reported
 
 	step  atomicx.Uint64             // the goroutine of the task that runs and the number of its step; 0: none runs
 	fresh atomicx.Pointer[Coroutine] // the task, if its goroutine was not known at the beginning of the step
@@ -52,6 +53,16 @@ func WatchStalls(after time.Duration, report func(text []byte)) *Stalls {
 		return nil
 	}
 	return newStalls(after, report)
+}
+
+// WatchWorker is WatchStalls for a worker that is there to compute: with the default a task is only reported if it waits
+// natively.
+func WatchWorker(after time.Duration, report func(text []byte)) *Stalls {
+	s := WatchStalls(after, report)
+	if s != nil {
+		s.waitsOnly = after == 0
+	}
+	return s
 }
 
 func newStalls(after time.Duration, report func(text []byte)) *Stalls {
@@ -187,6 +198,9 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	stack := gid.Stack(id)
 	state := waitState(stack)
 	if s.step.Load() != step || stack == nil || state == "coroutine" { // it has given control back meanwhile
+		return nil
+	}
+	if s.waitsOnly && computes(state) {
 		return nil
 	}
 	return s.text(again, held, state, stack)

@@ -162,3 +162,35 @@ func TestNoStallsInABubble(t *testing.T) {
 		t.Error("not watched by default")
 	}
 }
+
+// A pool is there to compute. By default only a native wait is reported there.
+func TestStallsOfAWorker(t *testing.T) {
+	for _, compute := range []bool{true, false} {
+		reports := make(chan string, 1)
+		s := newStalls(20*time.Millisecond, func(text []byte) {
+			select {
+			case reports <- string(text):
+			default:
+			}
+		})
+		s.waitsOnly = true
+		s.beginOn(gid.Get())
+		if compute {
+			for began := time.Now(); time.Since(began) < 100*time.Millisecond; {
+			}
+			if len(reports) > 0 {
+				t.Errorf("reported: %s", <-reports)
+			}
+		} else if r := <-reports; !strings.Contains(r, "a native wait in a task (chan receive)") {
+			t.Errorf("reported: %s", r)
+		}
+		s.end()
+		s.Stop()
+	}
+	if s := WatchWorker(0, nil); !s.waitsOnly {
+		t.Error("computing is reported by default")
+	}
+	if s := WatchWorker(time.Second, nil); s.waitsOnly {
+		t.Error("computing is not reported, though asked for")
+	}
+}
