@@ -216,6 +216,36 @@ func TestStuck(t *testing.T) {
 	require.Empty(t, chains)
 }
 
+// Actors that watch each other and end at the same time are told, or have ended; nothing is shared without a lock.
+func TestWatchEachOther(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	p := workstealing.New(workstealing.Options{Workers: 2})
+	defer p.Close()
+	for range 300 {
+		refs := make([]actor.Ref[any], 4)
+		var ready promise.Promise[int]
+		for i := range refs {
+			refs[i] = actor.Spawn(bg, p, func(ctx context.Context, self *actor.Self[any]) error {
+				_, _ = ready.Await(ctx)
+				for k, other := range refs {
+					if k != i {
+						self.Watch(other, func(err error) any { return err })
+						self.Link(other)
+					}
+				}
+				if i == 0 {
+					return errOops
+				}
+				return self.React(func(any) error { return nil })
+			})
+		}
+		_ = ready.Fill(1)
+		for _, r := range refs {
+			_ = r.Wait(bg)
+		}
+	}
+}
+
 // An adapted Ref takes another form of message; requests keep their home.
 func TestAdapt(t *testing.T) {
 	type envelope struct{ m any }

@@ -69,6 +69,9 @@ type pending interface {
 	call() *call
 	fail(err error) bool
 	answered() bool
+	replyFrom(to any) bool
+	newReply() any
+	replyTo(f func(v any, err error))
 }
 
 // A call is where a request has its home.

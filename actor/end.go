@@ -157,7 +157,7 @@ func (in *Inbox[M]) end(err error) {
 	in.guard.Unlock()
 
 	defer in.tell(err) // whatever the functions do that are called here
-	in.cancel(ErrEnded)
+	in.cancel(nil)
 	calls.fail(err)
 	if in.opts != nil && in.opts.OnEnd != nil {
 		defer in.opts.OnEnd(err)
@@ -196,16 +196,20 @@ func (in *Inbox[M]) tell(err error) {
 // forget takes back the watches and timers that the actor has left with others.
 func (s *Self[M]) forget() {
 	s.stopLater()
-	if x := s.extra; x != nil {
-		for w, other := range x.watches {
-			other.lifeOf().unwatch(w)
-		}
-		x.watches = nil
-		if x.release != nil {
-			release := x.release
-			x.release = nil
-			release()
-		}
+	s.guard.Lock()
+	x := s.extra
+	if x == nil {
+		s.guard.Unlock()
+		return
+	}
+	watches, release := x.watches, x.release
+	x.watches, x.release = nil, nil
+	s.guard.Unlock()
+	for w, other := range watches {
+		other.lifeOf().unwatch(w)
+	}
+	if release != nil {
+		release()
 	}
 }
 

@@ -40,7 +40,7 @@ type Options[M any] struct {
 	OnEnd func(error)
 
 	// OnStuck is called when an Ask of this actor has waited for StuckAfter and is part of a cycle of Asks, once for a cycle,
-	// with the names of its actors. It sees only Asks of actors with an OnStuck, made with the context of their body or one
+	// with the names of its actors. A timer calls it, and it must not suspend. It sees only Asks of actors with an OnStuck, made with the context of their body or one
 	// derived from it. The Asks go on waiting: their contexts can end them.
 	StuckAfter time.Duration
 	OnStuck    func(chain []string)
@@ -205,31 +205,31 @@ func (in *Inbox[M]) await(ctx context.Context, t *timer) error {
 
 // look calls f with each message behind at, until f takes one, and reports whether it did. at is then the last one skipped.
 func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
-	for p, ok := in.kept.after(*at); ok; p, ok = in.kept.after(p) {
-		if took, err = in.call(p, f); took {
-			return true, err
-		}
-		*at = p
+	p, ok := in.kept.after(*at)
+	if !ok {
+		return false, nil
 	}
-	return false, nil
-}
-
-// call calls f with the message at p, which is received then, unless f skips it.
-func (in *Inbox[M]) call(p place[M], f func(M) error) (took bool, err error) {
-	p.seg.busy |= p.bit()
+	calling := true
 	in.depth++
-	took = true // also if f panics
 	defer func() {
 		in.depth--
-		if took {
+		if calling { // f has panicked, and its message counts as received
 			in.received(p)
-		} else {
-			p.seg.busy &^= p.bit()
 		}
 	}()
-	err = f(p.message())
-	took = err != Skip
-	return took, err
+	for ; ok; p, ok = in.kept.after(p) {
+		p.seg.busy |= p.bit()
+		err := f(p.message())
+		if _, skipped := err.(skip); !skipped {
+			calling = false
+			in.received(p)
+			return true, err
+		}
+		p.seg.busy &^= p.bit()
+		*at = p
+	}
+	calling = false
+	return false, nil
 }
 
 // Take receives the first message of type T, as Receive does the first of any.

@@ -51,9 +51,36 @@ func (q *mail[M]) grow() *segment[M] {
 	if q.last != nil {
 		size = min(4*cap(q.last.slots), lastSegment)
 	}
-	s := &segment[M]{slots: make([]M, 0, size)}
+	s := newSegment[M](size)
 	q.link(s)
 	return s
+}
+
+// newSegment returns an empty segment with its slots, in one piece of memory.
+func newSegment[M any](size int) *segment[M] {
+	switch size {
+	case firstSegment:
+		x := new(struct {
+			segment[M]
+			room [firstSegment]M
+		})
+		x.slots = x.room[:0]
+		return &x.segment
+	case idleSegment:
+		x := new(struct {
+			segment[M]
+			room [idleSegment]M
+		})
+		x.slots = x.room[:0]
+		return &x.segment
+	default:
+		x := new(struct {
+			segment[M]
+			room [lastSegment]M
+		})
+		x.slots = x.room[:0]
+		return &x.segment
+	}
 }
 
 func (q *mail[M]) link(s *segment[M]) {

@@ -159,10 +159,11 @@ func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next 
 // OrElse returns a function that calls g with the messages that f skips.
 func OrElse[M any](f, g func(M) error) func(M) error {
 	return func(m M) error {
-		if err := f(m); err != Skip {
-			return err
+		err := f(m)
+		if _, skipped := err.(skip); skipped {
+			return g(m)
 		}
-		return g(m)
+		return err
 	}
 }
 

@@ -607,7 +607,7 @@ var rows = []struct {
 			return nil
 		})
 		require.NoError(t, parent.Wait(bg))
-		require.ErrorIs(t, child.Wait(bg), actor.ErrEnded)
+		require.ErrorIs(t, child.Wait(bg), context.Canceled)
 	}},
 	{"ownership: a scope waits for an actor", func(t *testing.T, s suspend.Spawner) {
 		ended := false

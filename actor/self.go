@@ -121,7 +121,7 @@ func (s *Self[M]) attempt() (again bool) {
 func (s *Self[M]) trampoline() {
 	err := s.goOn
 	s.goOn = nil
-	for {
+	for woken := true; ; woken = false { // woken: a reaction has waited, and has looked at all that it knows
 		switch n := err.(type) {
 		case nil:
 			if s.frames == nil {
@@ -131,7 +131,7 @@ func (s *Self[M]) trampoline() {
 			err = s.leave()
 		case reaction[M]:
 			var waits bool
-			if waits, err = s.react(n, n, nil); waits {
+			if waits, err = s.react(n, n, nil, woken); waits {
 				return
 			}
 		case *within[M]:
@@ -139,7 +139,7 @@ func (s *Self[M]) trampoline() {
 				s.within = s.startTimer(n.d)
 			}
 			var waits bool
-			if waits, err = s.react(n, n.f, n.late); waits {
+			if waits, err = s.react(n, n.f, n.late, woken); waits {
 				return
 			}
 		case proceed:
@@ -234,22 +234,24 @@ func (s *Self[M]) catches(err error) bool {
 
 // react calls f with the messages that it has not seen. It reports whether the actor waits, which is the end of this task.
 // Otherwise the actor goes on with err.
-func (s *Self[M]) react(n Next, f func(M) error, late func() error) (waits bool, err error) {
-	if s.at == (place[M]{}) {
+func (s *Self[M]) react(n Next, f func(M) error, late func() error, woken bool) (waits bool, err error) {
+	if !woken {
 		s.fresh()
 	}
-	for {
-		if s.killed.Load() {
-			s.reacted()
-			return false, s.cancellation()
+	for ; ; woken = false {
+		if !woken {
+			if s.killed.Load() {
+				s.reacted()
+				return false, s.cancellation()
+			}
+			at := s.at
+			took, err := s.look(&at, f)
+			if took {
+				s.reacted()
+				return false, err
+			}
+			s.at = at
 		}
-		at := s.at
-		took, err := s.look(&at, f)
-		if took {
-			s.reacted()
-			return false, err
-		}
-		s.at = at
 		s.guard.Lock()
 		news, err := s.newsLocked(s.within)
 		if !news {

@@ -31,7 +31,7 @@ import (
 )
 
 func rows() []row {
-	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows, stageRows, stmRows)
+	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows)
 }
 
 // A run is what -json writes and -against and -from read.

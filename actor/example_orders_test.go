@@ -1,0 +1,68 @@
+package actor_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/suspend"
+)
+
+// suspendHere is the scheduler of the calling task.
+func suspendHere() suspend.Spawner { return suspend.Here() }
+
+type (
+	order  struct{ item string }
+	cancel struct{ item string }
+)
+
+// Orders and cancellations, the paper's first program. A cancellation that has arrived is served before any order, by a receive that
+// does not wait. Each order is acknowledged to its sender.
+func Example_ordersAndCancellations() {
+	office := func(out actor.Ref[string]) func(context.Context, *actor.Self[any]) error {
+		return func(ctx context.Context, self *actor.Self[any]) error {
+			cancelled := map[string]bool{}
+			for {
+				err := self.HandleWithin(ctx, 0, actor.On[cancel, any](func(c cancel) error {
+					cancelled[c.item] = true
+					return out.Send("cancelled " + c.item)
+				}))
+				if err == nil {
+					continue // another one, perhaps
+				}
+				if err != actor.ErrTimeout {
+					return err
+				}
+				err = self.Handle(ctx, func(m any) error {
+					if o, ok := m.(order); ok && !cancelled[o.item] {
+						return out.Send("shipped " + o.item)
+					}
+					return nil // a cancelled order, or a cancellation that has just come
+				})
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		replies := actor.Open[string](ctx)
+		defer replies.Close()
+		ref := actor.Spawn(ctx, suspendHere(), office(replies.Ref()))
+		for _, m := range []any{order{"book"}, order{"lamp"}, order{"pen"}, cancel{"lamp"}} {
+			_ = ref.Send(m)
+		}
+		for range 3 {
+			fmt.Println(replies.ReceiveWithin(ctx, time.Minute))
+		}
+		ref.Stop()
+		return ref.Wait(ctx)
+	})
+	// Output:
+	// cancelled lamp <nil>
+	// shipped book <nil>
+	// shipped pen <nil>
+}

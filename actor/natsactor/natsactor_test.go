@@ -1,0 +1,248 @@
+package natsactor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/actor/natsactor"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+var bg = context.Background()
+
+type (
+	add struct{ N int }
+	sum struct {
+		actor.Request[int]
+		Times int
+	}
+	fail struct{ actor.Request[string] }
+)
+
+func codec() natsactor.Codec[any] { return natsactor.JSON[any](add{}, &sum{}, &fail{}) }
+
+// network starts a server in this process, without a port, and returns connections to it.
+func network(t *testing.T, n int, opts ...nats.Option) []*nats.Conn {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
+	require.NoError(t, err)
+	s.Start()
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	ncs := make([]*nats.Conn, n)
+	for i := range ncs {
+		ncs[i], err = nats.Connect("", append(opts, nats.InProcessServer(s))...)
+		require.NoError(t, err)
+		t.Cleanup(ncs[i].Close)
+	}
+	return ncs
+}
+
+func pool(t *testing.T) *workstealing.Pool {
+	p := workstealing.New(workstealing.Options{Workers: 2})
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// adder checks the order of its messages.
+func adder(_ context.Context, self *actor.Self[any]) error {
+	total, last := 0, 0
+	return actor.Loop(func() error {
+		return self.React(func(m any) error {
+			switch m := m.(type) {
+			case add:
+				if m.N != last+1 {
+					return fmt.Errorf("%d after %d", m.N, last)
+				}
+				last = m.N
+				total += m.N
+			case *sum:
+				m.Reply(total * m.Times)
+			case *fail:
+				m.Refuse(errors.New("refused"))
+			}
+			return nil
+		})
+	})
+}
+
+func TestMessagesAndAsks(t *testing.T) {
+	ncs := network(t, 2)
+	p := pool(t)
+	served := actor.Spawn(bg, p, adder)
+	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	ref, err := natsactor.Dial(bg, p, ncs[1], "adder", codec())
+	require.NoError(t, err)
+
+	const n = 10_000
+	want := 0
+	for i := 1; i <= n; i++ {
+		require.NoError(t, ref.Send(add{i}))
+		want += i
+		if i%100 == 0 {
+			v, err := actor.Ask(bg, ref, &sum{Times: 2})
+			require.NoError(t, err)
+			require.Equal(t, 2*want, v)
+		}
+	}
+	for range n / 10 { // and many at a time
+		answers := make([]promise.Future[int], 10)
+		for k := range answers {
+			answers[k] = actor.AskLater(ref, &sum{Times: k})
+		}
+		for k, f := range answers {
+			v, err := f.Await(bg)
+			require.NoError(t, err)
+			require.Equal(t, k*want, v)
+		}
+	}
+	_, err = actor.Ask(bg, ref, &fail{})
+	var remote *natsactor.RemoteError
+	require.ErrorAs(t, err, &remote)
+	require.Equal(t, "refused", remote.Text)
+	require.Zero(t, s.Lost())
+
+	served.Kill(errors.New("killed")) // with a request on its way, or none: an answer in any case
+	_, err = actor.Ask(bg, ref, &sum{})
+	require.Error(t, err)
+	ref.Stop()
+	require.NoError(t, ref.Wait(bg))
+}
+
+// An Ask of a subject that nobody serves fails at once.
+func TestUnreachable(t *testing.T) {
+	ncs := network(t, 1)
+	require.NoError(t, fifo.Run(bg, func(ctx context.Context) error {
+		ref, err := natsactor.Dial(ctx, suspend.Here(), ncs[0], "nobody", codec())
+		require.NoError(t, err)
+		_, err = actor.Ask(ctx, ref, &sum{})
+		require.ErrorIs(t, err, natsactor.ErrUnreachable)
+		require.ErrorIs(t, err, actor.ErrNoReply)
+		lost := actor.AskLater(ref, &sum{})
+		ncs[0].Close()
+		_, err = lost.Await(ctx)
+		require.ErrorIs(t, err, actor.ErrNoReply)
+		_, err = actor.Ask(ctx, ref, &sum{}) // it fails with the connection
+		require.ErrorIs(t, err, actor.ErrNoReply)
+		require.ErrorIs(t, ref.Wait(ctx), nats.ErrConnectionClosed)
+		return nil
+	}))
+}
+
+// The losses of a slow consumer are counted and told. Nothing else is lost.
+func TestLosses(t *testing.T) {
+	ncs := network(t, 2)
+	p := pool(t)
+	var gate promise.Promise[int]
+	accounted, firstLoss := make(chan int, 2000), make(chan int, 2000)
+	served := actor.Spawn(bg, p, func(ctx context.Context, self *actor.Self[any]) error {
+		return actor.Loop(func() error {
+			return self.React(func(any) error {
+				_, err := gate.Await(ctx)
+				accounted <- 1
+				return err
+			})
+		})
+	}, actor.Options[any]{Cap: 10})
+	s, err := natsactor.Serve(ncs[0], "slow", served, codec(), natsactor.Options{
+		Cap: 20, Beat: 5 * time.Millisecond, OnLost: func(n int, err error) { accounted <- n; firstLoss <- n },
+	})
+	require.NoError(t, err)
+	ref, err := natsactor.Dial(bg, p, ncs[1], "slow", codec())
+	require.NoError(t, err)
+	const n = 1000
+	for i := range n { // ten are in the mailbox, twenty wait, and one or two are on their way
+		require.NoError(t, ref.Send(add{i}))
+	}
+	require.NoError(t, ncs[1].Publish("slow", []byte("nonsense")))
+	<-firstLoss
+	_ = gate.Fill(1)
+	for left := n + 1; left > 0; {
+		left -= <-accounted
+		require.GreaterOrEqual(t, left, 0)
+	}
+	s.Close()
+	require.Greater(t, s.Lost(), int64(n/2))
+	served.Stop()
+	ref.Stop()
+}
+
+// A Watch tells once: the end that the server has seen, or that there is nobody.
+func TestWatch(t *testing.T) {
+	ncs := network(t, 3)
+	p := pool(t)
+	const beat, lease = 5 * time.Millisecond, 10 * time.Second
+	told := make(chan error, 10)
+	watch := func(subject string, lease time.Duration) {
+		require.NoError(t, natsactor.Watch(bg, ncs[1], subject, lease, func(err error) { told <- err }))
+	}
+	serve := func(nc *nats.Conn, subject string) (actor.Ref[any], *natsactor.Server) {
+		r := actor.Spawn(bg, p, adder)
+		s, err := natsactor.Serve(nc, subject, r, codec(), natsactor.Options{Beat: beat})
+		require.NoError(t, err)
+		return r, s
+	}
+	killed, s := serve(ncs[0], "killed")
+	defer s.Close()
+	watch("killed", lease)
+	killed.Kill(errors.New("oops"))
+	var remote *natsactor.RemoteError
+	require.ErrorAs(t, <-told, &remote)
+	require.Equal(t, "oops", remote.Text)
+
+	stopped, s := serve(ncs[0], "stopped")
+	defer s.Close()
+	watch("stopped", lease)
+	stopped.Stop()
+	require.NoError(t, <-told)
+
+	watch("nobody", lease) // at once
+	require.ErrorIs(t, <-told, natsactor.ErrUnreachable)
+
+	lost, s := serve(ncs[2], "lost")
+	defer s.Close()
+	watch("lost", 200*time.Millisecond)
+	ncs[2].Close()
+	require.ErrorIs(t, <-told, natsactor.ErrUnreachable) // which is not so: it goes on
+	lost.Stop()
+	require.NoError(t, lost.Wait(bg))
+
+	ctx, cancel := context.WithCancel(bg)
+	given, s := serve(ncs[0], "given")
+	defer s.Close()
+	require.NoError(t, natsactor.Watch(ctx, ncs[1], "given", lease, func(err error) { told <- err }))
+	cancel()
+	given.Stop()
+	require.NoError(t, given.Wait(bg))
+	require.Empty(t, told)
+}
+
+// A message of an unknown type is an error to its sender.
+func TestCodec(t *testing.T) {
+	c := codec()
+	_, err := c.Encode("no such type")
+	require.ErrorContains(t, err, "unknown type string")
+	for _, data := range []string{"", "{}", `{"type":"add"}`, `{"type":"sum","message":null}`, `{"type":"other","message":{}}`} {
+		_, err := c.Decode([]byte(data))
+		require.Error(t, err, data)
+	}
+	data, err := c.Encode(&sum{Times: 3})
+	require.NoError(t, err)
+	m, err := c.Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, 3, m.(*sum).Times)
+	require.Panics(t, func() { natsactor.JSON[any](add{}, add{}) })
+}

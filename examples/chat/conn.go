@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/suspend"
+)
+
+// converse reads from a connection, in the connection's task. An actor of its own writes, and is the member of a room. Either ends the
+// other: the actor by closing the connection, the task by stopping the actor.
+func converse(ctx context.Context, c net.Conn, lobby actor.Ref[*enter]) error {
+	const behind = 100 // lines that a slow reader may be behind
+	me := actor.Spawn(ctx, suspend.Here(), func(ctx context.Context, self *actor.Self[line]) error {
+		out := eventloop.WithContext(ctx, c) // so that a Kill ends a Write
+		self.OnEnd(func() { _ = c.Close() })
+		return actor.Loop(func() error {
+			return self.React(func(l line) error {
+				_, err := io.WriteString(out, l.text+"\n")
+				return err
+			})
+		})
+	}, actor.Options[line]{Cap: behind})
+	err := read(ctx, c, me, lobby)
+	me.Stop()
+	if ended := me.Wait(context.WithoutCancel(ctx)); err == nil || errors.Is(err, net.ErrClosed) {
+		err = ended
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func read(ctx context.Context, c net.Conn, me actor.Ref[line], lobby actor.Ref[*enter]) error {
+	lines := bufio.NewScanner(c)
+	if !lines.Scan() {
+		return lines.Err()
+	}
+	name := lines.Text()
+	var in actor.Ref[any] // the room; nobody's at first
+	goTo := func(room string) (err error) {
+		_ = in.Send(leave{me})
+		if in, err = actor.Ask(ctx, lobby, &enter{room: room}); err == nil {
+			err = in.Send(join{name, me})
+		}
+		return err
+	}
+	err := goTo("lobby")
+	for err == nil && lines.Scan() {
+		switch text := lines.Text(); {
+		case strings.HasPrefix(text, "/join "):
+			err = goTo(strings.TrimPrefix(text, "/join "))
+		case text == "/who":
+			var names string
+			if names, err = actor.Ask(ctx, in, &who{}); err == nil {
+				err = me.Send(line{names})
+			}
+		default:
+			err = in.Send(say{name, text})
+		}
+	}
+	if err == nil {
+		err = lines.Err()
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+// Chat is a TCP chat of actors: connections on an event loop, rooms on a work-stealing pool.
+//
+//	go run ./examples/chat -listen 127.0.0.1:7000
+//	nc 127.0.0.1 7000        # the first line is the name, then: /join room, /who, or something to say
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/workstealing"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:7000", "the `address`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *listen, func(a net.Addr) { fmt.Println("listening on", a) }); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run serves until ctx is done.
+func run(ctx context.Context, address string, listening func(net.Addr)) error {
+	pool := workstealing.New(workstealing.Options{})
+	defer pool.Close()
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		return err
+	}
+	defer loop.Close()
+	ln, err := loop.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	lobby := actor.Spawn(ctx, pool, rooms(pool))
+	listening(ln.Addr())
+	err = ln.Serve(ctx, func(ctx context.Context, c net.Conn) { // a task of the loop for each connection
+		if err := converse(ctx, c, lobby); err != nil {
+			log.Print(err)
+		}
+	})
+	stopped := lobby.Wait(context.Background()) // before the pool is closed
+	if ctx.Err() != nil && errors.Is(stopped, context.Canceled) {
+		return nil
+	}
+	return err
+}
