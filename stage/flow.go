@@ -290,8 +290,8 @@ func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	if err != nil {
 		return out, err
 	}
-	if s.mayInline(from) {
-		if err, done := s.inline(c, in, from != nil); done {
+	if now := s.pool.now(); s.mayInline(from, now) {
+		if err, done := s.inline(c, in, now, from != nil); done {
 			return c.answered(ctx, err)
 		}
 	} else if err := handIn(ctx, &c.task, &s.entry, in, asFull, from); err != nil {

@@ -149,7 +149,7 @@ func NewPool(name string, width int, on suspend.Spawner) *Pool {
 	if on == nil {
 		on = suspend.Goroutines
 	}
-	comparable := reflect.TypeOf(on).Comparable()
+	comparable := reflect.ValueOf(on).Comparable()
 	p := &Pool{id: pools.Add(1), name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
 	if c, ok := suspend.As[suspend.Clock](on); ok {
 		p.clock, p.timers = c, on

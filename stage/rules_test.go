@@ -2,6 +2,8 @@ package stage_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"testing"
@@ -576,8 +578,25 @@ func TestATaskThatHasEndedTakesNoChildren(t *testing.T) {
 	require.EqualValues(t, 2, s.Stats().Arrived)
 }
 
-// A panic in a handler that runs on the caller of Do ends the process, though the caller recovers; so it is tried with
-// OnPanic here, and in a process of its own below.
+// A panic in a handler that runs on the caller of Do ends the process, though the caller recovers, as it would in a worker.
+func TestInlinePanicEndsTheProcess(t *testing.T) {
+	if os.Getenv("BRAID_INLINE_PANIC") != "" {
+		s := stage.New("s", func(context.Context, int) (int, error) { panic("from a handler") }, stage.Options{})
+		defer func() {
+			_ = recover()
+			os.Exit(0)
+		}()
+		_, _ = s.Do(bg, 1)
+		os.Exit(0)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestInlinePanicEndsTheProcess$")
+	cmd.Env = append(os.Environ(), "BRAID_INLINE_PANIC=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err, "the process has gone on: %s", out)
+	require.Contains(t, string(out), "from a handler")
+	require.Contains(t, string(out), "TestInlinePanicEndsTheProcess", "the stack of the handler is missing")
+}
+
 func TestInlinePanic(t *testing.T) {
 	s := stage.New("s", func(context.Context, int) (int, error) { panic(errOops) }, stage.Options{OnPanic: func(any, []byte) {}})
 	_, err := s.Do(bg, 1)

@@ -282,7 +282,7 @@ func (s *Stage[In, Out]) patience(t *task) context.Context {
 
 // mayInline reports whether a Do may run the handler on its caller, and takes the slot and the permit. A handler of the
 // same stage lends its own.
-func (s *Stage[In, Out]) mayInline(from *core) (ok bool) {
+func (s *Stage[In, Out]) mayInline(from *core, now int64) (ok bool) {
 	lent := from == &s.core
 	if s.f == nil || !lent && (from != nil || !s.pool.inline || suspend.Here() != s.pool.on) {
 		return false
@@ -300,16 +300,15 @@ func (s *Stage[In, Out]) mayInline(from *core) (ok bool) {
 		s.slots++
 		p.running++
 	}
-	s.wait.add(0)
+	s.begun(now, now)
 	return true
 }
 
 // inline runs the handler on the caller of Do, and reports whether the task is done. Then nobody else has seen it, and
 // the promise need not be filled.
-func (s *Stage[In, Out]) inline(c *call[Out], in In, lent bool) (err error, done bool) {
+func (s *Stage[In, Out]) inline(c *call[Out], in In, start int64, lent bool) (err error, done bool) {
 	e := item[In, Out]{t: &c.task, to: s.entry.to, in: in}
 	v := verdict{fate: failed, err: ErrAbandoned}
-	start := s.pool.now()
 	now := start
 	returned := false
 	defer func() {
