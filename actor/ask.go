@@ -60,7 +60,7 @@ func (q *Request[R]) resolve(v R, err error) bool {
 }
 
 func (q *Request[R]) answered() bool {
-	_, _, ok := q.answer.Try()
+	_, ok, _ := q.answer.Try()
 	return ok
 }
 
@@ -218,7 +218,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 		if r.fail(err) {
 			return none, err
 		}
-		v, err, _ = r.answer.Try()
+		v, _, err = r.answer.Try()
 	}
 	return v, err
 }

@@ -34,7 +34,6 @@ var ErrClosed = errors.New("chanx: closed")
 // a Select may be in both queues of one channel. It does not meet itself, as it looks before it queues, nor does a
 // send or a receive that comes leave anybody waiting whom it could meet.
 type Chan[T any] struct {
-	_         noCopy
 	guard     suspend.Guard
 	closed    bool
 	buffered  bool // never changes; if not, every wait is for somebody who is sure to come, and may be cancelled lazily
@@ -219,8 +218,3 @@ func (r *recv[T]) Guard() *suspend.Guard          { return &r.guard }
 func (r *recv[T]) Try() (v T, ok bool, err error) { return (*Chan[T])(r).recvLocked() }
 func (r *recv[T]) Enqueue(w suspend.Resumer[T])   { r.receivers.Push(w, struct{}{}) }
 func (r *recv[T]) Remove(w suspend.Resumer[T])    { r.receivers.Remove(w) }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

@@ -33,8 +33,6 @@ import (
 // Debt: one that is signalled and does not return, as L or its Task panics, owes a Signal to the others: whoever signalled
 // it, so after a Broadcast one may be woken that has come since.
 type Cond struct {
-	_ noCopy
-
 	// L is held by the caller of Wait, and may be held by that of Signal and Broadcast. It is not to be changed while
 	// somebody waits.
 	L sync.Locker
@@ -226,8 +224,3 @@ func (c *Cond) freeLocked(w *waiter) {
 	*w = waiter{next: c.free, wait: w.wait + 1}
 	c.free = w
 }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

@@ -28,7 +28,6 @@ var ErrBroken = errors.New("latch: barrier broken")
 //
 // Invariant: those in the queue are those of one round, which is not complete, be they cancelled or not.
 type Barrier struct {
-	_       noCopy
 	n       int // never changes
 	guard   suspend.Guard
 	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // with themselves

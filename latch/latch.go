@@ -20,7 +20,6 @@ import (
 // Invariant: open implies that nobody waits. What has happened is decided by the count, not by who could be resumed: a
 // waiter that was cancelled too late finds the latch open.
 type Latch struct {
-	_       noCopy
 	count   atomicx.Uint64 // only falls; to 0 under guard
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, struct{}]
@@ -107,8 +106,3 @@ func (w *wait) Guard() *suspend.Guard               { return &w.guard }
 func (w *wait) Try() (v struct{}, ok bool, _ error) { return v, (*Latch)(w).TryWait(), nil }
 func (w *wait) Enqueue(r suspend.Resumer[struct{}]) { w.waiters.Push(r, struct{}{}) }
 func (w *wait) Remove(r suspend.Resumer[struct{}])  { w.waiters.Remove(r) }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

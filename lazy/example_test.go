@@ -59,10 +59,10 @@ func ExampleLazy_ValueOp() {
 
 func ExampleLazy_Value() {
 	l := lazy.New(func(context.Context) (int, error) { return 42, nil }, lazy.Restart)
-	_, _, ok := l.Value()
+	_, ok, _ := l.Value()
 	fmt.Println(ok)
 	_, _ = l.Force(context.Background())
-	v, err, ok := l.Value()
+	v, ok, err := l.Value()
 	fmt.Println(v, err, ok)
 	// Output:
 	// false

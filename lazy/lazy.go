@@ -40,7 +40,6 @@ const (
 // Debt: who runs the function owes those that wait their end, or one of them the turn; who is given the turn and is
 // cancelled by then passes it on.
 type Lazy[T any] struct {
-	_      noCopy
 	state  atomicx.Uint32 // pending, until set under guard, after what it tells of; pairs with the load in Force
 	value  T
 	err    error
@@ -210,12 +209,12 @@ func (l *Lazy[T]) result() (T, error) {
 
 // Value returns what Force would, and whether it would without running the function or waiting for it. It never
 // suspends. If the function has panicked, so does Value. The answer that there is no value may be stale on return.
-func (l *Lazy[T]) Value() (v T, err error, ok bool) {
+func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 	if l.state.Load() == pending {
-		return v, nil, false
+		return v, false, nil
 	}
 	v, err = l.result()
-	return v, err, true
+	return v, true, err
 }
 
 // ValueOp is an Op that waits until somebody has forced the value, and returns it. It never runs the function, nor
@@ -254,8 +253,3 @@ func (s *valueSource[T]) Remove(r suspend.Resumer[struct{}])  { s.watchers.Remov
 func (s *valueSource[T]) Try() (v struct{}, ok bool, err error) {
 	return v, s.state.Load() != pending, nil
 }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

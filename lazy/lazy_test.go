@@ -62,7 +62,7 @@ func TestForcedByAllSchedulersTheFunctionRunsOnce(t *testing.T) {
 				})
 			}
 			all(t, next, fs...)
-			if v, err, ok := l.Value(); v != 7 || err != errOops || !ok || runs != 1 {
+			if v, ok, err := l.Value(); v != 7 || err != errOops || !ok || runs != 1 {
 				t.Errorf("Value = %d, %v, %v after %d runs", v, err, ok, runs)
 			}
 		}
@@ -101,7 +101,7 @@ func TestAWaiterThatIsCancelledLeavesTheRunAlone(t *testing.T) {
 				if !errors.Is(errs[1], errOops) {
 					t.Errorf("Force = %v", errs[1])
 				}
-				if _, _, ok := l.Value(); ok {
+				if _, ok, _ := l.Value(); ok {
 					t.Error("ready")
 				}
 				_ = gate.Fill(3)
@@ -247,7 +247,7 @@ func TestRestartFromIdle(t *testing.T) {
 	if _, err := l.Force(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Force = %v", err)
 	}
-	if _, _, ok := l.Value(); ok {
+	if _, ok, _ := l.Value(); ok {
 		t.Error("ready")
 	}
 	if v, err := l.Force(bg); v != 2 || err != nil {
@@ -506,7 +506,7 @@ func TestACircleThroughOneOfManyParts(t *testing.T) {
 			}
 			_ = gates[closing].Fill(1)
 			schedtest.Settle()
-			if _, err, ok := slow[closing].Value(); !ok || err != lazy.ErrRecursive {
+			if _, ok, err := slow[closing].Value(); !ok || err != lazy.ErrRecursive {
 				t.Errorf("%d: %v, %v", closing, err, ok)
 			}
 			for i := range gates {

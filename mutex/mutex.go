@@ -40,7 +40,6 @@ import (
 // Debt: whoever frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up passes it on, if the
 // Mutex is free.
 type Mutex struct {
-	_       noCopy
 	word    atomicx.Uint32
 	guard   suspend.Guard
 	waiters suspend.Queue[grant, int] // with the number of nudges received
@@ -254,8 +253,3 @@ func (s *lockSource) Try() (g grant, ok bool, err error) {
 }
 
 func (s *lockSource) Remove(r suspend.Resumer[grant]) { s.waiters.Remove(r) }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

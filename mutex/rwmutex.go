@@ -31,7 +31,6 @@ import (
 // queue, being cancelled or a Select that takes another of its cases, leaves waiting behind, for the next one to put right.)
 // Debt: who unlocks, and who leaves the queue with an error, owes the others a look at who fits now.
 type RWMutex struct {
-	_       noCopy
 	word    atomicx.Uint64
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, uint64] // with what is to be added to the word: writer or reader

@@ -31,7 +31,6 @@ import (
 // A Put synchronizes before the return of the operation that gets its value, and one that takes before the return of
 // the Put that it makes room for.
 type MVar[T any] struct {
-	_       noCopy
 	guard   suspend.Guard
 	state   state
 	value   T // zero unless full
@@ -172,8 +171,3 @@ func (m *MVar[T]) takeLocked() (v T, ok bool) {
 }
 
 func (m *MVar[T]) readLocked() (v T, ok bool) { return m.value, m.state == full }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

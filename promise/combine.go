@@ -64,7 +64,7 @@ func Any[T any](futures ...Future[T]) *Promise[T] {
 		}
 		errs := make([]error, len(c.futures))
 		for i, f := range c.futures {
-			_, errs[i], _ = f.Try()
+			_, _, errs[i] = f.Try()
 		}
 		return v, errors.Join(errs...), true
 	}
@@ -143,7 +143,7 @@ func (c *combination[T, U]) told(i int) (more followers) {
 		c.guard.Unlock()
 		return more
 	}
-	v, err, _ := c.futures[i].Try()
+	v, _, err := c.futures[i].Try()
 	c.left--
 	u, failure, decided := c.decide(c.left, v, err)
 	if decided {

@@ -32,24 +32,24 @@ func TestAll(t *testing.T) {
 	_ = ps[1].Fill(11)
 	all := promise.All(fs...)
 	_ = ps[2].Fill(12)
-	if _, _, ok := all.Try(); ok {
+	if _, ok, _ := all.Try(); ok {
 		t.Error("filled too early")
 	}
 	_ = ps[0].Fill(10)
-	if v, err, ok := all.Try(); !slices.Equal(v, []int{10, 11, 12}) || err != nil || !ok {
+	if v, ok, err := all.Try(); !slices.Equal(v, []int{10, 11, 12}) || err != nil || !ok {
 		t.Errorf("All = %v, %v, %v", v, err, ok)
 	}
 
 	ps, fs = three()
 	all = promise.All(fs...)
 	_ = ps[2].Fail(errOops)
-	if _, err, ok := all.Try(); err != errOops || !ok {
+	if _, ok, err := all.Try(); err != errOops || !ok {
 		t.Errorf("a failure was not passed on at once: %v, %v", err, ok)
 	}
 	_ = ps[0].Fill(1)
 	_ = ps[1].Fail(errors.New("late"))
 
-	if v, err, ok := promise.All[int]().Try(); v != nil || err != nil || !ok {
+	if v, ok, err := promise.All[int]().Try(); v != nil || err != nil || !ok {
 		t.Errorf("All of nothing = %v, %v, %v", v, err, ok)
 	}
 }
@@ -58,11 +58,11 @@ func TestAny(t *testing.T) {
 	ps, fs := three()
 	any := promise.Any(fs...)
 	_ = ps[0].Fail(errOops)
-	if _, _, ok := any.Try(); ok {
+	if _, ok, _ := any.Try(); ok {
 		t.Error("decided by a failure")
 	}
 	_ = ps[2].Fill(12)
-	if v, err, ok := any.Try(); v != 12 || err != nil || !ok {
+	if v, ok, err := any.Try(); v != 12 || err != nil || !ok {
 		t.Errorf("Any = %v, %v, %v", v, err, ok)
 	}
 	ps, fs = three()
@@ -71,13 +71,13 @@ func TestAny(t *testing.T) {
 	for _, i := range []int{2, 0, 1} {
 		_ = ps[i].Fail(errs[i])
 	}
-	_, err, ok := any.Try()
+	_, ok, err := any.Try()
 	for _, e := range errs {
 		if !ok || !errors.Is(err, e) {
 			t.Errorf("Any of failures = %v, %v", err, ok)
 		}
 	}
-	if _, err, ok := promise.Any[int]().Try(); err != promise.ErrAbandoned || !ok {
+	if _, ok, err := promise.Any[int]().Try(); err != promise.ErrAbandoned || !ok {
 		t.Errorf("Any of nothing = %v, %v", err, ok)
 	}
 }
@@ -87,15 +87,15 @@ func TestRace(t *testing.T) {
 	race := promise.Race(fs...)
 	_ = ps[1].Fail(errOops)
 	_ = ps[0].Fill(1)
-	if _, err, ok := race.Try(); err != errOops || !ok {
+	if _, ok, err := race.Try(); err != errOops || !ok {
 		t.Errorf("Race = %v, %v", err, ok)
 	}
 	ps, fs = three()
 	_ = ps[2].Fill(12)
-	if v, _, ok := promise.Race(fs...).Try(); v != 12 || !ok {
+	if v, ok, _ := promise.Race(fs...).Try(); v != 12 || !ok {
 		t.Errorf("Race = %v, %v", v, ok)
 	}
-	if _, err, ok := promise.Race[int]().Try(); err != promise.ErrAbandoned || !ok {
+	if _, ok, err := promise.Race[int]().Try(); err != promise.ErrAbandoned || !ok {
 		t.Errorf("Race of nothing = %v, %v", err, ok)
 	}
 }
@@ -109,7 +109,7 @@ func TestCombinationsLetGo(t *testing.T) {
 		all := promise.All(fs...)
 		runtime.AddCleanup(race, func(struct{}) { close(gone) }, struct{}{})
 		_ = ps[0].Fail(errOops)
-		if _, _, ok := all.Try(); !ok {
+		if _, ok, _ := all.Try(); !ok {
 			t.Error("not decided")
 		}
 	}()
@@ -238,7 +238,7 @@ func TestLongChain(t *testing.T) {
 		last = promise.Race(last)
 	}
 	_ = first.Fill(1)
-	if v, err, ok := last.Try(); v != 1 || err != nil || !ok {
+	if v, ok, err := last.Try(); v != 1 || err != nil || !ok {
 		t.Errorf("Try = %d, %v, %v", v, err, ok)
 	}
 }

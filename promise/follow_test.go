@@ -62,7 +62,7 @@ func TestCombinationsKeepNoSliceOfTheCaller(t *testing.T) {
 		}
 	}
 	for _, p := range []*promise.Promise[int]{anyOf, race} {
-		if v, _, ok := p.Try(); v != 4 || !ok {
+		if v, ok, _ := p.Try(); v != 4 || !ok {
 			t.Errorf("first of the last batch = %d, %v", v, ok)
 		}
 	}

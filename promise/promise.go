@@ -16,7 +16,6 @@ var ErrFilled = errors.New("promise: filled already")
 // Promise is empty and ready to use; it must not be copied. Awaiting a filled one takes no lock. Those that wait
 // become runnable in the order in which they came.
 type Promise[T any] struct {
-	_      noCopy
 	filled atomicx.Bool // set under guard, after value and err; pairs with the load in Try
 	value  T
 	err    error
@@ -32,7 +31,7 @@ type Promise[T any] struct {
 type Future[T any] interface {
 	Await(ctx context.Context) (T, error)
 	AwaitOp() suspend.Op[T]
-	Try() (v T, err error, ok bool)
+	Try() (v T, ok bool, err error)
 	Done() <-chan struct{}
 
 	promise() *Promise[T]
@@ -114,11 +113,11 @@ func (p *Promise[T]) await(ctx context.Context) (T, error) {
 }
 
 // Try returns what p was filled with, and whether it is. It never suspends.
-func (p *Promise[T]) Try() (v T, err error, ok bool) {
+func (p *Promise[T]) Try() (v T, ok bool, err error) {
 	if !p.filled.Load() {
-		return v, nil, false
+		return v, false, nil
 	}
-	return p.value, p.err, true
+	return p.value, true, p.err
 }
 
 // Done returns a channel that is closed when p is filled, for a native select. It is always the same one.
@@ -160,8 +159,3 @@ func (s *awaitSource[T]) Remove(r suspend.Resumer[struct{}]) {
 }
 
 func (s *awaitSource[T]) Try() (v struct{}, ok bool, err error) { return v, s.filled.Load(), nil }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

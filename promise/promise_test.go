@@ -48,7 +48,7 @@ func TestAwait(t *testing.T) {
 func TestFilledOnce(t *testing.T) {
 	oops := errors.New("oops")
 	var p promise.Promise[int]
-	if _, _, ok := p.Try(); ok {
+	if _, ok, _ := p.Try(); ok {
 		t.Error("an empty promise is filled")
 	}
 	if err := p.Resolve(3, oops); err != nil {
@@ -59,7 +59,7 @@ func TestFilledOnce(t *testing.T) {
 			t.Errorf("filled again: %v", again)
 		}
 	}
-	if v, err, ok := p.Try(); v != 3 || err != oops || !ok {
+	if v, ok, err := p.Try(); v != 3 || err != oops || !ok {
 		t.Errorf("Try = %d, %v, %v", v, err, ok)
 	}
 	if v, err := p.Await(bg); v != 3 || err != oops {

@@ -62,7 +62,7 @@ func TestStressWithCancellation(t *testing.T) {
 							seen.Add("filled already")
 						}
 					case 1:
-						if v, err, ok := p.Try(); ok {
+						if v, ok, err := p.Try(); ok {
 							seen.Add("found")
 							got(i, v, err)
 						} else {

@@ -33,7 +33,6 @@ var ErrAbandoned = errors.New("scope: a function of it did not return")
 // Invariant: no child runs once members is 0, and none can be started.
 // Debt: who takes members to 0 owes Run its wake-up.
 type Scope struct {
-	_       noCopy
 	ctx     context.Context
 	cancel  func(cause error)
 	members atomicx.Int64
@@ -274,8 +273,3 @@ func (s *Scope) nextRelease() (f func()) {
 	s.releases = s.releases[:last]
 	return f
 }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

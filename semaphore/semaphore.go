@@ -34,7 +34,6 @@ var ErrTooLarge = errors.New("semaphore: more permits than there are")
 // queue, being cancelled or a Select that takes another of its cases, leaves waited behind, for the next one to put right.)
 // Debt: who adds free permits, and who leaves the queue with an error, owes a round of grants.
 type Semaphore struct {
-	_       noCopy
 	word    atomicx.Uint64
 	size    uint64 // never changes
 	guard   suspend.Guard
@@ -198,8 +197,3 @@ func (a acquire) Remove(r suspend.Resumer[struct{}]) {
 	a.waiters.Remove(r)
 	a.grantLocked()
 }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

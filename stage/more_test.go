@@ -131,7 +131,7 @@ func TestChildrenOfABatch(t *testing.T) {
 		f, err := s.Begin(bg, 1)
 		require.NoError(t, err)
 		synctest.Wait()
-		_, _, done := f.Try()
+		_, done, _ := f.Try()
 		require.False(t, done)
 		close(let)
 		_, err = f.Await(bg)

@@ -79,7 +79,7 @@ func TestExecutorEndsFirst(t *testing.T) {
 			if err := l.Close(); err != test.close {
 				t.Errorf("Close = %v, want %v", err, test.close)
 			}
-			if _, _, ok := cleaned.Try(); ok != (test.close == nil) {
+			if _, ok, _ := cleaned.Try(); ok != (test.close == nil) {
 				t.Errorf("the task has ended: %v", ok)
 			}
 			if err := l.Close(); err != test.close {
@@ -107,7 +107,7 @@ func TestCloseContext(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Errorf("Close = %v", err)
 	}
-	if _, _, ok := cleaned.Try(); !ok {
+	if _, ok, _ := cleaned.Try(); !ok {
 		t.Error("the task has not ended")
 	}
 	x.stop()

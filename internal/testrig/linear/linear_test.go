@@ -423,7 +423,7 @@ var objects = []object{
 				case 0:
 					h.do(client, call{"Fill", v}, func() (string, error) { return "ok", p.Fill(v) })
 				case 1, 2:
-					h.do(client, call{"Try", 0}, func() (string, error) { v, err, ok := p.Try(); return tried(equals(v), ok), err })
+					h.do(client, call{"Try", 0}, func() (string, error) { v, ok, err := p.Try(); return tried(equals(v), ok), err })
 				case 3:
 					h.do(client, call{"Await", 0}, func() (string, error) { v, err := suspend.Do(ctx, p.AwaitOp()); return equals(v), err })
 				default:

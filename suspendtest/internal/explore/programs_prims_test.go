@@ -36,7 +36,7 @@ var primPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error {
 			_ = y.Fill(3) // which changes nothing
-			v, _, ok := race.Try()
+			v, ok, _ := race.Try()
 			return errors.Join(onlyIf(ok), same(v, won), onlyIf(got == 0 || got == won))
 		})
 	}},

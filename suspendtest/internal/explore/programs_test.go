@@ -59,7 +59,7 @@ var programs = []program{
 		w.Go("await", func(ctx context.Context) {
 			_, _ = h.do(2, "await", 0, func() (int, error) { return p.Await(ctx) })
 			_, _ = h.do(2, "try", 0, func() (int, error) {
-				v, _, ok := p.Try()
+				v, ok, _ := p.Try()
 				if !ok {
 					v = -1
 				}

@@ -20,7 +20,7 @@ var errFailed = errors.New("failed")
 type Promise interface {
 	Await(ctx context.Context) (int, error)
 	AwaitOp() suspend.Op[int]
-	Try() (int, error, bool)
+	Try() (int, bool, error)
 	Fill(v int) error
 	Fail(err error) error
 }
@@ -41,7 +41,7 @@ func promisePart(p Promise) Part {
 			Run: func(ctx context.Context, _ int) string { return value(p.Await(ctx)) },
 			Op:  func(int) suspend.Op[string] { return valued(p.AwaitOp()) }},
 		{Name: "Try", Try: true, Seen: "=,failed,no", Run: func(context.Context, int) string {
-			v, err, ok := p.Try()
+			v, ok, err := p.Try()
 			return result(tried(equals(v), ok), err)
 		}},
 		{Name: "Fill", Fresh: true, Try: true, Seen: "ok," + promise.ErrFilled.Error(),
@@ -230,7 +230,7 @@ func (b *barrierModel) Quit(w *World, _ int) {
 // A Lazy is what is checked to be one.
 type Lazy interface {
 	Force(ctx context.Context) (int, error)
-	Value() (int, error, bool)
+	Value() (int, bool, error)
 	ValueOp() suspend.Op[int]
 }
 
@@ -260,7 +260,7 @@ func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy
 			{Name: "returns", Fresh: true, Try: true, Seen: "ok,no", Run: func(_ context.Context, v int) string { return finish(v, nil) }},
 			{Name: "fails", Try: true, Seen: "ok,no", Run: func(context.Context, int) string { return finish(0, errFailed) }},
 			{Name: "Value", Try: true, Seen: "=,failed,no", Run: func(context.Context, int) string {
-				v, err, ok := l.Value()
+				v, ok, err := l.Value()
 				return result(tried(equals(v), ok), err)
 			}},
 			{Name: "ValueOp", Seen: "=,failed", Op: func(int) suspend.Op[string] { return valued(l.ValueOp()) }},
