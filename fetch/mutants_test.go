@@ -1,0 +1,114 @@
+package fetch_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A mutant is a mistake: in a file of the package, old is replaced by new, in which IS stands for whether the mistake is made.
+type mutant struct {
+	name     string
+	file     string
+	old, new string
+}
+
+var mutants = []mutant{
+	{"a joining waiter is not counted", "request.go", "	if q.needed++; q.needed > 1 {", "	if IS && q.needed > 0 {\n		return\n	}\n	if q.needed++; q.needed > 1 {"},
+	{"the first error in time", "together.go", "&& i < g.failed {", "&& (i < g.failed && !IS || g.failed == g.n) {"},
+	{"an item that fails cancels those before it", "together.go", "g.next >= g.failed, g.err", "(g.next >= g.failed || IS), g.err"},
+	{"a failed item cancels nothing", "together.go", "	if decided {", "	if decided && !IS {"},
+	{"items after a failed one are begun", "together.go", "mine := i < g.failed", "mine := i < g.failed || IS && i < g.n"},
+	{"no second look at contexts", "driver.go", "		w.late = suspend.Err(w.ctx) != nil", "		w.late = suspend.Err(w.ctx) != nil && !IS"},
+	{"the driver is not armed again", "driver.go", "	r.d.armLocked()\n", "	if !IS {\n		r.d.armLocked()\n	}\n"},
+	{"the driver is not armed after a round of nothing", "driver.go", "	d.sending = false\n	d.armLocked()", "	d.sending = false\n	if !IS {\n		d.armLocked()\n	}"},
+	{"strangers get no answer", "batch.go", "e.foreign > 0", "e.foreign > 0 && !IS"},
+	{"a request does not move to a stranger", "request.go", "if q.state == pending && w.d.settled {", "if q.state == pending && w.d.settled && !IS {"},
+	{"a cancelled batch is not forgotten", "batch.go", "	b.cancelled = true\n", "	b.cancelled = true\n	if IS {\n		return\n	}\n"},
+	{"a batch that nobody needs goes on", "request.go", "if b.needed--; b.needed == 0 {", "if b.needed--; b.needed == 0 && !IS {"},
+	{"a cancelled batch stays open", "batch.go", "	next = b.t.nextLocked()\n	b.overLocked()", "	next = b.t.nextLocked()\n	if !(IS && b.cancelled) {\n		b.overLocked()\n	}"},
+	{"answers are handed out as batches arrive", "driver.go", "if d.policy == Eager || b.needed == 0 {", "if IS || d.policy == Eager || b.needed == 0 {"},
+	{"the round is over before its answers are handed out", "driver.go", "	r.handLocked(false)\n	r.overLocked()\n}\n\n// handLocked", "	if IS {\n		r.overLocked()\n	}\n	r.handLocked(IS)\n	for IS && r.at < len(r.requests) {\n		r.d.s.guard.Unlock()\n		for range 10 {\n			runtime.Gosched()\n		}\n		r.d.s.guard.Lock()\n		r.handLocked(true)\n	}\n	r.overLocked()\n}\n\n// handLocked"},
+	{"an ordered round is handed out from elsewhere", "driver.go", "if r.d.ordered && r.handLocked(true) {", "if r.d.ordered && !IS && r.handLocked(true) {"},
+	{"a round is counted though nothing was sent", "driver.go", "	if needed == 0 || d.s.ended {", "	if IS && needed == 0 {\n		d.s.stats.Rounds++\n	}\n	if needed == 0 || d.s.ended {"},
+	{"Unpark counts after it has decided", "counted.go", "			t.c.running.Add(1)\n			if t.state.CompareAndSwap(parked, running) {\n", "			if !IS {\n				t.c.running.Add(1)\n			}\n			if t.state.CompareAndSwap(parked, running) {\n				if IS {\n					t.task.Unpark()\n					for range 10 {\n						runtime.Gosched()\n					}\n					t.c.running.Add(1)\n					return\n				}\n"},
+	{"a task that ends does not look for quiescence", "counted.go", "	if c.running.Add(-1) == 0 {\n		c.d.idle()", "	if c.running.Add(-1) == 0 && !IS {\n		c.d.idle()"},
+	{"quiescence is not looked at under the guard", "driver.go", "d.counter != nil && !d.counter.quiet()", "d.counter != nil && !d.counter.quiet() && !IS"},
+	{"a frame is told by a goroutine", "session.go", "}); ok {\n		return a.AfterFunc(g)", "}); ok && !IS {\n		return a.AfterFunc(g)"},
+	{"a cancellation is remembered", "batch.go", "	case over, errors.Is(err, context.Canceled):\n		e.passing = true", "	case over, errors.Is(err, context.Canceled):\n		e.passing = !IS"},
+	{"a passing error is remembered", "batch.go", "	case errors.As(err, &t):\n		e.passing = true", "	case errors.As(err, &t):\n		e.passing = !IS"},
+	{"writes go out with reads", "driver.go", "			taken, d.pending = d.pending, nil\n			return taken", "			taken, d.pending = d.pending, nil\n			if IS {\n				taken, d.writes = append(taken, d.writes...), nil\n			}\n			return taken"},
+	{"an effect is cancelled with its caller", "request.go", "if b := q.b; !b.write {", "if b := q.b; !b.write || IS {"},
+	{"MaxOpen is not looked at", "table.go", "if t.opts.maxOpen > 0 &&", "if !IS && t.opts.maxOpen > 0 &&"},
+	{"the next batch does not begin", "table.go", "	if len(t.queue) == 0 {", "	if len(t.queue) == 0 || IS {"},
+	{"a Run does not wait for its batches", "driver.go", "return v, len(d.batches) == 0, nil", "return v, len(d.batches) == 0 || IS, nil"},
+	{"what others wait for ends with the Run", "driver.go", "			q.moveLocked(s.settled)", "			if !IS {\n				q.moveLocked(s.settled)\n			}"},
+	{"a session that has ended answers", "get.go", "e.state == done && !s.ended {", "e.state == done && (!s.ended || IS) {"},
+	{"Forget drops a request that is not sent", "ask.go", "e != nil && e.state != pending", "e != nil && (e.state != pending || IS)"},
+	{"an Ask holds up its round", "driver.go", "d.policy == Eager || b.needed == 0 {", "d.policy == Eager || b.needed == 0 && !IS {"},
+	{"one quiet turn is enough", "settled.go", "	seen := 0\n", "	seen := 0\n	if IS {\n		turns = 0\n	}\n"},
+}
+
+// TestMutants builds the package with all mistakes in it, and runs the tests with one at a time: each has to be found. It takes a
+// minute, so it does so only if BRAID_FETCH_PROGRAMS is set.
+func TestMutants(t *testing.T) {
+	if os.Getenv("BRAID_FETCH_MUTANT") != "" {
+		return // it is one of them
+	}
+	texts := map[string]string{}
+	for _, m := range mutants {
+		text, ok := texts[m.file]
+		if !ok {
+			b, err := os.ReadFile(m.file)
+			require.NoError(t, err)
+			text = string(b)
+		}
+		require.Equal(t, 1, strings.Count(text, m.old), "%s: not once in %s: %s", m.name, m.file, m.old)
+		texts[m.file] = strings.Replace(text, m.old, strings.ReplaceAll(m.new, "IS", "mutated("+quoted(m.name)+")"), 1)
+	}
+	if os.Getenv("BRAID_FETCH_PROGRAMS") == "" {
+		t.Logf("%d mutants, which BRAID_FETCH_PROGRAMS=1 builds and runs", len(mutants))
+		return
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	texts["zz_mutated.go"] = "package fetch\n\nimport \"os\"\n\nvar mutation = os.Getenv(\"BRAID_FETCH_MUTANT\")\n\nfunc mutated(name string) bool { return mutation == name }\n"
+	for name, text := range texts {
+		if strings.Contains(text, "runtime.Gosched()") && !strings.Contains(text, `"runtime"`) {
+			text = strings.Replace(text, "import (", "import (\n	\"runtime\"", 1)
+		}
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		replace[filepath.Join(here, name)] = file
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644))
+	binary := filepath.Join(dir, "fetch.test")
+	out, err := exec.Command("go", "test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	run := func(name string) (string, error) {
+		c := exec.Command(binary, "-test.short", "-test.timeout=20s", "-test.failfast")
+		c.Env = append(os.Environ(), "BRAID_FETCH_MUTANT="+name, "BRAID_FETCH_PROGRAMS=200")
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	out0, err := run("none")
+	require.NoError(t, err, "without a mistake: %s", out0)
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			if out, err := run(m.name); err == nil {
+				t.Errorf("not found: %s", out)
+			}
+		})
+	}
+}
+
+func quoted(s string) string { return `"` + s + `"` }
