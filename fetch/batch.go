@@ -134,13 +134,16 @@ func (b *Batch[K, V]) run() (next *batch) {
 	}()
 	b.s.guard.Lock()
 	b.cancel = cancel
-	dropped := b.cancelled
+	dropped, ended := b.cancelled, b.s.ended
 	if !dropped {
 		b.s.stats.Batches++
 		b.s.stats.Keys += len(b.keys)
 		b.sent.beginLocked()
 	}
 	b.s.guard.Unlock()
+	if ended {
+		cancel(ErrEnded)
+	}
 	if !dropped {
 		b.load(&frame{Context: inner, s: b.s, inSource: true})
 	}
@@ -273,13 +276,13 @@ func (b *Batch[K, V]) forgetLocked() {
 	}
 }
 
-func cancelAll(batches []*batch) {
+func cancelAll(batches []*batch, cause error) {
 	for _, b := range batches {
 		b.s.guard.Lock()
 		cancel := b.cancel
 		b.s.guard.Unlock()
 		if cancel != nil {
-			cancel(nil)
+			cancel(cause)
 		}
 	}
 }

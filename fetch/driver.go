@@ -286,7 +286,7 @@ func (d *driver) end() {
 		}
 	}
 	s.guard.Unlock()
-	cancelAll(cancels)
+	cancelAll(cancels, nil)
 	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
 }
 

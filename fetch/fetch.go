@@ -132,7 +132,7 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 
 // runOrdered runs body on the calling goroutine. Requests go out when the scheduler is idle.
 func (d *driver) runOrdered(f *frame, body func(ctx context.Context) error) (err error) {
-	sched := fifo.New(fifo.Options{})
+	sched := fifo.New(fifo.Options{StallAfter: -1}) // nobody else is on this goroutine
 	d.ordered = true
 	d.register(sched)
 	d.await = sched.OnIdle

@@ -80,7 +80,7 @@ func (w *waiter) pay() {
 		r.overLocked()
 		w.s.guard.Unlock()
 	}
-	cancelAll(w.stop)
+	cancelAll(w.stop, nil)
 }
 
 // joinLocked adds w to the waiters of q.

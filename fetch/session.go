@@ -9,23 +9,22 @@ import (
 // A Session is what answers are remembered in: the extent of one request of a server, as a rule. Its methods may be called
 // from any goroutine.
 type Session struct {
-	guard    suspend.Guard // of all that follows, and of the session's tables, drivers and requests
-	opts     Options
-	ctx      context.Context         // of batches: the values of the session's
-	cancel   context.CancelCauseFunc // of ctx
-	tables   map[any]table           // of a *Source or *Effect, and by *Memo
-	order    []table                 // in the order of their making
-	drivers  []*driver               // of the Runs that are not over
-	settled  *driver                 // of goroutines that are no tasks of a Run
-	stats    Stats
-	sent     int // rounds, of all drivers
-	open     int // batches
-	ended    bool
-	closers  []suspend.Resumer[struct{}]
-	tracer   *tracer     // nil: no trace
-	recorded replay      // nil: no replay
-	memos    map[any]any // by *Memo: a map of *memoized
-	later    []*later    // whose thunks nobody has called
+	guard     suspend.Guard // of all that follows, and of the session's tables, drivers and requests
+	opts      Options
+	ctx       context.Context // the one that the session was made with; batches have its values
+	tables    map[any]table   // of a *Source or *Effect, and by *Memo
+	order     []table         // in the order of their making
+	drivers   []*driver       // of the Runs that are not over
+	settled   *driver         // of goroutines that are no tasks of a Run
+	outsiders driver
+	stats     Stats
+	open      int // batches
+	ended     bool
+	closers   []suspend.Resumer[struct{}]
+	tracer    *tracer     // nil: no trace
+	recorded  replay      // nil: no replay
+	memos     map[any]any // by *Memo: a map of *memoized
+	later     []*later    // whose thunks nobody has called
 }
 
 // Stats counts the work of a session so far.
@@ -54,11 +53,9 @@ func With(ctx context.Context, o Options) (context.Context, *Session) {
 func Of(ctx context.Context) *Session { return frameOf(ctx).session() }
 
 func newSession(ctx context.Context, o Options) *Session {
-	s := &Session{opts: o}
-	inner, cancel := context.WithCancelCause(ctx)
-	s.ctx, s.cancel = &frame{Context: inner, s: s, inSource: true}, cancel
-	s.settled = s.newDriver(o.Policy)
-	s.settled.settled = true
+	s := &Session{opts: o, ctx: ctx}
+	s.settled = &s.outsiders
+	s.outsiders = driver{s: s, policy: o.Policy, settled: true}
 	if o.Trace {
 		s.tracer = newTracer(frameOf(ctx))
 	}
@@ -78,16 +75,18 @@ func (s *Session) Stats() Stats {
 // Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every Get
 // that waits, and every later one, returns ErrEnded. The answers stay, for Record and Trace. It returns nil.
 func (s *Session) Close() error {
+	var open []*batch
 	s.guard.Lock()
 	if !s.ended {
 		s.ended = true
 		for _, d := range append(s.drivers, s.settled) {
 			d.abandonLocked()
+			open = append(open, d.batches...)
 		}
 	}
 	quiet := s.open == 0
 	s.guard.Unlock()
-	s.cancel(ErrEnded)
+	cancelAll(open, ErrEnded)
 	if !quiet {
 		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s), false)
 	}

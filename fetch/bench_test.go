@@ -1,0 +1,121 @@
+package fetch_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+func instant(name string, o ...fetch.Option) *fetch.Source[int, int] {
+	return fetch.New(name, func(_ context.Context, b *fetch.Batch[int, int]) error {
+		for _, k := range b.Keys() {
+			b.Set(k, k)
+		}
+		return nil
+	}, o...)
+}
+
+func BenchmarkEmptyRun(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = fetch.Run(context.Background(), func(context.Context) error { return nil })
+	}
+}
+
+func BenchmarkRunWithOneGet(b *testing.B) {
+	src := instant("ints")
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = fetch.Run(context.Background(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+	}
+}
+
+func BenchmarkHit(b *testing.B) {
+	src := instant("ints")
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		_, _ = src.Get(ctx, 1)
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = src.Get(ctx, 1)
+		}
+		return nil
+	})
+}
+
+func BenchmarkChain10(b *testing.B) {
+	src := instant("ints")
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+			for k := range 10 {
+				if _, err := src.Get(ctx, k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// 1,000 users, 5 posts each, and their authors.
+func BenchmarkPosts(b *testing.B) {
+	posts := fetch.BySlice("posts", func(_ context.Context, users []int) ([][]int, error) {
+		out := make([][]int, len(users))
+		for i, u := range users {
+			for j := range 5 {
+				out[i] = append(out[i], (5*u+j)%1000)
+			}
+		}
+		return out, nil
+	})
+	authors := instant("authors")
+	users := make([]int, 1000)
+	for i := range users {
+		users[i] = i
+	}
+	item := func(ctx context.Context, u int) ([]int, error) {
+		ps, err := posts.Get(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		return fetch.Map(ctx, ps, authors.Get)
+	}
+	bulk := func(ctx context.Context, u int) ([]int, error) {
+		ps, err := posts.Get(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		return authors.All(ctx, ps)
+	}
+	for _, c := range []struct {
+		name string
+		f    func(ctx context.Context, u int) ([]int, error)
+		o    fetch.Options
+	}{{"item", item, fetch.Options{}}, {"bulk", bulk, fetch.Options{}}, {"item/traced", item, fetch.Options{Trace: true}}, {"bulk/traced", bulk, fetch.Options{Trace: true}}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = c.o.Run(context.Background(), func(ctx context.Context) error {
+					_, err := fetch.Map(ctx, users, c.f)
+					if s := fetch.Of(ctx).Stats(); s.Batches != 2 {
+						b.Fatal(s)
+					}
+					return err
+				})
+			}
+		})
+	}
+}
+
+// TestAllocs has limits on what is done most.
+func TestAllocs(t *testing.T) {
+	src := instant("ints")
+	_ = fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.Get(ctx, 1)
+		if n := testing.AllocsPerRun(100, func() { _, _ = src.Get(ctx, 1) }); n != 0 {
+			t.Errorf("a hit allocates %v times", n)
+		}
+		return err
+	})
+}
