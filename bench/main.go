@@ -31,7 +31,7 @@ import (
 )
 
 func rows() []row {
-	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows)
+	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows, fetchRows)
 }
 
 // A run is what -json writes and -against and -from read.

@@ -286,6 +286,3 @@ func cancelAll(batches []*batch, cause error) {
 		}
 	}
 }
-
-// goroutine runs f on a goroutine of its own.
-func goroutine(f func()) { go f() }

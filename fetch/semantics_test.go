@@ -465,6 +465,31 @@ func TestRunsOfOneSession(t *testing.T) {
 	})
 }
 
+// A Run ends without a dispatch, and another Run waits for one of its requests.
+func TestRequestOutlivesItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		defer s.Close()
+		one, cancel := context.WithCancel(ctx)
+		hold, runs := make(chan struct{}), new(sync.WaitGroup)
+		runs.Go(func() {
+			require.ErrorIs(t, fetch.Run(ctx, func(ctx context.Context) error {
+				return fetch.Together(ctx, func(context.Context) error { _, err := src.Get(one, 1); return err },
+					func(context.Context) error { <-hold; return nil })
+			}), context.Canceled)
+		})
+		synctest.Wait()
+		runs.Go(func() { require.NoError(t, fetch.Run(ctx, getter(src, 1))) })
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		close(hold)
+		runs.Wait()
+		require.Equal(t, [][]int{{1}}, src.Batches())
+	})
+}
+
 // An executor that waits natively in a task of a Run, for goroutines that fetch: the Run's scheduler stands still until they go on.
 func TestGetByAStranger(t *testing.T) {
 	for _, sent := range []bool{false, true} {
