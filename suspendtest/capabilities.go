@@ -1,7 +1,6 @@
 package suspendtest
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +13,6 @@ var capabilityChecks = []check{
 		"Holder: close waits until release is called, and a closed scheduler refuses a Hold.", nil, holds},
 	{"Within/a-task-is-within-its-scheduler",
 		"Within: a task is within the scheduler that started it, and a goroutine is not.", nil, withinItsScheduler},
-	{"Blocking/works-in-a-task-that-outlives-close",
-		"Blocker: a task that still runs after close may block, since cleaning up may need it.", nil, blockingAfterClose},
 }
 
 func holds(e *env) {
@@ -66,32 +63,4 @@ func withinItsScheduler(e *env) {
 			e.errorf("Within says that a task is elsewhere: Spawner of its Task returns another scheduler")
 		}
 	})
-}
-
-func blockingAfterClose(e *env) {
-	published := make(chan resume, 1)
-	ran := false
-	var err error
-	ended := e.task(func() {
-		_, _ = e.suspend(background, func(r resume) (*box, bool) {
-			published <- r
-			return nil, false
-		})
-		err = suspend.Blocking(background, func() { ran = true })
-	})
-	r := recv(e, published, "a task did not suspend")
-	e.settle()
-	closed := e.closing(func() bool { return true })
-	for range 100 {
-		if e.spawner.Go(func() {}) != nil { // now it is closed
-			break
-		}
-		runtime.Gosched()
-	}
-	r(nil, nil)
-	recv(e, ended, "a task that outlives close did not go on")
-	if err != nil || !ran {
-		e.errorf("Blocking after close returned %v, and f has run: %v", err, ran)
-	}
-	recv(e, closed, "close did not return although every task has ended")
 }

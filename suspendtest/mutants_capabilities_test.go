@@ -20,7 +20,7 @@ func init() {
 		mutant{"a wrapper that its tasks do not know", open(func(b *Baton) suspend.Spawner { return wrapped{b} }), nil,
 			[]string{"Within/a-task-is-within-its-scheduler"}},
 		mutant{"a Block that refuses", tasks(func(t *patch) { t.spawner = refusing{t.s} }), nil,
-			[]string{"Blocking/works-in-a-task-that-outlives-close"}},
+			[]string{"Blocking/after-close"}},
 	)
 }
 

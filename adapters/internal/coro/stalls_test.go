@@ -184,7 +184,7 @@ func TestStallsOfAWorker(t *testing.T) {
 		} else if r := <-reports; !strings.Contains(r, "a native wait in a task (chan receive)") {
 			t.Errorf("reported: %s", r)
 		}
-		s.end()
+		s.End()
 		s.Stop()
 	}
 	if s := WatchWorker(0, nil); !s.waitsOnly {
