@@ -37,5 +37,5 @@ var poolMutants = []realMutant{
 	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "				if ⟦x == w⟧ {", "false", "pool, in parallel"},
 	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = p.idle[:last]\n	w.asleep = false\n", "	p.idle = p.idle[:last]\n	w.asleep = IS\n", "pool, parking"},
 	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true) // before idle is read: pairs with the load in sleep\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
-	{"the pool accepts what it has ceased to wait for", "adapters/workstealing/pool.go", "		if p.live.CompareAndSwap(n, n+1) {", "		if IS {\n			p.live.Add(1)\n			break\n		}\n		if p.live.CompareAndSwap(n, n+1) {", "pool, two submitters"},
+	{"the pool accepts what it has ceased to wait for", "adapters/workstealing/pool.go", "		if p.live.CompareAndSwap(n, n+1) {", "		if IS {\n			p.live.Add(1)\n			return true\n		}\n		if p.live.CompareAndSwap(n, n+1) {", "pool, two submitters"},
 }
