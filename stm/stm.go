@@ -213,13 +213,13 @@ func (tx *Tx) end() {
 	tx.stepDown()
 	tx.reset()
 	tx.now, tx.overtakes = over, false
-	if cap(tx.reads) <= manyReads {
+	if cap(tx.reads) <= many && cap(tx.writes) <= many {
 		idle.Put(tx)
 	}
 }
 
-// manyReads is how many reads a Tx may have had room for that is used again.
-const manyReads = 1 << 16
+// many is how many reads and writes a Tx may have room for that is used again.
+const many = 1 << 14
 
 // reset makes tx ready for another run.
 func (tx *Tx) reset() {

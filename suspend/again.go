@@ -7,7 +7,8 @@ var ErrAgain = errors.New("suspend: look again")
 
 // A Preparer is a Source whose operation takes code of others to find out whether it need not wait: a transaction, whose
 // function must not run under a guard. Prepare is called under no guard, by the task that performs the operation, or on the
-// executor of a Then, before each look; it must not suspend.
+// executor of a Then, before each look; it must not suspend. Try may be called twice after one Prepare, if it reports false the
+// first time.
 //
 // Try returns (v, true, ErrAgain) if what Prepare has found out is stale by now. A Preparer that waits is resumed with
 // ErrAgain when it is worth another look. Either way all cases of a Select are prepared and looked at again, and nothing has
