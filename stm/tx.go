@@ -172,7 +172,10 @@ func (tx *Tx) truncate(n int) {
 	if len(tx.writes) > few && n <= few {
 		clear(tx.index)
 	}
-	clear(tx.writes[n:])
+	for i := n; i < len(tx.writes); i++ {
+		at := &tx.writes[i]
+		at.at, at.to = nil, nil
+	}
 	tx.writes = tx.writes[:n]
 }
 
