@@ -147,14 +147,22 @@ func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareA
 
 // rebind binds b to the calling goroutine while f runs, and then restores what was bound before.
 func rebind(b *binding, f func()) {
+	at, before, away := here()
+	at.bind(b, before, away, f)
+}
+
+// here returns the place of the calling goroutine, which enters if it has none, and the binding there.
+func here() (p *place, before *binding, away *level) {
 	id := gid.Get()
-	p, away := find(id), (*level)(nil)
-	var before *binding
-	if p != nil {
-		before = p.b
-	} else {
-		p, away = enter(id)
+	if p = find(id); p != nil {
+		return p, p.b, nil
 	}
+	p, away = enter(id)
+	return p, nil, away
+}
+
+// bind is rebind after here.
+func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)
 	if b.task != nil {
