@@ -30,9 +30,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	}()
 	t.begin()
 	returned = true
-	if t.state.Or(begun)&ended != 0 {
-		t.submit()
-	}
+	t.publish()
 }
 
 // A continuation is a task that never runs, and never parks: all that an Unpark does is to have k called. Who ends
@@ -117,6 +115,13 @@ func (t *continuation[T]) look(word uint64) {
 	}
 }
 
+// publish is called when the continuation has begun to wait. It may have ended by then.
+func (t *continuation[T]) publish() {
+	if t.state.Or(begun)&ended != 0 {
+		t.submit()
+	}
+}
+
 func (t *continuation[T]) submit() {
 	if t.on.Execute(t.finish) != nil {
 		go t.finish()
@@ -180,7 +185,5 @@ func (t *continuation[T]) again() {
 	} else {
 		t.Unpark()
 	}
-	if t.state.Or(begun)&ended != 0 {
-		t.submit()
-	}
+	t.publish()
 }

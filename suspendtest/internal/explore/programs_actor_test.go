@@ -51,11 +51,11 @@ func (a *actorWorld) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	})
 }
 
-// Hold counts the actors that live.
+// Hold counts the actors that live, and the continuations that wait.
 func (a *actorWorld) Hold() (release func(), err error) {
 	a.held++
 	return func() {
-		if a.held--; a.accepted > a.received+a.dead {
+		if a.held--; a.held == 0 && a.accepted > a.received+a.dead {
 			panic("released before the dead letters")
 		}
 	}, nil

@@ -80,7 +80,7 @@ var realMutants = []realMutant{
 	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
 
 	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "select, two parties"},
-	{"a Select leaves its losing arms", "suspend/select.go", "		} else {\n			l.withdraw()", "		} else if !IS {\n			l.withdraw()", "select, what is left"},
+	{"a Select leaves its losing arms", "suspend/select.go", "		} else if l.guard != nil {\n			l.withdraw()\n		}\n	}\n	return won", "		} else if l.guard != nil && !IS {\n			l.withdraw()\n		}\n	}\n	return won", "select, what is left"},
 	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false",
 		"	if IS {\n		unlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
 
