@@ -179,17 +179,19 @@ func (s *Scope) Hold() (release func(), err error) {
 
 // Hold holds the scope and, if that can be held, the scheduler.
 func (o *spawner) Hold() (release func(), err error) {
-	release, err = o.s.Hold()
+	if !o.s.enter() {
+		return nil, ErrEnded
+	}
 	h, ok := suspend.As[suspend.Holder](o.on)
-	if err != nil || !ok {
-		return release, err
+	if !ok {
+		return o.s.leave, nil
 	}
 	inner, err := h.Hold()
 	if err != nil {
-		release()
+		o.s.leave()
 		return nil, err
 	}
-	return func() { inner(); release() }, nil
+	return func() { inner(); o.s.leave() }, nil
 }
 
 // enter counts one more member, unless s has ended.

@@ -1,0 +1,42 @@
+package fifo_test
+
+import (
+	"testing"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A layer that collects requests had to arm its hook again in each round.
+func TestOnIdleLasts(t *testing.T) {
+	var batch []int
+	var batches [][]int
+	var answers [3]mvar.MVar[int]
+	o := fifo.Options{OnIdle: func() {
+		batches = append(batches, batch)
+		for _, i := range batch {
+			answers[i].TryPut(i)
+		}
+		batch = nil
+	}}
+	run(t, o, func(s *fifo.Scheduler) {
+		for i := range answers {
+			_ = s.Go(func() {
+				for range 4 {
+					suspend.Yield()
+					batch = append(batch, i)
+					_, _ = answers[i].Take(bg)
+				}
+			})
+		}
+	})
+	if len(batches) != 4 {
+		t.Errorf("%d batches: %v", len(batches), batches)
+	}
+	for _, b := range batches {
+		if len(b) != 3 {
+			t.Errorf("batches: %v", batches)
+		}
+	}
+}
