@@ -65,7 +65,7 @@ func TestCoroutinesOutliveARun(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		least = min(least, float64(after.Mallocs-before.Mallocs)/n)
 	}
-	if least > 1.25 { // that is, one for the function; the first coroutines of each Run are new
+	if least > 3 { // 1.1 without the race detector, which drops what a sync.Pool holds
 		t.Errorf("%.2f allocations for each task", least)
 	}
 	empty()
