@@ -3,6 +3,7 @@ package suspend_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,31 +106,30 @@ func TestAContextThatPanics(t *testing.T) {
 	}
 }
 
-// The function of a Blocking is waited for, also if the context panics while it runs.
+// The function of a Blocking is waited for, also if the context panics while it runs: it may use what its caller owns.
 func TestBlockingWaitsThoughItsContextPanics(t *testing.T) {
 	for k := 1; ; k++ {
 		c := newRude(k)
-		began, ended := false, false
-		onStanding(t, func(s *fifo.Scheduler) {
-			started := make(chan struct{})
+		started := make(chan struct{})
+		c.first = func(call int) {
+			if call > 1 { // the first is made before the function is submitted
+				<-started
+			}
+		}
+		var ended atomic.Bool
+		onStanding(t, func(*fifo.Scheduler) {
 			defer func() {
 				if v := recover(); v != nil && v != errRude {
 					panic(v)
 				}
-				select {
-				case <-started:
-					began = true
-				default:
-				}
-				if began && !ended {
+				if c.Panicked() && k > 1 && !ended.Load() {
 					t.Errorf("call %d: unwound while its function runs", k)
 				}
 			}()
 			_ = suspend.Blocking(c, func() {
 				close(started)
-				c.Cancel()
-				time.Sleep(time.Millisecond) // long enough to be left behind, if it is
-				ended = true
+				<-time.After(5 * time.Millisecond) // it would be left behind by then
+				ended.Store(true)
 			})
 		})
 		if !c.Panicked() {
@@ -140,6 +140,7 @@ func TestBlockingWaitsThoughItsContextPanics(t *testing.T) {
 
 // A continuation is called, whatever its context does, once it has been begun.
 func TestThenIsCalledThoughItsContextPanics(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, level := range []bool{false, true} {
 		for _, end := range []string{"resumed", "cancelled"} {
 			for k := 1; ; k++ {

@@ -17,6 +17,7 @@ type rudeContext struct {
 	k     int
 	calls int
 	done  chan struct{}
+	first func(call int) // called before a panic, if not nil
 	err   error
 	after []*func()
 }
@@ -35,6 +36,9 @@ func (c *rudeContext) called() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls++; c.calls == c.k {
+		if c.first != nil {
+			c.first(c.calls)
+		}
 		panic(errRude)
 	}
 }
