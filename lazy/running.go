@@ -1,11 +1,11 @@
 package lazy
 
-import "github.com/braidgo/braid/internal/atomicx"
+import "sync"
 
 // running holds the innermost forcing of each goroutine that runs a function. It is divided, so that two goroutines rarely
-// share a lock.
+// share a lock. A goroutine finds its own entry only, so a checker need not see the locks, which differ with the id.
 var running [64]struct {
-	atomicx.Mutex
+	sync.Mutex
 	innermost map[int64]*forcing
 	_         [48]byte // a cache line each
 }
