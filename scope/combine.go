@@ -18,7 +18,9 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 	err := Run(ctx, func(_ context.Context, s *Scope) error {
 		for i, v := range in {
 			err := s.Go(on, func(ctx context.Context) (err error) {
-				out[i], err = f(ctx, v)
+				if err = suspend.Err(ctx); err == nil { // not while it waited to begin
+					out[i], err = f(ctx, v)
+				}
 				return err
 			})
 			if err != nil {

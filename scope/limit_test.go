@@ -1,0 +1,192 @@
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+// No more than n are live at a time, all run, and those that wait begin in order.
+func TestLimit(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		const n, tasks = 3, 200
+		var live, most, ran atomic.Int64
+		err := scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
+			limited := scope.Limit(n, on)
+			for i := range tasks {
+				err := s.Go(limited, func(context.Context) error {
+					now := live.Add(1)
+					for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+					}
+					suspend.Yield()
+					ran.Add(1)
+					live.Add(-1)
+					return nil
+				})
+				if err != nil {
+					t.Errorf("%d: %v", i, err)
+				}
+			}
+			return nil
+		})
+		if err != nil || ran.Load() != tasks || most.Load() > n {
+			t.Errorf("Run = %v; %d of %d ran, %d at a time", err, ran.Load(), tasks, most.Load())
+		}
+	})
+}
+
+// A task that ends by Goexit gives its place on, and a function that was accepted runs though the scheduler has closed.
+func TestLimitGivesPlacesOn(t *testing.T) {
+	var order []int
+	refuse := false
+	ended := make(chan struct{})
+	limited := scope.Limit(1, spawnerFunc(func(f func()) error {
+		if refuse {
+			return suspend.ErrClosed
+		}
+		go f()
+		return nil
+	}))
+	var gate promise.Promise[int]
+	_ = limited.Go(func() { _, _ = gate.Await(bg); order = append(order, 0); runtime.Goexit() })
+	_ = limited.Go(func() { order = append(order, 1) })
+	_ = limited.Go(func() { order = append(order, 2); close(ended) })
+	refuse = true
+	_ = gate.Fill(1)
+	<-ended
+	if !slices.Equal(order, []int{0, 1, 2}) {
+		t.Errorf("order %v", order)
+	}
+	schedtest.Eventually(t, "refused at once when a place is free", func() bool { return limited.Go(func() {}) != nil })
+	schedtest.Panics(t, "scope: Limit of less than one task", func() { scope.Limit(0, suspend.Goroutines) })
+	schedtest.Panics(t, "scope: nil Spawner", func() { scope.Limit(1, nil) })
+	schedtest.Panics(t, "scope: nil function", func() { _ = limited.Go(nil) })
+}
+
+// What is cancelled while it waits to begin is not begun.
+func TestMapWithALimitBeginsNothingAfterAFailure(t *testing.T) {
+	var begun atomic.Int64
+	_, err := scope.Map(bg, scope.Limit(1, suspend.Goroutines), make([]int, 1000), func(context.Context, int) (int, error) {
+		begun.Add(1)
+		return 0, errOops
+	})
+	if err != errOops || begun.Load() != 1 {
+		t.Errorf("Map = %v, %d begun", err, begun.Load())
+	}
+}
+
+func numbers(n int) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// The results come in order, with no more than n calls ahead, whatever ends the loop; and nothing outlives it.
+func TestStream(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		const n = 4
+		for _, end := range []string{"all", "break", "error", "ctx", "panic"} {
+			var live, ahead, most atomic.Int64
+			ctx, cancel := context.WithCancel(bg)
+			var got []int
+			var last error
+			func() {
+				defer func() {
+					if r := recover(); r != nil && r != "stop" {
+						panic(r)
+					}
+				}()
+				for v, err := range scope.Stream(ctx, on, n, numbers(50), func(ctx context.Context, i int) (int, error) {
+					live.Add(1)
+					defer live.Add(-1)
+					most.Store(max(most.Load(), ahead.Add(1)))
+					for range i % 7 {
+						suspend.Yield()
+					}
+					if end == "error" && i == 20 {
+						return 0, errOops
+					}
+					return i, suspend.Err(ctx)
+				}) {
+					ahead.Add(-1)
+					if last = err; err != nil {
+						continue
+					}
+					got = append(got, v)
+					if v == 20 {
+						switch end {
+						case "break":
+						case "ctx":
+							cancel()
+							continue
+						case "panic":
+							panic("stop")
+						default:
+							continue
+						}
+						break
+					}
+				}
+			}()
+			cancel()
+			want := 21
+			switch end {
+			case "all":
+				want = 50
+			case "error":
+				want = 20
+			}
+			var right []int
+			for i := range want {
+				right = append(right, i)
+			}
+			if !slices.Equal(got, right) || live.Load() != 0 || most.Load() > n {
+				t.Errorf("%s: got %v, %d live, %d ahead", end, got, live.Load(), most.Load())
+			}
+			switch {
+			case end == "error" && last != errOops, end == "ctx" && !errors.Is(last, context.Canceled),
+				end != "error" && end != "ctx" && last != nil:
+				t.Errorf("%s: last error %v", end, last)
+			}
+		}
+	})
+	schedtest.Panics(t, "scope: Stream of less than one task", func() {
+		scope.Stream(bg, suspend.Goroutines, 0, numbers(1), func(context.Context, int) (int, error) { return 0, nil })
+	})
+}
+
+func ExampleLimit() {
+	four := scope.Limit(4, suspend.Goroutines)
+	squares, err := scope.Map(context.Background(), four, []int{1, 2, 3}, func(_ context.Context, n int) (int, error) {
+		return n * n, nil
+	})
+	fmt.Println(squares, err)
+	// Output: [1 4 9] <nil>
+}
+
+func ExampleStream() {
+	words := slices.Values([]string{"to", "be", "or", "not"})
+	for n, err := range scope.Stream(context.Background(), suspend.Goroutines, 4, words, func(_ context.Context, w string) (int, error) {
+		return len(w), nil
+	}) {
+		fmt.Println(n, err)
+	}
+	// Output:
+	// 2 <nil>
+	// 2 <nil>
+	// 2 <nil>
+	// 3 <nil>
+}
