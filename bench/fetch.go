@@ -269,7 +269,9 @@ func oneGet() error {
 	return fetch.Run(context.Background(), func(ctx context.Context) error { _, err := benchInts.Get(ctx, 1); return err })
 }
 
-func emptyRun() error { return fetch.Run(context.Background(), func(context.Context) error { return nil }) }
+func emptyRun() error {
+	return fetch.Run(context.Background(), func(context.Context) error { return nil })
+}
 
 const hits = 1000
 
