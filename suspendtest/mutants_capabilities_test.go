@@ -1,6 +1,7 @@
 package suspendtest_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/braidgo/braid/suspend"
@@ -32,4 +33,5 @@ type wrapped struct{ suspend.Spawner }
 
 type refusing struct{ suspend.Spawner }
 
-func (refusing) Block(func()) error { return suspend.ErrClosed }
+// Block fails otherwise than by ErrClosed, after which Blocking would find a goroutine by itself.
+func (refusing) Block(func()) error { return errors.New("full") }

@@ -449,7 +449,6 @@ var noMutant = []string{
 	"Sleep/suspends-for-as-long-or-until-cancelled",
 	"Blocking/holds-nobody-up",
 	"Blocking/panic-and-goexit-come-back",
-	"Blocking/after-close",
 	"Queue/cancel-storm-conserves",
 }
 
