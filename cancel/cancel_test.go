@@ -461,7 +461,7 @@ func TestNoGoroutines(t *testing.T) {
 			t.Errorf("%d goroutines, of which %d tasks, then %d", tasks, n, now)
 		}
 		suspend.Yield()
-		if ended != n || peak > tasks {
+		if ended != n || peak > tasks+n/4 { // the runtime counts dead goroutines, too, for an instant
 			t.Errorf("%d of %d ended, %d goroutines", ended, n, peak)
 		}
 		return nil

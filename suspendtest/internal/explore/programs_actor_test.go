@@ -12,6 +12,7 @@ import (
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
@@ -554,7 +555,9 @@ var actorPrograms = []program{
 				})
 			})
 		}))
-		left, failed := 2, 0
+		failed := 0
+		var left atomicx.Int32 // traced: whichever is last stops the actor
+		left.Store(2)
 		for _, name := range []string{"ask", "ask2"} {
 			w.Go(name, func(context.Context) {
 				_, err := actor.Ask(bg, ref, &question{})
@@ -563,7 +566,7 @@ var actorPrograms = []program{
 						panic(err)
 					}
 				}
-				if left--; left == 0 {
+				if left.Add(-1) == 0 {
 					ref.Stop()
 				}
 			})

@@ -86,7 +86,7 @@ var realMutants = []realMutant{
 
 	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
-	{"a Then that ends at once calls nobody", "suspend/then.go", "	returned = true\n	if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
+	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
 	{"no second look after the word is open", "suspend/suspend.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/suspend.go", "	word := &s.b.word\n",
