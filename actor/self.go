@@ -28,7 +28,6 @@ type extra struct {
 	watches map[*watcher]Actor  // of others, by this one; guarded
 	later   map[*later]struct{} // guarded
 	release func()              // of the scheduler's Hold
-	refused error               // guarded; the scheduler has refused a task
 }
 
 func (s *Self[M]) extraLocked() *extra {

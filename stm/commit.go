@@ -32,7 +32,8 @@ const (
 // settle waits until the commit that is under way is over.
 func settle() {
 	guard.Lock()
-	guard.Unlock() //nolint:staticcheck // nothing is to be done in between
+	//lint:ignore SA2001 a commit holds the guard, and there is nothing to do after it
+	guard.Unlock()
 }
 
 // tryCommit commits tx, unless it has to be run again, or to wait, first.

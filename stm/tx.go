@@ -42,6 +42,8 @@ const few = 12
 // over is the snapshot of a Tx that must not be used: every box is newer.
 const over = -1
 
+//lint:ignore ST1012 a transaction returns it as fs.SkipDir is returned
+
 // Retry says that a transaction cannot go on as things are. A function that returns it, or an error that wraps it, is run
 // again when a Var that it has read has changed.
 var Retry = errors.New("stm: retry")

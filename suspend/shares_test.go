@@ -135,8 +135,12 @@ func TestAScheduledSelectIsRepeatable(t *testing.T) {
 // A Spawner that wraps another offers what that does.
 func TestAsLooksThroughWrappers(t *testing.T) {
 	s := fifo.New(fifo.Options{})
-	if r, ok := suspend.As[suspend.Rand](wrapper{wrapper{s}}); !ok || r.Uint64() == r.Uint64() {
-		t.Error("the random source of a wrapped scheduler is not found")
+	r, ok := suspend.As[suspend.Rand](wrapper{wrapper{s}})
+	if !ok {
+		t.Fatal("the random source of a wrapped scheduler is not found")
+	}
+	if a, b := r.Uint64(), r.Uint64(); a == b {
+		t.Error("the random source of a wrapped scheduler repeats itself")
 	}
 	if _, ok := suspend.As[suspend.Timers](wrapper{suspend.Goroutines}); ok {
 		t.Error("goroutines have timers of their own")
