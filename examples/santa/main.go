@@ -109,7 +109,7 @@ func main() {
 		}
 		helpers(9, years, reindeer, &toys)
 		helpers(3*meetings, 1, elves, &questions) // an elf of two rounds could be the only one left for its party
-		for range years + meetings { // this is Santa
+		for range years + meetings {              // this is Santa
 			var g *group
 			var party gates
 			if err := stm.Atomically(ctx, func(tx *stm.Tx) error {
