@@ -47,28 +47,32 @@ var ring = curve{
 func ringThen(n, passes int) (took time.Duration) {
 	s := fifo.New(fifo.Options{})
 	all := make([]mvar.MVar[int], n)
-	bg := context.Background()
-	must(0, s.Run(bg, func(context.Context) error {
+	ctx, cancel := context.WithCancel(context.Background()) // ends those that wait for another token
+	must(0, s.Run(ctx, func(context.Context) error {
+		defer cancel()
 		var start time.Time
 		over := promise.New[struct{}]()
 		for i := range n {
 			next := &all[(i+1)%n]
 			var pass func(int, error)
-			pass = func(left int, _ error) {
+			pass = func(left int, err error) {
+				if err != nil {
+					return
+				}
 				if left == 0 {
 					took = time.Since(start)
 					_ = over.Fill(struct{}{})
 					return
 				}
 				check(next.TryPut(left - 1))
-				suspend.Then(bg, all[i].TakeOp(), s, pass)
+				suspend.Then(ctx, all[i].TakeOp(), s, pass)
 			}
-			suspend.Then(bg, all[i].TakeOp(), s, pass)
+			suspend.Then(ctx, all[i].TakeOp(), s, pass)
 		}
 		runtime.GC()
 		start = time.Now()
 		check(all[0].TryPut(passes))
-		_, err := over.Await(bg)
+		_, err := over.Await(ctx)
 		return err
 	}))
 	return took

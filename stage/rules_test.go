@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -468,9 +469,9 @@ func TestCloseCutsOff(t *testing.T) {
 func TestCloseCutsOffRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead []error
-		tries := 0
+		var tries atomic.Int32 // two handlers count
 		s := stage.New("s", func(ctx context.Context, n int) (int, error) {
-			if tries++; n == 1 {
+			if tries.Add(1); n == 1 {
 				<-ctx.Done()
 			}
 			return 0, errOops
@@ -486,7 +487,7 @@ func TestCloseCutsOffRetries(t *testing.T) {
 		require.Len(t, dead, 2)
 		require.NoError(t, s.Close(bg))
 		time.Sleep(2 * time.Hour)
-		require.Equal(t, 2, tries)
+		require.EqualValues(t, 2, tries.Load())
 		require.EqualValues(t, 2, s.Stats().Failed)
 		holds(t, s.Stats())
 	})

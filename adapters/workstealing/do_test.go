@@ -37,13 +37,14 @@ func TestDo(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		ran := 0
-		one := func(context.Context) error { cancel(); ran++; return nil }
-		if err := workstealing.Do(ctx, p, one, func(context.Context) error { ran++; return nil }); err != nil || ran != 2 {
-			t.Errorf("cancelled when begun: %d ran, %v", ran, err)
+		var ran atomic.Int32
+		one := func(context.Context) error { cancel(); ran.Add(1); return nil }
+		other := func(context.Context) error { ran.Add(1); return nil }
+		if err := workstealing.Do(ctx, p, one, other); err != nil || ran.Load() != 2 {
+			t.Errorf("cancelled when begun: %d ran, %v", ran.Load(), err)
 		}
-		if err := workstealing.Do(ctx, p, one); !errors.Is(err, context.Canceled) || ran != 2 {
-			t.Errorf("cancelled before: %d ran, %v", ran, err)
+		if err := workstealing.Do(ctx, p, one); !errors.Is(err, context.Canceled) || ran.Load() != 2 {
+			t.Errorf("cancelled before: %d ran, %v", ran.Load(), err)
 		}
 		var met promise.Promise[int] // each may wait for the others
 		err := workstealing.Do(context.Background(), p,
