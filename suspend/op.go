@@ -76,7 +76,8 @@ func Choose[T any](ops ...Op[T]) Op[T] {
 	return Op[T]{chooseEvent[T](events)}
 }
 
-// Done is ready once ctx is done.
+// Done is ready once ctx is done. A panic of ctx where another operation has won is dropped: the result of that is not to
+// be lost.
 func Done(ctx context.Context) Op[struct{}] {
 	done := ctx.Done()
 	if done == nil {
@@ -255,10 +256,13 @@ type levelArm[T any] struct {
 
 func (a *levelArm[T]) arms(to []leg) []leg { return append(to, leg{arm: a}) }
 
+// remove withdraws what waits. Another arm may have won, and the task is to get its value or its lock: a context that
+// panics here panics in vain.
 func (a *levelArm[T]) remove() {
-	if a.stop != nil { // or else it panicked before it was begun
-		a.stop()
+	if stop := a.stop; stop != nil { // or else it panicked before it was begun
 		a.stop = nil
+		defer func() { _ = recover() }()
+		stop()
 	}
 }
 

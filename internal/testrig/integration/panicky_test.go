@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -349,16 +350,66 @@ type way struct {
 	run  func(v victim, ctx context.Context) error
 }
 
+// never is an event that does not happen in the time of a test.
+func never() suspend.Op[struct{}] {
+	return suspend.Map(suspend.After(10*time.Hour), func(time.Time, error) (struct{}, error) { return struct{}{}, nil })
+}
+
 // Each way to perform an operation.
 var ways = []way{
 	{"direct", func(v victim, ctx context.Context) error { return v.do(ctx) }},
+	{"Do", func(v victim, ctx context.Context) error { return v.gets(suspend.Do(ctx, v.op())) }},
+	{"Do of a Choose", func(v victim, ctx context.Context) error {
+		return v.gets(suspend.Do(ctx, suspend.Choose(never(), suspend.Choose(v.op(), never()))))
+	}},
+	{"Select of two", func(v victim, ctx context.Context) error {
+		_, err := suspend.Select(ctx, suspend.On(v.op()), suspend.On(v.op()))
+		return v.gets(struct{}{}, err)
+	}},
 	{"Select with a level", func(v victim, ctx context.Context) error {
 		_, err := suspend.Select(ctx, suspend.On(suspend.After(time.Hour*10)), suspend.On(v.op()))
-		if err == nil {
-			v.got()
+		return v.gets(struct{}{}, err)
+	}},
+	{"Select with its Done", func(v victim, ctx context.Context) error {
+		over := suspend.On(suspend.Done(ctx))
+		won, err := suspend.Select(bg, suspend.On(v.op()), over)
+		if won == over {
+			return context.Canceled
 		}
+		return v.gets(struct{}{}, err)
+	}},
+	{"Then", func(v victim, ctx context.Context) error {
+		var over promise.Promise[struct{}]
+		suspend.Then(ctx, v.op(), survivor{}, func(_ struct{}, err error) {
+			_ = v.gets(struct{}{}, err)
+			_ = over.Fill(struct{}{})
+		})
+		_, err := over.Await(bg)
 		return err
 	}},
+}
+
+// gets undoes an operation that has been performed.
+func (v victim) gets(_ struct{}, err error) error {
+	if err == nil {
+		v.got()
+	}
+	return err
+}
+
+// A survivor is an executor of goroutines that recovers the panic of a context.
+type survivor struct{}
+
+func (survivor) Execute(f func()) error {
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				harmed(r, debug.Stack())
+			}
+		}()
+		f()
+	}()
+	return nil
 }
 
 // Events while the victim waits.
@@ -428,6 +479,9 @@ func eachPanic(t *testing.T, w way) {
 					for what := range events {
 						for how := range 4 {
 							onwards, again := how%2 > 0, how > 1
+							if w.name == "Then" && again { // no task waits
+								continue
+							}
 							for k, reached := 1, true; reached && !t.Failed(); k++ {
 								at := fmt.Sprintf("on a %s, %s context, %s, call %d, onwards %v, again %v", place.Name, of, what, k, onwards, again)
 								synctest.Test(t, func(t *testing.T) {

@@ -3,13 +3,21 @@ package integration_test
 import (
 	"context"
 	"runtime"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -160,10 +168,99 @@ var passages = []passage{
 	}, 0},
 }
 
+// visits are ways through a primitive that carries no values: the context of a wait carries one.
+var visits = []passage{
+	{"mutex, handed over and cancelled", func() (any, []func(context.Context, value)) {
+		m := new(mutex.Mutex)
+		lock := func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v)) }
+		unlock := func(context.Context, value) { m.Unlock() }
+		return m, []func(context.Context, value){lock, lock, lock, unlock}
+	}, 0},
+	{"mutex, by Then and by a Select", func() (any, []func(context.Context, value)) {
+		m := new(mutex.Mutex)
+		return m, []func(context.Context, value){
+			func(context.Context, value) { _ = m.Lock(bg) },
+			func(ctx context.Context, v value) {
+				suspend.Then(carry(ctx, v), m.LockOp(), anywhere{}, func(struct{}, error) {})
+			},
+			func(ctx context.Context, v value) {
+				_, _ = suspend.Select(carry(ctx, v), suspend.On(m.LockOp()), suspend.On(suspend.Done(carry(ctx, v))))
+			},
+			func(ctx context.Context, v value) {
+				suspend.Then(carry(ctx, v), m.LockOp(), anywhere{}, func(struct{}, error) {})
+			},
+			func(context.Context, value) { m.Unlock() },
+		}
+	}, 0},
+	{"rwmutex, a writer and a reader", func() (any, []func(context.Context, value)) {
+		m := new(mutex.RWMutex)
+		lock := func(ctx context.Context, v value) { _ = m.Lock(carry(ctx, v)) }
+		read := func(ctx context.Context, v value) { _ = m.RLock(carry(ctx, v)) }
+		return m, []func(context.Context, value){lock, read, read, lock, read, func(context.Context, value) { m.Unlock() }}
+	}, 0},
+	{"semaphore, handed over and cancelled", func() (any, []func(context.Context, value)) {
+		s := semaphore.New(2)
+		acquire := func(ctx context.Context, v value) { _ = s.Acquire(carry(ctx, v), 2) }
+		return s, []func(context.Context, value){acquire, acquire, acquire, func(context.Context, value) { s.Release(2) }}
+	}, 0},
+	{"cond, signalled, woken by all, and cancelled", func() (any, []func(context.Context, value)) {
+		var m mutex.Mutex
+		c := cond.New(m.Locker())
+		wait := func(ctx context.Context, v value) {
+			c.L.Lock()
+			defer c.L.Unlock()
+			_ = c.Wait(carry(ctx, v))
+		}
+		return c, []func(context.Context, value){
+			wait, wait, wait,
+			func(context.Context, value) { c.Signal() },
+			func(context.Context, value) { c.Broadcast() },
+			wait,
+		}
+	}, 0},
+	{"latch, opened and cancelled", func() (any, []func(context.Context, value)) {
+		l, shut := latch.New(1), latch.New(1)
+		return []any{l, shut}, []func(context.Context, value){
+			func(ctx context.Context, v value) { _ = l.Wait(carry(ctx, v)) },
+			func(ctx context.Context, v value) { _ = shut.Wait(carry(ctx, v)) },
+			func(context.Context, value) { l.CountDown() },
+		}
+	}, 0},
+	{"barrier, passed and broken", func() (any, []func(context.Context, value)) {
+		b := latch.NewBarrier(2)
+		wait := func(ctx context.Context, v value) { _, _ = b.Wait(carry(ctx, v)) }
+		return b, []func(context.Context, value){wait, wait, wait}
+	}, 0},
+	{"lazy, forced, waited for and cancelled", func() (any, []func(context.Context, value)) {
+		var begun promise.Promise[int]
+		l := lazy.New(func(ctx context.Context) (int, error) { return begun.Await(ctx) }, lazy.Restart)
+		force := func(ctx context.Context, v value) { _, _ = l.Force(carry(ctx, v)) }
+		return l, []func(context.Context, value){force, force, func(context.Context, value) { _ = begun.Fill(1) }, force}
+	}, 0},
+	{"lazy, stopped", func() (any, []func(context.Context, value)) {
+		l := lazy.New(func(ctx context.Context) (int, error) { return promise.New[int]().Await(ctx) }, lazy.Restart)
+		force := func(ctx context.Context, v value) { _, _ = l.Force(carry(ctx, v)) }
+		return l, []func(context.Context, value){force, force}
+	}, 0},
+	{"a Sleep", func() (any, []func(context.Context, value)) {
+		return nil, []func(context.Context, value){
+			func(ctx context.Context, v value) { _ = suspend.Sleep(carry(ctx, v), time.Hour) },
+			func(ctx context.Context, v value) { _ = suspend.Sleep(carry(ctx, v), time.Microsecond) },
+		}
+	}, 0},
+}
+
+type carried struct{}
+
+// carry returns ctx with a value that lives for as long as anything refers to the context.
+func carry(ctx context.Context, v value) context.Context {
+	return context.WithValue(ctx, carried{}, v)
+}
+
 // A value that was received, or that was never sent, stayed in memory for as long as the channel, or the task that had
 // passed it, lived on.
 func TestNoPrimitiveRetainsAValue(t *testing.T) {
-	for _, p := range passages {
+	for _, p := range slices.Concat(passages, visits) {
 		t.Run(p.name, func(t *testing.T) {
 			for _, place := range places {
 				t.Run(place.Name, func(t *testing.T) {
@@ -196,6 +293,37 @@ func retains(t *testing.T, p passage, on suspend.Spawner) {
 	objects.Collected(t, p.stays)
 	_ = gate.Fill(1)
 	runtime.KeepAlive(object)
+}
+
+// A task that had waited for a lock and was cancelled stayed in memory for as long as the lock.
+func TestNoPrimitiveRetainsATask(t *testing.T) {
+	for _, p := range slices.Concat(passages, visits) {
+		t.Run(p.name, func(t *testing.T) {
+			defer schedtest.Within(t, schedtest.Deadline)()
+			var values, tasks schedtest.Objects
+			object, steps := p.open()
+			ctx, end := cancel.New(bg)
+			var all sync.WaitGroup
+			for _, step := range steps {
+				all.Go(func() {
+					task := &trackedTask{Task: suspend.Thread()}
+					tasks.Track(&task.Object)
+					suspend.Bind(task, func() { step(ctx, values.New()) })
+				})
+				schedtest.Quiet(t)
+			}
+			end(nil)
+			all.Wait()
+			tasks.Collected(t, 0)
+			values.Collected(t, p.stays)
+			runtime.KeepAlive(object)
+		})
+	}
+}
+
+type trackedTask struct {
+	suspend.Task
+	schedtest.Object
 }
 
 // anywhere runs each callback on a goroutine of its own.

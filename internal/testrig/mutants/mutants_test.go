@@ -23,7 +23,12 @@ type mutant struct {
 	pkg, tests   string // which notice
 }
 
-const integration, retains, panics = "internal/testrig/integration", "TestNoPrimitiveRetainsAValue", "TestAPanickyContext"
+const (
+	integration = "internal/testrig/integration"
+	retains     = "TestNoPrimitiveRetainsAValue"
+	ties        = "TestNoPrimitiveRetainsATask"
+	panics      = "TestAPanickyContext"
+)
 
 var mutants = []mutant{
 	{"a follower that is gone stays", "promise/follow.go", "return e.all.to.Value() == nil", "return !Wrong && e.all.to.Value() == nil", "promise", "TestDropped"},
@@ -36,6 +41,10 @@ var mutants = []mutant{
 	{"a cancelled sender leaves its value", "chanx/chanx.go", "{ s.senders.Remove(r) }", "{\n	if !Wrong {\n		s.senders.Remove(r)\n	}\n}", integration, retains},
 	{"Lazily is honoured with a buffer", "chanx/chanx.go", "(*recv[T])(c), !c.buffered)", "(*recv[T])(c), Wrong || !c.buffered)", "chanx", "TestWithABuffer"},
 	{"a taken value stays in the MVar", "mvar/mvar.go", "	v = m.value\n	if m.value, ok =", "	v = m.value\n	if Wrong {\n		defer func() { m.value = v }()\n	}\n	if m.value, ok =", integration, retains},
+	{"a cancelled case stays with its mutex", "mutex/mutex.go", "{ s.waiters.Remove(r) }", "{\n	if !Wrong {\n		s.waiters.Remove(r)\n	}\n}", integration, ties + "/mutex"},
+	{"a cancelled writer stays with its lock", "mutex/rwmutex.go", "{ l.waiters.Remove(r); l.letInLocked() }", "{\n	if !Wrong {\n		l.waiters.Remove(r)\n	}\n	l.letInLocked()\n}", integration, ties + "/rwmutex"},
+	{"a cancelled acquirer stays with its semaphore", "semaphore/semaphore.go", "	a.waiters.Remove(r)\n", "	if !Wrong {\n		a.waiters.Remove(r)\n	}\n", integration, ties + "/semaphore"},
+	{"a cancelled waiter stays with its latch", "latch/latch.go", "{ w.waiters.Remove(r) }", "{\n	if !Wrong {\n		w.waiters.Remove(r)\n	}\n}", integration, ties + "/latch"},
 	{"a context that panics keeps a nudge", "mutex/mutex.go", "		if !locked {", "		if !locked && !(Wrong && recover() != nil) {", integration, panics},
 	{"a context that panics is a ghost at the barrier", "latch/barrier.go", "			if b.hasHappened(me) {", "			if Wrong {\n				return\n			}\n			if b.hasHappened(me) {", integration, panics},
 	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !Wrong {", integration, panics},
@@ -94,7 +103,9 @@ func run(root string, m mutant, binary, name string) ([]byte, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-test.short", "-test.run", m.tests)
 	cmd.Dir = filepath.Join(root, m.pkg)
-	cmd.Env = append(os.Environ(), "BRAID_MUTANT="+name)
+	if cmd.Env = append(os.Environ(), "BRAID_MUTANT="+name); name != "" {
+		cmd.Env = append(cmd.Env, "BRAID_DEADLINE=10s") // or else each that hangs takes a minute
+	}
 	return cmd.CombinedOutput()
 }
 
@@ -117,7 +128,7 @@ func overlay(t *testing.T, root string) (at string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text = strings.Replace(string(b), "\nimport (", "\nimport mutants \"github.com/braidgo/braid/internal/atomicx\"\nimport (", 1)
+			text = strings.Replace(string(b), "\nimport ", "\nimport mutants \"github.com/braidgo/braid/internal/atomicx\"\nimport ", 1)
 		}
 		if n := strings.Count(text, m.old); n != 1 {
 			t.Fatalf("%s: %s has %d of\n%s", m.name, m.file, n, m.old)

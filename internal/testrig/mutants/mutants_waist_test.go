@@ -18,6 +18,8 @@ var waist = []mutant{
 	{"a continuation is lost with its context", "suspend/cancellation.go", "		if v := recover(); v != nil {\n			err =", "		if v := recover(); v != nil {\n			if Wrong {\n				panic(v)\n			}\n			err =", "suspend", "TestThenIsCalledThough"},
 	{"a job is left running", "suspend/spawn.go", "		if !settled { // ctx", "		if !settled && !Wrong { // ctx", "suspend", "TestBlockingWaitsThough"},
 	{"what is drawn is of the process", "suspend/capabilities.go", "		if r, ok := As[Rand](spawnerOf(b.task)); ok {", "		if r, ok := As[Rand](spawnerOf(b.task)); ok && !Wrong {", "suspend", "TestAScheduledSelectIsRepeatable"},
+	{"the order begins at random, and goes on in a row", "suspend/order.go", "		i := left[k]\n", "		i := left[k]\n		if Wrong {\n			i = (int(mix(seed-golden*uint64(len(legs)-n+1))>>33) + len(legs) - n) % len(legs)\n		}\n", "suspend", "TestReadyCasesHaveEqualShares"},
+	{"a level that panics loses what another has won", "suspend/op.go", "		defer func() { _ = recover() }()\n", "		if !Wrong {\n			defer func() { _ = recover() }()\n		}\n", integration, panics},
 	{"the clock is that of package time", "suspend/timers.go", "	if c, ok := As[Clock](on); ok {", "	if c, ok := As[Clock](on); ok && !Wrong {", "suspend", "TestTimersAreTheSchedulers/Sleep"},
 	{"a deadline that is over keeps its timer", "internal/cancelctx/timed.go", "	l.stops = nil\n	l.mu.Unlock()\n", "	l.stops = nil\n	if Wrong {\n		stops = nil\n	}\n	l.mu.Unlock()\n", "suspend", "TestNoTimerIsLeft/a_deadline"},
 }
