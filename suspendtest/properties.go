@@ -106,7 +106,7 @@ func programOf(spec model.Spec, seed uint64) *model.Program {
 }
 
 // runOn runs a program, as far as it does not hang.
-func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) (err error) {
+func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) error {
 	place := model.Place{On: s, Patience: patience, Turn: func() bool {
 		ran := make(chan struct{})
 		err := s.Go(sync.OnceFunc(func() { close(ran) }))
@@ -114,10 +114,11 @@ func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) (err err
 		return err == nil && within(patience, func() { <-ran }) == nil
 	}}
 	place.Then, _ = s.(suspend.Executor)
-	if hung := within(3*patience, func() { err = p.Run(place) }); hung != nil {
+	var result error // if the program hangs it is written later
+	if hung := within(3*patience, func() { result = p.Run(place) }); hung != nil {
 		return fmt.Errorf("the scheduler does not let its caller go on: %w", hung)
 	}
-	return err
+	return result
 }
 
 // within calls f on a goroutine and waits for it, but not for ever.
