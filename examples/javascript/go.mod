@@ -1,0 +1,19 @@
+module github.com/braidgo/braid/examples/javascript
+
+go 1.26.0
+
+require (
+	github.com/braidgo/braid v0.0.0
+	github.com/dop251/goja v0.0.0-20250309171923-bcd7cc6bf64c
+	github.com/dop251/goja_nodejs v0.0.0-20260212111938-1f56ff5bcf14
+)
+
+require (
+	github.com/dlclark/regexp2 v1.11.4 // indirect
+	github.com/go-sourcemap/sourcemap v2.1.4+incompatible // indirect
+	github.com/google/pprof v0.0.0-20240727154555-813a5fbdbec8 // indirect
+	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261 // indirect
+	golang.org/x/text v0.16.0 // indirect
+)
+
+replace github.com/braidgo/braid => ../..
