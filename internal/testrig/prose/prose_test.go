@@ -26,7 +26,6 @@ var budgets = map[string]float64{
 	"adapters/random":              13,
 	"adapters/workstealing":        14,
 	"bench":                        15,
-	"bench/ANALYSIS.md":            16,
 	"bench/RESULTS.md":             5,
 	"cancel":                       25,
 	"chanx":                        17,
