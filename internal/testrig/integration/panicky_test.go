@@ -397,10 +397,12 @@ func (v victim) gets(_ struct{}, err error) error {
 	return err
 }
 
-// A survivor is an executor of goroutines that recovers the panic of a context.
+// A survivor runs functions on goroutines, and recovers the panic of a context.
 type survivor struct{}
 
-func (survivor) Execute(f func()) error {
+func (s survivor) Execute(f func()) error { return s.Go(f) }
+
+func (survivor) Go(f func()) error {
 	go func() {
 		defer func() {
 			if r := recover(); r != nil {

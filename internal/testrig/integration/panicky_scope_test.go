@@ -1,0 +1,165 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+var errEnough = errors.New("enough")
+
+// Calls that start tasks, each of which waits for a value of m with the context that it is given.
+var gatherings = map[string]func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error{
+	"Run": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error {
+		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			for range 3 {
+				if err := s.Go(on, child); err != nil {
+					return err
+				}
+			}
+			return child(ctx)
+		})
+	},
+	"Run, a child fails": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error {
+		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			for range 3 {
+				if err := s.Go(on, child); err != nil {
+					return err
+				}
+			}
+			return errEnough
+		})
+	},
+	"Map": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error {
+		_, err := scope.Map(ctx, on, []int{1, 2, 3}, func(ctx context.Context, n int) (int, error) { return n, child(ctx) })
+		return err
+	},
+	"First": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error {
+		f := func(ctx context.Context) (int, error) { return 0, child(ctx) }
+		_, err := scope.First(ctx, on, f, f, f)
+		return err
+	},
+	"Stream": func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) (err error) {
+		in := func(yield func(int) bool) {
+			for n := range 3 {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+		for _, err = range scope.Stream(ctx, on, 2, in, func(ctx context.Context, n int) (int, error) { return n, child(ctx) }) {
+			if err != nil {
+				break
+			}
+		}
+		return err
+	},
+}
+
+// A context that panics unwinds a scope only when its children have ended, and leaves none of them queued. A child that
+// outlived its scope used what the caller had freed.
+func TestAPanickyContextLeavesNoChild(t *testing.T) {
+	for name, gather := range gatherings {
+		t.Run(name, func(t *testing.T) {
+			defer schedtest.Within(t, schedtest.Deadline)()
+			for _, place := range places {
+				if place.Name == "goroutine" { // a panic of a child would end the process
+					place.Open = func() (suspend.Spawner, func()) { return survivor{}, func() {} }
+				}
+				for of, with := range panicky {
+					for _, end := range []string{"fed", "cancelled", "done before"} {
+						for _, onwards := range []bool{false, true} {
+							for k, reached := 1, true; reached && !t.Failed(); k++ {
+								at := fmt.Sprintf("on a %s, %s context, %s, call %d, onwards %v", place.Name, of, end, k, onwards)
+								synctest.Test(t, func(t *testing.T) {
+									reached = gatherOnce(t, at, place, gather, func(ctx context.Context) (context.Context, *schedtest.PanickyContext) {
+										return with(ctx, k, onwards)
+									}, end)
+								})
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func gatherOnce(t *testing.T, at string, place schedtest.Scheduler,
+	gather func(ctx context.Context, on suspend.Spawner, child func(context.Context) error) error,
+	with func(context.Context) (context.Context, *schedtest.PanickyContext), end string) (reached bool) {
+	on, closed := place.Open()
+	defer closed()
+	inner, cancel := context.WithCancel(bg)
+	defer cancel()
+	if end == "done before" {
+		cancel()
+	}
+	ctx, panics := with(inner)
+	var m mvar.MVar[int]
+	var live, taken, put atomic.Int64
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if r := recover(); r != nil && r != schedtest.PanickyValue {
+				t.Errorf("%s: panic %v", at, r)
+			}
+			if n := live.Load(); n != 0 {
+				t.Errorf("%s: %d children live on", at, n)
+			}
+		}()
+		_ = gather(ctx, on, func(ctx context.Context) error {
+			live.Add(1)
+			defer live.Add(-1)
+			_, err := m.Take(ctx)
+			if err == nil {
+				taken.Add(1)
+			}
+			return err
+		})
+	}()
+	synctest.Wait()
+	if end == "cancelled" {
+		cancel()
+	}
+	for range 4 {
+		synctest.Wait()
+		if end == "fed" && m.TryPut(1) {
+			put.Add(1)
+		}
+	}
+	cancel() // a child whose context has not heard of it would wait for ever
+	synctest.Wait()
+	for over := false; !over; {
+		select {
+		case <-ended:
+			over = true
+		default:
+			t.Errorf("%s: does not end", at)
+			for m.TryPut(1) {
+				put.Add(1)
+				synctest.Wait()
+			}
+			return true
+		}
+	}
+	if _, ok := m.TryTake(); ok {
+		taken.Add(1)
+	}
+	require.Equal(t, put.Load(), taken.Load(), at)
+	require.True(t, m.TryPut(1), at)
+	_, ok := m.TryTake()
+	require.True(t, ok, "%s: a child is queued", at)
+	return panics.Reached()
+}
