@@ -3,6 +3,7 @@ package suspendtest_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
@@ -20,6 +21,47 @@ func init() {
 			[]string{"Holder/close-waits-for-the-release"}},
 		mutant{"a wrapper that its tasks do not know", open(func(b *Baton) suspend.Spawner { return wrapped{b} }), nil,
 			[]string{"Within/a-task-is-within-its-scheduler"}},
+		mutant{"a timer that calls inline", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: func(_ time.Duration, f func()) func() bool { f(); return never }}
+		}), nil, []string{"Timers/under-locks"}},
+		mutant{"a timer that calls early", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { return forbidden(d/2, f) }}
+		}), nil, []string{"Timers/calls-once-and-not-early"}},
+		mutant{"a timer that calls twice", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { forbidden(d, f); return forbidden(d, f) }}
+		}), nil, []string{"Timers/calls-once-and-not-early", "Timers/stop-prevents-the-call-or-says-no"}},
+		mutant{"a timer whose callback is a task", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
+				return time.AfterFunc(d, func() { _ = b.Go(f) }).Stop
+			}}
+		}), nil, []string{"Timers/a-callback-must-not-suspend"}},
+		mutant{"a timer whose stop is always true", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
+				stop := forbidden(d, f)
+				return func() bool { stop(); return true }
+			}}
+		}), nil, []string{"Timers/stop-prevents-the-call-or-says-no"}},
+		mutant{"a timer whose stop waits for the callback", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
+				over := make(chan struct{})
+				stop := forbidden(d, func() { defer close(over); f() })
+				return func() bool {
+					if !stop() {
+						<-over
+						return false
+					}
+					return true
+				}
+			}}
+		}), nil, []string{"Timers/under-locks"}},
+		mutant{"a clock that goes back", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: forbidden, now: func() time.Time { return time.Unix(0, -time.Now().UnixNano()) }}
+		}), nil, []string{"Clock/does-not-go-back"}},
+		mutant{"a clock that stands", open(func(b *Baton) suspend.Spawner {
+			return &timed{Baton: b, after: forbidden, now: func() time.Time { return time.Unix(1, 0) }}
+		}), nil, []string{"Clock/does-not-go-back"}},
+		mutant{"a source of one number", open(func(b *Baton) suspend.Spawner { return constant{b} }), nil,
+			[]string{"Rand/differs-and-is-for-all"}},
 		mutant{"a Block that refuses", tasks(func(t *patch) { t.spawner = refusing{t.s} }), nil,
 			[]string{"Blocking/after-close"}},
 	)
@@ -35,3 +77,30 @@ type refusing struct{ suspend.Spawner }
 
 // Block fails otherwise than by ErrClosed, after which Blocking would find a goroutine by itself.
 func (refusing) Block(func()) error { return errors.New("full") }
+
+// A timed is a Baton with timers and, maybe, a clock.
+type timed struct {
+	*Baton
+	after func(d time.Duration, f func()) (stop func() bool)
+	now   func() time.Time
+}
+
+func (s *timed) AfterFunc(d time.Duration, f func()) func() bool { return s.after(d, f) }
+
+func (s *timed) Now() time.Time {
+	if s.now == nil {
+		return time.Now()
+	}
+	return s.now()
+}
+
+// forbidden is a right AfterFunc.
+func forbidden(d time.Duration, f func()) func() bool {
+	return time.AfterFunc(d, func() { suspend.Bind(nil, f) }).Stop
+}
+
+func never() bool { return false }
+
+type constant struct{ *Baton }
+
+func (constant) Uint64() uint64 { return 4 }

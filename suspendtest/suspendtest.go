@@ -21,7 +21,7 @@
 //  13. What happened before Resume returned true happened before Suspend returned. Run the kit with -race.
 //
 // The other subtests are named after the part of a scheduler that they look at: Go, Park, Bind, Yield, Here, Sleep,
-// Blocking, Pull, Queue. Each has a scheduler to itself and a few seconds; one that makes no progress fails with what
+// Blocking, Pull, Queue, Timers, Clock, Rand, Holder, Within. Each has a scheduler to itself and a few seconds; one that makes no progress fails with what
 // it was waiting for. When a check fails, tasks that hang are left behind.
 package suspendtest
 

@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, []check{
+var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, timerChecks, []check{
 	{"11/suspend-and-resume-allocate-nothing",
 		"contract 11: in steady state a suspension allocates nothing.",
 		func(o options) bool { return o.noAllocs }, noAllocs},

@@ -1,0 +1,230 @@
+package suspendtest
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// The timers, the clock and the source of random numbers of a scheduler.
+var timerChecks = []check{
+	{"Timers/calls-once-and-not-early",
+		"AfterFunc: f is called once, and not before d has passed by the scheduler's clock.", nil, timersCall},
+	{"Timers/a-callback-must-not-suspend",
+		"AfterFunc: f runs where suspending is forbidden, and may resume tasks, start them and set timers.", nil, timersForbid},
+	{"Timers/stop-prevents-the-call-or-says-no",
+		"AfterFunc: stop reports true once, and then f is never called; or false, and f has been called or will be.", nil, timersStop},
+	{"Timers/under-locks",
+		"AfterFunc and stop may be called under a lock that a callback waits for: they neither call nor wait for it.", nil, timersUnderLocks},
+	{"Clock/does-not-go-back",
+		"Now: the clock does not go back, and has moved by d when a timer of d calls.", nil, clockRuns},
+	{"Rand/differs-and-is-for-all",
+		"Uint64: the numbers differ, and tasks may draw while others do.", nil, randDiffers},
+}
+
+// timers returns the timers of the scheduler, which a check sets in a task, and its clock.
+func (e *env) timers() (t suspend.Timers, now func() time.Time, ok bool) {
+	t, ok = suspend.As[suspend.Timers](e.spawner)
+	now = time.Now
+	if c, has := suspend.As[suspend.Clock](e.spawner); has {
+		now = c.Now
+	}
+	return t, now, ok
+}
+
+const aWhile = 2 * time.Millisecond
+
+func timersCall(e *env) {
+	t, now, ok := e.timers()
+	if !ok {
+		return
+	}
+	for _, d := range []time.Duration{-time.Second, 0, time.Nanosecond, aWhile} {
+		var calls atomic.Int32
+		var early atomic.Bool
+		called := make(chan struct{}, 1)
+		e.do("AfterFunc did not return", func() {
+			begun := now()
+			t.AfterFunc(d, func() {
+				early.Store(now().Sub(begun) < d)
+				if calls.Add(1) == 1 {
+					called <- struct{}{}
+				}
+			})
+		})
+		recv(e, called, "a timer of "+d.String()+" did not call")
+		e.later(t)
+		if n := calls.Load(); n != 1 {
+			e.errorf("a timer of %v called %d times", d, n)
+		}
+		if early.Load() {
+			e.errorf("a timer of %v called before that", d)
+		}
+	}
+}
+
+// later waits for a timer that is set now, so for those of less.
+func (e *env) later(t suspend.Timers) {
+	called := make(chan struct{})
+	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })
+	recv(e, called, "a timer did not call")
+	e.settle()
+}
+
+func timersForbid(e *env) {
+	t, _, ok := e.timers()
+	if !ok {
+		return
+	}
+	w := e.waiter(background)
+	called := make(chan bool, 1)
+	var began, again atomic.Bool
+	e.do("AfterFunc did not return", func() {
+		t.AfterFunc(0, func() {
+			if !suspend.Forbidden() {
+				e.errorf("a callback of a timer may suspend, which nobody would wait for")
+			}
+			t.AfterFunc(0, func() { again.Store(true) })
+			if err := e.spawner.Go(func() { began.Store(true) }); err != nil {
+				e.errorf("Go in a callback of a timer: %v", err)
+			}
+			called <- w.resume(nil, nil)
+		})
+	})
+	if !recv(e, called, "a timer did not call") {
+		e.errorf("the Resume of a waiting task returned false in a callback of a timer")
+	}
+	recv(e, w.ended, "a task that a timer has resumed did not go on")
+	e.later(t)
+	if !began.Load() || !again.Load() {
+		e.errorf("from a callback: a task that was started began: %v, a timer that was set called: %v", began.Load(), again.Load())
+	}
+}
+
+func timersStop(e *env) {
+	t, _, ok := e.timers()
+	if !ok {
+		return
+	}
+	const n = 40
+	var calls, stopped, twice atomic.Int32
+	for i := range n {
+		e.do("stop did not return", func() {
+			d := time.Duration(i%4) * aWhile / 2
+			stop := t.AfterFunc(d, func() { calls.Add(1) })
+			for range i % 3 {
+				suspend.Yield()
+			}
+			if stop() {
+				stopped.Add(1)
+			}
+			if stop() {
+				twice.Add(1)
+			}
+		})
+	}
+	e.later(t)
+	if calls.Load()+stopped.Load() != n {
+		e.errorf("of %d timers, %d were stopped and %d called", n, stopped.Load(), calls.Load())
+	}
+	if twice.Load() > 0 {
+		e.errorf("a timer was stopped twice")
+	}
+	var late func() bool
+	e.do("AfterFunc did not return", func() { late = t.AfterFunc(0, func() {}) })
+	e.later(t)
+	e.do("stop did not return", func() {
+		if late() {
+			e.errorf("stop says that it has prevented a call that was made")
+		}
+	})
+}
+
+// timersUnderLocks has a callback wait for a lock, as one does that resumes what is in a queue, while others use timers
+// under it. They run in tasks, and on a scheduler of one thread the callback waits its turn.
+func timersUnderLocks(e *env) {
+	t, _, ok := e.timers()
+	if !ok {
+		return
+	}
+	var mu sync.Mutex
+	var called atomic.Int32
+	const n = 20
+	var all []chan struct{}
+	for range n {
+		all = append(all, e.task(func() {
+			mu.Lock()
+			stop := t.AfterFunc(0, func() { mu.Lock(); called.Add(1); mu.Unlock() })
+			t.AfterFunc(0, func() { mu.Lock(); called.Add(1); mu.Unlock() })
+			time.Sleep(50 * time.Microsecond) // so that a callback on another thread waits for the lock by now
+			if stop() {
+				called.Add(1)
+			}
+			mu.Unlock()
+		}))
+	}
+	for _, ended := range all {
+		recv(e, ended, "AfterFunc, or stop, waits for a callback that waits for its caller's lock")
+	}
+	e.later(t)
+	if got := called.Load(); got != 2*n {
+		e.errorf("%d of %d timers called or were stopped", got, 2*n)
+	}
+}
+
+func clockRuns(e *env) {
+	t, now, ok := e.timers()
+	if _, has := suspend.As[suspend.Clock](e.spawner); !ok || !has {
+		return
+	}
+	last := make(chan time.Time, 1)
+	var begun time.Time
+	e.do("Now did not return", func() {
+		begun = now()
+		for prev, n := begun, 0; n < 1000; n++ {
+			next := now()
+			if next.Before(prev) {
+				e.errorf("the clock went back from %v to %v", prev, next)
+			}
+			prev = next
+		}
+		t.AfterFunc(aWhile, func() { last <- now() })
+	})
+	if passed := recv(e, last, "a timer did not call").Sub(begun); passed < aWhile {
+		e.errorf("a timer of %v called when the clock had moved by %v", aWhile, passed)
+	}
+	e.do("Now did not return", func() {
+		if here, there := suspend.Now(), now(); suspend.Current() != nil && there.Sub(here).Abs() > time.Minute {
+			e.errorf("suspend.Now says %v in a task, and the clock %v", here, there)
+		}
+	})
+}
+
+func randDiffers(e *env) {
+	r, ok := suspend.As[suspend.Rand](e.spawner)
+	if !ok {
+		return
+	}
+	const tasks, draws = 4, 64
+	var mu sync.Mutex
+	seen := make(map[uint64]int)
+	var all []chan struct{}
+	for range tasks {
+		all = append(all, e.task(func() {
+			for range draws {
+				x := r.Uint64()
+				mu.Lock()
+				seen[x]++
+				mu.Unlock()
+			}
+		}))
+	}
+	for _, ended := range all {
+		recv(e, ended, "Uint64 did not return")
+	}
+	if len(seen) < tasks*draws {
+		e.errorf("of %d random numbers %d differ", tasks*draws, len(seen))
+	}
+}
