@@ -1,0 +1,132 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// A Nondeterminism says that two runs of one seed did not do the same, and where they first differed.
+type Nondeterminism struct {
+	Seed          uint64
+	Step          int           // how many steps both had taken
+	At            time.Duration // the virtual time
+	Task          string        // that ran; empty: a timer, a segment or a callback did
+	Before        []string      // the last events of both
+	First, Second string        // the event that differed
+}
+
+func (e *Nondeterminism) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "simulation: seed %d is not deterministic. Two runs did the same up to step %d, %v:\n", e.Seed, e.Step, e.At)
+	for _, line := range e.Before {
+		fmt.Fprintf(&b, "\t%s\n", line)
+	}
+	fmt.Fprintf(&b, "Then in the first run:\n\t%s\nand in the second:\n\t%s\n", e.First, e.Second)
+	if e.Task != "" {
+		fmt.Fprintf(&b, "Look at what %s did before this event, since its last wait. ", e.Task)
+	}
+	return b.String() + `Usual causes, and what to write instead:
+	a range over a map          slices.Sorted(maps.Keys(m))
+	math/rand                   World.Rand
+	time.Now, stock timers      suspend.Now, suspend.Sleep, suspend.AfterFunc, cancel.WithTimeout
+	a native select, go, chan   suspend.Select, the Go method of World and Node, chanx
+	crypto/rand                 testing/cryptotest.SetGlobalRandom`
+}
+
+// Check runs main twice with one seed. It returns a *Nondeterminism if the second run did something else than the first, and
+// otherwise the error of the run, as Run reports it. In a bubble, use Test.
+func Check(o Options, main func(ctx context.Context, w *World) error) error {
+	if o.Bubble {
+		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use Test with Bubble")
+	}
+	for o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	c := checker{run: func(o Options) Report { return Run(o, main) }}
+	return c.check(o)
+}
+
+// A checker runs a seed twice. The first run leaves its events, the second compares as it goes.
+type checker struct {
+	run    func(Options) Report
+	events []event
+	report Report // of the first run
+}
+
+// check returns what the two runs say.
+func (c *checker) check(o Options) error {
+	c.events = c.events[:0]
+	o.watch = func(_ *World, e event) { c.events = append(c.events, e) }
+	c.report = c.run(o)
+	if errors.Is(c.report.Err, ErrForeign) {
+		return c.report.Err
+	}
+	at := 0
+	var differs *Nondeterminism
+	o.Trace = nil
+	o.watch = func(w *World, e event) {
+		if differs != nil {
+			return
+		}
+		if at < len(c.events) && c.events[at].same(e) {
+			at++
+			return
+		}
+		differs = c.differs(w, at, e.act())
+		w.fail(differs)
+	}
+	second := c.run(o)
+	switch {
+	case errors.Is(second.Err, ErrForeign):
+		return second.Err
+	case differs != nil:
+		return differs
+	case at < len(c.events):
+		e := c.events[at]
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.act(), Second: fmt.Sprintf("the run ends: %v", second.Err)}
+	}
+	return c.report.Err
+}
+
+// differs is the account of a difference: the second run did something else than the at'th event of the first.
+func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
+	first := fmt.Sprintf("the run ends: %v", c.report.Err)
+	if at < len(c.events) {
+		first = c.events[at].act()
+	}
+	d := &Nondeterminism{Seed: w.o.Seed, Step: w.steps, At: w.now, Before: c.before(at), First: first, Second: second}
+	if t := w.current; t != nil {
+		d.Task = taskName(t.host, t.id)
+	}
+	return d
+}
+
+// before are the lines of the last events before the at'th.
+func (c *checker) before(at int) []string { return lines(c.events[max(0, at-5):at]) }
+
+func lines(events []event) (all []string) {
+	for _, e := range events {
+		all = append(all, e.String())
+	}
+	return all
+}
+
+// same reports whether e and f, which are of two Worlds, are the same event.
+func (e event) same(f event) bool {
+	if e.host.number() != f.host.number() || e.of.number() != f.of.number() || hostName(e.of) != hostName(f.of) {
+		return false
+	}
+	e.host, e.of, f.host, f.of = nil, nil, nil, nil
+	return e == f
+}
+
+func (e event) who() string {
+	if e.host == nil || e.task == 0 {
+		return ""
+	}
+	return taskName(e.host, e.task)
+}

@@ -1,0 +1,132 @@
+package simulation
+
+import "time"
+
+// A timer is a function of a host and a moment.
+type timer struct {
+	at   time.Duration
+	seq  uint64 // the order of those of one moment
+	host *host  // nil: the network's
+	f    func()
+	pos  int // in the heap; -1: not there
+}
+
+// timers are a binary heap.
+type timers struct {
+	heap []*timer
+	seq  uint64
+}
+
+func (t *timer) before(u *timer) bool { return t.at < u.at || t.at == u.at && t.seq < u.seq }
+
+// after sets a timer.
+func (w *World) after(d time.Duration, h *host, f func()) *timer {
+	if w.o.open {
+		w.now = time.Since(w.begun)
+	}
+	t := &timer{at: w.now + max(d, 0), host: h, f: f}
+	w.timers.add(t)
+	return t
+}
+
+// stop reports whether it has prevented the call of t.
+func (w *World) stop(t *timer) bool {
+	if !w.enter() || t.pos < 0 || w.over {
+		return false
+	}
+	w.timers.remove(t.pos)
+	return true
+}
+
+// discard takes back a timer of the network, if it is set.
+func (w *World) discard(t *timer) {
+	if t != nil && t.pos >= 0 && !w.over {
+		w.timers.remove(t.pos)
+	}
+}
+
+// advance lets time pass, up to the next timers, and reports whether there are any. Those of one moment fire in the order
+// in which they were set, and then the seed picks among all that they have woken.
+func (w *World) advance() bool {
+	if len(w.timers.heap) == 0 || w.parent != nil && w.timers.heap[0].at > w.now {
+		return false
+	}
+	at := max(w.timers.heap[0].at, w.now)
+	if w.now = at; w.o.MaxTime > 0 && at > w.o.MaxTime {
+		return true // for the loop to see
+	}
+	for !w.over && len(w.timers.heap) > 0 && w.timers.heap[0].at <= at && w.steps < w.o.MaxSteps {
+		w.fire(w.timers.remove(0))
+	}
+	return true
+}
+
+func (w *World) fire(t *timer) {
+	switch h := t.host; {
+	case h == nil: // its function notes what it does
+		w.steps++
+		t.f()
+	case h.dead:
+	case h.paused:
+		h.held = append(h.held, ready{host: h, f: t.f, call: true})
+	default:
+		w.steps++
+		w.note(event{kind: fired, host: h, data: t.seq})
+		w.call(t.f)
+	}
+}
+
+func (s *timers) add(t *timer) {
+	s.seq++
+	t.seq, t.pos = s.seq, len(s.heap)
+	s.heap = append(s.heap, t)
+	s.up(t)
+}
+
+// remove takes out the timer at position i.
+func (s *timers) remove(i int) *timer {
+	t, last := s.heap[i], len(s.heap)-1
+	moved := s.heap[last]
+	s.heap[last] = nil
+	s.heap = s.heap[:last]
+	if i < last {
+		moved.pos = i
+		s.heap[i] = moved
+		s.down(moved)
+		s.up(moved)
+	}
+	t.pos = -1
+	return t
+}
+
+func (s *timers) up(t *timer) {
+	for t.pos > 0 {
+		p := s.heap[(t.pos-1)/2]
+		if !t.before(p) {
+			return
+		}
+		s.swap(t, p)
+	}
+}
+
+func (s *timers) down(t *timer) {
+	for {
+		i := 2*t.pos + 1
+		if i >= len(s.heap) {
+			return
+		}
+		c := s.heap[i]
+		if i+1 < len(s.heap) && s.heap[i+1].before(c) {
+			c = s.heap[i+1]
+		}
+		if !c.before(t) {
+			return
+		}
+		s.swap(t, c)
+	}
+}
+
+func (s *timers) swap(t, u *timer) {
+	t.pos, u.pos = u.pos, t.pos
+	s.heap[t.pos], s.heap[u.pos] = t, u
+}

@@ -1,0 +1,240 @@
+package simulation
+
+import (
+	"io"
+	"net"
+	"syscall"
+	"time"
+)
+
+// A Conn is the net.Conn of a Node: a TCP connection. Its methods may be called by several tasks at a time; reads and
+// writes are served in the order in which they were called, and writes whole.
+type Conn struct {
+	node          *Node
+	peer          *Conn
+	link          *Link
+	local, remote addr
+	out           path
+
+	in       []byte // has arrived, and was not read
+	ended    bool   // the peer has ended its direction
+	unread   int    // sent, and not read by the peer
+	err      error  // of the connection, once it is broken
+	closed   bool
+	noReads  bool // CloseRead
+	noWrites bool // CloseWrite
+	read     side
+	write    side
+}
+
+const (
+	window     = 64 << 10 // bytes that were sent and not read
+	maxSegment = 16 << 10
+)
+
+// connection returns the two ends of one that is to be established.
+func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
+	c = &Conn{node: from, link: link, local: addr{from.name, from.freePort()}, remote: addr{to.name, port}}
+	peer = &Conn{node: to, link: link, local: c.remote, remote: c.local, peer: c}
+	c.peer = peer
+	c.out = path{link: link, way: 0, stop: c.timeOut}
+	peer.out = path{link: link, way: 1, stop: peer.timeOut}
+	if from.name > to.name {
+		c.out.way, peer.out.way = 1, 0
+	}
+	return c, peer
+}
+
+// Read reads the bytes that have arrived into p, and suspends the caller while there are none.
+func (c *Conn) Read(p []byte) (int, error) {
+	if !c.node.world.enter() {
+		return 0, c.fail("read", ErrForeign)
+	}
+	t := c.read.join()
+	defer c.read.leave(t)
+	for {
+		switch {
+		case c.closed:
+			return 0, c.fail("read", net.ErrClosed)
+		case c.read.expired:
+			return 0, c.fail("read", errDeadline)
+		case c.err != nil:
+			return 0, c.fail("read", c.err)
+		case len(p) == 0:
+			return 0, nil
+		case !c.read.first(t):
+		case c.noReads:
+			return 0, io.EOF
+		case len(c.in) > 0:
+			n := copy(p, c.in)
+			c.consume(n)
+			return n, nil
+		case c.ended:
+			return 0, io.EOF
+		}
+		t.wait()
+	}
+}
+
+// consume takes n bytes off, which makes room for the peer.
+func (c *Conn) consume(n int) {
+	if c.in = c.in[n:]; len(c.in) == 0 {
+		c.in = nil
+	}
+	if len(c.peer.write.line) == 0 {
+		c.peer.unread -= n
+		return
+	}
+	c.out.send(0, func() {
+		c.peer.unread -= n
+		c.peer.write.wakeFirst()
+	})
+}
+
+// Write writes all of p, and suspends the caller while the peer has 64 KB to read. If it fails, n bytes have been sent.
+func (c *Conn) Write(p []byte) (n int, err error) {
+	w := c.node.world
+	if !w.enter() {
+		return 0, c.fail("write", ErrForeign)
+	}
+	t := c.write.join()
+	defer c.write.leave(t)
+	for {
+		switch {
+		case c.closed:
+			return n, c.fail("write", net.ErrClosed)
+		case c.write.expired:
+			return n, c.fail("write", errDeadline)
+		case c.err != nil:
+			return n, c.fail("write", c.err)
+		case c.noWrites:
+			return n, c.fail("write", syscall.EPIPE)
+		case n == len(p):
+			return n, nil
+		case c.write.first(t) && c.unread < window:
+			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread))])
+			continue
+		}
+		t.wait()
+	}
+}
+
+// transmit sends the beginning of p, mostly all of it, and returns how much. The network breaks the connection, perhaps.
+func (c *Conn) transmit(p []byte) int {
+	w := c.node.world
+	if len(p) > 1 && w.net.below(16) == 0 {
+		p = p[:1+w.net.below(len(p)-1)]
+	}
+	h, id := w.caller()
+	w.note(event{kind: sent, host: h, task: id, of: &c.peer.node.host, n: len(p), data: hashBytes(0, p)})
+	if w.net.chance(c.link.now().Reset) {
+		c.sever()
+		return len(p)
+	}
+	data := append([]byte(nil), p...)
+	c.unread += len(data)
+	c.out.send(len(data), func() { c.peer.receive(data) })
+	return len(data)
+}
+
+// receive is the arrival of a segment.
+func (c *Conn) receive(data []byte) {
+	w := c.node.world
+	w.note(event{kind: arrived, of: &c.node.host, n: len(data)})
+	switch {
+	case c.closed || c.noReads || c.node.dead:
+		if c.err == nil {
+			c.reset()
+		}
+	case c.err == nil:
+		if c.in == nil {
+			c.in = data
+		} else {
+			c.in = append(c.in, data...)
+		}
+		c.read.wakeFirst()
+	}
+}
+
+// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. The peer reads what was sent, and then
+// io.EOF. If c has bytes to read, the peer fails with ECONNRESET instead, as over TCP.
+func (c *Conn) Close() error {
+	switch {
+	case !c.node.world.enter():
+		return c.fail("close", ErrForeign)
+	case c.closed:
+		return c.fail("close", net.ErrClosed)
+	}
+	lost := len(c.in) > 0 && c.err == nil
+	c.forget()
+	switch {
+	case lost:
+		c.reset()
+	case c.err == nil && !c.noWrites:
+		c.end()
+	}
+	return nil
+}
+
+// CloseWrite ends the direction to the peer: it reads what was sent, and then io.EOF. The other direction goes on.
+func (c *Conn) CloseWrite() error {
+	switch {
+	case !c.node.world.enter():
+		return c.fail("close", ErrForeign)
+	case c.closed:
+		return c.fail("close", net.ErrClosed)
+	case c.err != nil:
+		return c.fail("close", c.err)
+	case !c.noWrites:
+		c.noWrites = true
+		c.write.wakeAll()
+		c.end()
+	}
+	return nil
+}
+
+// CloseRead ends the direction from the peer: reads return io.EOF, and what arrives breaks the connection.
+func (c *Conn) CloseRead() error {
+	switch {
+	case !c.node.world.enter():
+		return c.fail("close", ErrForeign)
+	case c.closed:
+		return c.fail("close", net.ErrClosed)
+	}
+	c.noReads, c.in = true, nil
+	c.read.wakeAll()
+	return nil
+}
+
+// LocalAddr returns the address of this end.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr returns the address of the other end.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (c *Conn) SetDeadline(t time.Time) error { return c.deadline(t, &c.read, &c.write) }
+
+// SetReadDeadline sets when Reads, also those under way, fail with os.ErrDeadlineExceeded; zero: never. The clock is that
+// of the node, see suspend.Now.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read) }
+
+// SetWriteDeadline sets when Writes, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.deadline(t, &c.write) }
+
+func (c *Conn) deadline(t time.Time, sides ...*side) error {
+	switch {
+	case !c.node.world.enter():
+		return c.fail("set", ErrForeign)
+	case c.closed:
+		return c.fail("set", net.ErrClosed)
+	}
+	for _, s := range sides {
+		s.deadline(&c.node.host, t)
+	}
+	return nil
+}
+
+func (c *Conn) fail(op string, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
+}

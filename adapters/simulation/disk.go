@@ -1,0 +1,134 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+)
+
+// A disk is what an FS is made of: names for inodes, and for both what is durable.
+type disk struct {
+	boot    int // crashes so far
+	names   map[string]*inode
+	durable map[string]*inode
+	changes []change // of names since then, in order
+	inodes  []*inode // the oldest first
+}
+
+// A change is one of a name: i gets the name, and gone loses its. Either may be none.
+type change struct {
+	name string
+	i    *inode
+	gone string
+}
+
+// An inode is the bytes of a file.
+type inode struct {
+	data    []byte
+	durable []byte
+	patches []patch // since then, in order
+}
+
+// A patch is a write, or with cut a new length.
+type patch struct {
+	off  int64
+	data []byte
+	cut  bool
+}
+
+const sector = 512
+
+func (d *disk) newInode() *inode {
+	i := new(inode)
+	d.inodes = append(d.inodes, i)
+	return i
+}
+
+func (d *disk) change(c change) {
+	d.names = c.to(d.names)
+	d.changes = append(d.changes, c)
+}
+
+// to applies c to names.
+func (c change) to(names map[string]*inode) map[string]*inode {
+	if names == nil {
+		names = map[string]*inode{}
+	}
+	if c.gone != "" {
+		delete(names, c.gone)
+	}
+	if c.i != nil {
+		names[c.name] = c.i
+	}
+	return names
+}
+
+func (d *disk) syncNames() {
+	d.durable = maps.Clone(d.names)
+	d.changes = nil
+}
+
+func (i *inode) write(p patch) {
+	i.data = p.to(i.data)
+	i.patches = append(i.patches, p)
+}
+
+// to applies p to data.
+func (p patch) to(data []byte) []byte {
+	end := p.off + int64(len(p.data))
+	if p.cut && end < int64(len(data)) {
+		return data[:end]
+	}
+	if grow := end - int64(len(data)); grow > 0 {
+		data = append(data, make([]byte, grow)...)
+	}
+	copy(data[p.off:], p.data)
+	return data
+}
+
+func apply(data []byte, patches []patch) []byte {
+	data = slices.Clone(data)
+	for _, p := range patches {
+		data = p.to(data)
+	}
+	return data
+}
+
+// crash leaves of what was not synced all, nothing, or what a coin decides.
+func (d *disk) crash(n *Node) {
+	s := &n.world.disk
+	d.boot++
+	kept := 0
+	if len(d.changes) > 0 {
+		kept = s.below(len(d.changes) + 1)
+	}
+	for _, c := range d.changes[:kept] {
+		d.durable = c.to(d.durable)
+	}
+	d.changes = nil
+	d.names = maps.Clone(d.durable)
+	for _, i := range d.inodes {
+		if len(i.patches) > 0 {
+			i.crash(s)
+		}
+		i.data = slices.Clone(i.durable)
+	}
+}
+
+// crash decides for each sector of each patch.
+func (i *inode) crash(s *source) {
+	mode := s.below(4) // 0: all, 1: nothing
+	for _, p := range i.patches {
+		for first := true; first || len(p.data) > 0; first = false {
+			part := p
+			if room := int(sector - p.off%sector); len(p.data) > room {
+				part.data = p.data[:room]
+			}
+			if mode == 0 || mode > 1 && s.below(2) == 0 {
+				i.durable = part.to(i.durable)
+			}
+			p.off += int64(len(part.data))
+			p.data = p.data[len(part.data):]
+		}
+	}
+	i.patches = nil
+}

@@ -1,0 +1,77 @@
+package simulation
+
+import "syscall"
+
+// How connections end.
+
+// end tells the peer, behind what was sent, that no more comes.
+func (c *Conn) end() {
+	c.out.send(0, func() {
+		c.peer.ended = true
+		c.peer.read.wakeAll()
+	})
+}
+
+// reset tells the peer that the connection is broken.
+func (c *Conn) reset() {
+	c.out.send(0, func() { c.peer.broke(syscall.ECONNRESET) })
+}
+
+// broke makes c fail with err from now on. What has arrived is lost.
+func (c *Conn) broke(err error) {
+	if c.err != nil || c.closed {
+		return
+	}
+	c.node.world.note(event{kind: broken, host: &c.node.host, of: &c.peer.node.host, text: err.Error()})
+	c.err, c.in = err, nil
+	c.read.wakeAll()
+	c.write.wakeAll()
+}
+
+// sever breaks both ends at once.
+func (c *Conn) sever() {
+	c.broke(syscall.ECONNRESET)
+	c.peer.broke(syscall.ECONNRESET)
+}
+
+// timeOut is called when something that c has sent was on hold for too long.
+func (c *Conn) timeOut() {
+	c.out.held = nil
+	c.broke(syscall.ETIMEDOUT)
+	c.reset()
+}
+
+// abort ends c as its node ends: nobody reads any more, and the peer is told.
+func (c *Conn) abort() {
+	if c.closed {
+		return
+	}
+	broken := c.err != nil
+	c.forget()
+	if !broken {
+		c.reset()
+	}
+}
+
+// forget closes c on this side.
+func (c *Conn) forget() {
+	c.closed, c.in = true, nil
+	c.node.conns = without(c.node.conns, c)
+	for _, s := range []*side{&c.read, &c.write} {
+		s.clear(c.node.world)
+		s.wakeAll()
+	}
+}
+
+// without takes x out, in place.
+func without[T comparable](all []T, x T) []T {
+	for i := range all {
+		if all[i] == x {
+			var none T
+			copy(all[i:], all[i+1:])
+			all[len(all)-1] = none
+			return all[:len(all)-1]
+		}
+	}
+	return all
+}

@@ -1,0 +1,126 @@
+package simulation
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+)
+
+// The errors of a run that was ended.
+var (
+	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set.
+	ErrDeadlock = errors.New("deadlock: no task can run, and no timer is set")
+
+	// ErrSteps says that a run took MaxSteps.
+	ErrSteps = errors.New("the run has taken MaxSteps")
+
+	// ErrTime says that a run took MaxTime.
+	ErrTime = errors.New("the run has taken MaxTime")
+
+	// ErrExited says that main ended by runtime.Goexit.
+	ErrExited = errors.New("main ended by runtime.Goexit, as t.FailNow does")
+)
+
+// A PanicError is the error of a run in which a task or a callback panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("simulation: panic: %v\n%s", e.Value, e.Stack)
+}
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+func (w *World) panicked(value any, stack []byte) {
+	if f := w.o.OnPanic; f != nil {
+		f(value, stack)
+		return
+	}
+	w.fail(&PanicError{value, stack})
+}
+
+// account adds to err when it was, and where each task waits.
+func (w *World) account(err error) error {
+	stacks := stacks()
+	var b strings.Builder
+	for _, h := range w.hosts {
+		for t := h.tasks.first; t != nil; t = t.next {
+			state := "waits"
+			switch {
+			case t == w.current:
+				state = "runs"
+			case h.paused:
+				state = "is paused"
+			case t.Why() == coro.Yielded || t.mark != parked:
+				state = "could run"
+			}
+			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(h, t.id), state, stacks[t.ID()])
+		}
+	}
+	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
+}
+
+// stacks returns those of all goroutines, by their ids.
+func stacks() map[int64]string {
+	buf := make([]byte, 1<<16)
+	for n := runtime.Stack(buf, true); ; n = runtime.Stack(buf, true) {
+		if n < len(buf) {
+			buf = buf[:n]
+			break
+		}
+		buf = make([]byte, 2*len(buf))
+	}
+	byID := map[int64]string{}
+	for g := range bytes.SplitSeq(buf, []byte("\n\n")) {
+		head, frames, _ := bytes.Cut(g, []byte{'\n'})
+		number, _, _ := bytes.Cut(bytes.TrimPrefix(head, []byte("goroutine ")), []byte{' '})
+		if id, err := strconv.ParseInt(string(number), 10, 64); err == nil {
+			byID[id] = frame(string(frames))
+		}
+	}
+	return byID
+}
+
+// own are the packages of the first and last frames of a stack, which say nothing to a reader.
+var own = []string{
+	"runtime.", "iter.", "runtime/debug.", "github.com/braidgo/braid/adapters/internal/", "github.com/braidgo/braid/internal/",
+	"github.com/braidgo/braid/adapters/simulation.(*task)", "github.com/braidgo/braid/suspend.(*binding)", "coroswitch",
+}
+
+// frame takes from a stack what belongs to the scheduler. Each frame has two lines.
+func frame(stack string) string {
+	lines := strings.Split(strings.TrimRight(stack, "\n"), "\n")
+	var kept []string
+	for i := 0; i+1 < len(lines); i += 2 {
+		foreign := !slices.ContainsFunc(own, func(p string) bool {
+			return strings.HasPrefix(strings.TrimPrefix(lines[i], "created by "), p)
+		})
+		if foreign {
+			kept = append(kept, lines[i], lines[i+1])
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// hint says what the usual call from outside comes from.
+func hint(stack []byte) string {
+	switch {
+	case bytes.Contains(stack, []byte("context.(*afterFuncCtx)")):
+		return "a context of package context has ended, which tells its waiters by a goroutine: use package cancel\n"
+	case bytes.Contains(stack, []byte("time.goFunc")):
+		return "a timer of package time has fired: use suspend.AfterFunc, or a synctest bubble with Options.Bubble\n"
+	}
+	return "use the Go method of the World or of a Node, in place of the go statement\n"
+}

@@ -1,0 +1,141 @@
+package simulation
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// An event is a line of the trace. All of them go into the hash, so that two runs with one hash did the same.
+type event struct {
+	kind kind
+	at   time.Duration
+	host *host  // nil: the World's own goroutine, for a timer, a segment or a callback
+	task int    // number on the host
+	of   *host  // the other side
+	n    int    // how many could run, number of the task of of, number of bytes
+	data uint64 // hash of the bytes or of the text, port
+	text string
+}
+
+type kind uint8
+
+const (
+	resumed kind = iota
+	begun
+	called
+	wakes
+	fired
+	logged
+	dialled
+	listens
+	sent
+	arrived
+	broken
+	crashed
+	restarted
+	wrote
+)
+
+// note is called for each event.
+func (w *World) note(e event) {
+	h := w.hash ^ uint64(w.now)
+	h = mix(h, uint64(e.kind)<<56^uint64(e.host.number())<<40^uint64(e.task)<<16^uint64(e.of.number())<<8^uint64(e.n)<<32)
+	if e.data != 0 {
+		h = mix(h, e.data)
+	}
+	w.hash = h
+	if w.o.watch != nil {
+		e.at = w.now
+		w.o.watch(w, e)
+	}
+	if w.o.Trace != nil {
+		e.at = w.now
+		_, _ = fmt.Fprintf(w.o.Trace, "%v\n", e)
+	}
+}
+
+func (h *host) number() int {
+	if h == nil {
+		return 0
+	}
+	return h.index + 1
+}
+
+// String is a line of the trace.
+func (e event) String() string { return fmt.Sprintf("%14v  %s", e.at, e.act()) }
+
+// act says what happened, without the time.
+func (e event) act() string {
+	who := taskName(e.host, e.task)
+	switch e.kind {
+	case resumed:
+		return fmt.Sprintf("%s goes on, one of %d that could run", who, e.n)
+	case begun:
+		return fmt.Sprintf("%s begins, one of %d that could run", who, e.n)
+	case called:
+		return fmt.Sprintf("a callback of %s runs, one of %d that could run", hostName(e.host), e.n)
+	case wakes:
+		return fmt.Sprintf("%s wakes %s", who, taskName(e.of, e.n))
+	case fired:
+		return fmt.Sprintf("a timer of %s", hostName(e.host))
+	case logged:
+		return fmt.Sprintf("%s: %s", who, e.text)
+	case dialled:
+		return fmt.Sprintf("%s dials %s: %s", who, hostName(e.of), e.text)
+	case listens:
+		return fmt.Sprintf("%s listens on port %d", who, e.data)
+	case sent:
+		return fmt.Sprintf("%s sends %d bytes to %s (%016x)", who, e.n, hostName(e.of), e.data)
+	case arrived:
+		return fmt.Sprintf("%d bytes arrive at %s", e.n, hostName(e.of))
+	case broken:
+		return fmt.Sprintf("a connection of %s and %s breaks: %s", hostName(e.host), hostName(e.of), e.text)
+	case crashed:
+		return fmt.Sprintf("%s crashes", hostName(e.of))
+	case restarted:
+		return fmt.Sprintf("%s restarts", hostName(e.of))
+	}
+	return fmt.Sprintf("%s: disk of %s: %s (%016x)", who, hostName(e.of), e.text, e.data)
+}
+
+func hostName(h *host) string {
+	if h == nil || h.name == "" {
+		return "the World"
+	}
+	return h.name
+}
+
+// taskName names a task: by its host and its number there.
+func taskName(h *host, id int) string {
+	switch {
+	case h == nil:
+		return "a timer or segment"
+	case h.name != "":
+		return fmt.Sprintf("%s#%d", h.name, id)
+	case id == 1:
+		return "main"
+	}
+	return fmt.Sprintf("#%d", id)
+}
+
+// mix is the step of the hash: a product of 128 bits, folded (Wang Yi, wyhash).
+func mix(h, x uint64) uint64 {
+	hi, lo := bits.Mul64(h^0x9e3779b97f4a7c15, x^0xa0761d6478bd642f)
+	return hi ^ lo ^ x
+}
+
+func hashBytes(h uint64, p []byte) uint64 {
+	h = mix(h, uint64(len(p)))
+	for ; len(p) >= 8; p = p[8:] {
+		h = mix(h, binary.LittleEndian.Uint64(p))
+	}
+	var rest uint64
+	for i, c := range p {
+		rest |= uint64(c) << (8 * i)
+	}
+	return mix(h, rest)
+}
+
+func hashString(h uint64, s string) uint64 { return hashBytes(h, []byte(s)) }

@@ -1,0 +1,206 @@
+package simulation
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// An FS is the disk of a Node. It survives Crash, as far as it was synced.
+//
+// File.Sync makes the bytes of a file durable, FS.Sync the names: of what Create, Rename and Remove did. After a crash, of
+// the names that were not synced the first few changes are there. Of the bytes, each sector of 512 is there or not.
+type FS struct{ n *Node }
+
+// A File is an open file. It is dead once its node has crashed.
+type File struct {
+	n    *Node
+	boot int
+	name string
+	i    *inode
+}
+
+// FS returns the disk of n.
+func (n *Node) FS() FS { return FS{n} }
+
+// Create makes an empty file of that name, in place of the one there was.
+func (s FS) Create(name string) (*File, error) {
+	if err := s.use("create", name); err != nil {
+		return nil, err
+	}
+	i := s.n.files.newInode()
+	s.n.files.change(change{name: name, i: i})
+	return &File{s.n, s.n.files.boot, name, i}, nil
+}
+
+// Open opens a file for reading and writing.
+func (s FS) Open(name string) (*File, error) {
+	if err := s.use("open", name); err != nil {
+		return nil, err
+	}
+	i := s.n.files.names[name]
+	if i == nil {
+		return nil, pathError("open", name, fs.ErrNotExist)
+	}
+	return &File{s.n, s.n.files.boot, name, i}, nil
+}
+
+// Rename gives the file old the name new, in place of the one there was.
+func (s FS) Rename(old, new string) error {
+	if err := s.use("rename", old); err != nil {
+		return err
+	}
+	i := s.n.files.names[old]
+	if i == nil {
+		return pathError("rename", old, fs.ErrNotExist)
+	}
+	s.n.files.change(change{name: new, i: i, gone: old})
+	return nil
+}
+
+// Remove takes the name away. A File that is open stays.
+func (s FS) Remove(name string) error {
+	if err := s.use("remove", name); err != nil {
+		return err
+	}
+	if s.n.files.names[name] == nil {
+		return pathError("remove", name, fs.ErrNotExist)
+	}
+	s.n.files.change(change{gone: name})
+	return nil
+}
+
+// Sync makes the names durable. The caller yields first: a crash may come before.
+func (s FS) Sync() error {
+	if err := s.use("sync", "."); err != nil {
+		return err
+	}
+	if err := s.n.slowly("sync", "."); err != nil {
+		return err
+	}
+	s.n.files.syncNames()
+	return nil
+}
+
+func (s FS) use(op, name string) error {
+	if err := s.n.diskReady(op, name, s.n.files.boot, 0); err != nil {
+		return pathError(op, name, err)
+	}
+	return nil
+}
+
+// diskReady begins an operation of a File that was opened after so many crashes. data is the hash of the bytes.
+func (n *Node) diskReady(op, name string, boot int, data uint64) error {
+	w := n.world
+	switch {
+	case !w.enter():
+		return ErrForeign
+	case n.dead || boot != n.files.boot:
+		return os.ErrClosed
+	}
+	h, id := w.caller()
+	w.note(event{kind: wrote, host: h, task: id, of: &n.host, data: hashString(data, name), text: op + " " + name})
+	return nil
+}
+
+// slowly is the time in which a sync has not happened yet, and then may fail.
+func (n *Node) slowly(op, name string) error {
+	boot := n.files.boot
+	if suspend.Current() != nil {
+		suspend.Yield()
+	}
+	switch {
+	case n.dead || boot != n.files.boot:
+		return pathError(op, name, os.ErrClosed)
+	case n.world.disk.chance(n.world.base.Sync):
+		return pathError(op, name, syscall.EIO)
+	}
+	return nil
+}
+
+func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+
+func (f *File) use(op string, data uint64) error {
+	if err := f.n.diskReady(op, f.name, f.boot, data); err != nil {
+		return pathError(op, f.name, err)
+	}
+	return nil
+}
+
+// Name returns the name that the file was opened with.
+func (f *File) Name() string { return f.name }
+
+// Size returns the length.
+func (f *File) Size() (int64, error) {
+	if err := f.use("stat", 0); err != nil {
+		return 0, err
+	}
+	return int64(len(f.i.data)), nil
+}
+
+// ReadAt implements io.ReaderAt. It reads what was written, synced or not.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.use("read", 0); err != nil {
+		return 0, err
+	}
+	if off < 0 {
+		return 0, pathError("read", f.name, errors.New("negative offset"))
+	}
+	if off >= int64(len(f.i.data)) {
+		return 0, io.EOF
+	}
+	n := copy(p, f.i.data[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// WriteAt implements io.WriterAt. Of a write that fails nothing is there.
+func (f *File) WriteAt(p []byte, off int64) (int, error) {
+	if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
+		return 0, err
+	}
+	w := f.n.world
+	switch {
+	case off < 0:
+		return 0, pathError("write", f.name, errors.New("negative offset"))
+	case w.disk.chance(w.base.Write):
+		return 0, pathError("write", f.name, syscall.EIO)
+	}
+	f.i.write(patch{off: off, data: append([]byte(nil), p...)})
+	return len(p), nil
+}
+
+// Truncate changes the length.
+func (f *File) Truncate(size int64) error {
+	if err := f.use("truncate", uint64(size)); err != nil {
+		return err
+	}
+	if size < 0 {
+		return pathError("truncate", f.name, errors.New("negative size"))
+	}
+	f.i.write(patch{off: size, cut: true})
+	return nil
+}
+
+// Sync makes the bytes durable. The caller yields first: a crash may come before. After a Sync that failed, what was to be
+// synced is not durable, and no later Sync makes it so: it has to be written again.
+func (f *File) Sync() error {
+	if err := f.use("sync", 0); err != nil {
+		return err
+	}
+	err := f.n.slowly("sync", f.name)
+	if f.boot != f.n.files.boot {
+		return err
+	}
+	if err == nil {
+		f.i.durable = apply(f.i.durable, f.i.patches)
+	}
+	f.i.patches = nil
+	return err
+}

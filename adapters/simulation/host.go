@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A host is a place for tasks: the World itself, and each Node.
+type host struct {
+	world   *World
+	name    string // empty: the World's own
+	index   int    // among the hosts
+	spawner suspend.Spawner
+	born    int // tasks
+	tasks   tasks
+	dead    bool
+	paused  bool
+	held    []ready // while paused
+
+	since  time.Duration // the clock was set
+	offset time.Duration // then
+	rate   float64       // of its clock
+}
+
+// Go runs f as a task, some steps later. It refuses with suspend.ErrClosed once the run is over or the node has crashed.
+func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: f}) }
+
+// Execute runs f as a callback, some steps later. f must not suspend. It refuses as Go does.
+func (h *host) Execute(f func()) error { return h.submit(ready{host: h, f: f, call: true}) }
+
+func (h *host) submit(r ready) error {
+	if r.f == nil {
+		panic("suspend: nil function")
+	}
+	w := h.world
+	if !w.on() {
+		return w.fromOutside(r)
+	}
+	if w.over || h.dead {
+		return suspend.ErrClosed
+	}
+	w.ready = append(w.ready, r)
+	return nil
+}
+
+// Now returns the time by the clock of the host.
+func (h *host) Now() time.Time {
+	h.world.enter()
+	return h.world.start.Add(h.clock())
+}
+
+func (h *host) clock() time.Duration {
+	now := h.world.now
+	if h.rate == 1 {
+		return now + h.offset
+	}
+	return h.since + h.offset + time.Duration(float64(now-h.since)*h.rate)
+}
+
+// AfterFunc calls f after d, as a callback: f must not suspend. stop reports whether it has prevented the call.
+func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	if f == nil {
+		panic("suspend: nil function")
+	}
+	w := h.world
+	if !w.on() {
+		return w.timerFromOutside(h, d, f)
+	}
+	t := w.after(h.scaled(d), h, f)
+	return func() bool { return w.stop(t) }
+}
+
+// scaled is how long d takes by the World's clock, if it is measured by that of the host.
+func (h *host) scaled(d time.Duration) time.Duration {
+	if h.rate == 1 {
+		return d
+	}
+	return time.Duration(float64(d) / h.rate)
+}
+
+// Uint64 is the random source of the tasks, see suspend.Rand.
+func (h *host) Uint64() uint64 {
+	h.world.enter()
+	return h.world.random.Uint64()
+}
+
+// Block runs f at once: no other task runs meanwhile, and no time passes. So suspend.Blocking is deterministic here.
+func (h *host) Block(f func()) error {
+	if h.world.o.open {
+		go f()
+		return nil
+	}
+	f()
+	return nil
+}

@@ -1,0 +1,188 @@
+package simulation
+
+import "time"
+
+// Faults are the properties of links and disks. The zero Faults are a network without latency, and nothing fails.
+type Faults struct {
+	// Each segment takes a latency of its own between these two.
+	MinLatency, MaxLatency time.Duration
+
+	// Bandwidth is in bytes a second, for each direction. 0: no limit.
+	Bandwidth int
+
+	// Reset is the probability of each segment to break its connection, Refuse that of each Dial to be refused.
+	Reset, Refuse float64
+
+	// Write and Sync are the probabilities of each call on a disk to fail.
+	Write, Sync float64
+}
+
+// A Link is the way between two nodes, in both directions.
+type Link struct {
+	w      *World
+	faults *Faults // nil: those of the World
+	held   bool
+	cut    bool
+	queue  []*segment       // sent while held
+	free   [2]time.Duration // when the last byte sent will have left, for each direction
+}
+
+// A pair names the ends of a Link, in order.
+type pair struct{ a, b string }
+
+// Link returns the link between two nodes, in any order, the same each time.
+func (w *World) Link(a, b string) *Link {
+	if !w.enter() {
+		return nil
+	}
+	p := pair{min(a, b), max(a, b)}
+	if l := w.links[p]; l != nil {
+		return l
+	}
+	if w.links == nil {
+		w.links = map[pair]*Link{}
+	}
+	l := &Link{w: w}
+	w.links[p] = l
+	w.all = append(w.all, l)
+	return l
+}
+
+// SetFaults sets the faults of all links that have none of their own, and of all disks.
+func (w *World) SetFaults(f Faults) {
+	if w.enter() {
+		w.base = f
+	}
+}
+
+// SetFaults sets the faults of l, in place of those of the World.
+func (l *Link) SetFaults(f Faults) {
+	if l.w.enter() {
+		l.faults = &f
+	}
+}
+
+// Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. A
+// connection that has something on hold for 15 minutes fails with ETIMEDOUT. A Dial waits for the Heal until its context is
+// done, and two minutes at most.
+func (l *Link) Hold() {
+	if l.w.enter() {
+		l.held = true
+	}
+}
+
+// Cut breaks the connections over l with ECONNRESET, both ends at once. A Dial fails with EHOSTUNREACH until Heal.
+func (l *Link) Cut() {
+	if !l.w.enter() {
+		return
+	}
+	l.cut, l.queue = true, nil
+	for _, h := range l.w.hosts[1:] {
+		for _, c := range h.spawner.(*Node).conns {
+			if c.link == l {
+				c.sever()
+			}
+		}
+	}
+}
+
+// Heal ends Hold and Cut. What was held is sent, in order.
+func (l *Link) Heal() {
+	if !l.w.enter() {
+		return
+	}
+	l.held, l.cut = false, false
+	queue := l.queue
+	l.queue = nil
+	for _, s := range queue {
+		l.transmit(s)
+	}
+}
+
+// Partition holds the links between nodes of different groups, and heals all others. The nodes that no group names are
+// one more group.
+func (w *World) Partition(groups ...[]string) {
+	if !w.enter() {
+		return
+	}
+	of := map[string]int{}
+	for i, g := range groups {
+		for _, name := range g {
+			w.Node(name)
+			of[name] = i + 1
+		}
+	}
+	for i, a := range w.hosts[1:] {
+		for _, b := range w.hosts[i+2:] {
+			if l := w.Link(a.name, b.name); of[a.name] != of[b.name] {
+				l.Hold()
+			} else {
+				l.Heal()
+			}
+		}
+	}
+}
+
+// Heal heals all links.
+func (w *World) Heal() {
+	for _, l := range w.all {
+		l.Heal()
+	}
+}
+
+func (l *Link) now() *Faults {
+	if l.faults != nil {
+		return l.faults
+	}
+	return &l.w.base
+}
+
+// A segment is what goes over a link at a time. do is called when it arrives.
+type segment struct {
+	path *path
+	size int
+	do   func()
+}
+
+// A path is one direction of a connection, or of a Dial. What is sent on it arrives in order.
+type path struct {
+	link *Link
+	way  int           // direction
+	last time.Duration // the arrival of what was sent last
+	stop func()        // called if bytes were on hold for too long
+	held *timer        // which calls it
+}
+
+const holdTimeout = 15 * time.Minute
+
+// send has do called at the other end.
+func (p *path) send(size int, do func()) {
+	l := p.link
+	s := &segment{path: p, size: size, do: do}
+	if !l.held {
+		l.transmit(s)
+		return
+	}
+	l.queue = append(l.queue, s)
+	if p.held == nil && size > 0 {
+		p.held = l.w.after(holdTimeout, nil, p.stop)
+	}
+}
+
+// transmit sets the timer of the arrival.
+func (l *Link) transmit(s *segment) {
+	w, f, p := l.w, l.now(), s.path
+	w.discard(p.held)
+	p.held = nil
+	leaves := w.now
+	if f.Bandwidth > 0 && s.size > 0 {
+		leaves = max(leaves, l.free[p.way]) + time.Duration(float64(s.size)/float64(f.Bandwidth)*float64(time.Second))
+		l.free[p.way] = leaves
+	}
+	latency := f.MinLatency
+	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
+		latency += time.Duration(w.net.below(int(spread) + 1))
+	}
+	p.last = max(p.last, leaves+latency)
+	w.after(p.last-w.now, nil, s.do)
+}

@@ -1,0 +1,262 @@
+package simulation
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// An addr is the address of a socket: the name of the node, and a port.
+type addr struct {
+	host string
+	port int
+}
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.port)) }
+
+// A Listener is the net.Listener of a Node. Its methods may be called by several tasks at a time.
+type Listener struct {
+	node    *Node
+	addr    addr
+	backlog []*Conn
+	side    side
+	closed  bool
+}
+
+// Listen listens on address, which is ":port" or "name:port" with the name of n, on network tcp, tcp4 or tcp6. Port 0 stands
+// for a free one.
+func (n *Node) Listen(network, address string) (net.Listener, error) {
+	port, err := n.port(network, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: addr{n.name, port}, Err: err}
+	}
+	h, id := n.world.caller()
+	n.world.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port)})
+	l := &Listener{node: n, addr: addr{n.name, port}}
+	n.ports[port] = l
+	n.bound = append(n.bound, l)
+	return l, nil
+}
+
+// port is where Listen listens.
+func (n *Node) port(network, address string) (int, error) {
+	if err := n.usable(network); err != nil {
+		return 0, err
+	}
+	name, port, err := split(address)
+	switch {
+	case err != nil:
+		return 0, err
+	case name != "" && name != n.name:
+		return port, syscall.EADDRNOTAVAIL
+	case port == 0:
+		return n.freePort(), nil
+	case n.ports[port] != nil:
+		return port, syscall.EADDRINUSE
+	}
+	return port, nil
+}
+
+func split(address string) (name string, port int, err error) {
+	name, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	port, err = strconv.Atoi(service)
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, &net.AddrError{Err: "invalid port", Addr: address}
+	}
+	return name, port, nil
+}
+
+// usable reports what is wrong with a call to the network of n.
+func (n *Node) usable(network string) error {
+	switch {
+	case !n.world.enter():
+		return ErrForeign
+	case n.dead || n.world.over:
+		return net.ErrClosed
+	case network != "tcp" && network != "tcp4" && network != "tcp6":
+		return net.UnknownNetworkError(network)
+	}
+	return nil
+}
+
+// freePort returns a port that was not used for long.
+func (n *Node) freePort() int {
+	for {
+		if n.lastPort++; n.lastPort > 65535 {
+			n.lastPort = 49152
+		}
+		if n.ports[n.lastPort] == nil {
+			return n.lastPort
+		}
+	}
+}
+
+// Accept suspends the caller until there is a connection. It fails with net.ErrClosed when l is closed, and with
+// os.ErrDeadlineExceeded at the deadline.
+func (l *Listener) Accept() (net.Conn, error) {
+	w := l.node.world
+	if !w.enter() {
+		return nil, l.fail(ErrForeign)
+	}
+	t := l.side.join()
+	defer l.side.leave(t)
+	for {
+		switch {
+		case l.closed:
+			return nil, l.fail(net.ErrClosed)
+		case l.side.expired:
+			return nil, l.fail(errDeadline)
+		case l.side.first(t) && len(l.backlog) > 0:
+			c := l.backlog[0]
+			l.backlog[0] = nil
+			l.backlog = l.backlog[1:]
+			return c, nil
+		}
+		t.wait()
+	}
+}
+
+// Close stops listening: Accepts, under way and to come, fail with net.ErrClosed. Connections that nobody has accepted
+// are reset.
+func (l *Listener) Close() error {
+	switch {
+	case !l.node.world.enter():
+		return l.fail(ErrForeign)
+	case l.closed:
+		return l.fail(net.ErrClosed)
+	}
+	l.shut()
+	return nil
+}
+
+func (l *Listener) shut() {
+	l.closed = true
+	delete(l.node.ports, l.addr.port)
+	l.node.bound = without(l.node.bound, l)
+	l.side.clear(l.node.world)
+	for _, c := range l.backlog {
+		c.abort()
+	}
+	l.backlog = nil
+	l.side.wakeAll()
+}
+
+// Addr returns the address.
+func (l *Listener) Addr() net.Addr { return l.addr }
+
+// SetDeadline sets when Accepts, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (l *Listener) SetDeadline(t time.Time) error {
+	switch {
+	case !l.node.world.enter():
+		return l.fail(ErrForeign)
+	case l.closed:
+		return l.fail(net.ErrClosed)
+	}
+	l.side.deadline(&l.node.host, t)
+	return nil
+}
+
+func (l *Listener) fail(err error) error {
+	return &net.OpError{Op: "accept", Net: "tcp", Addr: l.addr, Err: err}
+}
+
+const dialTimeout = 127 * time.Second // of Linux
+
+// Dial connects to address, "name:port", on network tcp, tcp4 or tcp6, and suspends the caller meanwhile. If ctx is done
+// first, or already, it fails with the error of the cancellation. Without a listener it fails with ECONNREFUSED, over a
+// link on hold with ETIMEDOUT after two minutes, over one that is cut with EHOSTUNREACH.
+func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := n.dial(ctx, network, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
+	}
+	return c, nil
+}
+
+// A named address is one as the user has given it.
+type named string
+
+func (named) Network() string  { return "tcp" }
+func (a named) String() string { return string(a) }
+
+func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error) {
+	if err := n.usable(network); err != nil {
+		return nil, err
+	}
+	if err := suspend.Err(ctx); err != nil {
+		return nil, err
+	}
+	name, port, err := split(address)
+	if err != nil {
+		return nil, err
+	}
+	w := n.world
+	if name == "" || name == "localhost" {
+		name = n.name
+	}
+	to := w.nodes[name]
+	if to == nil {
+		return nil, &net.DNSError{Err: "no such node", Name: name, IsNotFound: true}
+	}
+	h, id := w.caller()
+	w.note(event{kind: dialled, host: h, task: id, of: &to.host, data: uint64(port), text: strconv.Itoa(port)})
+	link := w.Link(n.name, to.name)
+	switch {
+	case link.cut:
+		return nil, syscall.EHOSTUNREACH
+	case w.net.chance(link.now().Refuse):
+		return nil, syscall.ECONNREFUSED
+	}
+	return n.connect(ctx, to, port, link)
+}
+
+// connect sends the request, and waits for the answer.
+func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *Conn, err error) {
+	w := n.world
+	c, peer := connection(n, to, link, port)
+	var answer suspend.Resumer[error]
+	made, given := false, false // up
+	late := w.after(dialTimeout, nil, func() { answer.Resume(syscall.ETIMEDOUT, nil) })
+	defer func() {
+		w.discard(late)
+		if !made {
+			given, c.closed = true, true
+			c.reset() // peer may be there by now
+		}
+	}()
+	request := func() { // arrives
+		l := to.ports[port]
+		if given || l == nil {
+			peer.out.send(0, func() { answer.Resume(syscall.ECONNREFUSED, nil) })
+			return
+		}
+		to.conns = append(to.conns, peer)
+		l.backlog = append(l.backlog, peer)
+		l.side.wakeFirst()
+		peer.out.send(0, func() { answer.Resume(nil, nil) })
+	}
+	failed, err := suspend.Suspend(ctx, func(r suspend.Resumer[error]) (error, bool) {
+		answer = r
+		c.out.send(0, request)
+		return nil, false
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case failed != nil:
+		return nil, failed
+	case n.dead:
+		return nil, net.ErrClosed
+	}
+	made = true
+	n.conns = append(n.conns, c)
+	return c, nil
+}

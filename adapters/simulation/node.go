@@ -1,0 +1,132 @@
+package simulation
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// A Node is a host of the simulated network: its tasks crash together, and it has a clock, ports and a disk. It is a
+// suspend.Spawner: suspend.Here returns it in its tasks, and what they start belongs to it.
+type Node struct {
+	host
+	ports    map[int]*Listener // to look up
+	bound    []*Listener
+	lastPort int
+	conns    []*Conn
+	files    disk
+}
+
+// Node returns the node of that name, the same each time.
+func (w *World) Node(name string) *Node {
+	if n := w.nodes[name]; n != nil {
+		return n
+	}
+	if !w.enter() {
+		return nil
+	}
+	n := &Node{host: host{world: w, name: name, index: len(w.hosts), rate: 1}, ports: map[int]*Listener{}, lastPort: 49151}
+	n.spawner = n
+	if w.nodes == nil {
+		w.nodes = map[string]*Node{}
+	}
+	w.nodes[name] = n
+	w.hosts = append(w.hosts, &n.host)
+	return n
+}
+
+// Name returns the name.
+func (n *Node) Name() string { return n.name }
+
+// World returns the World that n belongs to.
+func (n *Node) World() *World { return n.world }
+
+// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, with what they were about to
+// receive; their defers run, and end where they would wait. The peers of its connections fail with ECONNRESET, its timers
+// do not fire, and the disk keeps what was synced, and of the rest what the seed decides. If a task of n itself calls Crash, the
+// call does not return. On a crashed node Crash does nothing.
+func (n *Node) Crash() {
+	w := n.world
+	if !w.enter() || n.dead {
+		return
+	}
+	h, id := w.caller()
+	w.note(event{kind: crashed, host: h, task: id, of: &n.host})
+	n.dead = true
+	w.timers.drop(&n.host)
+	for _, l := range slices.Clone(n.bound) {
+		l.shut()
+	}
+	for _, c := range slices.Clone(n.conns) {
+		c.abort()
+	}
+	n.files.crash(n)
+	n.endTasks()
+	if h == &n.host {
+		runtime.Goexit()
+	}
+}
+
+// Restart begins the node again with main as its first task. A node that has not crashed crashes first.
+func (n *Node) Restart(main func(ctx context.Context)) {
+	n.Crash()
+	w := n.world
+	if !w.enter() {
+		return
+	}
+	h, id := w.caller()
+	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
+	n.dead, n.paused = false, false
+	_ = n.Go(func() { main(context.Background()) })
+}
+
+// Crashed reports whether n has crashed and not been restarted.
+func (n *Node) Crashed() bool { n.world.enter(); return n.dead }
+
+// Pause stops the tasks and timers of n until Resume, as a long collection or a stopped virtual machine does. Its network
+// goes on: what arrives waits to be read.
+func (n *Node) Pause() {
+	if n.world.enter() {
+		n.paused = true
+	}
+}
+
+// Resume ends a Pause.
+func (n *Node) Resume() {
+	if n.world.enter() && n.paused {
+		n.paused = false
+		n.world.ready = append(n.world.ready, n.held...)
+		n.held = nil
+	}
+}
+
+// Skew sets the clock of n: offset ahead of the World's now, and from then on so many times as fast. Timers that are set
+// already keep their moment.
+func (n *Node) Skew(offset time.Duration, rate float64) {
+	if rate <= 0 {
+		panic("simulation: Skew with a rate that is not positive")
+	}
+	if n.world.enter() {
+		n.since, n.offset, n.rate = n.world.now, offset, rate
+	}
+}
+
+// drop takes out the timers of h.
+func (s *timers) drop(h *host) {
+	s.heap = slices.DeleteFunc(s.heap, func(t *timer) bool {
+		if t.host == h {
+			t.pos = -1
+		}
+		return t.host == h
+	})
+	slices.SortFunc(s.heap, func(t, u *timer) int {
+		if t.before(u) {
+			return -1
+		}
+		return 1
+	})
+	for i, t := range s.heap {
+		t.pos = i
+	}
+}

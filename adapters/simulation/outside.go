@@ -1,0 +1,263 @@
+package simulation
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// ErrForeign is the error of a run into which a goroutine outside the World has called: the run could not be repeated. The
+// text has that goroutine's stack.
+var ErrForeign = errors.New("a goroutine outside the World has called into it")
+
+// outside is how a World stands to other goroutines. They may call only while it sleeps, in a bubble: such a call comes
+// from a timer of package time. Any other call ends the run.
+type outside struct {
+	driver  int64 // the goroutine of Run
+	current *task // that runs; nil: the World's own goroutine does
+	parent  suspend.Task
+	begun   time.Time   // by the clock of package time, if that is the World's
+	called  atomic.Bool // foreign is not nil, or in is not empty
+
+	mu      sync.Mutex
+	foreign error   // the first call that was none of a timer
+	admits  bool    // calls: since sleep began, until all that one moment brings is there
+	asleep  bool    // and so a call owes an Unpark of parent
+	closed  bool    // the run is over
+	in      []ready // what has come
+}
+
+// arrive is called first, on the goroutine of Run.
+func (w *World) arrive() error {
+	w.driver = gid.Get()
+	if w.o.Bubble {
+		if !inBubble() {
+			return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
+		}
+	}
+	if w.admits = w.o.open; w.o.open || w.o.Bubble {
+		w.parent, w.begun = suspend.Self(), time.Now()
+		w.start = w.begun
+	}
+	return nil
+}
+
+// on reports whether the caller is on the World: on its own goroutine, or on that of its task that runs.
+func (w *World) on() bool {
+	id := gid.Get()
+	own := &w.fleet.own[uint64(id)%64]
+	if own.Load() == id || id == w.driver {
+		return true
+	}
+	t, ok := suspend.Current().(*task)
+	if !ok || t.world.Load() != w {
+		return false
+	}
+	if t.ID() == id { // or else it is the body of a Pull
+		own.Store(id)
+	}
+	return true
+}
+
+// enter begins a call that only the World's own may make, and reports whether it is one. A task that was killed ends here.
+func (w *World) enter() bool {
+	if !w.on() {
+		_ = w.fromOutside(ready{})
+		return false
+	}
+	if t := w.current; t != nil {
+		t.mayGoOn()
+	}
+	return true
+}
+
+// fromOutside takes what another goroutine has made ready. The zero ready is a call that is never admitted.
+func (w *World) fromOutside(r ready) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed:
+		return suspend.ErrClosed
+	case !w.admits || r.host == nil:
+		if w.foreign == nil {
+			w.foreign = fmt.Errorf("simulation: %w:\n%s%s", ErrForeign, hint(debug.Stack()), debug.Stack())
+			w.called.Store(true)
+		}
+		return ErrForeign
+	}
+	w.in = append(w.in, r)
+	w.called.Store(true)
+	if w.asleep {
+		w.asleep = false
+		w.parent.Unpark()
+	}
+	return nil
+}
+
+// timerFromOutside is AfterFunc for another goroutine.
+func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func() bool) {
+	set := make(chan *timer, 1)
+	if w.fromOutside(ready{host: h, call: true, f: func() { set <- w.after(h.scaled(d), h, f) }}) != nil {
+		return func() bool { return false }
+	}
+	var once sync.Once
+	return func() (stopped bool) {
+		once.Do(func() {
+			select {
+			case t := <-set:
+				stopped = w.stop(t)
+			default:
+			}
+		})
+		return stopped
+	}
+}
+
+// close refuses all calls from now on.
+func (w *World) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.in = nil
+	if w.foreign != nil && !errors.Is(w.err, ErrForeign) {
+		w.err = w.foreign
+	}
+}
+
+// admit makes ready what has come from outside. The order is that of the tasks, and not the one in which they came.
+func (w *World) admit() {
+	if !w.called.Load() {
+		return
+	}
+	w.mu.Lock()
+	in, foreign := w.in, w.foreign
+	w.in = nil
+	w.called.Store(false)
+	w.mu.Unlock()
+	if foreign != nil {
+		w.fail(foreign)
+		return
+	}
+	if !w.o.open {
+		slices.SortStableFunc(in, func(a, b ready) int {
+			return cmp.Or(cmp.Compare(a.host.index, b.host.index), cmp.Compare(a.number(), b.number()))
+		})
+	}
+	for _, r := range in {
+		switch t := r.task; {
+		case t == nil:
+			w.ready = append(w.ready, r)
+		case t.mark == parked:
+			w.rouse(t)
+		default:
+			t.mark = woken
+		}
+	}
+}
+
+func (r ready) number() int {
+	if r.task == nil {
+		return 0
+	}
+	return r.task.id
+}
+
+// sleep parks the caller of Run until a goroutine outside calls: in a bubble a timer of package time, or the alarm that
+// stands for the World's own. It reports whether it is worth looking again.
+func (w *World) sleep() bool {
+	w.mu.Lock()
+	switch {
+	case len(w.in) > 0 || w.foreign != nil:
+		w.mu.Unlock()
+		w.admit()
+		return true
+	case w.o.open && w.ended && w.idle():
+		w.closed, w.over = true, true
+		w.mu.Unlock()
+		return true
+	case !w.o.Bubble && !w.o.open:
+		w.mu.Unlock()
+		return false
+	}
+	w.asleep, w.admits = true, true
+	w.mu.Unlock()
+
+	rang, d := atomic.Bool{}, w.alarm()
+	defer time.AfterFunc(d, func() {
+		rang.Store(true)
+		w.rouseSelf()
+	}).Stop()
+	for w.sleeps() {
+		w.parent.Park()
+	}
+	if w.o.Bubble {
+		synctest.Wait() // for all that this moment brings
+		w.mu.Lock()
+		w.admits = false
+		w.mu.Unlock()
+	}
+	if d == never && rang.Load() && !w.called.Load() {
+		return false
+	}
+	w.now = time.Since(w.begun)
+	w.admit()
+	return true
+}
+
+// never is so long that nothing is meant to come later.
+const never = 10 * 365 * 24 * time.Hour
+
+// alarm is how long it is to the next timer.
+func (w *World) alarm() time.Duration {
+	d := never
+	if len(w.timers.heap) > 0 {
+		d = w.timers.heap[0].at - w.now
+	}
+	if w.o.MaxTime > 0 {
+		d = min(d, w.o.MaxTime-w.now+1)
+	}
+	return d
+}
+
+func (w *World) sleeps() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asleep
+}
+
+func (w *World) rouseSelf() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asleep {
+		w.asleep = false
+		w.parent.Unpark()
+	}
+}
+
+// idle reports whether no task is left.
+func (w *World) idle() bool {
+	for _, h := range w.hosts {
+		if h.tasks.first != nil {
+			return false
+		}
+	}
+	return len(w.ready) == 0
+}
+
+// inBubble reports whether the caller is in a testing/synctest bubble. Only the head of its stack trace says so.
+func inBubble() bool {
+	var buf [256]byte
+	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte{'\n'})
+	return bytes.Contains(head, []byte("synctest bubble"))
+}

@@ -1,0 +1,174 @@
+package simulation
+
+import (
+	"context"
+	"runtime/debug"
+	"slices"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A ready is what can run: a task to go on, one to begin, or a callback.
+type ready struct {
+	host *host
+	task *task  // to go on; nil: f
+	f    func() // of a task to begin
+	call bool   // f is a callback
+}
+
+// run is Run.
+func (w *World) run(main func(ctx context.Context, w *World) error) {
+	if w.fleet = w.o.fleet; w.fleet == nil {
+		w.fleet = newFleet(w.o)
+		defer w.fleet.stop()
+	}
+	if w.err = w.arrive(); w.err != nil {
+		return
+	}
+	_ = w.Go(func() {
+		err := ErrExited
+		defer func() { w.mainEnded(err) }()
+		err = main(context.Background(), w)
+	})
+	suspend.Bind(nil, func() {
+		defer w.leave()
+		w.loop()
+	})
+}
+
+// loop is the whole scheduler: a step, or else the next timer.
+func (w *World) loop() {
+	for !w.over {
+		switch {
+		case w.called.Load():
+			w.admit()
+		case w.steps >= w.o.MaxSteps:
+			w.fail(w.account(ErrSteps))
+		case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
+			w.fail(w.account(ErrTime))
+		case w.step(), w.advance(), w.sleep():
+		default:
+			w.fail(w.account(ErrDeadlock))
+		}
+	}
+}
+
+// step runs one of all that is ready, each as likely as any other, up to where it ends or waits. It reports whether there
+// was any.
+func (w *World) step() bool {
+	n := len(w.ready)
+	if n == 0 {
+		return false
+	}
+	i := w.order.below(n)
+	r := w.ready[i]
+	w.ready[i] = w.ready[n-1]
+	w.ready[n-1] = ready{}
+	w.ready = w.ready[:n-1]
+	switch h := r.host; {
+	case h.paused:
+		h.held = append(h.held, r)
+		return true
+	case r.task == nil && h.dead:
+		return true
+	case r.call:
+		w.steps++
+		w.note(event{kind: called, host: h, n: n})
+		w.call(r.f)
+		return true
+	}
+	w.steps++
+	t, kind := r.task, resumed
+	if t == nil {
+		t, kind = w.fleet.begin(w, r.host, r.f), begun
+	}
+	w.note(event{kind: kind, host: t.host, task: t.id, n: n})
+	w.resume(t)
+	return true
+}
+
+// resume switches to t, until it gives control back. Crash does so from within a step.
+func (w *World) resume(t *task) {
+	before := w.current
+	w.current = t
+	w.fleet.stalls.Begin(&t.Coroutine)
+	if why := t.Step(); why >= coro.Ended {
+		w.fleet.ended(t)
+	}
+	w.current = before
+}
+
+// rouse makes a parked task ready.
+func (w *World) rouse(t *task) {
+	t.mark = active
+	host, id := w.caller()
+	w.note(event{kind: wakes, host: host, task: id, of: t.host, n: t.id})
+	w.ready = append(w.ready, ready{host: t.host, task: t})
+}
+
+// caller returns the task that runs; nil and 0 stand for a timer, a segment or a callback.
+func (w *World) caller() (*host, int) {
+	if t := w.current; t != nil {
+		return t.host, t.id
+	}
+	return nil, 0
+}
+
+// call calls a callback, on the goroutine of Run, where suspending is forbidden.
+func (w *World) call(f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.panicked(v, debug.Stack())
+		}
+	}()
+	f()
+}
+
+// fail ends the run. The first reason stays.
+func (w *World) fail(err error) {
+	if !w.over || w.err == ErrExited { // main has panicked
+		w.err = err
+	}
+	w.over = true
+}
+
+// mainEnded ends the run, unless it has failed.
+func (w *World) mainEnded(err error) {
+	if w.ended = true; !w.over {
+		w.err, w.over = err, !w.o.open
+	}
+}
+
+// kill ends a task that is not running, here and now.
+func (w *World) kill(t *task) {
+	t.killed, t.mark = true, active
+	w.resume(t)
+}
+
+// leave ends all that is left.
+func (w *World) leave() {
+	w.over = true
+	w.close()
+	for _, h := range w.hosts {
+		h.endTasks()
+	}
+	w.ready, w.timers = nil, timers{}
+	w.fleet.stalls.End()
+}
+
+// endTasks ends the tasks of h, but for the one that runs. It ends where it waits next.
+func (h *host) endTasks() {
+	w := h.world
+	for t := h.tasks.first; t != nil; {
+		next := t.next // the defers of t begin no task
+		if t == w.current {
+			t.killed = true
+		} else {
+			w.kill(t)
+		}
+		t = next
+	}
+	h.held = nil
+	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.host == h })
+}

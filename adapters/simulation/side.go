@@ -1,0 +1,89 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A side is one direction of a Conn, or a Listener, as those see it that wait for it: a line, in which the first may go on, and
+// a deadline.
+type side struct {
+	line    []*turn
+	expired bool
+	timer   *timer
+}
+
+// A turn is an operation in the line.
+type turn struct{ r suspend.Resumer[struct{}] }
+
+var errDeadline = os.ErrDeadlineExceeded
+
+func (s *side) join() *turn {
+	t := new(turn)
+	s.line = append(s.line, t)
+	return t
+}
+
+func (s *side) first(t *turn) bool { return s.line[0] == t }
+
+// leave lets the next go on.
+func (s *side) leave(t *turn) {
+	s.line = without(s.line, t)
+	s.wakeFirst()
+}
+
+// wait suspends the caller until it is woken, perhaps for nothing.
+func (t *turn) wait() {
+	_, _ = suspend.Suspend(context.Background(), func(r suspend.Resumer[struct{}]) (struct{}, bool) {
+		t.r = r
+		return struct{}{}, false
+	})
+}
+
+func (t *turn) wake() { t.r.Resume(struct{}{}, nil) }
+
+func (s *side) wakeFirst() {
+	if len(s.line) > 0 {
+		s.line[0].wake()
+	}
+}
+
+func (s *side) wakeAll() {
+	for _, t := range s.line {
+		t.wake()
+	}
+}
+
+// deadline sets the deadline, by the clock of h.
+func (s *side) deadline(h *host, t time.Time) {
+	s.expired = false
+	w, now := h.world, h.world.start.Add(h.clock())
+	s.clear(w)
+	if t.IsZero() {
+		return
+	}
+	d := t.Sub(now)
+	if real := time.Until(t); w.parent == nil && real.Abs() < 24*time.Hour && d.Abs() > 24*time.Hour {
+		w.fail(fmt.Errorf("simulation: a deadline of %v, at %v: it was made by time.Now. Use suspend.Now, or a synctest bubble with Options.Bubble", t, now))
+	}
+	if d <= 0 {
+		s.expire()
+		return
+	}
+	s.timer = w.after(h.scaled(d), nil, s.expire)
+}
+
+func (s *side) expire() {
+	s.timer, s.expired = nil, true
+	s.wakeAll()
+}
+
+// clear takes the timer back.
+func (s *side) clear(w *World) {
+	w.discard(s.timer)
+	s.timer = nil
+}

@@ -1,0 +1,206 @@
+// Package simulation runs a distributed program whole, in one process, under a seed: hosts, links that delay and hold,
+// crashes, a virtual clock. The seed decides everything, so a seed that fails fails again, byte for byte.
+//
+//	func TestRegister(t *testing.T) {
+//		simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+//			server := w.Node("server")
+//			...
+//		})
+//	}
+//
+// A program of Braid's tasks needs no change: its waits suspend, and the order of its tasks is that of the scheduler. Its
+// network is the net.Listener and net.Conn of a [Node]. Its time is [suspend.Now], [suspend.Sleep] and
+// cancel.WithTimeout, or in a synctest bubble also package time.
+//
+// # What is not under control
+//
+//	the order of tasks, Select, timers, latency, World.Rand      under control
+//	time.Now, context.WithTimeout, time.AfterFunc                in a bubble; elsewhere use suspend.Now and cancel.WithTimeout
+//	several stock timers of one moment in a bubble               the wake-ups are ordered; functions of time.AfterFunc are not
+//	a range over a map that decides an order                     no: use slices.Sorted(maps.Keys(m))
+//	a native select with several ready cases                     no: use suspend.Select
+//	a native wait: a channel, a sync.Mutex across a suspension   it stops everything, and StallAfter reports it
+//	the go statement                                             outside the World: ErrForeign as soon as it touches the World
+//	math/rand                                                    no: use World.Rand
+//	crypto/rand                                                  no: testing/cryptotest.SetGlobalRandom
+//	%p, finalizers, the content of a sync.Pool                   no
+//
+// [Check] and [Test] run a seed twice, and name the first step at which the runs differ.
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/bits"
+	"math/rand/v2"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// Options are the choices that a run is made with. The zero value is the default.
+type Options struct {
+	// Seed decides the order of steps and all random draws. 0 stands for a new seed, which the Report names.
+	Seed uint64
+
+	// Start is the time of the virtual clock at the beginning. The default is midnight UTC 2000-01-01, as in a bubble.
+	Start time.Time
+
+	// MaxSteps is the number of steps after which a run fails with ErrSteps. 0 stands for a million.
+	MaxSteps int
+
+	// MaxTime is the virtual time after which a run fails with ErrTime. 0: no limit.
+	MaxTime time.Duration
+
+	// Trace gets one line for each event: a step, a timer, a segment, a Log.
+	Trace io.Writer
+
+	// Bubble says that the caller is in a testing/synctest bubble. Then time.Now, time.AfterFunc and context.WithTimeout
+	// are virtual as well, and Start must be zero. For Test it says that each run gets a bubble of its own.
+	Bubble bool
+
+	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. Then the task ends, and
+	// the run goes on. By default the run fails with a *PanicError. In a callback it must not suspend.
+	OnPanic func(value any, stack []byte)
+
+	// StallAfter is the real time that a task may run without suspending. Then its stack is reported on standard error.
+	// 0 means a second; negative: never. In a bubble nothing is reported.
+	StallAfter time.Duration
+
+	fleet *fleet                  // of a Test; nil: one for this run
+	watch func(w *World, e event) // told of each event
+	open  bool                    // for the conformance kit: other goroutines may call
+}
+
+// A Report says how a run went.
+type Report struct {
+	Seed    uint64
+	Hash    uint64        // of all events: two runs that did the same have the same
+	Steps   int           // of tasks, callbacks and timers
+	Elapsed time.Duration // of virtual time
+	Err     error         // what main returned, or the reason for which the run was ended
+}
+
+// Run runs main as the first task of a World, and everything that main starts, until main returns. Tasks that are left
+// are then ended as by Crash. Run does not suspend its caller, but in a bubble it parks while nothing is runnable.
+//
+// The run fails, with all tasks ended, if nothing can happen any more and main has not returned (ErrDeadlock), if a goroutine
+// outside the World calls into it (ErrForeign), if a task panics (*PanicError), at MaxSteps (ErrSteps) and at MaxTime
+// (ErrTime). If main ends by runtime.Goexit, as t.FailNow does, the error is ErrExited. ctx of main is never done.
+func Run(o Options, main func(ctx context.Context, w *World) error) Report {
+	w := newWorld(o)
+	w.run(main)
+	return Report{w.o.Seed, w.hash, w.steps, w.now, w.err}
+}
+
+// A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are those of the test
+// itself, and belong to no Node. All its methods are for its own tasks and callbacks.
+type World struct {
+	host
+	o     Options
+	fleet *fleet
+	err   error
+	over  bool // the loop ends
+	ended bool // main has
+
+	ready  []ready // in no order: the seed picks
+	order  source  // picks
+	net    source  // latency, faults
+	disk   source
+	random source // of the tasks
+	rand   *rand.Rand
+	steps  int
+	hash   uint64
+
+	now    time.Duration // since the start
+	timers timers
+	start  time.Time
+
+	nodes map[string]*Node // to look up; the order is that of hosts
+	hosts []*host          // the first is the World itself
+	links map[pair]*Link
+	all   []*Link
+	base  Faults
+
+	outside
+}
+
+var newYear = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newWorld(o Options) *World {
+	for o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	if o.MaxSteps == 0 {
+		o.MaxSteps = 1_000_000
+	}
+	w := &World{o: o, hash: o.Seed, start: o.Start}
+	if w.start.IsZero() {
+		w.start = newYear
+	}
+	for i, s := range []*source{&w.order, &w.net, &w.disk, &w.random} {
+		*s = source(mix(o.Seed, uint64(i)))
+	}
+	w.host = host{world: w, spawner: w, rate: 1}
+	w.hosts = []*host{&w.host}
+	return w
+}
+
+// Seed returns the seed of the run.
+func (w *World) Seed() uint64 { return w.o.Seed }
+
+// Rand returns the random source for the test's own choices. It is apart from that of the order and the network.
+func (w *World) Rand() *rand.Rand {
+	if w.rand == nil {
+		s := source(mix(w.o.Seed, 4))
+		w.rand = rand.New(&s)
+	}
+	return w.rand
+}
+
+// Log adds a line to the trace, and to the hash: two runs that log different lines count as different.
+func (w *World) Log(format string, args ...any) {
+	if !w.enter() {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	host, id := w.caller()
+	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
+}
+
+// Here returns the World of the calling task, nil elsewhere.
+func Here() *World {
+	if h, ok := suspend.As[interface{ owner() *World }](suspend.Here()); ok {
+		return h.owner()
+	}
+	return nil
+}
+
+func (h *host) owner() *World { return h.world }
+
+// A source is SplitMix64 (Steele, Lea and Flood, 2014).
+type source uint64
+
+// Uint64 implements rand.Source.
+func (s *source) Uint64() uint64 {
+	*s += 0x9e3779b97f4a7c15
+	return finish(uint64(*s))
+}
+
+func finish(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// below returns a number below n.
+func (s *source) below(n int) int {
+	hi, _ := bits.Mul64(s.Uint64(), uint64(n))
+	return int(hi)
+}
+
+// chance reports true with probability p.
+func (s *source) chance(p float64) bool {
+	return p > 0 && float64(s.Uint64()>>11)/(1<<53) < p
+}

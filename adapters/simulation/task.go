@@ -1,0 +1,156 @@
+package simulation
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A task is a coroutine of a World, with the task that is on it, if any. -T> is the task, -U> an Unpark.
+//
+//	active -T> parked   Park. The switch follows
+//	parked -U> active   and the task is ready
+//	active -U> woken    the permit
+//	woken  -T> active   Park returns at once
+type task struct {
+	world atomicx.Pointer[World] // goroutines outside may call Unpark
+	coro.Coroutine
+	host   *host
+	id     int // on its host
+	mark   uint8
+	killed bool // it ends by Goexit where it waits next
+
+	prev, next *task // among those of its host
+}
+
+const (
+	active uint8 = iota
+	parked
+	woken
+)
+
+// Park implements suspend.Task.
+func (t *task) Park() {
+	t.mayGoOn()
+	if t.mark == woken {
+		t.mark = active
+		return
+	}
+	t.mark = parked
+	t.Leave(coro.Parked)(struct{}{})
+	t.mayGoOn()
+}
+
+// Yield lets the seed pick another task.
+func (t *task) Yield() {
+	t.mayGoOn()
+	w := t.world.Load()
+	w.ready = append(w.ready, ready{host: t.host, task: t})
+	t.Leave(coro.Yielded)(struct{}{})
+	t.mayGoOn()
+}
+
+// mayGoOn ends a task that was killed. Its defers run; a defer that waits ends there, too.
+func (t *task) mayGoOn() {
+	if t.killed {
+		runtime.Goexit()
+	}
+}
+
+// Unpark implements suspend.Task.
+func (t *task) Unpark() {
+	switch w := t.world.Load(); {
+	case !w.on():
+		_ = w.fromOutside(ready{host: t.host, task: t})
+	case t.mark == parked:
+		w.rouse(t)
+	default:
+		t.mark = woken
+	}
+}
+
+// Spawner returns the World or the Node.
+func (t *task) Spawner() suspend.Spawner { return t.host.spawner }
+
+// Another implements coro.Owner: each beginning of a task is a step of its own.
+func (t *task) Another() func() { return nil }
+
+// Panicked implements coro.Owner.
+func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value, stack) }
+
+// tasks are those of a host that have begun and not ended, the oldest first.
+type tasks struct{ first, last *task }
+
+func (l *tasks) add(t *task) {
+	if t.prev = l.last; t.prev != nil {
+		t.prev.next = t
+	} else {
+		l.first = t
+	}
+	l.last = t
+}
+
+func (l *tasks) remove(t *task) {
+	if t.prev != nil {
+		t.prev.next = t.next
+	} else {
+		l.first = t.next
+	}
+	if t.next != nil {
+		t.next.prev = t.prev
+	} else {
+		l.last = t.prev
+	}
+	t.prev, t.next = nil, nil
+}
+
+// A fleet is a stock of coroutines. Successive Worlds of a Test share one: to make a coroutine takes longer than most tasks.
+type fleet struct {
+	idle   []*task
+	stalls *coro.Stalls
+
+	// Goroutines of coroutines that were found to be this fleet's. Such a goroutine runs only while the World has switched
+	// to it, and ids are never used again, so a hit needs no lookup.
+	own [64]atomic.Int64
+}
+
+func newFleet(o Options) *fleet { return &fleet{stalls: coro.WatchStalls(o.StallAfter, nil)} }
+
+// begin returns a coroutine that is about to run f.
+func (l *fleet) begin(w *World, h *host, f func()) *task {
+	var t *task
+	if n := len(l.idle); n > 0 {
+		t = l.idle[n-1]
+		l.idle = l.idle[:n-1]
+	} else {
+		t = new(task)
+		t.Init(t)
+	}
+	t.world.Store(w)
+	t.host, t.mark, t.killed = h, active, false
+	h.born++
+	t.id = h.born
+	h.tasks.add(t)
+	t.Start(f)
+	return t
+}
+
+// ended takes back a coroutine whose task has ended.
+func (l *fleet) ended(t *task) {
+	t.host.tasks.remove(t)
+	if t.Why() == coro.Ended {
+		l.idle = append(l.idle, t)
+	}
+}
+
+// stop ends all coroutines.
+func (l *fleet) stop() {
+	for _, t := range l.idle {
+		t.Stop()
+	}
+	l.idle = nil
+	l.stalls.Stop()
+}

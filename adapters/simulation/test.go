@@ -1,0 +1,136 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestOptions are the choices of a Test. The zero value is the default.
+type TestOptions struct {
+	Options // Seed is the first
+
+	// Seeds is how many seeds to run. 0 stands for 100, under -short for 10.
+	Seeds int
+}
+
+// checkEvery is how often Test runs a seed twice.
+const checkEvery = 10
+
+// Test runs main under seeds 1, 2 and so on, until one fails: main returns an error or marks t as failed, or the run is ended.
+// It fails t with the seed, the end of its trace, and the command that repeats it. Every tenth seed, and the one that
+// fails, is run twice and compared, as by Check.
+//
+// The environment chooses other seeds: BRAID_SEED=n runs that one, with its trace; BRAID_SEEDS=n runs so many, and
+// BRAID_SEEDS=10s runs them for so long. With o.Bubble each run has a synctest bubble of its own.
+func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
+	t.Helper()
+	s := newSeeds(t, o)
+	if !o.Bubble {
+		s.o.fleet = newFleet(o.Options)
+		defer s.o.fleet.stop()
+	}
+	s.checker.run = func(o Options) (r Report) {
+		if !o.Bubble {
+			return Run(o, main)
+		}
+		synctest.Test(t, func(*testing.T) { r = Run(o, main) })
+		return r
+	}
+	begun, steps, n := time.Now(), 0, 0
+	for ; s.more(n, time.Since(begun)); n++ {
+		r := s.next(n)
+		if steps += r.Steps; r.Err != nil || t.Failed() {
+			t.Fatal(s.failure(t, r, place(main)))
+		}
+	}
+	took := time.Since(begun)
+	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
+}
+
+// seeds are those of a Test.
+type seeds struct {
+	o       Options
+	first   uint64
+	n       int
+	lasts   time.Duration // in place of n, unless 0
+	one     bool
+	checker checker
+}
+
+func newSeeds(t *testing.T, o TestOptions) *seeds {
+	s := &seeds{o: o.Options, first: max(o.Seed, 1), n: o.Seeds}
+	if s.n == 0 {
+		if s.n = 100; testing.Short() {
+			s.n = 10
+		}
+	}
+	if v := os.Getenv("BRAID_SEED"); v != "" {
+		seed, err := strconv.ParseUint(v, 10, 64)
+		if err != nil || seed == 0 {
+			t.Fatalf("simulation: BRAID_SEED=%s is not the number of a seed", v)
+		}
+		s.first, s.n, s.one = seed, 1, true
+		s.o.Trace = t.Output()
+	} else if v := os.Getenv("BRAID_SEEDS"); v != "" {
+		var err error
+		if s.n, err = strconv.Atoi(v); err != nil {
+			s.lasts, err = time.ParseDuration(v)
+		}
+		if err != nil {
+			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
+		}
+	}
+	return s
+}
+
+func (s *seeds) more(n int, since time.Duration) bool {
+	if s.lasts > 0 {
+		return since < s.lasts
+	}
+	return n < s.n
+}
+
+// next runs the n'th seed.
+func (s *seeds) next(n int) Report {
+	s.o.Seed = s.first + uint64(n)
+	if !s.one && s.o.Seed%checkEvery != 0 {
+		return s.checker.run(s.o)
+	}
+	err := s.checker.check(s.o)
+	r := s.checker.report
+	r.Err = err
+	return r
+}
+
+// failure is the text about a seed that has failed.
+func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
+	o := s.o
+	o.Trace = nil
+	err, end := s.checker.check(o), ""
+	if events := s.checker.events; !s.one {
+		end = "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
+	}
+	switch {
+	case err == nil && r.Err != nil:
+		err = fmt.Errorf("%w\n\nThis was the first run of the seed; a second did not fail, and did the same up to where it ended", r.Err)
+	case err == nil:
+		err = fmt.Errorf("main has marked the test as failed")
+	}
+	return fmt.Sprintf("seed %d: %v\n%s\nTo repeat it, with the whole trace:\n\n\tBRAID_SEED=%d go test -v -run '^%s$' %s\n", o.Seed, err, end, o.Seed, t.Name(), pkg)
+}
+
+// place returns the package that f is in.
+func place(f func(ctx context.Context, w *World) error) string {
+	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	slash := strings.LastIndexByte(name, '/') + 1
+	pkg, _, _ := strings.Cut(name[slash:], ".")
+	return name[:slash] + strings.TrimSuffix(pkg, "_test")
+}
