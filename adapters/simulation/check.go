@@ -57,7 +57,7 @@ type checker struct {
 	report Report // of the first run
 }
 
-// check returns what the two runs say.
+// check returns the verdict of two runs.
 func (c *checker) check(o Options) error {
 	c.events = c.events[:0]
 	o.watch = func(_ *World, e event) { c.events = append(c.events, e) }

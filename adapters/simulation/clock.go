@@ -63,7 +63,7 @@ func (w *World) advance() bool {
 
 func (w *World) fire(t *timer) {
 	switch h := t.host; {
-	case h == nil: // its function notes what it does
+	case h == nil: // its function notes its own event
 		w.steps++
 		t.f()
 	case h.dead:

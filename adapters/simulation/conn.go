@@ -156,7 +156,7 @@ func (c *Conn) receive(data []byte) {
 	}
 }
 
-// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. The peer reads what was sent, and then
+// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. The peer reads all that was sent, and then
 // io.EOF. If c has bytes to read, the peer fails with ECONNRESET instead, as over TCP.
 func (c *Conn) Close() error {
 	switch {
@@ -176,7 +176,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// CloseWrite ends the direction to the peer: it reads what was sent, and then io.EOF. The other direction goes on.
+// CloseWrite ends the direction to the peer: it reads all that was sent, and then io.EOF. The other direction goes on.
 func (c *Conn) CloseWrite() error {
 	switch {
 	case !c.node.world.enter():

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A disk is what an FS is made of: names for inodes, and for both what is durable.
+// A disk is the state of an FS: names for inodes, and the durable part of both.
 type disk struct {
 	boot    int // crashes so far
 	names   map[string]*inode
@@ -93,7 +93,7 @@ func apply(data []byte, patches []patch) []byte {
 	return data
 }
 
-// crash leaves of what was not synced all, nothing, or what a coin decides.
+// crash decides by the seed about all bytes and names that were not synced.
 func (d *disk) crash(n *Node) {
 	s := &n.world.disk
 	d.boot++

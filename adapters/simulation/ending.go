@@ -4,7 +4,7 @@ import "syscall"
 
 // How connections end.
 
-// end tells the peer, behind what was sent, that no more comes.
+// end tells the peer, behind all that was sent, that no more comes.
 func (c *Conn) end() {
 	c.out.send(0, func() {
 		c.peer.ended = true
@@ -17,7 +17,7 @@ func (c *Conn) reset() {
 	c.out.send(0, func() { c.peer.broke(syscall.ECONNRESET) })
 }
 
-// broke makes c fail with err from now on. What has arrived is lost.
+// broke makes c fail with err from now on. Bytes that have arrived and were not read are lost.
 func (c *Conn) broke(err error) {
 	if c.err != nil || c.closed {
 		return

@@ -114,7 +114,7 @@ func frame(stack string) string {
 	return strings.Join(kept, "\n")
 }
 
-// hint says what the usual call from outside comes from.
+// hint names the usual cause of a call from outside.
 func hint(stack []byte) string {
 	switch {
 	case bytes.Contains(stack, []byte("context.(*afterFuncCtx)")):

@@ -12,8 +12,8 @@ import (
 
 // An FS is the disk of a Node. It survives Crash, as far as it was synced.
 //
-// File.Sync makes the bytes of a file durable, FS.Sync the names: of what Create, Rename and Remove did. After a crash, of
-// the names that were not synced the first few changes are there. Of the bytes, each sector of 512 is there or not.
+// File.Sync makes the bytes of a file durable, FS.Sync the names: of what Create, Rename and Remove did. After a crash
+// the first few of the changes to names that were not synced are there, and of the bytes each sector of 512 is there or not.
 type FS struct{ n *Node }
 
 // A File is an open file. It is dead once its node has crashed.
@@ -27,7 +27,7 @@ type File struct {
 // FS returns the disk of n.
 func (n *Node) FS() FS { return FS{n} }
 
-// Create makes an empty file of that name, in place of the one there was.
+// Create makes an empty file with this name, in place of an older one.
 func (s FS) Create(name string) (*File, error) {
 	if err := s.use("create", name); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s FS) Open(name string) (*File, error) {
 	return &File{s.n, s.n.files.boot, name, i}, nil
 }
 
-// Rename gives the file old the name new, in place of the one there was.
+// Rename gives the file old the name new, in place of an older one.
 func (s FS) Rename(old, new string) error {
 	if err := s.use("rename", old); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s FS) use(op, name string) error {
 	return nil
 }
 
-// diskReady begins an operation of a File that was opened after so many crashes. data is the hash of the bytes.
+// diskReady begins an operation of a File that was opened in this boot of n. data is the hash of the bytes.
 func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	w := n.world
 	switch {
@@ -142,7 +142,7 @@ func (f *File) Size() (int64, error) {
 	return int64(len(f.i.data)), nil
 }
 
-// ReadAt implements io.ReaderAt. It reads what was written, synced or not.
+// ReadAt implements io.ReaderAt. It reads all that was written, synced or not.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.use("read", 0); err != nil {
 		return 0, err
@@ -188,8 +188,8 @@ func (f *File) Truncate(size int64) error {
 	return nil
 }
 
-// Sync makes the bytes durable. The caller yields first: a crash may come before. After a Sync that failed, what was to be
-// synced is not durable, and no later Sync makes it so: it has to be written again.
+// Sync makes the bytes durable. The caller yields first: a crash may come before. If Sync fails, the bytes are not
+// durable, and no later Sync makes them so: they have to be written again.
 func (f *File) Sync() error {
 	if err := f.use("sync", 0); err != nil {
 		return err

@@ -86,7 +86,7 @@ func (l *Link) Cut() {
 	}
 }
 
-// Heal ends Hold and Cut. What was held is sent, in order.
+// Heal ends Hold and Cut. All that was held is sent, in order.
 func (l *Link) Heal() {
 	if !l.w.enter() {
 		return
@@ -144,18 +144,18 @@ type segment struct {
 	do   func()
 }
 
-// A path is one direction of a connection, or of a Dial. What is sent on it arrives in order.
+// A path is one direction of a connection, or of a Dial. Its segments arrive in order.
 type path struct {
 	link *Link
 	way  int           // direction
-	last time.Duration // the arrival of what was sent last
+	last time.Duration // the arrival of the last segment
 	stop func()        // called if bytes were on hold for too long
 	held *timer        // which calls it
 }
 
 const holdTimeout = 15 * time.Minute
 
-// send has do called at the other end.
+// send calls do at the other end.
 func (p *path) send(size int, do func()) {
 	l := p.link
 	s := &segment{path: p, size: size, do: do}

@@ -74,7 +74,7 @@ func split(address string) (name string, port int, err error) {
 	return name, port, nil
 }
 
-// usable reports what is wrong with a call to the network of n.
+// usable returns the error of a call to the network of n, if it has one already.
 func (n *Node) usable(network string) error {
 	switch {
 	case !n.world.enter():

@@ -8,7 +8,7 @@ import (
 )
 
 // A Node is a host of the simulated network: its tasks crash together, and it has a clock, ports and a disk. It is a
-// suspend.Spawner: suspend.Here returns it in its tasks, and what they start belongs to it.
+// suspend.Spawner: suspend.Here returns it in its tasks, and the tasks that they start belong to it.
 type Node struct {
 	host
 	ports    map[int]*Listener // to look up
@@ -18,7 +18,7 @@ type Node struct {
 	files    disk
 }
 
-// Node returns the node of that name, the same each time.
+// Node returns the node with this name, the same each time.
 func (w *World) Node(name string) *Node {
 	if n := w.nodes[name]; n != nil {
 		return n
@@ -42,9 +42,9 @@ func (n *Node) Name() string { return n.name }
 // World returns the World that n belongs to.
 func (n *Node) World() *World { return n.world }
 
-// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, with what they were about to
-// receive; their defers run, and end where they would wait. The peers of its connections fail with ECONNRESET, its timers
-// do not fire, and the disk keeps what was synced, and of the rest what the seed decides. If a task of n itself calls Crash, the
+// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, and a value that
+// was delivered to them is lost; their defers run, and end where they would wait. The peers of its connections fail with
+// ECONNRESET. Its timers do not fire. The disk keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the
 // call does not return. On a crashed node Crash does nothing.
 func (n *Node) Crash() {
 	w := n.world
@@ -101,7 +101,7 @@ func (n *Node) Resume() {
 	}
 }
 
-// Skew sets the clock of n: offset ahead of the World's now, and from then on so many times as fast. Timers that are set
+// Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on. Timers that are set
 // already keep their moment.
 func (n *Node) Skew(offset time.Duration, rate float64) {
 	if rate <= 0 {

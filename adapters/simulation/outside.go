@@ -27,7 +27,7 @@ type outside struct {
 	driver  int64 // the goroutine of Run
 	current *task // that runs; nil: the World's own goroutine does
 	parent  suspend.Task
-	begun   time.Time   // by the clock of package time, if that is the World's
+	begun   time.Time   // by the clock of package time, if it is the World's
 	called  atomic.Bool // foreign is not nil, or in is not empty
 
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ type outside struct {
 	admits  bool    // calls: since sleep began, until all that one moment brings is there
 	asleep  bool    // and so a call owes an Unpark of parent
 	closed  bool    // the run is over
-	in      []ready // what has come
+	in      []ready // calls that were admitted
 }
 
 // arrive is called first, on the goroutine of Run.
@@ -135,7 +135,7 @@ func (w *World) close() {
 	}
 }
 
-// admit makes ready what has come from outside. The order is that of the tasks, and not the one in which they came.
+// admit takes in the calls from outside. The order is that of the tasks, and not the one in which the calls came.
 func (w *World) admit() {
 	if !w.called.Load() {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A ready is what can run: a task to go on, one to begin, or a callback.
+// A ready is something to run: a task to go on, one to begin, or a callback.
 type ready struct {
 	host *host
 	task *task  // to go on; nil: f
@@ -157,7 +157,7 @@ func (w *World) leave() {
 	w.fleet.stalls.End()
 }
 
-// endTasks ends the tasks of h, but for the one that runs. It ends where it waits next.
+// endTasks ends the tasks of h. The one that runs ends where it waits next.
 func (h *host) endTasks() {
 	w := h.world
 	for t := h.tasks.first; t != nil; {

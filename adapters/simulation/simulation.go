@@ -12,7 +12,7 @@
 // network is the net.Listener and net.Conn of a [Node]. Its time is [suspend.Now], [suspend.Sleep] and
 // cancel.WithTimeout, or in a synctest bubble also package time.
 //
-// # What is not under control
+// # Sources of chance, and control
 //
 //	the order of tasks, Select, timers, latency, World.Rand      under control
 //	time.Now, context.WithTimeout, time.AfterFunc                in a bubble; elsewhere use suspend.Now and cancel.WithTimeout

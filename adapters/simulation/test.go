@@ -28,8 +28,8 @@ const checkEvery = 10
 // It fails t with the seed, the end of its trace, and the command that repeats it. Every tenth seed, and the one that
 // fails, is run twice and compared, as by Check.
 //
-// The environment chooses other seeds: BRAID_SEED=n runs that one, with its trace; BRAID_SEEDS=n runs so many, and
-// BRAID_SEEDS=10s runs them for so long. With o.Bubble each run has a synctest bubble of its own.
+// The environment chooses other seeds: BRAID_SEED=n runs that one, with its trace; BRAID_SEEDS=n runs n seeds, and
+// BRAID_SEEDS=10s runs seeds for ten seconds. With o.Bubble each run has a synctest bubble of its own.
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
 	t.Helper()
 	s := newSeeds(t, o)
