@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/braidgo/braid/internal/binder"
 	"github.com/braidgo/braid/internal/gid"
 )
 
@@ -166,7 +165,7 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 	p.b = b
 	defer p.restore(before, away)
 	if b.task != nil {
-		defer b.Forget()
+		defer b.forget()
 	}
 	f()
 }
@@ -180,18 +179,6 @@ func (p *place) restore(before *binding, away *level) {
 	p.key.Store(0)
 	if away != nil {
 		away.away.Add(-1)
-	}
-}
-
-func init() {
-	binder.Goroutine = func(task any) (_ binder.Binding, unbind func()) {
-		p, away := enter(gid.Get())
-		b := newBinding(task.(Task))
-		p.b = b
-		return b, func() {
-			defer p.restore(nil, away)
-			b.Forget()
-		}
 	}
 }
 

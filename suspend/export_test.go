@@ -1,7 +1,7 @@
 package suspend
 
-// Bound returns how many goroutines are bound, and how many of them are away from their places in the table.
-func Bound() (bound, away int) {
+// Bindings returns how many goroutines are bound, and how many of them are away from their places in the table.
+func Bindings() (bound, away int) {
 	for l := newest.Load(); l != nil; l = l.older {
 		away += int(l.away.Load())
 		for i := range l.buckets {

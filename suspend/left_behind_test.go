@@ -143,7 +143,7 @@ var bg2, _ = context.WithCancel(context.Background())
 
 // However a task ends, its goroutine is bound no more when that has ended.
 func TestNoBindingIsLeftBehind(t *testing.T) {
-	bound, away := suspend.Bound()
+	bound, away := suspend.Bindings()
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	_ = s.Run(bg, func(context.Context) error {
 		for range 100 {
@@ -155,7 +155,7 @@ func TestNoBindingIsLeftBehind(t *testing.T) {
 		suspend.Yield()
 		return nil
 	})
-	if b, a := suspend.Bound(); b != bound || a != away {
+	if b, a := suspend.Bindings(); b != bound || a != away {
 		t.Errorf("%d are bound, of which %d are away; before, %d and %d", b, a, bound, away)
 	}
 }

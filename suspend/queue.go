@@ -108,7 +108,7 @@ again:
 		s.Remove(r)
 		g.Unlock()
 		var zero T
-		return zero, cancellation(ctx)
+		return zero, b.cancelled(ctx)
 	}
 	return place.take(word)
 }

@@ -184,7 +184,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			}
 		}
 		if won == none && err == nil {
-			err = cancellation(ctx)
+			err = b.cancelled(ctx)
 		}
 	}
 	return settled(cases, legs, won, err)

@@ -71,6 +71,7 @@ func Yield() {
 		if yield != nil {
 			yield(struct{}{})
 		}
+		b.exitIfKilled()
 	default:
 		if t, ok := b.task.(interface{ Yield() }); ok {
 			t.Yield()

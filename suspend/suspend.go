@@ -41,6 +41,7 @@ type binding struct {
 	via     *pulled // not nil: this stands for whatever is bound to the caller of next
 	blocked bool    // block is running
 	large   bool    // the slots are more than are kept
+	killed  bool    // by a Kill that has not taken effect; written by the scheduler while the task does not run
 	last    wait
 	random  func() uint64 // of the task's scheduler, once it was drawn from
 	// 128 bytes: it begins at a cache line then
@@ -74,6 +75,7 @@ const (
 	openLazily           // only a resumer cancels it, which finds the context done
 	claimed              // and two more, one for each kind of open
 	cancelled     = claimed + 3
+	unarmed       = cancelled + 1 // of no word
 
 	statusBits = 3
 	statusMask = 1<<statusBits - 1
@@ -212,7 +214,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		}
 	}
 	if b.word.Load() == with(word, cancelled) {
-		return zero, cancellation(ctx)
+		return zero, b.cancelled(ctx)
 	}
 	return s.take(word)
 }
@@ -241,8 +243,8 @@ func (b *binding) armed(ctx context.Context, done <-chan struct{}) (word uint64,
 // arm opens the word to a suspension with ctx, unless that is done.
 func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 	b.check()
-	e := endOf(ctx) // which is anybody's code
-	b.last = wait{} // should ctx panic, or be done
+	e := endOf(ctx)                // which is anybody's code
+	b.last = wait{status: unarmed} // should ctx panic, or be done
 	w, fresh := wait{done: e.done, status: open}, false
 	if lasting(ctx) {
 		w.ctx = ctx
@@ -266,6 +268,7 @@ func (b *binding) arm(ctx context.Context) (word uint64, ok bool) {
 		}
 	}
 	b.last = w
+	b.exitIfKilled()
 	return word, true
 }
 

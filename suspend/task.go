@@ -72,7 +72,7 @@ func Bind(t Task, f func()) {
 		return
 	}
 	if !b.blocked { // or else a wait has just begun, and needs it
-		defer b.Forget()
+		defer b.forget()
 	}
 	f()
 }
@@ -83,9 +83,9 @@ func newBinding(t Task) *binding {
 	return b
 }
 
-// Forget ends a task: what it has left with its last context is withdrawn.
-func (b *binding) Forget() {
-	b.last, b.random = wait{}, nil // the next task may be on another scheduler
+// forget ends a task: what it has left with its last context is withdrawn.
+func (b *binding) forget() {
+	b.last, b.random, b.killed = wait{}, nil, false // the next task may be on another scheduler
 	b.shrink()
 	b.unwatch()
 }

@@ -20,8 +20,8 @@ func Lines(p unsafe.Pointer) { lines(uintptr(p)) }
 // Func has what f refers to fetched.
 func Func[F any](f *F) { line(*(*uintptr)(unsafe.Pointer(f))) }
 
-// Data has the two cache lines fetched from what i refers to, an interface that holds a pointer.
-func Data[I any](i *I) { lines((*(*[2]uintptr)(unsafe.Pointer(i)))[1]) }
+// Pointer fetches the first two cache lines of what p, a pointer or a struct of one, points to.
+func Pointer[P any](p *P) { lines(*(*uintptr)(unsafe.Pointer(p))) }
 
 // A Task is where that is which a suspended task needs to go on: what the runtime keeps of its goroutine, about where the
 // stack ended when it was left, and what it waits with.

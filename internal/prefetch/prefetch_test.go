@@ -12,8 +12,7 @@ func TestAnyAddress(t *testing.T) {
 		line(p)
 		lines(p)
 		task(&Task{p, p, p, p})
-		at := [2]uintptr{p, p}
-		Data(&at)
+		Pointer(&p)
 	}
 	f := func() {}
 	Func(&f)

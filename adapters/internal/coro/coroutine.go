@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/binder"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
@@ -27,7 +26,7 @@ type Coroutine struct {
 	place   prefetch.Task
 	f       func()
 	owner   Owner
-	binding binder.Binding
+	binding suspend.Bound
 	stop    func()
 }
 
@@ -103,9 +102,15 @@ func (c *Coroutine) Place() *prefetch.Task { return &c.place }
 // Fetch prefetches what c touches when it is resumed. A scheduler with many tasks calls it one task ahead.
 func (c *Coroutine) Fetch() {
 	c.place.Fetch()
-	prefetch.Data(&c.binding)
+	prefetch.Pointer(&c.binding)
 	prefetch.Func(&c.next)
 }
+
+// Kill ends the task of c, see suspend.Bound. It is called while c is not running.
+func (c *Coroutine) Kill() bool { return c.binding.Kill() }
+
+// ExitIfKilled is called by a Park, on c.
+func (c *Coroutine) ExitIfKilled() { c.binding.ExitIfKilled() }
 
 // Stop ends an idle coroutine.
 func (c *Coroutine) Stop() { c.stop() }
@@ -140,18 +145,18 @@ func (c *Coroutine) begin(yield Yield) (unbind func()) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
 	c.place.Begin()
-	c.binding, unbind = binder.Goroutine(c.owner)
+	c.binding, unbind = suspend.Enter(c.owner)
 	return unbind
 }
 
 func (c *Coroutine) run() {
 	defer func() {
 		if v := recover(); v != nil {
-			defer c.binding.Forget() // should a hook wait
+			defer c.binding.TaskEnded() // should a hook wait
 			c.owner.Panicked(v, debug.Stack())
 		} // or it is a Goexit, and goes on to body
 	}()
-	defer c.binding.Forget() // which calls a context
+	defer c.binding.TaskEnded() // which calls a context
 	f := c.f
 	c.f = nil
 	f()

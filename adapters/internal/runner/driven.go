@@ -26,6 +26,10 @@ type Driven struct {
 	before patience.Patience // sleeping
 	others yieldtimer.Timer
 	ran    atomicx.Bool
+
+	ending   bool  // by End, or since the task was killed that Run is called in
+	err      error // of End
+	inParent bool  // the goroutine is in a method of parent
 }
 
 // NewDriven makes the core of self. next and onIdle are called on the goroutine of Run; a nil next is the Runner's own,
@@ -81,6 +85,9 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 				err = &mainPanic{o.Name, v}
 				panic(v)
 			}
+			if exited && d.ending { // killed
+				exited, err = false, d.err
+			}
 		}()
 		err = main(ctx)
 		exited = false
@@ -97,6 +104,9 @@ func (d *Driven) loop() {
 	ended := false
 	defer func() {
 		if !ended { // a hook has panicked or exited; the tasks are not abandoned for that
+			if d.inParent { // or the task was killed that Run is called in: so are those of the Run
+				d.inParent, d.ending = false, true
+			}
 			d.loop()
 		}
 	}()
@@ -106,11 +116,18 @@ func (d *Driven) loop() {
 				d.others.Tick()
 			}
 			if d.nested && d.steps-yielded >= yieldEvery {
+				d.inParent = true
 				suspend.Yield()
+				d.inParent = false
 				yielded = d.steps
 			}
 		} else if d.CloseIfDone() {
 			break
+		} else if d.ending {
+			if !d.killAll() {
+				d.abandon()
+				break
+			}
 		} else if f := d.hook(); f != nil {
 			d.hooked = nil
 			f()
@@ -146,17 +163,19 @@ func (d *Driven) hook() func() {
 // sleep parks the caller of Run until something is runnable.
 func (d *Driven) sleep() {
 	if d.Sleep() {
+		d.inParent = true
 		for d.Asleep() {
 			d.parent.Park()
 		}
+		d.inParent = false
 	}
 }
 
 // helpSleep returns the switch with which a helper sleeps for the scheduler: a task that waits for another thread then
-// costs no switch. The goroutine of Run stays where it is meanwhile. Run itself calls the hooks, so if there is one,
-// helpSleep returns nil.
+// costs no switch. The goroutine of Run stays where it is meanwhile. Run itself calls the hooks and ends the
+// tasks, so then helpSleep returns nil.
 func (d *Driven) helpSleep() coro.Next {
-	if d.hook() != nil {
+	if d.ending || d.hook() != nil {
 		return nil
 	}
 	return d.sleeps

@@ -48,12 +48,15 @@ func (k *keptTasks) take(to []*Task, n int) []*Task {
 	return to
 }
 
-// give adds the last n of from, as many as there is room for.
-func (k *keptTasks) give(from []*Task) (n int) {
+// give adds the last n of from, as many as there is room for. It calls leave for each, before another Run can take it.
+func (k *keptTasks) give(from []*Task, leave func(*Task)) (n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n = min(len(from), maxKept-len(k.idle))
-	k.idle = append(k.idle, from[len(from)-n:]...)
+	for _, t := range from[len(from)-n:] {
+		leave(t)
+		k.idle = append(k.idle, t)
+	}
 	if k.ticker == nil {
 		k.ticker = time.AfterFunc(keptFor, k.tick)
 	}

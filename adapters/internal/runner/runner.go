@@ -27,6 +27,7 @@ type Runner struct {
 	self    suspend.Spawner
 	InOrder bool   // Items run in the order of Next; set before the first Run
 	wake    func() // ends the sleep that began with Sleep
+	foreign func() // nil, or see OnForeign
 	onPanic func(any, []byte)
 	stalls  *coro.Stalls
 	release func() // of a Hold
@@ -39,6 +40,7 @@ type Runner struct {
 
 	list   list // of runnable Items, in order
 	free   freeItems
+	all    []*Task // the coroutines that run tasks, or are idle
 	idle   []*Task // coroutines without a task
 	busy   int     // those with one
 	shares tri     // whether it takes idle coroutines from kept and gives them back; a Driven does not know at first
@@ -146,6 +148,9 @@ func (r *Runner) here() bool {
 
 // send makes it runnable, from elsewhere. It reports whether the Runner has not ended.
 func (r *Runner) send(it *Item) bool {
+	if r.foreign != nil && !r.inbox.Closed() {
+		r.foreign()
+	}
 	wake, ok := r.inbox.Push(it)
 	if wake {
 		r.wake()

@@ -84,6 +84,7 @@ func (r *Runner) left(t *Task) {
 func (r *Runner) begin(it *Item) (t *Task) {
 	if t = r.idleTask(); t == nil {
 		t = newTask(r)
+		r.add(t)
 	}
 	r.busy++
 	if t.calls = it.task == callback; t.calls {
@@ -107,6 +108,9 @@ func (r *Runner) idleTask() *Task {
 		if r.shares == yes {
 			r.idle = kept.take(r.idle, keptBatch)
 			n = len(r.idle)
+			for _, t := range r.idle {
+				r.add(t)
+			}
 		}
 	}
 	if n == 0 {
@@ -129,6 +133,7 @@ func (r *Runner) ended(t *Task) {
 	}
 	r.busy--
 	if t.Why() == coro.Exited {
+		r.remove(t)
 		t.Reap()
 	} else {
 		r.idle = append(r.idle, t)
@@ -145,7 +150,7 @@ func (r *Runner) ended(t *Task) {
 // keep gives idle coroutines to the cache, or stops them, until n are left.
 func (r *Runner) keep(n int) {
 	if r.shares == yes && len(r.idle) > n {
-		left := len(r.idle) - kept.give(r.idle[n:])
+		left := len(r.idle) - kept.give(r.idle[n:], r.remove)
 		clear(r.idle[left:])
 		r.idle = r.idle[:left]
 	}
@@ -156,6 +161,7 @@ func (r *Runner) keep(n int) {
 		t := r.idle[last]
 		r.idle[last] = nil
 		r.idle = r.idle[:last]
+		r.remove(t)
 		t.Stop()
 	}
 }

@@ -27,6 +27,7 @@ type Task struct {
 
 	posted atomicx.Bool // set by an Unpark from elsewhere, reset by the Runner
 	calls  bool         // it runs callbacks
+	at     int32        // in the Runner's coroutines
 	post   Item         // in the inbox while posted
 	_      [16]byte     // each Task begins at a cache line then
 }
@@ -52,8 +53,13 @@ func NewCaller(r *Runner) *Task {
 	return t
 }
 
-// Park implements suspend.Task.
-func (t *Task) Park() { t.follow(t.Leave(nil, nil)) }
+// Park implements suspend.Task. What suspends on a Task calls Leave instead; Park is called by Tasks that decorate this
+// one, and by a scheduler in a task. It exits if the task was killed, which ends the wait of either.
+func (t *Task) Park() {
+	t.ExitIfKilled()
+	t.follow(t.Leave(nil, nil))
+	t.ExitIfKilled()
+}
 
 // Yield gives others a turn.
 func (t *Task) Yield() { t.follow(t.LeaveReady()) }

@@ -30,7 +30,6 @@ var budgets = map[string]float64{
 	"chanx":                        17,
 	"cond":                         19,
 	"internal/atomicx":             12,
-	"internal/binder":              23,
 	"internal/cancelctx":           18,
 	"internal/outcome":             14,
 	"internal/patience":            41,

@@ -19,6 +19,7 @@ type task struct {
 	ctx     *taskContext // of the task
 	cancels *taskContext // not nil: a canceller, which need not run
 	helps   bool         // not one of the program's; it does not suspend
+	exits   bool         // it may end by runtime.Goexit
 	begun   bool
 	ended   bool
 

@@ -88,12 +88,16 @@ func (c *worker) run() {
 		case unwound:
 			c.used = true
 		case nil:
-			t.w.fail("%s has called runtime.Goexit", t.name)
+			if !t.exits {
+				t.w.fail("%s has called runtime.Goexit", t.name)
+			}
 			c.gone = true
-			panic(exited{})
 		default:
 			t.w.event(t, "panics: %v\n%s", v, debug.Stack())
 			t.w.fail("%s panics: %v", t.name, v)
+		}
+		if c.gone = c.gone || t.exits; c.gone { // a Goexit goes on, also after a panic of a deferred function
+			panic(exited{})
 		}
 	}()
 	if t.helps {

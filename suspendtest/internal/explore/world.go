@@ -27,18 +27,23 @@ type World struct {
 }
 
 // Go starts a task. Its context may be cancelled at any time.
-func (w *World) Go(name string, f func(ctx context.Context)) { w.start(name, false, f) }
+func (w *World) Go(name string, f func(ctx context.Context)) { w.start(name, f) }
 
 // GoDetached is Go, except that the context calls those who want to know of its end each in a task of its own, as those
 // of package context do. The one of Go calls them itself, as those of package cancel do.
-func (w *World) GoDetached(name string, f func(ctx context.Context)) { w.start(name, true, f) }
+func (w *World) GoDetached(name string, f func(ctx context.Context)) {
+	w.start(name, f).ctx.detached = true
+}
 
-func (w *World) start(name string, detached bool, f func(ctx context.Context)) {
+// GoExiting is Go for a task that may end by runtime.Goexit, which is a failure otherwise.
+func (w *World) GoExiting(name string, f func(ctx context.Context)) { w.start(name, f).exits = true }
+
+func (w *World) start(name string, f func(ctx context.Context)) *task {
 	t := &task{w: w, name: name}
 	w.add(nil, t)
 	t.ctx = w.context(t, name, context.Canceled)
-	t.ctx.detached = detached
 	t.f = func() { f(t.ctx) }
+	return t
 }
 
 // Deadline returns a context whose deadline may pass at any time.

@@ -1,0 +1,160 @@
+//go:build explore
+
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/explore"
+)
+
+func init() { programs = append(programs, killPrograms...) }
+
+// A doomed task is killed when it parks: that is when the Kill of a scheduler finds a task. It parks as a coroutine does.
+type doomed struct {
+	suspend.Task
+	bound   suspend.Bound
+	kills   int  // to come
+	pending bool // a Kill has not taken effect
+}
+
+func (d *doomed) Leave(slot, node unsafe.Pointer) (next func() (struct{}, bool), yield func(struct{}) bool) {
+	if d.kills > 0 && d.bound.Kill() {
+		d.kills--
+		d.pending = true
+	}
+	d.Task.Park()
+	return nil, nil
+}
+
+func (d *doomed) LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool) {
+	return d.Leave(nil, nil)
+}
+
+func (d *doomed) Back() (next func() (struct{}, bool), yield func(struct{}) bool) { return nil, nil }
+
+// goDoomed starts a task that is killed so many times.
+func goDoomed(w *explore.World, kills int, f func(ctx context.Context, d *doomed)) {
+	w.GoExiting("doomed", func(ctx context.Context) {
+		d := &doomed{Task: suspend.Self(), kills: kills}
+		var exit func()
+		d.bound, exit = suspend.Enter(d)
+		defer exit()
+		f(ctx, d)
+	})
+}
+
+// receivedGift counts under the guard: what is counted is read when no task runs.
+func receivedGift(g *gift, got *int) {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	*got++
+}
+
+// killProgram kills a task that waits for a gift, beside one that is alive. Each of two gifts goes to one of them, or stays.
+func killProgram(kills int, wait func(ctx context.Context, g *gift) (int, error)) func(w *explore.World) {
+	return func(w *explore.World) {
+		var g gift
+		got := 0
+		var waits *doomed
+		goDoomed(w, kills, func(ctx context.Context, d *doomed) {
+			waits = d
+			receive := func() {
+				late := d.pending
+				v, err := wait(ctx, &g)
+				switch {
+				case late && v == 2:
+					panic("it was killed, and has waited since")
+				case err == nil:
+					receivedGift(&g, &got)
+				case ctx.Err() == nil:
+					panic("killed, and returned")
+				}
+			}
+			returned, again := false, false
+			defer func() {
+				if !returned && kills == 1 && !again {
+					panic("killed once, and exited twice")
+				}
+			}()
+			defer func() {
+				d.pending = d.pending && returned
+				receive()
+				again = true
+			}()
+			receive()
+			receive()
+			returned = true
+		})
+		w.Go("live", func(ctx context.Context) {
+			if _, err := suspend.Wait[int](ctx, &g, false); err == nil {
+				receivedGift(&g, &got)
+			}
+		})
+		w.Go("give", func(context.Context) {
+			g.give()
+			g.give()
+		})
+		w.Check(func() error {
+			if n := g.waiters.Len(); n != 0 || got+g.left != 2 {
+				return fmt.Errorf("%d wait, %d were received, and %d are left", n, got, g.left)
+			}
+			return nil
+		})
+		w.OnIdle(func(waiting []string) error { return onlyIf(got == 2 && (waiting[0] != "doomed" || !waits.pending)) })
+	}
+}
+
+var killPrograms = []program{
+	{"kill, Wait", "3 × 3", killProgram(1, func(ctx context.Context, g *gift) (int, error) {
+		return suspend.Wait[int](ctx, g, false)
+	})},
+	{"kill, Wait, twice", "3 × 3", killProgram(2, func(ctx context.Context, g *gift) (int, error) {
+		return suspend.Wait[int](ctx, g, false)
+	})},
+	{"kill, Select", "3 × 3", killProgram(2, func(ctx context.Context, g *gift) (int, error) {
+		var never gift
+		v, err := suspend.Do(ctx, suspend.Choose(suspend.OpOf[int](g), suspend.OpOf[int](&never)))
+		if n := never.waiters.Len(); n != 0 {
+			panic(n)
+		}
+		return v, err
+	})},
+	{"kill, Suspend", "3 × 3", killProgram(2, func(ctx context.Context, g *gift) (int, error) {
+		var me suspend.Resumer[int]
+		defer func() {
+			g.guard.Lock()
+			defer g.guard.Unlock()
+			g.Remove(me)
+		}()
+		return suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
+			g.guard.Lock()
+			defer g.guard.Unlock()
+			if v, ok, _ := g.Try(); ok {
+				return v, true
+			}
+			g.Enqueue(r)
+			me = r
+			return 0, false
+		})
+	})},
+	{"kill, mutex", "3 × 1", func(w *explore.World) {
+		var m mutex.Mutex
+		var in inside
+		visit := func(ctx context.Context) {
+			if m.Lock(ctx) == nil {
+				in.write()
+				m.Unlock()
+			}
+		}
+		goDoomed(w, 1, func(ctx context.Context, _ *doomed) { visit(ctx) })
+		w.Go("x", visit)
+		w.Go("y", visit)
+		w.OnIdle(lost)
+		w.Check(func() error { return free(m.TryLock()) })
+	}},
+}
