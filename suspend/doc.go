@@ -29,7 +29,7 @@
 // A scheduler supplies a [Task], which parks and unparks, and runs its tasks under [Bind]. That is all; package
 // suspendtest has a scheduler of forty lines, and a conformance kit that holds any scheduler to what this package
 // promises on its tasks. [Self] parks the caller of a scheduler that is driven by its caller; [Thread] parks
-// goroutines.
+// goroutines. [Enter] is Bind for coroutines.
 //
 // # The memory model
 //
