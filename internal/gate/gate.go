@@ -1,0 +1,156 @@
+// Package gate has permits that are granted strictly in the order in which tasks asked for them. It is the mechanism of
+// semaphore.Semaphore and of mutex.RWMutex, whose writer takes all permits.
+package gate
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Max is the number of permits of each Gate. A gate of fewer permits begins with the others taken.
+const Max = 1<<63 - 1
+
+// A Gate grants permits, several at a time. The zero Gate has all of them free. A waiter that is resumed has all of its
+// permits, and one that waits has none: permits are handed over. No task overtakes another.
+type Gate struct {
+	// The word holds the permits that are taken, times two, and whether tasks wait; the queue, under the guard, which
+	// tasks. -A> is an Acquire, -R> a Release, -C> a cancelled Acquire.
+	//
+	//	taken          -A> taken            enough are free
+	//	taken          -A> taken+waiting    too few are free: the task queues
+	//	taken          -R> taken
+	//	taken+waiting  -A> taken+waiting    the task queues
+	//	taken+waiting  -R> taken[+waiting]  the first that fit are granted theirs
+	//	taken+waiting  -C> taken[+waiting]  and here as well: the cancelled one may have been the first that did not fit
+	//
+	// Invariant: while the guard is free and nothing is owed, the first waiter does not fit. A word that has waiting is
+	// changed under the guard only. A queue with waiters implies waiting. The converse may fail: a task that found too few
+	// and did not queue, being cancelled or a Select with another result, leaves waiting behind for the next to put right.
+	// Debt: a release, and a waiter that leaves the queue with an error, owe a round of grants.
+	word    atomicx.Uint64
+	guard   suspend.Guard
+	waiters suspend.Queue[struct{}, uint64] // with the number of permits asked for
+}
+
+// The taken permits are counted in units of one, above the flag.
+const (
+	waiting uint64 = 1 << iota
+	one
+)
+
+// Limit leaves a fresh Gate n permits, and takes the others for good.
+func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
+
+// Acquire takes n permits, at once or when they are granted. It suspends, and is cancelled, as Semaphore.Acquire.
+func (g *Gate) Acquire(ctx context.Context, n uint64) error {
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	if ok, _ := g.take(n); ok {
+		return nil
+	}
+	_, err := suspend.Wait[struct{}](ctx, Request{g, n}, false)
+	return err
+}
+
+// TryAcquire takes n permits if they are free and no task waits, and reports whether it did.
+func (g *Gate) TryAcquire(n uint64) bool {
+	ok, sure := g.take(n)
+	if !sure {
+		g.guard.Lock()
+		ok = g.takeLocked(n)
+		g.grantLocked()
+		g.guard.Unlock()
+	}
+	return ok
+}
+
+// Release gives n permits back if at least least and at most most are taken, and reports whether it did.
+func (g *Gate) Release(n, least, most uint64) bool {
+	for {
+		w := g.word.Load()
+		switch {
+		case w&waiting != 0:
+			return g.releaseSlow(n, least, most)
+		case w/one < least || w/one > most:
+			return false
+		case g.word.CompareAndSwap(w, w-n*one):
+			return true
+		}
+	}
+}
+
+func (g *Gate) releaseSlow(n, least, most uint64) bool {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	taken := g.word.Or(waiting) / one
+	ok := least <= taken && taken <= most
+	if ok {
+		g.word.Add(-n * one)
+	}
+	g.grantLocked()
+	return ok
+}
+
+// take takes the permits if no task waits, and reports whether it did. If it is not sure, the guard is needed to tell.
+func (g *Gate) take(n uint64) (ok, sure bool) {
+	for {
+		w := g.word.Load()
+		switch {
+		case w&waiting != 0:
+			return false, false
+		case n > Max-w/one:
+			return false, true
+		case g.word.CompareAndSwap(w, w+n*one):
+			return true, true
+		}
+	}
+}
+
+// takeLocked is take for a task that may queue: if it reports false, waiting is set, and only the guard changes anything.
+func (g *Gate) takeLocked(n uint64) bool {
+	taken := g.word.Or(waiting) / one
+	if g.waiters.Len() > 0 || n > Max-taken {
+		return false
+	}
+	g.word.Store((taken + n) * one)
+	return true
+}
+
+// grantLocked grants the first waiters their permits, as far as there are enough.
+func (g *Gate) grantLocked() {
+	taken := g.word.Or(waiting) / one // from here on only the guard changes it
+	for n := g.waiters.Head(); n != nil && *n <= Max-taken; n = g.waiters.Head() {
+		if n, ok := g.waiters.ResumeHead(struct{}{}, nil); ok {
+			taken += n
+		}
+	}
+	w := taken * one
+	if g.waiters.Len() > 0 {
+		w |= waiting
+	}
+	g.word.Store(w)
+}
+
+// A Request is an Acquire of N permits as a Source.
+type Request struct {
+	*Gate
+	N uint64
+}
+
+// Guard implements suspend.Source.
+func (r Request) Guard() *suspend.Guard { return &r.guard }
+
+// Try implements suspend.Source.
+func (r Request) Try() (v struct{}, ok bool, err error) { return v, r.takeLocked(r.N), nil }
+
+// Enqueue implements suspend.Source.
+func (r Request) Enqueue(w suspend.Resumer[struct{}]) { r.waiters.Push(w, r.N) }
+
+// Remove implements suspend.Source.
+func (r Request) Remove(w suspend.Resumer[struct{}]) {
+	r.waiters.Remove(w)
+	r.grantLocked()
+}
