@@ -85,7 +85,7 @@ type hidden struct{ context.Context }
 func (hidden) Done() <-chan struct{} { return nil }
 func (hidden) Err() error            { return nil }
 
-// Of a parent that never ends, its values are passed on, and what package context finds behind it is not.
+// A parent that never ends passes its values on, but no context that package context finds behind it.
 func TestParentsWithoutAnEnd(t *testing.T) {
 	behind, endBehind := context.WithCancelCause(context.WithValue(bg, key{}, "one"))
 	endBehind(errors.New("of another"))
@@ -411,7 +411,7 @@ func TestAStoppedCallIsNotRetained(t *testing.T) {
 	runtime.KeepAlive(stop)
 }
 
-// A stop of what was called at once, since the context was done, keeps nothing of that context.
+// The stop of a function that was called immediately, as the context was done, keeps nothing of this context.
 func TestARefusedCallRetainsNothing(t *testing.T) {
 	collected := make(chan struct{})
 	var stop func() bool
@@ -523,7 +523,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// What is registered is called or stopped, never both, whoever does what when.
+// A registered function is called or stopped, never both, in any order of the calls.
 func TestConservation(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	rounds := 300
@@ -693,8 +693,8 @@ func BenchmarkWaiter(b *testing.B) {
 	}
 }
 
-// Under a parent of package context, which ends its children in any order, what is called finds the context done: a
-// task that waits gets the cause, and the one that waits next does not wait for ever.
+// A parent of package context ends its children in any order. A registered function finds the context done all the same. A waiting
+// task gets the cause, and a later wait ends as well.
 func TestCalledAfterDoneUnderAStandardParent(t *testing.T) {
 	for range 100 {
 		parent, end := context.WithCancelCause(context.Background())
@@ -766,7 +766,7 @@ func TestCallsOfAParentThatEndedItJustBefore(t *testing.T) {
 	}
 }
 
-// Of several who end a context with causes of their own, the first is the reason for all.
+// Several calls end a context with causes of their own. The first cause is that of all.
 func TestTheFirstCauseStays(t *testing.T) {
 	parent, endParent := context.WithCancelCause(bg)
 	ctx, end := cancel.New(parent)

@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// In each way a context with a deadline can end, it and what is derived from it say the same.
+// In each way a context with a deadline can end, it and its derived contexts say the same.
 func TestDeadlineEnds(t *testing.T) {
 	type ctxEnd = func(ctx context.Context, end func(error), parent context.CancelCauseFunc)
 	for name, test := range map[string]struct {

@@ -1,5 +1,15 @@
-// Package chanx provides a channel whose sends and receives can be cancelled, selected and shared between schedulers:
-// Go's channel, with a context and with errors in place of panics.
+// Package chanx provides a channel whose sends and receives can be cancelled, selected and shared between schedulers: Go's channel,
+// with a context, and with errors in place of panics.
+//
+//	if err := jobs.Send(ctx, job); err != nil {
+//		return err // ctx is done, or jobs is closed: no receiver has seen job
+//	}
+//
+// replaces a select of a send and ctx.Done, and suspends only the calling task. A send returns nil exactly if its value has been
+// received or is in the buffer.
+//
+// Use a channel between goroutines where range, native select or time.After is the natural code. Use a promise for a value that
+// arrives once, and an mvar.MVar for one that changes hands.
 package chanx
 
 import (
@@ -10,34 +20,33 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of a send on a closed channel, of a receive from one that is closed and empty, and of a
-// second Close.
+// ErrClosed is the error of a send on a closed channel, of a receive from a channel that is closed and empty, and of a second Close. A
+// receiver ends its loop then.
 var ErrClosed = errors.New("chanx: closed")
 
-// A Chan passes values from senders to receivers, first come first served on both sides. It holds up to Cap values
-// that were sent and are not yet received; with a capacity of 0 a send and a receive meet. It is made by New; the zero
-// Chan is open and has a capacity of 0. It must not be copied.
+// A Chan passes values from senders to receivers, first come first served on both sides. It holds up to Cap values that were sent
+// and not yet received. With a capacity of 0, a send and a receive meet. The zero Chan is open and has a capacity of 0. A Chan must not
+// be copied.
 //
-// A send returns nil exactly if its value has been received or is in the buffer. A value is never lost nor doubled:
-// it is in the buffer, with the one receive that returned it, or with the send that failed.
-//
-//	-Send> a receiver waits: the first that can be resumed gets the value
-//	       there is room: the value is stored
-//	       else wait
-//	-Recv> something is stored: take the first; the value of the first sender that can be resumed is stored
-//	       a sender waits: take the value of the first that can be resumed
-//	       closed: ErrClosed
-//	       else wait
-//
-// Invariant: who waits in senders and can be resumed waits since the buffer is full, who waits in receivers and can
-// be resumed, since it is empty; once the channel is closed, nobody waits. With a capacity of 0 both are so at once:
-// a Select may be in both queues of one channel. It does not meet itself, as it looks before it queues, nor does a
-// send or a receive that comes leave anybody waiting whom it could meet.
+// A value is never lost nor doubled. It is in the buffer, with the one receive that returned it, or with the send that failed.
 type Chan[T any] struct {
+	//	-Send> a receiver waits: the first that can be resumed gets the value
+	//	       there is room: the value is stored
+	//	       else wait
+	//	-Recv> a value is stored: take the first; the value of the first sender that can be resumed is stored
+	//	       a sender waits: take the value of the first that can be resumed
+	//	       closed: ErrClosed
+	//	       else wait
+	//
+	// Invariant: a waiter in senders that can be resumed waits because the buffer is full, one in receivers because it is empty. A
+	// closed channel has no waiters. With a capacity of 0 the buffer is both, and a Select may be in both queues of one
+	// channel. It does not meet itself, as it looks before it queues. A send or a receive that comes leaves no waiter that
+	// it could meet.
+
 	guard     suspend.Guard
 	closed    bool
-	buffered  bool // never changes; if not, every wait is for somebody who is sure to come, and may be cancelled lazily
-	ring      []T  // as long as the capacity; what holds no value is zero
+	buffered  bool // never changes; if false, every wait is sure to be met, and may be cancelled lazily
+	ring      []T  // as long as the capacity; a place without a value is zero
 	first     int  // the index of the first value stored
 	stored    int
 	receivers suspend.Queue[T, struct{}]
@@ -52,28 +61,27 @@ func New[T any](capacity int) *Chan[T] {
 	return &Chan[T]{ring: make([]T, capacity), buffered: capacity > 0}
 }
 
-// Send sends v, suspending the caller until a receiver takes it or there is room in the buffer. If ctx is done first,
-// or already, Send returns the error of the cancellation; if c is closed first, or already, ErrClosed. Either way the
-// channel has not seen v, which is still the caller's. If v is taken and ctx is done at once, one of them wins, and
-// Send returns nil exactly if v is taken or stored.
+// Send sends v. It suspends the caller until a receiver takes v or there is room in the buffer. If ctx is done first, or already, Send
+// returns the cancellation error. If c is closed first, or already, it returns ErrClosed. In both cases the channel has not seen v,
+// which is still the caller's. If the hand-over and the cancellation meet, one of them wins.
 //
-// A Send synchronizes before the return of the Recv that gets its value, and a Recv before the return of the Send
-// that it takes the value of or makes room for.
+// A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send that it
+// takes the value of or makes room for.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	_, err := suspend.Wait[struct{}](ctx, send[T]{c, v}, !c.buffered)
 	return err
 }
 
-// Recv receives the value that was sent first, suspending the caller until there is one. Once c is closed and its
-// buffer empty, Recv returns ErrClosed. If ctx is done first, or already, Recv returns the error of the cancellation
-// and has taken nothing. If a value arrives and ctx is done at once, one of them wins; a value that has been handed to
-// a Recv is returned by it. A Recv that makes room lets the sender that has waited longest store its value.
+// Recv receives the oldest value. It suspends the caller until there is one. If c is closed and its buffer is empty, Recv returns
+// ErrClosed. If ctx is done first, or already, Recv returns the cancellation error and has taken nothing. If a value and the
+// cancellation meet, one of them wins, and a value that was handed to a Recv is returned by it. A Recv that makes room lets the longest
+// waiting sender store its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
 }
 
-// TrySend sends v if that takes no waiting, and reports whether it did; err is ErrClosed if c is closed, nil if it is
-// full. With a capacity of 0 it succeeds if somebody waits to receive. It never suspends.
+// TrySend sends v if it need not wait, and reports whether it did. The error is ErrClosed if c is closed, and nil if c is full. With a
+// capacity of 0 it succeeds if a receiver waits. It never suspends.
 func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	c.guard.Lock()
 	ok, err = c.sendLocked(v)
@@ -81,8 +89,8 @@ func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// TryRecv receives a value if that takes no waiting, and reports whether it did; err is ErrClosed if c is closed and
-// empty, nil if more may come. It never suspends.
+// TryRecv receives a value if it need not wait, and reports whether it did. The error is ErrClosed if c is closed and empty, and nil if
+// more may come. It never suspends.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	c.guard.Lock()
 	v, ok, err = c.recvLocked()
@@ -96,12 +104,11 @@ func (c *Chan[T]) SendOp(v T) suspend.Op[struct{}] { return suspend.OpOf[struct{
 // RecvOp is Recv as an Op.
 func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c)) }
 
-// All receives, one value per step, until c is closed and empty or ctx is done; the caller suspends as it does in
-// Recv. Nothing is received ahead: after a break, what is left is for the next receiver.
+// All receives, one value per step, until c is closed and empty or ctx is done. The caller suspends as it does in Recv. Nothing is
+// received ahead: after a break, the other values are for the next receiver.
 //
-// Afterwards ctx tells which it was: not done, and c was closed. If both have come to pass, the loop may have ended for
-// either reason; who must know calls Recv. (A second variable for the error would be zero values taken for received
-// ones wherever it is left out.)
+// Afterwards ask ctx: if it is not done, c was closed. If both have happened, the loop may have ended for either reason. Call Recv to
+// tell them apart. (With a second variable for the error, code that leaves it out would take zero values for received ones.)
 //
 //	for v := range c.All(ctx) {
 //		…
@@ -118,14 +125,14 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 	}
 }
 
-// Close says that no more values will be sent. What is in the buffer can still be received. Who waits, on either
-// side, is resumed with ErrClosed, in the order in which they came, receivers before senders; the value of such a send
-// has not been sent. A second Close changes nothing and returns ErrClosed, so that of several that may close, each can
-// tell whether it did. Close never suspends. It synchronizes before the return of whatever returns ErrClosed.
+// Close says that no more values will be sent. Values in the buffer can still be received. All waiters are resumed with ErrClosed, in
+// order, receivers before senders, and the value of such a send has not been sent. A second Close changes nothing and returns
+// ErrClosed, so each of several callers can tell whether it has closed c. Close never suspends. It synchronizes before the return of
+// every call that returns ErrClosed.
 //
-// In Kotlin a sender that waits survives: close is like one more value, behind all that are there. But then a Close
-// does not end a Send, which waits for ever once the receivers have gone, and the buffer of a closed channel goes on
-// filling. Here nobody waits on a closed channel, and whoever needs the value received sends it before closing.
+// In Kotlin a waiting sender survives, as close is like one more value behind all others. Such a Close does not end a Send, which waits
+// without end once the receivers have gone, and the buffer of a closed channel goes on filling. Here no task waits on a closed channel.
+// A sender whose value must be received sends it before it closes.
 func (c *Chan[T]) Close() error {
 	c.guard.Lock()
 	defer c.guard.Unlock()
@@ -134,7 +141,7 @@ func (c *Chan[T]) Close() error {
 	}
 	c.closed = true
 	var none T
-	c.receivers.ResumeAll(none, ErrClosed) // who says false was cancelled, and is owed nothing
+	c.receivers.ResumeAll(none, ErrClosed) // a refused waiter was cancelled, and is owed nothing
 	c.senders.ResumeAll(struct{}{}, ErrClosed)
 	return nil
 }
@@ -196,7 +203,7 @@ func (c *Chan[T]) wrap(i int) int {
 	return i
 }
 
-// A send is what Send and SendOp perform.
+// A send is the Source of Send and SendOp.
 type send[T any] struct {
 	*Chan[T]
 	v T
@@ -211,7 +218,7 @@ func (s send[T]) Try() (none struct{}, ok bool, err error) {
 	return none, ok, err
 }
 
-// A recv is what Recv and RecvOp perform.
+// A recv is the Source of Recv and RecvOp.
 type recv[T any] Chan[T]
 
 func (r *recv[T]) Guard() *suspend.Guard          { return &r.guard }

@@ -199,7 +199,7 @@ func TestServedInOrder(t *testing.T) {
 	}
 }
 
-// What a task does at one end, and what comes of it.
+// An end is one call of a task, with its results.
 type end struct {
 	v      int
 	err    error
@@ -363,7 +363,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 	}
 }
 
-// Close resumes whoever waits with ErrClosed, in order, receivers before senders; a sender keeps its value.
+// Close resumes all waiters with ErrClosed, in order, receivers before senders; a sender keeps its value.
 func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var order []int

@@ -25,7 +25,7 @@ func uncovered(t *testing.T, seen map[string]int, outcomes ...string) {
 	}
 }
 
-// A ledger is what became of the values: each is sent or failed, and what was sent is received, once.
+// A ledger notes the fate of each value: sent or failed, and received once if it was sent.
 type ledger struct {
 	mu           sync.Mutex
 	sent, failed map[int]bool
@@ -198,7 +198,7 @@ func TestConservationUnderTheAdversary(t *testing.T) {
 		}
 		closing := rng.IntN(4) == 0
 		_ = s.Go(func() {
-			for left > 0 { // whoever waits is cancelled some time, so all ends
+			for left > 0 { // each waiter is cancelled in the end
 				if cancel := cancels[rng.IntN(tasks)]; cancel != nil && rng.IntN(2) == 0 {
 					cancel()
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleChan() {
-	// A pipeline: whoever sends closes, and whoever receives ends with the channel.
+	// A pipeline: the sender closes its channel, and the receiver ends with it.
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		numbers, squares := chanx.New[int](0), chanx.New[int](2)
 		_ = suspend.Here().Go(func() {
@@ -39,7 +39,7 @@ func ExampleChan() {
 }
 
 func ExampleChan_Recv() {
-	// What was sent before Close is still received.
+	// Values that were sent before Close are still received.
 	jobs := chanx.New[string](2)
 	_ = jobs.Send(bg, "sweep")
 	_ = jobs.Close()

@@ -21,8 +21,8 @@ func (e eager) Unpark() {
 	e.Task.Unpark()
 }
 
-// One that had waited as long as the others, and was cancelled by one of them that had just been woken, took the broadcast
-// for a cancellation: what the broadcast told of was lost on it.
+// A waiter that another one cancels, right after a Broadcast has woken that one, was waiting as well. It returns nil, and does not
+// take the Broadcast for a cancellation.
 func TestBroadcastWakesWhomTheWokenCancel(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		c := cond.New(new(mutex.Mutex).Locker())

@@ -1,4 +1,18 @@
 // Package cond provides a condition variable whose waiters can be cancelled and may be on any scheduler.
+//
+// A waiter of sync.Cond cannot give up, and it blocks the thread of its scheduler. Here Wait takes a context and suspends only its
+// task:
+//
+//	for len(queue) == 0 {
+//		if err := notEmpty.Wait(ctx); err != nil {
+//			return err // the lock is held, and no signal is used up
+//		}
+//	}
+//
+// A Signal wakes the first waiter that has not given up. Signals are not remembered, so a waiter looks at its condition in a loop.
+//
+// Use sync.Cond between goroutines that never give up. Use a promise or a latch for an event that happens once, and package chanx
+// for a stream of values.
 package cond
 
 import (
@@ -9,47 +23,48 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Cond is a place to wait for a condition on what L protects to have changed. Who changes it signals; who waits
-// looks again, in a loop, as somebody else may have held L in between. L is any lock: a mutex.Mutex's Locker, which
-// suspends the task alone, or a sync.Mutex, which blocks its thread's other tasks as long as it is contended. A Cond
-// must have an L before its first Wait, see New, and must not be copied.
+// A Cond is a place to wait until the state that L protects has changed. The task that changes it calls Signal or Broadcast. A
+// waiter looks again, in a loop, since another task may have held L in between.
 //
-// Waiting begins, for Signal and Broadcast, before L is unlocked; waiters are served in that order. A waiter has to
-// join the list while L is held, but to unlock L is to run code of somebody else's, which may suspend, signal, or
-// panic: not a thing to do inside Suspend's block, where a Queue is joined, nor under the guard. So the list is one of
-// our own, whose waiters get their Resumer later. -W> is the waiting task, -S> a Signal or Broadcast.
-//
-//	         -W> listed              under L; then L is unlocked
-//	listed   -W> listed with r       nobody has signalled meanwhile: it suspends
-//	listed   -S> signalled           the waiter is on its way to suspend, and will not
-//	listed with r -S> free           r is resumed
-//	listed with r -S> passed over    r was cancelled: a Signal goes on to the next
-//	listed with r -S> signalled      r was cancelled: to a Broadcast, the waiter counts all the same
-//	listed[with r], passed over -W> free   it gives up, with the error
-//	signalled -W> free
-//
-// Invariant: first to last are linked both ways and are those that are listed; whenever the guard is free, waited says
-// whether there are any.
-// Debt: one that is signalled and does not return, as L or its Task panics, owes a Signal to the others: whoever signalled
-// it, so after a Broadcast one may be woken that has come since.
+// L is any lock. The Locker of a mutex.Mutex suspends the task alone. A contended sync.Mutex blocks the other tasks of its thread
+// as well. A Cond needs its L before the first Wait, see New, and must not be copied.
 type Cond struct {
-	// L is held by the caller of Wait, and may be held by that of Signal and Broadcast. It is not to be changed while
-	// somebody waits.
+	// L is held by the caller of Wait. The caller of Signal or Broadcast may hold it. It must not change while a task
+	// waits.
 	L sync.Locker
+
+	// For Signal and Broadcast, waiting begins before L is unlocked, and waiters are served in that order. So a waiter joins
+	// the list while it holds L. To unlock L is to run foreign code, which may suspend, signal or panic. It may run neither in
+	// Suspend's block, where a Queue is joined, nor under the guard. So this is a list of its own, whose waiters get their
+	// Resumer later. -W> is the waiting task, -S> a Signal or Broadcast.
+	//
+	//	         -W> listed              under L; then L is unlocked
+	//	listed   -W> listed with r       no signal has come meanwhile: it suspends
+	//	listed   -S> signalled           the waiter is about to suspend, and will not
+	//	listed with r -S> free           r is resumed
+	//	listed with r -S> passed over    r was cancelled: a Signal goes on to the next
+	//	listed with r -S> signalled      r was cancelled: a Broadcast counts the waiter all the same
+	//	listed[with r], passed over -W> free   it gives up, with the error
+	//	signalled -W> free
+	//
+	// Invariant: the list from first to last is linked both ways and holds the listed waiters. Whenever the guard is free, waited
+	// tells whether there are any.
+	// Debt: a signalled waiter that does not return, because L or its Task panics, owes a Signal to the others. After a
+	// Broadcast this may wake a waiter that came later.
 
 	guard       suspend.Guard
 	waited      atomicx.Bool // first is not nil; written under the guard
 	first, last *waiter
-	free        *waiter // by next; as many as ever waited at once
+	free        *waiter // by next; the largest number that ever waited together
 }
 
-// A waiter belongs to one Wait at a time. All of it is under the guard.
+// A waiter belongs to one Wait at a time. The guard protects all of it.
 type waiter struct {
 	prev, next *waiter
 	r          suspend.Resumer[struct{}] // zero until its task is about to suspend
 	listed     bool
 	signalled  bool // before it had r, or by a Broadcast that came too late to resume it
-	wait       uint // counts the Waits that it has belonged to
+	wait       uint // the number of Waits that it has served
 }
 
 // New returns a Cond with the lock l. It panics if l is nil.
@@ -60,16 +75,17 @@ func New(l sync.Locker) *Cond {
 	return &Cond{L: l}
 }
 
-// Wait unlocks c.L, suspends the caller until it is signalled, and locks c.L again. If ctx is done first, Wait returns
-// the error of the cancellation and has used up no signal; if it is done already, L was never unlocked. If a Signal and
-// the cancellation come together, one of them wins; a Broadcast wins over a cancellation that it meets. A Wait that has been
+// Wait unlocks c.L, suspends the caller until it is signalled, and locks c.L again.
+//
+// If ctx is done first, Wait returns the cancellation error and has used up no signal. If ctx is done already, L is not unlocked at
+// all. If a Signal and the cancellation meet, one of them wins. A Broadcast wins over a cancellation that it meets. A Wait that was
 // signalled returns nil.
 //
-// Whatever it returns, the caller holds L then, as before: locking it again cannot be cancelled. There is no Wait as an
-// Op, since to wait is to let others have L.
+// The caller holds L after every return, as before. Locking it again cannot be cancelled. There is no Wait as an Op, since a waiting
+// case would have to give L away.
 //
-// Wait panics if L is nil, and as L.Unlock does if L is not held (that of a sync.Mutex ends the process); nobody is left
-// waiting then. A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
+// Wait panics if L is nil. If L is not held, it panics as L.Unlock does (a sync.Mutex ends the process). No waiter is left behind
+// then. A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
 func (c *Cond) Wait(ctx context.Context) (err error) {
 	l := c.L
 	if l == nil {
@@ -104,11 +120,11 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	return err
 }
 
-// Signal wakes the one that has waited longest, if anybody waits; a waiter that is cancelled first does not count. It
-// never suspends, and is not remembered.
+// Signal wakes the longest waiting task, if there is one. A waiter that is cancelled first does not count. Signal never suspends, and
+// is not remembered.
 //
-// Where nobody waits, to look is all that it does, and it comes before all who begin to wait later. Who has changed the
-// condition under L comes after all who have found it unchanged, and listed themselves, under L.
+// With no waiter it takes no lock, and comes before every later Wait. A task that has changed the condition under L comes after all
+// tasks that found it unchanged, as those joined the list under L.
 func (c *Cond) Signal() {
 	if !c.waited.Load() {
 		return
@@ -118,8 +134,8 @@ func (c *Cond) Signal() {
 	c.guard.Unlock()
 }
 
-// Broadcast wakes all waiters of this moment, in the order in which they came, and none that begins to wait later. A
-// waiter that it wakes may cancel another: that one was waiting as well, and its Wait returns nil. Broadcast never suspends.
+// Broadcast wakes all waiters of this moment, in the order in which they came, and no later one. A waiter that it wakes may cancel
+// another of them. That one was waiting as well, so its Wait returns nil. Broadcast never suspends.
 func (c *Cond) Broadcast() {
 	if !c.waited.Load() {
 		return
@@ -173,7 +189,7 @@ func (c *Cond) join() (w *waiter, wait uint) {
 	return w, wait
 }
 
-// An arrival is the suspension of a waiter that is listed: unless it is signalled already.
+// An arrival is the suspension of a listed waiter that is not signalled yet.
 type arrival struct {
 	*Cond
 	w *waiter
@@ -188,14 +204,14 @@ func (a arrival) Try() (none struct{}, signalled bool, err error) {
 	return none, signalled, nil
 }
 
-func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.r = r } // who resumes it frees w
-func (a arrival) Remove(suspend.Resumer[struct{}])    {}            // leave does
+func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.r = r } // the resumer frees w
+func (a arrival) Remove(suspend.Resumer[struct{}])    {}            // see leave
 
-// leave takes away a waiter that does not wait any more, and reports whether it was signalled.
+// leave removes a waiter that no longer waits, and reports whether it was signalled.
 func (c *Cond) leave(w *waiter, wait uint) (signalled bool) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
-	if w.wait != wait { // who has resumed it has freed it
+	if w.wait != wait { // its resumer has freed it
 		return true
 	}
 	if w.listed {

@@ -47,7 +47,7 @@ func (l *suspending) Unlock() {
 	_ = suspend.Sleep(bg, time.Nanosecond)
 }
 
-// A hooked lock calls what it is told to, instead of or after unlocking.
+// A hooked lock calls its hooks before and after it unlocks.
 type hooked struct {
 	sync.Locker
 	before, after func()
@@ -106,7 +106,7 @@ func TestMisuse(t *testing.T) {
 		if !m.TryLock() {
 			t.Fatal("locked by a Wait that has panicked")
 		}
-		// Nobody is left waiting: the signal reaches who really waits.
+		// No waiter is left over: the signal reaches the one that really waits.
 		woken := start(s, c)
 		m.Unlock()
 		schedtest.Settle()
@@ -461,8 +461,8 @@ func (b *buffer) take(ctx context.Context) (int64, error) {
 	return v, nil
 }
 
-// Some producers and consumers give up at random; the rest, who never do, end only if no signal is lost, for in the end
-// nobody comes whose own signal would make up for it.
+// Some producers and consumers give up at random, and the rest never do. These end only if no signal is lost, since no later
+// signal makes up for it.
 func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() suspend.Spawner) (cancelled int64) {
 	const pairs = 4
 	seed := uint64(size)
@@ -561,8 +561,8 @@ func TestBoundedBuffer(t *testing.T) {
 	}
 }
 
-// A semaphore on a condition, under the adversary: it signals once for each permit, so with the first signal that is
-// lost to a cancelled waiter, or taken by one that came later, somebody waits for ever while there is a permit.
+// A semaphore on a condition, under the adversary. It signals once for each permit. If a cancelled waiter loses a signal, or a
+// later waiter takes it, a task waits without end beside a free permit.
 func TestSemaphoreUnderTheAdversary(t *testing.T) {
 	failed := 0
 	schedtest.Seeds(t, 3000, func(rng *rand.Rand, s *random.Scheduler) func() error {
@@ -606,7 +606,7 @@ func TestSemaphoreUnderTheAdversary(t *testing.T) {
 				}
 			})
 		}
-		for left > 0 && rng.IntN(100) > 0 { // and then, whoever waits is on his own
+		for left > 0 && rng.IntN(100) > 0 { // and then, no more cancellations
 			if cancel := cancels[rng.IntN(tasks)]; cancel != nil {
 				cancel()
 			}
@@ -744,7 +744,7 @@ type rude struct{ signal func() }
 func (r *rude) Park()   { r.signal(); panic("rude") }
 func (r *rude) Unpark() {}
 
-// Who is signalled and does not return passes the signal on, and is not taken for whoever waits in its place.
+// A signalled waiter that does not return passes the signal on, and is not taken for the waiter in its place.
 func TestAParkThatPanicsPassesTheSignalOn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var mu sync.Mutex
@@ -783,7 +783,7 @@ func TestAParkThatPanicsPassesTheSignalOn(t *testing.T) {
 	woken.Wait()
 }
 
-// Who was signalled, and cannot lock L again, passes the signal on: to one of the others. Who was not, takes none.
+// A signalled waiter that cannot lock L again passes the signal on to one of the others. Another one takes none.
 func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for name, on := range map[string]struct{ signalled bool }{"signalled": {true}, "not signalled": {false}} {
@@ -834,7 +834,7 @@ func TestARelockThatPanicsPassesTheSignalOn(t *testing.T) {
 	}
 }
 
-// A context that cancels lazily elsewhere wakes who waits here: nobody is sure to come.
+// A context that cancels lazily elsewhere wakes a waiter here, since no signal is sure to come.
 func TestLazily(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.Mutex

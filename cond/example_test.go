@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleCond_Wait() {
-	// Wait until there is enough, or until the customer leaves; whoever waits holds the lock before and after.
+	// Wait until there is enough, or until the customer leaves. The waiter holds the lock before and after.
 	var mu mutex.Mutex
 	delivered := cond.New(mu.Locker())
 	stock := 0

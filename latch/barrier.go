@@ -7,33 +7,35 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrBroken is the error of a Wait at a Barrier in whose round another party was cancelled.
+// ErrBroken is the error of a Wait at a Barrier in whose round another party was cancelled. To meet all the same, call Wait again.
 var ErrBroken = errors.New("latch: barrier broken")
 
-// A Barrier is where n tasks, its parties, meet: each waits for all, and then all go on. After that it serves for the
-// next round, at once: a party that is early for it does not disturb those that are late to leave the last one. A
-// Barrier is made by NewBarrier; it must not be copied. Any task may be a party; who comes is counted, not known.
+// A Barrier is a place where n tasks, its parties, meet. Each waits for all, and then all go on. The next round begins immediately:
+// an early party of it does not disturb the late ones of the last. NewBarrier makes a Barrier, and it must not be copied. Any task may
+// be a party, since a Barrier counts calls.
 //
-// A round is complete when n have come, and from then on it has happened, for every one of them. A party that is
-// cancelled before breaks the round: all that wait in it fail, as they came to meet n. Its end is the beginning of the
-// next round, for everybody who comes later, so there is nothing to reset, and a Wait that has failed, for whatever
-// reason, leaves nothing behind: to meet, call it again. Not so in Java, where a broken barrier stays broken until all
-// have heard of it and one of them resets it; to agree on who and when takes another barrier. The price is that a party
-// that has yet to come is not told, and waits for the others to come again. Where they do not, give all parties
+// A round is complete when n parties have come, and then it has happened for each of them. A party that is cancelled before that
+// breaks the round, and all that wait in it fail. Its end is the beginning of the next round, so there is nothing to reset. A failed
+// Wait leaves nothing behind: to meet, call it again.
+//
+// In Java a broken barrier stays broken until one party resets it, and the parties must agree on that one. The price of this design
+// is that a missing party does not hear of a broken round. It waits for the others to come again. Where they do not, give all parties
 // contexts that end together.
-//
-//	0..n-2 wait -W> one more waits
-//	n-1 wait    -W> 0 wait          complete: all are resumed
-//	1..n-1 wait -C> 0 wait          a party is cancelled: broken, all others are resumed with ErrBroken
-//
-// Invariant: those in the queue are those of one round, which is not complete, be they cancelled or not.
 type Barrier struct {
+	// -W> is a Wait, -C> a cancelled one.
+	//
+	//	0..n-2 wait -W> one more waits
+	//	n-1 wait    -W> 0 wait          complete: all are resumed
+	//	1..n-1 wait -C> 0 wait          a party is cancelled: broken, all others are resumed with ErrBroken
+	//
+	// Invariant: the queue holds parties of one round, which is not complete. Some of them may be cancelled.
+
 	n       int // never changes
 	guard   suspend.Guard
 	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // with themselves
 
-	// Those that were cancelled when their round was completed, but had not removed themselves, and have yet to hear
-	// that it has happened.
+	// late has the parties that were cancelled when their round was completed, had not removed themselves, and have not
+	// returned yet.
 	late map[suspend.Resumer[struct{}]]struct{}
 }
 
@@ -45,17 +47,16 @@ func NewBarrier(n int) *Barrier {
 	return &Barrier{n: n}
 }
 
-// Wait suspends the caller until n parties wait, itself included. The last one does not suspend: it resumes the others,
-// in the order in which they came, and returns. The index is how many parties were still to come when the caller did:
-// n-1 for the first, 0 for the last, so exactly one party of each round gets 0.
+// Wait suspends the caller until n parties wait, itself included. The last one does not suspend: it resumes the others, in the order
+// in which they came, and returns. The index is the number of parties that were missing when the caller came: n-1 for the first, 0 for
+// the last. So exactly one party of each round gets 0.
 //
-// If ctx is done already, Wait returns -1 and the error of the cancellation, and the round goes on without the caller.
-// If ctx is done before the round is complete, the round is broken: Wait returns -1 and the error of the cancellation,
-// and to the others that wait, -1 and ErrBroken. A party that is cancelled too late, that is, the round is complete by
-// the time that it comes to remove itself, has been counted, and returns as the others do.
+// If ctx is done already, Wait returns -1 and the cancellation error, and the round goes on without the caller. If ctx is done before
+// the round is complete, the round is broken. Then Wait returns -1 and the cancellation error, and the other parties get -1 and
+// ErrBroken. A party is cancelled too late if the round is complete before it has removed itself. It counts, and returns as the others
+// do.
 //
-// Every Wait of a round that is complete is called before any of them returns, and what came before the calls
-// synchronizes before the returns.
+// Every Wait of a complete round is called before any of them returns. Code before the calls synchronizes before the returns.
 func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
 	var me suspend.Resumer[struct{}]
 	counted := false
@@ -95,13 +96,13 @@ func (b *Barrier) completeLocked() {
 	}
 }
 
-// hasHappened reports whether the round of a party whose wait has failed is complete all the same. If the party is
-// still waiting in it, that breaks it.
+// hasHappened reports whether the round of a party whose wait has failed is complete all the same. A party that is still
+// queued breaks its round.
 func (b *Barrier) hasHappened(me suspend.Resumer[struct{}]) bool {
 	b.guard.Lock()
 	defer b.guard.Unlock()
 	if b.parties.Remove(me) {
-		b.parties.ResumeAll(struct{}{}, ErrBroken) // who says false was cancelled as well, and has its own error
+		b.parties.ResumeAll(struct{}{}, ErrBroken) // a refused party was cancelled as well, and has its own error
 		return false
 	}
 	_, happened := b.late[me]

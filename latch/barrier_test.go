@@ -106,7 +106,7 @@ func TestBarrierDoneContextChangesNothing(t *testing.T) {
 	})
 }
 
-// A party is a task that has called Wait, and what it returned.
+// A party is a call of Wait with its results.
 type party struct {
 	index  int
 	err    error
@@ -329,7 +329,7 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 	})
 }
 
-// What is noted of those that are cancelled too late is forgotten when they have heard of it.
+// The note about a party that is cancelled too late is deleted when the party returns.
 func TestNothingIsNotedForEver(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		b := latch.NewBarrier(2)

@@ -1,6 +1,16 @@
-// Package latch provides two ways for tasks to wait until a number of things have happened: a Latch, which opens once,
-// and a Barrier, at which the same number of tasks meet again and again. Both can be waited for with a context, from
-// any scheduler.
+// Package latch provides two ways for tasks to wait until a number of events have happened. A Latch opens once. At a Barrier the
+// same number of tasks meet again and again. Both can be waited for with a context, from any scheduler.
+//
+// A sync.WaitGroup cannot be waited for with a context, and needs a goroutine to be a case of a select. A Latch needs neither:
+//
+//	ready := latch.New(3) // three servers
+//	...
+//	if err := ready.Wait(ctx); err != nil {
+//		return err
+//	}
+//
+// Use sync.WaitGroup where no task is cancelled. Use package scope where the number of tasks grows, or where a failure cancels the
+// others. Use a promise if the event has a value.
 package latch
 
 import (
@@ -10,23 +20,24 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Latch is closed until it has been counted down to zero; then it is open, and stays so. It is made by New, and must
-// not be copied; the zero Latch is open. Who counts down need not wait, and who waits need not count down. Waiting for
-// an open one takes no lock.
-//
-//	n closed -D> n-1 closed   CountDown, n > 1
-//	1 closed -D> open         under the guard: all who wait are resumed
-//
-// Invariant: open implies that nobody waits. What has happened is decided by the count, not by who could be resumed: a
-// waiter that was cancelled too late finds the latch open.
+// A Latch is closed until it has been counted down to zero. Then it is open for good. New makes a Latch, and it must not be copied.
+// The zero Latch is open. Any task may count down, and any task may wait. Waiting for an open Latch takes no lock.
 type Latch struct {
+	// -D> is a CountDown.
+	//
+	//	n closed -D> n-1 closed   n > 1
+	//	1 closed -D> open         under the guard: all waiters are resumed
+	//
+	// Invariant: an open Latch has no waiters. The count decides, and no Resume does: a waiter that was cancelled too late
+	// finds the latch open.
+
 	count   atomicx.Uint64 // only falls; to 0 under guard
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, struct{}]
 	done    chan struct{} // nil until asked for
 }
 
-// New returns a latch that is to be counted down n times. It panics if n is negative.
+// New returns a latch that n calls of CountDown open. It panics if n is negative.
 func New(n int) *Latch {
 	if n < 0 {
 		panic("latch: negative count")
@@ -36,8 +47,8 @@ func New(n int) *Latch {
 	return l
 }
 
-// CountDown counts down by one. The call that comes to zero opens l and resumes all who wait, in the order in which
-// they came. It never suspends, and panics, changing nothing, if l is open already.
+// CountDown counts down by one. The call that reaches zero opens l and resumes all waiters, in the order in which they came. It never
+// suspends. It panics, and changes nothing, if l is open already.
 //
 // Every CountDown synchronizes before the return of every Wait that returns nil.
 func (l *Latch) CountDown() {
@@ -53,7 +64,7 @@ func (l *Latch) CountDown() {
 	}
 }
 
-// open is the last CountDown, or one too many: the count is not above 1, and nobody else changes it without the guard.
+// open is the last CountDown, or one too many. The count is at most 1, and changes only under the guard.
 func (l *Latch) open() {
 	l.guard.Lock()
 	defer l.guard.Unlock()
@@ -61,14 +72,14 @@ func (l *Latch) open() {
 		panic("latch: CountDown below zero")
 	}
 	l.count.Store(0)
-	l.waiters.ResumeAll(struct{}{}, nil) // who says false will look at the count
+	l.waiters.ResumeAll(struct{}{}, nil) // a refused waiter looks at the count
 	if l.done != nil {
 		close(l.done)
 	}
 }
 
-// Wait suspends the caller until l is open. If ctx is done first, or already, it returns the error of the cancellation;
-// but if l has been opened by the time that a caller cancelled while it waited comes to return, it returns nil.
+// Wait suspends the caller until l is open. If ctx is done first, or already, it returns the cancellation error. A caller that was
+// cancelled while it waited returns nil if l is open by the time of its return.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := suspend.Err(ctx); err != nil || l.TryWait() {
 		return err
@@ -83,7 +94,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 // TryWait reports whether l is open. It never suspends.
 func (l *Latch) TryWait() bool { return l.count.Load() == 0 }
 
-// WaitOp is Wait as an Op; one that is cancelled fails, even if l has been opened since.
+// WaitOp is Wait as an Op. A cancelled one fails, even if l has been opened since.
 func (l *Latch) WaitOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}]((*wait)(l)) }
 
 // Done returns a channel that is closed when l is opened, for a native select. It is always the same one.
@@ -99,7 +110,7 @@ func (l *Latch) Done() <-chan struct{} {
 	return l.done
 }
 
-// A wait is what Wait and WaitOp perform.
+// A wait is the Source of Wait and WaitOp.
 type wait Latch
 
 func (w *wait) Guard() *suspend.Guard               { return &w.guard }

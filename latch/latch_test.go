@@ -138,7 +138,7 @@ func TestWaitersGoOnInOrder(t *testing.T) {
 	})
 }
 
-// Who returns nil has seen everything; who does not was cancelled; nobody is left behind.
+// A waiter that returns nil has seen everything, another one was cancelled, and no waiter is left behind.
 func TestLatchStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var opened, failed atomic.Int64
@@ -241,7 +241,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// What a cancelled waiter holds is not kept alive, whether it was cancelled in time or too late.
+// A value that a cancelled waiter holds is not kept alive, whether it was cancelled in time or too late.
 func TestNothingIsRetained(t *testing.T) {
 	l, b := latch.New(1), latch.NewBarrier(2)
 	for name, c := range map[string]struct {

@@ -8,8 +8,7 @@ import (
 	"github.com/braidgo/braid/lazy"
 )
 
-// What is being forced, however long it takes, holds up nobody who has nothing to do with it; and all that is connected has
-// one order, whoever connects it.
+// A long Force holds up no unrelated lazy. Connected lazies share one lock, in any order of connecting them.
 func TestConnectedAndApart(t *testing.T) {
 	const tasks, values = 8, 30
 	for range 20 {

@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// A forcing is one call of Force that found no value. It waits for the function, or runs it: then it is the context that
-// the function gets. A Force that the same goroutine calls meanwhile, or that gets a context derived from it, is its part.
+// A forcing is one call of Force that found no value. It waits for the function, or runs it. Then it is the context of the function.
+// A Force that the same goroutine calls meanwhile, or that gets a context derived from it, is its part.
 //
 // So lazies form a graph. An edge leads from one to another if a part of the first one's runner forces the second:
 //
@@ -24,7 +24,7 @@ type forcing struct {
 	in    [2]place // it is part of two forcings at most: by its context, and by its goroutine
 	at    node     // its place in of.parts, if it is part of anything
 	parts dlist.List[*forcing]
-	outer *forcing // what the goroutine was running before
+	outer *forcing // the forcing that the goroutine was running before
 
 	seenBelow, seenAbove uint64 // the last walks that came here
 }
@@ -37,7 +37,7 @@ type place struct {
 	whole *forcing // nil: none
 }
 
-// A core is a Lazy, to the graph. All but runner is under the lock of its group, as are the forcings.
+// A core is the part of a Lazy in the graph. The lock of its group protects all fields but runner, and the forcings.
 type core struct {
 	runner atomicx.Pointer[forcing] // written under the guard of the Lazy; before the runner has parts
 	group  atomicx.Pointer[group]
@@ -101,7 +101,7 @@ func (f *forcing) leave() {
 	g.left()
 }
 
-// closesCircle reports whether a way leads from the lazy that f forces to a forcing that f is part of.
+// closesCircle reports whether a path leads from the lazy that f forces to a forcing that f is part of.
 //
 // It searches from both ends by turns, edge by edge, and ends when either has no more edges. So it takes twice as long as
 // the shorter search. Chains that grow in any order take n log n steps altogether: where two are joined, the shorter one is
@@ -144,7 +144,7 @@ func (w *walk) step() (met bool) {
 		switch {
 		case !w.up:
 			w.edge = f.parts.First()
-		case f.of.runner.Load() == f: // or nobody waits for it
+		case f.of.runner.Load() == f: // otherwise no forcing waits for it
 			w.edge = f.of.parts.First()
 		}
 		return false
@@ -181,7 +181,7 @@ func (f *forcing) Value(key any) any {
 	return f.Context.Value(key)
 }
 
-// AfterFunc is that of the context which was given to Force, if it has one.
+// AfterFunc calls that of the context of Force, if it has one.
 func (f *forcing) AfterFunc(g func()) (stop func() bool) {
 	if a, ok := f.Context.(interface {
 		AfterFunc(func()) (stop func() bool)

@@ -8,7 +8,7 @@ import (
 )
 
 // A group is the lock of lazies that are connected in the graph. An edge between two groups merges them, and a group ends
-// with its last edge. So lazies that have nothing to do with each other share no lock.
+// with its last edge. So unrelated lazies share no lock.
 type group struct {
 	atomicx.Mutex
 	id    uint64 // the order of locking
@@ -19,7 +19,7 @@ type group struct {
 
 var lastGroup atomicx.Uint64
 
-// lock locks the group of f's lazy and of those that f is part of; from now on it is one. The caller unlocks it.
+// lock merges the groups of f's lazy and of those that f is part of, and locks the result. The caller unlocks it.
 func (f *forcing) lock() *group {
 	var buf [3]*core
 	cores := append(buf[:0], f.of)

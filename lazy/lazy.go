@@ -1,4 +1,16 @@
-// Package lazy provides a value that is computed by the first that asks for it, on whatever scheduler that is.
+// Package lazy provides a value that is computed by the first task that asks for it, on any scheduler.
+//
+// sync.OnceValues cannot be cancelled, blocks the threads of its waiters, and deadlocks if its function needs its own value. A Lazy
+// passes a context to the function, and a waiter gives up with its own:
+//
+//	config := lazy.New(func(ctx context.Context) (*Config, error) { return load(ctx) }, lazy.Restart)
+//	...
+//	c, err := config.Force(ctx)
+//
+// The function runs once. The Mode says whether a cancelled run counts. A Force that would wait for itself returns ErrRecursive.
+// A map of Lazy values is a cache that loads each key once.
+//
+// Use sync.OnceValues where the function is quick or cannot be cancelled, and a promise where the work starts before it is asked for.
 package lazy
 
 import (
@@ -10,45 +22,44 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrRecursive is the error of a Force that would wait for itself.
+// ErrRecursive is the error of a Force that would wait for itself. The program has a circle of definitions.
 var ErrRecursive = errors.New("lazy: recursive")
 
 // ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit.
 var ErrAbandoned = errors.New("lazy: the function did not return")
 
-// A Mode says what becomes of a function that fails when the task that runs it has been cancelled.
+// A Mode is the fate of a function that fails after its task was cancelled.
 type Mode uint8
 
 const (
-	Restart Mode = iota // it is as if it had not run: the next runs it again, one that waits already if there is one
+	Restart Mode = iota // as if it had not run: the next Force runs it again, a waiting one if there is one
 	Record              // the error is remembered, like any other
 	Protect             // the function is not cancelled with the task, its context being context.WithoutCancel of the task's
 )
 
-// A Lazy is a function and, once that has run, what it returned. It is made by New; it must not be copied. Forcing
-// one that has its value takes no lock.
-//
-// -F> is a Force, -R> the one that runs the function. It runs it under no lock.
-//
-//	idle    -F> running          it runs the function
-//	running -F> running          it waits
-//	running -R> ready, panicked  all that wait are resumed
-//	running -R> running          in Restart, stopped: the first that waits is resumed to run the function
-//	running -R> idle             the same, and nobody waits
-//
-// Invariant: forcers is empty unless somebody runs the function; whose forcing is in runner.
-// Debt: who runs the function owes those that wait their end, or one of them the turn; who is given the turn and is
-// cancelled by then passes it on.
+// A Lazy is a function and, once that has run, its result. New makes a Lazy, and it must not be copied. Forcing a computed value takes
+// no lock.
 type Lazy[T any] struct {
-	state  atomicx.Uint32 // pending, until set under guard, after what it tells of; pairs with the load in Force
+	// -F> is a Force, -R> the one that runs the function, under no lock.
+	//
+	//	idle    -F> running          it runs the function
+	//	running -F> running          it waits
+	//	running -R> ready, panicked  all waiters are resumed
+	//	running -R> running          in Restart, stopped: the first waiter is resumed to run the function
+	//	running -R> idle             the same, without a waiter
+	//
+	// Invariant: forcers is empty unless a task runs the function, whose forcing is in runner.
+	// Debt: the runner owes the waiters the end, or one of them the turn. A waiter that is cancelled with the turn passes it on.
+
+	state  atomicx.Uint32 // pending, until set under guard, after the fields below; pairs with the load in Force
 	value  T
 	err    error
-	thrown any // what the function panicked with
+	thrown any // the value of the function's panic
 
 	core
 	mode     Mode
 	guard    suspend.Guard
-	f        func(context.Context) (T, error) // read by who runs it; nil once ready or panicked
+	f        func(context.Context) (T, error) // read by the runner; nil once ready or panicked
 	forcers  suspend.Queue[turn, *forcing]
 	watchers suspend.Queue[struct{}, struct{}] // of ValueOp
 }
@@ -59,7 +70,7 @@ const (
 	panicked
 )
 
-// A turn is what a forcer is resumed with: to run the function, or to find it run.
+// A turn tells a resumed forcer whether to run the function. If not, it has run.
 type turn bool
 
 // New returns a value that f computes. f is dropped once it has run.
@@ -70,22 +81,21 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 	return &Lazy[T]{f: f, mode: mode}
 }
 
-// Force returns the value, which is what the function returned. The first to come runs the function, in its own task
-// and with a context derived from ctx; all others are suspended until it is done. What it returned is remembered,
-// an error too, unless the error came with ctx done and the mode is Restart: then only this Force returns it, and the
-// longest waiting of the others runs the function next.
+// Force returns the results of the function. The first Force runs the function, in its own task and with a context derived from ctx. All
+// others suspend until it is done. The results are remembered, an error too, with one exception: in the mode Restart, an error that
+// comes with a done ctx goes to this Force only, and the longest waiting one runs the function next.
 //
-// If ctx is done first, or already, a Force that does not run the function returns the error of the cancellation, and
-// if it had been given the turn, the next has it. One that runs it waits for it to return. A panic of the function is
-// remembered, and raised with the same value in every Force; its runtime.Goexit ends the task that ran it, and the
-// others get ErrAbandoned, for good.
+// If ctx is done first, or already, a Force that does not run the function returns the cancellation error. If it had the turn, the next
+// one gets it. A Force that runs the function waits for its return. A panic of the function is remembered, and raised with the same
+// value in every Force. If the function ends its task by runtime.Goexit, the others get ErrAbandoned, for good.
 //
-// Force returns ErrRecursive, and changes nothing, where it would wait for itself. It does if the function is being
-// run, directly or by way of other functions that wait for each other, by the goroutine or task that calls Force, or
-// if ctx descends from the context that was given to the function; and so does the Force that closes a circle of any
-// number of tasks that wait for each other's functions. Not seen, and a deadlock like any other, is a circle that goes
-// through another primitive, a task with an unrelated context that the function has started and waits for, or the
-// body of a suspend.Pull with an unrelated context.
+// Force returns ErrRecursive, and changes nothing, where it would wait for itself. It finds three kinds of circles:
+//   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
+//   - ctx descends from the context that the function was given;
+//   - tasks wait for each other's functions, and this Force closes the circle.
+//
+// It does not find a circle through another primitive, through a task with an unrelated context, or through the body of a suspend.Pull
+// with an unrelated context. Such a circle is a deadlock like any other.
 //
 // The return of the function synchronizes before the return of every Force that gets the value.
 func (l *Lazy[T]) Force(ctx context.Context) (T, error) {
@@ -159,7 +169,7 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 	return v, err
 }
 
-// settle remembers how the function has ended, or has it run again. Should ctx panic, it is as if it were done.
+// settle remembers how the function has ended, or passes the turn on. A ctx that panics counts as done.
 func (l *Lazy[T]) settle(ctx context.Context, o outcome.Outcome, v T, err error) {
 	again := l.mode == Restart && o.Returned() && err != nil
 	defer func() {
@@ -180,7 +190,7 @@ func (l *Lazy[T]) settle(ctx context.Context, o outcome.Outcome, v T, err error)
 	again = again && suspend.Err(ctx) != nil
 }
 
-// passLocked gives the turn to the next, or to nobody. The runner is there before it runs.
+// passLocked gives the turn to the next waiter, if there is one. It stores the runner before that runs.
 func (l *Lazy[T]) passLocked() {
 	for l.forcers.Len() > 0 {
 		l.runner.Store(*l.forcers.Head())
@@ -207,8 +217,8 @@ func (l *Lazy[T]) result() (T, error) {
 	return l.value, l.err
 }
 
-// Value returns what Force would, and whether it would without running the function or waiting for it. It never
-// suspends. If the function has panicked, so does Value. The answer that there is no value may be stale on return.
+// Value returns the results of the function, and whether it has run. It never suspends. If the function has panicked, so does Value. The
+// answer that there is no value may be stale on return.
 func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 	if l.state.Load() == pending {
 		return v, false, nil
@@ -217,13 +227,13 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 	return v, true, err
 }
 
-// ValueOp is an Op that waits until somebody has forced the value, and returns it. It never runs the function, nor
-// does it count as a Force that may be recursive. If the function has panicked, so does the performing of the Op.
+// ValueOp is an Op that waits until another task has forced the value, and returns it. It never runs the function, and does not take
+// part in the search for circles. If the function has panicked, so does a Select or Do that performs the Op.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })
 }
 
-// A forceSource is what Force waits for: its turn, or the end.
+// A forceSource is the Source of Force: it waits for the turn, or for the end.
 type forceSource[T any] struct {
 	*Lazy[T]
 	me *forcing

@@ -234,7 +234,7 @@ func TestTheTurnIsPassedOn(t *testing.T) {
 
 type key struct{}
 
-// Without anybody who waits a stopped function is as new.
+// Without a waiter, a stopped function is as new.
 func TestRestartFromIdle(t *testing.T) {
 	ctx, stop := context.WithCancel(bg)
 	runs := 0

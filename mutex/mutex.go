@@ -1,4 +1,25 @@
-// Package mutex provides a lock that can be waited for with a context, from any scheduler.
+// Package mutex provides a lock and a read-write lock that can be waited for with a context, from any scheduler.
+//
+// A sync.Mutex cannot give up, and it blocks the thread of its scheduler. The usual cure is a channel of one:
+//
+//	select {
+//	case lock <- struct{}{}:
+//		defer func() { <-lock }()
+//	case <-ctx.Done():
+//		return ctx.Err()
+//	}
+//
+// A Mutex takes the context:
+//
+//	if err := mu.Lock(ctx); err != nil {
+//		return err
+//	}
+//	defer mu.Unlock()
+//
+// A cancelled Lock does not hold the lock, and no wake-up is lost with it. Without a context use [Mutex.Locker], whose Lock returns
+// nothing: go vet does not report an ignored error of Lock.
+//
+// Use sync.Mutex for short sections in which nothing suspends. Use an mvar.MVar for a value that one task at a time works on.
 package mutex
 
 import (
@@ -9,37 +30,35 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Mutex is held by one task at a time. The zero Mutex is free and ready to use; it must not be copied. Whoever
-// unlocks it need not be the one that locked it.
+// A Mutex is held by one task at a time. The zero Mutex is free and ready to use; it must not be copied. One task may lock it and
+// another unlock it.
 //
-// Waiters come to their turn in the order in which they arrived, but a Mutex that has just been unlocked may be
-// taken by whoever runs at that moment, before the waiter at the head: an Unlock first only nudges the head, which
-// then competes, as a hand-over to a task that has yet to run leaves the lock idle meanwhile. A waiter that has
-// been nudged in vain a few times is handed the lock by the next Unlock, so nobody waits for ever while others
-// unlock.
+// Waiters are served in the order in which they arrived, with one exception. A task that runs may take a Mutex that has just
+// been unlocked, before the first waiter. An Unlock only nudges the first waiter, which then competes. A hand-over would leave the lock
+// idle until that task runs. After a few nudges without success the next Unlock hands the lock over, so no waiter starves.
 //
-// One nudge is out at a time. If the scheduler of the nudged waiter computes for long, the waiters behind it wait for that,
-// although m is free; callers of Lock that come meanwhile take it. Only a timer for each Unlock could prevent this. Where it
-// matters, use an RWMutex or a semaphore of one permit: they hand over, in strict order.
-//
-// The word says how the Mutex is; the queue, under the guard, who waits. -L> is a Lock, -U> an Unlock, -N> the
-// nudged waiter. Who changes anything but held alone does so under the guard.
-//
-//	free           -L> held
-//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
-//	held           -U> free
-//	held+waited    -U> waited+nudged      the head is resumed to compete, and leaves the queue
-//	held+waited    -U> held[+waited]      the head is resumed as the owner, and leaves the queue
-//	waited+nudged  -L> held+waited+nudged barging
-//	held+waited+nudged -U> waited+nudged
-//	waited+nudged  -N> held[+waited]
-//	held+waited+nudged -N> held+waited    it queues again, at the head
-//
-// Invariant: queued or nudged implies waited. (The converse may fail: who gives up leaves waited behind, for the next
-// Unlock to put right.)
-// Debt: whoever frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up passes it on, if the
-// Mutex is free.
+// One nudge is out at a time. If the scheduler of the nudged waiter computes for long, the waiters behind it wait as well, although m
+// is free. Callers of Lock that come meanwhile take it. Only a timer for each Unlock could prevent this. Where it matters, use an
+// RWMutex or a semaphore of one permit: they hand over, in strict order.
 type Mutex struct {
+	// The word is the state of the Mutex. The queue holds the waiters, under the guard. -L> is a Lock, -U> an Unlock, -N> the
+	// nudged waiter. Only held changes without the guard.
+	//
+	//	free           -L> held
+	//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
+	//	held           -U> free
+	//	held+waited    -U> waited+nudged      the head is resumed to compete, and leaves the queue
+	//	held+waited    -U> held[+waited]      the head is resumed as the owner, and leaves the queue
+	//	waited+nudged  -L> held+waited+nudged barging
+	//	held+waited+nudged -U> waited+nudged
+	//	waited+nudged  -N> held[+waited]
+	//	held+waited+nudged -N> held+waited    it queues again, at the head
+	//
+	// Invariant: queued or nudged implies waited. (The converse may fail: a waiter that gives up leaves waited behind, and the next
+	// Unlock puts it right.)
+	// Debt: a task that frees a waited Mutex owes a nudge, unless one is out. A nudged waiter that gives up passes it on, if the
+	// Mutex is free.
+
 	word    atomicx.Uint32
 	guard   suspend.Guard
 	waiters suspend.Queue[grant, int] // with the number of nudges received
@@ -51,7 +70,7 @@ const (
 	nudged
 )
 
-// A grant is what a waiter is resumed with.
+// A grant tells a resumed waiter whether it owns the lock or competes for it.
 type grant bool
 
 const (
@@ -59,12 +78,11 @@ const (
 	compete grant = false
 )
 
-// patience is how many times a waiter is nudged before it is handed the lock.
+// patience is the number of nudges before a waiter is handed the lock.
 const patience = 4
 
-// Lock locks m, suspending the caller while another holds it. If ctx is done first, or already, Lock returns the
-// error of the cancellation and the caller does not hold m; if the lock is handed over and ctx is done at once, one
-// of them wins.
+// Lock locks m. It suspends the caller while another task holds it. If ctx is done first, or already, Lock returns the cancellation
+// error and the caller does not hold m. If a hand-over and the cancellation meet, one of them wins.
 //
 // The n'th Unlock synchronizes before the return of the n+1'th successful Lock.
 func (m *Mutex) Lock(ctx context.Context) error {
@@ -77,8 +95,8 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	return m.lockSlow(ctx)
 }
 
-// TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends. It may fail
-// for the moment in which a Lock that gives up hands m over to an Op, and finds that cancelled as well.
+// TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends. There is a moment in which
+// it may fail without a holder: a Lock that gives up is handing m over to an Op, which is cancelled as well.
 func (m *Mutex) TryLock() bool {
 	for {
 		w := m.word.Load()
@@ -140,7 +158,7 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 	}
 }
 
-// leave takes away a waiter that does not get the lock. me is zero if it was not queued again after its last nudge.
+// leave removes a waiter that does not get the lock. me is zero if it was not queued again after its last nudge.
 func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Lock()
 	m.waiters.Remove(me)
@@ -150,8 +168,8 @@ func (m *Mutex) leave(me suspend.Resumer[grant], nudges int) {
 	m.guard.Unlock()
 }
 
-// lockLocked locks m if it is free. If not, the caller queues: from here on an Unlock looks at the queue. mine says
-// that the caller is the nudged one.
+// lockLocked locks m if it is free. If not, the caller queues: from here on an Unlock looks at the queue. mine says that the
+// caller is the nudged waiter.
 func (m *Mutex) lockLocked(mine bool) bool {
 	for {
 		w := m.word.Load()
@@ -165,13 +183,13 @@ func (m *Mutex) lockLocked(mine bool) bool {
 		case mine && m.waiters.Len() == 0:
 			now &^= waited
 		}
-		if m.word.CompareAndSwap(w, now) { // or else held has changed
+		if m.word.CompareAndSwap(w, now) { // otherwise held has changed
 			return w&held == 0
 		}
 	}
 }
 
-// giveUpLocked gives the nudge of the caller to the next. It does not take the lock for that, but to hand it over.
+// giveUpLocked passes the nudge of the caller on to the next waiter. It takes the lock only to hand it over.
 func (m *Mutex) giveUpLocked() {
 	for {
 		w := m.word.Load()
@@ -217,8 +235,8 @@ func (m *Mutex) unlockSlow() {
 	}
 }
 
-// passOnLocked is an Unlock for whoever waits. The caller holds the Mutex and none is nudged, so nobody else
-// changes the word.
+// passOnLocked is an Unlock with waiters. The caller holds the Mutex and no waiter is nudged, so only the caller changes the
+// word.
 func (m *Mutex) passOnLocked() {
 	for m.waiters.Len() > 0 {
 		g := grant(*m.waiters.Head() >= patience)
@@ -236,8 +254,8 @@ func (m *Mutex) passOnLocked() {
 	m.word.Store(0)
 }
 
-// LockOp is Lock as an Op. Who waits in one is only ever handed the lock, never nudged: it may be waiting for other
-// things as well.
+// LockOp is Lock as an Op. A waiter in a Select or a Then is handed the lock and never nudged, since it may be waiting for other
+// operations as well.
 func (m *Mutex) LockOp() suspend.Op[struct{}] {
 	return suspend.Map(suspend.OpOf[grant]((*lockSource)(m)), func(_ grant, err error) (struct{}, error) { return struct{}{}, err })
 }
@@ -247,7 +265,7 @@ type lockSource Mutex
 func (s *lockSource) Guard() *suspend.Guard            { return &s.guard }
 func (s *lockSource) Enqueue(r suspend.Resumer[grant]) { s.waiters.Push(r, patience) }
 
-// Try leaves an Unlock no way but through the guard if it reports false.
+// If Try reports false, an Unlock has to take the guard.
 func (s *lockSource) Try() (g grant, ok bool, err error) {
 	return owner, (*Mutex)(s).lockLocked(false), nil
 }

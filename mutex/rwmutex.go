@@ -8,33 +8,33 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An RWMutex is held by one writer, or by any number of readers. The zero RWMutex is free and ready to use; it must not
-// be copied. Another task than the one that locked it may unlock it. A task that holds it must not ask for it again, not
-// even as a reader: a writer may wait in between.
+// An RWMutex is held by one writer, or by any number of readers. The zero RWMutex is free and ready to use; it must not be copied. One
+// task may lock it and another unlock it. A task that holds it must not lock it again, not even as a reader: a writer may wait
+// in between.
 //
-// It is handed over, strictly in the order in which tasks asked for it, so neither side starves: a reader that comes
-// while a writer waits, waits behind it. When the lock comes free, the first waiter gets it, and if that is a reader,
-// the readers right behind it as well, up to the next writer.
+// It is handed over strictly in the order of the calls, so neither side starves. A reader that comes while a writer waits queues
+// behind it. When the lock is free, the first waiter gets it. If it is a reader, the readers right behind it get it as well, up to the
+// next writer.
 type RWMutex struct {
 	gate gate.Gate
 }
 
-// What a reader and a writer take of the permits of the gate.
+// A reader takes one permit of the gate, a writer all of them.
 const (
 	reader = 1
 	writer = gate.Max
 )
 
-// Lock locks m for writing, suspending the caller while the lock is held or another task has been waiting for longer. If
-// ctx is done first, or already, Lock returns the error of the cancellation and the caller does not hold m; readers that
-// waited only because of it are let in at once. If the lock is handed over and ctx is done at once, one of them wins.
+// Lock locks m for writing. It suspends the caller while another task holds m or has been waiting for longer. If ctx is done first, or
+// already, Lock returns the cancellation error and the caller does not hold m. Readers that waited only because of it are let in
+// immediately. If the hand-over and the cancellation meet, one of them wins.
 //
-// The n'th Unlock, and what RUnlocks there were before, synchronize before the return of the n+1'th successful Lock.
+// The n'th Unlock, and all RUnlocks before it, synchronize before the return of the n+1'th successful Lock.
 func (m *RWMutex) Lock(ctx context.Context) error { return m.gate.Acquire(ctx, writer) }
 
-// RLock locks m for reading, suspending the caller while a writer holds it, or another task has been waiting for longer.
-// If ctx is done first, or already, RLock returns the error of the cancellation and the caller does not hold m. If the
-// lock is handed over and ctx is done at once, one of them wins.
+// RLock locks m for reading. It suspends the caller while a writer holds m, or another task has been waiting for longer. If ctx is done
+// first, or already, RLock returns the cancellation error and the caller does not hold m. If the hand-over and the cancellation
+// meet, one of them wins.
 //
 // An Unlock synchronizes before the return of every RLock that comes after it.
 func (m *RWMutex) RLock(ctx context.Context) error { return m.gate.Acquire(ctx, reader) }
@@ -44,37 +44,35 @@ func (m *RWMutex) LockOp() suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: writer})
 }
 
-// RLockOp is RLock as an Op. In a Select with the LockOp of the same RWMutex it comes first, or it waits
-// in line behind that.
+// RLockOp is RLock as an Op. In a Select with the LockOp of the same RWMutex, put it first, or it queues behind the writer.
 func (m *RWMutex) RLockOp() suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: reader})
 }
 
-// TryLock locks m for writing if it is free and no task waits for it, and reports whether it did. It never suspends.
+// TryLock locks m for writing if no task holds it or waits for it, and reports whether it did. It never suspends.
 func (m *RWMutex) TryLock() bool { return m.gate.TryAcquire(writer) }
 
-// TryRLock locks m for reading if no writer holds it and no task waits for it, and reports whether it did. It never
-// suspends.
+// TryRLock locks m for reading if no writer holds it and no task waits for it, and reports whether it did. It never suspends.
 func (m *RWMutex) TryRLock() bool { return m.gate.TryAcquire(reader) }
 
-// Unlock unlocks m for writing, and hands it to the first that wait. It never suspends, and panics, changing nothing, if
-// m is not locked for writing.
+// Unlock unlocks m for writing, and hands it to the first waiters. It never suspends. It panics, and changes nothing, if m is not
+// locked for writing.
 func (m *RWMutex) Unlock() {
 	if !m.gate.Release(writer, writer, writer) {
 		panic("mutex: Unlock of an unlocked RWMutex")
 	}
 }
 
-// RUnlock undoes one RLock; the last reader hands m to the writer that waits. It never suspends, and panics, changing
-// nothing, if m is not locked for reading.
+// RUnlock undoes one RLock. The last reader hands m to the writer that waits. It never suspends. It panics, and changes nothing, if m
+// is not locked for reading.
 func (m *RWMutex) RUnlock() {
 	if !m.gate.Release(reader, reader, writer-1) {
 		panic("mutex: RUnlock of an unlocked RWMutex")
 	}
 }
 
-// Downgrade makes a reader of the writer that calls it, with no other writer in between, and lets the readers in that
-// are the first that wait. It never suspends, and panics, changing nothing, if m is not locked for writing.
+// Downgrade turns the caller's write lock into a read lock, with no other writer in between, and lets the first waiting readers in. It
+// never suspends. It panics, and changes nothing, if m is not locked for writing.
 func (m *RWMutex) Downgrade() {
 	if !m.gate.Release(writer-reader, writer, writer) {
 		panic("mutex: Downgrade of an unlocked RWMutex")

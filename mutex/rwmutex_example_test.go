@@ -56,7 +56,7 @@ func ExampleRWMutex_RLock() {
 	// Output: <nil> false
 }
 
-// A writer that goes on to read what it has written.
+// A writer goes on as a reader of its own data.
 func ExampleRWMutex_Downgrade() {
 	var m mutex.RWMutex
 	_ = m.Lock(context.Background())

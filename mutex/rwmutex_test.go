@@ -101,7 +101,7 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex
 		panics := func(want string, f func()) { t.Helper(); schedtest.Panics(t, want, f) }
-		for range 2 { // the second time, with what a Select has left behind
+		for range 2 { // the second time, with the waiting bit that a Select leaves behind
 			panics(unlock, m.Unlock)
 			panics(rUnlock, m.RUnlock)
 			panics(downgrade, m.Downgrade)
@@ -137,7 +137,7 @@ func TestRWMisusePanicsAndChangesNothing(t *testing.T) {
 			if schedtest.Yield(2); !*got {
 				t.Fatal("not handed over")
 			}
-			// What a Select leaves behind.
+			// A Select leaves the waiting bit behind.
 			m.TryLock()
 			_, _ = suspend.TrySelect(bg, suspend.On(m.RLockOp()))
 			m.Unlock()
@@ -163,8 +163,8 @@ func TestRWDoneContextFailsThoughFree(t *testing.T) {
 	}
 }
 
-// queue has tasks wait for m, one for each letter: w for a writer, r for a reader. It returns how to see who holds m,
-// and how the holders are made to let go.
+// queue makes tasks that wait for m, one for each letter: w for a writer, r for a reader. holders returns the tasks that hold m, and
+// letGo makes them unlock it.
 func queue(s *fifo.Scheduler, m *mutex.RWMutex, ctx func(i int) context.Context, who string) (holders func() string, letGo func()) {
 	var held []byte
 	go1 := false
@@ -417,7 +417,7 @@ func TestRWStressWithCancellation(t *testing.T) {
 	})
 }
 
-// A writer that is cancelled while a reader stays keeps no reader out for ever.
+// A writer that is cancelled while a reader stays keeps no reader out for good.
 func TestCancelledWriterStress(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const readers = 3
@@ -545,7 +545,7 @@ func TestRWInABubble(t *testing.T) {
 	})
 }
 
-// What a cancelled waiter holds is not kept alive.
+// A value that a cancelled waiter holds is not kept alive.
 func TestRWNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var m mutex.RWMutex

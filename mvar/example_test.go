@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleMVar() {
-	// A counter with the state inside the lock: who takes it has it.
+	// A counter with the state inside the lock: Take locks it.
 	counter := mvar.NewFull(0)
 	_ = fifo.Run(bg, func(ctx context.Context) error {
 		for range 3 {

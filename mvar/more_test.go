@@ -198,7 +198,7 @@ func TestOps(t *testing.T) {
 	})
 }
 
-// The value was taken out, and whoever waited for it waited for the panic.
+// Modify once took the value out before it panicked, and other calls waited.
 func TestModifyWithNilPanicsAtOnce(t *testing.T) {
 	var empty mvar.MVar[int]
 	schedtest.Panics(t, "mvar: Modify with a nil function", func() { _ = empty.Modify(bg, nil) })

@@ -1,5 +1,17 @@
-// Package mvar provides a place that is empty or holds one value: the MVar of Concurrent Haskell (Peyton Jones,
-// Gordon and Finne, 1996), first come first served and cancellable.
+// Package mvar provides a place that is empty or holds one value: the MVar of Concurrent Haskell (Peyton Jones, Gordon and
+// Finne, 1996), first come first served and cancellable.
+//
+// It replaces a mutex and the field that it protects, if the code that changes the field may wait:
+//
+//	balance := mvar.NewFull(100)
+//	err := balance.Modify(ctx, func(n int) (int, error) {
+//		return n - 10, ledger.Write(ctx, -10) // may suspend; an error puts the old value back
+//	})
+//
+// It is also a channel of one, for values that change hands one at a time, with Put and Take. A cancelled operation changes nothing.
+//
+// Use a mutex for several fields that are changed in place, a channel or package chanx for a stream, and a promise for a value that
+// never changes.
 package mvar
 
 import (
@@ -8,29 +20,29 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An MVar is empty or holds a value. Put waits for it to be empty, Take for it to be full. It is a lock with the
-// state that it protects inside, a channel of one, a hand-over between two tasks. The zero MVar is empty and
-// ready to use; it must not be copied.
+// An MVar is empty or holds a value. Put waits until it is empty, Take until it is full. It is a lock with its state inside, a
+// channel of one, or a hand-over between two tasks. The zero MVar is empty and ready to use; it must not be copied.
 //
-// Each end is served in the order in which it was come to, and nobody overtakes. Who reads is served before who
-// takes, and takes nothing from them. A value is never lost nor doubled: it is in the MVar, or with the one call
-// that took it, or with the Put that failed. If ctx is done first, or already, every operation returns the error of
-// the cancellation and has changed nothing; if it succeeds and ctx is done at once, one of them wins.
+// Each end is served in the order of the calls, and no call overtakes another. Readers are served before takers, and leave the value
+// to them. A value is never lost nor doubled. It is in the MVar, with the one call that took it, or with the Put that failed.
 //
-// -P> puts, -T> takes, -M> modifies:
+// If ctx is done first, or already, every operation returns the cancellation error and has changed nothing. If success and
+// cancellation meet, one of them wins.
 //
-//	empty  -P> full     nobody waits to take
-//	empty  -P> empty    the first taker that can be resumed has the value
-//	full   -T> empty    nobody waits to put
-//	full   -T> full     the value of the first putter that can be resumed is in
-//	full   -M> out      f has it, and whoever comes waits as at either end
-//	out    -M> …        as if what f returned were put into an empty one, before anybody else's
-//
-// Invariant: full implies no takers and no readers, empty implies no putters.
-//
-// A Put synchronizes before the return of the operation that gets its value, and one that takes before the return of
-// the Put that it makes room for.
+// A Put synchronizes before the return of the operation that gets its value. A Take synchronizes before the return of the Put that it
+// makes room for.
 type MVar[T any] struct {
+	// -P> puts, -T> takes, -M> modifies:
+	//
+	//	empty  -P> full     no taker waits
+	//	empty  -P> empty    the first taker that can be resumed has the value
+	//	full   -T> empty    no putter waits
+	//	full   -T> full     the value of the first putter that can be resumed is in
+	//	full   -M> out      f has it, and every other call waits
+	//	out    -M> …        as if the result of f were put into an empty MVar, before any other call
+	//
+	// Invariant: full implies no takers and no readers, empty implies no putters.
+
 	guard   suspend.Guard
 	state   state
 	value   T // zero unless full
@@ -47,7 +59,7 @@ const (
 	out
 )
 
-// A taker says what becomes of the MVar when it is served.
+// A taker says how it leaves the MVar when it is served.
 type taker[T any] struct {
 	leaves state // empty, full of v, or out
 	v      T
@@ -59,34 +71,35 @@ func New[T any]() *MVar[T] { return new(MVar[T]) }
 // NewFull returns an MVar that holds v.
 func NewFull[T any](v T) *MVar[T] { return &MVar[T]{state: full, value: v} }
 
-// Put leaves v in m, suspending the caller while m is not empty. Those who wait to read get v at once, and so does
-// the one who has waited longest to take. If Put fails, v is still the caller's.
+// Put stores v in m. It suspends the caller while m is not empty. All waiting readers get v immediately, and so does the longest
+// waiting taker. If Put fails, v is still the caller's.
 func (m *MVar[T]) Put(ctx context.Context, v T) error {
 	_, err := suspend.Wait[struct{}](ctx, put[T]{m, v}, true)
 	return err
 }
 
-// Take empties m and returns what was in it, suspending the caller while m is not full. It makes room for the one who
-// has waited longest to put. A value that has been handed to a Take is returned by it.
+// Take empties m and returns its value. It suspends the caller while m is not full. It makes room for the longest waiting putter. A
+// value that was handed to a Take is returned by it.
 func (m *MVar[T]) Take(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*take[T])(m), true)
 }
 
-// Read returns what is in m and leaves it there, suspending the caller while m is not full.
+// Read returns the value of m and leaves it there. It suspends the caller while m is not full.
 func (m *MVar[T]) Read(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*read[T])(m), true)
 }
 
-// Swap puts v in the place of what is in m, and returns that, suspending the caller while m is not full. It waits in
-// line with those who take. Nobody comes between.
+// Swap replaces the value of m by v, and returns the old one, with no other call in between. It suspends the caller while m is not
+// full, and queues with the takers.
 func (m *MVar[T]) Swap(ctx context.Context, v T) (T, error) {
 	return suspend.Wait[T](ctx, swap[T]{m, v}, true)
 }
 
-// Modify replaces what is in m by what f makes of it, suspending the caller while m is not full. It waits in line with
-// those who take. While f runs, which may suspend, m is neither full nor empty, and everybody else waits. If f
-// returns an error, Modify returns it, and if f panics or exits, so does Modify; what was in m is back then. A nil f
-// panics at once.
+// Modify replaces the value of m by the result of f. It suspends the caller while m is not full, and queues with the takers. f may
+// suspend. While it runs, m is neither full nor empty, and all other calls wait.
+//
+// If f returns an error, Modify returns it. If f panics or exits, so does Modify. In both cases the old value is back in m. A nil f
+// panics.
 func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
 	if f == nil {
 		panic("mvar: Modify with a nil function")
@@ -107,21 +120,21 @@ func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
 	return err
 }
 
-// TryPut leaves v in m if that takes no waiting, and reports whether it did. It never suspends.
+// TryPut stores v in m if m is empty, and reports whether it did. It never suspends.
 func (m *MVar[T]) TryPut(v T) bool {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	return m.putLocked(v)
 }
 
-// TryTake empties m if it is full, and reports whether it was. It never suspends.
+// TryTake empties m if it is full, and returns its value and whether it was full. It never suspends.
 func (m *MVar[T]) TryTake() (T, bool) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	return m.takeLocked()
 }
 
-// TryRead returns what is in m if it is full, and reports whether it is. It never suspends.
+// TryRead returns the value of m, and whether m is full. It never suspends.
 func (m *MVar[T]) TryRead() (T, bool) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
@@ -136,8 +149,8 @@ func (m *MVar[T]) putLocked(v T) bool {
 	return true
 }
 
-// offerLocked serves those who wait, beginning with v, the value of an MVar that has none, until a value is left over
-// or nobody has one.
+// offerLocked serves the waiters of an MVar without a value, beginning with v, until a value is left over or no putter has
+// one.
 func (m *MVar[T]) offerLocked(v T) {
 	for {
 		m.readers.ResumeAll(v, nil)
@@ -164,7 +177,7 @@ func (m *MVar[T]) takeLocked() (v T, ok bool) {
 		return v, false
 	}
 	v = m.value
-	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // and nobody waits to take
+	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // and no taker waits
 		m.state = empty
 	}
 	return v, true

@@ -106,7 +106,7 @@ func TestServedInOrder(t *testing.T) {
 	})
 }
 
-// Conservation: what was put and not refused was taken, once, whatever was cancelled when.
+// Conservation: each value that was put and not refused was taken once, under all cancellations.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const pairs, rounds = 8, 1500

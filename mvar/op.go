@@ -26,7 +26,7 @@ type (
 		m *MVar[T]
 		v T
 	}
-	checkOut[T any] MVar[T] // the beginning of a Modify
+	checkOut[T any] MVar[T] // the first half of a Modify
 )
 
 func (s put[T]) Guard() *suspend.Guard               { return &s.m.guard }

@@ -8,13 +8,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrAbandoned is the error of a promise whose function ended without returning, by runtime.Goexit or by a panic.
+// ErrAbandoned is the error of a promise that will have no value: its function ended by runtime.Goexit or by a panic, or it is the Any
+// or Race of no futures.
 var ErrAbandoned = errors.New("promise: abandoned")
 
-// Go has f run as a task of on, and returns the promise of what it returns. If on refuses, the promise is failed with
-// the error of the refusal. If f exits by runtime.Goexit, or panics, the promise is failed with ErrAbandoned, and
-// otherwise these are the affair of on. ctx is for f; that it is done does not keep f from running. A nil Spawner or a nil
-// function panics.
+// Go runs f as a task of on, and returns the promise of its results. If on refuses, the promise fails with that error. If f exits by
+// runtime.Goexit or panics, the promise fails with ErrAbandoned, and on treats the exit as that of any task. ctx is passed to f. A done
+// ctx does not keep f from running. A nil Spawner or a nil function panics.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if on == nil || f == nil {
 		panic("promise: Go without a Spawner or a function")
@@ -37,8 +37,8 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 	return p
 }
 
-// All returns the promise of what all of futures are filled with, in their order. It fails with the first that fails,
-// without waiting for the others. All of no futures is filled.
+// All returns the promise of all values, in the order of futures. It fails with the first error, without waiting for the others. All of
+// no futures is filled.
 func All[T any](futures ...Future[T]) *Promise[[]T] {
 	c := newCombination[T, []T](futures)
 	c.decide = func(left int, _ T, err error) (vs []T, _ error, decided bool) {
@@ -54,8 +54,8 @@ func All[T any](futures ...Future[T]) *Promise[[]T] {
 	return c.begin(nil, nil)
 }
 
-// Any returns the promise of what the first of futures is filled with that does not fail. If all fail, it fails with
-// all errors, joined. Any of no futures fails with ErrAbandoned: nothing will ever fill it.
+// Any returns the promise of the first value that arrives without an error. If all futures fail, it fails with all errors, joined in
+// their order. Any of no futures fails with ErrAbandoned.
 func Any[T any](futures ...Future[T]) *Promise[T] {
 	c := newCombination[T, T](futures)
 	c.decide = func(left int, v T, err error) (_ T, _ error, decided bool) {
@@ -71,16 +71,15 @@ func Any[T any](futures ...Future[T]) *Promise[T] {
 	return c.begin(*new(T), ErrAbandoned)
 }
 
-// Race returns the promise of what the first of futures is filled or failed with. Race of no futures fails with
-// ErrAbandoned.
+// Race returns the promise of the first result, a value or an error. Race of no futures fails with ErrAbandoned.
 func Race[T any](futures ...Future[T]) *Promise[T] {
 	c := newCombination[T, T](futures)
 	c.decide = func(_ int, v T, err error) (T, error, bool) { return v, err, true }
 	return c.begin(*new(T), ErrAbandoned)
 }
 
-// A combination follows futures until its result is filled, by what they decide or by its owner, or until nobody refers
-// to it any more. It costs no task and no goroutine.
+// A combination follows futures until its result is filled, by their decision or by its owner, or until it is garbage. It costs
+// no task and no goroutine.
 type combination[T, U any] struct {
 	combined
 	decide func(left int, v T, err error) (u U, failure error, decided bool)
@@ -106,7 +105,7 @@ func newCombination[T, U any](futures []Future[T]) *combination[T, U] {
 	return c
 }
 
-// begin returns the result; (v, err) is what it is filled with if there are no futures.
+// begin returns the result. (v, err) fills it if there are no futures.
 func (c *combination[T, U]) begin(v U, err error) *Promise[U] {
 	p := &c.result
 	if c.left == 0 {

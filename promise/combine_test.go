@@ -126,7 +126,7 @@ func TestCombinationsLetGo(t *testing.T) {
 	}
 }
 
-// Whoever fills which when: all three agree with what was filled.
+// Under all orders of filling, all three combinations agree with the values.
 func TestCombinationsUnderRaces(t *testing.T) {
 	for range 300 {
 		ps, fs := three()

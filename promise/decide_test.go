@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// One future decides, and is held up before it resolves; what the other would decide then is not heard.
+// One future decides, and is held up before it resolves. A later decision of the other one has no effect.
 func TestOneDecides(t *testing.T) {
 	oops := errors.New("oops")
 	heldUp := func(g *suspend.Guard, first, second func()) {
@@ -20,7 +20,7 @@ func TestOneDecides(t *testing.T) {
 			runtime.Gosched()
 		}
 		g.Unlock()
-		second() // overtakes who has been woken just now
+		second() // overtakes the task that was just woken
 		<-ended
 	}
 	for range 300 {

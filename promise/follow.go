@@ -9,8 +9,8 @@ import (
 
 // A follower is told once when the promise that it follows is filled: under no lock, by the caller of Fill.
 type follower interface {
-	filled() (more followers) // the followers of what it has filled in turn
-	gone() bool               // nobody would notice if it were not told
+	filled() (more followers) // the followers of the promise that it has filled in turn
+	gone() bool               // it need not be told
 }
 
 // Followers are told in the order in which they were added.
@@ -19,11 +19,11 @@ type (
 	place     = dlist.Node[follower]
 )
 
-// following is the followers of a promise. Those that are gone are at most as many as the others, and a few.
+// following is the followers of a promise. The number of those that are gone is at most that of the others, and a few.
 type following struct {
 	followers
 	len   int
-	limit int // when they come to be more, those that are gone are taken off
+	limit int // above it, the followers that are gone are removed
 }
 
 const few = 32
@@ -52,7 +52,7 @@ func (f *following) sweep() {
 	f.limit = 2*f.len + few
 }
 
-// tell tells fs, and then the followers of what they have filled. It is a loop because a chain may be long.
+// tell tells fs, and then the followers of the promises that they have filled. It is a loop because a chain may be long.
 func tell(fs followers) {
 	for n := fs.Pop(); n != nil; n = fs.Pop() {
 		more := n.Value.filled()
@@ -74,7 +74,7 @@ type ties struct {
 	held  *combined     // nil unless holds > 0; written for the garbage collector, never read
 }
 
-// combined is what the ties know of a combination, which begins with it.
+// combined is the first field of a combination, and all that the ties know of it.
 type combined struct{ decider }
 
 type decider interface{ told(i int) (more followers) }

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// One seed would have several orders: what is run in what order depends on it.
+// Otherwise one seed would have several orders of tasks.
 func TestFollowersAreToldInTheOrderOfRegistration(t *testing.T) {
 	for range 20 {
 		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -68,7 +68,7 @@ func TestCombinationsKeepNoSliceOfTheCaller(t *testing.T) {
 	}
 }
 
-// The panic came from whoever filled another of the futures, later.
+// The panic came later, from the task that filled another one of the futures.
 func TestNilFuture(t *testing.T) {
 	p := promise.New[int]()
 	for _, none := range []promise.Future[int]{nil, (*promise.Promise[int])(nil)} {

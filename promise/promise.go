@@ -1,4 +1,18 @@
 // Package promise provides a value that arrives once and is awaited by any number of tasks.
+//
+// A channel that is closed tells that a result is there, but not the result or its error, and cannot be combined. A promise holds
+// both:
+//
+//	sum := promise.Go(ctx, pool, computeSum) // a task of any scheduler
+//	page := promise.Go(ctx, loop, fetchPage)
+//	...
+//	v, err := sum.Await(ctx) // suspends only the caller
+//
+// All, Any and Race combine promises without a task or a goroutine. A cancelled Await leaves the promise as it is, and the function
+// of Go runs on: pass it a context that ends.
+//
+// Use a channel for a single goroutine that reads the result. Use package scope where the work must not outlive the caller, and
+// package lazy where the first reader starts the work.
 package promise
 
 import (
@@ -9,12 +23,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrFilled is the error of filling a promise for the second time. The first value stays.
+// ErrFilled is the error of filling a promise for the second time. The first value stays. Where several tasks race to fill a promise,
+// ignore it.
 var ErrFilled = errors.New("promise: filled already")
 
-// A Promise is a place for one value, or one error, that is filled once and never changes again. The zero
-// Promise is empty and ready to use; it must not be copied. Awaiting a filled one takes no lock. Those that wait
-// become runnable in the order in which they came.
+// A Promise is a place for one value, or one error, that is filled once and never changes again. The zero Promise is empty and ready
+// to use; it must not be copied. Awaiting a filled Promise takes no lock. Waiters become runnable in the order in which they came.
 type Promise[T any] struct {
 	filled atomicx.Bool // set under guard, after value and err; pairs with the load in Try
 	value  T
@@ -42,8 +56,8 @@ func (p *Promise[T]) promise() *Promise[T] { return p }
 // New returns an empty promise.
 func New[T any]() *Promise[T] { return new(Promise[T]) }
 
-// Fill fills p with v and resumes all who wait. If p is filled already it returns ErrFilled and changes nothing; of
-// several that fill at once, one wins. It never suspends.
+// Fill fills p with v and resumes all waiters. If p is filled already, it returns ErrFilled and changes nothing. If several calls
+// meet, one wins. It never suspends.
 //
 // A Fill that returns nil synchronizes before the return of every Await that gets the value.
 func (p *Promise[T]) Fill(v T) error { return p.Resolve(v, nil) }
@@ -57,7 +71,7 @@ func (p *Promise[T]) Fail(err error) error {
 	return p.Resolve(zero, err)
 }
 
-// Resolve fills p with what a function returned: both v and err are what Await returns.
+// Resolve fills p with both results of a function, and Await returns both.
 func (p *Promise[T]) Resolve(v T, err error) error {
 	follow, ok := p.resolve(v, err)
 	if !ok {
@@ -67,7 +81,7 @@ func (p *Promise[T]) Resolve(v T, err error) error {
 	return nil
 }
 
-// resolve does all but tell those who follow.
+// resolve does all but tell the followers.
 func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 	p.guard.Lock()
 	defer p.guard.Unlock()
@@ -76,7 +90,7 @@ func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 	}
 	p.value, p.err = v, err
 	p.filled.Store(true)
-	p.waiters.ResumeAll(struct{}{}, nil) // who says false was cancelled, and is owed nothing
+	p.waiters.ResumeAll(struct{}{}, nil) // a refused waiter was cancelled, and is owed nothing
 	if p.done != nil {
 		close(p.done)
 	}
@@ -86,8 +100,8 @@ func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 	return follow, true
 }
 
-// Await returns what p was filled with, suspending the caller until it is. If ctx is done first, or already, it
-// returns the error of the cancellation, whether p is filled or not.
+// Await returns the value and the error of p. It suspends the caller until p is filled. If ctx is done first, or already, it returns
+// the cancellation error, whether p is filled or not.
 func (p *Promise[T]) Await(ctx context.Context) (T, error) {
 	if p.filled.Load() {
 		done := ctx.Done()
@@ -112,7 +126,7 @@ func (p *Promise[T]) await(ctx context.Context) (T, error) {
 	return p.value, p.err
 }
 
-// Try returns what p was filled with, and whether it is. It never suspends.
+// Try returns the value and the error of p, and whether p is filled. It never suspends.
 func (p *Promise[T]) Try() (v T, ok bool, err error) {
 	if !p.filled.Load() {
 		return v, false, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Of those that fill a promise one wins, and all that await it, and are not cancelled, get its value.
+// One of several fillers wins, and every waiter that is not cancelled gets its value.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		seen := stress.Of("awaited", "failed", "cancelled", "lost in a Select", "filled", "filled already", "found", "not found")

@@ -8,10 +8,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f with each element of in, each in a task of its own on a scheduler, and returns the results in the order
-// of in. The first error cancels the other calls, and is what Map returns, without results, when all have ended. If
-// ctx is done first, or already, the calls are cancelled, and what is not begun is left out; it is they that fail. A nil
-// Spawner or a nil function panics.
+// Map calls f with each element of in, each in a task of its own, and returns the results in the order of in. The first error cancels the
+// other calls. Map returns it, without results, when all have ended. If ctx is done first, or already, the calls are cancelled, and those
+// that have not begun do not run. Then Map returns the error of a cancelled call. A nil Spawner or a nil function panics.
+//
+// The number of calls at a time is not limited: see Limit.
 func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {
 	check(on, f != nil)
 	out := make([]U, len(in))
@@ -35,11 +36,11 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 	return out, nil
 }
 
-// First calls fs, each in a task of its own on a scheduler, and returns the first result that comes without an error.
-// The other calls are then cancelled, or not begun, and First returns when they have ended; what they return is
-// dropped: to acquire something in fs is to lose it where two succeed. suspend.Select has no such loser. If all fail it
-// returns their errors, joined in the order of fs. If ctx is done first, or already, the calls are cancelled, and a result
-// that comes all the same still wins. First of nothing panics, and so does a nil Spawner or a nil function.
+// First calls fs, each in a task of its own, and returns the first result without an error. It cancels the other calls, or does not begin
+// them, and returns when they have ended. Their results are dropped, so a resource that a losing call has acquired is lost.
+// suspend.Select has no such loser. If all fail, First returns their errors, joined in the order of fs. If ctx is done first, or
+// already, the calls are cancelled, and a result that comes all the same still wins. First of nothing panics, and so does a nil
+// Spawner or a nil function.
 func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
 	if len(fs) == 0 {
 		panic("scope: First of nothing")
@@ -70,7 +71,7 @@ func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Co
 				return nil
 			})
 			if err != nil {
-				errs[i] = err // somebody has won, or ctx is done, or the scheduler is closed
+				errs[i] = err // a call has won, or ctx is done, or the scheduler is closed
 			}
 		}
 		return nil

@@ -29,7 +29,7 @@ func TestThenKeepsARunOpen(t *testing.T) {
 	}
 }
 
-// What waits without a task keeps scope.Run, and the scheduler below, from returning.
+// A wait without a task keeps scope.Run, and the scheduler below, from returning.
 func TestHoldKeepsAScopeOpen(t *testing.T) {
 	s := fifo.New(fifo.Options{})
 	released := false

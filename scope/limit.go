@@ -9,12 +9,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Limit returns a Spawner that starts tasks on another, at most n of them live at a time. Its Go accepts the others, and
-// starts them as tasks end, in the order in which they came. So Go never suspends, as that of any Spawner; it costs memory
-// for a function that has yet to start, but no task. A task counts until it ends, also while it is suspended.
+// Limit returns a Spawner that starts tasks on another, with at most n of them live at a time. Its Go accepts further functions, and
+// starts them as tasks end, in order. So Go never suspends, as that of any Spawner. A function that has not started costs memory, but no
+// task. A task counts until it ends, also while it is suspended.
 //
-// If on has closed by the time that an accepted function is to start, it runs on a goroutine. Limit panics if n is less
-// than 1 or if on is nil.
+// If on closes before an accepted function has started, the function runs on a goroutine. Limit panics if n is less than 1 or if on is
+// nil.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 //		four := scope.Limit(4, suspend.Goroutines)
@@ -91,12 +91,12 @@ func (l *limited) next() {
 	}
 }
 
-// Stream calls f with each value of in, in tasks on a scheduler, and yields the results in the order of in. At most n calls
-// are begun whose results have not been yielded. The first error, in that order, is yielded and ends the sequence.
+// Stream calls f with each value of in, in tasks on a scheduler, and yields the results in the order of in. At most n calls have begun
+// without their results being yielded. The first error, in that order, is yielded and ends the sequence.
 //
-// The caller of the iterator suspends while the next result is not there. A break, an error and the end of ctx cancel the
-// calls that are left; the iterator returns when all have ended. If ctx ends first, the last error is the cancellation's.
-// A call that does not return yields ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
+// The caller of the iterator suspends while the next result is missing. A break, an error and the end of ctx cancel the other calls, and
+// the iterator returns when all have ended. If ctx ends first, the last error is the cancellation's. A call that does not return
+// yields ErrAbandoned. Stream panics if n is less than 1, or if on, in or f is nil.
 func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Seq[T], f func(context.Context, T) (U, error)) iter.Seq2[U, error] {
 	check(on, f != nil && in != nil)
 	if n < 1 {

@@ -72,7 +72,7 @@ func TestLimitGivesPlacesOn(t *testing.T) {
 	schedtest.Panics(t, "scope: nil function", func() { _ = limited.Go(nil) })
 }
 
-// What is cancelled while it waits to begin is not begun.
+// A call that is cancelled while it waits to begin is not begun.
 func TestMapWithALimitBeginsNothingAfterAFailure(t *testing.T) {
 	var begun atomic.Int64
 	_, err := scope.Map(bg, scope.Limit(1, suspend.Goroutines), make([]int, 1000), func(context.Context, int) (int, error) {

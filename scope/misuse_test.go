@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What is nil is found where it is given, and not later, on a scheduler: a nil hook ended the release, in silence, and the
+// A nil argument panics in the call that passes it, and not later on a scheduler. A nil hook once ended the release silently, and the
 // hooks before it never ran; a nil child ended the process.
 func TestNilPanicsAtOnce(t *testing.T) {
 	released, on := 0, suspend.Goroutines

@@ -1,5 +1,19 @@
-// Package scope provides structured concurrency across schedulers: a call that starts tasks anywhere, and returns
-// when all of them have ended.
+// Package scope provides structured concurrency across schedulers: a call that starts tasks anywhere, and returns when all of them
+// have ended.
+//
+//	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+//		if err := s.Go(pool, compute); err != nil { // a task of the pool
+//			return err
+//		}
+//		return s.Go(suspend.Goroutines, listen) // a goroutine
+//	})
+//
+// No child outlives its Run. The first failure cancels the context of all others and is the error of Run. The cancellations that it
+// causes are not reported as failures.
+//
+// Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first success, and Limit
+// bounds the number of live tasks. Use errgroup if all children are goroutines and nothing else here is needed. Use a promise for
+// a task that may outlive its caller.
 package scope
 
 import (
@@ -13,26 +27,26 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrEnded is the error of starting a child in a scope that has ended. It is a suspend.ErrClosed.
+// ErrEnded is the error of starting a child in a scope that has ended. It is a suspend.ErrClosed. The child did not run.
 var ErrEnded = fmt.Errorf("scope: ended: %w", suspend.ErrClosed)
 
-// ErrAbandoned is the error of a scope one of whose functions did not return: it panicked, where its scheduler put up
-// with that, or ended its task with runtime.Goexit.
+// ErrAbandoned is the error of a scope in which a function did not return. It ended its task with runtime.Goexit, or it panicked and
+// its scheduler went on.
 var ErrAbandoned = errors.New("scope: a function of it did not return")
 
-// A Scope is the extent of one Run: the tasks that were started in it, its children, of whatever schedulers, and what
-// is to be released after them. All methods may be called from any goroutine, and none suspends.
-//
-// The members are the body and the children that have not ended. -G> is a Go, -M> a member that ends.
-//
-//	n      -G> n+1      n > 0: who is not a member may start one too, as long as there are some
-//	n      -M> n-1
-//	1      -M> ended    for good; this member fills over
-//	ended  -W> released Run calls what is to be released
-//
-// Invariant: no child runs once members is 0, and none can be started.
-// Debt: who takes members to 0 owes Run its wake-up.
+// A Scope is the extent of one Run: its children, which are the tasks started in it on any schedulers, and the functions to be called
+// after them. All methods may be called from any goroutine, and none suspends.
 type Scope struct {
+	// The members are the body and the children that have not ended. -G> is a Go, -M> a member that ends.
+	//
+	//	n      -G> n+1      n > 0: another task may start a child too, as long as there are members
+	//	n      -M> n-1
+	//	1      -M> ended    for good; this member fills over
+	//	ended  -W> released Run calls the functions of OnRelease
+	//
+	// Invariant: when members is 0, no child runs and none can be started.
+	// Debt: the member that takes members to 0 owes Run its wake-up.
+
 	ctx     context.Context
 	cancel  func(cause error)
 	members atomicx.Int64
@@ -45,20 +59,19 @@ type Scope struct {
 	released bool     // there will be no more
 }
 
-// Run calls body with a new scope, waits until body and all children have ended, calls what was left with OnRelease,
-// and returns the first error that body or a child returned, or that Cancel was given. Nothing that was started in
-// the scope outlives it.
+// Run calls body with a new scope. It waits until body and all children have ended, and calls the functions of OnRelease. Then it returns
+// the first failure of body or a child, or the cause of Cancel.
 //
-// Body and children get a context that is done when ctx is, and as soon as one of them fails: then with that error as
-// the cause. A failure is an error, after Cancel(nil) one that is not the cancellation's itself in the sense of
-// errors.Is; or ErrAbandoned. So if ctx is done first, Run returns an error only if somebody has been
-// stopped by that. A panic of body, or a runtime.Goexit, cancels the scope, and goes on when everything has ended and
-// is released; one of a child is as in any task of its scheduler, and the scope is cancelled with ErrAbandoned.
+// Body and children get a context that ends with ctx, or when one of them fails, with that error as its cause. An error of body or
+// a child is a failure, also if it is a cancellation error. After Cancel(nil), the cancellation's own error (in the sense of errors.Is)
+// is none. ErrAbandoned is a failure. So if ctx is done first, Run returns an error only if body or a child was stopped by it.
 //
-// If ctx is done already, Run returns the error of the cancellation and body does not run. Otherwise the end of Run
-// suspends the caller for as long as there are children, and cannot be cancelled: what can is what the children do.
-// What the children have done synchronizes before what was left with OnRelease, and before the return of Run. A nil body
-// panics.
+// A panic of body, or a runtime.Goexit, cancels the scope, and goes on when everything has ended and is released. A panic of a child is
+// treated as in any task of its scheduler, and cancels the scope with ErrAbandoned.
+//
+// If ctx is done already, Run returns the cancellation error and body does not run. Otherwise the end of Run suspends the caller as long
+// as there are children. This wait cannot be cancelled, but the children can. The children synchronize before the functions of
+// OnRelease, and before the return of Run. A nil body panics.
 func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (err error) {
 	if body == nil {
 		panic("scope: Run of a nil function")
@@ -84,9 +97,11 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 	return nil
 }
 
-// Go starts f on a scheduler, as a child of s. It returns on's error if on refuses; the error of the cancellation if s
-// has been cancelled, and ErrEnded if s has ended: then f never runs. A child that was started runs, though its
-// context may be done by then. Children may start children. A nil Spawner or a nil function panics.
+// Go starts f on a scheduler, as a child of s, and never suspends. Children may start children. A started child runs, even if its context
+// is done by then. A nil Spawner or a nil function panics.
+//
+// If Go returns an error, f never runs. The error is that of on if on refuses, the cancellation error if s was cancelled, and ErrEnded
+// if s has ended. In the body and in children, return the error: if a failure has cancelled s, Run returns that failure all the same.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {
 	check(on, f != nil)
 	if s.members.Load() > 0 {
@@ -99,14 +114,14 @@ func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error 
 	})
 }
 
-// On returns a Spawner that starts children of s on a scheduler. As with any Spawner, and other than with s.Go, a
-// cancellation does not stop it; when s has ended, it refuses with ErrEnded. A nil Spawner panics.
+// On returns a Spawner that starts children of s on a scheduler. A cancellation of s does not stop it, unlike s.Go. When s has ended, it
+// refuses with ErrEnded. A nil Spawner panics.
 func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
 	check(on, true)
 	return &spawner{s, on}
 }
 
-// check panics for what would fail later, on the scheduler and far from the mistake.
+// check panics for an argument that would fail later, on the scheduler and far from the mistake.
 func check(on suspend.Spawner, f bool) {
 	switch {
 	case on == nil:
@@ -131,11 +146,11 @@ func (o *spawner) Go(f func()) error {
 	})
 }
 
-// Unwrap says that what on offers beside Go is offered here as well, see suspend.As.
+// Unwrap offers the capabilities of on, see suspend.As.
 func (o *spawner) Unwrap() suspend.Spawner { return o.on }
 
-// Cancel cancels the scope. A cause is a failure: if it is the first, Run returns it. Cancel(nil) says that enough has
-// been done: Run returns nil, unless something fails all the same. Of what is cancelled already, nothing changes.
+// Cancel cancels the scope. A cause is a failure: if it is the first, Run returns it. Cancel(nil) says that enough is done: Run returns
+// nil, unless a child fails for another reason. It does not change a scope that is cancelled already.
 func (s *Scope) Cancel(cause error) {
 	if cause != nil {
 		s.fail(cause)
@@ -149,10 +164,9 @@ func (s *Scope) Cancel(cause error) {
 	s.cancel(nil)
 }
 
-// OnRelease has f called once, by the caller of Run, when all children have ended and before Run returns, also if that
-// is by a panic. What was left last is called first. It is not cancelled: f may suspend, with a context of its own, as
-// that of the scope is done by then. If f panics, the others are called all the same. f may call OnRelease. Once the
-// scope has ended and everything is released, OnRelease panics, and so it does if f is nil.
+// OnRelease registers f. The caller of Run calls it once, after the end of all children and before Run returns or panics. The last
+// registered function is called first. f may suspend, with a context of its own, as that of the scope is done by then. If f panics, the
+// others are called all the same. f may call OnRelease. A nil f panics, and so does OnRelease after the end of the scope.
 func (s *Scope) OnRelease(f func()) {
 	if f == nil {
 		panic("scope: OnRelease of a nil function")
@@ -168,8 +182,8 @@ func (s *Scope) OnRelease(f func()) {
 	}
 }
 
-// Hold counts something that waits without a task as a child, until release is called; see suspend.Holder. Run waits for
-// it. When s has ended, Hold returns ErrEnded.
+// Hold counts a wait without a task as a child, until release is called; see suspend.Holder. Run waits for it. When s has ended, Hold
+// returns ErrEnded.
 func (s *Scope) Hold() (release func(), err error) {
 	if !s.enter() {
 		return nil, ErrEnded
@@ -177,7 +191,7 @@ func (s *Scope) Hold() (release func(), err error) {
 	return s.leave, nil
 }
 
-// Hold holds the scope and, if that can be held, the scheduler.
+// Hold holds the scope, and the scheduler if it is a Holder.
 func (o *spawner) Hold() (release func(), err error) {
 	if !o.s.enter() {
 		return nil, ErrEnded
@@ -225,7 +239,7 @@ func (s *Scope) start(on suspend.Spawner, f func()) error {
 // member runs the body or a child.
 func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
-	defer s.leave() // also if what the cancellation calls panics
+	defer s.leave() // also if a function that the cancellation calls panics
 	defer func() {
 		if err != nil {
 			s.fail(err)

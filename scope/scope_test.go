@@ -453,7 +453,7 @@ type executor func()
 
 func (executor) Execute(f func()) error { go f(); return nil }
 
-// A stranger who starts children while the scope is ending either gets in, and is waited for, or is told.
+// A stranger starts children while the scope is ending. Each child is waited for, or Go returns an error.
 func TestGoRacesWithTheEnd(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var in, out atomic.Int64
@@ -502,8 +502,8 @@ func TestGoRacesWithTheEnd(t *testing.T) {
 	})
 }
 
-// Conservation: whoever fails, is cancelled or ends its task when, every child that was accepted has run and ended when
-// Run returns, everything is released, and the error is one that somebody has brought.
+// Conservation, under random failures, cancellations and ends of tasks. When Run returns, every accepted child has run and ended,
+// everything is released, and the error is one of those that occurred.
 func TestStressWithRandomFailures(t *testing.T) {
 	rounds := 600
 	if testing.Short() || schedtest.Race {
@@ -565,7 +565,7 @@ func TestStressWithRandomFailures(t *testing.T) {
 			}
 			accepted.Store(1)
 			err := scope.Run(parent, func(ctx context.Context, s *scope.Scope) error {
-				go func() { // lest the endless ones are all that is left
+				go func() { // otherwise only the endless ones might be left
 					schedtest.Yield(round % 20 * 200)
 					s.Cancel(nil)
 				}()
@@ -862,7 +862,7 @@ func BenchmarkChild(b *testing.B) {
 	})
 }
 
-// What is called when the scope's context ends may panic: the scope ends all the same, with its hooks called.
+// A function that the end of the scope's context calls may panic. The scope ends all the same, with its hooks called.
 func TestEndsThoughTheCancellationPanics(t *testing.T) {
 	released := false
 	func() {

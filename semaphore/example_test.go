@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Many downloads share so much bandwidth.
+// Many downloads share ten units of bandwidth.
 func ExampleSemaphore_Acquire() {
 	bandwidth := semaphore.New(10)
 	used, most := int64(0), int64(0)

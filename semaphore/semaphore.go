@@ -1,4 +1,16 @@
 // Package semaphore provides a weighted semaphore that can be waited for with a context, from any scheduler.
+//
+//	memory := semaphore.New(1 << 30)
+//	if err := memory.Acquire(ctx, size); err != nil {
+//		return err // ctx is done, or size is more than there is: no permit is held
+//	}
+//	defer memory.Release(size)
+//
+// Permits are granted in strict order, so small requests do not starve a large one. A cancelled Acquire holds nothing, and a request
+// that can never succeed fails immediately.
+//
+// For one permit a mutex.Mutex is faster. For goroutines alone, golang.org/x/sync/semaphore does as well. For at most n tasks of a
+// group, see scope.Limit.
 package semaphore
 
 import (
@@ -9,15 +21,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrTooLarge is the error of asking for more permits than the semaphore has altogether.
+// ErrTooLarge is the error of a request for more permits than the semaphore has altogether. Ask for less, or make a larger one.
 var ErrTooLarge = errors.New("semaphore: more permits than there are")
 
-// A Semaphore is a number of permits, to be acquired and released, several at a time. Another task than the one that
-// acquired them may release them. It is made by New; it must not be copied. The zero Semaphore has no permits at all.
+// A Semaphore is a number of permits that tasks acquire and release, several at a time. One task may acquire a permit and another
+// release it. New makes a Semaphore, and it must not be copied. The zero Semaphore has no permits.
 //
-// Permits are granted strictly in the order in which they were asked for: once a task waits, all that come later wait
-// behind it, even for permits that are free. So a large request is not starved by small ones. Permits are handed over: a
-// waiter that is resumed has all of its permits, and one that waits has none of them.
+// Permits are granted strictly in the order of the requests. As long as one task waits, all later ones queue behind it, even for
+// permits that are free. So a large request is not starved by small ones. Permits are handed over: a resumed waiter has all of its
+// permits, and a waiting one has none.
 type Semaphore struct {
 	size uint64 // never changes
 	gate gate.Gate
@@ -30,13 +42,13 @@ func New(n int64) *Semaphore {
 	return s
 }
 
-// Acquire takes n permits, all at once, suspending the caller until they are free and all that came earlier have
-// got theirs. If ctx is done first, or already, Acquire returns the error of the cancellation and the caller has no
-// permits; those behind it for whom there are enough get theirs at once. If the permits are granted and ctx is done at
-// once, one of them wins.
+// Acquire takes n permits, all of them or none. It suspends the caller until they are free and all earlier requests are granted.
 //
-// For more permits than s has altogether, which can never succeed, Acquire returns ErrTooLarge at once, and nobody waits
-// behind it. To wait for ctx instead would hang in silence where ctx has no end. Acquire panics if n is negative.
+// If ctx is done first, or already, Acquire returns the cancellation error and the caller has no permits. Waiters behind it that fit
+// now get theirs. If the grant and the cancellation meet, one of them wins.
+//
+// A request for more permits than s has altogether can never succeed. Acquire returns ErrTooLarge for it, and no task waits behind it.
+// It panics if n is negative.
 //
 // A Release synchronizes before the return of every Acquire that could not have returned without it.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
@@ -50,22 +62,22 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	return s.gate.Acquire(ctx, want)
 }
 
-// AcquireOp is Acquire as an Op. Two of them in one Select wait in line like those of two tasks, in the order
-// of the cases: put the one that asks for less first, or it waits for the other.
+// AcquireOp is Acquire as an Op. Two of them in one Select queue like those of two tasks, in the order of the cases. Put the smaller
+// request first, or it waits for the larger one.
 func (s *Semaphore) AcquireOp(n int64) suspend.Op[struct{}] {
 	want := permits(n)
 	return suspend.OpOf[struct{}](&acquire{gate.Request{Gate: &s.gate, N: want}, want > s.size})
 }
 
-// TryAcquire takes n permits if they are free and nobody waits, and reports whether it did. It never suspends, and
-// panics if n is negative.
+// TryAcquire takes n permits if they are free and no task waits, and reports whether it did. It never suspends, and panics if n is
+// negative.
 func (s *Semaphore) TryAcquire(n int64) bool {
 	want := permits(n)
 	return want <= s.size && s.gate.TryAcquire(want)
 }
 
-// Release gives n permits back, and grants them to those that wait, the longest waiting first, until there are too few
-// for the next. It never suspends. It panics, and changes nothing, if n is negative or more than what is held.
+// Release gives n permits back. It grants them to the waiters, the longest waiting first, until there are too few for the next. It
+// never suspends. It panics, and changes nothing, if n is negative or more than the permits that are held.
 func (s *Semaphore) Release(n int64) {
 	back := permits(n)
 	if back > s.size || !s.gate.Release(back, gate.Max-s.size+back, gate.Max) {
@@ -73,7 +85,7 @@ func (s *Semaphore) Release(n int64) {
 	}
 }
 
-// permits is n.
+// permits converts n.
 func permits(n int64) uint64 {
 	if n < 0 {
 		panic("semaphore: negative number of permits")
@@ -81,7 +93,7 @@ func permits(n int64) uint64 {
 	return uint64(n)
 }
 
-// An acquire is what AcquireOp performs.
+// An acquire is the Source of AcquireOp.
 type acquire struct {
 	gate.Request
 	tooLarge bool

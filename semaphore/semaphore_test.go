@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-// free takes what is free, all of it, and gives it back.
+// free takes all free permits and gives them back.
 func free(s *semaphore.Semaphore, size int64) int64 {
 	for n := size; n > 0; n-- {
 		if s.TryAcquire(n) {
@@ -163,7 +163,7 @@ func TestDoneContextFailsThoughFree(t *testing.T) {
 	}
 }
 
-// A large request waits for what it needs, and small ones that would fit wait behind it.
+// A large request waits, and small ones that would fit wait behind it.
 func TestNobodyOvertakes(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(4)
@@ -267,7 +267,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 	}
 }
 
-// Those behind a large waiter that is cancelled are granted what there is at once, and not with the next Release.
+// When a large waiter is cancelled, those behind it get the free permits immediately, and not with the next Release.
 // (Regression test of golang.org/issue/37852.)
 func TestCancelledHeadLetsOthersPass(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -585,7 +585,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// What a cancelled waiter holds is not kept alive.
+// A value that a cancelled waiter holds is not kept alive.
 func TestNothingIsRetained(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(1)
