@@ -349,7 +349,7 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
-// What is in the buffer is read to the end even if it and the end came as one event.
+// The data in the buffer is read to the end even if the data and the end came as one event.
 func TestDataAndEndAtOnce(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	for range 50 {

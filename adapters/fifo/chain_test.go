@@ -25,7 +25,7 @@ func warm(s *fifo.Scheduler) {
 	suspend.Yield()
 }
 
-// A callback that executes another, for ever, does not hold up the scheduler in whose task its own is nested.
+// An endless chain of callbacks does not hold up the scheduler in whose task its own is nested.
 func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
 	defer schedtest.Within(t, 20*time.Second)()
 	var stop atomic.Bool
@@ -116,7 +116,7 @@ func TestABodyIsNotTheSchedulers(t *testing.T) {
 	}
 }
 
-// A callback must not suspend, nor must what is told of its panic; for a task's it may.
+// A callback must not suspend, and neither must the hook for its panic. The hook for the panic of a task may.
 func TestAHookOfACallback(t *testing.T) {
 	var told []bool // whether it may
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { told = append(told, suspend.Current() != nil) }})

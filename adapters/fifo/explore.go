@@ -6,13 +6,13 @@ import "github.com/braidgo/braid/adapters/internal/runner"
 
 // What follows is for the model checker, which stands outside adapters: the parts of a scheduler that other goroutines touch.
 type (
-	// An Item is what is sent.
+	// An Item is a unit that is sent.
 	Item = runner.Item
 	// A Posting is a Runner without coroutines.
 	Posting = runner.Posting
 )
 
-// NewPosting returns a Posting with so many tasks, all parked.
+// NewPosting returns a Posting with this number of tasks, all parked.
 func NewPosting(tasks int) *Posting { return runner.NewPosting(tasks) }
 
 // An Inbox is where a Runner is sent what others wake.

@@ -470,8 +470,8 @@ func stacks() {
 	})
 }
 
-// A task that does little fits into the stack that a goroutine begins with: what it waits with takes no more, and what it runs
-// on hardly anything. Few need more, as the allocator is in need of a new span just then.
+// A small task fits into the first stack of a goroutine: a wait needs no more, and the coroutine hardly anything. Few tasks need more,
+// when the allocator needs a new span at that moment.
 func TestAWaitFitsIntoTheFirstStack(t *testing.T) {
 	cmd := exec.Command(os.Args[0]) // since a collection makes the first stacks as large as those that it has seen
 	cmd.Env = append(os.Environ(), "FIFO_TEST=stacks", "GOGC=off", "GOMEMLIMIT=off")
@@ -643,8 +643,8 @@ func TestCancelManyWaiters(t *testing.T) {
 		}
 		return perWaiter
 	}
-	// The runtime keeps the descriptor of a goroutine for ever, and the table of bindings its size: so what counts is
-	// whether the same again needs more.
+	// The runtime never frees the descriptor of a goroutine, and the table of bindings keeps its size. So the test counts
+	// whether a second round needs more.
 	n := 100_000
 	if schedtest.Race {
 		n = 5_000
@@ -830,7 +830,7 @@ type stopPanics struct {
 func (c *stopPanics) Done() <-chan struct{}        { return c.done }
 func (c *stopPanics) AfterFunc(func()) func() bool { return func() bool { panic("stop") } }
 
-// What a context does when it is told that the task has ended is the task's affair.
+// A context that panics when it is stopped at the end of a task panics in that task.
 func TestPanicOfAContextAtTheEnd(t *testing.T) {
 	panics := 0
 	run(t, fifo.Options{OnPanic: func(any, []byte) { panics++ }}, func(s *fifo.Scheduler) {
@@ -862,7 +862,7 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// A scheduler keeps as many idle coroutines as it has tasks, and a thousand. After a peak they become fewer, however the
+// A scheduler keeps one idle coroutine for each task, and a thousand more. After a peak they become fewer, however the
 // tasks end. (A Run with a thread of its own shares none with others.)
 func TestCoroutinesThatAreKept(t *testing.T) {
 	const n, few = 6000, 1024

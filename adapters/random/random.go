@@ -1,9 +1,17 @@
-// Package random is a scheduler for tests: it runs tasks one at a time, on the goroutine that calls Run, and after
-// every step picks any of those that are runnable. It is an adversary, so a program that relies on an order fails
-// under some seed, and it is a repeatable one: the same program with the same seed runs in the same order, as long as
-// all wake-ups come from its own tasks.
+// Package random is a scheduler for tests. It runs tasks one at a time, on the goroutine that calls Run, and after every step picks any
+// runnable one.
 //
-// It is driven like package fifo, and like it parks its caller when nothing is runnable, so it nests.
+//	s := random.New(random.Options{Seed: seed})
+//	err := s.Run(ctx, test)
+//	if err != nil {
+//		t.Fatalf("seed %d: %v", s.Seed(), err)
+//	}
+//
+// It is an adversary: a program that relies on an order fails under some seed. It is repeatable: the same program with the same seed runs
+// in the same order, as long as all wake-ups come from its own tasks.
+//
+// It is driven like package fifo, and like it parks its caller when nothing is runnable, so it nests. To try all orders of a small
+// program use suspendtest.Explore.
 package random
 
 import (
@@ -18,7 +26,8 @@ import (
 
 // Options are the choices that a Scheduler is made with. The zero value is the default.
 type Options struct {
-	// Seed determines the order, and what Select, Choose and Then choose. Zero: one that differs from time to time, which Seed tells.
+	// Seed determines the order, and the choices of Select, Choose and Then. Zero means a new random seed, which the method Seed
+	// returns.
 	Seed uint64
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
@@ -29,8 +38,8 @@ type Options struct {
 	// caller: on the goroutine of Run, not in a task. If it suspends, it suspends the Run.
 	OnIdle func()
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, or
-	// on standard error if that is nil, and again whenever the time has doubled. 0 means a second; negative: never.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, and
+	// again whenever the time has doubled. A nil OnStall writes to standard error. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
@@ -47,7 +56,7 @@ type Scheduler struct {
 	runnable []*runner.Item
 }
 
-// New returns a Scheduler on which nothing runs yet. What is submitted before Run waits for it.
+// New returns a Scheduler on which nothing runs yet. Tasks and callbacks that are submitted before Run wait for it.
 func New(o Options) *Scheduler {
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()
@@ -63,21 +72,20 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return New(Options{}).Run(ctx, main)
 }
 
-// Seed returns the seed that repeats what s does.
+// Seed returns the seed that repeats the order of s.
 func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 
-// Run runs main as a task, with ctx, and returns what main returned once every task has ended, those included that
-// came from elsewhere. While tasks are left it runs them, on the calling goroutine, or parks its caller. ctx reaches
-// main and nothing else: a Run cannot be cancelled, its tasks can.
+// Run runs main as a task, with ctx. While tasks are left it runs them on the calling goroutine, or parks its caller. It returns the
+// result of main when every task has ended, also those that were started from elsewhere. ctx is passed to main only: a Run cannot be
+// cancelled, its tasks can.
 //
-// If ctx is done already, Run returns the error of the cancellation and has done nothing. A Scheduler has one
-// Run: a second returns suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, once
-// every other task has ended.
+// If ctx is done already, Run returns the cancellation error and does nothing. Only one Run is possible: a second returns
+// suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, when every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return s.core.Drive(ctx, runner.Drive{Name: "random", StallAfter: s.opts.StallAfter, OnStall: s.opts.OnStall}, main)
 }
 
-// next picks one of all that is runnable, each as likely as any other.
+// next picks a runnable item, each with the same probability.
 func (s *Scheduler) next() *runner.Item {
 	for it := s.core.Next(); it != nil; it = s.core.Next() {
 		s.runnable = append(s.runnable, it)
@@ -94,19 +102,18 @@ func (s *Scheduler) next() *runner.Item {
 	return it
 }
 
-// Go has f run as a task, some time. It may be called from any goroutine, before Run and during it; when Run has
-// returned, or is about to, it returns suspend.ErrClosed and f never runs.
+// Go runs f as a task, in any order. It may be called from any goroutine, before Run and during it. When Run has returned, or is about
+// to, Go returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
-// Execute has f run as a callback, in any order; Run waits for it as for a task. f must not suspend;
-// suspend.Suspend panics in it. When Run has returned, or is about to, Execute returns suspend.ErrClosed and f
-// never runs.
+// Execute runs f as a callback, in any order, and Run waits for it as for a task. f must not suspend: suspend.Suspend panics in it. When
+// Run has returned, or is about to, Execute returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
 // Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
 
-// OnIdle calls f as Options.OnIdle is called, once. Of several, one is called at a time, in order.
+// OnIdle calls f once, as Options.OnIdle is called. Several functions are called one at a time, in order.
 func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("random: nil function")
@@ -117,5 +124,5 @@ func (s *Scheduler) OnIdle(f func()) {
 // Hold keeps Run from returning until release is called, see suspend.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
-// Stats returns what the scheduler says of itself.
+// Stats returns the statistics of the scheduler.
 func (s *Scheduler) Stats() suspend.Stats { return s.core.Stats() }

@@ -93,7 +93,7 @@ func fibSerial(n int) int {
 	return fibSerial(n-1) + fibSerial(n-2)
 }
 
-// What of that is Join's own: two functions that do nothing and capture nothing.
+// Join's own share: two functions that do nothing and capture nothing.
 func BenchmarkJoin(b *testing.B) {
 	b.ReportAllocs()
 	p := workstealing.New(workstealing.Options{Workers: 1})

@@ -2,19 +2,19 @@ package workstealing
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A deque holds the forks of one worker: the worker pushes and pops at the bottom, everybody else steals from the
-// top, oldest first. It is the one of Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005); the order
+// A deque holds the forks of one worker. The worker pushes and pops at the bottom, and all others steal from the top, oldest
+// first. It is the one of Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005); the order
 // of the accesses is that of Lê, Pop, Cohen and Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak
 // Memory Models" (PPoPP 2013), where each of ours is sequentially consistent, as Go's atomics are. The differences:
 // it never shrinks, the owner may ask for one fork in particular, and it takes the last one without touching bottom.
 //
-// Invariant: the forks are those at top <= i < bottom, in this order, at i modulo the size of the ring. The indices
-// run on for ever; they may wrap around, so they are compared by their difference.
-// Invariant: a fork is pushed once, hence it is in one place. The CAS on top decides who has the fork at top; the
-// owner has any other at the bottom by writing bottom before it reads top.
+// Invariant: the forks are those at top <= i < bottom, in this order, at i modulo the size of the ring. The indices only grow and may
+// wrap around, so they are compared by their difference.
+// Invariant: a fork is pushed once, hence it is in one place. The CAS on top decides about the fork at top. The owner takes any
+// other at the bottom by writing bottom before it reads top.
 //
-// A slot that is popped or stolen keeps its pointer until it is written again. What that keeps alive is the record
-// of a fork and nothing else, since whoever takes a fork empties it.
+// A slot that is popped or stolen keeps its pointer until it is written again. This keeps only the record of a fork alive, since a
+// taken fork is emptied.
 type deque struct {
 	top    atomicx.Uint64 // of the oldest fork; only grows, by a CAS of thieves and, for the last fork, of the owner
 	_      [56]byte       // thieves write above, the owner below
@@ -23,8 +23,8 @@ type deque struct {
 	_      [48]byte
 }
 
-// A ring is written by the owner, in slots that hold no fork. Once replaced it is not written any more, so a thief
-// that still reads it finds what was there.
+// A ring is written by the owner, in slots that hold no fork. A replaced ring is not written any more, so a thief that still
+// reads it finds the old forks.
 type ring []atomicx.Pointer[fork]
 
 const firstRing = 64 // a power of two
@@ -54,7 +54,7 @@ func (d *deque) push(f *fork) {
 
 func (d *deque) grow(old ring, b uint64) ring {
 	r := make(ring, 2*len(old))
-	for i := d.top.Load(); i != b; i++ { // what is stolen meanwhile is copied in vain
+	for i := d.top.Load(); i != b; i++ { // a fork that is stolen meanwhile is copied for nothing
 		r.slot(i).Store(old.slot(i).Load())
 	}
 	d.ring.Store(&r)
@@ -83,7 +83,7 @@ func (d *deque) pop() *fork {
 	return f
 }
 
-// take takes what is at b, the bottom, if it is not stolen.
+// take takes the fork at b, the bottom, if it is not stolen.
 func (d *deque) take(b uint64) bool {
 	t := d.top.Load()
 	if t == b { // the last fork: as a thief, which leaves bottom where it is
@@ -99,15 +99,15 @@ func (d *deque) take(b uint64) bool {
 	return taken
 }
 
-// steal takes the oldest fork. Of nil, retry says that somebody else was quicker, and there may be more. Executed
-// by anybody.
+// steal takes the oldest fork. If f is nil, retry says that another thief was quicker, and there may be more. Executed by any
+// worker.
 func (d *deque) steal() (f *fork, retry bool) {
 	t := d.top.Load() // before bottom: pairs with take
 	if int64(d.bottom.Load()-t) <= 0 {
 		return nil, false
 	}
 	r := *d.ring.Load()
-	f = r.slot(t).Load() // stale if top has moved on: the CAS finds out, and nobody looks into f before
+	f = r.slot(t).Load() // stale if top has moved on: the CAS finds out, and f is not read before
 	if !d.top.CompareAndSwap(t, t+1) {
 		return nil, true
 	}

@@ -63,7 +63,7 @@ type Parking struct {
 	tasks []Task // of the workers
 }
 
-// NewParking returns one for so many workers.
+// NewParking returns a Parking of this number of workers.
 func NewParking(workers int) *Parking {
 	p := &Pool{workers: make([]*worker, workers)}
 	p.goroutines.Store(int64(workers) + 1)
@@ -105,7 +105,7 @@ func (k *Parking) Worker(i int) {
 	}
 }
 
-// Join is called by what a worker runs.
+// Join is called in a task of a worker.
 func (k *Parking) Join(a, b func()) {
 	for i, w := range k.p.workers {
 		if w.thread == suspend.Self() {
@@ -133,7 +133,7 @@ func (t Task) Join(a, b func()) {
 // Move has it go on on another worker.
 func (t Task) Move(to int) { t.s.worker = t.s.pool.workers[to] }
 
-// Scrape has the owner of the i'th deque run what is there.
+// Scrape runs the forks of the i'th deque, as its owner does.
 func (k *Parking) Scrape(i int) {
 	for f := k.p.workers[i].forks.pop(); f != nil; f = k.p.workers[i].forks.pop() {
 		if f.claim() {

@@ -17,11 +17,11 @@ type entry struct {
 	call  bool   // f is a callback
 }
 
-// An injector is the queue into which everybody puts what becomes runnable, and from which the workers take. It is
-// first in, first out. Its lock is a leaf: nothing is called under it.
+// An injector is the queue of the pool for runnable entries, first in, first out. Its lock is a leaf: nothing is called under
+// it.
 type injector struct {
 	mu    atomicx.Mutex
-	n     atomicx.Int64 // written under mu; read by those who only want to know whether to come in
+	n     atomicx.Int64 // written under mu; read without it to skip an empty queue
 	first int           // guarded by mu, as is ring
 	ring  []entry       // n of them, from first on; a power of two in size
 }
@@ -43,14 +43,14 @@ func (in *injector) push(e entry) {
 	in.mu.Unlock()
 }
 
-// pop takes what has been in for longest.
+// pop takes the oldest entry.
 func (in *injector) pop() (entry, bool) { return in.popIf(false) }
 
-// popNew does so if it is a task to begin or a callback.
+// popNew takes it if it is a task to begin or a callback.
 func (in *injector) popNew() (entry, bool) { return in.popIf(true) }
 
 func (in *injector) popIf(isNew bool) (e entry, ok bool) {
-	if in.n.Load() == 0 { // whoever needs to know for certain looks again
+	if in.n.Load() == 0 { // a caller that needs certainty looks again
 		return e, false
 	}
 	in.mu.Lock()

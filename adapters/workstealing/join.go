@@ -8,20 +8,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Join runs a and b, in parallel if a worker is free to, and returns when both have ended. It calls a on the calling
-// task, while b is there to be stolen, and then b, if nobody has stolen it. If a suspends, b is begun by whoever is
-// free first: each may wait for the other, also on a pool of one worker.
+// Join runs a and b, in parallel if a worker is free, and returns when both have ended. It calls a in the calling task. Meanwhile another
+// worker may steal b, and otherwise the caller runs it afterwards. If a suspends, the first free worker begins b. So each may wait for the
+// other, also on a pool of one worker.
 //
-// The error is that of a if it is not nil, and otherwise that of b; the values are what the functions returned, in
-// any case. If ctx is done already, Join returns the error of the cancellation and runs neither. It does not cancel:
-// b runs even if a fails, and once begun Join waits for both, whatever ctx comes to; ctx is for a and b to heed.
+// Join returns the values of both functions, and the error of a, or that of b if a has none. If ctx is done already, Join returns the
+// cancellation error and runs neither. A running Join is not cancelled: b runs even if a fails, and Join waits for both. Pass ctx on in a
+// and b to end them.
 //
-// A panic in a is raised again in the caller with the same value, and so is a runtime.Goexit; then those of b; on
-// which worker b ran makes no difference, save that the stack trace of a panic in a stolen b is lost. Even then both
-// have ended.
+// A panic in a is raised again in the caller with the same value, and so is a runtime.Goexit. Then those of b follow, on whichever worker b
+// ran, but the stack trace of a panic in a stolen b is lost. Both have ended by then.
 //
-// Join may be called from anywhere that may suspend. Where the caller is not a task of p, a task of p does it in its
-// stead, while the caller is suspended; if p is closed, Join returns suspend.ErrClosed and runs neither.
+// Join may be called wherever the caller may suspend. If the caller is not a task of p, it suspends, and a task of p runs the Join. If p is
+// closed, Join returns suspend.ErrClosed and runs neither.
 func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	if err = suspend.Err(ctx); err != nil {
 		return va, vb, err
@@ -66,7 +65,7 @@ func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A,
 	return va, vb, err
 }
 
-// joinOutside has a task of p call Join.
+// joinOutside calls Join in a task of p.
 func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
 	if errPool := p.inside(func() { va, vb, err = Join(ctx, p, a, b) }); errPool != nil {
 		err = errPool
@@ -81,15 +80,15 @@ func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context)
 //	open    -J> claimed  a has moved to another worker, or others' forks are above: it runs in the task
 //	open    -W> claimed  it runs on a coroutine of its own
 //	claimed -J> awaited  the task suspends
-//	claimed -W> done     it has ended before anybody waited
+//	claimed -W> done     it has ended before the task waits
 //	awaited -W> done     and this worker owes the task its wake-up
 //
-// Invariant: who claims it runs it, so it runs once. What is in a deque is a hint: a worker whose claim fails drops
-// it. Only a fork that is taken back is used again, for only then is it certain that no deque has it.
+// Invariant: the worker or task that claims a fork runs it, so it runs once. An entry of a deque is a hint: a worker whose claim fails
+// drops it. Only a fork that is taken back is used again, since only then it is certain that no deque has it.
 type fork struct {
 	state atomicx.Uint32
 	ctx   context.Context
-	body  interface{ run(*fork) } // dropped by whoever takes the fork
+	body  interface{ run(*fork) } // dropped when the fork is taken
 	next  *fork                   // in the list of forks to be used again, which its worker owns
 
 	waiter suspend.Resumer[struct{}] // by J, before awaited
@@ -168,7 +167,7 @@ type plain func()
 func (f plain) run(*fork) { f() }
 
 // abandon sees to it that f ends when its Join has no use for it any more. It never runs in the task of s, which is
-// unwinding: how f ends must not get in the way of that.
+// unwinding: a panic of f must not disturb it.
 func (f *fork) abandon(s *fiber) {
 	if f.claim() {
 		s.worker.pool.enqueue(entry{fork: f})

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// callers runs f as what may call Join on a pool, for pools of several sizes.
+// callers runs f from each kind of caller of Join, on pools of several sizes.
 func callers(t *testing.T, f func(t *testing.T, p *workstealing.Pool, run func(f func()))) {
 	main := func(f func()) func(context.Context) error { return func(context.Context) error { f(); return nil } }
 	for name, run := range map[string]func(p *workstealing.Pool, f func()){

@@ -8,12 +8,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// For calls body for parts of [lo, hi) that together make up all of it, in parallel; a part is never longer than
-// grain. A grain of zero or less picks one that gives every worker a few parts. Parts are halved by Join, so what is
-// said there of callers, of panics and of ctx holds here as well.
+// For calls body in parallel, for parts that together make up [lo, hi). A part is never longer than grain. A grain of zero or less gives
+// every worker a few parts. Parts are halved by Join, so the rules of Join for callers, panics and ctx hold here as well.
 //
-// Once body has returned an error no further part is begun, and For returns the error when those that are running
-// have ended; of several errors, that of the lowest part. The same goes for a ctx that is done, and for a panic.
+// After an error of body no further part is begun, and For returns the error when the running parts have ended. If there are several errors,
+// it is that of the lowest part. A done ctx and a panic have the same effect.
 func For(ctx context.Context, p *Pool, lo, hi, grain int, body func(ctx context.Context, lo, hi int) error) error {
 	_, err := Reduce(ctx, p, lo, hi, grain, struct{}{},
 		func(ctx context.Context, lo, hi int) (struct{}, error) { return struct{}{}, body(ctx, lo, hi) },
@@ -46,7 +45,7 @@ type reduction[T any] struct {
 
 func (r *reduction[T]) run(ctx context.Context, lo, hi int) (v T, err error) {
 	if r.failed.Load() {
-		return v, nil // nobody will use it
+		return v, nil // not used
 	}
 	if length(lo, hi) <= r.grain {
 		return r.leaf(ctx, lo, hi)
@@ -79,8 +78,8 @@ func (r *reduction[T]) leaf(ctx context.Context, lo, hi int) (v T, err error) {
 }
 
 // Scan sets dst[i] to src[0] op src[1] op … op src[i], for all i of src, in parallel: op must be associative, and is
-// applied about twice as often as a loop would. dst may be src; otherwise the two must not overlap. What is said of
-// For holds here too, parts being of grain elements; with an error dst is left half done.
+// applied about twice as often as in a loop. dst may be src; otherwise the two must not overlap. The rules of For hold here too, with
+// parts of grain elements. After an error dst is half done.
 //
 // Scan panics if dst is shorter than src.
 func Scan[T any](ctx context.Context, p *Pool, dst, src []T, grain int, op func(x, y T) T) error {
@@ -93,7 +92,7 @@ func Scan[T any](ctx context.Context, p *Pool, dst, src []T, grain int, op func(
 	part := int(p.grain(0, len(src), grain))
 	parts := (len(src)-1)/part + 1
 	bounds := func(i int) (lo, hi int) { return i * part, i*part + min(part, len(src)-i*part) }
-	before := make([]T, parts) // what precedes each part, in total; the first has nothing before it
+	before := make([]T, parts) // the total before each part; the first has nothing before it
 
 	err := For(ctx, p, 0, parts-1, 1, func(_ context.Context, i, _ int) error {
 		lo, hi := bounds(i)
@@ -125,10 +124,9 @@ func Scan[T any](ctx context.Context, p *Pool, dst, src []T, grain int, op func(
 	})
 }
 
-// Find returns the first i of [lo, hi) for which pred is true, and whether there is one. It calls pred in parallel,
-// for parts as in For, and each time that it finds one gives up what is beyond. An error of pred counts as a
-// find, and is returned if no true one precedes it: so Find returns what a loop would. It may call pred for more,
-// and a panic there is raised although the loop would not have come so far.
+// Find returns the first i of [lo, hi) for which pred is true, and whether there is one. It calls pred in parallel, for parts as in For.
+// Each hit ends the search beyond it. An error of pred counts as a hit, and is returned if no true one precedes it. So Find returns the same
+// as a loop. It may call pred for more elements than a loop, and raises a panic there as well.
 func Find(ctx context.Context, p *Pool, lo, hi, grain int, pred func(ctx context.Context, i int) (bool, error)) (i int, found bool, err error) {
 	if err := suspend.Err(ctx); err != nil || lo >= hi {
 		return 0, false, err
@@ -207,7 +205,7 @@ func within[T any](p *Pool, f func() (T, error)) (v T, err error) {
 	return v, err
 }
 
-// grain is asked, or a default.
+// grain returns asked, or a default.
 func (p *Pool) grain(lo, hi, asked int) uint {
 	const partsPerWorker = 8
 	if asked > 0 {
@@ -216,7 +214,7 @@ func (p *Pool) grain(lo, hi, asked int) uint {
 	return (length(lo, hi)-1)/uint(partsPerWorker*len(p.workers)) + 1
 }
 
-// The difference of two ints need not be an int.
+// length is a uint, since the difference of two ints need not be an int.
 func length(lo, hi int) uint { return uint(hi) - uint(lo) }
 
 func middle(lo, hi int) int { return lo + int(length(lo, hi)/2) }

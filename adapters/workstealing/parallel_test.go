@@ -208,7 +208,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// On one worker, what is beyond the find is not looked at.
+// On one worker, Find does not look beyond the hit.
 func TestFindStopsEarly(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
 		asked := 0

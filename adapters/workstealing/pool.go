@@ -1,11 +1,20 @@
-// Package workstealing is a scheduler that runs tasks on several workers, and the fork and join of computations on
-// it: Join, For, Reduce, Scan and Find.
+// Package workstealing is a scheduler that runs tasks on several workers, and has the fork and join of computations on it: Join, Do, For,
+// Reduce, Scan and Find.
 //
-// A worker runs one task at a time, until it suspends, yields or ends. What a Join forks goes on a deque of the
-// worker, from which the worker takes the youngest and other workers, when they have nothing else to do, steal the
-// oldest: as a rule the largest. All else that becomes runnable, spawned, woken or yielding, goes through one queue,
-// first in, first out, which every worker looks at when it has no forks and otherwise at every 61st pick. So forks
+//	pool := workstealing.New(workstealing.Options{}) // a worker for each processor
+//	defer pool.Close()
+//	sum, err := workstealing.Reduce(ctx, pool, 0, len(v), 0, 0, sumOf, plus)
+//
+// A task may wait for any other, also in nested Joins and on one worker: a task that waits gives its worker to others. So nested
+// waits do not deadlock a pool.
+//
+// A worker runs one task at a time, until it suspends, yields or ends. A Join pushes a fork on the deque of its worker. The worker takes
+// the youngest fork. Other workers steal the oldest one when they have nothing else to do, which is usually the largest. All other runnable
+// tasks go through one queue, first in, first out. Every worker looks at it when it has no forks, and otherwise at every 61st pick. So forks
 // run depth first and close together, and tasks get their turn.
+//
+// For connections use adapters/eventloop. For at most n goroutines at work use adapters/limited. An errgroup does as well for independent
+// goroutines that wait natively.
 package workstealing
 
 import (
@@ -21,10 +30,10 @@ import (
 
 // Options are the choices that a Pool is made with. The zero value is the default.
 type Options struct {
-	// Workers is how many tasks run at a time. Zero: GOMAXPROCS.
+	// Workers is the number of tasks that run at a time. Zero: GOMAXPROCS.
 	Workers int
 
-	// BlockingWidth is how many functions of suspend.Blocking run at a time. Zero: 64.
+	// BlockingWidth is the number of functions of suspend.Blocking that run at a time. Zero: 64.
 	BlockingWidth int
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
@@ -49,8 +58,8 @@ type Pool struct {
 
 	held atomicx.Int64 // of these, by Holds
 
-	// wanted says that workers sleep and none searches. Who makes something runnable publishes it, then loads
-	// wanted, and calls wake if it is set. See sleep for the other side.
+	// wanted says that workers sleep and none searches. A producer publishes a runnable entry, then loads wanted, and calls wake
+	// if it is set. See sleep for the other side.
 	wanted    atomicx.Bool
 	mu        atomicx.Mutex // a leaf
 	idle      []*worker     // asleep; guarded by mu
@@ -89,15 +98,15 @@ func New(o Options) *Pool {
 	return p
 }
 
-// Go has f run as a task. When p is closed, it returns suspend.ErrClosed and f never runs.
+// Go runs f as a task. When p is closed, it returns suspend.ErrClosed and f never runs.
 func (p *Pool) Go(f func()) error { return p.submit(entry{f: f}) }
 
 // Block runs f, which may block in any way, on a goroutine that is no worker, as suspend.Blocking does for a task of p.
-// It never waits: f waits, while as many others run as Options.BlockingWidth says. A panic in f ends the process. Once
+// Block itself never waits: f waits for its turn, and Options.BlockingWidth functions run at a time. A panic in f ends the process. Once
 // Close has waited for all tasks, Block returns suspend.ErrClosed and f never runs.
 func (p *Pool) Block(f func()) error { return p.blocking.Block(f) }
 
-// Execute has f run as a callback: f must not suspend, suspend.Suspend panics in it. It obeys the contract of a
+// Execute runs f as a callback: f must not suspend, suspend.Suspend panics in it. It obeys the contract of a
 // Task's Unpark. When p is closed, it returns suspend.ErrClosed and f never runs.
 func (p *Pool) Execute(f func()) error { return p.submit(entry{f: f, call: true}) }
 
@@ -153,13 +162,12 @@ func (p *Pool) ended() {
 	}
 }
 
-// Close refuses new work from now on and returns when every task has ended, those included that are suspended now,
-// and with them every goroutine of p. It suspends only its caller. Tasks may go on to use Join and suspend.Blocking
-// to their ends; to make them end is the affair of their contexts. Another Close does the same, and finds that less
-// is left to do. The error is nil.
+// Close refuses new work from now on. It returns when every task has ended, suspended ones too, and every goroutine of p. It suspends
+// only its caller. Tasks may use Join and suspend.Blocking until they end. Close does not end them: cancel their contexts. Another Close
+// does the same. The error is nil.
 //
-// Close panics in a task of p, which would wait for itself. It does wait for itself where that cannot be seen: in a
-// task that another scheduler runs inside a task of p, and in a suspend.Blocking of one.
+// Close panics in a task of p, which would wait for itself. In two places Close cannot see this, and hangs: in a task of another scheduler
+// that runs inside a task of p, and in a suspend.Blocking of a task of p.
 func (p *Pool) Close() error {
 	if p.current() != nil {
 		panic("workstealing: Close called from a task of the pool")
@@ -198,14 +206,14 @@ func (p *Pool) finish() {
 	}
 }
 
-// exit counts one goroutine less. What it does is the last thing that the goroutine does.
+// exit counts one goroutine less. The goroutine does nothing after it.
 func (p *Pool) exit() {
 	if p.goroutines.Add(-1) == 0 {
 		_ = p.gone.Fill(struct{}{})
 	}
 }
 
-// Stats returns what p says of itself. Forks that were stolen are not counted as tasks.
+// Stats returns the statistics of p. Stolen forks are not counted as tasks.
 func (p *Pool) Stats() suspend.Stats {
 	s := suspend.Stats{Suspended: p.held.Load()}
 	for _, w := range p.workers {

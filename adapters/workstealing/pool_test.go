@@ -200,7 +200,7 @@ func TestCloseRefusesAndWaits(t *testing.T) {
 	})
 }
 
-// What Go accepts runs, and what it refuses does not, also while Close is under way.
+// A function that Go accepts runs, and a refused one does not, also during Close.
 func TestCloseRacesWithGo(t *testing.T) {
 	inTime(t, func() {
 		for range scale(200) {
@@ -479,7 +479,7 @@ func TestTasksDoNotStarveForks(t *testing.T) {
 	})
 }
 
-// A fork below a task that never ends is stolen, although the other worker always has tasks to run.
+// A fork below an endless task is stolen, although the other worker always has tasks to run.
 func TestForkUnderBusyTaskIsStolen(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 2}, func(p *workstealing.Pool) {
 		var stop atomic.Bool

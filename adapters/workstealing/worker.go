@@ -7,19 +7,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A worker is a goroutine that runs what is runnable.
+// A worker is a goroutine that runs tasks.
 //
-// Workers sleep when there is nothing to do, and the difficulty is that one must not fall asleep while something is
-// made runnable, nor all wake up because something is. As in Go's own scheduler (see the head of runtime/proc.go),
-// who makes something runnable wakes a worker only if none searches, and a worker that has searched and found wakes
-// the next, if there is more. The steps:
+// Workers sleep when there is nothing to do. The difficulty: none must fall asleep beside a new runnable task, and one new task must not
+// wake all of them. As in Go's own scheduler (see the head of runtime/proc.go), a producer wakes a worker only if none
+// searches, and a worker that has searched and found wakes the next, if there is more. The steps:
 //
 //	producer  1 publish the work  2 load wanted   3 if set, wake one, which searches from then on
 //	worker    1 stop searching    2 announce sleep 3 look everywhere once more  4 park
 //
-// Invariant: if something is runnable, then a worker is awake that has yet to look for it. For a producer that finds
-// wanted false has published before a worker searched on or announced its sleep, and either is followed by a look.
-// Debt: who takes a worker off idle owes it the Unpark.
+// Invariant: if a task is runnable, a worker is awake and will look for it. A producer that finds wanted false has published before a
+// worker searched on or announced its sleep, and each of these is followed by a look.
+// Debt: the caller that takes a worker off idle owes it the Unpark.
 type worker struct {
 	forks    deque
 	pool     *Pool
@@ -52,7 +51,7 @@ func (w *worker) run() {
 	for {
 		var e entry
 		var ok bool
-		if !w.searching { // or it has been woken to search
+		if !w.searching { // otherwise it was woken to search
 			e, ok = w.pick()
 		}
 		if !ok {
@@ -69,8 +68,8 @@ func (w *worker) run() {
 	}
 }
 
-// pick takes what w has at hand: its youngest fork, or else what has been in the injector longest. Every so often it
-// is the other way round, and a worker without forks tries to steal first: neither kind starves the other.
+// pick takes the youngest fork of w, or the oldest entry of the injector if w has no fork. At every 61st pick it looks at the injector
+// first, and a worker without forks tries to steal first. So neither kind starves the other.
 func (w *worker) pick() (entry, bool) {
 	w.others.Tick()
 	if w.picks--; w.picks <= 0 {
@@ -114,7 +113,7 @@ func (w *worker) steal() *fork {
 // search looks everywhere, a few times.
 func (w *worker) search() (e entry, ok bool) {
 	p := w.pool
-	if !w.searching { // or whoever woke w has counted it
+	if !w.searching { // otherwise the waker has counted it
 		p.mu.Lock()
 		p.search(w, true)
 		p.mu.Unlock()
@@ -128,7 +127,7 @@ func (w *worker) search() (e entry, ok bool) {
 			p.mu.Lock()
 			p.search(w, false)
 			p.mu.Unlock()
-			// Who found w searching relies on it to look for the others.
+			// A producer that found w searching relies on w to look for its entry.
 			if p.wanted.Load() && p.visible() {
 				p.wake()
 			}
@@ -138,7 +137,7 @@ func (w *worker) search() (e entry, ok bool) {
 	return e, false
 }
 
-// sleep parks w until there may be something to do. It reports false when p is over.
+// sleep parks w until there may be work. It reports false when p is over.
 func (w *worker) sleep() bool {
 	p := w.pool
 	w.stalls.End()
@@ -206,7 +205,7 @@ func (p *Pool) wake() {
 	w.thread.Unpark()
 }
 
-// visible reports whether there is something to find, be it only a fork that is claimed already.
+// visible reports whether there is an entry to find, or a fork, even one that is claimed already.
 func (p *Pool) visible() bool {
 	if p.injector.len() > 0 {
 		return true
@@ -263,7 +262,7 @@ func (w *worker) step(s *fiber) {
 	}
 }
 
-// pickNew is pick, if it would come upon something to begin.
+// pickNew is pick, if the next entry is a task to begin or a callback.
 func (w *worker) pickNew() (e entry, ok bool) {
 	if w.picks <= 1 || !w.forks.empty() {
 		return e, false
