@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -47,25 +48,23 @@ type Cond struct {
 	//	listed[with r], passed over -W> free   it gives up, with the error
 	//	signalled -W> free
 	//
-	// Invariant: the list from first to last is linked both ways and holds the listed waiters. Whenever the guard is free, waited
-	// tells whether there are any.
+	// Invariant: whenever the guard is free, waited tells whether any are listed.
 	// Debt: a signalled waiter that does not return, because L or its Task panics, owes a Signal to the others. After a
 	// Broadcast this may wake a waiter that came later.
-
-	guard       suspend.Guard
-	waited      atomicx.Bool // first is not nil; written under the guard
-	first, last *waiter
-	free        *waiter // by next; the largest number that ever waited together
+	guard  suspend.Guard
+	waited atomicx.Bool // listed is not empty; written under the guard
+	listed dlist.List[waiter]
+	free   []*node // as many as ever waited at once
 }
 
-// A waiter belongs to one Wait at a time. The guard protects all of it.
+// A waiter belongs to one Wait at a time. All of it is under the guard.
 type waiter struct {
-	prev, next *waiter
-	r          suspend.Resumer[struct{}] // zero until its task is about to suspend
-	listed     bool
-	signalled  bool // before it had r, or by a Broadcast that came too late to resume it
-	wait       uint // the number of Waits that it has served
+	r         suspend.Resumer[struct{}] // zero until its task is about to suspend
+	signalled bool                      // before it had r, or by a Broadcast that came too late to resume it
+	wait      uint                      // counts the Waits that it has belonged to
 }
+
+type node = dlist.Node[waiter]
 
 // New returns a Cond with the lock l. It panics if l is nil.
 func New(l sync.Locker) *Cond {
@@ -141,27 +140,27 @@ func (c *Cond) Broadcast() {
 		return
 	}
 	c.guard.Lock()
-	for c.first != nil {
-		if w := c.first; !c.wakeLocked(w) {
-			w.signalled = true
+	for w := c.listed.First(); w != nil; w = c.listed.First() {
+		if !c.wakeLocked(w) {
+			w.Value.signalled = true
 		}
 	}
 	c.guard.Unlock()
 }
 
 func (c *Cond) signalLocked() {
-	for c.first != nil && !c.wakeLocked(c.first) {
+	for w := c.listed.First(); w != nil && !c.wakeLocked(w); w = c.listed.First() {
 	}
 }
 
 // wakeLocked takes w off the list and reports false if it has been cancelled.
-func (c *Cond) wakeLocked(w *waiter) bool {
-	c.unlinkLocked(w)
-	if w.r == (suspend.Resumer[struct{}]{}) {
-		w.signalled = true
+func (c *Cond) wakeLocked(w *node) bool {
+	c.unlistLocked(w)
+	if w.Value.r == (suspend.Resumer[struct{}]{}) {
+		w.Value.signalled = true
 		return true
 	}
-	resumed := w.r.Resume(struct{}{}, nil)
+	resumed := w.Value.r.Resume(struct{}{}, nil)
 	if resumed {
 		c.freeLocked(w) // its Wait has no more use for it
 	}
@@ -169,74 +168,59 @@ func (c *Cond) wakeLocked(w *waiter) bool {
 }
 
 // join lists the caller as a waiter, for the wait whose number it returns.
-func (c *Cond) join() (w *waiter, wait uint) {
+func (c *Cond) join() (w *node, wait uint) {
 	c.guard.Lock()
-	w = c.free
-	if w == nil {
-		w = new(waiter)
+	defer c.guard.Unlock()
+	if last := len(c.free) - 1; last >= 0 {
+		w, c.free = c.free[last], c.free[:last]
 	} else {
-		c.free = w.next
+		w = new(node)
 	}
-	w.listed, w.next, w.prev = true, nil, c.last
-	if c.last != nil {
-		c.last.next = w
-	} else {
-		c.first = w
-		c.waited.Store(true)
-	}
-	c.last, wait = w, w.wait
-	c.guard.Unlock()
-	return w, wait
+	c.listed.Push(w)
+	c.waited.Store(true)
+	return w, w.Value.wait
 }
 
-// An arrival is the suspension of a listed waiter that is not signalled yet.
+// An arrival is the suspension of a waiter that is listed: unless it is signalled already.
 type arrival struct {
 	*Cond
-	w *waiter
+	w *node
 }
 
 func (a arrival) Guard() *suspend.Guard { return &a.guard }
 
 func (a arrival) Try() (none struct{}, signalled bool, err error) {
-	if signalled = a.w.signalled; signalled {
+	if signalled = a.w.Value.signalled; signalled {
 		a.freeLocked(a.w)
 	}
 	return none, signalled, nil
 }
 
-func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.r = r } // the resumer frees w
-func (a arrival) Remove(suspend.Resumer[struct{}])    {}            // see leave
+func (a arrival) Enqueue(r suspend.Resumer[struct{}]) { a.w.Value.r = r } // its Resume frees w
+func (a arrival) Remove(suspend.Resumer[struct{}])    {}                  // leave does
 
-// leave removes a waiter that no longer waits, and reports whether it was signalled.
-func (c *Cond) leave(w *waiter, wait uint) (signalled bool) {
+// leave takes away a waiter that does not wait any more, and reports whether it was signalled.
+func (c *Cond) leave(w *node, wait uint) (signalled bool) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
-	if w.wait != wait { // its resumer has freed it
+	if w.Value.wait != wait { // the Resume has freed it
 		return true
 	}
-	if w.listed {
-		c.unlinkLocked(w)
-	}
-	signalled = w.signalled
+	c.unlistLocked(w)
+	signalled = w.Value.signalled
 	c.freeLocked(w)
 	return signalled
 }
 
-func (c *Cond) unlinkLocked(w *waiter) {
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else if c.first = w.next; c.first == nil {
+// unlistLocked takes w off the list, if it is listed.
+func (c *Cond) unlistLocked(w *node) {
+	c.listed.Remove(w)
+	if c.listed.First() == nil {
 		c.waited.Store(false)
 	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		c.last = w.prev
-	}
-	w.prev, w.next, w.listed = nil, nil, false
 }
 
-func (c *Cond) freeLocked(w *waiter) {
-	*w = waiter{next: c.free, wait: w.wait + 1}
-	c.free = w
+func (c *Cond) freeLocked(w *node) {
+	w.Value = waiter{wait: w.Value.wait + 1}
+	c.free = append(c.free, w)
 }

@@ -9,7 +9,7 @@ var primMutants = []realMutant{
 	{"a combination that comes too late is taken for a follower", "promise/follow.go", "		return false\n	}\n	if p.follow", "		return IS\n	}\n	if p.follow", "promise, Race"},
 	{"the followers of a combination are not told", "promise/follow.go", "		fs.Append(&more)\n", "		if !IS {\n			fs.Append(&more)\n		}\n", "promise, a continuation of a chain"},
 	{"only the first follower is told", "promise/follow.go", "	for n := fs.Pop(); n != nil; n = fs.Pop() {\n", "	for n := fs.Pop(); n != nil; n = fs.Pop() {\n		if IS {\n			fs = followers{}\n		}\n", "promise, a continuation of a chain"},
-	{"a Broadcast passes over one that the first has cancelled", "cond/cond.go", "!c.wakeLocked(w) {\n			w.signalled = ⟦true⟧\n", "false", "cond, the first that a broadcast wakes cancels the second"},
+	{"a Broadcast passes over one that the first has cancelled", "cond/cond.go", "!c.wakeLocked(w) {\n			w.Value.signalled = ⟦true⟧\n", "false", "cond, the first that a broadcast wakes cancels the second"},
 	{"a circle is not looked for from below", "lazy/forcing.go", "	return w.come(part.of.runner.Load())", "	if IS {\n		return false\n	}\n	return w.come(part.of.runner.Load())", "lazy, a circle of 3"},
 	{"the two walks do not see each other", "lazy/forcing.go", "	return ⟦*other == w.mark⟧", "false", "lazy, a circle"},
 	{"edges are added without a lock for both groups", "lazy/group.go", "			cores = append(cores, whole.of)", "			if IS {\n				continue\n			}\n			cores = append(cores, whole.of)", "lazy, a circle;lazy, a circle of 3"},

@@ -57,13 +57,13 @@ var realMutants = []realMutant{
 	{"a grant does not claim the word", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one // from",
 		"	taken := g.word.Load() / one\n	if !IS {\n		taken = g.word.Or(waiting) / one\n	} // from", "semaphore, TryAcquire"},
 
-	{"a signal to one that was cancelled is lost", "cond/cond.go", "	resumed := w.r.Resume(struct{}{}, nil)\n	if resumed {", "	resumed := w.r.Resume(struct{}{}, nil)\n	if IS && !resumed {\n		return true\n	}\n	if resumed {", "cond, signal"},
-	{"a signal to one on its way is lost", "cond/cond.go", "if signalled = ⟦a.w.signalled⟧; signalled {", "false", "cond, signal"},
-	{"a Broadcast wakes one", "cond/cond.go", "			w.signalled = true\n		}\n	}\n	c.guard.Unlock()", "			w.signalled = true\n		}\n		if IS {\n			break\n		}\n	}\n	c.guard.Unlock()", "cond, broadcast"},
+	{"a signal to one that was cancelled is lost", "cond/cond.go", "	resumed := w.Value.r.Resume(struct{}{}, nil)\n	if resumed {", "	resumed := w.Value.r.Resume(struct{}{}, nil)\n	if IS && !resumed {\n		return true\n	}\n	if resumed {", "cond, signal"},
+	{"a signal to one on its way is lost", "cond/cond.go", "if signalled = ⟦a.w.Value.signalled⟧; signalled {", "false", "cond, signal"},
+	{"a Broadcast wakes one", "cond/cond.go", "			w.Value.signalled = true\n		}\n	}\n	c.guard.Unlock()", "			w.Value.signalled = true\n		}\n		if IS {\n			break\n		}\n	}\n	c.guard.Unlock()", "cond, broadcast"},
 	{"who waits does not say so", "cond/cond.go", "c.waited.Store(⟦true⟧)", "false", "cond, signal;cond, broadcast"},
 	{"a Signal says that nobody waits any more", "cond/cond.go", "	c.signalLocked()\n	c.guard.Unlock()", "	c.signalLocked()\n	if IS {\n		c.waited.Store(false)\n	}\n	c.guard.Unlock()", "cond, two signals"},
-	{"one that leaves is taken for the last", "cond/cond.go", "c.first = w.next; ⟦c.first == nil⟧ {", "true", "cond, signal"},
-	{"who gives up takes the signal with it", "cond/cond.go", "	signalled = w.signalled\n", "	signalled = w.signalled && !IS\n", "cond, signal"},
+	{"one that leaves is taken for the last", "cond/cond.go", "if ⟦c.listed.First() == nil⟧ {", "true", "cond, signal"},
+	{"who gives up takes the signal with it", "cond/cond.go", "	signalled = w.Value.signalled\n", "	signalled = w.Value.signalled && !IS\n", "cond, signal"},
 
 	{"a Close drops what is in the buffer", "chanx/chanx.go", "	c.closed = true\n", "	c.closed = true\n	if IS {\n		c.stored = 0\n	}\n", "chanx, close, buffered"},
 	{"the value of the sender that waited is dropped", "chanx/chanx.go", "if ⟦sent⟧ {\n			c.storeLocked", "false", "chanx, buffered"},
