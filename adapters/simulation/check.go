@@ -16,7 +16,7 @@ type Nondeterminism struct {
 	At            time.Duration // the virtual time
 	Task          string        // that ran; empty: a timer, a segment or a callback did
 	Before        []string      // the last events of both
-	First, Second string        // the event that differed
+	First, Second string        // the event that differed, with its time
 }
 
 func (e *Nondeterminism) Error() string {
@@ -76,7 +76,7 @@ func (c *checker) check(o Options) error {
 			at++
 			return
 		}
-		differs = c.differs(w, at, e.act())
+		differs = c.differs(w, at, e.String())
 		w.fail(differs)
 	}
 	second := c.run(o)
@@ -87,7 +87,7 @@ func (c *checker) check(o Options) error {
 		return differs
 	case at < len(c.events):
 		e := c.events[at]
-		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.act(), Second: fmt.Sprintf("the run ends: %v", second.Err)}
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.String(), Second: fmt.Sprintf("the run ends: %v", second.Err)}
 	}
 	return c.report.Err
 }
@@ -96,7 +96,7 @@ func (c *checker) check(o Options) error {
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	first := fmt.Sprintf("the run ends: %v", c.report.Err)
 	if at < len(c.events) {
-		first = c.events[at].act()
+		first = c.events[at].String()
 	}
 	d := &Nondeterminism{Seed: w.o.Seed, Step: w.steps, At: w.now, Before: c.before(at), First: first, Second: second}
 	if t := w.current; t != nil {

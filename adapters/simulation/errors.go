@@ -44,6 +44,9 @@ func (e *PanicError) Unwrap() error {
 }
 
 func (w *World) panicked(value any, stack []byte) {
+	if t := w.current; w.leaving || t != nil && t.host.dead { // in a defer of a task that was ended
+		return
+	}
 	if f := w.o.OnPanic; f != nil {
 		f(value, stack)
 		return

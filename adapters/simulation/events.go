@@ -26,6 +26,7 @@ const (
 	begun
 	called
 	wakes
+	sets
 	fired
 	logged
 	dialled
@@ -40,6 +41,9 @@ const (
 
 // note is called for each event.
 func (w *World) note(e event) {
+	if w.leaving {
+		return
+	}
 	h := w.hash ^ uint64(w.now)
 	h = mix(h, uint64(e.kind)<<56^uint64(e.host.number())<<40^uint64(e.task)<<16^uint64(e.of.number())<<8^uint64(e.n)<<32)
 	if e.data != 0 {
@@ -78,6 +82,8 @@ func (e event) act() string {
 		return fmt.Sprintf("a callback of %s runs, one of %d that could run", hostName(e.host), e.n)
 	case wakes:
 		return fmt.Sprintf("%s wakes %s", who, taskName(e.of, e.n))
+	case sets:
+		return fmt.Sprintf("%s sets a timer for %v", who, time.Duration(e.data))
 	case fired:
 		return fmt.Sprintf("a timer of %s", hostName(e.host))
 	case logged:

@@ -1,6 +1,10 @@
 package simulation
 
-import "context"
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
 
 // OpenRun is Run for the conformance kit: other goroutines may submit and wake, and all tasks are waited for. ready is called
 // first.
@@ -12,4 +16,14 @@ func OpenRun(o Options, ready func(*World)) func(ctx context.Context, main func(
 			return main(ctx)
 		}).Err
 	}
+}
+
+// CheckInBubbles is Check, each run in a bubble of its own, as Test does with Bubble.
+func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *World) error) error {
+	c := checker{run: func(o Options) (r Report) {
+		synctest.Test(t, func(*testing.T) { r = Run(o, main) })
+		return r
+	}}
+	o.Bubble = true
+	return c.check(o)
 }

@@ -67,6 +67,8 @@ func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	if !w.on() {
 		return w.timerFromOutside(h, d, f)
 	}
+	by, id := w.caller()
+	w.note(event{kind: sets, host: by, task: id, of: h, data: uint64(d)})
 	t := w.after(h.scaled(d), h, f)
 	return func() bool { return w.stop(t) }
 }

@@ -42,9 +42,8 @@ func (n *Node) Name() string { return n.name }
 // World returns the World that n belongs to.
 func (n *Node) World() *World { return n.world }
 
-// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, and a value that
-// was delivered to them is lost; their defers run, and end where they would wait. The peers of its connections fail with
-// ECONNRESET. Its timers do not fire. The disk keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the
+// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, or where they wait next if they
+// were resumed already. Their defers run, and reach nobody. The peers of its connections fail with ECONNRESET. Its timers do not fire. The disk keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the
 // call does not return. On a crashed node Crash does nothing.
 func (n *Node) Crash() {
 	w := n.world
@@ -54,6 +53,7 @@ func (n *Node) Crash() {
 	h, id := w.caller()
 	w.note(event{kind: crashed, host: h, task: id, of: &n.host})
 	n.dead = true
+	n.kill() // first: the end of a connection resumes none of them
 	w.timers.drop(&n.host)
 	for _, l := range slices.Clone(n.bound) {
 		l.shut()
@@ -77,6 +77,7 @@ func (n *Node) Restart(main func(ctx context.Context)) {
 	}
 	h, id := w.caller()
 	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
+	n.endTasks() // that a task of its own has crashed, and that waits in a defer
 	n.dead, n.paused = false, false
 	_ = n.Go(func() { main(context.Background()) })
 }

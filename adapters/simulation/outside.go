@@ -77,7 +77,7 @@ func (w *World) enter() bool {
 		return false
 	}
 	if t := w.current; t != nil {
-		t.mayGoOn()
+		t.ExitIfKilled()
 	}
 	return true
 }
@@ -89,7 +89,7 @@ func (w *World) fromOutside(r ready) error {
 	switch {
 	case w.closed:
 		return suspend.ErrClosed
-	case !w.admits || r.host == nil:
+	case !w.admits || r.host == nil && r.task == nil:
 		if w.foreign == nil {
 			w.foreign = fmt.Errorf("simulation: %w:\n%s%s", ErrForeign, hint(debug.Stack()), debug.Stack())
 			w.called.Store(true)
@@ -151,7 +151,7 @@ func (w *World) admit() {
 	}
 	if !w.o.open {
 		slices.SortStableFunc(in, func(a, b ready) int {
-			return cmp.Or(cmp.Compare(a.host.index, b.host.index), cmp.Compare(a.number(), b.number()))
+			return cmp.Or(cmp.Compare(a.place(), b.place()), cmp.Compare(a.number(), b.number()))
 		})
 	}
 	for _, r := range in {
@@ -164,6 +164,14 @@ func (w *World) admit() {
 			t.mark = woken
 		}
 	}
+}
+
+// place is the host's number, and number the task's.
+func (r ready) place() int {
+	if r.task != nil {
+		return r.task.host.index
+	}
+	return r.host.index
 }
 
 func (r ready) number() int {

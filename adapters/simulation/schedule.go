@@ -140,15 +140,9 @@ func (w *World) mainEnded(err error) {
 	}
 }
 
-// kill ends a task that is not running, here and now.
-func (w *World) kill(t *task) {
-	t.killed, t.mark = true, active
-	w.resume(t)
-}
-
 // leave ends all that is left.
 func (w *World) leave() {
-	w.over = true
+	w.over, w.leaving = true, true
 	w.close()
 	for _, h := range w.hosts {
 		h.endTasks()
@@ -157,18 +151,46 @@ func (w *World) leave() {
 	w.fleet.stalls.End()
 }
 
-// endTasks ends the tasks of h. The one that runs ends where it waits next.
+// endTasks ends the tasks of h, here and now, but not the one that runs. A defer may wait for another task that ends. If
+// none of them can go on, the waits are ended again, until no task is left.
 func (h *host) endTasks() {
-	w := h.world
-	for t := h.tasks.first; t != nil; {
-		next := t.next // the defers of t begin no task
-		if t == w.current {
-			t.killed = true
-		} else {
-			w.kill(t)
-		}
-		t = next
-	}
 	h.held = nil
-	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.host == h })
+	for turn := 0; h.others(); turn++ {
+		if h.turn() && turn%64 != 0 {
+			continue
+		}
+		h.kill()
+	}
+	for h.turn() {
+	}
+}
+
+// kill ends the waits of the tasks of h, and of those that do not wait the next one. The tasks find out in their turn.
+func (h *host) kill() {
+	for t := h.tasks.first; t != nil; t = t.next {
+		if t != h.world.current {
+			t.Kill()
+		}
+	}
+}
+
+// others reports whether h has a task beside the one that runs.
+func (h *host) others() bool {
+	t := h.tasks.first
+	return t != nil && (t != h.world.current || t.next != nil)
+}
+
+// turn runs a task of h that is ready, and drops others to begin. It reports whether there was one.
+func (h *host) turn() bool {
+	w := h.world
+	for i, r := range w.ready {
+		if r.host == h {
+			w.ready = slices.Delete(w.ready, i, i+1)
+			if r.task != nil {
+				w.resume(r.task)
+			}
+			return true
+		}
+	}
+	return false
 }

@@ -104,6 +104,8 @@ type World struct {
 	over  bool // the loop ends
 	ended bool // main has
 
+	leaving bool // the tasks that are left are being ended
+
 	ready  []ready // in no order: the seed picks
 	order  source  // picks
 	net    source  // latency, faults

@@ -302,6 +302,7 @@ func TestTrace(t *testing.T) {
 		return suspend.Sleep(ctx, time.Second)
 	})
 	require.Equal(t, `            0s  main begins, one of 1 that could run
+            0s  main sets a timer for 1s
             0s  a#1 begins, one of 1 that could run
             0s  a#1: hello 1
             1s  a timer of the World

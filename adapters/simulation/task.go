@@ -1,8 +1,8 @@
 package simulation
 
 import (
-	"runtime"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
@@ -18,10 +18,9 @@ import (
 type task struct {
 	world atomicx.Pointer[World] // goroutines outside may call Unpark
 	coro.Coroutine
-	host   *host
-	id     int // on its host
-	mark   uint8
-	killed bool // it ends by Goexit where it waits next
+	host *host
+	id   int // on its host
+	mark uint8
 
 	prev, next *task // among those of its host
 }
@@ -34,37 +33,39 @@ const (
 
 // Park implements suspend.Task.
 func (t *task) Park() {
-	t.mayGoOn()
+	if _, yield := t.Leave(nil, nil); yield != nil {
+		yield(struct{}{})
+	}
+	t.ExitIfKilled()
+}
+
+// Leave is Park without the switch, which is the caller's: after a switch the processor predicts no return correctly, so there
+// are to be few.
+func (t *task) Leave(slot, node unsafe.Pointer) (next coro.Next, yield coro.Yield) {
 	if t.mark == woken {
 		t.mark = active
-		return
+		return nil, nil
 	}
 	t.mark = parked
-	t.Leave(coro.Parked)(struct{}{})
-	t.mayGoOn()
+	t.Place().With(slot, node)
+	return nil, t.Coroutine.Leave(coro.Parked)
 }
 
-// Yield lets the seed pick another task.
-func (t *task) Yield() {
-	t.mayGoOn()
+// LeaveReady is Leave for a task that lets the seed pick another.
+func (t *task) LeaveReady() (next coro.Next, yield coro.Yield) {
 	w := t.world.Load()
 	w.ready = append(w.ready, ready{host: t.host, task: t})
-	t.Leave(coro.Yielded)(struct{}{})
-	t.mayGoOn()
+	return nil, t.Coroutine.Leave(coro.Yielded)
 }
 
-// mayGoOn ends a task that was killed. Its defers run; a defer that waits ends there, too.
-func (t *task) mayGoOn() {
-	if t.killed {
-		runtime.Goexit()
-	}
-}
+// Back would follow a next.
+func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Unpark implements suspend.Task.
 func (t *task) Unpark() {
 	switch w := t.world.Load(); {
 	case !w.on():
-		_ = w.fromOutside(ready{host: t.host, task: t})
+		_ = w.fromOutside(ready{task: t})
 	case t.mark == parked:
 		w.rouse(t)
 	default:
@@ -130,7 +131,7 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 		t.Init(t)
 	}
 	t.world.Store(w)
-	t.host, t.mark, t.killed = h, active, false
+	t.host, t.mark = h, active
 	h.born++
 	t.id = h.born
 	h.tasks.add(t)

@@ -1,0 +1,160 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
+)
+
+// culprits are programs that do something else each time, and the words with which the account names their step.
+var culprits = map[string]struct {
+	names []string
+	main  func(ctx context.Context, w *simulation.World) error
+}{
+	"a range over a map decides an order": {[]string{"culprit#1 wakes waiter", "Look at what culprit#1 did"}, func(ctx context.Context, w *simulation.World) error {
+		waiting := map[int]*mvar.MVar[int]{}
+		for i := range 10 {
+			waiting[i] = new(mvar.MVar[int])
+			_ = w.Node(fmt.Sprintf("waiter%d", i)).Go(func() { _, _ = waiting[i].Take(ctx) })
+		}
+		_ = suspend.Sleep(ctx, 1)
+		_ = w.Node("culprit").Go(func() {
+			for _, m := range waiting {
+				m.TryPut(1)
+			}
+		})
+		return suspend.Sleep(ctx, 1)
+	}},
+	"math/rand": {[]string{"culprit#1 sets a timer for 1s", "culprit#1 sets a timer for 2s", "Look at what culprit#1 did"}, func(ctx context.Context, w *simulation.World) error {
+		_ = w.Node("other").Go(func() {
+			for range 100 {
+				_ = suspend.Sleep(ctx, 50*time.Millisecond)
+			}
+		})
+		_ = w.Node("culprit").Go(func() {
+			for range 100 {
+				_ = suspend.Sleep(ctx, time.Duration(1+rand.IntN(2))*time.Second)
+			}
+		})
+		return suspend.Sleep(ctx, 10*time.Second)
+	}},
+	"bytes": {[]string{"culprit#1 sends "}, func(ctx context.Context, w *simulation.World) error {
+		_, err := w.Node("server").Listen("tcp", ":1")
+		require.NoError(nil, err)
+		_ = w.Node("culprit").Go(func() {
+			c, _ := w.Node("culprit").Dial(ctx, "tcp", "server:1")
+			_, _ = fmt.Fprintf(c, "%08d", rand.IntN(1e8))
+		})
+		return suspend.Sleep(ctx, time.Second)
+	}},
+	"the end": {[]string{"the run ends: <nil>"}, func(ctx context.Context, w *simulation.World) error {
+		if rand.IntN(2) == 0 {
+			return nil
+		}
+		return suspend.Sleep(ctx, 1)
+	}},
+}
+
+func TestCheckNamesTheStep(t *testing.T) {
+	for name, c := range culprits {
+		t.Run(name, func(t *testing.T) {
+			found := 0
+			for seed := range uint64(20) {
+				var n *simulation.Nondeterminism
+				if !errors.As(simulation.Check(simulation.Options{Seed: seed + 1}, c.main), &n) {
+					continue
+				}
+				if found++; found == 1 {
+					t.Log(n)
+				}
+				require.Equal(t, seed+1, n.Seed)
+				text := n.Error()
+				for _, want := range c.names {
+					require.Contains(t, text, want)
+				}
+				require.NotEqual(t, n.First, n.Second)
+			}
+			require.GreaterOrEqual(t, found, 4, "of 20 seeds")
+		})
+	}
+}
+
+// A goroutine that resumes a task is found by its call, whenever it comes.
+func TestCheckFindsAGoroutine(t *testing.T) {
+	for seed := range uint64(20) {
+		err := simulation.Check(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+			var m mvar.MVar[int]
+			var calls sync.WaitGroup
+			defer calls.Wait()
+			calls.Go(func() { m.TryPut(1) })
+			for range 1000 {
+				suspend.Yield()
+				if m.TryPut(2) {
+					break
+				}
+			}
+			calls.Wait()
+			_, err := m.Take(ctx)
+			return err
+		})
+		if err != nil {
+			require.True(t, errors.Is(err, simulation.ErrForeign) || errors.As(err, new(*simulation.Nondeterminism)), "%v", err)
+		}
+	}
+	err := simulation.Check(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+		var m mvar.MVar[int]
+		_ = w.Go(func() { _, _ = m.Take(ctx) })
+		_ = suspend.Sleep(ctx, 1)
+		var calls sync.WaitGroup
+		calls.Go(func() { m.TryPut(1) })
+		calls.Wait()
+		return suspend.Sleep(ctx, 1)
+	})
+	require.ErrorIs(t, err, simulation.ErrForeign)
+}
+
+// Two functions of time.AfterFunc that are due at one moment run in any order.
+func TestCheckNamesAStockTimerTie(t *testing.T) {
+	found := 0
+	for seed := uint64(1); seed <= 40 && found < 3; seed++ {
+		err := simulation.CheckInBubbles(t, simulation.Options{Seed: seed}, func(ctx context.Context, w *simulation.World) error {
+			var mu sync.Mutex
+			order := ""
+			for i := range 8 {
+				time.AfterFunc(time.Second, func() { mu.Lock(); defer mu.Unlock(); order += fmt.Sprint(i) })
+			}
+			_ = suspend.Sleep(ctx, 2*time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			w.Log("the order is %s", order)
+			return nil
+		})
+		if n := (*simulation.Nondeterminism)(nil); errors.As(err, &n) {
+			found++
+			require.Contains(t, n.First, "main: the order is")
+			require.Contains(t, n.Second, "main: the order is")
+			require.Contains(t, n.Error(), "stock timers")
+		}
+	}
+	require.Equal(t, 3, found)
+}
+
+func TestCheckPasses(t *testing.T) {
+	for seed := range uint64(30) {
+		if err := simulation.Check(simulation.Options{Seed: seed + 1}, cluster(true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	boom := errors.New("boom")
+	require.Equal(t, boom, simulation.Check(simulation.Options{}, func(context.Context, *simulation.World) error { return boom }))
+	require.ErrorContains(t, simulation.Check(simulation.Options{Bubble: true}, nil), "use Test")
+}
