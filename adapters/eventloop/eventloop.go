@@ -1,15 +1,25 @@
-// Package eventloop is a scheduler that drives itself and does I/O: one or several reactors, each a goroutine
-// that runs tasks in the order in which they become runnable, waits for descriptors and keeps timers.
+// Package eventloop is a scheduler that drives itself and does I/O: one or several reactors. Each is a goroutine that runs tasks in the
+// order in which they become runnable, waits for descriptors and keeps timers.
 //
-// A Loop's Listener and Conn are a net.Listener and a net.Conn. Where an operation would block, it suspends the
-// calling task and no other; which scheduler that task is on makes no difference, and a plain goroutine may use
-// them as well. So one task per connection reads, writes and handles, in direct style, and code that knows
-// nothing but net.Conn (crypto/tls, bufio, http.ReadRequest) runs on it unchanged, as long as one task at a time
-// uses such an object: code that holds a lock of its own across I/O, and is entered by two tasks of one reactor,
-// blocks the reactor.
+//	loop, err := eventloop.New(eventloop.Options{})
+//	...
+//	ln, err := loop.Listen("tcp", ":8080")
+//	...
+//	err = ln.Serve(ctx, func(ctx context.Context, c net.Conn) { // a task of the loop
+//		for lines := bufio.NewScanner(c); lines.Scan(); {
+//			fmt.Fprintln(c, lines.Text())
+//		}
+//	})
 //
-// A task that computes for long holds up its reactor, descriptors included; StallAfter finds it. Calls that block
-// belong in suspend.Blocking.
+// A Loop's Listener and Conn are a net.Listener and a net.Conn. An operation that would block suspends the calling task and no other. The
+// task may be one of any scheduler, or a plain goroutine. So one task per connection reads, writes and handles, in direct style. Code that
+// knows only net.Conn (crypto/tls, bufio, http.ReadRequest) runs unchanged, with one limit: one task at a time uses such an object. Code that
+// holds a lock of its own across I/O, and is entered by two tasks of one reactor, blocks the reactor.
+//
+// A task that computes for long holds up its reactor, with its connections. StallAfter finds it. Computation belongs on
+// adapters/workstealing, and calls that block belong in suspend.Blocking. STOCK.md lists clients of databases and services.
+//
+// Package net with goroutines is as good for few connections, and for handlers that mostly compute.
 package eventloop
 
 import (

@@ -40,14 +40,16 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 	return ln, nil
 }
 
-// Serve accepts connections and runs handler for each, as a task of the reactor that the connection belongs to. The
-// connection that handler is given is bound to ctx as by WithContext, and is closed when handler ends, however it
-// ends.
+// Serve accepts connections and runs handler for each, as a task of the reactor that the connection belongs to. The connection is bound
+// to ctx as by WithContext, and is closed when handler ends, however it ends.
 //
-// Serve returns when it is no longer accepting and every handler has ended, and always with an error: that of the
-// cancellation if ctx is done, net.ErrClosed if the Listener or the Loop has been closed, otherwise that of the
-// accept that failed. Of these only ctx reaches the handlers. The Listener stays open unless it was closed. Running
-// out of descriptors or memory is not such a failure: Serve tries again after a while, and Options.OnAcceptError is told.
+// Serve returns when it no longer accepts and every handler has ended, and always with an error. It is the cancellation error if ctx is
+// done by then, net.ErrClosed if the Listener or the Loop was closed, and otherwise the error of the failed accept. Only the end of ctx
+// reaches the handlers. The Listener stays open unless it was closed.
+//
+// A shortage of descriptors or memory is no failure: Serve tries again after a while, and calls Options.OnAcceptError.
+//
+// To stop gently, give Serve a context of its own, call Shutdown with a time limit, and cancel that context afterwards.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if err := suspend.Err(ctx); err != nil {
 		return err

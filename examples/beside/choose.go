@@ -1,0 +1,26 @@
+package beside
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// choose uses the lock or the answer, whichever comes first, for a second.
+func choose(ctx context.Context, answer *promise.Promise[string], mu *mutex.Mutex) (string, error) {
+	ready, free, late := suspend.On(answer.AwaitOp()), suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
+	switch won, err := suspend.Select(ctx, ready, free, late); won {
+	case ready:
+		return ready.Result()
+	case free:
+		defer mu.Unlock()
+		return "locked", nil
+	case late:
+		return "late", nil
+	default:
+		return "", err
+	}
+}
