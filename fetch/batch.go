@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
@@ -25,6 +26,8 @@ type Batch[K comparable, V any] struct {
 // A batch is the part of a Batch that is the same for all.
 type batch struct {
 	s     *Session
+	ctx   cancelctx.Context // of load; begun with running
+	frame frame             // around ctx
 	d     *driver
 	round *round
 	self  interface {
@@ -35,11 +38,12 @@ type batch struct {
 	}
 	needed    int  // requests that somebody waits for
 	started   bool // or about to be
+	running   bool
 	cancelled bool
 	write     bool
 	inline    bool
-	cancel    context.CancelCauseFunc // nil until it runs
-	sent      *sent                   // nil: no trace
+	sent      *sent  // nil: no trace
+	also      *batch // the next one that a waiter is to cancel
 }
 
 // A BatchInfo says what batch it is.
@@ -124,16 +128,16 @@ func (b *batch) runAll() {
 
 // run calls the source. It returns the batch that may begin now, if one has waited for this one.
 func (b *Batch[K, V]) run() (next *batch) {
-	inner, cancel := context.WithCancelCause(b.s.ctx)
+	b.ctx.Init(b.s.ctx)
 	returned := false
 	defer func() {
-		cancel(nil)
+		b.ctx.Cancel(nil)
 		if next = b.finish(); next != nil && !returned { // the source has ended the goroutine
 			goroutine(next.runAll)
 		}
 	}()
 	b.s.guard.Lock()
-	b.cancel = cancel
+	b.running = true
 	dropped, ended := b.cancelled, b.s.ended
 	if !dropped {
 		b.s.stats.Batches++
@@ -142,10 +146,11 @@ func (b *Batch[K, V]) run() (next *batch) {
 	}
 	b.s.guard.Unlock()
 	if ended {
-		cancel(ErrEnded)
+		b.ctx.Cancel(ErrEnded)
 	}
 	if !dropped {
-		b.load(&frame{Context: inner, s: b.s, inSource: true})
+		b.frame = frame{Context: &b.ctx, s: b.s, inSource: true}
+		b.load(&b.frame)
 	}
 	returned = true
 	return nil
@@ -167,7 +172,7 @@ func (b *Batch[K, V]) load(f *frame) {
 			err = ErrAbandoned
 		case !o.Returned():
 			for _, e := range b.entries {
-				e.set, e.panicked, e.thrown = true, true, o.Value()
+				e.throw(o.Value())
 			}
 		}
 		over(err)
@@ -207,7 +212,7 @@ func (e *entry[K, V]) settle(over bool) {
 		e.passing = true
 	}
 	e.v = *new(V)
-	e.err = &Error{Source: e.table.label(), Key: e.key, Err: err}
+	e.err = &Error{Source: e.t.name, Key: e.key, Err: err}
 }
 
 // finish hands out the answers, or leaves that to the round.
@@ -218,7 +223,7 @@ func (b *Batch[K, V]) finish() (next *batch) {
 	b.sent.endLocked()
 	if !b.cancelled {
 		for _, e := range b.entries {
-			if e.failed() {
+			if e.err != nil {
 				s.stats.Errors++
 			}
 			if e.state == open {
@@ -278,11 +283,16 @@ func (b *Batch[K, V]) forgetLocked() {
 
 func cancelAll(batches []*batch, cause error) {
 	for _, b := range batches {
-		b.s.guard.Lock()
-		cancel := b.cancel
-		b.s.guard.Unlock()
-		if cancel != nil {
-			cancel(cause)
-		}
+		b.stop(cause)
+	}
+}
+
+// stop cancels the context of the source, if that was called.
+func (b *batch) stop(cause error) {
+	b.s.guard.Lock()
+	running := b.running
+	b.s.guard.Unlock()
+	if running {
+		b.ctx.Cancel(cause)
 	}
 }

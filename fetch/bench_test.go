@@ -92,7 +92,7 @@ func BenchmarkPosts(b *testing.B) {
 		name string
 		f    func(ctx context.Context, u int) ([]int, error)
 		o    fetch.Options
-	}{{"item", item, fetch.Options{}}, {"bulk", bulk, fetch.Options{}}, {"item/traced", item, fetch.Options{Trace: true}}, {"bulk/traced", bulk, fetch.Options{Trace: true}}} {
+	}{{"item", item, fetch.Options{}}, {"bulk", bulk, fetch.Options{}}, {"traced item", item, fetch.Options{Trace: true}}, {"traced bulk", bulk, fetch.Options{Trace: true}}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

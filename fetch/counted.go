@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -30,22 +29,16 @@ type counter struct {
 	waiter  suspend.Resumer[struct{}] // which waits for the last of them; guarded by guard
 }
 
-// runCounted runs body as a task of on.
-func (d *driver) runCounted(on suspend.Spawner, f *frame, body func(ctx context.Context) error) (err error) {
-	c := &counter{on: on, d: d}
-	d.counter = c
-	d.register(c)
-	f.d = d
-	var o outcome.Outcome
-	refused := c.Go(func() {
-		outcome.Of(func() { err = body(f) }, func(of outcome.Outcome) { o = of })
-	})
-	if refused != nil {
-		return refused
+// counted runs body as a task of on.
+func (r *invocation) counted(on suspend.Spawner) {
+	c := &counter{on: on, d: &r.d}
+	r.d.counter = c
+	r.d.register(c)
+	if err := c.Go(r.main); err != nil {
+		r.err = err
+		return
 	}
 	_, _ = suspend.Wait[struct{}](context.Background(), c, false)
-	o.Rethrow()
-	return err
 }
 
 // Go implements suspend.Spawner.

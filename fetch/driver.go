@@ -26,14 +26,13 @@ type driver struct {
 	s       *Session
 	on      suspend.Spawner // of its tasks; nil for goroutines that are no tasks
 	policy  Policy
-	ordered bool         // its tasks run one at a time, on one goroutine
-	settled bool         // it has no tasks of its own
-	await   func(func()) // ordered: calls a function once nothing is runnable
-	counter *counter     // counted
-	pending []*request   // in the order of asking; some may be gone
-	wanted  int          // of these, those that somebody waits for
-	writes  []*request   // of effects, likewise
-	armed   bool         // idle is going to be called
+	ordered bool       // its tasks run one at a time, on one goroutine
+	settled bool       // it has no tasks of its own
+	counter *counter   // counted
+	pending []*request // in the order of asking; some may be gone
+	wanted  int        // of these, those that somebody waits for
+	writes  []*request // of effects, likewise
+	armed   bool       // idle is going to be called
 	sending bool
 	current *round   // open or handing
 	batches []*batch // open, or to be opened
@@ -41,14 +40,16 @@ type driver struct {
 	ender   suspend.Resumer[struct{}]
 }
 
-func (s *Session) newDriver(p Policy) *driver { return &driver{s: s, policy: p} }
-
 // register makes d the driver of the tasks of on.
 func (d *driver) register(on suspend.Spawner) {
 	d.on = on
-	d.s.guard.Lock()
-	d.s.drivers = append(d.s.drivers, d)
-	d.s.guard.Unlock()
+	s := d.s
+	s.guard.Lock()
+	if s.drivers == nil {
+		s.drivers = s.first[:0]
+	}
+	s.drivers = append(s.drivers, d)
+	s.guard.Unlock()
 }
 
 // driverHere returns the driver of the calling goroutine. A context may have come from elsewhere, so it is only a hint.
@@ -92,14 +93,23 @@ func (d *driver) armLocked() {
 		return
 	}
 	switch {
-	case d.ordered:
+	case d.ordered: // its scheduler calls idle
 		d.armed = true
-		d.await(d.idle)
 	case d.settled:
 		d.armed = true
 		goroutine(d.settle)
 	case d.counter.quiet(): // or else the last to park calls it
 		goroutine(d.idle)
+	}
+}
+
+// orderedIdle is called whenever the scheduler of an ordered driver has found nothing runnable.
+func (d *driver) orderedIdle() {
+	for again := true; again; {
+		d.idle()
+		d.s.guard.Lock()
+		again = d.armed // writes are left
+		d.s.guard.Unlock()
 	}
 }
 
@@ -117,7 +127,9 @@ func (d *driver) idle() {
 	var waiters []*waiter
 	for _, q := range taken {
 		for l := q.first; l != nil; l = l.next {
-			waiters = append(waiters, l.w)
+			if !l.w.prompt {
+				waiters = append(waiters, l.w)
+			}
 		}
 	}
 	s.guard.Unlock()
@@ -153,13 +165,14 @@ func (d *driver) takeLocked() (taken []*request) {
 
 // sendLocked makes batches of the taken requests, and returns the batches that can begin.
 func (d *driver) sendLocked(taken []*request) (start []*batch) {
-	live, needed := taken[:0:0], 0
+	live, needed := taken[:0], 0
 	for _, q := range taken {
 		if q.state == pending && q.d == d {
 			live = append(live, q)
-			needed += min(q.needed, 1)
+			needed += int(min(q.needed, 1))
 		}
 	}
+	clear(taken[len(live):])
 	if needed == 0 || d.s.ended { // an Ask causes no round
 		d.pending = append(live, d.pending...)
 		return nil
@@ -173,8 +186,8 @@ func (d *driver) sendLocked(taken []*request) (start []*batch) {
 	var tables []table
 	for _, q := range live {
 		q.state = open
-		if q.table.gatherLocked(q) {
-			tables = append(tables, q.table)
+		if t, first := q.gatherLocked(len(live)); first {
+			tables = append(tables, t)
 		}
 	}
 	for _, t := range tables {
@@ -214,7 +227,12 @@ func (r *round) backLocked() {
 	}
 	r.handLocked(false)
 	r.overLocked()
+	if d := r.d; d.ordered && d.armed {
+		_ = d.on.(suspend.Executor).Execute(nothing) // the scheduler may be asleep
+	}
 }
+
+func nothing() {}
 
 // handLocked hands out the answers. With first it stops after the first task that it has resumed, which hands out the rest. So all
 // tasks of an ordered driver are resumed on its own goroutine, before any of them goes on.
@@ -303,7 +321,7 @@ func (d *driver) abandonLocked() {
 	for _, q := range append(d.pending, d.writes...) {
 		if q.state == pending && q.d == d {
 			q.state = gone
-			q.entry.(interface{ end(error) }).end(ErrEnded)
+			q.end(ErrEnded)
 			q.resumeLocked(false)
 		}
 	}

@@ -38,7 +38,7 @@ func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
 	}
 	s := f.s
 	t := tableIn(s, x, x.name, func() *tableOf[K, R] {
-		return &tableOf[K, R]{s: s, name: x.name, load: x.do, opts: x.opts, write: true, times: map[K]int{}}
+		return &tableOf[K, R]{s: s, of: x, name: x.name, load: x.do, opts: x.opts, write: true, times: map[K]int{}}
 	})
 	if s.recorded != nil {
 		s.guard.Lock()
@@ -48,17 +48,19 @@ func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
 		s.guard.Unlock()
 		return t.recorded(k, n).result()
 	}
-	g := &doing[K, R]{get[K, R]{t: t, k: k, waiter: waiter{s: s, d: s.driverHere(f), ctx: ctx}}}
+	g := &doing[K, R]{get[K, R]{t: t, k: k}}
+	g.begin(ctx, f, s)
 	if f.trail != nil {
 		g.mark = f.mark()
 	}
 	if err := wait(&g.waiter, g); err != nil {
 		return *new(R), err
 	}
+	e := entryOf[K, R](&g.one)
 	if f.trail != nil {
-		f.trail.got(g.e.asked)
+		f.trail.got(e.asked)
 	}
-	return g.e.result()
+	return e.result()
 }
 
 // A doing is one Do: a get that finds nothing.
@@ -66,7 +68,7 @@ type doing[K comparable, R any] struct{ get[K, R] }
 
 // Try is part of a suspend.Source.
 func (g *doing[K, R]) Try() (none struct{}, ok bool, err error) {
-	if g.s.ended {
+	if g.t.s.ended {
 		return none, true, ErrEnded
 	}
 	return none, false, nil
@@ -74,6 +76,6 @@ func (g *doing[K, R]) Try() (none struct{}, ok bool, err error) {
 
 // Enqueue is part of a suspend.Source.
 func (g *doing[K, R]) Enqueue(r suspend.Resumer[struct{}]) {
-	g.r, g.e = r, nil
-	g.t.askLocked(&g.waiter, &g.one, g.k, &g.e)
+	g.r = r
+	g.t.askLocked(&g.waiter, &g.one, g.k)
 }

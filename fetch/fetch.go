@@ -108,11 +108,14 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 	}
 	f := frameOf(ctx)
 	s := f.session()
+	var r *invocation
 	switch {
 	case f != nil && f.inSource:
 		return ErrInSource
 	case s == nil:
-		s = newSession(ctx, o)
+		r = new(invocation)
+		s = &r.own
+		s.begin(ctx, o)
 		defer s.Close()
 	case o.ofSession():
 		panic("fetch: options of a session for a Run inside one")
@@ -121,26 +124,46 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != s.settled:
 		return body(ctx)
 	}
-	d := s.newDriver(o.Policy)
-	defer d.end()
-	f = f.child(ctx, s, d)
-	if o.On != nil {
-		return d.runCounted(o.On, f, body)
+	if r == nil {
+		r = new(invocation)
 	}
-	return d.runOrdered(f, body)
+	r.body = body
+	r.d.s, r.d.policy = s, o.Policy
+	defer r.d.end()
+	r.f.begin(f, ctx, s, &r.d)
+	if o.On != nil {
+		r.counted(o.On)
+	} else {
+		r.ordered()
+	}
+	r.how.Rethrow()
+	return r.err
 }
 
-// runOrdered runs body on the calling goroutine. Requests go out when the scheduler is idle.
-func (d *driver) runOrdered(f *frame, body func(ctx context.Context) error) (err error) {
-	sched := fifo.New(fifo.Options{StallAfter: -1}) // nobody else is on this goroutine
-	d.ordered = true
-	d.register(sched)
-	d.await = sched.OnIdle
-	var o outcome.Outcome
+// An invocation is all that one Run needs, in one piece.
+type invocation struct {
+	own  Session // unless there is one
+	d    driver
+	f    frame
+	body func(ctx context.Context) error
+	err  error // of body
+	how  outcome.Outcome
+}
+
+// main is the task that calls body.
+func (r *invocation) main() {
+	body := r.body
+	r.body = nil // the session may be kept
+	outcome.Of(func() { r.err = body(&r.f) }, func(o outcome.Outcome) { r.how = o })
+}
+
+// ordered runs body on the calling goroutine. Requests go out when the scheduler is idle.
+func (r *invocation) ordered() {
+	sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: r.d.orderedIdle}) // nobody else is on this goroutine
+	r.d.ordered = true
+	r.d.register(sched)
 	_ = sched.Run(context.Background(), func(context.Context) error {
-		outcome.Of(func() { err = body(f) }, func(of outcome.Outcome) { o = of })
+		r.main()
 		return nil
 	})
-	o.Rethrow()
-	return err
 }

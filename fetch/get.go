@@ -23,7 +23,8 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	hashable(k)
 	s := f.s
 	s.guard.Lock()
-	if t, ok := s.tables[src].(*tableOf[K, V]); ok {
+	t := lookLocked[K, V](s, src)
+	if t != nil {
 		if e := t.m[k]; e != nil && e.state == done && !s.ended {
 			s.stats.Gets++
 			s.stats.Shared++
@@ -35,7 +36,10 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 		}
 	}
 	s.guard.Unlock()
-	return src.in(s).get(ctx, f, k)
+	if t == nil {
+		t = src.in(s)
+	}
+	return t.get(ctx, f, k)
 }
 
 // check is what every operation asks first.
@@ -62,14 +66,17 @@ type get[K comparable, V any] struct {
 	waiter
 	t *tableOf[K, V]
 	k K
-	e *entry[K, V]
 }
+
+func entryOf[K comparable, V any](l *link) *entry[K, V] { return l.q.keyed.(*entry[K, V]) }
 
 func (t *tableOf[K, V]) get(ctx context.Context, f *frame, k K) (v V, err error) {
 	if t.s.recorded != nil {
 		return t.replay(k)
 	}
-	g := &get[K, V]{t: t, k: k, waiter: waiter{s: t.s, d: t.s.driverHere(f), ctx: ctx}}
+	g := new(get[K, V])
+	g.t, g.k = t, k
+	g.begin(ctx, f, t.s)
 	if f.trail != nil {
 		g.mark = f.mark()
 	}
@@ -79,23 +86,36 @@ func (t *tableOf[K, V]) get(ctx context.Context, f *frame, k K) (v V, err error)
 	if err := wait(&g.waiter, g); err != nil {
 		return v, err
 	}
+	e := entryOf[K, V](&g.one)
 	if f.trail != nil {
-		f.trail.got(g.e.asked)
+		f.trail.got(e.asked)
 	}
-	return g.e.result()
+	return e.result()
 }
 
 // Try is part of a suspend.Source.
 func (g *get[K, V]) Try() (none struct{}, ok bool, err error) {
-	if g.s.ended {
+	s := g.t.s
+	if s.ended {
 		return none, true, ErrEnded
 	}
-	if g.e = g.t.m[g.k]; g.e == nil || !g.e.visible(g.d) {
+	if !g.t.seenLocked(&g.waiter, &g.one, g.k) {
 		return none, false, nil
 	}
-	g.s.stats.Gets++
-	g.s.stats.Shared++
+	s.stats.Gets++
+	s.stats.Shared++
 	return none, true, nil
+}
+
+// seenLocked looks for a request of k, for l, and reports whether w gets its answer.
+func (t *tableOf[K, V]) seenLocked(w *waiter, l *link, k K) bool {
+	e := t.m[k]
+	if e == nil {
+		l.q = nil
+		return false
+	}
+	l.q = &e.request
+	return e.visible(w.d)
 }
 
 // visible reports whether tasks of d get the answer.
@@ -104,27 +124,21 @@ func (q *request) visible(d *driver) bool { return q.state == done || q.state ==
 // Enqueue is part of a suspend.Source.
 func (g *get[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	g.r = r
-	g.t.askLocked(&g.waiter, &g.one, g.k, &g.e)
+	g.t.askLocked(&g.waiter, &g.one, g.k)
 }
 
-// askLocked adds w to the waiters of k, and makes the request if there is none.
-func (t *tableOf[K, V]) askLocked(w *waiter, l *link, k K, at **entry[K, V]) {
-	e := *at
+// askLocked adds w to the waiters of l.q, which is the request of k. It makes that if l has none.
+func (t *tableOf[K, V]) askLocked(w *waiter, l *link, k K) {
 	t.s.stats.Gets++
-	fresh := e == nil
-	if fresh {
-		e = t.newLocked(k)
+	if l.q == nil {
+		e := t.newLocked(k)
 		e.d = w.d
-	} else {
-		t.s.stats.Shared++
-	}
-	*at = e
-	if fresh {
 		t.enterLocked(w, l, e)
 	} else {
-		w.joinLocked(l, &e.request)
+		t.s.stats.Shared++
+		w.joinLocked(l, l.q)
 	}
-	e.markLocked(w.mark)
+	l.q.markLocked(w.mark)
 }
 
 // enterLocked adds w to the waiters of a new request.
@@ -174,33 +188,31 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 	}
 	s := f.s
 	t := src.in(s)
-	g := &all[K, V]{t: t, ks: ks, es: make([]*entry[K, V], len(ks)), waiter: waiter{s: s}}
-	if s.recorded == nil {
-		g.d, g.ctx = s.driverHere(f), ctx
-		if f.trail != nil {
-			g.mark = f.mark()
+	if s.recorded != nil {
+		return t.replayAll(ks)
+	}
+	g := &all[K, V]{t: t, ks: ks, links: make([]link, len(ks))}
+	g.begin(ctx, f, s)
+	g.waiter.links = &g.links
+	if f.trail != nil {
+		g.mark = f.mark()
+	}
+	if t.opts.immediate && t.opts.inline {
+		for _, k := range ks {
+			t.once(g.d, k, g.mark)
 		}
-		if t.opts.immediate && t.opts.inline {
-			for _, k := range ks {
-				t.once(g.d, k, g.mark)
-			}
-		}
-		if err := wait(&g.waiter, g); err != nil {
-			return nil, err
-		}
+	}
+	if err := wait(&g.waiter, g); err != nil {
+		return nil, err
 	}
 	vs := make([]V, len(ks))
 	var err error
 	for i := range vs {
-		if s.recorded != nil {
-			vs[i], err = t.replay(ks[i])
-		} else {
-			if f.trail != nil {
-				f.trail.got(g.es[i].asked)
-			}
-			vs[i], err = g.es[i].result()
+		e := entryOf[K, V](&g.links[i])
+		if f.trail != nil {
+			f.trail.got(e.asked)
 		}
-		if err != nil {
+		if vs[i], err = e.result(); err != nil {
 			return nil, err
 		}
 	}
@@ -210,41 +222,36 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 // An all is one All.
 type all[K comparable, V any] struct {
 	waiter
-	t  *tableOf[K, V]
-	ks []K
-	es []*entry[K, V]
+	t     *tableOf[K, V]
+	ks    []K
+	links []link
 }
 
 // Try is part of a suspend.Source.
 func (g *all[K, V]) Try() (none struct{}, ok bool, err error) {
-	if g.s.ended {
+	s := g.t.s
+	if s.ended {
 		return none, true, ErrEnded
 	}
-	ok = true
 	for i, k := range g.ks {
-		g.es[i] = g.t.m[k]
-		ok = ok && g.es[i] != nil && g.es[i].visible(g.d)
+		if !g.t.seenLocked(&g.waiter, &g.links[i], k) {
+			return none, false, nil
+		}
 	}
-	if ok {
-		g.s.stats.Gets += len(g.ks)
-		g.s.stats.Shared += len(g.ks)
-	}
-	return none, ok, nil
+	s.stats.Gets += len(g.ks)
+	s.stats.Shared += len(g.ks)
+	return none, true, nil
 }
 
 // Enqueue is part of a suspend.Source.
 func (g *all[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	g.r = r
-	g.links = make([]link, len(g.ks))
 	for i, k := range g.ks {
-		if g.es[i] == nil {
-			g.es[i] = g.t.m[k] // the same key twice
-		}
-		if e := g.es[i]; e != nil && e.visible(g.d) {
-			g.s.stats.Gets++
-			g.s.stats.Shared++
+		if l := &g.links[i]; g.t.seenLocked(&g.waiter, l, k) { // it may be a key again
+			g.t.s.stats.Gets++
+			g.t.s.stats.Shared++
 		} else {
-			g.t.askLocked(&g.waiter, &g.links[i], k, &g.es[i])
+			g.t.askLocked(&g.waiter, l, k)
 		}
 	}
 }

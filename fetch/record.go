@@ -79,7 +79,7 @@ func (e *entry[K, V]) answer() (a Answer, err error) {
 	}
 	switch {
 	case e.panicked:
-		a.Panic = fmt.Sprint(e.thrown)
+		a.Panic = e.err.Error()
 	case errors.Is(e.err, ErrNotFound):
 		a.NotFound = true
 	case e.err != nil:

@@ -45,10 +45,20 @@ func (t *tableOf[K, V]) replay(k K) (V, error) {
 	return e.result()
 }
 
+func (t *tableOf[K, V]) replayAll(ks []K) (vs []V, err error) {
+	vs = make([]V, len(ks))
+	for i, k := range ks {
+		if vs[i], err = t.replay(k); err != nil {
+			return nil, err
+		}
+	}
+	return vs, nil
+}
+
 // recorded returns the n'th answer to k.
 func (t *tableOf[K, V]) recorded(k K, n int) *entry[K, V] {
-	e := &entry[K, V]{key: k}
-	e.table, e.entry, e.state = t, e, done
+	e := &entry[K, V]{t: t, key: k}
+	e.keyed, e.state = e, done
 	var answer *Answer
 	text, err := json.Marshal(k)
 	if err == nil {
@@ -65,7 +75,7 @@ func (t *tableOf[K, V]) recorded(k K, n int) *entry[K, V] {
 	case answer.Error != "":
 		err = errors.New(answer.Error)
 	case answer.Panic != "":
-		e.panicked, e.thrown = true, answer.Panic
+		e.throw(answer.Panic)
 	default:
 		if err = json.Unmarshal(answer.Value, &e.v); err != nil {
 			err = fmt.Errorf("fetch: replay: %w", err)

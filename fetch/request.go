@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -16,16 +17,26 @@ import (
 //
 // Invariant: a linked waiter is suspended, or about to be, or about to leave.
 type request struct {
-	table       table
-	entry       any     // the *entry that this is the head of
+	keyed               // the *entry that this is the head of
 	d           *driver // which sends it
 	b           *batch
-	first, last *link // of the waiters
-	needed      int   // how many those are
-	foreign     int   // how many of these are not tasks of d
-	state       state
-	write       bool   // it is an effect: not shared, and not cancelled once it is sent
+	first, last *link  // of the waiters
 	asked       *asked // nil: no trace
+	needed      int32  // how many waiters there are
+	foreign     int32  // how many of these are not tasks of d
+	state       state
+	write       bool // it is an effect: not shared, and not cancelled once it is sent
+	set         bool // the source has answered
+	panicked    bool // the answer is a panic of the source
+	passing     bool // the answer is not to be remembered
+}
+
+// keyed is what a request does that depends on the type of its key.
+type keyed interface {
+	removeLocked()
+	gatherLocked(most int) (t table, first bool)
+	end(err error)
+	keyAsAny() any
 }
 
 type state uint8
@@ -41,27 +52,41 @@ const (
 // A link says that a waiter waits for a request.
 type link struct {
 	w          *waiter
-	q          *request // nil: no more
+	q          *request
 	next, prev *link
+	waits      bool // it is one of the links of q
 }
 
 // A waiter is a task that waits for requests: of one Get, or of one All.
 type waiter struct {
-	s     *Session
-	d     *driver // of the task
-	ctx   context.Context
-	r     suspend.Resumer[struct{}]
-	left  int    // of its requests
-	links []link // of all of them; nil: one
-	one   link
-	late  bool   // its context is done, and nobody has told it; written by who sends
-	duty  *round // which it is to hand out
-	stop  []*batch
-	mark  *mark // the call, for the trace; nil: no trace
+	d      *driver         // of the task
+	ctx    context.Context // without the frame: suspend knows it then, and a wait is quicker
+	r      suspend.Resumer[struct{}]
+	links  *[]link // of all requests; nil: one
+	one    link
+	left   int32  // of its requests
+	prompt bool   // ctx tells its end at once, or has none
+	late   bool   // ctx is done, and has not told; written by the goroutine that sends
+	duty   *round // which it is to hand out
+	stop   *batch // the first of those to be cancelled
+	mark   *mark  // the call, for the trace; nil: no trace
+}
+
+// begin makes w a waiter of the calling task. f is the frame of ctx.
+func (w *waiter) begin(ctx context.Context, f *frame, s *Session) {
+	w.d, w.ctx = s.driverHere(f), ctx
+	if ctx == context.Context(f) {
+		w.ctx = f.Context
+	}
+	if c, ok := w.ctx.(*cancelctx.Context); ok {
+		w.prompt = c.DoneIfMade() == nil
+	} else {
+		w.prompt = w.ctx.Done() == nil
+	}
 }
 
 // Guard is part of a suspend.Source.
-func (w *waiter) Guard() *suspend.Guard { return &w.s.guard }
+func (w *waiter) Guard() *suspend.Guard { return &w.d.s.guard }
 
 // Remove is part of a suspend.Source: it is called if the wait was cancelled.
 func (w *waiter) Remove(suspend.Resumer[struct{}]) { w.leaveLocked() }
@@ -75,17 +100,20 @@ func wait[S suspend.Source[struct{}]](w *waiter, src S) error {
 
 func (w *waiter) pay() {
 	if r := w.duty; r != nil {
-		w.s.guard.Lock()
+		g := w.Guard()
+		g.Lock()
 		r.handLocked(false)
 		r.overLocked()
-		w.s.guard.Unlock()
+		g.Unlock()
 	}
-	cancelAll(w.stop, nil)
+	for b := w.stop; b != nil; b = b.also {
+		b.stop(nil)
+	}
 }
 
 // joinLocked adds w to the waiters of q.
 func (w *waiter) joinLocked(l *link, q *request) {
-	*l = link{w: w, q: q, prev: q.last}
+	*l = link{w: w, q: q, prev: q.last, waits: true}
 	if l.prev != nil {
 		l.prev.next = l
 	} else {
@@ -141,7 +169,7 @@ func (l *link) unlinkLocked() {
 	} else {
 		q.last = l.prev
 	}
-	l.q = nil
+	l.waits = false
 	q.needed--
 	if w.d != q.d {
 		q.foreign--
@@ -151,19 +179,18 @@ func (l *link) unlinkLocked() {
 
 // leaveLocked takes w off all its requests. A request without waiters is not sent; a batch without waiters is cancelled, by pay.
 func (w *waiter) leaveLocked() {
-	links := w.links
-	if links == nil {
-		links = []link{}
+	if w.links == nil {
 		w.leaveOneLocked(&w.one)
+		return
 	}
-	for i := range links {
-		w.leaveOneLocked(&links[i])
+	for i := range *w.links {
+		w.leaveOneLocked(&(*w.links)[i])
 	}
 }
 
 func (w *waiter) leaveOneLocked(l *link) {
 	q := l.q
-	if q == nil {
+	if !l.waits {
 		return
 	}
 	if l.unlinkLocked(); q.needed > 0 {
@@ -173,12 +200,12 @@ func (w *waiter) leaveOneLocked(l *link) {
 	case pending:
 		q.d.wanted--
 		q.forgetLocked()
-		w.s.stats.Dropped++
+		w.d.s.stats.Dropped++
 	case open:
 		if b := q.b; !b.write {
 			if b.needed--; b.needed == 0 {
 				b.cancelLocked()
-				w.stop = append(w.stop, b)
+				b.also, w.stop = w.stop, b
 			}
 		}
 	}
@@ -187,7 +214,7 @@ func (w *waiter) leaveOneLocked(l *link) {
 // forgetLocked makes a request one that was never made.
 func (q *request) forgetLocked() {
 	q.state = gone
-	q.table.removeLocked(q)
+	q.removeLocked()
 }
 
 // resumeLocked resumes all waiters of q, or only those of other drivers.

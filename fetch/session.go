@@ -12,9 +12,10 @@ type Session struct {
 	guard     suspend.Guard // of all that follows, and of the session's tables, drivers and requests
 	opts      Options
 	ctx       context.Context // the one that the session was made with; batches have its values
-	tables    map[any]table   // of a *Source or *Effect, and by *Memo
-	order     []table         // in the order of their making
+	order     []table         // of each *Source and *Effect, in the order of their making
+	tables    map[any]table   // by these, but the first few
 	drivers   []*driver       // of the Runs that are not over
+	first     [1]*driver      // the room for one
 	settled   *driver         // of goroutines that are no tasks of a Run
 	outsiders driver
 	stats     Stats
@@ -53,7 +54,13 @@ func With(ctx context.Context, o Options) (context.Context, *Session) {
 func Of(ctx context.Context) *Session { return frameOf(ctx).session() }
 
 func newSession(ctx context.Context, o Options) *Session {
-	s := &Session{opts: o, ctx: ctx}
+	s := new(Session)
+	s.begin(ctx, o)
+	return s
+}
+
+func (s *Session) begin(ctx context.Context, o Options) {
+	s.opts, s.ctx = o, ctx
 	s.settled = &s.outsiders
 	s.outsiders = driver{s: s, policy: o.Policy, settled: true}
 	if o.Trace {
@@ -62,7 +69,6 @@ func newSession(ctx context.Context, o Options) *Session {
 	if o.Replay != nil {
 		s.recorded = newReplay(o.Replay)
 	}
-	return s
 }
 
 // Stats returns the counters of the session.
@@ -156,7 +162,14 @@ func (f *frame) session() *Session {
 
 // child returns a frame like f around ctx. f may be nil.
 func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
-	c := &frame{Context: ctx, s: s, d: d}
+	c := new(frame)
+	c.begin(f, ctx, s, d)
+	return c
+}
+
+// begin makes c a child of f.
+func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
+	c.Context, c.s, c.d = ctx, s, d
 	if outer, ok := ctx.(*frame); ok {
 		c.Context = outer.Context // as deep as the user's are
 	}
@@ -166,7 +179,6 @@ func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
 	if s.tracer != nil && (c.trail == nil || f.s != s) {
 		c.trail = new(trail)
 	}
-	return c
 }
 
 // Label returns a context whose requests carry a name in the trace; the one that a Run is given names the trace.
@@ -176,6 +188,9 @@ func Label(ctx context.Context, name string) context.Context {
 		return ctx
 	}
 	l := &frame{Context: ctx, label: name}
+	if ctx == context.Context(f) {
+		l.Context = f.Context
+	}
 	if f != nil {
 		l.s, l.d, l.inSource, l.trail = f.s, f.d, f.inSource, f.trail
 	}

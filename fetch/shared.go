@@ -62,11 +62,10 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, k := range b.keys {
-		e := c.entries[c.index[k]]
-		if e.set {
+		if e := c.entries[c.index[k]]; e.set {
 			b.answer(i, e.v, e.err)
+			b.entries[i].panicked = e.panicked
 		}
-		b.entries[i].panicked, b.entries[i].thrown = e.panicked, e.thrown
 	}
 	return c.err
 }

@@ -148,7 +148,7 @@ func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 		defer b.mu.Unlock()
 		b.answer(i, v, err)
 		if !o.Returned() && !o.Exited() {
-			b.entries[i].panicked, b.entries[i].thrown = true, o.Value()
+			b.entries[i].throw(o.Value())
 		}
 	})
 }

@@ -2,12 +2,14 @@ package fetch
 
 import (
 	"context"
+	"fmt"
 	"slices"
 )
 
 // A tableOf has a session's requests to one source, and their answers.
 type tableOf[K comparable, V any] struct {
 	s        *Session
+	of       any // the *Source or *Effect
 	name     string
 	load     func(ctx context.Context, b *Batch[K, V]) error
 	opts     options
@@ -23,8 +25,6 @@ type tableOf[K comparable, V any] struct {
 // A table is a tableOf.
 type table interface {
 	label() string
-	removeLocked(q *request)
-	gatherLocked(q *request) (first bool)
 	cutLocked() []*batch
 	nextLocked() *batch
 	recordLocked() func() ([]Answer, error)
@@ -33,21 +33,24 @@ type table interface {
 // An entry is a request and its answer, which its batch writes while the request is open, and which does not change afterwards.
 type entry[K comparable, V any] struct {
 	request
-	key      K
-	v        V
-	err      error
-	thrown   any // the value of a panic of the source
-	panicked bool
-	set      bool // by the source
-	passing  bool // it is not to be remembered
+	t   *tableOf[K, V]
+	key K
+	v   V
+	err error // if the source has panicked, a *thrown
 }
 
-func (e *entry[K, V]) failed() bool { return e.err != nil || e.panicked }
+// A thrown is the value of a panic.
+type thrown struct{ value any }
+
+func (t *thrown) Error() string { return fmt.Sprint(t.value) }
+
+// throw makes a panic of e.
+func (e *entry[K, V]) throw(value any) { e.set, e.panicked, e.err = true, true, &thrown{value} }
 
 // result is what every Get returns.
 func (e *entry[K, V]) result() (V, error) {
 	if e.panicked {
-		panic(e.thrown)
+		panic(e.err.(*thrown).value)
 	}
 	return e.v, e.err
 }
@@ -55,7 +58,7 @@ func (e *entry[K, V]) result() (V, error) {
 // in returns the table of src in s.
 func (src *Source[K, V]) in(s *Session) *tableOf[K, V] {
 	return tableIn(s, src, src.name, func() *tableOf[K, V] {
-		t := &tableOf[K, V]{s: s, name: src.name, load: src.load, opts: src.opts, m: map[K]*entry[K, V]{}}
+		t := &tableOf[K, V]{s: s, of: src, name: src.name, load: src.load, opts: src.opts, m: map[K]*entry[K, V]{}}
 		for _, o := range s.opts.Use {
 			if o.of == any(src) {
 				t.load = o.load.(func(context.Context, *Batch[K, V]) error)
@@ -68,14 +71,16 @@ func (src *Source[K, V]) in(s *Session) *tableOf[K, V] {
 // tableIn finds the table of src, or makes it, which must be the only one of its name: a recording would mix two.
 func tableIn[K comparable, V any](s *Session, src any, name string, create func() *tableOf[K, V]) *tableOf[K, V] {
 	s.guard.Lock()
-	t, ok := s.tables[src].(*tableOf[K, V])
-	taken := !ok && s.named(name)
-	if !ok && !taken {
+	t := lookLocked[K, V](s, src)
+	taken := t == nil && s.named(name)
+	if t == nil && !taken {
 		t = create()
-		if s.tables == nil {
-			s.tables = map[any]table{}
+		if len(s.order) >= fewTables {
+			if s.tables == nil {
+				s.tables = map[any]table{}
+			}
+			s.tables[src] = t
 		}
-		s.tables[src] = t
 		s.order = append(s.order, t)
 	}
 	s.guard.Unlock()
@@ -85,14 +90,28 @@ func tableIn[K comparable, V any](s *Session, src any, name string, create func(
 	return t
 }
 
+// fewTables are found sooner one after another than in a map.
+const fewTables = 8
+
+// lookLocked returns the table of src, nil if there is none yet.
+func lookLocked[K comparable, V any](s *Session, src any) *tableOf[K, V] {
+	for _, t := range s.order[:min(len(s.order), fewTables)] {
+		if t, ok := t.(*tableOf[K, V]); ok && t.of == src {
+			return t
+		}
+	}
+	t, _ := s.tables[src].(*tableOf[K, V])
+	return t
+}
+
 func (s *Session) named(name string) bool {
 	return slices.ContainsFunc(s.order, func(t table) bool { return t.label() == name })
 }
 
 // newLocked makes a request, which nobody waits for yet.
 func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
-	e := &entry[K, V]{key: k}
-	e.table, e.entry, e.write = t, e, t.write
+	e := &entry[K, V]{t: t, key: k}
+	e.keyed, e.write = e, t.write
 	if !t.write {
 		t.m[k] = e
 	}
@@ -101,26 +120,29 @@ func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 
 func (t *tableOf[K, V]) label() string { return t.name }
 
-func (t *tableOf[K, V]) removeLocked(q *request) {
-	if e := q.entry.(*entry[K, V]); t.m[e.key] == e {
-		delete(t.m, e.key)
+func (e *entry[K, V]) removeLocked() {
+	if e.t.m[e.key] == e {
+		delete(e.t.m, e.key)
 	}
 }
 
 // doneLocked is the end of a request that is back.
 func (q *request) doneLocked() {
 	q.state = done
-	if q.entry.(interface{ fleeting() bool }).fleeting() {
-		q.table.removeLocked(q)
+	if q.passing {
+		q.removeLocked()
 	}
 }
 
-func (e *entry[K, V]) fleeting() bool { return e.passing }
-
-// gatherLocked notes a request for the batches to be made, and reports whether it is the first.
-func (t *tableOf[K, V]) gatherLocked(q *request) (first bool) {
-	t.gathered = append(t.gathered, q.entry.(*entry[K, V]))
-	return len(t.gathered) == 1
+// gatherLocked notes a request for the batches to be made, one of so many at most, and reports whether it is the first.
+func (e *entry[K, V]) gatherLocked(most int) (table, bool) {
+	t := e.t
+	first := t.gathered == nil
+	if first {
+		t.gathered = make([]*entry[K, V], 0, most)
+	}
+	t.gathered = append(t.gathered, e)
+	return t, first
 }
 
 // cutLocked makes batches of the gathered requests.

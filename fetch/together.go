@@ -3,7 +3,7 @@ package fetch
 import (
 	"context"
 
-	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
@@ -14,10 +14,10 @@ import (
 //
 // Invariant: items are claimed in order, and none after one that has failed.
 type group struct {
-	f      func(ctx context.Context, i int) error
-	frame  *frame // of the items
-	cancel func(cause error)
-	outer  *trail // of the caller; nil: no trace
+	f     func(ctx context.Context, i int) error
+	frame frame // of the items
+	ctx   cancelctx.Context
+	outer *trail // of the caller; nil: no trace
 
 	guard   suspend.Guard
 	n       int
@@ -47,17 +47,21 @@ func together(ctx context.Context, n, width int, f func(ctx context.Context, i i
 	if g.ended = g.few[:]; n > 64 {
 		g.ended = make([]uint64, (n+63)/64)
 	}
-	var inner context.Context
-	inner, g.cancel = cancel.New(ctx)
-	g.frame = outer.child(inner, outer.s, outer.d)
+	if ctx == context.Context(outer) {
+		ctx = outer.Context // cancelctx knows it then
+	}
+	g.ctx.Init(ctx)
+	g.frame.begin(outer, &g.ctx, outer.s, outer.d)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()
 	}
 	defer g.end()
 	on, work := suspend.Here(), g.work
 	for i := 1; i < min(n, width); i++ {
-		if on.Go(work) != nil {
-			g.leave() // the others do its part
+		if on.Go(work) != nil { // the others do its part
+			g.guard.Lock()
+			g.leaveLocked()
+			g.guard.Unlock()
 		}
 	}
 	g.work()
@@ -68,36 +72,53 @@ func together(ctx context.Context, n, width int, f func(ctx context.Context, i i
 
 // work does one item after another.
 func (g *group) work() {
-	defer g.leave()
-	for {
-		g.guard.Lock()
-		i := g.claimed
-		mine := i < g.failed
-		if mine {
-			g.claimed++
-		}
-		g.guard.Unlock()
-		if !mine {
-			return
-		}
-		g.item(i)
+	g.guard.Lock()
+	i := g.claimLocked()
+	g.guard.Unlock()
+	for i != none {
+		i = g.item(i)
 	}
 }
 
-func (g *group) item(i int) {
-	f := g.frame
+// none is what a task gets when no item is left.
+const none = -1
+
+// claimLocked gives the calling task its next item. If none is left, the task is one less that works.
+func (g *group) claimLocked() (i int) {
+	if i = g.claimed; i < g.failed {
+		g.claimed++
+		return i
+	}
+	g.leaveLocked()
+	return none
+}
+
+// item does an item, and returns the next one.
+func (g *group) item(i int) (next int) {
+	f := &g.frame
 	if f.trail != nil {
 		own := *f
 		own.trail = f.trail.item()
 		f = &own
 	}
 	var err error
-	outcome.Of(func() { err = g.f(f, i) }, func(o outcome.Outcome) { g.over(i, f, err, o) })
+	returned := false
+	defer func() {
+		var how outcome.Outcome
+		if !returned {
+			how = outcome.Recovered(recover())
+		}
+		next = g.over(i, f, err, how)
+	}()
+	err = g.f(f, i)
+	returned = true
+	return
 }
 
-// over is the end of an item.
-func (g *group) over(i int, f *frame, err error, how outcome.Outcome) {
+// over is the end of an item. It returns the next one of its task, none if the task has exited.
+func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int) {
 	g.guard.Lock()
+	defer g.guard.Unlock()
 	g.ended[i/64] |= 1 << (i % 64)
 	if (err != nil || !how.Returned()) && i < g.failed {
 		g.failed, g.err, g.how = i, err, how
@@ -108,16 +129,25 @@ func (g *group) over(i int, f *frame, err error, how outcome.Outcome) {
 	if f.trail != nil {
 		g.last = g.last.later(f.trail.last.Load())
 	}
-	decided, err := g.failed < g.n && g.next >= g.failed, g.err
-	g.guard.Unlock()
-	if decided {
-		g.cancel(err)
+	if decided := g.failed < g.n && g.next >= g.failed; decided {
+		g.cancelLocked()
 	}
+	if how.Exited() {
+		g.leaveLocked()
+		return none
+	}
+	return g.claimLocked()
 }
 
-func (g *group) leave() {
-	g.guard.Lock()
-	defer g.guard.Unlock()
+// cancelLocked cancels the items that have not ended, without the guard.
+func (g *group) cancelLocked() {
+	err := g.err
+	g.guard.Unlock()
+	defer g.guard.Lock()
+	g.ctx.Cancel(err)
+}
+
+func (g *group) leaveLocked() {
 	if g.live--; g.live == 0 {
 		g.waiter.Resume(struct{}{}, nil)
 	}
@@ -126,7 +156,7 @@ func (g *group) leave() {
 // end waits, also if the caller's own item has ended its task.
 func (g *group) end() {
 	g.wait()
-	g.cancel(nil)
+	g.ctx.Cancel(nil)
 	if g.outer != nil {
 		g.outer.got(g.last)
 	}

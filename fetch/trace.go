@@ -108,7 +108,7 @@ func (q *request) markLocked(m *mark) {
 		return
 	}
 	if q.asked == nil {
-		q.asked = &asked{key: q.entry.(interface{ keyAsAny() any }).keyAsAny()}
+		q.asked = &asked{key: q.keyAsAny()}
 	}
 	q.asked.marks = append(q.asked.marks, m)
 }
@@ -123,7 +123,7 @@ func (t *tracer) sendLocked(b *batch, source string) {
 	b.sent = &sent{source: source, round: b.round.number, eager: b.d.policy == Eager, t: t}
 	for _, q := range b.self.requests() {
 		if q.asked == nil {
-			q.asked = &asked{key: q.entry.(interface{ keyAsAny() any }).keyAsAny()} // of an Ask
+			q.asked = &asked{key: q.keyAsAny()} // of an Ask
 		}
 		q.asked.sent = b.sent
 		b.sent.requests = append(b.sent.requests, q.asked)

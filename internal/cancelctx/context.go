@@ -7,8 +7,8 @@ import (
 )
 
 // A Context is a context of package cancel: a List, and a context of package context for what that knows, the Done
-// channel, the cause and the contexts derived from it. Where the parent never ends, the latter is made on demand, since
-// few ask for it and it is most of the cost.
+// channel, the cause and the contexts derived from it. Where the parent never ends, or is such a Context itself, the latter
+// is made on demand, since few ask for it and it is most of the cost.
 //
 //	nil   made   on demand, or by a Cancel with a cause
 //	nil   over   by a Cancel without
@@ -18,7 +18,8 @@ type Context struct {
 	context.Context // the parent
 	inner           atomicx.Pointer[inner]
 	List            List
-	stop            func() bool // stops following the parent; nil: does not follow
+	stop            func() bool // stops following the parent; nil: does not follow, or by node
+	node            Node        // in the List of a parent that has no inner
 }
 
 // An inner is the context of package context in a Context.
@@ -44,9 +45,22 @@ func newInner() *inner {
 
 // New returns a Context that ends with parent, or by Cancel.
 func New(parent context.Context) *Context {
-	c := &Context{Context: parent}
+	c := new(Context)
+	c.Init(parent)
+	return c
+}
+
+// Init makes the zero Context, which may be a part of something, what New returns.
+func (c *Context) Init(parent context.Context) {
+	c.Context = parent
+	if p, ok := parent.(*Context); ok && p.inner.Load() == nil {
+		if f := (*follower)(c); !p.List.Add(&c.node, f) {
+			f.Ended()
+		}
+		return
+	}
 	if parent.Done() == nil {
-		return c
+		return
 	}
 	in := &inner{link: link{Context: parent, c: c}}
 	in.Context, in.end = context.WithCancelCause(&in.link)
@@ -57,7 +71,19 @@ func New(parent context.Context) *Context {
 	case !in.link.used:
 		c.stop = c.follow(parent)
 	}
-	return c
+}
+
+// A follower is a Context whose parent is one that had no inner: it ends by Cancel only, and its List tells.
+type follower Context
+
+// Ended implements Listener. The parent has an inner by now.
+func (f *follower) Ended() {
+	c := (*Context)(f)
+	cause := context.Cause(c.Context.(*Context).made().Context)
+	if cause == context.Canceled {
+		cause = nil
+	}
+	c.Cancel(cause)
 }
 
 // Of returns the Context with which ctx ends, nil if there is none: ctx itself, or one that ctx only adds values to.
@@ -106,6 +132,7 @@ func (c *Context) Cancel(cause error) {
 	if c.stop != nil {
 		c.stop()
 	}
+	c.node.Stop()
 	if cause == nil && c.inner.CompareAndSwap(nil, over) {
 		c.List.End(context.Canceled)
 		return

@@ -1,5 +1,6 @@
 // Package outcome tells the three ways apart in which a function ends: it returns, it panics, or its
-// goroutine exits. Whoever runs a function for others hands the way on to them.
+// goroutine exits. A function that is run for others ends
+// in each of them in the same way.
 package outcome
 
 import "runtime"
@@ -21,19 +22,25 @@ const (
 // Of runs f and calls done with how it ended. If f calls runtime.Goexit, done runs while the goroutine
 // unwinds, and Of does not return.
 func Of(f func(), done func(Outcome)) {
-	o := Outcome{kind: exited}
+	var o Outcome
+	ended := false
 	defer func() {
-		if o.kind == exited {
-			// Neither returned nor exited: recover tells. It may return nil for a Goexit only, since
-			// panic(nil) has a value of its own.
-			if v := recover(); v != nil {
-				o = Outcome{panicked, v}
-			}
+		if !ended {
+			o = Recovered(recover())
 		}
 		done(o)
 	}()
 	f()
-	o.kind = returned
+	ended = true
+}
+
+// Recovered returns the Outcome of a function that did not return, from the result of recover. That is nil for a Goexit only,
+// since panic(nil) has a value of its own.
+func Recovered(v any) Outcome {
+	if v == nil {
+		return Outcome{kind: exited}
+	}
+	return Outcome{panicked, v}
 }
 
 // Rethrow ends the caller as the function ended: it returns, panics with the same value, or exits the
@@ -53,5 +60,5 @@ func (o Outcome) Returned() bool { return o.kind == returned }
 // Exited reports whether the function ended its goroutine.
 func (o Outcome) Exited() bool { return o.kind == exited }
 
-// Value is what the function panicked with, nil if it did not.
+// Value is the value of the panic, nil if there was none.
 func (o Outcome) Value() any { return o.value }
