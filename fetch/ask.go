@@ -9,7 +9,7 @@ func (src *Source[K, V]) Ask(ctx context.Context, k K) {
 	if f.check(ctx) != nil {
 		return
 	}
-	hashable(k)
+	check(src.keys, k)
 	s := f.s
 	d, t := s.driverHere(f), src.in(s)
 	if t.opts.immediate && t.opts.inline {
@@ -38,7 +38,7 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	if f.check(ctx) != nil {
 		return false
 	}
-	hashable(k)
+	check(src.keys, k)
 	s, t := f.s, src.in(f.s)
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -57,7 +57,7 @@ func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 	if f.check(ctx) != nil {
 		return
 	}
-	hashable(k)
+	check(src.keys, k)
 	t := src.in(f.s)
 	f.s.guard.Lock()
 	defer f.s.guard.Unlock()

@@ -31,7 +31,8 @@ type batch struct {
 	d     *driver
 	round *round
 	self  interface {
-		run() (next *batch)
+		run()
+		finish() (next *batch)
 		requests() []*request
 		mayStartLocked() bool
 		forgetLocked()
@@ -43,6 +44,7 @@ type batch struct {
 	write     bool
 	inline    bool
 	sent      *sent  // nil: no trace
+	then      *batch // the next one that can begin
 	also      *batch // the next one that a waiter is to cancel
 }
 
@@ -119,23 +121,18 @@ func (b *batch) begin() {
 	}
 }
 
-// runAll runs b, and those that had to wait for its end.
+// runAll runs b, and those that had to wait for its end. Its parts are one after another and not in each other: then the stack
+// that a goroutine begins with is enough for them.
 func (b *batch) runAll() {
 	for b != nil {
-		b = b.self.run()
+		b.self.run()
+		b = b.self.finish()
 	}
 }
 
-// run calls the source. It returns the batch that may begin now, if one has waited for this one.
-func (b *Batch[K, V]) run() (next *batch) {
+// run calls the source.
+func (b *Batch[K, V]) run() {
 	b.ctx.Init(b.s.ctx)
-	returned := false
-	defer func() {
-		b.ctx.Cancel(nil)
-		if next = b.finish(); next != nil && !returned { // the source has ended the goroutine
-			goroutine(next.runAll)
-		}
-	}()
 	b.s.guard.Lock()
 	b.running = true
 	dropped, ended := b.cancelled, b.s.ended
@@ -152,47 +149,55 @@ func (b *Batch[K, V]) run() (next *batch) {
 		b.frame = frame{Context: &b.ctx, s: b.s, inSource: true}
 		b.load(&b.frame)
 	}
-	returned = true
-	return nil
 }
 
 // load calls the source and makes an answer of all that it does.
 func (b *Batch[K, V]) load(f *frame) {
-	var ctx context.Context = f
-	over := func(error) {}
+	var over func(error)
 	var err error
-	outcome.Of(func() {
-		if hook := b.s.opts.OnBatch; hook != nil {
-			ctx, over = hook(f, BatchInfo{Source: b.t.name, Keys: len(b.keys), Round: b.round.number})
-		}
-		err = b.t.load(ctx, b)
-	}, func(o outcome.Outcome) {
-		switch {
-		case o.Exited():
-			err = ErrAbandoned
-		case !o.Returned():
-			for _, e := range b.entries {
-				e.throw(o.Value())
+	returned := false
+	defer func() {
+		if !returned {
+			if o := outcome.Recovered(recover()); o.Exited() {
+				err = ErrAbandoned
+				defer goroutine(func() { b.finish().runAll() }) // this one ends
+			} else {
+				for _, e := range b.entries {
+					e.throw(o.Value())
+				}
 			}
 		}
-		over(err)
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.over = true
-		if err == nil {
-			err = ErrNotFound
+		if over != nil {
+			over(err)
 		}
-		over := f.Err() != nil
-		if over {
-			err = context.Cause(f)
+		b.answered(err)
+	}()
+	var ctx context.Context = f
+	if hook := b.s.opts.OnBatch; hook != nil {
+		ctx, over = hook(f, BatchInfo{Source: b.t.name, Keys: len(b.keys), Round: b.round.number})
+	}
+	err = b.t.load(ctx, b)
+	returned = true
+}
+
+// answered is the end of load, which has returned err. It makes an answer for each key that has none.
+func (b *Batch[K, V]) answered(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	if err == nil {
+		err = ErrNotFound
+	}
+	over := b.ctx.Err() != nil
+	if over {
+		err = context.Cause(&b.ctx)
+	}
+	for _, e := range b.entries {
+		if !e.set {
+			e.err = err
 		}
-		for _, e := range b.entries {
-			if !e.set {
-				e.err = err
-			}
-			e.settle(over)
-		}
-	})
+		e.settle(over)
+	}
 }
 
 // settle makes the answer what all get: an error that tells what failed.
@@ -216,7 +221,9 @@ func (e *entry[K, V]) settle(over bool) {
 }
 
 // finish hands out the answers, or leaves that to the round.
+// It returns the batch that may begin now, if one has waited for this one.
 func (b *Batch[K, V]) finish() (next *batch) {
+	b.ctx.Cancel(nil)
 	s := b.s
 	s.guard.Lock()
 	defer s.guard.Unlock()

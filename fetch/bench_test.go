@@ -118,4 +118,23 @@ func TestAllocs(t *testing.T) {
 		}
 		return err
 	})
+	get := func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }
+	if n := testing.AllocsPerRun(100, func() { _ = fetch.Run(context.Background(), get) }); n > 45 { // 40 without the race detector
+		t.Errorf("a Run with one Get allocates %v times", n)
+	}
+	keys := make([]int, 1000)
+	for i := range keys {
+		keys[i] = i
+	}
+	all := func(ctx context.Context) error { _, err := src.All(ctx, keys); return err }
+	if n := testing.AllocsPerRun(10, func() { _ = fetch.Run(context.Background(), all) }); n > 1200 { // one for each key, and few others
+		t.Errorf("All of 1,000 keys allocates %v times", n)
+	}
+	_ = fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.All(ctx, keys)
+		if n := testing.AllocsPerRun(10, func() { _, _ = fetch.Map(ctx, keys[:10], src.Get) }); n > 16 { // the group, its results, a function for each task
+			t.Errorf("a Map of 10 hits allocates %v times", n)
+		}
+		return err
+	})
 }

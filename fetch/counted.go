@@ -34,7 +34,7 @@ func (r *invocation) counted(on suspend.Spawner) {
 	c := &counter{on: on, d: &r.d}
 	r.d.counter = c
 	r.d.register(c)
-	if err := c.Go(r.main); err != nil {
+	if err := c.Go(func() { _ = r.task(nil) }); err != nil {
 		r.err = err
 		return
 	}

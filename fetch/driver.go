@@ -38,6 +38,11 @@ type driver struct {
 	batches []*batch // open, or to be opened
 	ended   bool     // its Run is over
 	ender   suspend.Resumer[struct{}]
+
+	// Most rounds are of few sources, and need no room elsewhere.
+	roomTables  [2]table
+	roomCut     [2]*batch
+	roomBatches [2]*batch
 }
 
 // register makes d the driver of the tasks of on.
@@ -46,7 +51,7 @@ func (d *driver) register(on suspend.Spawner) {
 	s := d.s
 	s.guard.Lock()
 	if s.drivers == nil {
-		s.drivers = s.first[:0]
+		s.drivers = s.roomDrivers[:0]
 	}
 	s.drivers = append(s.drivers, d)
 	s.guard.Unlock()
@@ -146,8 +151,10 @@ func (d *driver) idle() {
 	d.sending = false
 	d.armLocked()
 	s.guard.Unlock()
-	for _, b := range start {
+	for b := start; b != nil; {
+		next := b.then
 		b.begin()
+		b = next
 	}
 }
 
@@ -163,8 +170,8 @@ func (d *driver) takeLocked() (taken []*request) {
 	return taken
 }
 
-// sendLocked makes batches of the taken requests, and returns the batches that can begin.
-func (d *driver) sendLocked(taken []*request) (start []*batch) {
+// sendLocked makes batches of the taken requests, and returns the first of those that can begin.
+func (d *driver) sendLocked(taken []*request) (start *batch) {
 	live, needed := taken[:0], 0
 	for _, q := range taken {
 		if q.state == pending && q.d == d {
@@ -183,7 +190,7 @@ func (d *driver) sendLocked(taken []*request) (start []*batch) {
 	if d.policy == Rounds {
 		d.current = r
 	}
-	var tables []table
+	tables, last := d.roomTables[:0], &start
 	for _, q := range live {
 		q.state = open
 		if t, first := q.gatherLocked(len(live)); first {
@@ -191,17 +198,20 @@ func (d *driver) sendLocked(taken []*request) (start []*batch) {
 		}
 	}
 	for _, t := range tables {
-		for _, b := range t.cutLocked() {
+		for _, b := range t.cutLocked(d.roomCut[:0]) {
 			b.d, b.round = d, r
 			if d.policy == Eager || b.needed == 0 { // nobody waits for an Ask
 				b.round = &round{d: d, requests: b.self.requests(), number: r.number}
 			}
 			b.round.open++
+			if d.batches == nil {
+				d.batches = d.roomBatches[:0]
+			}
 			d.batches = append(d.batches, b)
 			d.s.tracer.sendLocked(b, t.label())
 			d.s.open++
 			if b.self.mayStartLocked() {
-				start = append(start, b)
+				*last, last = b, &b.then
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // An Effect is a write. Effects are batched like requests, but each Do is one of its own: nothing is remembered, and nothing is
 // shared. They go out when only effects are pending. So all reads that do not come after the answer of an effect see the state
-// before it.
+// before it. Reads that are open do not hold up an effect with Eager: they may see either state.
 type Effect[K comparable, R any] struct {
 	name string
 	do   func(ctx context.Context, b *Batch[K, R]) error

@@ -150,11 +150,18 @@ type invocation struct {
 	how  outcome.Outcome
 }
 
-// main is the task that calls body.
-func (r *invocation) main() {
-	body := r.body
-	r.body = nil // the session may be kept
-	outcome.Of(func() { r.err = body(&r.f) }, func(o outcome.Outcome) { r.how = o })
+// task is the one that calls body.
+func (r *invocation) task(context.Context) error {
+	returned := false
+	defer func() {
+		if !returned {
+			r.how = outcome.Recovered(recover())
+		}
+		r.body = nil // the session may be kept
+	}()
+	r.err = r.body(&r.f)
+	returned = true
+	return nil
 }
 
 // ordered runs body on the calling goroutine. Requests go out when the scheduler is idle.
@@ -162,8 +169,5 @@ func (r *invocation) ordered() {
 	sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: r.d.orderedIdle}) // nobody else is on this goroutine
 	r.d.ordered = true
 	r.d.register(sched)
-	_ = sched.Run(context.Background(), func(context.Context) error {
-		r.main()
-		return nil
-	})
+	_ = sched.Run(context.Background(), r.task)
 }

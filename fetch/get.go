@@ -20,7 +20,7 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 		var none V
 		return none, err
 	}
-	hashable(k)
+	check(src.keys, k)
 	s := f.s
 	s.guard.Lock()
 	t := lookLocked[K, V](s, src)
@@ -53,12 +53,6 @@ func (f *frame) check(ctx context.Context) error {
 		return suspend.Err(ctx)
 	}
 	return nil
-}
-
-// hashable panics if k is not, before there is a lock to be held.
-func hashable[K comparable](k K) {
-	var none map[K]struct{}
-	_ = none[k]
 }
 
 // A get is one Get that found no answer.
@@ -184,7 +178,7 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 		return nil, err
 	}
 	for _, k := range ks {
-		hashable(k)
+		check(src.keys, k)
 	}
 	s := f.s
 	t := src.in(s)

@@ -9,6 +9,7 @@ import (
 // A Memo is a function of a key that fetches: a source that is made of others. It is made by NewMemo, once, like a Source.
 type Memo[K comparable, V any] struct {
 	name string
+	keys keys
 	f    func(ctx context.Context, k K) (V, error)
 }
 
@@ -17,7 +18,7 @@ func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) 
 	if f == nil {
 		panic("fetch: nil function")
 	}
-	return &Memo[K, V]{name: name, f: f}
+	return &Memo[K, V]{name, keysOf[K](), f}
 }
 
 // Get returns what f returns for k. In a session f runs once for each key: in the task of the first that asks. Others suspend
@@ -31,7 +32,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	if err := f.check(ctx); err != nil {
 		return *new(V), err
 	}
-	hashable(k)
+	check(m.keys, k)
 	s := f.s
 	s.guard.Lock()
 	if s.ended {

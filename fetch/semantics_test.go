@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/fetch/fetchtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -577,6 +580,77 @@ func TestMemosThatWaitForEachOther(t *testing.T) {
 		})
 		require.ErrorIs(t, err, lazy.ErrRecursive)
 	}
+}
+
+// All tasks that wait for a round are runnable before the first of them goes on, though its batch has ended on another
+// goroutine and the scheduler is awake: what that task starts comes after them.
+func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
+	items := make([]int, 1000)
+	for i := range items {
+		items[i] = i
+	}
+	for range times(40, 100) {
+		var begun promise.Promise[struct{}]
+		var turns atomic.Int64
+		src := fetch.BySlice("numbers", func(_ context.Context, ks []int) ([]int, error) {
+			_ = begun.Fill(struct{}{})
+			for turns.Load() < 3 {
+				runtime.Gosched()
+			}
+			return ks, nil
+		})
+		then := fetchtest.New("then", func(k int) (int, error) { return k, nil })
+		over := false
+		awake := func(ctx context.Context) error {
+			_, err := begun.Await(ctx)
+			for !over {
+				turns.Add(1)
+				suspend.Yield()
+			}
+			return err
+		}
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			return fetch.Together(ctx, awake, func(ctx context.Context) error {
+				_, err := fetch.Map(ctx, items, func(ctx context.Context, k int) ([]int, error) {
+					if _, err := src.Get(ctx, k); err != nil {
+						return nil, err
+					}
+					over = true
+					return fetch.Map(ctx, []int{k, k + len(items)}, then.Get)
+				})
+				return err
+			})
+		}))
+		asked := then.Batches()[0]
+		require.Len(t, asked, 2*len(items))
+		for i, k := range asked {
+			require.Equal(t, i, k, "the second items come after all the first")
+		}
+	}
+}
+
+// With Eager an effect does not wait for a read that is open, if all other tasks wait as well.
+func TestAnEffectGoesBesideAnOpenRead(t *testing.T) {
+	defer schedtest.Within(t, 20*time.Second)()
+	done := make(chan struct{})
+	src := fetch.Each("waits", 1, func(_ context.Context, k int) (int, error) { <-done; return k, nil })
+	effect := fetch.NewEffect("ends", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		close(done)
+		b.Set(2, 20)
+		return nil
+	})
+	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
+		done = make(chan struct{})
+		require.NoError(t, fetch.Options{Policy: fetch.Eager, On: on}.Run(t.Context(), func(ctx context.Context) error {
+			a, b, err := fetch.Two(ctx, getOf(src, 1), func(ctx context.Context) (int, error) { return effect.Do(ctx, 2) })
+			require.Equal(t, []int{1, 20}, []int{a, b})
+			return err
+		}))
+	}
+}
+
+func getOf(src *fetch.Source[int, int], k int) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) { return src.Get(ctx, k) }
 }
 
 func TestEffects(t *testing.T) {

@@ -9,23 +9,24 @@ import (
 // A Session is what answers are remembered in: the extent of one request of a server, as a rule. Its methods may be called
 // from any goroutine.
 type Session struct {
-	guard     suspend.Guard // of all that follows, and of the session's tables, drivers and requests
-	opts      Options
-	ctx       context.Context // the one that the session was made with; batches have its values
-	order     []table         // of each *Source and *Effect, in the order of their making
-	tables    map[any]table   // by these, but the first few
-	drivers   []*driver       // of the Runs that are not over
-	first     [1]*driver      // the room for one
-	settled   *driver         // of goroutines that are no tasks of a Run
-	outsiders driver
-	stats     Stats
-	open      int // batches
-	ended     bool
-	closers   []suspend.Resumer[struct{}]
-	tracer    *tracer     // nil: no trace
-	recorded  replay      // nil: no replay
-	memos     map[any]any // by *Memo: a map of *memoized
-	later     []*later    // whose thunks nobody has called
+	guard       suspend.Guard // of all that follows, and of the session's tables, drivers and requests
+	opts        Options
+	ctx         context.Context // the one that the session was made with; batches have its values
+	order       []table         // of each *Source and *Effect, in the order of their making
+	tables      map[any]table   // by these, but the first few
+	drivers     []*driver       // of the Runs that are not over
+	roomDrivers [1]*driver      // for the first
+	roomOrder   [2]table        // likewise
+	settled     *driver         // of goroutines that are no tasks of a Run
+	outsiders   driver
+	stats       Stats
+	open        int // batches
+	ended       bool
+	closers     []suspend.Resumer[struct{}]
+	tracer      *tracer     // nil: no trace
+	recorded    replay      // nil: no replay
+	memos       map[any]any // by *Memo: a map of *memoized
+	later       []*later    // whose thunks nobody has called
 }
 
 // Stats counts the work of a session so far.
@@ -61,6 +62,7 @@ func newSession(ctx context.Context, o Options) *Session {
 
 func (s *Session) begin(ctx context.Context, o Options) {
 	s.opts, s.ctx = o, ctx
+	s.order = s.roomOrder[:0]
 	s.settled = &s.outsiders
 	s.outsiders = driver{s: s, policy: o.Policy, settled: true}
 	if o.Trace {

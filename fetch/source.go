@@ -15,6 +15,7 @@ type Source[K comparable, V any] struct {
 	name string
 	load func(ctx context.Context, b *Batch[K, V]) error
 	opts options
+	keys keys
 }
 
 type options struct {
@@ -61,7 +62,7 @@ func New[K comparable, V any](name string, load func(ctx context.Context, b *Bat
 	if load == nil {
 		panic("fetch: nil function")
 	}
-	src := &Source[K, V]{name: name, load: load}
+	src := &Source[K, V]{name: name, load: load, keys: keysOf[K]()}
 	for _, f := range o {
 		f(&src.opts)
 	}

@@ -25,7 +25,7 @@ type tableOf[K comparable, V any] struct {
 // A table is a tableOf.
 type table interface {
 	label() string
-	cutLocked() []*batch
+	cutLocked(to []*batch) []*batch
 	nextLocked() *batch
 	recordLocked() func() ([]Answer, error)
 }
@@ -145,17 +145,17 @@ func (e *entry[K, V]) gatherLocked(most int) (table, bool) {
 	return t, first
 }
 
-// cutLocked makes batches of the gathered requests.
-func (t *tableOf[K, V]) cutLocked() (batches []*batch) {
+// cutLocked makes batches of the gathered requests, and adds them to a list.
+func (t *tableOf[K, V]) cutLocked(to []*batch) []*batch {
 	size := len(t.gathered)
 	if t.opts.maxBatch > 0 {
 		size = t.opts.maxBatch
 	}
 	for entries := range slices.Chunk(t.gathered, size) {
-		batches = append(batches, &t.batchOf(entries).batch)
+		to = append(to, &t.batchOf(entries).batch)
 	}
 	t.gathered = nil
-	return batches
+	return to
 }
 
 func (t *tableOf[K, V]) batchOf(entries []*entry[K, V]) *Batch[K, V] {
