@@ -1,120 +1,114 @@
-// Package register is a counter on a server, clients that add to it and retry, and the bug that retries bring.
-// SIMULATION.md tells how a seed finds it.
+// Package register is a counter on two servers, with clients that retry. SIMULATION.md shows how a simulation finds the bug
+// that retries bring: a request whose answer was lost is counted twice.
 package register
 
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
-	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Server counts. With Once it remembers the last request of each client, and answers a repeated one from memory.
-type Server struct {
-	Once bool
+// A Dialer connects to a server.
+type Dialer func(ctx context.Context) (net.Conn, error)
 
-	total int
-	last  map[string]int // the number of the request
+// A Server counts requests, each of which is a line with a name of its own, and answers each with a line. It passes them
+// on to the Backup, if there is one, before it answers.
+type Server struct {
+	Backup  Dialer
+	Forgets bool // the bug: the server does not know a repeated request again
+
+	Total int
+	seen  map[string]bool
 }
 
-// Total returns the count.
-func (s *Server) Total() int { return s.total }
-
-// Serve answers requests until ctx is done or ln is closed. A task serves each connection.
-func (s *Server) Serve(ln net.Listener) error {
+// Serve runs a task for each connection, until ln is closed.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	for {
 		c, err := ln.Accept()
 		if err != nil {
 			return err
 		}
-		if err := suspend.Here().Go(func() { s.serve(c) }); err != nil {
+		if err := suspend.Here().Go(func() { s.serve(ctx, c) }); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Server) serve(c net.Conn) {
+func (s *Server) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
-	for in := bufio.NewReader(c); ; {
-		var client string
-		var number int
-		line, err := in.ReadString('\n')
-		if err != nil {
+	backup := Client{Dial: s.Backup}
+	defer backup.Close()
+	for requests := bufio.NewScanner(c); requests.Scan(); {
+		request := requests.Text()
+		s.add(request)
+		if s.Backup != nil && backup.Add(ctx, request) != nil {
 			return
 		}
-		if _, err := fmt.Sscanf(line, "add %s %d", &client, &number); err != nil {
-			return
-		}
-		if _, err := fmt.Fprintf(c, "%d\n", s.add(client, number)); err != nil {
+		if _, err := fmt.Fprintln(c, "done"); err != nil {
 			return
 		}
 	}
 }
 
-func (s *Server) add(client string, number int) int {
-	if s.Once && number <= s.last[client] {
-		return s.total
+func (s *Server) add(request string) {
+	if s.seen[request] && !s.Forgets {
+		return
 	}
-	if s.last == nil {
-		s.last = map[string]int{}
+	if s.seen == nil {
+		s.seen = map[string]bool{}
 	}
-	s.last[client] = number
-	s.total++
-	return s.total
+	s.seen[request] = true
+	s.Total++
 }
 
-// A Dialer connects to the server.
-type Dialer func(ctx context.Context) (net.Conn, error)
+// A Client sends requests over one connection at a time.
+type Client struct {
+	Dial Dialer
 
-// Add adds one to the counter, n times. A request that is not answered within a second is sent again.
-func Add(ctx context.Context, client string, n int, dial Dialer) error {
-	var c net.Conn
-	var in *bufio.Reader
-	defer func() {
-		if c != nil {
-			c.Close()
+	conn    net.Conn
+	answers *bufio.Scanner
+}
+
+// Add has the server count one. A request that is not answered within a second is sent again. It returns an error only
+// if ctx is done.
+func (c *Client) Add(ctx context.Context, request string) error {
+	for c.try(ctx, request) != nil {
+		c.Close()
+		if err := suspend.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
-	}()
-	for number := 1; number <= n; {
-		if c == nil {
-			var err error
-			if c, err = dial(ctx); err != nil {
-				c = nil
-				if err := suspend.Sleep(ctx, 100*time.Millisecond); err != nil {
-					return err
-				}
-				continue
-			}
-			in = bufio.NewReader(c)
-		}
-		if err := add(c, in, client, number); err != nil {
-			c.Close()
-			c = nil
-			continue
-		}
-		number++
 	}
 	return nil
 }
 
-func add(c net.Conn, in *bufio.Reader, client string, number int) error {
-	if err := c.SetDeadline(suspend.Now().Add(time.Second)); err != nil {
+func (c *Client) try(ctx context.Context, request string) (err error) {
+	if c.conn == nil {
+		if c.conn, err = c.Dial(ctx); err != nil {
+			c.conn = nil
+			return err
+		}
+		c.answers = bufio.NewScanner(c.conn)
+	}
+	if err := c.conn.SetDeadline(suspend.Now().Add(time.Second)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c, "add %s %d\n", client, number); err != nil {
+	if _, err := fmt.Fprintln(c.conn, request); err != nil {
 		return err
 	}
-	_, err := in.ReadString('\n')
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+	if !c.answers.Scan() {
+		return fmt.Errorf("no answer: %w", net.ErrClosed)
 	}
-	return err
+	return nil
 }
 
-var _ = scope.Run
+// Close closes the connection. The next Add makes a new one.
+func (c *Client) Close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}

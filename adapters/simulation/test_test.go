@@ -1,0 +1,69 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
+)
+
+// TestFails fails, in a process of its own: under a seed in which the second task comes first.
+func TestFails(t *testing.T) {
+	how := os.Getenv("BRAID_FAILS")
+	if how == "" {
+		return // see TestTest
+	}
+	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Bubble: how == "bubble"}}, func(ctx context.Context, w *simulation.World) error {
+		var order []int
+		for i := range 2 {
+			_ = w.Go(func() { suspend.Yield(); w.Log("task %d", i); order = append(order, i) })
+		}
+		_ = suspend.Sleep(ctx, 1)
+		if order[0] == 0 {
+			return nil
+		}
+		switch how {
+		case "error":
+			t.Error("told t")
+		case "fatal":
+			require.Fail(t, "told t")
+		case "panic":
+			panic("boom")
+		}
+		return errors.New("in the wrong order")
+	})
+}
+
+// Test reports the seed, the end of the trace and the command; the command repeats the failure.
+func TestTest(t *testing.T) {
+	test := func(how string, env ...string) string {
+		c := exec.Command(os.Args[0], "-test.run=^TestFails$", "-test.v")
+		c.Env = append(append(os.Environ(), "BRAID_FAILS="+how), env...)
+		out, err := c.CombinedOutput()
+		require.Error(t, err, "%s", out)
+		return string(out)
+	}
+	for how, want := range map[string]string{
+		"return": "in the wrong order", "bubble": "in the wrong order", "error": "told t", "fatal": "told t", "panic": "boom",
+	} {
+		out := test(how)
+		require.Contains(t, out, want, how)
+		require.Contains(t, out, "goes on, one of 2 that could run", how)
+		require.Regexp(t, `#\d: task 1`, out, how)
+		require.Regexp(t, `BRAID_SEED=\d+ go test -v -run '\^TestFails\$' github.com/braidgo/braid/adapters/simulation\n`, out)
+		require.Regexp(t, `seed \d: `, out)
+		require.NotContains(t, out, "not deterministic", how)
+	}
+	seed := regexp.MustCompile(`BRAID_SEED=\d+`).FindString(test("return"))
+	require.Contains(t, test("return", seed), seed)
+	require.Contains(t, test("return", seed), "main begins, one of 1", "the whole trace")
+	require.Contains(t, test("return", "BRAID_SEED=x"), "not the number of a seed")
+	require.Contains(t, test("return", "BRAID_SEEDS=x"), "neither a number nor a duration")
+	require.Contains(t, test("return", "BRAID_SEEDS=1m"), "in the wrong order")
+}

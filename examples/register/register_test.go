@@ -1,0 +1,94 @@
+package register_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/examples/register"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
+)
+
+// start serves s on a node.
+func start(ctx context.Context, n *simulation.Node, s *register.Server) error {
+	ln, err := n.Listen("tcp", ":80")
+	if err != nil {
+		return err
+	}
+	return n.Go(func() { _ = s.Serve(ctx, ln) })
+}
+
+// dialer connects from a node to another.
+func dialer(from *simulation.Node, to string) register.Dialer {
+	return func(ctx context.Context) (net.Conn, error) { return from.Dial(ctx, "tcp", to+":80") }
+}
+
+// clients adds 30, from three nodes.
+func clients(ctx context.Context, w *simulation.World) error {
+	return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+		for _, name := range []string{"alice", "bob", "carol"} {
+			client := register.Client{Dial: dialer(w.Node(name), "primary")}
+			if err := s.Go(w.Node(name), func(ctx context.Context) error {
+				for i := range 10 {
+					if err := client.Add(ctx, fmt.Sprint(name, i)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// A replicated counter, over a network on which two of a hundred segments break their connection.
+func count(forgets bool) func(ctx context.Context, w *simulation.World) error {
+	return func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.02})
+		primary := &register.Server{Forgets: forgets, Backup: dialer(w.Node("primary"), "backup")}
+		backup := &register.Server{Forgets: forgets}
+		if err := start(ctx, w.Node("primary"), primary); err != nil {
+			return err
+		}
+		if err := start(ctx, w.Node("backup"), backup); err != nil {
+			return err
+		}
+		if err := clients(ctx, w); err != nil {
+			return err
+		}
+		_ = suspend.Sleep(ctx, time.Minute)
+		if primary.Total != 30 || backup.Total != 30 {
+			return fmt.Errorf("30 were added, and the servers have counted %d and %d", primary.Total, backup.Total)
+		}
+		return nil
+	}
+}
+
+func TestRegister(t *testing.T) {
+	simulation.Test(t, simulation.TestOptions{}, count(false))
+}
+
+// The server that forgets is found out by most seeds, and a seed that finds it does so again.
+func TestTheBugIsFound(t *testing.T) {
+	found := 0
+	for seed := uint64(1); seed <= 100; seed++ {
+		first := simulation.Run(simulation.Options{Seed: seed}, count(true))
+		if first.Err == nil {
+			continue
+		}
+		found++
+		var trace strings.Builder
+		second := simulation.Run(simulation.Options{Seed: seed, Trace: &trace}, count(true))
+		require.Equal(t, first, second)
+		require.Contains(t, trace.String(), "connection reset by peer")
+	}
+	require.Greater(t, found, 50)
+}
