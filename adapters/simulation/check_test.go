@@ -47,7 +47,7 @@ var culprits = map[string]struct {
 		})
 		return suspend.Sleep(ctx, 10*time.Second)
 	}},
-	"bytes": {[]string{"culprit#1 sends "}, func(ctx context.Context, w *simulation.World) error {
+	"bytes": {[]string{"culprit#1 sends ", "to server: \""}, func(ctx context.Context, w *simulation.World) error {
 		_, err := w.Node("server").Listen("tcp", ":1")
 		require.NoError(nil, err)
 		_ = w.Node("culprit").Go(func() {

@@ -126,7 +126,11 @@ func (c *Conn) transmit(p []byte) int {
 		p = p[:1+w.net.below(len(p)-1)]
 	}
 	h, id := w.caller()
-	w.note(event{kind: sent, host: h, task: id, of: &c.peer.node.host, n: len(p), data: hashBytes(0, p)})
+	e := event{kind: sent, host: h, task: id, of: &c.peer.node.host, n: len(p), data: hashBytes(0, p)}
+	if w.traced() {
+		e.text = string(p[:min(len(p), 40)])
+	}
+	w.note(e)
 	if w.net.chance(c.link.now().Reset) {
 		c.sever()
 		return len(p)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -357,20 +356,4 @@ func TestReset(t *testing.T) {
 			require.NoError(t, c.Close())
 		}
 	})
-}
-
-func ExampleWorld_Partition() {
-	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
-		a, b := pair(ctx, w)
-		w.Partition([]string{"a"}, []string{"b"})
-		_, _ = a.Write([]byte("hello"))
-		w.AfterFunc(time.Minute, w.Heal)
-		_, err := b.Read(make([]byte, 5))
-		fmt.Println("it has arrived after", suspend.Now().Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Round(time.Minute))
-		return err
-	})
-	fmt.Println(r.Err)
-	// Output:
-	// it has arrived after 1m0s
-	// <nil>
 }

@@ -60,6 +60,9 @@ func (w *World) note(e event) {
 	}
 }
 
+// traced reports whether anybody reads the events.
+func (w *World) traced() bool { return w.o.watch != nil || w.o.Trace != nil }
+
 func (h *host) number() int {
 	if h == nil {
 		return 0
@@ -93,7 +96,7 @@ func (e event) act() string {
 	case listens:
 		return fmt.Sprintf("%s listens on port %d", who, e.data)
 	case sent:
-		return fmt.Sprintf("%s sends %d bytes to %s (%016x)", who, e.n, hostName(e.of), e.data)
+		return fmt.Sprintf("%s sends %d bytes to %s: %q", who, e.n, hostName(e.of), e.text)
 	case arrived:
 		return fmt.Sprintf("%d bytes arrive at %s", e.n, hostName(e.of))
 	case broken:

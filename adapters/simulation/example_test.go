@@ -1,0 +1,101 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A partition holds the bytes that are sent, and Heal delivers them.
+func ExampleWorld_Partition() {
+	hello := func(c net.Conn, err error) error {
+		if err != nil {
+			return err
+		}
+		_, err = c.Write([]byte("hello"))
+		return err
+	}
+	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		alice, bob := w.Node("alice"), w.Node("bob")
+		ln, err := bob.Listen("tcp", ":80")
+		if err != nil {
+			return err
+		}
+		w.Partition([]string{"alice"}, []string{"bob"})
+		w.AfterFunc(time.Minute, w.Heal)
+		_ = alice.Go(func() { _ = hello(alice.Dial(ctx, "tcp", "bob:80")) })
+		c, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		b := make([]byte, 5)
+		_, err = io.ReadFull(c, b)
+		w.Log("%s", b)
+		return err
+	})
+	fmt.Println(report.Elapsed, report.Err)
+	// Output: 1m0s <nil>
+}
+
+// Bytes and names that were synced survive a crash. Others survive under some seeds.
+func ExampleNode_Crash() {
+	survivors := func(seed uint64) (found []string) {
+		simulation.Run(simulation.Options{Seed: seed}, func(ctx context.Context, w *simulation.World) error {
+			n := w.Node("server")
+			save := func(name string, sync bool) {
+				f, _ := n.FS().Create(name)
+				_, _ = f.WriteAt([]byte("data"), 0)
+				if sync {
+					_ = f.Sync()
+					_ = n.FS().Sync() // the name
+				}
+			}
+			save("synced", true)
+			save("not synced", false)
+			n.Crash()
+			n.Restart(func(ctx context.Context) {
+				for _, name := range []string{"synced", "not synced"} {
+					if _, err := n.FS().Open(name); err == nil {
+						found = append(found, name)
+					}
+				}
+			})
+			return suspend.Sleep(ctx, time.Second)
+		})
+		return found
+	}
+	seen := map[string]bool{}
+	for seed := uint64(1); seed <= 20; seed++ {
+		seen[strings.Join(survivors(seed), ", ")] = true
+	}
+	fmt.Println(seen)
+	// Output: map[synced:true synced, not synced:true]
+}
+
+// In a bubble the clock of package time is the World's.
+func ExampleRun_bubble() {
+	bubble(func(t *testing.T) {
+		report := simulation.Run(simulation.Options{Seed: 1, Bubble: true}, func(ctx context.Context, w *simulation.World) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Hour) // of package context
+			defer cancel()
+			return suspend.Sleep(ctx, 24*time.Hour)
+		})
+		fmt.Println(report.Elapsed, report.Err)
+	})
+	// Output: 1h0m0s context deadline exceeded
+}
+
+// bubble is synctest.Test outside of a test.
+func bubble(f func(t *testing.T)) {
+	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
+		Name: "bubble", F: func(t *testing.T) { synctest.Test(t, f) },
+	}})
+}
