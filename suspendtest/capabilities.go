@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What a Spawner may offer beside Go. A check passes where the scheduler does not offer the capability.
+// capabilityChecks are for the capabilities of a Spawner. A check passes where the scheduler does not offer its capability.
 var capabilityChecks = []check{
 	{"Holder/close-waits-for-the-release",
 		"Holder: close waits until release is called, and a closed scheduler refuses a Hold.", nil, holds},

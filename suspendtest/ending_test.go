@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// An endable is an executor of one goroutine that ends while it is in use. refusal is what it says then; nil: it accepts
-// what it will not run.
+// An endable is an executor of one goroutine that ends while it is in use. Then it returns refusal. With a nil refusal it accepts
+// functions and does not run them.
 type endable struct {
 	refusal error
 

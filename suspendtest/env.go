@@ -17,19 +17,19 @@ import (
 // A check is one subtest. It runs on a goroutine of its own, of no scheduler, and is watched by the test's.
 type check struct {
 	name string
-	rule string // what is broken if it fails, for the author of a scheduler
+	rule string // the rule that a failure breaks, for the author of a scheduler
 	when func(options) bool
 	run  func(*env)
 }
 
-// resume and suspendFunc are Resume and Suspend as the checks use them, so that the tests of this package can show
-// what a check makes of one that is wrong.
+// resume and suspendFunc are Resume and Suspend as the checks use them. So the tests of this package can replace them by wrong
+// ones.
 type (
 	resume      func(v *box, err error) bool
 	suspendFunc func(ctx context.Context, block func(resume) (*box, bool)) (*box, error)
 )
 
-// A box is what is waited for. It is large enough for an allocation of its own.
+// A box is the value of a wait. It is large enough for an allocation of its own.
 type box struct {
 	n int
 	_ [8]int
@@ -39,20 +39,20 @@ func direct(ctx context.Context, block func(resume) (*box, bool)) (*box, error) 
 	return suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) { return block(r.Resume) })
 }
 
-// An env is what a check works with.
+// An env is the environment of a check.
 type env struct {
 	opts     options
 	suspend  suspendFunc
 	spawner  suspend.Spawner
 	executor suspend.Executor
 	shut     func()
-	panicked chan any // what a Panics scheduler has reported
+	panicked chan any // the reports of a Panics scheduler
 
 	mu       sync.Mutex
-	phase    string // what is being waited for
+	phase    string // the current wait, for the report
 	problems []string
 	bad      chan struct{} // closed with the first problem
-	over     atomic.Bool   // the check is given up: whoever spins stops
+	over     atomic.Bool   // the check is given up, and spinning tasks stop
 }
 
 func (c check) on(tb testing.TB, e *env, open Open) {
@@ -121,14 +121,14 @@ func (e *env) fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// expect says what is being waited for, for the case that it does not happen.
+// expect names the next wait, for the report if it does not end.
 func (e *env) expect(phase string) {
 	e.mu.Lock()
 	e.phase = phase
 	e.mu.Unlock()
 }
 
-// caught is deferred in what must not panic.
+// caught is deferred in a function that must not panic.
 func (e *env) caught(who string) {
 	if v := recover(); v != nil {
 		e.errorf("%s panicked: %v\n%s", who, v, debug.Stack())
@@ -193,8 +193,8 @@ type waiter struct {
 	err       error
 }
 
-// waiter starts one, which suspends with ctx, after what it does before, and returns once it is suspended, as far as
-// can be told.
+// waiter starts a waiter, which calls the functions of before and then suspends with ctx. It returns once the waiter is suspended, as
+// far as a check can tell.
 func (e *env) waiter(ctx context.Context, before ...func()) *waiter {
 	w := &waiter{published: make(chan struct{})}
 	w.ended = e.task(func() {
@@ -224,7 +224,7 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits reports a problem if w does not wait any more. It looks for a while: what must not happen may take some turns.
+// waits reports a problem if w does not wait any more. It looks for a while, since a mistake may take some turns.
 func (e *env) waits(w *waiter, why string) {
 	for range 10 {
 		e.settle()
@@ -237,7 +237,7 @@ func (e *env) waits(w *waiter, why string) {
 	}
 }
 
-// finish resumes w, which must be waiting, and checks what it gets.
+// finish resumes w, which must be waiting, and checks its result.
 func (e *env) finish(w *waiter) {
 	v := new(box)
 	if !w.resume(v, nil) {

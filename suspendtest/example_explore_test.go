@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A Box is somebody's MVar, empty at first. It looks at what a Resume says too late.
+// A Box is an MVar with a mistake, empty at first. It looks at the result of Resume too late.
 type Box struct {
 	guard  suspend.Guard
 	full   bool
@@ -57,7 +57,7 @@ type place interface {
 	TryTake() (int, bool)
 }
 
-// A value that is put is taken, or is still there, also if who wants to take it is cancelled.
+// A value that is put is taken, or is still there, also if the taker is cancelled.
 func takeAndPut(p place) func(w *suspendtest.World) {
 	return func(w *suspendtest.World) {
 		taken := 0

@@ -21,14 +21,14 @@ func (w *World) Go(name string, f func(ctx context.Context)) { w.w.Go(name, f) }
 // Deadline returns a context whose deadline may pass at any point where that can matter.
 func (w *World) Deadline() context.Context { return w.w.Deadline() }
 
-// Check has f called at the end of each run, when all tasks have ended. An error is a failure.
+// Check registers f to be called at the end of each run, when all tasks have ended. An error is a failure.
 func (w *World) Check(f func() error) { w.w.Check(f) }
 
-// OnIdle has f called whenever all tasks wait that have not ended, with their names. An error is a failure: it is here
-// that a wake-up is missed that has been lost, where the waiting task could still be cancelled.
+// OnIdle registers f to be called with the names of the live tasks whenever all of them wait. An error is a failure. A lost wake-up shows
+// here, even if the waiting task could still be cancelled.
 func (w *World) OnIdle(f func(waiting []string) error) { w.w.OnIdle(f) }
 
-// Log notes something in the trace of what a failed run has done.
+// Log adds a line to the trace of the run, which a failure prints.
 func (w *World) Log(format string, args ...any) { w.w.Log(format, args...) }
 
 // An ExploreOption changes what Explore does.
@@ -50,20 +50,19 @@ func Executions(n int) ExploreOption { return func(c *explore.Config) { c.Execut
 // BRAID_REPLAY.
 func Replay(choices string) ExploreOption { return func(c *explore.Config) { c.Replay = choices } }
 
-// Explore runs a small program, of two to four tasks with a few operations each, in every way in which its tasks can take
-// turns, and in which their contexts can be cancelled. It fails t with the first run in which a Check or a task's panic
-// says that something is wrong, in which tasks wait for ever, or which does not end; and it logs how many runs there
-// were, and whether they were all.
+// Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take turns and
+// their contexts can be cancelled. It fails t with the first run that is wrong. A run is wrong if a Check or a task's panic says so, if
+// tasks wait without end, or if it does not end. It logs the number of runs, and whether they were all.
 //
-// program is called for each run. It makes what the tasks share, and starts them, and must do the same each time: what
-// depends on the time, on random numbers (Select, unlike SelectOrdered), on goroutines or on what an earlier run has left
-// makes the search meaningless, which is noticed as a rule. A task runs until it suspends, through package suspend, or
-// yields, or ends; nothing else is a point where others take turns, and a task that waits in another way blocks all.
-// Being cancelled and going on after it are two things: others may take turns in between. When all tasks wait, those
-// whose contexts can be cancelled are, one after another; if there are none, that is a deadlock.
+// program is called for each run. It makes the shared objects and starts the tasks, and must do the same each time. It must not depend on
+// the time, on random numbers (Select, unlike SelectOrdered), on goroutines or on an earlier run. The search notices this as a rule.
 //
-// What it finds are the errors of a primitive's logic: values and wake-ups lost between a Resume and a cancellation. What
-// happens between two accesses to memory is not its subject.
+// A task runs until it suspends through package suspend, yields or ends. Only there others take turns, and a task that waits in another
+// way blocks all. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled
+// are, one after another. If there are none, the run is a deadlock.
+//
+// Explore finds errors in the logic of a primitive: values and wake-ups lost between a Resume and a cancellation. It does not look at the
+// order of single memory accesses.
 func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	t.Helper()
 	c := explore.Config{Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Replay: os.Getenv(ReplayVariable)}

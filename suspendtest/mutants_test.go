@@ -43,7 +43,7 @@ func (s *patched) Go(f func()) error {
 	})
 }
 
-// A patch is a Task that does what it is told, and otherwise what the one inside does.
+// A patch is a Task whose methods a test may replace. The others are those of the one inside.
 type patch struct {
 	suspend.Task
 	s                        *patched
@@ -459,7 +459,7 @@ type suspendMutant struct {
 	kills []string
 }
 
-// blocks breaks what Suspend does with block, and returns what with what it returns.
+// blocks breaks the treatment of block by Suspend.
 func blocks(f func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool)) func() suspendtest.SuspendFunc {
 	return func() suspendtest.SuspendFunc {
 		return func(ctx context.Context, block func(suspendtest.Resume) (*box, bool)) (*box, error) {

@@ -29,26 +29,24 @@ type propertiesOptions struct {
 	patience time.Duration
 }
 
-// Seed has Properties begin with the program of this seed. Otherwise it begins anywhere.
+// Seed makes Properties begin with the program of this seed. By default it begins with a random one.
 func Seed(n uint64) PropertiesOption { return func(o *propertiesOptions) { o.seed = n } }
 
-// Programs has Properties run so many programs for each primitive. Otherwise it runs 150, and what else it can in a
-// fifth of a second.
+// Programs sets the number of programs for each primitive. By default it is 150, and more if they take less than a fifth of a second.
 func Programs(n int) PropertiesOption { return func(o *propertiesOptions) { o.programs = n } }
 
-// Properties runs random programs on a scheduler, with each of the primitives of this module and with Selects over
-// several of them, a subtest each: operations are started in tasks of their own, as methods, with suspend.Do, and with
-// suspend.Then if the scheduler is an Executor too, and are cancelled or time out before, while or after they wait,
-// while others come. Any order in which the scheduler runs them is legal. What is checked is that every
-// operation returns once; that it returns what it may, if the primitive is what it is documented to be, so that no
-// value or permit is lost or doubled and a cancelled operation has had no effect; and that whoever can go on does, so
-// that no wake-up is lost. It is the counterpart of Scheduler: that looks at one suspension at a time and says which
-// rule is broken, this at what comes of many.
+// Properties runs random programs on a scheduler, in a subtest for each primitive of this module and one for Selects over several of
+// them. Operations start in tasks of their own, as methods, by suspend.Do, and by suspend.Then if the scheduler is an Executor too. They
+// are cancelled, or time out, before, during or after their waits, while others come. Any order of the tasks is legal.
 //
-// A failure is reported with a program that is as short as could be found, each line of which starts or cancels an
-// operation, and with the seed with which it was found, for Seed or the environment variable BRAID_SEED. The same
-// program need not fail each time, as the order of the tasks is not part of it: that of adapters/random is, with a seed
-// of its own, so a primitive is best tested there, and a scheduler here.
+// Properties checks three rules. Every operation returns once. It returns a result that the documented primitive allows, so no value or
+// permit is lost or doubled, and a cancelled operation has no effect. Every operation that can go on does, so no wake-up is lost.
+//
+// It is the counterpart of Scheduler, which looks at one suspension at a time and names the broken rule.
+//
+// A failure is reported with a program that is as short as possible. Each line of it starts or cancels an operation. The report has
+// the seed, for Seed or the environment variable BRAID_SEED. The same program need not fail each time, as the order of the tasks is not
+// part of it. On adapters/random the order has a seed as well. So test a primitive there, and a scheduler here.
 func Properties(t *testing.T, open Open, opts ...PropertiesOption) {
 	o := propertiesOptions{patience: 10 * time.Second}
 	for _, f := range opts {
@@ -79,7 +77,7 @@ func properties(t testing.TB, spec model.Spec, open Open, o propertiesOptions) {
 		}
 		p, err = shrink(t, p, err, open, o)
 		t.Errorf("%v\n%vfound with %s=%d", err, p, SeedVariable, seed)
-		return // and leave behind what may hang
+		return // tasks that hang are left behind
 	}
 	if err := within(o.patience, shut); err != nil {
 		t.Errorf("close did not return although every task has ended: %v", err)
@@ -121,7 +119,7 @@ func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) error {
 	return result
 }
 
-// within calls f on a goroutine and waits for it, but not for ever.
+// within calls f on a goroutine and waits for it, for d at most.
 func within(d time.Duration, f func()) error {
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()

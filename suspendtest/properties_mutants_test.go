@@ -48,7 +48,7 @@ type (
 func (s losesPermits) Acquire(ctx context.Context, n int64) error {
 	err := s.Semaphore.Acquire(ctx, n)
 	if err == nil && ctx.Err() != nil {
-		return ctx.Err() // and who releases them?
+		return ctx.Err() // the mistake: the permits are lost
 	}
 	return err
 }
@@ -150,7 +150,7 @@ func (m *slowMutex) Try() (none struct{}, ok bool, err error) {
 	return none, !was, nil
 }
 
-// Unlock looks at the first that waits, and gives up if that is cancelled.
+// Unlock looks at the first waiter, and gives up if this one is cancelled.
 func (m *losesWakeUp) Unlock() {
 	m.guard.Lock()
 	defer m.guard.Unlock()
@@ -258,7 +258,7 @@ var primitiveMutants = []struct {
 	})},
 }
 
-// An adversary is random with something broken in what it is given.
+// An adversary is random with a broken part.
 type adversary struct {
 	*random.Scheduler
 	run, execute func(s *adversary, f func()) error

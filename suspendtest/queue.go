@@ -63,7 +63,7 @@ func (s *store) put(v *box) {
 	}
 }
 
-// queueStorm has every other wait cancelled, some time, while values are put.
+// queueStorm cancels every other wait, at any time, while values are put.
 func queueStorm(e *env) {
 	const takers, each = 20, 30
 	var s store

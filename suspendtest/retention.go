@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// A mark tells when what it marks is collected.
+// marks counts the marked objects, and those that are not collected yet.
 type marks struct{ made, alive atomic.Int32 }
 
 func (m *marks) new() *box {

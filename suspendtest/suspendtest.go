@@ -1,28 +1,33 @@
-// Package suspendtest is the conformance kit of package suspend. Whoever has a scheduler writes one function that
-// opens it, and runs
+// Package suspendtest tests schedulers and primitives that are built on package suspend: a conformance kit, a model checker, and random
+// programs with cancellations.
+//
+// The author of a scheduler writes one function that opens it, and runs
 //
 //	func TestConformance(t *testing.T) { suspendtest.Scheduler(t, open) }
 //
-// to learn whether every primitive that waits through suspend.Suspend works on its tasks. What suspend itself
-// promises is checked along with it, on those tasks, as the subtests 01 to 13:
+// to learn whether every primitive that waits through suspend.Suspend works on its tasks. The kit also checks the promises of suspend
+// itself, on those tasks, as the subtests 01 to 13:
 //
 //  1. block runs exactly once, on the caller, and not at all if ctx is done; a Suspend inside block panics.
-//  2. Of Resume and cancellation exactly one wins, and the loser has no effect.
+//  2. Exactly one of Resume and cancellation wins, and the loser has no effect.
 //  3. If Resume returned true, Suspend returns its value, even if ctx is done by then.
 //  4. A cancelled Suspend returns an error that is both ctx.Err() and context.Cause(ctx).
 //  5. Resume is legal at any time, from anywhere, under any lock. It does not block and does not run the waiter.
 //  6. A value that block returns is the result; it dominates a cancellation, and the resumer is dead.
 //  7. A panic or a Goexit in block kills the resumer and propagates.
-//  8. What is left of an earlier suspension never touches a later one, or another task.
+//  8. A stale Resumer, callback or Unpark never touches a later suspension, or another task.
 //  9. Any context works: one that cannot be compared, that calls back by itself, or another for each wait.
-//  10. Nothing is retained of what was cancelled, and a waiter that was cancelled cleans up after itself.
+//  10. A cancelled wait retains nothing, and a cancelled waiter cleans up after itself.
 //  11. Suspend and Resume allocate nothing in steady state, where the scheduler promises that.
 //  12. Plain goroutines may suspend in a testing/synctest bubble.
-//  13. What happened before Resume returned true happened before Suspend returned. Run the kit with -race.
+//  13. Code before a Resume that returns true happens before the return of Suspend. Run the kit with -race.
 //
-// The other subtests are named after the part of a scheduler that they look at: Go, Park, Bind, Yield, Here, Sleep,
-// Blocking, Pull, Queue, Timers, Clock, Rand, Holder, Within. Each has a scheduler to itself and a few seconds; one that makes no progress fails with what
-// it was waiting for. When a check fails, tasks that hang are left behind.
+// The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand,
+// Holder, Within. Each has a scheduler to itself and a few seconds. A subtest without progress fails and names the event that it waits
+// for. When a check fails, tasks that hang are left behind.
+//
+// The author of a primitive runs small programs through Explore, which tries every order of their steps and every cancellation.
+// docs/scheduler.md and docs/primitive.md show both.
 package suspendtest
 
 import (
@@ -41,7 +46,7 @@ type Open func(t testing.TB) (s suspend.Spawner, close func())
 // OpenExecutor starts an Executor for one subtest. close returns when every callback that was accepted has run.
 type OpenExecutor func(t testing.TB) (x suspend.Executor, close func())
 
-// An Option says that a scheduler promises more than it has to, and has that checked.
+// An Option says that a scheduler promises more than it has to, and checks the promise.
 type Option func(*options)
 
 type options struct {
@@ -50,7 +55,7 @@ type options struct {
 	deadline       time.Duration
 }
 
-// FIFO says that what becomes runnable first runs first.
+// FIFO says that the first runnable task runs first.
 func FIFO() Option { return func(o *options) { o.fifo = true } }
 
 // NoAllocs says that suspending and resuming a task allocates nothing in steady state.

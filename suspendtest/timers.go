@@ -142,8 +142,8 @@ func timersStop(e *env) {
 	})
 }
 
-// timersUnderLocks has a callback wait for a lock, as one does that resumes what is in a queue, while others use timers
-// under it. They run in tasks, and on a scheduler of one thread the callback waits its turn.
+// timersUnderLocks runs a callback that waits for a lock, as one that resumes waiters of a queue does, while others use timers under it.
+// They run in tasks, and on a scheduler of one thread the callback waits its turn.
 func timersUnderLocks(e *env) {
 	t, _, ok := e.timers()
 	if !ok {

@@ -20,7 +20,7 @@ import (
 )
 
 // The classics, each under 10,000 seeds of the adversary: small programs, so that few steps meet many orders. A program
-// starts its tasks on s, and returns what is to hold when all have ended. One that hangs is shown by its seed.
+// starts its tasks on s, and returns the check for the end. The seed of a program that hangs is shown.
 func TestClassicsUnderTheAdversary(t *testing.T) {
 	seeds := uint64(10_000)
 	if schedtest.Race || testing.Short() {
@@ -131,7 +131,7 @@ func oppositeSelects(s *random.Scheduler, rng *rand.Rand) func() error {
 	}
 }
 
-// A signal that meets a cancelled waiter goes to another; whoever returns from Wait holds the lock.
+// A signal that meets a cancelled waiter goes to another. A task that returns from Wait holds the lock.
 func boundedBuffer(s *random.Scheduler, rng *rand.Rand) func() error {
 	const items = 4
 	var m mutex.Mutex

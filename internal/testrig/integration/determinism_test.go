@@ -68,7 +68,7 @@ func TestSeedsRepeatRuns(t *testing.T) {
 	}
 }
 
-// everything runs a program that uses everything, and returns what it did, in order.
+// everything runs a program that uses everything, and returns its events in order.
 func everything(ctx context.Context, on suspend.Spawner) string {
 	var trace []string
 	log := func(format string, args ...any) { trace = append(trace, fmt.Sprintf(format, args...)) }

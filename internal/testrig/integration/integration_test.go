@@ -90,7 +90,7 @@ func TestEverythingSharedUnderRandomCancellation(t *testing.T) {
 						cancel()
 						ctx, cancel = context.WithCancel(bg)
 						left = rng.IntN(100)
-						// Each ends some time: all may be waiting for the same end of the fruit.
+						// Each one ends, since all may be waiting for the same end of the fruit.
 						time.AfterFunc(time.Duration(rng.IntN(300))*time.Microsecond, cancel)
 					}
 					if ctx.Err() != nil {
@@ -297,7 +297,7 @@ func TestLockedThreadStandsIn(t *testing.T) {
 	}
 }
 
-// Selects of receives on threads against sends: whoever looks and queues for both channels at once is met by any send,
+// Selects of receives on threads against sends. A Select looks and queues for both channels under both guards, so any send meets it,
 // however the threads interleave. A case that were queued a moment later would miss one, and both sides would wait.
 func TestSelectMissesNothing(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()

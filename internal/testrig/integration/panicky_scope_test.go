@@ -67,7 +67,7 @@ var gatherings = map[string]func(ctx context.Context, on suspend.Spawner, child 
 }
 
 // A context that panics unwinds a scope only when its children have ended, and leaves none of them queued. A child that
-// outlived its scope used what the caller had freed.
+// outlived its scope used memory that the caller had freed.
 func TestAPanickyContextLeavesNoChild(t *testing.T) {
 	for name, gather := range gatherings {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func gatherOnce(t *testing.T, at string, place schedtest.Scheduler,
 			put.Add(1)
 		}
 	}
-	cancel() // a child whose context has not heard of it would wait for ever
+	cancel() // a child whose context has not ended would wait without end
 	synctest.Wait()
 	for over := false; !over; {
 		select {

@@ -85,7 +85,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 					return only(ch.Recv(ctx))
 				})
 			},
-			"goroutine": func(ctx context.Context) error { // what waits natively
+			"goroutine": func(ctx context.Context) error { // it waits natively
 				return suspend.Blocking(ctx, func() { <-ctx.Done() })
 			},
 		}
@@ -115,7 +115,7 @@ func TestEverythingParkedInOneScope(t *testing.T) {
 			t.Errorf("Run = %v, %d of %d returned", err, returned.Load(), len(operations))
 		}
 		kept.Collected(t, 0)
-		_ = p.Fill(0) // for the one who forces
+		_ = p.Fill(0) // for the forcing task
 		runtime.KeepAlive([]any{&held, &heldRW, &gatedRW, sem, &empty, full, c, ch, stuffed, open, barrier, forced})
 	})
 }

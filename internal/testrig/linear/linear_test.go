@@ -1,6 +1,5 @@
-// Package linear_test records what operations return that run in parallel, on all schedulers at once and randomly
-// cancelled, and has porcupine look for an order in which they may have happened one at a time. What was cancelled has
-// had no effect, and is left out.
+// Package linear_test records the results of operations that run in parallel, on all schedulers together and randomly cancelled.
+// Porcupine looks for an order in which they may have happened one at a time. Cancelled operations have no effect, and are left out.
 package linear_test
 
 import (
@@ -64,7 +63,7 @@ func (h *history) do(client int, c call, f func() (string, error)) (result strin
 // A state is what an object is, in a form that can be compared.
 type state string
 
-// A step says what becomes of the object if the operation returns that, and whether it can.
+// A step returns the state of the object after an operation with this result, and whether the result is possible.
 type step func(s state, c call, result string) (state, bool)
 
 // check looks for an order.
@@ -96,7 +95,7 @@ type object struct {
 	outcomes []string
 	init     state
 	step     step
-	// anew makes one, and returns what a task does next with it.
+	// anew makes an object, and returns the next step of a task with it.
 	anew func(rng *rand.Rand) func(h *history, client int, ctx context.Context, rng *rand.Rand)
 }
 
@@ -177,7 +176,7 @@ func (m *brokenMVar) Take(ctx context.Context) (int, error) {
 	return v, err
 }
 
-// The check finds out what is broken.
+// The check finds a broken object.
 func TestBrokenMVarIsNotLinearizable(t *testing.T) {
 	broken := mvarObject(func() placer { return new(brokenMVar) })
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
@@ -434,7 +433,7 @@ var objects = []object{
 	},
 }
 
-// A placer is an MVar, or what is taken for one.
+// A placer is an MVar, or an imitation of one.
 type placer interface {
 	Put(ctx context.Context, v int) error
 	PutOp(v int) suspend.Op[struct{}]

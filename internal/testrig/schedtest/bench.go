@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Bench times fs, run as tasks of the scheduler of that name, together.
+// Bench times fs, run together as tasks of the named scheduler.
 func Bench(b *testing.B, sched string, fs ...func()) {
 	for _, s := range All {
 		if s.Name == sched {

@@ -22,7 +22,7 @@ func Panicky(in context.Context, k int, onwards bool) *PanickyContext {
 // Reached reports whether a call has panicked.
 func (c *PanickyContext) Reached() bool { return c.calls.Load() >= c.at }
 
-// PanickyValue is what it panics with.
+// PanickyValue is the value of its panics.
 const PanickyValue = "schedtest: the context panics"
 
 func (c *PanickyContext) called() {

@@ -108,7 +108,7 @@ func (g *goroutines) Go(f func()) error {
 	return nil
 }
 
-// Execute has f called on a goroutine, where it must not suspend.
+// Execute calls f on a goroutine, where it must not suspend.
 func (g *goroutines) Execute(f func()) error {
 	g.wg.Go(func() { suspend.Bind(nil, f) })
 	return nil

@@ -28,14 +28,14 @@ func OnFIFO(t testing.TB, f func(s *fifo.Scheduler)) {
 	}
 }
 
-// Yield yields n times: on fifo, everybody else who can has run as often.
+// Yield yields n times. On fifo every other runnable task has run as often by then.
 func Yield(n int) {
 	for range n {
 		suspend.Yield()
 	}
 }
 
-// Settle lets everybody run who can, on fifo, as often as tests need it.
+// Settle lets all runnable tasks of a fifo run, as often as tests need it.
 func Settle() { Yield(8) }
 
 // WithCancel returns a context that cancels its waiters in its cancel function, in the order in which they came.
@@ -72,8 +72,7 @@ func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, r
 }
 
 // Seeds runs a small program under n seeds of the adversary, a tenth of them under -short and under the race detector.
-// The program starts its tasks on s, and returns what is to hold when all have ended. What fails or hangs is reported
-// with its seed.
+// The program starts its tasks on s, and returns the check for the end. A program that fails or hangs is reported with its seed.
 func Seeds(t testing.TB, n int, program func(rng *rand.Rand, s *random.Scheduler) (holds func() error)) {
 	t.Helper()
 	if testing.Short() || Race {
@@ -106,8 +105,8 @@ func Panics(t testing.TB, want any, f func()) {
 	f()
 }
 
-// Eventually waits for what can only be asked for again and again, and yields in between. It is for what nobody
-// announces: elsewhere a test has something to wait for.
+// Eventually asks cond again and again, and yields in between. It is for conditions that no event announces. Elsewhere a test waits for
+// the event.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); !cond(); suspend.Yield() {
@@ -151,7 +150,7 @@ func Stacks() string {
 // An Object is large enough to be collected by itself.
 type Object [1 << 10]byte
 
-// Objects count what is collected of them.
+// Objects counts the objects that are made, and those that are collected.
 type Objects struct{ made, gone atomic.Int32 }
 
 // New makes one more of them.
@@ -167,7 +166,7 @@ func (o *Objects) Track(v *Object) {
 	runtime.AddCleanup(v, func(struct{}) { o.gone.Add(1) }, struct{}{})
 }
 
-// Collected waits until all of them are collected, but for as many as are said to stay.
+// Collected waits until all objects are collected, except this number that stays.
 func (o *Objects) Collected(t testing.TB, stay int) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); ; suspend.Yield() {

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Virtual is a scheduler with a clock of its own, which stands still but for Advance. Its tasks are goroutines.
+// A Virtual is a scheduler with a clock of its own, which only Advance moves. Its tasks are goroutines.
 type Virtual struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -77,7 +77,7 @@ func (v *Virtual) Timers() int {
 	return len(v.timers)
 }
 
-// Advance moves the clock, and calls what is due.
+// Advance moves the clock, and calls the functions that are due.
 func (v *Virtual) Advance(d time.Duration) {
 	v.mu.Lock()
 	v.now = v.now.Add(d)

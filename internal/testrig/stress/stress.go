@@ -1,4 +1,4 @@
-// Package stress says how long tests under load run, and counts what comes of it.
+// Package stress sets the duration of tests under load, and counts their outcomes.
 package stress
 
 import (
@@ -44,7 +44,7 @@ func Rounds(t testing.TB, outcomes *Outcomes, round func()) {
 	}
 }
 
-// Outcomes counts what has happened, of what can.
+// Outcomes counts the outcomes that a test has seen, of all possible ones.
 type Outcomes struct {
 	mu   sync.Mutex
 	want []string
