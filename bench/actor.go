@@ -75,7 +75,7 @@ var actorRows = slicesOf(
 			}
 			return &sides{ours: by(m.of(100_000, 100)), peer: by(0)}, nil
 		}},
-		// What is looked at and skipped is an operation.
+		// An operation is one message that is looked at and skipped.
 		{id: "actor-skip", against: "1 ns, not measured", unit: "ns", must: 3, aim: 1, open: func(m mode) (*sides, error) {
 			in := actor.Open[int](context.Background())
 			const skipped = 100_000

@@ -60,8 +60,8 @@ func pastOf(id string, then []run) (p past, ok bool) {
 	return p, true
 }
 
-// change compares: the ratio is another if all of its range now lies beyond all of its range then, of all the runs
-// there are, and by more than what is certain.
+// change compares. The ratio has changed if its whole range now lies outside of its range in all earlier runs, by more than its
+// uncertainty.
 func change(now result, then past) string {
 	switch {
 	case now.Low > certain*then.high:

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Rows and curves start their clients and servers with what they are themselves.
+// TestMain lets rows and curves start their clients and servers: these are this program.
 func TestMain(m *testing.M) {
 	if isHelper() {
 		return
@@ -347,7 +347,7 @@ func TestParseWrk(t *testing.T) {
 	}
 }
 
-// The report has everything that a run has, and leaves what is written by hand alone.
+// The report has everything that a run has, and leaves the text written by hand alone.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	byHand := filepath.Join(dir, analysis)

@@ -168,16 +168,15 @@ var cancelPercent = curve{
 	},
 }
 
-// cancelOne: to cancel one of a million that wait to take from an MVar, and for comparison one of a thousand; they wait
-// by Then, each with a context of its own from package cancel. Counted are the cancelling, what removes the waiter
-// from the queue, and the call that it ends in; a hundred are cancelled, and then come back, which is not counted, two
-// hundred times. Each measurement has a crowd of its own, alone on the heap, and no collection runs in it.
+// cancelOne measures cancelling one of a million waiters that take from an MVar, and for comparison one of a thousand. They wait by Then,
+// each with a context of its own from package cancel. It counts the cancelling, the removal of the waiter from the queue, and the call at
+// its end. A hundred are cancelled and then come back, which is not counted, two hundred times. Each measurement has a crowd of its
+// own, alone on the heap, and no collection runs in it.
 //
-// The processor is to have them in its caches on both sides, or on neither, or else it is the memory that is measured.
-// So they are the hundred that came last, which says exactly what it costs; or a hundred anywhere, one in each hundredth
-// of a million on both sides, which wait in a thousand MVars on the one: there memory is most of either, and what would
-// show is a cost that grows with the queue. In the row without a must they are anywhere in a million, and in a thousand
-// that are alone.
+// The processor should have the waiters in its caches on both sides or on neither. Otherwise the row measures memory. So they are the
+// last hundred, which tells the exact cost. Or they are a hundred anywhere, one in each hundredth of a million on both sides, which wait
+// in a thousand MVars on the one. There memory dominates both sides, and a cost that grows with the queue would show. In the row
+// without a must they are anywhere in a million, and in a thousand that are alone.
 func cancelOne() []row {
 	compare := func(id, against string, must, aim float64, random bool, crowd, places int) row {
 		return row{id: id, against: against, unit: "ns", must: must, aim: aim, rounds: 3, cold: true, open: func(m mode) (*sides, error) {
@@ -198,11 +197,11 @@ func cancelOne() []row {
 type crowd struct {
 	n          int
 	wait, stop func(i int)
-	settle     func(ended int) // returns when so many waits have ended, all in all
+	settle     func(ended int) // returns when this number of waits has ended
 	close      func()
 }
 
-// newCrowd makes one whose waiters have no task. They wait in as many places, the first in the first and so on.
+// newCrowd makes a crowd of n waiters without a task, spread over the places in turn.
 func newCrowd(n, places int) *crowd {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // it is not counted, and takes long enough
 	m := make([]mvar.MVar[int], places)

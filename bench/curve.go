@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// A curve is some work, done in several ways, as a function of how much of it there is. All ways take turns in each
-// round, as the sides of a row do; what is kept of a point is the median of its rounds, and the least and the greatest.
+// A curve is some work, done in several ways, as a function of its size. All ways take turns in each round, as the sides of a row do. A
+// point keeps the median of its rounds, the least and the greatest.
 type curve struct {
 	id, title string
 	about     string // one sentence or two
 	x         axis
-	figures   []figure // what each measurement returns
+	figures   []figure // the results of each measurement
 	series    []string
 	rounds    int
 	cold      bool // each round is from scratch: there is nothing to warm up
@@ -47,7 +47,7 @@ type station struct {
 	close func()
 }
 
-// A curveResult is what a curve has come to, and why there are points missing.
+// A curveResult has the points of a curve, and the reason for missing ones.
 type curveResult struct {
 	ID      string        `json:"id"`
 	Title   string        `json:"title"`
@@ -81,8 +81,8 @@ type curvePoint struct {
 	Rounds []float64 `json:"rounds"`
 }
 
-// patience is how long a curve has all its rounds. What is left of it then has one, so that a slow or busy machine
-// gets through in an acceptable time.
+// patience is the time in which a curve has all its rounds. Later points have one, so that a slow or busy machine ends in an acceptable
+// time.
 const patience = 75 * time.Second
 
 // trace measures c, and says so on progress.
@@ -155,7 +155,7 @@ func (r *curveResult) note(note, begin string) {
 	}
 }
 
-// at is a line for each figure at x, for who watches.
+// at returns a line for each figure at x, for the terminal.
 func (r curveResult) at(x float64) string {
 	var b strings.Builder
 	for _, f := range r.Figures {
@@ -241,8 +241,8 @@ func decades(lo, hi int) (all []float64) {
 	return append(all, float64(hi))
 }
 
-// taskBytes is what a waiting task or goroutine with a context of its own is taken to need at most, where it is
-// decided what this machine has room for.
+// taskBytes is an upper bound for the memory of a waiting task or goroutine with a context of its own. It decides how many this
+// machine has room for.
 const taskBytes = 6 << 10
 
 // fits leaves out series i if n times each bytes are more than three fifths of the memory that is available, and notes

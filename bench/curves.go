@@ -18,7 +18,7 @@ func curves() []curve {
 	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, ring, growCancel, growWake, growTasks, growSelect, stageTasks, herd}, systemCurves)
 }
 
-// What has table 6.1 and the figures of chapter 6 is the thesis of Ande (2023).
+// Table 6.1 and the figures of chapter 6 are those of the thesis of Ande (2023).
 var mvarTable = curve{
 	id: "mvar-table", title: "Table 6.1: an MVar against native queues of one",
 	about: "A value handed over, by two tasks. Serial: both on one fifo, and the goroutines with GOMAXPROCS 1. " +
@@ -156,8 +156,8 @@ func yieldingTasks(n int) (each float64) {
 	return each
 }
 
-// yieldingGoroutines has them wait for ever after they have yielded, without an entry in a queue, as a million that went
-// on would not let anybody measure; it is for a process that ends then.
+// yieldingGoroutines blocks the goroutines after they have yielded, without an entry in a queue, since a million that go on would disturb
+// the measurement. It is for a process that ends then.
 func yieldingGoroutines(n int) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	before := liveBytesAndStacks()

@@ -79,7 +79,7 @@ func wakeTasks(n int) (took time.Duration) {
 	return took
 }
 
-// wakeGoroutines has n of them wait.
+// wakeGoroutines makes n goroutines wait.
 func wakeGoroutines(n int, wait, wake func()) time.Duration {
 	var began, ended sync.WaitGroup
 	began.Add(n)

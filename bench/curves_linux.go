@@ -22,7 +22,7 @@ import (
 
 var systemCurves = []curve{diskReads, idleCurve, growTimers, fibLoad, fibWorkers}
 
-// availableMemory is what the system could give to this process, in bytes; 0: unknown.
+// availableMemory is the memory that the system could give to this process, in bytes. 0 means unknown.
 func availableMemory() uint64 {
 	text, _ := os.ReadFile("/proc/meminfo")
 	for line := range bytes.Lines(text) {

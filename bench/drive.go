@@ -28,7 +28,7 @@ const (
 	response    = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, world\n"
 )
 
-// fibReport is what the client of the Fibonacci servers prints; times are in seconds.
+// fibReport is the output of the client of the Fibonacci servers. Times are in seconds.
 type fibReport struct{ PerSecond, P90 float64 }
 
 // wrk is where wrk is installed, empty where it is not.
@@ -84,8 +84,8 @@ func parseWrk(out string) (each float64, err error) {
 	return 1e9 / rate, nil
 }
 
-// drive takes what to drive, the address, the number of connections and for how long, and prints the nanoseconds per
-// operation; for the Fibonacci servers it takes the rate instead of a number, and prints a fibReport.
+// drive takes the kind of server, the address, the number of connections and the duration, and prints the nanoseconds per operation. For
+// the Fibonacci servers it takes the rate instead of a number, and prints a fibReport.
 func drive(args []string) error {
 	if len(args) != 4 {
 		return errors.New("-drive is what the rows of servers start their client with")

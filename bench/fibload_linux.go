@@ -23,13 +23,12 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// The Fibonacci server of the thesis, figures 6.1 and 6.2. Every costly-th request is for fib(32), some ten
-// milliseconds, as long as the Go scheduler lets a goroutine have a processor; the others are for fib(1). Requests are
-// sent on 64 connections when they are due, whether or not the server keeps up, but one at a time on each connection: if
-// the answer to the one before is late, the time of a request is from when it was due, so that a server that is too
-// slow cannot hide it by being asked less; otherwise from when it was sent, which the timers of the client may do a
-// millisecond late. What is due and not answered when the measurement ends counts as answered then, which is too
-// early, for the times, and not at all for the throughput.
+// These are the figures 6.1 and 6.2 of the thesis, the Fibonacci server. Every costly-th request is for fib(32), some ten milliseconds, as
+// long as the Go scheduler lets a goroutine have a processor. The others are for fib(1). Requests are sent on 64 connections when they are
+// due, even if the server does not keep up, but one at a time on each connection. If the answer before it is late, the time of a
+// request counts from the moment when it was due. So a slow server cannot hide by being asked less. Otherwise it counts from the moment when
+// it was sent, which may be a millisecond late because of the client's timers. A request that is due and not answered at the end counts as
+// answered then, which is too early, for the times, and not at all for the throughput.
 //
 // Each server is a process of its own, and so is the client, which has one processor at most.
 const (
@@ -39,9 +38,8 @@ const (
 	fibConns = 64
 )
 
-// A fibServer has so many processors more than workers. The composed one is there with one more for its reactor, as
-// otherwise the workers hold all there are, and the reactor, woken by a descriptor, waits until one of them is
-// preempted.
+// A fibServer has a number of processors beyond those of its workers. The composed server also exists with one more, for its reactor.
+// Otherwise the workers hold all of them, and a reactor that a descriptor wakes waits until one of them is preempted.
 type fibServer struct {
 	name   string
 	more   int
@@ -223,9 +221,8 @@ func fibOnLoop(loops int, compute func(context.Context, int) (int, error)) (net.
 	return ln.Addr(), nil
 }
 
-// serveFibConn is the handler of all servers but that of net/http, which looks out for clients that leave, and has
-// timeouts, and more; examples/fibserver has them too. What is compared with net/http here is therefore too good by
-// that much.
+// serveFibConn is the handler of all servers but that of net/http, which watches for clients that leave, and has timeouts, and
+// more. examples/fibserver has them too. So the comparison with net/http flatters the other servers here.
 func serveFibConn(ctx context.Context, c net.Conn, compute func(context.Context, int) (int, error)) {
 	in := bufio.NewReader(c)
 	var out []byte

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// The example server, composed of a loop and a pool, against a loop that computes inline and against net/http: "ahead of
-// both". The example drives all three itself, one after the other, from a process of its own, two seconds each; its
-// output is what is compared. 16 connections ask for fib(1), whose p90 is a row, and 2 for fib(35); what a request takes,
-// of either kind, is another. A run of the example is a round.
+// These rows compare the example server, a loop and a pool, with a loop that computes inline and with net/http: "ahead of both". The example
+// drives all three itself, one after the other, from a process of its own, two seconds each, and the rows read its output. 16 connections
+// ask for fib(1), whose p90 is a row, and 2 for fib(35). The time of a request, of either kind, is another row. A run of the example is a
+// round.
 //
-// What a costly request takes is a row without a must. All connections ask again as soon as they are answered, so the
-// processors are divided between the two kinds: whoever answers ten times as many cheap ones has less left for the costly.
+// The time of a costly request is a row without a must. All connections ask again as soon as they are answered, so the processors are
+// divided between the two kinds. A server that answers ten times the number of cheap requests has less left for the costly ones.
 var fibserverRows = func() (all []row) {
 	var runs fibserver
 	for i, peer := range []string{"inline", "net-http"} {
@@ -33,7 +33,7 @@ var fibserverRows = func() (all []row) {
 
 const fibRuns = 3
 
-// fibserver is what the runs of the example have printed, for all the rows.
+// fibserver has the output of the runs of the example, for all rows.
 type fibserver struct{ runs [][]fibFigures }
 
 // fibFigures are of one server: in nanoseconds, and requests a second.

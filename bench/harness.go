@@ -14,20 +14,20 @@ import (
 type row struct {
 	id        string
 	against   string  // the peer, in a few words
-	unit      string  // what a figure is: "ns" or "bytes", per operation
+	unit      string  // "ns" or "bytes", per operation
 	must, aim float64 // of the ratio; 0: the row is there to be read, and has no verdict
-	rounds    int     // 0: as many as the mode has
+	rounds    int     // 0: the number of the mode
 	cold      bool    // each round is from scratch: there is nothing to warm up
 	open      func(m mode) (*sides, error)
 }
 
-// A side measures for about d and returns what one operation cost.
+// A side measures for about d and returns the cost of one operation.
 type side func(d time.Duration) (float64, error)
 
 // sides are the two that a row compares. What open set up, and close takes down, is not counted.
 type sides struct {
 	ours, peer side
-	note       string // what the reader has to know of this machine
+	note       string // a remark about this machine
 	close      func()
 }
 
@@ -52,8 +52,8 @@ func (m mode) of(n, tiny int) int {
 	return n
 }
 
-// A result is what one row has come to. Ours and Peer are medians, Ratio is the median of the ratios of the rounds,
-// which lie between Low and High if one at either end is left out.
+// A result is that of one row. Ours and Peer are medians. Ratio is the median of the ratios of the rounds, which lie between Low and High if
+// one at either end is left out.
 type result struct {
 	ID      string        `json:"id"`
 	Against string        `json:"against"`
@@ -116,10 +116,9 @@ func show(v float64, unit string) string {
 	return fmt.Sprintf("%.2fns", v)
 }
 
-// A trial is the measurement of a row. It is made in laps, and between two of them the other rows have one, so that a bad half
-// minute of the machine is not all that a row is measured in. After its least rounds it is done, unless the must lies where
-// the ratio may lie as well, by what the rounds have shown: then it goes on until it does not, whichever side that is, or for
-// as long as longer says.
+// A trial is the measurement of a row. It is made in laps. Between two of them the other rows have one, so that no row is measured only in a
+// bad half minute of the machine. After its least rounds it is done, unless the must lies in the confidence interval of the ratio. Then it
+// goes on until the must lies outside, on either side, or as long as longer says.
 type trial struct {
 	row
 	m                  mode
@@ -236,7 +235,7 @@ func (s side) once(m mode) func() ([]float64, error) {
 }
 
 // interleave measures each of sides once per round, beginning with another in each round, and once before unless
-// cold, which does not count. Each begins without the garbage of whoever came before. There are fewer rounds, but one
+// cold, which does not count. Each begins without the garbage of the one before. There are fewer rounds, but one
 // at least, if enough says so.
 func interleave(sides []func() ([]float64, error), rounds int, cold bool, enough func() bool, got func(i int, v []float64)) error {
 	first := 0
@@ -265,8 +264,8 @@ func interleave(sides []func() ([]float64, error), rounds int, cold bool, enough
 	return nil
 }
 
-// confidence is where the median of all rounds that might have been lies in 19 of 20 cases, if that of these is known: by
-// ranks, as nothing is assumed of how they are spread. Who looks after every lap is a little less sure, of either side.
+// confidence returns the interval in which the true median lies in 19 of 20 cases. It is by ranks, as nothing is assumed about the
+// distribution. A look after every lap makes it a little less sure, on either side.
 func confidence(v []float64) (low, high float64) {
 	v = slices.Sorted(slices.Values(v))
 	middle, wide := float64(len(v)-1)/2, 0.98*math.Sqrt(float64(len(v)))
@@ -279,9 +278,8 @@ func median(v []float64) float64 {
 	return (v[(n-1)/2] + v[n/2]) / 2
 }
 
-// timed makes a side of f, which does n operations. The first call finds out how many last as long as is asked for;
-// later ones do as many, and more if that turns out to be too few: something else had the processor when it was found
-// out.
+// timed makes a side of f, which does n operations. The first call finds the number that lasts for the requested time. Later calls do
+// this number, and more if it turns out to be too small, because another process had the processor in the first call.
 func timed(f func(n int)) side {
 	return timedBy(func(n int) time.Duration {
 		start := time.Now()

@@ -1,9 +1,8 @@
-// Bench compares the library with what a program would use without it: each row of a table is some work, done by
-// both in turns, in this process, and what is printed is the ratio of the two. Smaller is better. A curve is some work
-// as a function of how much of it there is.
+// Bench compares the library with the alternatives of a program without it. Each row of a table is some work that both sides do by turns,
+// in this process, and prints their ratio. Smaller is better. A curve is some work as a function of its size.
 //
 //	go run . -quick                             all rows, in five minutes on a slow machine
-//	go run . -quick mutex-ctx cancel-cost       rows by id; what precedes a slash stands for all of them
+//	go run . -quick mutex-ctx cancel-cost       rows by id; the part before a slash stands for all of them
 //	go run . -full                              all rows, in longer rounds, and all curves, in twenty minutes on a slow machine
 //	go run . -full ring fork                    some of either
 //	go run . -list                              what there is
@@ -12,10 +11,9 @@
 //	go run . -from now.json -results RESULTS.md the same of an earlier run; nothing is measured
 //	go run . -quick -against history            which ratios have become worse by more than their noise; exits with 1 if any
 //
-// A line is: id, ours and the peer's (medians, of one operation), the median of the ratios with the range of
-// them, the worst and the best left out, what the ratio must be and what it ought to be. The rows take turns, so
-// lines come when a row has had all its rounds, and last those of which it is hard to say on which side of the must
-// they are.
+// A line has the id, the medians of Braid and of the peer for one operation, and the median of the ratios with their range, without the worst
+// and the best. Then follow the must and the aim for the ratio. The rows take turns. A line is printed when its row has had all its
+// rounds, and rows close to their must come last.
 package main
 
 import (

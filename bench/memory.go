@@ -9,10 +9,9 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// Ten million tasks without a stack are alive on one fifo, each a callback that submits its successor, which is what
-// yields in a loop. All yield once, and the first of the second turn measures what the heap has grown by, after a
-// collection, divided by their number. The peer is not measured: it is the figure of the paper that the row is after (Li and Zdancewic,
-// 2007: 48 bytes).
+// Ten million tasks without a stack are alive on one fifo. Each is a callback that submits its successor, as a task that yields in a loop. All
+// yield once. The first of the second turn measures the growth of the heap, after a collection, divided by their number. The peer is not
+// measured: it is the figure of the paper (Li and Zdancewic, 2007: 48 bytes).
 var memoryRows = []row{
 	{id: "task-bytes", against: "48 bytes, the paper's, not measured", unit: "bytes", must: 1.0, aim: 0.7, rounds: 1, cold: true, open: func(m mode) (*sides, error) {
 		return &sides{
@@ -22,7 +21,7 @@ var memoryRows = []row{
 	}},
 }
 
-// yielding is what the yielders share, so that each has no more than it needs: its code and what is left to do.
+// yielding is shared by the yielders, so that each has only its code and its remaining turns.
 var yielding struct {
 	*fifo.Scheduler
 	n, begun   int

@@ -89,7 +89,7 @@ var idlePairs, idleID = func() (int, string) {
 	return n, fmt.Sprintf("idle-pipes/%d", n)
 }()
 
-// servers runs handle on a loop of so many reactors, and has peer run it, or do what it does.
+// servers runs handle on a loop of this number of reactors. peer runs it too, or its equivalent.
 func servers(what string, loops, conns int, handle func(net.Conn), peer func(func(net.Conn)) (net.Addr, func(), error)) (*sides, error) {
 	loop, err := eventloop.New(eventloop.Options{Loops: loops})
 	if err != nil {
@@ -130,7 +130,7 @@ func stdServer(handle func(net.Conn)) (net.Addr, func(), error) {
 	return ln.Addr(), func() { ln.Close() }, nil
 }
 
-// netpollServer echoes in the way that its documentation shows: what has come is copied into the buffer of the writer.
+// netpollServer echoes in the way that its documentation shows: the input is copied into the buffer of the writer.
 func netpollServer(func(net.Conn)) (net.Addr, func(), error) {
 	ln, err := netpoll.CreateListener("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 	xsemaphore "golang.org/x/sync/semaphore"
 )
 
-// What else a program would use. Nothing has to be reached in these rows.
+// These rows compare with other libraries, and have no must.
 var peerRows = []row{
 	// A small task of processor work, about a microsecond, is an operation: one goroutine submits n, and waits until all
-	// have ended. The pools are made for as many tasks at a time as there are processors, and once, except that of conc,
-	// whose Wait ends it, and errgroup.
+	// have ended. The pools are made for one task on each processor, and once, except that of conc, whose Wait ends it, and
+	// errgroup.
 	pair("pool/go", "go + WaitGroup", 0, 0, func() (ours, peer func(int)) {
 		return poolOurs, func(n int) {
 			var wg sync.WaitGroup
@@ -81,7 +81,7 @@ var peerRows = []row{
 			p.Wait()
 		}
 	}),
-	// The same as a loop over a slice of n. Both find out themselves what to give to a worker at a time.
+	// The same as a loop over a slice of n. Both choose the share of a worker themselves.
 	{id: "pool/for", against: "conc iter.ForEach", unit: "ns", open: func(mode) (*sides, error) {
 		p := workstealing.New(workstealing.Options{})
 		return &sides{ours: timed(func(n int) {
@@ -239,7 +239,7 @@ func poolOurs(n int) {
 	wg.Wait()
 }
 
-// poolOf is a pool that the rows share, and that nobody closes.
+// poolOf is a pool that the rows share, and never close.
 var poolOf = sync.OnceValue(func() *workstealing.Pool { return workstealing.New(workstealing.Options{}) })
 
 func eightAtOnce(f func()) func(n int) {

@@ -75,7 +75,7 @@ func loadAverage() string {
 // analysis is the file beside the report that is written by hand.
 const analysis = "ANALYSIS.md"
 
-// writeReport writes all of name; what is written by hand is in the analysis beside it.
+// writeReport writes all of name. The text written by hand is in the analysis beside it.
 func writeReport(name, dir string, r run) error {
 	plots, err := filepath.Rel(filepath.Dir(name), dir)
 	if err != nil {

@@ -15,7 +15,7 @@ var spawnRows = []row{
 	// The same, a thousand at a time.
 	pair("spawn/many", "go + WaitGroup", 0.5, 0.3, func() (ours, peer func(int)) { return spawnFifo(1000), spawnGo(1000) }),
 
-	// A fork is an operation: fib(25) without cut-off, again and again, on as many workers as there are processors. Starting
+	// An operation is one fork: fib(25) without cut-off, again and again, with a worker for each processor. Starting
 	// the pool is not counted.
 	{id: "fork", against: "go + WaitGroup", unit: "ns", must: 0.25, aim: 0.10, open: func(mode) (*sides, error) {
 		p := workstealing.New(workstealing.Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// What a task costs that does next to nothing, in processor time of all threads: wall time depends on who else is there.
+// These rows measure the cost of a task that does next to nothing, in processor time of all threads. Wall time depends on other processes.
 // Queues and channels have room for 100.
 var stageRows = []row{
 	stageRow("stage/1", "1 channel, select with ctx", 1.2, 0.9, stagePipe(1), channelPipe(1)),

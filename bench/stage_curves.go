@@ -40,7 +40,7 @@ var stageTasks = curve{
 
 const taskTime = 50 * time.Millisecond
 
-// rate counts completions, but for those of the first quarter, until d is over.
+// rate counts completions until d is over, without those of the first quarter.
 func rate(d time.Duration, done *atomic.Int64) float64 {
 	time.Sleep(d / 4)
 	before, start := done.Load(), time.Now()
