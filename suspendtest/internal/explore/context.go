@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A taskContext is cancelled by its canceller, which calls those who want to know itself, or has them called.
+// A taskContext is cancelled by its canceller. This calls the registered functions itself, or in tasks of their own.
 type taskContext struct {
 	w         *World
 	t         *task // that it is for: the first that looks

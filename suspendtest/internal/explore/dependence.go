@@ -53,11 +53,11 @@ func conflicting(as, bs []footprint) bool {
 // A thing is something that is accessed.
 type thing struct {
 	last   [2][maxProcs]int32 // the last step of each task on each side, plus one
-	users  [2]procs           // who has made one
+	users  [2]procs           // the tasks that have made one
 	unlock int                // the last step in which it was unlocked, plus one
 }
 
-// reducible is what a task has for the sake of this search.
+// reducible is the part of a task that belongs to this search.
 type reducible struct {
 	pending footprint // of its next step
 	act     footprint // of its last
@@ -66,7 +66,7 @@ type reducible struct {
 	live    bool // it is a canceller that is to run
 }
 
-// A look is what a task knows of a context.
+// A look is a task's knowledge of a context.
 type look struct {
 	at   *taskContext
 	over bool // it has seen it cancelled
@@ -87,7 +87,7 @@ func (t *task) canStep() bool {
 	return true
 }
 
-// footprints appends what a step of t accesses that begins with a.
+// footprints appends the accesses of a step of t that begins with a.
 func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 	if a.kind == nothing {
 		return to

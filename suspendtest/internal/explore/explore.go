@@ -1,19 +1,17 @@
-// Package explore runs a small concurrent program in every way in which its tasks can take turns, and in which their
-// contexts can be cancelled: stateless depth-first search, in which a run is a list of choices, and the next run repeats
-// all of them but the last.
+// Package explore runs a small concurrent program in every order in which its tasks can take turns and their contexts can be cancelled.
+// It is a stateless depth-first search. A run is a list of choices, and the next run repeats all of them but the last.
 //
-// The tasks are coroutines, bound as a scheduler binds its own, so what they wait for through package suspend is the
-// same code as anywhere else. They take turns where they suspend and where they yield; built with the tag explore, and
-// asked to be fine, also before each access to a value or a lock of package atomicx. A run that does nothing but
-// sequentially consistent accesses is then like one on real processors; a data race is not noticed, see go test -race.
+// The tasks are coroutines, bound as a scheduler binds its own. So a wait through package suspend runs the same code as anywhere else. They
+// take turns where they suspend and where they yield. Built with the tag explore, and asked to be fine, they also take turns before each
+// access to a value or a lock of package atomicx. A run with sequentially consistent accesses only is then like one on real processors. A
+// data race is not noticed: see go test -race.
 //
-// There are two searches. One bounds how often a task that could go on is made to wait. The other has no such bound, and
-// of the runs that differ in nothing but the order of accesses that commute it makes one; see reduction.
+// There are two searches. One bounds the number of times that a runnable task is made to wait. The other has no such bound, and makes one of
+// the runs that differ only in the order of accesses that commute; see reduction.
 //
-// Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without
-// stored states; Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs
-// (PLDI 2007), for the bound on preemptions, and Fair stateless model checking (PLDI 2008), for what becomes of a task that
-// yields, which here has to wait for one step of each of the others only.
+// Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states; Musuvathi
+// and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on preemptions, and
+// Fair stateless model checking (PLDI 2008), for tasks that yield. Here such a task waits for one step of each of the others only.
 package explore
 
 import (
@@ -47,7 +45,7 @@ type Config struct {
 	random *rand.Rand
 }
 
-// A Result says what was found.
+// A Result is that of a search.
 type Result struct {
 	Executions int
 	Blocked    int  // runs, of these, that Reduced gave up as they could only repeat others

@@ -108,7 +108,7 @@ func TestAllOrders(t *testing.T) {
 	}
 }
 
-// A task that yields lets others run until what it yields for has come.
+// A task that yields in a loop lets others run until its condition holds.
 func TestYieldEnds(t *testing.T) {
 	orders := map[string]bool{}
 	r := explore.Run(all, func(w *explore.World) {

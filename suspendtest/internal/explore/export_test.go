@@ -23,7 +23,7 @@ func Random(c Config, seed uint64) Config {
 }
 
 // Class is called at the end of a run of a search that is reduced. It tells apart runs that are not equivalent: by the
-// clocks of each task's steps, and the other choices. What is cancelled that nobody has looked at does not count.
+// clocks of each task's steps, and the other choices. A cancelled context that no task has looked at does not count.
 func (w *World) Class() uint64 {
 	r := w.e.search.(*reduction)
 	var unused procs

@@ -112,7 +112,7 @@ func (tr *tracer) Lock(m *sync.Mutex) {
 		return
 	}
 	w := t.w
-	if w.dead { // and nobody will see what it protects
+	if w.dead { // and no task will see the protected state
 		return
 	}
 	t.lock = m

@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A history is what the operations of a run have returned, and which ended before which began. In a search that is
-// reduced, that is a part of what makes runs differ.
+// A history has the results of the operations of a run, and which ended before which began. In a reduced search runs with different
+// histories are different.
 type history struct {
 	w     *explore.World
 	model porcupine.Model
@@ -20,20 +20,20 @@ type history struct {
 	now   int64
 }
 
-// An op is an operation: its name, what it is given, and what it returns.
+// An op is an operation: its name, its argument, and its result.
 type op struct {
 	name string
 	n    int
 }
 
-// linearizable has the history of this run checked at its end.
+// linearizable checks the history of this run at its end.
 func linearizable(w *explore.World, model porcupine.Model) *history {
 	h := &history{w: w, model: model}
 	w.Check(h.check)
 	return h
 }
 
-// Of a history that was seen, only the answer is asked for.
+// knownHistories has the answer for each history that was checked.
 var knownHistories = map[string]bool{}
 
 func (h *history) check() error {

@@ -580,7 +580,7 @@ type unheld struct{ on suspend.Spawner }
 
 func (u unheld) Go(f func()) error { return u.on.Go(f) }
 
-// A refuser starts one task and refuses others. What it refuses ends on a task of the run all the same, which stands for a goroutine.
+// A refuser starts one task and refuses others. A refused function ends on a task of the run all the same, which stands for a goroutine.
 type refuser struct {
 	*actorWorld
 	tasks *int
@@ -624,7 +624,7 @@ func timeoutProgram(seen map[string]bool) func(w *explore.World) {
 	})
 }
 
-// cycleProgram has n actors, of which so many ask the next one. The others answer. A report ends the cycle.
+// cycleProgram has n actors, and this number of them ask the next one. The others answer. A report ends the cycle.
 func cycleProgram(n, asking int) func(w *explore.World) {
 	return actors(func(w *explore.World, a *actorWorld) {
 		var reports [][]string

@@ -50,7 +50,7 @@ var fetchPrograms = []program{
 	}, 2)},
 }
 
-// fetchProgram makes a counted Run of body, whose context may be cancelled at any time. It takes so many rounds at most, and a round is
+// fetchProgram makes a counted Run of body, whose context may be cancelled at any time. The number of rounds is bounded, and a round is
 // never split.
 func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p *promise.Promise[int]) error, rounds int) func(w *explore.World) {
 	return func(w *explore.World) {

@@ -227,7 +227,7 @@ func freed(x *eventloop.Exploring) func() error {
 	}
 }
 
-// callbackProgram has a Loop on an executor of so many threads: steps follow each other, whatever thread they are on.
+// callbackProgram has a Loop on an executor of several threads. Steps follow each other on any of them.
 func callbackProgram(threads int) func(w *explore.World) {
 	return func(w *explore.World) {
 		var posted, over atomicx.Int32

@@ -68,7 +68,7 @@ var poolPrograms = []program{
 			})
 		})
 	}},
-	// What was made runnable first runs first, also if it came from elsewhere and the second comes from the scheduler itself.
+	// The first runnable task runs first, also if it came from elsewhere and the second comes from the scheduler itself.
 	{"posts, in order", "2 × 2", func(w *explore.World) {
 		p := fifo.NewPosting(2)
 		var posted atomicx.Bool
@@ -92,7 +92,7 @@ var poolPrograms = []program{
 			}
 		})
 	}},
-	// The coroutine of a task that has ended moves to another Runner, while an Unpark of that task is still under way.
+	// The coroutine of a task that has ended moves to another Runner, while an Unpark of the task is still under way.
 	{"posts, moved", "3 × 1", func(w *explore.World) {
 		p, q := fifo.NewPosting(1), fifo.NewPosting(0)
 		var moved promise.Promise[int]
@@ -110,7 +110,7 @@ var poolPrograms = []program{
 			q.Drive(func() bool { return seen == 1 }, func(int) { seen = done.Load() })
 		})
 	}},
-	// What is accepted runs before the Run ends, what is refused does not.
+	// An accepted function runs before the Run ends, and a refused one does not.
 	{"runner, closing", "3 × 1", func(w *explore.World) {
 		p := fifo.NewPosting(0)
 		var ran, accepted [2]int
@@ -237,7 +237,7 @@ var largePoolPrograms = []program{
 		})
 		w.Check(func() error { return same(1, ran) })
 	}},
-	// A Join whose a panics has b run to its end before it goes on to panic.
+	// A Join whose a panics runs b to its end before it goes on to panic.
 	{"fork, panicking", "3 × 1", func(w *explore.World) {
 		ran := 0
 		onTwoWorkers(w, func(k *workstealing.Parking) {
@@ -249,7 +249,7 @@ var largePoolPrograms = []program{
 			k.Join(func() { panic("a") }, func() { ran++; panic("b") })
 		})
 	}},
-	// A Join begins on one worker and goes on on another, while the first one pops what it has left there.
+	// A Join begins on one worker and goes on on another, while the first one pops its fork there.
 	{"fork, moved", "2 × 3", func(w *explore.World) {
 		k := workstealing.NewParking(2)
 		var ran [3]int
@@ -279,7 +279,7 @@ var largePoolPrograms = []program{
 	}},
 }
 
-// onTwoWorkers has a pool of two workers run f, and closes it.
+// onTwoWorkers runs f on a pool of two workers, and closes it.
 func onTwoWorkers(w *explore.World, f func(k *workstealing.Parking)) {
 	k := workstealing.NewParking(2)
 	for i := range 2 {
@@ -338,7 +338,7 @@ func fiberProgram(workers, unparks int) func(w *explore.World) {
 	}
 }
 
-// parkingProgram has workers of a pool, and somebody who has it run something and closes it.
+// parkingProgram has the workers of a pool, and a task that submits a function and closes the pool.
 func parkingProgram(workers int) func(w *explore.World) {
 	return func(w *explore.World) {
 		k := workstealing.NewParking(workers)

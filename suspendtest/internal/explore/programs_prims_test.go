@@ -53,7 +53,7 @@ var primPrograms = []program{
 		})
 		w.Go("fill", func(context.Context) { _ = x.Fill(1) })
 		w.Check(func() error {
-			runtime.KeepAlive(outer) // or what is run would depend on when it is collected
+			runtime.KeepAlive(outer) // otherwise the run would depend on the garbage collector
 			v, _, _ := outer.Try()
 			return errors.Join(same(called, 1), same(v, 1), onlyIf(got == 0 || got == 1))
 		})

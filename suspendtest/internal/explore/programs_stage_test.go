@@ -34,7 +34,7 @@ func inTask(program func(w *explore.World, on suspend.Spawner)) func(w *explore.
 	}
 }
 
-// settled checks that the figures add up, and that nothing is left.
+// settled checks that the figures add up and no task is left.
 func settled(p *stage.Pool, stages ...stage.Observed) func() error {
 	return func() error {
 		for _, o := range stages {

@@ -232,7 +232,7 @@ var stmPrograms = []program{
 			return errors.Join(err, same(1, x.Load()))
 		})
 	}},
-	// What an invariant reads depends on what it reads: a commit changes the Vars that it is linked to.
+	// The Vars that an invariant reads depend on their values, so a commit changes its links.
 	{"stm, Always, other Vars", "2 × 1", func(w *explore.World) {
 		var which, x, y stm.Var[int]
 		stop, err := stm.Always(bg, func(tx *stm.Tx) error {
@@ -418,7 +418,7 @@ var stmOpPrograms = []program{
 	}},
 }
 
-// stmSelect has somebody who takes from a Var or receives, one who puts and one who sends.
+// stmSelect has a task that takes from a Var or receives, one that puts and one that sends.
 func stmSelect(perform func(ctx context.Context, tx, recv *suspend.Case[int]) (suspend.Selectable, error)) func(w *explore.World) {
 	return func(w *explore.World) {
 		var v stm.Var[int]

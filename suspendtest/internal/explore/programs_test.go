@@ -31,7 +31,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A program is one of a primitive: tasks, operations each, and what must hold.
+// A program is one of a primitive: tasks, their operations, and a check.
 type program struct {
 	name    string
 	size    string // tasks × operations
@@ -459,7 +459,7 @@ var boundedPrograms = []program{
 		w.Go("cancel", func(context.Context) { stop(nil) })
 		w.Check(func() error { return errors.Join(same(1, calls[0]+stopped[0]), same(1, calls[1]+stopped[1])) })
 	}},
-	// Who asks for what it takes a context of package context to answer gets the one that is ended.
+	// A question that needs a context of package context gets the one that has ended.
 	{"cancel, asked", "3 × 1", func(w *explore.World) {
 		ctx, stop := cancel.New(bg)
 		var dones [2]<-chan struct{}
@@ -582,7 +582,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-// lost is for programs in which nobody waits for ever.
+// lost is for programs in which every wait ends.
 func lost([]string) error { return errLost }
 
 // onlyIf is for others.
@@ -614,7 +614,7 @@ func free(ok bool) error {
 	return nil
 }
 
-// inside is who is inside of a lock: a writer, or readers, who do not disturb each other.
+// inside counts the holders of a lock: a writer, or readers, which do not disturb each other.
 type inside struct {
 	writer  atomicx.Bool
 	readers [2]atomicx.Bool
@@ -668,7 +668,7 @@ func combinationProgram(open func(x, y *promise.Promise[int]) func(ctx context.C
 		})
 		w.OnIdle(lost)
 		w.Check(func() error {
-			runtime.KeepAlive(await) // with the combination, or what is run would depend on when it is collected
+			runtime.KeepAlive(await) // with the combination, or the run would depend on the garbage collector
 			return nil
 		})
 	}
@@ -828,7 +828,7 @@ func semaphoreHistory(w *explore.World) {
 	w.OnIdle(lost)
 }
 
-// One that is cancelled lets those behind it have what there is.
+// A cancelled waiter passes free permits to those behind it.
 func gatedProgram(open func() counter) func(w *explore.World) {
 	return func(w *explore.World) {
 		s := open()
@@ -1052,7 +1052,7 @@ func suspendProgram(start func(w *explore.World, name string, f func(ctx context
 		var published mvar.MVar[struct{}]
 		delivered, returned := 0, 0
 		start(w, "wait", func(ctx context.Context) {
-			for i := range 2 { // the second must not see what is late for the first
+			for i := range 2 { // the second must not see a late wake-up of the first
 				v, err := suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
 					rs[i] = r
 					if i == 0 {
@@ -1112,7 +1112,7 @@ func inboxProgram(open func() inbox) func(w *explore.World) {
 	}
 }
 
-// inboxesProgram has a scheduler that parks, as fifo's does, and runs what is pushed, until all has come.
+// inboxesProgram has a scheduler that parks, as fifo's does, and runs all items that are pushed.
 func inboxesProgram(w *explore.World) {
 	var in fifo.Inbox
 	var self atomicx.Pointer[suspend.Task]
@@ -1195,7 +1195,7 @@ func with(c explore.Config, cancellations int) explore.Config {
 	return c
 }
 
-// deeper is n, times what the environment variable BRAID_EXPLORE says: 1 takes a minute, 1000 hours.
+// deeper is n times the environment variable BRAID_EXPLORE: 1 takes a minute, 1000 hours.
 func deeper(n int) int {
 	factor, err := strconv.Atoi(cmp.Or(os.Getenv("BRAID_EXPLORE"), "1"))
 	if err != nil || factor < 1 {
@@ -1204,8 +1204,8 @@ func deeper(n int) int {
 	return n * factor
 }
 
-// TestPrimitives prints what it has explored. Cancellations are as many as there are contexts, or so many that all could
-// be explored in as many runs as there may be.
+// TestPrimitives prints its bounds and its runs. It cancels all contexts, or the largest number of them for which the allowed runs
+// suffice.
 func TestPrimitives(t *testing.T) {
 	runs := deeper(10_000)
 	if testing.Short() {
@@ -1242,7 +1242,7 @@ func TestPrimitives(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			for _, n := range []int{0, 1, 2, explore.Unlimited} {
 				all, ok := row(t, p, with(reduced, n))
-				if ok && !all && (n == 0 || n == 1) { // of what there is no time for, then, not only what comes first
+				if ok && !all && (n == 0 || n == 1) { // where time is short, not only the first choices
 					preempting(t, p)
 				}
 				if !all {

@@ -15,8 +15,8 @@ func init() { programs = append(programs, waistPrograms...) }
 
 // What package suspend does beyond one primitive.
 var waistPrograms = []program{
-	// The order of looking is drawn from the scheduler, and one of the channels outlives the run: each run is the same
-	// but for its choices all the same.
+	// The order of looking is drawn from the scheduler, and one of the channels outlives the run: each run depends
+	// on its choices only.
 	{"select, in any order", "2 × 1", func(w *explore.World) {
 		c := chanx.New[int](0)
 		sent, received := 0, 0
@@ -99,7 +99,7 @@ func doneBeforeResume(wait func(ctx context.Context, g *gift) (int, error)) func
 		var g gift
 		ctx, cancel := w.Context()
 		w.Go("dead", func(context.Context) {
-			if v, _ := wait(ctx, &g); v == 2 { // 1 is what it may find before it looks whether it is over
+			if v, _ := wait(ctx, &g); v == 2 { // it may find 1 before it looks for the end
 				panic("resumed after the cancellation")
 			}
 		})

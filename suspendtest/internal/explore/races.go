@@ -58,8 +58,8 @@ func (r *reduction) find(id int) {
 	}
 }
 
-// race sees to it that the step now, by id, which conflicts with those found and has the given clock otherwise, comes
-// before the step i in some run, if that can be.
+// race takes the step now, by id, which conflicts with those found and has the given clock otherwise. It makes sure that now comes before
+// the step i in some run, if possible.
 func (r *reduction) race(i, now, id int, before *clock) {
 	first := &r.stack[i]
 	by := first.task
@@ -72,7 +72,7 @@ func (r *reduction) race(i, now, id int, before *clock) {
 			return // there is one in between
 		}
 	}
-	// Of what has been done since and does not come after i, what could be done right there?
+	// Which steps since then do not come after i, and could be made there?
 	var begun clock
 	var initial procs
 	comes := func(id int, c *clock) {
@@ -107,7 +107,7 @@ func (r *reduction) race(i, now, id int, before *clock) {
 	}
 }
 
-// waitForLocks is called when nothing can be done: who waits for a lock then might have had it first.
+// waitForLocks is called when no step is possible. A task that waits for a lock then might have had it first.
 func (r *reduction) waitForLocks() {
 	for id, t := range r.tasks[:len(r.ids)] {
 		if t != nil && !t.ended && t.lock != nil && !r.e.brute {

@@ -13,8 +13,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// randomProgram has a few tasks, each of which does things at random to a few words, locks, permits and contexts; what it
-// does next depends on what it has seen.
+// randomProgram has a few tasks, which use a few words, locks, permits and contexts at random. The next step of a task depends on the
+// values that it has seen.
 func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any)) {
 	return func(w *explore.World, out func(string, ...any)) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -37,7 +37,7 @@ func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any))
 				}
 				for _, op := range ops {
 					word, v := &words[op>>4&1], uint32(op>>5&1)
-					if op>>7&3 == 0 && seen%2 == 1 { // depends on what was seen
+					if op>>7&3 == 0 && seen%2 == 1 { // depends on the values seen
 						word, v = &words[op>>4&1^1], v^1
 					}
 					mu, n := &locks[op>>4&1], &counts[op>>4&1]
@@ -85,7 +85,7 @@ func randomProgram(seed uint64) func(w *explore.World, out func(string, ...any))
 	}
 }
 
-// What is reduced comes to the same, whatever the program.
+// The reduced search finds the same results, for any program.
 func TestRandomPrograms(t *testing.T) {
 	programs, brute := uint64(deeper(40)), 4_000
 	exhausted, runs, all := 0, 0, 0

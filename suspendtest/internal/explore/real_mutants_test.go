@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A realMutant is a mistake in the code itself: in a file of it, what is between the brackets ⟦ and ⟧ is another expression;
-// or, where there are none, IS stands in the new text for whether the mistake is made.
+// A realMutant is a mistake in the code itself. In one file, the expression between the brackets ⟦ and ⟧ is replaced. Without
+// brackets, IS in the new text tells whether the mistake is made.
 type realMutant struct {
 	name     string
 	file     string

@@ -6,14 +6,14 @@ import "unsafe"
 // source-DPOR with sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014),
 // which improves on Flanagan and Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
 //
-// A step is what a task does from one access to the next. Two steps are dependent if they are of one task, or if both
-// access one thing and one of them changes it; a compare-and-swap that fails, or a store of what is there already, changes
-// nothing. A clock for each step says which others come before it in every run that is equivalent. Two dependent steps of
-// different tasks with nothing in between are a race. If the second could have come first, a task with which a run begins
-// in which it does is put down to be tried where the first was made. What has been tried sleeps from then on, in what is
-// tried after it, until a step is made that depends on it: before that, there is nothing that has not been seen.
+// A step is all that a task does from one access to the next. Two steps are dependent if they are of one task, or if both access one
+// variable and one of them changes it. A compare-and-swap that fails changes nothing, nor does a store of the present value. A clock for
+// each step says which others come before it in every equivalent run. Two dependent steps of different tasks with nothing in between are a
+// race. If the second could have come first, the search notes a task for the place of the first step: one with which a run begins that
+// has the second step first. A task that was tried sleeps in the later attempts at that place, until a step is made that depends on it.
+// Before that, nothing new can be seen.
 //
-// What is not an ordinary access:
+// Other accesses than ordinary ones:
 //   - Park takes the permit, and can be made only while there is one; Unpark sets it.
 //   - Of a lock, only the Locks race: an Unlock cannot come before its Lock. It comes before the next Lock.
 //   - Which contexts are cancelled is chosen at the beginning of a run; each canceller is a task then, which may run at
@@ -26,7 +26,7 @@ type reduction struct {
 	e      *explorer
 	stack  []step
 	forced []choice       // of a replay
-	ids    map[[2]int]int // of the tasks, by who has started them, and as the how manieth
+	ids    map[[2]int]int // of the tasks, by the task that started them and their number
 	used   procs          // contexts that have ever been looked at
 	fresh  int            // the first step of this run that no other has made
 
@@ -287,8 +287,8 @@ func (r *reduction) push(enabled procs) bool {
 	return true
 }
 
-// chooseCancelled says which contexts are cancelled, whatever comes. Of one that nobody has looked at in any of the runs
-// so far, in which fewer were cancelled, nobody will.
+// chooseCancelled chooses the contexts that are cancelled in this run. A context that no task saw in any
+// earlier run, with fewer cancellations, is never seen.
 func (r *reduction) chooseCancelled() {
 	left := r.e.Cancellations
 	for i, c := range r.w.contexts {
@@ -299,7 +299,7 @@ func (r *reduction) chooseCancelled() {
 	}
 }
 
-// idle chooses who is cancelled of those who wait, all others having ended.
+// idle chooses the waiting task to be cancelled, when all others have ended.
 func (r *reduction) idle() *task {
 	w := r.w
 	if !w.allWait() {

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// A small program says what it has come to, and so does what fails.
+// A small program prints its result, and so does a failing one.
 var small = map[string]func(w *explore.World, out func(string, ...any)){
 	"stores and loads": func(w *explore.World, out func(string, ...any)) {
 		var x, y atomicx.Int32
@@ -194,7 +194,7 @@ func normal(order string) string {
 	return string(b)
 }
 
-// A table says what the runs of each class come to, which is to be the same for all of them.
+// A table has the result of each class of runs, which must be the same for all runs of the class.
 type table map[uint64]string
 
 func outcomes(c explore.Config, of table, program func(w *explore.World, out func(string, ...any))) (map[string]bool, explore.Result) {
@@ -226,7 +226,7 @@ func outcomes(c explore.Config, of table, program func(w *explore.World, out fun
 
 var reduced = explore.Config{Fine: true, Reduced: true, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Steps: 1000}
 
-// What is reduced comes to the same.
+// The reduced search finds the same results.
 func TestReduction(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(small)) {
 		t.Run(name, func(t *testing.T) {

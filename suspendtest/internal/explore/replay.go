@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A choice is one that was made in a run: the nth of so many.
+// A choice is one that was made in a run: number nth of several.
 type choice struct{ nth, of int }
 
 const (
@@ -15,7 +15,7 @@ const (
 	reduced = "r" // in place of the bound on preemptions
 )
 
-// format writes the choices that were made, and the bounds under which they were: 2.*.0103, without what is 0 at the end.
+// format writes the choices that were made, and the bounds under which they were: 2.*.0103, without the zeros at the end.
 func (e *explorer) format() string {
 	var s strings.Builder
 	bounds := []int{e.Preemptions, e.Cancellations}

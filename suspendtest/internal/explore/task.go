@@ -26,7 +26,7 @@ type task struct {
 	parked   bool // in Park
 	permit   bool
 	spurious int    // Parks that have returned for no reason
-	lock     locker // what it waits for, if not nil
+	lock     locker // the lock that it waits for, if not nil
 	holds    []locker
 	yielded  []*task // those that could run when it yielded, and have not made a step since
 	worker   *worker
@@ -93,7 +93,7 @@ func (t *task) access(kind accessKind, at unsafe.Pointer) {
 	w.handOver(t, w.pick(t))
 }
 
-// access is for those who may be no task.
+// access is for callers that may be no task.
 func (w *World) access(kind accessKind, at *[]string) {
 	if t := w.running(); t != nil && w.e.Reduced {
 		access(t, kind, at)
@@ -210,14 +210,14 @@ func (s spawner) Uint64() uint64 {
 	return rand.NewPCG(uint64(t.id), uint64(t.drawn)).Uint64()
 }
 
-// help has f called by a task of its own, which does not suspend.
+// help calls f in a task of its own, which does not suspend.
 func (w *World) help(name string, f func()) *task {
 	t := &task{w: w, name: name, helps: true, f: f}
 	w.add(w.running(), t)
 	return t
 }
 
-// AfterFunc has f called at any time.
+// AfterFunc calls f at any time.
 func (s spawner) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 	over := new(bool)
 	t := s.w.help("timer", func() {

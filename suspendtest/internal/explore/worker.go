@@ -24,7 +24,7 @@ type worker struct {
 }
 
 // unwound is the panic that ends a task that is abandoned; exited the one that stands for a runtime.Goexit, which
-// would go on in whoever resumes the coroutine.
+// would go on in the caller that resumes the coroutine.
 type (
 	unwound struct{}
 	exited  struct{}

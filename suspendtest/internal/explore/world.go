@@ -15,7 +15,7 @@ type World struct {
 	contexts  []*taskContext
 	own       []*ownContext
 	current   *task // the one whose turn it is; nil while none of them runs
-	chosen    *task // to be next, if that is known
+	chosen    *task // to be next, if known
 	checks    []func() error
 	idle      []func(waiting []string) error
 	steps     int
@@ -29,8 +29,8 @@ type World struct {
 // Go starts a task. Its context may be cancelled at any time.
 func (w *World) Go(name string, f func(ctx context.Context)) { w.start(name, f) }
 
-// GoDetached is Go, except that the context calls those who want to know of its end each in a task of its own, as those
-// of package context do. The one of Go calls them itself, as those of package cancel do.
+// GoDetached is Go, except that the context calls each registered function in a task of its own, as those of package context do. The
+// context of Go calls them itself, as those of package cancel do.
 func (w *World) GoDetached(name string, f func(ctx context.Context)) {
 	w.start(name, f).ctx.detached = true
 }
@@ -51,20 +51,20 @@ func (w *World) Deadline() context.Context {
 	return w.context(nil, "deadline", context.DeadlineExceeded)
 }
 
-// Check has f called at the end of the run.
+// Check registers f to be called at the end of the run.
 func (w *World) Check(f func() error) { w.checks = append(w.checks, f) }
 
-// OnIdle has f called whenever all that have not ended wait, before one of them is cancelled.
+// OnIdle registers f to be called whenever all live tasks wait, before one of them is cancelled.
 func (w *World) OnIdle(f func(waiting []string) error) { w.idle = append(w.idle, f) }
 
 // Log notes something in the trace.
 func (w *World) Log(format string, args ...any) { w.event(w.current, format, args...) }
 
-// Called is where an operation of the calling task begins, and Returned where it has ended: for who wants to know which
-// ended before which began.
+// Called marks the beginning of an operation of the calling task, and Returned its end. They tell which operation ended before which
+// began.
 func (w *World) Called() { w.access(called, &w.trace) }
 
-// Returned is for who also says Called.
+// Returned is used after Called.
 func (w *World) Returned() { w.access(returned, &w.trace) }
 
 func (w *World) event(t *task, format string, args ...any) {
@@ -145,7 +145,7 @@ func (w *World) turn(t *task) {
 	}
 }
 
-// abandon unwinds what is left.
+// abandon unwinds the tasks that are left.
 func (w *World) abandon() {
 	w.dead = true
 	for i := 0; i < len(w.tasks); i++ {

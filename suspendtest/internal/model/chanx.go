@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Chan is what is checked to be one.
+// A Chan is the interface of a checked object.
 type Chan interface {
 	Send(ctx context.Context, v int) error
 	Recv(ctx context.Context) (int, error)
@@ -118,8 +118,8 @@ func (c *chanModel) Serve(w *World) bool {
 	return true
 }
 
-// meet has a sender and a receiver meet, which are not the same. Of those that wait no two can, so that one has just
-// come; it may have come for both.
+// meet lets a sender and a receiver meet, which are not the same operation. No two waiting ones can meet, so one has just come. It
+// may have come for both.
 func (c *chanModel) meet(w *World, sends, recvs []Waiter) bool {
 	var pairs [][2]Waiter
 	for _, s := range sends {

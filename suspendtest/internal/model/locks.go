@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Mutex is what is checked to be one.
+// A Mutex is the interface of a checked object.
 type Mutex interface {
 	Lock(ctx context.Context) error
 	LockOp() suspend.Op[struct{}]
@@ -45,15 +45,15 @@ func mutexPart(m Mutex) Part {
 	}}
 }
 
-// A mutexModel is held or not. Who waits gets the lock in order, but for those that come while it is free and the
-// first has been nudged only.
+// A mutexModel is held or not. Waiters get the lock in order. Only an operation that comes while the lock is free, and the first waiter
+// was only nudged, overtakes them.
 type mutexModel struct {
 	held   bool
-	nudged int   // who is on its way to compete, -1 if nobody
+	nudged int   // the waiter on its way to compete, or -1
 	nudges []int // so often each was
 }
 
-// patience is how many times a waiter is nudged in vain before it is handed the lock.
+// patience is the number of nudges before a waiter is handed the lock.
 const patience = 4
 
 func (m *mutexModel) Copy() Object { c := *m; return &c }
@@ -117,7 +117,7 @@ func (m *mutexModel) Quit(w *World, id int) {
 	}
 }
 
-// An RWMutex is what is checked to be one.
+// An RWMutex is the interface of a checked object.
 type RWMutex interface {
 	Lock(ctx context.Context) error
 	RLock(ctx context.Context) error
@@ -208,7 +208,7 @@ func (m *rwModel) Serve(w *World) bool {
 	return false
 }
 
-// A Semaphore is what is checked to be one.
+// A Semaphore is the interface of a checked object.
 type Semaphore interface {
 	Acquire(ctx context.Context, n int64) error
 	AcquireOp(n int64) suspend.Op[struct{}]

@@ -1,10 +1,10 @@
 // Package model checks the primitives against pure models of them, with random programs: operations are started,
 // cancelled and timed out, in bursts, on any scheduler.
 //
-// A model says what one object is and which of the operations that wait it can serve; who waits, in which order, and
-// what becomes of a cancelled one is the same for all, and is here. Operations that were started, and cancellations that
-// were asked for, take effect one at a time, at any later moment, in any order. So what is known of an execution is a
-// set of worlds; what is seen of it, an operation that has returned, takes away those in which it could not have.
+// A model has the state of one object, and serves the waiting operations that it can. The waiters, their order and their cancellation are
+// the same for all objects, and are here. Operations that were started, and cancellations that were requested, take effect one at a time,
+// at any later moment, in any order. So the knowledge of an execution is a set of worlds. An operation that has returned removes the worlds
+// in which it cannot have returned this result.
 package model
 
 import (
@@ -78,7 +78,7 @@ type World struct {
 	ended     []string // by id; empty: not yet
 
 	obj      int // whose turn it is
-	arriving int // who is just coming, -1 if nobody is
+	arriving int // the operation that is just coming, or -1
 	path     *path
 }
 
@@ -111,7 +111,7 @@ func (w *World) Arriving(id int) bool { return id == w.arriving }
 func (w *World) Cancelled(id int) bool { return w.cancelled.has(id) }
 func (w *World) Leaving(id int) bool   { return w.leaving.has(id) }
 
-// Reason is what a cancelled operation returns.
+// Reason is the result of a cancelled operation.
 func (w *World) Reason(id int) string { return w.ops[id].reason }
 
 // End ends a waiting operation.
@@ -208,7 +208,7 @@ func (w *World) concerns(id, obj int) bool {
 	return slices.ContainsFunc(w.ops[id].calls, func(c call) bool { return c.obj == obj })
 }
 
-// serve has all objects serve whom they can.
+// serve makes all objects serve all waiters that they can.
 func (w *World) serve() {
 	if len(w.objs) == 1 {
 		for w.obj = 0; w.objs[0].Serve(w); {
@@ -232,7 +232,7 @@ func (w *World) serve() {
 	}
 }
 
-// key tells worlds apart, as far as that makes a difference to what is yet to be seen.
+// key tells worlds apart, as far as the difference may still show.
 func (w *World) key(seen set) string {
 	b := make([]byte, 0, 128)
 	for _, id := range w.waiting {

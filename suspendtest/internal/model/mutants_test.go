@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// What can be told from the order only is found where it is known who has come first, and a loss that takes a
-// cancellation between a Resume and the return of the one that is resumed, where that is as likely as anything else.
+// A mistake that only the order shows is found on a scheduler whose order is known. A loss that needs a cancellation between a Resume and
+// the return of its waiter is found on a scheduler where all orders have the same chance.
 type (
 	lastComeMutex struct {
 		model.Mutex

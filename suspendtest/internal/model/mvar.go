@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An MVar is what is checked to be one.
+// An MVar is the interface of a checked object.
 type MVar interface {
 	Put(ctx context.Context, v int) error
 	Take(ctx context.Context) (int, error)

@@ -16,7 +16,7 @@ import (
 
 var errFailed = errors.New("failed")
 
-// A Promise is what is checked to be one.
+// A Promise is the interface of a checked object.
 type Promise interface {
 	Await(ctx context.Context) (int, error)
 	AwaitOp() suspend.Op[int]
@@ -76,7 +76,7 @@ func (p *promiseModel) Serve(w *World) bool {
 	return false
 }
 
-// A Cond is what is checked to be one.
+// A Cond is the interface of a checked object.
 type Cond interface {
 	Wait(ctx context.Context) error
 	Signal()
@@ -127,7 +127,7 @@ func (c *condModel) Serve(w *World) bool {
 	return true
 }
 
-// A Latch is what is checked to be one.
+// A Latch is the interface of a checked object.
 type Latch interface {
 	Wait(ctx context.Context) error
 	WaitOp() suspend.Op[struct{}]
@@ -176,7 +176,7 @@ func (l *latchModel) Serve(w *World) bool {
 	return false
 }
 
-// A Barrier is what is checked to be one.
+// A Barrier is the interface of a checked object.
 type Barrier interface {
 	Wait(ctx context.Context) (int, error)
 }
@@ -227,14 +227,14 @@ func (b *barrierModel) Quit(w *World, _ int) {
 	}
 }
 
-// A Lazy is what is checked to be one.
+// A Lazy is the interface of a checked object.
 type Lazy interface {
 	Force(ctx context.Context) (int, error)
 	Value() (int, bool, error)
 	ValueOp() suspend.Op[int]
 }
 
-// Lazies is the Spec of a Lazy whose function waits to be told what to return.
+// Lazies is the Spec of a Lazy whose function waits for its result.
 func Lazies(anew func(f func(context.Context) (int, error), mode lazy.Mode) Lazy) Spec {
 	return Spec{Name: "lazy", New: func(choose Choose) *System {
 		mode := lazy.Mode(choose(3))
@@ -276,7 +276,7 @@ type lazyModel struct {
 	is     string // once it is
 	runner int    // -1: nobody
 	phase  phase
-	got    string // what the function is about to return
+	got    string // the next result of the function
 }
 
 type phase int
@@ -345,7 +345,7 @@ func (l *lazyModel) Move(w *World) {
 	}
 }
 
-// pass ends the one that runs the function, and has the next run it.
+// pass ends the Force that runs the function, and gives the turn to the next.
 func (l *lazyModel) pass(w *World, result string) {
 	w.Finish(l.runner, result)
 	l.runner, l.got = -1, ""

@@ -19,13 +19,13 @@ type Spec struct {
 // A Choose returns one of the numbers below n.
 type Choose func(n int) int
 
-// A System is what a program works on.
+// A System has the objects of a program.
 type System struct {
-	Title   string // with what it was made
+	Title   string // with its parameters
 	Parts   []Part
 	Selects bool   // over the parts
 	Probe   []Call // to see, at the end, that nothing is left
-	Close   func() // nil, or lets go whom no cancellation does
+	Close   func() // nil, or releases waiters that no cancellation ends
 	Slow    bool   // a cancellation is passed on by other goroutines
 }
 
@@ -37,7 +37,7 @@ type Part struct {
 	Both  bool // a Select may have two cases of different kinds on it, as only one at a time is possible
 }
 
-// A Kind is a kind of operation. It returns what it has come to as a string.
+// A Kind is a kind of operation. It returns its result as a string.
 type Kind struct {
 	Name  string
 	Args  int  // it has an argument, from 1 to Args
@@ -45,7 +45,7 @@ type Kind struct {
 	Try   bool // it takes no context and does not wait
 	Run   func(ctx context.Context, arg int) string
 	Op    func(arg int) suspend.Op[string] // nil: there is none
-	Seen  string                           // what it returns in some program; cancelled and late are understood
+	Seen  string                           // its possible results; cancelled and late are understood
 }
 
 // A Call is one operation on one part.
@@ -61,7 +61,7 @@ type Step struct {
 	Done  bool // the context is done
 }
 
-// A Do says what is done in a step.
+// A Do is the action of a step.
 type Do int
 
 const (
@@ -105,7 +105,7 @@ func (s Step) GoString() string {
 	return fmt.Sprint([]any{s.Do, s.ID, s.Calls, s.Way, s.Turns, s.Done}...)
 }
 
-// draw makes a step. What it refers to is counted from the last.
+// draw makes a step. It refers to earlier steps by their distance.
 func (sys *System) draw(choose Choose) Step {
 	s := Step{}
 	switch d := choose(12); {
@@ -187,7 +187,7 @@ const maxOps = 40
 
 func (sys *System) kind(c Call) *Kind { return &sys.Parts[c.Part].Kinds[c.Kind] }
 
-// allowed makes of the calls those of one Select: what has an Op, and no two on one part of which both may be possible.
+// allowed keeps the calls that one Select may have: those with an Op, and no two on one part that may both be possible.
 func (sys *System) allowed(calls []Call) []Call {
 	if len(calls) == 1 {
 		return calls
@@ -267,7 +267,7 @@ func (p *Program) line(s Step) string {
 	return ""
 }
 
-// Shrink deletes steps, as many as possible, as long as the program fails, and makes what is left simpler. It is delta
+// Shrink deletes steps as long as the program fails, and makes the others simpler. It is delta
 // debugging: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002.
 func (p *Program) Shrink(fails func(p *Program) bool) *Program {
 	best := *p

@@ -18,8 +18,8 @@ type Place struct {
 	On   suspend.Spawner
 	Then suspend.Executor // nil: no callbacks
 
-	// Rest returns when nobody can go on, for sure. If it is nil that cannot be told, and the models say what has to
-	// happen; it is waited for natively.
+	// Rest returns when certainly no task can go on. If it is nil, the run cannot know this. Then it waits natively for the results that the
+	// models demand.
 	Rest func()
 
 	// Turn lets somebody else run, and reports whether it could.
@@ -47,7 +47,7 @@ type run struct {
 	mu     sync.Mutex
 	log    []end
 	news   chan struct{} // has room for one
-	looked int           // at so much of log
+	looked int           // the length of log at the last look
 }
 
 type running struct {
@@ -62,7 +62,7 @@ type end struct {
 	result string
 }
 
-// Run runs the program, and says what was wrong with that. Operations that could not be ended are left behind.
+// Run runs the program, and returns an error if a result was wrong. Operations that could not be ended are left behind.
 func (p *Program) Run(on Place) error {
 	r := &run{Place: on, sys: p.New(), news: make(chan struct{}, 1)}
 	if r.sys.Close != nil {
@@ -124,8 +124,8 @@ func (p *Program) Run(on Place) error {
 	return nil
 }
 
-// The limits of what is kept in mind: where it cannot be told that nobody goes on, an operation that has not returned may
-// not have begun.
+// These are the limits of the set of worlds. Where the run cannot know that no task goes on, an operation that has not returned may not
+// have begun.
 const (
 	most    = 5
 	tooMany = 500
@@ -294,7 +294,7 @@ func (r *run) goes(s Step, f func()) error {
 	})
 }
 
-// begun waits until all tasks are about to do what they are for.
+// begun waits until all tasks are about to call their operations.
 func (r *run) begun() {
 	for end := time.Now().Add(r.Patience); r.toBegin.Load() > 0 && r.err == nil; r.turn(1) {
 		if time.Now().After(end) {
@@ -326,8 +326,8 @@ func (r *run) see(event func(w *Worlds) error) {
 	}
 }
 
-// doubt forgets what was taken for granted, that those who had not returned in the end had all begun, and fails if what
-// was seen is impossible even so.
+// doubt drops the assumption that all operations without a result have begun. It fails if the results are impossible without it as
+// well.
 func (r *run) doubt() error {
 	r.worlds = newWorlds(r.objs)
 	for _, event := range r.events {
@@ -338,7 +338,7 @@ func (r *run) doubt() error {
 	return nil
 }
 
-// look looks at what has ended.
+// look looks at the operations that have ended.
 func (r *run) look() {
 	r.mu.Lock()
 	news := r.log[r.looked:]
@@ -428,7 +428,7 @@ func (r *run) settle() {
 	}
 }
 
-// Uncovered returns what operations of a Spec may return that none has. Of those with Selects it is what can win.
+// Uncovered returns the possible results of a Spec that no operation has returned. For Selects these are the cases that can win.
 func Uncovered(spec Spec, seen map[string]int) (missing []string) {
 	sys := spec.New(func(int) int { return 0 })
 	for _, part := range sys.Parts {

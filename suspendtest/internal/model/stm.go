@@ -78,8 +78,8 @@ func stmPart(v *[2]stm.Var[int]) Part {
 	}}
 }
 
-// An stmModel is the values of two Vars. Transactions that a commit has made possible run one at a time, at any later moment,
-// and one that comes meanwhile may be quicker.
+// An stmModel is the values of two Vars. A commit makes waiting transactions possible, which run one at a time, at any later moment. One
+// that comes meanwhile may be quicker.
 type stmModel struct {
 	values [2]int
 	ready  bool // one that waits can go on

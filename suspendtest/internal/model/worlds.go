@@ -40,7 +40,7 @@ type Worlds struct {
 	all  map[string]*World
 	ops  []*op
 	seen set  // have returned
-	more bool // all lacks what can happen next
+	more bool // the next events are not in all yet
 }
 
 func newWorlds(objs []Object) *Worlds {
@@ -121,8 +121,7 @@ func (s *Worlds) returned(id int, result string) error {
 	return nil
 }
 
-// rest fails if it cannot be that nobody goes on. If sure says that nobody does, what was possible otherwise is
-// forgotten.
+// rest fails if some task must be able to go on. If sure says that none can, it drops the worlds in which one can.
 func (s *Worlds) rest(sure bool) error {
 	s.expand()
 	could := map[string]bool{}
