@@ -379,7 +379,7 @@ func TestReport(t *testing.T) {
 		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3", "-against history",
 		"| reached | peer | 1.00ns | 2.00ns | **0.50** | 0.40–0.60 | 1 | 1.00 | 0.50 | ok |",
 		"| open | peer (a note) | 2.0B | 1.0B | **2.00** | 2.00–2.00 | 1 | - | - | - |",
-		"Of 2 rows with a must, 1 reach it. SHORT: missed.",
+		"1 of 2 rows with a must reach it. SHORT: missed.",
 		"### c: A curve", "About it. 3 rounds. [Table](results/c.csv)", "Less than there should be.", "](results/c-f.svg)", "](results/c-f.png)",
 		"| n | one | none |", "| 10 | 1.23 [1.00–2.00] | |", "- row: not here",
 	} {

@@ -74,7 +74,7 @@ func condQueue(n int) {
 // The three curves of Li and Zdancewic (2007) are this, disk-reads and pipes.
 var threadBytes = curve{
 	id: "thread-bytes", title: "Live bytes of one of n threads that yield in a loop",
-	about:   "What the heap and the stacks have grown by, after a collection, when all have yielded once; each time in a new process.",
+	about:   "The growth of the heap and the stacks, after a collection, when all have yielded once; each time in a new process.",
 	x:       axis{label: "threads", log: true},
 	figures: []figure{{name: "bytes", label: "bytes per thread", log: true}},
 	series:  []string{"callbacks of a fifo that submit their successors", "tasks of a fifo", "goroutines"},

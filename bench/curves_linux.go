@@ -91,7 +91,7 @@ func (d disk) read(buf []byte) {
 
 var diskReads = curve{
 	id: "disk-reads", title: "Random reads of 4 KB from a file of 1 GB",
-	about:   "Each thread reads one block after the other, at random, for a third of a second: tasks of an event loop through suspend.Blocking, of which so many run at a time, and goroutines. Counted is from when each has read one.",
+	about:   "Each thread reads one block after the other, at random, for a third of a second: tasks of an event loop through suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
 	x:       axis{label: "threads", log: true},
 	figures: []figure{{name: "throughput", label: "MB per second"}},
 	series:  []string{"event loop, BlockingWidth 64", "event loop, BlockingWidth 1024", "goroutines"},
@@ -226,7 +226,7 @@ var idleCurve = curve{
 			},
 		}}
 		if idlePairs < wantIdle {
-			s.notes = append(s.notes, fmt.Sprintf("%d idle pipes, and not %d, are what the limit of descriptors here allows.", idlePairs, wantIdle))
+			s.notes = append(s.notes, fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePairs, wantIdle))
 		}
 		return s, nil
 	},

@@ -91,7 +91,7 @@ func reportOf(r run, plots string, analysed bool) string {
 	p("# Results\n\n")
 	p("<!-- Written by go run . -results: do not edit. What there is to say is in %s. -->\n\n", analysis)
 	if analysed {
-		p("What these figures say, and what they do not: [%s](%s).\n\n", analysis, analysis)
+		p("How to read these figures: [%s](%s).\n\n", analysis, analysis)
 	}
 	p("- Measured %s in %s by `%s`.\n", r.Date.UTC().Format("2006-01-02 15:04 UTC"), r.Took.Round(time.Second), r.Command)
 	p("- On %s.\n", r.Machine)
@@ -99,13 +99,13 @@ func reportOf(r run, plots string, analysed bool) string {
 		p("- Load averages before: %s; after, with the benchmark's own: %s.\n", r.Machine.Load, r.Machine.LoadAfter)
 	}
 	p("- Again, in this directory: `go run . -quick` measures the rows, `go run . -full -json FILE -results RESULTS.md` all of this, " +
-		"`go run . -quick -against history` says what has become worse; ids after that choose.\n\n")
+		"`go run . -quick -against history` lists the ratios that have become worse; ids after that choose.\n\n")
 	if len(r.Results) > 0 {
 		p("## Rows\n\n")
 		p("Ours and the peer's are medians of one operation. The ratio is the median of the ratios of the rounds, in each of which both are "+
 			"measured one right after the other; the range leaves out the best and the worst round where there are more than four. Smaller is better. "+
-			"What a row counts is said where it is written. Rounds are of %v, unless a row has its own measure. They are had in laps: all rows "+
-			"have some of theirs before any has the next. A row that its rounds cannot tell from what it must reach has more of them, for %v at most.\n\n",
+			"The comment of a row in the source says what it counts. Rounds are of %v, unless a row has its own measure. They are had in laps: all rows "+
+			"have some of theirs before any has the next. A row whose must lies within its error has more of them, for %v at most.\n\n",
 			r.Mode.Round, longer)
 		p("| id | against | ours | peer | ratio | range | rounds | must | aim | verdict |\n|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n")
 		count := map[string]int{}
@@ -118,7 +118,7 @@ func reportOf(r run, plots string, analysed bool) string {
 				show(x.Ours, x.Unit), show(x.Peer, x.Unit), x.Ratio, x.Low, x.High, len(x.Ratios), bound(x.Must), bound(x.Aim), x.verdict())
 			count[x.verdict()]++
 		}
-		p("\nOf %d rows with a must, %d reach it.", count["ok"]+count["SHORT"], count["ok"])
+		p("\n%d of %d rows with a must reach it.", count["ok"], count["ok"]+count["SHORT"])
 		var short []string
 		for _, x := range r.Results {
 			if x.verdict() == "SHORT" {

@@ -2,9 +2,8 @@
 
 // Package atomicx names the atomics and locks that Braid's primitives and schedulers are made of.
 //
-// They are plain aliases: using them costs nothing. What is shared between tasks goes through these
-// names and no others, so that a checker can replace them by traced ones in one place: built with the tag explore, they
-// are the types of traced.go.
+// They are plain aliases: using them costs nothing. Variables that tasks share have these types and no others. So a checker replaces
+// them by traced ones in one place: built with the tag explore, they are the types of traced.go.
 package atomicx
 
 import (
@@ -35,8 +34,8 @@ func Closed(done <-chan struct{}) bool {
 	}
 }
 
-// inlined is here for the compiler: where a package knows a type by an alias only, it inlines those methods that the
-// package of the alias has inlined itself. Without this each access would be a call.
+// inlined is here for the compiler. A package that knows a type only by an alias inlines the methods that the package of the alias has
+// inlined itself. Without this each access would be a call.
 func inlined() {
 	var b Bool
 	b.Store(b.Load())

@@ -2,8 +2,8 @@
 
 // Package atomicx names the atomics and locks that Braid's primitives and schedulers are made of.
 //
-// Built with the tag explore, they are types of its own: they do what those of sync and sync/atomic do, and say so
-// before it to whoever traces them, see package explore.
+// Built with the tag explore, they are types of its own. They work as those of sync and sync/atomic, and announce each access to a Tracer
+// before it, see package explore.
 package atomicx
 
 import (
@@ -31,11 +31,11 @@ func (k Kind) String() string {
 	return [...]string{"Load", "Store", "Swap", "CompareAndSwap", "Add", "And", "Or", "TryLock"}[k]
 }
 
-// A Tracer is told of each access, by the goroutine that is about to make it. It may hold it back.
+// A Tracer is called before each access, by the goroutine that is about to make it. It may hold the access back.
 type Tracer interface {
 	Access(kind Kind, at unsafe.Pointer)
 
-	// Unchanged is told after an access that it has written nothing, or what was there before: it was no more than a Load.
+	// Unchanged is called after an access that has written nothing, or the present value: it was no more than a Load.
 	Unchanged()
 
 	// Look is called by the goroutine that is about to find out whether done is closed.
@@ -48,7 +48,7 @@ type Tracer interface {
 
 var tracer atomic.Pointer[Tracer]
 
-// Trace has t told of all accesses from now on, and nobody if it is nil.
+// Trace announces all accesses to t from now on. A nil t ends this.
 func Trace(t Tracer) {
 	if t == nil {
 		tracer.Store(nil)
@@ -57,7 +57,7 @@ func Trace(t Tracer) {
 	}
 }
 
-// Closed reports whether done is closed, and says before it that it looks.
+// Closed reports whether done is closed, and announces the look before it.
 func Closed(done <-chan struct{}) bool {
 	if t := tracer.Load(); t != nil {
 		(*t).Look(done)
@@ -76,7 +76,7 @@ func access(kind Kind, at unsafe.Pointer) {
 	}
 }
 
-// changed is told whether an access has changed anything.
+// changed reports to the Tracer an access that has changed nothing.
 func changed(yes bool) {
 	if t := tracer.Load(); t != nil && !yes {
 		(*t).Unchanged()

@@ -127,7 +127,7 @@ func (c *Context) Err() error {
 	return nil
 }
 
-// Cancel ends c. Of several, the first decides the cause; nil stands for context.Canceled.
+// Cancel ends c. The first call decides the cause; nil stands for context.Canceled.
 func (c *Context) Cancel(cause error) {
 	if c.stop != nil {
 		c.stop()

@@ -22,7 +22,7 @@ type List struct {
 	head, tail *Node
 }
 
-// A Node is an entry of one List at a time. It is part of what it notifies, so an entry needs no allocation. A Node may be
+// A Node is an entry of one List at a time. It is part of its Listener, so an entry needs no allocation. A Node may be
 // used again, after it has been zeroed, once a Stop has returned true.
 type Node struct {
 	list       *List // belongs to the owner of the Node

@@ -8,7 +8,7 @@ import (
 )
 
 // WithDeadline returns a Context that ends with parent, by Cancel, or at the time at with context.DeadlineExceeded. after
-// starts the timer: it calls f at that time. It is nil if that time has come.
+// starts the timer: it calls f at that time. It is nil if the time has come.
 func WithDeadline(parent context.Context, at time.Time, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
 	c := &Context{Context: l, stop: l.release}

@@ -1,11 +1,10 @@
-// Package outcome tells the three ways apart in which a function ends: it returns, it panics, or its
-// goroutine exits. A function that is run for others ends
-// in each of them in the same way.
+// Package outcome tells apart the three ways in which a function ends: it returns, it panics, or its goroutine exits. The caller for
+// which it ran can then end in the same way.
 package outcome
 
 import "runtime"
 
-// An Outcome is how a function ended. The zero Outcome is a return.
+// An Outcome is the way in which a function ended. The zero Outcome is a return.
 type Outcome struct {
 	kind  kind
 	value any
@@ -19,7 +18,7 @@ const (
 	exited
 )
 
-// Of runs f and calls done with how it ended. If f calls runtime.Goexit, done runs while the goroutine
+// Of runs f and calls done with its Outcome. If f calls runtime.Goexit, done runs while the goroutine
 // unwinds, and Of does not return.
 func Of(f func(), done func(Outcome)) {
 	var o Outcome

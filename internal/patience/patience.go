@@ -1,13 +1,12 @@
-// Package patience is for who is about to put its goroutine to sleep, to be woken by another: it lets the other
-// goroutines run first, since one of them may be about to wake it.
+// Package patience decides whether a goroutine that is about to sleep yields to the others first. One of them may be about to wake
+// it.
 package patience
 
 import "time"
 
-// A Patience remembers whether giving way has helped of late. Where two goroutines wait for each other in turn, it does
-// each time, and saves a sleep and a wake-up, which take longer. Where a wait is long, it is in vain; and where many
-// goroutines are runnable, it is worse than that, since who gives way is the last in their queue, and who is woken the
-// first. So it is tried less and less often after it was in vain, and hardly ever after it has taken long.
+// A Patience remembers whether yielding has helped recently. If two goroutines wait for each other in turn, it helps each time, and saves a
+// sleep and a wake-up, which take longer. It does not help in a long wait. With many runnable goroutines it harms: a goroutine that yields
+// is the last in their queue, and one that is woken is the first. So each failure makes it rarer, and a slow yield makes it very rare.
 type Patience struct {
 	skip    uint8 // times not to try
 	inVain  uint8 // times skipped after the last failure
@@ -17,13 +16,13 @@ type Patience struct {
 
 const (
 	timedEvery = 32
-	tooLong    = 5 * time.Microsecond // to give way to one goroutine that is about to sleep takes far less
+	tooLong    = 5 * time.Microsecond // a yield to one goroutine that is about to sleep takes far less
 )
 
 var epoch = time.Now()
 
-// Begin reports whether to give way, by runtime.Gosched, and then to call End. (The call is left to the caller, since after a
-// switch the processor mispredicts every return.)
+// Begin reports whether to yield, by runtime.Gosched, and then to call End. (The call is left to the caller, since after a switch the
+// processor mispredicts every return.)
 func (p *Patience) Begin() bool {
 	if p.skip > 0 {
 		p.skip--
@@ -35,7 +34,7 @@ func (p *Patience) Begin() bool {
 	return true
 }
 
-// End is told whether that has helped.
+// End notes whether the yield has helped.
 func (p *Patience) End(helped bool) {
 	if p.untimed > 0 {
 		p.untimed--
@@ -50,5 +49,5 @@ func (p *Patience) End(helped bool) {
 	}
 }
 
-// fail has it not tried so many times.
+// fail skips the next n times.
 func (p *Patience) fail(n uint8) { p.skip, p.inVain, p.untimed = n, n, 0 }

@@ -21,11 +21,6 @@ const limit = 2
 // budgets are for folders and documents above the limit. They only go down. Others have the limit.
 var budgets = map[string]float64{
 	"adapters/internal/coro": 7,
-	"bench/RESULTS.md":       5,
-	"internal/atomicx":       12,
-	"internal/cancelctx":     18,
-	"internal/outcome":       14,
-	"internal/patience":      41,
 	"internal/prefetch":      42,
 	"suspend":                14,
 }
