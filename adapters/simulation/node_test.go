@@ -176,6 +176,25 @@ func TestPause(t *testing.T) {
 	})
 }
 
+func TestACrashOfAPausedNode(t *testing.T) {
+	run(t, func(ctx context.Context, w *simulation.World) error {
+		n, ended := w.Node("n"), 0
+		for range 5 {
+			_ = n.Go(func() { defer func() { ended++ }(); _ = suspend.Sleep(ctx, time.Second); waitForever() })
+		}
+		_ = suspend.Sleep(ctx, 1)
+		n.AfterFunc(time.Second, func() { t.Error("a timer of a crashed node") })
+		n.Pause()
+		_ = suspend.Sleep(ctx, time.Minute)
+		n.Crash()
+		require.Equal(t, 5, ended)
+		n.Restart(func(context.Context) { ended++ })
+		_ = suspend.Sleep(ctx, 1)
+		require.Equal(t, 6, ended)
+		return nil
+	})
+}
+
 func TestSkew(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		n, begin := w.Node("n"), w.Now()

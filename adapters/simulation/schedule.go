@@ -51,6 +51,13 @@ func (w *World) loop() {
 		default:
 			w.fail(w.account(ErrDeadlock))
 		}
+		for _, holds := range w.always {
+			w.call(func() {
+				if err := holds(); err != nil {
+					w.fail(err)
+				}
+			})
+		}
 	}
 }
 
@@ -154,6 +161,7 @@ func (w *World) leave() {
 // endTasks ends the tasks of h, here and now, but not the one that runs. A defer may wait for another task that ends. If
 // none of them can go on, the waits are ended again, until no task is left.
 func (h *host) endTasks() {
+	h.world.ready = append(h.world.ready, h.held...)
 	h.held = nil
 	for turn := 0; h.others(); turn++ {
 		if h.turn() && turn%64 != 0 {

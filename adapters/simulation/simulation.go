@@ -104,6 +104,7 @@ type World struct {
 	over  bool // the loop ends
 	ended bool // main has
 
+	always  []func() error
 	leaving bool // the tasks that are left are being ended
 
 	ready  []ready // in no order: the seed picks
@@ -169,6 +170,13 @@ func (w *World) Log(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	host, id := w.caller()
 	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
+}
+
+// Always calls holds after each step from now on. The run fails with the first error that it returns. holds must not suspend.
+func (w *World) Always(holds func() error) {
+	if w.enter() {
+		w.always = append(w.always, holds)
+	}
 }
 
 // Here returns the World of the calling task, nil elsewhere.

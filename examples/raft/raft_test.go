@@ -1,0 +1,277 @@
+package raft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
+)
+
+// A cluster is three simulated nodes, and an account of their history.
+type cluster struct {
+	w     *simulation.World
+	names []string
+	live  []*Node // by the number of the name; nil: crashed
+
+	leaders   map[int]string // by the term
+	committed []record
+	acked     int // the highest index that a proposer was told
+	proposed  int
+	stale     error // a read that has missed something
+	looked    []look
+}
+
+// A record is an entry that a node has taken for committed first in this term.
+type record struct {
+	Entry
+	in int
+}
+
+// A look has all that the invariants of a node depend on.
+type look struct {
+	n                             *Node
+	role                          Role
+	term, commit, length, lastOne int
+}
+
+func newCluster(w *simulation.World, names ...string) *cluster {
+	return &cluster{w: w, names: names, live: make([]*Node, len(names)), leaders: map[int]string{}, looked: make([]look, len(names))}
+}
+
+// start restarts the i'th node. If its disk fails, it crashes.
+func (c *cluster) start(i int, mistake Mistake) {
+	name := c.names[i]
+	node := c.w.Node(name)
+	node.Restart(func(ctx context.Context) {
+		n, err := c.open(i, mistake)
+		if err == nil {
+			c.live[i] = n
+			_ = node.Go(func() { c.propose(ctx, n) })
+			_ = node.Go(func() { c.read(ctx, n) })
+			err = n.Run(ctx)
+		}
+		c.w.Log("%s stops: %v", name, err)
+		c.crash(i)
+	})
+}
+
+func (c *cluster) crash(i int) {
+	c.live[i] = nil
+	c.w.Node(c.names[i]).Crash()
+}
+
+func (c *cluster) open(i int, mistake Mistake) (*Node, error) {
+	name := c.names[i]
+	node, disk := c.w.Node(name), c.w.Node(name).FS()
+	slots := &Slots{}
+	for k := range slots.Files {
+		f, err := disk.Open(fmt.Sprint("slot", k))
+		if errors.Is(err, fs.ErrNotExist) {
+			f, err = disk.Create(fmt.Sprint("slot", k))
+		}
+		if err != nil {
+			return nil, err
+		}
+		slots.Files[k] = f
+	}
+	if err := disk.Sync(); err != nil { // the names
+		return nil, err
+	}
+	return New(Config{
+		ID:      name,
+		Peers:   slices.DeleteFunc(slices.Clone(c.names), func(s string) bool { return s == name }),
+		Listen:  func() (net.Listener, error) { return node.Listen("tcp", ":1") },
+		Dial:    func(ctx context.Context, peer string) (net.Conn, error) { return node.Dial(ctx, "tcp", peer+":1") },
+		Disk:    slots,
+		Rand:    c.w.Rand().IntN,
+		Mistake: mistake,
+	})
+}
+
+// propose proposes on a node, as long as it lives.
+func (c *cluster) propose(ctx context.Context, n *Node) {
+	for {
+		_ = suspend.Sleep(ctx, time.Duration(c.w.Rand().IntN(100))*time.Millisecond)
+		c.proposed++
+		if index, err := n.Propose(ctx, fmt.Sprint(c.proposed)); err == nil {
+			c.acked = max(c.acked, index)
+		}
+	}
+}
+
+// read reads on a node, as long as it lives. A read sees all that was acknowledged before.
+func (c *cluster) read(ctx context.Context, n *Node) {
+	for {
+		_ = suspend.Sleep(ctx, time.Duration(c.w.Rand().IntN(100))*time.Millisecond)
+		acked := c.acked
+		if index, err := n.Read(ctx); err == nil && index < acked {
+			c.stale = fmt.Errorf("%s has read at index %d, and %d was acknowledged before", n.ID, index, acked)
+		}
+	}
+}
+
+// check looks for a violation of figure 3, at the nodes that have changed.
+func (c *cluster) check() error {
+	if c.stale != nil {
+		return c.stale
+	}
+	for i, n := range c.live {
+		if n == nil {
+			continue
+		}
+		_, last := n.last()
+		now := look{n, n.role, n.Term, n.commit, len(n.Log), last}
+		if now == c.looked[i] {
+			continue
+		}
+		c.looked[i] = now
+		if err := errors.Join(c.checkLeader(n), c.checkCommitted(n), c.checkLogs(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Election safety: a term has one leader at most. Leader completeness: it has all that was committed in earlier terms.
+func (c *cluster) checkLeader(n *Node) error {
+	if n.role != Leader || c.leaders[n.Term] == n.ID {
+		return nil
+	}
+	if other := c.leaders[n.Term]; other != "" {
+		return fmt.Errorf("term %d has two leaders, %s and %s", n.Term, other, n.ID)
+	}
+	c.leaders[n.Term] = n.ID
+	c.w.Log("%s leads term %d", n.ID, n.Term)
+	for i, r := range c.committed {
+		if r.in < n.Term && (i >= len(n.Log) || n.Log[i] != r.Entry) {
+			return fmt.Errorf("%s leads term %d without entry %d, which was committed in term %d", n.ID, n.Term, i+1, r.in)
+		}
+	}
+	return nil
+}
+
+// State machine safety: all nodes have the same entries committed.
+func (c *cluster) checkCommitted(n *Node) error {
+	for i := range n.commit {
+		if i == len(c.committed) {
+			c.committed = append(c.committed, record{n.Log[i], n.Term})
+		}
+		if n.Log[i] != c.committed[i].Entry {
+			return fmt.Errorf("%s has committed %v at index %d, where %v was committed", n.ID, n.Log[i], i+1, c.committed[i].Entry)
+		}
+	}
+	return nil
+}
+
+// Log matching: two logs that have an entry of the same index and term are the same up to there.
+func (c *cluster) checkLogs(n *Node) error {
+	for _, m := range c.live {
+		if m == nil || m == n {
+			continue
+		}
+		i := min(len(n.Log), len(m.Log))
+		for i > 0 && n.Log[i-1].Term != m.Log[i-1].Term {
+			i--
+		}
+		if !slices.Equal(n.Log[:i], m.Log[:i]) {
+			return fmt.Errorf("the logs of %s and %s differ before index %d: %v, %v", n.ID, m.ID, i, n.Log, m.Log)
+		}
+	}
+	return nil
+}
+
+// chaos crashes, restarts and parts nodes for a while.
+func (c *cluster) chaos(ctx context.Context, mistake Mistake, events int) {
+	r := c.w.Rand()
+	for range events {
+		_ = suspend.Sleep(ctx, time.Duration(r.IntN(200))*time.Millisecond)
+		i := r.IntN(len(c.names))
+		switch r.IntN(6) {
+		case 0:
+			c.crash(i)
+		case 1:
+			c.start(i, mistake)
+		case 2:
+			c.w.Partition([]string{c.names[i]})
+		case 3:
+			c.w.Node(c.names[i]).Pause()
+		case 4:
+			c.w.Heal()
+			c.w.Node(c.names[i]).Resume()
+		case 5:
+			for i, n := range c.live {
+				if n == nil {
+					c.start(i, mistake)
+				}
+			}
+		}
+	}
+}
+
+// scenario is a cluster under chaos, with its invariants checked after each step. At the end all is well again, and a proposal is
+// committed.
+func scenario(mistake Mistake, events int) func(ctx context.Context, w *simulation.World) error {
+	return func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 30 * time.Millisecond, Reset: 0.005, Sync: 0.001})
+		c := newCluster(w, "a", "b", "c")
+		for i := range c.names {
+			c.start(i, mistake)
+		}
+		w.Always(c.check)
+		c.chaos(ctx, mistake, events)
+		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 10 * time.Millisecond})
+		w.Heal()
+		for i := range c.names {
+			w.Node(c.names[i]).Resume()
+			if c.live[i] == nil {
+				c.start(i, mistake)
+			}
+		}
+		_ = suspend.Sleep(ctx, 10*time.Second)
+		before := c.acked
+		_ = suspend.Sleep(ctx, time.Second)
+		if c.acked == before {
+			return fmt.Errorf("nothing is committed, although all nodes are well")
+		}
+		return nil
+	}
+}
+
+func TestRaft(t *testing.T) {
+	simulation.Test(t, simulation.TestOptions{Seeds: 40}, scenario(None, 60))
+}
+
+// Each mistake is found, by the invariant that it breaks. The search begins at a seed that is known to find it.
+func TestMistakes(t *testing.T) {
+	for _, m := range []struct {
+		name    string
+		mistake Mistake
+		seed    uint64
+		want    string
+	}{
+		{"votes twice after a restart without sync", VotesWithoutSync, 78, "has two leaders"},
+		{"commits an entry of an older term by counting", CommitsOlderTerms, 155, "committed"},
+		{"a stale leader serves reads", ReadsWithoutRound, 50, "was acknowledged before"},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			seed := m.seed
+			again := func() error { return simulation.Run(simulation.Options{Seed: seed}, scenario(m.mistake, 60)).Err }
+			err := again()
+			for ; err == nil; err = again() {
+				seed++
+				require.Less(t, seed, m.seed+10000, "the mistake is not found")
+			}
+			t.Logf("seed %d: %v", seed, err)
+			require.ErrorContains(t, err, m.want)
+			require.Equal(t, err, again())
+		})
+	}
+}
