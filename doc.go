@@ -25,6 +25,7 @@
 //
 // # Where to go next
 //
-// README.md has a first program. CHOOSING.md says which primitive and which scheduler to use, and when to stay with the
-// standard library. DESIGN.md has the decisions and their reasons.
+// README.md has a first program. CHOOSING.md says which primitive and which scheduler to use, and when to stay with the standard library.
+// docs has tutorials: a scheduler and a primitive of your own, tests of cancellation, a GUI, JavaScript, eight programs, and the way from
+// what you have to Braid. DESIGN.md has the decisions and their reasons.
 package braid

@@ -25,7 +25,7 @@ import (
 // ErrRecursive is the error of a Force that would wait for itself. The program has a circle of definitions.
 var ErrRecursive = errors.New("lazy: recursive")
 
-// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit.
+// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. It stays: make a new Lazy to try again.
 var ErrAbandoned = errors.New("lazy: the function did not return")
 
 // A Mode is the fate of a function that fails after its task was cancelled.

@@ -1,5 +1,21 @@
-// Package callback makes a scheduler of somebody else's loop, one that offers nothing but to run a callback: a GUI
-// toolkit's main thread, a network loop, a worker pool. Tasks on it suspend without blocking the loop.
+// Package callback makes a scheduler of a loop that you do not own and that can only run a callback: the main thread of a GUI toolkit, a
+// network loop, a JavaScript engine, a worker pool.
+//
+// A handler on such a loop must not wait, so it is cut into callbacks. As a task it waits in direct style, and the loop goes on:
+//
+//	type toolkit struct{}
+//
+//	func (toolkit) Execute(f func()) error { gui.RunOnMainThread(f); return nil }
+//
+//	loop := callback.New(toolkit{}, callback.Options{})
+//	err := loop.Go(func() { // on the main thread
+//		answer, err := ask(ctx) // suspends the task
+//		...
+//	})
+//
+// A Loop runs one task at a time, on any executor. For tasks that run in parallel on a pool of goroutines use adapters/limited. If you
+// can choose the loop, use adapters/eventloop. docs/gui.md and docs/javascript.md are tutorials, and adapters/callback/foreigntest has
+// executors for ants, gopool, gnet and goja_nodejs.
 //
 // # Shutdown
 //
@@ -14,7 +30,7 @@
 // # The executor's own goroutine
 //
 // A task is a coroutine, so it runs on the executor's thread but not on its goroutine. A toolkit that compares the
-// identities of goroutines (Fyne does) refuses it: call such a toolkit by OnExecutor.
+// identities of goroutines (Fyne does) refuses it: call such a toolkit by OnExecutor, see docs/gui.md.
 package callback
 
 import (

@@ -9,7 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrThread is the error of a Close that has abandoned tasks: they belong to a locked thread whose executor has ended.
+// ErrThread is the error of a Close that has abandoned tasks: they belong to a locked thread whose executor has ended. Close the Loop
+// before its executor ends.
 var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
 
 // One step is asked for at a time, by the end of a sleep or by the step before. The executor runs it. If the executor is

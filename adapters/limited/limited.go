@@ -1,8 +1,16 @@
-// Package limited is a scheduler whose tasks are goroutines, of which n run at a time. A task that suspends lets another
-// one run, so a thousand may wait while ten compute. The goroutines are new ones, or those of a pool that is there
-// already.
+// Package limited is a scheduler whose tasks are goroutines, of which n run at a time. A task that suspends lets another one run, so a
+// thousand may wait while ten compute.
 //
-// A task that blocks natively keeps its place among the n; suspend.Blocking gives it up meanwhile.
+//	s := limited.New(10, limited.Options{})
+//	defer s.Close()
+//	for _, job := range jobs {
+//		_ = s.Go(func() { work(ctx, job) }) // waits for locks, promises and channels of Braid do not count
+//	}
+//
+// The goroutines are new ones, or those of a pool that is there already (Options.Submit). A task that blocks natively keeps its place among
+// the n; suspend.Blocking gives it up meanwhile.
+//
+// scope.Limit counts suspended tasks as well, and needs no scheduler. For computation that divides use adapters/workstealing.
 package limited
 
 import (
