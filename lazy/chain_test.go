@@ -89,17 +89,14 @@ func TestAChainIsForcedInNearlyLinearTime(t *testing.T) {
 		"at random": func(n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(n) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			least := func(n int) (d time.Duration) {
-				d = time.Hour
-				for range 2 {
-					d = min(d, chain(t, n, order))
-				}
-				return d
+			const enough = 80
+			short, long, ratio := time.Hour, time.Hour, 0.0
+			for n := 0; n < 2 || n < 20 && ratio > enough; n++ { // other processes take time, too
+				short, long = min(short, chain(t, few, order)), min(long, chain(t, many, order))
+				ratio = float64(long) / float64(short)
 			}
-			short, long := least(few), least(many)
-			ratio := float64(long) / float64(short)
 			t.Logf("%d in %v, %d in %v: %.0f times", few, short, many, long, ratio)
-			if ratio > 80 {
+			if ratio > enough {
 				t.Errorf("%d times as many take %.0f times as long", many/few, ratio)
 			}
 		})

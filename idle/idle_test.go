@@ -1,0 +1,213 @@
+package idle_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+var bg = context.Background()
+
+// What waits for one more request sends one at a time; with a Group it sends all that there will be.
+func ExampleGroup() {
+	pool := workstealing.New(workstealing.Options{Workers: 2})
+	defer pool.Close()
+
+	requests := chanx.New[int](10)
+	answers := promise.New[string]()
+	g := idle.New(pool, nil)
+	for n := range 3 {
+		_ = g.Go(func() {
+			_ = requests.Send(bg, n)
+			_, _ = answers.Await(bg)
+		})
+	}
+	_ = g.WaitIdle(bg)
+	fmt.Println(requests.Len(), "requests in one batch")
+	_ = answers.Fill("here you are")
+	fmt.Println(g.Wait(bg), g.Live(), "left")
+	// Output:
+	// 3 requests in one batch
+	// <nil> 0 left
+}
+
+// The tasks of a Group are tasks: it passes the kit on each scheduler.
+func TestConformance(t *testing.T) {
+	for _, sched := range schedtest.All {
+		t.Run(sched.Name, func(t *testing.T) {
+			suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {
+				on, closed := sched.Open()
+				return idle.New(on, nil), closed
+			})
+		})
+	}
+}
+
+// Tokens go round among tasks, each for a number of hops. While one is on its way a task runs, or is about to, so whenever
+// the group is idle none is. A batch that was sent too early was two.
+func TestIdleIsExact(t *testing.T) {
+	const members, rounds = 5, 60
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		var onWay, calls atomic.Int64
+		g := idle.New(on, func() { calls.Add(1) })
+		ring := make([]*chanx.Chan[int], members)
+		for i := range ring {
+			ring[i] = chanx.New[int](i % 3) // of 0 they meet
+		}
+		ctx, stop := context.WithCancel(bg)
+		for i := range ring {
+			require.NoError(t, g.Go(func() {
+				for {
+					hops, err := ring[i].Recv(ctx)
+					if err != nil {
+						return
+					}
+					for range hops % 3 {
+						suspend.Yield()
+					}
+					if hops == 0 {
+						onWay.Add(-1)
+						continue
+					}
+					to := ring[(i+hops)%members]
+					if err := g.Go(func() { _ = to.Send(ctx, hops-1) }); err != nil {
+						t.Error(err)
+					}
+				}
+			}))
+		}
+		for range rounds {
+			require.NoError(t, g.WaitIdle(bg))
+			require.Zero(t, onWay.Load(), "it is idle, and tokens are on their way")
+			n := 1 + rand.IntN(4)
+			onWay.Add(int64(n))
+			for range n {
+				require.NoError(t, g.Go(func() { _ = ring[rand.IntN(members)].Send(ctx, rand.IntN(12)) }))
+			}
+		}
+		require.NoError(t, g.WaitIdle(bg))
+		require.Zero(t, onWay.Load())
+		require.Equal(t, members, g.Live())
+		require.Positive(t, calls.Load())
+		stop()
+		require.NoError(t, g.Wait(bg))
+		require.Zero(t, g.Live())
+		require.True(t, g.Idle())
+	})
+}
+
+// onIdle may resume and start, and is called again for that; a task that it resumes may have been the last to park.
+func TestOnIdleGoesOn(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		var m mvar.MVar[int]
+		var turns atomic.Int32
+		var g *idle.Group
+		g = idle.New(on, func() {
+			require.True(t, suspend.Forbidden(), "onIdle may suspend")
+			if n := turns.Add(1); n <= 10 {
+				if n%2 == 0 {
+					_ = g.Go(func() { _ = m.Put(bg, int(n)) })
+				} else {
+					m.TryPut(int(n))
+				}
+			}
+		})
+		var sum atomic.Int64
+		require.NoError(t, g.Go(func() {
+			for range 10 {
+				n, _ := m.Take(bg)
+				sum.Add(int64(n))
+			}
+		}))
+		require.NoError(t, g.Wait(bg))
+		require.EqualValues(t, 55, sum.Load())
+	})
+}
+
+// A member waits for the others to be idle, and counts as idle meanwhile.
+func TestAMemberWaits(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		g := idle.New(on, nil)
+		gate := latch.New(2)
+		var waited atomic.Int32
+		for range 3 {
+			require.NoError(t, g.Go(func() { _ = gate.Wait(bg); waited.Add(1) }))
+		}
+		for range 2 {
+			require.NoError(t, g.Go(func() { _ = g.WaitIdle(bg); gate.CountDown() }))
+		}
+		require.NoError(t, g.Wait(bg))
+		require.EqualValues(t, 3, waited.Load())
+	})
+}
+
+// A wait that is cancelled, and a scheduler that refuses, leave the counts as they were.
+func TestCancelledAndRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fifo.New(fifo.Options{})
+		g := idle.New(s, nil)
+		gate := latch.New(1)
+		require.NoError(t, s.Run(bg, func(context.Context) error {
+			require.NoError(t, g.Go(func() { _ = gate.Wait(bg) }))
+			require.NoError(t, g.WaitIdle(bg))
+			ctx, cancel := context.WithTimeout(bg, time.Second)
+			defer cancel()
+			require.ErrorIs(t, g.Wait(ctx), context.DeadlineExceeded)
+			require.ErrorIs(t, g.WaitIdle(ctx), context.DeadlineExceeded)
+			gate.CountDown()
+			return g.Wait(bg)
+		}))
+		require.ErrorIs(t, g.Go(func() {}), suspend.ErrClosed)
+		require.True(t, g.Idle())
+		require.Zero(t, g.Live())
+		require.NoError(t, g.Wait(bg))
+		require.NoError(t, g.WaitIdle(bg))
+	})
+}
+
+// A task that panics, or ends its goroutine, is counted out.
+func TestTasksThatDoNotReturn(t *testing.T) {
+	s := workstealing.New(workstealing.Options{Workers: 2, OnPanic: func(any, []byte) {}})
+	defer s.Close()
+	g := idle.New(s, nil)
+	for range 10 {
+		require.NoError(t, g.Go(func() { suspend.Yield(); panic("oops") }))
+	}
+	require.NoError(t, g.Wait(bg))
+	require.True(t, g.Idle())
+}
+
+// What its scheduler offers, the Group does.
+func TestUnwrap(t *testing.T) {
+	on, closed := schedtest.All[4].Open()
+	defer closed()
+	g := idle.New(on, nil)
+	_, ok := suspend.As[suspend.Timers](g)
+	require.True(t, ok)
+	var here suspend.Spawner
+	require.NoError(t, g.Go(func() { here = suspend.Here(); _ = suspend.Sleep(bg, time.Millisecond) }))
+	require.NoError(t, g.Wait(bg))
+	require.Same(t, g, here)
+}
+
+func TestMisuse(t *testing.T) {
+	schedtest.Panics(t, "idle: nil Spawner", func() { idle.New(nil, nil) })
+	schedtest.Panics(t, "idle: nil function", func() { _ = idle.New(suspend.Goroutines, nil).Go(nil) })
+}
