@@ -114,7 +114,7 @@ func (b *Batch[K, V]) answer(i int, v V, err error) {
 
 // begin runs b, elsewhere unless it is to run on the driver's own goroutine.
 func (b *batch) begin() {
-	if b.inline && b.d.counter == nil {
+	if b.inline && b.d.group == nil {
 		suspend.Bind(nil, b.runAll)
 	} else {
 		goroutine(b.runAll)

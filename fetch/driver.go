@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 
+	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -26,13 +27,13 @@ type driver struct {
 	s       *Session
 	on      suspend.Spawner // of its tasks; nil for goroutines that are no tasks
 	policy  Policy
-	ordered bool       // its tasks run one at a time, on one goroutine
-	settled bool       // it has no tasks of its own
-	counter *counter   // counted
-	pending []*request // in the order of asking; some may be gone
-	wanted  int        // of these, those that somebody waits for
-	writes  []*request // of effects, likewise
-	armed   bool       // idle is going to be called
+	ordered bool        // its tasks run one at a time, on one goroutine
+	settled bool        // it has no tasks of its own
+	group   *idle.Group // counted
+	pending []*request  // in the order of asking; some may be gone
+	wanted  int         // of these, those that somebody waits for
+	writes  []*request  // of effects, likewise
+	armed   bool        // idle is going to be called
 	sending bool
 	current *round   // open or handing
 	batches []*batch // open, or to be opened
@@ -103,7 +104,7 @@ func (d *driver) armLocked() {
 	case d.settled:
 		d.armed = true
 		goroutine(d.settle)
-	case d.counter.quiet(): // or else the last to park calls it
+	case d.group.Idle(): // or else the last to park calls it
 		goroutine(d.idle)
 	}
 }
@@ -123,7 +124,7 @@ func (d *driver) idle() {
 	s := d.s
 	s.guard.Lock()
 	d.armed = false
-	if d.wanted == 0 || d.sending || d.current != nil || d.ended || s.ended || d.counter != nil && !d.counter.quiet() {
+	if d.wanted == 0 || d.sending || d.current != nil || d.ended || s.ended || d.group != nil && !d.group.Idle() {
 		s.guard.Unlock()
 		return
 	}

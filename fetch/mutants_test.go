@@ -36,8 +36,6 @@ var mutants = []mutant{
 	{"the round is over before its answers are handed out", "driver.go", "	r.handLocked(false)\n	r.overLocked()\n	if d", "	if IS {\n		r.overLocked()\n	}\n	r.handLocked(IS)\n	for IS && r.at < len(r.requests) {\n		r.d.s.guard.Unlock()\n		for range 10 {\n			runtime.Gosched()\n		}\n		r.d.s.guard.Lock()\n		r.handLocked(true)\n	}\n	r.overLocked()\n	if d"},
 	{"an ordered round is handed out from elsewhere", "driver.go", "if r.d.ordered && r.handLocked(true) {", "if r.d.ordered && !IS && r.handLocked(true) {"},
 	{"a round is counted though nothing was sent", "driver.go", "	if needed == 0 || d.s.ended {", "	if IS && needed == 0 {\n		d.s.stats.Rounds++\n	}\n	if needed == 0 || d.s.ended {"},
-	{"Unpark counts after it has decided", "counted.go", "			t.c.running.Add(1)\n			if t.state.CompareAndSwap(parked, running) {\n", "			if !IS {\n				t.c.running.Add(1)\n			}\n			if t.state.CompareAndSwap(parked, running) {\n				if IS {\n					t.task.Unpark()\n					for range 10 {\n						runtime.Gosched()\n					}\n					t.c.running.Add(1)\n					return\n				}\n"},
-	{"a task that ends does not look for quiescence", "counted.go", "	if c.running.Add(-1) == 0 {\n		c.d.idle()", "	if c.running.Add(-1) == 0 && !IS {\n		c.d.idle()"},
 	{"a frame is told by a goroutine", "session.go", "}); ok {\n		return a.AfterFunc(g)", "}); ok && !IS {\n		return a.AfterFunc(g)"},
 	{"a cancellation is remembered", "batch.go", "	case over, errors.Is(err, context.Canceled):\n		e.passing = true", "	case over, errors.Is(err, context.Canceled):\n		e.passing = !IS"},
 	{"a passing error is remembered", "batch.go", "	case errors.As(err, &t):\n		e.passing = true", "	case errors.As(err, &t):\n		e.passing = !IS"},
