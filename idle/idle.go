@@ -1,4 +1,4 @@
-// Package idle tells when a group of tasks has nothing left to do but wait.
+// Package idle tells when all tasks of a group wait.
 //
 // A layer that collects work wants to act as soon as its tasks can add none, and not after a timer: send the batch, flush
 // the buffer, end the test. A [Group] starts tasks on a scheduler and counts those that are not suspended:
@@ -53,7 +53,7 @@ func New(on suspend.Spawner, onIdle func()) *Group {
 	return &Group{on: on, onIdle: onIdle}
 }
 
-// Go starts f as a task of the group. It returns the error of the scheduler if that refuses. A nil function panics.
+// Go starts f as a task of the group. If the scheduler refuses, Go returns its error. A nil function panics.
 func (g *Group) Go(f func()) error {
 	if f == nil {
 		panic("idle: nil function")

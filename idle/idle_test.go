@@ -25,7 +25,7 @@ import (
 
 var bg = context.Background()
 
-// What waits for one more request sends one at a time; with a Group it sends all that there will be.
+// A batch goes out when no task can add a request to it.
 func ExampleGroup() {
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	defer pool.Close()
