@@ -4,6 +4,7 @@ package api
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/parser"
@@ -107,6 +108,12 @@ func exported(dir, name string) (lines []string, err error) {
 			return nil, nil
 		}
 		f.Comments = nil
+		ast.Inspect(f, func(n ast.Node) bool {
+			if field, ok := n.(*ast.Field); ok {
+				field.Doc, field.Comment = nil, nil
+			}
+			return true
+		})
 		if !ast.FileExports(f) {
 			continue
 		}
@@ -122,7 +129,8 @@ func exported(dir, name string) (lines []string, err error) {
 				if d.Tok == token.IMPORT {
 					continue
 				}
-				for _, spec := range d.Specs {
+				for i, spec := range d.Specs {
+					suffix := ""
 					switch s := spec.(type) {
 					case *ast.TypeSpec:
 						s.Doc, s.Comment = nil, nil
@@ -131,13 +139,69 @@ func exported(dir, name string) (lines []string, err error) {
 						if d.Tok == token.VAR && s.Type == nil {
 							s.Values = nil
 						}
+						if d.Tok == token.CONST && len(d.Specs) > 1 {
+							suffix = fmt.Sprintf(" (iota %d)", i) // the place decides the value
+						}
 					}
-					lines = append(lines, line(files, name, &ast.GenDecl{Tok: d.Tok, Specs: []ast.Spec{spec}}))
+					lines = append(lines, line(files, name, &ast.GenDecl{Tok: d.Tok, Specs: []ast.Spec{spec}})+suffix)
 				}
 			}
 		}
 	}
 	return lines, nil
+}
+
+// TestExported checks that each kind of exported declaration is seen, and no unexported one.
+func TestExported(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte(`package a
+
+import "context"
+
+const (
+	A, b = iota, 1 // a comment
+	C, _
+)
+
+var V, w = 1, 2
+
+// A T is generic.
+type T[K comparable] struct {
+	K K // exported
+	k K
+}
+
+type I interface {
+	M(ctx context.Context) error
+	m()
+}
+
+type hidden struct{}
+
+func (h hidden) Exported() {}
+func (t *T[K]) Get(k K) (v int, ok bool) { return 0, false }
+func (t *T[K]) get() {}
+
+func F(x,
+	y int) {
+}
+
+func f() {}
+`), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a_windows.go"), []byte("package a\n\nfunc Elsewhere() {}\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a_test.go"), []byte("package a\n\nfunc InATest() {}\n"), 0o644))
+	lines, err := exported(dir, "a")
+	require.NoError(t, err)
+	slices.Sort(lines)
+	require.Equal(t, []string{
+		"a: const A = iota, 1 (iota 0)",
+		"a: const C (iota 1)",
+		"a: func (t *T[K]) Get(k K) (v int, ok bool)",
+		"a: func F(x,; y int)",
+		"a: type I interface {; M(ctx context.Context) error; unexported; }",
+		"a: type T[K comparable] struct {; K K; unexported; }",
+		"a: var V",
+	}, lines)
 }
 
 // receiver returns the type name of a receiver.
@@ -161,7 +225,10 @@ func line(files *token.FileSet, pkg string, node ast.Node) string {
 	}
 	var parts []string
 	for l := range strings.SplitSeq(b.String(), "\n") {
-		if l = strings.Join(strings.Fields(l), " "); l != "" && !strings.HasPrefix(l, "//") {
+		if l = strings.Join(strings.Fields(l), " "); strings.HasPrefix(l, "// contains filtered or unexported") {
+			l = "unexported" // which makes a struct without field names, or an implementation elsewhere, impossible
+		}
+		if l != "" {
 			parts = append(parts, l)
 		}
 	}
