@@ -69,7 +69,10 @@ func TestCond(t *testing.T) {
 					synctest.Wait()
 				}
 				wg.Wait()
-				require.EqualValues(t, puts, taken.Load())
+				for range puts - int(taken.Load()) { // jobs are left if too many gave up; a lost one would hang here
+					_, err := q.take(t.Context())
+					require.NoError(t, err)
+				}
 				require.NotZero(t, cancelled.Load())
 			})
 		})
