@@ -1,186 +1,179 @@
 package suspend
 
 import (
-	"sync"
-	"sync/atomic"
+	"context"
+	"runtime"
 
-	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// The table of bindings: which goroutine is bound to what. Open addressing, in buckets of eight keys, two
-// buckets to choose from; a level that has no room is followed by one of eight times its size, and entries
-// never move. An entry is written only by the goroutine whose key it carries, so a goroutine that looks
-// itself up reads what it wrote; what it shares with others is the taking and leaving of a key.
-//
-// Most have the place that is next to that of the goroutine that was made before them: tasks that were made one after
-// another tend to run so as well.
-//
-// So who looks itself up looks at its homes first, and further only in levels where somebody is away from home.
-//
-// Invariant: b is touched only by the goroutine whose identity is in key.
-// Nobody sees the entries of others, so it makes no difference who comes first, and the model checker is not told of what is
-// done here: these atomics are not those of atomicx.
-//
-// Levels are never given back: 16 bytes for each goroutine that was bound at the peak, and some air.
-
-const bucketSize = 8
-
-type bucket [bucketSize]place
-
-type place struct {
-	key atomic.Int64 // 0: free
-	b   *binding
+// A waiter can be suspended: a task, a goroutine without one, or a continuation.
+type waiter struct {
+	task    Task // never changes; nil: suspending is forbidden here
+	word    word
+	watched atomicx.Pointer[registration] // written by the waiter, before it opens the word to it
 }
 
-type level struct {
-	buckets []bucket
-	shift   uint8
-	older   *level // an eighth of the size
-	_       [64]byte
-	away    atomic.Int64 // how many have a place that is not their home: none, as long as the goroutines are made one after another
-	_       [64]byte
+// A binding ties a goroutine to the Task that parks it, for the extent of one Bind. All of it but the waiter belongs to the
+// task.
+type binding struct {
+	waiter
+	switcher Switcher // the task, if it is one
+	slot     any      // a *slot[T], of the T that was waited for first; without a task: the text of the panic
+	slots    *list    // and those for others
+	via      *pulled  // not nil: this stands for whatever is bound to the caller of next
+	blocked  bool     // block is running
+	large    bool     // the slots are more than are kept
+	killed   bool     // by a Kill that has not taken effect; written by the scheduler while the task does not run
+	last     wait
+	random   func() uint64 // of the task's scheduler, once it was drawn from
+	// 128 bytes: it begins at a cache line then
 }
 
-var (
-	newest atomic.Pointer[level] // nil until the first Bind
-	grow   sync.Mutex
-)
+// A wait is left behind by the last suspension of a binding: with this context, a word of this status is open.
+type wait struct {
+	ctx    context.Context // nil if its Done may be another some day
+	done   <-chan struct{} // nil also if it was not asked for
+	status state
+}
 
-const firstLevel = 6 // bits: 512 bindings
-
-// current returns what is bound to the calling goroutine, nil if nothing is.
-func current() *binding {
-	l := newest.Load()
-	if l == nil {
-		return nil
-	}
-	id := gid.Get()
-	p := l.home(id)
-	if p.key.Load() != id {
-		if p = find(id); p == nil {
-			return nil
-		}
-	}
-	b := p.b
-	if b.via != nil {
-		return b.via.bound
-	}
+func newBinding(t Task) *binding {
+	b := &binding{waiter: waiter{task: t}}
+	b.switcher, _ = t.(Switcher)
 	return b
 }
 
-// find returns the place of the goroutine id, which is the caller's, nil if it has none.
-func find(id int64) *place {
-	l := newest.Load()
-	for l := l; l != nil; l = l.older {
-		if p := l.home(id); p.key.Load() == id {
-			return p
+// check panics where suspending is a mistake.
+func (b *binding) check() {
+	if b.blocked {
+		panic("suspend: Suspend inside block")
+	}
+	if b.task == nil {
+		panic(b.slot)
+	}
+}
+
+// armed reports whether a wait with v can begin with the word as it is, and returns its state.
+func (b *binding) armed(v view) (s state, ok bool) {
+	if b == nil || b.blocked {
+		return 0, false
+	}
+	s = b.word.load()
+	switch {
+	case s.status() != b.last.status:
+		return s, false
+	case same(v.ctx, b.last.ctx):
+		return s, true
+	case v.lasting, b.task == nil:
+		return s, false
+	case v.done == nil:
+		return s, b.last.status == open
+	}
+	return s, v.done == b.last.done && v.isLazy() == (b.last.status == openLazily)
+}
+
+// arm opens the word to a wait with v, unless its context is done by now.
+func (b *binding) arm(v view) (s state, ok bool) {
+	b.check()
+	e := v.end()                   // which is foreign code
+	b.last = wait{status: unarmed} // should the context panic, or be done
+	w := wait{done: e.done, status: open}
+	if v.lasting {
+		w.ctx = v.ctx
+	}
+	fresh := false
+	if e != (end{}) {
+		if e.over(v.ctx) {
+			return 0, false
+		}
+		if w.status = openLazily; !v.isLazy() {
+			w.status, fresh = openToContext, b.watch(v.ctx, e)
 		}
 	}
-	for ; l != nil; l = l.older {
-		if l.away.Load() == 0 {
-			continue
-		}
-		for i := range 2 {
-			bu := l.bucket(id, i)
-			for k := range bu {
-				if bu[k].key.Load() == id {
-					return &bu[k]
-				}
-			}
+	s = b.word.load()
+	if fresh || s.status() != w.status {
+		s = b.word.open(w.status)
+		// From here on the registration cancels this wait. If it was notified before, it found nothing to cancel, and is
+		// not notified again: so look once more.
+		if e.over(v.ctx) {
+			return 0, false
 		}
 	}
-	return nil
+	b.last = w
+	b.exitIfKilled()
+	return s, true
 }
 
-const golden = 0x9e3779b97f4a7c15
-
-// bucket is the i'th choice for id: the next in a row, and each lap begins elsewhere, or else goroutines that are made at
-// certain distances would meet; and anywhere.
-func (l *level) bucket(id int64, i int) *bucket {
-	if i > 0 {
-		return &l.buckets[uint64(id)*golden>>(l.shift&63)]
-	}
-	at := uint64(id) / bucketSize
-	lap := at >> (-l.shift & 63)
-	return &l.buckets[(at+lap*golden>>(l.shift&63))&uint64(len(l.buckets)-1)]
-}
-
-// home is the place that id has if it was free.
-func (l *level) home(id int64) *place { return &l.bucket(id, 0)[uint64(id)%bucketSize] }
-
-// enter takes a place for the goroutine id, which is the caller's and has none. Not nil is the level in which it is away
-// from home.
-func enter(id int64) (p *place, away *level) {
-	for {
-		l := newest.Load()
-		if l != nil {
-			if p := l.home(id); p.take(id) {
-				return p, nil
-			}
-			for i := range 2 {
-				bu := l.bucket(id, i)
-				for k := range bu {
-					if p := &bu[k]; p.take(id) {
-						if p == l.home(id) { // it has become free
-							return p, nil
-						}
-						l.away.Add(1) // nobody else looks for id
-						return p, l
-					}
-				}
-			}
-		}
-		grow.Lock()
-		if newest.Load() == l {
-			size := uint8(firstLevel)
-			if l != nil {
-				size = 64 - l.shift + 3
-			}
-			newest.Store(&level{buckets: make([]bucket, 1<<size), shift: 64 - size, older: l})
-		}
-		grow.Unlock()
-	}
-}
-
-func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
-
-// rebind binds b to the calling goroutine while f runs, and then restores what was bound before.
-func rebind(b *binding, f func()) {
-	at, before, away := here()
-	at.bind(b, before, away, f)
-}
-
-// here returns the place of the calling goroutine, which enters if it has none, and the binding there.
-func here() (p *place, before *binding, away *level) {
-	id := gid.Get()
-	if p = find(id); p != nil {
-		return p, p.b, nil
-	}
-	p, away = enter(id)
-	return p, nil, away
-}
-
-// bind is rebind after here.
-func (p *place) bind(b, before *binding, away *level, f func()) {
-	p.b = b
-	defer p.restore(before, away)
-	if b.task != nil {
-		defer b.forget()
-	}
-	f()
-}
-
-// restore is what ends a rebind: what was bound before is bound again, and if nothing was, the place is left.
-func (p *place) restore(before *binding, away *level) {
-	p.b = before
-	if before != nil {
+// await suspends the task until the wait that began with s has ended. If Park panics or exits, undo withdraws the waiter.
+func (b *binding) await(s state, undo func()) {
+	if b.switcher == nil {
+		b.park(s, undo)
 		return
 	}
-	p.key.Store(0)
-	if away != nil {
-		away.away.Add(-1)
+	for b.word.pending(s) {
+		b.follow(b.switcher.Leave())
 	}
 }
 
-// forbidden is bound where suspending is a mistake.
-var forbidden = binding{slot: "suspend: not on a task"}
+// follow makes the switches of a Switcher. After a switch the processor predicts no return correctly, 10 ns each. So the
+// most frequent operations, Wait and Yield, have this loop in their own frame.
+func (b *binding) follow(next func() (struct{}, bool), yield func(struct{}) bool) {
+	for next != nil {
+		next()
+		next, yield = b.switcher.Back()
+	}
+	if yield != nil {
+		yield(struct{}{})
+	}
+}
+
+// park is await for a Task that does not leave its switches to its caller.
+func (b *binding) park(s state, undo func()) {
+	ended := false
+	defer func() {
+		if !ended {
+			b.word.abandon(s)
+			b.last, b.slot, b.slots = wait{}, nil, nil // a value may be in a slot
+			undo()
+		}
+	}()
+	for b.word.pending(s) {
+		b.task.Park()
+	}
+	ended = true
+}
+
+// cancelled returns the error of a wait with ctx that was cancelled, by ctx or else by Kill.
+func (b *binding) cancelled(ctx context.Context) error {
+	b.exitIfKilled()
+	return cancellation(ctx)
+}
+
+// forget ends a task: it withdraws what the task has left with its last context.
+func (b *binding) forget() {
+	b.last, b.random, b.killed = wait{}, nil, false // the next task may be on another scheduler
+	b.shrink()
+	b.unwatch()
+}
+
+// kill leaves the mark, and ends the wait as a context that is done would. Between two waits the word is open as well. Then
+// the mark, and a status that no word has, send the next wait to arm.
+func (b *binding) kill() bool {
+	if b.killed {
+		return false
+	}
+	b.killed = true
+	b.last = wait{status: unarmed}
+	if b.word.cancelAny() {
+		b.task.Unpark()
+	} // or a Resume, or a context, has come first, and unparks the task
+	return true
+}
+
+// exitIfKilled is called where nothing of the task is queued any more.
+func (b *binding) exitIfKilled() {
+	if b.killed {
+		b.killed = false
+		runtime.Goexit()
+	}
+}

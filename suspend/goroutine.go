@@ -26,28 +26,28 @@ var idleGoroutines = sync.Pool{New: func() any {
 	return g
 }}
 
-// newGoroutine returns one whose suspension begins with word, and is to end when done is closed, unless it is nil then.
-func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, word uint64, waitFor <-chan struct{}) {
+// newGoroutine returns one that begins a wait with v, whose Done channel is done, and the channel to wait for as well: nil
+// if the wait is lazy.
+func newGoroutine(v view, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
 	if id := gid.Get(); id != g.id {
 		g.id, g.wake = id, make(chan struct{}, 1)
 	}
 	status := openToContext
-	if isLazy(ctx) {
+	if v.isLazy() {
 		status, done = openLazily, nil
 	}
-	if word = g.word.Load(); word&statusMask != status {
-		word = next(word, status)
-		g.word.Store(word)
+	if began = g.word.load(); began.status() != status {
+		began = g.word.open(status)
 	}
-	return g, word, done
+	return g, began, done
 }
 
-// sleep waits for the end of the suspension that began with word, and reports whether it was resumed.
-func (g *goroutine) sleep(word uint64, done <-chan struct{}) (resumed bool) {
+// sleep waits for the end of the wait that began with s, and reports whether it was resumed.
+func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 	if g.Begin() {
 		runtime.Gosched()
-		if g.End(!g.waits(word)); !g.waits(word) {
+		if g.End(!g.word.pending(s)); !g.word.pending(s) {
 			done = nil
 		}
 	}
@@ -57,13 +57,13 @@ func (g *goroutine) sleep(word uint64, done <-chan struct{}) (resumed bool) {
 		select {
 		case <-g.wake:
 		case <-done:
-			if g.word.CompareAndSwap(word, with(word, cancelled)) {
+			if g.word.cancel(s) {
 				return false
 			}
 			<-g.wake
 		}
 	}
-	return g.word.Load() != with(word, cancelled) // lazily
+	return !g.word.isCancelled(s) // lazily
 }
 
 // Park is here for the sake of the Task interface: a goroutine waits in sleep.
@@ -81,16 +81,16 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	if done != nil && closed(done) {
 		return v, cancellation(ctx)
 	}
-	g, word, waitFor := newGoroutine(ctx, done)
+	g, began, waitFor := newGoroutine(view{ctx, done, false}, done)
 	s := slotOf[T](&g.binding)
 	ok := false
-	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, word, done}) })
+	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, began, done}) })
 	again := !s.queued // or else there is a node of its
 	switch {
 	case ok:
-		again = again && g.word.Load() == after(word) // or else it is being cancelled lazily, and woken
-	case g.sleep(word, waitFor):
-		v, err = s.take(word)
+		again = again && !g.word.isCancelled(began) // or else it is being cancelled lazily, and woken
+	case g.sleep(began, waitFor):
+		v, err = s.take(began)
 	default:
 		err = cancellation(ctx)
 	}
@@ -101,26 +101,24 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 }
 
 // waitGoroutine is Wait where no task is bound.
-func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S) (v T, err error) {
-	done := ctx.Done()
+func waitGoroutine[T any, S Source[T]](view view, guard *Guard, src S) (v T, err error) {
+	done := view.channel()
 	guard.Lock()
 	if v, ok, err := src.Try(); ok {
 		guard.Unlock()
 		return v, err
 	}
-	g, word, waitFor := newGoroutine(ctx, done)
+	g, began, waitFor := newGoroutine(view, done)
 	s := slotOf[T](&g.binding)
 	s.abandonNode()
-	r := Resumer[T]{s, word, done}
+	r := Resumer[T]{s, began, done}
 	src.Enqueue(r)
 	guard.Unlock()
-	if g.sleep(word, waitFor) {
-		v, err = s.take(word)
+	if g.sleep(began, waitFor) {
+		v, err = s.take(began)
 	} else {
-		guard.Lock()
-		src.Remove(r)
-		guard.Unlock()
-		err = cancellation(ctx)
+		remove(guard, src, r)
+		err = cancellation(view.ctx)
 	}
 	putBack(g)
 	return v, err

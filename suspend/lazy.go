@@ -28,8 +28,3 @@ type lazyContext struct {
 }
 
 type lazyPermit struct{ context.Context }
-
-func isLazy(ctx context.Context) bool {
-	_, ok := ctx.(*lazyPermit)
-	return ok
-}

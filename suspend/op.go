@@ -116,8 +116,8 @@ type leg struct {
 
 // A waiting is a suspension as the arms see it, which all wait on its one state: what a Resumer has beside the slot.
 type waiting struct {
-	b    *party
-	word uint64
+	b    *waiter
+	wait state
 	done <-chan struct{}
 }
 
@@ -136,7 +136,7 @@ func (l *landing[T]) land(w waiting) Resumer[T] {
 		s = &slot[T]{b: w.b, shared: true} // not a part of the arm, which a stale Resumer would keep
 	}
 	s.abandonNode()
-	l.r = Resumer[T]{s, w.word, w.done}
+	l.r = Resumer[T]{s, w.wait, w.done}
 	return l.r
 }
 

@@ -1,9 +1,6 @@
 package suspend
 
 import (
-	"context"
-	"unsafe"
-
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/prefetch"
 )
@@ -34,95 +31,6 @@ type node[T, P any] struct {
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
-// Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
-// suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
-// the cancellation, the operation has had no effect, and nothing is left of it. With allowLazy, ctx may be one of those
-// that AllowLazy is about.
-//
-// It is the direct way to what Do does by way of Select, and all that a blocking operation of a primitive consists of: lock
-// the guard, try, queue, unlock, suspend, and remove what is left if that failed. (What Wait does of Suspend's own work it
-// does in Suspend's order; the two are to be kept in step.)
-func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, error) {
-	g := s.Guard()
-	if g == nil {
-		return Do(ctx, OpOf[T](s))
-	}
-	if allowLazy {
-		ctx = AllowLazy(ctx)
-	}
-	var done <-chan struct{} // this is ask, which the compiler does not inline
-	over := false
-	switch {
-	case background(ctx):
-	case lasting(ctx):
-		over = ctx.Err() != nil
-	default:
-		done = ctx.Done()
-		over = done != nil && closed(done)
-	}
-	if over {
-		var zero T
-		return zero, cancellation(ctx)
-	}
-again:
-	g.Lock()
-	if v, ok, err := s.Try(); ok {
-		g.Unlock()
-		return v, err
-	}
-	b := current()
-	word, armed := b.armed(ctx, done)
-	if !armed { // the task has not waited with ctx just before
-		g.Unlock()
-		if b == nil {
-			return waitGoroutine[T](ctx, g, s)
-		}
-		if _, ok := b.arm(ctx); !ok {
-			var zero T
-			return zero, cancellation(ctx)
-		}
-		done = b.last.done
-		goto again
-	}
-	// The word is open and the registration there, so nothing foreign need be called under the guard.
-	place := slotOf[T](b)
-	r := Resumer[T]{place, word, b.last.done}
-	place.abandonNode()
-	s.Enqueue(r)
-	g.Unlock()
-	if b.leaver == nil {
-		parkIn(b, word, s, r)
-	}
-	for b.waits(word) {
-		next, yield := b.leaver.Leave(place.where())
-		for next != nil {
-			next()
-			next, yield = b.leaver.Back()
-		}
-		if yield != nil {
-			yield(struct{}{})
-		}
-	}
-	if b.word.Load() == with(word, cancelled) {
-		g.Lock()
-		s.Remove(r)
-		g.Unlock()
-		var zero T
-		return zero, b.cancelled(ctx)
-	}
-	return place.take(word)
-}
-
-// parkIn is park for a Wait.
-func parkIn[T any, S Source[T]](b *binding, word uint64, s S, r Resumer[T]) {
-	b.park(word, func() {
-		g := s.Guard()
-		g.Lock()
-		s.Remove(r)
-		g.Unlock()
-	})
-}
-
 // queued is a node, to its slot.
 type queued[T any] interface {
 	take() T
@@ -136,22 +44,6 @@ func (n *node[T, P]) take() T {
 	v := n.v
 	n.v, n.in = zero, nil
 	return v
-}
-
-// release makes the node of a suspension free again, which has ended and is in the queue no more.
-func (s *slot[T]) release() {
-	if s.queued {
-		s.queued = false
-		s.node.release()
-	}
-}
-
-// abandonNode leaves to its queue a node that was not removed from it: its suspension failed, and its
-// primitive did not do its part.
-func (s *slot[T]) abandonNode() {
-	if s.queued {
-		s.queued, s.node = false, nil
-	}
 }
 
 // Push puts r last, with p. It is called in the block that r was given to; a Resumer is pushed once.
@@ -271,7 +163,7 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	}
 	p = q.unlink(n)
 	n.v = v
-	if s.b.word.CompareAndSwap(r.word, queueAfter(r.word)) { // and from here
+	if s.b.word.deliverInNode(r.wait) { // and from here
 		s.b.task.Unpark()
 		return p, true
 	}
@@ -285,10 +177,10 @@ func (n *node[T, P]) ahead() {
 	if n = n.next; n == nil {
 		return
 	}
-	prefetch.Line(unsafe.Pointer(n.r.slot.b))
+	prefetch.Line(n.r.slot.b)
 	if n = n.next; n != nil {
-		prefetch.Line(unsafe.Pointer(n.r.slot))
-		prefetch.Line(unsafe.Pointer(n.next))
+		prefetch.Line(n.r.slot)
+		prefetch.Line(n.next)
 	}
 }
 

@@ -122,12 +122,9 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	var done <-chan struct{}
-	if !background(ctx) {
-		var over bool
-		if done, over = ask(ctx); over {
-			return nil, cancellation(ctx)
-		}
+	v, over := viewOf(ctx)
+	if over {
+		return nil, cancellation(ctx)
 	}
 	var legsBuf [4]leg
 	var guardsBuf [4]*Guard
@@ -156,23 +153,11 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		if !look.shuffled {
 			b = current()
 		}
-		if word, armed := b.armed(ctx, done); armed && !levels { // nothing foreign is to be called, see Wait
-			enqueueLocked(legs, waiting{&b.party, word, b.last.done})
+		if began, armed := b.armed(v); armed && !levels { // nothing foreign is to be called, see Wait
+			enqueueLocked(legs, waiting{&b.waiter, began, b.last.done})
 			unlockAll(guards)
 			waited = true
-			if b.leaver == nil {
-				b.park(word, func() { drop(legs) })
-			}
-			for b.waits(word) {
-				next, yield := b.leaver.Leave(nil, nil)
-				for next != nil {
-					next()
-					next, yield = b.leaver.Back()
-				}
-				if yield != nil {
-					yield(struct{}{})
-				}
-			}
+			b.await(began, func() { drop(legs) })
 		} else {
 			unlockAll(guards)
 			won, waited, err = suspendOn(ctx, legs, guards, look)
@@ -269,7 +254,7 @@ func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (wo
 		}
 	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-		won = begin(legs, guards, look, waiting{r.slot.b, r.word, r.done})
+		won = begin(legs, guards, look, waiting{r.slot.b, r.wait, r.done})
 		waited = won == none
 		return struct{}{}, !waited
 	})

@@ -62,11 +62,11 @@ func Yield() {
 	switch {
 	case b == nil:
 		runtime.Gosched()
-	case b.leaver != nil:
-		next, yield := b.leaver.LeaveReady()
-		for next != nil {
+	case b.switcher != nil:
+		next, yield := b.switcher.LeaveReady()
+		for next != nil { // follow, with a return less
 			next()
-			next, yield = b.leaver.Back()
+			next, yield = b.switcher.Back()
 		}
 		if yield != nil {
 			yield(struct{}{})

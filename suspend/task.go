@@ -1,7 +1,5 @@
 package suspend
 
-import "unsafe"
-
 // A Task is what a scheduler supplies: something of its own that it can hold back and let go on. Park and
 // Unpark are those of a thread, with one permit: an Unpark lets one Park through, and one that comes first
 // counts. Park is called by the task itself, in a loop; it may return without an Unpark. Unpark may come
@@ -20,37 +18,6 @@ import "unsafe"
 type Task interface {
 	Park()
 	Unpark()
-}
-
-// A leaver is a Task that leaves the switches of Park to the function that suspends: a coroutine of a bundled scheduler. It has
-// what is at slot and node fetched before the task goes on, and may be told nil.
-type leaver interface {
-	Leave(slot, node unsafe.Pointer) (next func() (struct{}, bool), yield func(struct{}) bool)
-	LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool) // Yield
-	Back() (next func() (struct{}, bool), yield func(struct{}) bool)       // after next
-}
-
-// park parks until the wait that began with word has ended. A Park that does not return ends it as well, as a block does that
-// does not return, and undo takes back what was done for it.
-func (b *binding) park(word uint64, undo func()) {
-	ended := false
-	defer func() {
-		if !ended {
-			b.giveUp()
-			undo()
-		}
-	}()
-	for b.waits(word) {
-		b.task.Park()
-	}
-	ended = true
-}
-
-// giveUp ends a suspension that nobody waits for any more. The slots are given up, since a value may be in one.
-func (b *binding) giveUp() {
-	for w := b.word.Load(); !b.word.CompareAndSwap(w, next(w, open)); w = b.word.Load() {
-	}
-	b.last, b.slot, b.slots = wait{}, nil, nil
 }
 
 // Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t.
@@ -76,33 +43,6 @@ func Bind(t Task, f func()) {
 	}
 	f()
 }
-
-func newBinding(t Task) *binding {
-	b := &binding{party: party{task: t}}
-	b.leaver, _ = t.(leaver)
-	return b
-}
-
-// forget ends a task: what it has left with its last context is withdrawn.
-func (b *binding) forget() {
-	b.last, b.random, b.killed = wait{}, nil, false // the next task may be on another scheduler
-	b.shrink()
-	b.unwatch()
-}
-
-// shrink gives up the slots between two tasks if they have become large: a coroutine that is kept for the next task keeps
-// its slots, and thousands are kept.
-func (b *binding) shrink() {
-	if b.large {
-		b.large, b.slot, b.slots = false, nil, nil
-	}
-}
-
-// The slots that are kept: as many, each of a value of such a size at most.
-const (
-	keptSlots = 8
-	keptSize  = 1 << 10
-)
 
 // Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).
 func Current() Task {

@@ -41,7 +41,7 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 //	begun  -R> begun|ended      and this resumer submits
 //	ended  -S> begun|ended      and Then submits
 type continuation[T any] struct {
-	party
+	waiter
 	ctx      context.Context
 	end      end // of ctx
 	on       Executor
@@ -73,16 +73,16 @@ func (t *continuation[T]) Unpark() {
 }
 
 func (t *continuation[T]) begin() {
-	e := endOf(t.ctx)
+	v, _ := viewOf(t.ctx)
+	e := v.end()
 	t.end = e
-	const word = openToContext // of generation 0
-	t.word.Store(word)
+	began := t.word.open(openToContext)
 	if e != (end{}) {
-		t.reg.b = &t.party
+		t.reg.b = &t.waiter
 		t.watched.Store(&t.reg)
 		t.watch(t.ctx, e)
 		if e.over(t.ctx) {
-			if t.word.CompareAndSwap(word, with(word, cancelled)) {
+			if t.word.cancel(began) {
 				t.Unpark()
 			} // or it has been cancelled by the registration
 			return
@@ -94,11 +94,11 @@ func (t *continuation[T]) begin() {
 	if t.prepares {
 		pin(t.legs)
 	}
-	t.look(word)
+	t.look(began)
 }
 
 // look performs one of the legs, or has all of them wait.
-func (t *continuation[T]) look(word uint64) {
+func (t *continuation[T]) look(began state) {
 	if t.prepares {
 		prepare(t.legs)
 	}
@@ -108,9 +108,9 @@ func (t *continuation[T]) look(word uint64) {
 	if len(t.legs) > 1 {
 		look = order{drawFor(t.on), true}
 	}
-	t.winner = begin(t.legs, guards, look, waiting{&t.party, word, t.end.done})
+	t.winner = begin(t.legs, guards, look, waiting{&t.waiter, began, t.end.done})
 	t.waited = t.winner == none
-	if !t.waited && t.word.CompareAndSwap(word, after(word)) { // or it is cancelled, and the winner dominates
+	if !t.waited && t.word.withdraw(began) { // or it is cancelled, and the winner dominates
 		t.Unpark()
 	}
 }
@@ -175,13 +175,13 @@ func (t *continuation[T]) finish() {
 func (t *continuation[T]) again() {
 	t.winner, t.waited = none, false
 	t.state.Store(0)
-	word := t.word.Load()
-	if word&statusMask == openToContext && t.end != (end{}) && t.end.over(t.ctx) {
-		t.word.CompareAndSwap(word, with(word, cancelled)) // or it has been cancelled by the registration
-		word = with(word, cancelled)
+	began := t.word.load()
+	if began.status() == openToContext && t.end != (end{}) && t.end.over(t.ctx) {
+		t.word.cancel(began) // or it has been cancelled by the registration
+		began = began.with(cancelled)
 	}
-	if word&statusMask == openToContext {
-		t.look(word)
+	if began.status() == openToContext {
+		t.look(began)
 	} else {
 		t.Unpark()
 	}

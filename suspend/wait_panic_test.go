@@ -260,8 +260,8 @@ func TestWhoWaitsBehindAParkThatDoesNotReturn(t *testing.T) {
 	behind.Wait()
 }
 
-// A nosy context does something when it is asked for the second time, which is as its Done is compared with that of the wait
-// before.
+// A nosy context does something when it is asked for the second time, as its Done is compared with that of the list that it has
+// from its parent.
 type nosy struct {
 	context.Context
 	asked  int
@@ -282,7 +282,7 @@ func TestDoneThatWaits(t *testing.T) {
 	brokenTask(func(task *broken) {
 		first, endFirst := cancel.New(bg)
 		second, endSecond := cancel.New(bg)
-		last, endLast := context.WithCancel(bg)
+		last, endLast := cancel.New(bg)
 		var m, never mvar.MVar[int]
 		task.before = func() { endFirst(nil) }
 		if _, err := never.Take(first); !errors.Is(err, context.Canceled) {
@@ -293,7 +293,7 @@ func TestDoneThatWaits(t *testing.T) {
 			if _, err := m.Take(second); err != nil {
 				t.Errorf("Take within Done = %v", err)
 			}
-			task.before = endLast
+			task.before = func() { endLast(nil) }
 		}}
 		if _, err := never.Take(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Take = %v", err)

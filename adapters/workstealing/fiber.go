@@ -1,8 +1,6 @@
 package workstealing
 
 import (
-	"unsafe"
-
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
@@ -80,16 +78,8 @@ func (s *fiber) Unpark() {
 	}
 }
 
-// Park implements suspend.Task.
-func (s *fiber) Park() {
-	if _, yield := s.Leave(nil, nil); yield != nil {
-		yield(struct{}{})
-	}
-}
-
-// Leave is Park but for the switch, which is the caller's: see runner.Task.
-func (s *fiber) Leave(slot, node unsafe.Pointer) (next coro.Next, yield coro.Yield) {
-	s.Place().With(slot, node)
+// Leave implements suspend.Switcher.
+func (s *fiber) Leave() (next coro.Next, yield coro.Yield) {
 	yield = s.Coroutine.Leave(coro.Parked)
 	if s.permitted() {
 		return nil, nil
@@ -106,15 +96,12 @@ func (s *fiber) permitted() bool {
 	return true
 }
 
-// Yield gives others a turn.
-func (s *fiber) Yield() { s.Coroutine.Leave(coro.Yielded)(struct{}{}) }
-
-// LeaveReady is Yield but for the switch.
+// LeaveReady implements suspend.Switcher.
 func (s *fiber) LeaveReady() (next coro.Next, yield coro.Yield) {
 	return nil, s.Coroutine.Leave(coro.Yielded)
 }
 
-// Back is not called: Leave returns no next.
+// Back implements suspend.Switcher. It is not called: Leave returns no next.
 func (s *fiber) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Spawner returns the pool.

@@ -1,8 +1,6 @@
 package workstealing
 
 import (
-	"unsafe"
-
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/prefetch"
 )
@@ -78,7 +76,7 @@ func (in *injector) aheadLocked() {
 		s.Fetch()
 	}
 	if s := next(1); s != nil {
-		prefetch.Lines(unsafe.Pointer(s))
+		prefetch.Lines(s)
 	}
 }
 

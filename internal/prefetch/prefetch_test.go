@@ -3,7 +3,6 @@ package prefetch
 import (
 	"runtime"
 	"testing"
-	"unsafe"
 )
 
 // TestAnyAddress: to fetch is not to follow.
@@ -11,7 +10,7 @@ func TestAnyAddress(t *testing.T) {
 	for _, p := range []uintptr{0, 1, 1 << 20, ^uintptr(0) >> 17, ^uintptr(0)>>1 + 1, ^uintptr(0)} {
 		line(p)
 		lines(p)
-		task(&Task{p, p, p, p})
+		task(&Task{p, p})
 		Pointer(&p)
 	}
 	f := func() {}
@@ -19,9 +18,9 @@ func TestAnyAddress(t *testing.T) {
 	f = nil
 	Func(&f)
 	var x [128]byte
-	Line(nil)
-	Line(unsafe.Pointer(&x))
-	Lines(unsafe.Pointer(&x))
+	Line[int](nil)
+	Line(&x)
+	Lines(&x)
 }
 
 func TestTask(t *testing.T) {

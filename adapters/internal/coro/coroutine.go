@@ -96,9 +96,6 @@ func (c *Coroutine) Why() Switch { return c.why }
 // ID returns the identity of the coroutine's goroutine, 0 before the first Step.
 func (c *Coroutine) ID() int64 { return c.gid.Load() }
 
-// Place holds the addresses to be prefetched before c is resumed.
-func (c *Coroutine) Place() *prefetch.Task { return &c.place }
-
 // Fetch prefetches what c touches when it is resumed. A scheduler with many tasks calls it one task ahead.
 func (c *Coroutine) Fetch() {
 	c.place.Fetch()
@@ -109,8 +106,11 @@ func (c *Coroutine) Fetch() {
 // Kill ends the task of c, see suspend.Bound. It is called while c is not running.
 func (c *Coroutine) Kill() bool { return c.binding.Kill() }
 
-// ExitIfKilled is called by a Park, on c.
-func (c *Coroutine) ExitIfKilled() { c.binding.ExitIfKilled() }
+// Park implements suspend.Task, see suspend.Bound.
+func (c *Coroutine) Park() { c.binding.Park() }
+
+// Yield gives others a turn.
+func (c *Coroutine) Yield() { c.binding.Yield() }
 
 // Stop ends an idle coroutine.
 func (c *Coroutine) Stop() { c.stop() }

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"unsafe"
-
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
@@ -68,7 +66,7 @@ func (r *Runner) ahead() {
 		it.task.Fetch()
 	}
 	if it.next != nil {
-		prefetch.Lines(unsafe.Pointer(it.next))
+		prefetch.Lines(it.next)
 	}
 }
 

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"unsafe"
-
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
@@ -29,7 +27,7 @@ type Task struct {
 	calls  bool         // it runs callbacks
 	at     int32        // in the Runner's coroutines
 	post   Item         // in the inbox while posted
-	_      [16]byte     // each Task begins at a cache line then
+	_      [32]byte     // each Task begins at a cache line then
 }
 
 const (
@@ -53,40 +51,13 @@ func NewCaller(r *Runner) *Task {
 	return t
 }
 
-// Park implements suspend.Task. What suspends on a Task calls Leave instead; Park is called by Tasks that decorate this
-// one, and by a scheduler in a task. It exits if the task was killed, which ends the wait of either.
-func (t *Task) Park() {
-	t.ExitIfKilled()
-	t.follow(t.Leave(nil, nil))
-	t.ExitIfKilled()
-}
+// Leave implements suspend.Switcher.
+func (t *Task) Leave() (next coro.Next, yield coro.Yield) { return t.runner.Load().park(t) }
 
-// Yield gives others a turn.
-func (t *Task) Yield() { t.follow(t.LeaveReady()) }
-
-// follow makes the switches that Leave and Back return.
-func (t *Task) follow(next coro.Next, yield coro.Yield) {
-	for next != nil {
-		next()
-		next, yield = t.Back()
-	}
-	if yield != nil {
-		yield(struct{}{})
-	}
-}
-
-// Leave is Park without the switches. They are the caller's: after a switch the processor predicts no return
-// correctly, so there are to be few. The caller calls next, if it is not nil, and then asks Back how to go on, until
-// next is nil. Then it calls yield, if yield is not nil.
-func (t *Task) Leave(slot, node unsafe.Pointer) (next coro.Next, yield coro.Yield) {
-	t.Place().With(slot, node)
-	return t.runner.Load().park(t)
-}
-
-// LeaveReady is Leave for a task that lets others have a turn.
+// LeaveReady implements suspend.Switcher.
 func (t *Task) LeaveReady() (next coro.Next, yield coro.Yield) { return t.runner.Load().yield(t) }
 
-// Back is called after next has returned.
+// Back implements suspend.Switcher.
 func (t *Task) Back() (next coro.Next, yield coro.Yield) { return t.runner.Load().back() }
 
 // Unpark implements suspend.Task.

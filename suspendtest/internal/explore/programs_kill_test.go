@@ -5,7 +5,6 @@ package explore_test
 import (
 	"context"
 	"fmt"
-	"unsafe"
 
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/suspend"
@@ -22,7 +21,7 @@ type doomed struct {
 	pending bool // a Kill has not taken effect
 }
 
-func (d *doomed) Leave(slot, node unsafe.Pointer) (next func() (struct{}, bool), yield func(struct{}) bool) {
+func (d *doomed) Leave() (next func() (struct{}, bool), yield func(struct{}) bool) {
 	if d.kills > 0 && d.bound.Kill() {
 		d.kills--
 		d.pending = true
@@ -32,7 +31,7 @@ func (d *doomed) Leave(slot, node unsafe.Pointer) (next func() (struct{}, bool),
 }
 
 func (d *doomed) LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool) {
-	return d.Leave(nil, nil)
+	return d.Leave()
 }
 
 func (d *doomed) Back() (next func() (struct{}, bool), yield func(struct{}) bool) { return nil, nil }

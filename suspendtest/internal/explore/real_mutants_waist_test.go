@@ -5,7 +5,7 @@ package explore_test
 func init() { realMutants = append(realMutants, waistMutants...) }
 
 var waistMutants = []realMutant{
-	{"a Resume does not look at the context", "suspend/suspend.go", "if ⟦r.done == nil || !atomicx.Closed(r.done)⟧ {", "true", "done before Resume, Suspend"},
+	{"a Resume does not look at the context", "suspend/resumer.go", "if ⟦r.done == nil || !atomicx.Closed(r.done)⟧ {", "true", "done before Resume, Suspend"},
 	{"a queue does not look at the context", "suspend/queue.go", "⟦r.done != nil && atomicx.Closed(r.done)⟧ {\n		p = q.unlink", "false", "done before Resume"},
-	{"who finds the context done tells nobody", "suspend/suspend.go", "if b := r.slot.b; ⟦b.word.CompareAndSwap(r.word, with(r.word, cancelled))⟧ {", "b.word.CompareAndSwap(r.word, with(r.word, cancelled)) && false", "done before Resume, Lazily"},
+	{"who finds the context done tells nobody", "suspend/resumer.go", "if b := r.slot.b; ⟦b.word.cancel(r.wait)⟧ {", "b.word.cancel(r.wait) && false", "done before Resume, Lazily"},
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
-	"github.com/braidgo/braid/internal/prefetch"
 )
 
 // Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
@@ -17,19 +16,50 @@ import (
 // An operation that can succeed without suspending asks here first, so that a done context fails it all
 // the same.
 func Err(ctx context.Context) error {
-	if _, over := ask(ctx); over {
+	if _, over := viewOf(ctx); over {
 		return cancellation(ctx)
 	}
 	return nil
 }
 
-// ask reports whether ctx is done, and returns its Done channel, unless ctx is lasting: then it need not be asked for.
-func ask(ctx context.Context) (done <-chan struct{}, over bool) {
+// A view is a context as a wait sees it. A wait looks at its context once, and hands the view down.
+type view struct {
+	ctx     context.Context
+	done    <-chan struct{} // nil also if ctx is lasting: then it need not be asked for
+	lasting bool
+}
+
+// background reports whether ctx is context.Background(), which is never done. Wait need not look at it any further.
+func background(ctx context.Context) bool { return ifaceOf(&ctx).tab == backgroundTab }
+
+// viewOf looks at ctx, and reports whether it is done.
+func viewOf(ctx context.Context) (v view, over bool) {
 	if lasting(ctx) {
-		return nil, ctx.Err() != nil
+		return view{ctx, nil, true}, ctx.Err() != nil
 	}
-	done = ctx.Done()
-	return done, done != nil && closed(done)
+	done := ctx.Done()
+	return view{ctx, done, false}, done != nil && closed(done)
+}
+
+// channel returns the Done channel, for a native select.
+func (v view) channel() <-chan struct{} {
+	if v.lasting {
+		return v.ctx.Done()
+	}
+	return v.done
+}
+
+func (v view) isLazy() bool {
+	_, ok := v.ctx.(*lazyPermit)
+	return ok
+}
+
+// end returns the end of the context. It calls the context.
+func (v view) end() end {
+	if c := cancelctx.Of(v.ctx); c != nil {
+		return end{list: &c.List, done: c.DoneIfMade()}
+	}
+	return end{done: v.channel()}
 }
 
 // An iface is how the compiler represents a context: two words, the first of which is the type's.
@@ -40,9 +70,6 @@ func ifaceOf(ctx *context.Context) *iface { return (*iface)(unsafe.Pointer(ctx))
 // same reports whether a and b are the same context; it may overlook it if that is not a pointer. Contexts may be of a
 // type that cannot be compared.
 func same(a, b context.Context) bool { return *ifaceOf(&a) == *ifaceOf(&b) }
-
-// background reports whether ctx is context.Background(), which is never done.
-func background(ctx context.Context) bool { return ifaceOf(&ctx).tab == backgroundTab }
 
 // lasting reports whether ctx is of a type, of package context or of package cancel, of which it is known that its Done
 // is always the same, and that Err tells when it is closed, in half the time. Others may be used again for something
@@ -82,13 +109,6 @@ func (e end) is(f end) bool {
 	return f.list == nil && e.done == f.done
 }
 
-func endOf(ctx context.Context) end {
-	if c := cancelctx.Of(ctx); c != nil {
-		return end{list: &c.List, done: c.DoneIfMade()}
-	}
-	return end{done: ctx.Done()}
-}
-
 // over reports whether e, which is the end of ctx, has come.
 func (e end) over(ctx context.Context) bool {
 	if e.list != nil {
@@ -114,86 +134,6 @@ func cancellation(ctx context.Context) (err error) {
 		}
 	}
 	return cancelctx.Reason(ctx.Err(), context.Cause(ctx))
-}
-
-// A registration is what a bound task has left with a context, so that its end cancels the suspension
-// of the task. A task keeps the one of the context that it waited with last, of those that can be cancelled so.
-type registration struct {
-	b       *party
-	task    unsafe.Pointer // of which is only fetched what it points to
-	node    cancelctx.Node // in the list of one of package cancel
-	foreign *foreign       // or nil; the task's own
-}
-
-// A foreign context has no list.
-type foreign struct {
-	done <-chan struct{}
-	stop func() bool
-}
-
-// with returns the end that r is registered with, the zero end if with none.
-func (r *registration) with() end {
-	if r.foreign != nil {
-		return end{done: r.foreign.done}
-	}
-	return end{list: r.node.List()}
-}
-
-// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
-func (b *party) watch(ctx context.Context, e end) (fresh bool) {
-	r := b.watched.Load()
-	if r != nil && r.with().is(e) {
-		return false
-	}
-	if r = b.unwatch(); r == nil {
-		r = &registration{b: b, task: (*iface)(unsafe.Pointer(&b.task)).data}
-		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
-	}
-	if e.list != nil {
-		if !e.list.Add(&r.node, r) {
-			r.Ended()
-		}
-	} else {
-		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
-		r.foreign.stop = cancelctx.OnDone(ctx, r.Ended)
-		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered
-	}
-	return true
-}
-
-// unwatch takes the registration back from its context, if there is one. It returns the registration if that may be used
-// again, since it is sure never to be called. Of a foreign context nobody can be sure.
-func (b *party) unwatch() *registration {
-	r := b.watched.Load()
-	switch {
-	case r == nil:
-		return nil
-	case r.foreign == nil && (r.node.List() == nil || r.node.Stop()):
-		r.node = cancelctx.Node{} // which has kept the context
-		return r
-	}
-	b.watched.Store(nil) // so that it finds out when it is called
-	if r.foreign != nil {
-		r.foreign.stop()
-	}
-	return nil
-}
-
-// Ended cancels the suspension that the context was given for, or the next one of the task: the word is open
-// between two of them as well. It runs once, at any time. It may be late, the task then waiting with another
-// context or with none; or it may lose against a Resume, and then the next Suspend looks at ctx itself.
-func (r *registration) Ended() {
-	prefetch.Line(r.task)
-	b := r.b
-	word := b.word.Load()
-	if word&statusMask != openToContext || b.watched.Load() != r {
-		return
-	}
-	// The word was loaded first: if the registration has been replaced since, so has the word; or it is as the end of
-	// the task has left it, and the next wait replaces it.
-	if b.word.CompareAndSwap(word, with(word, cancelled)) {
-		b.task.Unpark()
-	}
 }
 
 // A contextPanic is the error of a context whose methods panic.

@@ -150,7 +150,8 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			b.watch(ctx, endOf(ctx))
+			v, _ := viewOf(ctx)
+			b.watch(ctx, v.end())
 		})
 		if b.watched.Load() != nil {
 			t.Error("the registration has outlived the task")
@@ -160,26 +161,26 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 
 // The generation that a Resumer carries is never met again, also where it has been counted for long.
 func TestStaleResumerNearWrapAround(t *testing.T) {
-	b := &binding{party: party{task: new(nobody)}}
-	b.word.Store(1<<64 - 1<<statusBits) // the last generation, open
-	s := &slot[int]{b: &b.party}
-	old := Resumer[int]{slot: s, word: b.word.Load()}
+	b := &binding{waiter: waiter{task: new(nobody)}}
+	b.word.v.Store(1<<64 - generation) // the last generation, open
+	s := &slot[int]{b: &b.waiter}
+	old := Resumer[int]{slot: s, wait: b.word.load()}
 	if v, ok := s.block(b, func(Resumer[int]) (int, bool) { return 1, true }, old); v != 1 || !ok {
 		t.Fatal("block")
 	}
-	if b.word.Load() != 0 {
-		t.Fatalf("word %x after the last generation", b.word.Load())
+	if b.word.load() != 0 {
+		t.Fatalf("word %x after the last generation", b.word.load())
 	}
 	if old.Resume(2, nil) {
 		t.Error("a stale Resumer was accepted")
 	}
-	if r := (Resumer[int]{slot: s, word: b.word.Load()}); !r.Resume(3, nil) {
+	if r := (Resumer[int]{slot: s, wait: b.word.load()}); !r.Resume(3, nil) {
 		t.Error("the next was refused")
 	}
 }
 
 func TestQueueRefusesAResumerTwice(t *testing.T) {
-	s := &slot[int]{b: &party{task: new(nobody)}}
+	s := &slot[int]{b: &waiter{task: new(nobody)}}
 	var q Queue[int, int]
 	r := Resumer[int]{slot: s}
 	q.Push(r, 1)
@@ -219,8 +220,5 @@ func TestLookLooksAtAll(t *testing.T) {
 func TestABindingBeginsAtALine(t *testing.T) {
 	if size := unsafe.Sizeof(binding{}); unsafe.Sizeof(uintptr(0)) == 8 && size != 128 {
 		t.Errorf("a binding has %d bytes", size)
-	}
-	if size := unsafe.Sizeof(registration{}); unsafe.Sizeof(uintptr(0)) == 8 && size != 64 {
-		t.Errorf("a registration has %d bytes", size)
 	}
 }
