@@ -42,6 +42,9 @@ func (b Bound) TaskEnded() { b.b.forget() }
 // has not taken effect.
 func (b Bound) Kill() bool { return b.b.kill() }
 
+// ExitIfKilled ends the calling task if a Kill has not taken effect.
+func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
+
 // Park is the Park of a Switcher: it makes the switches, and it exits if the task was killed. What suspends on the Task does
 // not call it. A Task that decorates this one does, and a scheduler that runs in the task.
 func (b Bound) Park() {

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
@@ -31,34 +30,24 @@ const (
 	woken
 )
 
-// Park implements suspend.Task.
-func (t *task) Park() {
-	if _, yield := t.Leave(nil, nil); yield != nil {
-		yield(struct{}{})
-	}
-	t.ExitIfKilled()
-}
-
-// Leave is Park without the switch, which is the caller's: after a switch the processor predicts no return correctly, so there
-// are to be few.
-func (t *task) Leave(slot, node unsafe.Pointer) (next coro.Next, yield coro.Yield) {
+// Leave implements suspend.Switcher.
+func (t *task) Leave() (next coro.Next, yield coro.Yield) {
 	if t.mark == woken {
 		t.mark = active
 		return nil, nil
 	}
 	t.mark = parked
-	t.Place().With(slot, node)
 	return nil, t.Coroutine.Leave(coro.Parked)
 }
 
-// LeaveReady is Leave for a task that lets the seed pick another.
+// LeaveReady implements suspend.Switcher: the seed picks another.
 func (t *task) LeaveReady() (next coro.Next, yield coro.Yield) {
 	w := t.world.Load()
 	w.ready = append(w.ready, ready{host: t.host, task: t})
 	return nil, t.Coroutine.Leave(coro.Yielded)
 }
 
-// Back would follow a next.
+// Back implements suspend.Switcher. It is not called: Leave returns no next.
 func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Unpark implements suspend.Task.

@@ -109,6 +109,9 @@ func (c *Coroutine) Kill() bool { return c.binding.Kill() }
 // Park implements suspend.Task, see suspend.Bound.
 func (c *Coroutine) Park() { c.binding.Park() }
 
+// ExitIfKilled ends the calling task, which is on c, if a Kill has not taken effect.
+func (c *Coroutine) ExitIfKilled() { c.binding.ExitIfKilled() }
+
 // Yield gives others a turn.
 func (c *Coroutine) Yield() { c.binding.Yield() }
 
