@@ -117,13 +117,14 @@ func frame(stack string) string {
 	return strings.Join(kept, "\n")
 }
 
-// hint names the usual cause of a call from outside.
-func hint(stack []byte) string {
+// cause names the usual cause of a call from outside with this stack. stock says that package context or time has made it.
+func cause(stack []byte) (hint string, stock bool) {
 	switch {
 	case bytes.Contains(stack, []byte("context.(*afterFuncCtx)")):
-		return "a context of package context has ended, which tells its waiters by a goroutine: use package cancel\n"
+		return "a context of package context has ended, which tells its waiters by a goroutine. " +
+			"Use package cancel, or a synctest bubble with Options.Bubble", true
 	case bytes.Contains(stack, []byte("time.goFunc")):
-		return "a timer of package time has fired: use suspend.AfterFunc, or a synctest bubble with Options.Bubble\n"
+		return "a timer of package time has fired. Use suspend.AfterFunc, or a synctest bubble with Options.Bubble", true
 	}
-	return "use the Go method of the World or of a Node, in place of the go statement\n"
+	return "use the Go method of the World or of a Node, in place of the go statement", false
 }

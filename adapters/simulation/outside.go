@@ -21,8 +21,8 @@ import (
 // text has that goroutine's stack.
 var ErrForeign = errors.New("a goroutine outside the World has called into it")
 
-// outside is how a World stands to other goroutines. They may call only while it sleeps, in a bubble: such a call comes
-// from a timer of package time. Any other call ends the run.
+// outside is how a World stands to other goroutines. In a bubble they may call while it sleeps, since such a call comes from
+// a timer of package time, and packages time and context may call always. Any other call ends the run.
 type outside struct {
 	driver  int64 // the goroutine of Run
 	current *task // that runs; nil: the World's own goroutine does
@@ -86,15 +86,19 @@ func (w *World) enter() bool {
 func (w *World) fromOutside(r ready) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.closed:
+	if w.closed {
 		return suspend.ErrClosed
-	case !w.admits || r.host == nil && r.task == nil:
-		if w.foreign == nil {
-			w.foreign = fmt.Errorf("simulation: %w:\n%s%s", ErrForeign, hint(debug.Stack()), debug.Stack())
-			w.called.Store(true)
+	}
+	if !w.admits || r.host == nil && r.task == nil {
+		stack := debug.Stack()
+		hint, stock := cause(stack)
+		if !w.o.Bubble || !stock {
+			if w.foreign == nil {
+				w.foreign = fmt.Errorf("simulation: %w: %s\n%s", ErrForeign, hint, stack)
+				w.called.Store(true)
+			}
+			return ErrForeign
 		}
-		return ErrForeign
 	}
 	w.in = append(w.in, r)
 	w.called.Store(true)
@@ -181,6 +185,13 @@ func (r ready) number() int {
 	return r.task.id
 }
 
+// settle lets the goroutines that a step has started do their part, in a bubble: those of a context that has ended.
+func (w *World) settle() {
+	if w.o.Bubble {
+		synctest.Wait()
+	}
+}
+
 // sleep parks the caller of Run until a goroutine outside calls: in a bubble a timer of package time, or the alarm that
 // stands for the World's own. It reports whether it is worth looking again.
 func (w *World) sleep() bool {
@@ -209,12 +220,10 @@ func (w *World) sleep() bool {
 	for w.sleeps() {
 		w.parent.Park()
 	}
-	if w.o.Bubble {
-		synctest.Wait() // for all that this moment brings
-		w.mu.Lock()
-		w.admits = false
-		w.mu.Unlock()
-	}
+	w.settle()
+	w.mu.Lock()
+	w.admits = w.o.open
+	w.mu.Unlock()
 	if d == never && rang.Load() && !w.called.Load() {
 		return false
 	}

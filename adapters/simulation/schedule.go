@@ -47,7 +47,9 @@ func (w *World) loop() {
 			w.fail(w.account(ErrSteps))
 		case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
 			w.fail(w.account(ErrTime))
-		case w.step(), w.advance(), w.sleep():
+		case w.step():
+			w.settle()
+		case w.advance(), w.sleep():
 		default:
 			w.fail(w.account(ErrDeadlock))
 		}
@@ -176,8 +178,11 @@ func (h *host) endTasks() {
 // kill ends the waits of the tasks of h, and of those that do not wait the next one. The tasks find out in their turn.
 func (h *host) kill() {
 	for t := h.tasks.first; t != nil; t = t.next {
-		if t != h.world.current {
-			t.Kill()
+		if t == h.world.current {
+			continue
+		}
+		if t.Kill(); t.mark == parked { // a goroutine outside has ended its wait, and was not let in to wake it
+			h.world.rouse(t)
 		}
 	}
 }

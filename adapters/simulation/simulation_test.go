@@ -270,6 +270,52 @@ func TestStockTimersOfOneMoment(t *testing.T) {
 	require.Len(t, hashes, 1)
 }
 
+// The cancel of package context wakes each waiter by a goroutine. In a bubble that is a part of the step, elsewhere it is foreign.
+func TestStockCancel(t *testing.T) {
+	main := func(ctx context.Context, w *simulation.World) error {
+		ended := 0
+		ctx, cancel := context.WithCancel(ctx)
+		for range 10 {
+			_ = w.Go(func() { _ = suspend.Sleep(ctx, time.Hour); ended++ })
+		}
+		_ = suspend.Sleep(bg, time.Second)
+		cancel()
+		_ = suspend.Sleep(bg, time.Second)
+		require.Equal(t, 10, ended)
+		return nil
+	}
+	for seed := range uint64(20) {
+		require.NoError(t, simulation.CheckInBubbles(t, simulation.Options{Seed: seed + 1}, main))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		failing(t, simulation.Options{Bubble: true}, simulation.ErrForeign, func(ctx context.Context, w *simulation.World) error {
+			return suspend.Blocking(ctx, func() {
+				done := make(chan error)
+				go func() { done <- w.Go(func() {}) }()
+				<-done
+			})
+		})
+	})
+	for range 20 { // the goroutine may come when the World has ended in a deadlock
+		err := simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+			ctx, cancel := context.WithCancel(ctx)
+			_ = w.Go(func() { _ = suspend.Sleep(ctx, time.Hour) })
+			_ = suspend.Sleep(bg, time.Second)
+			cancel()
+			for begin := time.Now(); time.Since(begin) < 10*time.Millisecond; {
+				suspend.Yield()
+			}
+			return nil
+		}).Err
+		if err != nil {
+			require.ErrorIs(t, err, simulation.ErrForeign)
+			require.ErrorContains(t, err, "Use package cancel")
+			return
+		}
+	}
+	t.Error("no call was found")
+}
+
 func TestHere(t *testing.T) {
 	require.Nil(t, simulation.Here())
 	run(t, func(ctx context.Context, w *simulation.World) error {
