@@ -1,7 +1,10 @@
-// Package docs checks that what the documents say is there: code, links, commands.
+// Package docs checks the code, the links and the commands in the documents.
 package docs
 
 import (
+	"go/parser"
+	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -71,6 +74,42 @@ func TestCode(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, blocks, 4, "where is the README's code?")
+}
+
+var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+
+// TestTutorials checks that the declarations of a tutorial are whole: pasted into a file, they use no name that the page does not show.
+func TestTutorials(t *testing.T) {
+	for tutorial, example := range map[string]string{"scheduler": "scheduler", "primitive": "primitive", "cancellation": "cancellation", "javascript": "javascript", "gui": "gui"} {
+		known := map[string]bool{}
+		for _, name := range files(t, ".go") {
+			if path.Dir(name) != "examples/"+example {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.ImportsOnly)
+			require.NoError(t, err)
+			for _, i := range f.Imports {
+				imported := majorVersion.ReplaceAllString(strings.Trim(i.Path.Value, `"`), "")
+				known[path.Base(imported)] = true
+			}
+		}
+		require.NotEmpty(t, known)
+		name := "docs/" + tutorial + ".md"
+		text := "package tutorial\n"
+		for _, m := range block.FindAllStringSubmatch(read(t, name), -1) {
+			if f, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+m[1], 0); err == nil && len(f.Decls) > 0 {
+				text += m[1]
+			}
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
+		require.NoError(t, err)
+		require.Greater(t, len(f.Decls), 4, name)
+		for _, id := range f.Unresolved {
+			if types.Universe.Lookup(id.Name) == nil && !known[id.Name] {
+				t.Errorf("%s uses %s and does not show it", name, id.Name)
+			}
+		}
+	}
 }
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
