@@ -9,10 +9,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing/synctest"
 	"time"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
@@ -27,10 +27,10 @@ type outside struct {
 	driver  int64 // the goroutine of Run
 	current *task // that runs; nil: the World's own goroutine does
 	parent  suspend.Task
-	begun   time.Time   // by the clock of package time, if it is the World's
-	called  atomic.Bool // foreign is not nil, or in is not empty
+	begun   time.Time    // by the clock of package time, if it is the World's
+	called  atomicx.Bool // foreign is not nil, or in is not empty
 
-	mu      sync.Mutex
+	mu      atomicx.Mutex
 	foreign error   // the first call that was none of a timer
 	admits  bool    // calls: since sleep began, until all that one moment brings is there
 	asleep  bool    // and so a call owes an Unpark of parent
@@ -212,7 +212,8 @@ func (w *World) sleep() bool {
 	w.asleep, w.admits = true, true
 	w.mu.Unlock()
 
-	rang, d := atomic.Bool{}, w.alarm()
+	var rang atomicx.Bool
+	d := w.alarm()
 	defer time.AfterFunc(d, func() {
 		rang.Store(true)
 		w.rouseSelf()

@@ -32,13 +32,14 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		if err != nil {
 			return err
 		}
-		if err := suspend.Here().Go(func() { s.serve(ctx, c) }); err != nil {
+		if err := suspend.Here().Go(func() { s.ServeConn(ctx, c) }); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Server) serve(ctx context.Context, c net.Conn) {
+// ServeConn answers the requests of one connection, until it ends.
+func (s *Server) ServeConn(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	backup := Client{Dial: s.Backup}
 	defer backup.Close()

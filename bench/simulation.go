@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/examples/register"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A seed is a server, three clients with ten requests each, resets and partitions, in two minutes of virtual time. The peer is the
+// same program on goroutines over loopback, without faults: the test that a simulation replaces.
+var simulationRows = []row{
+	pair("simulation-seeds", "goroutines over loopback, no faults", 0.9, 0.4, func() (ours, peer func(n int)) {
+		return simulatedSeeds, overLoopback
+	}),
+	pair("simulation-step", "the two switches of iter.Pull", 2, 1.5, func() (ours, peer func(n int)) {
+		return simulatedSteps, switches
+	}),
+}
+
+const adders, adds = 3, 10
+
+func simulatedSeeds(n int) {
+	for seed := range n {
+		r := simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster)
+		if r.Err != nil {
+			panic(r.Err)
+		}
+	}
+}
+
+func simulatedCluster(ctx context.Context, w *simulation.World) error {
+	w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.02})
+	server, node := new(register.Server), w.Node("server")
+	ln := must(node.Listen("tcp", ":80"))
+	must(0, node.Go(func() { _ = server.Serve(ctx, ln) }))
+	all := latch.New(adders)
+	for i := range adders {
+		name := fmt.Sprint("client", i)
+		client := w.Node(name)
+		to := register.Client{Dial: func(ctx context.Context) (net.Conn, error) { return client.Dial(ctx, "tcp", "server:80") }}
+		must(0, client.Go(func() { add(ctx, &to, name); all.CountDown() }))
+	}
+	must(0, w.Go(func() {
+		for range 10 {
+			_ = suspend.Sleep(ctx, time.Duration(w.Rand().IntN(1000))*time.Millisecond)
+			w.Partition([]string{fmt.Sprint("client", w.Rand().IntN(adders))})
+			_ = suspend.Sleep(ctx, time.Duration(w.Rand().IntN(3000))*time.Millisecond)
+			w.Heal()
+		}
+	}))
+	must(0, all.Wait(ctx))
+	if server.Total != adders*adds {
+		return fmt.Errorf("%d were counted", server.Total)
+	}
+	return suspend.Sleep(ctx, 2*time.Minute)
+}
+
+func add(ctx context.Context, to *register.Client, name string) {
+	for i := range adds {
+		_ = to.Add(ctx, fmt.Sprintf("%s/%d", name, i))
+	}
+	to.Close()
+}
+
+func overLoopback(n int) {
+	ctx := context.Background()
+	for range n {
+		ln := must(net.Listen("tcp", "127.0.0.1:0"))
+		counted := new(locked)
+		go func() { _ = counted.serve(ln) }()
+		var all sync.WaitGroup
+		for i := range adders {
+			to := register.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", ln.Addr().String()) }}
+			all.Go(func() { add(ctx, &to, fmt.Sprint("client", i)) })
+		}
+		all.Wait()
+		must(0, ln.Close())
+	}
+}
+
+// A locked is a register for goroutines: each connection has a Server of its own, and a lock for the count.
+type locked struct {
+	mu    sync.Mutex
+	total int
+}
+
+func (l *locked) serve(ln net.Listener) error {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			var s register.Server
+			s.ServeConn(context.Background(), c)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.total += s.Total
+		}()
+	}
+}
+
+// simulatedSteps has two tasks that yield.
+func simulatedSteps(n int) {
+	simulation.Run(simulation.Options{Seed: 1, MaxSteps: math.MaxInt}, func(ctx context.Context, w *simulation.World) error {
+		must(0, w.Go(func() {
+			for {
+				suspend.Yield()
+			}
+		}))
+		for range n / 2 {
+			suspend.Yield()
+		}
+		return nil
+	})
+}
+
+func switches(n int) {
+	next, stop := iter.Pull(func(yield func(int) bool) {
+		for yield(0) {
+		}
+	})
+	defer stop()
+	for range n {
+		next()
+	}
+}

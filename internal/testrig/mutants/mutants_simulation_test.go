@@ -1,0 +1,24 @@
+//go:build mutants
+
+package mutants_test
+
+func init() { mutants = append(mutants, simulated...) }
+
+const simulation = "adapters/simulation"
+
+// Mistakes in the simulation: chance that does not come from the seed, and faults that are not those of a network, a crash or a disk.
+var simulated = []mutant{
+	{"latency is not drawn from the seed", "adapters/simulation/link.go", "		latency += time.Duration(w.net.below(int(spread) + 1))\n", "		latency += time.Duration(w.net.below(int(spread) + 1))\n		if Wrong {\n			latency = f.MinLatency + time.Duration(time.Now().UnixNano())%spread\n		}\n", simulation, "TestCheckPasses"},
+	{"a map decides the order", "adapters/simulation/schedule.go", "	r := w.ready[i]\n	w.ready[i] =", "	if Wrong {\n		m := map[int]bool{}\n		for j := range n {\n			m[j] = true\n		}\n		for i = range m {\n			break\n		}\n	}\n	r := w.ready[i]\n	w.ready[i] =", simulation, "TestCheckPasses"},
+	{"timers of one moment are not in order", "adapters/simulation/clock.go", "t.at == u.at && t.seq < u.seq", "t.at == u.at && (t.seq < u.seq) != Wrong", simulation, "TestTimersOfOneMoment"},
+	{"a crash leaves the tasks", "adapters/simulation/node.go", "	n.endTasks()\n	if h ==", "	if !Wrong {\n		n.endTasks()\n	}\n	if h ==", simulation, "TestCrashEnds"},
+	{"a later segment overtakes", "adapters/simulation/link.go", "	p.last = max(p.last, leaves+latency)\n", "	p.last = max(p.last, leaves+latency)\n	if Wrong {\n		p.last = leaves + latency\n	}\n", simulation, "TestHoldAndHeal"},
+	{"the disk keeps all that was written", "adapters/simulation/disk.go", "	mode := s.below(4) // 0: all, 1: nothing\n", "	mode := s.below(4)\n	if Wrong {\n		mode = 0\n	}\n", simulation, "TestTheDiskAfterACrash"},
+	{"a second Sync mends one that failed", "adapters/simulation/fs.go", "	f.i.patches = nil\n	return err", "	if !Wrong || err == nil {\n		f.i.patches = nil\n	}\n	return err", simulation, "TestASyncThatFails"},
+	{"a goroutine outside is let in", "adapters/simulation/outside.go", "	if !w.admits || r.host == nil && r.task == nil {", "	if !Wrong && !w.admits || r.host == nil && r.task == nil {", simulation, "TestForeign"},
+	{"a reset breaks one end", "adapters/simulation/ending.go", "	c.peer.broke(syscall.ECONNRESET)\n}\n\n// timeOut", "	if !Wrong {\n		c.peer.broke(syscall.ECONNRESET)\n	}\n}\n\n// timeOut", simulation, "TestReset"},
+	{"the timers of a crashed node fire", "adapters/simulation/node.go", "	w.timers.drop(&n.host)\n", "	if !Wrong {\n		w.timers.drop(&n.host)\n	}\n", simulation, "TestRestart"},
+	{"a deadline that was moved still ends the wait", "adapters/simulation/side.go", "	s.clear(w)\n	if t.IsZero() {", "	if !Wrong {\n		s.clear(w)\n	}\n	if t.IsZero() {", simulation, "TestDeadlines"},
+	{"a Write never waits", "adapters/simulation/conn.go", "		case c.write.first(t) && c.unread < window:\n			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread))])\n", "		case c.write.first(t) && (c.unread < window || Wrong):\n			n += c.transmit(p[n:min(len(p), n+maxSegment)])\n", simulation, "TestWritesAreWhole"},
+	{"the wake-ups of one moment come in any order", "adapters/simulation/outside.go", "	if !w.o.open {\n		slices", "	if !w.o.open && !Wrong {\n		slices", simulation, "TestStockTimersOfOneMoment"},
+}

@@ -1,0 +1,35 @@
+package model_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/model"
+	"github.com/stretchr/testify/require"
+)
+
+// The programs do what the models say in a World, too, and the same each time. A World knows when no task can go on: then its
+// clock goes on.
+func TestAgainstModelsInASimulation(t *testing.T) {
+	defer schedtest.Within(t, 3*schedtest.Deadline)()
+	each := uint64(200)
+	if testing.Short() || schedtest.Race {
+		each = 30
+	}
+	for _, spec := range model.All {
+		t.Run(spec.Name, func(t *testing.T) {
+			simulation.Test(t, simulation.TestOptions{Seeds: int(each), Options: simulation.Options{Bubble: true}}, func(ctx context.Context, w *simulation.World) error {
+				p := program(spec, rand.New(rand.NewPCG(w.Seed(), 1)))
+				return p.Run(model.Place{
+					On: w, Then: w, Turn: func() bool { suspend.Yield(); return true }, Patience: time.Hour,
+					Rest: func() { require.NoError(t, suspend.Sleep(ctx, time.Nanosecond)) },
+				})
+			})
+		})
+	}
+}
