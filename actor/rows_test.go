@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/adapters/simulation"
+	cancels "github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
@@ -248,7 +251,7 @@ var rows = []struct {
 			})
 		})
 		for ref.Send("traffic") == nil {
-			suspend.Yield()
+			_ = suspend.Sleep(bg, 10*time.Microsecond)
 		}
 		require.NoError(t, ref.Wait(bg))
 		require.Positive(t, n)
@@ -333,7 +336,7 @@ var rows = []struct {
 		}
 	}},
 	{"ctx done: a Kill with its cause, also if messages are left", func(t *testing.T, s suspend.Spawner) {
-		ctx, cancel := context.WithCancelCause(bg)
+		ctx, cancel := withCancel(s)
 		ref := actor.Spawn(ctx, s, func(_ context.Context, self *actor.Self[int]) error {
 			return self.React(func(int) error { return actor.Skip })
 		})
@@ -364,7 +367,7 @@ var rows = []struct {
 					case 2:
 						g.Refuse(errOops)
 					case 3:
-						go g.Reply(9)
+						_ = elsewhere(s).Go(func() { g.Reply(9) })
 					}
 					return nil
 				})
@@ -411,10 +414,10 @@ var rows = []struct {
 				return self.React(func(*get) error { return nil })
 			})
 		})
-		ctx, cancel := context.WithCancel(bg)
+		ctx, cancel := withCancel(s)
 		task := promise.Go(bg, s, func(context.Context) (int, error) { return actor.Ask(ctx, ref, &get{}) })
 		m, _ := asked.Await(bg)
-		cancel()
+		cancel(nil)
 		_, err := task.Await(bg)
 		require.ErrorIs(t, err, context.Canceled)
 		require.False(t, m.Reply(1))
@@ -698,6 +701,23 @@ var rows = []struct {
 	}},
 }
 
+// withCancel returns a context of package context, and in a simulation, where that would tell by a goroutine, one of package
+// cancel.
+func withCancel(s suspend.Spawner) (context.Context, context.CancelCauseFunc) {
+	if _, simulated := s.(*simulation.World); simulated {
+		return cancels.New(bg)
+	}
+	return context.WithCancelCause(bg)
+}
+
+// elsewhere returns plain goroutines, and in a simulation, which has none, s.
+func elsewhere(s suspend.Spawner) suspend.Spawner {
+	if _, simulated := s.(*simulation.World); simulated {
+		return s
+	}
+	return suspend.Goroutines
+}
+
 // A refusing Spawner refuses when it has started its last task.
 type refusing struct {
 	suspend.Spawner
@@ -726,6 +746,18 @@ func TestRows(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 				schedtest.Run(t, s, func() { row.main(t, s) })
+			})
+			if strings.HasPrefix(row.name, "refused") { // the rest of such an actor runs on a goroutine, and a World has none
+				return
+			}
+			t.Run("simulation", func(t *testing.T) {
+				for seed := range uint64(10) {
+					r := simulation.Run(simulation.Options{Seed: seed + 1}, func(_ context.Context, w *simulation.World) error {
+						row.main(t, w)
+						return nil
+					})
+					require.NoError(t, r.Err, "seed %d", seed+1)
+				}
 			})
 		})
 	}
