@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/cancelctx"
 )
 
 // A waiter can be suspended: a task, a goroutine without one, or a continuation.
@@ -62,7 +63,7 @@ func (b *binding) armed(v view) (s state, ok bool) {
 	switch {
 	case s.status() != b.last.status:
 		return s, false
-	case same(v.ctx, b.last.ctx):
+	case cancelctx.Same(v.ctx, b.last.ctx):
 		return s, true
 	case v.lasting, b.task == nil:
 		return s, false

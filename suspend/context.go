@@ -3,7 +3,6 @@ package suspend
 import (
 	"context"
 	"fmt"
-	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
@@ -29,12 +28,9 @@ type view struct {
 	lasting bool
 }
 
-// background reports whether ctx is context.Background(), which is never done. Wait need not look at it any further.
-func background(ctx context.Context) bool { return ifaceOf(&ctx).tab == backgroundTab }
-
 // viewOf looks at ctx, and reports whether it is done.
 func viewOf(ctx context.Context) (v view, over bool) {
-	if lasting(ctx) {
+	if cancelctx.Lasting(ctx) {
 		return view{ctx, nil, true}, ctx.Err() != nil
 	}
 	done := ctx.Done()
@@ -61,36 +57,6 @@ func (v view) end() end {
 	}
 	return end{done: v.channel()}
 }
-
-// An iface is how the compiler represents a context: two words, the first of which is the type's.
-type iface struct{ tab, data unsafe.Pointer }
-
-func ifaceOf(ctx *context.Context) *iface { return (*iface)(unsafe.Pointer(ctx)) }
-
-// same reports whether a and b are the same context; it may overlook it if that is not a pointer. Contexts may be of a
-// type that cannot be compared.
-func same(a, b context.Context) bool { return *ifaceOf(&a) == *ifaceOf(&b) }
-
-// lasting reports whether ctx is of a type, of package context or of package cancel, of which it is known that its Done
-// is always the same, and that Err tells when it is closed, in half the time. Others may be used again for something
-// else, like the contexts of some HTTP frameworks, or stand for such a one.
-func lasting(ctx context.Context) bool {
-	tab := ifaceOf(&ctx).tab
-	if tab == cancelTab || tab == backgroundTab || tab == deadlineTab {
-		return true
-	}
-	_, ok := ctx.(*cancelctx.Context)
-	return ok
-}
-
-var backgroundTab, cancelTab, deadlineTab = func() (background, cancelled, deadline unsafe.Pointer) {
-	none := context.Background()
-	some, cancel := context.WithCancel(none)
-	cancel()
-	late, cancel := context.WithTimeout(none, 0)
-	cancel()
-	return ifaceOf(&none).tab, ifaceOf(&some).tab, ifaceOf(&late).tab
-}()
 
 func closed(done <-chan struct{}) bool { return atomicx.Closed(done) }
 

@@ -1,10 +1,6 @@
 package suspend
 
-import (
-	"unsafe"
-
-	"github.com/braidgo/braid/internal/atomicx"
-)
+import "github.com/braidgo/braid/internal/atomicx"
 
 // A Resumer resumes one suspension, once. It is a small value: copy it, store it, compare it, use it as
 // a map key. The zero Resumer resumes nothing.
@@ -36,7 +32,7 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 		return false
 	}
 	word := &s.b.word
-	if unsafe.Sizeof(v) == 0 && err == nil && !s.shared {
+	if _, none := any(&s.v).(*struct{}); none && err == nil && !s.shared {
 		if !word.deliverNothing(r.wait) {
 			return false
 		}

@@ -1,6 +1,6 @@
 package suspend
 
-import "unsafe"
+import "reflect"
 
 // A slot is where the value of a wait arrives. It belongs to its waiter for ever, so a stale Resumer that looks at it finds
 // the right word to fail on. The resumer that has claimed the word writes v, err, hit and freed, and the task reads and
@@ -50,7 +50,7 @@ func otherSlotOf[T any](b *binding) *slot[T] {
 	} else {
 		b.slots = &list{s, b.slots}
 	}
-	if unsafe.Sizeof(s.v) > keptSize || b.slots.len() >= keptSlots {
+	if reflect.TypeFor[T]().Size() > keptSize || b.slots.len() >= keptSlots {
 		b.large = true
 	}
 	return s

@@ -1,6 +1,10 @@
 package suspend
 
-import "context"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/cancelctx"
+)
 
 // Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
 // suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
@@ -19,7 +23,7 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 		ctx = AllowLazy(ctx)
 	}
 	v, over := view{ctx, nil, true}, false
-	if !background(ctx) {
+	if !cancelctx.Background(ctx) {
 		v, over = viewOf(ctx)
 	}
 	if over {

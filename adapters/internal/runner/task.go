@@ -7,17 +7,6 @@ import (
 )
 
 // A Task is a coroutine of a Runner, with the task that is on it, if any.
-//
-// Its state, in Mark, belongs to the Runner: it changes only on the goroutine that the Runner runs on. An Unpark from
-// elsewhere is posted to the Runner. -T> is the task, -U> an Unpark on the Runner or one that has been posted.
-//
-//	active -T> parked   Park. The switch follows
-//	parked -U> active   and the task goes to the end of the list
-//	active -U> woken    the permit
-//	woken  -T> active   Park returns at once
-//
-// Invariant: only a task that is inside Park is parked. So an Unpark that comes late, to a task that is runnable, runs
-// or has ended, or to the next task of the same coroutine, leaves the permit and touches nothing else.
 type Task struct {
 	Item   // in the list while the task is runnable
 	runner atomicx.Pointer[Runner]
@@ -30,6 +19,16 @@ type Task struct {
 	_      [32]byte     // each Task begins at a cache line then
 }
 
+// The state of a Task, in Mark, belongs to the Runner: it changes only on the goroutine that the Runner runs on. An Unpark from
+// elsewhere is posted to the Runner. -T> is the task, -U> an Unpark on the Runner or one that has been posted.
+//
+//	active -T> parked   Park. The switch follows
+//	parked -U> active   and the task goes to the end of the list
+//	active -U> woken    the permit
+//	woken  -T> active   Park returns at once
+//
+// Invariant: only a task that is inside Park is parked. So an Unpark that comes late, to a task that is runnable, runs
+// or has ended, or to the next task of the same coroutine, leaves the permit and touches nothing else.
 const (
 	active uint8 = iota
 	parked
