@@ -43,7 +43,8 @@ var layers = []layer{
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},
 	{folders: []string{"internal/testrig"}},
-	{folders: []string{"examples", "bench", "docs"}},
+	{folders: []string{"examples", "docs"}},
+	{folders: []string{"bench"}},
 }
 
 // withUnsafe are the files that may import unsafe: the ground, and system calls.
