@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// What a Spawner may offer beside Go. The functions of this package ask for it by [As], and do without it where a
-// scheduler does not have it. A Spawner that wraps another has a method Unwrap() Spawner, and so offers what that does.
-// The conformance kit checks each capability that it finds.
+// These are the capabilities of a Spawner beside Go. The functions of this package ask for them by [As], and do without one that a
+// scheduler does not have. A Spawner that wraps another has a method Unwrap() Spawner, and so offers the capabilities of that one. The
+// conformance kit checks each capability that it finds.
 
 // Rand is a source of random numbers: Select, Choose and Then draw from the one of the calling task's scheduler. A
 // scheduler that repeats a run from its seed has a seeded one, and so its tasks make the same choices again. Uint64 may

@@ -48,7 +48,7 @@ func (h *halting) AfterFunc(f func()) (stop func() bool) {
 	panic("halting")
 }
 
-// What a context does that has panicked is not taken for the end of the next one.
+// A late call of a context that has panicked is not taken for the end of the next one.
 func TestACallOfAContextThatHasPanicked(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
@@ -289,7 +289,7 @@ func TestALateCancellationIsNotTheNextOnes(t *testing.T) {
 	}
 }
 
-// To wait with a new context of package cancel allocates no more than to make it: nor has it a Done channel made.
+// A wait with a new context of package cancel allocates nothing beside the context, and makes no Done channel.
 func TestANewContextCostsNothingMore(t *testing.T) {
 	err := fifo.Run(bg, func(context.Context) error {
 		var m mvar.MVar[int]

@@ -1,37 +1,49 @@
-// Package suspend is the waist between synchronisation primitives and schedulers: a primitive suspends the calling task
-// through it, whatever runs that task, and a scheduler says through it how its tasks are parked.
+// Package suspend is the waist between synchronisation primitives and schedulers. A primitive suspends the calling task through it, on
+// any scheduler. A scheduler says through it how its tasks are parked.
 //
 // # Performing operations
 //
-// Who uses primitives needs little of this package. A blocking method takes a context, which is for cancellation and
-// nothing else: the scheduler is found by the calling goroutine, so any context will do, also context.Background() in a
-// task of an event loop. A method named like an operation with Op at its end returns it as a value, an [Op], which is
-// performed by [Do], which waits; by [Then], which has a continuation called; or as a [Case] of a [Select]. [Map] and
-// [Choose] make one operation of others; [After] and [Done] are timeouts and contexts as operations.
+// A user of primitives needs little of this package. A blocking method takes a context, which is for cancellation and nothing else. The
+// scheduler is found by the calling goroutine, so any context will do, also context.Background() in a task of an event loop.
 //
-// There is no such value for what could not lose a Select without a trace: Cond.Wait releases its lock, Barrier.Wait
-// arrives, MVar.Modify, Lazy.Force, Join and scope.Run run a function.
+// A method whose name ends with Op returns the operation as a value, an [Op]. [Do] performs it and waits. [Then] calls a continuation. A
+// [Select] performs one of several, each a [Case]:
 //
-// [Here] is the scheduler of the calling task, [Yield] lets others run, [Sleep] waits for a time, [Blocking] runs what
-// blocks natively while only the task waits, and [Pull] is iter.Pull for sequences that suspend.
+//	lock, late := suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
+//	switch won, err := suspend.Select(ctx, lock, late); won {
+//	case lock:
+//		defer mu.Unlock()
+//	case late:
+//		return errLate
+//	default:
+//		return err // ctx is done
+//	}
+//
+// [Map] and [Choose] make one operation of others. [After] and [Done] are timeouts and contexts as operations. Operations that could not
+// lose a Select without a trace have no Op: Cond.Wait releases its lock, Barrier.Wait arrives, and MVar.Modify, Lazy.Force, Join and
+// scope.Run run a function.
+//
+// [Here] is the scheduler of the calling task, [Yield] lets others run, and [Sleep] waits for a time. [Blocking] runs code that blocks
+// natively while only the task waits. [Pull] is iter.Pull for sequences that suspend.
 //
 // # Writing a primitive
 //
-// A primitive has a [Guard], held for a few instructions, and a [Queue] or several of who waits. A [Source] says what an
-// operation is: [Wait] performs it, in direct style, and [OpOf] makes an Op of it. What does not fit is a [Suspend]
-// whose block publishes its [Resumer] under the guard. The
-// rules: look and queue under one guard; take waiters off until a Resume says true, and commit what that means before
-// the guard is released; a waiter whose wait was cancelled removes itself, in its own task, and if others waited
-// behind it that could be served now, it serves them.
+// A primitive has a [Guard], held for a few instructions, and a [Queue] or several for its waiters. A [Source] describes an operation.
+// [Wait] performs it, in direct style, and [OpOf] makes an Op of it. An operation that does not fit is a [Suspend] whose block publishes
+// its [Resumer] under the guard. There are three rules:
+//   - look and queue under one guard;
+//   - take waiters off until a Resume says true, and commit the change before the guard is released;
+//   - a cancelled waiter removes itself, in its own task, and serves the waiters behind it that could go on now.
+//
+// docs/primitive.md is a tutorial, and suspendtest.Explore checks the result.
 //
 // # Writing a scheduler
 //
-// A scheduler supplies a [Task], which parks and unparks, and runs its tasks under [Bind]. That is all; package
-// suspendtest has a scheduler of forty lines, and a conformance kit that holds any scheduler to what this package
-// promises on its tasks. [Self] parks the caller of a scheduler that is driven by its caller; [Thread] parks
-// goroutines. [Enter] is Bind for coroutines.
+// A scheduler supplies a [Task], which parks and unparks, and runs its tasks under [Bind]. That is all. docs/scheduler.md is a
+// tutorial, and suspendtest.Scheduler a conformance kit. [Self] parks the caller of a scheduler that is driven by its caller, and
+// [Thread] parks goroutines. [Enter] is Bind for coroutines.
 //
 // # The memory model
 //
-// What happens before a Resume that returns true happens before the return of its Suspend.
+// Code before a Resume that returns true happens before the return of its Suspend.
 package suspend

@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Once cancel() has returned, what is sent goes to a receiver that is alive. It went to the cancelled one, 200 times of 200,
-// which had given up and dropped it where a context is the only thing that its user looks at.
+// Once cancel() has returned, a value that is sent goes to a receiver that is alive. It once went to the cancelled one, 200 times of 200,
+// which had given up and dropped it.
 func TestDoneBeforeResume(t *testing.T) {
 	type ctxKey struct{}
 	kinds := map[string]func() (context.Context, func()){

@@ -28,14 +28,14 @@ func Enter(t Task) (b Bound, exit func()) {
 // the goroutine of the task, or while the task is not running and cannot begin to.
 type Bound struct{ b *binding }
 
-// TaskEnded withdraws what the task has left with its last context, and forgets a Kill that has not taken effect. A
+// TaskEnded withdraws the registration of the task with its last context, and forgets a Kill that has not taken effect. A
 // scheduler calls it at the end of each task.
 func (b Bound) TaskEnded() { b.b.forget() }
 
 // Kill ends the task, by runtime.Goexit, in the wait that it is in, or in the next one. A Suspend, Wait, Select or Yield
-// that is killed does not return. Until then it does what it does for a cancellation: it takes back what Wait and Select
-// have queued, and every later Resume returns false. Of a Kill and a Resume that meet, one wins; if that is the Resume, the
-// wait returns, and the next one is killed.
+// that is killed does not return. Until then it treats a Kill as a cancellation: it takes back the nodes of Wait and Select, and every
+// later Resume returns false. If a Kill and a Resume meet, one of them wins. If it is the Resume, the wait returns, and the next one is
+// killed.
 //
 // The deferred functions of the task run, and they may wait like those of any goroutine that exits. A Kill ends one wait:
 // to end one of a deferred function takes another Kill. Kill reports false, and changes nothing, while a Kill of this task

@@ -27,7 +27,7 @@ func (m *Mailbox[T]) Post(v T) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	for i, w := range m.readers {
-		if w.wants(v) && w.r.Resume(v, nil) { // who says false is cancelled, and takes itself off
+		if w.wants(v) && w.r.Resume(v, nil) { // a refused waiter is cancelled, and takes itself off
 			m.readers = append(m.readers[:i], m.readers[i+1:]...)
 			return
 		}

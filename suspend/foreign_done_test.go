@@ -23,7 +23,7 @@ func (c *foreignContext) Done() <-chan struct{} {
 	return c.done
 }
 
-// Whoever ends a context may hold a lock of the context, and fill an MVar under it: so no guard is held when a context is
+// The task that ends a context may hold a lock of the context, and fill an MVar under it. So no guard is held when a context is
 // asked for its Done.
 func TestDoneIsAskedForUnderNoGuard(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()

@@ -9,9 +9,9 @@ import (
 	"github.com/braidgo/braid/internal/patience"
 )
 
-// A goroutine stands for one that is suspended and has no task. When it goes on, the next that is suspended has its
-// place: the generations of the word go on, so that the Resumers of the one are stale to the other. The channel belongs
-// to the goroutine that made it, lest it be carried from one testing/synctest bubble to another.
+// A goroutine is the record of a suspended goroutine without a task. When that goes on, the next one uses the record. The generations of
+// the word go on, so the Resumers of the first are stale to the second. The channel belongs to the goroutine that made it, since it must
+// not move from one testing/synctest bubble to another.
 type goroutine struct {
 	binding
 	id   int64
@@ -19,7 +19,7 @@ type goroutine struct {
 	patience.Patience
 }
 
-// A goroutine is put back when nobody owes it an Unpark: its suspension is over, and it has had what it was owed.
+// A record is put back when no Unpark is owed to it: its suspension is over, and the Unpark of it has come.
 var idleGoroutines = sync.Pool{New: func() any {
 	g := new(goroutine)
 	g.task = g
@@ -69,7 +69,7 @@ func (g *goroutine) sleep(s state, done <-chan struct{}) (resumed bool) {
 // Park is here for the sake of the Task interface: a goroutine waits in sleep.
 func (g *goroutine) Park() { <-g.wake }
 
-// Unpark is called by who has ended a suspension, once for each: nobody else is shown this Task.
+// Unpark is called once for each suspension, by the caller that ended it. No other caller gets this Task.
 func (g *goroutine) Unpark() { g.wake <- struct{}{} }
 
 // inBlock is bound while the block of a goroutine without a task runs.
@@ -94,7 +94,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	default:
 		err = cancellation(ctx)
 	}
-	if again && err == nil { // whoever is told of an error may come with Remove
+	if again && err == nil { // after an error the caller may come with Remove
 		putBack(g)
 	} // and not after a panic
 	return v, err

@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Goroutines without a task wait one after another and all at once, and what each was to be resumed with is tried again
-// and again on those that have its record after it.
+// Goroutines without a task wait one after another and all together. The Resumer of each is tried again and again on later users of
+// its record.
 func TestResumersOfOtherGoroutines(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	const goroutines, rounds = 8, 500
@@ -71,7 +71,7 @@ func TestResumersOfOtherGoroutines(t *testing.T) {
 	attack.Wait()
 }
 
-// A block's value wins over a lazy cancellation, and the Unpark of that is nobody else's.
+// A block's value wins over a lazy cancellation, and the Unpark of the latter reaches no other wait.
 func TestLazyCancellationInBlockWakesNobodyElse(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for range 100 {
@@ -96,7 +96,7 @@ func TestLazyCancellationInBlockWakesNobodyElse(t *testing.T) {
 	}
 }
 
-// A primitive that is written with Suspend and a Queue takes its node off after an error, whoever waits by then.
+// A primitive that is written with Suspend and a Queue takes its node off after an error, with any later waiters.
 func TestRemoveAfterAnErrorOnGoroutines(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var g suspend.Guard
@@ -176,7 +176,7 @@ func TestRemoveAfterAFailureInBlock(t *testing.T) {
 	all.Wait()
 }
 
-// A record is given up where what was waited for is large, or of many types.
+// A record is given up after waits for large values, or for values of many types.
 func TestRecordsStaySmall(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	type large [8 << 20]byte
@@ -241,7 +241,7 @@ func TestAllocsOfGoroutines(t *testing.T) {
 	if got := testing.AllocsPerRun(1000, func() {
 		_ = ping.Put(ctx, 1)
 		_, _ = pong.Take(ctx)
-	}); got > 1 { // what the collector takes from the pool is made anew
+	}); got > 1 { // the collector may empty the pool
 		t.Errorf("%v allocations", got)
 	}
 }

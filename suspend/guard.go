@@ -14,7 +14,7 @@ type Guard struct {
 	number
 }
 
-// Lock locks g. Who holds one Guard locks no other, save by LockAll.
+// Lock locks g. A holder of one Guard locks no other, except by LockAll.
 func (g *Guard) Lock() { g.mu.Lock() }
 
 // Unlock unlocks g.

@@ -101,7 +101,7 @@ func isFreed[T any](make func() *T) bool {
 	return false
 }
 
-// Neither a node that is left behind, nor a Resumer that is kept, keeps what was waited for.
+// Neither a node that is left behind nor a kept Resumer keeps the value of the wait alive.
 func TestNothingIsKeptOfWhatWasLeftBehind(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		resumed := func(b *bench) *bench {
@@ -160,7 +160,7 @@ func TestNoBindingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A counting context counts who is registered.
+// A counting context counts its registrations.
 type counting struct {
 	context.Context
 	n atomic.Int64
@@ -172,7 +172,7 @@ func (c *counting) AfterFunc(f func()) func() bool {
 	return func() bool { c.n.Add(-1); return stop() }
 }
 
-// What a hook waits with, after the task has ended, is not left registered either; nor what a context's stop waits with.
+// A context with which a hook waits, after the task has ended, keeps no registration either, nor one with which a context's stop waits.
 func TestNoRegistrationIsLeftBehind(t *testing.T) {
 	for _, where := range []string{"hook", "stop"} {
 		t.Run(where, func(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 )
 
-// An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens
-// until it is performed, and it may be performed any number of times, in one of four ways: by Do, in direct style; by
-// Then, with a continuation and no task that waits; as one case of several, by Select; or inside another Op, by Map
-// or Choose. What is not chosen has had no effect at all. The zero Op is never ready.
+// An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens until it is
+// performed. It may be performed any number of times, in one of four ways: by Do, in direct style; by Then, with a continuation and no
+// waiting task; as one case of several, by Select; or inside another Op, by Map or Choose. An Op that is not chosen has had no effect.
+// The zero Op is never ready.
 type Op[T any] struct{ event event[T] }
 
 // A Source is what an Op is made of outside this package: an operation on an object with a Guard. All methods but
@@ -76,8 +76,8 @@ func Choose[T any](ops ...Op[T]) Op[T] {
 	return Op[T]{chooseEvent[T](events)}
 }
 
-// Done is ready once ctx is done. A panic of ctx where another operation has won is dropped: the result of that is not to
-// be lost.
+// Done is ready once ctx is done. A panic of ctx is dropped if another operation has won, since the result of that one must not be
+// lost.
 func Done(ctx context.Context) Op[struct{}] {
 	done := ctx.Done()
 	if done == nil {
@@ -86,8 +86,8 @@ func Done(ctx context.Context) Op[struct{}] {
 	return Op[struct{}]{doneEvent{ctx, done}}
 }
 
-// An event is an Op that is not performed; prepare makes what it takes to perform it. on is the scheduler whose timers it is
-// to use, nil if it is that of the task that performs it.
+// An event is an Op that is not performed, and prepare makes it ready for that. on is the scheduler whose timers it uses. nil stands for
+// that of the performing task.
 type event[T any] interface{ prepare(on Spawner) prepared[T] }
 
 // A prepared Op has the arms of which one is to win, and turns the winner into its result.
@@ -114,7 +114,7 @@ type leg struct {
 	prepares bool  // it is a Preparer's
 }
 
-// A waiting is a suspension as the arms see it, which all wait on its one state: what a Resumer has beside the slot.
+// A waiting is the part of a suspension that all arms share: its state, and the other fields of a Resumer but the slot.
 type waiting struct {
 	b    *waiter
 	wait state
@@ -250,14 +250,14 @@ type levelArm[T any] struct {
 	landing[T]
 	ready func() bool
 	value func() T
-	call  func(f func()) (stop func() bool) // has f called, maybe at once
+	call  func(f func()) (stop func() bool) // calls f, maybe before it returns
 	stop  func() bool
 }
 
 func (a *levelArm[T]) arms(to []leg) []leg { return append(to, leg{arm: a}) }
 
-// remove withdraws what waits. Another arm may have won, and the task is to get its value or its lock: a context that
-// panics here panics in vain.
+// remove withdraws the waiting arm. Another arm may have won, and the task must get its value or its lock. So a panic of a context is
+// dropped here.
 func (a *levelArm[T]) remove() {
 	if stop := a.stop; stop != nil { // or else it panicked before it was begun
 		a.stop = nil

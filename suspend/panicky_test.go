@@ -87,7 +87,7 @@ func TestAContextThatPanics(t *testing.T) {
 						if n := l.len(); n != 0 {
 							t.Errorf("call %d: %d stay queued", k, n)
 						}
-						// The task goes on, and so does what it waited for.
+						// The task goes on, and the object of its wait serves others.
 						_ = s.Go(func() { _, _ = suspend.Wait[int](bg, &l, false) })
 						schedtest.Settle()
 						if n := l.len(); n != 1 {

@@ -5,19 +5,19 @@ import (
 	"github.com/braidgo/braid/internal/prefetch"
 )
 
-// A Queue is a FIFO queue of suspended tasks, each waiting for a T and each having brought a P. It is used
-// under one Guard, the caller's, which every method expects to be held. The zero Queue is empty.
+// A Queue is a FIFO queue of suspended tasks. Each waits for a T and brings a P. It is used under one Guard, the caller's, which every
+// method expects to be held. The zero Queue is empty.
 //
-// The nodes belong to the tasks, so queueing allocates nothing once a task has queued with these types
-// before, and a queue is as large as the number of tasks in it. A task is in one queue at a time, and what is in a
-// queue is resumed by way of the queue: a Resume of the Resumer itself leaves the node behind, where Len counts it until
-// the queue comes to it.
+// The nodes belong to the tasks, so queueing allocates nothing once a task has queued with these types before, and the size of a queue
+// is the number of its tasks. A task is in one queue at a time, and its queue resumes it. A Resume of the Resumer itself leaves the node
+// behind. Len counts that node until the queue comes to it.
 //
-// What a waiter does, unless Wait does it: in block, lock the guard, look, Push, unlock. If Suspend returns an error: lock the
-// guard, Remove, and if that reports false, a Resume met the waiter when it was cancelled already: it
-// was passed over and nothing is owed. What a resumer does: lock the guard, Resume, and commit what the
-// result says before unlocking. To take a waiter off, commit, and only then look at what its Resume says
-// is the way to lose a value.
+// A waiter does the following, unless Wait does it. In block: lock the guard, look, Push, unlock. If Suspend returns an error: lock the
+// guard and Remove. If Remove reports false, a Resume met the waiter when it was already cancelled: it was passed over, and nothing is
+// owed.
+//
+// A resumer locks the guard, calls Resume, and commits the result before it unlocks. It must not take a waiter off, commit, and look at
+// the result of Resume afterwards: that loses a value.
 type Queue[T, P any] struct {
 	head, tail *node[T, P]
 	len        int
@@ -27,7 +27,7 @@ type node[T, P any] struct {
 	next, prev *node[T, P]
 	r          Resumer[T]
 	payload    P
-	v          T            // what the queue has resumed r with
+	v          T            // the value with which the queue has resumed r
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
@@ -138,8 +138,8 @@ func (q *Queue[T, P]) resume(v T, err error) (p P, ok bool) {
 	return p, false
 }
 
-// ResumeHead takes off the first waiter, and returns what it brought and whether it was resumed with (v, err). The queue
-// must not be empty.
+// ResumeHead takes off the first waiter, and returns its P and whether it was resumed with (v, err). The queue must not be
+// empty.
 func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	if q.head == nil {
 		panic("suspend: ResumeHead of an empty Queue")
@@ -147,9 +147,9 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	return q.resumeHead(v, err)
 }
 
-// resumeHead leaves the value in the node, where nobody else writes, before the one CAS that decides; the task, should it
-// have been cancelled, leaves the node alone until it has had the guard. Where the slot has to be told who has won, or a
-// context was found done, that is left to the Resumer.
+// resumeHead leaves the value in the node, which nothing else writes, before the one CAS that decides. A cancelled task leaves the
+// node alone until it has had the guard. If the slot must know the winner, or a context was found done, the Resumer does
+// it.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
 	if q.len > prefetch.Crowd {
@@ -172,7 +172,7 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	return p, false
 }
 
-// ahead has fetched what it takes to resume the next waiter, and of those after it what tells where that is.
+// ahead prefetches the lines for resuming the next waiter, and the addresses of the waiter after it.
 func (n *node[T, P]) ahead() {
 	if n = n.next; n == nil {
 		return
@@ -205,8 +205,8 @@ func (q *Queue[T, P]) Pop() (Resumer[T], P) {
 	return r, q.unlink(n)
 }
 
-// Head returns what the first waiter brought, for the caller to read or change under the guard; nil if the
-// queue is empty.
+// Head returns the P of the first waiter, for the caller to read or change under the guard. It is nil if the queue is
+// empty.
 func (q *Queue[T, P]) Head() *P {
 	if q.head == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 )
 
-// A registration is what a bound task has left with a context, so that its end cancels the suspension
-// of the task. A task keeps the one of the context that it waited with last, of those that can be cancelled so.
+// A registration of a bound task with a context cancels the suspension of the task when the context ends. A task keeps the one of its
+// last context that can be cancelled so.
 type registration struct {
 	b       *waiter
 	node    cancelctx.Node // in the list of one of package cancel
@@ -50,8 +50,8 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	return true
 }
 
-// unwatch takes the registration back from its context, if there is one. It returns the registration if that may be used
-// again, since it is sure never to be called. Of a foreign context nobody can be sure.
+// unwatch takes the registration back from its context, if there is one. It returns a registration that may be used again, since it is
+// certainly never called. A foreign context gives no such certainty.
 func (b *waiter) unwatch() *registration {
 	r := b.watched.Load()
 	switch {

@@ -39,9 +39,8 @@ func (o *objects) waiting(t *testing.T, n int) (unlock func()) {
 	return o.guard.Unlock
 }
 
-// A task that lives on keeps nothing of what it has waited for, nor does a Resumer that somebody keeps: not the value that
-// it took, nor one that was refused, nor what it brought, nor what its continuation held. A cache of connections whose
-// waiters each kept one would never let any be collected.
+// A live task keeps nothing of its earlier waits, nor does a kept Resumer: not the value that it took, nor a refused one, nor its P, nor
+// the values of its continuation. Otherwise a cache of connections whose waiters each kept one would never release any.
 func TestNothingIsRetained(t *testing.T) {
 	type test struct {
 		wait func(ctx context.Context, o *objects, count *schedtest.Objects)

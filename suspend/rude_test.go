@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// errRude is what a method of a rudeContext panics with.
+// errRude is the panic of a method of a rudeContext.
 const errRude = "schedtest: a context panics"
 
 // A rudeContext is one whose k-th method call panics, as those of a request that is used again may do. It counts the

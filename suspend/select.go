@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A Case is an Op as one of the cases of a Select, and its result if it was the one that was performed. It may be used
-// again and again, by one Select at a time; the result stays referenced until the next, or until Set. What it waits for
-// is begun anew by each Select: in the example, a second of silence ends the loop, and not a second altogether.
+// A Case is an Op as one of the cases of a Select, with its result if it was performed. It may be used again and again, by one Select at a
+// time. The result stays referenced until the next Select, or until Set. Each Select begins its waits anew: in the example, a
+// second of silence ends the loop, and not a second altogether.
 //
 //	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
 //	for {
@@ -52,7 +52,7 @@ func (c *Case[T]) Set(op Op[T]) {
 	}
 }
 
-// Result returns what the operation returned when the case was last performed. It panics if it never was.
+// Result returns the results of the operation when the case was last performed. It panics if it never was.
 func (c *Case[T]) Result() (T, error) {
 	if !c.has {
 		panic("suspend: Result of a case that was not performed")
@@ -105,7 +105,7 @@ func TrySelect(ctx context.Context, cases ...Selectable) (won Selectable, err er
 	return perform(ctx, cases, atOnce)
 }
 
-// A manner is what is looked at first, and whether to wait.
+// A manner is the order of looking, and whether to wait.
 type manner uint8
 
 const (
@@ -175,7 +175,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	return settled(cases, legs, won, err)
 }
 
-// settled is what a Select returns.
+// settled returns the results of a Select.
 func settled(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
 	if won == none {
 		return nil, err
@@ -271,8 +271,8 @@ func twice(legs []leg) bool {
 	return false
 }
 
-// begin performs one of legs that need not wait, or has all of them wait, and returns none. guards are theirs. Should a
-// level panic as it is begun, nothing is left waiting, and the panic goes on.
+// begin performs one of legs that need not wait, or makes all of them wait, and returns none. guards are theirs. If a level panics when
+// it begins, nothing is left waiting, and the panic goes on.
 func begin(legs []leg, guards []*Guard, look order, w waiting) (won int) {
 	guards = LockAll(guards)
 	if won = look.lookLocked(legs); won != none {
@@ -313,7 +313,7 @@ func drop(legs []leg) {
 	}
 }
 
-// enqueueLocked has all legs wait that have a guard. From the first one on, the caller may be resumed.
+// enqueueLocked queues all legs that have a guard. From the first one on, the caller may be resumed.
 func enqueueLocked(legs []leg, w waiting) {
 	for _, l := range legs {
 		if l.guard != nil {

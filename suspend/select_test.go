@@ -383,7 +383,7 @@ func TestOpAllocs(t *testing.T) {
 	})
 }
 
-// What lost a Select, what was cancelled, and what a Then has called, is not kept alive by the objects that it waited for.
+// An object keeps nothing of a case that lost a Select, of a cancelled wait, or of a Then that was called.
 func TestOpsRetainNothing(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const each = 3

@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Of the cases that need not wait each has the same chance, wherever it stands. With a random start alone, of two ready
-// cases in ten, one side by side with the other got a tenth: a busy queue starved the one that was listed after it.
+// Each of the ready cases has the same chance, at any place. With a random start alone, the second of two neighbouring ready cases in ten
+// got a tenth: a busy queue starved the one that was listed after it.
 func TestReadyCasesHaveEqualShares(t *testing.T) {
 	for _, x := range []struct{ ready, of int }{{2, 3}, {2, 10}, {3, 50}} {
 		var ops []suspend.Op[int]

@@ -25,7 +25,7 @@ type Executor interface {
 	Execute(f func()) error
 }
 
-// Stats is what a scheduler says of itself. The numbers are taken one after another while work goes on, and
+// Stats are the statistics of a scheduler. The numbers are taken one after another while work goes on, and
 // some schedulers publish them only now and then: they are for dashboards, not for decisions.
 type Stats struct {
 	Live      int64  // tasks and callbacks accepted that have not ended
@@ -81,11 +81,10 @@ func Yield() {
 	}
 }
 
-// Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is
-// suspended. How many such goroutines there may be at a time is the scheduler's affair; f may have to wait
-// its turn. If ctx is done before f has started, Blocking returns the error of the cancellation and f never
-// runs; once started, f is waited for. A task that still runs after its scheduler was closed can
-// use it as well; then nothing bounds the number of goroutines.
+// Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is suspended. The scheduler bounds the
+// number of such goroutines, so f may have to wait its turn. If ctx is done before f has started, Blocking returns the cancellation error
+// and f never runs. Once started, f is waited for. A task that still runs after its scheduler was closed may call Blocking as well; then
+// nothing bounds the number of goroutines.
 //
 // A panic of f is raised in the calling task with the same value, and a runtime.Goexit of f ends it. Where
 // no task is bound, f runs right here.

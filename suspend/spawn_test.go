@@ -63,7 +63,7 @@ func TestBlockingIsCancellableOnlyBeforeTheStart(t *testing.T) {
 		err := suspend.Blocking(ctx, func() {
 			cancel()
 			turn := make(chan struct{})
-			_ = s.Go(func() { close(turn) }) // after the caller, if that were cancelled
+			_ = s.Go(func() { close(turn) }) // after the caller, if the call were cancelled
 			<-turn
 			ended = true
 		})

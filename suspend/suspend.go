@@ -4,22 +4,19 @@ import "context"
 
 // Suspend suspends the calling task, and only it, until its Resumer is called or ctx is done.
 //
-// It calls block once, on the calling goroutine, unless ctx is done already: then it returns the error of
-// the cancellation and block does not run. block either publishes the Resumer where another task will
-// find it and returns false; or it finds that there is nothing to wait for and returns (v, true), which
-// is then the result, whatever ctx has come to in the meantime. A failure that block finds is
-// r.Resume(zero, err), false. Publish last: should block panic after it has published, a value that
-// was delivered in between is lost with it. block must not suspend, and must not return true once its
+// It calls block once, on the calling goroutine. If ctx is done already, it returns the cancellation error and block does not run. block
+// either publishes the Resumer where another task will find it and returns false. Or it finds that it need not wait and returns (v, true),
+// which is the result, even if ctx is done by then. A failure that block finds is r.Resume(zero, err), false. Publish last: if block panics
+// after it has published, a value that was delivered in between is lost. block must not suspend, and must not return true once its
 // Resumer has been called; Suspend panics if it does.
 //
-// If ctx is done before the Resumer is called, Suspend returns an error that is both ctx.Err() and
-// context.Cause(ctx) in the sense of errors.Is, and no Resume will return true: the operation has had no
-// effect. What block published is then still where block put it; taking it away is the caller's part. The methods of ctx must
-// not suspend.
+// If ctx is done before the Resumer is called, Suspend returns an error that is both ctx.Err() and context.Cause(ctx) in the sense of
+// errors.Is. No Resume returns true then: the operation has had no effect. The published Resumer is still where block put it, and the
+// caller takes it away. The methods of ctx must not suspend.
 //
-// The task is the one bound to the calling goroutine, see Bind; where none is bound, the goroutine itself
-// waits, like on a channel. Under Bind(nil, f) Suspend panics. Suspend does not allocate once the task has
-// waited for a T with this context before; a goroutine without a task finds what one has used before, as a rule.
+// The task is the one bound to the calling goroutine, see Bind. Without one the goroutine itself waits, as on a channel. Under Bind(nil, f)
+// Suspend panics. Suspend does not allocate once the task has waited for a T with this context before. A goroutine without a task usually
+// finds the record of an earlier one.
 func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
 	b := current()
 	if b == nil {

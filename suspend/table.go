@@ -7,19 +7,16 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// The table of bindings: which goroutine is bound to what. Open addressing, in buckets of eight keys, two
-// buckets to choose from; a level that has no room is followed by one of eight times its size, and entries
-// never move. An entry is written only by the goroutine whose key it carries, so a goroutine that looks
-// itself up reads what it wrote; what it shares with others is the taking and leaving of a key.
+// The table of bindings says which goroutine is bound to what. It has open addressing, in buckets of eight keys, with two buckets to
+// choose from. A full level is followed by one of eight times its size, and entries never move. Only the goroutine whose key an entry
+// carries writes it, so a goroutine that looks itself up reads its own writes. Goroutines share only the taking and leaving of keys.
 //
-// Most have the place that is next to that of the goroutine that was made before them: tasks that were made one after
-// another tend to run so as well.
-//
-// So who looks itself up looks at its homes first, and further only in levels where somebody is away from home.
+// Most goroutines have the place next to that of the goroutine made before them, since tasks made one after another tend to run so as
+// well. A lookup tries the homes of its goroutine first, and further levels only if some goroutine is away from home there.
 //
 // Invariant: b is touched only by the goroutine whose identity is in key.
-// Nobody sees the entries of others, so it makes no difference who comes first, and the model checker is not told of what is
-// done here: these atomics are not those of atomicx.
+// No goroutine sees the entries of others, so the order of accesses makes no difference, and the model checker need not see them: these
+// atomics are not those of atomicx.
 //
 // Levels are never given back: 16 bytes for each goroutine that was bound at the peak, and some air.
 
@@ -48,7 +45,7 @@ var (
 
 const firstLevel = 6 // bits: 512 bindings
 
-// current returns what is bound to the calling goroutine, nil if nothing is.
+// current returns the binding of the calling goroutine, or nil.
 func current() *binding {
 	l := newest.Load()
 	if l == nil {
@@ -144,7 +141,7 @@ func enter(id int64) (p *place, away *level) {
 
 func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
-// rebind binds b to the calling goroutine while f runs, and then restores what was bound before.
+// rebind binds b to the calling goroutine while f runs, and then restores the binding before.
 func rebind(b *binding, f func()) {
 	at, before, away := here()
 	at.bind(b, before, away, f)
@@ -170,7 +167,7 @@ func (p *place) bind(b, before *binding, away *level, f func()) {
 	f()
 }
 
-// restore is what ends a rebind: what was bound before is bound again, and if nothing was, the place is left.
+// restore ends a rebind. It binds the earlier binding again, and leaves the place if there was none.
 func (p *place) restore(before *binding, away *level) {
 	p.b = before
 	if before != nil {

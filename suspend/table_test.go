@@ -61,7 +61,7 @@ func TestBindManyGoroutines(t *testing.T) {
 	}
 }
 
-// Who is away from home is found, in whatever level, and counted as long as it is there.
+// A goroutine away from home is found, in any level, and counted as long as it is there.
 func TestTableAwayFromHome(t *testing.T) {
 	defer newest.Store(newest.Load())
 	newest.Store(nil)

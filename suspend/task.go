@@ -1,33 +1,29 @@
 package suspend
 
-// A Task is what a scheduler supplies: something of its own that it can hold back and let go on. Park and
-// Unpark are those of a thread, with one permit: an Unpark lets one Park through, and one that comes first
-// counts. Park is called by the task itself, in a loop; it may return without an Unpark. Unpark may come
-// from any goroutine, on any scheduler, under locks, at any time, also when the task has ended: it makes a
-// parked task runnable and otherwise leaves only the permit. It must not block, must not run the task before
-// it returns, and the lock that it takes, if any, must be one under which nothing foreign is called.
+// A Task is supplied by a scheduler, which can hold it back and let it go on. Park and Unpark are those of a thread, with one permit. An
+// Unpark lets one Park through, and one that comes first counts.
 //
-// A Task that is to go on no more had better return from Park once its context is cancelled. A Park that panics, or ends
-// its goroutine, ends a Wait or a Select as a cancellation does, but what it has been resumed with by then, a value, a lock or
-// a turn to take one, is lost. Where Suspend has been called, block's waiter stays where it is, and is refused.
+// The task itself calls Park, in a loop. Park may return without an Unpark. Unpark may come from any goroutine, on any scheduler, under
+// locks, at any time, also when the task has ended. It makes a parked task runnable, and otherwise leaves only the permit. It must not
+// block and must not run the task before it returns. It may take a lock under which nothing foreign is called.
 //
-// A Task may have more methods. Yield() lets others run before the task goes on; Spawner() Spawner names
-// the scheduler that the task is on. The Spawner may have these: AfterFunc(d time.Duration, f func())
-// (stop func() bool), its timers, f being such as Execute takes; and Block(f func()) error, which runs f on a
-// goroutine of which it allows so many at a time.
+// To end a parked task, cancel its context. If Park panics instead, or ends its goroutine, that ends a Wait or a Select
+// as a cancellation does. But a value, a lock or a turn that was already delivered is lost. The waiter of a plain Suspend stays where block
+// put it, and is refused.
+//
+// A Task may have two more methods. Yield() lets others run before the task goes on. Spawner() Spawner returns the scheduler of the task,
+// which may have capabilities of its own: see Timers, Clock, Rand, Blocker and Holder.
 type Task interface {
 	Park()
 	Unpark()
 }
 
-// Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t.
-// Other goroutines that f starts are not bound. Bind nests, and restores what was bound before however f
-// ends. Under Bind(nil, f) a Suspend panics; schedulers wrap it around hooks and callbacks that run on their
-// own goroutine. A Task is a pointer, or otherwise comparable.
+// Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t. Other goroutines that f starts are
+// not bound. Bind nests, and restores the earlier binding however f ends. Under Bind(nil, f) a Suspend panics; schedulers wrap it around
+// hooks and callbacks that run on their own goroutine. A Task is a pointer, or otherwise comparable.
 //
-// To bind the Task that is bound already is to mark where a task begins and ends. Schedulers that use one
-// goroutine and one Task for many tasks, one after another, do so around each: what the task has left with
-// its last context is withdrawn at the end of f, and nothing is allocated.
+// Binding the bound Task again marks the beginning and the end of a task. Schedulers that use one goroutine and one Task for many tasks, one
+// after another, do so around each. The registration with the last context is withdrawn at the end of f, and nothing is allocated.
 func Bind(t Task, f func()) {
 	if t == nil {
 		rebind(&forbidden, f)

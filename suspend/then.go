@@ -6,11 +6,10 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Then performs op without a task that waits: when it has been performed, or when ctx is done first, or is done
-// already, k is called with the result, once, as a callback of on. k never runs before Then returns on the calling
-// goroutine, and never before op has been begun to wait for; it must not suspend. What is left of a cancelled op is
-// taken away on on, before k. Should on refuse the callback, as it is closed, k runs on a goroutine, so that no result
-// is lost. An executor that is a Holder waits for k before it ends.
+// Then performs op without a waiting task. It calls k once with the result, as a callback of on, when op has been performed, or when ctx is
+// done first or already. k never runs before Then returns on the calling goroutine, and never before the wait for op has begun. k must
+// not suspend. The rest of a cancelled op is removed on on, before k. If on is closed and refuses the callback, k runs on a goroutine, so no
+// result is lost. An executor that is a Holder waits for k before it ends.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	if on == nil || k == nil {
 		panic("suspend: Then without an executor or a continuation")
@@ -33,8 +32,8 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	t.publish()
 }
 
-// A continuation is a task that never runs, and never parks: all that an Unpark does is to have k called. Who ends
-// it, -R>, and who begins it, -S>, meet in its state; the one that comes second submits.
+// A continuation is a task that never runs and never parks: an Unpark only submits k. The resumer that ends it, -R>, and the caller that
+// begins it, -S>, meet in its state. The second one submits.
 //
 //	0      -S> begun            nothing to submit yet
 //	0      -R> ended            while it is begun
@@ -46,7 +45,7 @@ type continuation[T any] struct {
 	end      end // of ctx
 	on       Executor
 	k        func(T, error)
-	release  func() // of on, if that can be held
+	release  func() // of on, if on is a Holder
 	prepared prepared[T]
 	legs     []leg
 	first    [1]leg // where the first is listed
@@ -65,7 +64,7 @@ const (
 // Park is here for the sake of the Task interface.
 func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
 
-// Unpark is called by whoever moves the word.
+// Unpark is called by the caller that moves the word.
 func (t *continuation[T]) Unpark() {
 	if t.state.Or(ended) == begun { // the first time: a context that ends later moves the next generation
 		t.submit()
@@ -97,7 +96,7 @@ func (t *continuation[T]) begin() {
 	t.look(began)
 }
 
-// look performs one of the legs, or has all of them wait.
+// look performs one of the legs, or makes all of them wait.
 func (t *continuation[T]) look(began state) {
 	if t.prepares {
 		prepare(t.legs)
@@ -115,7 +114,7 @@ func (t *continuation[T]) look(began state) {
 	}
 }
 
-// publish is called when the continuation has begun to wait. It may have ended by then.
+// publish is called when the wait of the continuation has begun. It may have ended by then.
 func (t *continuation[T]) publish() {
 	if t.state.Or(begun)&ended != 0 {
 		t.submit()
@@ -135,7 +134,7 @@ func (t *continuation[T]) letGo() {
 	}
 }
 
-// finish runs on the executor. What it lets go may call a context, which may panic: the result comes first.
+// finish runs on the executor. The result comes first, since the release of the other legs may call a context, which may panic.
 func (t *continuation[T]) finish() {
 	over := true
 	defer func() {
@@ -169,9 +168,9 @@ func (t *continuation[T]) finish() {
 	k(v, err)
 }
 
-// again begins anew, on the executor, what one of the legs wants to be looked at again. The word is in the next generation:
-// open, or cancelled by now. Whoever cancels it has set ended before, which is forgotten here, or sets it hereafter; and
-// nobody else can, as no Resumer of this generation is out yet.
+// again begins anew, on the executor, since one of the legs asks for another look. The word is in the next generation: open, or cancelled by
+// now. A canceller has set ended before, which is cleared here, or sets it afterwards. No resumer can, as no Resumer of this generation
+// is out yet.
 func (t *continuation[T]) again() {
 	t.winner, t.waited = none, false
 	t.state.Store(0)

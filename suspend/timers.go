@@ -46,7 +46,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// After is ready once d has passed since it was begun to wait for, and returns the time. The timer and the clock are those
+// After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock are those
 // of the scheduler of the task that waits, and for a Then those of its executor.
 func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerEvent{d: d}} }
 
@@ -74,11 +74,11 @@ func (e timerEvent) left(on Spawner) time.Duration {
 type timerArm struct {
 	landing[time.Time]
 	timerEvent
-	on   Spawner // whose timers; nil: those of whoever performs it
+	on   Spawner // whose timers; nil: those of the performing task
 	stop func() bool
 }
 
-// pin makes the timers among legs end when they would have if nobody looked again.
+// pin keeps the ends of the timers among legs over another look.
 func pin(legs []leg) (undo func()) {
 	var pinned []*timerArm
 	for _, l := range legs {

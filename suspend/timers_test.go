@@ -99,7 +99,7 @@ func TestATimeThatHasCome(t *testing.T) {
 	})
 }
 
-// What waits for a time leaves no timer, however its wait ends: a timer of an hour would keep the task's memory for an hour.
+// A wait for a time leaves no timer, however it ends: a timer of an hour would keep the task's memory for an hour.
 func TestNoTimerIsLeft(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context){
 		"Sleep": func(ctx context.Context) { _ = suspend.Sleep(ctx, time.Hour) },

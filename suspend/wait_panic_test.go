@@ -87,13 +87,13 @@ type broken struct {
 
 func (b *broken) Park() { b.before(); b.Task.Park() }
 
-// A waitingRoom is a place to wait in for a value: give gives it to who waits, if anybody does.
+// A waitingRoom is a place to wait in for a value: give gives it to a waiter, if there is one.
 type waitingRoom struct {
 	wait func(ctx context.Context) (int, error)
 	give func(v int) bool
 }
 
-// Nobody resumes a wait whose Park has not returned, nothing of it is in the next one, and that is cancelled.
+// A wait whose Park has not returned is not resumed, nothing of it is in the next one, and the next one is cancelled.
 func TestAParkThatDoesNotReturn(t *testing.T) {
 	inMVar := func(wait func(m *mvar.MVar[int], ctx context.Context) (int, error)) func() waitingRoom {
 		return func() waitingRoom {
@@ -184,7 +184,7 @@ func brokenTask(f func(task *broken)) {
 	suspend.Bind(task, func() { f(task) })
 }
 
-// A case whose Select has not returned is as new: what it was resumed with does not win the next.
+// A case whose Select has not returned is as new: its old value does not win the next.
 func TestACaseWhoseParkDoesNotReturn(t *testing.T) {
 	for name, op := range map[string]func(m *mvar.MVar[int]) suspend.Op[int]{
 		"direct": func(m *mvar.MVar[int]) suspend.Op[int] { return m.TakeOp() },
@@ -237,7 +237,7 @@ func TestAnErrorOfAParkThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// Who waits behind one whose Park does not return is served as if that one had been cancelled.
+// A waiter behind one whose Park does not return is served as if the first one had been cancelled.
 func TestWhoWaitsBehindAParkThatDoesNotReturn(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	sem := semaphore.New(2)

@@ -82,8 +82,8 @@ func TestWaitWithoutAQueue(t *testing.T) {
 	})
 }
 
-// Who waits in a Queue may be resumed by the Queue, by the Resumer, which leaves the node behind, or by the Resumer after a
-// Pop, one time after another.
+// A waiter in a Queue may be resumed by the Queue, by the Resumer, which leaves the node behind, or by the Resumer after a Pop, one time
+// after another.
 func TestWaitIsResumedInAnyWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk
@@ -118,7 +118,7 @@ func TestWaitIsResumedInAnyWay(t *testing.T) {
 	})
 }
 
-// Who is resumed with an error by its Resumer can take its node off, like one that was cancelled.
+// A waiter that its Resumer resumes with an error can take its node off, like a cancelled one.
 func TestRemoveAfterAnErrorOfTheResumer(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk

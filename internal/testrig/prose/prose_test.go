@@ -22,7 +22,6 @@ const limit = 2
 var budgets = map[string]float64{
 	"adapters/internal/coro": 7,
 	"internal/prefetch":      42,
-	"suspend":                14,
 }
 
 // TestProse counts the sentences in comments and documents that break the rules of CONTRIBUTING.md.
