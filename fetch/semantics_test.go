@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/fetch/fetchtest"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
@@ -626,6 +627,23 @@ func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 		for i, k := range asked {
 			require.Equal(t, i, k, "the second items come after all the first")
 		}
+	}
+}
+
+// The context of an item calls what was registered with it in the call that cancels it, as one of package cancel does.
+func TestAnItemsContextTellsAtOnce(t *testing.T) {
+	for range 100 {
+		var told atomic.Bool
+		require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			return fetch.Together(ctx,
+				func(context.Context) error { suspend.Yield(); return errOdd },
+				func(ctx context.Context) error {
+					defer cancel.AfterFunc(ctx, func() { told.Store(true) })()
+					_, err := new(promise.Promise[int]).Await(ctx)
+					require.True(t, told.Load())
+					return err
+				})
+		}), errOdd)
 	}
 }
 
