@@ -3,9 +3,11 @@ package stm_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
 )
 
 func BenchmarkCounter(b *testing.B) {
@@ -22,6 +24,38 @@ func BenchmarkCounter(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
 			_ = stm.Atomically(ctx, func(tx *stm.Tx) error { v.Get(tx); return nil })
+		}
+	})
+	b.Run("floor", func(b *testing.B) { // what a commit of one Var cannot do without, one after another
+		b.ReportAllocs()
+		type box struct {
+			of      *atomic.Pointer[box]
+			version int64
+			value   int
+		}
+		var v atomic.Pointer[box]
+		v.Store(&box{of: &v})
+		var clock atomic.Int64
+		var guard suspend.Guard
+		ban := suspend.NewBan("floor")
+		pool := sync.Pool{New: func() any { return new([8]any) }}
+		for range b.N {
+			log := pool.Get().(*[8]any)
+			now := clock.Load()
+			ban.Run(func() {
+				seen := v.Load()
+				log[0], log[1] = seen, &box{of: &v, value: seen.value + 1}
+			})
+			guard.Lock()
+			if v.Load() == log[0].(*box) {
+				to := log[1].(*box)
+				to.version = now + 1
+				v.Store(to)
+				clock.Store(now + 1)
+			}
+			guard.Unlock()
+			log[0], log[1] = nil, nil
+			pool.Put(log)
 		}
 	})
 	b.Run("mutex", func(b *testing.B) {
