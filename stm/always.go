@@ -107,7 +107,7 @@ func (tx *Tx) runCheck(k *invariant) error {
 // invariants to due.
 func (tx *Tx) uncheckedLocked() bool {
 	for _, w := range tx.writes {
-		for n := w.at.first; n != nil && n.rule != nil; n = n.next {
+		for n := w.at.watched.first; n != nil && n.rule != nil; n = n.next {
 			if !tx.hasChecked(n.rule) {
 				tx.due = append(tx.due, n.rule)
 			}
@@ -162,7 +162,7 @@ func (c *check) rememberLocked(tx *Tx) {
 		k.nodes = make([]node, 0, n)
 	}
 	for _, b := range reads {
-		k.linkLocked(b.watchers())
+		k.linkLocked(&b.at.watched)
 	}
 	for _, l := range own {
 		k.linkLocked(l)

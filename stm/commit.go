@@ -58,11 +58,12 @@ func (tx *Tx) commitLocked() outcome {
 	}
 	now := clock.Load() + 1
 	for _, w := range tx.writes {
-		w.to.publish(now)
+		w.to.version = now
+		w.at.box.Store(w.to)
 	}
 	clock.Store(now) // after all boxes: pairs with the loads in attempt and extend
 	for _, w := range tx.writes {
-		w.at.wakeLocked()
+		w.at.watched.wakeLocked()
 	}
 	for i := range tx.checks {
 		tx.checks[i].rememberLocked(tx)

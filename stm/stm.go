@@ -228,7 +228,7 @@ func (tx *Tx) reset() {
 	} else {
 		for i := range n { // quicker than a call
 			at := &tx.reads[i]
-			*at = nil
+			at.at, at.seen = nil, nil
 		}
 	}
 	tx.reads = tx.reads[:0]

@@ -8,11 +8,11 @@ import (
 
 // A Tx is one run of a transaction. It belongs to the goroutine that runs f, until f returns.
 type Tx struct {
-	now    int64   // the clock of the snapshot; over: the run has ended
-	doomed bool    // the snapshot is gone
-	reads  []value // in the order of the Gets; a Var is there once for each Get
+	now    int64  // the clock of the snapshot; over: the run has ended
+	doomed bool   // the snapshot is gone
+	reads  []read // in the order of the Gets; a Var is there once for each Get
 	writes []write
-	index  map[*list]int // of writes, by their Var, if there are more than few
+	index  map[*cell]int // of writes, by their Var, if there are more than few
 	level  int           // the writes from here on are those of the innermost Nested
 	hooks  []func()      // of AfterCommit
 
@@ -29,10 +29,19 @@ type Tx struct {
 	overtakes bool // it commits before the elder, since it must not wait
 }
 
+// A read is an entry of the log of reads.
+type read struct {
+	at   *cell // its Var
+	seen *head
+}
+
+// current reports whether the Var still holds the box that was read.
+func (r read) current() bool { return r.at.box.Load() == r.seen }
+
 // A write is an entry of the log of writes.
 type write struct {
-	at      *list // its Var
-	to      value
+	at      *cell // its Var
+	to      *head
 	shadows int // 1 + the index of the entry of an outer Nested for the same Var; 0: there is none
 }
 
@@ -82,7 +91,7 @@ func (tx *Tx) check() {
 }
 
 // find returns the index of the last write to a Var, -1 if there is none.
-func (tx *Tx) find(at *list) int {
+func (tx *Tx) find(at *cell) int {
 	if len(tx.writes) > few {
 		if i, ok := tx.index[at]; ok {
 			return i
@@ -98,20 +107,20 @@ func (tx *Tx) find(at *list) int {
 }
 
 // written returns what tx has written to a Var, nil if nothing.
-func (tx *Tx) written(at *list) value {
+func (tx *Tx) written(at *cell) *head {
 	i := tx.find(at)
 	if i < 0 {
 		return nil
 	}
 	tx.check()
 	if tx.checking {
-		tx.own = append(tx.own, at)
+		tx.own = append(tx.own, &at.watched)
 	}
 	return tx.writes[i].to
 }
 
 // settable returns the index of the last write to a Var, as find does, for a Set.
-func (tx *Tx) settable(at *list) int {
+func (tx *Tx) settable(at *cell) int {
 	if tx.now == over {
 		tx.check()
 	}
@@ -122,12 +131,12 @@ func (tx *Tx) settable(at *list) int {
 }
 
 // write appends to the log of writes. shadowed is the index of the entry for the same Var, or -1.
-func (tx *Tx) write(at *list, to value, shadowed int) {
+func (tx *Tx) write(at *cell, to *head, shadowed int) {
 	tx.writes = append(tx.writes, write{at, to, shadowed + 1})
 	switch n := len(tx.writes); {
 	case n == few+1:
 		if tx.index == nil {
-			tx.index = make(map[*list]int)
+			tx.index = make(map[*cell]int)
 		}
 		for i, w := range tx.writes {
 			tx.index[w.at] = i

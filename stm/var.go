@@ -1,6 +1,11 @@
 package stm
 
-import "github.com/braidgo/braid/internal/atomicx"
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
 
 // A Var is a variable that transactions read and write. The zero Var holds the zero T and is ready to use. A Var must not
 // be copied.
@@ -20,37 +25,35 @@ import "github.com/braidgo/braid/internal/atomicx"
 // loaded the clock once knows from a box alone whether the box belongs to its snapshot.
 // Debt: a commit owes one Resume to each waiter that is linked to a Var that it has written.
 type Var[T any] struct {
-	_       noCopy
-	box     atomicx.Pointer[box[T]] // nil: the zero T, of version 0
+	_ noCopy
+	cell
+}
+
+// A cell is what the logs of a Tx have to know of a Var, which is the same for all T.
+type cell struct {
+	box     atomicx.Pointer[head] // of a box[T]; nil: the zero T, of version 0
+	self    atomic.Pointer[cell]  // the cell itself once it is in use, so a copy of it is found out
 	watched list
 }
 
-// A box is one value of a Var. It never changes once it is published, so a reader needs no lock and no second look.
+// A box is one value of a Var. It never changes once it is published, so a reader needs no lock and no second look. It begins
+// with its head, and one of a number has no pointer, so the garbage collector does not look into it.
 type box[T any] struct {
-	of      *Var[T]
+	head
+	value T
+}
+
+type head struct {
 	version int64 // the value of the clock that publishes it
-	value   T
 }
 
-// A value is a *box[T] of any T, for the logs of a Tx.
-type value interface {
-	current() bool         // whether its Var still holds it
-	publish(version int64) // under the guard
-	watchers() *list
-}
-
-func (b *box[T]) current() bool   { return b.of.box.Load() == b }
-func (b *box[T]) watchers() *list { return &b.of.watched }
-
-func (b *box[T]) publish(version int64) {
-	b.version = version
-	b.of.box.Store(b)
-}
+func valueOf[T any](b *head) T { return (*box[T])(unsafe.Pointer(b)).value }
 
 // NewVar returns a Var that holds x.
 func NewVar[T any](x T) *Var[T] {
 	v := new(Var[T])
-	v.box.Store(&box[T]{of: v, value: x})
+	v.self.Store(&v.cell)
+	v.box.Store(&(&box[T]{value: x}).head)
 	return v
 }
 
@@ -63,8 +66,8 @@ func NewVar[T any](x T) *Var[T] {
 // Get panics if tx has ended.
 func (v *Var[T]) Get(tx *Tx) T {
 	if len(tx.writes) > 0 {
-		if w := tx.written(&v.watched); w != nil {
-			return w.(*box[T]).value
+		if b := tx.written(&v.cell); b != nil {
+			return valueOf[T](b)
 		}
 	}
 	b := v.load()
@@ -72,19 +75,20 @@ func (v *Var[T]) Get(tx *Tx) T {
 		tx.extend(b.version)
 		b = v.load()
 	}
-	tx.reads = append(tx.reads, b)
-	return b.value
+	tx.reads = append(tx.reads, read{&v.cell, b})
+	return valueOf[T](b)
 }
 
 // Set has v hold x once tx has committed, and in tx from now on. It never suspends. A Set without a Get conflicts with no
 // other transaction. Set panics if tx has ended.
 func (v *Var[T]) Set(tx *Tx, x T) {
-	i := tx.settable(&v.watched)
+	i := tx.settable(&v.cell)
 	if i >= tx.level {
-		tx.writes[i].to.(*box[T]).value = x
+		(*box[T])(unsafe.Pointer(tx.writes[i].to)).value = x
 		return
 	}
-	tx.write(&v.watched, &box[T]{of: v, value: x}, i)
+	v.use()
+	tx.write(&v.cell, &(&box[T]{value: x}).head, i)
 }
 
 // Load returns what v holds, outside of any transaction. It never suspends. Two Loads are not of one moment; each is of
@@ -98,25 +102,29 @@ func (v *Var[T]) Load() T {
 	if b.version > clock.Load() { // its commit is under way, and other boxes of it are not published yet
 		settle()
 	}
-	return b.value
+	return valueOf[T](b)
 }
 
 // load returns the box of v.
-func (v *Var[T]) load() *box[T] {
-	if b := v.box.Load(); b != nil && b.of == v {
+func (v *Var[T]) load() *head {
+	if b := v.box.Load(); b != nil && v.self.Load() == &v.cell {
 		return b
 	}
 	return v.first()
 }
 
 // first makes the box of the zero T.
-func (v *Var[T]) first() *box[T] {
-	v.box.CompareAndSwap(nil, &box[T]{of: v})
-	b := v.box.Load()
-	if b.of != v { // go vet does not object to *NewVar(x)
+func (v *Var[T]) first() *head {
+	v.use()
+	v.box.CompareAndSwap(nil, &new(box[T]).head)
+	return v.box.Load()
+}
+
+// use panics if c is in a copy of a Var.
+func (c *cell) use() {
+	if c.self.Load() != c && !c.self.CompareAndSwap(nil, c) && c.self.Load() != c { // go vet does not object to *NewVar(x)
 		panic("stm: Var copied")
 	}
-	return b
 }
 
 type noCopy struct{}
