@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -48,6 +50,62 @@ var fetchPrograms = []program{
 		}
 		return err
 	}, 2)},
+	{"fetch, the other ends", "3 × 1", fetchProgram(func(ctx context.Context, src *fetch.Source[int, int], p *promise.Promise[int]) error {
+		_, _, err := fetch.Two(ctx,
+			func(ctx context.Context) (int, error) { return src.Get(ctx, 1) },
+			func(ctx context.Context) (int, error) { return p.Await(ctx) })
+		return err
+	}, 1)},
+	{"fetch, an outsider", "2 × 1", fetchOutsider},
+	{"fetch, two outsiders", "2 × 1", fetchOutsiders(1, 1)},
+	{"fetch, two outsiders, two keys", "2 × 1", fetchOutsiders(1, 2)},
+}
+
+// fetchOutsider is a counted Run and a task that is not of it, which ask for the same key. Each may be cancelled at any time, and
+// the other gets the answer all the same. If neither is, the key is sent once.
+func fetchOutsider(w *explore.World) {
+	var session promise.Promise[context.Context]
+	var sent atomicx.Int64
+	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		for _, k := range b.Keys() {
+			sent.Add(1)
+			b.Set(k, 2*k)
+		}
+		return nil
+	})
+	answered := func(v int, err error) bool {
+		if err == nil && v != 2 || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, fetch.ErrEnded) {
+			panic(fmt.Sprint(v, err))
+		}
+		return err == nil
+	}
+	var outside, over promise.Promise[bool]
+	w.Go("run", func(ctx context.Context) {
+		fetch.Batches = suspend.Here()
+		in, s := fetch.With(ctx, fetch.Options{Settle: 1})
+		_ = session.Fill(in)
+		var v int
+		err := fetch.Options{On: suspend.Here()}.Run(in, func(ctx context.Context) (err error) {
+			v, err = src.Get(ctx, 1)
+			return err
+		})
+		inside := answered(v, err)
+		both, _ := outside.Await(context.Background())
+		if inside && both && sent.Load() != 1 {
+			panic(fmt.Sprint(sent.Load(), " times"))
+		}
+		_ = s.Close()
+		_ = over.Fill(true)
+	})
+	w.Go("outsider", func(ctx context.Context) {
+		in, _ := session.Await(context.Background())
+		own, stop := cancel.New(in)
+		defer stop(nil)
+		defer cancel.AfterFunc(ctx, func() { stop(nil) })()
+		_ = outside.Fill(answered(src.Get(own, 1)))
+		_, _ = over.Await(context.Background())
+	})
+	w.OnIdle(lost)
 }
 
 // fetchProgram makes a counted Run of body, whose context may be cancelled at any time. The number of rounds is bounded, and a round is
@@ -76,6 +134,31 @@ func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p 
 			}
 		})
 		w.Go("fill", func(context.Context) { _ = p.Fill(2) })
+		w.OnIdle(lost)
+	}
+}
+
+// fetchOutsiders are tasks that share a session and are of no Run. Each asks for a key, and may be cancelled at any time.
+func fetchOutsiders(keys ...int) func(w *explore.World) {
+	return func(w *explore.World) {
+		src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
+			for _, k := range b.Keys() {
+				b.Set(k, 2*k)
+			}
+			return nil
+		})
+		in, _ := fetch.With(context.Background(), fetch.Options{Settle: 1})
+		for i, k := range keys {
+			w.Go(fmt.Sprint("outsider ", i), func(ctx context.Context) {
+				fetch.Batches = suspend.Here()
+				own, stop := cancel.New(in)
+				defer stop(nil)
+				defer cancel.AfterFunc(ctx, func() { stop(nil) })()
+				if v, err := src.Get(own, k); err == nil && v != 2*k || err != nil && !errors.Is(err, context.Canceled) {
+					panic(fmt.Sprint(v, err))
+				}
+			})
+		}
 		w.OnIdle(lost)
 	}
 }
