@@ -31,7 +31,7 @@ type request struct {
 	passing     bool // the answer is not to be remembered
 }
 
-// keyed is what a request does that depends on the type of its key.
+// keyed has the methods of a request that depend on the type of its key.
 type keyed interface {
 	removeLocked()
 	gatherLocked(most int) (t table, first bool)

@@ -630,7 +630,7 @@ func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 	}
 }
 
-// The context of an item calls what was registered with it in the call that cancels it, as one of package cancel does.
+// The context of an item calls the registered functions in the call that cancels it, as a context of package cancel does.
 func TestAnItemsContextTellsAtOnce(t *testing.T) {
 	for range 100 {
 		var told atomic.Bool

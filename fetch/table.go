@@ -134,7 +134,7 @@ func (q *request) doneLocked() {
 	}
 }
 
-// gatherLocked notes a request for the batches to be made, one of so many at most, and reports whether it is the first.
+// gatherLocked notes a request for the batches to be made, and reports whether it is the first. A round has at most so many.
 func (e *entry[K, V]) gatherLocked(most int) (table, bool) {
 	t := e.t
 	first := t.gathered == nil

@@ -80,7 +80,7 @@ func (g *group) work() {
 	}
 }
 
-// none is what a task gets when no item is left.
+// none stands for an item where no item is left.
 const none = -1
 
 // claimLocked gives the calling task its next item. If none is left, the task is one less that works.
