@@ -241,5 +241,6 @@ func (c *Conn) deadline(t time.Time, sides ...*side) error {
 }
 
 func (c *Conn) fail(op string, err error) error {
+	giveWay()
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }

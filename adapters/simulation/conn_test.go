@@ -294,6 +294,37 @@ func TestDialFails(t *testing.T) {
 	})
 }
 
+// A caller that tries again at once, whatever the error, does not stop the World: it runs into a limit, or ends with the run.
+func TestACallerThatTriesAgain(t *testing.T) {
+	again := func(ctx context.Context, w *simulation.World) error {
+		for {
+			if _, err := w.Node("a").Dial(ctx, "tcp", "b:1"); err == nil {
+				return nil
+			}
+		}
+	}
+	failing(t, simulation.Options{MaxSteps: 1000}, simulation.ErrSteps, again)
+	failing(t, simulation.Options{MaxSteps: 1000}, simulation.ErrSteps, func(ctx context.Context, w *simulation.World) error {
+		w.Node("a").Crash()
+		return again(ctx, w)
+	})
+	failing(t, simulation.Options{MaxTime: time.Hour}, simulation.ErrTime, func(ctx context.Context, w *simulation.World) error {
+		w.Node("b")
+		w.Link("a", "b").Cut()
+		return again(ctx, w)
+	})
+	boom := errors.New("boom")
+	failing(t, simulation.Options{}, boom, func(ctx context.Context, w *simulation.World) error {
+		ln, err := w.Node("a").Listen("tcp", ":1")
+		require.NoError(t, err)
+		w.Always(func() error { return boom })
+		_ = ln.Close()
+		for {
+			_, _ = ln.Accept()
+		}
+	})
+}
+
 // Segments of one connection arrive in order, and connections overtake each other.
 func TestOrderAndOvertaking(t *testing.T) {
 	overtaken := 0

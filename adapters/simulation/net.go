@@ -164,18 +164,31 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	return nil
 }
 
+// giveWay lets others run after a failure: a caller that tries again at once, without end, does not stop the World.
+func giveWay() {
+	if suspend.Current() != nil {
+		suspend.Yield()
+	}
+}
+
 func (l *Listener) fail(err error) error {
+	giveWay()
 	return &net.OpError{Op: "accept", Net: "tcp", Addr: l.addr, Err: err}
 }
 
-const dialTimeout = 127 * time.Second // of Linux
+// Those of Linux.
+const (
+	dialTimeout = 127 * time.Second
+	unreachable = 3 * time.Second
+)
 
 // Dial connects to address, "name:port", on network tcp, tcp4 or tcp6, and suspends the caller meanwhile. If ctx is done
 // first, or already, it fails with the error of the cancellation. Without a listener it fails with ECONNREFUSED, over a
-// link on hold with ETIMEDOUT after two minutes, over one that is cut with EHOSTUNREACH.
+// link on hold with ETIMEDOUT after two minutes, over one that is cut with EHOSTUNREACH after three seconds.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := n.dial(ctx, network, address)
 	if err != nil {
+		giveWay()
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
 	}
 	return c, nil
@@ -208,14 +221,7 @@ func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error)
 	}
 	h, id := w.caller()
 	w.note(event{kind: dialled, host: h, task: id, of: &to.host, data: uint64(port), text: strconv.Itoa(port)})
-	link := w.Link(n.name, to.name)
-	switch {
-	case link.cut:
-		return nil, syscall.EHOSTUNREACH
-	case w.net.chance(link.now().Refuse):
-		return nil, syscall.ECONNREFUSED
-	}
-	return n.connect(ctx, to, port, link)
+	return n.connect(ctx, to, port, w.Link(n.name, to.name))
 }
 
 // connect sends the request, and waits for the answer.
@@ -224,7 +230,11 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 	c, peer := connection(n, to, link, port)
 	var answer suspend.Resumer[error]
 	made, given := false, false // up
-	late := w.after(dialTimeout, nil, func() { answer.Resume(syscall.ETIMEDOUT, nil) })
+	timeout, reason := dialTimeout, syscall.ETIMEDOUT
+	if link.cut {
+		timeout, reason = unreachable, syscall.EHOSTUNREACH
+	}
+	late := w.after(timeout, nil, func() { answer.Resume(reason, nil) })
 	defer func() {
 		w.discard(late)
 		if !made {
@@ -234,7 +244,7 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 	}()
 	request := func() { // arrives
 		l := to.ports[port]
-		if given || l == nil {
+		if given || l == nil || w.net.chance(link.now().Refuse) {
 			peer.out.send(0, func() { answer.Resume(syscall.ECONNREFUSED, nil) })
 			return
 		}
@@ -244,8 +254,9 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 		peer.out.send(0, func() { answer.Resume(nil, nil) })
 	}
 	failed, err := suspend.Suspend(ctx, func(r suspend.Resumer[error]) (error, bool) {
-		answer = r
-		c.out.send(0, request)
+		if answer = r; !link.cut {
+			c.out.send(0, request)
+		}
 		return nil, false
 	})
 	switch {

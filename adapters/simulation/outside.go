@@ -70,13 +70,17 @@ func (w *World) on() bool {
 	return true
 }
 
-// enter begins a call that only the World's own may make, and reports whether it is one. A task that was killed ends here.
+// enter begins a call that only the World's own may make, and reports whether it is one. A task that was killed ends here,
+// and so does the task that runs when the run has failed.
 func (w *World) enter() bool {
 	if !w.on() {
 		_ = w.fromOutside(ready{})
 		return false
 	}
 	if t := w.current; t != nil {
+		if w.over && !w.leaving {
+			runtime.Goexit() // or else it may try again for ever, without a wait
+		}
 		t.ExitIfKilled()
 	}
 	return true

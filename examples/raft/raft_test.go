@@ -257,9 +257,9 @@ func TestMistakes(t *testing.T) {
 		seed    uint64
 		want    string
 	}{
-		{"votes twice after a restart without sync", VotesWithoutSync, 78, "has two leaders"},
-		{"commits an entry of an older term by counting", CommitsOlderTerms, 155, "committed"},
-		{"a stale leader serves reads", ReadsWithoutRound, 50, "was acknowledged before"},
+		{"votes twice after a restart without sync", VotesWithoutSync, 282, "has two leaders"},
+		{"commits an entry of an older term by counting", CommitsOlderTerms, 2918, "committed"},
+		{"a stale leader serves reads", ReadsWithoutRound, 209, "was acknowledged before"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			seed := m.seed
