@@ -125,7 +125,7 @@ func (s *Stalls) Another() {
 	}
 }
 
-// End says that no step has begun since the last one ended, and that the worker may sleep.
+// End says that the last step has ended and no new one has begun. The worker may sleep.
 func (s *Stalls) End() {
 	if s != nil {
 		s.step.Store(0)
@@ -176,7 +176,7 @@ func (s *Stalls) look() {
 	s.again()
 }
 
-// stalled returns what there is to report now, nil if there is nothing.
+// stalled returns the report that is due now, or nil.
 func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	return s.text(again, held, state, stack)
 }
 
-// text is the report: what happens, what to do about it, and the stack.
+// text is the report: the event, the remedy, and the stack.
 func (s *Stalls) text(again bool, held time.Duration, state string, stack []byte) []byte {
 	var b bytes.Buffer
 	if again {
@@ -223,7 +223,7 @@ func (s *Stalls) text(again bool, held time.Duration, state string, stack []byte
 	return b.Bytes()
 }
 
-// waitState returns what a goroutine does, as the head of its stack trace says.
+// waitState returns the state of a goroutine from the head of its stack trace.
 func waitState(stack []byte) string {
 	head, _, _ := bytes.Cut(stack, []byte{'\n'})
 	_, head, _ = bytes.Cut(head, []byte{'['})

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// watched runs f in a bubble, where time is exact, with a watch of limit and what it reports.
+// watched runs f in a bubble, where time is exact, with a watch of limit and its reports.
 func watched(t *testing.T, limit time.Duration, f func(s *Stalls, reports func() []string)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -35,7 +35,7 @@ func held(s *Stalls, d time.Duration) {
 	time.Sleep(d)
 }
 
-// A limit of 100 ms was said to have been kept by stalls of up to 199 ms: what a user looked for was not reported.
+// A limit of 100 ms once missed stalls of up to 199 ms.
 func TestStallsAreExact(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for _, test := range []struct {
@@ -56,7 +56,7 @@ func TestStallsAreExact(t *testing.T) {
 	}
 }
 
-// A stall was reported once. Somebody who came later saw nothing.
+// A stall was once reported a single time, and a later reader saw nothing.
 func TestStallsAreReportedAgain(t *testing.T) {
 	watched(t, time.Second, func(s *Stalls, reports func() []string) {
 		s.others = func() int64 { return 37 }
@@ -145,7 +145,7 @@ func TestWaitState(t *testing.T) {
 	}
 }
 
-// In a bubble a timer that runs for ever would hide that all are stuck.
+// In a bubble an endless timer would hide that all are stuck.
 func TestNoStallsInABubble(t *testing.T) {
 	if inBubble() {
 		t.Error("outside")
