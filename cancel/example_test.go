@@ -48,3 +48,14 @@ func ExampleLazily() {
 	// context canceled
 	// 1 true
 }
+
+// The function runs without a goroutine, before the cancel function returns.
+func ExampleAfterFunc() {
+	ctx, stop := cancel.New(context.Background())
+	withdraw := cancel.AfterFunc(ctx, func() { fmt.Println("close the connection:", context.Cause(ctx)) })
+	stop(errors.New("the client has gone"))
+	fmt.Println("withdrawn:", withdraw())
+	// Output:
+	// close the connection: the client has gone
+	// withdrawn: false
+}

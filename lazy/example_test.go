@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
@@ -67,4 +68,25 @@ func ExampleLazy_Value() {
 	// Output:
 	// false
 	// 42 <nil> true
+}
+
+// A cache that loads each key once. A load whose task was cancelled passes to the next one that waits.
+func Example_cache() {
+	var users sync.Map // of *lazy.Lazy[string]
+	user := func(ctx context.Context, id int) (string, error) {
+		l, _ := users.LoadOrStore(id, lazy.New(func(context.Context) (string, error) {
+			fmt.Println("load", id)
+			return fmt.Sprint("user ", id), nil
+		}, lazy.Restart))
+		return l.(*lazy.Lazy[string]).Force(ctx)
+	}
+	for _, id := range []int{1, 2, 1} {
+		fmt.Println(user(context.Background(), id))
+	}
+	// Output:
+	// load 1
+	// user 1 <nil>
+	// load 2
+	// user 2 <nil>
+	// user 1 <nil>
 }
