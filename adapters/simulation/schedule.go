@@ -5,7 +5,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -37,75 +36,97 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	})
 }
 
-// loop is the whole scheduler: a step, or else the next timer.
+// loop is the whole scheduler: a step, or else the next timer. It switches to the task itself, since after a switch the
+// processor predicts no return correctly.
 func (w *World) loop() {
 	for !w.over {
+		t, stepped := w.next()
+		if t != nil {
+			w.current = t
+			w.fleet.stalls.Begin(&t.Coroutine)
+			t.Next()()
+			w.current = nil
+			w.fleet.left(t)
+		}
 		switch {
-		case w.called.Load():
-			w.admit()
-		case w.steps >= w.o.MaxSteps:
-			w.fail(w.account(ErrSteps))
-		case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
-			w.fail(w.account(ErrTime))
-		case w.step():
+		case stepped:
 			w.settle()
-		case w.advance(), w.sleep():
+		case w.limited(), w.advance(), w.sleep():
 		default:
 			w.fail(w.account(ErrDeadlock))
 		}
 		for _, holds := range w.always {
-			w.call(func() {
-				if err := holds(); err != nil {
-					w.fail(err)
-				}
-			})
+			w.hold(holds)
 		}
 	}
 }
 
-// step runs one of all that is ready, each as likely as any other, up to where it ends or waits. It reports whether there
-// was any.
-func (w *World) step() bool {
-	n := len(w.ready)
-	if n == 0 {
+// hold checks an invariant.
+func (w *World) hold(holds func() error) {
+	w.call(func() {
+		if err := holds(); err != nil {
+			w.fail(err)
+		}
+	})
+}
+
+// limited ends a run that has come to a limit, and lets in what has come from outside. It reports whether it did.
+func (w *World) limited() bool {
+	switch {
+	case w.called.Load():
+		w.admit()
+	case w.steps >= w.o.MaxSteps:
+		w.fail(w.account(ErrSteps))
+	case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
+		w.fail(w.account(ErrTime))
+	default:
 		return false
+	}
+	return true
+}
+
+// next picks one of all that is ready, each as likely as any other. It returns the task to switch to, unless it has done the step itself.
+// It reports whether there was any.
+func (w *World) next() (t *task, stepped bool) {
+	n := len(w.ready)
+	if n == 0 || w.steps >= w.o.MaxSteps || w.called.Load() {
+		return nil, false
 	}
 	i := w.order.below(n)
 	r := w.ready[i]
 	w.ready[i] = w.ready[n-1]
 	w.ready[n-1] = ready{}
 	w.ready = w.ready[:n-1]
-	switch h := r.host; {
+	h, t := r.host, r.task
+	switch {
 	case h.paused:
 		h.held = append(h.held, r)
-		return true
-	case r.task == nil && h.dead:
-		return true
-	case r.call:
-		w.steps++
-		w.note(event{kind: called, host: h, n: n})
-		w.call(r.f)
-		return true
+		return nil, true
+	case t == nil && h.dead:
+		return nil, true
 	}
 	w.steps++
-	t, kind := r.task, resumed
-	if t == nil {
-		t, kind = w.fleet.begin(w, r.host, r.f), begun
+	kind := resumed
+	switch {
+	case r.call:
+		w.note(event{kind: called, host: h, n: n})
+		w.call(r.f)
+		return nil, true
+	case t == nil:
+		t, kind = w.fleet.begin(w, h, r.f), begun
 	}
-	w.note(event{kind: kind, host: t.host, task: t.id, n: n})
-	w.resume(t)
-	return true
+	w.note(event{kind: kind, host: h, task: t.id, n: n})
+	return t, true
 }
 
-// resume switches to t, until it gives control back. Crash does so from within a step.
+// resume is the switch of loop, for Crash, which runs other tasks from within a step.
 func (w *World) resume(t *task) {
 	before := w.current
 	w.current = t
 	w.fleet.stalls.Begin(&t.Coroutine)
-	if why := t.Step(); why >= coro.Ended {
-		w.fleet.ended(t)
-	}
+	t.Next()()
 	w.current = before
+	w.fleet.left(t)
 }
 
 // rouse makes a parked task ready.

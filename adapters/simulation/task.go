@@ -128,10 +128,15 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 	return t
 }
 
-// ended takes back a coroutine whose task has ended.
-func (l *fleet) ended(t *task) {
+// left takes back a coroutine that has given control back, if its task has ended.
+func (l *fleet) left(t *task) {
+	if t.Why() < coro.Ended {
+		return
+	}
 	t.host.tasks.remove(t)
-	if t.Why() == coro.Ended {
+	if t.Why() == coro.Exited {
+		t.Reap()
+	} else {
 		l.idle = append(l.idle, t)
 	}
 }
