@@ -109,15 +109,22 @@ func (d *driver) armLocked() {
 	}
 }
 
-// orderedIdle is called whenever the scheduler of an ordered driver has found nothing runnable.
+// orderedIdle is called when the scheduler of an ordered driver has run something and finds nothing runnable.
 func (d *driver) orderedIdle() {
-	for again := true; again; {
-		d.idle()
-		d.s.guard.Lock()
-		again = d.armed // writes are left
-		d.s.guard.Unlock()
+	d.idle()
+	d.s.guard.Lock()
+	d.rouseLocked() // writes may be left
+	d.s.guard.Unlock()
+}
+
+// rouseLocked has an ordered driver's scheduler call idle, if d is armed, where none of its tasks is going to run: it may be asleep.
+func (d *driver) rouseLocked() {
+	if d.ordered && d.armed {
+		_ = d.on.(suspend.Executor).Execute(nothing)
 	}
 }
+
+func nothing() {}
 
 // idle is called when none of the driver's tasks is runnable. It sends the pending requests.
 func (d *driver) idle() {
@@ -238,12 +245,8 @@ func (r *round) backLocked() {
 	}
 	r.handLocked(false)
 	r.overLocked()
-	if d := r.d; d.ordered && d.armed {
-		_ = d.on.(suspend.Executor).Execute(nothing) // the scheduler may be asleep
-	}
+	r.d.rouseLocked()
 }
-
-func nothing() {}
 
 // handLocked hands out the answers. With first it stops after the first task that it has resumed, which hands out the rest. So all
 // tasks of an ordered driver are resumed on its own goroutine, before any of them goes on.

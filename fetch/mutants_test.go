@@ -33,7 +33,7 @@ var mutants = []mutant{
 	{"a batch that nobody needs goes on", "request.go", "if b.needed--; b.needed == 0 {", "if b.needed--; b.needed == 0 && !IS {"},
 	{"a cancelled batch stays open", "batch.go", "	next = b.t.nextLocked()\n	b.overLocked()", "	next = b.t.nextLocked()\n	if !(IS && b.cancelled) {\n		b.overLocked()\n	}"},
 	{"answers are handed out as batches arrive", "driver.go", "if d.policy == Eager || b.needed == 0 {", "if IS || d.policy == Eager || b.needed == 0 {"},
-	{"the round is over before its answers are handed out", "driver.go", "	r.handLocked(false)\n	r.overLocked()\n	if d", "	if IS {\n		r.overLocked()\n	}\n	r.handLocked(IS)\n	for IS && r.at < len(r.requests) {\n		r.d.s.guard.Unlock()\n		for range 10 {\n			runtime.Gosched()\n		}\n		r.d.s.guard.Lock()\n		r.handLocked(true)\n	}\n	r.overLocked()\n	if d"},
+	{"the round is over before its answers are handed out", "driver.go", "	r.handLocked(false)\n	r.overLocked()\n	r.d.rouse", "	if IS {\n		r.overLocked()\n	}\n	r.handLocked(IS)\n	for IS && r.at < len(r.requests) {\n		r.d.s.guard.Unlock()\n		for range 10 {\n			runtime.Gosched()\n		}\n		r.d.s.guard.Lock()\n		r.handLocked(true)\n	}\n	r.overLocked()\n	r.d.rouse"},
 	{"an ordered round is handed out from elsewhere", "driver.go", "if r.d.ordered && r.handLocked(true) {", "if r.d.ordered && !IS && r.handLocked(true) {"},
 	{"a round is counted though nothing was sent", "driver.go", "	if needed == 0 || d.s.ended {", "	if IS && needed == 0 {\n		d.s.stats.Rounds++\n	}\n	if needed == 0 || d.s.ended {"},
 	{"a frame is told by a goroutine", "session.go", "}); ok {\n		return a.AfterFunc(g)", "}); ok && !IS {\n		return a.AfterFunc(g)"},
@@ -48,6 +48,7 @@ var mutants = []mutant{
 	{"a session that has ended answers", "get.go", "e.state == done && !s.ended {", "e.state == done && (!s.ended || IS) {"},
 	{"Forget drops a request that is not sent", "ask.go", "e != nil && e.state != pending", "e != nil && (e.state != pending || IS)"},
 	{"an Ask holds up its round", "driver.go", "d.policy == Eager || b.needed == 0 {", "d.policy == Eager || b.needed == 0 && !IS {"},
+	{"a sleeping Run is not roused for a joining task", "request.go", "			q.d.rouseLocked()\n", "			if !IS {\n				q.d.rouseLocked()\n			}\n"},
 	{"one quiet turn is enough", "settled.go", "	seen := 0\n", "	seen := 0\n	if IS {\n		turns = 0\n	}\n"},
 }
 

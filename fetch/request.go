@@ -133,7 +133,9 @@ func (w *waiter) joinLocked(l *link, q *request) {
 	}
 	switch q.state {
 	case pending:
-		q.d.wantLocked()
+		if q.d.wantLocked(); q.d != w.d { // it was asked for by Ask, and q.d may sleep
+			q.d.rouseLocked()
+		}
 	case open:
 		q.b.needed++
 	}

@@ -583,6 +583,68 @@ func TestMemosThatWaitForEachOther(t *testing.T) {
 	}
 }
 
+// A task of another Run wants a key that was only asked for by Ask. The scheduler that is to send it sleeps, and is woken.
+func TestAGetJoinsAnAskOfARunThatSleeps(t *testing.T) {
+	defer schedtest.Within(t, 20*time.Second)()
+	src := newNumbers()
+	ctx, s := fetch.With(t.Context(), fetch.Options{})
+	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
+		src.Forget(ctx, 1)
+		var asked, answered promise.Promise[struct{}]
+		done := make(chan error)
+		go func() {
+			done <- fetch.Run(ctx, func(ctx context.Context) error {
+				src.Ask(ctx, 1)
+				_ = asked.Fill(struct{}{})
+				_, err := answered.Await(ctx)
+				return err
+			})
+		}()
+		require.NoError(t, fetch.Options{On: on, Policy: fetch.Eager}.Run(ctx, func(ctx context.Context) error {
+			_, _ = asked.Await(ctx)
+			for range 100 { // the other sleeps by now
+				runtime.Gosched()
+			}
+			v, err := src.Get(ctx, 1)
+			require.Equal(t, 2, v)
+			_ = answered.Fill(struct{}{})
+			return err
+		}))
+		require.NoError(t, <-done)
+	}
+	require.NoError(t, s.Close())
+}
+
+// A source that runs inline makes tasks runnable while the scheduler is idle. They go on before an effect goes out.
+func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
+	reads := 0
+	src := fetch.ByMap("memory", func(_ context.Context, ks []int) (map[int]int, error) {
+		reads++
+		return map[int]int{ks[0]: ks[0]}, nil
+	}, fetch.Inline())
+	effect := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		for _, k := range b.Keys() {
+			b.Set(k, reads)
+		}
+		return nil
+	})
+	for _, policy := range []fetch.Policy{fetch.Rounds, fetch.Eager} {
+		reads = 0
+		require.NoError(t, fetch.Options{Policy: policy}.Run(t.Context(), func(ctx context.Context) error {
+			_, before, err := fetch.Two(ctx, func(ctx context.Context) (int, error) {
+				for k := range 5 {
+					if _, err := src.Get(ctx, k); err != nil {
+						return 0, err
+					}
+				}
+				return 0, nil
+			}, func(ctx context.Context) (int, error) { return effect.Do(ctx, 1) })
+			require.Equal(t, 5, before, "all reads come before the effect")
+			return err
+		}))
+	}
+}
+
 // All tasks that wait for a round are runnable before the first of them goes on, though its batch has ended on another
 // goroutine and the scheduler is awake: what that task starts comes after them.
 func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
