@@ -49,4 +49,9 @@
 // A scheduler that offers Hold() (release func(), err error) counts an actor as a task until it has ended, so that its Run or Close
 // waits for actors that react. Another one may refuse the next task of an actor when it has closed; the actor has ended then, and
 // its mail becomes dead letters.
+//
+// # Alternatives
+//
+// A goroutine that ranges over a channel is simpler for one server with one type of message. Use package chanx, or a channel, to share
+// work among equal workers, and package stm for state that several tasks change together.
 package actor

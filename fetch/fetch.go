@@ -22,6 +22,9 @@
 // A session remembers every answer, an error too, so each key is asked for once. A Run has a session of its own, unless its
 // context has one already. [With] opens a session for goroutines that are no tasks of a Run.
 //
+// A query that returns everything together is better where one can be written. A dataloader with goroutines does as well where its wait
+// does not matter; FETCH.md is the way from one to the other.
+//
 // The idea and the law are those of Haxl: Marlow, Brandy, Coens, Purdy, There is no fork: an abstraction for efficient,
 // concurrent, and concise data access (ICFP 2014).
 package fetch
