@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +29,12 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// TestLines counts the lines of code of each pair, without imports, comments and empty lines.
+// TestLines counts the lines of code of each pair, without imports, comments and empty lines. docs/programs.md has the same figures.
 func TestLines(t *testing.T) {
+	page, err := os.ReadFile("../../docs/programs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	names, err := filepath.Glob("*_usual.go")
 	if err != nil || len(names) != 8 {
 		t.Fatal(names, err)
@@ -40,6 +45,9 @@ func TestLines(t *testing.T) {
 		t.Logf("%-12s %3d lines, usually %3d", strings.TrimSuffix(ours, ".go"), n, m)
 		if n > m {
 			t.Errorf("%s has %d lines, and %s has %d", ours, n, usual, m)
+		}
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\|.*\| %d \|.*\| %d \|$`, n, m)).Match(page) {
+			t.Errorf("docs/programs.md has no row with %d and %d lines, those of %s", n, m, ours)
 		}
 	}
 }
