@@ -14,7 +14,6 @@ import (
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/simulation"
-	cancels "github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
@@ -336,7 +335,7 @@ var rows = []struct {
 		}
 	}},
 	{"ctx done: a Kill with its cause, also if messages are left", func(t *testing.T, s suspend.Spawner) {
-		ctx, cancel := withCancel(s)
+		ctx, cancel := context.WithCancelCause(bg)
 		ref := actor.Spawn(ctx, s, func(_ context.Context, self *actor.Self[int]) error {
 			return self.React(func(int) error { return actor.Skip })
 		})
@@ -414,7 +413,7 @@ var rows = []struct {
 				return self.React(func(*get) error { return nil })
 			})
 		})
-		ctx, cancel := withCancel(s)
+		ctx, cancel := context.WithCancelCause(bg)
 		task := promise.Go(bg, s, func(context.Context) (int, error) { return actor.Ask(ctx, ref, &get{}) })
 		m, _ := asked.Await(bg)
 		cancel(nil)
@@ -699,15 +698,6 @@ var rows = []struct {
 		slices.Sort(got)
 		require.Equal(t, []string{"3", "yes"}, got)
 	}},
-}
-
-// withCancel returns a context of package context, and in a simulation, where that would tell by a goroutine, one of package
-// cancel.
-func withCancel(s suspend.Spawner) (context.Context, context.CancelCauseFunc) {
-	if _, simulated := s.(*simulation.World); simulated {
-		return cancels.New(bg)
-	}
-	return context.WithCancelCause(bg)
 }
 
 // elsewhere returns plain goroutines, and in a simulation, which has none, s.

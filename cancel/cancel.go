@@ -13,6 +13,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -32,7 +33,7 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 	if parent == nil {
 		panic("cancel: nil parent")
 	}
-	c := cancelctx.New(parent)
+	c := cancelctx.New(parent, watching.Here)
 	return c, c.Cancel
 }
 
@@ -47,7 +48,7 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 //
 // A stop that returns true says that f will never be called, and the context keeps nothing of it. False says that f was
 // stopped before, or that its call has begun.
-func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return cancelctx.OnDone(ctx, f) }
+func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return watching.Here.OnDone(ctx, f) }
 
 // Lazily is suspend.Lazily, the other way to make cancellation cheap. With operations that allow it, the context cancels a wait only
 // when a Resume meets it.

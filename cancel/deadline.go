@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -32,6 +33,6 @@ func withDeadline(parent context.Context, t time.Time, d time.Duration) (context
 	if on := suspend.Here(); d > 0 {
 		after = func(f func()) func() bool { return suspend.AfterFunc(on, d, f) }
 	}
-	c := cancelctx.WithDeadline(parent, t, after)
+	c := cancelctx.WithDeadline(parent, t, watching.Here, after)
 	return c, c.Cancel
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -132,7 +133,7 @@ func (b *batch) runAll() {
 
 // run calls the source.
 func (b *Batch[K, V]) run() {
-	b.ctx.Init(b.s.ctx)
+	b.ctx.Init(b.s.ctx, watching.Here)
 	b.s.guard.Lock()
 	b.running = true
 	dropped, ended := b.cancelled, b.s.ended

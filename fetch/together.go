@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -50,7 +51,7 @@ func together(ctx context.Context, n, width int, f func(ctx context.Context, i i
 	if ctx == context.Context(outer) {
 		ctx = outer.Context // cancelctx knows it then
 	}
-	g.ctx.Init(ctx)
+	g.ctx.Init(ctx, watching.Here)
 	g.frame.begin(outer, &g.ctx, outer.s, outer.d)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()

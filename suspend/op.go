@@ -2,8 +2,6 @@ package suspend
 
 import (
 	"context"
-
-	"github.com/braidgo/braid/internal/cancelctx"
 )
 
 // An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens until it is
@@ -241,7 +239,7 @@ func (e doneEvent) prepare(Spawner) prepared[struct{}] {
 	return &levelArm[struct{}]{
 		ready: func() bool { return closed(e.done) },
 		value: func() struct{} { return struct{}{} },
-		call:  func(f func()) func() bool { return cancelctx.OnDone(e.Context, f) },
+		call:  func(f func()) func() bool { return watching.OnDone(e.Context, f) },
 	}
 }
 

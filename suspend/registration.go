@@ -44,7 +44,7 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 		}
 	} else {
 		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
-		r.foreign.stop = cancelctx.OnDone(ctx, r.Ended)
+		r.foreign.stop = watching.OnDone(ctx, r.Ended)
 		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered
 	}
 	return true

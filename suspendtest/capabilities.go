@@ -1,6 +1,7 @@
 package suspendtest
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -11,8 +12,53 @@ import (
 var capabilityChecks = []check{
 	{"Holder/close-waits-for-the-release",
 		"Holder: close waits until release is called, and a closed scheduler refuses a Hold.", nil, holds},
+	{"Watcher/tells-the-end-of-a-context-once",
+		"Watcher: AfterDone calls once, as a callback, after the context has ended, never inline, and not after a stop.", nil, watches},
 	{"Within/a-task-is-within-its-scheduler",
 		"Within: a task is within the scheduler that started it, and a goroutine is not.", nil, withinItsScheduler},
+}
+
+// watches checks a Watcher: the end of a context is told once, as a callback, and not after a stop.
+func watches(e *env) {
+	w, ok := suspend.As[suspend.Watcher](e.spawner)
+	if !ok {
+		return
+	}
+	var called, stopped, inline, suspends atomic.Int32
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	waiting := e.waiter(background)
+	e.do("AfterDone did not return", func() {
+		w.AfterDone(ctx, func() {
+			if !suspend.Forbidden() {
+				suspends.Add(1)
+			}
+			called.Add(1)
+			waiting.resume(nil, nil)
+		})
+		if stop := w.AfterDone(ctx, func() { stopped.Add(1) }); !stop() || stop() {
+			e.errorf("stop did not say once that it has prevented the call")
+		}
+	})
+	e.settle()
+	if called.Load() > 0 {
+		e.fatalf("the end of a context was told before it ended")
+	}
+	e.do("cancel did not return", func() { cancel() })
+	recv(e, waiting.ended, "the end of a context was not told")
+	e.do("AfterDone did not return", func() {
+		w.AfterDone(ctx, func() { inline.Store(1) })
+		if inline.Load() == 1 {
+			e.errorf("AfterDone has called its function itself, as ctx was done: its caller may hold locks")
+		}
+	})
+	e.expect("the end of a context that was done before was not told")
+	for inline.Load() == 0 && !e.over.Load() {
+		e.settle()
+	}
+	if called.Load() != 1 || stopped.Load() != 0 || suspends.Load() != 0 {
+		e.errorf("called %d times, %d times after a stop, %d times where suspending is allowed", called.Load(), stopped.Load(), suspends.Load())
+	}
 }
 
 func holds(e *env) {

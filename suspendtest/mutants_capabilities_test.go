@@ -1,6 +1,7 @@
 package suspendtest_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -60,6 +61,27 @@ func init() {
 		mutant{"a clock that stands", open(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: forbidden, now: func() time.Time { return time.Unix(1, 0) }}
 		}), nil, []string{"Clock/does-not-go-back"}},
+		mutant{"a Watcher that calls inline", open(func(b *Baton) suspend.Spawner {
+			return &watching{b, func(ctx context.Context, f func()) func() bool {
+				if ctx.Err() != nil {
+					f()
+					return never
+				}
+				return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
+			}}
+		}), nil, []string{"Watcher/tells-the-end-of-a-context-once"}},
+		mutant{"a Watcher that does not stop", open(func(b *Baton) suspend.Spawner {
+			return &watching{b, func(ctx context.Context, f func()) func() bool {
+				context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
+				var stopped bool
+				return func() bool { first := !stopped; stopped = true; return first }
+			}}
+		}), nil, []string{"Watcher/tells-the-end-of-a-context-once"}},
+		mutant{"a Watcher whose calls are tasks", open(func(b *Baton) suspend.Spawner {
+			return &watching{b, func(ctx context.Context, f func()) func() bool {
+				return context.AfterFunc(ctx, func() { _ = b.Go(f) })
+			}}
+		}), nil, []string{"Watcher/tells-the-end-of-a-context-once"}},
 		mutant{"a source of one number", open(func(b *Baton) suspend.Spawner { return constant{b} }), nil,
 			[]string{"Rand/differs-and-is-for-all"}},
 		mutant{"a Block that refuses", tasks(func(t *patch) { t.spawner = refusing{t.s} }), nil,
@@ -100,6 +122,14 @@ func forbidden(d time.Duration, f func()) func() bool {
 }
 
 func never() bool { return false }
+
+// A watching is a Baton with a Watcher.
+type watching struct {
+	*Baton
+	after func(ctx context.Context, f func()) (stop func() bool)
+}
+
+func (s *watching) AfterDone(ctx context.Context, f func()) func() bool { return s.after(ctx, f) }
 
 type constant struct{ *Baton }
 

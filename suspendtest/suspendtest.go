@@ -22,7 +22,7 @@
 //  12. Plain goroutines may suspend in a testing/synctest bubble.
 //  13. Code before a Resume that returns true happens before the return of Suspend. Run the kit with -race.
 //
-// The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand,
+// The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand, Watcher,
 // Holder, Within. Each has a scheduler to itself and a few seconds. A subtest without progress fails and names the event that it waits
 // for. When a check fails, tasks that hang are left behind.
 //

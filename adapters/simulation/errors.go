@@ -121,8 +121,8 @@ func frame(stack string) string {
 func cause(stack []byte) (hint string, stock bool) {
 	switch {
 	case bytes.Contains(stack, []byte("context.(*afterFuncCtx)")):
-		return "a context of package context has ended, which tells its waiters by a goroutine. " +
-			"Use package cancel, or a synctest bubble with Options.Bubble", true
+		return "context.AfterFunc has called its function, which takes a goroutine. " +
+			"Use cancel.AfterFunc, or a synctest bubble with Options.Bubble", true
 	case bytes.Contains(stack, []byte("time.goFunc")):
 		return "a timer of package time has fired. Use suspend.AfterFunc, or a synctest bubble with Options.Bubble", true
 	}

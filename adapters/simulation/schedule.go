@@ -40,6 +40,9 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 // processor predicts no return correctly.
 func (w *World) loop() {
 	for !w.over {
+		if len(w.watches) > 0 {
+			w.notice()
+		}
 		t, stepped := w.next()
 		if t != nil {
 			w.current = t

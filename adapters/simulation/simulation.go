@@ -15,6 +15,7 @@
 // # Sources of chance, and control
 //
 //	the order of tasks, Select, timers, latency, World.Rand      under control
+//	context.WithCancel                                           under control
 //	time.Now, context.WithTimeout, time.AfterFunc                in a bubble; elsewhere use suspend.Now and cancel.WithTimeout
 //	the cancel function of package context                       in a bubble; elsewhere use package cancel
 //	several stock timers of one moment in a bubble               the wake-ups are ordered; functions of time.AfterFunc are not
@@ -117,9 +118,10 @@ type World struct {
 	steps  int
 	hash   uint64
 
-	now    time.Duration // since the start
-	timers timers
-	start  time.Time
+	now     time.Duration // since the start
+	timers  timers
+	watches []*watch
+	start   time.Time
 
 	nodes map[string]*Node // to look up; the order is that of hosts
 	hosts []*host          // the first is the World itself

@@ -44,14 +44,14 @@ func newInner() *inner {
 }
 
 // New returns a Context that ends with parent, or by Cancel.
-func New(parent context.Context) *Context {
+func New(parent context.Context, on Watching) *Context {
 	c := new(Context)
-	c.Init(parent)
+	c.Init(parent, on)
 	return c
 }
 
 // Init makes the zero Context, which may be a part of something, what New returns.
-func (c *Context) Init(parent context.Context) {
+func (c *Context) Init(parent context.Context, on Watching) {
 	c.Context = parent
 	if p, ok := parent.(*Context); ok && p.inner.Load() == nil {
 		if f := (*follower)(c); !p.List.Add(&c.node, f) {
@@ -62,14 +62,14 @@ func (c *Context) Init(parent context.Context) {
 	if parent.Done() == nil {
 		return
 	}
-	in := &inner{link: link{Context: parent, c: c}}
+	in := &inner{link: link{Context: parent, c: c, on: on}}
 	in.Context, in.end = context.WithCancelCause(&in.link)
 	c.inner.Store(in)
 	switch {
 	case in.Err() != nil:
 		c.notify()
 	case !in.link.used:
-		c.stop = c.follow(parent)
+		c.stop = c.follow(parent, on)
 	}
 }
 
@@ -206,11 +206,11 @@ func (c *Context) String() string { return "cancel.New" }
 // follow ends c after its inner context, which parent ends. If parent is a Context itself, its List tells c, since it has
 // ended the inner context by then, see notify. Otherwise the inner context does: a parent of package context may cancel
 // its children in any order.
-func (c *Context) follow(parent context.Context) (stop func() bool) {
+func (c *Context) follow(parent context.Context, on Watching) (stop func() bool) {
 	if p := Of(parent); p != nil {
 		return p.AfterFunc(c.notify)
 	}
-	return context.AfterFunc(c.made().Context, c.notify)
+	return on.OnDone(c.made().Context, c.notify)
 }
 
 // A link is the parent as the inner context sees it. If the parent has an AfterFunc of its own, package context calls that
@@ -219,6 +219,7 @@ func (c *Context) follow(parent context.Context) (stop func() bool) {
 type link struct {
 	context.Context
 	c    *Context
+	on   Watching
 	used bool
 }
 
@@ -229,10 +230,7 @@ func (l *link) AfterFunc(f func()) (stop func() bool) {
 		f()
 		l.c.List.End(nil) // New may not have returned, and the inner context not be stored: the Listeners find out the reason
 	}
-	if a, ok := l.Context.(AfterFuncer); ok {
-		return a.AfterFunc(both)
-	}
-	return context.AfterFunc(l.Context, both)
+	return l.on.OnDone(l.Context, both)
 }
 
 // An AfterFuncer is a context that calls back by itself, without a goroutine for each callback.
@@ -240,10 +238,23 @@ type AfterFuncer interface {
 	AfterFunc(f func()) (stop func() bool)
 }
 
-// OnDone calls f after ctx has ended, by its own AfterFunc if it has one.
-func OnDone(ctx context.Context, f func()) (stop func() bool) {
+// A Watcher tells of the end of a context that does not call back by itself, without a goroutine of package context.
+type Watcher interface {
+	AfterDone(ctx context.Context, f func()) (stop func() bool)
+}
+
+// A Watching returns the Watcher to use, nil if there is none. The nil Watching returns none.
+type Watching func() Watcher
+
+// OnDone calls f after ctx has ended: by its own AfterFunc if it has one, by the Watcher, or by package context.
+func (on Watching) OnDone(ctx context.Context, f func()) (stop func() bool) {
 	if a, ok := ctx.(AfterFuncer); ok {
 		return a.AfterFunc(f)
+	}
+	if on != nil {
+		if w := on(); w != nil {
+			return w.AfterDone(ctx, f)
+		}
 	}
 	return context.AfterFunc(ctx, f)
 }

@@ -9,7 +9,7 @@ import (
 
 // WithDeadline returns a Context that ends with parent, by Cancel, or at the time at with context.DeadlineExceeded. after
 // starts the timer: it calls f at that time. It is nil if the time has come.
-func WithDeadline(parent context.Context, at time.Time, after func(f func()) (stop func() bool)) *Context {
+func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
 	c := &Context{Context: l, stop: l.release}
 	l.c = c
@@ -19,7 +19,7 @@ func WithDeadline(parent context.Context, at time.Time, after func(f func()) (st
 	if err := parent.Err(); err != nil {
 		l.over(err)
 	} else if parent.Done() != nil {
-		l.keep(OnDone(parent, func() { l.over(parent.Err()) }))
+		l.keep(on.OnDone(parent, func() { l.over(parent.Err()) }))
 	}
 	expire := func() { l.over(context.DeadlineExceeded) }
 	if after == nil {

@@ -1,0 +1,57 @@
+package simulation
+
+import (
+	"context"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A watch waits for the end of a context that does not call back by itself, such as one of package context.
+type watch struct {
+	done <-chan struct{}
+	host *host
+	f    func() // nil: called, or stopped
+}
+
+// AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine, which is none of the
+// World. So the World looks at the Done channel after each step. In a bubble, package context calls.
+func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
+	w := h.world
+	if w.o.Bubble || w.o.open || !w.on() {
+		return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
+	}
+	t := &watch{ctx.Done(), h, f}
+	w.watches = append(w.watches, t)
+	return t.stop
+}
+
+func (t *watch) stop() bool {
+	waits := t.f != nil
+	t.f = nil
+	return waits
+}
+
+func (t *watch) call() {
+	if f := t.f; f != nil {
+		t.f = nil
+		f()
+	}
+}
+
+// notice makes the calls ready of the contexts that have ended, in the order of their AfterDones.
+func (w *World) notice() {
+	left := w.watches[:0]
+	for _, t := range w.watches {
+		if t.f == nil {
+			continue
+		}
+		select {
+		case <-t.done:
+			w.ready = append(w.ready, ready{host: t.host, f: t.call, call: true})
+		default:
+			left = append(left, t)
+		}
+	}
+	clear(w.watches[len(left):])
+	w.watches = left
+}
