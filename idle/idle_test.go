@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/idle"
@@ -192,6 +193,26 @@ func TestTasksThatDoNotReturn(t *testing.T) {
 	}
 	require.NoError(t, g.Wait(bg))
 	require.True(t, g.Idle())
+}
+
+// A task that is killed where it waits is counted out once: with a host that crashed, the group was never idle again.
+func TestKilled(t *testing.T) {
+	r := simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
+		n := w.Node("n")
+		g := idle.New(n, nil)
+		for range 3 {
+			require.NoError(t, g.Go(func() { _, _ = mvar.New[int]().Take(bg) }))
+		}
+		require.NoError(t, suspend.Sleep(ctx, time.Second))
+		require.True(t, g.Idle())
+		require.Equal(t, 3, g.Live())
+		n.Crash()
+		require.NoError(t, suspend.Sleep(ctx, time.Second))
+		require.Zero(t, g.Live())
+		require.True(t, g.Idle())
+		return g.Wait(ctx)
+	})
+	require.NoError(t, r.Err)
 }
 
 // What its scheduler offers, the Group does.

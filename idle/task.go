@@ -34,9 +34,16 @@ func (t *task) Park() {
 		return
 	}
 	t.g.parks()
+	returned := false
+	defer func() {
+		if !returned && t.state.CompareAndSwap(parked, running) { // killed: its end counts it out
+			t.g.running.Add(1)
+		}
+	}()
 	for t.state.Load() == parked {
 		t.Task.Park()
 	}
+	returned = true
 }
 
 // Unpark implements suspend.Task. It counts before it decides: a task that is woken first may end before it is counted, and
