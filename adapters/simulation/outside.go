@@ -199,32 +199,21 @@ func (w *World) settle() {
 // sleep parks the caller of Run until a goroutine outside calls: in a bubble a timer of package time, or the alarm that
 // stands for the World's own. It reports whether it is worth looking again.
 func (w *World) sleep() bool {
-	w.mu.Lock()
 	switch {
-	case len(w.in) > 0 || w.foreign != nil:
-		w.mu.Unlock()
-		w.admit()
-		return true
+	case w.parent == nil:
+		return w.called.Load()
 	case w.o.open && w.ended && w.idle():
-		w.closed, w.over = true, true
-		w.mu.Unlock()
+		w.over = w.shut()
 		return true
-	case !w.o.Bubble && !w.o.open:
-		w.mu.Unlock()
-		return false
 	}
-	w.asleep, w.admits = true, true
-	w.mu.Unlock()
-
+	w.fallAsleep()
 	var rang atomicx.Bool
 	d := w.alarm()
-	defer time.AfterFunc(d, func() {
+	defer time.AfterFunc(d, func() { // not earlier, or it would find the World awake
 		rang.Store(true)
 		w.rouseSelf()
 	}).Stop()
-	for w.sleeps() {
-		w.parent.Park()
-	}
+	w.park()
 	w.settle()
 	w.mu.Lock()
 	w.admits = w.o.open
@@ -235,6 +224,29 @@ func (w *World) sleep() bool {
 	w.now = time.Since(w.begun)
 	w.admit()
 	return true
+}
+
+// fallAsleep says that a call from outside, and the alarm, have to end the sleep, unless a call has come already.
+func (w *World) fallAsleep() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.admits = true
+	w.asleep = len(w.in) == 0 && w.foreign == nil
+}
+
+// park is the sleep.
+func (w *World) park() {
+	for w.sleeps() {
+		w.parent.Park()
+	}
+}
+
+// shut refuses all calls from now on, unless one has come. It reports whether it does.
+func (w *World) shut() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = len(w.in) == 0
+	return w.closed
 }
 
 // never is so long that nothing is meant to come later.
