@@ -615,6 +615,38 @@ func TestAGetJoinsAnAskOfARunThatSleeps(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// A Run in a session that goes on waits for its own batches, also for one that nobody needs any more.
+func TestARunWaitsForItsBatches(t *testing.T) {
+	for range times(20, 100) {
+		var begun promise.Promise[struct{}]
+		var over atomic.Bool
+		src := fetch.ByMap("slow", func(ctx context.Context, _ []int) (map[int]int, error) {
+			_ = begun.Fill(struct{}{})
+			<-ctx.Done()
+			for range 100 {
+				runtime.Gosched()
+			}
+			over.Store(true)
+			return nil, ctx.Err()
+		})
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
+			ctx, stop := cancel.New(ctx)
+			return fetch.Together(ctx, func(ctx context.Context) error {
+				_, err := src.Get(ctx, 1)
+				require.ErrorIs(t, err, context.Canceled)
+				return nil
+			}, func(context.Context) error {
+				_, err := begun.Await(context.Background())
+				stop(nil)
+				return err
+			})
+		}))
+		require.True(t, over.Load())
+		require.NoError(t, s.Close())
+	}
+}
+
 // A source that runs inline makes tasks runnable while the scheduler is idle. They go on before an effect goes out.
 func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 	reads := 0
