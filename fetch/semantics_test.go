@@ -1022,6 +1022,18 @@ func TestAskPrimeForget(t *testing.T) {
 	}))
 }
 
+// A key that is not sent yet cannot be forgotten: it would be sent twice.
+func TestForgetOfAPendingRequest(t *testing.T) {
+	src := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		src.Ask(ctx, 1)
+		src.Forget(ctx, 1)
+		err := getter(src, 1)(ctx)
+		require.Equal(t, [][]int{{1}}, src.Batches())
+		return err
+	}))
+}
+
 // Waiters get the old answer of a forgotten key, and the next Get asks anew.
 func TestForgetOfAnOpenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
