@@ -33,7 +33,7 @@ var layers = []layer{
 	{folders: []string{"internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist"}},
 	{folders: []string{"internal/cancelctx"}},
 	{folders: []string{"suspend"}},
-	{folders: []string{"internal/gate"}},
+	{folders: []string{"internal/gate", "internal/watching"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "idle"}},
