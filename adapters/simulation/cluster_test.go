@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/braidgo/braid/adapters/simulation"
@@ -172,4 +174,20 @@ func BenchmarkStep(b *testing.B) {
 			next()
 		}
 	})
+}
+
+func BenchmarkClusterInABubble(b *testing.B) {
+	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "bubble", F: func(t *testing.T) {
+		for i := range b.N {
+			synctest.Test(t, func(*testing.T) {
+				simulation.Run(simulation.Options{Seed: uint64(i + 1), Bubble: true}, cluster(false))
+			})
+		}
+	}}})
+}
+
+func BenchmarkClusterTraced(b *testing.B) {
+	for i := range b.N {
+		simulation.Run(simulation.Options{Seed: uint64(i + 1), Trace: io.Discard}, cluster(false))
+	}
 }
