@@ -100,7 +100,7 @@ func (l *Link) Heal() {
 }
 
 // Partition holds the links between nodes of different groups, and heals all others. The nodes that no group names are
-// one more group.
+// one more group. Nodes that are made later reach all others.
 func (w *World) Partition(groups ...[]string) {
 	if !w.enter() {
 		return

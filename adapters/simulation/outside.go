@@ -42,6 +42,9 @@ type outside struct {
 func (w *World) arrive() error {
 	w.driver = gid.Get()
 	if w.o.Bubble {
+		if !w.o.Start.IsZero() {
+			return errors.New("simulation: Options.Start is set, and in a bubble the clock is that of the bubble")
+		}
 		if !inBubble() {
 			return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
 		}

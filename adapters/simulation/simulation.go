@@ -17,7 +17,6 @@
 //	the order of tasks, Select, timers, latency, World.Rand      under control
 //	context.WithCancel                                           under control
 //	time.Now, context.WithTimeout, time.AfterFunc                in a bubble; elsewhere use suspend.Now and cancel.WithTimeout
-//	the cancel functions of package context                      yes: the World looks at its contexts after each step
 //	context.AfterFunc                                            in a bubble; elsewhere use cancel.AfterFunc
 //	several stock timers of one moment in a bubble               the wake-ups are ordered; functions of time.AfterFunc are not
 //	a range over a map that decides an order                     no: use slices.Sorted(maps.Keys(m))

@@ -240,6 +240,7 @@ func TestBubble(t *testing.T) {
 		failing(t, simulation.Options{Bubble: true}, simulation.ErrDeadlock, func(context.Context, *simulation.World) error { waitForever(); return nil })
 		failing(t, simulation.Options{Bubble: true, MaxTime: time.Hour}, simulation.ErrTime, func(context.Context, *simulation.World) error { waitForever(); return nil })
 	})
+	require.ErrorContains(t, simulation.Run(simulation.Options{Bubble: true, Start: time.Now()}, nil).Err, "Start is set")
 	require.ErrorContains(t, simulation.Run(simulation.Options{Bubble: true}, func(context.Context, *simulation.World) error { return nil }).Err, "no testing/synctest bubble")
 }
 
