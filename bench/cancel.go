@@ -48,7 +48,7 @@ func cancelCost() (all []row) {
 	for kind, name := range []string{"spmc", "mpsc", "mpmc"} {
 		for _, percent := range []int{10, 20, 30} {
 			all = append(all, row{id: fmt.Sprintf("cancel-cost/%s/%d", name, percent), against: "the same without cancelling",
-				unit: "ns", must: 1.05, aim: 1.01, rounds: 48,
+				unit: "ns", must: 1.15, aim: 1.01, rounds: 48,
 				open: func(m mode) (*sides, error) {
 					x := exchanges(m, percent)[kind]
 					before := debug.SetGCPercent(-1)

@@ -1,0 +1,49 @@
+package fifo_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Ten thousand Runs leave no goroutine: those of the coroutines that are kept for later Runs end soon, and there are never
+// more than 8,192. A server with a Run for each request would grow for ever.
+func TestTenThousandRuns(t *testing.T) {
+	const kept = 8192
+	runs := 10_000
+	if schedtest.Race || testing.Short() {
+		runs = 1_000
+	}
+	before := runtime.NumGoroutine()
+	for n := range runs {
+		tasks := 3
+		if n%10 == 0 {
+			tasks = 100 // these take kept coroutines
+		}
+		if n == runs/2 {
+			tasks = kept + 1000
+		}
+		s := fifo.New(fifo.Options{})
+		begun := promise.New[int]()
+		require.NoError(t, s.Run(bg, func(ctx context.Context) error {
+			for range tasks {
+				if err := s.Go(func() { _, _ = begun.Await(bg) }); err != nil {
+					return err
+				}
+			}
+			suspend.Yield()
+			return begun.Fill(n)
+		}))
+		if n%100 == 0 {
+			require.LessOrEqual(t, runtime.NumGoroutine(), before+kept+100)
+		}
+	}
+	schedtest.Eventually(t, "the coroutines are given back", func() bool { return runtime.NumGoroutine() <= before+2 })
+}
