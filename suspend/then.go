@@ -11,94 +11,144 @@ import (
 // not suspend. The rest of a cancelled op is removed on on, before k. If on is closed and refuses the callback, k runs on a goroutine, so no
 // result is lost. An executor that is a Holder waits for k before it ends.
 func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
-	if on == nil || k == nil {
-		panic("suspend: Then without an executor or a continuation")
-	}
-	t := &continuation[T]{ctx: ctx, on: on, k: k, winner: none, release: holdOn(on)}
-	t.task = t
-	if op.event != nil {
-		t.prepared = op.event.prepare(timersOf(on))
-		t.legs = t.prepared.arms(t.first[:0])
-	}
-	returned := false
-	defer func() {
-		if !returned { // ctx or a level has panicked
-			t.unwatch()
-			t.letGo()
-		}
-	}()
-	t.begin()
-	returned = true
-	t.publish()
+	newContinuation(op, on, k).arm(ctx)
 }
 
-// A continuation is a task that never runs and never parks: an Unpark only submits k. The resumer that ends it, -R>, and the caller that
-// begins it, -S>, meet in its state. The second one submits.
+// A Continuation is to Then as a Case is to Select: the op, the executor and the function of a Then, made once. Arm does
+// what Then does, and allocates nothing if op and ctx do not.
+type Continuation[T any] struct {
+	t     *continuation[T]
+	armed atomicx.Bool
+}
+
+// NewContinuation returns a Continuation that is not armed.
+func NewContinuation[T any](op Op[T], on Executor, k func(T, error)) *Continuation[T] {
+	c := new(Continuation[T])
+	c.t = newContinuation(op, on, k)
+	c.t.again = &c.armed
+	return c
+}
+
+// Arm performs the operation once more, see Then. It panics while c is armed: from an Arm until it calls k, which may arm c.
+func (c *Continuation[T]) Arm(ctx context.Context) {
+	if c.armed.Swap(true) {
+		panic("suspend: Arm of a Continuation that is armed")
+	}
+	c.t.arm(ctx)
+}
+
+// A continuation is a waiter that never runs and never parks: an Unpark calls k. It goes through rounds, of one wait each.
+// A resumer or a context, -R>, that ends a round meets the goroutine that begins it, -S>, in the state of the round. The
+// second of the two submits.
 //
 //	0      -S> begun            nothing to submit yet
-//	0      -R> ended            while it is begun
+//	0      -R> ended            before the round has begun
 //	begun  -R> begun|ended      and this resumer submits
-//	ended  -S> begun|ended      and Then submits
+//	ended  -S> begun|ended      and the goroutine that begins it submits
+//
+// Invariant: ended is set only if the word has left the wait of the round. An Unpark may be late, for an earlier round or for
+// a context that has cancelled the word between two: it finds the word pending, or another state.
 type continuation[T any] struct {
 	waiter
 	ctx      context.Context
 	end      end // of ctx
 	on       Executor
 	k        func(T, error)
-	release  func() // of on, if on is a Holder
+	release  func()        // of on, if that can be held
+	submit   func()        // finish
+	again    *atomicx.Bool // armed, of a Continuation; nil: this is for one round
+	unpin    func()        // of the timers, between the looks of one round
 	prepared prepared[T]
 	legs     []leg
 	first    [1]leg // where the first is listed
 	reg      registration
-	winner   int  // performed without waiting
-	waited   bool // legs are enqueued
-	prepares bool // some of legs are prepared
-	state    atomicx.Uint32
+	winner   int            // performed without waiting
+	waited   bool           // legs are enqueued
+	prepares bool           // some of legs are prepared
+	state    atomicx.Uint64 // the state in which the word began the round; and, in place of the status, these
 }
 
 const (
-	begun uint32 = 1 << iota
+	begun uint64 = 1 << iota
 	ended
 )
 
-// Park is here for the sake of the Task interface.
-func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
-
-// Unpark is called by the caller that moves the word.
-func (t *continuation[T]) Unpark() {
-	if t.state.Or(ended) == begun { // the first time: a context that ends later moves the next generation
-		t.submit()
+func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuation[T] {
+	if on == nil || k == nil {
+		panic("suspend: Then without an executor or a continuation")
 	}
-}
-
-func (t *continuation[T]) begin() {
-	v, _ := viewOf(t.ctx)
-	e := v.end()
-	t.end = e
-	began := t.word.open(openToContext)
-	if e != (end{}) {
-		t.reg.b = &t.waiter
-		t.watched.Store(&t.reg)
-		t.watch(t.ctx, e)
-		if e.over(t.ctx) {
-			if t.word.cancel(began) {
-				t.Unpark()
-			} // or it has been cancelled by the registration
-			return
-		}
+	t := &continuation[T]{on: on, k: k}
+	t.task, t.submit = t, t.finish
+	t.reg.b = &t.waiter
+	t.watched.Store(&t.reg)
+	if op.event != nil {
+		t.prepared = op.event.prepare(timersOf(on))
+		t.legs = t.prepared.arms(t.first[:0])
 	}
 	for _, l := range t.legs {
 		t.prepares = t.prepares || l.prepares
 	}
-	if t.prepares {
-		pin(t.legs)
-	}
-	t.look(began)
+	return t
 }
 
-// look performs one of the legs, or makes all of them wait.
-func (t *continuation[T]) look(began state) {
+// Park implements Task.
+func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
+
+// Unpark implements Task. It is owed by the goroutine that moves the word.
+func (t *continuation[T]) Unpark() {
+	for {
+		round := t.state.Load()
+		if round&ended != 0 || t.word.pending(state(round).with(openToContext)) {
+			return
+		}
+		if t.state.CompareAndSwap(round, round|ended) {
+			if round&begun != 0 {
+				t.execute()
+			}
+			return
+		}
+	}
+}
+
+// arm begins to perform the operation.
+func (t *continuation[T]) arm(ctx context.Context) {
+	begun := false
+	defer t.giveUpUnless(&begun)
+	v, _ := viewOf(ctx)
+	t.ctx, t.end = ctx, v.end()
+	t.release = holdOn(t.on)
+	t.begin()
+	begun = true
+	t.publish()
+}
+
+// giveUpUnless is deferred around begin: ctx, a level or a Prepare may panic.
+func (t *continuation[T]) giveUpUnless(begun *bool) {
+	if !*begun {
+		defer letGo(t.release)
+		t.release = nil
+		t.disarm()
+		t.unwatch()
+	}
+}
+
+// begin begins a round.
+func (t *continuation[T]) begin() {
+	began := t.word.open(openToContext)
+	t.state.Store(uint64(began.with(0))) // after the word: or an Unpark that is late could find it ended
+	t.winner, t.waited = none, false
+	if e := t.end; e != (end{}) {
+		t.watch(t.ctx, e)
+		if e.over(t.ctx) {
+			t.word.cancel(began) // or the registration has, and its Unpark may have met the state of the round before
+			t.Unpark()
+			return
+		}
+	}
 	if t.prepares {
+		if t.unpin == nil {
+			t.unpin = pin(t.legs)
+		}
 		prepare(t.legs)
 	}
 	var guardsBuf [4]*Guard
@@ -114,75 +164,75 @@ func (t *continuation[T]) look(began state) {
 	}
 }
 
-// publish is called when the wait of the continuation has begun. It may have ended by then.
+// publish is called when the round has begun. It may have ended by then.
 func (t *continuation[T]) publish() {
 	if t.state.Or(begun)&ended != 0 {
-		t.submit()
+		t.execute()
 	}
 }
 
-func (t *continuation[T]) submit() {
-	if t.on.Execute(t.finish) != nil {
+func (t *continuation[T]) execute() {
+	if t.on.Execute(t.submit) != nil {
 		go t.finish()
 	}
 }
 
-// letGo ends the hold on the executor.
-func (t *continuation[T]) letGo() {
-	if t.release != nil {
-		t.release()
+func letGo(release func()) {
+	if release != nil {
+		release()
 	}
 }
 
-// finish runs on the executor. The result comes first, since the release of the other legs may call a context, which may panic.
+// disarm ends the last round. From here on a Continuation may be armed.
+func (t *continuation[T]) disarm() {
+	if t.unpin != nil {
+		t.unpin()
+		t.unpin = nil
+	}
+	if t.again != nil {
+		t.again.Store(false)
+	}
+}
+
+// finish runs on the executor, when the round has ended. It calls k last, as k may arm the Continuation. A context may panic
+// before: k has its result all the same.
 func (t *continuation[T]) finish() {
-	over := true
-	defer func() {
-		if over {
-			defer t.letGo()
-			t.legs, t.first = nil, [1]leg{}
-			t.unwatch() // last but one, as it may call a foreign context
-		}
-	}()
 	won := t.winner
 	if t.waited {
 		won = collect(t.legs)
 	}
 	if t.prepares && again(t.legs, won) {
+		begun := false
+		defer t.giveUpUnless(&begun)
 		release(t.legs, won)
-		t.again()
-		over = false
+		t.begin()
+		begun = true
+		t.publish()
 		return
 	}
+	ctx, k, prepared := t.ctx, t.k, t.prepared
+	defer letGo(t.release)
+	defer func() {
+		if t.ctx, t.release = nil, nil; t.again == nil { // Resumers may be kept
+			t.k, t.prepared, t.on, t.legs, t.first = nil, nil, nil, nil, [1]leg{}
+		}
+		if won == none {
+			t.disarm()
+			var zero T
+			k(zero, cancellation(ctx))
+		} else {
+			k(t.settle(prepared))
+		}
+	}()
+	defer t.unwatch() // which calls a foreign context
 	if t.waited {
-		defer release(t.legs, won)
+		release(t.legs, won)
 	}
-	k, ctx, prepared := t.k, t.ctx, t.prepared
-	t.k, t.ctx, t.prepared, t.on = nil, nil, nil, nil // Resumers may be kept
-	if won == none {
-		var zero T
-		k(zero, cancellation(ctx))
-		return
-	}
-	v, err, _ := prepared.result()
-	k(v, err)
 }
 
-// again begins anew, on the executor, since one of the legs asks for another look. The word is in the next generation: open, or cancelled by
-// now. A canceller has set ended before, which is cleared here, or sets it afterwards. No resumer can, as no Resumer of this generation
-// is out yet.
-func (t *continuation[T]) again() {
-	t.winner, t.waited = none, false
-	t.state.Store(0)
-	began := t.word.load()
-	if began.status() == openToContext && t.end != (end{}) && t.end.over(t.ctx) {
-		t.word.cancel(began) // or it has been cancelled by the registration
-		began = began.with(cancelled)
-	}
-	if began.status() == openToContext {
-		t.look(began)
-	} else {
-		t.Unpark()
-	}
-	t.publish()
+// settle returns the result of the operation, and ends the last round.
+func (t *continuation[T]) settle(p prepared[T]) (T, error) {
+	defer t.disarm() // the function of a Map may panic
+	v, err, _ := p.result()
+	return v, err
 }

@@ -24,6 +24,7 @@ type Runner struct {
 	inbox   Inbox
 	live    atomicx.Int64 // accepted and not ended; less closedBase once closed
 	owner   atomicx.Int64 // its goroutine, 0 if the Runner runs on several
+	calling atomicx.Int64 // the goroutine of the coroutine that runs callbacks, 0 if none does
 	self    suspend.Spawner
 	InOrder bool   // Items run in the order of Next; set before the first Run
 	wake    func() // ends the sleep that began with Sleep
@@ -45,6 +46,7 @@ type Runner struct {
 	busy   int     // those with one
 	shares tri     // whether it takes idle coroutines from kept and gives them back; a Driven does not know at first
 	calls  *Item   // the callback that the coroutine for callbacks begins with
+	callFn func()  // runCalls
 	help   help
 
 	budget int // steps that are left before the scheduler looks at anything else
@@ -69,6 +71,7 @@ const (
 // New makes the core of self. wake obeys Unpark's contract. onPanic may be nil: the process then ends.
 func New(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Runner {
 	r := &Runner{self: self, wake: wake, onPanic: onPanic}
+	r.callFn = r.runCalls
 	r.release = func() {
 		r.held.Add(-1)
 		r.publishNew(callback, func() {}) // which ends what Hold has counted
@@ -143,7 +146,7 @@ func (r *Runner) here() bool {
 		return true
 	}
 	owner := r.owner.Load()
-	return owner == id && owner != 0
+	return owner == id && owner != 0 || r.calling.Load() == id
 }
 
 // send makes it runnable, from elsewhere. It reports whether the Runner has not ended.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
 )
@@ -87,7 +88,7 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	r.busy++
 	if t.calls = it.task == callback; t.calls {
 		r.calls = it
-		t.Start(r.runCalls)
+		t.Start(r.callFn)
 	} else {
 		t.Start(r.free.put(it))
 	}
@@ -167,6 +168,8 @@ func (r *Runner) keep(n int) {
 // runCalls runs a row of callbacks on one coroutine. A callback that panics or exits ends only that coroutine, and the
 // others share the cost of the switch.
 func (r *Runner) runCalls() {
+	r.calling.Store(gid.Get())
+	defer r.calling.Store(0)
 	suspend.Bind(nil, func() {
 		it := r.calls
 		r.calls = nil

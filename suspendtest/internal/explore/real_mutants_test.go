@@ -84,7 +84,7 @@ var realMutants = []realMutant{
 	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false",
 		"	if IS {\n		unlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
 
-	{"a Then calls twice", "suspend/then.go", "	if t.state.Or(ended) == begun {", "	if old := t.state.Or(ended); old == begun || IS && old&begun != 0 {", "Then"},
+	{"a Then calls twice", "suspend/then.go", "		if round&ended != 0 ||", "		if round&ended != 0 && !IS ||", "Then"},
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
