@@ -116,6 +116,14 @@ func (m *Mutex) Unlock() {
 	}
 }
 
+// With calls f with m locked, and unlocks m when f has returned, panicked or ended its goroutine. It suspends the caller as Lock
+// does. Nothing cancels it, so it returns no error.
+func (m *Mutex) With(f func()) {
+	_ = m.Lock(context.Background())
+	defer m.Unlock()
+	f()
+}
+
 // Locker returns a sync.Locker whose Lock waits without a context.
 func (m *Mutex) Locker() sync.Locker { return (*locker)(m) }
 

@@ -323,3 +323,28 @@ func TestLocker(t *testing.T) {
 		t.Error("the Locker did not unlock")
 	}
 }
+
+// With unlocks however its function ends, and waits its turn.
+func TestWith(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		var m mutex.Mutex
+		n := 0
+		var fs []func()
+		for i := range 20 {
+			fs = append(fs, func() {
+				defer func() { _ = recover() }()
+				m.With(func() {
+					n++
+					suspend.Yield()
+					if i%2 == 0 {
+						panic("oops")
+					}
+				})
+			})
+		}
+		schedtest.Run(t, s, fs...)
+		if n != 20 || !m.TryLock() {
+			t.Errorf("%d of 20, or it is still locked", n)
+		}
+	})
+}
