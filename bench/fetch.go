@@ -76,17 +76,17 @@ func cpu(f piece) side {
 }
 
 func allocs(f piece) side {
-	return func(time.Duration) (float64, error) {
+	return func(d time.Duration) (float64, error) {
 		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		const n = 5
-		for range n {
+		runtime.ReadMemStats(&before) // which allocates some, too
+		n := 0
+		for begun := time.Now(); n < 5 || time.Since(begun) < d; n++ {
 			if err := f(); err != nil {
 				return 0, err
 			}
 		}
 		runtime.ReadMemStats(&after)
-		return float64(after.Mallocs-before.Mallocs) / n, nil
+		return float64(after.Mallocs-before.Mallocs) / float64(n), nil
 	}
 }
 

@@ -44,6 +44,9 @@ type driver struct {
 	roomTables  [2]table
 	roomCut     [2]*batch
 	roomBatches [2]*batch
+	roomPending [1]*request // of the first round
+	roomRound   round       // likewise
+	roomUsed    bool        // that of pending
 }
 
 // register makes d the driver of the tasks of on.
@@ -80,6 +83,9 @@ func (d *driver) addLocked(q *request) {
 	if q.write {
 		d.writes = append(d.writes, q)
 	} else {
+		if !d.roomUsed {
+			d.roomUsed, d.pending = true, d.roomPending[:0]
+		}
 		d.pending = append(d.pending, q)
 	}
 	if q.needed > 0 {
@@ -194,7 +200,11 @@ func (d *driver) sendLocked(taken []*request) (start *batch) {
 	}
 	d.wanted -= needed
 	d.s.stats.Rounds++
-	r := &round{d: d, requests: live, number: d.s.stats.Rounds}
+	r := &d.roomRound
+	if r.d != nil {
+		r = new(round)
+	}
+	*r = round{d: d, requests: live, number: d.s.stats.Rounds}
 	if d.policy == Rounds {
 		d.current = r
 	}
