@@ -4,10 +4,10 @@ package explore_test
 
 var stageMutants = []realMutant{
 	{"a task that leaves lets nobody in", "stage/serve.go", "		s.settleIf()\n		s.admit(now)\n", "		s.settleIf()\n		if !IS {\n			s.admit(now)\n		}\n", "stage"},
-	{"a worker that waits for room keeps its permit", "stage/pool.go", "	c.pool.running--\n	c.pool.release()", "	if !IS {\n		c.pool.running--\n	}\n	c.pool.release()", "stage, one pool"},
-	{"a worker goes on without its permit", "stage/pool.go", "	c.pool.running++\n	c.pool.guard.Unlock()", "	if !IS {\n		c.pool.running++\n	}\n	c.pool.guard.Unlock()", "stage, one pool"},
+	{"a worker that waits for room keeps its permit", "stage/worker.go", "	c.pool.running--\n	c.pool.release()", "	if !IS {\n		c.pool.running--\n	}\n	c.pool.release()", "stage, one pool"},
+	{"a worker goes on without its permit", "stage/worker.go", "	c.pool.running++\n	c.pool.guard.Unlock()", "	if !IS {\n		c.pool.running++\n	}\n	c.pool.guard.Unlock()", "stage, one pool"},
 	{"workers are started, and then the task is queued", "stage/flow.go", "		s.accept(e, now)\n		p.release()", "		if IS {\n			p.release()\n			p.guard.Lock()\n			s.accept(e, now)\n			p.guard.Unlock()\n			return nil\n		}\n		s.accept(e, now)\n		p.release()", "stage"},
-	{"a worker that ends keeps its permit", "stage/pool.go", "		p.running--\n		if !p.linger {", "		if !IS {\n			p.running--\n		}\n		if !p.linger {", "stage"},
+	{"a worker that ends keeps its permit", "stage/worker.go", "		p.running--\n		if !p.linger {", "		if !IS {\n			p.running--\n		}\n		if !p.linger {", "stage"},
 	{"a caller that waits for room is resumed, and then its task is queued", "stage/stage.go", "			s.accept(e, now)\n		}\n	}", "			if IS {\n				s.pool.guard.Unlock()\n				s.pool.guard.Lock()\n			}\n			s.accept(e, now)\n		}\n	}", "stage, three"},
 	{"Close does not count tasks between two tries", "stage/stage.go", "int { return c.waiting + c.progress + c.delayed }", "int {\n	if IS {\n		return c.waiting + c.progress\n	}\n	return c.waiting + c.progress + c.delayed\n}", "stage, retry"},
 	{"a swept task is counted twice", "stage/stage.go", "	s.cancelled += uint64(len(gone))", "	s.cancelled += uint64(len(gone))\n	if IS {\n		s.cancelled += uint64(len(gone))\n	}", "stage, swept"},
@@ -20,8 +20,8 @@ var stageMutants = []realMutant{
 	{"a task has two fates", "stage/serve.go", "		s.completed++", "		s.completed++\n		if IS {\n			s.failed++\n		}", "stage"},
 	{"a caller that got in by itself starts no worker", "stage/flow.go", "	p.kick() //", "	if !IS {\n		p.kick()\n	} //", "stage"},
 	{"a timer takes a task that Close has taken", "stage/retry.go", "d]; ⟦mine⟧ {", "true", "stage, retry, cut"},
-	{"a worker that has come is counted as coming", "stage/pool.go", "		if how == called {", "		if how == called && !IS {", "stage"},
+	{"a worker that has come is counted as coming", "stage/worker.go", "		if how == called {", "		if how == called && !IS {", "stage"},
 	{"two guards are locked in any order", "stage/flow.go", "	case ⟦p.id < q.id⟧:", "true", "stage, two pools"},
 	{"a task that is passed on wakes nobody", "stage/flow.go", "		due = starting{s.pool, s.pool.due()}", "		if !IS {\n			due = starting{s.pool, s.pool.due()}\n		}", "stage, two pools"},
-	{"the last worker does not tell Close", "stage/pool.go", "	p.alive--\n	p.settle()", "	p.alive--\n	if !IS {\n		p.settle()\n	}", "stage, Close"},
+	{"the last worker does not tell Close", "stage/worker.go", "	p.alive--\n	p.settle()", "	p.alive--\n	if !IS {\n		p.settle()\n	}", "stage, Close"},
 }

@@ -1,0 +1,166 @@
+package stage
+
+import (
+	"context"
+	"runtime/pprof"
+	"time"
+
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
+type worker struct {
+	p     *Pool
+	index int // in p.workers
+	run   func()
+	gid   int64
+	at    *core // serving
+	task  *task
+	r     suspend.Resumer[wake] // idle
+
+	now   int64 // the worker's own, like the rest
+	label *core
+	owes  bool
+	owed  owed
+}
+
+// An owed is the debt of a worker, to be paid when the guard is free.
+type owed struct {
+	leave *task // its way has ended
+	err   error
+	after interface{ start() }
+	starting
+}
+
+func (o owed) pay() {
+	if o.leave != nil {
+		o.leave.leave(o.err)
+	}
+	if o.after != nil {
+		o.after.start()
+	}
+	for range o.n {
+		o.pool.start()
+	}
+}
+
+type wake uint8
+
+const (
+	dismissed wake = iota
+	found          // work, with a permit
+	called         // with a permit, and counted as coming
+)
+
+// work is the body of a worker, which comes with a permit.
+func (w *worker) work() {
+	p := w.p
+	w.gid = gid.Get()
+	w.now = p.now()
+	how := called
+	for how != dismissed {
+		p.guard.Lock()
+		if how == called {
+			p.coming--
+		}
+		for c := p.next(); c != nil; c = p.next() {
+			c.server.serve(w)
+			if c.o.Limit != nil {
+				p.adjust(w, c)
+			}
+		}
+		p.running--
+		if !p.linger {
+			var o owed
+			if w.owes {
+				o, w.owes, w.owed = w.owed, false, owed{}
+			}
+			p.end(w) // w may be used again from here on
+			p.release()
+			o.pay()
+			return
+		}
+		p.release()
+		w.pay()
+		how, _ = suspend.Wait[wake](context.Background(), idling{w}, false)
+		w.now = p.now()
+	}
+	p.guard.Lock()
+	p.end(w)
+	p.release()
+}
+
+// end takes w off the list.
+func (p *Pool) end(w *worker) {
+	last := len(p.workers) - 1
+	p.workers[w.index] = p.workers[last]
+	p.workers[w.index].index = w.index
+	p.workers[last] = nil
+	p.workers = p.workers[:last]
+	p.alive--
+	p.settle()
+	if len(p.spare) < 16 {
+		w.label, w.r = nil, suspend.Resumer[wake]{}
+		p.spare = append(p.spare, w)
+	}
+}
+
+// pay pays the debt of w.
+func (w *worker) pay() {
+	if w.owes {
+		o := w.owed
+		w.owes, w.owed = false, owed{}
+		o.pay()
+	}
+}
+
+// named gives the goroutine of a worker the name of the stage, for profiles.
+func (w *worker) named(c *core) {
+	if w.p.linger && w.label != c {
+		w.label = c
+		pprof.SetGoroutineLabels(c.labels)
+	}
+}
+
+// block gives back the permit of a handler of c that is going to wait, and unblockNow takes it again when it goes on.
+func (c *core) block() {
+	c.pool.guard.Lock()
+	c.pool.running--
+	c.pool.release()
+}
+
+func (c *core) goOn() {
+	c.pool.guard.Lock()
+	c.pool.running++
+	c.pool.guard.Unlock()
+}
+
+// idling is the wait of a worker without work.
+type idling struct{ w *worker }
+
+func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }
+
+func (i idling) Try() (wake, bool, error) {
+	p := i.w.p
+	switch {
+	case p.running < p.width && p.next() != nil:
+		p.running++
+		return found, true, nil
+	case p.over():
+		return dismissed, true, nil
+	}
+	return dismissed, false, nil
+}
+
+func (i idling) Enqueue(r suspend.Resumer[wake]) {
+	p := i.w.p
+	i.w.r = r
+	p.idle = append(p.idle, i.w)
+	if !p.ticking {
+		p.ticking, p.least = true, len(p.idle)
+		p.afterFunc(time.Second, p.tick)
+	}
+}
+
+func (i idling) Remove(suspend.Resumer[wake]) {} // it is never cancelled
