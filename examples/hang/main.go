@@ -28,9 +28,9 @@ func main() {
 func native(patience time.Duration) string {
 	gui, greeting := make(mainThread, 8), make(chan string)
 	replies := make(chan string)
-	onClick := func() { greeting <- <-replies }       // the one thread waits here for a reply,
-	onReply := func() { replies <- "hello" }          // which the same thread would deliver
-	_, _ = gui.Execute(onClick), gui.Execute(onReply) // nothing moves any more
+	onClick := func() { s := <-replies; greeting <- s } // the one thread waits here for a reply,
+	onReply := func() { replies <- "hello" }            // which the same thread would deliver
+	_, _ = gui.Execute(onClick), gui.Execute(onReply)   // nothing moves any more
 	go func() {
 		for f := range gui {
 			f()

@@ -35,7 +35,7 @@ func (b *Box) Take(ctx context.Context) (int, error) {
 // TakeOp is Take as an Op, for Select and Then.
 func (b *Box) TakeOp() suspend.Op[int] { return suspend.OpOf[int]((*take)(b)) }
 
-// take is the operation: a guard, a look, and a place to wait in. Each method runs under the guard.
+// take is the operation: a guard, a look, and a place to wait in. Try, Enqueue and Remove run under the guard.
 type take Box
 
 func (b *take) Guard() *suspend.Guard { return &b.guard }

@@ -3,10 +3,9 @@ package primitive
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/suspend"
@@ -70,7 +69,9 @@ func careless(b *Box, v int) {
 func TestCareless(t *testing.T) {
 	failed := &failure{TB: t}
 	suspendtest.Explore(failed, program(careless))
-	require.Contains(t, failed.text, "put once, found 0 times")
+	if !strings.Contains(failed.text, "put once, found 0 times") {
+		t.Fatalf("the mistake is not found: %q", failed.text)
+	}
 	t.Log(failed.text)
 }
 

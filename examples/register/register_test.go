@@ -64,7 +64,7 @@ func count(forgets bool) func(ctx context.Context, w *simulation.World) error {
 		if err := clients(ctx, w); err != nil {
 			return err
 		}
-		_ = suspend.Sleep(ctx, time.Minute)
+		_ = suspend.Sleep(ctx, time.Minute) // late repeats arrive
 		if primary.Total != 30 || backup.Total != 30 {
 			return fmt.Errorf("30 were added, and the servers have counted %d and %d", primary.Total, backup.Total)
 		}
