@@ -13,7 +13,7 @@ func (r *invocation) counted(on suspend.Spawner) {
 	g := idle.New(on, r.d.idle)
 	r.d.group = g
 	r.d.register(g)
-	if err := g.Go(func() { _ = r.task(nil) }); err != nil {
+	if err := g.Go(func() { _ = r.task(context.Background()) }); err != nil {
 		r.err = err
 		return
 	}
