@@ -126,9 +126,8 @@ func slicesOf(all ...[]row) (rows []row) {
 	return rows
 }
 
-var sink int
-
-func use(n int) { sink = n }
+// use keeps the compiler from leaving n out.
+func use(n int) { runtime.KeepAlive(n) }
 
 func onPool(id, against string, must_, aim float64, open func(p *workstealing.Pool) (ours, peer func(int))) row {
 	return row{id: id, against: against, unit: "ns", must: must_, aim: aim, open: func(mode) (*sides, error) {
