@@ -3,6 +3,7 @@ package suspend_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
@@ -155,6 +156,15 @@ func ExampleBlocking() {
 		return nil
 	})
 	// Output: <nil>
+}
+
+func ExampleCall() {
+	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
+		host, err := suspend.Call(ctx, os.Hostname) // any function that may block
+		fmt.Println(host != "", err)
+		return nil
+	})
+	// Output: true <nil>
 }
 
 func ExamplePull() {

@@ -123,6 +123,17 @@ func Blocking(ctx context.Context, f func()) error {
 	return nil
 }
 
+// Call is Blocking for a function with a result. It returns what f returns, or the cancellation error if ctx is done before f has
+// started.
+func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	var v T
+	var failed error
+	if err := Blocking(ctx, func() { v, failed = f() }); err != nil {
+		return v, err
+	}
+	return v, failed
+}
+
 // settle is the end of a wait that was cancelled: f never runs, or else it is waited for.
 func (j *blocking) settle() (abandoned bool) {
 	if j.state.CompareAndSwap(jobQueued, jobAbandoned) {

@@ -3,6 +3,7 @@ package suspend_test
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -167,5 +168,28 @@ func TestContextIsForCancellationOnly(t *testing.T) {
 		if !other {
 			t.Error("the scheduler stood still")
 		}
+	})
+}
+
+// A Call returns what its function does, passes its panic on, and does not call it where ctx is done.
+func TestCall(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		schedtest.Run(t, s, func() {
+			v, err := suspend.Call(bg, func() (int, error) { return 3, io.EOF })
+			if v != 3 || err != io.EOF {
+				t.Errorf("%v, %v", v, err)
+			}
+			done, end := context.WithCancel(bg)
+			end()
+			if v, err := suspend.Call(done, func() (int, error) { return 3, nil }); v != 0 || !errors.Is(err, context.Canceled) {
+				t.Errorf("with a context that is done: %v, %v", v, err)
+			}
+			defer func() {
+				if v := recover(); v != "oops" {
+					t.Errorf("recovered %v", v)
+				}
+			}()
+			_, _ = suspend.Call(bg, func() (int, error) { panic("oops") })
+		})
 	})
 }

@@ -1,12 +1,11 @@
 // Package stock has one recipe for each of the clients that nearly every server uses, in tasks of an event loop: net/http,
 // database/sql, pgx and go-redis. STOCK.md says why. The rule: a bare connection works in a task, over the dialer of the
-// loop; a client with a pool waits for its own goroutines and locks, so it goes through suspend.Blocking.
+// loop; a client with a pool waits for its own goroutines and locks, so it goes through suspend.Call.
 package stock
 
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -20,26 +19,27 @@ import (
 
 // Get fetches url with a stock client, whose connections, pool and proxies are its own. The loop goes on meanwhile. The
 // BlockingWidth of the loop limits the number of Gets that run at a time.
-func Get(ctx context.Context, client *http.Client, url string) (body []byte, err error) {
-	e := suspend.Blocking(ctx, func() {
-		var request *http.Request
-		if request, err = http.NewRequestWithContext(ctx, http.MethodGet, url, nil); err != nil {
-			return
+func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	return suspend.Call(ctx, func() ([]byte, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return nil, err
 		}
-		var response *http.Response
-		if response, err = client.Do(request); err != nil {
-			return
+		response, err := client.Do(request)
+		if err != nil {
+			return nil, err
 		}
 		defer response.Body.Close()
-		body, err = io.ReadAll(response.Body)
+		return io.ReadAll(response.Body)
 	})
-	return body, errors.Join(e, err)
 }
 
 // QueryInt asks a database for one number, by a stock *sql.DB, whose pool may be smaller than the number of tasks.
-func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (n int, err error) {
-	e := suspend.Blocking(ctx, func() { err = db.QueryRowContext(ctx, query, args...).Scan(&n) })
-	return n, errors.Join(e, err)
+func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (int, error) {
+	return suspend.Call(ctx, func() (n int, err error) {
+		err = db.QueryRowContext(ctx, query, args...).Scan(&n)
+		return n, err
+	})
 }
 
 // ConnectPgx opens a bare connection over the loop. A task that waits for an answer holds up nobody, and no goroutine waits
