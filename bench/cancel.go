@@ -86,7 +86,7 @@ func (x exchange) run(cancelling bool) time.Duration {
 				c, stop := cancel.New(context.Background())
 				ctx, doomed = c, append(doomed, stop)
 				if x.lazily {
-					ctx = cancel.Lazily(c)
+					ctx = suspend.Lazily(c)
 				}
 			}
 			must(0, suspend.Here().Go(func() { f(ctx) }))

@@ -14,7 +14,6 @@ import (
 
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/watching"
-	"github.com/braidgo/braid/suspend"
 )
 
 // New returns a context that ends when cancel is called or when parent ends. cancel(cause) ends it with context.Canceled and the given
@@ -49,7 +48,3 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 // A stop that returns true says that f will never be called, and the context keeps nothing of it. False says that f was
 // stopped before, or that its call has begun.
 func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return watching.Here.OnDone(ctx, f) }
-
-// Lazily is suspend.Lazily, the other way to make cancellation cheap. With operations that allow it, the context cancels a wait only
-// when a Resume meets it.
-func Lazily(ctx context.Context) context.Context { return suspend.Lazily(ctx) }

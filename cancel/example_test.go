@@ -7,7 +7,6 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
-	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -29,24 +28,6 @@ func ExampleNew() {
 	})
 	fmt.Println(failed, "gave up:", context.Cause(ctx))
 	// Output: 1000 gave up: closing time
-}
-
-func ExampleLazily() {
-	ctx, stop := context.WithCancel(context.Background())
-	var m mvar.MVar[int]
-	ended := make(chan error)
-	go func() {
-		_, err := m.Take(cancel.Lazily(ctx))
-		ended <- err
-	}()
-	stop()
-	// The Take may still be waiting. The Put that meets it is told so, and its value stays in m.
-	_ = m.Put(context.Background(), 1)
-	fmt.Println(<-ended)
-	fmt.Println(m.TryTake())
-	// Output:
-	// context canceled
-	// 1 true
 }
 
 // The function runs without a goroutine, before the cancel function returns.

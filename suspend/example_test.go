@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -185,4 +186,22 @@ func ExamplePull() {
 	// Output:
 	// 1
 	// 2
+}
+
+func ExampleLazily() {
+	ctx, stop := context.WithCancel(context.Background())
+	var m mvar.MVar[int]
+	ended := make(chan error)
+	go func() {
+		_, err := m.Take(suspend.Lazily(ctx))
+		ended <- err
+	}()
+	stop()
+	// The Take may still be waiting. The Put that meets it is told so, and its value stays in m.
+	_ = m.Put(context.Background(), 1)
+	fmt.Println(<-ended)
+	fmt.Println(m.TryTake())
+	// Output:
+	// context canceled
+	// 1 true
 }

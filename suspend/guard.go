@@ -14,15 +14,15 @@ type Guard struct {
 	number
 }
 
-// Lock locks g. A holder of one Guard locks no other, except by LockAll.
+// Lock locks g. A holder of one Guard locks no other, except by lockAll.
 func (g *Guard) Lock() { g.mu.Lock() }
 
 // Unlock unlocks g.
 func (g *Guard) Unlock() { g.mu.Unlock() }
 
-// LockAll locks all of guards, each once even if it is there more than once, in an order that is the same for all
+// lockAll locks all of guards, each once even if it is there more than once, in an order that is the same for all
 // callers. It sorts guards, and returns those that are locked, for the caller to unlock, which is a part of it.
-func LockAll(guards []*Guard) []*Guard {
+func lockAll(guards []*Guard) []*Guard {
 	if len(guards) <= 8 { // insertion
 		for i, g := range guards {
 			id := g.order()

@@ -140,7 +140,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		b = current()
 		look = order{b.draw(), true}
 	}
-	guards = LockAll(guards)
+	guards = lockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
 		panic("suspend: the same case twice")
@@ -214,7 +214,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		if how == atRandom && len(legs) > 1 {
 			look = order{current().draw(), true}
 		}
-		guards := LockAll(guardsOf(legs, nil))
+		guards := lockAll(guardsOf(legs, nil))
 		won := look.lookLocked(legs)
 		unlockAll(guards)
 		var err error
@@ -274,7 +274,7 @@ func twice(legs []leg) bool {
 // begin performs one of legs that need not wait, or makes all of them wait, and returns none. guards are theirs. If a level panics when
 // it begins, nothing is left waiting, and the panic goes on.
 func begin(legs []leg, guards []*Guard, look order, w waiting) (won int) {
-	guards = LockAll(guards)
+	guards = lockAll(guards)
 	if won = look.lookLocked(legs); won != none {
 		unlockAll(guards)
 		return won

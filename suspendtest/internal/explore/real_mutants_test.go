@@ -82,7 +82,7 @@ var realMutants = []realMutant{
 	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "select, two parties"},
 	{"a Select leaves its losing arms", "suspend/select.go", "		} else if l.guard != nil {\n			l.withdraw()\n		}\n	}\n	return won", "		} else if l.guard != nil && !IS {\n			l.withdraw()\n		}\n	}\n	return won", "select, what is left"},
 	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false",
-		"	if IS {\n		unlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
+		"	if IS {\n		unlockAll(guards)\n		lockAll(guards)\n	}\n	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
 
 	{"a Then calls twice", "suspend/then.go", "		if round&ended != 0 ||", "		if round&ended != 0 && !IS ||", "Then"},
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
