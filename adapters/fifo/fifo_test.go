@@ -646,7 +646,7 @@ func TestCancelManyWaiters(t *testing.T) {
 	// The runtime never frees the descriptor of a goroutine, and the table of bindings keeps its size. So the test counts
 	// whether a second round needs more.
 	n := 100_000
-	if schedtest.Race {
+	if schedtest.Race || testing.Short() {
 		n = 5_000
 	}
 	small, first := cost(n/10), cost(n)

@@ -27,7 +27,7 @@ func TestTenThousandRuns(t *testing.T) {
 		if n%10 == 0 {
 			tasks = 100 // these take kept coroutines
 		}
-		if n == runs/2 {
+		if n == runs/2 && !testing.Short() { // with goroutine ids misread each task takes long
 			tasks = kept + 1000
 		}
 		s := fifo.New(fifo.Options{})
