@@ -44,7 +44,7 @@ type Group struct {
 // New returns a Group whose tasks run on a scheduler.
 //
 // The Group calls onIdle, if it is not nil, each time it becomes idle: in the task that was the last to run, before that
-// parks, or in one that is started for it. onIdle must not suspend. It may resume tasks and start some. Calls may overlap,
+// parks, or in one that is started for it; after a Go that is refused, on a goroutine. onIdle must not suspend. It may resume tasks and start some. Calls may overlap,
 // and during a call the group may be busy again, see Idle. A nil Spawner panics.
 func New(on suspend.Spawner, onIdle func()) *Group {
 	if on == nil {
@@ -60,14 +60,27 @@ func (g *Group) Go(f func()) error {
 	}
 	g.running.Add(1)
 	g.live.Add(1)
+	started := false
+	defer func() {
+		if !started { // refused, or the Spawner has panicked
+			g.refused()
+		}
+	}()
 	err := g.on.Go(func() {
 		defer g.leave()
 		suspend.Bind(&task{g: g, Task: suspend.Self()}, f)
 	})
-	if err != nil {
-		g.leave()
-	}
+	started = err == nil
 	return err
+}
+
+// refused counts out a task that does not begin. The caller of Go may hold locks, and the scheduler is closed: so onIdle is
+// called on a goroutine.
+func (g *Group) refused() {
+	if g.running.Add(-1) == 0 {
+		go g.idle()
+	}
+	g.gone()
 }
 
 // Unwrap returns the scheduler, for suspend.As.
@@ -104,6 +117,10 @@ func (g *Group) parks() {
 // leave is the end of a task. It is live while idle is called: what that starts belongs to the group.
 func (g *Group) leave() {
 	g.parks()
+	g.gone()
+}
+
+func (g *Group) gone() {
 	if g.live.Add(-1) == 0 {
 		g.guard.Lock()
 		g.enders.ResumeAll(struct{}{}, nil)

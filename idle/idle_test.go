@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -187,6 +188,32 @@ func TestCancelledAndRefused(t *testing.T) {
 		require.NoError(t, g.WaitIdle(bg))
 	})
 }
+
+// A Go that is refused does not call onIdle itself: its caller may hold the lock that onIdle takes. Nor does a Go that
+// panics leave a task that is counted for ever.
+func TestRefusedUnderALock(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var mu sync.Mutex
+	called := make(chan struct{}, 9)
+	hook := func() { mu.Lock(); defer mu.Unlock(); called <- struct{}{} }
+	for _, on := range []suspend.Spawner{no(func() error { return suspend.ErrClosed }), no(func() error { panic("oops") })} {
+		g := idle.New(on, hook)
+		mu.Lock()
+		func() {
+			defer func() { _ = recover() }()
+			require.ErrorIs(t, g.Go(func() {}), suspend.ErrClosed)
+		}()
+		require.Zero(t, g.Live())
+		require.True(t, g.Idle())
+		mu.Unlock()
+	}
+	<-called
+}
+
+// A no is a Spawner that starts nothing.
+type no func() error
+
+func (f no) Go(func()) error { return f() }
 
 // A task that panics, or ends its goroutine, is counted out.
 func TestTasksThatDoNotReturn(t *testing.T) {
