@@ -41,8 +41,8 @@ func TestTenThousandRuns(t *testing.T) {
 			suspend.Yield()
 			return begun.Fill(n)
 		}))
-		if n%100 == 0 {
-			require.LessOrEqual(t, runtime.NumGoroutine(), before+kept+100)
+		if n%100 == 0 { // those above the bound end on their own, after the Run
+			schedtest.Eventually(t, "at most 8,192 coroutines are kept", func() bool { return runtime.NumGoroutine() <= before+kept })
 		}
 	}
 	schedtest.Eventually(t, "the coroutines are given back", func() bool { return runtime.NumGoroutine() <= before+2 })
