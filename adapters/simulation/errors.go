@@ -59,7 +59,8 @@ func (w *World) account(err error) error {
 	stacks := stacks()
 	var b strings.Builder
 	for _, h := range w.hosts {
-		for t := h.tasks.first; t != nil; t = t.next {
+		for n := h.tasks.First(); n != nil; n = n.Next() {
+			t := n.Value
 			state := "waits"
 			switch {
 			case t == w.current:

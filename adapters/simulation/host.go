@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -13,7 +14,7 @@ type host struct {
 	index   int    // among the hosts
 	spawner suspend.Spawner
 	born    int // tasks
-	tasks   tasks
+	tasks   dlist.List[*task]
 	dead    bool
 	paused  bool
 	held    []ready // while paused

@@ -285,7 +285,7 @@ func (w *World) rouseSelf() {
 // idle reports whether no task is left.
 func (w *World) idle() bool {
 	for _, h := range w.hosts {
-		if h.tasks.first != nil {
+		if h.tasks.First() != nil {
 			return false
 		}
 	}

@@ -201,7 +201,8 @@ func (h *host) endTasks() {
 
 // kill ends the waits of the tasks of h, and of those that do not wait the next one. The tasks find out in their turn.
 func (h *host) kill() {
-	for t := h.tasks.first; t != nil; t = t.next {
+	for n := h.tasks.First(); n != nil; n = n.Next() {
+		t := n.Value
 		if t == h.world.current {
 			continue
 		}
@@ -213,8 +214,8 @@ func (h *host) kill() {
 
 // others reports whether h has a task beside the one that runs.
 func (h *host) others() bool {
-	t := h.tasks.first
-	return t != nil && (t != h.world.current || t.next != nil)
+	n := h.tasks.First()
+	return n != nil && (n.Value != h.world.current || n.Next() != nil)
 }
 
 // turn runs a task of h that is ready, and drops others to begin. It reports whether there was one.

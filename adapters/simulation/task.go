@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -21,7 +22,7 @@ type task struct {
 	id   int // on its host
 	mark uint8
 
-	prev, next *task // among those of its host
+	place dlist.Node[*task] // among those of its host that have begun and not ended, the oldest first
 }
 
 const (
@@ -71,32 +72,6 @@ func (t *task) Another() func() { return nil }
 // Panicked implements coro.Owner.
 func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value, stack) }
 
-// tasks are those of a host that have begun and not ended, the oldest first.
-type tasks struct{ first, last *task }
-
-func (l *tasks) add(t *task) {
-	if t.prev = l.last; t.prev != nil {
-		t.prev.next = t
-	} else {
-		l.first = t
-	}
-	l.last = t
-}
-
-func (l *tasks) remove(t *task) {
-	if t.prev != nil {
-		t.prev.next = t.next
-	} else {
-		l.first = t.next
-	}
-	if t.next != nil {
-		t.next.prev = t.prev
-	} else {
-		l.last = t.prev
-	}
-	t.prev, t.next = nil, nil
-}
-
 // A fleet is a stock of coroutines. Successive Worlds of a Test share one: to make a coroutine takes longer than most tasks.
 type fleet struct {
 	idle   []*task
@@ -117,13 +92,14 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 		l.idle = l.idle[:n-1]
 	} else {
 		t = new(task)
+		t.place.Value = t
 		t.Init(t)
 	}
 	t.world.Store(w)
 	t.host, t.mark = h, active
 	h.born++
 	t.id = h.born
-	h.tasks.add(t)
+	h.tasks.Push(&t.place)
 	t.Start(f)
 	return t
 }
@@ -133,7 +109,7 @@ func (l *fleet) left(t *task) {
 	if t.Why() < coro.Ended {
 		return
 	}
-	t.host.tasks.remove(t)
+	t.host.tasks.Remove(&t.place)
 	if t.Why() == coro.Exited {
 		t.Reap()
 	} else {
