@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -91,4 +93,24 @@ func TestTheBugIsFound(t *testing.T) {
 		require.Contains(t, trace.String(), "connection reset by peer")
 	}
 	require.Greater(t, found, 50)
+}
+
+// The page quotes the failure of seed 1 and lines of its trace. They are what that seed prints.
+func TestThePageQuotesTheTrace(t *testing.T) {
+	page, err := os.ReadFile("../../SIMULATION.md")
+	require.NoError(t, err)
+	_, quoted, _ := strings.Cut(string(page), "## A seed that fails")
+	quoted, _, _ = strings.Cut(quoted, "\n## ")
+	var trace strings.Builder
+	report := simulation.Run(simulation.Options{Seed: 1, Trace: &trace}, count(true))
+	require.ErrorContains(t, report.Err, "the servers have counted")
+	require.Contains(t, quoted, report.Err.Error())
+	n := 0
+	for line := range strings.Lines(quoted) {
+		if at := strings.TrimSpace(line); regexp.MustCompile(`^[0-9.]+m?s  `).MatchString(at) {
+			require.Contains(t, trace.String(), at)
+			n++
+		}
+	}
+	require.Greater(t, n, 5)
 }
