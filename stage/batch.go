@@ -67,12 +67,12 @@ func (b *batch[In, Out]) settled(err error) {
 func (s *Stage[In, Out]) serveBatch(w *worker) {
 	b := &batch[In, Out]{s: s}
 	b.values, b.answer = context.Background(), b
-	b.open.Store(1)
 	b.at = &s.core
 	b.gid.Store(w.gid)
 	s.slots++
 	for len(b.items) < s.o.Batch && s.waiting > 0 {
-		e := s.pop()
+		var e item[In, Out]
+		s.pop(&e)
 		s.progress++
 		f := completed
 		if s.begun(e.since, w.now) {
@@ -83,7 +83,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	}
 	w.at, w.task = &s.core, &b.task
 	s.pool.release()
-	w.pay()
+	w.owed.pay()
 	w.named(&s.core)
 
 	start := w.now
@@ -97,7 +97,6 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	returned = true
 
 	s.pool.guard.Lock()
-	w.at, w.task = nil, nil
 	s.slots--
 	each := (w.now - start) / int64(len(b.items))
 	for i := range b.items {
@@ -105,7 +104,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 			s.finish(&b.items[i], &e.verdict, each, w.now, &e.owed)
 		}
 	}
-	w.owes, w.owed.after = true, b
+	w.owed.after = b
 }
 
 // start pays the debts for each member.
@@ -128,7 +127,6 @@ func (b *batch[In, Out]) perform(w *worker) {
 		case t.over():
 			e.fate, e.err = cancelled, errorOf(t)
 		default:
-			b.items[i].try++
 			b.in = append(b.in, b.items[i].in)
 		}
 	}
@@ -167,22 +165,20 @@ func (b *batch[In, Out]) perform(w *worker) {
 func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now, start int64) {
 	s := b.s
 	if err := e.err; err != nil {
-		if after, ok := s.retry(it.t, err, int(it.try)); ok {
-			e.verdict = verdict{fate: again, after: after, err: err}
+		s.failure(it.t, it.in, err, &e.verdict)
+		return
+	}
+	if it.way.to != nil {
+		if due, ok := it.way.to.pass(it.t, out, now, &s.core); ok {
+			e.passed = true
+			s.leave(completed, (now-start)/int64(len(b.items)), now)
+			s.pool.release()
+			e.owed.starting = due
+			e.owed.pay()
 			return
 		}
-		e.verdict = s.failure(it.t, it.in, err)
-		return
 	}
-	if due, ok := it.to.pass(it.t, out, now, &s.core); ok {
-		e.passed = true
-		var o owed
-		s.finish(it, &verdict{due: due}, (now-start)/int64(len(b.items)), now, &o)
-		s.pool.release()
-		o.pay()
-		return
-	}
-	e.verdict = s.handOn(it, out, &now)
+	s.handOn(it, out, &now, &e.verdict)
 }
 
 // abandoned is called while a panic or a Goexit ends the worker.
@@ -191,7 +187,6 @@ func (b *batch[In, Out]) abandoned(w *worker) {
 	defer func() {
 		p := s.pool
 		p.guard.Lock()
-		w.at, w.task = nil, nil
 		p.running--
 		p.end(w)
 		s.slots--

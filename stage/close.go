@@ -61,11 +61,9 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	}
 	s.cut = true
 	gone := s.ring.sweep(func(*item[In, Out]) bool { return true })
-	for d := range s.later {
-		gone = append(gone, d.e)
-	}
-	clear(s.later)
-	s.waiting, s.delayed = 0, 0
+	s.queued(-s.waiting)
+	delayed, release := s.takeDelayed()
+	gone = append(gone, delayed...)
 	s.failed += uint64(len(gone))
 	var running []*task
 	for _, w := range p.workers {
@@ -79,6 +77,9 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	for _, e := range gone {
 		s.dead(e.t, e.in, s.errs.closed)
 		e.t.leave(s.errs.closed)
+	}
+	for _, f := range release {
+		f()
 	}
 	for _, t := range running {
 		t.cutOff(ErrClosed)

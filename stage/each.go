@@ -41,11 +41,11 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 				}
 			}
 			c := &fed[Out]{f: e}
-			c.answer, c.until = c, likeCtx
+			c.values, c.answer, c.until = inner, c, likeCtx
 			err := suspend.Err(inner)
 			if err == nil {
 				var from *core
-				if from, err = c.begin(inner); err == nil {
+				if c.parent, from, err = adopted(inner); err == nil {
 					err = handIn(inner, &c.task, port, v, always, from)
 				}
 			}
@@ -119,7 +119,9 @@ func (f *feed[Out]) add(c *fed[Out], err error) {
 // promote makes ready the answers that are next in order.
 func (f *feed[Out]) promote() {
 	for f.order.len > 0 && (*f.order.of(0)).collected {
-		f.ready = append(f.ready, f.order.popFront())
+		var c *fed[Out]
+		f.order.popFront(&c)
+		f.ready = append(f.ready, c)
 	}
 }
 

@@ -52,8 +52,9 @@ func (p *Pool) adjust(w *worker, c *core) {
 		Elapsed: time.Duration(w.now - n.since), Service: time.Duration(n.service / int64(n.done)),
 	}
 	c.limiting = true
+	w.at, w.task = nil, nil
 	p.release()
-	w.pay()
+	w.owed.pay()
 	width := c.o.Limit.Update(s)
 	p.guard.Lock()
 	c.limiting = false

@@ -42,6 +42,7 @@ type Pool struct {
 	running int // permits taken: workers coming or running
 	coming  int
 	alive   int // workers that have not ended
+	waiting int // tasks of all stages
 	stages  []*core
 	tickets uint64
 	idle    []*worker // the last is the next to be woken
@@ -140,9 +141,13 @@ func (p *Pool) kick() {
 
 // due takes permits for the workers that the work needs, wakes those that are idle, and returns how many are to be started.
 func (p *Pool) due() (starts int) {
-	if p.running >= p.width {
+	if p.running >= p.width || p.waiting == 0 {
 		return 0
 	}
+	return p.call()
+}
+
+func (p *Pool) call() (starts int) {
 	want := 0
 	for _, c := range p.stages {
 		want += min(c.waiting, c.width-c.slots)
@@ -189,7 +194,7 @@ func (p *Pool) start() {
 
 // next returns the stage to serve, nil if there is nothing to do or there are too many workers.
 func (p *Pool) next() (best *core) {
-	if p.running > p.width {
+	if p.running > p.width || p.waiting == 0 {
 		return nil
 	}
 	for _, c := range p.stages {
@@ -248,7 +253,9 @@ func (p *Pool) settle() {
 
 // afterFunc calls f after d. The timers are those of the scheduler only where it has a clock of its own, since a scheduler
 // that closes drops its timers, and a task between two tries must not be lost.
-func (p *Pool) afterFunc(d time.Duration, f func()) { suspend.AfterFunc(p.timers, d, f) }
+func (p *Pool) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	return suspend.AfterFunc(p.timers, d, f)
+}
 
 var base = time.Now()
 

@@ -38,7 +38,7 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 		}
 		return s
 	}
-	r.in = r.wire(end[Out]{})
+	r.in = r.wire(nil)
 	return r
 }
 

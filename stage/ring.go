@@ -11,9 +11,12 @@ type ring[T any] struct {
 func (r *ring[T]) of(i int) *T { return &r.at[(r.head+i)&(len(r.at)-1)] }
 
 func (r *ring[T]) grow() {
-	if r.len < len(r.at) {
-		return
+	if r.len == len(r.at) {
+		r.double()
 	}
+}
+
+func (r *ring[T]) double() {
 	larger := make([]T, max(8, 2*len(r.at)))
 	for i := range r.len {
 		larger[i] = *r.of(i)
@@ -21,10 +24,13 @@ func (r *ring[T]) grow() {
 	r.at, r.head = larger, 0
 }
 
-func (r *ring[T]) pushBack(v T) {
+func (r *ring[T]) pushBack(v T) { *r.back() = v }
+
+// back makes a new last element, and returns its place, for the caller to fill.
+func (r *ring[T]) back() *T {
 	r.grow()
-	*r.of(r.len) = v
 	r.len++
+	return r.of(r.len - 1)
 }
 
 func (r *ring[T]) pushFront(v T) {
@@ -35,21 +41,19 @@ func (r *ring[T]) pushFront(v T) {
 }
 
 // popFront and popBack clear the place, so that nothing is kept alive.
-func (r *ring[T]) popFront() (v T) {
+func (r *ring[T]) popFront(v *T) {
 	var zero T
 	at := r.of(0)
-	v, *at = *at, zero
+	*v, *at = *at, zero
 	r.head = (r.head + 1) & (len(r.at) - 1)
 	r.len--
-	return v
 }
 
-func (r *ring[T]) popBack() (v T) {
+func (r *ring[T]) popBack(v *T) {
 	var zero T
 	at := r.of(r.len - 1)
-	v, *at = *at, zero
+	*v, *at = *at, zero
 	r.len--
-	return v
 }
 
 // sweep removes the elements for which out says so, in order, and returns them.

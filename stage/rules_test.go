@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/stage"
@@ -281,6 +282,71 @@ func TestARetryGoesToTheFront(t *testing.T) {
 		require.NoError(t, s.Close(bg), "Close waits for retries")
 		require.Equal(t, []int{0, 1, 2, 0, 3}, order)
 	})
+}
+
+// A scheduler does not end while a task waits for its next try: neither its Run nor its Close.
+func TestARetryHoldsItsScheduler(t *testing.T) {
+	for name, ends := range map[string]func(submit func(on suspend.Spawner) error) error{
+		"fifo": func(submit func(on suspend.Spawner) error) error {
+			sched := fifo.New(fifo.Options{})
+			return sched.Run(bg, func(context.Context) error { return submit(sched) })
+		},
+		"workstealing": func(submit func(on suspend.Spawner) error) error {
+			pool := workstealing.New(workstealing.Options{})
+			err := submit(pool)
+			pool.Close()
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tries atomic.Int32
+			var s *stage.Stage[int, int]
+			require.NoError(t, ends(func(on suspend.Spawner) error {
+				failed := make(chan struct{})
+				s = stage.New("s", func(_ context.Context, n int) (int, error) {
+					if tries.Add(1) == 1 {
+						return 0, errOops
+					}
+					return n, nil
+				}, stage.Options{On: on, Retry: func(error, int) (time.Duration, bool) {
+					close(failed)
+					return 50 * time.Millisecond, true
+				}})
+				if err := s.Submit(bg, 1); err != nil {
+					return err
+				}
+				return suspend.Blocking(bg, func() {
+					<-failed
+					for s.Stats().Delayed == 0 { // the worker counts it in a moment
+						runtime.Gosched()
+					}
+				})
+			}))
+			require.EqualValues(t, 2, tries.Load(), "closed between two tries")
+			require.EqualValues(t, 1, s.Stats().Completed)
+		})
+	}
+}
+
+// Close holds the scheduler no longer than it takes to give the task up, though its timer is far away.
+func TestACutReleasesTheScheduler(t *testing.T) {
+	start := time.Now()
+	sched := fifo.New(fifo.Options{})
+	require.NoError(t, sched.Run(bg, func(context.Context) error {
+		s := stage.New("s", func(context.Context, int) (int, error) { return 0, errOops },
+			stage.Options{On: sched, Retry: func(error, int) (time.Duration, bool) { return time.Hour, true }})
+		if err := s.Submit(bg, 1); err != nil {
+			return err
+		}
+		for s.Stats().Delayed == 0 {
+			suspend.Yield()
+		}
+		ctx, cancel := context.WithCancel(bg)
+		cancel()
+		_ = s.Close(ctx)
+		return s.Close(bg)
+	}))
+	require.Less(t, time.Since(start), time.Minute)
 }
 
 // Every way in which a handler can end gives its slot back, and is reported once.

@@ -113,18 +113,17 @@ type Stage[In, Out any] struct {
 	onFail  func(ctx context.Context, in In, err error)
 	entry   gate[In, Out] // where Do, Begin and Submit hand in
 	ring    ring[item[In, Out]]
-	outside suspend.Queue[struct{}, item[In, Out]]
+	outside suspend.Queue[struct{}, outsider[In, Out]]
 	later   map[*delay[In, Out]]struct{}
 }
 
 // An item is a task in a stage.
 type item[In, Out any] struct {
 	t      *task
-	to     port[Out] // where the result goes
+	way    *gate[In, Out] // says where the result goes
 	in     In
 	since  int64 // it was accepted
 	ticket uint64
-	try    int32
 }
 
 // New returns a stage that calls f with each task, Width at a time, while Queue tasks wait. It starts nothing: workers are
@@ -158,11 +157,12 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 		o.Queue = 0
 	}
 	s := &Stage[In, Out]{core: core{name: name, pool: p, o: o, width: o.Width}}
-	s.entry = gate[In, Out]{s, end[Out]{}}
+	s.entry.s = s
 	s.server = s
 	s.errs = stageErrors{&stageError{name, ErrFull}, &stageError{name, ErrLate}, &stageError{name, ErrClosed}}
 	s.labels = pprof.WithLabels(context.Background(), pprof.Labels("stage", name))
 	s.shed.target = int64(o.Delay)
+	s.precise = o.Delay > 0 || o.Limit != nil
 	p.guard.Lock()
 	p.stages = append(p.stages, &s.core)
 	p.guard.Unlock()
@@ -199,6 +199,12 @@ func (c *core) setWidth(n int) {
 // inside counts the accepted tasks that have not left the stage.
 func (c *core) inside() int { return c.waiting + c.progress + c.delayed }
 
+// queued counts n more in the queue.
+func (c *core) queued(n int) {
+	c.waiting += n
+	c.pool.waiting += n
+}
+
 // room reports whether one more is accepted.
 func (c *core) room() bool { return c.inside() < c.bound() }
 
@@ -206,15 +212,15 @@ func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
 func (s *Stage[In, Out]) oldest() uint64 { return s.ring.of(0).ticket }
 
-// accept puts an item in the queue.
-func (s *Stage[In, Out]) accept(e item[In, Out], now int64) {
+// accept puts a task in the queue.
+func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
 	s.arrived++
 	s.accepted++
-	e.since = now
 	s.pool.tickets++
-	e.ticket = s.pool.tickets
-	s.ring.pushBack(e)
-	s.waiting++
+	t.tries = 0
+	e := s.ring.back()
+	e.t, e.way, e.in, e.since, e.ticket = t, way, in, now, s.pool.tickets
+	s.queued(1)
 }
 
 // refuse counts a rejection.
@@ -222,57 +228,4 @@ func (c *core) refuse(err error) error {
 	c.arrived++
 	c.rejected++
 	return err
-}
-
-// admit lets in those that wait outside, the longest waiting first, as far as there is room.
-func (s *Stage[In, Out]) admit(now int64) {
-	for s.outside.Len() > 0 && s.room() {
-		if e, ok := s.outside.ResumeHead(struct{}{}, nil); ok {
-			s.accept(e, now)
-		}
-	}
-}
-
-// outsider is the wait of one that has found the stage full.
-type outsider[In, Out any] struct {
-	s *Stage[In, Out]
-	e item[In, Out]
-}
-
-func (o outsider[In, Out]) Guard() *suspend.Guard { return &o.s.pool.guard }
-
-func (o outsider[In, Out]) Try() (none struct{}, ok bool, err error) {
-	switch s := o.s; {
-	case s.closed:
-		return none, true, s.refuse(s.errs.closed)
-	case s.room():
-		s.accept(o.e, s.pool.now())
-		return none, true, nil
-	}
-	return none, false, nil
-}
-
-func (o outsider[In, Out]) Enqueue(r suspend.Resumer[struct{}]) { o.s.outside.Push(r, o.e) }
-func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}])  { o.s.outside.Remove(r) }
-
-// sweepDue reports whether the queue is to be searched for tasks whose Do has gone. N rejections pay for a queue of N tasks,
-// so a rejection takes constant time on average.
-func (s *Stage[In, Out]) sweepDue() bool {
-	if s.rejects++; s.rejects < s.waiting {
-		return false
-	}
-	s.rejects = 0
-	return true
-}
-
-// sweep removes those tasks, and returns them for the caller to end.
-func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
-	gone := s.ring.sweep(func(e *item[In, Out]) bool { return e.t.gone.Load() })
-	s.waiting -= len(gone)
-	s.cancelled += uint64(len(gone))
-	if len(gone) > 0 {
-		s.admit(now)
-		s.pool.settle()
-	}
-	return gone
 }

@@ -11,21 +11,21 @@ import (
 
 // A task is one input on its way through the stages, and the context of its handlers.
 //
-// Tasks form trees: a task that a handler begins with its own context is a child. The count open holds 1 for the way of
-// the task itself, and 1 for each child that is not done. -P> is a handler that begins a child, -C> a child that is done,
-// -W> the worker at the end of the way.
+// Tasks form trees: a task that a handler begins with its own context is a child. The count open is that of the children
+// that are not done, less one once the way of the task itself has ended. A fresh task so needs no store. -P> is a handler
+// that begins a child, -C> a child that is done, -W> the worker at the end of the way.
 //
-//	n  -P> n+1     n > 0; from 0 it is refused with ErrEnded
+//	n  -P> n+1     n >= 0; from -1 it is refused with ErrEnded
 //	n  -C> n-1
 //	n  -W> n-1
-//	1  -C,W> done  the answer is given, and then the parent loses a child
+//	0  -C,W> -1    done: the answer is given, and then the parent loses a child
 //
-// Invariant: open is 0 only after the handlers of the whole tree have returned, or will not run.
-// Debt: the one that takes open to 0 owes the answer.
+// Invariant: open is -1 only after the handlers of the whole tree have returned, or will not run.
+// Debt: the one that takes open to -1 owes the answer.
 type task struct {
 	values context.Context
 	parent *task
-	answer answer                 // nil: nobody waits for it
+	answer answer                 // nil: nobody waits for it; set before the way ends
 	err    atomicx.Pointer[error] // the first failure; set once
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
@@ -33,6 +33,7 @@ type task struct {
 	open   atomicx.Int32
 	gone   atomicx.Bool // its Do has returned; pairs with the load in over
 	until  until        // never changes
+	tries  int32        // of the handler of the stage that it is in, under the guard
 }
 
 // until says which context ends the task.
@@ -165,7 +166,7 @@ func (t *task) over() bool { return t.gone.Load() || t.until != cut && t.Err() !
 func (t *task) adopt() bool {
 	for {
 		n := t.open.Load()
-		if n == 0 {
+		if n < 0 {
 			return false
 		}
 		if t.open.CompareAndSwap(n, n+1) {
@@ -181,7 +182,7 @@ func (t *task) leave(err error) {
 			first := err
 			t.err.CompareAndSwap(nil, &first)
 		}
-		if t.open.Add(-1) != 0 {
+		if t.open.Add(-1) >= 0 {
 			return
 		}
 		if first := t.err.Load(); first != nil {
@@ -199,7 +200,7 @@ func (t *task) leave(err error) {
 
 // leaveAlone is leave for a task without an answer to give, if it has no children left. The first error goes to err.
 func (t *task) leaveAlone(err *error) bool {
-	if !t.open.CompareAndSwap(1, 0) {
+	if !t.open.CompareAndSwap(0, -1) {
 		return false
 	}
 	if first := t.err.Load(); first != nil {

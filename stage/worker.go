@@ -21,7 +21,6 @@ type worker struct {
 
 	now   int64 // the worker's own, like the rest
 	label *core
-	owes  bool
 	owed  owed
 }
 
@@ -33,15 +32,20 @@ type owed struct {
 	starting
 }
 
-func (o owed) pay() {
-	if o.leave != nil {
-		o.leave.leave(o.err)
+func (o *owed) pay() {
+	if t, err := o.leave, o.err; t != nil {
+		o.leave, o.err = nil, nil
+		t.leave(err)
 	}
-	if o.after != nil {
-		o.after.start()
+	if a := o.after; a != nil {
+		o.after = nil
+		a.start()
 	}
-	for range o.n {
-		o.pool.start()
+	if s := o.starting; s.n > 0 {
+		o.starting = starting{}
+		for range s.n {
+			s.pool.start()
+		}
 	}
 }
 
@@ -71,18 +75,16 @@ func (w *worker) work() {
 			}
 		}
 		p.running--
+		w.at, w.task = nil, nil
 		if !p.linger {
-			var o owed
-			if w.owes {
-				o, w.owes, w.owed = w.owed, false, owed{}
-			}
+			o := w.owed
 			p.end(w) // w may be used again from here on
 			p.release()
 			o.pay()
 			return
 		}
 		p.release()
-		w.pay()
+		w.owed.pay()
 		how, _ = suspend.Wait[wake](context.Background(), idling{w}, false)
 		w.now = p.now()
 	}
@@ -101,17 +103,8 @@ func (p *Pool) end(w *worker) {
 	p.alive--
 	p.settle()
 	if len(p.spare) < 16 {
-		w.label, w.r = nil, suspend.Resumer[wake]{}
+		w.label, w.r, w.at, w.task, w.owed = nil, suspend.Resumer[wake]{}, nil, nil, owed{}
 		p.spare = append(p.spare, w)
-	}
-}
-
-// pay pays the debt of w.
-func (w *worker) pay() {
-	if w.owes {
-		o := w.owed
-		w.owes, w.owed = false, owed{}
-		o.pay()
 	}
 }
 

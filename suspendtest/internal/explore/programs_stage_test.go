@@ -206,6 +206,37 @@ var stagePrograms = []program{
 		w.Check(settled(p, s))
 		w.Check(func() error { return same(2, int(ran.Load())) })
 	}},
+	{"stage, narrower", "1 × 2", func(w *explore.World) {
+		p := stage.NewPool("p", 2, here{})
+		var running, begun atomicx.Int32
+		var both, let promise.Promise[int]
+		s := stageOf(p, "s", stage.Options{Queue: 2, Width: 2}, func(_ context.Context, n int) error {
+			if n < 2 { // before the change
+				if begun.Add(1) == 2 {
+					_ = both.Fill(1)
+				}
+				_, _ = let.Await(bg)
+				return nil
+			}
+			if running.Add(1) > 1 {
+				panic("two at a time")
+			}
+			suspend.Yield()
+			running.Add(-1)
+			return nil
+		})
+		w.Go("width", func(context.Context) {
+			for i := range 4 {
+				_ = s.Submit(bg, i)
+			}
+			_, _ = both.Await(bg)
+			p.SetWidth(1)
+			_ = let.Fill(1)
+		})
+		w.OnIdle(lost)
+		w.Check(settled(p, s))
+		w.Check(func() error { return same(4, int(s.Stats().Completed)) })
+	}},
 	{"stage, tree", "2 × 1", func(w *explore.World) {
 		p := stage.NewPool("p", 1, here{})
 		var done atomicx.Int32
@@ -331,6 +362,17 @@ var stagePrograms = []program{
 		w.OnIdle(lost)
 		w.Check(settled(p, root, leaf))
 	}},
+	{"stage, retry, held", "2 × 1", func(w *explore.World) {
+		w.Go("close", func(ctx context.Context) {
+			on := &holder{Spawner: suspend.Here()}
+			p, s, ended := retrying(on, 1)
+			_ = on.Go(func() { _ = s.Submit(bg, 1) })
+			_ = s.Close(ctx)
+			w.Check(settled(p, s))
+			w.Check(ended)
+			w.Check(func() error { return same(0, int(on.held.Load())) })
+		})
+	}},
 	{"stage, retry, cut", "2 × 1", func(w *explore.World) {
 		w.Go("close", func(ctx context.Context) {
 			p, s, ended := retrying(suspend.Here(), 1)
@@ -340,6 +382,23 @@ var stagePrograms = []program{
 			w.Check(ended)
 		})
 	}},
+}
+
+// A holder counts how often it is held.
+type holder struct {
+	suspend.Spawner
+	held atomicx.Int32
+}
+
+func (h *holder) Unwrap() suspend.Spawner { return h.Spawner }
+
+func (h *holder) Hold() (release func(), err error) {
+	h.held.Add(1)
+	return func() {
+		if h.held.Add(-1) < 0 {
+			panic("released twice")
+		}
+	}, nil
 }
 
 // retrying is a stage whose handler fails at the first try.
