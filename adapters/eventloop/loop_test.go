@@ -488,8 +488,7 @@ func TestStallIsReported(t *testing.T) {
 	var stop atomic.Bool
 	must(0, l.Go(func() { holdTheLoop(&stop) }))
 	within(t, func() {
-		if s := <-reports; !strings.Contains(s, "holdTheLoop") {
-			t.Error(s)
+		for !strings.Contains(<-reports, "holdTheLoop") { // on a loaded machine a step before it may take long
 		}
 	})
 	stop.Store(true)

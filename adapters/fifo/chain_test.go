@@ -57,21 +57,26 @@ func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
 // Nor is it taken for one that takes long.
 func TestAChainOfCallbacksIsNoStall(t *testing.T) {
 	defer schedtest.Within(t, 20*time.Second)()
+	const after = 200 * time.Millisecond
 	var stalls atomic.Int32
-	s := fifo.New(fifo.Options{StallAfter: 200 * time.Millisecond, OnStall: func([]byte) { stalls.Add(1) }})
+	s := fifo.New(fifo.Options{StallAfter: after, OnStall: func([]byte) { stalls.Add(1) }})
+	var longest time.Duration // between callbacks: a loaded machine may stop them all
 	_ = s.Run(context.Background(), func(context.Context) error {
 		warm(s)
 		start := time.Now()
+		last := start
 		var k func()
 		k = func() {
-			if time.Since(start) < time.Second {
+			now := time.Now()
+			longest, last = max(longest, now.Sub(last)), now
+			if now.Sub(start) < time.Second {
 				_ = s.Execute(k)
 			}
 		}
 		return s.Execute(k)
 	})
-	if stalls.Load() > 0 {
-		t.Error("stalled")
+	if stalls.Load() > 0 && longest < after*3/4 {
+		t.Errorf("a stall is reported, and each callback was followed by the next within %v", longest)
 	}
 }
 

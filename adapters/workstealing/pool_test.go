@@ -356,13 +356,12 @@ func TestStallAfter(t *testing.T) {
 	stacks := make(chan []byte, 100)
 	o := workstealing.Options{Workers: 2, StallAfter: 5 * time.Millisecond, OnStall: func(stack []byte) { stacks <- stack }}
 	withPool(t, o, func(p *workstealing.Pool) {
-		in(p, func() { holdsItsWorker(t, stacks) })
+		in(p, func() { holdsItsWorker(stacks) })
 	})
 }
 
-func holdsItsWorker(t *testing.T, stacks chan []byte) {
-	if stack := <-stacks; !bytes.Contains(stack, []byte("holdsItsWorker")) {
-		t.Errorf("not its stack: %s", stack)
+func holdsItsWorker(stacks chan []byte) {
+	for !bytes.Contains(<-stacks, []byte("holdsItsWorker")) { // on a loaded machine a step before it may take long
 	}
 }
 
