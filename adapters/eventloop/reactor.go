@@ -121,7 +121,7 @@ func (r *reactor) runTimers() bool {
 			r.caller = runner.NewCaller(r.core)
 		}
 		r.caller.Start(r.runDue)
-		r.stalls.Begin(&r.caller.Coroutine)
+		r.stalls.Begin()
 		how := r.caller.Step()
 		r.stalls.End()
 		if how == coro.Exited {

@@ -46,7 +46,7 @@ func (w *World) loop() {
 		t, stepped := w.next()
 		if t != nil {
 			w.current = t
-			w.fleet.stalls.Begin(&t.Coroutine)
+			w.fleet.stalls.Begin()
 			t.Next()()
 			w.current = nil
 			w.fleet.left(t)
@@ -126,7 +126,7 @@ func (w *World) next() (t *task, stepped bool) {
 func (w *World) resume(t *task) {
 	before := w.current
 	w.current = t
-	w.fleet.stalls.Begin(&t.Coroutine)
+	w.fleet.stalls.Begin()
 	t.Next()()
 	w.current = before
 	w.fleet.left(t)

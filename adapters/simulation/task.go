@@ -94,6 +94,7 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 		t = new(task)
 		t.place.Value = t
 		t.Init(t)
+		t.WatchedBy(l.stalls)
 	}
 	t.world.Store(w)
 	t.host, t.mark = h, active

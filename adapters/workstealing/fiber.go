@@ -133,7 +133,7 @@ func (s *fiber) run() {
 		w := s.worker
 		if e, ok = w.pickNew(); ok {
 			w.pool.ended()
-			w.stalls.Begin(&s.Coroutine)
+			w.stalls.Begin()
 		}
 	}
 }

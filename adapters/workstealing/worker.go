@@ -241,7 +241,8 @@ func (w *worker) do(e entry) {
 func (w *worker) step(s *fiber) {
 	counted := s.counted
 	s.worker = w
-	w.stalls.Begin(&s.Coroutine)
+	s.WatchedBy(w.stalls)
+	w.stalls.Begin()
 	switch why, woken := s.step(); why {
 	case coro.Parked: // and may be running elsewhere by now
 		if counted {

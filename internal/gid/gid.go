@@ -8,6 +8,7 @@ package gid
 
 import (
 	"bytes"
+	"iter"
 	"log"
 	"runtime"
 	"strconv"
@@ -81,18 +82,24 @@ var lines = sync.Pool{New: func() any { return new([64]byte) }}
 func Printed() int64 {
 	buf := lines.Get().(*[64]byte)
 	defer lines.Put(buf)
-	line := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], prefix)
-	end := max(bytes.IndexByte(line, ' '), 0)
-	id, err := strconv.ParseInt(string(line[:end]), 10, 64)
-	if err != nil {
+	id, ok := number(buf[:runtime.Stack(buf[:], false)])
+	if !ok {
 		panic("gid: runtime.Stack prints no goroutine number")
 	}
 	return id
 }
 
-// Stack returns the stack trace of the goroutine whose identity is id, nil if there is none. It stops
-// the world for as long as it takes to print every goroutine.
-func Stack(id int64) []byte {
+// number reads the identity from the first line of a stack trace.
+func number(trace []byte) (id int64, ok bool) {
+	line := bytes.TrimPrefix(trace, prefix)
+	end := max(bytes.IndexByte(line, ' '), 0)
+	id, err := strconv.ParseInt(string(line[:end]), 10, 64)
+	return id, err == nil
+}
+
+// Stacks returns the identity of each goroutine and its stack trace. It stops the world for as long as it takes to print
+// every goroutine.
+func Stacks() iter.Seq2[int64, []byte] {
 	all := make([]byte, 1<<16)
 	for {
 		n := runtime.Stack(all, true)
@@ -102,11 +109,11 @@ func Stack(id int64) []byte {
 		}
 		all = make([]byte, 2*len(all))
 	}
-	header := append(strconv.AppendInt(append([]byte(nil), prefix...), id, 10), ' ')
-	for trace := range bytes.SplitSeq(all, []byte("\n\n")) {
-		if bytes.HasPrefix(trace, header) {
-			return trace
+	return func(yield func(int64, []byte) bool) {
+		for trace := range bytes.SplitSeq(all, []byte("\n\n")) {
+			if id, ok := number(trace); ok && !yield(id, trace) {
+				return
+			}
 		}
 	}
-	return nil
 }

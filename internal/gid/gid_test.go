@@ -48,15 +48,19 @@ func TestAWrongOffsetIsRefusedAndToldOnce(t *testing.T) {
 	}
 }
 
-func TestStackFindsAnotherGoroutine(t *testing.T) {
+func TestStacksHasAnotherGoroutine(t *testing.T) {
 	id, stop := make(chan int64), make(chan struct{})
 	go waitHere(id, stop)
 	defer close(stop)
-	if trace := Stack(<-id); !bytes.Contains(trace, []byte("waitHere")) {
-		t.Errorf("stack of the waiting goroutine:\n%s", trace)
+	other, found := <-id, map[int64]int{}
+	for id, trace := range Stacks() {
+		found[id]++
+		if waits := bytes.Contains(trace, []byte("waitHere(")); waits != (id == other) {
+			t.Errorf("goroutine %d instead of %d:\n%s", id, other, trace)
+		}
 	}
-	if trace := Stack(-1); trace != nil {
-		t.Errorf("stack of nobody:\n%s", trace)
+	if found[other] != 1 || found[Get()] != 1 || found[0] != 0 {
+		t.Errorf("%v has not %d and %d", found, other, Get())
 	}
 }
 

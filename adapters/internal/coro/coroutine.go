@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
@@ -21,13 +22,21 @@ type Coroutine struct {
 	Mark  uint8  // left to the scheduler
 	next  Next
 	yield Yield
-	gid   atomicx.Int64 // of the coroutine's goroutine, once it has begun
+	watch atomicx.Pointer[Stalls] // of the worker that runs it, or ran it last
 	// A scheduler that has 32 bytes before these has them all in one cache line. The rest is not needed for each switch.
+	gid     atomicx.Int64 // of the coroutine's goroutine, once it has begun
 	place   prefetch.Task
 	f       func()
 	owner   Owner
 	binding suspend.Bound
 	stop    func()
+	begun   dlist.Node[*Coroutine]
+}
+
+// begun lists the coroutines that have begun and not ended, for Stalls to find the one that a worker runs.
+var begun struct {
+	mu  atomicx.Mutex // a leaf
+	all dlist.List[*Coroutine]
 }
 
 // An Owner is the task that a Coroutine is bound to while it runs: the record that embeds it.
@@ -62,6 +71,13 @@ type (
 func (c *Coroutine) Init(owner Owner) {
 	c.owner = owner
 	c.next, c.stop = iter.Pull(c.body())
+}
+
+// WatchedBy says that c runs its steps on the worker that s watches, from now on. It is called by that worker.
+func (c *Coroutine) WatchedBy(s *Stalls) {
+	if c.watch.Load() != s {
+		c.watch.Store(s)
+	}
 }
 
 // Start gives an idle coroutine its next function. The next Step begins it.
@@ -115,8 +131,11 @@ func (c *Coroutine) ExitIfKilled() { c.binding.ExitIfKilled() }
 // Yield gives others a turn.
 func (c *Coroutine) Yield() { c.binding.Yield() }
 
-// Stop ends an idle coroutine.
-func (c *Coroutine) Stop() { c.stop() }
+// Stop ends an idle coroutine. It may be called where no worker is.
+func (c *Coroutine) Stop() {
+	c.watch.Store(nil)
+	c.stop()
+}
 
 // Reap ends a coroutine whose task has exited. Step does so itself.
 func (c *Coroutine) Reap() {
@@ -148,6 +167,10 @@ func (c *Coroutine) begin(yield Yield) (unbind func()) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
 	c.place.Begin()
+	begun.mu.Lock()
+	c.begun.Value = c
+	begun.all.Push(&c.begun)
+	begun.mu.Unlock()
 	c.binding, unbind = suspend.Enter(c.owner)
 	return unbind
 }
@@ -176,6 +199,9 @@ func (c *Coroutine) again() bool {
 
 // end is called last on the coroutine. A task that is not done has exited.
 func (c *Coroutine) end(done bool, panicked any) {
+	begun.mu.Lock()
+	begun.all.Remove(&c.begun)
+	begun.mu.Unlock()
 	if panicked != nil { // by a hook that was told of a panic, or by a context
 		Crash(panicked, debug.Stack())
 	}

@@ -19,14 +19,11 @@ func NewWatch() *Watch {
 	w := new(Watch)
 	w.after, w.again = time.Hour, func() { w.set.Store(true) }
 	w.Step()
-	w.note(w.step.Load(), time.Now())
-	w.idle.Store(false)
-	w.set.Store(true)
 	return w
 }
 
 // Step begins a step.
-func (w *Watch) Step() { w.beginOn(1) }
+func (w *Watch) Step() { w.Begin() }
 
 // End ends a step.
 func (w *Watch) End() { w.Stalls.End() }

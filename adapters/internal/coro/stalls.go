@@ -14,35 +14,42 @@ import (
 
 // Stalls watches one worker for a task that holds it too long. Nil watches nothing.
 //
-// The worker stores each step in one word. A timer looks at the word, twenty times in the time that a task may take,
-// and counts for how long the word has been the same. While the worker is idle no timer runs: the first step after
-// that sets it again.
+// A timer asks the worker, twenty times in the time that a task may take, whether a step begins. The worker answers with
+// its next step. As long as it does not, one step lasts, and the timer counts. Nearly all steps find nothing asked, and
+// write nothing. -W> is the worker, -L> a look of the timer:
+//
+//	none, asked    -W> running   a step begins
+//	idle           -W> running   and this step sets the timer
+//	running, asked -W> none      the worker may sleep
+//	running        -L> asked     the step that runs now has begun before
+//	asked          -L> asked     and still lasts
+//	none           -L> idle      the timer is not set again
+//
+// Invariant: unless it is idle or stopped, the timer is set or looks.
 type Stalls struct {
 	after, every time.Duration
 	report       func(text []byte)
 	others       func() int64 // how many tasks wait behind the one that runs; may be nil
 	waitsOnly    bool         // a task that computes is not reported
 
-	step  atomicx.Uint64             // the goroutine of the task that runs and the number of its step; 0: none runs
-	fresh atomicx.Pointer[Coroutine] // the task, if its goroutine was not known at the beginning of the step
-	steps uint64                     // the worker's own
-	idle  atomicx.Bool               // no timer is set
-
+	state atomicx.Uint32
 	again func() // setTimer
 
 	mu      atomicx.Mutex
 	timer   *time.Timer // made by the first step
-	seen    uint64      // step, as it was at the last look
-	since   time.Time   // when it was first seen so
+	since   time.Time   // when it was asked
 	next    time.Duration
 	stopped bool
 }
 
 const (
-	defaultStallAfter = time.Second
-	stepBits          = 24
-	noGoroutine       = 0
+	idle uint32 = iota
+	none
+	running
+	asked
 )
+
+const defaultStallAfter = time.Second
 
 // WatchStalls watches until Stop. Zero stands for the default of one second; a negative after watches nothing, and so
 // does any in a testing/synctest bubble, where time passes only while everything waits. A task is reported when it has
@@ -74,7 +81,6 @@ func newStalls(after time.Duration, report func(text []byte)) *Stalls {
 	}
 	s := &Stalls{after: after, every: max(after/20, 250*time.Microsecond), report: report}
 	s.again = s.setTimer
-	s.idle.Store(true)
 	return s
 }
 
@@ -91,55 +97,36 @@ func (s *Stalls) Stop() {
 	}
 }
 
-// Others sets the number of tasks that wait behind the one that runs, for the report. It is called before the first Begin.
+// Others sets the number of tasks that wait behind the one that runs, for the report of s, which is not nil. It is called before the first Begin.
 func (s *Stalls) Others(n func() int64) {
-	if s != nil {
-		s.others = n
+	s.others = n
+}
+
+// Begin says that a step begins, on the worker that s watches, of a coroutine that s watches. The step before has ended.
+func (s *Stalls) Begin() {
+	if s != nil && s.state.Load() != running {
+		s.begin()
 	}
 }
 
-// Begin says that a step of c begins, on the worker that s watches. The step before has ended.
-func (s *Stalls) Begin(c *Coroutine) {
-	if s == nil {
-		return
-	}
-	id := c.gid.Load()
-	if id == noGoroutine { // the first step of a coroutine
-		s.fresh.Store(c)
-	}
-	s.beginOn(id)
-}
-
-func (s *Stalls) beginOn(id int64) {
-	s.steps++
-	s.step.Store(uint64(id)<<stepBits | s.steps%(1<<stepBits-1) + 1)
-	if s.idle.Load() { // after the store: pairs with look
+//go:noinline
+func (s *Stalls) begin() {
+	if s.state.Swap(running) == idle {
 		s.wake()
-	}
-}
-
-// Another says that the task that runs has ended, and the next begins on its goroutine.
-func (s *Stalls) Another() {
-	if s != nil {
-		s.beginOn(int64(s.step.Load() >> stepBits))
 	}
 }
 
 // End says that the last step has ended and no new one has begun. The worker may sleep.
 func (s *Stalls) End() {
-	if s != nil {
-		s.step.Store(0)
+	if s != nil && s.state.Load() >= running {
+		s.state.Store(none)
 	}
 }
 
 // wake sets the timer again.
 func (s *Stalls) wake() {
-	if !s.idle.CompareAndSwap(true, false) {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.note(s.step.Load(), time.Now())
 	if !s.stopped {
 		s.again()
 	}
@@ -154,56 +141,58 @@ func (s *Stalls) setTimer() {
 	}
 }
 
-func (s *Stalls) note(step uint64, now time.Time) { s.seen, s.since, s.next = step, now, s.after }
-
 // look is called by the timer.
 func (s *Stalls) look() {
 	if text := s.stalled(time.Now()); text != nil {
 		s.report(text) // under no lock: it may close the scheduler
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
+	if s.state.CompareAndSwap(none, idle) {
 		return
 	}
-	if s.step.Load() == 0 {
-		s.idle.Store(true)
-		// After the store: pairs with beginOn. A step that has begun just now may not have seen it.
-		if s.step.Load() == 0 || !s.idle.CompareAndSwap(true, false) {
-			return
-		}
-	}
-	s.again()
+	s.wake()
 }
 
-// stalled returns the report that is due now, or nil.
+// stalled asks, or returns the report that is due now. Else it returns nil.
 func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	step := s.step.Load()
-	held := now.Sub(s.since)
-	switch {
-	case step != s.seen:
-		s.note(step, now)
+	if s.state.CompareAndSwap(running, asked) {
+		s.since, s.next = now, s.after
 		return nil
-	case step == 0 || s.stopped || held < s.next:
+	}
+	held := now.Sub(s.since)
+	if s.state.Load() != asked || s.stopped || held < s.next {
 		return nil
 	}
 	again := s.next > s.after
 	s.next = 2 * held
-	id := int64(step >> stepBits)
-	if id == noGoroutine {
-		id = s.fresh.Load().gid.Load()
-	}
-	stack := gid.Stack(id)
-	state := waitState(stack)
-	if s.step.Load() != step || stack == nil || state == "coroutine" { // it has given control back meanwhile
+	stack, state := s.running()
+	if s.state.Load() != asked || stack == nil { // it has given control back
 		return nil
 	}
 	if s.waitsOnly && computes(state) {
 		return nil
 	}
 	return s.text(again, held, state, stack)
+}
+
+// running returns the stack trace of the task that the worker runs, and the state of its goroutine. There is none if that
+// has given control back, to the worker or to a coroutine that the task has made itself.
+func (s *Stalls) running() (stack []byte, state string) {
+	ids := map[int64]bool{}
+	begun.mu.Lock()
+	for n := begun.all.First(); n != nil; n = n.Next() {
+		if n.Value.watch.Load() == s {
+			ids[n.Value.ID()] = true
+		}
+	}
+	begun.mu.Unlock()
+	for id, stack := range gid.Stacks() {
+		if state := waitState(stack); ids[id] && state != "coroutine" {
+			return stack, state
+		}
+	}
+	return nil, ""
 }
 
 // text is the report: the event, the remedy, and the stack.

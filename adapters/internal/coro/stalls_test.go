@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/braidgo/braid/internal/gid"
 )
 
 // watched runs f in a bubble, where time is exact, with a watch of limit and its reports.
@@ -29,10 +27,18 @@ func watched(t *testing.T, limit time.Duration, f func(s *Stalls, reports func()
 	})
 }
 
-// held is a step of the calling goroutine that takes d, as a native wait.
-func held(s *Stalls, d time.Duration) {
-	s.beginOn(gid.Get())
-	time.Sleep(d)
+// held is a step of a task that takes d, as a native wait.
+func held(s *Stalls, d time.Duration) { step(s, func() { time.Sleep(d) }) }
+
+// step is a step of a task that calls f.
+func step(s *Stalls, f func()) {
+	var task nobody
+	task.Init(&task)
+	task.Start(f)
+	task.WatchedBy(s)
+	s.Begin()
+	task.Step()
+	task.Stop()
 }
 
 // A limit of 100 ms once missed stalls of up to 199 ms.
@@ -73,7 +79,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 			}
 		}
 		for _, text := range all {
-			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking") || !strings.Contains(text, "coro.held(") {
+			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking") || !strings.Contains(text, ".held.") {
 				t.Errorf("no cause, or no line: %q", text)
 			}
 		}
@@ -84,16 +90,18 @@ func TestStallsAreReportedAgain(t *testing.T) {
 func TestStallsOfNobody(t *testing.T) {
 	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
 		for range 1000 {
-			held(s, 60*time.Millisecond) // on one goroutine, as by another
-			s.Another()
-			time.Sleep(60 * time.Millisecond)
+			step(s, func() {
+				time.Sleep(60 * time.Millisecond)
+				s.Begin() // on the same goroutine
+				time.Sleep(60 * time.Millisecond)
+			})
 		}
 		s.End()
 		time.Sleep(48 * time.Hour)
 		if all := reports(); len(all) > 0 {
 			t.Errorf("%q", all)
 		}
-		if !s.idle.Load() {
+		if s.state.Load() != idle {
 			t.Error("the timer runs though no task does")
 		}
 		held(s, time.Second)
@@ -110,7 +118,8 @@ func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 		var task nobody
 		task.Init(&task)
 		task.Start(func() { task.Leave(Yielded)(struct{}{}) })
-		s.Begin(&task.Coroutine)
+		task.WatchedBy(s)
+		s.Begin()
 		task.Step()
 		time.Sleep(time.Second) // it is the scheduler that takes so long
 		if all := reports(); len(all) > 0 {
@@ -119,6 +128,46 @@ func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 		task.Step()
 		task.Stop()
 		s.End()
+	})
+}
+
+// Of several workers each is told of its own task, and a coroutine belongs to the worker that has run it last.
+func TestStallsOfTwoWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports [2]string
+		var workers [2]*Stalls
+		for i := range workers {
+			workers[i] = newStalls(100*time.Millisecond, func(text []byte) { reports[i] = string(text) })
+			defer workers[i].Stop()
+		}
+		var task nobody
+		task.Init(&task)
+		task.Start(func() {
+			task.Leave(Yielded)(struct{}{})
+			time.Sleep(150 * time.Millisecond)
+		})
+		task.WatchedBy(workers[1])
+		workers[1].Begin()
+		task.Step()
+		workers[1].End()
+		var both sync.WaitGroup
+		both.Go(func() {
+			task.WatchedBy(workers[0])
+			workers[0].Begin()
+			task.Step()
+			workers[0].End()
+		})
+		both.Go(func() {
+			step(workers[1], func() { <-time.After(150 * time.Millisecond) })
+			workers[1].End()
+		})
+		both.Wait()
+		task.Stop()
+		for i, want := range []string{"(sleep)", "(chan receive)"} {
+			if !strings.Contains(reports[i], want) {
+				t.Errorf("worker %d has not %s: %s", i, want, reports[i])
+			}
+		}
 	})
 }
 
@@ -174,16 +223,17 @@ func TestStallsOfAWorker(t *testing.T) {
 			}
 		})
 		s.waitsOnly = true
-		s.beginOn(gid.Get())
-		if compute {
-			for began := time.Now(); time.Since(began) < 100*time.Millisecond; {
+		step(s, func() {
+			if compute {
+				for began := time.Now(); time.Since(began) < 100*time.Millisecond; {
+				}
+				if len(reports) > 0 {
+					t.Errorf("reported: %s", <-reports)
+				}
+			} else if r := <-reports; !strings.Contains(r, "a native wait in a task (chan receive)") {
+				t.Errorf("reported: %s", r)
 			}
-			if len(reports) > 0 {
-				t.Errorf("reported: %s", <-reports)
-			}
-		} else if r := <-reports; !strings.Contains(r, "a native wait in a task (chan receive)") {
-			t.Errorf("reported: %s", r)
-		}
+		})
 		s.End()
 		s.Stop()
 	}

@@ -84,7 +84,7 @@ func (r *Runner) turn() (coro.Next, coro.Yield) {
 		return r.endHelp()
 	}
 	t := r.resumed(it)
-	r.stalls.Begin(&t.Coroutine)
+	r.stalls.Begin()
 	if t == h.helper {
 		r.budget--
 		h.helper = nil

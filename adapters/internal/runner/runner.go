@@ -298,6 +298,7 @@ func (r *Runner) Stats() suspend.Stats {
 
 // Watch lets stalls watch the scheduler. It is called before the first Run.
 func (r *Runner) Watch(stalls *coro.Stalls) {
-	r.stalls = stalls
-	stalls.Others(func() int64 { return r.Stats().Live - 1 })
+	if r.stalls = stalls; stalls != nil {
+		stalls.Others(func() int64 { return r.Stats().Live - 1 })
+	}
 }

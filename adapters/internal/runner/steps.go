@@ -30,7 +30,7 @@ func (r *Runner) RunSome() bool {
 func (r *Runner) drive(it *Item) {
 	for it != nil {
 		t := r.resumed(it)
-		r.stalls.Begin(&t.Coroutine)
+		r.stalls.Begin()
 		t.Next()()
 		r.left(t)
 		if r.budget <= 0 {
@@ -120,6 +120,7 @@ func (r *Runner) idleTask() *Task {
 	r.idle = r.idle[:n-1]
 	if t.runner.Load() != r {
 		t.runner.Store(r)
+		t.WatchedBy(r.stalls)
 	}
 	return t
 }
@@ -210,6 +211,6 @@ func (r *Runner) another(kind *Task) *Item {
 	}
 	r.steps++
 	r.budget--
-	r.stalls.Another()
+	r.stalls.Begin()
 	return r.list.take()
 }

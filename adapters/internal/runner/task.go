@@ -16,7 +16,7 @@ type Task struct {
 	calls  bool         // it runs callbacks
 	at     int32        // in the Runner's coroutines
 	post   Item         // in the inbox while posted
-	_      [32]byte     // each Task begins at a cache line then
+	// 192 bytes: each begins at a cache line then
 }
 
 // The state of a Task, in Mark, belongs to the Runner: it changes only on the goroutine that the Runner runs on. An Unpark from
@@ -40,6 +40,7 @@ func newTask(r *Runner) *Task {
 	t.runner.Store(r)
 	t.Item.task, t.post.task = t, t
 	t.Init(t)
+	t.WatchedBy(r.stalls)
 	return t
 }
 
