@@ -22,13 +22,13 @@ var fetchRows = []row{
 	fetchRow("fetch-bulk-1ms-loader", "dataloadgen, wait 1 ms, on a source of 1 ms", "ns", 1.0, 0.6,
 		wall(ourPosts(time.Millisecond, bulkItem)), wall(loaderPosts(time.Millisecond, time.Millisecond, true))),
 	fetchRow("fetch-item-cpu", "dataloadgen, wait 1 ms, goroutine each", "ns", 2.0, 0.8,
-		cpu(ourPosts(0, oneItem)), cpu(loaderPosts(0, time.Millisecond, false))),
+		cpu(ourPosts(0, oneItem)), cpu(loaderPosts(0, wait1, false))),
 	fetchRow("fetch-item-wall", "dataloadgen, default wait 16 ms", "ns", 0.7, 0.3,
 		wall(ourPosts(0, oneItem)), wall(loaderPosts(0, 16*time.Millisecond, false))),
 	fetchRow("fetch-bulk-cpu", "dataloadgen, wait 1 ms", "ns", 1.2, 0.7,
-		cpu(ourPosts(0, bulkItem)), cpu(loaderPosts(0, time.Millisecond, true))),
+		cpu(ourPosts(0, bulkItem)), cpu(loaderPosts(0, wait1, true))),
 	fetchRow("fetch-bulk-allocs", "dataloadgen, wait 1 ms", "allocs", 1.2, 0.8,
-		allocs(ourPosts(0, bulkItem)), allocs(loaderPosts(0, time.Millisecond, true))),
+		allocs(ourPosts(0, bulkItem)), allocs(loaderPosts(0, wait1, true))),
 	fetchRow("fetch-item-gophers", "graph-gophers/dataloader, wait 1 ms: CPU", "ns", 0, 0,
 		cpu(ourPosts(0, oneItem)), cpu(gophersPosts(0, time.Millisecond))),
 	fetchRow("fetch-run", "10 µs: a Run with one Get", "ns", 1.0, 0.5, wall(oneGet), exactly(10_000)),
@@ -65,6 +65,9 @@ func wall(f piece) side {
 
 func cpu(f piece) side {
 	return func(d time.Duration) (float64, error) {
+		if err := f(); err != nil { // the turn of the other side, and the collection after it, have taken what is kept for the next piece
+			return 0, err
+		}
 		before, n := cpuTime(), 0
 		for begun := time.Now(); n == 0 || time.Since(begun) < d; n++ {
 			if err := f(); err != nil {
@@ -92,6 +95,9 @@ func allocs(f piece) side {
 
 // exactly is a peer that is a figure.
 func exactly(v float64) side { return func(time.Duration) (float64, error) { return v, nil } }
+
+// wait1 is the time for which a dataloader waits for more keys, where it is not the default of 16 ms.
+const wait1 = time.Millisecond
 
 const benchUsers, benchPosts = 1000, 5
 
@@ -182,27 +188,27 @@ func handPosts(delay time.Duration) piece {
 }
 
 // loaderPosts does the work by dataloadgen, with a goroutine for each user, and in bulk with one LoadAll, or else with a goroutine
-// for each post.
+// for each post. As with fetch, the goroutine of a user has the authors of its posts in the end, in order, or an error.
 func loaderPosts(delay, wait time.Duration, bulk bool) piece {
 	return func() error {
 		posts := dataloadgen.NewLoader(func(_ context.Context, ids []int) ([][]int, []error) { return postsOf(delay, ids), nil }, dataloadgen.WithWait(wait))
 		authors := dataloadgen.NewLoader(func(_ context.Context, ids []int) ([]int, []error) { return authorsOf(delay, ids), nil }, dataloadgen.WithWait(wait))
 		ctx := context.Background()
 		var all sync.WaitGroup
+		var failed firstError
 		for _, u := range benchIDs {
 			all.Go(func() {
-				ps, _ := posts.Load(ctx, u)
-				if bulk {
-					_, _ = authors.LoadAll(ctx, ps)
-					return
+				ps, err := posts.Load(ctx, u)
+				if bulk && err == nil {
+					_, err = authors.LoadAll(ctx, ps)
+				} else if err == nil {
+					_, err = each(ps, func(p int) (int, error) { return authors.Load(ctx, p) })
 				}
-				for _, p := range ps {
-					all.Go(func() { _, _ = authors.Load(ctx, p) })
-				}
+				failed.note(err)
 			})
 		}
 		all.Wait()
-		return nil
+		return failed.err
 	}
 }
 
@@ -217,16 +223,41 @@ func gophersPosts(delay, wait time.Duration) piece {
 		}, dataloader.WithWait[int, int](wait))
 		ctx := context.Background()
 		var all sync.WaitGroup
+		var failed firstError
 		for _, u := range benchIDs {
 			all.Go(func() {
-				ps, _ := posts.Load(ctx, u)()
-				for _, p := range ps {
-					all.Go(func() { _, _ = authors.Load(ctx, p)() })
+				ps, err := posts.Load(ctx, u)()
+				if err == nil {
+					_, err = each(ps, func(p int) (int, error) { return authors.Load(ctx, p)() })
 				}
+				failed.note(err)
 			})
 		}
 		all.Wait()
-		return nil
+		return failed.err
+	}
+}
+
+// each calls load for every post, on a goroutine each, and returns the results in order.
+func each(posts []int, load func(post int) (int, error)) ([]int, error) {
+	out, errs := make([]int, len(posts)), make([]error, len(posts))
+	var all sync.WaitGroup
+	for i, p := range posts {
+		all.Go(func() { out[i], errs[i] = load(p) })
+	}
+	all.Wait()
+	return out, errors.Join(errs...)
+}
+
+// A firstError keeps the first of the errors that goroutines meet.
+type firstError struct {
+	once sync.Once
+	err  error
+}
+
+func (f *firstError) note(err error) {
+	if err != nil {
+		f.once.Do(func() { f.err = err })
 	}
 }
 

@@ -11,7 +11,7 @@ func (src *Source[K, V]) Ask(ctx context.Context, k K) {
 	}
 	check(src.keys, k)
 	s := f.s
-	d, t := s.driverHere(f), src.in(s)
+	d, t := s.driverHere(f), src.in(s, f.crowd)
 	if t.opts.immediate && t.opts.inline {
 		if s.recorded == nil {
 			t.once(d, k, nil)
@@ -39,7 +39,7 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 		return false
 	}
 	check(src.keys, k)
-	s, t := f.s, src.in(f.s)
+	s, t := f.s, src.in(f.s, f.crowd)
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	if s.ended || t.m[k] != nil {
@@ -58,7 +58,7 @@ func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 		return
 	}
 	check(src.keys, k)
-	t := src.in(f.s)
+	t := src.in(f.s, f.crowd)
 	f.s.guard.Lock()
 	defer f.s.guard.Unlock()
 	if e := t.m[k]; e != nil && e.state != pending {

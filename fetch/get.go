@@ -21,7 +21,21 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 		return none, err
 	}
 	check(src.keys, k)
-	s := f.s
+	t, e := src.answered(f.s, k, f.crowd)
+	if e == nil {
+		var err error
+		if e, err = t.ask(ctx, f, k); err != nil {
+			return *new(V), err
+		}
+	}
+	if f.trail != nil {
+		f.trail.got(e.asked)
+	}
+	return e.result()
+}
+
+// answered returns the table of src in s, and the answer to k if it is there.
+func (src *Source[K, V]) answered(s *Session, k K, crowd int) (*tableOf[K, V], *entry[K, V]) {
 	s.guard.Lock()
 	t := lookLocked[K, V](s, src)
 	if t != nil {
@@ -29,17 +43,14 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 			s.stats.Gets++
 			s.stats.Shared++
 			s.guard.Unlock()
-			if f.trail != nil {
-				f.trail.got(e.asked)
-			}
-			return e.result()
+			return t, e
 		}
 	}
 	s.guard.Unlock()
 	if t == nil {
-		t = src.in(s)
+		t = src.in(s, crowd)
 	}
-	return t.get(ctx, f, k)
+	return t, nil
 }
 
 // check is what every operation asks first.
@@ -64,7 +75,9 @@ type get[K comparable, V any] struct {
 
 func entryOf[K comparable, V any](l *link) *entry[K, V] { return l.q.keyed.(*entry[K, V]) }
 
-func (t *tableOf[K, V]) get(ctx context.Context, f *frame, k K) (v V, err error) {
+// ask is a Get that found no answer. It waits in its own frame, not by wait: a task that waits is cold, and each frame is a line or
+// two of the processor's cache.
+func (t *tableOf[K, V]) ask(ctx context.Context, f *frame, k K) (*entry[K, V], error) {
 	if t.s.recorded != nil {
 		return t.replay(k)
 	}
@@ -77,14 +90,11 @@ func (t *tableOf[K, V]) get(ctx context.Context, f *frame, k K) (v V, err error)
 	if t.opts.immediate && t.opts.inline {
 		t.once(g.d, k, g.mark)
 	}
-	if err := wait(&g.waiter, g); err != nil {
-		return v, err
+	defer g.pay()
+	if _, err := suspend.Wait[struct{}](g.ctx, g, false); err != nil {
+		return nil, err
 	}
-	e := entryOf[K, V](&g.one)
-	if f.trail != nil {
-		f.trail.got(e.asked)
-	}
-	return e.result()
+	return entryOf[K, V](&g.one), nil
 }
 
 // Try is part of a suspend.Source.
@@ -181,7 +191,7 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 		check(src.keys, k)
 	}
 	s := f.s
-	t := src.in(s)
+	t := src.in(s, max(f.crowd, len(ks)))
 	if s.recorded != nil {
 		return t.replayAll(ks)
 	}

@@ -26,13 +26,13 @@ func newReplay(r *Recording) replay {
 }
 
 // replay answers a key from the recording. There is no batch, and nothing suspends.
-func (t *tableOf[K, V]) replay(k K) (V, error) {
+func (t *tableOf[K, V]) replay(k K) (*entry[K, V], error) {
 	e := t.recorded(k, 0)
 	s := t.s
 	s.guard.Lock()
 	if s.ended {
 		s.guard.Unlock()
-		return *new(V), ErrEnded
+		return nil, ErrEnded
 	}
 	if first := t.m[k]; first != nil {
 		e = first
@@ -42,13 +42,17 @@ func (t *tableOf[K, V]) replay(k K) (V, error) {
 	}
 	s.stats.Gets++
 	s.guard.Unlock()
-	return e.result()
+	return e, nil
 }
 
-func (t *tableOf[K, V]) replayAll(ks []K) (vs []V, err error) {
-	vs = make([]V, len(ks))
+func (t *tableOf[K, V]) replayAll(ks []K) ([]V, error) {
+	vs := make([]V, len(ks))
 	for i, k := range ks {
-		if vs[i], err = t.replay(k); err != nil {
+		e, err := t.replay(k)
+		if err == nil {
+			vs[i], err = e.result()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

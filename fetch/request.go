@@ -51,10 +51,9 @@ const (
 
 // A link says that a waiter waits for a request.
 type link struct {
-	w          *waiter
+	w          *waiter // nil: it is not one of the links of q
 	q          *request
 	next, prev *link
-	waits      bool // it is one of the links of q
 }
 
 // A waiter is a task that waits for requests: of one Get, or of one All.
@@ -113,7 +112,7 @@ func (w *waiter) pay() {
 
 // joinLocked adds w to the waiters of q.
 func (w *waiter) joinLocked(l *link, q *request) {
-	*l = link{w: w, q: q, prev: q.last, waits: true}
+	*l = link{w: w, q: q, prev: q.last}
 	if l.prev != nil {
 		l.prev.next = l
 	} else {
@@ -171,7 +170,7 @@ func (l *link) unlinkLocked() {
 	} else {
 		q.last = l.prev
 	}
-	l.waits = false
+	l.w = nil
 	q.needed--
 	if w.d != q.d {
 		q.foreign--
@@ -192,7 +191,7 @@ func (w *waiter) leaveLocked() {
 
 func (w *waiter) leaveOneLocked(l *link) {
 	q := l.q
-	if !l.waits {
+	if l.w == nil {
 		return
 	}
 	if l.unlinkLocked(); q.needed > 0 {

@@ -120,6 +120,7 @@ type frame struct {
 	context.Context
 	s        *Session // nil: only a label
 	d        *driver  // of the Run that it was made for; nil: none
+	crowd    int      // items of the combinator that it was made for
 	inSource bool     // it is a source's
 	trail    *trail   // nil: no trace
 	label    string
@@ -176,7 +177,7 @@ func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 		c.Context = outer.Context // as deep as the user's are
 	}
 	if f != nil {
-		c.inSource, c.label, c.trail = f.inSource, f.label, f.trail
+		c.inSource, c.label, c.trail, c.crowd = f.inSource, f.label, f.trail, f.crowd
 	}
 	if s.tracer != nil && (c.trail == nil || f.s != s) {
 		c.trail = new(trail)

@@ -15,6 +15,7 @@ type tableOf[K comparable, V any] struct {
 	opts     options
 	write    bool               // of an effect: nothing is shared, and m is empty
 	m        map[K]*entry[K, V] // of the sessions's guard, like all that follows
+	made     []entry[K, V]      // for requests to come
 	gathered []*entry[K, V]     // for the batches that are about to be made
 	open     int                // batches that run
 	queue    []*batch           // that may not yet
@@ -55,10 +56,12 @@ func (e *entry[K, V]) result() (V, error) {
 	return e.v, e.err
 }
 
-// in returns the table of src in s.
-func (src *Source[K, V]) in(s *Session) *tableOf[K, V] {
+// in returns the table of src in s. A new one has room for this many keys, or a little less: its map would grow with the first
+// round, in which the caller is one of a crowd.
+func (src *Source[K, V]) in(s *Session, crowd int) *tableOf[K, V] {
 	return tableIn(s, src, src.name, func() *tableOf[K, V] {
-		t := &tableOf[K, V]{s: s, of: src, name: src.name, load: src.load, opts: src.opts, m: map[K]*entry[K, V]{}}
+		t := &tableOf[K, V]{s: s, of: src, name: src.name, load: src.load, opts: src.opts}
+		t.m = make(map[K]*entry[K, V], min(crowd, mostRoom))
 		for _, o := range s.opts.Use {
 			if o.of == any(src) {
 				t.load = o.load.(func(context.Context, *Batch[K, V]) error)
@@ -90,6 +93,8 @@ func tableIn[K comparable, V any](s *Session, src any, name string, create func(
 	return t
 }
 
+const mostRoom = 1 << 10
+
 // fewTables are found sooner one after another than in a map.
 const fewTables = 8
 
@@ -108,10 +113,14 @@ func (s *Session) named(name string) bool {
 	return slices.ContainsFunc(s.order, func(t table) bool { return t.label() == name })
 }
 
-// newLocked makes a request, which nobody waits for yet.
+// newLocked makes a request, which nobody waits for yet. Requests are made a few at a time, as the session keeps them together.
 func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
-	e := &entry[K, V]{t: t, key: k}
-	e.keyed, e.write = e, t.write
+	if len(t.made) == 0 {
+		t.made = make([]entry[K, V], max(1, min(len(t.m), 16)))
+	}
+	e := &t.made[0]
+	t.made = t.made[1:]
+	e.t, e.key, e.keyed, e.write = t, k, e, t.write
 	if !t.write {
 		t.m[k] = e
 	}

@@ -53,6 +53,7 @@ func together(ctx context.Context, n, width int, f func(ctx context.Context, i i
 	}
 	g.ctx.Init(ctx, watching.Here)
 	g.frame.begin(outer, &g.ctx, outer.s, outer.d)
+	g.frame.crowd = max(n, outer.crowd)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()
 	}
