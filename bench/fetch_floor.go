@@ -33,10 +33,12 @@ func floor(user func(ctx context.Context, u int, authors promises)) piece {
 			posts, authors := make(promises, benchUsers), make(promises, benchUsers)
 			ctx, end := cancel.New(ctx)
 			defer end(nil)
+			all := latch.New(benchUsers)
 			for u := range benchUsers {
 				must(0, suspend.Here().Go(func() {
 					must(posts[u].Await(ctx))
 					user(ctx, u, authors)
+					all.CountDown()
 				}))
 			}
 			suspend.Yield() // they wait
@@ -44,7 +46,7 @@ func floor(user func(ctx context.Context, u int, authors promises)) piece {
 			suspend.Yield() // the users wait again
 			suspend.Yield() // and their tasks
 			authors.resolve()
-			return nil
+			return all.Wait(ctx)
 		})
 	}
 }
