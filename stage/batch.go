@@ -188,7 +188,7 @@ func (b *batch[In, Out]) abandoned(w *worker) {
 		p := s.pool
 		p.guard.Lock()
 		p.running--
-		p.end(w)
+		w.at, w.task = nil, nil
 		s.slots--
 		for i := range b.items {
 			if !b.ends[i].passed {
@@ -202,6 +202,9 @@ func (b *batch[In, Out]) abandoned(w *worker) {
 			}
 		}
 		b.leave(ErrAbandoned)
+		p.guard.Lock()
+		p.end(w)
+		p.release()
 	}()
 	for i, e := range b.items {
 		if !b.ends[i].passed {

@@ -24,7 +24,8 @@ func Close(ctx context.Context, stages ...Closer) error {
 }
 
 // Close refuses new tasks from now on with ErrClosed, and so the callers that wait for room. It returns nil when everything
-// accepted has left the stage, retries included. Then its idle workers are gone, too, unless other stages share them.
+// accepted has left the stage, retries included. Then its tasks have been told, and its idle workers are gone, unless other
+// stages share its pool.
 //
 // If ctx is done first, Close cuts off: tasks that are queued or delayed fail with ErrClosed and go to OnFail, and the
 // contexts of submitted tasks in progress are cancelled. It returns the error of the cancellation, which says how many

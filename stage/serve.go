@@ -140,11 +140,14 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 		p := s.pool
 		p.guard.Lock()
 		p.running--
-		p.end(w)
+		w.at, w.task = nil, nil
 		s.slots--
 		s.leave(failed, 0, p.now())
 		p.release()
 		e.t.leave(ErrAbandoned)
+		p.guard.Lock()
+		p.end(w)
+		p.release()
 	}()
 	s.dead(e.t, e.in, ErrAbandoned)
 }

@@ -32,6 +32,8 @@ type owed struct {
 	starting
 }
 
+func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.n > 0 }
+
 func (o *owed) pay() {
 	if t, err := o.leave, o.err; t != nil {
 		o.leave, o.err = nil, nil
@@ -68,19 +70,18 @@ func (w *worker) work() {
 		if how == called {
 			p.coming--
 		}
-		for c := p.next(); c != nil; c = p.next() {
-			c.server.serve(w)
-			if c.o.Limit != nil {
-				p.adjust(w, c)
-			}
+		w.serve()
+		for !p.linger && w.owed.any() { // it ends only when the last task is told
+			p.release()
+			w.owed.pay()
+			p.guard.Lock()
+			w.serve()
 		}
 		p.running--
 		w.at, w.task = nil, nil
 		if !p.linger {
-			o := w.owed
-			p.end(w) // w may be used again from here on
+			p.end(w)
 			p.release()
-			o.pay()
 			return
 		}
 		p.release()
@@ -91,6 +92,17 @@ func (w *worker) work() {
 	p.guard.Lock()
 	p.end(w)
 	p.release()
+}
+
+// serve is called with the guard held, and returns so when there is nothing to do.
+func (w *worker) serve() {
+	p := w.p
+	for c := p.next(); c != nil; c = p.next() {
+		c.server.serve(w)
+		if c.o.Limit != nil {
+			p.adjust(w, c)
+		}
+	}
 }
 
 // end takes w off the list.

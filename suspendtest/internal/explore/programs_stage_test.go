@@ -121,6 +121,27 @@ var stagePrograms = []program{
 		w.Check(settled(p, s))
 		w.Check(func() error { return same(int(accepted.Load()), int(ran.Load())) })
 	}},
+	{"stage, told", "2 × 1", func(w *explore.World) {
+		p := stage.NewPool("p", 1, here{})
+		s := stageOf(p, "s", stage.Options{Queue: 1, Width: 1}, func(context.Context, int) error { return nil })
+		var begun promise.Promise[promise.Future[int]]
+		w.Go("begin", func(context.Context) {
+			f, err := s.Begin(bg, 1)
+			if err == nil {
+				_ = begun.Fill(f)
+			}
+		})
+		w.Go("close", func(context.Context) {
+			f, err := begun.Await(bg)
+			if err != nil || s.Close(bg) != nil {
+				panic("Close fails")
+			}
+			if _, ok, _ := f.Try(); !ok {
+				panic("closed, and the task is not told")
+			}
+		})
+		w.Check(settled(p, s))
+	}},
 	{"stage, cut", "2 × 1", func(w *explore.World) {
 		p := stage.NewPool("p", 1, here{})
 		var ran, dead atomicx.Int32
@@ -367,7 +388,9 @@ var stagePrograms = []program{
 			on := &holder{Spawner: suspend.Here()}
 			p, s, ended := retrying(on, 1)
 			_ = on.Go(func() { _ = s.Submit(bg, 1) })
-			_ = s.Close(ctx)
+			if err, s := s.Close(ctx), s.Stats(); err == nil && s.Delayed+s.Waiting+s.Busy != 0 {
+				panic("closed with a task between two tries")
+			}
 			w.Check(settled(p, s))
 			w.Check(ended)
 			w.Check(func() error { return same(0, int(on.held.Load())) })

@@ -1,0 +1,192 @@
+package stage_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
+)
+
+// TestConservation sends tasks through pipes over all schedulers, with cancellations, retries, rejections and closes, and
+// looks at the figures all the time: each accepted task meets one fate, and is told to the one that began it. BRAID_TASKS is
+// the number of tasks to be accepted; a hundred million take half an hour.
+func TestConservation(t *testing.T) {
+	n := conservationTasks()
+	defer schedtest.Within(t, 10*time.Minute+time.Duration(n)*100*time.Microsecond)()
+	start, said := time.Now(), time.Now()
+	var sum fates
+	for round := 0; sum.accepted < uint64(n) && !t.Failed(); round++ {
+		sum.add(conserve(t, min(n, 50_000), uint64(round)))
+		if time.Since(said) > time.Minute {
+			said = time.Now()
+			fmt.Printf("after %v: %+v\n", time.Since(start).Round(time.Second), sum)
+		}
+	}
+	t.Logf("in %v: %+v", time.Since(start).Round(time.Second), sum)
+}
+
+// The fates of tasks.
+type fates struct{ offered, accepted, completed, failed, late, cancelled, retried, answered uint64 }
+
+func (f *fates) add(g fates) {
+	f.offered += g.offered
+	f.accepted += g.accepted
+	f.completed += g.completed
+	f.failed += g.failed
+	f.late += g.late
+	f.cancelled += g.cancelled
+	f.retried += g.retried
+	f.answered += g.answered
+}
+
+func conserve(t *testing.T, n int, seed uint64) (sum fates) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		ends := make([]atomic.Int32, n) // dead letters and completions
+		oops := func(_ context.Context, i int, _ error) { ends[i].Add(1) }
+		retry := func(err error, try int) (time.Duration, bool) {
+			return time.Duration(try%2) * time.Microsecond, try < 3
+		}
+		pool := stage.NewPool("pool", 2, next())
+		a := stage.New("a", func(_ context.Context, i int) (int, error) {
+			if i%13 == 0 {
+				return 0, errOops
+			}
+			return i, nil
+		}, stage.Options{Pool: pool, Width: 2, Queue: 8, Retry: retry, Full: stage.Full(rng.IntN(2))}).OnFail(oops)
+		b := stage.NewBatch("b", func(_ context.Context, in, out []int) error {
+			copy(out, in)
+			if in[0]%17 == 0 {
+				return errOops
+			}
+			return nil
+		}, stage.Options{On: next(), Width: 1 + rng.IntN(2), Queue: rng.IntN(5), Batch: 3}).OnFail(oops)
+		c := stage.New("c", func(ctx context.Context, i int) (int, error) {
+			if i%5 == 0 {
+				suspend.Yield()
+			}
+			return i, nil
+		}, stage.Options{On: next(), Width: 1 + rng.IntN(3), Delay: time.Duration(rng.IntN(2)) * 20 * time.Microsecond}).OnFail(oops)
+		d := stage.New("d", func(_ context.Context, i int) (int, error) {
+			ends[i].Add(1)
+			return i, nil
+		}, stage.Options{Pool: pool, Width: 1 + rng.IntN(2), Queue: stage.NoQueue}).OnFail(oops)
+		p := stage.Pipe4(a, b, c, d)
+		stages := []stage.Observed{a, b, c, d}
+		stop := make(chan struct{})
+		var looks sync.WaitGroup
+		looks.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for _, s := range stages {
+					holds(t, s.Stats())
+				}
+				time.Sleep(100 * time.Microsecond)
+			}
+		})
+		var ids atomic.Int64
+		begun := make([][]promise.Future[int], 8)
+		schedtest.Stress(t, next, 8, func(w int, rng *rand.Rand) {
+			for range n / 8 {
+				i := int(ids.Add(1)) - 1
+				switch rng.IntN(4) {
+				case 0:
+					_ = p.Submit(bg, i)
+				case 1:
+					ctx, cancel := schedtest.MayCancel(rng)
+					_, _ = p.Do(ctx, i)
+					cancel()
+				default:
+					if rng.IntN(64) == 0 {
+						b.SetWidth(1 + rng.IntN(3))
+						pool.SetWidth(1 + rng.IntN(3))
+					}
+					if f, err := p.Begin(bg, i); err == nil {
+						begun[w] = append(begun[w], f)
+					}
+				}
+			}
+		})
+		if seed%4 == 3 { // cut off in the middle
+			ctx, cancel := context.WithCancel(bg)
+			cancel()
+			for _, s := range []stage.Closer{a, b, c, d} {
+				_ = s.Close(ctx)
+			}
+		}
+		if err := stage.Close(bg, a, b, c, d); err != nil {
+			t.Error(err)
+		}
+		close(stop)
+		looks.Wait()
+		sum.offered = uint64(ids.Load())
+		for k, o := range stages {
+			s := o.Stats()
+			holds(t, s)
+			if s.Waiting+s.Busy+s.Delayed+s.Outside != 0 {
+				t.Errorf("%s: left behind: %+v", s.Name, s)
+			}
+			sum.cancelled += s.Cancelled
+			sum.failed += s.Failed
+			sum.late += s.Late
+			sum.retried += s.Retried
+			sum.completed = s.Completed
+			if k == 0 {
+				sum.accepted = s.Accepted
+			} else if before := stages[k-1].Stats(); before.Completed != s.Accepted {
+				t.Errorf("%s has completed %d, %s accepted %d", before.Name, before.Completed, s.Name, s.Accepted)
+			}
+		}
+		if sum.accepted != sum.completed+sum.failed+sum.late+sum.cancelled {
+			t.Errorf("lost or doubled: %+v", sum)
+		}
+		var told uint64
+		for i := range ends {
+			if k := ends[i].Load(); k > 1 {
+				t.Errorf("task %d met %d fates", i, k)
+			} else {
+				told += uint64(k)
+			}
+		}
+		if told != sum.completed+sum.failed+sum.late {
+			t.Errorf("%d tasks were seen to end: %+v", told, sum)
+		}
+		for _, fs := range begun {
+			for _, f := range fs {
+				if _, ok, _ := f.Try(); !ok {
+					ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+					_, err := f.Await(ctx)
+					cancel()
+					t.Errorf("a task was not told when Close returned, but then: %v", err)
+				}
+				sum.answered++
+			}
+		}
+	})
+	return sum
+}
+
+// conservationTasks is BRAID_TASKS, or a number for every day.
+func conservationTasks() int {
+	if n, err := strconv.Atoi(os.Getenv("BRAID_TASKS")); err == nil {
+		return n
+	}
+	if testing.Short() || schedtest.Race {
+		return 20_000
+	}
+	return 100_000
+}
