@@ -39,9 +39,9 @@ func (e *ExitError) Unwrap() error { return e.Err }
 
 var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
 
-// An ends holds those that want to know of an end.
+// An ends holds others that want to know of an end.
 type ends struct {
-	told     promise.Promise[error]
+	done     chan struct{} // nil until asked for
 	watchers []*watcher
 }
 
@@ -51,17 +51,41 @@ type watcher struct{ tell func(err error) }
 func (l *life) endsLocked() *ends {
 	if l.ends == nil {
 		l.ends = new(ends)
-		if l.over {
-			_ = l.ends.told.Fill(l.err)
-		}
 	}
 	return l.ends
 }
 
-func (l *life) endsOf() *ends {
+// An ending is the end of a life as a Source. Its result is the err of the life.
+type ending life
+
+func (e *ending) Guard() *suspend.Guard                  { return &e.guard }
+func (e *ending) Try() (none struct{}, ok bool, _ error) { return none, e.over, nil }
+func (e *ending) Enqueue(r suspend.Resumer[struct{}])    { e.waiters.Push(r, struct{}{}) }
+func (e *ending) Remove(r suspend.Resumer[struct{}])     { e.waiters.Remove(r) }
+
+// wait is Wait of an Actor.
+func (l *life) wait(ctx context.Context) error {
+	if _, err := suspend.Wait[struct{}](ctx, (*ending)(l), true); err != nil {
+		return err
+	}
+	return l.err
+}
+
+func (l *life) waitOp() suspend.Op[error] {
+	return suspend.Map(suspend.OpOf[struct{}]((*ending)(l)), func(struct{}, error) (error, error) { return l.err, nil })
+}
+
+func (l *life) done() <-chan struct{} {
 	l.guard.Lock()
 	defer l.guard.Unlock()
-	return l.endsLocked()
+	e := l.endsLocked()
+	if e.done == nil {
+		e.done = make(chan struct{})
+		if l.over {
+			close(e.done)
+		}
+	}
+	return e.done
 }
 
 // watch tells w of the end, at once if it has come.
@@ -122,7 +146,7 @@ func (in *Inbox[M]) kill(cause error) {
 	in.failLocked(cancelctx.Reason(context.Canceled, cause))
 	start := in.wakeLocked()
 	in.guard.Unlock()
-	in.cancel(cause)
+	in.ctx.Cancel(cause)
 	if start {
 		in.self.launch()
 	}
@@ -157,7 +181,7 @@ func (in *Inbox[M]) end(err error) {
 	in.guard.Unlock()
 
 	defer in.tell(err) // whatever the functions do that are called here
-	in.cancel(nil)
+	in.ctx.Cancel(nil)
 	calls.fail(err)
 	if in.opts != nil && in.opts.OnEnd != nil {
 		defer in.opts.OnEnd(err)
@@ -169,22 +193,21 @@ func (in *Inbox[M]) end(err error) {
 			in.opts.Dead(m)
 		}
 	}
-	in.spare = nil
 }
 
 // tell is the last act of an actor.
 func (in *Inbox[M]) tell(err error) {
 	in.guard.Lock()
 	in.over = true
-	e := in.ends
+	in.waiters.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and is owed nothing
 	var watchers []*watcher
-	if e != nil {
+	if e := in.ends; e != nil {
 		watchers, e.watchers = e.watchers, nil
+		if e.done != nil {
+			close(e.done)
+		}
 	}
 	in.guard.Unlock()
-	if e != nil {
-		_ = e.told.Fill(err)
-	}
 	for _, w := range watchers {
 		w.tell(err)
 	}
@@ -195,21 +218,18 @@ func (in *Inbox[M]) tell(err error) {
 
 // forget takes back the watches and timers that the actor has left with others.
 func (s *Self[M]) forget() {
-	s.stopLater()
-	s.guard.Lock()
-	x := s.extra
-	if x == nil {
+	if s.extra != nil {
+		s.stopLater()
+		s.guard.Lock()
+		watches := s.extra.watches
+		s.extra.watches = nil
 		s.guard.Unlock()
-		return
+		for w, other := range watches {
+			other.lifeOf().unwatch(w)
+		}
 	}
-	watches, release := x.watches, x.release
-	x.watches, x.release = nil, nil
-	s.guard.Unlock()
-	for w, other := range watches {
-		other.lifeOf().unwatch(w)
-	}
-	if release != nil {
-		release()
+	if s.release != nil {
+		s.release()
 	}
 }
 
@@ -294,13 +314,13 @@ func (s *Self[M]) Link(other Actor) {
 	here = &watcher{func(err error) { // of this actor's end
 		it.unwatch(there)
 		if err != nil {
-			other.Kill(&ExitError{me.name, err})
+			other.Kill(&ExitError{me.name(), err})
 		}
 	}}
 	there = &watcher{func(err error) {
 		me.unwatch(here)
 		if err != nil {
-			s.kill(&ExitError{it.name, err})
+			s.kill(&ExitError{it.name(), err})
 		}
 	}}
 	me.watch(here)
@@ -315,9 +335,7 @@ func (s *Self[M]) hold() error {
 	if !ok {
 		return nil
 	}
-	release, err := h.Hold()
-	if err == nil {
-		s.extraLocked().release = release
-	}
+	var err error
+	s.release, err = h.Hold()
 	return err
 }

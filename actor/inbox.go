@@ -3,10 +3,10 @@ package actor
 import (
 	"context"
 	"errors"
-	"reflect"
+	"math/bits"
 	"time"
 
-	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -50,18 +50,17 @@ type Options[M any] struct {
 // It is made by Open, or is a part of a Self.
 type Inbox[M any] struct {
 	life
-	in    mail[M]    // guarded; segments that senders append to
-	ops   []offer[M] // guarded
-	room  *room[M]   // its content is guarded; nil: no Cap
-	kept  mail[M]    // the owner's, like what follows
-	spare *segment[M]
-	depth int32 // functions that are being called with a message
-	turns int32 // messages since the last Yield
-	spins int32 // turns of a Loop since the last message
+	in      mail[M]  // guarded; segments that senders append to
+	room    *room[M] // guarded; nil: no Cap, and no RecvOp has waited
+	kept    stock[M] // the owner's, like what follows; while the owner waits, senders append to it
+	depth   int32    // functions that are being called with a message
+	turns   int32    // messages since the last Yield
+	spins   int32    // turns of a Loop since the last message
+	asks    bool     // a message may be a request; never changes
+	looking bool     // the function of a reaction is being called
 
 	opts *Options[M]
 	self *Self[M] // nil: made by Open
-	asks bool     // a message may be a request
 }
 
 // Open returns an inbox for the calling goroutine or task. When ctx is done, the inbox is killed.
@@ -76,25 +75,30 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	switch len(o) {
 	case 0:
 	case 1:
-		in.opts, in.name = &o[0], o[0].Name
-		if o[0].Cap > 0 {
-			in.room = new(room[M])
+		in.opts = &o[0]
+		if in.opts.Cap > 0 {
+			in.room = &room[M]{cap: in.opts.Cap}
+		}
+		if in.opts.Name != "" || in.opts.OnStuck != nil {
+			in.who = &who{name: in.opts.Name}
 		}
 	default:
 		panic("actor: more than one Options")
 	}
-	in.ctx, in.cancel = cancel.New(ctx)
-	if t := reflect.TypeFor[M](); t.Kind() == reflect.Interface {
-		in.asks = true
-	} else if t.Kind() == reflect.Pointer {
-		_, in.asks = any(*new(M)).(pending)
+	if ctx == nil {
+		panic("actor: nil context")
+	}
+	in.ctx.Init(ctx, watching.Here)
+	var m M
+	if in.asks = any(m) == nil; !in.asks { // so M is an interface
+		_, in.asks = any(m).(pending)
 	}
 }
 
 // follow has the inbox killed when ctx, the parent of its context, is done.
 func (in *Inbox[M]) follow(ctx context.Context) {
 	if ctx.Done() != nil {
-		in.ctx.(interface{ AfterFunc(func()) func() bool }).AfterFunc(func() { in.kill(context.Cause(in.ctx)) })
+		in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
 	}
 }
 
@@ -188,7 +192,14 @@ const turnsUntilYield = 64
 // fresh is called before the mailbox is looked at from its front.
 func (in *Inbox[M]) fresh() {
 	in.spins = 0
-	if in.turns++; in.turns >= turnsUntilYield {
+	if in.turns++; in.turns >= turnsUntilYield || in.kept.holes > manyHoles {
+		in.settle()
+	}
+}
+
+// settle does what is not due for each message.
+func (in *Inbox[M]) settle() {
+	if in.turns >= turnsUntilYield {
 		in.turns = 0
 		suspend.Yield()
 	}
@@ -203,32 +214,54 @@ func (in *Inbox[M]) await(ctx context.Context, t *timer) error {
 	return err
 }
 
-// look calls f with each message behind at, until f takes one, and reports whether it did. at is then the last one skipped.
+// look is scan for a caller that may recover a panic of f.
 func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
-	p, ok := in.kept.after(*at)
-	if !ok {
-		return false, nil
-	}
 	calling := true
-	in.depth++
 	defer func() {
-		in.depth--
-		if calling { // f has panicked, and its message counts as received
-			in.received(p)
+		if calling {
+			in.lost(*at)
 		}
 	}()
-	for ; ok; p, ok = in.kept.after(p) {
-		p.seg.busy |= p.bit()
-		err := f(p.message())
-		if _, skipped := err.(skip); !skipped {
-			calling = false
-			in.received(p)
-			return true, err
-		}
-		p.seg.busy &^= p.bit()
-		*at = p
-	}
+	took, err = in.scan(at, f)
 	calling = false
+	return took, err
+}
+
+// lost is called when f has panicked with the message at p. The message counts as received.
+func (in *Inbox[M]) lost(p place[M]) {
+	in.depth--
+	in.received(p)
+}
+
+// scan calls f with each message behind at, until f takes one, and reports whether it did. at is the message of the call, and then
+// the last one skipped.
+//
+// A message that f is called with is busy, so its segment stays where it is, whatever f does.
+func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
+	in.depth++
+	s, mask := at.seg, above(at.at)
+	if s == nil {
+		s, mask = in.kept.first, ^uint64(0)
+	}
+	for ; s != nil; s, mask = s.next, ^uint64(0) {
+		busy := s.busy // as it is whenever f has returned
+		seen := s.live &^ busy & mask
+		if seen == 0 {
+			continue
+		}
+		for at.seg = s; seen != 0; seen = s.live &^ busy & above(at.at) {
+			i := bits.TrailingZeros64(seen)
+			at.at, s.busy = i, busy|1<<(uint(i)&63)
+			err := f(s.slots[i])
+			if _, skipped := err.(skip); !skipped {
+				in.depth--
+				in.received(*at)
+				return true, err
+			}
+			s.busy = busy
+		}
+	}
+	in.depth--
 	return false, nil
 }
 

@@ -15,6 +15,7 @@ const (
 	firstSegment = 4  // slots
 	lastSegment  = 64 // one for each bit
 	idleSegment  = 16 // the most that an empty mailbox keeps while it waits
+	manyHoles    = 4 * lastSegment
 )
 
 // A mail is a sequence of messages. The zero mail is empty and has no memory.
@@ -23,8 +24,14 @@ const (
 // which is the owner's alone. So a batch costs the owner one lock.
 type mail[M any] struct {
 	first, last *segment[M]
-	count       int // messages
-	holes       int // slots in these segments whose messages are gone
+	free        *segment[M] // empty ones, of the last size, until the owner rests
+	count       int         // messages
+}
+
+// A stock is the owner's mail, out of which messages are taken.
+type stock[M any] struct {
+	mail[M]
+	holes int32 // slots in its segments whose messages are gone
 }
 
 // A place is that of one message; the zero place is in front of all.
@@ -33,20 +40,30 @@ type place[M any] struct {
 	at  int
 }
 
-func (p place[M]) message() M  { return p.seg.slots[p.at] }
-func (p place[M]) bit() uint64 { return 1 << p.at }
+func (p place[M]) message() M { return p.seg.slots[p.at] }
 
 func (q *mail[M]) push(m M) {
 	s := q.last
 	if s == nil || len(s.slots) == cap(s.slots) {
 		s = q.grow()
 	}
-	s.live |= 1 << len(s.slots)
-	s.slots = append(s.slots, m)
+	s.add(m)
 	q.count++
 }
 
+func (s *segment[M]) add(m M) {
+	n := len(s.slots)
+	s.slots = s.slots[:n+1]
+	s.slots[n] = m
+	s.live |= 1 << (uint(n) & 63)
+}
+
 func (q *mail[M]) grow() *segment[M] {
+	if s := q.free; s != nil {
+		q.free, s.next = s.next, nil
+		q.link(s)
+		return s
+	}
 	size := firstSegment
 	if q.last != nil {
 		size = min(4*cap(q.last.slots), lastSegment)
@@ -94,31 +111,53 @@ func (q *mail[M]) link(s *segment[M]) {
 
 // after returns the first place behind p whose message can be received.
 func (q *mail[M]) after(p place[M]) (place[M], bool) {
-	s, i := p.seg, p.at+1
+	s := p.seg
 	if s == nil {
-		s, i = q.first, 0
+		s = q.first
+	} else {
+		if seen := s.open() & above(p.at); seen != 0 {
+			return place[M]{s, bits.TrailingZeros64(seen)}, true
+		}
+		s = s.next
 	}
-	for ; s != nil; s, i = s.next, 0 {
-		if seen := (s.live &^ s.busy) >> i << i; seen != 0 {
+	for ; s != nil; s = s.next {
+		if seen := s.open(); seen != 0 {
 			return place[M]{s, bits.TrailingZeros64(seen)}, true
 		}
 	}
 	return place[M]{}, false
 }
 
-// remove takes the message at p out. If the segment is empty then, it leaves q and is returned.
-func (q *mail[M]) remove(p place[M]) (empty *segment[M]) {
-	s := p.seg
-	var zero M
-	s.slots[p.at] = zero
-	s.live &^= p.bit()
-	s.busy &^= p.bit()
+// open says which messages of s can be received.
+func (s *segment[M]) open() uint64 { return s.live &^ s.busy }
+
+// above has the bits above i.
+func above(i int) uint64 { return ^uint64(1) << (uint(i) & 63) }
+
+// remove takes the message at p out.
+func (q *stock[M]) remove(p place[M]) {
+	p.seg.clear(p.at)
 	q.count--
-	if s.live != 0 {
-		q.holes++
-		return nil
+	q.holes++
+	if p.seg.live == 0 {
+		q.release(p.seg)
 	}
-	q.holes -= len(s.slots) - 1
+}
+
+func (s *segment[M]) clear(i int) {
+	var zero M
+	s.slots[i] = zero
+	s.live &^= 1 << (uint(i) & 63)
+	s.busy &^= 1 << (uint(i) & 63)
+}
+
+// release takes s out, which is empty, unless it is the only segment.
+func (q *stock[M]) release(s *segment[M]) {
+	q.holes -= int32(len(s.slots))
+	s.slots = s.slots[:0]
+	if s.prev == nil && s.next == nil {
+		return
+	}
 	if s.prev != nil {
 		s.prev.next = s.next
 	} else {
@@ -129,18 +168,23 @@ func (q *mail[M]) remove(p place[M]) (empty *segment[M]) {
 	} else {
 		q.last = s.prev
 	}
-	s.next, s.prev, s.slots = nil, nil, s.slots[:0]
-	return s
+	if s.prev, s.next = nil, nil; cap(s.slots) == lastSegment {
+		s.next, q.free = q.free, s
+	}
 }
 
-// fetch appends all of from, which is empty then. A few messages are copied where there is room; otherwise their segments
-// change hands.
-func (q *mail[M]) fetch(from *mail[M]) {
+// fetch appends all of from, which is empty then. If q is empty, the two change places, so from keeps segments for what comes.
+// Otherwise a few messages are copied where there is room, and more change hands with their segments.
+func (q *stock[M]) fetch(from *mail[M]) {
 	s := from.first
 	if from.count == 0 {
 		return
 	}
-	if t := q.last; t != nil && s.next == nil && len(t.slots)+len(s.slots) <= cap(t.slots) {
+	if q.count == 0 {
+		q.mail, *from = *from, q.mail
+		return
+	}
+	if t := q.last; s.next == nil && len(t.slots)+len(s.slots) <= cap(t.slots) {
 		for _, m := range s.slots {
 			q.push(m)
 		}
@@ -148,20 +192,18 @@ func (q *mail[M]) fetch(from *mail[M]) {
 		s.live, s.slots, from.count = 0, s.slots[:0], 0
 		return
 	}
-	if s.prev = q.last; s.prev != nil {
-		s.prev.next = s
-	} else {
-		q.first = s
-	}
+	s.prev = q.last
+	s.prev.next = s
 	q.last = from.last
 	q.count += from.count
-	*from = mail[M]{}
+	*from = mail[M]{free: q.free}
+	q.free = nil
 }
 
 // compact rebuilds q without its holes, which moves messages. Without it, one message in each of many segments would keep
 // them all.
-func (q *mail[M]) compact() {
-	dense := mail[M]{}
+func (q *stock[M]) compact() {
+	dense := stock[M]{}
 	for s := q.first; s != nil; s = s.next {
 		for i, m := range s.slots {
 			if s.live>>i&1 != 0 {
@@ -173,7 +215,7 @@ func (q *mail[M]) compact() {
 }
 
 // sparse reports whether compact is worth its time. The removals since the last one have paid for it.
-func (q *mail[M]) sparse() bool { return q.holes > 4*lastSegment && q.holes > 2*q.count }
+func (q *stock[M]) sparse() bool { return q.holes > manyHoles && int(q.holes) > 2*q.count }
 
 // each calls f with all messages, those included with which another function is being called.
 func (q *mail[M]) each(f func(m M)) {

@@ -33,20 +33,32 @@ const (
 // A life is the part of an actor that does not depend on the type of its messages. All but killed is guarded by guard, where
 // nothing else is said.
 type life struct {
-	guard  suspend.Guard
-	state  state
-	closed bool         // no more messages are accepted; for good
-	over   bool         // the end is told; for good
-	killed atomicx.Bool // written under guard, once; implies closed
-	err    error        // the cause of killed, then the error of ended
-	waiter suspend.Resumer[struct{}]
-	calls  *entry // requests whose home this is: the youngest; they are a ring
-	ends   *ends  // nil until somebody wants to know of the end
+	guard   suspend.Guard
+	state   state
+	closed  bool         // no more messages are accepted; for good
+	over    bool         // the end is told; for good
+	killed  atomicx.Bool // written under guard, once; implies closed
+	err     error        // the cause of killed, then the error of ended
+	waiter  suspend.Resumer[struct{}]
+	calls   *entry                            // requests whose home this is: the youngest; they are a ring
+	waiters suspend.Queue[struct{}, struct{}] // of its end
+	ends    *ends                             // nil until somebody else wants to know of the end
+	who     *who                              // nil: it has no name, and is not looked for in cycles. Never changes
+
+	ctx cancelctx.Context // of the actor; ended by Kill and by the end
+}
+
+// A who is what reports call an actor.
+type who struct {
 	name   string
 	asking *asking // guarded by cycles; the Ask in which the actor waits, if somebody wants to know
+}
 
-	ctx    context.Context // of the actor; ended by Kill and by the end. Never changes
-	cancel func(cause error)
+func (l *life) name() string {
+	if l.who == nil {
+		return ""
+	}
+	return l.who.name
 }
 
 // wakeLocked tells the actor that something is new. It reports whether the caller owes a task.
@@ -64,7 +76,7 @@ func (l *life) wakeLocked() (start bool) {
 
 // cancellation is the error of a wait that a Kill has ended.
 func (l *life) cancellation() error {
-	if err := suspend.Err(l.ctx); err != nil {
+	if err := suspend.Err(&l.ctx); err != nil {
 		return err
 	}
 	l.guard.Lock() // the Kill is about to cancel the context
@@ -72,14 +84,40 @@ func (l *life) cancellation() error {
 	return cancelctx.Reason(context.Canceled, l.err)
 }
 
-// post leaves m in the mailbox. q is the request that m is or has, or nil. A forced message is accepted though Cap is reached.
+// send leaves m in the mailbox.
+func (in *Inbox[M]) send(m M) error {
+	q := in.requestOf(m)
+	in.guard.Lock()
+	if in.closed || in.room != nil || q != nil {
+		return in.postLocked(m, q, false)
+	}
+	start := false
+	if in.state == running {
+		in.in.push(m)
+	} else {
+		in.kept.push(m)
+		start = in.wakeLocked()
+	}
+	in.guard.Unlock()
+	if start {
+		in.self.launch()
+	}
+	return nil
+}
+
+// post is send with the request that m is or has, or nil. A forced message is accepted though Cap is reached.
 func (in *Inbox[M]) post(m M, q pending, forced bool) error {
 	in.guard.Lock()
+	return in.postLocked(m, q, forced)
+}
+
+// postLocked is post. It unlocks the guard.
+func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 	switch {
 	case in.closed:
 		in.guard.Unlock()
 		return ErrEnded
-	case in.room != nil && !forced && in.room.used >= in.opts.Cap:
+	case !forced && in.room.full():
 		in.guard.Unlock()
 		return ErrFull
 	}
@@ -94,29 +132,32 @@ func (in *Inbox[M]) post(m M, q pending, forced bool) error {
 
 // acceptLocked hands m to a waiting RecvOp that matches, or appends it. moved is where q was until now, and start says that the
 // caller owes a task.
+//
+// The owner of a mailbox in which it waits touches nothing until it is woken. So m goes to the owner's own mail, and the owner, which
+// has looked at all that is there, finds it without the guard.
 func (in *Inbox[M]) acceptLocked(m M, q pending) (moved *entry, start bool) {
 	if q != nil {
 		moved = in.adoptLocked(q)
 	}
-	if len(in.ops) > 0 && in.offerLocked(m) {
-		return moved, false
-	}
-	in.in.push(m)
 	if in.room != nil {
+		if in.room.offerLocked(m) {
+			return moved, false
+		}
 		in.room.used++
 	}
+	if in.state == running {
+		in.in.push(m)
+		return moved, false
+	}
+	in.kept.push(m)
 	return moved, in.wakeLocked()
 }
 
 // received takes the message at p out of the mailbox, for good.
 func (in *Inbox[M]) received(p place[M]) {
-	if s := in.kept.remove(p); s != nil {
-		in.spare = s
-	}
-	if in.room != nil {
-		in.guard.Lock()
-		in.leaveRoomLocked()
-		in.guard.Unlock()
+	in.kept.remove(p)
+	if in.room != nil && in.room.cap > 0 {
+		in.leaveRoom()
 	}
 }
 
@@ -152,7 +193,7 @@ func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	case in.killed.Load():
 		return true, cancelctx.Reason(context.Canceled, in.err)
 	case in.in.count > 0:
-		in.fetchLocked()
+		in.kept.fetch(&in.in)
 		return true, nil
 	case in.state == ended:
 		return true, ErrEnded
@@ -164,22 +205,13 @@ func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	return false, nil
 }
 
-// fetchLocked takes over the messages that senders have appended, and gives them an empty segment for it.
-func (in *Inbox[M]) fetchLocked() {
-	in.kept.fetch(&in.in)
-	if in.in.first == nil && in.spare != nil {
-		in.in.link(in.spare)
-		in.spare = nil
-	}
-}
-
-// restLocked prepares for a wait: a segment to append to, if there is a small one, and no large one.
+// restLocked prepares for a wait: a mailbox keeps no free segments then, and no large one that is empty.
 func (in *Inbox[M]) restLocked() {
-	if in.in.first == nil && in.spare != nil && cap(in.spare.slots) <= idleSegment {
-		in.in.link(in.spare)
+	if s := in.in.first; in.in.free != nil || s != nil && cap(s.slots) > idleSegment {
+		in.in = mail[M]{}
 	}
-	in.spare = nil
-	if s := in.in.first; s != nil && cap(s.slots) > idleSegment {
-		in.in = mail[M]{} // it is empty
+	in.kept.free = nil
+	if s := in.kept.first; s != nil && in.kept.count == 0 && cap(s.slots) > idleSegment {
+		in.kept = stock[M]{}
 	}
 }

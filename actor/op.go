@@ -41,7 +41,7 @@ func (o *recv[M]) Try() (m M, ok bool, err error) {
 	if in.killed.Load() {
 		return m, true, cancelctx.Reason(context.Canceled, in.err)
 	}
-	in.fetchLocked()
+	in.kept.fetch(&in.in)
 	for p, ok := in.kept.after(place[M]{}); ok; p, ok = in.kept.after(p) {
 		v := p.message()
 		yes, err := matches(o.match, v)
@@ -49,9 +49,7 @@ func (o *recv[M]) Try() (m M, ok bool, err error) {
 			return m, true, err
 		}
 		if yes {
-			if s := in.kept.remove(p); s != nil {
-				in.spare = s
-			}
+			in.kept.remove(p)
 			in.leaveRoomLocked()
 			return v, true, nil
 		}
@@ -67,26 +65,29 @@ func (o *recv[M]) Try() (m M, ok bool, err error) {
 
 func (o *recv[M]) Enqueue(r suspend.Resumer[M]) {
 	o.in.restLocked()
-	o.in.ops = append(o.in.ops, offer[M]{r, o.match})
+	if o.in.room == nil {
+		o.in.room = new(room[M])
+	}
+	o.in.room.ops = append(o.in.room.ops, offer[M]{r, o.match})
 }
 
 func (o *recv[M]) Remove(r suspend.Resumer[M]) {
-	o.in.ops = slices.DeleteFunc(o.in.ops, func(x offer[M]) bool { return x.r == r })
+	o.in.room.ops = slices.DeleteFunc(o.in.room.ops, func(x offer[M]) bool { return x.r == r })
 }
 
 // offerLocked hands m to the first RecvOp that matches it and can be resumed. It reports whether there is one. A waiter
 // that refuses is cancelled, and removes itself.
-func (in *Inbox[M]) offerLocked(m M) bool {
-	for i := 0; i < len(in.ops); i++ {
-		o := in.ops[i]
+func (x *room[M]) offerLocked(m M) bool {
+	for i := 0; i < len(x.ops); i++ {
+		o := x.ops[i]
 		yes, err := matches(o.match, m)
 		var none M
 		switch {
 		case err != nil && o.r.Resume(none, err):
-			in.ops = slices.Delete(in.ops, i, i+1)
+			x.ops = slices.Delete(x.ops, i, i+1)
 			i--
 		case err == nil && yes && o.r.Resume(m, nil):
-			in.ops = slices.Delete(in.ops, i, i+1)
+			x.ops = slices.Delete(x.ops, i, i+1)
 			return true
 		}
 	}
@@ -95,15 +96,16 @@ func (in *Inbox[M]) offerLocked(m M) bool {
 
 // failLocked ends all RecvOps and SendOps that wait.
 func (in *Inbox[M]) failLocked(receives error) {
+	if in.room == nil {
+		return
+	}
 	var none M
-	for _, o := range in.ops {
+	for _, o := range in.room.ops {
 		o.r.Resume(none, receives)
 	}
-	clear(in.ops)
-	in.ops = in.ops[:0]
-	if in.room != nil {
-		in.room.senders.ResumeAll(struct{}{}, ErrEnded)
-	}
+	clear(in.room.ops)
+	in.room.ops = in.room.ops[:0]
+	in.room.senders.ResumeAll(struct{}{}, ErrEnded)
 }
 
 func matches[M any](match func(M) bool, m M) (yes bool, err error) {
@@ -126,8 +128,10 @@ type matchPanic struct{ value any }
 
 func (*matchPanic) Error() string { return "actor: a match has panicked" }
 
-// A room counts the messages of a mailbox with a Cap.
+// A room is for the Ops that wait at a mailbox. It counts the messages of one with a Cap. Most mailboxes have none.
 type room[M any] struct {
+	ops     []offer[M]
+	cap     int // 0: no bound, and nothing is counted
 	used    int // messages accepted and not received; those handed over at once do not count
 	senders suspend.Queue[struct{}, sending[M]]
 }
@@ -137,15 +141,23 @@ type sending[M any] struct {
 	q pending
 }
 
+// full reports whether a message has to wait. x may be nil.
+func (x *room[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
+
+func (in *Inbox[M]) leaveRoom() {
+	in.guard.Lock()
+	in.leaveRoomLocked()
+	in.guard.Unlock()
+}
+
 // leaveRoomLocked says that a message has left the mailbox. The SendOp that has waited longest takes its room.
 //
 // Invariant: a SendOp that waits and can be resumed waits since there is no room.
 func (in *Inbox[M]) leaveRoomLocked() {
-	if in.room == nil {
+	if in.room == nil || in.room.cap == 0 {
 		return
 	}
-	in.room.used--
-	if in.room.used >= in.opts.Cap {
+	if in.room.used--; in.room.full() {
 		return
 	}
 	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {
@@ -166,7 +178,7 @@ func (s *send[M]) Try() (none struct{}, ok bool, err error) {
 	switch {
 	case in.closed:
 		return none, true, ErrEnded
-	case in.room != nil && in.room.used >= in.opts.Cap:
+	case in.room.full():
 		return none, false, nil
 	}
 	if _, start := in.acceptLocked(s.m, s.q); start {

@@ -32,6 +32,7 @@ type Actor interface {
 
 // A target is the mailbox behind a Ref.
 type target[M any] interface {
+	send(m M) error // post of m and its request
 	post(m M, q pending, forced bool) error
 	sendOp(m M, q pending) suspend.Op[struct{}]
 	requestOf(m M) pending
@@ -53,7 +54,7 @@ func (r Ref[M]) Send(m M) error {
 	if r.to == nil {
 		return ErrEnded
 	}
-	return r.to.post(m, r.to.requestOf(m), false)
+	return r.to.send(m)
 }
 
 // SendOp is a Send that waits for room in the mailbox, as an Op. Those that wait are served in the order in which they came.
@@ -86,19 +87,13 @@ func (r Ref[M]) Kill(cause error) {
 }
 
 // Wait implements Actor.
-func (r Ref[M]) Wait(ctx context.Context) error {
-	err, cancelled := r.lifeOf().endsOf().told.Await(ctx)
-	if cancelled != nil {
-		return cancelled
-	}
-	return err
-}
+func (r Ref[M]) Wait(ctx context.Context) error { return r.lifeOf().wait(ctx) }
 
 // WaitOp implements Actor.
-func (r Ref[M]) WaitOp() suspend.Op[error] { return r.lifeOf().endsOf().told.AwaitOp() }
+func (r Ref[M]) WaitOp() suspend.Op[error] { return r.lifeOf().waitOp() }
 
 // Done implements Actor.
-func (r Ref[M]) Done() <-chan struct{} { return r.lifeOf().endsOf().told.Done() }
+func (r Ref[M]) Done() <-chan struct{} { return r.lifeOf().done() }
 
 // nobody is the life of the zero Ref.
 var nobody = life{state: ended, closed: true, over: true}
@@ -112,13 +107,19 @@ func (r Ref[M]) lifeOf() *life {
 
 func (in *Inbox[M]) lifeOf() *life { return &in.life }
 
-// requestOf returns the request that m is, nil if it is none.
+// requestOf returns the request that m is, nil if it is none, or not asked.
 func (in *Inbox[M]) requestOf(m M) pending {
 	if !in.asks {
 		return nil
 	}
-	q, _ := any(m).(pending)
-	return q
+	return requestIn(m)
+}
+
+func requestIn(m any) pending {
+	if q, ok := m.(pending); ok && q.call().asked.Load() {
+		return q
+	}
+	return nil
 }
 
 // Adapt returns a Ref for a part, or another form, of the messages of to. It sends f(m) to to for each m. f is called by the
@@ -138,6 +139,7 @@ type adapted[N, M any] struct {
 	f func(N) M
 }
 
+func (a *adapted[N, M]) send(m N) error { return a.post(m, a.requestOf(m), false) }
 func (a *adapted[N, M]) post(m N, q pending, forced bool) error {
 	return a.target.post(a.f(m), q, forced)
 }
@@ -145,7 +147,4 @@ func (a *adapted[N, M]) sendOp(m N, q pending) suspend.Op[struct{}] {
 	return a.target.sendOp(a.f(m), q)
 }
 
-func (a *adapted[N, M]) requestOf(m N) pending {
-	q, _ := any(m).(pending)
-	return q
-}
+func (a *adapted[N, M]) requestOf(m N) pending { return requestIn(m) }

@@ -15,11 +15,12 @@ type Self[M any] struct {
 	enter func() // step, made once
 
 	// The next task goes on with goOn, and with frames when that is done.
-	goOn   error
-	frames *frame
-	at     place[M] // of the reaction that waits: the last message that it has skipped
-	within *timer   // of the reaction that waits
-	extra  *extra   // nil until it is needed
+	goOn    error
+	frames  *frame
+	at      place[M] // of the reaction that waits: the last message that it has skipped
+	within  *timer   // of the reaction that waits
+	release func()   // of the scheduler's Hold; nil: there is none
+	extra   *extra   // nil until it is needed; written under guard
 }
 
 // An extra is what few actors have.
@@ -27,7 +28,6 @@ type extra struct {
 	onEnd   []func()
 	watches map[*watcher]Actor  // of others, by this one; guarded
 	later   map[*later]struct{} // guarded
-	release func()              // of the scheduler's Hold
 }
 
 func (s *Self[M]) extraLocked() *extra {
@@ -40,6 +40,7 @@ func (s *Self[M]) extraLocked() *extra {
 // A frame is a Next around another one: it goes on when the inner one is done.
 type frame struct {
 	Next
+	loop  *loop
 	up    *frame
 	onEnd int // functions that OnEnd had been given before a Catch
 }
@@ -58,8 +59,7 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	s.self = s
 	s.init(ctx, o)
 	s.enter = s.step
-	inner := s.known()
-	s.goOn = proceed(func() error { return body(inner, s) })
+	s.goOn = opening[M](body)
 	if err := s.hold(); err != nil {
 		goroutine(func() { s.end(err) })
 		return s.Ref()
@@ -68,6 +68,12 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	s.launch()
 	return s.Ref()
 }
+
+// An opening is a body.
+type opening[M any] func(ctx context.Context, self *Self[M]) error
+
+func (opening[M]) next()         {}
+func (opening[M]) Error() string { return "actor: opening" }
 
 // proceed is a function that the actor goes on with.
 type proceed func() error
@@ -98,6 +104,10 @@ func (s *Self[M]) attempt() (again bool) {
 			return
 		}
 		v := recover()
+		if s.looking {
+			s.looking = false
+			s.lost(s.at)
+		}
 		if v == nil { // runtime.Goexit
 			s.end(errGoexit)
 			return
@@ -120,17 +130,18 @@ func (s *Self[M]) attempt() (again bool) {
 func (s *Self[M]) trampoline() {
 	err := s.goOn
 	s.goOn = nil
-	for woken := true; ; woken = false { // woken: a reaction has waited, and has looked at all that it knows
+	for woken := true; ; woken = false { // woken: a reaction has waited, and has looked at all that it knew
 		switch n := err.(type) {
 		case nil:
-			if s.frames == nil {
+			f := s.frames
+			if f == nil {
 				s.end(nil)
 				return
 			}
-			err = s.leave()
+			err = s.leave(f)
 		case reaction[M]:
 			var waits bool
-			if waits, err = s.react(n, n, nil, woken); waits {
+			if waits, err = s.react(err, n, woken); waits {
 				return
 			}
 		case *within[M]:
@@ -138,9 +149,14 @@ func (s *Self[M]) trampoline() {
 				s.within = s.startTimer(n.d)
 			}
 			var waits bool
-			if waits, err = s.react(n, n.f, n.late, woken); waits {
+			if waits, err = s.react(n, n.f, woken); waits {
 				return
 			}
+			if err == errLate {
+				err = n.late()
+			}
+		case opening[M]:
+			err = n(s.known(), s)
 		case proceed:
 			err = n()
 		case *andThen:
@@ -149,6 +165,7 @@ func (s *Self[M]) trampoline() {
 		case *loop:
 			if err = nil; n.cond == nil || n.cond() {
 				s.push(n)
+				s.frames.loop = n
 				err = n.body()
 			}
 		case *catch:
@@ -179,13 +196,9 @@ func (s *Self[M]) push(n Next) {
 	s.frames = f
 }
 
-// leave goes on with the innermost frame, as its inner Next is done.
-func (s *Self[M]) leave() error {
-	f := s.frames
+// leave goes on with f, the innermost frame, as its inner Next is done.
+func (s *Self[M]) leave(f *frame) error {
 	switch n := f.Next.(type) {
-	case *andThen:
-		s.frames = f.up
-		return n.then()
 	case *loop:
 		if s.spins++; s.spins >= turnsUntilYield { // a body that does not wait
 			s.spins = 0
@@ -194,6 +207,9 @@ func (s *Self[M]) leave() error {
 		if n.cond == nil || n.cond() {
 			return n.body()
 		}
+	case *andThen:
+		s.frames = f.up
+		return n.then()
 	}
 	s.frames = f.up
 	return nil
@@ -231,50 +247,76 @@ func (s *Self[M]) catches(err error) bool {
 	return false
 }
 
-// react calls f with the messages that it has not seen. It reports whether the actor waits, which is the end of this task.
-// Otherwise the actor goes on with err.
-func (s *Self[M]) react(n Next, f func(M) error, late func() error, woken bool) (waits bool, err error) {
-	if !woken {
-		s.fresh()
-	}
-	for ; ; woken = false {
+// errLate is the result of a reaction whose time is over.
+var errLate = errors.New("actor: late")
+
+// react calls f, of the reaction n, with the messages that it has not seen. It reports whether the actor waits, which is the end of
+// this task. Otherwise the actor goes on with err. The reactions of a Loop follow one another here, as most actors consist of one.
+func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
+	for {
 		if !woken {
+			s.fresh()
+		}
+		for woken = false; ; {
 			if s.killed.Load() {
 				s.reacted()
 				return false, s.cancellation()
 			}
-			at := s.at
-			took, err := s.look(&at, f)
-			if took {
+			if s.kept.count > 0 {
+				s.looking = true
+				took, err := s.scan(&s.at, f)
+				s.looking = false
+				if took {
+					s.at = place[M]{}
+					if s.within != nil {
+						s.stopWithin()
+					}
+					if err != nil || s.frames == nil || s.frames.loop == nil {
+						return false, err
+					}
+					if n = s.leave(s.frames); n == nil {
+						return false, nil
+					}
+					r, again := n.(reaction[M])
+					if !again {
+						return false, n
+					}
+					f = r
+					break
+				}
+			}
+			s.guard.Lock()
+			news, err := s.newsLocked(s.within)
+			if !news {
+				s.goOn = n
+				s.restLocked()
+				s.state = reacting
+				s.guard.Unlock() // from here on, another task may run
+				return true, nil
+			}
+			s.guard.Unlock()
+			if err != nil {
 				s.reacted()
+				if err == ErrTimeout {
+					err = errLate
+				}
 				return false, err
 			}
-			s.at = at
-		}
-		s.guard.Lock()
-		news, err := s.newsLocked(s.within)
-		if !news {
-			s.goOn = n
-			s.restLocked()
-			s.state = reacting
-			s.guard.Unlock() // from here on, another task may run
-			return true, nil
-		}
-		s.guard.Unlock()
-		if err != nil {
-			s.reacted()
-			if err == ErrTimeout {
-				return false, late()
-			}
-			return false, err
 		}
 	}
 }
 
 // reacted is the end of a reaction's wait.
 func (s *Self[M]) reacted() {
+	s.at = place[M]{}
+	if s.within != nil {
+		s.stopWithin()
+	}
+}
+
+func (s *Self[M]) stopWithin() {
 	s.within.stop()
-	s.at, s.within = place[M]{}, nil
+	s.within = nil
 }
 
 // A starter is an actor as the executor of its Awaits. It is a Spawner as well, so that a timeout finds the scheduler's timers.
@@ -292,7 +334,7 @@ func (s *starter[M]) Execute(f func()) error {
 func (s *starter[M]) Go(f func()) error        { return s.on.Go(f) }
 func (s *starter[M]) Unwrap() suspend.Spawner  { return s.on }
 func (s *starter[M]) proceed(f func() error)   { s.goOn = proceed(f) }
-func (s *starter[M]) context() context.Context { return s.ctx }
+func (s *starter[M]) context() context.Context { return &s.ctx }
 
 // refuse ends an actor whose scheduler has refused a task. The result of its Await, a lock perhaps, is still its own.
 func (s *Self[M]) refuse(f func(), err error) {

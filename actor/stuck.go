@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/cancelctx"
 )
 
 // Cycles of Asks. An actor with an OnStuck notes its Ask while it waits. When an Ask has waited for StuckAfter, its chain is
@@ -37,15 +38,15 @@ var watched atomicx.Bool
 // known returns the context for the actor's body.
 func (s *Self[M]) known() context.Context {
 	if s.opts == nil || s.opts.OnStuck == nil || s.opts.StuckAfter <= 0 {
-		return s.ctx
+		return &s.ctx
 	}
 	watched.Store(true)
-	return &knownContext{s.ctx, s}
+	return &knownContext{&s.ctx, s}
 }
 
-// A knownContext carries its actor. It passes AfterFunc on, so that its end wakes waiting tasks at once.
+// A knownContext carries its actor. Its AfterFunc is that of the actor's context, so its end wakes waiting tasks at once.
 type knownContext struct {
-	context.Context
+	*cancelctx.Context
 	of stuckActor
 }
 
@@ -54,10 +55,6 @@ func (c *knownContext) Value(key any) any {
 		return c.of
 	}
 	return c.Context.Value(key)
-}
-
-func (c *knownContext) AfterFunc(f func()) (stop func() bool) {
-	return c.Context.(interface{ AfterFunc(func()) func() bool }).AfterFunc(f)
 }
 
 func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.opts.StuckAfter, f) }
@@ -74,7 +71,7 @@ func watchAsk(ctx context.Context, q pending) *asking {
 	}
 	a := &asking{by: s.lifeOf(), q: q}
 	cycles.Lock()
-	a.by.asking = a
+	a.by.who.asking = a
 	cycles.Unlock()
 	a.timer = s.stuckAfter(func() {
 		if chain := a.cycle(); chain != nil {
@@ -91,7 +88,7 @@ func (a *asking) over() {
 	}
 	a.timer()
 	cycles.Lock()
-	a.by.asking = nil
+	a.by.who.asking = nil
 	cycles.Unlock()
 }
 
@@ -108,13 +105,13 @@ func (a *asking) cycle() []string {
 	}
 	cycles.Lock()
 	defer cycles.Unlock()
-	if a.reported || a.by.asking != a {
+	if a.reported || a.by.who.asking != a {
 		return nil
 	}
 	var names []string
 	for _, x := range first {
 		x.reported = true
-		names = append(names, x.by.name)
+		names = append(names, x.by.name())
 	}
 	return names
 }
@@ -128,7 +125,10 @@ func (a *asking) chain() (all []*asking) {
 			return nil
 		}
 		cycles.Lock()
-		x = home.at.asking
+		x = nil
+		if home.at.who != nil {
+			x = home.at.who.asking
+		}
 		cycles.Unlock()
 		if x == a {
 			return all

@@ -91,12 +91,10 @@ type later struct{ cancel func() bool }
 func (s *Self[M]) stopLater() {
 	s.guard.Lock()
 	var cancels []func() bool
-	if s.extra != nil {
-		for l := range s.extra.later {
-			cancels = append(cancels, l.cancel)
-		}
-		s.extra.later = nil
+	for l := range s.extra.later {
+		cancels = append(cancels, l.cancel)
 	}
+	s.extra.later = nil
 	s.guard.Unlock()
 	for _, cancel := range cancels {
 		if cancel != nil {

@@ -287,11 +287,11 @@ func floodRow(senders int, must_, aim float64) row {
 			return actor.Loop(func() error { return next })
 		})
 		peer := system.Root.Spawn(proto.PropsFromFunc(func(c proto.Context) {
-			if _, ok := c.Message().(*getMessage); ok {
+			if _, ok := c.Message().(*floodMessage); ok {
 				count()
 			}
 		}))
-		m := new(getMessage)
+		m := new(floodMessage)
 		flood := func(send func()) side {
 			return timed(func(n int) {
 				n = max(1, n/senders)
@@ -313,6 +313,8 @@ func floodRow(senders int, must_, aim float64) row {
 		}, nil
 	}}
 }
+
+type floodMessage struct{ n int }
 
 type getMessage struct{ actor.Request[int] }
 

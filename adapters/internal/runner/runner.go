@@ -74,6 +74,10 @@ func New(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Runner {
 	r.callFn = r.runCalls
 	r.release = func() {
 		r.held.Add(-1)
+		if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == gid.Get() {
+			r.live.Add(-1) // the Runner looks when the task has ended
+			return
+		}
 		r.publishNew(callback, func() {}) // which ends what Hold has counted
 	}
 	return r
