@@ -8,14 +8,13 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/braidgo/braid/suspend"
 )
 
 func curves() []curve {
-	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, ring, growCancel, growWake, growTasks, growSelect, stageTasks, herd}, systemCurves)
+	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, waitBytes, ring, growCancel, growWake, growTasks, growSelect, stageTasks, herd}, systemCurves)
 }
 
 // Table 6.1 and the figures of chapter 6 are those of the thesis of Ande (2023).
@@ -84,14 +83,7 @@ var threadBytes = curve{
 		n := int(x)
 		s := &station{}
 		for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
-			s.sides = append(s.sides, func() ([]float64, error) {
-				out, err := itself(bytesArg, kind, strconv.Itoa(n))
-				if err != nil {
-					return nil, err
-				}
-				v, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-				return []float64{v}, err
-			})
+			s.sides = append(s.sides, bytesOf(kind, n))
 		}
 		s.fits(0, n, 100)
 		s.fits(1, n, taskBytes)
@@ -110,7 +102,7 @@ const bytesArg = "-bytes"
 
 func threadsBytes(args []string) error {
 	if len(args) != 2 {
-		return errors.New("-bytes is what the curve of threads starts a process with")
+		return errors.New("-bytes is what the curves of threads and waits start a process with: a kind and a number")
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -118,7 +110,10 @@ func threadsBytes(args []string) error {
 	}
 	f, ok := map[string]func(int) float64{"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines}[args[0]]
 	if !ok {
-		return fmt.Errorf("there are no threads %q", args[0])
+		f, ok = waitKinds[args[0]]
+	}
+	if !ok {
+		return fmt.Errorf("there are no threads and no waits %q", args[0])
 	}
 	_, err = fmt.Println(f(n))
 	return err

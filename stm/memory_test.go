@@ -80,10 +80,16 @@ func TestAWaiterKeepsNoWrites(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-func TestAllocations(t *testing.T) {
+// forgotten is how many more allocations there may be under the race detector, where a sync.Pool forgets a quarter of what it is given, and
+// a new Tx grows its logs again.
+func forgotten(n float64) float64 {
 	if schedtest.Race {
-		t.Skip("the race detector allocates")
+		return n
 	}
+	return 0
+}
+
+func TestAllocations(t *testing.T) {
 	var x, y stm.Var[int]
 	var p stm.Var[*int]
 	many := make([]stm.Var[int], 100)
@@ -119,17 +125,15 @@ func TestAllocations(t *testing.T) {
 			})
 		}},
 	} {
-		if n := testing.AllocsPerRun(1000, c.f); n > c.limit {
-			t.Errorf("%s: %v allocations, at most %v", c.name, n, c.limit)
+		limit := c.limit + forgotten(4)
+		if n := testing.AllocsPerRun(1000, c.f); n > limit {
+			t.Errorf("%s: %v allocations, at most %v", c.name, n, limit)
 		}
 	}
 }
 
 // A Retry that waits allocates nothing; each Set of the others allocates a box.
 func TestAllocationsOfAWait(t *testing.T) {
-	if schedtest.Race {
-		t.Skip("the race detector allocates")
-	}
 	const rounds = 1000
 	for _, sched := range []string{"fifo", "workstealing", "eventloop", "goroutines"} {
 		t.Run(sched, func(t *testing.T) {
@@ -162,7 +166,7 @@ func TestAllocationsOfAWait(t *testing.T) {
 						_ = stm.Atomically(bg, take(&ping))
 					})
 				})
-				if per := (n - 50) / (2 * rounds); per > 2.1 { // a box for each of two Sets
+				if per := (n - 50) / (2 * rounds); per > 2.1+forgotten(4) { // a box for each of two Sets
 					t.Errorf("%.2f allocations", per)
 				}
 			}
