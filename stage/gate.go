@@ -151,6 +151,12 @@ func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}])  { o.g.s.outside.
 
 // admit lets in those that wait outside, the longest waiting first, as far as there is room.
 func (s *Stage[In, Out]) admit(now int64) {
+	if s.outside.Len() > 0 { // inlined
+		s.admitSome(now)
+	}
+}
+
+func (s *Stage[In, Out]) admitSome(now int64) {
 	for s.outside.Len() > 0 && s.room() {
 		if o, ok := s.outside.ResumeHead(struct{}{}, nil); ok {
 			s.accept(o.g, o.t, o.in, now)

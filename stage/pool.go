@@ -205,29 +205,6 @@ func (p *Pool) next() (best *core) {
 	return best
 }
 
-// tick dismisses the workers that were idle since the tick before.
-func (p *Pool) tick() {
-	p.guard.Lock()
-	p.dismiss(min(p.least, len(p.idle)))
-	p.least = len(p.idle)
-	p.ticking = p.least > 0
-	again := p.ticking
-	p.guard.Unlock()
-	if again {
-		p.afterFunc(time.Second, p.tick)
-	}
-}
-
-// dismiss ends the n workers that have been idle longest.
-func (p *Pool) dismiss(n int) {
-	for _, w := range p.idle[:n] {
-		w.r.Resume(dismissed, nil)
-	}
-	m := copy(p.idle, p.idle[n:])
-	clear(p.idle[m:])
-	p.idle = p.idle[:m]
-}
-
 // over reports whether every stage is closed and empty, so that no worker need linger.
 func (p *Pool) over() bool {
 	for _, c := range p.stages {

@@ -3,7 +3,6 @@ package stage
 import (
 	"context"
 	"runtime/pprof"
-	"time"
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
@@ -140,32 +139,3 @@ func (c *core) goOn() {
 	c.pool.running++
 	c.pool.guard.Unlock()
 }
-
-// idling is the wait of a worker without work.
-type idling struct{ w *worker }
-
-func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }
-
-func (i idling) Try() (wake, bool, error) {
-	p := i.w.p
-	switch {
-	case p.running < p.width && p.next() != nil:
-		p.running++
-		return found, true, nil
-	case p.over():
-		return dismissed, true, nil
-	}
-	return dismissed, false, nil
-}
-
-func (i idling) Enqueue(r suspend.Resumer[wake]) {
-	p := i.w.p
-	i.w.r = r
-	p.idle = append(p.idle, i.w)
-	if !p.ticking {
-		p.ticking, p.least = true, len(p.idle)
-		p.afterFunc(time.Second, p.tick)
-	}
-}
-
-func (i idling) Remove(suspend.Resumer[wake]) {} // it is never cancelled

@@ -4,9 +4,10 @@
 //	curl -i 127.0.0.1:8080/go.mod        a page
 //	curl 127.0.0.1:8080/-/stages         the stages; a browser gets a page
 //
-// A cached page takes one stage of width 1, whose state needs no lock, and the sender. Other pages take the disk in between,
-// whose width is found by Climb. The two CPU stages share a pool. When the disk is full, its pages are 503 at once, and
-// cached pages go on as before.
+// An event loop accepts and parses. A cached page takes one stage of width 1, whose state needs no lock, and the sender. Other
+// pages take the disk in between, on goroutines, whose width is found by Climb. The two CPU stages share a pool on the loop.
+// An idle stage of the loop so runs on the task of the connection. When the disk is full, its pages are 503 at once, and cached
+// pages go on as before.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"flag"
 	"io/fs"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -25,8 +27,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/view"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A lookup asks the cache for a page; one with data puts it there.
@@ -48,8 +52,9 @@ const (
 	largest = 1 << 20 // bytes of a page that is cached
 )
 
-func newServer(read func(ctx context.Context, name string) ([]byte, error)) *server {
-	s := &server{cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), nil)}
+// newServer returns a server whose CPU stages are on a scheduler; nil is goroutines.
+func newServer(on suspend.Spawner, read func(ctx context.Context, name string) ([]byte, error)) *server {
+	s := &server{cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
 	s.cache = stage.New("cache", newCache(), stage.Options{Pool: s.cpu, Width: 1, Queue: 1000, Full: stage.Reject})
 	s.disk = stage.New("disk", read, stage.Options{Width: 40, Queue: 160, Full: stage.Reject, Delay: 20 * time.Millisecond,
 		Limit: &stage.Climb{Min: 4, Max: 400}})
@@ -135,27 +140,52 @@ func (s *server) close(ctx context.Context) error {
 	return stage.Close(ctx, s.cache, s.disk, s.send)
 }
 
+// run serves on addr until ctx is done. Then the front stops first, with some time for answers on their way, and then the
+// stages.
+func (s *server) run(ctx context.Context, loop *eventloop.Loop, addr string, ready func(net.Addr)) error {
+	mux := http.NewServeMux()
+	mux.Handle("/-/stages", view.Handler(s.cache, s.disk, s.send))
+	mux.Handle("/", s)
+	ln, err := loop.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	ready(ln.Addr())
+	serving, stop := context.WithCancel(context.Background())
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		served <- ln.Serve(serving, func(ctx context.Context, c net.Conn) { serveConn(ctx, c, mux) })
+	}()
+	select {
+	case err := <-served: // it failed
+		return err
+	case <-ctx.Done():
+	}
+	gently, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	_ = ln.Shutdown(gently)
+	stop()
+	<-served
+	return s.close(context.Background())
+}
+
+const grace = 2 * time.Second
+
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "address")
 	dir := flag.String("dir", ".", "directory of the pages")
 	flag.Parse()
-	root := os.DirFS(*dir)
-	s := newServer(func(_ context.Context, name string) ([]byte, error) { return fs.ReadFile(root, name) })
-	mux := http.NewServeMux()
-	mux.Handle("/-/stages", view.Handler(s.cache, s.disk, s.send))
-	mux.Handle("/", s)
-	h := &http.Server{Addr: *addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	go func() {
-		<-ctx.Done()
-		_ = h.Shutdown(context.Background()) // the front first, then the stages
-	}()
-	log.Printf("http://%s", *addr)
-	if err := h.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
 		log.Fatal(err)
 	}
-	if err := s.close(context.Background()); err != nil {
+	root := os.DirFS(*dir)
+	s := newServer(loop, func(_ context.Context, name string) ([]byte, error) { return fs.ReadFile(root, name) })
+	if err := s.run(ctx, loop, *addr, func(at net.Addr) { log.Printf("http://%s", at) }); err != nil {
 		log.Fatal(err)
 	}
+	_ = loop.Close()
 }

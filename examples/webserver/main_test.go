@@ -7,22 +7,26 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
 )
 
 func TestPages(t *testing.T) {
 	files := fstest.MapFS{"a.txt": {Data: []byte("hello")}}
-	s := newServer(func(_ context.Context, name string) ([]byte, error) { return fs.ReadFile(files, name) })
+	s := newServer(nil, func(_ context.Context, name string) ([]byte, error) { return fs.ReadFile(files, name) })
 	for i := range 3 {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, httptest.NewRequest("GET", "/a.txt", nil))
@@ -54,11 +58,61 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// Pages over the event loop: the stages of the loop run on the tasks of its connections, and the disk on goroutines.
+func TestOverTheLoop(t *testing.T) {
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loop.Close()
+	files := fstest.MapFS{"a.txt": {Data: []byte("hello")}}
+	var onLoop atomic.Bool
+	s := newServer(loop, func(_ context.Context, name string) ([]byte, error) {
+		if suspend.Within(loop) {
+			onLoop.Store(true)
+		}
+		return fs.ReadFile(files, name)
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	at, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- s.run(ctx, loop, "127.0.0.1:0", func(a net.Addr) { at <- a.String() }) }()
+	client := &http.Client{Timeout: 20 * time.Second}
+	url := "http://" + <-at
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 25 {
+				for page, want := range map[string]string{"/a.txt": "200 hello", "/none": "404 404 page not found\n"} {
+					res, err := client.Get(url + page)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					b, err := io.ReadAll(res.Body)
+					res.Body.Close()
+					if got := fmt.Sprint(res.StatusCode, " ", string(b)); got != want || err != nil {
+						t.Error(got, err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	client.CloseIdleConnections()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := s.send.Stats().Completed; n != 100 || onLoop.Load() {
+		t.Errorf("%d pages were sent; the disk on the loop: %v", n, onLoop.Load())
+	}
+}
+
 // The disk gets five times its capacity. It goes on at its capacity, and cached pages are as fast as ever.
 func TestASaturatedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heads := semaphore.New(40) // of the disk
-		s := newServer(func(ctx context.Context, _ string) ([]byte, error) {
+		s := newServer(nil, func(ctx context.Context, _ string) ([]byte, error) {
 			if err := heads.Acquire(ctx, 1); err != nil {
 				return nil, err
 			}

@@ -1,0 +1,94 @@
+package stage_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/stage"
+)
+
+// These are the limiters to beat. They see latencies, or the queue, and not what is done in a second.
+
+// A gradient is Gradient2 of Netflix's concurrency-limits: the width follows the long-term latency divided by the present one.
+type gradient struct{ limit, long float64 }
+
+func (g *gradient) Update(s stage.Sample) int {
+	short := s.Service.Seconds()
+	if g.limit == 0 {
+		g.limit, g.long = float64(s.Width), short
+	}
+	g.long += (short - g.long) * 2 / (600 + 1)
+	if g.long > 2*short {
+		g.long *= 0.95
+	}
+	to := g.limit*max(0.5, min(1, 1.5*g.long/short)) + 4
+	g.limit = min(max(g.limit*0.8+to*0.2, 1), 400)
+	return int(g.limit)
+}
+
+// A vegas is Vegas of the same library: it estimates from the least latency how many tasks wait inside the resource.
+type vegas struct {
+	limit, least float64
+	seen, after  int
+}
+
+func (v *vegas) Update(s stage.Sample) int {
+	rtt := s.Service.Seconds()
+	if v.limit == 0 {
+		v.limit = float64(s.Width)
+	}
+	if v.seen += s.Done; v.least == 0 || v.seen > v.after { // measure the least anew
+		v.seen, v.after, v.least = 0, 30*int(v.limit), rtt
+	}
+	v.least = min(v.least, rtt)
+	inside, log := math.Ceil(v.limit*(1-v.least/rtt)), max(1, math.Log10(v.limit))
+	switch {
+	case inside <= log:
+		v.limit += 6 * log
+	case inside < 3*log:
+		v.limit += log
+	case inside > 6*log:
+		v.limit -= log
+	}
+	v.limit = min(max(v.limit, 1), 400)
+	return int(v.limit)
+}
+
+// A seda is the controller of thread pools of SEDA (2001): more threads while the queue is long.
+type seda struct{}
+
+func (seda) Update(s stage.Sample) int {
+	if s.MinQueue > 100 {
+		return min(s.Width+2, 400)
+	}
+	return s.Width
+}
+
+// TestOtherLimiters runs the table of TestClimb with them: in some phase each of them loses more than a tenth of the capacity,
+// which Climb never does.
+func TestOtherLimiters(t *testing.T) {
+	if schedtest.Race || testing.Short() {
+		t.Skip("the table takes seconds")
+	}
+	for name, limiter := range map[string]func() stage.Limiter{
+		"Gradient2": func() stage.Limiter { return new(gradient) },
+		"Vegas":     func() stage.Limiter { return new(vegas) },
+		"SEDA":      func() stage.Limiter { return seda{} },
+	} {
+		worst := 1.0
+		for _, width := range []int{10, 400} {
+			synctest.Test(t, func(t *testing.T) {
+				used, widths := limited(t, width, limiter(), 40*time.Second)
+				t.Logf("%s from %d: used %.2f, widths %d", name, width, used, widths)
+				worst = min(worst, slices.Min(used))
+			})
+		}
+		require.Less(t, worst, 0.8, name)
+	}
+}
