@@ -4,9 +4,10 @@ package stage
 //
 // While tasks wait, completions per second are a function of the width alone. Climb compares the rate here with the rate
 // one step away. Wider is better if the gain in rate is at least a third of the gain in width, narrower if the loss in rate
-// is less than a third of the loss in width. A step that is taken makes the next one larger by half, up to 1/2; one that is refused turns round and halves it,
-// down to 1/16. A rate that is not what it was, at the same width, is that of another resource, and the next step is 1/4. A window is 10/step² completions, the first after a change is thrown away, and a window in which the queue
-// was ever empty says nothing.
+// is less than a third of the loss in width. A step that is taken makes the next one larger by half, up to 1/2. One that is
+// refused turns round and halves it, down to 1/16. If the rate has changed at the same width, the resource is another one, and
+// the next step is 1/4. A window is 10/step² completions. The first after a change is thrown away, and a window in which the
+// queue was ever empty says nothing.
 //
 // It needs a queue to see anything: with Queue NoQueue it does nothing. Latencies alone, which other limiters compare,
 // cannot tell a slow resource from a crowded one.

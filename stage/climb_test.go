@@ -15,8 +15,8 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// A knee is a resource that serves n at a time in base, and beyond that only gets slower: throughput falls by the half of
-// what it is overcrowded.
+// A knee is a resource that serves n at a time in base, and beyond that only gets slower: throughput falls by half of
+// the excess.
 type knee struct {
 	mu   sync.Mutex
 	rand *rand.Rand

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// These are the limiters to beat. They see latencies, or the queue, and not what is done in a second.
+// These are the limiters to beat. They see latencies, or the queue, and not the completions in a second.
 
 // A gradient is Gradient2 of Netflix's concurrency-limits: the width follows the long-term latency divided by the present one.
 type gradient struct{ limit, long float64 }

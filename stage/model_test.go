@@ -53,7 +53,7 @@ func (m *model) offer(id int, never bool) {
 	case m.room():
 		m.accept(id)
 	case never || m.reject:
-		if m.rejects++; m.rejects >= len(m.waiting) { // who has gone is swept
+		if m.rejects++; m.rejects >= len(m.waiting) { // the gone are swept
 			m.rejects = 0
 			m.waiting = slices.DeleteFunc(m.waiting, func(id int) bool {
 				if m.gone[id] {
@@ -96,7 +96,7 @@ func (m *model) end(id int, count *uint64, answer string) {
 	m.dead[id] = count == &m.stats.Failed
 }
 
-// begin begins what can begin.
+// begin begins tasks as long as there is a free slot.
 func (m *model) begin() {
 	for id, ok := m.take(); ok; id, ok = m.take() {
 		m.start(id)
@@ -191,7 +191,7 @@ func (m *model) figures() stage.Stats {
 	return s
 }
 
-// A command is what a handler is told to do.
+// A command tells a handler how to end.
 type command uint8
 
 const (
@@ -269,7 +269,7 @@ func (r *real) let(id int, how command) {
 	_ = told.Fill(how)
 }
 
-// drop ends what a failed comparison has left.
+// drop ends the tasks that a failed comparison has left.
 func (r *real) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -161,7 +161,7 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 	}
 }
 
-// compare compares what was heard of a task in the end.
+// compare compares the end of a task with the model: its answer, and its dead letters.
 func (r *real) compare(t *rapid.T, m *model, id int, isDo bool) {
 	want := m.answers[id]
 	require.Equal(t, m.dead[id], r.dead[id] == 1, "dead letters of %d: %d", id, r.dead[id])
@@ -180,7 +180,7 @@ func (r *real) compare(t *rapid.T, m *model, id int, isDo bool) {
 	}
 }
 
-// agree waits until the stage is what the model says.
+// agree waits until the stage is in the state of the model.
 func agree(t *rapid.T, r *real, m *model) {
 	for end := time.Now().Add(schedtest.Deadline / 30); ; suspend.Yield() {
 		err := r.equal(m)
