@@ -140,8 +140,7 @@ func (s *server) close(ctx context.Context) error {
 	return stage.Close(ctx, s.cache, s.disk, s.send)
 }
 
-// run serves on addr until ctx is done. Then the front stops first, with some time for answers on their way, and then the
-// stages.
+// run serves on addr until ctx is done. Then it closes the front, waits a while for the last answers, and closes the stages.
 func (s *server) run(ctx context.Context, loop *eventloop.Loop, addr string, ready func(net.Addr)) error {
 	mux := http.NewServeMux()
 	mux.Handle("/-/stages", view.Handler(s.cache, s.disk, s.send))
