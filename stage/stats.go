@@ -31,7 +31,7 @@ type Stats struct {
 	Queue    int
 
 	Wait    Histogram // from acceptance to the beginning
-	Service Histogram // of a handler
+	Service Histogram // of a handler; of brief ones on the caller of Do, one in 16 is timed and counts for all
 }
 
 // Sub returns the figures of the time since earlier: counts and histograms are differences, levels stay.
