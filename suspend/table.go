@@ -51,7 +51,10 @@ func current() *binding {
 	if l == nil {
 		return nil
 	}
-	id := gid.Get()
+	id := gid.Quick()
+	if id == 0 {
+		id = gid.Get()
+	}
 	p := l.home(id)
 	if p.key.Load() != id {
 		if p = find(id); p == nil {

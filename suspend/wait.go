@@ -1,10 +1,6 @@
 package suspend
 
-import (
-	"context"
-
-	"github.com/braidgo/braid/internal/cancelctx"
-)
+import "context"
 
 // Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
 // suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
@@ -23,7 +19,7 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 		ctx = AllowLazy(ctx)
 	}
 	v, over := view{ctx, nil, true}, false
-	if !cancelctx.Background(ctx) {
+	if !background(ctx) {
 		v, over = viewOf(ctx)
 	}
 	if over {

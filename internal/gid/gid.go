@@ -36,6 +36,14 @@ func Get() int64 {
 	return fast()
 }
 
+// Quick is Get where the fast way is used, and 0 elsewhere. The compiler inlines it, and Get it does not.
+func Quick() int64 {
+	if way.Load() != read {
+		return 0
+	}
+	return fast()
+}
+
 func slowly() int64 {
 	check.Do(func() { decide(fast, log.Print) })
 	if way.Load() == read {

@@ -138,7 +138,10 @@ func (r *Runner) enter() bool {
 // here reports whether the caller is on the Runner: on the goroutine of the task that runs, or on the Runner's own.
 // Then no other goroutine is.
 func (r *Runner) here() bool {
-	id := gid.Get()
+	id := gid.Quick()
+	if id == 0 {
+		id = gid.Get()
+	}
 	own := &r.ownGoroutines[uint64(id)%uint64(len(r.ownGoroutines))]
 	if own.Load() == id {
 		return !r.inbox.Closed() // or the coroutine may be another Runner's by now
@@ -208,6 +211,12 @@ func (r *Runner) put(it *Item) {
 
 // drain empties the inbox into the list.
 func (r *Runner) drain() {
+	if r.inbox.touched() {
+		r.drainAll()
+	}
+}
+
+func (r *Runner) drainAll() {
 	for it := r.inbox.Take(); it != nil; {
 		next := it.next // posted again, it may be in the next list
 		if it.isNew() {
