@@ -37,8 +37,9 @@ func viewOf(ctx context.Context) (v view, over bool) {
 	return view{ctx, done, false}, done != nil && closed(done)
 }
 
-// background is here for the compiler, which does not inline a function of another package in a generic one.
+// These are here for the compiler, which does not inline a function of another package in a generic one.
 func background(ctx context.Context) bool { return cancelctx.Background(ctx) }
+func lasting(ctx context.Context) bool    { return cancelctx.Lasting(ctx) }
 
 // channel returns the Done channel, for a native select.
 func (v view) channel() <-chan struct{} {

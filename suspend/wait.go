@@ -18,8 +18,12 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	if allowLazy {
 		ctx = AllowLazy(ctx)
 	}
-	v, over := view{ctx, nil, true}, false
-	if !background(ctx) {
+	v, over := view{ctx, nil, true}, false // as viewOf, which the compiler does not inline
+	switch {
+	case background(ctx):
+	case lasting(ctx):
+		over = ctx.Err() != nil
+	default:
 		v, over = viewOf(ctx)
 	}
 	if over {
