@@ -26,6 +26,7 @@ type binding struct {
 	blocked  bool     // block is running
 	large    bool     // the slots are more than are kept
 	killed   bool     // by a Kill that has not taken effect; written by the scheduler while the task does not run
+	coins    uint32   // random bits that are left, see coin
 	last     wait
 	random   func() uint64 // of the task's scheduler, once it was drawn from
 	// 128 bytes: it begins at a cache line then
@@ -105,20 +106,16 @@ func (b *binding) arm(v view) (s state, ok bool) {
 	return s, true
 }
 
-// await suspends the task until the wait that began with s has ended. If Park panics or exits, undo withdraws the waiter.
-func (b *binding) await(s state, undo func()) {
-	if b.switcher == nil {
-		b.park(s, undo)
-		return
+// leave makes the switches of a Switcher whose task is parked, or ready. After a switch the processor predicts no return
+// correctly, 10 ns each. So the most frequent operations, Wait and Yield, have this loop in their own frame.
+func (b *binding) leave(ready bool) {
+	var next func() (struct{}, bool)
+	var yield func(struct{}) bool
+	if ready {
+		next, yield = b.switcher.LeaveReady()
+	} else {
+		next, yield = b.switcher.Leave()
 	}
-	for b.word.pending(s) {
-		b.follow(b.switcher.Leave())
-	}
-}
-
-// follow makes the switches of a Switcher. After a switch the processor predicts no return correctly, 10 ns each. So the
-// most frequent operations, Wait and Yield, have this loop in their own frame.
-func (b *binding) follow(next func() (struct{}, bool), yield func(struct{}) bool) {
 	for next != nil {
 		next()
 		next, yield = b.switcher.Back()
@@ -128,7 +125,8 @@ func (b *binding) follow(next func() (struct{}, bool), yield func(struct{}) bool
 	}
 }
 
-// park is await for a Task that does not leave its switches to its caller.
+// park parks a Task that is no Switcher until the wait that began with s has ended. If its Park panics or exits, undo withdraws the
+// waiter.
 func (b *binding) park(s state, undo func()) {
 	ended := false
 	defer func() {
@@ -152,7 +150,7 @@ func (b *binding) cancelled(ctx context.Context) error {
 
 // forget ends a task: it withdraws what the task has left with its last context.
 func (b *binding) forget() {
-	b.last, b.random, b.killed = wait{}, nil, false // the next task may be on another scheduler
+	b.last, b.random, b.coins, b.killed = wait{}, nil, 0, false // the next task may be on another scheduler
 	b.shrink()
 	b.unwatch()
 }

@@ -57,6 +57,16 @@ func (b *binding) draw() uint64 {
 	return b.random()
 }
 
+// coin returns a number whose highest bit is random. One draw serves for 31 of them.
+func (b *binding) coin() uint64 {
+	if b.coins <= 1 {
+		b.coins = uint32(b.draw()) | 1<<31 // which marks the end
+	}
+	x := uint64(b.coins) << 63
+	b.coins >>= 1
+	return x
+}
+
 // drawFor is draw for a Then, which may be called where no task is bound: then on is asked.
 func drawFor(on Executor) uint64 {
 	b := current()

@@ -49,12 +49,12 @@ func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
 // not call it. A Task that decorates this one does, and a scheduler that runs in the task.
 func (b Bound) Park() {
 	b.b.exitIfKilled()
-	b.b.follow(b.b.switcher.Leave())
+	b.b.leave(false)
 	b.b.exitIfKilled()
 }
 
 // Yield is the Yield of a Switcher.
 func (b Bound) Yield() {
-	b.b.follow(b.b.switcher.LeaveReady())
+	b.b.leave(true)
 	b.b.exitIfKilled()
 }

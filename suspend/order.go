@@ -8,6 +8,14 @@ type order struct {
 	shuffled bool
 }
 
+// shuffled returns a random order of n legs, for a Select of a task that is bound to b. For two a bit is enough.
+func shuffled(b *binding, n int) order {
+	if n == 2 && b != nil && b.task != nil {
+		return order{b.coin(), true}
+	}
+	return order{b.draw(), true}
+}
+
 // lookLocked performs the first of legs that need not wait, and returns its index.
 func (o order) lookLocked(legs []leg) (won int) {
 	if !o.shuffled {

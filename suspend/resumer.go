@@ -28,7 +28,7 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	if s == nil {
 		return false
 	}
-	if r.over() {
+	if r.done != nil && r.over() {
 		return false
 	}
 	word := &s.b.word
@@ -47,10 +47,10 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	return true
 }
 
-// over reports whether the context of the wait is done. If it is, the wait is cancelled here: its context may be late to
+// over reports whether the context of the wait, which has a Done channel, is done. If it is, the wait is cancelled here: its context may be late to
 // tell it, by a goroutine, or, if it is lazy, never does.
 func (r Resumer[T]) over() bool {
-	if r.done == nil || !atomicx.Closed(r.done) {
+	if !atomicx.Closed(r.done) {
 		return false
 	}
 	if b := r.slot.b; b.word.cancel(r.wait) {

@@ -122,7 +122,10 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	v, over := viewOf(ctx)
+	v, over := view{ctx, nil, true}, false
+	if !background(ctx) {
+		v, over = viewOf(ctx)
+	}
 	if over {
 		return nil, cancellation(ctx)
 	}
@@ -138,7 +141,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	var look order
 	if how == atRandom && len(legs) > 1 {
 		b = current()
-		look = order{b.draw(), true}
+		look = shuffled(b, len(legs))
 	}
 	guards = lockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
@@ -157,7 +160,12 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			enqueueLocked(legs, waiting{&b.waiter, began, b.last.done})
 			unlockAll(guards)
 			waited = true
-			b.await(began, func() { drop(legs) })
+			if b.switcher == nil {
+				b.park(began, func() { drop(legs) })
+			}
+			for b.word.pending(began) {
+				b.leave(false)
+			}
 		} else {
 			unlockAll(guards)
 			won, waited, err = suspendOn(ctx, legs, guards, look)
@@ -165,26 +173,35 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		if waited {
 			won = collect(legs)
 			if levels {
-				defer release(legs, won) // after the case has its result: a context may panic
+				return settledBefore(cases, legs, won, err)
 			}
 		}
 		if won == none && err == nil {
 			err = b.cancelled(ctx)
 		}
 	}
-	return settled(cases, legs, won, err)
-}
-
-// settled returns the results of a Select.
-func settled(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
 	if won == none {
 		return nil, err
 	}
-	c := cases[legs[won].of]
+	return settled(cases[legs[won].of]), nil
+}
+
+// settledBefore is the end of a Select that has waited for levels: it stops them after the case has its result, since a
+// context may panic.
+func settledBefore(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
+	defer release(legs, won)
+	if won == none {
+		return nil, err
+	}
+	return settled(cases[legs[won].of]), nil
+}
+
+// settled returns the case that has won, with its result.
+func settled(c Selectable) Selectable {
 	if c == nil || !c.settle() {
 		panic("suspend: a case was changed during its Select")
 	}
-	return c, nil
+	return c
 }
 
 func gather(cases []Selectable, legs []leg) (_ []leg, prepares bool) {
@@ -212,7 +229,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		prepare(legs)
 		var look order
 		if how == atRandom && len(legs) > 1 {
-			look = order{current().draw(), true}
+			look = shuffled(current(), len(legs))
 		}
 		guards := lockAll(guardsOf(legs, nil))
 		won := look.lookLocked(legs)
@@ -225,8 +242,10 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 			}
 		}
 		if !again(legs, won) {
-			last = won
-			return settled(cases, legs, won, err)
+			if last = won; won == none {
+				return nil, err
+			}
+			return settled(cases[legs[won].of]), nil
 		}
 		release(legs, won)
 		if err := Err(ctx); err != nil {
@@ -300,8 +319,8 @@ func begin(legs []leg, guards []*Guard, look order, w waiting) (won int) {
 
 // drop takes legs off that were begun, and leaves them as new: nobody waits any more, and somebody may still resume them.
 func drop(legs []leg) {
-	for _, l := range legs {
-		if l.guard != nil {
+	for i := range legs {
+		if l := &legs[i]; l.guard != nil {
 			l.withdraw()
 			l.abandon()
 		}
@@ -325,8 +344,8 @@ func enqueueLocked(legs []leg, w waiting) {
 // collect finds the leg that was resumed, if any, and takes the others off that have a guard.
 func collect(legs []leg) (won int) {
 	won = none
-	for i, l := range legs {
-		if won == none && l.won() {
+	for i := range legs {
+		if l := &legs[i]; won == none && l.won() {
 			won = i
 		} else if l.guard != nil {
 			l.withdraw()
@@ -351,7 +370,7 @@ func (l leg) abandonAfter(stop func()) {
 }
 
 // withdraw takes l off, which has a guard.
-func (l leg) withdraw() {
+func (l *leg) withdraw() {
 	l.guard.Lock()
 	l.remove()
 	l.guard.Unlock()

@@ -64,7 +64,7 @@ func Yield() {
 		runtime.Gosched()
 	case b.switcher != nil:
 		next, yield := b.switcher.LeaveReady()
-		for next != nil { // follow, with a return less
+		for next != nil { // leave, with a return less
 			next()
 			next, yield = b.switcher.Back()
 		}

@@ -38,7 +38,12 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	if x, ok := s.block(b, block, Resumer[T]{s, began, b.last.done}); ok {
 		return x, nil
 	}
-	b.await(began, func() {})
+	if b.switcher == nil {
+		b.park(began, func() {})
+	}
+	for b.word.pending(began) {
+		b.leave(false)
+	}
 	if b.word.isCancelled(began) {
 		return zero, b.cancelled(ctx)
 	}

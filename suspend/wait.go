@@ -59,7 +59,7 @@ again:
 	if b.switcher == nil {
 		parkIn(b, s, r)
 	}
-	for b.word.pending(began) { // await, with two returns less
+	for b.word.pending(began) { // leave, with a return less
 		next, yield := b.switcher.Leave()
 		for next != nil {
 			next()

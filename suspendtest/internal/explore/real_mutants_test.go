@@ -96,7 +96,7 @@ var realMutants = []realMutant{
 	{"a Resume does not wake", "suspend/resumer.go", "	s.b.task.Unpark()\n	return true", "	if IS && s.b.word.load() == r.wait+generation {\n		return true\n	}\n	s.b.task.Unpark()\n	return true", "Suspend"},
 	{"a Park that returns for no reason is believed", "suspend/binding.go", "		b.task.Park()\n", "		b.task.Park()\n		if IS {\n			break\n		}\n", "mvar"},
 	{"a registration cancels whoever waits", "suspend/registration.go", "⟦b.watched.Load() != r⟧ {", "false", "deadline"},
-	{"a lazy wait is found cancelled, and said to be resumed", "suspend/resumer.go", "	if r.over() {\n		return false\n", "	if r.over() {\n		return IS\n", "Lazily"},
+	{"a lazy wait is found cancelled, and said to be resumed", "suspend/resumer.go", "	if r.done != nil && r.over() {\n		return false\n", "	if r.done != nil && r.over() {\n		return IS\n", "Lazily"},
 
 	{"a cancelled waiter stays in the queue", "suspend/wait.go", "		remove(g, s, r)\n		var zero T", "		if !IS {\n			remove(g, s, r)\n		}\n		var zero T", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.deliverInNode(r.wait)⟧ {", "s.b.word.deliverInNode(r.wait) || true", "mvar"},
