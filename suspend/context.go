@@ -56,6 +56,9 @@ func (v view) isLazy() bool {
 
 // end returns the end of the context. It calls the context.
 func (v view) end() end {
+	if background(v.ctx) {
+		return end{}
+	}
 	if c := cancelctx.Of(v.ctx); c != nil {
 		return end{list: &c.List, done: c.DoneIfMade()}
 	}

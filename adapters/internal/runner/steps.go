@@ -118,11 +118,22 @@ func (r *Runner) idleTask() *Task {
 	t := r.idle[n-1]
 	r.idle[n-1] = nil
 	r.idle = r.idle[:n-1]
+	if r.busy > prefetch.Crowd {
+		fetchIdle(r.idle)
+	}
 	if t.runner.Load() != r {
 		t.runner.Store(r)
 		t.WatchedBy(r.stalls)
 	}
 	return t
+}
+
+// fetchIdle is ahead for the coroutines that take the next new tasks.
+func fetchIdle(idle []*Task) {
+	if n := len(idle); n > 1 {
+		idle[n-1].Fetch()
+		prefetch.Lines(idle[n-2])
+	}
 }
 
 // ended deals with a coroutine whose task has ended. The number of idle coroutines that it keeps is that of
