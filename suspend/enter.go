@@ -12,16 +12,25 @@ type Switcher interface {
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)
 }
 
-// Enter binds t to the calling goroutine until exit is called there, and nests as Bind does. It is Bind without a frame on
+// Enter binds t to the calling goroutine until Exit is called there, and nests as Bind does. It is Bind without a frame on
 // the stack, for schedulers whose tasks are coroutines: a small task fits into the first two kilobytes of a stack.
-func Enter(t Task) (b Bound, exit func()) {
+func Enter(t Task) (Bound, Entered) {
 	p, before, away := here()
-	b = Bound{newBinding(t)}
-	p.b = b.b
-	return b, func() {
-		defer p.restore(before, away)
-		b.b.forget()
-	}
+	p.b = newBinding(t)
+	return Bound{p.b}, Entered{p, before, away}
+}
+
+// Entered is what Exit restores.
+type Entered struct {
+	place  *place
+	before *binding
+	away   *level
+}
+
+// Exit ends what Enter began.
+func (e Entered) Exit() {
+	defer e.place.restore(e.before, e.away)
+	e.place.b.forget()
 }
 
 // A Bound is a Task that Enter has bound. It serves one task after another. Its methods are called by their scheduler: on

@@ -53,7 +53,7 @@ type Options struct {
 // A Scheduler runs tasks during one Run. It is made by New.
 type Scheduler struct {
 	opts Options
-	core *runner.Driven
+	core runner.Driven
 	rand seeded.Source
 }
 
@@ -61,7 +61,7 @@ type Scheduler struct {
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o}
 	s.rand.Seed(o.Seed)
-	s.core = runner.NewDriven(s, nil, o.OnIdle, o.OnPanic)
+	s.core.Init(s, nil, o.OnIdle, o.OnPanic)
 	return s
 }
 

@@ -150,10 +150,10 @@ type goexit struct{}
 // the first stack of two kilobytes, and growing that would cost more than the task.
 func (c *Coroutine) body() func(Yield) {
 	return func(yield Yield) {
-		unbind := c.begin(yield)
+		entered := c.begin(yield)
 		done := false
 		defer func() { c.end(done, recover()) }()
-		defer unbind()
+		defer entered.Exit()
 		for {
 			if c.run(); !c.again() && !yield(struct{}{}) {
 				done = true
@@ -163,7 +163,7 @@ func (c *Coroutine) body() func(Yield) {
 	}
 }
 
-func (c *Coroutine) begin(yield Yield) (unbind func()) {
+func (c *Coroutine) begin(yield Yield) (entered suspend.Entered) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
 	c.place.Begin()
@@ -171,8 +171,8 @@ func (c *Coroutine) begin(yield Yield) (unbind func()) {
 	c.begun.Value = c
 	begun.all.Push(&c.begun)
 	begun.mu.Unlock()
-	c.binding, unbind = suspend.Enter(c.owner)
-	return unbind
+	c.binding, entered = suspend.Enter(c.owner)
+	return entered
 }
 
 func (c *Coroutine) run() {

@@ -16,31 +16,37 @@ import (
 // A Driven is a Runner on the goroutine that calls Run. Its scheduler brings an order, and a hook to call before it
 // sleeps.
 type Driven struct {
-	*Runner
+	Runner
 	next   func() *Item // takes the next Item, nil if there is none; itself nil: the one that has waited longest
-	idle   idleHooks
-	parent suspend.Task      // parks the caller of Run; set before the first sleep
+	hooks  idleHooks
+	parent suspend.Task      // parks the caller of Run; a Thread is made by the first sleep
 	nested bool              // the caller is a task
 	hooked func()            // taken from idle, and not called yet
-	sleeps coro.Next         // sleepInTask
+	sleeps coro.Next         // sleepInTask, once it is needed
 	before patience.Patience // sleeping
 	others yieldtimer.Timer
 	ran    atomicx.Bool
 
+	main     mainTask
 	ending   bool  // by End, or since the task was killed that Run is called in
 	err      error // of End
 	inParent bool  // the goroutine is in a method of parent
 }
 
-// NewDriven makes the core of self. next and onIdle are called on the goroutine of Run; a nil next is the Runner's own,
-// first come, first served; a nil onIdle is not called.
+// NewDriven makes the core of self.
 func NewDriven(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) *Driven {
-	d := &Driven{next: next}
-	d.idle.always = onIdle
-	d.Runner = New(self, d.wake, onPanic)
-	d.InOrder = next == nil
-	d.shares = unknown
+	d := new(Driven)
+	d.Init(self, next, onIdle, onPanic)
 	return d
+}
+
+// Init makes d, which is part of self, its core. next and onIdle are called on the goroutine of Run; a nil next is the
+// Runner's own, first come, first served; a nil onIdle is not called.
+func (d *Driven) Init(self suspend.Spawner, next func() *Item, onIdle func(), onPanic func(any, []byte)) {
+	d.Runner.init(self, d, onPanic)
+	d.next, d.InOrder = next, next == nil
+	d.hooks.always = onIdle
+	d.shares = unknown
 }
 
 // A Drive is how one Run is done.
@@ -56,47 +62,61 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	nested := suspend.Current() != nil
-	if o.LockOSThread && nested {
+	parent := suspend.Current()
+	if o.LockOSThread && parent != nil {
 		panic(o.Name + ": Run with LockOSThread inside a task")
 	}
-	parent := suspend.Self()
+	if suspend.Forbidden() {
+		suspend.Self() // panics
+	}
 	if !d.ran.CompareAndSwap(false, true) {
 		return suspend.ErrClosed
 	}
-	d.parent, d.nested = parent, nested
+	d.parent, d.nested = parent, parent != nil
 	d.Own()
 	if o.LockOSThread {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	} else if !d.nested && d.InOrder {
-		d.sleeps = d.sleepInTask
-		d.help.sleep = d.helpSleep // a parent that is a task, or whose thread is locked, has to park itself
+		d.help.sleeper = d // a parent that is a task, or whose thread is locked, has to park itself
 	}
 	stalls := coro.WatchStalls(o.StallAfter, o.OnStall)
 	d.Watch(stalls)
 	defer stalls.Stop()
 
-	exited := true
-	_ = d.Go(func() {
-		defer func() {
-			if v := recover(); v != nil {
-				exited = false
-				err = &mainPanic{o.Name, v}
-				panic(v)
-			}
-			if exited && d.ending { // killed
-				exited, err = false, d.err
-			}
-		}()
-		err = main(ctx)
-		exited = false
-	})
+	d.main = mainTask{f: main, ctx: ctx, name: o.Name, exited: true}
+	_ = d.Go(d.runMain)
 	d.loop()
-	if exited {
+	if d.main.exited {
 		runtime.Goexit()
 	}
-	return err
+	return d.main.err
+}
+
+// A mainTask is the first task of a Run.
+type mainTask struct {
+	f      func(ctx context.Context) error // nil once it has begun, as is ctx
+	ctx    context.Context
+	name   string // of the scheduler
+	err    error  // its result
+	exited bool   // by runtime.Goexit; also before it has ended
+}
+
+func (d *Driven) runMain() {
+	m := &d.main
+	defer func() {
+		if v := recover(); v != nil {
+			m.exited, m.err = false, &mainPanic{m.name, v}
+			panic(v)
+		}
+		if m.exited && d.ending { // killed
+			m.exited, m.err = false, d.err
+		}
+	}()
+	f, ctx := m.f, m.ctx
+	m.f, m.ctx = nil, nil
+	m.err = f(ctx)
+	m.exited = false
 }
 
 // loop runs Items until everything has ended.
@@ -155,13 +175,16 @@ func (d *Driven) runSome() bool {
 // hook returns the function to call before sleeping, nil if there is none.
 func (d *Driven) hook() func() {
 	if d.hooked == nil {
-		d.hooked = d.idle.take(d.steps)
+		d.hooked = d.hooks.take(d.steps)
 	}
 	return d.hooked
 }
 
 // sleep parks the caller of Run until something is runnable.
 func (d *Driven) sleep() {
+	if d.parent == nil {
+		d.parent = suspend.Thread()
+	}
 	if d.Sleep() {
 		d.inParent = true
 		for d.Asleep() {
@@ -177,6 +200,9 @@ func (d *Driven) sleep() {
 func (d *Driven) helpSleep() coro.Next {
 	if d.ending || d.hook() != nil {
 		return nil
+	}
+	if d.sleeps == nil {
+		d.sleeps = d.sleepInTask
 	}
 	return d.sleeps
 }

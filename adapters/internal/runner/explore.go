@@ -25,7 +25,7 @@ func NewPosting(n int) *Posting {
 	p := &Posting{NewDriven(nil, nil, nil, nil), make([]Task, n)}
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		t.runner.Store(p.Runner)
+		t.runner.Store(&p.Runner)
 		t.Mark = parked
 		t.Item.task, t.post.task = t, t
 	}
@@ -37,7 +37,7 @@ func (p *Posting) Adopt(from *Posting) {
 	from.Release()
 	p.tasks = from.tasks
 	for i := range p.tasks {
-		p.tasks[i].runner.Store(p.Runner)
+		p.tasks[i].runner.Store(&p.Runner)
 	}
 }
 

@@ -19,10 +19,11 @@ type help struct {
 	helper *Task // nil: the scheduler's goroutine runs the tasks
 	helped *Task // the task that the helper has switched to, nil if it has slept
 
-	// sleep, if not nil, returns the switch with which a helper sleeps for the scheduler, or nil if there is something
-	// else to do. Set before the first Run.
-	sleep func() coro.Next
+	sleeper sleeper // nil: no helper sleeps. Set before the first Run
 }
+
+// A sleeper returns the switch with which a helper sleeps for the scheduler, or nil if there is something else to do.
+type sleeper interface{ helpSleep() coro.Next }
 
 // park is the entrance of a task that parks.
 func (r *Runner) park(t *Task) (next coro.Next, yield coro.Yield) {
@@ -46,7 +47,7 @@ func (r *Runner) yield(t *Task) (next coro.Next, yield coro.Yield) {
 // helpOr makes t, which is parked or queued, the helper if it may be; else it switches to where it was resumed.
 func (r *Runner) helpOr(t *Task, yield coro.Yield) (coro.Next, coro.Yield) {
 	h := &r.help
-	if !r.InOrder || h.helper != nil || r.budget <= 1 || h.sleep == nil && r.Empty() {
+	if !r.InOrder || h.helper != nil || r.budget <= 1 || h.sleeper == nil && r.Empty() {
 		return nil, yield
 	}
 	h.helper = t
@@ -70,8 +71,8 @@ func (r *Runner) turn() (coro.Next, coro.Yield) {
 	}
 	it := r.Next()
 	switch {
-	case it == nil && h.sleep != nil:
-		if next := h.sleep(); next != nil {
+	case it == nil && h.sleeper != nil:
+		if next := h.sleeper.helpSleep(); next != nil {
 			h.helped = nil
 			r.budget = publishing
 			return next, nil

@@ -32,7 +32,7 @@ func (h *idleHooks) take(step int) (f func()) {
 
 // OnIdle adds a hook that is called once.
 func (d *Driven) OnIdle(f func()) {
-	h := &d.idle
+	h := &d.hooks
 	h.mu.Lock()
 	h.once = append(h.once, f)
 	h.waiting.Add(1)

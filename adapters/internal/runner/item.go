@@ -64,6 +64,14 @@ func (free *freeItems) get() *Item {
 	return it
 }
 
+// giveBack leaves an Item to the next Run.
+func (free *freeItems) giveBack() {
+	if it := free.first; it != nil {
+		*free, it.next = freeItems{}, nil
+		idleItems.Put(it)
+	}
+}
+
 // put empties it and returns its f.
 func (free *freeItems) put(it *Item) (f func()) {
 	f = it.f

@@ -26,12 +26,12 @@ type Runner struct {
 	owner   atomicx.Int64 // its goroutine, 0 if the Runner runs on several
 	calling atomicx.Int64 // the goroutine of the coroutine that runs callbacks, 0 if none does
 	self    suspend.Spawner
-	InOrder bool   // Items run in the order of Next; set before the first Run
-	wake    func() // ends the sleep that began with Sleep
+	InOrder bool // Items run in the order of Next; set before the first Run
+	waker   waker
 	foreign func() // nil, or see OnForeign
 	onPanic func(any, []byte)
 	stalls  *coro.Stalls
-	release func() // of a Hold
+	release atomicx.Pointer[func()] // of every Hold, made by the first
 
 	// Goroutines of tasks that were found to be this Runner's. Such a goroutine runs only while the Runner has switched
 	// to it, and ids are never used again, so a hit needs no lookup. The Runner's own goroutine is not among them: it
@@ -41,12 +41,13 @@ type Runner struct {
 
 	list   list // of runnable Items, in order
 	free   freeItems
+	room   [8]*Task
 	all    []*Task // the coroutines that run tasks, or are idle
 	idle   []*Task // coroutines without a task
 	busy   int     // those with one
 	shares tri     // whether it takes idle coroutines from kept and gives them back; a Driven does not know at first
 	calls  *Item   // the callback that the coroutine for callbacks begins with
-	callFn func()  // runCalls
+	callFn func()  // runCalls, once it is needed
 	help   help
 
 	budget int // steps that are left before the scheduler looks at anything else
@@ -68,19 +69,26 @@ const (
 	publishing = 64   // steps at most between two looks at anything else
 )
 
-// New makes the core of self. wake obeys Unpark's contract. onPanic may be nil: the process then ends.
+// A waker ends the sleep that began with Sleep. Its method obeys Unpark's contract.
+type waker interface{ wake() }
+
+type wakeFunc func()
+
+func (f wakeFunc) wake() { f() }
+
+// New makes the core of self. wake ends the sleep that began with Sleep, and obeys Unpark's contract. onPanic may be nil:
+// the process then ends.
 func New(self suspend.Spawner, wake func(), onPanic func(any, []byte)) *Runner {
-	r := &Runner{self: self, wake: wake, onPanic: onPanic}
-	r.callFn = r.runCalls
-	r.release = func() {
-		r.held.Add(-1)
-		if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == gid.Get() {
-			r.live.Add(-1) // the Runner looks when the task has ended
-			return
-		}
-		r.publishNew(callback, func() {}) // which ends what Hold has counted
-	}
+	r := new(Runner)
+	r.init(self, wakeFunc(wake), onPanic)
 	return r
+}
+
+// init allocates nothing: a Run may be as short as a request of a server.
+func (r *Runner) init(self suspend.Spawner, w waker, onPanic func(any, []byte)) {
+	r.self, r.waker, r.onPanic = self, w, onPanic
+	half := len(r.room) / 2
+	r.all, r.idle = r.room[:0:half], r.room[half:half]
 }
 
 // Go runs f as a task.
@@ -106,7 +114,22 @@ func (r *Runner) Hold() (release func(), err error) {
 		return nil, suspend.ErrClosed
 	}
 	r.held.Add(1)
-	return r.release, nil
+	made := r.release.Load()
+	if made == nil {
+		end := r.endHold
+		made = &end
+		r.release.Store(made)
+	}
+	return *made, nil
+}
+
+func (r *Runner) endHold() {
+	r.held.Add(-1)
+	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == gid.Get() {
+		r.live.Add(-1) // the Runner looks when the task has ended
+		return
+	}
+	r.publishNew(callback, func() {}) // which ends what Hold has counted
 }
 
 // publishNew makes a new Item runnable, which is counted.
@@ -163,7 +186,7 @@ func (r *Runner) send(it *Item) bool {
 	}
 	wake, ok := r.inbox.Push(it)
 	if wake {
-		r.wake()
+		r.waker.wake()
 	}
 	return ok
 }
@@ -295,6 +318,7 @@ func (r *Runner) Release() {
 	}
 	r.keep(0)
 	r.idle = nil
+	r.free.giveBack()
 	r.owner.Store(0)
 	r.stats.publish()
 	r.stats.sleeps()

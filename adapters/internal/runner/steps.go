@@ -88,6 +88,9 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	r.busy++
 	if t.calls = it.task == callback; t.calls {
 		r.calls = it
+		if r.callFn == nil {
+			r.callFn = r.runCalls
+		}
 		t.Start(r.callFn)
 	} else {
 		t.Start(r.free.put(it))

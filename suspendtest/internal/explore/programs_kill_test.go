@@ -40,9 +40,9 @@ func (d *doomed) Back() (next func() (struct{}, bool), yield func(struct{}) bool
 func goDoomed(w *explore.World, kills int, f func(ctx context.Context, d *doomed)) {
 	w.GoExiting("doomed", func(ctx context.Context) {
 		d := &doomed{Task: suspend.Self(), kills: kills}
-		var exit func()
-		d.bound, exit = suspend.Enter(d)
-		defer exit()
+		bound, entered := suspend.Enter(d)
+		defer entered.Exit()
+		d.bound = bound
 		f(ctx, d)
 	})
 }
