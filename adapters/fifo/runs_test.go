@@ -13,6 +13,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// A server may have a Run for each request. Nine of these allocations make the coroutine of main.
+func TestAnEmptyRunAllocatesLittle(t *testing.T) {
+	got := testing.AllocsPerRun(100, func() {
+		_ = fifo.New(fifo.Options{StallAfter: -1}).Run(bg, func(context.Context) error { return nil })
+	})
+	if !schedtest.Race && got > 11 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
 // Ten thousand Runs leave no goroutine: those of the coroutines that are kept for later Runs end soon, and there are never
 // more than 8,192. A server with a Run for each request would grow for ever.
 func TestTenThousandRuns(t *testing.T) {
