@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
+	"github.com/braidgo/braid/adapters/internal/closable"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -54,7 +55,7 @@ type Pool struct {
 	opts     Options
 	workers  []*worker
 	injector injector
-	live     atomicx.Int64 // tasks and callbacks accepted and not ended; less closedBase once closed
+	live     closable.Counter // tasks and callbacks accepted and not ended
 
 	held atomicx.Int64 // of these, by Holds
 
@@ -72,7 +73,6 @@ type Pool struct {
 }
 
 const (
-	closedBase   = -1 << 62
 	pollEvery    = 61  // picks between two looks at the injector, at most; a prime, as in Go's own scheduler
 	maxIdle      = 256 // coroutines that a worker keeps for reuse
 	searchRounds = 4
@@ -114,7 +114,7 @@ func (p *Pool) submit(e entry) error {
 	if e.f == nil {
 		panic("workstealing: nil function")
 	}
-	if !p.enter() { // counted before it is published
+	if !p.live.Enter() { // counted before it is published
 		return suspend.ErrClosed
 	}
 	p.enqueue(e)
@@ -123,7 +123,7 @@ func (p *Pool) submit(e entry) error {
 
 // Hold keeps Close from returning until release is called, see suspend.Holder.
 func (p *Pool) Hold() (release func(), err error) {
-	if !p.enter() {
+	if !p.live.Enter() {
 		return nil, suspend.ErrClosed
 	}
 	p.held.Add(1)
@@ -135,19 +135,6 @@ func (p *Pool) release() {
 	p.ended()
 }
 
-// enter counts one more, unless p is closed.
-func (p *Pool) enter() bool {
-	for {
-		n := p.live.Load()
-		if n < 0 {
-			return false
-		}
-		if p.live.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
 func (p *Pool) enqueue(e entry) {
 	p.injector.push(e)
 	if p.wanted.Load() {
@@ -157,7 +144,7 @@ func (p *Pool) enqueue(e entry) {
 
 // ended counts one task or callback less.
 func (p *Pool) ended() {
-	if p.live.Add(-1) == closedBase {
+	if p.live.Leave() {
 		p.finish()
 	}
 }
@@ -173,17 +160,8 @@ func (p *Pool) Close() error {
 		panic("workstealing: Close called from a task of the pool")
 	}
 	suspend.Self() // panics in a callback, before anything is closed
-	for {
-		n := p.live.Load()
-		if n < 0 {
-			break
-		}
-		if p.live.CompareAndSwap(n, n+closedBase) {
-			if n == 0 {
-				p.finish()
-			}
-			break
-		}
+	if _, last := p.live.Close(); last {
+		p.finish()
 	}
 	_, _ = p.gone.Await(context.Background())
 	return nil
@@ -221,9 +199,7 @@ func (p *Pool) Stats() suspend.Stats {
 		s.Wakes += w.wakes.Load()
 		s.Steals += w.steals.Load()
 	}
-	if s.Live = p.live.Load(); s.Live < 0 {
-		s.Live -= closedBase
-	}
+	s.Live = p.live.Live()
 	p.mu.Lock()
 	s.Running = int64(len(p.workers) - len(p.idle) - p.searching)
 	p.mu.Unlock()

@@ -71,7 +71,7 @@ func (p *Posting) Drive(over func() bool, ran func(task int)) {
 // RunPlainly runs the next Item where it is called, without a coroutine. The Item must not suspend.
 func (r *Runner) RunPlainly() {
 	if it := r.Next(); it != nil {
-		defer r.live.Add(-1)
+		defer r.live.Leave()
 		r.free.put(it)()
 	}
 }

@@ -20,7 +20,7 @@ func (r *Runner) killAll() (found bool) {
 }
 
 // abandon closes r though something is left: Holds, and tasks that no Kill ends, as they park by themselves.
-func (r *Runner) abandon() { r.live.Store(closedBase) }
+func (r *Runner) abandon() { r.live.Abandon() }
 
 // OnForeign sets a function to be called by a goroutine that is not the Runner's and begins something on it, or wakes one of
 // its tasks: before that takes effect, and under locks. It must not block. It is set before the first Run.

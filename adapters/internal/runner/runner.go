@@ -5,6 +5,7 @@ package runner
 import (
 	"sync/atomic"
 
+	"github.com/braidgo/braid/adapters/internal/closable"
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
@@ -22,7 +23,7 @@ import (
 // A running task touches it by these entrances only: submit, unpark, park, yield, back and another.
 type Runner struct {
 	inbox   Inbox
-	live    atomicx.Int64 // accepted and not ended; less closedBase once closed
+	live    closable.Counter
 	owner   atomicx.Int64 // its goroutine, 0 if the Runner runs on several
 	calling atomicx.Int64 // the goroutine of the coroutine that runs callbacks, 0 if none does
 	self    suspend.Spawner
@@ -64,7 +65,6 @@ const (
 )
 
 const (
-	closedBase = -1 << 62
 	alwaysKept = 1024 // coroutines without a task
 	publishing = 64   // steps at most between two looks at anything else
 )
@@ -101,7 +101,7 @@ func (r *Runner) submit(task *Task, f func()) error {
 	if f == nil {
 		panic("suspend: nil function")
 	}
-	if !r.enter() { // counted before it is published
+	if !r.live.Enter() { // counted before it is published
 		return suspend.ErrClosed
 	}
 	r.publishNew(task, f)
@@ -110,7 +110,7 @@ func (r *Runner) submit(task *Task, f func()) error {
 
 // Hold implements suspend.Holder.
 func (r *Runner) Hold() (release func(), err error) {
-	if !r.enter() {
+	if !r.live.Enter() {
 		return nil, suspend.ErrClosed
 	}
 	r.held.Add(1)
@@ -126,7 +126,7 @@ func (r *Runner) Hold() (release func(), err error) {
 func (r *Runner) endHold() {
 	r.held.Add(-1)
 	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == gid.Get() {
-		r.live.Add(-1) // the Runner looks when the task has ended
+		r.live.Leave() // the Runner looks when the task has ended
 		return
 	}
 	r.publishNew(callback, func() {}) // which ends what Hold has counted
@@ -142,19 +142,6 @@ func (r *Runner) publishNew(task *Task, f func()) {
 		it := idleItems.Get().(*Item)
 		it.task, it.f = task, f
 		r.send(it)
-	}
-}
-
-// enter counts one more, unless the Runner is closed.
-func (r *Runner) enter() bool {
-	for {
-		n := r.live.Load()
-		if n < 0 {
-			return false
-		}
-		if r.live.CompareAndSwap(n, n+1) {
-			return true
-		}
 	}
 }
 
@@ -255,24 +242,15 @@ func (r *Runner) drainAll() {
 
 // Close refuses new work from now on, and reports whether it was open before.
 func (r *Runner) Close() bool {
-	for {
-		n := r.live.Load()
-		if n < 0 {
-			return false
-		}
-		if r.live.CompareAndSwap(n, n+closedBase) {
-			return true
-		}
-	}
+	first, _ := r.live.Close()
+	return first
 }
 
 // CloseIfDone closes if nothing is left to end, and reports whether it did.
-func (r *Runner) CloseIfDone() bool {
-	return r.live.Load() == 0 && r.live.CompareAndSwap(0, closedBase)
-}
+func (r *Runner) CloseIfDone() bool { return r.live.CloseIfDone() }
 
 // Done reports whether the Runner is closed and everything has ended.
-func (r *Runner) Done() bool { return r.live.Load() == closedBase }
+func (r *Runner) Done() bool { return r.live.Done() }
 
 func (r *Runner) panicked(value any, stack []byte) {
 	if r.onPanic == nil {
@@ -326,11 +304,7 @@ func (r *Runner) Release() {
 
 // Stats may be asked for from any goroutine. All but Live is a few steps old.
 func (r *Runner) Stats() suspend.Stats {
-	live := r.live.Load()
-	if live < 0 {
-		live -= closedBase
-	}
-	return r.stats.read(live)
+	return r.stats.read(r.live.Live())
 }
 
 // Watch lets stalls watch the scheduler. It is called before the first Run.

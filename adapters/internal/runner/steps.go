@@ -143,7 +143,7 @@ func fetchIdle(idle []*Task) {
 // the busy ones, since a burst of beginnings tends to follow a burst of endings.
 func (r *Runner) ended(t *Task) {
 	if !t.calls {
-		r.live.Add(-1)
+		r.live.Leave()
 	}
 	r.busy--
 	if t.Why() == coro.Exited {
@@ -196,7 +196,7 @@ func (r *Runner) runCalls() {
 }
 
 func (r *Runner) call(f func()) {
-	defer r.live.Add(-1)
+	defer r.live.Leave()
 	f()
 }
 
@@ -207,7 +207,7 @@ func (r *Runner) nextNew() (f func()) {
 	if it == nil {
 		return nil
 	}
-	r.live.Add(-1)
+	r.live.Leave()
 	return r.free.put(it)
 }
 

@@ -12,8 +12,8 @@ var poolMutants = []realMutant{
 	{"a task is posted though it is in the inbox", "adapters/internal/runner/runner.go", "	for ⟦t.posted.CompareAndSwap(false, true)⟧ {", "true", "posts"},
 	{"the next of a posted one is read when it may be posted again", "adapters/internal/runner/runner.go", "			r.rouse(t)\n		}\n", "			r.rouse(t)\n			if IS {\n				_ = t.posted.Load()\n				next = it.next\n			}\n		}\n", "posts to two tasks"},
 	{"a task with a permit parks", "adapters/internal/runner/help.go", "	if ⟦t.Mark == woken⟧ {", "false", "posts, a permit"},
-	{"the Runner closes though something was accepted just now", "adapters/internal/runner/runner.go", "⟦r.live.CompareAndSwap(0, closedBase)⟧\n", "r.live.Swap(closedBase) != -1", "runner, closing"},
-	{"a submission is counted without a look at Close", "adapters/internal/runner/runner.go", "		if r.live.CompareAndSwap(n, n+1) {\n			return", "		if IS {\n			r.live.Add(1)\n			return true\n		}\n		if r.live.CompareAndSwap(n, n+1) {\n			return", "runner, closing"},
+	{"the Runner closes though something was accepted just now", "adapters/internal/closable/closable.go", "⟦c.n.CompareAndSwap(0, closed)⟧ }", "c.n.Swap(closed) != -1", "runner, closing"},
+	{"a submission is counted without a look at Close", "adapters/internal/closable/closable.go", "		if c.n.CompareAndSwap(n, n+1) {\n			return", "		if IS {\n			c.n.Add(1)\n			return true\n		}\n		if c.n.CompareAndSwap(n, n+1) {\n			return", "runner, closing"},
 
 	{"a post that an ended Runner refuses is dropped", "adapters/internal/runner/runner.go", "		if ⟦now == r⟧ {", "true", "posts, moved"},
 	{"a task is posted to a Runner that has ended", "adapters/internal/runner/runner.go", "	for it := r.inbox.Close(); it != nil; {", "	last := r.inbox.Take\n	if !IS {\n		last = r.inbox.Close\n	}\n	for it := last(); it != nil; {", "posts, moved"},
@@ -37,5 +37,5 @@ var poolMutants = []realMutant{
 	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "				if ⟦x == w⟧ {", "false", "pool, in parallel"},
 	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = p.idle[:last]\n	w.asleep = false\n", "	p.idle = p.idle[:last]\n	w.asleep = IS\n", "pool, parking"},
 	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true) // before idle is read: pairs with the load in sleep\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
-	{"the pool accepts what it has ceased to wait for", "adapters/workstealing/pool.go", "		if p.live.CompareAndSwap(n, n+1) {", "		if IS {\n			p.live.Add(1)\n			return true\n		}\n		if p.live.CompareAndSwap(n, n+1) {", "pool, two submitters"},
+	{"the pool accepts what it has ceased to wait for", "adapters/internal/closable/closable.go", "		if c.n.CompareAndSwap(n, n+1) {", "		if IS {\n			c.n.Add(1)\n			return true\n		}\n		if c.n.CompareAndSwap(n, n+1) {", "pool, two submitters"},
 }
