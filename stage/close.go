@@ -63,7 +63,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	s.cut = true
 	gone := s.ring.sweep(func(*item[In, Out]) bool { return true })
 	s.queued(-s.waiting)
-	delayed, release := s.takeDelayed()
+	delayed, stop := s.takeDelayed()
 	gone = append(gone, delayed...)
 	s.failed += uint64(len(gone))
 	var running []*task
@@ -79,7 +79,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 		s.dead(e.t, e.in, s.errs.closed)
 		e.t.leave(s.errs.closed)
 	}
-	for _, f := range release {
+	for _, f := range stop {
 		f()
 	}
 	for _, t := range running {

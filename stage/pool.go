@@ -48,7 +48,8 @@ type Pool struct {
 	idle    []*worker // the last is the next to be woken
 	least   int       // the smallest number of idle workers since the last tick
 	ticking bool
-	refused bool // on is closed: goroutines from now on
+	refused bool   // on is closed: goroutines from now on
+	held    func() // ends the hold of on; nil: it is not held
 	workers []*worker
 	spare   []*worker
 

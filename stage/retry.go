@@ -15,21 +15,22 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 	return s.o.Retry(err, try)
 }
 
-// A delay is a task between two tries. It is in s.later from postpone until the timer, or Close, takes it out. Until then the
-// scheduler of the stage is held open.
+// A delay is a task between two tries. It is in s.later from postpone until the timer, or Close, takes it out.
 type delay[In, Out any] struct {
-	s       *Stage[In, Out]
-	e       item[In, Out]
-	after   time.Duration
-	release func()
-	stop    func() bool // the timer; nil until it is there. Under the guard
+	s     *Stage[In, Out]
+	e     item[In, Out]
+	after time.Duration
+	stop  func() bool // the timer; nil until it is there. Under the guard
 }
 
 // postpone is called under the guard; the caller starts the delay when the guard is free.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
 	s.delayed++
-	d := &delay[In, Out]{s: s, e: e, after: after, release: s.pool.hold()}
+	if after > 0 {
+		s.pool.hold()
+	}
+	d := &delay[In, Out]{s: s, e: e, after: after}
 	if s.later == nil {
 		s.later = map[*delay[In, Out]]struct{}{}
 	}
@@ -56,8 +57,7 @@ func (d *delay[In, Out]) start() {
 func (d *delay[In, Out]) over() {
 	s := d.s
 	s.pool.guard.Lock()
-	_, mine := s.later[d]
-	if mine {
+	if _, mine := s.later[d]; mine {
 		delete(s.later, d)
 		s.delayed--
 		d.e.since = s.pool.now()
@@ -69,31 +69,45 @@ func (d *delay[In, Out]) over() {
 		s.queued(1)
 	}
 	s.pool.release()
-	if mine {
-		d.release()
-	}
 }
 
-// takeDelayed takes the tasks between two tries, for Close. The caller ends them, and then calls each of release.
-func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], release []func()) {
+// takeDelayed takes the tasks between two tries, for Close. The caller ends them, and stops the timers.
+func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() bool) {
 	for d := range s.later {
 		taken = append(taken, d.e)
-		release = append(release, d.release)
 		if d.stop != nil { // or else start will see that the delay was taken
-			release = append(release, func() { d.stop() })
+			stop = append(stop, d.stop)
 		}
 	}
 	clear(s.later)
 	s.delayed = 0
-	return taken, release
+	s.pool.letGo()
+	return taken, stop
 }
 
-// hold keeps the scheduler open until release is called, if it can be held.
-func (p *Pool) hold() (release func()) {
+// hold keeps the scheduler open, if it can be held: from the first delay on, until no task is left and the last worker has
+// ended. A worker may be a plain goroutine by then, as a scheduler that closes starts no more tasks.
+func (p *Pool) hold() {
+	if p.held != nil {
+		return
+	}
 	if h, ok := suspend.As[suspend.Holder](p.on); ok {
 		if release, err := h.Hold(); err == nil {
-			return release
+			p.held = release
 		}
 	}
-	return func() {}
+}
+
+// letGo ends the hold if it is time.
+func (p *Pool) letGo() {
+	if p.held == nil || p.alive > 0 {
+		return
+	}
+	for _, c := range p.stages {
+		if c.waiting+c.delayed > 0 {
+			return
+		}
+	}
+	p.held()
+	p.held = nil
 }

@@ -386,13 +386,22 @@ var stagePrograms = []program{
 	{"stage, retry, held", "2 × 1", func(w *explore.World) {
 		w.Go("close", func(ctx context.Context) {
 			on := &holder{Spawner: suspend.Here()}
-			p, s, ended := retrying(on, 1)
+			p := stage.Explored(stage.NewPool("p", 1, on))
+			var tries atomicx.Int32
+			s := stageOf(p, "s", stage.Options{Retry: func(error, int) (time.Duration, bool) { return 1, true }}, func(context.Context, int) error {
+				if tries.Add(1) == 1 {
+					return errOops
+				}
+				if on.held.Load() == 0 {
+					panic("let go between two tries")
+				}
+				return nil
+			})
 			_ = on.Go(func() { _ = s.Submit(bg, 1) })
 			if err, s := s.Close(ctx), s.Stats(); err == nil && s.Delayed+s.Waiting+s.Busy != 0 {
 				panic("closed with a task between two tries")
 			}
 			w.Check(settled(p, s))
-			w.Check(ended)
 			w.Check(func() error { return same(0, int(on.held.Load())) })
 		})
 	}},
