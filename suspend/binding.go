@@ -106,9 +106,15 @@ func (b *binding) arm(v view) (s state, ok bool) {
 	return s, true
 }
 
-// leave makes the switches of a Switcher whose task is parked, or ready. After a switch the processor predicts no return
-// correctly, 10 ns each. So the most frequent operations, Wait and Yield, have this loop in their own frame.
-func (b *binding) leave(ready bool) {
+// leave makes the switches of a Switcher whose task is parked, or ready. Without a b it is Yield. After a switch the
+// processor predicts no return correctly, 10 ns each. So Wait has this loop in its own frame, and this one serves all others.
+func leave(b *binding, ready bool) {
+	if b == nil {
+		if b = current(); b == nil || b.switcher == nil {
+			b.giveWay()
+			return
+		}
+	}
 	var next func() (struct{}, bool)
 	var yield func(struct{}) bool
 	if ready {
@@ -123,6 +129,20 @@ func (b *binding) leave(ready bool) {
 	if yield != nil {
 		yield(struct{}{})
 	}
+	if ready {
+		b.exitIfKilled()
+	}
+}
+
+// giveWay is Yield without a Switcher.
+func (b *binding) giveWay() {
+	if b != nil {
+		if t, ok := b.task.(interface{ Yield() }); ok {
+			t.Yield()
+			return
+		}
+	}
+	runtime.Gosched()
 }
 
 // park parks a Task that is no Switcher until the wait that began with s has ended. If its Park panics or exits, undo withdraws the

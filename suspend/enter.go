@@ -58,12 +58,11 @@ func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
 // not call it. A Task that decorates this one does, and a scheduler that runs in the task.
 func (b Bound) Park() {
 	b.b.exitIfKilled()
-	b.b.leave(false)
+	leave(b.b, false)
 	b.b.exitIfKilled()
 }
 
 // Yield is the Yield of a Switcher.
 func (b Bound) Yield() {
-	b.b.leave(true)
-	b.b.exitIfKilled()
+	leave(b.b, true)
 }

@@ -164,7 +164,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 				b.park(began, func() { drop(legs) })
 			}
 			for b.word.pending(began) {
-				b.leave(false)
+				leave(b, false)
 			}
 		} else {
 			unlockAll(guards)

@@ -3,7 +3,6 @@ package suspend
 import (
 	"context"
 	"errors"
-	"runtime"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
@@ -57,29 +56,7 @@ func Here() Spawner {
 
 // Yield lets other tasks of the calling task's scheduler run before it returns. A goroutine that has no task
 // yields to other goroutines, and so does a task whose scheduler has no such notion. Yield is not cancellable.
-func Yield() {
-	b := current()
-	switch {
-	case b == nil:
-		runtime.Gosched()
-	case b.switcher != nil:
-		next, yield := b.switcher.LeaveReady()
-		for next != nil { // leave, with a return less
-			next()
-			next, yield = b.switcher.Back()
-		}
-		if yield != nil {
-			yield(struct{}{})
-		}
-		b.exitIfKilled()
-	default:
-		if t, ok := b.task.(interface{ Yield() }); ok {
-			t.Yield()
-		} else {
-			runtime.Gosched()
-		}
-	}
-}
+func Yield() { leave(nil, true) } // inlined
 
 // Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is suspended. The scheduler bounds the
 // number of such goroutines, so f may have to wait its turn. If ctx is done before f has started, Blocking returns the cancellation error

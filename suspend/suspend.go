@@ -42,7 +42,7 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 		b.park(began, func() {})
 	}
 	for b.word.pending(began) {
-		b.leave(false)
+		leave(b, false)
 	}
 	if b.word.isCancelled(began) {
 		return zero, b.cancelled(ctx)
