@@ -91,11 +91,14 @@ type entry struct {
 // adoptLocked makes this actor the home of q, and returns where it was before, for the caller to drop outside the guard.
 func (l *life) adoptLocked(q pending) (before *entry) {
 	c := q.call()
-	if !c.asked.Load() || q.answered() {
+	if !c.asked.Load() {
 		return nil
 	}
 	e := &c.first
-	if e.at != nil {
+	if e.at != nil { // otherwise it is being asked
+		if q.answered() {
+			return nil
+		}
 		e = new(entry)
 	}
 	e.q, e.at = q, l
@@ -212,7 +215,9 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 		r.asked.asked.Store(false)
 		return none, err
 	}
-	defer watchAsk(ctx, r).over()
+	if watched.Load() {
+		defer watchAsk(ctx, r).over()
+	}
 	v, err := r.answer.Await(ctx)
 	if err != nil && suspend.Err(ctx) != nil {
 		if r.fail(err) {

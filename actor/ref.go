@@ -107,19 +107,13 @@ func (r Ref[M]) lifeOf() *life {
 
 func (in *Inbox[M]) lifeOf() *life { return &in.life }
 
-// requestOf returns the request that m is, nil if it is none, or not asked.
+// requestOf returns the request that m is, nil if it is none.
 func (in *Inbox[M]) requestOf(m M) pending {
 	if !in.asks {
 		return nil
 	}
-	return requestIn(m)
-}
-
-func requestIn(m any) pending {
-	if q, ok := m.(pending); ok && q.call().asked.Load() {
-		return q
-	}
-	return nil
+	q, _ := any(m).(pending)
+	return q
 }
 
 // Adapt returns a Ref for a part, or another form, of the messages of to. It sends f(m) to to for each m. f is called by the
@@ -147,4 +141,7 @@ func (a *adapted[N, M]) sendOp(m N, q pending) suspend.Op[struct{}] {
 	return a.target.sendOp(a.f(m), q)
 }
 
-func (a *adapted[N, M]) requestOf(m N) pending { return requestIn(m) }
+func (a *adapted[N, M]) requestOf(m N) pending {
+	q, _ := any(m).(pending)
+	return q
+}

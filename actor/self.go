@@ -91,39 +91,35 @@ func (s *Self[M]) launch() {
 // step is a task of the actor, from its start to the end of the actor, or until it waits without a task. Then another task may
 // have begun already: the one that returns touches nothing of the actor.
 func (s *Self[M]) step() {
-	for s.attempt() {
-		suspend.Yield()
-	}
-}
-
-// attempt reports whether a panic was caught, and the actor is to go on.
-func (s *Self[M]) attempt() (again bool) {
 	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		v := recover()
-		if s.looking {
-			s.looking = false
-			s.lost(s.at)
-		}
-		if v == nil { // runtime.Goexit
-			s.end(errGoexit)
-			return
-		}
-		err := &PanicError{v, debug.Stack()}
-		if s.catches(err) {
-			s.reacted()
-			s.goOn, again = err, true
-			return
-		}
-		s.end(err)
-		panic(v)
-	}()
+	defer s.stepped(&returned)
 	s.trampoline()
 	returned = true
-	return false
+}
+
+// stepped is deferred by step. After a panic that a Catch is for, the actor goes on in another task.
+func (s *Self[M]) stepped(returned *bool) {
+	if *returned {
+		return
+	}
+	v := recover()
+	if s.looking {
+		s.looking = false
+		s.lost(s.at)
+	}
+	if v == nil { // runtime.Goexit
+		s.end(errGoexit)
+		return
+	}
+	err := &PanicError{v, debug.Stack()}
+	if s.catches(err) {
+		s.reacted()
+		s.goOn = err
+		s.launch()
+		return
+	}
+	s.end(err)
+	panic(v)
 }
 
 // trampoline follows one Next after another, until the actor waits without a task, or ends. So combinators need no stack.
@@ -274,7 +270,12 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 					if err != nil || s.frames == nil || s.frames.loop == nil {
 						return false, err
 					}
-					if n = s.leave(s.frames); n == nil {
+					if l := s.frames.loop; l.cond == nil {
+						n = l.body()
+					} else {
+						n = s.leave(s.frames)
+					}
+					if n == nil {
 						return false, nil
 					}
 					r, again := n.(reaction[M])

@@ -62,9 +62,6 @@ func (s *Self[M]) onStuck(chain []string)                 { s.opts.OnStuck(chain
 
 // watchAsk begins to watch an Ask. It returns nil if no such actor asks.
 func watchAsk(ctx context.Context, q pending) *asking {
-	if !watched.Load() {
-		return nil
-	}
 	s, ok := ctx.Value(stuckKey{}).(stuckActor)
 	if !ok {
 		return nil
