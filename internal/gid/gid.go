@@ -11,7 +11,6 @@ import (
 	"iter"
 	"log"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 )
@@ -99,10 +98,14 @@ func Printed() int64 {
 
 // number reads the identity from the first line of a stack trace.
 func number(trace []byte) (id int64, ok bool) {
-	line := bytes.TrimPrefix(trace, prefix)
-	end := max(bytes.IndexByte(line, ' '), 0)
-	id, err := strconv.ParseInt(string(line[:end]), 10, 64)
-	return id, err == nil
+	line, ok := bytes.CutPrefix(trace, prefix)
+	for i, c := range line {
+		if c < '0' || c > '9' {
+			return id, ok && i > 0 && c == ' '
+		}
+		id = 10*id + int64(c-'0')
+	}
+	return 0, false
 }
 
 // Stacks returns the identity of each goroutine and its stack trace. It stops the world for as long as it takes to print
