@@ -36,6 +36,17 @@ func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out
 	}
 	s := newStage[In, Out](name, o)
 	s.batch = f
+	s.f = func(ctx context.Context, in In) (Out, error) { // a Do in a handler of s
+		var out [1]Out
+		err := f(ctx, []In{in}, out[:])
+		if some, ok := err.(Errors); ok {
+			err = nil
+			if len(some) > 0 {
+				err = some[0]
+			}
+		}
+		return out[0], err
+	}
 	return s
 }
 
@@ -52,8 +63,9 @@ type batch[In, Out any] struct {
 // An ended is how one of a batch has ended.
 type ended struct {
 	verdict
-	owed   owed
-	passed bool // it is in the next stage, and counted
+	owed    owed
+	passed  bool // it is in the next stage, and counted
+	settled bool // it has its fate
 }
 
 // settled is told when f has returned, and every child of the batch is done.
@@ -78,6 +90,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 		if s.begun(e.since, w.now) {
 			f = late
 		}
+		e.t.adopt() // it cannot be done, as it is in this stage
 		b.items = append(b.items, e)
 		b.ends = append(b.ends, ended{verdict: verdict{fate: f}})
 	}
@@ -86,25 +99,34 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 	w.owed.pay()
 	w.named(&s.core)
 
-	start := w.now
 	returned := false
 	defer func() {
 		if !returned {
-			b.abandoned(w)
+			b.abandoned(w, 0)
 		}
 	}()
 	b.perform(w)
+	b.decide()
 	returned = true
-
-	s.pool.guard.Lock()
 	s.slots--
-	each := (w.now - start) / int64(len(b.items))
 	for i := range b.items {
 		if e := &b.ends[i]; !e.passed {
-			s.finish(&b.items[i], &e.verdict, each, w.now, &e.owed)
+			s.finish(&b.items[i], &e.verdict, w.now, &e.owed)
 		}
 	}
 	w.owed.after = b
+}
+
+// decide locks the guard for finish. Tasks that a Close has cut off while f ran are not tried again.
+func (b *batch[In, Out]) decide() {
+	b.s.pool.guard.Lock()
+	for i := range b.items {
+		if e := &b.ends[i]; b.s.cut && e.fate == again {
+			b.s.pool.guard.Unlock()
+			b.s.giveUp(b.items[i].t, b.items[i].in, e.err, &e.verdict)
+			b.s.pool.guard.Lock()
+		}
+	}
 }
 
 // start pays the debts for each member.
@@ -117,16 +139,15 @@ func (b *batch[In, Out]) start() {
 
 func (b *batch[In, Out]) perform(w *worker) {
 	s := b.s
+	defer func() { w.now = w.p.now() }()
 	for i := range b.items {
 		t, e := b.items[i].t, &b.ends[i]
-		t.adopt() // it cannot be done, as it is in this stage
-		switch {
-		case e.fate == late:
-			e.err = s.errs.late
-			s.dead(t, b.items[i].in, e.err)
-		case t.over():
-			e.fate, e.err = cancelled, errorOf(t)
-		default:
+		t.at = &s.core
+		t.gid.Store(w.gid)
+		if e.fate == late || t.over() {
+			s.notBegun(t, b.items[i].in, &e.verdict)
+			e.settled = true
+		} else {
 			b.in = append(b.in, b.items[i].in)
 		}
 	}
@@ -134,6 +155,7 @@ func (b *batch[In, Out]) perform(w *worker) {
 		return
 	}
 	b.out = make([]Out, len(b.in))
+	w.now = w.p.now()
 	start := w.now
 	var err error
 	if s.o.OnPanic == nil {
@@ -142,11 +164,12 @@ func (b *batch[In, Out]) perform(w *worker) {
 		err = s.recovered(func() error { return s.batch(b, b.in, b.out) })
 	}
 	w.now = w.p.now()
+	each := (w.now - start) / int64(len(b.in))
 	some, _ := err.(Errors)
 	n := 0
 	for i := range b.items {
 		e := &b.ends[i]
-		if e.fate != completed {
+		if e.settled {
 			continue
 		}
 		if e.err = err; some != nil {
@@ -155,14 +178,15 @@ func (b *batch[In, Out]) perform(w *worker) {
 				e.err = some[n]
 			}
 		}
-		b.settle(&b.items[i], e, b.out[n], w.now, start)
+		e.service = each
+		b.settle(&b.items[i], e, b.out[n], w.now)
+		e.settled = true
 		n++
 	}
-	w.now = w.p.now()
 }
 
 // settle hands on the result of one, or finds its fate.
-func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now, start int64) {
+func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now int64) {
 	s := b.s
 	if err := e.err; err != nil {
 		s.failure(it.t, it.in, err, &e.verdict)
@@ -171,7 +195,7 @@ func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now, start
 	if it.way.to != nil {
 		if due, ok := it.way.to.pass(it.t, out, now, &s.core); ok {
 			e.passed = true
-			s.leave(completed, (now-start)/int64(len(b.items)), now)
+			s.leave(completed, e.service, now)
 			s.pool.release()
 			e.owed.starting = due
 			e.owed.pay()
@@ -181,34 +205,40 @@ func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now, start
 	s.handOn(it, out, &now, &e.verdict)
 }
 
-// abandoned is called while a panic or a Goexit ends the worker.
-func (b *batch[In, Out]) abandoned(w *worker) {
-	s := b.s
+// abandoned is called while a panic or a Goexit ends the worker. Tasks without a fate are given up, from the n'th on. OnFail
+// may not return either.
+func (b *batch[In, Out]) abandoned(w *worker, n int) {
 	defer func() {
-		p := s.pool
-		p.guard.Lock()
-		p.running--
-		w.at, w.task = nil, nil
-		s.slots--
-		for i := range b.items {
-			if !b.ends[i].passed {
-				s.leave(failed, 0, p.now())
-			}
+		if n < len(b.items) {
+			b.abandoned(w, n)
+		} else {
+			b.end(w)
 		}
-		p.release()
-		for i, e := range b.items {
-			if !b.ends[i].passed {
-				e.t.leave(ErrAbandoned)
-			}
-		}
-		b.leave(ErrAbandoned)
-		p.guard.Lock()
-		p.end(w)
-		p.release()
 	}()
-	for i, e := range b.items {
-		if !b.ends[i].passed {
-			s.dead(e.t, e.in, ErrAbandoned)
+	for n < len(b.items) {
+		n++
+		if it, e := &b.items[n-1], &b.ends[n-1]; !e.passed && (!e.settled || e.fate == again) {
+			e.verdict = verdict{fate: failed, err: ErrAbandoned}
+			b.s.report(it.t, it.in, ErrAbandoned)
 		}
 	}
+}
+
+func (b *batch[In, Out]) end(w *worker) {
+	s := b.s
+	p := s.pool
+	p.guard.Lock()
+	p.running--
+	w.at, w.task = nil, nil
+	s.slots--
+	now := p.now()
+	for i := range b.items {
+		if e := &b.ends[i]; !e.passed {
+			s.finish(&b.items[i], &e.verdict, now, &e.owed)
+		}
+	}
+	p.release()
+	b.start()
+	p.guard.Lock()
+	p.end(w)
 }

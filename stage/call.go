@@ -60,11 +60,15 @@ func adopted(ctx context.Context) (parent *task, from *core, err error) {
 }
 
 // handIn puts a task in the first stage.
-func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) error {
-	err := p.put(ctx, t, in, h, from)
-	if err != nil && t.parent != nil {
-		t.parent.leave(nil) // it was not accepted, so its parent has no child
-	}
+func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) (err error) {
+	accepted := false
+	defer func() { // also if ctx or a key panics
+		if !accepted && t.parent != nil {
+			t.parent.leave(nil) // it was not accepted, so its parent has no child
+		}
+	}()
+	err = p.put(ctx, t, in, h, from)
+	accepted = err == nil
 	return err
 }
 
@@ -114,6 +118,8 @@ func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error
 }
 
 func submit[In any](ctx context.Context, p port[In], in In, h how) error {
+	_, own := ctx.(*task)
+	ends := !own && ctx.Done() != nil
 	parent, from, err := enter(ctx, p, h)
 	if err != nil {
 		return err
@@ -122,7 +128,7 @@ func submit[In any](ctx context.Context, p port[In], in In, h how) error {
 	if parent != nil {
 		t.until = likeOwner
 	}
-	if _, own := ctx.(*task); !own && ctx.Done() != nil {
+	if ends {
 		t.values = context.WithoutCancel(ctx)
 	}
 	return handIn(ctx, t, p, in, h, from)

@@ -65,30 +65,55 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	s.queued(-s.waiting)
 	delayed, stop := s.takeDelayed()
 	gone = append(gone, delayed...)
-	s.failed += uint64(len(gone))
+	s.progress += len(gone) // until they are told
 	var running []*task
 	for _, w := range p.workers {
 		if w.at == &s.core {
 			running = append(running, w.task)
 		}
 	}
-	unblock, slots := s.unblock, s.slots
-	s.settleIf()
+	unblock, slots, letGo := s.unblock, s.slots, p.letGo()
 	p.guard.Unlock()
-	for _, e := range gone {
-		s.dead(e.t, e.in, s.errs.closed)
-		e.t.leave(s.errs.closed)
-	}
-	for _, f := range stop {
-		f()
-	}
+	letGo()
+	stopAll(stop)
 	for _, t := range running {
 		t.cutOff(ErrClosed)
 	}
 	if unblock != nil {
 		unblock(ErrClosed)
 	}
+	s.endAll(gone)
 	return fmt.Errorf("%s: closed while %d handlers run: %w", s.name, slots, err)
+}
+
+// endAll ends tasks that have been cut off. If OnFail panics, or ends the goroutine, the others are ended all the same.
+func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
+	n := 0
+	defer func() {
+		if n < len(gone) {
+			s.endAll(gone[n:])
+		}
+	}()
+	for n < len(gone) {
+		n++
+		s.endCut(&gone[n-1])
+	}
+}
+
+func (s *Stage[In, Out]) endCut(e *item[In, Out]) {
+	t, v := e.t, verdict{fate: failed, err: s.errs.closed, service: notServed}
+	defer func() {
+		t.leave(v.err)
+		s.pool.guard.Lock()
+		s.leave(v.fate, v.service, s.pool.now())
+		s.pool.release()
+	}()
+	t.gid.Store(0) // it is in no handler
+	if t.over() && !t.wasCut() {
+		v.fate, v.err = cancelled, errorOf(t)
+		return
+	}
+	s.report(t, e.in, v.err)
 }
 
 // empty reports whether Close of c may return; over says that all stages of the pool are closed and empty.

@@ -22,10 +22,13 @@ const (
 
 // A verdict is a fate and its reason.
 type verdict struct {
-	fate  fate
-	after time.Duration // again: the delay
-	err   error
+	fate    fate
+	after   time.Duration // again: the delay
+	err     error
+	service int64 // the time of the handler
 }
+
+const notServed = int64(-1)
 
 // failure finds the fate of a task whose handler has failed.
 func (s *Stage[In, Out]) failure(t *task, in In, err error, v *verdict) {
@@ -40,7 +43,7 @@ func (s *Stage[In, Out]) failure(t *task, in In, err error, v *verdict) {
 // giveUp finds the fate of a task that has failed for good.
 func (s *Stage[In, Out]) giveUp(t *task, in In, err error, v *verdict) {
 	switch v.err = err; {
-	case t.over() && isEndOf(t, err):
+	case t.over() && isEndOf(t, err) && !t.wasCut():
 		v.fate = cancelled
 		return
 	case errors.Is(err, ErrOverload):
@@ -48,42 +51,52 @@ func (s *Stage[In, Out]) giveUp(t *task, in In, err error, v *verdict) {
 	default:
 		v.fate = failed
 	}
-	s.dead(t, in, err)
+	s.report(t, in, err)
 }
 
-func (s *Stage[In, Out]) dead(t *task, in In, err error) {
-	if s.onFail != nil {
+// notBegun finds the fate of a task that is late, or has ended.
+func (s *Stage[In, Out]) notBegun(t *task, in In, v *verdict) {
+	switch {
+	case !t.over():
+		v.fate, v.err = late, s.errs.late
+	case !t.wasCut():
+		v.fate, v.err = cancelled, errorOf(t)
+		return
+	default:
+		v.fate, v.err, v.service = failed, errorOf(t), notServed
+	}
+	s.report(t, in, v.err)
+}
+
+// report calls OnFail, once for each task. OnFail may panic, or end the goroutine: the caller counts the fate, and tells the
+// task, in a deferred function.
+func (s *Stage[In, Out]) report(t *task, in In, err error) {
+	if s.onFail != nil && !t.dead {
+		t.dead = true
 		s.onFail(t, in, err)
+	}
+}
+
+// decide locks the guard for finish. A task that a Close has cut off while its handler ran is not tried again.
+func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
+	s.pool.guard.Lock()
+	if v.fate == again && s.cut {
+		s.pool.guard.Unlock()
+		s.giveUp(e.t, e.in, v.err, v)
+		s.pool.guard.Lock()
 	}
 }
 
 // finish counts the fate of a task that was in progress. The debt of its worker goes to an empty o. The task is told that it
 // is done only when its slot is free.
-func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, service, now int64, o *owed) {
-	if v.fate == again && s.cut { // Close has not seen it, as it was in progress
-		s.leave(failed, service, now)
-		o.after = &lost[In, Out]{s, *e, v.err}
-		return
-	}
-	s.leave(v.fate, service, now)
+func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
+	s.leave(v.fate, v.service, now)
 	switch {
 	case v.fate == again:
 		o.after = s.postpone(*e, v.after)
 	case v.fate != completed || e.way.to == nil:
 		o.leave, o.err = e.t, v.err
 	}
-}
-
-// lost is a task that is given up when the guard is free.
-type lost[In, Out any] struct {
-	s   *Stage[In, Out]
-	e   item[In, Out]
-	err error
-}
-
-func (l *lost[In, Out]) start() {
-	l.s.dead(l.e.t, l.e.in, l.err)
-	l.e.t.leave(l.err)
 }
 
 // leave counts a task that is in progress no more.
@@ -102,7 +115,7 @@ func (s *Stage[In, Out]) leave(f fate, service, now int64) {
 	case cancelled:
 		s.cancelled++
 	}
-	if f != late && f != cancelled && service != unmeasured {
+	if f != late && f != cancelled && service != notServed {
 		s.service.add(service)
 		s.window.done++
 		s.window.service += service

@@ -96,6 +96,9 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due starting, ok bool) {
 	s := g.s
 	p, q := from.pool, s.pool
+	if p != q && (p.clock != nil || q.clock != nil) { // it may be another one
+		now = q.now()
+	}
 	lockBoth(p, q)
 	if s.closed || !s.room() {
 		if p != q {

@@ -29,7 +29,7 @@ func (i idling) Enqueue(r suspend.Resumer[wake]) {
 	p.idle = append(p.idle, i.w)
 	if !p.ticking {
 		p.ticking, p.least = true, len(p.idle)
-		p.afterFunc(time.Second, p.tick)
+		suspend.AfterFunc(p.timers, time.Second, p.tick)
 	}
 }
 
@@ -44,7 +44,7 @@ func (p *Pool) tick() {
 	again := p.ticking
 	p.guard.Unlock()
 	if again {
-		p.afterFunc(time.Second, p.tick)
+		suspend.AfterFunc(p.timers, time.Second, p.tick)
 	}
 }
 

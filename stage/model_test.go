@@ -140,11 +140,7 @@ func (m *model) let(id int, how command) {
 		m.delayed = append(m.delayed, id)
 		next, ok := m.take() // the worker takes the next, and then puts this one in front
 		m.delayed = m.delayed[:len(m.delayed)-1]
-		if m.lifo {
-			m.waiting = append(m.waiting, id)
-		} else {
-			m.waiting = slices.Insert(m.waiting, 0, id)
-		}
+		m.putInFront(id)
 		if ok {
 			m.start(next)
 		}
@@ -153,6 +149,14 @@ func (m *model) let(id int, how command) {
 	}
 	m.admit()
 	m.begin()
+}
+
+func (m *model) putInFront(id int) {
+	if m.lifo {
+		m.waiting = append(m.waiting, id)
+	} else {
+		m.waiting = slices.Insert(m.waiting, 0, id)
+	}
 }
 
 // cancel is the end of a context.
@@ -165,6 +169,11 @@ func (m *model) cancel(id int, isDo bool) {
 	if m.busy[id] || slices.Contains(slices.Concat(m.waiting, m.delayed), id) {
 		m.ended[id] = m.mayEnd[id]
 		m.gone[id] = isDo
+	}
+	if i := slices.Index(m.delayed, id); i >= 0 && m.ended[id] { // it does not wait for its time
+		m.delayed = slices.Delete(m.delayed, i, i+1)
+		m.putInFront(id)
+		m.begin()
 	}
 }
 
@@ -179,7 +188,11 @@ func (m *model) close(cut bool) {
 	}
 	m.cut = true
 	for _, id := range slices.Concat(m.waiting, m.delayed) {
-		m.end(id, &m.stats.Failed, "closed")
+		if m.ended[id] {
+			m.end(id, &m.stats.Cancelled, "cancelled")
+		} else {
+			m.end(id, &m.stats.Failed, "closed")
+		}
 	}
 	m.waiting, m.delayed = nil, nil
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -184,12 +185,17 @@ func (p *Pool) start() {
 	p.alive++
 	refused := p.refused
 	p.guard.Unlock()
-	if !refused && p.on.Go(w.run) == nil {
-		return
+	if !refused {
+		err := p.on.Go(w.run)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, suspend.ErrClosed) {
+			p.guard.Lock()
+			p.refused = true
+			p.guard.Unlock()
+		}
 	}
-	p.guard.Lock()
-	p.refused = true
-	p.guard.Unlock()
 	go w.run() // accepted tasks are done all the same
 }
 
@@ -227,12 +233,6 @@ func (p *Pool) settle() {
 			c.closers.ResumeAll(struct{}{}, nil)
 		}
 	}
-}
-
-// afterFunc calls f after d. The timers are those of the scheduler only where it has a clock of its own, since a scheduler
-// that closes drops its timers, and a task between two tries must not be lost.
-func (p *Pool) afterFunc(d time.Duration, f func()) (stop func() bool) {
-	return suspend.AfterFunc(p.timers, d, f)
 }
 
 var base = time.Now()

@@ -15,21 +15,19 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 	return s.o.Retry(err, try)
 }
 
-// A delay is a task between two tries. It is in s.later from postpone until the timer, or Close, takes it out.
+// A delay is a task between two tries. It is in s.later from postpone until the timer, the end of its context, or Close takes
+// it out.
 type delay[In, Out any] struct {
 	s     *Stage[In, Out]
 	e     item[In, Out]
 	after time.Duration
-	stop  func() bool // the timer; nil until it is there. Under the guard
+	stop  []func() bool // the timer, and the look at the context; nil until they are there. Under the guard
 }
 
 // postpone is called under the guard; the caller starts the delay when the guard is free.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
 	s.delayed++
-	if after > 0 {
-		s.pool.hold()
-	}
 	d := &delay[In, Out]{s: s, e: e, after: after}
 	if s.later == nil {
 		s.later = map[*delay[In, Out]]struct{}{}
@@ -43,22 +41,37 @@ func (d *delay[In, Out]) start() {
 		d.over()
 		return
 	}
-	stop := d.s.pool.afterFunc(d.after, d.over)
-	d.s.pool.guard.Lock()
+	p := d.s.pool
+	timers := p.hold()
+	stop := []func() bool{suspend.AfterFunc(timers, d.after, d.over)}
+	if d.e.t.until != cut {
+		stop = append(stop, d.e.t.AfterFunc(d.over)) // it is not tried again, and frees its place now
+	}
+	p.guard.Lock()
 	d.stop = stop
 	_, mine := d.s.later[d]
-	d.s.pool.guard.Unlock()
+	letGo := p.letGo()
+	p.guard.Unlock()
 	if !mine { // it is over, or Close has taken it just now
-		stop()
+		stopAll(stop)
+	}
+	letGo()
+}
+
+func stopAll(stop []func() bool) {
+	for _, f := range stop {
+		f()
 	}
 }
 
 // over puts the task in front of the queue, unless a Close has taken it.
 func (d *delay[In, Out]) over() {
 	s := d.s
+	var stop []func() bool
 	s.pool.guard.Lock()
 	if _, mine := s.later[d]; mine {
 		delete(s.later, d)
+		stop = d.stop
 		s.delayed--
 		d.e.since = s.pool.now()
 		if s.o.LIFO {
@@ -69,45 +82,59 @@ func (d *delay[In, Out]) over() {
 		s.queued(1)
 	}
 	s.pool.release()
+	stopAll(stop)
 }
 
-// takeDelayed takes the tasks between two tries, for Close. The caller ends them, and stops the timers.
+// takeDelayed takes the tasks between two tries, for Close. The caller ends them, and calls the functions.
 func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() bool) {
 	for d := range s.later {
 		taken = append(taken, d.e)
-		if d.stop != nil { // or else start will see that the delay was taken
-			stop = append(stop, d.stop)
-		}
+		stop = append(stop, d.stop...) // or else start will see that the delay was taken
 	}
 	clear(s.later)
 	s.delayed = 0
-	s.pool.letGo()
 	return taken, stop
 }
 
 // hold keeps the scheduler open, if it can be held: from the first delay on, until no task is left and the last worker has
-// ended. A worker may be a plain goroutine by then, as a scheduler that closes starts no more tasks.
-func (p *Pool) hold() {
-	if p.held != nil {
-		return
-	}
-	if h, ok := suspend.As[suspend.Holder](p.on); ok {
-		if release, err := h.Hold(); err == nil {
-			p.held = release
+// ended. A worker may be a plain goroutine by then, as a scheduler that closes starts no more tasks. hold returns the scheduler
+// whose timers are to be used: nil, for those of package time, if it is closed, as it drops its own.
+func (p *Pool) hold() (timers suspend.Spawner) {
+	h, ok := suspend.As[suspend.Holder](p.on)
+	if !ok {
+		p.guard.Lock()
+		defer p.guard.Unlock()
+		if p.refused {
+			return nil
 		}
+		return p.timers
 	}
+	release, err := h.Hold()
+	if err != nil {
+		return nil
+	}
+	p.guard.Lock()
+	first := p.held == nil
+	if first {
+		p.held = release
+	}
+	p.guard.Unlock()
+	if !first {
+		release()
+	}
+	return p.timers
 }
 
-// letGo ends the hold if it is time.
-func (p *Pool) letGo() {
+// letGo ends the hold if it is time. It is called with the guard held, and returns a function to be called without.
+func (p *Pool) letGo() (release func()) {
 	if p.held == nil || p.alive > 0 {
-		return
+		return func() {}
 	}
 	for _, c := range p.stages {
 		if c.waiting+c.delayed > 0 {
-			return
+			return func() {}
 		}
 	}
-	p.held()
-	p.held = nil
+	release, p.held = p.held, nil
+	return release
 }

@@ -23,7 +23,6 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	w.owed.pay()
 	w.named(&s.core)
 
-	start := w.now
 	returned := false
 	defer func() {
 		if !returned {
@@ -36,7 +35,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 		if due, ok := e.way.to.pass(e.t, out, w.now, &s.core); ok {
 			returned = true
 			s.slots--
-			s.leave(completed, w.now-start, w.now)
+			s.leave(completed, v.service, w.now)
 			w.owed.starting = due
 			return
 		}
@@ -44,11 +43,10 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	if done {
 		s.handOn(&e, out, &w.now, &v)
 	}
+	s.decide(&e, &v)
 	returned = true
-
-	s.pool.guard.Lock()
 	s.slots--
-	s.finish(&e, &v, w.now-start, w.now, &w.owed)
+	s.finish(&e, &v, w.now, &w.owed)
 }
 
 // pop takes the next task to begin.
@@ -64,30 +62,34 @@ func (s *Stage[In, Out]) pop(e *item[In, Out]) {
 // begun counts a task that leaves the queue, and reports whether it is too late for it.
 func (c *core) begun(since, now int64) (late bool) {
 	wait := max(0, now-since)
-	c.wait.add(wait)
 	c.window.least = min(c.window.least, c.waiting)
-	return c.shed.target != 0 && c.shed.late(wait, now)
+	if c.shed.target != 0 && c.shed.late(wait, now) {
+		return true
+	}
+	c.wait.add(wait)
+	return false
 }
 
 // perform runs the handler, and reports whether its result is to be handed on. Otherwise v is the fate of the task. w.now is
 // the time of the last event, before and after.
 func (s *Stage[In, Out]) perform(e *item[In, Out], isLate bool, w *worker, v *verdict) (out Out, done bool) {
 	t := e.t
-	switch {
-	case isLate:
-		s.dead(t, e.in, s.errs.late)
-		v.fate, v.err = late, s.errs.late
-		return out, false
-	case t.over():
-		v.fate, v.err = cancelled, errorOf(t)
-		return out, false
-	}
 	t.at = &s.core
 	t.gid.Store(w.gid)
+	if isLate || t.over() {
+		s.notBegun(t, e.in, v)
+		w.now = s.pool.now()
+		return out, false
+	}
+	start := w.now
 	out, err := s.call(t, e.in)
 	w.now = s.pool.now()
+	v.service = w.now - start
 	if err != nil {
 		s.failure(t, e.in, err, v)
+		if s.onFail != nil { // it takes time
+			w.now = s.pool.now()
+		}
 	}
 	return out, err == nil
 }
@@ -147,9 +149,8 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 		e.t.leave(ErrAbandoned)
 		p.guard.Lock()
 		p.end(w)
-		p.release()
 	}()
-	s.dead(e.t, e.in, ErrAbandoned)
+	s.report(e.t, e.in, ErrAbandoned)
 }
 
 // patience is the context with which the task of a worker waits for room in the next stage.

@@ -162,7 +162,6 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	s.errs = stageErrors{&stageError{name, ErrFull}, &stageError{name, ErrLate}, &stageError{name, ErrClosed}}
 	s.labels = pprof.WithLabels(context.Background(), pprof.Labels("stage", name))
 	s.shed.target = int64(o.Delay)
-	s.precise = o.Delay > 0 || o.Limit != nil
 	p.guard.Lock()
 	p.stages = append(p.stages, &s.core)
 	p.guard.Unlock()

@@ -31,7 +31,7 @@ type Stats struct {
 	Queue    int
 
 	Wait    Histogram // from acceptance to the beginning
-	Service Histogram // of a handler; of brief ones on the caller of Do, one in 16 is timed and counts for all
+	Service Histogram // of a handler
 }
 
 // Sub returns the figures of the time since earlier: counts and histograms are differences, levels stay.
@@ -58,47 +58,6 @@ type counts struct {
 	retried, dropped            uint64
 	wait, service               Histogram
 	crowded                     atomicx.Bool // a task was rejected: look for room before one is made
-
-	precise bool  // each task is timed: a shedder or a limiter needs it
-	skip    int   // the next inline tasks that are not timed
-	unseen  int   // that were not timed, and are not in service yet
-	brief   int64 // the time of the last inline task that was timed
-}
-
-// An inline task takes as long as two readings of the clock. So, after one of less than a microsecond, only one in 16 is
-// timed, and counts for those before it.
-const (
-	unmeasured = int64(-1)
-	briefly    = int64(time.Microsecond)
-	sampling   = 16
-)
-
-// sample reports whether the inline task that begins is to be timed.
-func (c *counts) sample() bool {
-	if c.skip == 0 || c.precise {
-		return true
-	}
-	c.skip--
-	return false
-}
-
-// measured counts the time of an inline task.
-func (c *counts) measured(service int64) {
-	if service == unmeasured {
-		c.unseen++
-		return
-	}
-	c.service.addN(service, 1+c.unseen)
-	c.unseen, c.brief, c.skip = 0, service, 0
-	if service < briefly {
-		c.skip = sampling - 1
-	}
-}
-
-// complete counts those that were not timed, since they have been done.
-func (c *counts) complete() {
-	c.service.addN(c.brief, c.unseen)
-	c.unseen = 0
 }
 
 // Stats returns the figures. It never suspends.
@@ -111,7 +70,6 @@ func (s *Stage[In, Out]) Stats() Stats {
 func (s *Stage[In, Out]) stats() Stats { return s.core.stats(s.outside.Len()) }
 
 func (c *core) stats(outside int) Stats {
-	c.complete()
 	return Stats{
 		Name:    c.name,
 		Arrived: c.arrived, Accepted: c.accepted, Rejected: c.rejected,
@@ -180,12 +138,6 @@ func (h *Histogram) add(d int64) {
 	h.Counts[bucket(d)]++
 	h.Count++
 	h.Sum += time.Duration(d)
-}
-
-func (h *Histogram) addN(d int64, n int) {
-	h.Counts[bucket(d)] += uint32(n)
-	h.Count += uint64(n)
-	h.Sum += time.Duration(d) * time.Duration(n)
 }
 
 func (h *Histogram) sub(g *Histogram) {

@@ -34,6 +34,7 @@ type task struct {
 	gone   atomicx.Bool // its Do has returned; pairs with the load in over
 	until  until        // never changes
 	tries  int32        // of the handler of the stage that it is in, under the guard
+	dead   bool         // OnFail was called for it
 }
 
 // until says which context ends the task.
@@ -157,6 +158,14 @@ func (t *task) cutOff(cause error) {
 	if t.until == cut {
 		t.source().(*ending).cancel(cause)
 	}
+}
+
+// wasCut reports whether a Close has cut off the tree that t is in. Then t is given up, and not cancelled by its caller.
+func (t *task) wasCut() bool {
+	for t.until == likeOwner {
+		t = t.parent
+	}
+	return t.until == cut && t.Err() != nil
 }
 
 // over reports whether t need not be begun any more.

@@ -80,7 +80,6 @@ func (w *worker) work() {
 		w.at, w.task = nil, nil
 		if !p.linger {
 			p.end(w)
-			p.release()
 			return
 		}
 		p.release()
@@ -90,7 +89,6 @@ func (w *worker) work() {
 	}
 	p.guard.Lock()
 	p.end(w)
-	p.release()
 }
 
 // serve is called with the guard held, and returns so when there is nothing to do.
@@ -104,7 +102,7 @@ func (w *worker) serve() {
 	}
 }
 
-// end takes w off the list.
+// end takes w off the list. It is called with the guard held, and unlocks it.
 func (p *Pool) end(w *worker) {
 	last := len(p.workers) - 1
 	p.workers[w.index] = p.workers[last]
@@ -113,11 +111,13 @@ func (p *Pool) end(w *worker) {
 	p.workers = p.workers[:last]
 	p.alive--
 	p.settle()
-	p.letGo()
 	if len(p.spare) < 16 {
 		w.label, w.r, w.at, w.task, w.owed = nil, suspend.Resumer[wake]{}, nil, nil, owed{}
 		p.spare = append(p.spare, w)
 	}
+	letGo := p.letGo()
+	p.release()
+	letGo()
 }
 
 // named gives the goroutine of a worker the name of the stage, for profiles.
