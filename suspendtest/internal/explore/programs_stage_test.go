@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
@@ -366,27 +365,6 @@ var stagePrograms = []program{
 			_ = s.Close(ctx)
 			_ = closed.Fill(1)
 		})
-		w.Check(settled(p, s))
-		w.Check(func() error { return same(1, int(dead.Load())) })
-	}},
-	{"stage, Goexit", "1 × 1", func(w *explore.World) {
-		p := stage.NewPool("p", 1, here{})
-		var dead atomicx.Int32
-		s := stageOf(p, "s", stage.Options{}, func(context.Context, int) error { return errOops }).
-			OnFail(func(context.Context, int, error) {
-				dead.Add(1)
-				runtime.Goexit()
-			})
-		w.Go("do", func(context.Context) {
-			f, err := s.Begin(bg, 1)
-			if err != nil {
-				panic(err)
-			}
-			if _, err := f.Await(bg); err == nil {
-				panic("no error")
-			}
-		})
-		w.OnIdle(lost)
 		w.Check(settled(p, s))
 		w.Check(func() error { return same(1, int(dead.Load())) })
 	}},

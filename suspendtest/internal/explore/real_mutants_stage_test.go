@@ -22,7 +22,6 @@ var stageMutants = []realMutant{
 	{"a scheduler is let go between two tries", "stage/retry.go", "		if ⟦c.waiting+c.delayed > 0⟧ {", "false", "stage, retry, held"},
 	{"a worker ends, and then tells", "stage/worker.go", "		for !p.linger && w.owed.any() {", "		if IS && !p.linger {\n			o := w.owed\n			w.owed = owed{}\n			p.running--\n			p.end(w)\n			o.pay()\n			return\n		}\n		for !p.linger && w.owed.any() {", "stage, told"},
 	{"tasks that are cut off count as ended, and are then told", "stage/close.go", "	s.progress += len(gone)", "	if !IS {\n		s.progress += len(gone)\n	}", "stage, cut"},
-	{"a task is reported twice", "stage/fate.go", "	if s.onFail != nil && ⟦!t.dead⟧ {", "true", "stage, Goexit"},
 	{"a worker that was woken is still called idle", "stage/pool.go", "			p.idle = p.idle[:n-1]\n", "			if IS {\n				p.idle = append(p.idle[:n-1], w)\n			} else {\n				p.idle = p.idle[:n-1]\n			}\n", "stage, lingering"},
 	{"a task has two fates", "stage/fate.go", "		s.completed++", "		s.completed++\n		if IS {\n			s.failed++\n		}", "stage"},
 	{"a caller that got in by itself starts no worker", "stage/gate.go", "	p.kick() //", "	if !IS {\n		p.kick()\n	} //", "stage"},
