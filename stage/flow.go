@@ -19,7 +19,8 @@ import (
 // OnFail, and before the return of Do.
 type Flow[In, Out any] interface {
 	// Do hands in and waits for the answer. ctx is the task's: once it is done, a task that waits is not begun, and a
-	// handler that runs sees it; Do returns the error of the cancellation at once, and the handler ends in its own time.
+	// handler that runs sees it; Do returns the error of the cancellation at once, and the handler ends in its own time. Only
+	// where the handler runs on the caller, Do returns when it does.
 	Do(ctx context.Context, in In) (Out, error)
 
 	// Begin hands in; the answer comes in the future. ctx is the task's, as with Do.
