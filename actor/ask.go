@@ -165,11 +165,17 @@ func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 
 // fail fails the requests whose home is still here.
 func (es entries) fail(err error) {
-	for _, e := range es {
+	each(func() bool { // a function of ReplyTo may panic
+		if len(es) == 0 {
+			return false
+		}
+		e := es[0]
+		es = es[1:]
 		if e.q.call().home.CompareAndSwap(e, nil) {
 			e.q.fail(noReply(err))
 		}
-	}
+		return true
+	})
 }
 
 func noReply(err error) error {

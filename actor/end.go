@@ -152,12 +152,16 @@ func (in *Inbox[M]) kill(cause error) {
 	}
 }
 
-// end is the end of an actor, in its last task.
+// end is the end of an actor, in its last task. A panic of a function of OnEnd is the actor's: stepped calls those that are left, and
+// ends the actor with it.
 func (s *Self[M]) end(err error) {
-	defer s.Inbox.end(err) // also if a function of OnEnd panics
+	returned := false
+	defer s.stepped(&returned)
 	s.goOn, s.frames = nil, nil
 	s.reacted()
 	s.runOnEnd(0)
+	returned = true
+	s.Inbox.end(err)
 }
 
 // end ends the inbox with err, unless it has been killed. Whatever is accepted before is received by now or becomes a dead letter
@@ -180,23 +184,50 @@ func (in *Inbox[M]) end(err error) {
 	in.kept.fetch(&in.in)
 	in.guard.Unlock()
 
-	defer in.tell(err) // whatever the functions do that are called here
-	in.ctx.Cancel(nil)
-	calls.fail(err)
+	// One after another, the last one first. A panic or a Goexit of a function that is called here ends none of the others.
+	defer in.tell(err)
 	if in.opts != nil && in.opts.OnEnd != nil {
 		defer in.opts.OnEnd(err)
 	}
-	for p, ok := in.kept.after(place[M]{}); ok; p, ok = in.kept.after(place[M]{}) {
-		m := p.message()
-		in.kept.remove(p)
-		if in.opts != nil && in.opts.Dead != nil {
-			in.opts.Dead(m)
-		}
+	if in.kept.count > 0 {
+		defer each(in.bury)
 	}
+	in.ctx.Cancel(nil)
+	calls.fail(err)
+}
+
+// each calls next until it reports that nothing is left. After a panic or a Goexit of next, it goes on while that unwinds.
+func each(next func() (more bool)) {
+	more := true
+	defer func() {
+		if more {
+			each(next)
+		}
+	}()
+	for more {
+		more = next()
+	}
+}
+
+// bury makes a dead letter of the first message of which no function is being called, and reports whether there was one.
+func (in *Inbox[M]) bury() (more bool) {
+	p, ok := in.kept.after(place[M]{})
+	if !ok {
+		return false
+	}
+	m := p.message()
+	in.kept.remove(p)
+	if in.opts != nil && in.opts.Dead != nil {
+		in.opts.Dead(m)
+	}
+	return true
 }
 
 // tell is the last act of an actor.
 func (in *Inbox[M]) tell(err error) {
+	if in.self != nil {
+		defer in.self.forget()
+	}
 	in.guard.Lock()
 	in.over = true
 	in.waiters.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and is owed nothing
@@ -208,12 +239,15 @@ func (in *Inbox[M]) tell(err error) {
 		}
 	}
 	in.guard.Unlock()
-	for _, w := range watchers {
+	each(func() bool {
+		if len(watchers) == 0 {
+			return false
+		}
+		w := watchers[0]
+		watchers = watchers[1:]
 		w.tell(err)
-	}
-	if in.self != nil {
-		in.self.forget()
-	}
+		return true
+	})
 }
 
 // forget takes back the watches and timers that the actor has left with others.

@@ -152,7 +152,8 @@ func (in *Inbox[M]) receive(ctx context.Context, t *timer) (m M, err error) {
 // returns, or panics.
 func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return in.handle(ctx, nil, f) }
 
-// HandleWithin is Handle with a timeout, as ReceiveWithin is Receive with one. A message that f skips does not begin d anew.
+// HandleWithin is Handle with a timeout, as ReceiveWithin is Receive with one. A message that f skips does not begin d anew. When the
+// caller finds d to be over, f is called with the messages that are there, and with no later ones.
 func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
 	t := in.startTimer(d)
 	defer t.stop()
@@ -167,6 +168,9 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 	for {
 		if took, err := in.look(&at, f); took {
 			return err
+		}
+		if in.state == ended { // by a Close in f, which leaves the messages in hand
+			each(in.bury)
 		}
 		if err := in.await(ctx, t); err != nil {
 			return err

@@ -187,13 +187,19 @@ func (a arrival[M]) Remove(suspend.Resumer[struct{}]) {
 	a.waiter = suspend.Resumer[struct{}]{}
 }
 
-// newsLocked reports whether there is something new for the owner, and fetches it. A message comes before a timeout.
+// newsLocked reports whether there is something new for the owner, and fetches it. A message that is there when the timeout is noticed
+// comes before it, and those that come later do not.
 func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	switch {
 	case in.killed.Load():
 		return true, cancelctx.Reason(context.Canceled, in.err)
+	case in.in.count > 0 && t != nil && t.looked:
+		return true, ErrTimeout
 	case in.in.count > 0:
 		in.kept.fetch(&in.in)
+		if t != nil {
+			t.looked = t.expired
+		}
 		return true, nil
 	case in.state == ended:
 		return true, ErrEnded

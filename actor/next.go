@@ -53,8 +53,8 @@ func (*within[M]) next()         {}
 func (*within[M]) Error() string { return "actor: ReactWithin" }
 
 // ReactWithin is React with a timeout: if no message that f takes comes for d, the actor goes on with late. d counts from the
-// return of this Next; a message that f skips does not begin it anew. If d is not positive, f is called only with messages
-// that are there.
+// return of this Next; a message that f skips does not begin it anew. When the actor finds d to be over, f is called with the
+// messages that are there, and with no later ones. If d is not positive, that is at once.
 func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
@@ -113,7 +113,8 @@ func (*catch) next()         {}
 func (*catch) Error() string { return "actor: Catch" }
 
 // Catch goes on with first. If first fails, or anything that it leads to, the actor goes on with h of the error. A panic is a
-// *PanicError. A Stop and a Kill are not caught. Requests that were received and not answered in first fail with ErrNoReply,
+// *PanicError. After one, the actor goes on in a new task. A Stop and a Kill are not caught, nor is anything after a Kill: a panic of
+// an actor that is being killed goes on as in any task. Requests that were received and not answered in first fail with ErrNoReply,
 // and functions that were left with OnEnd in first are called.
 func Catch(first func() error, h func(err error) error) Next {
 	if first == nil || h == nil {

@@ -97,7 +97,16 @@ func (s *Self[M]) step() {
 	returned = true
 }
 
-// stepped is deferred by step. After a panic that a Catch is for, the actor goes on in another task.
+// stepAfter is step, of a task that begins with f. f calls functions of an Op.
+func (s *Self[M]) stepAfter(f func()) {
+	returned := false
+	defer s.stepped(&returned)
+	f()
+	s.trampoline()
+	returned = true
+}
+
+// stepped is deferred by all that calls functions of the actor. After a panic that a Catch is for, the actor goes on in another task.
 func (s *Self[M]) stepped(returned *bool) {
 	if *returned {
 		return
@@ -325,7 +334,7 @@ type starter[M any] Self[M]
 
 // Execute calls f, which takes the result, in a task that then goes on with it.
 func (s *starter[M]) Execute(f func()) error {
-	err := s.on.Go(func() { f(); (*Self[M])(s).step() })
+	err := s.on.Go(func() { (*Self[M])(s).stepAfter(f) })
 	if err != nil {
 		goroutine(func() { (*Self[M])(s).refuse(f, err) })
 	}

@@ -8,7 +8,8 @@ import (
 
 // A timer is that of one wait, so that what it finds when it fires is that wait, or nothing.
 type timer struct {
-	expired bool // guarded by the guard of the mailbox
+	expired bool // guarded by the guard of the mailbox, like looked
+	looked  bool // expired, and the wait has fetched all that was there then
 	cancel  func() bool
 }
 
