@@ -40,8 +40,9 @@ func (r *Runner) add(t *Task) {
 	r.all = append(r.all, t)
 }
 
-// remove is the end of add.
+// remove is the end of add. The goroutine of t is no longer the Runner's.
 func (r *Runner) remove(t *Task) {
+	r.own(t.ID()).CompareAndSwap(t.ID(), 0)
 	last := len(r.all) - 1
 	moved := r.all[last]
 	r.all[t.at], moved.at, r.all[last] = moved, t.at, nil

@@ -35,8 +35,8 @@ type Runner struct {
 	release atomicx.Pointer[func()] // of every Hold, made by the first
 
 	// Goroutines of tasks that were found to be this Runner's. Such a goroutine runs only while the Runner has switched
-	// to it, and ids are never used again, so a hit needs no lookup. The Runner's own goroutine is not among them: it
-	// goes its ways when the Runner has ended.
+	// to it, and ids are never used again, so a hit needs no lookup. A coroutine that leaves the Runner is taken out: it
+	// may be another Runner's next. The Runner's own goroutine is not among them: it goes its ways when the Runner has ended.
 	ownGoroutines [64]atomic.Int64
 	misses        int // of ownGoroutines
 
@@ -152,9 +152,9 @@ func (r *Runner) here() bool {
 	if id == 0 {
 		id = gid.Get()
 	}
-	own := &r.ownGoroutines[uint64(id)%uint64(len(r.ownGoroutines))]
+	own := r.own(id)
 	if own.Load() == id {
-		return !r.inbox.Closed() // or the coroutine may be another Runner's by now
+		return true
 	}
 	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == id {
 		if r.misses++; r.misses%8 == 0 { // a store is dear, and of little use where there are too many
@@ -164,6 +164,11 @@ func (r *Runner) here() bool {
 	}
 	owner := r.owner.Load()
 	return owner == id && owner != 0 || r.calling.Load() == id
+}
+
+// own is the place of a goroutine in ownGoroutines.
+func (r *Runner) own(id int64) *atomic.Int64 {
+	return &r.ownGoroutines[uint64(id)%uint64(len(r.ownGoroutines))]
 }
 
 // send makes it runnable, from elsewhere. It reports whether the Runner has not ended.
