@@ -175,6 +175,9 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 		if err := in.await(ctx, t); err != nil {
 			return err
 		}
+		if in.killed.Load() { // since the message was given
+			return in.cancellation()
+		}
 	}
 }
 
@@ -215,6 +218,9 @@ func (in *Inbox[M]) settle() {
 // await waits for something new and fetches it, or returns why the wait has ended.
 func (in *Inbox[M]) await(ctx context.Context, t *timer) error {
 	_, err := suspend.Wait[struct{}](ctx, arrival[M]{in, t}, false)
+	if err == nil && in.killed.Load() { // since the message came
+		err = in.cancellation()
+	}
 	return err
 }
 

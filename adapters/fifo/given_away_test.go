@@ -26,7 +26,7 @@ func givesAway(t *testing.T, s *fifo.Scheduler, main func()) (ended chan struct{
 			for i := range tasks {
 				_ = s.Go(func() {
 					_ = begin.Wait(bg)
-					if i >= tasks-256 && i < tasks-192 { // as many as a Run remembers; those that end last are kept
+					if i >= tasks-256 && i < tasks-192 { // a Run remembers 64, and keeps the last that end
 						for range 8 {
 							_ = s.Execute(func() {})
 						}
@@ -65,7 +65,7 @@ func crowd(t *testing.T, f func()) {
 	}))
 }
 
-// A coroutine that a Run has given away may be another Run's. Callbacks that its tasks submitted to the first were lost.
+// A coroutine that one Run gives away is taken by another. Callbacks that its tasks submitted to the first Run were lost.
 func TestCallbacksFromACoroutineGivenAway(t *testing.T) {
 	defer schedtest.Within(t, 20*time.Second)()
 	s, over, called := fifo.New(fifo.Options{}), latch.New(1), 0
