@@ -194,9 +194,12 @@ func (s *Self[M]) failReceived(err error) {
 		return
 	}
 	stay := map[*call]bool{}
-	waits := func(m M) {
-		if q := s.requestOf(m); q != nil {
-			stay[q.call()] = true
+	waits := func(m M, n note) {
+		if n.q == nil {
+			n.q = s.requestOf(m)
+		}
+		if n.q != nil {
+			stay[n.q.call()] = true
 		}
 	}
 	s.kept.each(waits)
@@ -210,13 +213,13 @@ func (s *Self[M]) failReceived(err error) {
 // returns ErrNoReply, and the actor's error if it has one. If ctx is done first, or already, it returns the error of the
 // cancellation; a reply that comes later goes nowhere. If a Reply has reported true, Ask returns that reply.
 //
-// It panics if q is not a message of the actor, or was asked before.
+// It panics if q is nil or not a message of the actor, or was asked before.
 func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	var none R
 	if err := suspend.Err(ctx); err != nil {
 		return none, err
 	}
-	r := q.request()
+	r := requestIn(q)
 	if err := put(to, q, r); err != nil {
 		r.asked.asked.Store(false)
 		return none, err
@@ -236,11 +239,18 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 
 // AskLater is Ask without waiting: it returns the future of the reply.
 func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
-	r := q.request()
+	r := requestIn(q)
 	if err := put(to, q, r); err != nil {
 		r.fail(err)
 	}
 	return &r.answer
+}
+
+func requestIn[R any](q Question[R]) *Request[R] {
+	if q == nil || isNil(q) {
+		panic("actor: Ask with a nil request")
+	}
+	return q.request()
 }
 
 func put[R, M any](to Ref[M], q Question[R], r *Request[R]) error {

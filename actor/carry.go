@@ -5,8 +5,8 @@ type Carrier struct{ q pending }
 
 // CarrierOf returns the carrier of m, and whether m is a request.
 func CarrierOf(m any) (Carrier, bool) {
-	q, ok := m.(pending)
-	return Carrier{q}, ok
+	q := asRequest(m)
+	return Carrier{q}, q != nil
 }
 
 // ReplyFrom is Reply with the value that to, a pointer of NewReply, points to.

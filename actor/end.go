@@ -301,7 +301,7 @@ func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 			s.guard.Unlock()
 			return
 		}
-		moved, start := s.acceptLocked(m, s.requestOf(m)) // with the watch forgotten: after a stop, nothing comes
+		moved, start := s.acceptLocked(m, s.requestOf(m), true) // with the watch forgotten: after a stop, nothing comes
 		s.guard.Unlock()
 		moved.drop()
 		if start {

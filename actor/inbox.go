@@ -31,7 +31,8 @@ type Options[M any] struct {
 	Name string
 
 	// Cap bounds the messages that are accepted and not received. Zero: no bound. Replies, and the messages of Watch and
-	// SendAfter, are accepted all the same.
+	// SendAfter, are accepted all the same, and are not counted. While the mailbox is full, a Send is refused and a SendOp waits, also
+	// with a message that a waiting RecvOp would take.
 	Cap int
 
 	// Dead is called with each message that was accepted and will never be received. OnEnd is called with the error with which
@@ -145,7 +146,8 @@ func (in *Inbox[M]) receive(ctx context.Context, t *timer) (m M, err error) {
 
 // Handle calls f with the first message that f does not Skip, and returns its result. It suspends the caller until there is
 // such a message, and its errors are those of Receive. Each wait begins with the first message in the mailbox, and calls f once
-// with each.
+// with each. Other tasks run after 64 waits at the latest, but not between the messages that one wait skips: skipping is meant
+// to be quick.
 //
 // f runs in the caller's task, under no lock, and may suspend, receive, and handle. A message that f skips keeps its place.
 // While f runs, its message is in its place as well, and nested receives pass over it. A message counts as received when f

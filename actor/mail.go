@@ -9,6 +9,13 @@ type segment[M any] struct {
 	live       uint64 // bit i: slots[i] has a message that is not received
 	busy       uint64 // the live ones with which a function is being called
 	slots      []M    // never grows beyond its capacity; a slot that is not live is zero
+	notes      map[int]note
+}
+
+// A note says more of a message. Few messages have one.
+type note struct {
+	q         pending // the request that an Adapt has wrapped
+	uncounted bool    // by Cap
 }
 
 const (
@@ -49,6 +56,18 @@ func (q *mail[M]) push(m M) {
 	}
 	s.add(m)
 	q.count++
+}
+
+// annotate gives the last message a note.
+func (q *mail[M]) annotate(n note) {
+	if n == (note{}) {
+		return
+	}
+	s := q.last
+	if s.notes == nil {
+		s.notes = map[int]note{}
+	}
+	s.notes[len(s.slots)-1] = n
 }
 
 func (s *segment[M]) add(m M) {
@@ -149,12 +168,15 @@ func (s *segment[M]) clear(i int) {
 	s.slots[i] = zero
 	s.live &^= 1 << (uint(i) & 63)
 	s.busy &^= 1 << (uint(i) & 63)
+	if s.notes != nil {
+		delete(s.notes, i)
+	}
 }
 
 // release takes s out, which is empty, unless it is the only segment.
 func (q *stock[M]) release(s *segment[M]) {
 	q.holes -= int32(len(s.slots))
-	s.slots = s.slots[:0]
+	s.slots, s.notes = s.slots[:0], nil
 	if s.prev == nil && s.next == nil {
 		return
 	}
@@ -184,7 +206,7 @@ func (q *stock[M]) fetch(from *mail[M]) {
 		q.mail, *from = *from, q.mail
 		return
 	}
-	if t := q.last; s.next == nil && len(t.slots)+len(s.slots) <= cap(t.slots) {
+	if t := q.last; s.next == nil && s.notes == nil && len(t.slots)+len(s.slots) <= cap(t.slots) {
 		for _, m := range s.slots {
 			q.push(m)
 		}
@@ -208,6 +230,7 @@ func (q *stock[M]) compact() {
 		for i, m := range s.slots {
 			if s.live>>i&1 != 0 {
 				dense.push(m)
+				dense.annotate(s.notes[i])
 			}
 		}
 	}
@@ -218,11 +241,11 @@ func (q *stock[M]) compact() {
 func (q *stock[M]) sparse() bool { return q.holes > manyHoles && int(q.holes) > 2*q.count }
 
 // each calls f with all messages, those included with which another function is being called.
-func (q *mail[M]) each(f func(m M)) {
+func (q *mail[M]) each(f func(m M, n note)) {
 	for s := q.first; s != nil; s = s.next {
 		for i, m := range s.slots {
 			if s.live>>i&1 != 0 {
-				f(m)
+				f(m, s.notes[i])
 			}
 		}
 	}

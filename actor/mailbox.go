@@ -105,7 +105,7 @@ func (in *Inbox[M]) send(m M) error {
 	return nil
 }
 
-// post is send with the request that m is or has, or nil. A forced message is accepted though Cap is reached.
+// post is send with the request that m is or has, or nil. A forced message is accepted though Cap is reached, and not counted.
 func (in *Inbox[M]) post(m M, q pending, forced bool) error {
 	in.guard.Lock()
 	return in.postLocked(m, q, forced)
@@ -121,7 +121,7 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 		in.guard.Unlock()
 		return ErrFull
 	}
-	moved, start := in.acceptLocked(m, q)
+	moved, start := in.acceptLocked(m, q, forced)
 	in.guard.Unlock()
 	moved.drop()
 	if start {
@@ -135,28 +135,37 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 //
 // The owner of a mailbox in which it waits touches nothing until it is woken. So m goes to the owner's own mail, and the owner, which
 // has looked at all that is there, finds it without the guard.
-func (in *Inbox[M]) acceptLocked(m M, q pending) (moved *entry, start bool) {
+func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, start bool) {
+	var n note
 	if q != nil {
 		moved = in.adoptLocked(q)
+		if w, ok := q.(wrapped); ok {
+			n.q = w.pending
+		}
 	}
 	if in.room != nil {
-		if in.room.offerLocked(m) {
+		if in.offerLocked(m) {
 			return moved, false
 		}
-		in.room.used++
+		if n.uncounted = forced && in.room.cap > 0; !n.uncounted {
+			in.room.used++
+		}
 	}
 	if in.state == running {
 		in.in.push(m)
+		in.in.annotate(n)
 		return moved, false
 	}
 	in.kept.push(m)
+	in.kept.annotate(n)
 	return moved, in.wakeLocked()
 }
 
 // received takes the message at p out of the mailbox, for good.
 func (in *Inbox[M]) received(p place[M]) {
+	counted := in.room != nil && in.room.cap > 0 && !p.seg.notes[p.at].uncounted
 	in.kept.remove(p)
-	if in.room != nil && in.room.cap > 0 {
+	if counted {
 		in.leaveRoom()
 	}
 }

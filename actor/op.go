@@ -12,7 +12,7 @@ import (
 // Select it takes a message exactly if it wins.
 //
 // match runs under locks, and on senders as well: it must be quick, and must not call anything of this module. A panic of it
-// is raised in the task that performs the Op.
+// is raised in the task that performs the Op. A runtime.Goexit of it, as of a failed test, ends the caller, a sender perhaps.
 func (in *Inbox[M]) RecvOp(match func(M) bool) suspend.Op[M] {
 	return suspend.Map(suspend.OpOf[M](&recv[M]{in, match}), func(m M, err error) (M, error) {
 		if p, ok := err.(*matchPanic); ok {
@@ -44,13 +44,16 @@ func (o *recv[M]) Try() (m M, ok bool, err error) {
 	in.kept.fetch(&in.in)
 	for p, ok := in.kept.after(place[M]{}); ok; p, ok = in.kept.after(p) {
 		v := p.message()
-		yes, err := matches(o.match, v)
+		yes, err := in.matchesLocked(o.match, v)
 		if err != nil {
 			return m, true, err
 		}
 		if yes {
+			counted := !p.seg.notes[p.at].uncounted
 			in.kept.remove(p)
-			in.leaveRoomLocked()
+			if counted {
+				in.leaveRoomLocked()
+			}
 			return v, true, nil
 		}
 	}
@@ -77,10 +80,11 @@ func (o *recv[M]) Remove(r suspend.Resumer[M]) {
 
 // offerLocked hands m to the first RecvOp that matches it and can be resumed. It reports whether there is one. A waiter
 // that refuses is cancelled, and removes itself.
-func (x *room[M]) offerLocked(m M) bool {
+func (in *Inbox[M]) offerLocked(m M) bool {
+	x := in.room
 	for i := 0; i < len(x.ops); i++ {
 		o := x.ops[i]
-		yes, err := matches(o.match, m)
+		yes, err := in.matchesLocked(o.match, m)
 		var none M
 		switch {
 		case err != nil && o.r.Resume(none, err):
@@ -108,15 +112,21 @@ func (in *Inbox[M]) failLocked(receives error) {
 	in.room.senders.ResumeAll(struct{}{}, ErrEnded)
 }
 
-func matches[M any](match func(M) bool, m M) (yes bool, err error) {
+// matchesLocked calls match. A Goexit of it unlocks the guard, as nobody else would.
+func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error) {
 	if match == nil {
 		return true, nil
 	}
 	returned := false
 	defer func() {
-		if !returned {
-			err = &matchPanic{recover()}
+		if returned {
+			return
 		}
+		v := recover()
+		if v == nil { // runtime.Goexit
+			in.guard.Unlock()
+		}
+		err = &matchPanic{v}
 	}()
 	yes = match(m)
 	returned = true
@@ -161,7 +171,7 @@ func (in *Inbox[M]) leaveRoomLocked() {
 		return
 	}
 	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {
-		in.acceptLocked(x.m, x.q) // the owner is running; SendOp itself drops where q was
+		in.acceptLocked(x.m, x.q, false) // the owner is running; SendOp itself drops where q was
 	}
 }
 
@@ -181,7 +191,7 @@ func (s *send[M]) Try() (none struct{}, ok bool, err error) {
 	case in.room.full():
 		return none, false, nil
 	}
-	if _, start := in.acceptLocked(s.m, s.q); start {
+	if _, start := in.acceptLocked(s.m, s.q, false); start {
 		in.self.launch() // under the guards of a Select: a Spawner's Go allows it
 	}
 	return none, true, nil

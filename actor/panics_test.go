@@ -204,3 +204,22 @@ func TestCloseThenSkip(t *testing.T) {
 	require.ErrorIs(t, err, actor.ErrEnded)
 	require.ElementsMatch(t, []int{1, 2}, dead)
 }
+
+// A Goexit of a match harms its caller only.
+func TestMatchGoexit(t *testing.T) {
+	in := actor.Open[int](bg)
+	require.NoError(t, in.Ref().Send(1))
+	done := make(chan int)
+	go func() {
+		defer close(done)
+		_, _ = suspend.Do(bg, in.RecvOp(func(int) bool { runtime.Goexit(); return false }))
+	}()
+	<-done
+	sent := make(chan int)
+	go func() { _ = in.Ref().Send(2); close(sent) }()
+	select {
+	case <-sent:
+	case <-time.After(time.Second):
+		t.Error("a Send does not return: the guard is locked")
+	}
+}

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/braidgo/braid/suspend"
@@ -112,12 +113,25 @@ func (in *Inbox[M]) requestOf(m M) pending {
 	if !in.asks {
 		return nil
 	}
-	q, _ := any(m).(pending)
+	return asRequest(m)
+}
+
+// asRequest returns the request that m is, nil if it is none. A nil pointer is none.
+func asRequest(m any) pending {
+	q, ok := m.(pending)
+	if !ok || isNil(m) {
+		return nil
+	}
 	return q
 }
 
+func isNil(m any) bool {
+	v := reflect.ValueOf(m)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
 // Adapt returns a Ref for a part, or another form, of the messages of to. It sends f(m) to to for each m. f is called by the
-// sender, under no lock. As an Actor, it is to.
+// sender, under no lock. As an Actor, it is to. If m is a request, f(m) may wrap it; if m is none, f(m) may be one.
 func Adapt[N, M any](to Ref[M], f func(N) M) Ref[N] {
 	if f == nil {
 		panic("actor: Adapt with a nil function")
@@ -135,13 +149,27 @@ type adapted[N, M any] struct {
 
 func (a *adapted[N, M]) send(m N) error { return a.post(m, a.requestOf(m), false) }
 func (a *adapted[N, M]) post(m N, q pending, forced bool) error {
-	return a.target.post(a.f(m), q, forced)
-}
-func (a *adapted[N, M]) sendOp(m N, q pending) suspend.Op[struct{}] {
-	return a.target.sendOp(a.f(m), q)
+	to, q := a.adapt(m, q)
+	return a.target.post(to, q, forced)
 }
 
-func (a *adapted[N, M]) requestOf(m N) pending {
-	q, _ := any(m).(pending)
-	return q
+func (a *adapted[N, M]) sendOp(m N, q pending) suspend.Op[struct{}] {
+	return a.target.sendOp(a.adapt(m, q))
 }
+
+// adapt returns f(m) with its request: q, that of m, or the one that f(m) is if m is none.
+func (a *adapted[N, M]) adapt(m N, q pending) (M, pending) {
+	to := a.f(m)
+	switch is := a.target.requestOf(to); {
+	case q == nil:
+		q = is
+	case is == nil || is.call() != q.call():
+		q = wrapped{q}
+	}
+	return to, q
+}
+
+func (a *adapted[N, M]) requestOf(m N) pending { return asRequest(m) }
+
+// A wrapped request is in a message that is not itself the request.
+type wrapped struct{ pending }

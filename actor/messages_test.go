@@ -1,0 +1,176 @@
+package actor_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A caught failure leaves the requests in the mailbox, also those that an Adapt has wrapped.
+func TestAdaptedRequestStays(t *testing.T) {
+	type envelope struct{ q *get }
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		n := 0
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[envelope]) error {
+			return actor.Loop(func() error {
+				return self.React(func(e envelope) error {
+					if n++; n == 1 {
+						return errOops
+					}
+					e.q.Reply(n)
+					return nil
+				})
+			})
+		}))
+		defer ref.Stop()
+		part := actor.Adapt(ref, func(q *get) envelope { return envelope{q} })
+		a, b := actor.AskLater(part, &get{}), actor.AskLater(part, &get{})
+		_, err := a.Await(bg)
+		require.ErrorIs(t, err, actor.ErrNoReply) // it was in hand
+		v, err := b.Await(bg)                     // it was in the mailbox
+		require.NoError(t, err)
+		require.Equal(t, 2, v)
+	})
+}
+
+// A request that an Adapt unwraps belongs to the actor that gets it.
+func TestAdaptedForward(t *testing.T) {
+	type envelope struct{ q *get }
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		second := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
+			return self.React(func(q *get) error { q.Reply(7); return nil })
+		})
+		unwrap := actor.Adapt(second, func(e envelope) *get { return e.q })
+		first := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
+			return self.React(func(q *get) error { return unwrap.Send(envelope{q}) }) // and ends
+		})
+		v, err := actor.Ask(bg, first, &get{})
+		second.Stop()
+		require.NoError(t, err)
+		require.Equal(t, 7, v)
+	})
+}
+
+// A message of a Watch takes no room.
+func TestWatchIsNotCounted(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		other := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return nil })
+		require.NoError(t, other.Wait(bg))
+		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			self.Watch(other, func(error) int { return -1 })
+			return self.React(func(m int) error {
+				if m == -1 {
+					return actor.Skip
+				}
+				return nil
+			})
+		}, actor.Options[int]{Cap: 1})
+		schedtest.Settle()
+		defer ref.Kill(nil)
+		require.NoError(t, ref.Send(1))
+		require.NoError(t, ref.Wait(bg))
+	})
+}
+
+// A nil pointer to a request is a message, and no request.
+func TestNilMessage(t *testing.T) {
+	in := actor.Open[*get](bg)
+	require.NotPanics(t, func() { require.NoError(t, in.Ref().Send(nil)) })
+	any := actor.Open[any](bg)
+	require.NotPanics(t, func() { require.NoError(t, any.Ref().Send((*get)(nil))) })
+	_, ok := actor.CarrierOf((*get)(nil))
+	require.False(t, ok)
+	require.PanicsWithValue(t, "actor: Ask with a nil request", func() { _, _ = actor.Ask(bg, in.Ref(), (*get)(nil)) })
+}
+
+// A wrapped request is known wherever the mailbox moves it.
+func TestWrappedRequestMoves(t *testing.T) {
+	type envelope struct{ q *get }
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		const n = 1000
+		took := 0
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[envelope]) error {
+			return actor.Loop(func() error {
+				return self.React(func(e envelope) error {
+					switch {
+					case e.q == nil:
+						if took++; took == n {
+							return errOops
+						}
+					case took < n:
+						return actor.Skip
+					default:
+						e.q.Reply(took)
+					}
+					return nil
+				})
+			})
+		}))
+		defer ref.Stop()
+		part := actor.Adapt(ref, func(q *get) envelope { return envelope{q} })
+		var answers []promise.Future[int]
+		for i := range n {
+			if i%90 == 0 {
+				answers = append(answers, actor.AskLater(part, &get{}))
+			}
+			require.NoError(t, ref.Send(envelope{}))
+			if i < n/2 && i%7 == 0 {
+				suspend.Yield()
+			}
+		}
+		for _, a := range answers {
+			v, err := a.Await(bg)
+			require.NoError(t, err)
+			require.Equal(t, n, v)
+		}
+	})
+}
+
+// So it is when a few messages are copied to those that are there.
+func TestWrappedRequestIsCopied(t *testing.T) {
+	type envelope struct{ q *get }
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		var part actor.Ref[*get]
+		var answer promise.Future[int]
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[envelope]) error {
+			return self.React(func(e envelope) error {
+				if e.q != nil {
+					e.q.Reply(5)
+					return nil
+				}
+				answer = actor.AskLater(part, &get{})
+				err := self.HandleWithin(bg, 0, func(envelope) error { return actor.Skip })
+				return errors.Join(err, errOops)
+			})
+		}))
+		part = actor.Adapt(ref, func(q *get) envelope { return envelope{q} })
+		require.NoError(t, ref.Send(envelope{}))
+		require.NoError(t, ref.Wait(bg))
+		v, err := answer.Await(bg)
+		require.NoError(t, err)
+		require.Equal(t, 5, v)
+	})
+}
+
+// A message that takes no room leaves none.
+func TestWatchLeavesNoRoom(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		other := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil })
+		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
+			self.Watch(other, func(error) int { return -1 })
+			if _, err := self.Receive(bg); err != nil {
+				return err
+			}
+			return errors.Join(self.Ref().Send(1), self.Ref().Send(2))
+		}, actor.Options[int]{Cap: 1})
+		require.ErrorIs(t, ref.Wait(bg), actor.ErrFull)
+	})
+}
