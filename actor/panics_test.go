@@ -223,3 +223,23 @@ func TestMatchGoexit(t *testing.T) {
 		t.Error("a Send does not return: the guard is locked")
 	}
 }
+
+// A Goexit of Dead, and a panic of a function of ReplyTo, lose no other call.
+func TestEndCallsAll(t *testing.T) {
+	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
+	dead, replies := 0, 0
+	require.NoError(t, s.Run(bg, func(context.Context) error {
+		ref := actor.Spawn(bg, s, func(context.Context, *actor.Self[*get]) error { return nil },
+			actor.Options[*get]{Dead: func(*get) { dead++; runtime.Goexit() }})
+		for range 3 {
+			q := new(get)
+			c, _ := actor.CarrierOf(q)
+			c.ReplyTo(func(any, error) { replies++; panic("oops") })
+			require.NoError(t, ref.Send(q))
+		}
+		require.NoError(t, ref.Wait(bg))
+		return nil
+	}))
+	require.Equal(t, 3, dead)
+	require.Equal(t, 3, replies)
+}
