@@ -3,7 +3,6 @@ package fifo_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,7 +66,7 @@ func crowd(t *testing.T, f func()) {
 
 // A coroutine that one Run gives away is taken by another. Callbacks that its tasks submitted to the first Run were lost.
 func TestCallbacksFromACoroutineGivenAway(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	s, over, called := fifo.New(fifo.Options{}), latch.New(1), 0
 	ended := givesAway(t, s, func() { _ = over.Wait(bg) })
 	crowd(t, func() {
@@ -82,7 +81,7 @@ func TestCallbacksFromACoroutineGivenAway(t *testing.T) {
 
 // Nor does a value that its tasks send wake a task of the first Run on the wrong goroutine.
 func TestValuesFromACoroutineGivenAway(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	s, c, got := fifo.New(fifo.Options{}), chanx.New[int](0), 0
 	ended := givesAway(t, s, func() {
 		for range 4 {
