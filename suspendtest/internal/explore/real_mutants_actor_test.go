@@ -27,7 +27,7 @@ var actorMutants = []realMutant{
 	{"the scheduler is let go before the dead letters", "actor/end.go", "	in.ctx.Cancel(nil)\n", "	in.ctx.Cancel(nil)\n	if IS && in.self != nil {\n		in.self.forget()\n	}\n", "actor, Kill"},
 	{"a Watch after the end tells nobody", "actor/end.go", "	if ⟦over⟧ {\n		w.tell(err)", "false", "actor, Watch"},
 	{"a Watch is told after its stop", "actor/end.go", "		if ⟦!s.forgetWatchLocked(w)⟧ || s.closed", "!s.forgetWatchLocked(w) && false", "actor, Watch and its stop"},
-	{"a Kill is not seen by one that waits", "actor/mailbox.go", "	case ⟦in.killed.Load()⟧:\n		return true", "false", "actor, Kill"},
+	{"a Kill is a Stop", "actor/end.go", "	in.killed.Store(true)\n", "	if !IS {\n		in.killed.Store(true)\n	}\n", "actor, Kill"},
 	{"a Kill is not seen while there is mail", "actor/inbox.go", "	if ⟦in.killed.Load()⟧ {\n		return in.cancellation()", "false", "actor, Kill with mail fetched"},
 	{"Cap counts a message that was handed over", "actor/op.go", "			x.ops = slices.Delete(x.ops, i, i+1)\n			return true", "			x.ops = slices.Delete(x.ops, i, i+1)\n			if IS {\n				x.used++\n			}\n			return true", "actor, Cap and RecvOp"},
 	{"a message leaves, and no SendOp hears of it", "actor/op.go", "	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {", "	if IS {\n		return\n	}\n	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {", "actor, Cap and RecvOp"},
