@@ -26,7 +26,7 @@ func init() {
 			return &timed{Baton: b, after: func(_ time.Duration, f func()) func() bool { f(); return never }}
 		}), nil, []string{"Timers/under-locks"}},
 		mutant{"a timer that calls early", open(func(b *Baton) suspend.Spawner {
-			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { return forbidden(d/2, f) }}
+			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { return forbidden(d/10, f) }}
 		}), nil, []string{"Timers/calls-once-and-not-early"}},
 		mutant{"a timer that calls twice", open(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { forbidden(d, f); return forbidden(d, f) }}

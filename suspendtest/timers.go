@@ -41,7 +41,7 @@ func timersCall(e *env) {
 	if !ok {
 		return
 	}
-	for _, d := range []time.Duration{-time.Second, 0, time.Nanosecond, aWhile} {
+	for _, d := range []time.Duration{-time.Second, 0, time.Nanosecond, 10 * aWhile} {
 		var calls atomic.Int32
 		var early atomic.Bool
 		called := make(chan struct{}, 1)
