@@ -14,7 +14,7 @@ type tableOf[K comparable, V any] struct {
 	load     func(ctx context.Context, b *Batch[K, V]) error
 	opts     options
 	write    bool               // of an effect: nothing is shared, and m is empty
-	m        map[K]*entry[K, V] // of the sessions's guard, like all that follows
+	m        map[K]*entry[K, V] // of the session's guard, like all that follows
 	made     []entry[K, V]      // for requests to come
 	gathered []*entry[K, V]     // for the batches that are about to be made
 	open     int                // batches that run

@@ -162,7 +162,7 @@ func (p *Pool) call() (starts int) {
 			p.idle[n-1] = nil
 			p.idle = p.idle[:n-1]
 			p.least = min(p.least, n-1)
-			w.r.Resume(called, nil)
+			w.r.Resume(called, nil) // its wait is never cancelled
 		} else {
 			starts++
 		}

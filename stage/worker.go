@@ -128,7 +128,7 @@ func (w *worker) named(c *core) {
 	}
 }
 
-// block gives back the permit of a handler of c that is going to wait, and unblockNow takes it again when it goes on.
+// block gives back the permit of a handler of c that is going to wait. goOn takes it again.
 func (c *core) block() {
 	c.pool.guard.Lock()
 	c.pool.running--

@@ -47,8 +47,8 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	return true
 }
 
-// over reports whether the context of the wait, which has a Done channel, is done. If it is, the wait is cancelled here: its context may be late to
-// tell it, by a goroutine, or, if it is lazy, never does.
+// over reports whether the context of the wait, which has a Done channel, is done. If it is, over cancels the wait: the
+// context may tell it late, by a goroutine, or never, if it is lazy.
 func (r Resumer[T]) over() bool {
 	if !atomicx.Closed(r.done) {
 		return false

@@ -97,7 +97,8 @@ func (s *Stalls) Stop() {
 	}
 }
 
-// Others sets the number of tasks that wait behind the one that runs, for the report of s, which is not nil. It is called before the first Begin.
+// Others sets the number of tasks that wait behind the one that runs, for the report of s. s is not nil. Others is called
+// before the first Begin.
 func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
