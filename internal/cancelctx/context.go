@@ -129,16 +129,23 @@ func (c *Context) Err() error {
 
 // Cancel ends c. The first call decides the cause; nil stands for context.Canceled.
 func (c *Context) Cancel(cause error) {
-	if c.stop != nil {
-		c.stop()
-	}
 	c.node.Stop()
+	if c.stop != nil {
+		defer c.end(cause) // also if a foreign parent panics in stop
+		c.stop()
+		return
+	}
+	c.end(cause)
+}
+
+// end ends a Context that does not follow its parent any more.
+func (c *Context) end(cause error) {
 	if cause == nil && c.inner.CompareAndSwap(nil, over) {
 		c.List.End(context.Canceled)
 		return
 	}
+	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that
 	c.made().end(cause)
-	c.notify()
 }
 
 // notify ends the List of a Context that is done. The error is made once, here, and not by every waiter.

@@ -19,7 +19,7 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 	if err := parent.Err(); err != nil {
 		l.over(err)
 	} else if parent.Done() != nil {
-		l.keep(on.OnDone(parent, func() { l.over(parent.Err()) }))
+		l.keep(on.OnDone(parent, l.follow))
 	}
 	expire := func() { l.over(context.DeadlineExceeded) }
 	if after == nil {
@@ -74,10 +74,17 @@ func (l *timed) over(err error) {
 	}
 	l.mu.Unlock()
 	if first {
+		defer l.c.notify() // also if the parent panics
+		defer l.end()
 		l.release()
-		l.end()
-		l.c.notify()
 	}
+}
+
+// follow is called after the parent has ended.
+func (l *timed) follow() {
+	err := context.Canceled
+	defer func() { l.over(err) }() // also if the parent panics
+	err = l.Context.Err()
 }
 
 // keep leaves stop to release. If the Context is over already, it calls stop.
@@ -100,7 +107,7 @@ func (l *timed) release() bool {
 	l.stops = nil
 	l.mu.Unlock()
 	for _, stop := range stops {
-		stop()
+		defer stop() // all of them, also if the parent panics in one
 	}
 	return true
 }

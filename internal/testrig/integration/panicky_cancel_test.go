@@ -1,0 +1,91 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+var derivations = map[string]func(ctx context.Context) (context.Context, func(error)){
+	"New": cancel.New,
+	"New of New": func(ctx context.Context) (context.Context, func(error)) {
+		ctx, end := cancel.New(ctx)
+		ctx, _ = cancel.New(ctx)
+		return ctx, end
+	},
+	"WithTimeout": func(ctx context.Context) (context.Context, func(error)) { return cancel.WithTimeout(ctx, time.Hour) },
+}
+
+// A context whose parent panics in any call ends all the same when it is cancelled, and so do the waits with it. They
+// hung: the panic left the cancel before the waits were told.
+func TestAPanickyParentAndACancel(t *testing.T) {
+	for name, derive := range derivations {
+		t.Run(name, func(t *testing.T) {
+			for _, place := range places {
+				for of, with := range panicky {
+					for _, onwards := range []bool{false, true} {
+						for k, reached := 1, true; reached && !t.Failed(); k++ {
+							at := fmt.Sprintf("on a %s, %s parent, call %d, onwards %v", place.Name, of, k, onwards)
+							synctest.Test(t, func(t *testing.T) {
+								inner, release := context.WithCancel(bg)
+								defer release()
+								on, closed := place.Open()
+								defer closed()
+								ctx, panics := with(inner, k, onwards)
+								cancelsOnce(t, at, on, ctx, derive)
+								reached = panics.Reached()
+							})
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func cancelsOnce(t *testing.T, at string, on suspend.Spawner, parent context.Context, derive func(context.Context) (context.Context, func(error))) {
+	ctx, end := context.Context(nil), func(error) {}
+	survives(t, at, func() { ctx, end = derive(parent) })
+	if ctx == nil {
+		return
+	}
+	var m mvar.MVar[int]
+	var waits atomic.Int64
+	for range 3 {
+		waits.Add(1)
+		require.NoError(t, on.Go(func() {
+			survives(t, at, func() {
+				defer waits.Add(-1)
+				_, _ = m.Take(ctx)
+			})
+		}))
+	}
+	synctest.Wait()
+	start := time.Now()
+	survives(t, at, func() { end(errEnough) })
+	synctest.Wait()
+	require.Error(t, ctx.Err(), at)
+	require.Error(t, suspend.Err(ctx), at)
+	require.Zero(t, waits.Load(), "%s: waits that were not told", at)
+	require.Zero(t, time.Since(start), at)
+}
+
+// survives calls f, which may panic as the context does.
+func survives(t *testing.T, at string, f func()) {
+	defer func() {
+		if r := recover(); r != nil && r != schedtest.PanickyValue {
+			t.Errorf("%s: panic %v", at, r)
+		}
+	}()
+	f()
+}
