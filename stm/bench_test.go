@@ -42,10 +42,10 @@ func BenchmarkCounter(b *testing.B) {
 		for range b.N {
 			log := pool.Get().(*[8]any)
 			now := clock.Load()
-			ban.Run(func() {
-				seen := v.Load()
-				log[0], log[1] = seen, &box{of: &v, value: seen.value + 1}
-			})
+			entered, _ := ban.Enter()
+			seen := v.Load()
+			log[0], log[1] = seen, &box{of: &v, value: seen.value + 1}
+			ban.Exit(entered)
 			guard.Lock()
 			if v.Load() == log[0].(*box) {
 				to := log[1].(*box)

@@ -36,17 +36,7 @@ func settle() {
 	guard.Unlock()
 }
 
-// tryCommit commits tx, unless it has to be run again, or to wait, first.
-func (tx *Tx) tryCommit() outcome {
-	if len(tx.writes) == 0 { // the snapshot was of one moment since the transaction began
-		return committed
-	}
-	guard.Lock()
-	o := tx.commitLocked()
-	guard.Unlock()
-	return o
-}
-
+// commitLocked commits tx, unless it has to be run again, or to wait, first.
 func (tx *Tx) commitLocked() outcome {
 	switch {
 	case elder != nil && elder != tx && !tx.overtakes:

@@ -39,11 +39,13 @@ func (tx *Tx) age() {
 
 // stepDown ends what age has begun.
 func (tx *Tx) stepDown() {
-	aged := tx.fails >= patience
-	tx.fails = 0
-	if !aged {
-		return
+	if tx.fails >= patience {
+		tx.endElder()
 	}
+	tx.fails = 0
+}
+
+func (tx *Tx) endElder() {
 	guard.Lock()
 	if elder == tx {
 		elder = nil

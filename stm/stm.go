@@ -162,8 +162,13 @@ func (tx *Tx) attempt(f func(tx *Tx) error) (outcome, error) {
 
 // commit commits a run that has succeeded, after the invariants that are due.
 func (tx *Tx) commit() (outcome, error) {
+	if len(tx.writes) == 0 { // the snapshot was of one moment since the transaction began
+		return committed, nil
+	}
 	for {
-		o := tx.tryCommit()
+		guard.Lock()
+		o := tx.commitLocked()
+		guard.Unlock()
 		if o != unchecked {
 			return o, nil
 		}
@@ -177,20 +182,18 @@ func (tx *Tx) commit() (outcome, error) {
 }
 
 // run calls f. Its result is void if tx is doomed then.
-func (tx *Tx) run(f func(tx *Tx) error) (err error) {
-	if !inside.Run(func() { err = tx.call(f) }) {
+func (tx *Tx) run(f func(tx *Tx) error) error {
+	entered, ok := inside.Enter()
+	if !ok {
 		panic("stm: transaction inside a transaction")
 	}
-	return err
-}
-
-func (tx *Tx) call(f func(tx *Tx) error) error {
-	defer tx.survive()
+	defer tx.leave(entered)
 	return f(tx)
 }
 
-// survive ends the panic of a doomed run. Any other panic goes on, with its own stack.
-func (tx *Tx) survive() {
+// leave is the end of f. It ends the panic of a doomed run. Any other panic goes on, with its own stack.
+func (tx *Tx) leave(entered suspend.Entered) {
+	inside.Exit(entered)
 	if !tx.doomed {
 		return
 	}
@@ -232,7 +235,9 @@ func (tx *Tx) reset() {
 		}
 	}
 	tx.reads = tx.reads[:0]
-	tx.truncate(0)
+	if len(tx.writes) > 0 {
+		tx.truncate(0)
+	}
 	if len(tx.hooks) > 0 {
 		tx.hooks = nil
 	}

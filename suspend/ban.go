@@ -6,13 +6,16 @@ type Ban struct{ binding binding }
 // NewBan returns a Ban of this text: a Suspend under it panics with the text.
 func NewBan(text string) *Ban { return &Ban{binding{slot: text}} }
 
-// Run calls f and returns true. While f runs, a Suspend on this goroutine panics, as under Bind(nil, f), but with the text
-// of the ban. If the caller is under this ban already, Run returns false and does not call f.
-func (b *Ban) Run(f func()) bool {
+// Enter puts the calling goroutine under the ban until Exit: a Suspend there panics, as under Bind(nil, f), but with the
+// text of the ban. It nests as Bind does. If the caller is under this ban already, Enter reports false, and changes nothing.
+func (b *Ban) Enter() (e Entered, ok bool) {
 	at, before, away := here()
 	if before == &b.binding || before != nil && before.via != nil && before.via.bound == &b.binding {
-		return false
+		return Entered{}, false
 	}
-	at.bind(&b.binding, before, away, f)
-	return true
+	at.b = &b.binding
+	return Entered{at, before, away}, true
 }
+
+// Exit ends what Enter began, on the same goroutine. A deferred call does so however the code in between ends.
+func (b *Ban) Exit(e Entered) { e.place.restore(e.before, e.away) }

@@ -15,16 +15,24 @@ func TestBan(t *testing.T) {
 		schedtest.Run(t, s, func() {
 			x, y := suspend.NewBan("x: not here"), suspend.NewBan("y: not here")
 			block := func(suspend.Resumer[int]) (int, bool) { return 1, true }
-			require.True(t, x.Run(func() {
+			under := func(b *suspend.Ban, f func()) {
+				e, ok := b.Enter()
+				require.True(t, ok)
+				defer b.Exit(e)
+				f()
+			}
+			under(x, func() {
 				schedtest.Panics(t, "x: not here", func() { _, _ = suspend.Suspend(bg, block) })
 				require.Nil(t, suspend.Current())
-				require.False(t, x.Run(func() { t.Error("it nests") }))
-				require.True(t, y.Run(func() {
+				_, ok := x.Enter()
+				require.False(t, ok, "it nests")
+				under(y, func() {
 					schedtest.Panics(t, "y: not here", func() { _, _ = suspend.Suspend(bg, block) })
-				}))
-				suspend.Bind(suspend.Thread(), func() { require.True(t, x.Run(func() {})) })
-			}))
-			schedtest.Panics(t, "ouch", func() { x.Run(func() { panic("ouch") }) })
+				})
+				schedtest.Panics(t, "x: not here", func() { _, _ = suspend.Suspend(bg, block) })
+				suspend.Bind(suspend.Thread(), func() { under(x, func() {}) })
+			})
+			schedtest.Panics(t, "ouch", func() { under(x, func() { panic("ouch") }) })
 			v, err := suspend.Suspend(bg, block)
 			require.NoError(t, err)
 			require.Equal(t, 1, v)

@@ -70,13 +70,17 @@ func current() *binding {
 
 // find returns the place of the goroutine id, which is the caller's, nil if it has none.
 func find(id int64) *place {
-	l := newest.Load()
-	for l := l; l != nil; l = l.older {
+	for l := newest.Load(); l != nil; l = l.older {
 		if p := l.home(id); p.key.Load() == id {
 			return p
 		}
 	}
-	for ; l != nil; l = l.older {
+	return findAway(id)
+}
+
+// findAway is find for a goroutine that has no place at home.
+func findAway(id int64) *place {
+	for l := newest.Load(); l != nil; l = l.older {
 		if l.away.Load() == 0 {
 			continue
 		}
@@ -150,10 +154,26 @@ func rebind(b *binding, f func()) {
 	at.bind(b, before, away, f)
 }
 
-// here returns the place of the calling goroutine, which enters if it has none, and the binding there.
+// here returns the place of the calling goroutine, which enters if it has none, and the binding there. Where nobody is away
+// from home, one look at the home in each level tells that there is none.
 func here() (p *place, before *binding, away *level) {
-	id := gid.Get()
-	if p = find(id); p != nil {
+	id := gid.Quick()
+	if id == 0 {
+		id = gid.Get()
+	}
+	last := newest.Load()
+	search := last == nil
+	for l := last; l != nil; l = l.older {
+		if p = l.home(id); p.key.Load() == id {
+			return p, p.b, nil
+		}
+		search = search || l.away.Load() != 0
+	}
+	if !search {
+		if p = last.home(id); p.take(id) {
+			return p, nil, nil
+		}
+	} else if p = findAway(id); p != nil {
 		return p, p.b, nil
 	}
 	p, away = enter(id)

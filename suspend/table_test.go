@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"github.com/braidgo/braid/internal/gid"
 )
 
 type nobody struct{ _ int }
@@ -115,6 +117,46 @@ func TestTableAwayFromHome(t *testing.T) {
 	}
 	if n, m := first.away.Load(), second.away.Load(); n != 0 || m != 0 {
 		t.Errorf("%d and %d are away from home in an empty table", n, m)
+	}
+}
+
+// A goroutine is found where it has its place when there is a further level: at home, and away from home, although that is
+// free again.
+func TestHereOfAnEarlierLevel(t *testing.T) {
+	defer newest.Store(newest.Load())
+	newest.Store(nil)
+	p, _, _ := here()
+	first, id := newest.Load(), gid.Get()
+	if p != first.home(id) {
+		t.Fatal("not at home in an empty table")
+	}
+	further := &level{buckets: make([]bucket, 1<<(firstLevel+3)), shift: 64 - firstLevel - 3, older: first}
+	newest.Store(further)
+	if at, _, _ := here(); at != p {
+		t.Error("it entered again")
+	}
+	newest.Store(first)
+	p.restore(nil, nil)
+	other := id + 1
+	for first.home(other) != p {
+		other++
+	}
+	enter(other)
+	mine, before, away := here()
+	if mine == p || before != nil || away != first {
+		t.Fatal("not away from a home that is taken")
+	}
+	mine.b = &forbidden
+	p.restore(nil, nil)
+	for _, l := range []*level{first, further} {
+		newest.Store(l)
+		if at, before, _ := here(); at != mine || before != &forbidden {
+			t.Error("it entered again, away from home")
+		}
+	}
+	mine.restore(nil, away)
+	if at, before, away := here(); at != further.home(id) || before != nil || away != nil {
+		t.Error("not at home in the further level")
 	}
 }
 
