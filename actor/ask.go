@@ -21,8 +21,10 @@ import (
 // ErrNoReply. So an actor that gives a request to a goroutine answers for it as long as it lives.
 type Request[R any] struct {
 	asked  call
-	answer promise.Promise[R]
-	to     func(R, error) // instead of a waiting Ask; written before asked
+	value  R     // guarded by asked, like what follows; never changes once it is answered
+	err    error // of the answer
+	waiter suspend.Resumer[struct{}]
+	to     func(R, error) // instead of a waiting Ask; written before the request is put into a mailbox
 }
 
 // A Question is a message that embeds a Request[R], by pointer.
@@ -48,38 +50,65 @@ func (q *Request[R]) fail(err error) bool {
 	return q.resolve(none, err)
 }
 
+// resolve answers the request, unless it was answered or nobody has asked it.
 func (q *Request[R]) resolve(v R, err error) bool {
-	if !q.asked.asked.Load() || q.answer.Resolve(v, err) != nil {
+	c := &q.asked
+	c.guard.Lock()
+	if c.phase.Load() != asked {
+		c.guard.Unlock()
 		return false
 	}
-	q.asked.home.Swap(nil).drop() // pairs with adoptLocked's look at answered
+	q.value, q.err = v, err
+	c.phase.Store(answered)
+	waiter := q.waiter
+	q.waiter = suspend.Resumer[struct{}]{}
+	waiter.Resume(struct{}{}, nil) // false: the Ask does not wait yet, or was cancelled; it will look
+	c.guard.Unlock()
+	c.home.Swap(nil).drop() // pairs with adoptLocked's look at answered
 	if q.to != nil {
 		q.to(v, err)
 	}
 	return true
 }
 
-func (q *Request[R]) answered() bool {
-	_, ok, _ := q.answer.Try()
-	return ok
+// A reply is a Request as the Source for which an Ask waits.
+type reply[R any] Request[R]
+
+func (q *reply[R]) Guard() *suspend.Guard { return &q.asked.guard }
+func (q *reply[R]) Try() (none struct{}, ok bool, err error) {
+	return none, q.asked.phase.Load() == answered, nil
 }
+func (q *reply[R]) Enqueue(r suspend.Resumer[struct{}]) { q.waiter = r }
+func (q *reply[R]) Remove(suspend.Resumer[struct{}])    { q.waiter = suspend.Resumer[struct{}]{} }
 
 // A pending is a Request of any type.
 type pending interface {
 	call() *call
 	fail(err error) bool
-	answered() bool
 	replyFrom(to any) bool
 	newReply() any
 	replyTo(f func(v any, err error))
 }
 
-// A call is where a request has its home.
+// A call is how far a request has come, and where it has its home.
+//
+//	fresh -Ask> asked      -Reply> answered   for good
+//	asked -Ask> fresh      refused by the mailbox
 type call struct {
-	asked atomicx.Bool
+	guard suspend.Guard
+	phase atomicx.Uint32         // becomes answered under guard
 	home  atomicx.Pointer[entry] // nil: not asked, or answered. The entry of the home that accepted it last
 	first entry                  // used for the first home
 }
+
+const (
+	fresh uint32 = iota
+	asked
+	answered
+)
+
+// waited reports whether the request was asked and is not answered.
+func (c *call) waited() bool { return c.phase.Load() == asked }
 
 // An entry says that a request has, or had, its home at an actor. It is in a ring of those of this actor, guarded by the guard there.
 type entry struct {
@@ -91,14 +120,11 @@ type entry struct {
 // adoptLocked makes this actor the home of q, and returns where it was before, for the caller to drop outside the guard.
 func (l *life) adoptLocked(q pending) (before *entry) {
 	c := q.call()
-	if !c.asked.Load() {
+	if !c.waited() {
 		return nil
 	}
 	e := &c.first
 	if e.at != nil { // otherwise it is being asked
-		if q.answered() {
-			return nil
-		}
 		e = new(entry)
 	}
 	e.q, e.at = q, l
@@ -110,7 +136,7 @@ func (l *life) adoptLocked(q pending) (before *entry) {
 	}
 	l.calls = e
 	before = c.home.Swap(e)
-	if q.answered() && c.home.CompareAndSwap(e, nil) { // it may have looked for its home before there was this one
+	if !c.waited() && c.home.CompareAndSwap(e, nil) { // it may have looked for its home before there was this one
 		e.unlinkLocked()
 	}
 	return before
@@ -219,52 +245,53 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	if err := suspend.Err(ctx); err != nil {
 		return none, err
 	}
-	r := requestIn(q)
+	r := requestIn(to, q)
 	if err := put(to, q, r); err != nil {
-		r.asked.asked.Store(false)
+		r.asked.phase.CompareAndSwap(asked, fresh)
 		return none, err
 	}
 	if watched.Load() {
 		defer watchAsk(ctx, r).over()
 	}
-	v, err := r.answer.Await(ctx)
-	if err != nil && suspend.Err(ctx) != nil {
-		if r.fail(err) {
-			return none, err
-		}
-		v, _, err = r.answer.Try()
+	_, err := suspend.Wait[struct{}](ctx, (*reply[R])(r), true)
+	if err != nil && r.fail(err) {
+		return none, err
 	}
-	return v, err
+	return r.value, r.err
 }
 
 // AskLater is Ask without waiting: it returns the future of the reply.
 func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
-	r := requestIn(q)
+	r := requestIn(to, q)
+	answer := promise.New[R]()
+	r.to = func(v R, err error) { _ = answer.Resolve(v, err) }
 	if err := put(to, q, r); err != nil {
 		r.fail(err)
 	}
-	return &r.answer
+	return answer
 }
 
-func requestIn[R any](q Question[R]) *Request[R] {
+// requestIn returns the request in q, a message of to, which is asked from now on.
+func requestIn[R, M any](to Ref[M], q Question[R]) *Request[R] {
 	if q == nil || isNil(q) {
 		panic("actor: Ask with a nil request")
 	}
-	return q.request()
-}
-
-func put[R, M any](to Ref[M], q Question[R], r *Request[R]) error {
-	m, ok := any(q).(M)
-	if !ok {
+	if _, ok := any(q).(M); !ok {
 		panic(fmt.Sprintf("actor: Ask with a %T, which is no message of %T", q, to))
 	}
-	if !r.asked.asked.CompareAndSwap(false, true) {
+	r := q.request()
+	if !r.asked.phase.CompareAndSwap(fresh, asked) {
 		panic("actor: Ask with a request that was asked before")
 	}
+	return r
+}
+
+// put puts q, which is r, into the mailbox.
+func put[R, M any](to Ref[M], q Question[R], r *Request[R]) error {
 	if to.to == nil {
 		return noReply(ErrEnded)
 	}
-	err := to.to.post(m, r, false)
+	err := to.to.post(any(q).(M), r, false)
 	if errors.Is(err, ErrEnded) {
 		err = noReply(err)
 	}

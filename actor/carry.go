@@ -16,7 +16,7 @@ func (c Carrier) ReplyFrom(to any) bool { return c.q.replyFrom(to) }
 func (c Carrier) Refuse(err error) bool { return c.q.fail(err) }
 
 // Waited reports whether the request was asked and is neither answered nor cancelled.
-func (c Carrier) Waited() bool { return c.q.call().asked.Load() && !c.q.answered() }
+func (c Carrier) Waited() bool { return c.q.call().waited() }
 
 // NewReply returns a pointer to a new zero value of the request's type, to be decoded into.
 func (c Carrier) NewReply() any { return c.q.newReply() }
@@ -39,9 +39,9 @@ func (q *Request[R]) replyTo(f func(v any, err error)) {
 	if f == nil {
 		panic("actor: ReplyTo with a nil function")
 	}
-	if q.asked.asked.Load() {
+	if q.asked.phase.Load() != fresh {
 		panic("actor: ReplyTo for a request that was asked before")
 	}
 	q.to = func(v R, err error) { f(v, err) }
-	q.asked.asked.Store(true)
+	q.asked.phase.Store(asked)
 }

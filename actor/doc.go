@@ -36,7 +36,7 @@
 // actor. Handle and React call a function with each message, from the first on, until one is not skipped; a message that is skipped
 // keeps its place. Receive returns the first message, for a switch in the caller.
 //
-// Asks are answered by promises and never by mail. While an actor waits in an Ask, a lock or anything but a receive, its mail waits:
+// A reply goes to its Ask and never into a mailbox. While an actor waits in an Ask, a lock or anything but a receive, its mail waits:
 // an actor is never entered twice. An actor that has to answer while it asks waits for both, with Select or Await of a
 // RecvOp and of the future of AskLater.
 //

@@ -35,6 +35,6 @@ var actorMutants = []realMutant{
 	{"a Catch keeps the requests in hand", "actor/self.go", "			s.failReceived(err)\n", "			if !IS {\n				s.failReceived(err)\n			}\n", "actor, a caught failure"},
 	{"a Catch fails the requests in the mailbox", "actor/ask.go", "		if ⟦!stay[e.q.call()]⟧ {", "true", "actor, a caught failure"},
 	{"a refused task ends the actor under the guard", "actor/self.go", "	if err := s.on.Go(s.enter); err != nil {\n", "	if err := s.on.Go(s.enter); err != nil {\n		if IS {\n			s.end(err)\n			return\n		}\n", "actor, refused to a SendOp"},
-	{"a reply after a cancellation is said to arrive", "actor/ask.go", "		if ⟦r.fail(err)⟧ {\n			return none, err", "true", "actor, Reply and cancel"},
+	{"a reply after a cancellation is said to arrive", "actor/ask.go", "	if err != nil && ⟦r.fail(err)⟧ {\n		return none, err", "true", "actor, Reply and cancel"},
 	{"a cycle is reported by each of its Asks", "actor/stuck.go", "	if ⟦a.reported || a.by.who.asking != a⟧ {", "a.by.who.asking != a", "actor, a cycle of 2 Asks"},
 }
