@@ -50,15 +50,13 @@ type Options[M any] struct {
 // An Inbox is the receiving end of a mailbox. It belongs to one owner at a time: its methods, but Ref, are not for others.
 // It is made by Open, or is a part of a Self.
 type Inbox[M any] struct {
+	in   mail[M]  // guarded; segments that senders append to
+	room *room[M] // guarded; nil: no Cap, and no RecvOp has waited
 	life
-	in      mail[M]  // guarded; segments that senders append to
-	room    *room[M] // guarded; nil: no Cap, and no RecvOp has waited
-	kept    stock[M] // the owner's, like what follows; while the owner waits, senders append to it
-	depth   int32    // functions that are being called with a message
-	turns   int32    // messages since the last Yield
-	spins   int32    // turns of a Loop since the last message
-	asks    bool     // a message may be a request; never changes
-	looking bool     // the function of a reaction is being called
+	kept   stock[M] // the owner's, like what follows; while the owner waits, senders append to it
+	turns  int32    // messages since the last Yield
+	spins  int32    // turns of a Loop since the last message
+	counts bool     // there is a Cap; never changes
 
 	opts *Options[M]
 	self *Self[M] // nil: made by Open
@@ -78,7 +76,7 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	case 1:
 		in.opts = &o[0]
 		if in.opts.Cap > 0 {
-			in.room = &room[M]{cap: in.opts.Cap}
+			in.room, in.counts = &room[M]{cap: in.opts.Cap}, true
 		}
 		if in.opts.Name != "" || in.opts.OnStuck != nil {
 			in.who = &who{name: in.opts.Name}
@@ -177,9 +175,6 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 		if err := in.await(ctx, t); err != nil {
 			return err
 		}
-		if in.killed.Load() { // since the message was given
-			return in.cancellation()
-		}
 	}
 }
 
@@ -212,7 +207,7 @@ func (in *Inbox[M]) settle() {
 		in.turns = 0
 		suspend.Yield()
 	}
-	if in.depth == 0 && in.kept.sparse() {
+	if in.kept.sparse() && !in.kept.inHand() {
 		in.kept.compact()
 	}
 }
@@ -226,12 +221,12 @@ func (in *Inbox[M]) await(ctx context.Context, t *timer) error {
 	return err
 }
 
-// look is scan for a caller that may recover a panic of f.
+// look is scan for a caller that may recover a panic of f. The message with which f has panicked counts as received.
 func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
 	calling := true
 	defer func() {
 		if calling {
-			in.lost(*at)
+			in.received(*at)
 		}
 	}()
 	took, err = in.scan(at, f)
@@ -239,18 +234,11 @@ func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
 	return took, err
 }
 
-// lost is called when f has panicked with the message at p. The message counts as received.
-func (in *Inbox[M]) lost(p place[M]) {
-	in.depth--
-	in.received(p)
-}
-
 // scan calls f with each message behind at, until f takes one, and reports whether it did. at is the message of the call, and then
 // the last one skipped.
 //
 // A message that f is called with is busy, so its segment stays where it is, whatever f does.
 func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
-	in.depth++
 	s, mask := at.seg, above(at.at)
 	if s == nil {
 		s, mask = in.kept.first, ^uint64(0)
@@ -266,14 +254,12 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 			at.at, s.busy = i, busy|1<<(uint(i)&63)
 			err := f(s.slots[i])
 			if _, skipped := err.(skip); !skipped {
-				in.depth--
 				in.received(*at)
 				return true, err
 			}
 			s.busy = busy
 		}
 	}
-	in.depth--
 	return false, nil
 }
 

@@ -1,6 +1,9 @@
 package actor
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+)
 
 // A segment is a stretch of a mailbox: up to 64 messages, in the order of their arrival. A message keeps its slot until it is
 // received, so a place in a segment stays valid while others are taken out around it.
@@ -19,9 +22,8 @@ type note struct {
 }
 
 const (
-	firstSegment = 4  // slots
+	firstSegment = 4  // slots; an empty mailbox keeps no more while it waits
 	lastSegment  = 64 // one for each bit
-	idleSegment  = 16 // the most that an empty mailbox keeps while it waits
 	manyHoles    = 4 * lastSegment
 )
 
@@ -31,8 +33,7 @@ const (
 // which is the owner's alone. So a batch costs the owner one lock.
 type mail[M any] struct {
 	first, last *segment[M]
-	free        *segment[M] // empty ones, of the last size, until the owner rests
-	count       int         // messages
+	count       int // messages
 }
 
 // A stock is the owner's mail, out of which messages are taken.
@@ -48,6 +49,9 @@ type place[M any] struct {
 }
 
 func (p place[M]) message() M { return p.seg.slots[p.at] }
+
+// inHand reports whether a function is being called with the message at p.
+func (p place[M]) inHand() bool { return p.seg != nil && p.seg.busy>>p.at&1 != 0 }
 
 func (q *mail[M]) push(m M) {
 	s := q.last
@@ -77,46 +81,40 @@ func (s *segment[M]) add(m M) {
 	s.live |= 1 << (uint(n) & 63)
 }
 
+// grow adds a segment: a small one to an empty mailbox, and a large one behind another.
 func (q *mail[M]) grow() *segment[M] {
-	if s := q.free; s != nil {
-		q.free, s.next = s.next, nil
-		q.link(s)
-		return s
+	var s *segment[M]
+	if q.last == nil {
+		x := new(struct { // in one piece of memory
+			segment[M]
+			room [firstSegment]M
+		})
+		s, x.slots = &x.segment, x.room[:0]
+	} else {
+		s = spare[M]().Get().(*segment[M])
 	}
-	size := firstSegment
-	if q.last != nil {
-		size = min(4*cap(q.last.slots), lastSegment)
-	}
-	s := newSegment[M](size)
 	q.link(s)
 	return s
 }
 
-// newSegment returns an empty segment with its slots, in one piece of memory.
-func newSegment[M any](size int) *segment[M] {
-	switch size {
-	case firstSegment:
-		x := new(struct {
-			segment[M]
-			room [firstSegment]M
-		})
-		x.slots = x.room[:0]
-		return &x.segment
-	case idleSegment:
-		x := new(struct {
-			segment[M]
-			room [idleSegment]M
-		})
-		x.slots = x.room[:0]
-		return &x.segment
-	default:
-		x := new(struct {
-			segment[M]
-			room [lastSegment]M
-		})
-		x.slots = x.room[:0]
-		return &x.segment
+// spares has the empty large segments of all mailboxes, in a sync.Pool for each type of message. So a flood takes the memory of the
+// messages that wait, and the collector frees the rest.
+var spares sync.Map
+
+func spare[M any]() *sync.Pool {
+	key := (*segment[M])(nil)
+	p, ok := spares.Load(key)
+	if !ok {
+		p, _ = spares.LoadOrStore(key, &sync.Pool{New: func() any {
+			x := new(struct {
+				segment[M]
+				room [lastSegment]M
+			})
+			x.slots = x.room[:0]
+			return &x.segment
+		}})
 	}
+	return p.(*sync.Pool)
 }
 
 func (q *mail[M]) link(s *segment[M]) {
@@ -191,11 +189,19 @@ func (q *stock[M]) release(s *segment[M]) {
 		q.last = s.prev
 	}
 	if s.prev, s.next = nil, nil; cap(s.slots) == lastSegment {
-		s.next, q.free = q.free, s
+		spare[M]().Put(s)
 	}
 }
 
-// fetch appends all of from, which is empty then. If q is empty, the two change places, so from keeps segments for what comes.
+// rest gives up the one segment of an empty mail, if it is a large one.
+func (q *mail[M]) rest() {
+	if s := q.first; s != nil && cap(s.slots) == lastSegment {
+		q.first, q.last = nil, nil
+		spare[M]().Put(s)
+	}
+}
+
+// fetch appends all of from, which is empty then. If q is empty, the two change places, so from has a segment for the next message.
 // Otherwise a few messages are copied where there is room, and more change hands with their segments.
 func (q *stock[M]) fetch(from *mail[M]) {
 	s := from.first
@@ -218,8 +224,7 @@ func (q *stock[M]) fetch(from *mail[M]) {
 	s.prev.next = s
 	q.last = from.last
 	q.count += from.count
-	*from = mail[M]{free: q.free}
-	q.free = nil
+	*from = mail[M]{}
 }
 
 // compact rebuilds q without its holes, which moves messages. Without it, one message in each of many segments would keep
@@ -235,6 +240,16 @@ func (q *stock[M]) compact() {
 		}
 	}
 	*q = dense
+}
+
+// inHand reports whether a function is being called with one of the messages.
+func (q *stock[M]) inHand() bool {
+	for s := q.first; s != nil; s = s.next {
+		if s.busy != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // sparse reports whether compact is worth its time. The removals since the last one have paid for it.

@@ -32,20 +32,24 @@ const (
 
 // A life is the part of an actor that does not depend on the type of its messages. All but killed is guarded by guard, where
 // nothing else is said.
+//
+// Senders write what stands first, and the owner reads killed for each message, so these two are far apart: on one cache line, each would
+// take it from the other.
 type life struct {
 	guard   suspend.Guard
 	state   state
-	closed  bool         // no more messages are accepted; for good
-	over    bool         // the end is told; for good
-	killed  atomicx.Bool // written under guard, once; implies closed
-	err     error        // the cause of killed, then the error of ended
+	closed  bool   // no more messages are accepted; for good
+	over    bool   // the end is told; for good
+	asks    bool   // a message may be a request; never changes
+	calls   *entry // requests whose home this is: the youngest; they are a ring
 	waiter  suspend.Resumer[struct{}]
-	calls   *entry                            // requests whose home this is: the youngest; they are a ring
+	err     error                             // the cause of killed, then the error of ended
 	waiters suspend.Queue[struct{}, struct{}] // of its end
 	ends    *ends                             // nil until somebody else wants to know of the end
 	who     *who                              // nil: it has no name, and is not looked for in cycles. Never changes
 
-	ctx cancelctx.Context // of the actor; ended by Kill and by the end
+	ctx    cancelctx.Context // of the actor; ended by Kill and by the end
+	killed atomicx.Bool      // written under guard, once; implies closed
 }
 
 // A who is what reports call an actor.
@@ -163,7 +167,15 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 
 // received takes the message at p out of the mailbox, for good.
 func (in *Inbox[M]) received(p place[M]) {
-	counted := in.room != nil && in.room.cap > 0 && !p.seg.notes[p.at].uncounted
+	if in.counts {
+		in.receivedOfCap(p)
+		return
+	}
+	in.kept.remove(p)
+}
+
+func (in *Inbox[M]) receivedOfCap(p place[M]) {
+	counted := !p.seg.notes[p.at].uncounted
 	in.kept.remove(p)
 	if counted {
 		in.leaveRoom()
@@ -220,13 +232,10 @@ func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	return false, nil
 }
 
-// restLocked prepares for a wait: a mailbox keeps no free segments then, and no large one that is empty.
+// restLocked prepares for a wait: a mailbox keeps no large segment then that is empty.
 func (in *Inbox[M]) restLocked() {
-	if s := in.in.first; in.in.free != nil || s != nil && cap(s.slots) > idleSegment {
-		in.in = mail[M]{}
-	}
-	in.kept.free = nil
-	if s := in.kept.first; s != nil && in.kept.count == 0 && cap(s.slots) > idleSegment {
-		in.kept = stock[M]{}
+	in.in.rest()
+	if in.kept.count == 0 {
+		in.kept.rest()
 	}
 }

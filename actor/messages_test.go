@@ -3,6 +3,7 @@ package actor_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -173,4 +174,29 @@ func TestWatchLeavesNoRoom(t *testing.T) {
 		}, actor.Options[int]{Cap: 1})
 		require.ErrorIs(t, ref.Wait(bg), actor.ErrFull)
 	})
+}
+
+// A mailbox gives the memory of a flood back while its owner goes on, before it has received all.
+func TestMemoryOfAFlood(t *testing.T) {
+	in := actor.Open[[64]byte](bg)
+	defer in.Close()
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // a sync.Pool outlives one collection
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	const n = 100_000
+	for range n {
+		require.NoError(t, in.Ref().Send([64]byte{}))
+	}
+	flood := heap() - before
+	for range n - 1 {
+		_, err := in.Receive(bg)
+		require.NoError(t, err)
+	}
+	require.Less(t, heap()-before, flood/10)
+	require.Equal(t, 1, in.Len())
 }

@@ -112,9 +112,8 @@ func (s *Self[M]) stepped(returned *bool) {
 		return
 	}
 	v := recover()
-	if s.looking {
-		s.looking = false
-		s.lost(s.at)
+	if s.at.inHand() { // the function of a reaction has panicked
+		s.received(s.at)
 	}
 	if v == nil { // runtime.Goexit
 		s.end(errGoexit)
@@ -268,10 +267,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 				return false, s.cancellation()
 			}
 			if s.kept.count > 0 {
-				s.looking = true
-				took, err := s.scan(&s.at, f)
-				s.looking = false
-				if took {
+				if took, err := s.scan(&s.at, f); took {
 					s.at = place[M]{}
 					if s.within != nil {
 						s.stopWithin()
