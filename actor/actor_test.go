@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/braidgo/braid/actor"
@@ -22,7 +21,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 // An hour of timeouts, in virtual time, is an hour to the nanosecond. What is skipped does not put a timeout off.
 func TestAnHourOfTimeouts(t *testing.T) {

@@ -19,7 +19,6 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
 
@@ -28,7 +27,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 type key struct{}
 

@@ -19,10 +19,9 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/suspend"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 var bg = context.Background()
 

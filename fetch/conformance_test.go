@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
@@ -51,7 +50,7 @@ func TestBlogOnEveryScheduler(t *testing.T) {
 			check(t, fetch.Options{On: s})
 		}
 	})
-	goleak.VerifyNone(t)
+	schedtest.NoGoroutines(t)
 }
 
 // Load changes nothing: batches do not fall apart.

@@ -14,11 +14,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -487,7 +487,7 @@ func TestOrderedIsDeterministic(t *testing.T) {
 // Whatever is cancelled at whatever time: every Get returns, a batch that nobody needs is cancelled, nothing that was cancelled is
 // remembered, and no goroutine is left.
 func TestCancelledPrograms(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer schedtest.NoGoroutines(t)
 	pool := workstealing.New(workstealing.Options{Workers: 2})
 	defer pool.Close()
 	from, to := programs(t, 100)

@@ -18,7 +18,6 @@ import (
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
-	"go.uber.org/goleak"
 )
 
 var (
@@ -27,7 +26,7 @@ var (
 	modes   = map[string]lazy.Mode{"Restart": lazy.Restart, "Record": lazy.Record, "Protect": lazy.Protect}
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 // all runs each of fs as a task of the next scheduler and waits for them.
 func all(t *testing.T, next func() suspend.Spawner, fs ...func()) {

@@ -21,7 +21,6 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 )
@@ -31,7 +30,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 // forever waits until ctx is done.
 func forever(ctx context.Context) error {

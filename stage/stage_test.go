@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/stage"
@@ -18,7 +17,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 func double(_ context.Context, n int) (int, error) { return 2 * n, nil }
 

@@ -23,7 +23,7 @@ var bg = context.Background()
 
 func TestMain(m *testing.M) {
 	abandoned := goleak.IgnoreAnyFunction("github.com/braidgo/braid/adapters/callback_test.waiting.func1") // ErrThread
-	goleak.VerifyTestMain(m, abandoned)
+	schedtest.Main(m, abandoned)
 }
 
 // A gui is a loop of somebody else's: one thread, and a bounded queue, in which to post may block.

@@ -22,7 +22,6 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 	case "stacks":
 		stacks()
 	}
-	goleak.VerifyTestMain(m)
+	schedtest.Main(m)
 }
 
 func run(t *testing.T, o fifo.Options, main func(s *fifo.Scheduler)) *fifo.Scheduler {

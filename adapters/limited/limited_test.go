@@ -11,10 +11,9 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 func open(n int, submit func(func())) suspendtest.Open {
 	return func(testing.TB) (suspend.Spawner, func()) {

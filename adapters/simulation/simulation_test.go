@@ -18,15 +18,15 @@ import (
 
 	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
 var bg = context.Background()
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 // run is a run of which nothing is wrong.
 func run(t *testing.T, main func(ctx context.Context, w *simulation.World) error) simulation.Report {

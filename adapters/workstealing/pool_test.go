@@ -13,9 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -23,7 +22,7 @@ import (
 const patience = 20 * time.Second
 
 // TestMain fails if a goroutine of a pool outlives the tests, all of which close their pools.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 // withPool runs f with a pool that is closed afterwards, all in time.
 func withPool(t *testing.T, o workstealing.Options, f func(p *workstealing.Pool)) {

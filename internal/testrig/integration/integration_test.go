@@ -19,13 +19,12 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 )
 
 var bg = context.Background()
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { schedtest.Main(m) }
 
 // done counts tasks that have ended, for a test goroutine to wait for.
 func done(n int) (one func(), all func()) {

@@ -1,0 +1,40 @@
+package schedtest
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// Main is a TestMain that runs the tests, and fails if goroutines are left.
+func Main(m *testing.M, options ...goleak.Option) {
+	goleak.VerifyTestMain(settled{m, options}, options...)
+}
+
+// NoGoroutines fails t if goroutines are left.
+func NoGoroutines(t testing.TB) {
+	t.Helper()
+	settle(nil)
+	goleak.VerifyNone(t)
+}
+
+type settled struct {
+	m       *testing.M
+	options []goleak.Option
+}
+
+func (s settled) Run() int {
+	code := s.m.Run()
+	if code == 0 {
+		settle(s.options)
+	}
+	return code
+}
+
+// settle waits for goroutines that end on their own. goleak waits for half a second, and they take longer on a busy machine.
+func settle(options []goleak.Option) {
+	for start := time.Now(); time.Since(start) < Deadline && goleak.Find(options...) != nil; {
+		time.Sleep(time.Millisecond)
+	}
+}
