@@ -71,6 +71,9 @@ func (v *Var[T]) Get(tx *Tx) T {
 		}
 	}
 	b := v.load()
+	if b == nil {
+		b = v.first()
+	}
 	for b.version > tx.now {
 		tx.extend(b.version)
 		b = v.load()
@@ -105,12 +108,12 @@ func (v *Var[T]) Load() T {
 	return valueOf[T](b)
 }
 
-// load returns the box of v.
-func (v *Var[T]) load() *head {
-	if b := v.box.Load(); b != nil && v.self.Load() == &v.cell {
+// load returns the box of c, nil if c is not known to be in use.
+func (c *cell) load() *head {
+	if b := c.box.Load(); c.self.Load() == c {
 		return b
 	}
-	return v.first()
+	return nil
 }
 
 // first makes the box of the zero T.

@@ -15,6 +15,9 @@ import (
 // An operation that can succeed without suspending asks here first, so that a done context fails it all
 // the same.
 func Err(ctx context.Context) error {
+	if background(ctx) {
+		return nil
+	}
 	if _, over := viewOf(ctx); over {
 		return cancellation(ctx)
 	}
