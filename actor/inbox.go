@@ -196,17 +196,15 @@ const turnsUntilYield = 64
 // fresh is called before the mailbox is looked at from its front.
 func (in *Inbox[M]) fresh() {
 	in.spins = 0
-	if in.turns++; in.turns >= turnsUntilYield || in.kept.holes > manyHoles {
+	if in.turns++; in.turns >= turnsUntilYield {
 		in.settle()
 	}
 }
 
-// settle does what is not due for each message.
+// settle is the part of fresh that is not due for each message.
 func (in *Inbox[M]) settle() {
-	if in.turns >= turnsUntilYield {
-		in.turns = 0
-		suspend.Yield()
-	}
+	in.turns = 0
+	suspend.Yield()
 	if in.kept.sparse() && !in.kept.inHand() {
 		in.kept.compact()
 	}

@@ -196,9 +196,13 @@ func (q *stock[M]) release(s *segment[M]) {
 // rest gives up the one segment of an empty mail, if it is a large one.
 func (q *mail[M]) rest() {
 	if s := q.first; s != nil && cap(s.slots) == lastSegment {
-		q.first, q.last = nil, nil
-		spare[M]().Put(s)
+		q.giveUp()
 	}
+}
+
+func (q *mail[M]) giveUp() {
+	spare[M]().Put(q.first)
+	q.first, q.last = nil, nil
 }
 
 // fetch appends all of from, which is empty then. If q is empty, the two change places, so from has a segment for the next message.

@@ -90,7 +90,10 @@ func (l *life) cancellation() error {
 
 // send leaves m in the mailbox.
 func (in *Inbox[M]) send(m M) error {
-	q := in.requestOf(m)
+	var q pending
+	if in.asks { // as requestOf, which the compiler does not inline
+		q = asRequest(m)
+	}
 	in.guard.Lock()
 	if in.closed || in.room != nil || q != nil {
 		return in.postLocked(m, q, false)
