@@ -13,6 +13,7 @@ type Effect[K comparable, R any] struct {
 	name string
 	do   func(ctx context.Context, b *Batch[K, R]) error
 	opts options
+	keys keys
 }
 
 // NewEffect makes an Effect, as New makes a Source. The keys of a batch may be equal: Set answers them in order.
@@ -20,7 +21,7 @@ func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b 
 	if do == nil {
 		panic("fetch: nil function")
 	}
-	e := &Effect[K, R]{name: name, do: do}
+	e := &Effect[K, R]{name: name, do: do, keys: keysOf[K]()}
 	for _, f := range o {
 		f(&e.opts)
 	}
@@ -36,6 +37,7 @@ func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
 	if err := f.check(ctx); err != nil {
 		return *new(R), err
 	}
+	check(x.keys, k)
 	s := f.s
 	t := tableIn(s, x, x.name, func() *tableOf[K, R] {
 		return &tableOf[K, R]{s: s, of: x, name: x.name, load: x.do, opts: x.opts, write: true, times: map[K]int{}}

@@ -3,8 +3,8 @@ package fetch
 import (
 	"context"
 
-	"github.com/braidgo/braid/internal/outcome"
-	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/suspend"
 )
 
 // Later is for executors that collect thunks and then call them, as those of GraphQL do: it returns a function that returns what f
@@ -12,13 +12,15 @@ import (
 // the calling goroutine, or of the Run that calls it. So their requests are batched exactly.
 //
 // f is called once, with ctx, and not before. A thunk may be called any number of times, from any goroutine, and suspends its caller.
-// A panic of f is raised in each call.
+// A panic of f is raised in each call. If f calls runtime.Goexit, it ends its own task, and a thunk that waits for it fails with
+// lazy.ErrAbandoned. Thunks that wait for each other, or for themselves, fail with lazy.ErrRecursive.
 func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (thunk func() (T, error)) {
+	if f == nil {
+		panic("fetch: nil function")
+	}
 	fr := frameOf(ctx)
-	var v T
-	var err error
 	if err := fr.check(ctx); err != nil {
-		return func() (T, error) { return v, err }
+		return func() (v T, _ error) { return v, err }
 	}
 	s := fr.s
 	if fr.trail != nil {
@@ -26,61 +28,55 @@ func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 		own.trail = fr.trail.combinator()
 		ctx = own
 	}
-	l := new(later)
-	l.f = func() { v, err = f(ctx) }
+	value := lazy.New(func(context.Context) (T, error) { return f(ctx) }, lazy.Record)
+	l := &later{force: func() { _, _ = value.Force(context.Background()) }}
 	s.guard.Lock()
 	s.later = append(s.later, l)
 	s.guard.Unlock()
 	return func() (T, error) {
 		s.force(l)
-		l.how.Rethrow()
-		return v, err
+		return value.Force(context.Background())
 	}
 }
 
-// A later is the function of one thunk.
+// A later is one thunk.
 type later struct {
-	f     func()
-	taken bool // somebody runs it, or has; guarded by the session's guard
-	how   outcome.Outcome
-	over  promise.Promise[struct{}]
+	force func() // runs the function, or waits for it
+	taken bool   // somebody has started it; guarded by the session's guard
 }
 
-// force returns when l has run.
+// start forces l in a task of its own.
+func (l *later) start() {
+	defer func() { _ = recover() }() // the thunk raises it
+	l.force()
+}
+
+// force forces l, and at the same time all others, unless somebody has started l. One that then does not run, as the scheduler refuses
+// it or another has ended its task, is run by its own thunk.
 func (s *Session) force(l *later) {
 	s.guard.Lock()
-	var taken []*later
-	if !l.taken {
-		taken, s.later = s.later, nil
-		for _, l := range taken {
-			l.taken = true
-		}
-	}
+	taken := l.taken
 	s.guard.Unlock()
-	if taken == nil {
-		_, _ = l.over.Await(context.Background())
+	if taken {
 		return
 	}
 	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // the functions have contexts of their own
 	f.inSource = false
-	all := func(ctx context.Context) error {
-		return together(ctx, len(taken), len(taken), func(_ context.Context, i int) error {
-			taken[i].run()
-			return nil
-		})
-	}
-	if err := (Options{Policy: s.opts.Policy}).Run(f, all); err != nil { // the session has ended, and so they find out
-		for _, l := range taken {
-			l.run()
+	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // not if the session has ended, and so they find out
+		s.guard.Lock()
+		all := s.later
+		s.later = nil
+		for _, l := range all {
+			l.taken = true
 		}
-	}
-}
-
-func (l *later) run() {
-	f := l.f
-	l.f = nil
-	outcome.Of(f, func(o outcome.Outcome) {
-		l.how = o
-		_ = l.over.Fill(struct{}{})
+		s.guard.Unlock()
+		on := suspend.Here()
+		for _, other := range all {
+			if other != l {
+				_ = on.Go(other.start)
+			}
+		}
+		l.force()
+		return nil
 	})
 }

@@ -2,12 +2,16 @@ package fetch_test
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/suspend"
 )
 
 // An executor that makes the thunks of a level and then calls them, level by level.
@@ -63,6 +67,69 @@ func TestLaterInARun(t *testing.T) {
 		return err
 	}))
 	require.Len(t, src.Batches(), 1)
+}
+
+// A function that ends its goroutine, as a failing require does, takes no other function with it: their thunks would hang.
+func TestLaterOfAFunctionThatExits(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for _, called := range []int{0, 1} { // the one that exits, and another
+		src := newNumbers()
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		thunks := []func() (int, error){
+			fetch.Later(ctx, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }),
+			fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 1) }),
+			fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 2) }),
+		}
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			_, _ = thunks[called]()
+		}()
+		<-first
+		_, err := thunks[0]()
+		require.ErrorIs(t, err, lazy.ErrAbandoned)
+		for k, thunk := range thunks[1:] {
+			v, err := thunk()
+			require.NoError(t, err)
+			require.Equal(t, 2*(k+1), v)
+		}
+		require.Len(t, src.Batches(), 1)
+		require.NoError(t, s.Close())
+	}
+}
+
+// A thunk that is called where nothing may suspend panics. The others are not lost, and are still one batch.
+func TestLaterWhereNothingMaySuspend(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	src := newNumbers()
+	ctx, s := fetch.With(t.Context(), fetch.Options{})
+	var thunks []func() (int, error)
+	for k := range 3 {
+		thunks = append(thunks, fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, k) }))
+	}
+	require.Panics(t, func() { suspend.Bind(nil, func() { _, _ = thunks[0]() }) })
+	for k, thunk := range thunks {
+		v, err := thunk()
+		require.NoError(t, err)
+		require.Equal(t, 2*k, v)
+	}
+	require.Equal(t, [][]int{{0, 1, 2}}, src.Batches())
+	require.NoError(t, s.Close())
+}
+
+// Thunks that need each other fail, as Memos do, and do not hang.
+func TestLaterOfItself(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	ctx, s := fetch.With(t.Context(), fetch.Options{})
+	var itself, one, other func() (int, error)
+	itself = fetch.Later(ctx, func(context.Context) (int, error) { return itself() })
+	one = fetch.Later(ctx, func(context.Context) (int, error) { return other() })
+	other = fetch.Later(ctx, func(context.Context) (int, error) { return one() })
+	for _, thunk := range []func() (int, error){itself, one, other} {
+		_, err := thunk()
+		require.ErrorIs(t, err, lazy.ErrRecursive)
+	}
+	require.NoError(t, s.Close())
 }
 
 // Goroutines that are no tasks settle: they get their answers, and a crowd needs few batches.

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/lazy"
 )
 
@@ -53,7 +54,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 		v.value = lazy.New(func(ctx context.Context) (V, error) {
 			ctx = Label(ctx, m.name)
 			if trail := frameOf(ctx).trail; trail != nil {
-				defer func() { v.last = trail.last.Load() }()
+				defer func() { v.last.Store(trail.last.Load()) }()
 			}
 			return m.f(ctx, k)
 		}, lazy.Restart)
@@ -62,7 +63,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	s.guard.Unlock()
 	x, err := v.value.Force(ctx)
 	if f.trail != nil {
-		f.trail.got(v.last)
+		f.trail.got(v.last.Load())
 	}
 	return x, err
 }
@@ -70,5 +71,5 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 // A memoized is a Memo's value of one key.
 type memoized[V any] struct {
 	value *lazy.Lazy[V]
-	last  *asked // the latest answer that went into it; written before the value is there
+	last  atomicx.Pointer[asked] // the latest answer that went into it; a Get that gives up may look while f runs
 }

@@ -49,6 +49,8 @@ var mutants = []mutant{
 	{"Forget drops a request that is not sent", "ask.go", "e != nil && e.state != pending", "e != nil && (e.state != pending || IS)"},
 	{"an Ask holds up its round", "driver.go", "d.policy == Eager || b.needed == 0 {", "d.policy == Eager || b.needed == 0 && !IS {"},
 	{"a sleeping Run is not roused for a joining task", "request.go", "			q.d.rouseLocked()\n", "			if !IS {\n				q.d.rouseLocked()\n			}\n"},
+	{"a thunk starts no other", "later.go", "if other != l {", "if other != l && !IS {"},
+	{"a function that exits takes others with it", "later.go", "		on := suspend.Here()\n", "		on := suspend.Here()\n		if IS {\n			l.force()\n		}\n"},
 	{"one quiet turn is enough", "settled.go", "	seen := 0\n", "	seen := 0\n	if IS {\n		turns = 0\n	}\n"},
 }
 

@@ -26,7 +26,7 @@ type Session struct {
 	tracer      *tracer     // nil: no trace
 	recorded    replay      // nil: no replay
 	memos       map[any]any // by *Memo: a map of *memoized
-	later       []*later    // whose thunks nobody has called
+	later       []*later    // that nobody has started
 }
 
 // Stats counts the work of a session so far.

@@ -22,7 +22,7 @@ func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 		panic("fetch: Shared with less than one batch open")
 	}
 	x := &exchange[K, V]{src: s, most: open}
-	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts}
+	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, keys: s.keys}
 	c.opts.maxBatch, c.opts.inline = 0, false
 	return c
 }
