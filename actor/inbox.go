@@ -136,8 +136,11 @@ func (in *Inbox[M]) receive(ctx context.Context, t *timer) (m M, err error) {
 			in.received(p)
 			return m, nil
 		}
-		if err := in.await(ctx, t); err != nil {
+		if _, err := suspend.Wait[struct{}](ctx, arrival[M]{in, t}, false); err != nil {
 			return m, err
+		}
+		if in.killed.Load() { // since the message came
+			return m, in.cancellation()
 		}
 	}
 }
@@ -172,8 +175,11 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 		if in.state == ended { // by a Close in f, which leaves the messages in hand
 			each(in.bury)
 		}
-		if err := in.await(ctx, t); err != nil {
+		if _, err := suspend.Wait[struct{}](ctx, arrival[M]{in, t}, false); err != nil {
 			return err
+		}
+		if in.killed.Load() { // since the message came
+			return in.cancellation()
 		}
 	}
 }
@@ -208,15 +214,6 @@ func (in *Inbox[M]) settle() {
 	if in.kept.sparse() && !in.kept.inHand() {
 		in.kept.compact()
 	}
-}
-
-// await waits for something new and fetches it, or returns why the wait has ended.
-func (in *Inbox[M]) await(ctx context.Context, t *timer) error {
-	_, err := suspend.Wait[struct{}](ctx, arrival[M]{in, t}, false)
-	if err == nil && in.killed.Load() { // since the message came
-		err = in.cancellation()
-	}
-	return err
 }
 
 // look is scan for a caller that may recover a panic of f. The message with which f has panicked counts as received.

@@ -187,28 +187,28 @@ func (in *Inbox[M]) receivedOfCap(p place[M]) {
 
 // An arrival is a wait for something new, as a Source. Its methods run in the owner's task.
 type arrival[M any] struct {
-	*Inbox[M]
-	t *timer // or nil
+	in *Inbox[M]
+	t  *timer // or nil
 }
 
-func (a arrival[M]) Guard() *suspend.Guard { return &a.guard }
+func (a arrival[M]) Guard() *suspend.Guard { return &a.in.guard }
 
 // Try fetches new messages. An error ends the wait.
 func (a arrival[M]) Try() (none struct{}, ok bool, err error) {
-	ok, err = a.newsLocked(a.t)
+	ok, err = a.in.newsLocked(a.t)
 	return none, ok, err
 }
 
 func (a arrival[M]) Enqueue(r suspend.Resumer[struct{}]) {
-	a.restLocked()
-	a.state, a.waiter = receiving, r
+	a.in.restLocked()
+	a.in.state, a.in.waiter = receiving, r
 }
 
 func (a arrival[M]) Remove(suspend.Resumer[struct{}]) {
-	if a.state == receiving {
-		a.state = running
+	if a.in.state == receiving {
+		a.in.state = running
 	}
-	a.waiter = suspend.Resumer[struct{}]{}
+	a.in.waiter = suspend.Resumer[struct{}]{}
 }
 
 // newsLocked reports whether there is something new for the owner, and fetches it. A message that is there when the timeout is noticed

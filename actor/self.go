@@ -12,7 +12,7 @@ import (
 type Self[M any] struct {
 	Inbox[M]
 	on    suspend.Spawner
-	enter func() // step, made once
+	enter func() // of step
 
 	// The next task goes on with goOn, and with frames when that is done.
 	goOn    error
@@ -58,7 +58,7 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	s := &Self[M]{on: on}
 	s.self = s
 	s.init(ctx, o)
-	s.enter = s.step
+	s.enter = s.step()
 	s.goOn = opening[M](body)
 	if err := s.hold(); err != nil {
 		goroutine(func() { s.end(err) })
@@ -88,13 +88,20 @@ func (s *Self[M]) launch() {
 	}
 }
 
-// step is a task of the actor, from its start to the end of the actor, or until it waits without a task. Then another task may
-// have begun already: the one that returns touches nothing of the actor.
-func (s *Self[M]) step() {
-	returned := false
-	defer s.stepped(&returned)
-	s.trampoline()
-	returned = true
+// step returns the function of the actor's tasks. A task lasts to the end of the actor, or until it waits without a task. Then
+// another task may have begun already: the one that returns touches nothing of the actor.
+//
+// Between the body of the actor and its coroutine there is one frame. A body that receives fits into the first two kilobytes then.
+func (s *Self[M]) step() func() {
+	return func() {
+		returned := false
+		defer s.stepped(&returned)
+		if body, ok := s.goOn.(opening[M]); ok {
+			s.goOn = body(s.known(), s)
+		}
+		s.trampoline()
+		returned = true
+	}
 }
 
 // stepAfter is step, of a task that begins with f. f calls functions of an Op.
@@ -159,8 +166,6 @@ func (s *Self[M]) trampoline() {
 			if err == errLate {
 				err = n.late()
 			}
-		case opening[M]:
-			err = n(s.known(), s)
 		case proceed:
 			err = n()
 		case *andThen:
