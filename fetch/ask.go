@@ -12,20 +12,17 @@ func (src *Source[K, V]) Ask(ctx context.Context, k K) {
 	check(src.keys, k)
 	s := f.s
 	d, t := s.driverHere(f), src.in(s, f.crowd)
-	if t.opts.immediate && t.opts.inline {
-		if s.recorded == nil {
-			t.once(d, k, nil)
-		}
+	if s.recorded != nil || t.opts.immediate && t.opts.inline && t.once(d, k, nil, 0) != nil {
 		return
 	}
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	if s.ended || s.recorded != nil || t.m[k] != nil {
+	if s.ended || t.m[k] != nil {
 		return
 	}
 	e := t.newLocked(k)
 	if t.opts.immediate {
-		t.immediateLocked(d, e)
+		t.aloneLocked(d, e)
 	} else {
 		d.addLocked(&e.request)
 	}

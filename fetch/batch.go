@@ -78,19 +78,19 @@ func (b *Batch[K, V]) Fail(k K, err error) {
 	}
 }
 
-// find returns the index of k. Sources tend to answer in the order of the keys.
+// find returns the index of k. Sources tend to answer in the order of the keys; one may have sorted the slice that it was given.
 func (b *Batch[K, V]) find(k K) (i int, ok bool) {
 	if b.over {
 		return 0, false
 	}
-	if b.at < len(b.keys) && b.keys[b.at] == k {
+	if b.at < len(b.entries) && b.entries[b.at].key == k {
 		return b.at, true
 	}
 	if b.write {
 		found := -1
-		for i, other := range b.keys {
-			if other == k {
-				if found = i; !b.entries[i].set {
+		for i, e := range b.entries {
+			if e.key == k {
+				if found = i; !e.set {
 					break
 				}
 			}
@@ -98,9 +98,9 @@ func (b *Batch[K, V]) find(k K) (i int, ok bool) {
 		return found, found >= 0
 	}
 	if b.index == nil {
-		b.index = make(map[K]int, len(b.keys))
-		for i, k := range b.keys {
-			b.index[k] = i
+		b.index = make(map[K]int, len(b.entries))
+		for i, e := range b.entries {
+			b.index[e.key] = i
 		}
 	}
 	i, ok = b.index[k]
@@ -119,6 +119,20 @@ func (b *batch) begin() {
 		suspend.Bind(nil, b.runAll)
 	} else {
 		goroutine(b.runAll)
+	}
+}
+
+// beginAll begins b and those after it, also if one that is inline ends this goroutine.
+func beginAll(b *batch) {
+	defer func() {
+		if b != nil {
+			beginAll(b)
+		}
+	}()
+	for b != nil {
+		first := b
+		b = b.then
+		first.begin()
 	}
 }
 
@@ -154,47 +168,56 @@ func (b *Batch[K, V]) run() {
 
 // load calls the source and makes an answer of all that it does.
 func (b *Batch[K, V]) load(f *frame) {
-	var over func(error)
 	var err error
 	returned := false
 	defer func() {
+		var how outcome.Outcome
 		if !returned {
-			if o := outcome.Recovered(recover()); o.Exited() {
-				err = ErrAbandoned
-				defer goroutine(func() { b.finish().runAll() }) // this one ends
-			} else {
-				for _, e := range b.entries {
-					e.throw(o.Value())
-				}
-			}
+			how = outcome.Recovered(recover())
 		}
-		if over != nil {
-			over(err)
+		if how.Exited() {
+			err = ErrAbandoned
+			defer goroutine(func() { b.finish().runAll() }) // this one ends
 		}
-		b.answered(err)
+		b.answered(err, how)
 	}()
-	var ctx context.Context = f
-	if hook := b.s.opts.OnBatch; hook != nil {
-		ctx, over = hook(f, BatchInfo{Source: b.t.name, Keys: len(b.keys), Round: b.round.number})
+	if b.s.opts.OnBatch == nil {
+		err = b.t.load(f, b)
+	} else {
+		err = b.hooked(f)
 	}
-	err = b.t.load(ctx, b)
 	returned = true
 }
 
-// answered is the end of load, which has returned err. It makes an answer for each key that has none.
-func (b *Batch[K, V]) answered(err error) {
+// hooked calls the source, and OnBatch around it, which is a part of the source.
+func (b *Batch[K, V]) hooked(f *frame) error {
+	ctx, over := b.s.opts.OnBatch(f, BatchInfo{Source: b.t.name, Keys: len(b.keys), Round: b.round.number})
+	err := ErrAbandoned // it panics, or exits
+	if over != nil {
+		defer func() { over(err) }()
+	}
+	err = b.t.load(ctx, b)
+	return err
+}
+
+// answered is the end of load, which has returned err, or panicked. It makes an answer for each key that has none.
+func (b *Batch[K, V]) answered(err error, how outcome.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
 	if err == nil {
 		err = ErrNotFound
 	}
-	over := b.ctx.Err() != nil
+	over, ended := b.ctx.Err() != nil, false
 	if over {
 		err = context.Cause(&b.ctx)
+		ended = err == ErrEnded
 	}
 	for _, e := range b.entries {
-		if !e.set {
+		switch {
+		case !how.Returned() && !how.Exited():
+			e.throw(how.Value())
+		case !e.set, ended && e.err != nil: // an error of its context, as a rule
 			e.err = err
 		}
 		e.settle(over)

@@ -83,14 +83,19 @@ func (d *driver) addLocked(q *request) {
 	if q.write {
 		d.writes = append(d.writes, q)
 	} else {
-		if !d.roomUsed {
-			d.roomUsed, d.pending = true, d.roomPending[:0]
-		}
-		d.pending = append(d.pending, q)
+		d.pendLocked(q)
 	}
 	if q.needed > 0 {
 		d.wantLocked()
 	}
+}
+
+// pendLocked adds a read, also one that was another driver's.
+func (d *driver) pendLocked(q *request) {
+	if !d.roomUsed {
+		d.roomUsed, d.pending = true, d.roomPending[:0]
+	}
+	d.pending = append(d.pending, q)
 }
 
 // wantLocked says that somebody waits for one more of the requests.
@@ -117,10 +122,12 @@ func (d *driver) armLocked() {
 
 // orderedIdle is called when the scheduler of an ordered driver has run something and finds nothing runnable.
 func (d *driver) orderedIdle() {
+	defer func() { // also if a source that is Inline ends this goroutine
+		d.s.guard.Lock()
+		d.rouseLocked() // writes may be left
+		d.s.guard.Unlock()
+	}()
 	d.idle()
-	d.s.guard.Lock()
-	d.rouseLocked() // writes may be left
-	d.s.guard.Unlock()
 }
 
 // rouseLocked has an ordered driver's scheduler call idle, if d is armed, where none of its tasks is going to run: it may be asleep.
@@ -152,24 +159,21 @@ func (d *driver) idle() {
 		}
 	}
 	s.guard.Unlock()
+	late := waiters[:0]
 	for _, w := range waiters { // a context of package context tells late
-		w.late = suspend.Err(w.ctx) != nil
+		if w.lookAtContext() {
+			late = append(late, w)
+		}
 	}
 	s.guard.Lock()
-	for _, w := range waiters {
-		if w.late {
-			w.leaveLocked()
-		}
+	for _, w := range late {
+		w.leaveLocked()
 	}
 	start := d.sendLocked(taken)
 	d.sending = false
 	d.armLocked()
 	s.guard.Unlock()
-	for b := start; b != nil; {
-		next := b.then
-		b.begin()
-		b = next
-	}
+	beginAll(start)
 }
 
 // takeLocked takes the requests that are to be sent: reads, and if there are none, writes.
@@ -194,8 +198,9 @@ func (d *driver) sendLocked(taken []*request) (start *batch) {
 		}
 	}
 	clear(taken[len(live):])
-	if needed == 0 || d.s.ended { // an Ask causes no round
+	if needed == 0 || d.ended || d.s.ended { // an Ask causes no round
 		d.pending = append(live, d.pending...)
+		d.releaseLocked()
 		return nil
 	}
 	d.wanted -= needed
@@ -310,26 +315,44 @@ func (d *driver) end() {
 			break
 		}
 	}
+	d.releaseLocked()
+	var cancels []*batch
+	for _, b := range d.batches {
+		if b.needed == 0 && !b.write && !b.cancelled {
+			cancels = append(cancels, b)
+		}
+	}
+	for _, b := range cancels {
+		b.cancelLocked() // which takes it off d.batches, if it has not started
+	}
+	s.guard.Unlock()
+	cancelAll(cancels, nil)
+	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
+}
+
+// releaseLocked has pending requests do without d, if its Run or its session is over: nothing that d has is sent any more. That is so
+// for requests as well that were about to be sent at the end.
+func (d *driver) releaseLocked() {
+	switch {
+	case d.s.ended:
+		d.abandonLocked()
+	case d.ended:
+		d.disownLocked()
+	}
+}
+
+// disownLocked forgets the pending requests, since the Run is over. Those that others wait for go on.
+func (d *driver) disownLocked() {
 	for _, q := range d.pending {
 		switch {
 		case q.state != pending || q.d != d:
 		case q.needed > 0:
-			q.moveLocked(s.settled)
+			q.moveLocked(d.s.settled)
 		default:
 			q.forgetLocked()
 		}
 	}
 	d.pending = nil
-	var cancels []*batch
-	for _, b := range d.batches {
-		if b.needed == 0 && !b.write && !b.cancelled {
-			b.cancelLocked()
-			cancels = append(cancels, b)
-		}
-	}
-	s.guard.Unlock()
-	cancelAll(cancels, nil)
-	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
 }
 
 // A driverEnd is the Source on which the end of a Run waits until none of its batches is open.

@@ -1,10 +1,6 @@
 package fetch
 
-import (
-	"context"
-
-	"github.com/braidgo/braid/suspend"
-)
+import "context"
 
 // An Effect is a write. Effects are batched like requests, but each Do is one of its own: nothing is remembered, and nothing is
 // shared. They go out when only effects are pending. So all reads that do not come after the answer of an effect see the state
@@ -31,7 +27,8 @@ func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b 
 // Do has an effect done, and returns its result. It suspends its caller until its batch is back.
 //
 // If ctx is done first, or already, Do returns the error of the cancellation. An effect that is not sent by then never is; one that
-// is goes on all the same, and only the end of the session cancels it. Otherwise Do fails as Get does.
+// is goes on all the same, and only the end of the session cancels it. A batch that waits for its turn, see MaxOpen, is not sent, and
+// goes as a whole: its effects are dropped when nobody waits for any of them. Otherwise Do fails as Get does.
 func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
@@ -50,34 +47,12 @@ func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
 		s.guard.Unlock()
 		return t.recorded(k, n).result()
 	}
-	g := &doing[K, R]{get[K, R]{t: t, k: k}}
-	g.begin(ctx, f, s)
-	if f.trail != nil {
-		g.mark = f.mark()
-	}
-	if err := wait(&g.waiter, g); err != nil {
+	e, err := t.ask(ctx, f, k)
+	if err != nil {
 		return *new(R), err
 	}
-	e := entryOf[K, R](&g.one)
 	if f.trail != nil {
 		f.trail.got(e.asked)
 	}
 	return e.result()
-}
-
-// A doing is one Do: a get that finds nothing.
-type doing[K comparable, R any] struct{ get[K, R] }
-
-// Try is part of a suspend.Source.
-func (g *doing[K, R]) Try() (none struct{}, ok bool, err error) {
-	if g.t.s.ended {
-		return none, true, ErrEnded
-	}
-	return none, false, nil
-}
-
-// Enqueue is part of a suspend.Source.
-func (g *doing[K, R]) Enqueue(r suspend.Resumer[struct{}]) {
-	g.r = r
-	g.t.askLocked(&g.waiter, &g.one, g.k)
 }

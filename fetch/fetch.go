@@ -104,7 +104,9 @@ func Run(ctx context.Context, body func(ctx context.Context) error) error {
 // with it fails, and Run returns the result of body as always. A panic of body, or of a task of a combinator, is raised in the
 // caller with the same value, when everything has ended. So is a runtime.Goexit.
 //
-// Run suspends its caller. In a task of any scheduler it suspends that task only.
+// Run suspends its caller. In a task of any scheduler it suspends that task only. A task must not wait natively, on a channel, for a
+// goroutine that calls Run with the task's context: that Run may wait for a request which only the scheduler of the task can send.
+// A Get there does not, nor do the combinators.
 func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) (err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return err

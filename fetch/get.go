@@ -88,7 +88,9 @@ func (t *tableOf[K, V]) ask(ctx context.Context, f *frame, k K) (*entry[K, V], e
 		g.mark = f.mark()
 	}
 	if t.opts.immediate && t.opts.inline {
-		t.once(g.d, k, g.mark)
+		if e := t.once(g.d, k, g.mark, 1); e != nil {
+			return e, nil
+		}
 	}
 	defer g.pay()
 	if _, err := suspend.Wait[struct{}](g.ctx, g, false); err != nil {
@@ -113,6 +115,9 @@ func (g *get[K, V]) Try() (none struct{}, ok bool, err error) {
 
 // seenLocked looks for a request of k, for l, and reports whether w gets its answer.
 func (t *tableOf[K, V]) seenLocked(w *waiter, l *link, k K) bool {
+	if l.q != nil && l.q.state == done {
+		return true // it is of once
+	}
 	e := t.m[k]
 	if e == nil {
 		l.q = nil
@@ -148,14 +153,21 @@ func (t *tableOf[K, V]) askLocked(w *waiter, l *link, k K) {
 // enterLocked adds w to the waiters of a new request.
 func (t *tableOf[K, V]) enterLocked(w *waiter, l *link, e *entry[K, V]) {
 	if t.opts.immediate {
-		t.immediateLocked(w.d, e)
+		t.aloneLocked(w.d, e)
 	} else {
 		w.d.addLocked(&e.request)
 	}
 	w.joinLocked(l, &e.request)
 }
 
-// immediateLocked sends a request at once.
+// aloneLocked sends a request at once.
+func (t *tableOf[K, V]) aloneLocked(d *driver, e *entry[K, V]) {
+	if b := t.immediateLocked(d, e); b.started {
+		goroutine(b.runAll)
+	}
+}
+
+// immediateLocked makes a batch of one request, which the caller begins if it has started.
 func (t *tableOf[K, V]) immediateLocked(d *driver, e *entry[K, V]) *Batch[K, V] {
 	b := t.batchOf([]*entry[K, V]{e})
 	e.d, e.state = d, open
@@ -163,9 +175,7 @@ func (t *tableOf[K, V]) immediateLocked(d *driver, e *entry[K, V]) *Batch[K, V] 
 	d.batches = append(d.batches, &b.batch)
 	t.s.tracer.sendLocked(&b.batch, t.name)
 	t.s.open++
-	if b.mayStartLocked() && !t.opts.inline {
-		b.begin()
-	}
+	b.mayStartLocked()
 	return b
 }
 
@@ -202,8 +212,11 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 		g.mark = f.mark()
 	}
 	if t.opts.immediate && t.opts.inline {
-		for _, k := range ks {
-			t.once(g.d, k, g.mark)
+		for i, k := range ks {
+			if e := t.once(g.d, k, g.mark, 1); e != nil {
+				g.links[i].q = &e.request
+				g.own++
+			}
 		}
 	}
 	if err := wait(&g.waiter, g); err != nil {
@@ -229,6 +242,7 @@ type all[K comparable, V any] struct {
 	t     *tableOf[K, V]
 	ks    []K
 	links []link
+	own   int // of these, those that once has counted
 }
 
 // Try is part of a suspend.Source.
@@ -242,14 +256,16 @@ func (g *all[K, V]) Try() (none struct{}, ok bool, err error) {
 			return none, false, nil
 		}
 	}
-	s.stats.Gets += len(g.ks)
-	s.stats.Shared += len(g.ks)
+	s.stats.Gets += len(g.ks) - g.own
+	s.stats.Shared += len(g.ks) - g.own
 	return none, true, nil
 }
 
 // Enqueue is part of a suspend.Source.
 func (g *all[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
 	g.r = r
+	g.t.s.stats.Gets -= g.own
+	g.t.s.stats.Shared -= g.own
 	for i, k := range g.ks {
 		if l := &g.links[i]; g.t.seenLocked(&g.waiter, l, k) { // it may be a key again
 			g.t.s.stats.Gets++

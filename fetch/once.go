@@ -14,19 +14,21 @@ func Once[V any](name string, f func(ctx context.Context) (V, error)) *Source[st
 	}, Immediate(), Inline())
 }
 
-// once runs a source that is called at once, and by the caller, unless it has been.
-func (t *tableOf[K, V]) once(d *driver, k K, m *mark) {
+// once runs a source that is called at once, and by the caller, and returns the answer, which the session need not remember. It
+// returns nil if there is a request of k already, or if the batch would have to wait for its turn. gets is 1 for a Get.
+func (t *tableOf[K, V]) once(d *driver, k K, m *mark, gets int) *entry[K, V] {
 	s := t.s
 	s.guard.Lock()
-	if s.ended || t.m[k] != nil {
+	if s.ended || t.m[k] != nil || t.fullLocked() {
 		s.guard.Unlock()
-		return
+		return nil
 	}
 	e := t.newLocked(k)
 	e.markLocked(m)
 	b := t.immediateLocked(d, e)
 	b.write = true // it is the caller's, and nobody else cancels it
-	s.stats.Shared--
+	s.stats.Gets += gets
 	s.guard.Unlock()
 	b.runAll()
+	return e
 }

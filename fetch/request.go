@@ -25,7 +25,7 @@ type request struct {
 	needed      int32  // how many waiters there are
 	foreign     int32  // how many of these are not tasks of d
 	state       state
-	write       bool // it is an effect: not shared, and not cancelled once it is sent
+	write       bool // it is an effect: not shared, and not cancelled once its batch has started
 	set         bool // the source has answered
 	panicked    bool // the answer is a panic of the source
 	passing     bool // the answer is not to be remembered
@@ -65,7 +65,6 @@ type waiter struct {
 	one    link
 	left   int32  // of its requests
 	prompt bool   // ctx tells its end at once, or has none
-	late   bool   // ctx is done, and has not told; written by the goroutine that sends
 	duty   *round // which it is to hand out
 	stop   *batch // the first of those to be cancelled
 	mark   *mark  // the call, for the trace; nil: no trace
@@ -89,6 +88,13 @@ func (w *waiter) Guard() *suspend.Guard { return &w.d.s.guard }
 
 // Remove is part of a suspend.Source: it is called if the wait was cancelled.
 func (w *waiter) Remove(suspend.Resumer[struct{}]) { w.leaveLocked() }
+
+// lookAtContext reports whether w's context is done, which may not have told. A context that panics is not done: the task that has
+// brought it gets its answer, and nobody else is hurt.
+func (w *waiter) lookAtContext() (done bool) {
+	defer func() { _ = recover() }()
+	return suspend.Err(w.ctx) != nil
+}
 
 // wait waits as src says, of which w is a part, and then pays the debts of w.
 func wait[S suspend.Source[struct{}]](w *waiter, src S) error {
@@ -152,7 +158,7 @@ func (q *request) moveLocked(to *driver) {
 			q.foreign++
 		}
 	}
-	to.pending = append(to.pending, q)
+	to.pendLocked(q)
 	if q.needed > 0 {
 		to.wantLocked()
 	}
@@ -203,7 +209,7 @@ func (w *waiter) leaveOneLocked(l *link) {
 		q.forgetLocked()
 		w.d.s.stats.Dropped++
 	case open:
-		if b := q.b; !b.write {
+		if b := q.b; !b.write || !b.started {
 			if b.needed--; b.needed == 0 {
 				b.cancelLocked()
 				b.also, w.stop = w.stop, b

@@ -81,7 +81,8 @@ func (s *Session) Stats() Stats {
 }
 
 // Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every Get
-// that waits, and every later one, returns ErrEnded. The answers stay, for Record and Trace. It returns nil.
+// that waits, and every later one, returns ErrEnded, unless its source has answered all the same. The answers stay, for Record and
+// Trace. It returns nil.
 func (s *Session) Close() error {
 	var open []*batch
 	s.guard.Lock()

@@ -46,7 +46,7 @@ func MaxOpen(n int) Option {
 func Immediate() Option { return func(o *options) { o.immediate = true } }
 
 // Inline says that load does not wait, as it reads memory: it is called by the round itself, without a goroutine. It must not
-// suspend.
+// suspend. A runtime.Goexit of load ends the caller of Run likewise, when everything else has ended.
 func Inline() Option { return func(o *options) { o.inline = true } }
 
 // New makes a source. load is given the keys of a batch, all different, in the order of asking, and answers each with Set or
@@ -75,8 +75,8 @@ func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys
 		vs, err := load(ctx, b.keys)
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		for i, k := range b.keys {
-			if v, ok := vs[k]; ok {
+		for i, e := range b.entries { // load may have sorted the keys
+			if v, ok := vs[e.key]; ok {
 				b.answer(i, v, nil)
 			}
 		}

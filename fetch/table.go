@@ -195,7 +195,7 @@ func (b *Batch[K, V]) requests() []*request {
 // mayStartLocked reports whether b may run now; otherwise it waits for its turn.
 func (b *Batch[K, V]) mayStartLocked() bool {
 	t := b.t
-	if t.opts.maxOpen > 0 && t.open == t.opts.maxOpen {
+	if t.fullLocked() {
 		t.queue = append(t.queue, &b.batch)
 		return false
 	}
@@ -203,6 +203,9 @@ func (b *Batch[K, V]) mayStartLocked() bool {
 	b.started = true
 	return true
 }
+
+// fullLocked reports whether no more batches may run now.
+func (t *tableOf[K, V]) fullLocked() bool { return t.opts.maxOpen > 0 && t.open == t.opts.maxOpen }
 
 // nextLocked returns the batch whose turn it is.
 func (t *tableOf[K, V]) nextLocked() (next *batch) {

@@ -1,0 +1,431 @@
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/fetch/fetchtest"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Hostile programs: each does something to requests that are about to be sent, or to the tasks that wait for them.
+
+// A hooked context calls f when a driver that is about to send asks whether it is done.
+type hooked struct {
+	context.Context
+	f func()
+}
+
+func (h *hooked) Done() <-chan struct{} {
+	var pcs [30]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, "fetch.(*driver).idle") {
+			h.f()
+			break
+		}
+	}
+	return h.Context.Done()
+}
+
+// A stranger's All joins a request of a Run, and makes others.
+func TestAStrangerGetsAllItsKeys(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	stranger := func(ctx context.Context, src *numbers) error {
+		done := make(chan error)
+		go func() { _, err := src.All(ctx, []int{1, 2, 3}); done <- err }()
+		return <-done
+	}
+	for name, first := range map[string]func(ctx context.Context, src *numbers) error{
+		"got":   func(ctx context.Context, src *numbers) error { return getter(src, 1)(ctx) },
+		"asked": func(ctx context.Context, src *numbers) error { src.Ask(ctx, 1); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := newNumbers()
+			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+				return fetch.Together(ctx, func(ctx context.Context) error { return first(ctx, src) },
+					func(ctx context.Context) error { return stranger(ctx, src) })
+			}))
+			require.Equal(t, [][]int{{1, 2, 3}}, src.Batches())
+		})
+	}
+}
+
+func TestRunEndsThoughAsksAreInTheQueue(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	asked := newNumbers(fetch.MaxBatch(1), fetch.MaxOpen(1))
+	asked.Hold()
+	other := fetchtest.New("other", func(int) (int, error) { return 1, nil })
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		for k := range 4 {
+			asked.Ask(ctx, k)
+		}
+		return getter(other, 1)(ctx)
+	}))
+}
+
+func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	src := newNumbers()
+	in, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h := &hooked{Context: in}
+	ctx, s := fetch.With(h, fetch.Options{})
+	h.f = sync.OnceFunc(func() { _ = s.Close() })
+	require.ErrorIs(t, getter(src, 1)(ctx), fetch.ErrEnded)
+	require.Empty(t, src.Batches())
+}
+
+// A Run ends while its requests are being sent for another Run, which gives up. Its Asks are forgotten then.
+func TestAnAskIsNotLostWithARunThatIsSendingIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		var body promise.Promise[int]
+		over, gaveUp := make(chan error), make(chan struct{})
+		go func() {
+			over <- fetch.Options{On: suspend.Goroutines}.Run(ctx, func(ctx context.Context) error {
+				src.Ask(ctx, 1)
+				src.Ask(ctx, 2)
+				_, err := body.Await(ctx)
+				return err
+			})
+		}()
+		synctest.Wait()
+		require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
+			one, cancel := context.WithCancel(ctx)
+			h := &hooked{Context: one, f: sync.OnceFunc(func() {
+				_ = body.Fill(1)
+				require.NoError(t, <-over)
+				cancel()
+				<-gaveUp
+			})}
+			_, err := src.Get(h, 1)
+			require.ErrorIs(t, err, context.Canceled)
+			close(gaveUp)
+			synctest.Wait()
+			return getter(src, 2)(ctx)
+		}))
+		require.NoError(t, s.Close())
+		require.Equal(t, [][]int{{2}}, src.Batches())
+	})
+}
+
+// Under -race: a request moves to another driver while the first looks at the context of its waiter.
+func TestTwoDriversLookAtOneContext(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	src := newNumbers()
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		in, cancel := context.WithCancel(ctx)
+		defer cancel()
+		var looks atomic.Int32
+		second, outsider := make(chan struct{}), make(chan error, 1)
+		h := &hooked{Context: in, f: func() {
+			switch looks.Add(1) {
+			case 1:
+				go func() { outsider <- getter(src, 1)(ctx) }()
+				<-second
+			case 2:
+				close(second)
+			}
+		}}
+		_, err := src.Get(h, 1)
+		return errors.Join(err, <-outsider)
+	}))
+	require.Equal(t, [][]int{{1}}, src.Batches())
+}
+
+// A rude context panics once it is told to.
+type rude struct {
+	context.Context
+	on *atomic.Bool
+}
+
+func (r rude) Done() <-chan struct{} {
+	if r.on.Load() {
+		panic("rude")
+	}
+	return r.Context.Done()
+}
+
+func TestAContextThatPanicsHurtsNobodyElse(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	src := newNumbers()
+	var on atomic.Bool
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		in, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return fetch.Together(ctx, func(context.Context) error {
+			defer func() { _ = recover() }()
+			_, err := src.Get(rude{in, &on}, 1)
+			return err
+		}, func(ctx context.Context) error {
+			on.Store(true)
+			return getter(src, 2)(ctx)
+		})
+	}))
+	require.Equal(t, [][]int{{1, 2}}, src.Batches())
+}
+
+// An answer that the session does not remember is returned all the same, by Get and by All.
+func TestOnceReturnsWhatIsNotRemembered(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	upstream := fmt.Errorf("upstream: %w", context.Canceled)
+	for want, f := range map[error]func(ctx context.Context, end func()) (int, error){
+		errOdd:           func(context.Context, func()) (int, error) { return 0, fetch.Transient(errOdd) },
+		upstream:         func(context.Context, func()) (int, error) { return 0, upstream },
+		context.Canceled: func(ctx context.Context, end func()) (int, error) { end(); return 0, ctx.Err() },
+	} {
+		parent, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		calls := 0
+		once := fetch.Once("once", func(ctx context.Context) (int, error) { calls++; return f(ctx, cancel) })
+		require.NoError(t, fetch.Run(parent, func(ctx context.Context) error {
+			own := context.WithoutCancel(ctx)
+			_, err := once.Get(own, struct{}{})
+			require.ErrorIs(t, err, want)
+			_, err = once.All(own, []struct{}{{}, {}})
+			require.ErrorIs(t, err, want)
+			require.Equal(t, 2, min(calls, 2), "it is asked again")
+			stats := fetch.Of(ctx).Stats()
+			require.Equal(t, []int{3, 0, calls}, []int{stats.Gets, stats.Shared, stats.Batches})
+			return nil
+		}))
+	}
+}
+
+func TestNaNIsAKey(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for _, o := range [][]fetch.Option{nil, {fetch.Immediate()}, {fetch.Immediate(), fetch.Inline()}} {
+		src := fetch.BySlice("nan", func(_ context.Context, ks []float64) ([]int, error) { return make([]int, len(ks)), nil }, o...)
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			_, err := src.Get(ctx, math.NaN())
+			return err
+		}))
+	}
+}
+
+// The caller runs an effect as it runs a source.
+func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		b.Set(b.Keys()[0], 2*b.Keys()[0])
+		return nil
+	}, fetch.Immediate(), fetch.Inline())
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		vs, err := fetch.Map(ctx, []int{1, 2, 1}, e.Do)
+		require.Equal(t, []int{2, 4, 2}, vs)
+		require.Equal(t, fetch.Stats{Batches: 3, Keys: 3, Gets: 3}, fetch.Of(ctx).Stats())
+		return err
+	}))
+}
+
+func TestAnAskedOnceIsNotShared(t *testing.T) {
+	once := fetch.Once("once", func(context.Context) (int, error) { return 1, nil })
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		once.Ask(ctx, struct{}{})
+		require.Equal(t, fetch.Stats{Batches: 1, Keys: 1}, fetch.Of(ctx).Stats())
+		return nil
+	}))
+}
+
+// Several goroutines run a source at once, of which one may: the others wait for their turn, and no key is loaded twice.
+func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open, most, calls atomic.Int32
+		release := make(chan struct{})
+		src := fetch.New("memory", func(_ context.Context, b *fetch.Batch[int, int]) error {
+			most.Store(max(most.Load(), open.Add(1)))
+			defer open.Add(-1)
+			calls.Add(1)
+			<-release
+			b.Set(b.Keys()[0], 2*b.Keys()[0])
+			return nil
+		}, fetch.Immediate(), fetch.Inline(), fetch.MaxOpen(1))
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		var all sync.WaitGroup
+		var vs [5]int
+		for k := range 4 {
+			all.Go(func() { vs[k], _ = src.Get(ctx, k) })
+		}
+		all.Go(func() { src.Ask(ctx, 4) })
+		synctest.Wait()
+		close(release)
+		all.Wait()
+		vs[4], _ = src.Get(ctx, 4)
+		require.NoError(t, s.Close())
+		require.Equal(t, [5]int{0, 2, 4, 6, 8}, vs)
+		require.Equal(t, []int32{1, 5}, []int32{most.Load(), calls.Load()})
+	})
+}
+
+// A source that ends the goroutine which sends takes no other source with it. In a Run it ends the caller, in the end.
+func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for _, within := range []bool{false, true} {
+		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.Inline())
+		other, effect := newNumbers(fetch.Inline()), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
+		var one, two, three error
+		body := func(ctx context.Context) error {
+			return fetch.Together(ctx,
+				func(ctx context.Context) error { _, one = src.Get(ctx, 1); return nil },
+				func(ctx context.Context) error { two = getter(other, 1)(ctx); return nil },
+				func(ctx context.Context) error { _, three = effect.Do(ctx, 1); return nil })
+		}
+		returned, over := false, make(chan struct{})
+		go func() {
+			defer close(over)
+			if within {
+				ctx, s := fetch.With(t.Context(), fetch.Options{})
+				_ = body(ctx)
+				_ = s.Close()
+			} else {
+				_ = fetch.Run(t.Context(), body)
+			}
+			returned = true
+		}()
+		<-over
+		require.Equal(t, within, returned)
+		require.ErrorIs(t, one, fetch.ErrAbandoned)
+		require.NoError(t, two)
+		require.ErrorIs(t, three, fetch.ErrNotFound)
+	}
+}
+
+// A panic of the hook's second half is one of the source, as that of its first half is.
+func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for _, o := range [][]fetch.Option{nil, {fetch.Inline()}} {
+		src := newNumbers(o...)
+		hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
+			return ctx, func(error) { panic("after") }
+		}}
+		require.PanicsWithValue(t, "after", func() { _ = hook.Run(t.Context(), getter(src, 1)) })
+	}
+}
+
+// The hook of a batch that panics is told of no success.
+func TestOnBatchOfAPanic(t *testing.T) {
+	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { panic("boom") })
+	var told error
+	hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
+		return ctx, func(err error) { told = err }
+	}}
+	require.PanicsWithValue(t, "boom", func() {
+		_ = hook.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+	})
+	require.ErrorIs(t, told, fetch.ErrAbandoned)
+}
+
+// A helper of load answers when load has panicked.
+func TestAnAnswerAfterAPanicChangesNothing(t *testing.T) {
+	var kept *fetch.Batch[int, int]
+	src := fetch.New("panics", func(_ context.Context, b *fetch.Batch[int, int]) error { kept = b; panic("boom") })
+	hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
+		return ctx, func(error) { kept.Set(1, 1) }
+	}}
+	require.PanicsWithValue(t, "boom", func() {
+		_ = hook.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+	})
+}
+
+// After Close the error of a source is ErrEnded. A value that it has set all the same is not lost.
+func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	started := make(chan struct{}, 2)
+	heeds := fetch.Each("heeds", 1, func(ctx context.Context, _ int) (int, error) {
+		started <- struct{}{}
+		<-ctx.Done()
+		return 0, ctx.Err()
+	})
+	deaf := fetch.New("deaf", func(ctx context.Context, b *fetch.Batch[int, int]) error {
+		started <- struct{}{}
+		<-ctx.Done()
+		b.Set(1, 2)
+		return ctx.Err()
+	})
+	ctx, s := fetch.With(t.Context(), fetch.Options{Policy: fetch.Eager})
+	var one, two error
+	v := 0
+	var all sync.WaitGroup
+	all.Go(func() { _, one = heeds.Get(ctx, 1) })
+	all.Go(func() { v, two = deaf.Get(ctx, 1) })
+	<-started
+	<-started
+	require.NoError(t, s.Close())
+	all.Wait()
+	require.ErrorIs(t, one, fetch.ErrEnded)
+	require.NoError(t, two)
+	require.Equal(t, 2, v)
+}
+
+// An effect that waits for its turn is not sent.
+func TestAnEffectInTheQueueIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, calls := make(chan struct{}), 0
+		e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
+			calls++
+			<-release
+			b.Set(b.Keys()[0], 1)
+			return nil
+		}, fetch.Immediate(), fetch.MaxOpen(1))
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		two, cancel := context.WithCancel(ctx)
+		var errs [2]error
+		var all sync.WaitGroup
+		all.Go(func() { _, errs[0] = e.Do(ctx, 1) })
+		synctest.Wait()
+		all.Go(func() { _, errs[1] = e.Do(two, 2) })
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		close(release)
+		all.Wait()
+		require.NoError(t, s.Close())
+		require.NoError(t, errs[0])
+		require.ErrorIs(t, errs[1], context.Canceled)
+		require.Equal(t, 1, calls)
+		require.Equal(t, 1, s.Stats().Dropped)
+	})
+}
+
+// A source may sort the keys that it is given, as for SQL. Each answer is that of its key all the same.
+func TestASourceMaySortItsKeys(t *testing.T) {
+	byMap := fetch.ByMap("by map", func(_ context.Context, ks []int) (map[int]int, error) {
+		slices.Sort(ks)
+		m := map[int]int{}
+		for _, k := range ks {
+			m[k] = 10 * k
+		}
+		return m, nil
+	})
+	set := fetch.New("set", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		slices.Sort(b.Keys())
+		for _, k := range b.Keys() {
+			b.Set(k, 10*k)
+		}
+		return nil
+	})
+	for _, src := range []*fetch.Source[int, int]{byMap, set} {
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			vs, err := src.All(ctx, []int{3, 1, 2})
+			require.Equal(t, []int{30, 10, 20}, vs)
+			return err
+		}))
+	}
+}
