@@ -441,7 +441,7 @@ func collect(t *testing.T, name string, collected chan struct{}) {
 // Neither those that wait nor those that are woken cost a goroutine.
 func TestNoGoroutines(t *testing.T) {
 	const n = 1000
-	before := runtime.NumGoroutine()
+	before := schedtest.Goroutines()
 	ctx, end := cancel.New(bg)
 	s := fifo.New(fifo.Options{})
 	peak, ended := 0, 0
@@ -454,9 +454,9 @@ func TestNoGoroutines(t *testing.T) {
 			})
 		}
 		suspend.Yield()
-		tasks := runtime.NumGoroutine()
+		tasks := schedtest.Goroutines()
 		end(nil)
-		if now := runtime.NumGoroutine(); now > tasks || tasks > before+n+3 {
+		if now := schedtest.Goroutines(); now > tasks || tasks > before+n+3 {
 			t.Errorf("%d goroutines, of which %d tasks, then %d", tasks, n, now)
 		}
 		suspend.Yield()
@@ -470,7 +470,7 @@ func TestNoGoroutines(t *testing.T) {
 	}
 
 	ctx, end = cancel.New(bg)
-	before = runtime.NumGoroutine()
+	before = schedtest.Goroutines()
 	for range n {
 		_, stop := context.WithTimeout(ctx, time.Hour)
 		defer stop()
@@ -478,7 +478,7 @@ func TestNoGoroutines(t *testing.T) {
 		defer stopOurs(nil)
 		_ = context.AfterFunc(ctx, func() {})
 	}
-	if now := runtime.NumGoroutine(); now > before {
+	if now := schedtest.Goroutines(); now > before {
 		t.Errorf("%d goroutines for derived contexts", now-before)
 	}
 	end(nil)

@@ -865,26 +865,16 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// goroutines is the number of goroutines but for those that are about to end, as that of a timer.
-func goroutines() int {
-	least := runtime.NumGoroutine()
-	for range 20 {
-		time.Sleep(50 * time.Microsecond)
-		least = min(least, runtime.NumGoroutine())
-	}
-	return least
-}
-
 // A scheduler keeps one idle coroutine for each task, and a thousand more. After a peak they become fewer, however the
 // tasks end. (A Run with a thread of its own shares none with others.)
 func TestCoroutinesThatAreKept(t *testing.T) {
 	const n, few = 6000, 1024
 	run(t, fifo.Options{LockOSThread: true}, func(*fifo.Scheduler) {
-		before := goroutines()
+		before := schedtest.Goroutines()
 		var m mvar.MVar[int]
 		live, exits := 0, false
 		start := func(n int) (made int) {
-			before := goroutines()
+			before := schedtest.Goroutines()
 			for range n {
 				live++
 				_ = suspend.Here().Go(func() {
@@ -895,7 +885,7 @@ func TestCoroutinesThatAreKept(t *testing.T) {
 				})
 			}
 			suspend.Yield()
-			return goroutines() - before
+			return schedtest.Goroutines() - before
 		}
 		end := func(n int) {
 			for range n {
@@ -903,7 +893,7 @@ func TestCoroutinesThatAreKept(t *testing.T) {
 			}
 			suspend.Yield()
 		}
-		kept := func() int { return goroutines() - before - live }
+		kept := func() int { return schedtest.Goroutines() - before - live }
 		shrink := func() {
 			t.Helper()
 			for live > 0 {

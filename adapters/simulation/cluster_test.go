@@ -129,7 +129,7 @@ func TestNothingIsLeft(t *testing.T) {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return runtime.NumGoroutine(), m.HeapObjects
+		return schedtest.Goroutines(), m.HeapObjects
 	}
 	goroutines, objects := all(200)
 	now, left := all(worlds)

@@ -1,6 +1,7 @@
 package schedtest
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -37,4 +38,14 @@ func settle(options []goleak.Option) {
 	for start := time.Now(); time.Since(start) < Deadline && goleak.Find(options...) != nil; {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// Goroutines is the number of goroutines but for those that are about to end, as that of a timer.
+func Goroutines() int {
+	least := runtime.NumGoroutine()
+	for range 20 {
+		time.Sleep(50 * time.Microsecond)
+		least = min(least, runtime.NumGoroutine())
+	}
+	return least
 }
