@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,7 +96,8 @@ func ExampleRun_bubble() {
 
 // bubble is synctest.Test outside of a test.
 func bubble(f func(t *testing.T)) {
+	var once sync.Once // RunTests runs a test as often as -count and -cpu say
 	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
-		Name: "bubble", F: func(t *testing.T) { synctest.Test(t, f) },
+		Name: "bubble", F: func(t *testing.T) { once.Do(func() { synctest.Test(t, f) }) },
 	}})
 }
