@@ -67,6 +67,40 @@ func BenchmarkCounter(b *testing.B) {
 			mu.Unlock()
 		}
 	})
+	b.Run("read4", func(b *testing.B) {
+		var vs [4]stm.Var[int]
+		for range b.N {
+			_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
+				for i := range vs {
+					vs[i].Get(tx)
+				}
+				return nil
+			})
+		}
+	})
+	b.Run("read4 floor", func(b *testing.B) { // what that cannot do without: a log of a pool, the Ban, the clock, and the loads
+		type box struct{ version int64 }
+		var vs [4]atomic.Pointer[box]
+		for i := range vs {
+			vs[i].Store(new(box))
+		}
+		var clock atomic.Int64
+		ban := suspend.NewBan("floor")
+		pool := sync.Pool{New: func() any { return new([4]*box) }}
+		for range b.N {
+			log := pool.Get().(*[4]*box)
+			now := clock.Load()
+			entered, _ := ban.Enter()
+			for i := range vs {
+				if log[i] = vs[i].Load(); log[i].version > now {
+					b.Fatal("newer")
+				}
+			}
+			ban.Exit(entered)
+			*log = [4]*box{}
+			pool.Put(log)
+		}
+	})
 	b.Run("scan1000", func(b *testing.B) {
 		vs := make([]stm.Var[int], 1000)
 		b.ReportAllocs()
