@@ -29,10 +29,10 @@ func (src *Source[K, V]) Ask(ctx context.Context, k K) {
 }
 
 // Prime gives the session a value, as if the source had answered. It reports false, and changes nothing, if the key was asked for
-// before, or if there is no session.
+// before, or if there is no session that goes on. It may be called in a source, and with a ctx that is done.
 func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	f := frameOf(ctx)
-	if f.check(ctx) != nil {
+	if f.session() == nil {
 		return false
 	}
 	check(src.keys, k)
@@ -48,10 +48,10 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 }
 
 // Forget drops the answer to a key: the next Get asks anew. Tasks that wait get the old answer. A request that is not sent yet
-// stays as it is.
+// stays as it is. Forget may be called in a source, as by an Effect that changes the value, and with a ctx that is done.
 func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 	f := frameOf(ctx)
-	if f.check(ctx) != nil {
+	if f.session() == nil {
 		return
 	}
 	check(src.keys, k)

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
@@ -69,8 +68,11 @@ func (b *Batch[K, V]) Set(k K, v V) {
 	}
 }
 
-// Fail answers a key with an error, which is remembered like a value; see Transient.
+// Fail answers a key with an error, which is remembered like a value; see Transient. It panics if err is nil.
 func (b *Batch[K, V]) Fail(k K, err error) {
+	if err == nil {
+		panic("fetch: Fail with a nil error")
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i, ok := b.find(k); ok {
@@ -83,8 +85,12 @@ func (b *Batch[K, V]) find(k K) (i int, ok bool) {
 	if b.over {
 		return 0, false
 	}
+	for b.write && b.at < len(b.entries) && b.entries[b.at].set {
+		b.at++ // equal keys are answered in order
+	}
 	if b.at < len(b.entries) && b.entries[b.at].key == k {
-		return b.at, true
+		b.at++
+		return b.at - 1, true
 	}
 	if b.write {
 		found := -1
@@ -103,14 +109,15 @@ func (b *Batch[K, V]) find(k K) (i int, ok bool) {
 			b.index[e.key] = i
 		}
 	}
-	i, ok = b.index[k]
+	if i, ok = b.index[k]; ok {
+		b.at = i + 1
+	}
 	return i, ok
 }
 
 func (b *Batch[K, V]) answer(i int, v V, err error) {
 	e := b.entries[i]
 	e.v, e.err, e.set = v, err, true
-	b.at = i + 1
 }
 
 // begin runs b, elsewhere unless it is to run on the driver's own goroutine.
@@ -229,19 +236,8 @@ func (e *entry[K, V]) settle(over bool) {
 	if e.err == nil || e.panicked {
 		return
 	}
-	err := e.err
-	var t *transient
-	switch {
-	case errors.As(err, &t):
-		e.passing = true
-		if err == error(t) {
-			err = t.err
-		}
-	case over, errors.Is(err, context.Canceled):
-		e.passing = true
-	}
-	e.v = *new(V)
-	e.err = &Error{Source: e.t.name, Key: e.key, Err: err}
+	e.v, e.passing = *new(V), over || passes(e.err)
+	e.err = &Error{Source: e.t.name, Key: e.key, Err: e.err}
 }
 
 // finish hands out the answers, or leaves that to the round.

@@ -17,11 +17,7 @@ func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b 
 	if do == nil {
 		panic("fetch: nil function")
 	}
-	e := &Effect[K, R]{name: name, do: do, keys: keysOf[K]()}
-	for _, f := range o {
-		f(&e.opts)
-	}
-	return e
+	return &Effect[K, R]{name: name, do: do, opts: chosen(o), keys: keysOf[K]()}
 }
 
 // Do has an effect done, and returns its result. It suspends its caller until its batch is back.
@@ -41,6 +37,10 @@ func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
 	})
 	if s.recorded != nil {
 		s.guard.Lock()
+		if s.ended {
+			s.guard.Unlock()
+			return *new(R), ErrEnded
+		}
 		n := t.times[k]
 		t.times[k]++
 		s.stats.Gets++

@@ -84,7 +84,7 @@ type Options struct {
 	Trace   bool                                                                      // keep what Session.Trace tells
 	Replay  *Recording                                                                // answers come from it, and from nowhere else
 	Use     []Override                                                                // sources replaced in this session, for tests
-	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // around each batch: spans, metrics
+	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // around each batch: spans, metrics; a panic is ErrAbandoned
 }
 
 func (o *Options) ofSession() bool {
@@ -108,6 +108,9 @@ func Run(ctx context.Context, body func(ctx context.Context) error) error {
 // goroutine that calls Run with the task's context: that Run may wait for a request which only the scheduler of the task can send.
 // A Get there does not, nor do the combinators.
 func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) (err error) {
+	if body == nil {
+		panic("fetch: nil function")
+	}
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}

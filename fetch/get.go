@@ -57,6 +57,9 @@ func (src *Source[K, V]) answered(s *Session, k K, crowd int) (*tableOf[K, V], *
 func (f *frame) check(ctx context.Context) error {
 	switch {
 	case f == nil || f.s == nil:
+		if f != nil && f.inSource {
+			return ErrInSource // of a Shared source
+		}
 		return ErrNoSession
 	case f.inSource:
 		return ErrInSource

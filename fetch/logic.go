@@ -8,7 +8,8 @@ import (
 )
 
 // Or calls all at the same time. The first that returns true ends it: the others are cancelled, and Or returns true when they have
-// ended. If none does, Or returns the error of the first in order that has failed, or false. A panic is raised as by Map.
+// ended. If none does, Or returns the error of the first in order that has failed, or false. A panic is raised as by Map, also
+// beside a result: none is swallowed.
 func Or(ctx context.Context, fs ...func(ctx context.Context) (bool, error)) (bool, error) {
 	return search(ctx, true, fs)
 }

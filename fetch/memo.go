@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A Memo is a function of a key that fetches: a source that is made of others. It is made by NewMemo, once, like a Source.
@@ -23,11 +24,11 @@ func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) 
 }
 
 // Get returns what f returns for k. In a session f runs once for each key: in the task of the first that asks. Others suspend
-// until it has returned. Its error is remembered like a value, and its panic is raised in every Get.
+// until it has returned. Its error is remembered like a value, see Transient, and its panic is raised in every Get.
 //
-// If ctx is done first, or already, Get returns the error of the cancellation. If the caller was running f, and f has failed, the
-// task that has waited longest runs it again. Memos that wait for each other, or for themselves, fail with
-// lazy.ErrRecursive, over any number of tasks.
+// If ctx is done first, or already, Get returns the error of the cancellation. If the caller was running f, the task that has waited
+// longest runs it again, also where f has returned a value: that may be made of what f could not get. Memos that wait for each
+// other, or for themselves, fail with lazy.ErrRecursive, over any number of tasks.
 func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
@@ -56,7 +57,18 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 			if trail := frameOf(ctx).trail; trail != nil {
 				defer func() { v.last.Store(trail.last.Load()) }()
 			}
-			return m.f(ctx, k)
+			x, err := m.f(ctx, k)
+			switch cancelled := suspend.Err(ctx); {
+			case cancelled != nil && err == nil: // x may be made of cancellations
+				return *new(V), cancelled
+			case cancelled == nil && passes(err):
+				s.guard.Lock()
+				if t[k] == v {
+					delete(t, k) // the next Get runs f again
+				}
+				s.guard.Unlock()
+			}
+			return x, err
 		}, lazy.Restart)
 		t[k] = v
 	}

@@ -2,6 +2,8 @@ package fetch_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,4 +35,65 @@ func TestMemoThatIsGivenUpBeforeItEnds(t *testing.T) {
 				})
 		}))
 	})
+}
+
+// One failure for a moment would have been that of the whole session.
+func TestMemoOfATransientError(t *testing.T) {
+	for _, passing := range []error{fetch.Transient(errOdd), fmt.Errorf("upstream: %w", context.Canceled)} {
+		fails := 1
+		flaky := fetch.New("flaky", func(_ context.Context, b *fetch.Batch[int, int]) error {
+			if fails--; fails >= 0 {
+				return passing
+			}
+			b.Set(1, 2)
+			return nil
+		})
+		memos := map[string]*fetch.Memo[int, int]{
+			"of a source": fetch.NewMemo("of a source", flaky.Get),
+			"of another":  fetch.NewMemo("of another", fetch.NewMemo("inner", flaky.Get).Get),
+			"own": fetch.NewMemo("own", func(context.Context, int) (int, error) {
+				if fails--; fails >= 0 {
+					return 0, passing
+				}
+				return 2, nil
+			}),
+		}
+		for name, memo := range memos {
+			t.Run(name, func(t *testing.T) {
+				fails = 1
+				require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+					_, err := memo.Get(ctx, 1)
+					require.ErrorIs(t, err, errors.Unwrap(passing))
+					v, err := memo.Get(ctx, 1)
+					require.Equal(t, 2, v)
+					return err
+				}))
+			})
+		}
+	}
+}
+
+// What a function has made of its cancellation would have been the value for all.
+func TestMemoOfACancelledItem(t *testing.T) {
+	src := newNumbers()
+	memo := fetch.NewMemo("default", func(ctx context.Context, k int) (int, error) {
+		v, err := src.Get(ctx, k)
+		if err != nil {
+			return -1, nil // as of a page whose service is down
+		}
+		return v, nil
+	})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		ok, err := fetch.Or(ctx, func(context.Context) (bool, error) { suspend.Yield(); return true, nil },
+			func(ctx context.Context) (bool, error) {
+				_, err := memo.Get(ctx, 1)
+				require.ErrorIs(t, err, context.Canceled)
+				return false, err
+			})
+		require.True(t, ok)
+		require.NoError(t, err)
+		v, err := memo.Get(ctx, 1)
+		require.Equal(t, 2, v)
+		return err
+	}))
 }

@@ -5,6 +5,9 @@ import "context"
 // Once makes a source of one value that a program must not compute twice, nor anew in a replay: the time, a random number. f is
 // called by the first Get, at once, in its task. Its result is recorded like an answer. It must not fetch.
 func Once[V any](name string, f func(ctx context.Context) (V, error)) *Source[struct{}, V] {
+	if f == nil {
+		panic("fetch: nil function")
+	}
 	return New(name, func(ctx context.Context, b *Batch[struct{}, V]) error {
 		v, err := f(ctx)
 		if err == nil {

@@ -10,5 +10,8 @@ type Override struct {
 
 // With returns an Override: where Options.Use has it, load is called instead of the source's own function.
 func (src *Source[K, V]) With(load func(ctx context.Context, b *Batch[K, V]) error) Override {
+	if load == nil {
+		panic("fetch: nil function")
+	}
 	return Override{of: src, load: load}
 }

@@ -13,18 +13,19 @@ type Recording struct {
 	Sources map[string][]Answer `json:"sources"`
 }
 
-// An Answer is that to one key, or the result of one Effect: a value, or the text of an error or of a panic. Of the Effects with equal keys
+// An Answer is that to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects with equal keys
 // the first is before the second.
 type Answer struct {
 	Key      json.RawMessage `json:"key"`
 	Value    json.RawMessage `json:"value,omitempty"`
 	NotFound bool            `json:"notFound,omitempty"`
-	Error    string          `json:"error,omitempty"`
-	Panic    string          `json:"panic,omitempty"`
+	Error    string          `json:"error,omitempty"` // its text, or that of a panic
+	Panic    bool            `json:"panic,omitempty"`
 }
 
 // Record returns the answers that the session has got so far. It fails if a key or a value cannot be marshalled, or if two keys of
-// a source are the same in JSON. What Transient and cancellations have left is not part of it.
+// a source are the same in JSON. What Transient and cancellations have left is not part of it. Of a key that was forgotten and asked
+// for again the last answer is: a replay gives that to every Get.
 func (s *Session) Record() (*Recording, error) {
 	s.guard.Lock()
 	var record []func() error
@@ -79,7 +80,7 @@ func (e *entry[K, V]) answer() (a Answer, err error) {
 	}
 	switch {
 	case e.panicked:
-		a.Panic = e.err.Error()
+		a.Panic, a.Error = true, e.err.Error()
 	case errors.Is(e.err, ErrNotFound):
 		a.NotFound = true
 	case e.err != nil:

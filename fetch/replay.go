@@ -76,10 +76,10 @@ func (t *tableOf[K, V]) recorded(k K, n int) *entry[K, V] {
 	case err != nil:
 	case answer.NotFound:
 		err = ErrNotFound
-	case answer.Error != "":
+	case answer.Panic:
+		e.throw(answer.Error)
+	case answer.Value == nil:
 		err = errors.New(answer.Error)
-	case answer.Panic != "":
-		e.throw(answer.Panic)
 	default:
 		if err = json.Unmarshal(answer.Value, &e.v); err != nil {
 			err = fmt.Errorf("fetch: replay: %w", err)

@@ -3,7 +3,6 @@ package fetch
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
@@ -18,6 +17,9 @@ import (
 // The context of such a batch has no values, as it belongs to nobody, and is cancelled when all sessions that wait for it have
 // given up.
 func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
+	if s == nil {
+		panic("fetch: Shared of no source")
+	}
 	if open < 1 {
 		panic("fetch: Shared with less than one batch open")
 	}
@@ -45,9 +47,7 @@ type crowd[K comparable, V any] struct {
 	keys   []K
 	parts  int // sessions' batches that wait for it; guarded by the exchange's mu
 
-	entries []*entry[K, V] // written by run
-	err     error
-	how     outcome.Outcome
+	entries []*entry[K, V] // of the keys that the source was asked for so far; each then has an answer
 	over    promise.Promise[struct{}]
 }
 
@@ -58,16 +58,14 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 		x.leave(c)
 		return err
 	}
-	c.how.Rethrow()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, k := range b.keys {
-		if e := c.entries[c.index[k]]; e.set {
-			b.answer(i, e.v, e.err)
-			b.entries[i].panicked = e.panicked
-		}
+		e := c.entries[c.index[k]]
+		b.answer(i, e.v, e.err)
+		b.entries[i].panicked = e.panicked
 	}
-	return c.err
+	return nil
 }
 
 // join puts keys into the crowd that goes next, and has it go if it can.
@@ -77,7 +75,8 @@ func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
 	c := x.next
 	if c == nil {
 		c = &crowd[K, V]{index: map[K]int{}}
-		c.ctx, c.cancel = context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.Background())
+		c.ctx, c.cancel = &frame{Context: ctx, inSource: true}, cancel
 		x.next = c
 	}
 	c.parts++
@@ -111,46 +110,62 @@ func (x *exchange[K, V]) leave(c *crowd[K, V]) {
 
 // run runs c, and then the crowd that has come meanwhile.
 func (x *exchange[K, V]) run(c *crowd[K, V]) {
-	defer func() { // the source may end the goroutine
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if c, x.next = x.next, nil; c != nil {
-			goroutine(func() { x.run(c) })
+	ended := false
+	defer func() {
+		if ended {
+			x.runNext()
 		} else {
-			x.open--
+			goroutine(func() { x.run(c) }) // the source has ended this goroutine; there may be more keys
 		}
 	}()
-	defer c.end()
 	size := cmp.Or(x.src.opts.maxBatch, len(c.keys))
-	for keys := range slices.Chunk(c.keys, size) {
-		if c.run(x.src, keys); c.err != nil || !c.how.Returned() {
-			break
-		}
+	for rest := c.keys[len(c.entries):]; len(rest) > 0 && c.ctx.Err() == nil; rest = c.keys[len(c.entries):] {
+		c.run(x.src, rest[:min(size, len(rest))])
+	}
+	c.cancel()
+	_ = c.over.Fill(struct{}{})
+	ended = true
+}
+
+func (x *exchange[K, V]) runNext() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.next
+	if x.next = nil; c != nil {
+		goroutine(func() { x.run(c) })
+	} else {
+		x.open--
 	}
 }
 
+// run asks the source for some of the keys.
 func (c *crowd[K, V]) run(src *Source[K, V], keys []K) {
 	b := &Batch[K, V]{keys: keys}
 	for _, k := range keys {
 		b.entries = append(b.entries, &entry[K, V]{key: k})
 	}
 	c.entries = append(c.entries, b.entries...)
-	outcome.Of(func() { c.err = src.load(c.ctx, b) }, func(o outcome.Outcome) {
-		if o.Exited() {
-			c.err = ErrAbandoned
-		} else {
-			c.how = o
-		}
-		b.mu.Lock()
-		b.over = true
-		b.mu.Unlock()
-	})
+	var err error
+	outcome.Of(func() { err = src.load(c.ctx, b) }, func(o outcome.Outcome) { b.end(err, o) })
 }
 
-func (c *crowd[K, V]) end() {
-	c.cancel()
-	for _, k := range c.keys[len(c.entries):] { // an error came before
-		c.entries = append(c.entries, &entry[K, V]{key: k})
+// end makes an answer for each key that has none, as a session does with its own batches.
+func (b *Batch[K, V]) end(err error, how outcome.Outcome) {
+	switch {
+	case how.Exited():
+		err = ErrAbandoned
+	case err == nil:
+		err = ErrNotFound
 	}
-	_ = c.over.Fill(struct{}{})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	for _, e := range b.entries {
+		switch {
+		case !how.Returned() && !how.Exited():
+			e.throw(how.Value())
+		case !e.set:
+			e.err = err
+		}
+	}
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -62,15 +63,24 @@ func New[K comparable, V any](name string, load func(ctx context.Context, b *Bat
 	if load == nil {
 		panic("fetch: nil function")
 	}
-	src := &Source[K, V]{name: name, load: load, keys: keysOf[K]()}
-	for _, f := range o {
-		f(&src.opts)
+	return &Source[K, V]{name: name, load: load, opts: chosen(o), keys: keysOf[K]()}
+}
+
+func chosen(by []Option) (o options) {
+	for _, f := range by {
+		if f == nil {
+			panic("fetch: nil Option")
+		}
+		f(&o)
 	}
-	return src
+	return o
 }
 
 // ByMap is New for a function that returns a map. A key that the map lacks is not found.
 func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...Option) *Source[K, V] {
+	if load == nil {
+		panic("fetch: nil function")
+	}
 	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
 		vs, err := load(ctx, b.keys)
 		b.mu.Lock()
@@ -85,8 +95,11 @@ func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys
 }
 
 // BySlice is New for a function that returns the values in the order of the keys. Another number of values is an error of all
-// keys.
+// keys. The slice of keys is read only, as a function that sorts it would give each value to another key.
 func BySlice[K comparable, V any](name string, load func(ctx context.Context, keys []K) ([]V, error), o ...Option) *Source[K, V] {
+	if load == nil {
+		panic("fetch: nil function")
+	}
 	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
 		vs, err := load(ctx, b.keys)
 		if err != nil {
@@ -109,6 +122,9 @@ func BySlice[K comparable, V any](name string, load func(ctx context.Context, ke
 func Each[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o ...Option) *Source[K, V] {
 	if width < 1 {
 		panic("fetch: Each of a width less than one")
+	}
+	if load == nil {
+		panic("fetch: nil function")
 	}
 	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
 		var claimed atomicx.Int64
@@ -154,7 +170,7 @@ func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 	})
 }
 
-// Transient marks an error that is not to be remembered: the waiters get it, and the next Get asks again.
+// Transient marks an error that is not to be remembered, by a session or by a Memo: the waiters get it, and the next Get asks again.
 func Transient(err error) error {
 	if err == nil {
 		return nil
@@ -166,3 +182,8 @@ type transient struct{ err error }
 
 func (t *transient) Error() string { return t.err.Error() }
 func (t *transient) Unwrap() error { return t.err }
+
+// passes reports whether err is not to be remembered.
+func passes(err error) bool {
+	return errors.As(err, new(*transient)) || errors.Is(err, context.Canceled)
+}

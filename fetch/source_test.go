@@ -1,0 +1,65 @@
+package fetch_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+// A source that has found more than it was asked for would not have been able to say so.
+func TestPrimeInASource(t *testing.T) {
+	byID := newNumbers()
+	byName := fetch.New("byName", func(ctx context.Context, b *fetch.Batch[string, int]) error {
+		b.Set("one", 1)
+		require.True(t, byID.Prime(ctx, 1, 100))
+		require.False(t, byID.Prime(ctx, 1, 200))
+		return nil
+	}, fetch.Inline())
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := byName.Get(ctx, "one")
+		require.NoError(t, err)
+		v, err := byID.Get(ctx, 1)
+		require.Equal(t, 100, v)
+		return err
+	}))
+	require.Empty(t, byID.Batches())
+}
+
+// A missing error would have been a zero value, as if the source had answered.
+func TestFailWithoutAnError(t *testing.T) {
+	src := fetch.New("fails", func(_ context.Context, b *fetch.Batch[int, int]) error { b.Fail(1, nil); return nil })
+	require.PanicsWithValue(t, "fetch: Fail with a nil error", func() {
+		_ = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err })
+	})
+}
+
+// The panic would have come later, from elsewhere.
+func TestNilArguments(t *testing.T) {
+	load := func(context.Context, *fetch.Batch[int, int]) error { return nil }
+	for text, fs := range map[string][]func(){
+		"fetch: nil function": {
+			func() { fetch.New[int, int]("", nil) },
+			func() { fetch.NewEffect[int, int]("", nil) },
+			func() { fetch.NewMemo[int, int]("", nil) },
+			func() { fetch.ByMap[int, int]("", nil) },
+			func() { fetch.BySlice[int, int]("", nil) },
+			func() { fetch.Each[int, int]("", 1, nil) },
+			func() { fetch.Once[int]("", nil) },
+			func() { newNumbers().With(nil) },
+			func() { fetch.Later[int](t.Context(), nil) },
+			func() { _ = fetch.Run(t.Context(), nil) },
+		},
+		"fetch: nil Option": {
+			func() { fetch.New("", load, nil) },
+			func() { fetch.NewEffect("", load, nil) },
+		},
+		"fetch: Shared of no source": {func() { fetch.Shared[int, int](nil, 1) }},
+	} {
+		for i, f := range fs {
+			require.PanicsWithValue(t, text, f, i)
+		}
+	}
+}
