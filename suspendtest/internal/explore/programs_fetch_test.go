@@ -59,6 +59,7 @@ var fetchPrograms = []program{
 	{"fetch, an outsider", "2 × 1", fetchOutsider},
 	{"fetch, two outsiders", "2 × 1", fetchOutsiders(1, 1)},
 	{"fetch, two outsiders, two keys", "2 × 1", fetchOutsiders(1, 2)},
+	{"fetch, Close at any time", "2 × 1", fetchClose},
 }
 
 // fetchOutsider is a counted Run and a task that is not of it, which ask for the same key. Each may be cancelled at any time, and
@@ -161,4 +162,25 @@ func fetchOutsiders(keys ...int) func(w *explore.World) {
 		}
 		w.OnIdle(lost)
 	}
+}
+
+// fetchClose is an outsider's Get in a session that another task closes at any time.
+func fetchClose(w *explore.World) {
+	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		b.Set(1, 2)
+		return nil
+	})
+	in, s := fetch.With(context.Background(), fetch.Options{Settle: 1})
+	w.Go("outsider", func(ctx context.Context) {
+		fetch.Batches = suspend.Here()
+		own, stop := cancel.New(in)
+		defer stop(nil)
+		defer cancel.AfterFunc(ctx, func() { stop(nil) })()
+		v, err := src.Get(own, 1)
+		if err == nil && v != 2 || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, fetch.ErrEnded) {
+			panic(fmt.Sprint(v, err))
+		}
+	})
+	w.Go("close", func(context.Context) { _ = s.Close() })
+	w.OnIdle(lost)
 }
