@@ -91,7 +91,7 @@ func (s *Self[M]) launch() {
 // step returns the function of the actor's tasks. A task lasts to the end of the actor, or until it waits without a task. Then
 // another task may have begun already: the one that returns touches nothing of the actor.
 //
-// Between the body of the actor and its coroutine there is one frame. A body that receives fits into the first two kilobytes then.
+// Between the body of the actor and its coroutine there is one frame. A small body that receives fits into the first two kilobytes then.
 func (s *Self[M]) step() func() {
 	return func() {
 		returned := false
