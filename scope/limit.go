@@ -122,9 +122,12 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 					return nil
 				}
 				p := promise.New[U]()
-				err := s.Go(on, func(ctx context.Context) error {
-					_ = p.Resolve(f(ctx, v))
-					return nil
+				err := s.child(on, func() {
+					var u U
+					err := ErrAbandoned // a failure like any other: in its turn
+					defer s.leave()
+					defer func() { _ = p.Resolve(u, err) }()
+					u, err = f(s.ctx, v)
 				})
 				if err != nil {
 					return err

@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
@@ -189,4 +192,28 @@ func ExampleStream() {
 	// 2 <nil>
 	// 2 <nil>
 	// 3 <nil>
+}
+
+// An earlier result is not lost because a later call does not return.
+func TestStreamWithACallThatExits(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		earlier := promise.New[int]()
+		var got []int
+		var last error
+		for v, err := range scope.Stream(bg, s, 2, slices.Values([]int{1, 2, 3}), func(ctx context.Context, i int) (int, error) {
+			if i == 2 {
+				defer func() { _ = earlier.Fill(i - 1) }()
+				runtime.Goexit()
+			}
+			v, err := earlier.Await(bg)
+			suspend.Yield()
+			return v, err
+		}) {
+			if last = err; err == nil {
+				got = append(got, v)
+			}
+		}
+		require.Equal(t, []int{1}, got)
+		require.Equal(t, scope.ErrAbandoned, last)
+	})
 }

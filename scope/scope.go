@@ -104,14 +104,19 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 // if s has ended. In the body and in children, return the error: if a failure has cancelled s, Run returns that failure all the same.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {
 	check(on, f != nil)
+	return s.child(on, func() {
+		s.member(func() error { return f(s.ctx) })
+	})
+}
+
+// child starts a task that ends with member or leave, unless s is cancelled.
+func (s *Scope) child(on suspend.Spawner, run func()) error {
 	if s.members.Load() > 0 {
 		if err := suspend.Err(s.ctx); err != nil {
 			return err
 		}
 	}
-	return s.start(on, func() {
-		s.member(func() error { return f(s.ctx) })
-	})
+	return s.start(on, run)
 }
 
 // On returns a Spawner that starts children of s on a scheduler. A cancellation of s does not stop it, unlike s.Go. When s has ended, it
