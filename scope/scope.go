@@ -84,14 +84,22 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 	s.ctx, s.cancel = cancel.New(ctx)
 	s.members.Store(1)
 	defer func() {
-		_, _ = s.over.Await(context.Background())
+		ended := false
 		defer func() {
-			s.release()
-			s.mu.Lock()
-			err = s.err
-			s.mu.Unlock()
+			if !ended { // runtime.Goexit has ended the wait, as in a crash of adapters/simulation
+				s.cancel(ErrAbandoned)
+				_, _ = s.over.Await(context.Background())
+			}
+			defer func() {
+				s.release()
+				s.mu.Lock()
+				err = s.err
+				s.mu.Unlock()
+			}()
+			s.cancel(ErrEnded)
 		}()
-		s.cancel(ErrEnded)
+		_, _ = s.over.Await(context.Background())
+		ended = true
 	}()
 	s.member(func() error { return body(s.ctx, s) })
 	return nil

@@ -19,13 +19,15 @@ type timers struct {
 
 func (t *timer) before(u *timer) bool { return t.at < u.at || t.at == u.at && t.seq < u.seq }
 
-// after sets a timer.
+// after sets a timer, but none of a host that has crashed.
 func (w *World) after(d time.Duration, h *host, f func()) *timer {
 	if w.o.open {
 		w.now = time.Since(w.begun)
 	}
-	t := &timer{at: w.now + max(d, 0), host: h, f: f}
-	w.timers.add(t)
+	t := &timer{at: w.now + max(d, 0), host: h, f: f, pos: -1}
+	if h == nil || !h.dead {
+		w.timers.add(t)
+	}
 	return t
 }
 

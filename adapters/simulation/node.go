@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"time"
 )
@@ -43,18 +42,35 @@ func (n *Node) Name() string { return n.name }
 func (n *Node) World() *World { return n.world }
 
 // Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, or where they wait next if they
-// were resumed already. Their defers run, and reach nobody. The peers of its connections fail with ECONNRESET. Its timers do not fire. The disk keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the
-// call does not return. On a crashed node Crash does nothing.
+// were resumed already. Their defers run, and reach nobody. A defer may wait for other tasks of n; if none of them can go on, its
+// wait ends by runtime.Goexit, too. The peers of the node's connections fail with ECONNRESET. Its timers do not fire. The disk
+// keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the call does
+// not return. On a crashed node Crash does nothing.
 func (n *Node) Crash() {
-	w := n.world
-	if !w.enter() || n.dead {
+	if n.world.enter() {
+		n.crash()
+		n.world.exitIfKilled()
+	}
+}
+
+// exitIfKilled ends the calling task if a Crash that it was in has ended its node.
+func (w *World) exitIfKilled() {
+	if t := w.current; t != nil {
+		t.ExitIfKilled()
+	}
+}
+
+func (n *Node) crash() {
+	if n.dead {
 		return
 	}
+	w := n.world
 	h, id := w.caller()
 	w.note(event{kind: crashed, host: h, task: id, of: &n.host})
 	n.dead = true
-	n.kill() // first: the end of a connection resumes none of them
+	w.kill(&n.host) // first: the end of a connection resumes none of them
 	w.timers.drop(&n.host)
+	w.unwatch(&n.host)
 	for _, l := range slices.Clone(n.bound) {
 		l.shut()
 	}
@@ -62,22 +78,34 @@ func (n *Node) Crash() {
 		c.abort()
 	}
 	n.files.crash(n)
-	n.endTasks()
-	if h == &n.host {
-		runtime.Goexit()
-	}
+	w.endTasks(&n.host)
 }
 
-// Restart begins the node again with main as its first task. A node that has not crashed crashes first.
+// Restart begins the node again with main as its first task. A node that has not crashed crashes first. A task of n itself
+// that calls Restart ends as by Crash, and main begins some steps later. In a defer of a crash, too, main begins later.
 func (n *Node) Restart(main func(ctx context.Context)) {
-	n.Crash()
+	if main == nil {
+		panic("simulation: Restart with a nil function")
+	}
 	w := n.world
 	if !w.enter() {
 		return
 	}
+	n.crash()
+	if w.running(func(t *task) bool { return t.host == &n.host }) {
+		_ = w.Execute(func() { n.Restart(main) })
+	} else {
+		n.boot(main)
+	}
+	w.exitIfKilled()
+}
+
+// boot begins a node that has crashed again.
+func (n *Node) boot(main func(ctx context.Context)) {
+	w := n.world
 	h, id := w.caller()
 	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
-	n.endTasks() // that a task of its own has crashed, and that waits in a defer
+	w.endTasks(&n.host) // that a task of its own has crashed, and that waits in a defer
 	n.dead, n.paused = false, false
 	_ = n.Go(func() { main(context.Background()) })
 }

@@ -124,11 +124,10 @@ func (w *World) next() (t *task, stepped bool) {
 
 // resume is the switch of loop, for Crash, which runs other tasks from within a step.
 func (w *World) resume(t *task) {
-	before := w.current
-	w.current = t
+	t.under, w.current = w.current, t
 	w.fleet.stalls.Begin()
 	t.Next()()
-	w.current = before
+	w.current, t.under = t.under, nil
 	w.fleet.left(t)
 }
 
@@ -177,52 +176,57 @@ func (w *World) mainEnded(err error) {
 func (w *World) leave() {
 	w.over, w.leaving = true, true
 	w.close()
-	for _, h := range w.hosts {
-		h.endTasks()
-	}
+	w.endTasks(w.hosts...)
 	w.ready, w.timers = nil, timers{}
 	w.fleet.stalls.End()
 }
 
-// endTasks ends the tasks of h, here and now, but not the one that runs. A defer may wait for another task that ends. If
-// none of them can go on, the waits are ended again, until no task is left.
-func (h *host) endTasks() {
-	h.world.ready = append(h.world.ready, h.held...)
-	h.held = nil
-	for turn := 0; h.others(); turn++ {
-		if h.turn() && turn%64 != 0 {
-			continue
-		}
-		h.kill()
+// endTasks ends the tasks of hosts, here and now, but not one that is in a Crash itself: it ends when it comes back. A defer
+// may wait for another task that ends. If none of them can go on, or they do not come to an end, the waits are ended again.
+func (w *World) endTasks(hosts ...*host) {
+	for _, h := range hosts {
+		w.ready = append(w.ready, h.held...)
+		h.held = nil
 	}
-	for h.turn() {
+	for left := w.kill(hosts...); left > 0; left = w.kill(hosts...) {
+		for turns := 64 * left; turns > 0 && w.turn(hosts); turns-- {
+		}
 	}
-}
-
-// kill ends the waits of the tasks of h, and of those that do not wait the next one. The tasks find out in their turn.
-func (h *host) kill() {
-	for n := h.tasks.First(); n != nil; n = n.Next() {
-		t := n.Value
-		if t == h.world.current {
-			continue
-		}
-		if t.Kill(); t.mark == parked { // a goroutine outside has ended its wait, and was not let in to wake it
-			h.world.rouse(t)
-		}
+	for w.turn(hosts) {
 	}
 }
 
-// others reports whether h has a task beside the one that runs.
-func (h *host) others() bool {
-	n := h.tasks.First()
-	return n != nil && (n.Value != h.world.current || n.Next() != nil)
+// kill ends the waits of the tasks of hosts, and of those that do not wait the next one. The tasks find out in their turn. It
+// returns how many will have one: a task that is in a Crash has none until it comes back.
+func (w *World) kill(hosts ...*host) (left int) {
+	for _, h := range hosts {
+		for n := h.tasks.First(); n != nil; n = n.Next() {
+			t := n.Value
+			if t.Kill(); t.mark == parked { // a goroutine outside has ended its wait, and was not let in to wake it
+				w.rouse(t)
+			}
+			if !w.running(func(r *task) bool { return r == t }) {
+				left++
+			}
+		}
+	}
+	return left
 }
 
-// turn runs a task of h that is ready, and drops others to begin. It reports whether there was one.
-func (h *host) turn() bool {
-	w := h.world
+// running reports whether is holds for the task that runs, or for one that has resumed it in a Crash.
+func (w *World) running(is func(t *task) bool) bool {
+	for t := w.current; t != nil; t = t.under {
+		if is(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// turn runs a task of hosts that is ready, and drops others to begin. It reports whether there was one.
+func (w *World) turn(hosts []*host) bool {
 	for i, r := range w.ready {
-		if r.host == h {
+		if slices.Contains(hosts, r.host) {
 			w.ready = slices.Delete(w.ready, i, i+1)
 			if r.task != nil {
 				w.resume(r.task)

@@ -18,9 +18,10 @@ import (
 type task struct {
 	world atomicx.Pointer[World] // goroutines outside may call Unpark
 	coro.Coroutine
-	host *host
-	id   int // on its host
-	mark uint8
+	host  *host
+	id    int // on its host
+	mark  uint8
+	under *task // has resumed it, in a Crash
 
 	place dlist.Node[*task] // among those of its host that have begun and not ended, the oldest first
 }

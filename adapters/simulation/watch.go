@@ -20,9 +20,21 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	if w.o.Bubble || w.o.open || !w.on() {
 		return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
 	}
-	t := &watch{ctx.Done(), h, f}
-	w.watches = append(w.watches, t)
+	t := &watch{done: ctx.Done(), host: h}
+	if !h.dead {
+		t.f = f
+		w.watches = append(w.watches, t)
+	}
 	return t.stop
+}
+
+// unwatch ends the watches of a host that has crashed.
+func (w *World) unwatch(h *host) {
+	for _, t := range w.watches {
+		if t.host == h {
+			t.f = nil
+		}
+	}
 }
 
 func (t *watch) stop() bool {
