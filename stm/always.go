@@ -39,6 +39,9 @@ type check struct {
 //
 // If ctx is done already, or between two runs of check, Always returns the error of the cancellation and registers nothing.
 func Always(ctx context.Context, check func(tx *Tx) error) (stop func(), err error) {
+	if check == nil {
+		panic(nilFunction)
+	}
 	if err := suspend.Err(ctx); err != nil {
 		return func() {}, err
 	}

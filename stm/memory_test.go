@@ -173,3 +173,23 @@ func TestAllocationsOfAWait(t *testing.T) {
 		})
 	}
 }
+
+// A case that was not chosen keeps nothing of its last run.
+func TestACaseThatLostKeepsNothing(t *testing.T) {
+	var objects schedtest.Objects
+	var v stm.Var[int]
+	c := suspend.On(stm.Op(func(tx *stm.Tx) (*schedtest.Object, error) {
+		in := objects.New()
+		tx.AfterCommit(func() { in[0]++ })
+		v.Get(tx)
+		return objects.New(), nil
+	}))
+	now := suspend.On(suspend.After(0))
+	won, err := suspend.SelectOrdered(bg, now, c)
+	require.NoError(t, err)
+	require.Equal(t, suspend.Selectable(now), won)
+	objects.Collected(t, 0)
+	_, err = suspend.Select(bg, c)
+	require.NoError(t, err)
+	require.NotNil(t, c.Value())
+}

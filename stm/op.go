@@ -14,6 +14,9 @@ import "github.com/braidgo/braid/suspend"
 //
 // A case is never the elder, and waits while there is one. Select panics if f returns Retry and has read nothing.
 func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
+	if f == nil {
+		panic(nilFunction)
+	}
 	made := suspend.OpMade(func() suspend.Preparer[*operation[T]] { return &operation[T]{f: f} })
 	return suspend.Map(made, func(o *operation[T], err error) (v T, _ error) {
 		if err != nil {
@@ -126,15 +129,18 @@ func (o *operation[T]) result() (v T, err error) {
 	if err = o.err; err == nil {
 		v = o.v
 	}
-	var zero T
 	hooks := o.tx.hooks
+	o.Drop()
+	if err == nil {
+		callAll(hooks)
+	}
+	return v, err
+}
+
+// Drop ends the Tx.
+func (o *operation[T]) Drop() {
+	var zero T
 	o.v, o.err = zero, nil
 	o.tx.reset()
 	o.tx.now = over
-	if err == nil {
-		for _, hook := range hooks {
-			hook()
-		}
-	}
-	return v, err
 }

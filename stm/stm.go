@@ -63,14 +63,17 @@ import (
 // A commit synchronizes before the return of each Get and each Load that sees its writes.
 func Atomically(ctx context.Context, f func(tx *Tx) error) error {
 	hooks, err := atomically(ctx, f)
-	for _, hook := range hooks {
-		hook()
+	if len(hooks) > 0 {
+		callAll(hooks)
 	}
 	return err
 }
 
 // Do is Atomically with a result, which is zero if it returns an error.
 func Do[T any](ctx context.Context, f func(tx *Tx) (T, error)) (T, error) {
+	if f == nil {
+		panic(nilFunction)
+	}
 	var v, zero T
 	err := Atomically(ctx, func(tx *Tx) (err error) {
 		v, err = f(tx)
@@ -86,13 +89,14 @@ func Do[T any](ctx context.Context, f func(tx *Tx) (T, error)) (T, error) {
 // and nil. Try never suspends, so it may be used in a callback, and it does not wait for the elder.
 func Try(f func(tx *Tx) error) (ok bool, err error) {
 	ok, hooks, err := try(f)
-	for _, hook := range hooks {
-		hook()
-	}
+	callAll(hooks)
 	return ok, err
 }
 
 func atomically(ctx context.Context, f func(tx *Tx) error) (hooks []func(), err error) {
+	if f == nil {
+		panic(nilFunction)
+	}
 	if err := suspend.Err(ctx); err != nil {
 		return nil, err
 	}
@@ -125,6 +129,9 @@ func atomically(ctx context.Context, f func(tx *Tx) error) (hooks []func(), err 
 }
 
 func try(f func(tx *Tx) error) (ok bool, hooks []func(), err error) {
+	if f == nil {
+		panic(nilFunction)
+	}
 	tx := idle.Get().(*Tx)
 	defer tx.end()
 	tx.overtakes = true
@@ -139,6 +146,8 @@ func try(f func(tx *Tx) error) (ok bool, hooks []func(), err error) {
 		tx.reset()
 	}
 }
+
+const nilFunction = "stm: nil function"
 
 // inside is in force while f runs.
 var inside = suspend.NewBan("stm: a transaction must not suspend")
@@ -191,14 +200,26 @@ func (tx *Tx) run(f func(tx *Tx) error) error {
 	return f(tx)
 }
 
-// leave is the end of f. It ends the panic of a doomed run. Any other panic goes on, with its own stack.
+// leave is the end of f. It ends the panic of a doomed run, whatever f has made of that. Any other panic goes on, with its own
+// stack.
 func (tx *Tx) leave(entered suspend.Entered) {
 	inside.Exit(entered)
-	if !tx.doomed {
-		return
+	if tx.doomed {
+		_ = recover()
 	}
-	if p := recover(); p != nil && p != errConflict {
-		panic(p)
+}
+
+// callAll calls functions of AfterCommit. Each is called, also if one before it panics or exits.
+func callAll(hooks []func()) {
+	next := 0
+	defer func() {
+		if next < len(hooks) {
+			callAll(hooks[next:])
+		}
+	}()
+	for next < len(hooks) {
+		next++
+		hooks[next-1]()
 	}
 }
 

@@ -196,6 +196,9 @@ func Nested(tx *Tx, f func(tx *Tx) error) error {
 	if tx.now == over {
 		tx.check()
 	}
+	if f == nil {
+		panic(nilFunction)
+	}
 	level, writes, hooks := tx.level, len(tx.writes), len(tx.hooks)
 	tx.level = writes
 	ok := false
@@ -226,7 +229,7 @@ func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 }
 
 // AfterCommit registers f for the time after the commit of tx. The task that runs the transaction then calls f once, under
-// no lock, and after the functions that were registered before. f may suspend and may run transactions. The functions of a run that is
+// no lock, and after the functions that were registered before, also if one of these has panicked or has exited. f may suspend and may run transactions. The functions of a run that is
 // dropped are dropped with it. AfterCommit is the place for effects: to print, to send, to start a task.
 func (tx *Tx) AfterCommit(f func()) {
 	if tx.now == over {
@@ -234,6 +237,9 @@ func (tx *Tx) AfterCommit(f func()) {
 	}
 	if tx.checking {
 		panic("stm: AfterCommit in an invariant")
+	}
+	if f == nil {
+		panic(nilFunction)
 	}
 	tx.hooks = append(tx.hooks, f)
 }

@@ -61,7 +61,8 @@ func NewVar[T any](x T) *Var[T] {
 // reads is of one moment, also in a run that will be dropped. Get never suspends.
 //
 // If no such moment is left, since others have committed, Get does not return: it unwinds f by a private panic, and f
-// runs again. A recover that swallows this panic changes nothing: every later Get panics again, and the run is dropped.
+// runs again. A recover that swallows this panic, or panics with another value, changes nothing: every later Get panics again,
+// and the run is dropped, with its panic.
 //
 // Get panics if tx has ended.
 func (v *Var[T]) Get(tx *Tx) T {

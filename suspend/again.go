@@ -13,9 +13,13 @@ var ErrAgain = errors.New("suspend: look again")
 // Try returns (v, true, ErrAgain) if what Prepare has found out is stale by now. A Preparer that waits is resumed with
 // ErrAgain when it is worth another look. Either way all cases of a Select are prepared and looked at again, and nothing has
 // happened.
+//
+// Drop is called under no guard when the operation is over and was not performed: another case was, or the wait has failed,
+// or a Prepare has panicked. It may also come between two looks. The Preparer then keeps nothing of what Prepare has found out.
 type Preparer[T any] interface {
 	Source[T]
 	Prepare()
+	Drop()
 }
 
 // OpMade returns the operation of a Source with a state of its own: anew makes one for each Case, each Do and each Then.
@@ -42,7 +46,8 @@ func (a *preparerArm[T]) arms(to []leg) []leg {
 	return append(to, leg{arm: a, guard: a.s.Guard(), prepares: true})
 }
 
-func (a *preparerArm[T]) prepare() { a.p.Prepare() }
+func (a *preparerArm[T]) prepare()   { a.p.Prepare() }
+func (a *preparerArm[T]) unprepare() { a.p.Drop() }
 
 func (a *preparerArm[T]) again() bool {
 	if !a.has || a.err != ErrAgain {

@@ -19,6 +19,7 @@ import (
 type gauge struct {
 	guard   suspend.Guard
 	n       int
+	holding int // Preparers that are neither performed nor dropped
 	waiters suspend.Queue[int, struct{}]
 }
 
@@ -37,14 +38,30 @@ type atLeast struct {
 	*gauge
 	least, seen int
 	prepared    func()
+	holds       bool // since Prepare, until it is performed or dropped
 }
 
 func (a *atLeast) Prepare() {
 	a.guard.Lock() // under no guard
 	a.seen = a.n
+	if !a.holds {
+		a.holding, a.holds = a.holding+1, true
+	}
 	a.guard.Unlock()
 	if a.prepared != nil {
 		a.prepared()
+	}
+}
+
+func (a *atLeast) Drop() {
+	a.guard.Lock() // under no guard
+	a.let()
+	a.guard.Unlock()
+}
+
+func (a *atLeast) let() {
+	if a.holds {
+		a.holding, a.holds = a.holding-1, false
 	}
 }
 
@@ -55,6 +72,9 @@ func (a *atLeast) Remove(r suspend.Resumer[int])  { a.waiters.Remove(r) }
 func (a *atLeast) Try() (int, bool, error) {
 	if a.seen != a.n {
 		return 0, true, suspend.ErrAgain
+	}
+	if a.n >= a.least {
+		a.let()
 	}
 	return a.seen, a.n >= a.least, nil
 }
@@ -100,7 +120,7 @@ func TestPreparer(t *testing.T) {
 				}
 			})
 			require.EqualValues(t, 4, looks.Load(), name)
-			require.Zero(t, g.len())
+			g.requireIdle(t)
 		}
 	})
 }
@@ -109,6 +129,14 @@ func (g *gauge) len() int {
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	return g.waiters.Len()
+}
+
+// requireIdle checks that nothing waits, and that each Preparer was performed or dropped.
+func (g *gauge) requireIdle(t *testing.T) {
+	require.Zero(t, g.len())
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	require.Zero(t, g.holding)
 }
 
 // A stale case beside one that is ready: nothing is received and dropped.
@@ -135,7 +163,7 @@ func TestAStaleCaseBesideAReadyOne(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, suspend.Selectable(recv), won)
 				require.Zero(t, c.Len())
-				require.Zero(t, g.len())
+				g.requireIdle(t)
 			}
 		})
 	})
@@ -156,7 +184,7 @@ func TestCancelBetweenTwoLooks(t *testing.T) {
 				require.Nil(t, won)
 				require.ErrorIs(t, err, context.Canceled)
 				require.Equal(t, 1, looks)
-				require.Zero(t, g.len())
+				g.requireIdle(t)
 			})
 		}
 	})
@@ -181,7 +209,27 @@ func TestCancelAThenThatLooksAgain(t *testing.T) {
 			schedtest.Eventually(t, "ended", func() bool { return len(ended) == 1 })
 		})
 		require.ErrorIs(t, <-ended, context.Canceled)
-		require.Zero(t, g.len())
+		g.requireIdle(t)
+	})
+}
+
+// A Preparer beside an operation of a Then that need not wait is dropped before the continuation is called.
+func TestAThenThatDropsAPreparer(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		on, ok := suspend.As[suspend.Executor](s)
+		require.True(t, ok)
+		schedtest.Run(t, s, func() {
+			var g gauge
+			c := chanx.New[int](1)
+			_, _ = c.TrySend(1)
+			v, err := suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
+				suspend.Then(bg, suspend.Choose(g.atLeast(100, nil), c.RecvOp()), on, func(v int, err error) { r.Resume(v, err) })
+				return 0, false
+			})
+			require.NoError(t, err)
+			require.Equal(t, 1, v)
+			g.requireIdle(t)
+		})
 	})
 }
 
@@ -201,7 +249,7 @@ func TestAPrepareThatPanics(t *testing.T) {
 			sent, err := c.TrySend(1)
 			require.NoError(t, err)
 			require.False(t, sent)
-			require.Zero(t, g.len())
+			g.requireIdle(t)
 		})
 	})
 }
@@ -224,6 +272,7 @@ func TestTimeoutOfASelectThatLooksAgain(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, suspend.Selectable(late), won)
 				require.Equal(t, 10*time.Second, time.Since(begun))
+				g.requireIdle(t)
 			}
 			return nil
 		})
@@ -240,6 +289,7 @@ func TestTimeoutOfASelectThatLooksAgain(t *testing.T) {
 				g.add(1)
 			}
 			require.Equal(t, 10*time.Second, ended.Sub(begun))
+			g.requireIdle(t)
 			return nil
 		})
 	})

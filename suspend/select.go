@@ -354,10 +354,14 @@ func collect(legs []leg) (won int) {
 	return won
 }
 
-// release stops the levels that have not won. It may call a context.
+// release stops the levels that have not won, and drops what the Preparers have prepared. It may call a context.
 func release(legs []leg, won int) {
 	for i, l := range legs {
-		if i != won && l.guard == nil {
+		switch {
+		case i == won:
+		case l.prepares:
+			l.arm.(interface{ unprepare() }).unprepare()
+		case l.guard == nil:
 			l.remove()
 		}
 	}

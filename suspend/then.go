@@ -127,6 +127,9 @@ func (t *continuation[T]) giveUpUnless(begun *bool) {
 	if !*begun {
 		defer letGo(t.release)
 		t.release = nil
+		if t.prepares {
+			release(t.legs, none)
+		}
 		t.disarm()
 		t.unwatch()
 	}
@@ -225,7 +228,7 @@ func (t *continuation[T]) finish() {
 		}
 	}()
 	defer t.unwatch() // which calls a foreign context
-	if t.waited {
+	if t.waited || t.prepares {
 		release(t.legs, won)
 	}
 }
