@@ -43,7 +43,8 @@ func MaxOpen(n int) Option {
 	return func(o *options) { o.maxOpen = n }
 }
 
-// Immediate says that each key is a batch of its own and goes out at once, whatever else is going on.
+// Immediate says that each key is a batch of its own and goes out at once, whatever else is going on. If the source is Inline as well,
+// the Get that asks first calls load itself, unless MaxOpen makes it wait.
 func Immediate() Option { return func(o *options) { o.immediate = true } }
 
 // Inline says that load does not wait, as it reads memory: it is called by the round itself, without a goroutine. It must not
