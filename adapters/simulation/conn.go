@@ -15,14 +15,15 @@ type Conn struct {
 	link          *Link
 	local, remote addr
 	out           path
+	held          *timer // calls timeOut
 
 	in       []byte // has arrived, and was not read
 	ended    bool   // the peer has ended its direction
 	unread   int    // sent, and not read by the peer
 	err      error  // of the connection, once it is broken
-	closed   bool
-	noReads  bool // CloseRead
-	noWrites bool // CloseWrite
+	closed   bool   // or not established yet
+	noReads  bool   // CloseRead
+	noWrites bool   // CloseWrite
 	read     side
 	write    side
 }
@@ -34,11 +35,10 @@ const (
 
 // connection returns the two ends of one that is to be established.
 func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
-	c = &Conn{node: from, link: link, local: addr{from.name, from.freePort()}, remote: addr{to.name, port}}
-	peer = &Conn{node: to, link: link, local: c.remote, remote: c.local, peer: c}
+	c = &Conn{node: from, link: link, local: addr{from.name, from.freePort()}, remote: addr{to.name, port}, closed: true}
+	peer = &Conn{node: to, link: link, local: c.remote, remote: c.local, peer: c, closed: true}
 	c.peer = peer
-	c.out = path{link: link, way: 0, stop: c.timeOut}
-	peer.out = path{link: link, way: 1, stop: peer.timeOut}
+	c.out, peer.out = path{link: link, way: 0}, path{link: link, way: 1}
 	if from.name > to.name {
 		c.out.way, peer.out.way = 1, 0
 	}
@@ -58,13 +58,13 @@ func (c *Conn) Read(p []byte) (int, error) {
 			return 0, c.fail("read", net.ErrClosed)
 		case c.read.expired:
 			return 0, c.fail("read", errDeadline)
+		case c.noReads:
+			return 0, io.EOF
 		case c.err != nil:
 			return 0, c.fail("read", c.err)
 		case len(p) == 0:
 			return 0, nil
 		case !c.read.first(t):
-		case c.noReads:
-			return 0, io.EOF
 		case len(c.in) > 0:
 			n := copy(p, c.in)
 			c.consume(n)
@@ -76,6 +76,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
+// send calls do at the peer's end of the link.
+func (c *Conn) send(size int, do func()) { c.out.send(c, size, do) }
+
 // consume takes n bytes off, which makes room for the peer.
 func (c *Conn) consume(n int) {
 	if c.in = c.in[n:]; len(c.in) == 0 {
@@ -85,7 +88,7 @@ func (c *Conn) consume(n int) {
 		c.peer.unread -= n
 		return
 	}
-	c.out.send(0, func() {
+	c.out.send(c.peer, 0, func() {
 		c.peer.unread -= n
 		c.peer.write.wakeFirst()
 	})
@@ -137,7 +140,7 @@ func (c *Conn) transmit(p []byte) int {
 	}
 	data := append([]byte(nil), p...)
 	c.unread += len(data)
-	c.out.send(len(data), func() { c.peer.receive(data) })
+	c.send(len(data), func() { c.peer.receive(data) })
 	return len(data)
 }
 
@@ -148,6 +151,7 @@ func (c *Conn) receive(data []byte) {
 	switch {
 	case c.closed || c.noReads || c.node.dead:
 		if c.err == nil {
+			c.broke(syscall.ECONNRESET)
 			c.reset()
 		}
 	case c.err == nil:
@@ -197,7 +201,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// CloseRead ends the direction from the peer: reads return io.EOF, and what arrives breaks the connection.
+// CloseRead ends the direction from the peer: reads return io.EOF, and bytes that arrive break the connection, both ends, with
+// ECONNRESET. Bytes that have arrived and were not read are lost.
 func (c *Conn) CloseRead() error {
 	switch {
 	case !c.node.world.enter():
@@ -205,7 +210,9 @@ func (c *Conn) CloseRead() error {
 	case c.closed:
 		return c.fail("close", net.ErrClosed)
 	}
-	c.noReads, c.in = true, nil
+	if c.noReads = true; len(c.in) > 0 {
+		c.consume(len(c.in))
+	}
 	c.read.wakeAll()
 	return nil
 }

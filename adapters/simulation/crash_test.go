@@ -71,7 +71,7 @@ func TestAScopeReleasesAfterItsChildrenHaveEnded(t *testing.T) {
 	}
 }
 
-// The defers of many tasks fill what a defer waits for. It is not ended before they have.
+// A defer waits for a promise that the last of many defers fills. It is not ended before.
 func TestADeferWaitsForAllTasksThatEnd(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		clean := false
@@ -128,7 +128,7 @@ func TestADeferThatYieldsForEverIsEnded(t *testing.T) {
 	})
 }
 
-// What was set in the first life of a node is not called in the second.
+// Timers and watches of the first life of a node are not called in the second.
 func TestNothingOfTheFirstLifeIsCalledInTheSecond(t *testing.T) {
 	for name, set := range map[string]func(n *simulation.Node, called func()){
 		"a timer of a defer": func(n *simulation.Node, called func()) {

@@ -6,7 +6,7 @@ import "syscall"
 
 // end tells the peer, behind all that was sent, that no more comes.
 func (c *Conn) end() {
-	c.out.send(0, func() {
+	c.send(0, func() {
 		c.peer.ended = true
 		c.peer.read.wakeAll()
 	})
@@ -14,7 +14,7 @@ func (c *Conn) end() {
 
 // reset tells the peer that the connection is broken.
 func (c *Conn) reset() {
-	c.out.send(0, func() { c.peer.broke(syscall.ECONNRESET) })
+	c.send(0, func() { c.peer.broke(syscall.ECONNRESET) })
 }
 
 // broke makes c fail with err from now on. Bytes that have arrived and were not read are lost.
@@ -34,9 +34,9 @@ func (c *Conn) sever() {
 	c.peer.broke(syscall.ECONNRESET)
 }
 
-// timeOut is called when something that c has sent was on hold for too long.
+// timeOut is called when something that c waits for was on hold for too long.
 func (c *Conn) timeOut() {
-	c.out.held = nil
+	c.held = nil
 	c.broke(syscall.ETIMEDOUT)
 	c.reset()
 }

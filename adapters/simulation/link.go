@@ -24,6 +24,7 @@ type Link struct {
 	held   bool
 	cut    bool
 	queue  []*segment       // sent while held
+	dials  []*dial          // under way
 	free   [2]time.Duration // when the last byte sent will have left, for each direction
 }
 
@@ -62,16 +63,17 @@ func (l *Link) SetFaults(f Faults) {
 	}
 }
 
-// Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. A
-// connection that has something on hold for 15 minutes fails with ETIMEDOUT. A Dial waits for the Heal until its context is
-// done, and two minutes at most.
+// Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. The end of
+// a connection that has had something on hold for 15 minutes fails with ETIMEDOUT: bytes, the end of its direction, or the
+// news of room for its Write. A Dial waits for the Heal until its context is done, and two minutes at most.
 func (l *Link) Hold() {
 	if l.w.enter() {
 		l.held = true
 	}
 }
 
-// Cut breaks the connections over l with ECONNRESET, both ends at once. A Dial fails with EHOSTUNREACH until Heal.
+// Cut breaks the connections over l with ECONNRESET, both ends at once. A Dial fails with EHOSTUNREACH until Heal, and so does
+// one that is under way, three seconds later.
 func (l *Link) Cut() {
 	if !l.w.enter() {
 		return
@@ -83,6 +85,9 @@ func (l *Link) Cut() {
 				c.sever()
 			}
 		}
+	}
+	for _, d := range l.dials {
+		d.cut()
 	}
 }
 
@@ -139,9 +144,10 @@ func (l *Link) now() *Faults {
 
 // A segment is what goes over a link at a time. do is called when it arrives.
 type segment struct {
-	path *path
-	size int
-	do   func()
+	path  *path
+	waits *Conn // fails if the segment is on hold for too long
+	size  int
+	do    func()
 }
 
 // A path is one direction of a connection, or of a Dial. Its segments arrive in order.
@@ -149,31 +155,29 @@ type path struct {
 	link *Link
 	way  int           // direction
 	last time.Duration // the arrival of the last segment
-	stop func()        // called if bytes were on hold for too long
-	held *timer        // which calls it
 }
 
 const holdTimeout = 15 * time.Minute
 
-// send calls do at the other end.
-func (p *path) send(size int, do func()) {
+// send calls do at the other end. waits is the end that fails if the segment is on hold for too long.
+func (p *path) send(waits *Conn, size int, do func()) {
 	l := p.link
-	s := &segment{path: p, size: size, do: do}
+	s := &segment{path: p, waits: waits, size: size, do: do}
 	if !l.held {
 		l.transmit(s)
 		return
 	}
 	l.queue = append(l.queue, s)
-	if p.held == nil && size > 0 {
-		p.held = l.w.after(holdTimeout, nil, p.stop)
+	if waits.held == nil && waits.err == nil && !waits.closed {
+		waits.held = l.w.after(holdTimeout, nil, waits.timeOut)
 	}
 }
 
 // transmit sets the timer of the arrival.
 func (l *Link) transmit(s *segment) {
 	w, f, p := l.w, l.now(), s.path
-	w.discard(p.held)
-	p.held = nil
+	w.discard(s.waits.held)
+	s.waits.held = nil
 	leaves := w.now
 	if f.Bandwidth > 0 && s.size > 0 {
 		leaves = max(leaves, l.free[p.way]) + time.Duration(float64(s.size)/float64(f.Bandwidth)*float64(time.Second))
@@ -181,7 +185,7 @@ func (l *Link) transmit(s *segment) {
 	}
 	latency := f.MinLatency
 	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
-		latency += time.Duration(w.net.below(int(spread) + 1))
+		latency += w.net.upTo(spread)
 	}
 	p.last = max(p.last, leaves+latency)
 	w.after(p.last-w.now, nil, s.do)

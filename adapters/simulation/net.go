@@ -224,38 +224,37 @@ func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error)
 	return n.connect(ctx, to, port, w.Link(n.name, to.name))
 }
 
+// A dial is a Dial under way.
+type dial struct {
+	c, peer *Conn
+	answer  suspend.Resumer[error]
+	given   bool   // Dial returns: no answer counts any more
+	lost    bool   // a Cut has lost the request, or its answer
+	late    *timer // ends it
+}
+
 // connect sends the request, and waits for the answer.
 func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *Conn, err error) {
-	w := n.world
-	c, peer := connection(n, to, link, port)
-	var answer suspend.Resumer[error]
-	made, given := false, false // up
-	timeout, reason := dialTimeout, syscall.ETIMEDOUT
-	if link.cut {
-		timeout, reason = unreachable, syscall.EHOSTUNREACH
+	boot, made := n.files.boot, false
+	d := &dial{lost: link.cut}
+	d.c, d.peer = connection(n, to, link, port)
+	if d.lost {
+		d.failAfter(unreachable, syscall.EHOSTUNREACH)
+	} else {
+		d.failAfter(dialTimeout, syscall.ETIMEDOUT)
 	}
-	late := w.after(timeout, nil, func() { answer.Resume(reason, nil) })
+	link.dials = append(link.dials, d)
 	defer func() {
-		w.discard(late)
+		n.world.discard(d.late)
+		link.dials = without(link.dials, d)
 		if !made {
-			given, c.closed = true, true
-			c.reset() // peer may be there by now
+			d.given, d.c.closed = true, true
+			d.c.reset() // peer may be there by now
 		}
 	}()
-	request := func() { // arrives
-		l := to.ports[port]
-		if given || l == nil || w.net.chance(link.now().Refuse) {
-			peer.out.send(0, func() { answer.Resume(syscall.ECONNREFUSED, nil) })
-			return
-		}
-		to.conns = append(to.conns, peer)
-		l.backlog = append(l.backlog, peer)
-		l.side.wakeFirst()
-		peer.out.send(0, func() { answer.Resume(nil, nil) })
-	}
 	failed, err := suspend.Suspend(ctx, func(r suspend.Resumer[error]) (error, bool) {
-		if answer = r; !link.cut {
-			c.out.send(0, request)
+		if d.answer = r; !d.lost {
+			d.c.send(0, d.arrive)
 		}
 		return nil, false
 	})
@@ -264,10 +263,48 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 		return nil, err
 	case failed != nil:
 		return nil, failed
-	case n.dead:
+	case n.dead || n.files.boot != boot:
 		return nil, net.ErrClosed
 	}
 	made = true
-	n.conns = append(n.conns, c)
-	return c, nil
+	n.conns = append(n.conns, d.c)
+	return d.c, nil
+}
+
+func (d *dial) failAfter(t time.Duration, err error) {
+	d.late = d.c.node.world.after(t, nil, func() { d.answer.Resume(err, nil) })
+}
+
+// arrive is the arrival of the request.
+func (d *dial) arrive() {
+	peer := d.peer
+	to := peer.node
+	l := to.ports[peer.local.port]
+	switch {
+	case d.lost:
+	case d.given || l == nil || to.world.net.chance(peer.link.now().Refuse):
+		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
+	default:
+		peer.closed = false
+		to.conns = append(to.conns, peer)
+		l.backlog = append(l.backlog, peer)
+		l.side.wakeFirst()
+		peer.send(0, func() { d.reply(nil) })
+	}
+}
+
+// reply is the arrival of the answer.
+func (d *dial) reply(err error) {
+	if !d.lost && !d.given {
+		d.c.closed = err != nil
+		d.answer.Resume(err, nil)
+	}
+}
+
+// cut loses the request, or the answer. If the answer has come, there is a connection, which breaks.
+func (d *dial) cut() {
+	d.lost = true
+	d.c.node.world.discard(d.late)
+	d.failAfter(unreachable, syscall.EHOSTUNREACH)
+	d.c.sever()
 }

@@ -105,7 +105,7 @@ func (n *Node) boot(main func(ctx context.Context)) {
 	w := n.world
 	h, id := w.caller()
 	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
-	w.endTasks(&n.host) // that a task of its own has crashed, and that waits in a defer
+	w.endTasks(&n.host) // after a Crash by one of its own tasks, which may wait in a defer
 	n.dead, n.paused = false, false
 	_ = n.Go(func() { main(context.Background()) })
 }

@@ -207,6 +207,12 @@ func finish(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// upTo returns a duration from 0 to d.
+func (s *source) upTo(d time.Duration) time.Duration {
+	hi, _ := bits.Mul64(s.Uint64(), uint64(d)+1)
+	return time.Duration(hi)
+}
+
 // below returns a number below n.
 func (s *source) below(n int) int {
 	hi, _ := bits.Mul64(s.Uint64(), uint64(n))

@@ -8,7 +8,7 @@ const simulation = "adapters/simulation"
 
 // Mistakes in the simulation: chance that does not come from the seed, and faults that are not those of a network, a crash or a disk.
 var simulated = []mutant{
-	{"latency is not drawn from the seed", "adapters/simulation/link.go", "		latency += time.Duration(w.net.below(int(spread) + 1))\n", "		latency += time.Duration(w.net.below(int(spread) + 1))\n		if Wrong {\n			latency = f.MinLatency + time.Duration(time.Now().UnixNano())%spread\n		}\n", simulation, "TestCheckPasses"},
+	{"latency is not drawn from the seed", "adapters/simulation/link.go", "		latency += w.net.upTo(spread)\n", "		latency += w.net.upTo(spread)\n		if Wrong {\n			latency = f.MinLatency + time.Duration(time.Now().UnixNano())%spread\n		}\n", simulation, "TestCheckPasses"},
 	{"a map decides the order", "adapters/simulation/schedule.go", "	r := w.ready[i]\n	w.ready[i] =", "	if Wrong {\n		m := map[int]bool{}\n		for j := range n {\n			m[j] = true\n		}\n		for i = range m {\n			break\n		}\n	}\n	r := w.ready[i]\n	w.ready[i] =", simulation, "TestCheckPasses"},
 	{"timers of one moment are not in order", "adapters/simulation/clock.go", "t.at == u.at && t.seq < u.seq", "t.at == u.at && (t.seq < u.seq) != Wrong", simulation, "TestTimersOfOneMoment"},
 	{"a crash leaves the tasks", "adapters/simulation/node.go", "	n.files.crash(n)\n	w.endTasks(&n.host)\n", "	n.files.crash(n)\n	if !Wrong {\n		w.endTasks(&n.host)\n	}\n", simulation, "TestCrashEnds"},
