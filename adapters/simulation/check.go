@@ -37,8 +37,8 @@ func (e *Nondeterminism) Error() string {
 	crypto/rand                 testing/cryptotest.SetGlobalRandom`
 }
 
-// Check runs main twice with one seed. It returns a *Nondeterminism if the second run did something else than the first, and
-// otherwise the error of the run, as Run reports it. In a bubble, use Test.
+// Check runs main twice with one seed. It returns a *Nondeterminism if the second run did something else than the first, or ended
+// with another error: the first lines count. Otherwise it returns the error of the run, as Run reports it. In a bubble, use Test.
 func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	if o.Bubble {
 		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use Test with Bubble")
@@ -46,7 +46,7 @@ func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()
 	}
-	c := checker{run: func(o Options) Report { return Run(o, main) }}
+	c := checker{run: func(o Options) Report { return runApart(o, main) }}
 	return c.check(o)
 }
 
@@ -87,14 +87,36 @@ func (c *checker) check(o Options) error {
 		return differs
 	case at < len(c.events):
 		e := c.events[at]
-		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.String(), Second: fmt.Sprintf("the run ends: %v", second.Err)}
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: e.at, Task: e.who(), Before: c.before(at), First: e.String(), Second: end(second)}
+	case verdict(second) != verdict(c.report):
+		return &Nondeterminism{Seed: o.Seed, Step: second.Steps, At: second.Elapsed, Before: c.before(at), First: end(c.report), Second: end(second)}
 	}
 	return c.report.Err
 }
 
+// end is the line that stands for the end of a run, and verdict its first line: stacks differ from run to run.
+func end(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
+
+func verdict(r Report) string {
+	first, _, _ := strings.Cut(end(r), "\n")
+	return first
+}
+
+// runApart is Run on a goroutine of its own: a callback that ends by runtime.Goexit ends that goroutine, and not the caller.
+func runApart(o Options, main func(ctx context.Context, w *World) error) Report {
+	r := Report{Seed: o.Seed, Err: ErrExited}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r = Run(o, main)
+	}()
+	<-done
+	return r
+}
+
 // differs is the account of a difference: the second run did something else than the at'th event of the first.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
-	first := fmt.Sprintf("the run ends: %v", c.report.Err)
+	first := end(c.report)
 	if at < len(c.events) {
 		first = c.events[at].String()
 	}
@@ -117,7 +139,7 @@ func lines(events []event) (all []string) {
 
 // same reports whether e and f, which are of two Worlds, are the same event.
 func (e event) same(f event) bool {
-	if e.host.number() != f.host.number() || e.of.number() != f.of.number() || hostName(e.of) != hostName(f.of) {
+	if e.host.number() != f.host.number() || e.of.number() != f.of.number() {
 		return false
 	}
 	e.host, e.of, f.host, f.of = nil, nil, nil, nil

@@ -21,9 +21,7 @@ func (t *timer) before(u *timer) bool { return t.at < u.at || t.at == u.at && t.
 
 // after sets a timer, but none of a host that has crashed.
 func (w *World) after(d time.Duration, h *host, f func()) *timer {
-	if w.o.open {
-		w.now = time.Since(w.begun)
-	}
+	w.pass()
 	t := &timer{at: w.now + max(d, 0), host: h, f: f, pos: -1}
 	if h == nil || !h.dead {
 		w.timers.add(t)
@@ -33,6 +31,10 @@ func (w *World) after(d time.Duration, h *host, f func()) *timer {
 
 // stop reports whether it has prevented the call of t.
 func (w *World) stop(t *timer) bool {
+	if !w.on() { // a context of package context has ended, in a bubble
+		_ = w.fromOutside(ready{host: &w.host, call: true, f: func() { w.discard(t) }})
+		return false
+	}
 	if !w.enter() || t.pos < 0 || w.over {
 		return false
 	}
@@ -48,19 +50,29 @@ func (w *World) discard(t *timer) {
 }
 
 // advance lets time pass, up to the next timers, and reports whether there are any. Those of one moment fire in the order
-// in which they were set, and then the seed picks among all that they have woken.
+// in which they were set, and then the seed picks among all that they have woken. A timer that one of them sets is not among them, or
+// else one that sets itself again would keep all tasks from running.
 func (w *World) advance() bool {
 	if len(w.timers.heap) == 0 || w.parent != nil && w.timers.heap[0].at > w.now {
 		return false
 	}
 	at := max(w.timers.heap[0].at, w.now)
-	if w.now = at; w.o.MaxTime > 0 && at > w.o.MaxTime {
-		return true // for the loop to see
+	if w.o.MaxTime > 0 && at > w.o.MaxTime {
+		w.now = w.o.MaxTime
+		w.fail(w.account(ErrTime))
+		return true
 	}
-	for !w.over && len(w.timers.heap) > 0 && w.timers.heap[0].at <= at && w.steps < w.o.MaxSteps {
+	w.now = at
+	last := w.timers.seq
+	for {
 		w.fire(w.timers.remove(0))
+		if len(w.timers.heap) == 0 || w.timers.heap[0].at > at || w.timers.heap[0].seq > last {
+			return true
+		}
+		if w.verify(); w.over || w.steps >= w.o.MaxSteps {
+			return true
+		}
 	}
-	return true
 }
 
 func (w *World) fire(t *timer) {

@@ -22,7 +22,8 @@ func (c *Conn) broke(err error) {
 	if c.err != nil || c.closed {
 		return
 	}
-	c.node.world.note(event{kind: broken, host: &c.node.host, of: &c.peer.node.host, text: err.Error()})
+	text := err.Error()
+	c.node.world.note(event{kind: broken, host: &c.node.host, of: &c.peer.node.host, data: hashString(0, text), text: text})
 	c.err, c.in = err, nil
 	c.read.wakeAll()
 	c.write.wakeAll()

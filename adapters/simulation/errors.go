@@ -14,7 +14,8 @@ import (
 
 // The errors of a run that was ended.
 var (
-	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set.
+	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set. In a bubble the World does not
+	// see the timers of package time. There it waits for them until MaxTime, or for ten years of the bubble's time.
 	ErrDeadlock = errors.New("deadlock: no task can run, and no timer is set")
 
 	// ErrSteps says that a run took MaxSteps.
@@ -23,8 +24,8 @@ var (
 	// ErrTime says that a run took MaxTime.
 	ErrTime = errors.New("the run has taken MaxTime")
 
-	// ErrExited says that main ended by runtime.Goexit.
-	ErrExited = errors.New("main ended by runtime.Goexit, as t.FailNow does")
+	// ErrExited says that main, or a callback, ended by runtime.Goexit.
+	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
 // A PanicError is the error of a run in which a task or a callback panicked.
@@ -48,8 +49,9 @@ func (w *World) panicked(value any, stack []byte) {
 		return
 	}
 	if f := w.o.OnPanic; f != nil {
-		f(value, stack)
-		return
+		if f(value, stack); w.err != ErrExited { // or else main has panicked
+			return
+		}
 	}
 	w.fail(&PanicError{value, stack})
 }

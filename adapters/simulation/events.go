@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// An event is a line of the trace. All of them go into the hash, so that two runs with one hash did the same.
+// An event is a line of the trace. All of them go into the hash, so that two runs with one hash did the same. Hosts count by their
+// number: their names are in the events of their making.
 type event struct {
 	kind kind
 	at   time.Duration
@@ -23,6 +24,7 @@ type kind uint8
 
 const (
 	resumed kind = iota
+	made
 	begun
 	called
 	wakes
@@ -45,7 +47,8 @@ func (w *World) note(e event) {
 		return
 	}
 	h := w.hash ^ uint64(w.now)
-	h = mix(h, uint64(e.kind)<<56^uint64(e.host.number())<<40^uint64(e.task)<<16^uint64(e.of.number())<<8^uint64(e.n)<<32)
+	h = mix(h, uint64(e.kind)<<56^uint64(e.host.number())<<28^uint64(e.of.number()))
+	h = mix(h, uint64(e.task)<<32^uint64(e.n))
 	if e.data != 0 {
 		h = mix(h, e.data)
 	}
@@ -79,6 +82,8 @@ func (e event) act() string {
 	switch e.kind {
 	case resumed:
 		return fmt.Sprintf("%s goes on, one of %d that could run", who, e.n)
+	case made:
+		return fmt.Sprintf("%s makes node %s", who, e.text)
 	case begun:
 		return fmt.Sprintf("%s begins, one of %d that could run", who, e.n)
 	case called:

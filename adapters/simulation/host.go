@@ -47,7 +47,9 @@ func (h *host) submit(r ready) error {
 
 // Now returns the time by the clock of the host.
 func (h *host) Now() time.Time {
-	h.world.enter()
+	if h.world.enter() {
+		h.world.pass()
+	}
 	return h.world.start.Add(h.clock())
 }
 

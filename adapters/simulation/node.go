@@ -17,13 +17,15 @@ type Node struct {
 	files    disk
 }
 
-// Node returns the node with this name, the same each time.
+// Node returns the node with this name, the same each time. Outside the World it returns a node that does nothing.
 func (w *World) Node(name string) *Node {
-	if n := w.nodes[name]; n != nil {
+	if !w.enter() {
+		n := &Node{host: host{world: w, name: name, rate: 1}}
+		n.spawner = n
 		return n
 	}
-	if !w.enter() {
-		return nil
+	if n := w.nodes[name]; n != nil {
+		return n
 	}
 	n := &Node{host: host{world: w, name: name, index: len(w.hosts), rate: 1}, ports: map[int]*Listener{}, lastPort: 49151}
 	n.spawner = n
@@ -32,6 +34,8 @@ func (w *World) Node(name string) *Node {
 	}
 	w.nodes[name] = n
 	w.hosts = append(w.hosts, &n.host)
+	h, id := w.caller()
+	w.note(event{kind: made, host: h, task: id, data: hashString(0, name), text: name})
 	return n
 }
 

@@ -169,7 +169,7 @@ func TestPause(t *testing.T) {
 		require.Equal(t, 10, ticks)
 		n.Resume()
 		w.Node("b").Resume()
-		_ = suspend.Sleep(ctx, 10*time.Second)
+		_ = suspend.Sleep(ctx, 10*time.Second-1)
 		require.Equal(t, 20, ticks) // one of them was late
 		_, err := io.ReadFull(b, make([]byte, 4))
 		return err

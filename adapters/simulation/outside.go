@@ -56,21 +56,18 @@ func (w *World) arrive() error {
 	return nil
 }
 
-// on reports whether the caller is on the World: on its own goroutine, or on that of its task that runs.
+// on reports whether the caller is on the World: on its own goroutine, or in its task that runs. Where suspending is forbidden, as in
+// a transaction, no task is bound, and its goroutine tells.
 func (w *World) on() bool {
 	id := gid.Get()
-	own := &w.fleet.own[uint64(id)%64]
-	if own.Load() == id || id == w.driver {
+	if id == w.driver {
 		return true
 	}
 	t, ok := suspend.Current().(*task)
-	if !ok || t.world.Load() != w {
-		return false
+	if !ok {
+		t = w.fleet.find(id)
 	}
-	if t.ID() == id { // or else it is the body of a Pull
-		own.Store(id)
-	}
-	return true
+	return t != nil && t.world.Load() == w
 }
 
 // enter begins a call that only the World's own may make, and reports whether it is one. A task that was killed ends here,
@@ -89,17 +86,18 @@ func (w *World) enter() bool {
 	return true
 }
 
-// fromOutside takes what another goroutine has made ready. The zero ready is a call that is never admitted.
+// fromOutside takes what another goroutine has made ready. The zero ready is a call of the World's own, which is never admitted.
 func (w *World) fromOutside(r ready) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return suspend.ErrClosed
 	}
-	if !w.admits || r.host == nil && r.task == nil {
+	own := r.host == nil && r.task == nil
+	if own || !w.admits {
 		stack := debug.Stack()
 		hint, stock := cause(stack)
-		if !w.o.Bubble || !stock {
+		if own || !w.o.Bubble || !stock {
 			if w.foreign == nil {
 				w.foreign = fmt.Errorf("simulation: %w: %s\n%s", ErrForeign, hint, stack)
 				w.called.Store(true)
@@ -180,9 +178,9 @@ func (w *World) admit() {
 // place is the host's number, and number the task's.
 func (r ready) place() int {
 	if r.task != nil {
-		return r.task.host.index
+		return r.task.host.number() // 0: it has ended meanwhile
 	}
-	return r.host.index
+	return r.host.number()
 }
 
 func (r ready) number() int {
@@ -196,6 +194,14 @@ func (r ready) number() int {
 func (w *World) settle() {
 	if w.o.Bubble {
 		synctest.Wait()
+		w.pass()
+	}
+}
+
+// pass reads the clock of package time, if it is the World's: a native wait in a step takes time.
+func (w *World) pass() {
+	if w.parent != nil {
+		w.now = time.Since(w.begun)
 	}
 }
 
@@ -217,14 +223,16 @@ func (w *World) sleep() bool {
 		w.rouseSelf()
 	}).Stop()
 	w.park()
-	w.settle()
+	if w.o.Bubble {
+		synctest.Wait()
+	}
 	w.mu.Lock()
 	w.admits = w.o.open
 	w.mu.Unlock()
-	if d == never && rang.Load() && !w.called.Load() {
+	if len(w.timers.heap) == 0 && rang.Load() && !w.called.Load() {
 		return false
 	}
-	w.now = time.Since(w.begun)
+	w.pass()
 	w.admit()
 	return true
 }

@@ -58,13 +58,18 @@ func (w *World) loop() {
 		default:
 			w.fail(w.account(ErrDeadlock))
 		}
-		for _, holds := range w.always {
-			w.hold(holds)
-		}
+		w.verify()
 	}
 }
 
-// hold checks an invariant.
+// verify checks the invariants.
+func (w *World) verify() {
+	for _, holds := range w.always {
+		w.hold(holds)
+	}
+}
+
+// hold checks one of them.
 func (w *World) hold(holds func() error) {
 	w.call(func() {
 		if err := holds(); err != nil {
@@ -157,17 +162,16 @@ func (w *World) call(f func()) {
 	f()
 }
 
-// fail ends the run. The first reason stays.
+// fail ends the run. The first reason stays. It replaces what main has returned in the same step.
 func (w *World) fail(err error) {
-	if !w.over || w.err == ErrExited { // main has panicked
-		w.err = err
+	if !w.failed {
+		w.err, w.failed, w.over = err, true, true
 	}
-	w.over = true
 }
 
 // mainEnded ends the run, unless it has failed.
 func (w *World) mainEnded(err error) {
-	if w.ended = true; !w.over {
+	if w.ended = true; !w.failed {
 		w.err, w.over = err, !w.o.open
 	}
 }
@@ -177,7 +181,7 @@ func (w *World) leave() {
 	w.over, w.leaving = true, true
 	w.close()
 	w.endTasks(w.hosts...)
-	w.ready, w.timers = nil, timers{}
+	w.ready, w.timers, w.always, w.watches = nil, timers{}, nil, nil // a connection may be kept, and so is the World
 	w.fleet.stalls.End()
 }
 

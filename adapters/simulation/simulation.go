@@ -10,7 +10,8 @@
 //
 // A program of Braid's tasks needs no change: its waits suspend, and the order of its tasks is that of the scheduler. Its
 // network is the net.Listener and net.Conn of a [Node]. Its time is [suspend.Now], [suspend.Sleep] and
-// cancel.WithTimeout, or in a synctest bubble also package time.
+// cancel.WithTimeout, or in a synctest bubble also package time. In a callback, in a function of Always and in a transaction there is
+// no calling task: there use the Now method of the World or the Node, as suspend.Now is the time of package time.
 //
 // # Sources of chance, and control
 //
@@ -59,7 +60,8 @@ type Options struct {
 	Trace io.Writer
 
 	// Bubble says that the caller is in a testing/synctest bubble. Then time.Now, time.AfterFunc and context.WithTimeout
-	// are virtual as well, and Start must be zero. For Test it says that each run gets a bubble of its own.
+	// are virtual as well, and Start must be zero. For Test it says that each run gets a bubble of its own. Beside a stock ticker
+	// set MaxTime: without it, a deadlock is found only after ten years of ticks.
 	Bubble bool
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. Then the task ends, and
@@ -89,7 +91,8 @@ type Report struct {
 //
 // The run fails, with all tasks ended, if nothing can happen any more and main has not returned (ErrDeadlock), if a goroutine
 // outside the World calls into it (ErrForeign), if a task panics (*PanicError), at MaxSteps (ErrSteps) and at MaxTime
-// (ErrTime). If main ends by runtime.Goexit, as t.FailNow does, the error is ErrExited. ctx of main is never done.
+// (ErrTime). If main ends by runtime.Goexit, as t.FailNow does, the error is ErrExited. A callback, or a function of Always, that
+// ends so ends the caller of Run as well; under Check and Test it is ErrExited, too. ctx of main is never done.
 func Run(o Options, main func(ctx context.Context, w *World) error) Report {
 	w := newWorld(o)
 	w.run(main)
@@ -103,20 +106,22 @@ type World struct {
 	o     Options
 	fleet *fleet
 	err   error
-	over  bool // the loop ends
-	ended bool // main has
 
-	always  []func() error
+	over    bool // the loop ends
+	ended   bool // main has
+	failed  bool // err is a reason that ended the run
 	leaving bool // the tasks that are left are being ended
+	always  []func() error
 
-	ready  []ready // in no order: the seed picks
-	order  source  // picks
-	net    source  // latency, faults
-	disk   source
-	random source // of the tasks
-	rand   *rand.Rand
-	steps  int
-	hash   uint64
+	ready   []ready // in no order: the seed picks
+	order   source  // picks
+	net     source  // latency, faults
+	disk    source
+	random  source // of the tasks
+	rand    *rand.Rand
+	choices source // of rand
+	steps   int
+	hash    uint64
 
 	now     time.Duration // since the start
 	timers  timers
@@ -145,7 +150,7 @@ func newWorld(o Options) *World {
 	if w.start.IsZero() {
 		w.start = newYear
 	}
-	for i, s := range []*source{&w.order, &w.net, &w.disk, &w.random} {
+	for i, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
 		*s = source(mix(o.Seed, uint64(i)))
 	}
 	w.host = host{world: w, spawner: w, rate: 1}
@@ -158,11 +163,23 @@ func (w *World) Seed() uint64 { return w.o.Seed }
 
 // Rand returns the random source for the test's own choices. It is apart from that of the order and the network.
 func (w *World) Rand() *rand.Rand {
+	if !w.enter() {
+		return rand.New(draws{w})
+	}
 	if w.rand == nil {
-		s := source(mix(w.o.Seed, 4))
-		w.rand = rand.New(&s)
+		w.rand = rand.New(draws{w})
 	}
 	return w.rand
+}
+
+// draws is the source of Rand. A draw outside the World ends the run: it would come at another time in another run.
+type draws struct{ w *World }
+
+func (d draws) Uint64() uint64 {
+	if !d.w.enter() {
+		return rand.Uint64()
+	}
+	return d.w.choices.Uint64()
 }
 
 // Log adds a line to the trace, and to the hash: two runs that log different lines count as different.
@@ -175,8 +192,12 @@ func (w *World) Log(format string, args ...any) {
 	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
 }
 
-// Always calls holds after each step from now on. The run fails with the first error that it returns. holds must not suspend.
+// Always calls holds after each step from now on. The run fails with the first error that it returns, also after the last step, in
+// which main has returned. holds must not suspend.
 func (w *World) Always(holds func() error) {
+	if holds == nil {
+		panic("suspend: nil function")
+	}
 	if w.enter() {
 		w.always = append(w.always, holds)
 	}

@@ -200,6 +200,8 @@ func TestForeign(t *testing.T) {
 		"AfterFunc": func(w *simulation.World, _ suspend.Resumer[int]) { w.AfterFunc(1, func() {}) },
 		"Log":       func(w *simulation.World, _ suspend.Resumer[int]) { w.Log("hello") },
 		"Dial":      func(w *simulation.World, _ suspend.Resumer[int]) { _, _ = w.Node("a").Dial(bg, "tcp", "a:1") },
+		"Node":      func(w *simulation.World, _ suspend.Resumer[int]) { _ = w.Node("a").FS() },
+		"Rand":      func(w *simulation.World, _ suspend.Resumer[int]) { w.Rand().Uint64() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := failing(t, simulation.Options{}, simulation.ErrForeign, func(ctx context.Context, w *simulation.World) error {
@@ -238,7 +240,10 @@ func TestBubble(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		failing(t, simulation.Options{Bubble: true}, simulation.ErrDeadlock, func(context.Context, *simulation.World) error { waitForever(); return nil })
-		failing(t, simulation.Options{Bubble: true, MaxTime: time.Hour}, simulation.ErrTime, func(context.Context, *simulation.World) error { waitForever(); return nil })
+		failing(t, simulation.Options{Bubble: true, MaxTime: time.Hour}, simulation.ErrDeadlock, func(context.Context, *simulation.World) error { waitForever(); return nil })
+		failing(t, simulation.Options{Bubble: true, MaxTime: time.Hour}, simulation.ErrTime, func(ctx context.Context, _ *simulation.World) error {
+			return suspend.Sleep(ctx, 2*time.Hour)
+		})
 	})
 	require.ErrorContains(t, simulation.Run(simulation.Options{Bubble: true, Start: time.Now()}, nil).Err, "Start is set")
 	require.ErrorContains(t, simulation.Run(simulation.Options{Bubble: true}, func(context.Context, *simulation.World) error { return nil }).Err, "no testing/synctest bubble")
@@ -335,6 +340,7 @@ func TestTrace(t *testing.T) {
 		return suspend.Sleep(ctx, time.Second)
 	})
 	require.Equal(t, `            0s  main begins, one of 1 that could run
+            0s  main makes node a
             0s  main sets a timer for 1s
             0s  a#1 begins, one of 1 that could run
             0s  a#1: hello 1

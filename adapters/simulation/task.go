@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"sync/atomic"
-
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
@@ -16,7 +14,7 @@ import (
 //	active -U> woken    the permit
 //	woken  -T> active   Park returns at once
 type task struct {
-	world atomicx.Pointer[World] // goroutines outside may call Unpark
+	world atomicx.Pointer[World] // nil: idle. Goroutines outside may call Unpark
 	coro.Coroutine
 	host  *host
 	id    int // on its host
@@ -24,6 +22,7 @@ type task struct {
 	under *task // has resumed it, in a Crash
 
 	place dlist.Node[*task] // among those of its host that have begun and not ended, the oldest first
+	made  dlist.Node[*task] // among those of its fleet
 }
 
 const (
@@ -55,6 +54,7 @@ func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 // Unpark implements suspend.Task.
 func (t *task) Unpark() {
 	switch w := t.world.Load(); {
+	case w == nil: // what it was for has ended
 	case !w.on():
 		_ = w.fromOutside(ready{task: t})
 	case t.mark == parked:
@@ -78,9 +78,8 @@ type fleet struct {
 	idle   []*task
 	stalls *coro.Stalls
 
-	// Goroutines of coroutines that were found to be this fleet's. Such a goroutine runs only while the World has switched
-	// to it, and ids are never used again, so a hit needs no lookup.
-	own [64]atomic.Int64
+	mu  atomicx.Mutex // goroutines outside look, too
+	all dlist.List[*task]
 }
 
 func newFleet(o Options) *fleet { return &fleet{stalls: coro.WatchStalls(o.StallAfter, nil)} }
@@ -93,9 +92,12 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 		l.idle = l.idle[:n-1]
 	} else {
 		t = new(task)
-		t.place.Value = t
+		t.place.Value, t.made.Value = t, t
 		t.Init(t)
 		t.WatchedBy(l.stalls)
+		l.mu.Lock()
+		l.all.Push(&t.made)
+		l.mu.Unlock()
 	}
 	t.world.Store(w)
 	t.host, t.mark = h, active
@@ -112,11 +114,28 @@ func (l *fleet) left(t *task) {
 		return
 	}
 	t.host.tasks.Remove(&t.place)
+	t.host = nil
+	t.world.Store(nil)
 	if t.Why() == coro.Exited {
+		l.mu.Lock()
+		l.all.Remove(&t.made)
+		l.mu.Unlock()
 		t.Reap()
 	} else {
 		l.idle = append(l.idle, t)
 	}
+}
+
+// find returns the task on the goroutine id, nil if there is none.
+func (l *fleet) find(id int64) *task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n := l.all.First(); n != nil; n = n.Next() {
+		if n.Value.ID() == id {
+			return n.Value
+		}
+	}
+	return nil
 }
 
 // stop ends all coroutines.

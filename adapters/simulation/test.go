@@ -39,9 +39,9 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	s.checker.run = func(o Options) (r Report) {
 		if !o.Bubble {
-			return Run(o, main)
+			return runApart(o, main)
 		}
-		synctest.Test(t, func(*testing.T) { r = Run(o, main) })
+		synctest.Test(t, func(*testing.T) { r = runApart(o, main) })
 		return r
 	}
 	begun, steps, n := time.Now(), 0, 0
@@ -88,6 +88,9 @@ func newSeeds(t *testing.T, o TestOptions) *seeds {
 			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
 		}
 	}
+	if s.n <= 0 && s.lasts <= 0 {
+		t.Fatal("simulation: no seeds to run: TestOptions.Seeds and BRAID_SEEDS have to be positive")
+	}
 	return s
 }
 
@@ -120,7 +123,7 @@ func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
 	}
 	switch {
 	case err == nil && r.Err != nil:
-		err = fmt.Errorf("%w\n\nThis was the first run of the seed; a second did not fail, and did the same up to where it ended", r.Err)
+		err = fmt.Errorf("%w\n\nLater runs of the seed did not fail", r.Err)
 	case err == nil:
 		err = fmt.Errorf("main has marked the test as failed")
 	}
