@@ -229,8 +229,9 @@ func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 }
 
 // AfterCommit registers f for the time after the commit of tx. The task that runs the transaction then calls f once, under
-// no lock, and after the functions that were registered before, also if one of these has panicked or has exited. f may suspend and may run transactions. The functions of a run that is
-// dropped are dropped with it. AfterCommit is the place for effects: to print, to send, to start a task.
+// no lock, and after the functions that were registered before, also if one of these has panicked or has exited. f may
+// suspend and may run transactions. The functions of a run that is dropped are dropped with it. AfterCommit is the place
+// for effects: to print, to send, to start a task.
 func (tx *Tx) AfterCommit(f func()) {
 	if tx.now == over {
 		tx.check()
