@@ -11,7 +11,8 @@
 // A program of Braid's tasks needs no change: its waits suspend, and the order of its tasks is that of the scheduler. Its
 // network is the net.Listener and net.Conn of a [Node]. Its time is [suspend.Now], [suspend.Sleep] and
 // cancel.WithTimeout, or in a synctest bubble also package time. In a callback, in a function of Always and in a transaction there is
-// no calling task: there use the Now method of the World or the Node, as suspend.Now is the time of package time.
+// no calling task: suspend.Now and cancel.WithTimeout have the clock of package time there. Use the Now and AfterFunc methods of the
+// World or the Node.
 //
 // # Sources of chance, and control
 //
