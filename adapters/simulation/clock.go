@@ -1,6 +1,10 @@
 package simulation
 
-import "time"
+import (
+	"math"
+	"math/bits"
+	"time"
+)
 
 // A timer is a function of a host and a moment.
 type timer struct {
@@ -8,7 +12,8 @@ type timer struct {
 	seq  uint64 // the order of those of one moment
 	host *host  // nil: the network's
 	f    func()
-	pos  int // in the heap; -1: not there
+	pos  int  // in the heap; -1: not there
+	late bool // due while its host is paused, and not called yet
 }
 
 // timers are a binary heap.
@@ -22,7 +27,7 @@ func (t *timer) before(u *timer) bool { return t.at < u.at || t.at == u.at && t.
 // after sets a timer, but none of a host that has crashed.
 func (w *World) after(d time.Duration, h *host, f func()) *timer {
 	w.pass()
-	t := &timer{at: w.now + max(d, 0), host: h, f: f, pos: -1}
+	t := &timer{at: plus(w.now, max(d, 0)), host: h, f: f, pos: -1}
 	if h == nil || !h.dead {
 		w.timers.add(t)
 	}
@@ -32,14 +37,24 @@ func (w *World) after(d time.Duration, h *host, f func()) *timer {
 // stop reports whether it has prevented the call of t.
 func (w *World) stop(t *timer) bool {
 	if !w.on() { // a context of package context has ended, in a bubble
-		_ = w.fromOutside(ready{host: &w.host, call: true, f: func() { w.discard(t) }})
+		_ = w.fromOutside(ready{host: &w.host, call: true, f: func() { w.stop(t) }})
 		return false
 	}
-	if !w.enter() || t.pos < 0 || w.over {
+	switch {
+	case !w.enter() || w.over:
 		return false
+	case t.pos >= 0:
+		w.timers.remove(t.pos)
+		return true
 	}
-	w.timers.remove(t.pos)
-	return true
+	return t.take()
+}
+
+// take reports whether t is late, and is so no more.
+func (t *timer) take() bool {
+	late := t.late
+	t.late = false
+	return late
 }
 
 // discard takes back a timer of the network, if it is set.
@@ -82,7 +97,12 @@ func (w *World) fire(t *timer) {
 		t.f()
 	case h.dead:
 	case h.paused:
-		h.held = append(h.held, ready{host: h, f: t.f, call: true})
+		t.late = true
+		h.held = append(h.held, ready{host: h, call: true, f: func() {
+			if t.take() {
+				t.f()
+			}
+		}})
 	default:
 		w.steps++
 		w.note(event{kind: fired, host: h, data: t.seq})
@@ -143,4 +163,26 @@ func (s *timers) down(t *timer) {
 func (s *timers) swap(t, u *timer) {
 	t.pos, u.pos = u.pos, t.pos
 	s.heap[t.pos], s.heap[u.pos] = t, u
+}
+
+// forever stands for all durations that are longer.
+const forever time.Duration = math.MaxInt64
+
+// plus adds b, which is not negative.
+func plus(a, b time.Duration) time.Duration {
+	if b > forever-max(a, 0) {
+		return forever
+	}
+	return a + b
+}
+
+// ratio returns (d*m + more) / n, rounded down. d is not negative.
+func ratio(d time.Duration, m, more, n uint64) time.Duration {
+	hi, lo := bits.Mul64(uint64(d), m)
+	lo, carry := bits.Add64(lo, more, 0)
+	if hi += carry; hi >= n {
+		return forever
+	}
+	q, _ := bits.Div64(hi, lo, n)
+	return time.Duration(min(q, uint64(forever)))
 }

@@ -227,8 +227,8 @@ func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 func (c *Conn) SetDeadline(t time.Time) error { return c.deadline(t, &c.read, &c.write) }
 
 // SetReadDeadline sets when Reads, also those under way, fail with os.ErrDeadlineExceeded; zero: never. The clock is that
-// of the node, see suspend.Now. A time that was made from time.Now counts as the duration that it is ahead, to a tenth of a
-// second, or to a second if it is longer: stock crypto/tls makes such deadlines.
+// of the node, see suspend.Now. A time that was made from time.Now, and so has a monotonic reading, counts as the duration that
+// it is ahead, rounded up to a tenth of a second, or to a second if it is longer: stock crypto/tls makes such deadlines.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read) }
 
 // SetWriteDeadline sets when Writes, also those under way, fail with os.ErrDeadlineExceeded; zero: never.

@@ -21,8 +21,10 @@ type host struct {
 
 	since  time.Duration // the clock was set
 	offset time.Duration // then
-	rate   float64       // of its clock
+	rate   uint64        // of its clock, in parts of normal
 }
+
+const normal = 1 << 32
 
 // Go runs f as a task, some steps later. It refuses with suspend.ErrClosed once the run is over or the node has crashed.
 func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: f}) }
@@ -55,10 +57,10 @@ func (h *host) Now() time.Time {
 
 func (h *host) clock() time.Duration {
 	now := h.world.now
-	if h.rate == 1 {
-		return now + h.offset
+	if h.rate != normal {
+		now = plus(h.since, ratio(now-h.since, h.rate, 0, normal))
 	}
-	return h.since + h.offset + time.Duration(float64(now-h.since)*h.rate)
+	return plus(h.offset, now)
 }
 
 // AfterFunc calls f after d, as a callback: f must not suspend. stop reports whether it has prevented the call.
@@ -76,12 +78,12 @@ func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return func() bool { return w.stop(t) }
 }
 
-// scaled is how long d takes by the World's clock, if it is measured by that of the host.
+// scaled is how long it takes by the World's clock until that of the host is d further, at least.
 func (h *host) scaled(d time.Duration) time.Duration {
-	if h.rate == 1 {
+	if h.rate == normal || d <= 0 {
 		return d
 	}
-	return time.Duration(float64(d) / h.rate)
+	return ratio(d, normal, h.rate-1, h.rate) // rounded up
 }
 
 // Uint64 is the random source of the tasks, see suspend.Rand.

@@ -187,6 +187,6 @@ func (l *Link) transmit(s *segment) {
 	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
 		latency += w.net.upTo(spread)
 	}
-	p.last = max(p.last, leaves+latency)
+	p.last = max(p.last, plus(leaves, latency))
 	w.after(p.last-w.now, nil, s.do)
 }

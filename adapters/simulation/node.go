@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 )
@@ -17,17 +18,21 @@ type Node struct {
 	files    disk
 }
 
-// Node returns the node with this name, the same each time. Outside the World it returns a node that does nothing.
+// Node returns the node with this name, the same each time. Outside the World it returns a node that does nothing. It panics for
+// the empty name.
 func (w *World) Node(name string) *Node {
+	if name == "" {
+		panic("simulation: a Node without a name")
+	}
 	if !w.enter() {
-		n := &Node{host: host{world: w, name: name, rate: 1}}
+		n := &Node{host: host{world: w, name: name, rate: normal}}
 		n.spawner = n
 		return n
 	}
 	if n := w.nodes[name]; n != nil {
 		return n
 	}
-	n := &Node{host: host{world: w, name: name, index: len(w.hosts), rate: 1}, ports: map[int]*Listener{}, lastPort: 49151}
+	n := &Node{host: host{world: w, name: name, index: len(w.hosts), rate: normal}, ports: map[int]*Listener{}, lastPort: 49151}
 	n.spawner = n
 	if w.nodes == nil {
 		w.nodes = map[string]*Node{}
@@ -134,14 +139,14 @@ func (n *Node) Resume() {
 	}
 }
 
-// Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on. Timers that are set
-// already keep their moment.
+// Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on, to 32 bits after the
+// point. rate is above 0 and below 2³¹. Timers that are set already keep their moment.
 func (n *Node) Skew(offset time.Duration, rate float64) {
-	if rate <= 0 {
-		panic("simulation: Skew with a rate that is not positive")
+	if !(rate > 0 && rate < 1<<31) {
+		panic("simulation: Skew with a rate that is not positive, or too large")
 	}
 	if n.world.enter() {
-		n.since, n.offset, n.rate = n.world.now, offset, rate
+		n.since, n.offset, n.rate = n.world.now, offset, max(1, uint64(math.Round(rate*normal)))
 	}
 }
 

@@ -66,10 +66,9 @@ func (s *side) deadline(h *host, t time.Time) {
 		return
 	}
 	d := t.Sub(now)
-	if real := time.Until(t); w.parent == nil && real.Abs() < 24*time.Hour && d.Abs() > 24*time.Hour {
-		d = real.Round(100 * time.Millisecond) // stock code has added d to time.Now a moment ago
-		if d > time.Second {
-			d = d.Round(time.Second)
+	if w.parent == nil && t != t.Round(0) { // a monotonic reading: stock code has added d to time.Now a moment ago
+		if d = roundUp(time.Until(t), 100*time.Millisecond); d > time.Second {
+			d = roundUp(d, time.Second)
 		}
 	}
 	if d <= 0 {
@@ -88,4 +87,12 @@ func (s *side) expire() {
 func (s *side) clear(w *World) {
 	w.discard(s.timer)
 	s.timer = nil
+}
+
+// roundUp returns the next multiple of unit.
+func roundUp(d, unit time.Duration) time.Duration {
+	if rest := d % unit; rest > 0 {
+		return plus(d, unit-rest)
+	}
+	return d
 }

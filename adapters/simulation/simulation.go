@@ -147,14 +147,14 @@ func newWorld(o Options) *World {
 	if o.MaxSteps == 0 {
 		o.MaxSteps = 1_000_000
 	}
-	w := &World{o: o, hash: o.Seed, start: o.Start}
+	w := &World{o: o, hash: o.Seed, start: o.Start.Round(0)}
 	if w.start.IsZero() {
 		w.start = newYear
 	}
 	for i, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
 		*s = source(mix(o.Seed, uint64(i)))
 	}
-	w.host = host{world: w, spawner: w, rate: 1}
+	w.host = host{world: w, spawner: w, rate: normal}
 	w.hosts = []*host{&w.host}
 	return w
 }

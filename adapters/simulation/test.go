@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -127,7 +128,13 @@ func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
 	case err == nil:
 		err = fmt.Errorf("main has marked the test as failed")
 	}
-	return fmt.Sprintf("seed %d: %v\n%s\nTo repeat it, with the whole trace:\n\n\tBRAID_SEED=%d go test -v -run '^%s$' %s\n", o.Seed, err, end, o.Seed, t.Name(), pkg)
+	return fmt.Sprintf("seed %d: %v\n%s\nTo repeat it, with the whole trace:\n\n\tBRAID_SEED=%d go test -v -run '%s' %s\n", o.Seed, err, end, o.Seed, pattern(t.Name()), pkg)
+}
+
+// pattern is the argument of -run for one test. The shell has it in quotes, so a quote in a name becomes any character.
+func pattern(name string) string {
+	name = strings.ReplaceAll(regexp.QuoteMeta(name), "'", ".")
+	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
 }
 
 // place returns the package that f is in.

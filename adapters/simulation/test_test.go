@@ -67,3 +67,25 @@ func TestTest(t *testing.T) {
 	require.Contains(t, test("return", "BRAID_SEEDS=x"), "neither a number nor a duration")
 	require.Contains(t, test("return", "BRAID_SEEDS=1m"), "in the wrong order")
 }
+
+// The subtest of TestTheCommandOfASubtest fails there, in another process.
+func TestFailingSubtest(t *testing.T) {
+	if os.Getenv("BRAID_FAILING_SUBTEST") != "" {
+		t.Run("3+1 nodes (it's 4)/x", func(t *testing.T) {
+			simulation.Test(t, simulation.TestOptions{}, func(context.Context, *simulation.World) error { return errors.New("it fails") })
+		})
+	}
+}
+
+func TestTheCommandOfASubtest(t *testing.T) {
+	child := func(run string) string {
+		c := exec.Command(os.Args[0], "-test.run", run)
+		c.Env = append(os.Environ(), "BRAID_FAILING_SUBTEST=1")
+		out, _ := c.CombinedOutput()
+		return string(out)
+	}
+	out := child("^TestFailingSubtest$")
+	command := regexp.MustCompile(`-run '([^']*)' `).FindStringSubmatch(out)
+	require.NotNil(t, command, out)
+	require.Contains(t, child(command[1]), "it fails", "-run '%s'", command[1])
+}
