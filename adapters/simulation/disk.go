@@ -11,7 +11,7 @@ type disk struct {
 	names   map[string]*inode
 	durable map[string]*inode
 	changes []change // of names since then, in order
-	inodes  []*inode // the oldest first
+	inodes  []*inode // that have a name, or have had one since the last sync of the names; the oldest first
 }
 
 // A change is one of a name: i gets the name, and gone loses its. Either may be none.
@@ -35,7 +35,10 @@ type patch struct {
 	cut  bool
 }
 
-const sector = 512
+const (
+	sector  = 512
+	maxSize = 1 << 30 // of a file
+)
 
 func (d *disk) newInode() *inode {
 	i := new(inode)
@@ -65,6 +68,15 @@ func (c change) to(names map[string]*inode) map[string]*inode {
 func (d *disk) syncNames() {
 	d.durable = maps.Clone(d.names)
 	d.changes = nil
+	d.forget()
+}
+
+// forget drops the inodes that no name leads to any more. An open File keeps its own, until a crash.
+func (d *disk) forget() {
+	if len(d.inodes) > len(d.names) {
+		named := slices.Collect(maps.Values(d.names))
+		d.inodes = slices.DeleteFunc(d.inodes, func(i *inode) bool { return !slices.Contains(named, i) })
+	}
 }
 
 func (i *inode) write(p patch) {
@@ -85,12 +97,11 @@ func (p patch) to(data []byte) []byte {
 	return data
 }
 
-func apply(data []byte, patches []patch) []byte {
-	data = slices.Clone(data)
-	for _, p := range patches {
-		data = p.to(data)
+// sync makes the patches durable.
+func (i *inode) sync() {
+	for _, p := range i.patches {
+		i.durable = p.to(i.durable)
 	}
-	return data
 }
 
 // crash decides by the seed about all bytes and names that were not synced.
@@ -112,6 +123,7 @@ func (d *disk) crash(n *Node) {
 		}
 		i.data = slices.Clone(i.durable)
 	}
+	d.forget()
 }
 
 // crash decides for each sector of each patch.

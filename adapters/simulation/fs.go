@@ -27,10 +27,13 @@ type File struct {
 // FS returns the disk of n.
 func (n *Node) FS() FS { return FS{n} }
 
-// Create makes an empty file with this name, in place of an older one.
+// Create makes an empty file with this name, in place of an older one. No file has the empty name.
 func (s FS) Create(name string) (*File, error) {
 	if err := s.use("create", name); err != nil {
 		return nil, err
+	}
+	if name == "" {
+		return nil, pathError("create", name, fs.ErrNotExist)
 	}
 	i := s.n.files.newInode()
 	s.n.files.change(change{name: name, i: i})
@@ -56,6 +59,9 @@ func (s FS) Rename(old, new string) error {
 	}
 	i := s.n.files.names[old]
 	if i == nil {
+		return pathError("rename", old, fs.ErrNotExist)
+	}
+	if new == "" {
 		return pathError("rename", old, fs.ErrNotExist)
 	}
 	s.n.files.change(change{name: new, i: i, gone: old})
@@ -160,7 +166,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt implements io.WriterAt. Of a write that fails nothing is there.
+// WriteAt implements io.WriterAt. Of a write that fails nothing is there. A file has at most 1 GiB: beyond, a write fails with EFBIG.
 func (f *File) WriteAt(p []byte, off int64) (int, error) {
 	if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
 		return 0, err
@@ -169,6 +175,10 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 	switch {
 	case off < 0:
 		return 0, pathError("write", f.name, errors.New("negative offset"))
+	case len(p) == 0:
+		return 0, nil
+	case off > maxSize-int64(len(p)):
+		return 0, pathError("write", f.name, syscall.EFBIG)
 	case w.disk.chance(w.base.Write):
 		return 0, pathError("write", f.name, syscall.EIO)
 	}
@@ -176,13 +186,16 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// Truncate changes the length.
+// Truncate changes the length. Beyond 1 GiB it fails with EFBIG.
 func (f *File) Truncate(size int64) error {
 	if err := f.use("truncate", uint64(size)); err != nil {
 		return err
 	}
 	if size < 0 {
 		return pathError("truncate", f.name, errors.New("negative size"))
+	}
+	if size > maxSize {
+		return pathError("truncate", f.name, syscall.EFBIG)
 	}
 	f.i.write(patch{off: size, cut: true})
 	return nil
@@ -199,7 +212,7 @@ func (f *File) Sync() error {
 		return err
 	}
 	if err == nil {
-		f.i.durable = apply(f.i.durable, f.i.patches)
+		f.i.sync()
 	}
 	f.i.patches = nil
 	return err

@@ -176,6 +176,7 @@ func (p *path) send(waits *Conn, size int, do func()) {
 // transmit sets the timer of the arrival.
 func (l *Link) transmit(s *segment) {
 	w, f, p := l.w, l.now(), s.path
+	w.pass()
 	w.discard(s.waits.held)
 	s.waits.held = nil
 	leaves := w.now

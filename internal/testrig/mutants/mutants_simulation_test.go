@@ -12,7 +12,7 @@ var simulated = []mutant{
 	{"a map decides the order", "adapters/simulation/schedule.go", "	r := w.ready[i]\n	w.ready[i] =", "	if Wrong {\n		m := map[int]bool{}\n		for j := range n {\n			m[j] = true\n		}\n		for i = range m {\n			break\n		}\n	}\n	r := w.ready[i]\n	w.ready[i] =", simulation, "TestCheckPasses"},
 	{"timers of one moment are not in order", "adapters/simulation/clock.go", "t.at == u.at && t.seq < u.seq", "t.at == u.at && (t.seq < u.seq) != Wrong", simulation, "TestTimersOfOneMoment"},
 	{"a crash leaves the tasks", "adapters/simulation/node.go", "	n.files.crash(n)\n	w.endTasks(&n.host)\n", "	n.files.crash(n)\n	if !Wrong {\n		w.endTasks(&n.host)\n	}\n", simulation, "TestCrashEnds"},
-	{"a later segment overtakes", "adapters/simulation/link.go", "	p.last = max(p.last, leaves+latency)\n", "	p.last = max(p.last, leaves+latency)\n	if Wrong {\n		p.last = leaves + latency\n	}\n", simulation, "TestHoldAndHeal"},
+	{"a later segment overtakes", "adapters/simulation/link.go", "	p.last = max(p.last, plus(leaves, latency))\n", "	p.last = max(p.last, plus(leaves, latency))\n	if Wrong {\n		p.last = leaves + latency\n	}\n", simulation, "TestHoldAndHeal"},
 	{"the disk keeps all that was written", "adapters/simulation/disk.go", "	mode := s.below(4) // 0: all, 1: nothing\n", "	mode := s.below(4)\n	if Wrong {\n		mode = 0\n	}\n", simulation, "TestTheDiskAfterACrash"},
 	{"a second Sync mends one that failed", "adapters/simulation/fs.go", "	f.i.patches = nil\n	return err", "	if !Wrong || err == nil {\n		f.i.patches = nil\n	}\n	return err", simulation, "TestASyncThatFails"},
 	{"a goroutine outside is let in", "adapters/simulation/outside.go", "	if own || !w.admits {", "	if own || !Wrong && !w.admits {", simulation, "TestForeign"},
