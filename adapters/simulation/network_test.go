@@ -6,6 +6,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/braidgo/braid/adapters/simulation"
@@ -181,4 +182,27 @@ func TestLongLatencies(t *testing.T) {
 		require.Greater(t, most-least, 6*time.Second)
 		return nil
 	})
+}
+
+// In a bubble a native sleep within a step takes time. A segment leaves by the clock of then, so no later one overtakes it.
+func TestANativeSleepLetsNoSegmentOvertake(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			r := simulation.Run(simulation.Options{Seed: seed + 1, Bubble: true}, func(ctx context.Context, w *simulation.World) error {
+				a, b := pair(ctx, w)
+				w.SetFaults(simulation.Faults{MaxLatency: time.Second})
+				for i := range 10 {
+					if i%2 == 0 {
+						time.Sleep(time.Second)
+					}
+					must(a.Write([]byte{byte(i)}))
+				}
+				got := make([]byte, 10)
+				must(io.ReadFull(b, got))
+				require.Equal(t, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, got)
+				return nil
+			})
+			require.NoError(t, r.Err)
+		})
+	}
 }
