@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -122,6 +123,7 @@ func gatherOnce(t *testing.T, at string, onwards bool, place schedtest.Scheduler
 		_ = gather(ctx, on, func(ctx context.Context) error {
 			live.Add(1)
 			defer live.Add(-1)
+			defer func() { _ = suspend.Sleep(bg, time.Millisecond) }() // a scope that does not wait for it is gone by then
 			_, err := m.Take(ctx)
 			if err == nil {
 				taken.Add(1)
@@ -133,14 +135,18 @@ func gatherOnce(t *testing.T, at string, onwards bool, place schedtest.Scheduler
 	if end == "cancelled" {
 		cancel()
 	}
-	for range 4 {
+	settle := func() {
+		time.Sleep(10 * time.Millisecond)
 		synctest.Wait()
+	}
+	for range 4 {
+		settle()
 		if end == "fed" && m.TryPut(1) {
 			put.Add(1)
 		}
 	}
 	cancel() // a child whose context has not ended would wait without end
-	synctest.Wait()
+	settle()
 	select {
 	case <-ended:
 	default: // a context that panics whenever it is asked may hide its end from the children: they go on when they are fed
@@ -149,7 +155,7 @@ func gatherOnce(t *testing.T, at string, onwards bool, place schedtest.Scheduler
 		}
 		for m.TryPut(1) {
 			put.Add(1)
-			synctest.Wait()
+			settle()
 			if _, ok := m.TryTake(); ok {
 				put.Add(-1)
 				break
