@@ -158,7 +158,7 @@ func TestNothingOfTheFirstLifeIsCalledInTheSecond(t *testing.T) {
 			ctx, end := context.WithCancel(bg)
 			n.World().AfterFunc(time.Minute, end)
 			_ = n.Go(func() {
-				defer cancel.AfterFunc(ctx, called)
+				defer func() { cancel.AfterFunc(ctx, called) }()
 				waitForever()
 			})
 			_ = suspend.Sleep(bg, time.Second)
