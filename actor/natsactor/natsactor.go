@@ -187,8 +187,9 @@ func (s *Server) live(ctx context.Context, subject string, a actor.Actor) {
 			if err := a.Wait(context.Background()); err != nil {
 				end.Header.Set(errorHeader, err.Error())
 			}
+			_ = s.nc.PublishMsg(end) // for a Watch whose question comes when it is answered no more
 			s.unsubscribe()
-			_ = s.nc.PublishMsg(end)
+			_ = s.nc.PublishMsg(end) // for one whose question was answered, and that has missed the first
 			_ = s.nc.Flush()
 			return
 		case <-ctx.Done():

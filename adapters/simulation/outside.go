@@ -59,14 +59,15 @@ func (w *World) arrive() error {
 // on reports whether the caller is on the World: on its own goroutine, or in its task that runs. Where suspending is forbidden, as in
 // a transaction, no task is bound, and its goroutine tells.
 func (w *World) on() bool {
-	id := gid.Get()
-	if id == w.driver {
+	t, ok := suspend.Current().(*task)
+	if ok && t.world.Load() == w {
 		return true
 	}
-	t, ok := suspend.Current().(*task)
-	if !ok {
-		t = w.fleet.find(id)
+	id := gid.Get()
+	if ok || id == w.driver {
+		return id == w.driver
 	}
+	t = w.fleet.find(id)
 	return t != nil && t.world.Load() == w
 }
 

@@ -246,7 +246,11 @@ func scenario(mistake Mistake, events int) func(ctx context.Context, w *simulati
 }
 
 func TestRaft(t *testing.T) {
-	simulation.Test(t, simulation.TestOptions{Seeds: 40}, scenario(None, 60))
+	seeds := 40
+	if testing.Short() {
+		seeds = 10
+	}
+	simulation.Test(t, simulation.TestOptions{Seeds: seeds}, scenario(None, 60))
 }
 
 // Each mistake is found, by the invariant that it breaks. The search begins at a seed that is known to find it.
