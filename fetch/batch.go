@@ -210,8 +210,8 @@ func (b *Batch[K, V]) hooked(f *frame) error {
 // answered is the end of load, which has returned err, or panicked. It makes an answer for each key that has none.
 func (b *Batch[K, V]) answered(err error, how outcome.Outcome) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.over = true
+	b.over = true // no answer is changed from here on
+	b.mu.Unlock()
 	if err == nil {
 		err = ErrNotFound
 	}

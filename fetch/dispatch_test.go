@@ -429,3 +429,22 @@ func TestASourceMaySortItsKeys(t *testing.T) {
 		}))
 	}
 }
+
+// An error is asked what it is under no lock: its methods may use the batch.
+func TestAnErrorMayUseItsBatch(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		return curious{func() { b.Set(1, 1) }}
+	})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		_, err := src.Get(ctx, 1)
+		require.ErrorContains(t, err, "curious")
+		return nil
+	}))
+}
+
+type curious struct{ f func() }
+
+func (c curious) Error() string { return "curious" }
+func (c curious) Is(error) bool { c.f(); return false }
+func (c curious) As(any) bool   { c.f(); return false }
