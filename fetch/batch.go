@@ -314,7 +314,7 @@ func cancelAll(batches []*batch, cause error) {
 	}
 }
 
-// stop cancels the context of the source, if that was called.
+// stop cancels the context of the source, if the source was called.
 func (b *batch) stop(cause error) {
 	b.s.guard.Lock()
 	running := b.running

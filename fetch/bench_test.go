@@ -108,7 +108,7 @@ func BenchmarkPosts(b *testing.B) {
 	}
 }
 
-// TestAllocs has limits on what is done most.
+// TestAllocs limits the allocations of the most frequent calls.
 func TestAllocs(t *testing.T) {
 	src := instant("ints")
 	_ = fetch.Run(t.Context(), func(ctx context.Context) error {

@@ -430,7 +430,7 @@ func TestASourceMaySortItsKeys(t *testing.T) {
 	}
 }
 
-// An error is asked what it is under no lock: its methods may use the batch.
+// A batch calls the methods of an error under no lock: they may use the batch.
 func TestAnErrorMayUseItsBatch(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {

@@ -79,7 +79,7 @@ func ExampleTwo() {
 	// user 12 7 1 <nil>
 }
 
-// An error of a key is an answer: it is the same for all who ask.
+// An error of a key is an answer: all callers get the same one.
 func ExampleSource_Find() {
 	stock := fetch.New("stock", func(_ context.Context, b *fetch.Batch[string, int]) error {
 		for _, name := range b.Keys() {

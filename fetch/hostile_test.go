@@ -23,7 +23,7 @@ import (
 
 type hostile func(ctx context.Context) error
 
-// An arsenal is what a hostile program uses.
+// An arsenal holds the sources and keys of a hostile program.
 type arsenal struct {
 	r       *rand.Rand
 	pool    suspend.Spawner
@@ -38,7 +38,7 @@ type arsenal struct {
 
 const hostileKeys = 22
 
-// hostileAnswer is the answer to a key, and hostileError what may come instead.
+// hostileAnswer is the answer to a key; hostileError is the error that may come instead.
 func hostileAnswer(k int) (int, error) {
 	switch k % 11 {
 	case 10:
@@ -51,7 +51,7 @@ func hostileAnswer(k int) (int, error) {
 	return 2 * k, nil
 }
 
-// check notes a wrong answer. Of the errors it returns some, so that some items of combinators fail.
+// check notes a wrong answer. It returns some of the errors, so that some items of combinators fail.
 func (a *arsenal) check(k, v int, err error) error {
 	want, failure := hostileAnswer(k)
 	right := errors.Is(err, context.Canceled) || errors.Is(err, fetch.ErrEnded)

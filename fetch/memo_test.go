@@ -73,7 +73,7 @@ func TestMemoOfATransientError(t *testing.T) {
 	}
 }
 
-// What a function has made of its cancellation would have been the value for all.
+// The error that a function returns after its cancellation is not the value for all.
 func TestMemoOfACancelledItem(t *testing.T) {
 	src := newNumbers()
 	memo := fetch.NewMemo("default", func(ctx context.Context, k int) (int, error) {

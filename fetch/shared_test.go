@@ -58,7 +58,7 @@ func TestSharedSourceOfSeveralCalls(t *testing.T) {
 	}
 }
 
-// The error would have told to use Run, in a source that is in one.
+// A source that is in a Run must not get the error that advises Run.
 func TestSharedSourceFetches(t *testing.T) {
 	other := newNumbers()
 	src := fetch.Shared(fetch.New("shared", func(ctx context.Context, _ *fetch.Batch[int, int]) error {

@@ -52,7 +52,7 @@ func Immediate() Option { return func(o *options) { o.immediate = true } }
 func Inline() Option { return func(o *options) { o.inline = true } }
 
 // New makes a source. load is given the keys of a batch, all different, in the order of asking, and answers each with Set or
-// Fail. A key without an answer fails with the error that load returns, or with ErrNotFound if that is nil. All tasks share the values.
+// Fail. A key without an answer fails with the error that load returns, or with ErrNotFound if that error is nil. All tasks share the values.
 //
 // load is called on a goroutine of its own, where it may block, unless the source is Inline. Its context has the values of the
 // session's context, not of any caller's. It is cancelled when the session ends, or when every waiter for any of the keys has given

@@ -143,7 +143,7 @@ func (q *request) doneLocked() {
 	}
 }
 
-// gatherLocked notes a request for the batches to be made, and reports whether it is the first. A round has at most so many.
+// gatherLocked notes a request for the batches to be made, and reports whether it is the first. A round has at most that many.
 func (e *entry[K, V]) gatherLocked(most int) (table, bool) {
 	t := e.t
 	first := t.gathered == nil

@@ -64,7 +64,7 @@ why 3: postIds (blog_test.go) → postViews of 11 (blog_test.go) → postContent
 	}
 }
 
-// Two ordered runs have equal traces but for the times.
+// Two ordered runs have equal traces, except for the times.
 func TestTracesAreEqual(t *testing.T) {
 	from, to := programs(t, 100)
 	for seed := from; seed < to; seed++ {
@@ -156,7 +156,7 @@ func TestTraceForChrome(t *testing.T) {
 	require.EqualValues(t, 8, events.TraceEvents[4].Args["keys"])
 }
 
-// The trace may be asked for at any time, and says what has returned by then.
+// Trace may be called at any time, and lists the batches that have returned by then.
 func TestTraceOfASettledSession(t *testing.T) {
 	src := newNumbers()
 	ctx, s := fetch.With(t.Context(), fetch.Options{Trace: true})
