@@ -15,9 +15,6 @@ import (
 // An operation that can succeed without suspending asks here first, so that a done context fails it all
 // the same.
 func Err(ctx context.Context) error {
-	if background(ctx) {
-		return nil
-	}
 	if _, over := viewOf(ctx); over {
 		return cancellation(ctx)
 	}
@@ -26,27 +23,23 @@ func Err(ctx context.Context) error {
 
 // A view is a context as a wait sees it. A wait looks at its context once, and hands the view down.
 type view struct {
-	ctx     context.Context
-	done    <-chan struct{} // nil also if ctx is lasting: then it need not be asked for
-	lasting bool
+	ctx  context.Context
+	list *cancelctx.List // of a context of package cancel, which makes a Done channel only if it is asked for one
+	done <-chan struct{} // of another
 }
 
 // viewOf looks at ctx, and reports whether it is done.
 func viewOf(ctx context.Context) (v view, over bool) {
-	if cancelctx.Lasting(ctx) {
-		return view{ctx, nil, true}, ctx.Err() != nil
+	if c, ok := ctx.(*cancelctx.Context); ok {
+		return view{ctx, &c.List, nil}, c.Err() != nil
 	}
 	done := ctx.Done()
-	return view{ctx, done, false}, done != nil && closed(done)
+	return view{ctx, nil, done}, done != nil && ctx.Err() != nil
 }
-
-// These are here for the compiler, which does not inline a function of another package in a generic one.
-func background(ctx context.Context) bool { return cancelctx.Background(ctx) }
-func lasting(ctx context.Context) bool    { return cancelctx.Lasting(ctx) }
 
 // channel returns the Done channel, for a native select.
 func (v view) channel() <-chan struct{} {
-	if v.lasting {
+	if v.list != nil {
 		return v.ctx.Done()
 	}
 	return v.done
@@ -59,7 +52,7 @@ func (v view) isLazy() bool {
 
 // end returns the end of the context. It calls the context.
 func (v view) end() end {
-	if background(v.ctx) {
+	if v.list == nil && v.done == nil {
 		return end{}
 	}
 	if c := cancelctx.Of(v.ctx); c != nil {

@@ -122,10 +122,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	v, over := view{ctx, nil, true}, false
-	if !background(ctx) {
-		v, over = viewOf(ctx)
-	}
+	v, over := viewOf(ctx)
 	if over {
 		return nil, cancellation(ctx)
 	}

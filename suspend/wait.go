@@ -18,14 +18,7 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	if allowLazy {
 		ctx = AllowLazy(ctx)
 	}
-	v, over := view{ctx, nil, true}, false // as viewOf, which the compiler does not inline
-	switch {
-	case background(ctx):
-	case lasting(ctx):
-		over = ctx.Err() != nil
-	default:
-		v, over = viewOf(ctx)
-	}
+	v, over := viewOf(ctx)
 	if over {
 		var zero T
 		return zero, cancellation(ctx)
