@@ -165,7 +165,7 @@ func (c *check) rememberLocked(tx *Tx) {
 		k.nodes = make([]node, 0, n)
 	}
 	for _, b := range reads {
-		k.linkLocked(&b.at.watched)
+		k.linkLocked(&b.of.base().watched)
 	}
 	for _, l := range own {
 		k.linkLocked(l)

@@ -48,8 +48,7 @@ func (tx *Tx) commitLocked() outcome {
 	}
 	now := clock.Load() + 1
 	for _, w := range tx.writes {
-		w.to.version = now
-		w.at.box.Store(w.to)
+		w.of.publish(w.to, now)
 	}
 	clock.Store(now) // after all boxes: pairs with the loads in attempt and extend
 	for _, w := range tx.writes {

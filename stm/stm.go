@@ -252,7 +252,7 @@ func (tx *Tx) reset() {
 	} else {
 		for i := range n { // quicker than a call
 			at := &tx.reads[i]
-			at.at, at.seen = nil, nil
+			at.of, at.seen = nil, nil
 		}
 	}
 	tx.reads = tx.reads[:0]

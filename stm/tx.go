@@ -31,17 +31,18 @@ type Tx struct {
 
 // A read is an entry of the log of reads.
 type read struct {
-	at   *cell // its Var
+	of   variable
 	seen *head
 }
 
 // current reports whether the Var still holds the box that was read.
-func (r read) current() bool { return r.at.box.Load() == r.seen }
+func (r read) current() bool { return r.of.holds(r.seen) }
 
 // A write is an entry of the log of writes.
 type write struct {
 	at      *cell // its Var
-	to      *head
+	of      variable
+	to      any // a *box of it
 	shadows int // 1 + the index of the entry of an outer Nested for the same Var; 0: there is none
 }
 
@@ -107,7 +108,7 @@ func (tx *Tx) find(at *cell) int {
 }
 
 // written returns what tx has written to a Var, nil if nothing.
-func (tx *Tx) written(at *cell) *head {
+func (tx *Tx) written(at *cell) any {
 	i := tx.find(at)
 	if i < 0 {
 		return nil
@@ -130,9 +131,9 @@ func (tx *Tx) settable(at *cell) int {
 	return tx.find(at)
 }
 
-// write appends to the log of writes. shadowed is the index of the entry for the same Var, or -1.
-func (tx *Tx) write(at *cell, to *head, shadowed int) {
-	tx.writes = append(tx.writes, write{at, to, shadowed + 1})
+// write appends to the log of writes.
+func (tx *Tx) write(w write) {
+	tx.writes = append(tx.writes, w)
 	switch n := len(tx.writes); {
 	case n == few+1:
 		if tx.index == nil {
@@ -142,7 +143,7 @@ func (tx *Tx) write(at *cell, to *head, shadowed int) {
 			tx.index[w.at] = i
 		}
 	case n > few:
-		tx.index[at] = n - 1
+		tx.index[w.at] = n - 1
 	}
 }
 
@@ -185,7 +186,7 @@ func (tx *Tx) truncate(n int) {
 	}
 	for i := n; i < len(tx.writes); i++ {
 		at := &tx.writes[i]
-		at.at, at.to = nil, nil
+		at.at, at.of, at.to = nil, nil, nil
 	}
 	tx.writes = tx.writes[:n]
 }

@@ -2,7 +2,6 @@ package stm
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/braidgo/braid/internal/atomicx"
 )
@@ -27,33 +26,49 @@ import (
 type Var[T any] struct {
 	_ noCopy
 	cell
+	box atomicx.Pointer[box[T]] // nil: the zero T, of version 0
 }
 
-// A cell is what the logs of a Tx have to know of a Var, which is the same for all T.
+// A cell is the part of a Var that is the same for all T.
 type cell struct {
-	box     atomicx.Pointer[head] // of a box[T]; nil: the zero T, of version 0
-	self    atomic.Pointer[cell]  // the cell itself once it is in use, so a copy of it is found out
+	self    atomic.Pointer[cell] // the cell itself once it is in use, so a copy of it is found out
 	watched list
 }
 
-// A box is one value of a Var. It never changes once it is published, so a reader needs no lock and no second look. It begins
-// with its head, and one of a number has no pointer, so the garbage collector does not look into it.
+func (c *cell) base() *cell { return c }
+
+// A box is one value of a Var. It never changes once it is published, so a reader needs no lock and no second look. One of a
+// number has no pointer, so the garbage collector does not look into it.
 type box[T any] struct {
 	head
 	value T
 }
 
+// A head stands for its box in the log of reads.
 type head struct {
 	version int64 // the value of the clock that publishes it
 }
 
-func valueOf[T any](b *head) T { return (*box[T])(unsafe.Pointer(b)).value }
+// A variable is a *Var, as the logs of a Tx hold it.
+type variable interface {
+	base() *cell
+	holds(b *head) bool
+	publish(b any, version int64) // a *box[T]; under the guard
+}
+
+func (v *Var[T]) holds(b *head) bool { return &v.box.Load().head == b }
+
+func (v *Var[T]) publish(b any, version int64) {
+	to := b.(*box[T])
+	to.version = version
+	v.box.Store(to)
+}
 
 // NewVar returns a Var that holds x.
 func NewVar[T any](x T) *Var[T] {
 	v := new(Var[T])
 	v.self.Store(&v.cell)
-	v.box.Store(&(&box[T]{value: x}).head)
+	v.box.Store(&box[T]{value: x})
 	return v
 }
 
@@ -68,7 +83,7 @@ func NewVar[T any](x T) *Var[T] {
 func (v *Var[T]) Get(tx *Tx) T {
 	if len(tx.writes) > 0 {
 		if b := tx.written(&v.cell); b != nil {
-			return valueOf[T](b)
+			return b.(*box[T]).value
 		}
 	}
 	b := v.load()
@@ -79,8 +94,8 @@ func (v *Var[T]) Get(tx *Tx) T {
 		tx.extend(b.version)
 		b = v.load()
 	}
-	tx.reads = append(tx.reads, read{&v.cell, b})
-	return valueOf[T](b)
+	tx.reads = append(tx.reads, read{v, &b.head})
+	return b.value
 }
 
 // Set has v hold x once tx has committed, and in tx from now on. It never suspends. A Set without a Get conflicts with no
@@ -88,11 +103,11 @@ func (v *Var[T]) Get(tx *Tx) T {
 func (v *Var[T]) Set(tx *Tx, x T) {
 	i := tx.settable(&v.cell)
 	if i >= tx.level {
-		(*box[T])(unsafe.Pointer(tx.writes[i].to)).value = x
+		tx.writes[i].to.(*box[T]).value = x
 		return
 	}
 	v.use()
-	tx.write(&v.cell, &(&box[T]{value: x}).head, i)
+	tx.write(write{&v.cell, v, &box[T]{value: x}, i + 1})
 }
 
 // Load returns what v holds, outside of any transaction. It never suspends. Two Loads are not of one moment; each is of
@@ -106,21 +121,21 @@ func (v *Var[T]) Load() T {
 	if b.version > clock.Load() { // its commit is under way, and other boxes of it are not published yet
 		settle()
 	}
-	return valueOf[T](b)
+	return b.value
 }
 
-// load returns the box of c, nil if c is not known to be in use.
-func (c *cell) load() *head {
-	if b := c.box.Load(); c.self.Load() == c {
+// load returns the box of v, nil if v is not known to be in use.
+func (v *Var[T]) load() *box[T] {
+	if b := v.box.Load(); v.self.Load() == &v.cell {
 		return b
 	}
 	return nil
 }
 
 // first makes the box of the zero T.
-func (v *Var[T]) first() *head {
+func (v *Var[T]) first() *box[T] {
 	v.use()
-	v.box.CompareAndSwap(nil, &new(box[T]).head)
+	v.box.CompareAndSwap(nil, new(box[T]))
 	return v.box.Load()
 }
 

@@ -50,7 +50,7 @@ func (tx *Tx) resumeLocked() { tx.resumer.Resume(struct{}{}, nil) } // false: ca
 func (tx *Tx) linkLocked(w waiter) {
 	tx.waiter = w
 	for _, b := range tx.reads {
-		l := &b.at.watched
+		l := &b.of.base().watched
 		if l.last != nil && l.last.tx == tx { // nobody else has come since this critical section began
 			continue
 		}

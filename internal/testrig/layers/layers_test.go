@@ -47,9 +47,9 @@ var layers = []layer{
 	{folders: []string{"bench"}},
 }
 
-// withUnsafe are the files that may import unsafe: the ground, system calls, and the boxes of stm.
+// withUnsafe are the files that may import unsafe: the ground, system calls, and the test rig.
 var withUnsafe = []string{
-	"internal/atomicx/traced.go", "internal/prefetch/prefetch.go", "stm/var.go",
+	"internal/atomicx/traced.go", "internal/prefetch/prefetch.go",
 	"adapters/eventloop/sys_linux.go", "adapters/eventloop/poller_linux.go", "bench/curves_linux.go",
 	"suspendtest/internal/explore",
 }

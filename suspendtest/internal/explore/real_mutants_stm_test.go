@@ -7,8 +7,8 @@ func init() { realMutants = append(realMutants, stmMutants...) }
 var stmMutants = []realMutant{
 	{"a commit does not look whether its reads are valid", "stm/commit.go", "	case ⟦!tx.validLocked()⟧:", "false", "stm, increments"},
 	{"a waiter does not look before it is linked", "stm/wait.go", "ok bool, _ error) { return struct{}{}, ⟦!c.tx.validLocked()⟧, nil }", "false", "stm, retry"},
-	{"the clock is published before the boxes", "stm/commit.go", "	for _, w := range tx.writes {\n		w.to.version = now",
-		"	if IS {\n		clock.Store(now)\n	}\n	for _, w := range tx.writes {\n		w.to.version = now", "stm, opacity"},
+	{"the clock is published before the boxes", "stm/commit.go", "	for _, w := range tx.writes {\n		w.of.publish(w.to, now)",
+		"	if IS {\n		clock.Store(now)\n	}\n	for _, w := range tx.writes {\n		w.of.publish(w.to, now)", "stm, opacity"},
 	{"a Get does not look at the version", "stm/var.go", "	for ⟦b.version > tx.now⟧ {", "false", "stm, opacity"},
 	{"a waiter of several Vars is passed over", "stm/wait.go", "if tx := n.tx; ⟦tx != nil⟧ {", "tx != nil && len(tx.nodes) < 2", "stm, OrElse"},
 	{"only the first Var is watched", "stm/wait.go", "if ⟦l.last != nil && l.last.tx == tx⟧ {", "len(tx.nodes) > 0", "stm, OrElse"},
