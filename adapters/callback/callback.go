@@ -24,8 +24,8 @@
 // goroutines of the Loop, one step at a time as before, and Close waits for them. An executor that accepts a step and
 // never runs it cannot be told from one that is busy, so use CloseContext with a limit there.
 //
-// Coroutines that were made on a locked thread can run on no other. If such an executor ends first, Close abandons its
-// tasks and returns ErrThread.
+// Coroutines that were made on a locked thread can run on no other. If such an executor ends first, the Loop abandons the
+// tasks that are left and refuses new ones, and Close returns ErrThread.
 //
 // # The executor's own goroutine
 //
@@ -116,14 +116,14 @@ func (l *Loop) Stats() suspend.Stats { return l.core.Stats() }
 
 // Close refuses new work from now on, and returns once every task and callback has ended; it suspends only its caller.
 // If the executor has ended, see the package comment, the error is nil, or ErrThread. It panics in a task or callback of
-// the Loop itself.
+// the Loop itself. On the executor's own thread it would wait for itself.
 func (l *Loop) Close() error { return l.CloseContext(context.Background()) }
 
 // CloseContext is Close for an executor that may have ended without a word. If ctx is done before all has ended, or
 // already, the executor is given up, and CloseContext returns the cancellation error. Tasks may still be ending then;
 // a further Close waits for them. The executor may be asked for one step more, which does nothing.
 func (l *Loop) CloseContext(ctx context.Context) error {
-	if suspend.Here() == suspend.Spawner(l) {
+	if suspend.Within(l) {
 		panic("callback: Close called from a task of the loop")
 	}
 	suspend.Self() // panics in a callback, before anything is closed

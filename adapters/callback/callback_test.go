@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/callback"
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
@@ -167,14 +168,16 @@ func TestCloseInATaskPanics(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	g := newGUI(1, false)
 	l := callback.New(g, callback.Options{})
-	schedtest.Run(t, l, func() {
-		defer func() {
-			if v := recover(); v != "callback: Close called from a task of the loop" {
-				t.Errorf("panic %v", v)
-			}
-		}()
-		_ = l.Close()
-	})
+	for _, on := range []suspend.Spawner{l, idle.New(l, nil)} { // in a task of a group it hung
+		schedtest.Run(t, on, func() {
+			defer func() {
+				if v := recover(); v != "callback: Close called from a task of the loop" {
+					t.Errorf("panic %v", v)
+				}
+			}()
+			_ = l.Close()
+		})
+	}
 	if err := errors.Join(l.Close(), l.Close()); err != nil {
 		t.Error(err)
 	}

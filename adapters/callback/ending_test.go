@@ -139,6 +139,77 @@ func TestGivenUpAlive(t *testing.T) {
 	}
 }
 
+// An executor that begins only after it was given up is asked for nothing on its locked thread, which ends the process when it
+// resumes a coroutine of a goroutine.
+func TestGivenUpBeforeItBegan(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for range 50 {
+		var posted []func()
+		l := callback.New(executor(func(f func()) { posted = append(posted, f) }), callback.Options{Direct: true})
+		begun, stop := make(chan struct{}), new(atomic.Bool)
+		_ = l.Go(func() {
+			close(begun)
+			for !stop.Load() {
+				suspend.Yield()
+			}
+		})
+		done, cancel := context.WithCancel(bg)
+		cancel()
+		_ = l.CloseContext(done)
+		<-begun // on a goroutine
+		ran := make(chan struct{})
+		go func() {
+			defer close(ran)
+			runtime.LockOSThread()
+			for _, f := range posted {
+				f()
+			}
+		}()
+		<-ran
+		stop.Store(true)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An executor is a function that posts another.
+type executor func(f func())
+
+func (x executor) Execute(f func()) error { x(f); return nil }
+
+// Close returned ErrThread although no task was left.
+func TestThreadEndsAfterTheLastTask(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	x := &ending{gui: newGUI(16, true), refusal: suspend.ErrClosed}
+	l := callback.New(x, callback.Options{})
+	if err := l.Go(runtime.Goexit); err != nil { // which leaves no coroutine behind
+		t.Fatal(err)
+	}
+	schedtest.Eventually(t, "the task has ended", func() bool { return l.Stats().Live == 0 })
+	x.over.Store(true)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	x.stop()
+}
+
+// A Go returned nil, and its task never ran.
+func TestGoAfterTheThreadHasEnded(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	x := &ending{gui: newGUI(16, true), refusal: suspend.ErrClosed}
+	l := callback.New(x, callback.Options{})
+	ctx, cancel := context.WithCancel(bg)
+	waiting(t, l, ctx)
+	x.over.Store(true)
+	cancel()
+	schedtest.Eventually(t, "Go refuses", func() bool { return l.Go(func() {}) == suspend.ErrClosed })
+	if err := l.Close(); err != callback.ErrThread {
+		t.Errorf("Close = %v", err)
+	}
+	x.stop()
+}
+
 // goroutine is the identity of the calling one, as a toolkit would get it.
 func goroutine() string {
 	var buf [64]byte
@@ -197,6 +268,9 @@ func TestOnExecutorFails(t *testing.T) {
 	if err := <-waits; !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v", err)
 	}
+	inner, end := context.WithCancel(bg)
+	defer end()
+	schedtest.Panics(t, "moody", func() { _ = l.OnExecutor(&moody{Context: inner}, never) }) // it ran when its caller had gone
 	ctx, cancel = context.WithCancel(bg)
 	ran := false
 	go func() { waits <- l.OnExecutor(ctx, func() { cancel(); ran = true }) }()
@@ -207,10 +281,48 @@ func TestOnExecutorFails(t *testing.T) {
 	if err := l.OnExecutor(ctx, never); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled already: %v", err)
 	}
+	called := make(chan struct{})
+	_ = l.Execute(func() {
+		defer close(called)
+		schedtest.Panics(t, "suspend: not on a task", func() { _ = l.OnExecutor(bg, never) })
+	})
+	<-called
 	x.over.Store(true)
 	if err := l.OnExecutor(bg, never); err != suspend.ErrClosed {
 		t.Errorf("refused: %v", err)
 	}
 	_ = l.Close()
 	x.stop()
+}
+
+// A moody context panics when it is asked again.
+type moody struct {
+	context.Context
+	asked bool
+}
+
+func (c *moody) Done() <-chan struct{} {
+	if c.asked {
+		panic("moody")
+	}
+	c.asked = true
+	return c.Context.Done()
+}
+
+// An executor that runs a function twice runs it a second time for nothing, also while the first is under way.
+func TestOnExecutorRunsOnce(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	var again func()
+	l := callback.New(executor(func(f func()) { again = f; go f() }), callback.Options{})
+	runs := 0
+	if err := l.OnExecutor(bg, func() {
+		if runs++; runs == 1 {
+			again()
+		}
+	}); err != nil || runs != 1 {
+		t.Errorf("%d runs, %v", runs, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
 }

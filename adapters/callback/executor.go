@@ -18,6 +18,9 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 	if f == nil {
 		panic("callback: nil function")
 	}
+	if suspend.Forbidden() {
+		suspend.Self() // panics
+	}
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -27,12 +30,28 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 	} else {
 		l.start(func() { c.post(l.exec) }) // it may block, or want a lock of its own
 	}
-	if _, err := suspend.Wait[struct{}](ctx, c, false); err != nil && c.abandon(err) {
+	settled := false
+	defer func() {
+		if !settled { // ctx has panicked
+			c.settle(nil)
+		}
+	}()
+	_, err := suspend.Wait[struct{}](ctx, c, false)
+	settled = true
+	if err != nil && c.settle(err) {
 		return err
 	}
-	_, _ = suspend.Wait[struct{}](context.Background(), c, false)
 	c.ended.Rethrow()
 	return c.err
+}
+
+// settle is the end of a wait that was cancelled: f never runs, or else it is waited for.
+func (c *call) settle(err error) (abandoned bool) {
+	if c.abandon(err) {
+		return true
+	}
+	_, _ = suspend.Wait[struct{}](context.Background(), c, false)
+	return false
 }
 
 // A call is one f on its way through the executor. It is the suspend.Source of its end.
@@ -59,8 +78,8 @@ func (c *call) post(exec suspend.Executor) {
 
 func (c *call) run() {
 	c.guard.Lock()
-	begin := !c.over
-	c.begun = begin
+	begin := !c.over && !c.begun
+	c.begun = true
 	c.guard.Unlock()
 	if begin {
 		outcome.Of(c.f, func(o outcome.Outcome) {

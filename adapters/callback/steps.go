@@ -65,9 +65,14 @@ func (l *Loop) giveUp() {
 
 func (l *Loop) claim() bool { return l.asked.CompareAndSwap(true, false) }
 
-// step runs on the executor.
+// step runs on the executor. Once the executor is given up, goroutines may have made coroutines, which cannot run on a
+// locked thread. So it passes the step on to a goroutine, unless the coroutines are those of its own locked thread.
 func (l *Loop) step() {
 	if !l.claim() {
+		return
+	}
+	if l.givenUp.Load() && !l.locked {
+		l.wake()
 		return
 	}
 	if !l.looked {
@@ -82,12 +87,22 @@ func (l *Loop) ownStep() {
 		return
 	}
 	if l.locked {
-		l.stalls.Stop()
-		_ = l.gone.Fail(ErrThread)
+		l.abandon()
 		return
 	}
 	l.looked = true // a coroutine that is made from here on belongs to no thread
 	l.run()
+}
+
+// abandon ends a Loop whose thread has ended. Idle coroutines stay: they can stop on their thread only.
+func (l *Loop) abandon() {
+	l.core.Close() // a task that came later would never run
+	l.stalls.Stop()
+	if l.core.Done() {
+		_ = l.gone.Fill(struct{}{})
+	} else {
+		_ = l.gone.Fail(ErrThread)
+	}
 }
 
 func (l *Loop) runNext() {
