@@ -30,7 +30,8 @@ type Options struct {
 	Submit func(f func())
 
 	// OnPanic is called in a task or a callback that has panicked, with the value and the stack. The task ends then, and
-	// nothing else. By default the process ends. In a callback OnPanic must not suspend.
+	// nothing else. By default the panic goes on to the pool of Submit, or ends the process. In a callback OnPanic must
+	// not suspend.
 	OnPanic func(value any, stack []byte)
 }
 
@@ -47,7 +48,7 @@ type Scheduler struct {
 	queue     []item        // runnable, in order
 	running   int
 	live      int // accepted and not ended
-	suspended int
+	suspended int // or queued to go on
 	wakes     uint64
 	closed    bool
 }
@@ -100,6 +101,9 @@ func (s *Scheduler) unlockAndRun() {
 		it, s.queue[0] = s.queue[0], item{}
 		s.queue = s.queue[1:]
 		s.running++
+		if it.t != nil {
+			s.suspended--
+		}
 	}
 	s.mu.Unlock()
 	switch {
@@ -223,7 +227,6 @@ func (t *task) Unpark() {
 		return
 	}
 	t.parked = false
-	t.suspended--
 	t.wakes++
 	t.queue = append(t.queue, item{t: t})
 	t.unlockAndRun()
@@ -233,6 +236,7 @@ func (t *task) Unpark() {
 func (t *task) Yield() {
 	t.mu.Lock()
 	t.queue = append(t.queue, item{t: t})
+	t.suspended++
 	t.running--
 	t.unlockAndRun()
 	<-t.turn

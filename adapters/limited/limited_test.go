@@ -98,6 +98,33 @@ func TestOnlyRunningTasksCount(t *testing.T) {
 	}
 }
 
+// A task that was woken, or that yielded, and waits for its turn counted neither as running nor as suspended.
+func TestStatsOfTasksThatWaitForTheirTurn(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	s := limited.New(1, limited.Options{})
+	var p promise.Promise[int]
+	suspended := func(when string, want int64) {
+		if stats := s.Stats(); stats.Suspended != want || stats.Running != 1 {
+			t.Errorf("%s: %+v", when, stats)
+		}
+	}
+	ended := make(chan struct{})
+	_ = s.Go(func() {
+		_ = s.Go(func() { suspended("another has yielded", 1) })
+		_ = s.Go(func() { _, _ = p.Await(context.Background()) })
+		suspend.Yield()
+		suspended("another waits", 1)
+		_ = p.Fill(1)
+		suspended("another is woken", 1)
+		close(ended)
+	})
+	<-ended
+	_ = s.Close()
+	if stats := s.Stats(); stats.Suspended != 0 || stats.Wakes != 1 {
+		t.Errorf("%+v", stats)
+	}
+}
+
 func Example() {
 	s := limited.New(2, limited.Options{}) // or Submit: the method of a pool
 	var ready promise.Promise[string]
