@@ -49,7 +49,10 @@ func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline is SetReadDeadline and SetWriteDeadline.
 func (c *Conn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
 }
 
 // SetReadDeadline sets when Reads, also those under way, fail with os.ErrDeadlineExceeded; zero: never.

@@ -141,7 +141,6 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 		}
 		if err == unix.EINPROGRESS {
 			if err := c.fd.connected(cs); err != nil {
-				_ = c.fd.close()
 				return nil, err
 			}
 		}

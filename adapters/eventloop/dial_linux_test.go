@@ -160,3 +160,30 @@ func TestNobodyIsConnectedToItself(t *testing.T) {
 		}
 	})
 }
+
+// A moody context panics when it is asked again.
+type moody struct {
+	context.Context
+	asked bool
+}
+
+func (c *moody) Done() <-chan struct{} {
+	if c.asked {
+		panic("moody")
+	}
+	c.asked = true
+	return c.Context.Done()
+}
+
+// The connection stayed until the Close of the Loop.
+func TestDialWithAContextThatPanics(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	before := descriptors()
+	schedtest.Panics(t, "moody", func() { _, _ = l.Dial(&moody{Context: ctx}, "tcp", ln.Addr().String()) })
+	if n := descriptors(); n != before {
+		t.Errorf("%d descriptors instead of %d", n, before)
+	}
+}

@@ -120,8 +120,8 @@ func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 // Now returns the time by the clock of the timers.
 func (l *Loop) Now() time.Time { return time.Now() }
 
-// Same reports whether s is the loop or one of its reactors. suspend.Here returns a reactor in a task of the loop, so
-// l.Same(suspend.Here()) tells whether the caller is one.
+// Same reports whether s is the loop or one of its reactors. suspend.Here returns a reactor in a task of the loop.
+// suspend.Within tells whether the caller is one.
 func (l *Loop) Same(s suspend.Spawner) bool {
 	switch s := s.(type) {
 	case *Loop:
@@ -133,7 +133,8 @@ func (l *Loop) Same(s suspend.Spawner) bool {
 }
 
 // Sleep suspends the calling task, of whatever scheduler, for d. If ctx is done first, or already, it returns the
-// error of the cancellation; if the loop is closed first, or already, suspend.ErrClosed.
+// error of the cancellation; if the loop is closed first, or already, suspend.ErrClosed. A d of zero or less is over
+// already.
 func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
 	return l.pick().timers.sleep(ctx, d)
 }
@@ -163,7 +164,7 @@ func (l *Loop) Stats() suspend.Stats {
 // Further Closes wait likewise. In a task of the loop itself Close panics; in a scheduler that is nested in such a
 // task, or in a Blocking of one, it never returns.
 func (l *Loop) Close() error {
-	if r, ok := suspend.Here().(*reactor); ok && r.loop == l {
+	if suspend.Within(l) {
 		panic("eventloop: Close called from a task of the loop")
 	}
 	suspend.Self() // panics in a callback, before anything is closed

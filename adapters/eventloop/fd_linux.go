@@ -167,8 +167,14 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 	}
 }
 
-// connected waits until the connect under way has succeeded or failed.
+// connected waits until the connect under way has succeeded, or else closes d.
 func (d *fd) connected(cs contexts) error {
+	up := false
+	defer func() {
+		if !up { // or a context has panicked
+			_ = d.close()
+		}
+	}()
 	if err := d.wr.begin(cs); err != nil {
 		return err
 	}
@@ -189,6 +195,7 @@ func (d *fd) connected(cs contexts) error {
 		d.decref()
 		switch err {
 		case nil, unix.EISCONN:
+			up = true
 			return nil
 		case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
 		default:

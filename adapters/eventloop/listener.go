@@ -51,6 +51,9 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 //
 // To stop gently, give Serve a context of its own, call Shutdown with a time limit, and cancel that context afterwards.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
+	if handler == nil {
+		panic("eventloop: nil handler")
+	}
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -94,6 +97,7 @@ func (s *serving) fail(err error) { s.stop(err) }
 // accept is the task that accepts from ds, the i'th of the Listener.
 func (s *serving) accept(i int, ds []*fd) {
 	defer s.running.done()
+	defer s.fail(errAcceptor) // OnAcceptError is foreign
 	pick := func() *reactor { return s.ln.loop.reactors[i] }
 	if len(s.ln.fds) == 1 {
 		pick = s.ln.loop.nextReactor
@@ -159,7 +163,10 @@ func (l *Loop) shortage(err error, retry time.Duration) {
 	}
 }
 
-var errServing = errors.New("Accept during Serve")
+var (
+	errServing  = errors.New("Accept during Serve")
+	errAcceptor = errors.New("the task that accepts has panicked or exited")
+)
 
 func isShortage(err error) bool {
 	for _, e := range [...]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {

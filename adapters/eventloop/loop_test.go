@@ -15,6 +15,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
@@ -374,14 +375,11 @@ func TestClose(t *testing.T) {
 
 func TestCloseInATaskPanics(t *testing.T) {
 	l := open(t, eventloop.Options{})
-	task(t, l, func() {
-		defer func() {
-			if v := recover(); v != "eventloop: Close called from a task of the loop" {
-				t.Error(v)
-			}
-		}()
-		_ = l.Close()
-	})
+	for _, on := range []suspend.Spawner{l, idle.New(l, nil)} { // in a task of a group it hung
+		task(t, on, func() {
+			schedtest.Panics(t, "eventloop: Close called from a task of the loop", func() { _ = l.Close() })
+		})
+	}
 	task(t, l, func() {}) // still open
 }
 

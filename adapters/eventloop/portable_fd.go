@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -136,6 +137,7 @@ func (s *side) do(d *fd, cs contexts, f func() (int, error)) (int, error) {
 		_ = h.wait(context.Background())
 		s.interrupt(false)
 	}
+	h.ended.Rethrow() // f may be a user's
 	n, failure := h.n, bare(h.err)
 	if err != nil && (!h.started || errors.Is(failure, os.ErrDeadlineExceeded)) {
 		return n, cs.explain(err)
@@ -178,20 +180,22 @@ type helper struct {
 	f       func() (int, error)
 	started bool // the caller's
 
-	mu     atomicx.Mutex
-	over   bool
 	n      int
 	err    error
+	mu     atomicx.Mutex
+	over   bool
+	ended  outcome.Outcome
 	waiter suspend.Resumer[struct{}]
 }
 
 func (h *helper) run() {
-	n, err := h.f()
-	h.mu.Lock()
-	h.n, h.err, h.over = n, err, true
-	waiter := h.waiter
-	h.mu.Unlock()
-	waiter.Resume(struct{}{}, nil) // false: cancelled just now, and about to look at over
+	outcome.Of(func() { h.n, h.err = h.f() }, func(o outcome.Outcome) {
+		h.mu.Lock()
+		h.ended, h.over = o, true
+		waiter := h.waiter
+		h.mu.Unlock()
+		waiter.Resume(struct{}{}, nil) // false: cancelled just now, and about to look at over
+	})
 }
 
 func (h *helper) wait(ctx context.Context) error {

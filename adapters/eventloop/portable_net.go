@@ -68,6 +68,7 @@ func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	if err != nil && h.started {
 		_ = h.wait(context.Background()) // the dialer has the context
 	}
+	h.ended.Rethrow()
 	if h.over && h.err == nil {
 		return newConn(l.pick(), c, network)
 	}

@@ -104,6 +104,11 @@ func TestSocketOptions(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if err := a.SetDeadline(time.Now()); !errors.As(err, new(*net.OpError)) {
+		t.Error(err)
+	} else if _, ok := err.(net.Error); !ok { // stock code asserts
+		t.Errorf("%T", err)
+	}
 }
 
 func TestShutdown(t *testing.T) {

@@ -74,6 +74,30 @@ func TestAcceptWaitsOutAShortage(t *testing.T) {
 	}
 }
 
+// Serve once returned nil, or went on with a reactor that accepted nothing any more.
+func TestAnAcceptErrorHookPanics(t *testing.T) {
+	l := open(t, eventloop.Options{
+		Loops:         2,
+		OnPanic:       func(any, []byte) {},
+		OnAcceptError: func(error, time.Duration) { panic("oops") },
+	})
+	ln := must(l.Listen("tcp", "127.0.0.1:0"))
+	c := must(net.Dial("tcp", ln.Addr().String())) // to one of the reactors
+	defer c.Close()
+	var limit syscall.Rlimit
+	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	none := limit
+	none.Cur = 0
+	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	within(t, func() {
+		if err := ln.Serve(context.Background(), echo); err == nil || !strings.Contains(err.Error(), "accept tcp ") {
+			t.Error(err)
+		}
+	})
+	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	ln.Close()
+}
+
 func TestAShortageIsLogged(t *testing.T) {
 	var text bytes.Buffer
 	defer log.SetOutput(log.Writer())

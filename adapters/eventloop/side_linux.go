@@ -81,9 +81,21 @@ func (s *side) begin(cs contexts) error {
 		s.ops++
 	default:
 		s.ops = 0
-		suspend.Yield()
+		s.yield()
 	}
 	return nil
+}
+
+// yield gives the turn to the next if the task ends in it.
+func (s *side) yield() {
+	back := false
+	defer func() {
+		if !back {
+			s.give()
+		}
+	}()
+	suspend.Yield()
+	back = true
 }
 
 // failed tells of what fails an operation even if it could succeed.
