@@ -97,7 +97,7 @@ func New(o Options) (*Loop, error) {
 }
 
 // Go runs f as a task: on the reactor of the calling task if it is one of the loop's, otherwise on one after
-// the other. After Close it returns suspend.ErrClosed and f never runs.
+// the other. A task of an idle.Group counts as one from elsewhere. After Close it returns suspend.ErrClosed and f never runs.
 func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 
 // Execute runs f as a callback, on the same terms as Go, in the same order as tasks. f must not suspend;

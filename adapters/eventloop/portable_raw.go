@@ -34,6 +34,9 @@ func (d *fd) raw(use func(syscall.RawConn) error) error {
 	if err == nil {
 		err = use(r)
 	}
+	if err != nil && d.closed.Load() { // a file has an error of its own for that
+		return errClosed
+	}
 	return bare(err)
 }
 

@@ -73,9 +73,17 @@ func TestSyscallConn(t *testing.T) {
 			t.Error("at the end:", n, err)
 		}
 	})
-	must(0, a.Close())
-	if _, err := stale(a); !errors.Is(err, net.ErrClosed) {
-		t.Error("closed:", err)
+	r, w, err := l.Pipe()
+	must(0, err)
+	defer w.Close()
+	for _, c := range []*eventloop.Conn{a, r} {
+		must(0, c.Close())
+		if _, err := stale(c); !errors.Is(err, net.ErrClosed) {
+			t.Error("closed:", err)
+		}
+		if err := must(c.SyscallConn()).Control(func(uintptr) {}); !errors.Is(err, net.ErrClosed) {
+			t.Error("closed:", err)
+		}
 	}
 }
 

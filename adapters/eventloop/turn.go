@@ -12,7 +12,8 @@ type turn struct {
 	waiters suspend.Queue[struct{}, struct{}]
 }
 
-// takeSlow returns with the turn, or with the cancellation error and without. The caller has found it held.
+// takeSlow returns with the turn, or with the cancellation error and without. The caller has found it held. If one of several
+// contexts panics as its AfterFunc is stopped, the turn is lost.
 func (t *turn) takeSlow(cs contexts) error {
 	ctx, stop := cs.join()
 	if stop != nil {

@@ -25,8 +25,9 @@ import (
 // Options are the choices that a Scheduler is made with. The zero value is the default.
 type Options struct {
 	// Submit starts f on a goroutine of a pool. It must neither block nor run f before it returns: for a pool that may
-	// do so, call it from a new goroutine. A suspended task keeps its goroutine, so a pool of fewer goroutines than there
-	// are suspended tasks comes to a halt. By default each task has a new goroutine.
+	// do so, call it from a new goroutine. Where the pool refuses f, start a goroutine: an f that does not run keeps its
+	// place among the n, and Close waits for it. A suspended task keeps its goroutine, so a pool of fewer goroutines than
+	// there are suspended tasks comes to a halt. By default each task has a new goroutine.
 	Submit func(f func())
 
 	// OnPanic is called in a task or a callback that has panicked, with the value and the stack. The task ends then, and
