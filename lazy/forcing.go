@@ -181,6 +181,9 @@ func (f *forcing) Value(key any) any {
 	return f.Context.Value(key)
 }
 
+// String keeps fmt from reading the graph.
+func (f *forcing) String() string { return "lazy.Force" }
+
 // AfterFunc calls that of the context of Force, if it has one.
 func (f *forcing) AfterFunc(g func()) (stop func() bool) {
 	if a, ok := f.Context.(interface {

@@ -73,10 +73,13 @@ const (
 // A turn tells a resumed forcer whether to run the function. If not, it has run.
 type turn bool
 
-// New returns a value that f computes. f is dropped once it has run.
+// New returns a value that f computes. f is dropped once it has run. A nil f and an unknown mode panic.
 func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
-	if f == nil {
+	switch {
+	case f == nil:
 		panic("lazy: New of a nil function")
+	case mode > Protect:
+		panic("lazy: New with an unknown mode")
 	}
 	return &Lazy[T]{f: f, mode: mode}
 }
@@ -228,7 +231,7 @@ func (l *Lazy[T]) Value() (v T, ok bool, err error) {
 }
 
 // ValueOp is an Op that waits until another task has forced the value, and returns it. It never runs the function, and does not take
-// part in the search for circles. If the function has panicked, so does a Select or Do that performs the Op.
+// part in the search for circles. If the function has panicked, so does a Select or Do that performs the Op, and the callback of a Then.
 func (l *Lazy[T]) ValueOp() suspend.Op[T] {
 	return suspend.Map(suspend.OpOf[struct{}]((*valueSource[T])(l)), func(struct{}, error) (T, error) { return l.result() })
 }

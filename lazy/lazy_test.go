@@ -3,6 +3,7 @@ package lazy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -25,6 +26,8 @@ var (
 	errOops = errors.New("oops")
 	modes   = map[string]lazy.Mode{"Restart": lazy.Restart, "Record": lazy.Record, "Protect": lazy.Protect}
 )
+
+func one(context.Context) (int, error) { return 1, nil }
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
@@ -344,13 +347,9 @@ func TestAGoexitEndsOneTask(t *testing.T) {
 	})
 }
 
-func TestNewOfNilPanics(t *testing.T) {
-	defer func() {
-		if v := recover(); v != "lazy: New of a nil function" {
-			t.Errorf("panic %v", v)
-		}
-	}()
-	lazy.New[int](nil, lazy.Restart)
+func TestNewPanics(t *testing.T) {
+	schedtest.Panics(t, "lazy: New of a nil function", func() { lazy.New[int](nil, lazy.Restart) })
+	schedtest.Panics(t, "lazy: New with an unknown mode", func() { lazy.New(one, lazy.Protect+1) })
 }
 
 // Recursion on one goroutine, with a context that says so and with one that does not.
@@ -791,6 +790,24 @@ func TestTheContextOfTheFunction(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The function may print its context, while parts of it come and go. With -race, a print that reads the graph fails.
+func TestTheContextCanBePrinted(t *testing.T) {
+	outer := lazy.New(func(ctx context.Context) (int, error) {
+		var parts sync.WaitGroup
+		for range 50 {
+			part := lazy.New(one, lazy.Record)
+			parts.Go(func() { _, _ = part.Force(ctx) })
+			if s := fmt.Sprint(ctx); s != "lazy.Force" {
+				t.Errorf("printed %q", s)
+				break
+			}
+		}
+		parts.Wait()
+		return 1, nil
+	}, lazy.Record)
+	_, _ = outer.Force(bg)
 }
 
 func TestInABubble(t *testing.T) {
