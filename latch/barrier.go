@@ -56,8 +56,12 @@ func NewBarrier(n int) *Barrier {
 // ErrBroken. A party is cancelled too late if the round is complete before it has removed itself. It counts, and returns as the others
 // do.
 //
-// Every Wait of a complete round is called before any of them returns. Code before the calls synchronizes before the returns.
+// Every Wait of a complete round is called before any of them returns. Code before the calls synchronizes before the returns. Wait at
+// the zero Barrier panics.
 func (b *Barrier) Wait(ctx context.Context) (index int, err error) {
+	if b.n < 1 {
+		panic("latch: Wait at the zero Barrier")
+	}
 	var me suspend.Resumer[struct{}]
 	counted := false
 	defer func() {

@@ -76,6 +76,7 @@ func TestBarrierMisuse(t *testing.T) {
 	for _, n := range []int{0, -1} {
 		schedtest.Panics(t, "latch: barrier for no parties", func() { latch.NewBarrier(n) })
 	}
+	schedtest.Panics(t, "latch: Wait at the zero Barrier", func() { _, _ = new(latch.Barrier).Wait(bg) })
 }
 
 func TestBarrierDoneContextChangesNothing(t *testing.T) {

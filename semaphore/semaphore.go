@@ -80,7 +80,7 @@ func (s *Semaphore) TryAcquire(n int64) bool {
 // never suspends. It panics, and changes nothing, if n is negative or more than the permits that are held.
 func (s *Semaphore) Release(n int64) {
 	back := permits(n)
-	if back > s.size || !s.gate.Release(back, gate.Max-s.size+back, gate.Max) {
+	if back > s.size || back > 0 && !s.gate.Release(back, gate.Max-s.size+back, gate.Max) {
 		panic("semaphore: released more than held")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
@@ -145,6 +146,17 @@ func TestMisusePanicsAndChangesNothing(t *testing.T) {
 			t.Errorf("granted: %v, %d free, want 3", got, n)
 		}
 	})
+}
+
+// The zero Semaphore is one of no permits. A request for none of them is granted, and may be given back.
+func TestZero(t *testing.T) {
+	for _, sem := range []*semaphore.Semaphore{new(semaphore.Semaphore), semaphore.New(0)} {
+		require.NoError(t, sem.Acquire(bg, 0))
+		sem.Release(0)
+		require.Equal(t, semaphore.ErrTooLarge, sem.Acquire(bg, 1))
+		require.False(t, sem.TryAcquire(1))
+		schedtest.Panics(t, "semaphore: released more than held", func() { sem.Release(1) })
+	}
 }
 
 func TestDoneContextFailsThoughFree(t *testing.T) {
