@@ -52,10 +52,11 @@ func watches(e *env) {
 			e.errorf("AfterDone has called its function itself, as ctx was done: its caller may hold locks")
 		}
 	})
-	e.expect("the end of a context that was done before was not told")
-	for inline.Load() == 0 && !e.over.Load() {
-		e.settle()
-	}
+	e.do("the end of a context that was done before was not told", func() {
+		for inline.Load() == 0 && !e.over.Load() {
+			e.pass(background)
+		}
+	})
 	if called.Load() != 1 || stopped.Load() != 0 || suspends.Load() != 0 {
 		e.errorf("called %d times, %d times after a stop, %d times where suspending is allowed", called.Load(), stopped.Load(), suspends.Load())
 	}
@@ -88,15 +89,17 @@ func holds(e *env) {
 	}
 }
 
-// closing closes the scheduler from a goroutine, and then sends what state returns.
+// closing begins to close the scheduler, on a goroutine that then sends what state returns.
 func (e *env) closing(state func() bool) <-chan bool {
-	closed, shut := make(chan bool, 1), e.shut
+	begun, closed, shut := make(chan struct{}), make(chan bool, 1), e.shut
 	e.shut = nil
 	go func() {
 		defer e.caught("close")
+		close(begun)
 		shut()
 		closed <- state()
 	}()
+	<-begun
 	return closed
 }
 

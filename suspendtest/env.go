@@ -53,6 +53,7 @@ type env struct {
 	problems []string
 	bad      chan struct{} // closed with the first problem
 	over     atomic.Bool   // the check is given up, and spinning tasks stop
+	late     bool          // it is given up as it made no progress
 }
 
 func (c check) on(tb testing.TB, e *env, open Open) {
@@ -76,6 +77,9 @@ func (c check) onExecutor(tb testing.TB, e *env, open OpenExecutor) {
 // watch runs the check and reports.
 func (c check) watch(tb testing.TB, e *env) {
 	tb.Helper()
+	if e.shut == nil || e.spawner == nil && e.executor == nil {
+		tb.Fatal("suspendtest: open returned nil")
+	}
 	e.bad = make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -84,7 +88,8 @@ func (c check) watch(tb testing.TB, e *env) {
 		c.run(e)
 		e.close()
 	}()
-	timer := time.NewTimer(e.opts.deadline)
+	deadline := e.opts.patience()
+	timer := time.NewTimer(deadline)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -93,7 +98,8 @@ func (c check) watch(tb testing.TB, e *env) {
 		e.mu.Lock()
 		phase := e.phase
 		e.mu.Unlock()
-		e.errorf("no progress within %v: %s", e.opts.deadline, phase)
+		e.late = true
+		e.errorf("no progress within %v: %s", deadline, phase)
 	}
 	e.over.Store(true)
 	e.mu.Lock()
@@ -148,6 +154,14 @@ func (e *env) close() {
 func recv[T any](e *env, ch <-chan T, phase string) T {
 	e.expect(phase)
 	return <-ch
+}
+
+// until waits for what comes without the caller.
+func (e *env) until(reached func() bool, phase string) {
+	e.expect(phase)
+	for !reached() && !e.over.Load() {
+		runtime.Gosched()
+	}
 }
 
 // submit is Go or Execute, whichever is being checked.

@@ -14,6 +14,9 @@ type (
 
 var Direct SuspendFunc = direct
 
+// Deadline replaces the half minute that a check has.
+func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
+
 // Names returns the names of all checks.
 func Names() (names []string) {
 	for _, c := range schedulerChecks {

@@ -23,8 +23,8 @@
 //  13. Code before a Resume that returns true happens before the return of Suspend. Run the kit with -race.
 //
 // The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand, Watcher,
-// Holder, Within. Each has a scheduler to itself and a few seconds. A subtest without progress fails and names the event that it waits
-// for. When a check fails, tasks that hang are left behind.
+// Holder, Within. Each has a scheduler to itself. A subtest without progress fails after half a minute, and names the event that it waits
+// for. Those behind it have three seconds each. When a check fails, tasks that hang are left behind.
 //
 // The author of a primitive runs small programs through Explore, which tries every order of their steps and every cancellation.
 // docs/scheduler.md and docs/primitive.md show both.
@@ -53,6 +53,15 @@ type options struct {
 	fifo, noAllocs bool
 	panics         func(t testing.TB, onPanic func(value any, stack []byte)) (suspend.Spawner, func())
 	deadline       time.Duration
+	late           bool // a check made no progress
+}
+
+// patience is how long a check may take. If the first that makes no progress is one of many, all of them end before go test gives up.
+func (o options) patience() time.Duration {
+	if o.late {
+		return o.deadline / 10
+	}
+	return o.deadline
 }
 
 // FIFO says that the first runnable task runs first.
@@ -74,7 +83,9 @@ func Scheduler(t *testing.T, open Open, opts ...Option) {
 		if c.when != nil && !c.when(o) {
 			continue
 		}
-		t.Run(c.name, func(t *testing.T) { c.on(t, &env{opts: o, suspend: direct}, open) })
+		e := &env{opts: o, suspend: direct}
+		t.Run(c.name, func(t *testing.T) { c.on(t, e, open) })
+		o.late = o.late || e.late
 	}
 	t.Run("12/plain-goroutines-suspend-in-a-synctest-bubble", bubble)
 }
@@ -86,7 +97,9 @@ func Executor(t *testing.T, open OpenExecutor, opts ...Option) {
 		if c.when != nil && !c.when(o) {
 			continue
 		}
-		t.Run(c.name, func(t *testing.T) { c.onExecutor(t, &env{opts: o, suspend: direct}, open) })
+		e := &env{opts: o, suspend: direct}
+		t.Run(c.name, func(t *testing.T) { c.onExecutor(t, e, open) })
+		o.late = o.late || e.late
 	}
 }
 

@@ -111,18 +111,13 @@ func noAllocs(e *env) {
 func closeWaits(e *env) {
 	w := e.waiter(background)
 	after := atomic.Bool{}
-	shut, closed := e.shut, make(chan struct{})
-	e.shut = nil
 	late := e.task(func() {
 		for range 20 {
 			suspend.Yield()
 		}
 		after.Store(true)
 	})
-	go func() {
-		defer close(closed)
-		shut()
-	}()
+	closed := e.closing(after.Load)
 	for range 100 {
 		runtime.Gosched()
 	}
@@ -133,8 +128,7 @@ func closeWaits(e *env) {
 	}
 	e.finish(w)
 	recv(e, late, "a task did not go on while the scheduler was closing")
-	recv(e, closed, "close did not return although every task has ended")
-	if !after.Load() {
+	if !recv(e, closed, "close did not return although every task has ended") {
 		e.errorf("close returned before a task had ended")
 	}
 }

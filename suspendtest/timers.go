@@ -65,7 +65,8 @@ func timersCall(e *env) {
 	}
 }
 
-// later waits for a timer that is set now, so for those of less.
+// later waits for a timer that is set now. A call too many of another timer has come by then, as a rule. Calls that are owed may come
+// later: a timer may be late.
 func (e *env) later(t suspend.Timers) {
 	called := make(chan struct{})
 	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })
@@ -97,10 +98,8 @@ func timersForbid(e *env) {
 		e.errorf("the Resume of a waiting task returned false in a callback of a timer")
 	}
 	recv(e, w.ended, "a task that a timer has resumed did not go on")
-	e.later(t)
-	if !began.Load() || !again.Load() {
-		e.errorf("from a callback: a task that was started began: %v, a timer that was set called: %v", began.Load(), again.Load())
-	}
+	e.until(began.Load, "a task that a callback of a timer has started did not begin")
+	e.until(again.Load, "a timer that a callback of a timer has set did not call")
 }
 
 func timersStop(e *env) {
@@ -125,6 +124,7 @@ func timersStop(e *env) {
 			}
 		})
 	}
+	e.until(func() bool { return calls.Load()+stopped.Load() >= n }, "a timer that was not stopped did not call")
 	e.later(t)
 	if calls.Load()+stopped.Load() != n {
 		e.errorf("of %d timers, %d were stopped and %d called", n, stopped.Load(), calls.Load())
@@ -133,8 +133,9 @@ func timersStop(e *env) {
 		e.errorf("a timer was stopped twice")
 	}
 	var late func() bool
-	e.do("AfterFunc did not return", func() { late = t.AfterFunc(0, func() {}) })
-	e.later(t)
+	called := make(chan struct{}, 1)
+	e.do("AfterFunc did not return", func() { late = t.AfterFunc(0, func() { called <- struct{}{} }) })
+	recv(e, called, "a timer did not call")
 	e.do("stop did not return", func() {
 		if late() {
 			e.errorf("stop says that it has prevented a call that was made")
@@ -168,6 +169,7 @@ func timersUnderLocks(e *env) {
 	for _, ended := range all {
 		recv(e, ended, "AfterFunc, or stop, waits for a callback that waits for its caller's lock")
 	}
+	e.until(func() bool { return called.Load() >= 2*n }, "a timer that was not stopped did not call")
 	e.later(t)
 	if got := called.Load(); got != 2*n {
 		e.errorf("%d of %d timers called or were stopped", got, 2*n)

@@ -1,0 +1,93 @@
+package suspendtest_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+	"github.com/stretchr/testify/require"
+)
+
+// passes runs the checks of these names, which a right scheduler passes.
+func passes(t *testing.T, prefix string, open suspendtest.Open) {
+	for _, name := range suspendtest.Names() {
+		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "Execute") {
+			suspendtest.Check(t, name, time.Minute, suspendtest.Direct, open)
+		}
+	}
+}
+
+// No timer is promised to be punctual, and here one may come long after another that is set later.
+func TestTimersMayBeLate(t *testing.T) {
+	passes(t, "Timers/", func(testing.TB) (suspend.Spawner, func()) {
+		b := &Baton{}
+		return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool {
+			if d < 4*time.Millisecond {
+				d += 10 * time.Millisecond
+			}
+			return forbidden(d, f)
+		}}, b.Close
+	})
+}
+
+// A fast is a scheduler whose clock runs a thousand times as fast as others.
+type fast struct{ timed }
+
+func (s *fast) Go(f func()) error {
+	return s.Baton.Go(func() { suspend.Bind(&fastTask{suspend.Self(), s}, f) })
+}
+
+type fastTask struct {
+	suspend.Task
+	s *fast
+}
+
+func (t *fastTask) Spawner() suspend.Spawner { return t.s }
+
+func TestAClockOfItsOwn(t *testing.T) {
+	open := func(testing.TB) (suspend.Spawner, func()) {
+		b, begun := &Baton{}, time.Now()
+		return &fast{timed{b,
+			func(d time.Duration, f func()) func() bool { return forbidden(d/1000+1, f) },
+			func() time.Time { return begun.Add(1000 * time.Since(begun)) },
+		}}, b.Close
+	}
+	passes(t, "Sleep/", open)
+	passes(t, "Timers/", open)
+	passes(t, "Clock/", open)
+}
+
+// A close that panics is a failure of the check, and does not end the process.
+func TestCloseMayPanic(t *testing.T) {
+	for _, name := range []string{"Go/every-task-runs-once", "Go/close-waits-for-suspended-tasks", "Blocking/after-close"} {
+		r := &recorder{TB: t, name: name}
+		suspendtest.Check(r, name, time.Minute, suspendtest.Direct, func(testing.TB) (suspend.Spawner, func()) {
+			return &Baton{}, func() { panic("close fails") }
+		})
+		require.True(t, r.failed, name)
+	}
+}
+
+// The whole kit runs on a scheduler that runs nothing, in a process of its own, since it fails there.
+func TestAHangIsWaitedForOnce(t *testing.T) {
+	const variable = "BRAID_HANG"
+	if os.Getenv(variable) != "" {
+		suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) { return idle{}, func() {} },
+			suspendtest.Deadline(200*time.Millisecond))
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), variable+"=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 1, strings.Count(string(out), "no progress within 200ms: "), "%s", out)
+	require.Less(t, 30, strings.Count(string(out), "no progress within 20ms: "), "%s", out)
+}
+
+type idle struct{}
+
+func (idle) Go(func()) error { return nil }
