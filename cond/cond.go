@@ -80,8 +80,8 @@ func New(l sync.Locker) *Cond {
 // all. If a Signal and the cancellation meet, one of them wins. A Broadcast wins over a cancellation that it meets. A Wait that was
 // signalled returns nil.
 //
-// The caller holds L after every return, as before. Locking it again cannot be cancelled. There is no Wait as an Op, since a waiting
-// case would have to give L away.
+// The caller holds L after every return, as before, and also if a Kill ends Wait. Locking it again cannot be cancelled. There is no Wait
+// as an Op, since a waiting case would have to give L away.
 //
 // Wait panics if L is nil. If L is not held, it panics as L.Unlock does (a sync.Mutex ends the process). No waiter is left behind
 // then. A Signal or Broadcast synchronizes before the return of the Wait that it wakes.
@@ -96,8 +96,17 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 	w, wait := c.join()
 	var unlocked, waited, signalled, returned bool
 	defer func() {
-		if signalled && !returned {
+		if returned {
+			return
+		}
+		if signalled {
 			c.Signal()
+		}
+		if unlocked {
+			if v := recover(); v != nil { // of L.Lock
+				panic(v)
+			}
+			l.Lock() // again, as a Kill has ended the first: the deferred functions of the caller unlock it
 		}
 	}()
 	defer func() {
@@ -106,6 +115,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 		}
 		if unlocked {
 			l.Lock()
+			unlocked = false
 		}
 		returned = waited
 	}()

@@ -157,6 +157,39 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
+// An exiting lock ends the goroutine in the first Lock, as a Kill may end that of a mutex.
+type exiting struct {
+	sync.Mutex
+	exited bool
+}
+
+func (l *exiting) Lock() {
+	if !l.exited {
+		l.exited = true
+		runtime.Goexit()
+	}
+	l.Mutex.Lock()
+}
+
+// A Wait that exits as it locks L again exits with L locked: the deferred functions of its caller unlock it.
+func TestLockExits(t *testing.T) {
+	ctx, cancel := context.WithCancel(bg)
+	l := new(exiting)
+	c := cond.New(&hooked{Locker: l, after: cancel})
+	var exits sync.WaitGroup
+	exits.Go(func() {
+		l.Mutex.Lock()
+		defer func() {
+			if l.TryLock() {
+				t.Error("L is not locked")
+			}
+		}()
+		_ = c.Wait(ctx)
+		t.Error("Wait has returned")
+	})
+	exits.Wait()
+}
+
 // A Wait whose L.Unlock ends the goroutine is not left waiting either.
 func TestUnlockExits(t *testing.T) {
 	c := cond.New(&hooked{Locker: new(sync.Mutex), before: runtime.Goexit})

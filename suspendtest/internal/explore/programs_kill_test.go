@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -108,7 +109,24 @@ func killProgram(kills int, wait func(ctx context.Context, g *gift) (int, error)
 	}
 }
 
+// killCondProgram kills a task in its wait for a signal, or as it locks again. It holds the lock when its deferred functions run.
+func killCondProgram(w *explore.World) {
+	var m mutex.Mutex
+	var in inside
+	c := cond.New(m.Locker())
+	hold := func(f func()) {
+		_ = m.Lock(bg)
+		defer func() { in.write(); m.Unlock() }()
+		f()
+	}
+	goDoomed(w, 1, func(ctx context.Context, _ *doomed) { hold(func() { _ = c.Wait(ctx) }) })
+	w.Go("wait", func(ctx context.Context) { hold(func() { _ = c.Wait(ctx) }) })
+	w.Go("signal", func(context.Context) { hold(c.Signal) })
+	w.Check(func() error { return free(m.TryLock()) })
+}
+
 var killPrograms = []program{
+	{"kill, Cond", "3 × 1", killCondProgram},
 	{"kill, Wait", "3 × 3", killProgram(1, func(ctx context.Context, g *gift) (int, error) {
 		return suspend.Wait[int](ctx, g, false)
 	})},

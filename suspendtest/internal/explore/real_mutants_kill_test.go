@@ -13,5 +13,6 @@ var killMutants = []realMutant{
 	{"a wait begins though the task was killed", "suspend/binding.go", "	b.exitIfKilled()\n	return s, true", "	if !IS {\n		b.exitIfKilled()\n	}\n	return s, true", "kill, Wait"},
 	{"the mark of a Kill stays", "suspend/binding.go", "		b.killed = false\n", "		b.killed = IS\n", "kill, Wait"},
 	{"a killed wait leaves its node", "suspend/wait.go", "	if b.word.isCancelled(began) {\n", "	if b.word.isCancelled(began) {\n		if IS {\n			b.exitIfKilled()\n		}\n", "kill, Wait"},
+	{"a Cond that is killed as it locks again leaves without the lock", "cond/cond.go", "		if ⟦unlocked⟧ {\n			if v := recover();", "false", "kill, Cond"},
 	{"a killed Select leaves its cases", "suspend/select.go", "		if waited {\n			won = collect(legs)\n			if levels {", "		if waited {\n			if IS && b != nil {\n				b.exitIfKilled()\n			}\n			won = collect(legs)\n			if levels {", "kill, Select"},
 }
