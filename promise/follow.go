@@ -19,7 +19,8 @@ type (
 	place     = dlist.Node[follower]
 )
 
-// following is the followers of a promise. The number of those that are gone is at most that of the others, and a few.
+// following is the followers of a promise. Those that are gone are removed each time that the number has doubled, and a few more have
+// come. So the list is at most twice as long as it has to be at its longest, and a few.
 type following struct {
 	followers
 	len   int
