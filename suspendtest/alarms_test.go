@@ -4,9 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
 	"github.com/stretchr/testify/require"
@@ -59,6 +61,24 @@ func TestAClockOfItsOwn(t *testing.T) {
 	passes(t, "Sleep/", open)
 	passes(t, "Timers/", open)
 	passes(t, "Clock/", open)
+}
+
+// The allocations of other tests do not count.
+func TestNoAllocsBesideOthers(t *testing.T) {
+	t.Parallel()
+	var stop atomic.Bool
+	others := make(chan struct{})
+	go func() {
+		defer close(others)
+		for !stop.Load() {
+			sink.Store(new([64]byte))
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	suspendtest.Check(t, "11/suspend-and-resume-allocate-nothing", time.Minute, suspendtest.Direct,
+		func(testing.TB) (suspend.Spawner, func()) { return openFifo(fifo.Options{}) }, suspendtest.NoAllocs())
+	stop.Store(true)
+	<-others
 }
 
 // A close that panics is a failure of the check, and does not end the process.
