@@ -15,10 +15,10 @@ import (
 // An operation that can succeed without suspending asks here first, so that a done context fails it all
 // the same.
 func Err(ctx context.Context) error {
-	if _, over := viewOf(ctx); over {
-		return cancellation(ctx)
+	if ctx.Err() == nil {
+		return nil
 	}
-	return nil
+	return cancellation(ctx)
 }
 
 // A view is a context as a wait sees it. A wait looks at its context once, and hands the view down.
@@ -28,14 +28,19 @@ type view struct {
 	done <-chan struct{} // of another
 }
 
-// viewOf looks at ctx, and reports whether it is done.
-func viewOf(ctx context.Context) (v view, over bool) {
+func viewOf(ctx context.Context) (v view) {
 	if c, ok := ctx.(*cancelctx.Context); ok {
-		return view{ctx, &c.List, nil}, c.Err() != nil
+		v.list = &c.List
+	} else {
+		v.done = ctx.Done()
 	}
-	done := ctx.Done()
-	return view{ctx, nil, done}, done != nil && ctx.Err() != nil
+	v.ctx = ctx
+	return v
 }
+
+// ends reports whether the context can end, and over whether it is done.
+func (v view) ends() bool { return v.list != nil || v.done != nil }
+func (v view) over() bool { return v.ends() && v.ctx.Err() != nil }
 
 // channel returns the Done channel, for a native select.
 func (v view) channel() <-chan struct{} {
@@ -52,7 +57,7 @@ func (v view) isLazy() bool {
 
 // end returns the end of the context. It calls the context.
 func (v view) end() end {
-	if v.list == nil && v.done == nil {
+	if !v.ends() {
 		return end{}
 	}
 	if c := cancelctx.Of(v.ctx); c != nil {

@@ -122,8 +122,8 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	v, over := viewOf(ctx)
-	if over {
+	v := viewOf(ctx)
+	if v.over() {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [4]leg

@@ -192,7 +192,7 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			v, _ := viewOf(ctx)
+			v := viewOf(ctx)
 			b.watch(ctx, v.end())
 		})
 		if b.watched.Load() != nil {

@@ -1,6 +1,10 @@
 package suspend
 
-import "context"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/cancelctx"
+)
 
 // Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
 // suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
@@ -18,8 +22,13 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	if allowLazy {
 		ctx = AllowLazy(ctx)
 	}
-	v, over := viewOf(ctx)
-	if over {
+	v := view{ctx: ctx} // as viewOf, which the compiler does not inline
+	if c, ok := ctx.(*cancelctx.Context); ok {
+		v.list = &c.List
+	} else {
+		v.done = ctx.Done()
+	}
+	if v.over() {
 		var zero T
 		return zero, cancellation(ctx)
 	}
