@@ -167,13 +167,15 @@ type moody struct {
 	asked bool
 }
 
-func (c *moody) Done() <-chan struct{} {
+func (c *moody) ask() {
 	if c.asked {
 		panic("moody")
 	}
 	c.asked = true
-	return c.Context.Done()
 }
+
+func (c *moody) Done() <-chan struct{} { c.ask(); return c.Context.Done() }
+func (c *moody) Err() error            { c.ask(); return c.Context.Err() }
 
 // The connection stayed until the Close of the Loop.
 func TestDialWithAContextThatPanics(t *testing.T) {
