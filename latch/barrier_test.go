@@ -213,7 +213,8 @@ func TestLastAgainstCancellation(t *testing.T) {
 			schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 				b := latch.NewBarrier(n)
 				var happened, tooLate, broken, told int
-				for round := range 400 {
+				covered := func() bool { return happened+tooLate > 0 && broken > 0 }
+				for round := 0; schedtest.More(round, 400, covered); round++ {
 					ctx, cancel := context.WithCancel(bg)
 					giveUp, giveUpAll := context.WithCancel(bg)
 					index, errs := make([]int, n), make([]error, n)
@@ -264,7 +265,7 @@ func TestLastAgainstCancellation(t *testing.T) {
 					}
 				}
 				t.Logf("%d happened, %d of them with a cancellation that was too late; %d broken, and %d told so", happened+tooLate, tooLate, broken, told)
-				if happened+tooLate == 0 || broken == 0 {
+				if !covered() {
 					t.Error("an outcome was not covered")
 				}
 			})
@@ -280,6 +281,7 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 		var counts [n]atomic.Int64
 		var cancelled, broken atomic.Int64
 		var all sync.WaitGroup
+		covered := func() bool { return counts[0].Load() > 0 && cancelled.Load() > 0 && broken.Load() > 0 }
 		stop, stopAll := context.WithCancel(bg)
 		var working atomic.Int32
 		working.Store(tasks)
@@ -288,9 +290,11 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 			_ = next().Go(func() {
 				defer all.Done()
 				rng := rand.New(rand.NewPCG(uint64(i), 1))
-				for k := 0; stop.Err() == nil; k++ {
-					if k == rounds && working.Add(-1) == 0 {
-						stopAll()
+				for k, more := 0, true; stop.Err() == nil; k++ {
+					if more && !schedtest.More(k, rounds, covered) {
+						if more = false; working.Add(-1) == 0 {
+							stopAll()
+						}
 					}
 					ctx, cancel := context.WithCancel(stop)
 					switch rng.IntN(12) {
@@ -324,7 +328,7 @@ func TestBarrierStressWithCancellation(t *testing.T) {
 				t.Errorf("index %d: %d times, index 0: %d", i, counts[i].Load(), counts[0].Load())
 			}
 		}
-		if counts[0].Load() == 0 || cancelled.Load() == 0 || broken.Load() == 0 {
+		if !covered() {
 			t.Error("an outcome was not covered")
 		}
 	})

@@ -353,8 +353,16 @@ func TestRWStressWithCancellation(t *testing.T) {
 			m.RUnlock()
 			read.Add(1)
 		}
+		covered := func() bool {
+			for _, n := range []*atomic.Int64{&read, &wrote, &downgraded, &cancelled, &lost} {
+				if n.Load() == 0 {
+					return false
+				}
+			}
+			return true
+		}
 		schedtest.Stress(t, next, tasks, func(_ int, rng *rand.Rand) {
-			for range rounds {
+			for k := 0; schedtest.More(k, rounds, covered); k++ {
 				ctx, cancel := schedtest.MayCancel(rng)
 				write := rng.IntN(4) == 0
 				lock, op := m.RLock, m.RLockOp
@@ -406,10 +414,8 @@ func TestRWStressWithCancellation(t *testing.T) {
 			}
 		})
 		t.Logf("%d read, %d wrote, %d downgraded, %d cancelled, %d lost", read.Load(), wrote.Load(), downgraded.Load(), cancelled.Load(), lost.Load())
-		for _, n := range []*atomic.Int64{&read, &wrote, &downgraded, &cancelled, &lost} {
-			if n.Load() == 0 {
-				t.Error("an outcome was not covered")
-			}
+		if !covered() {
+			t.Error("an outcome was not covered")
 		}
 		if !m.TryLock() || !other.TryLock() {
 			t.Error("not free in the end")

@@ -512,7 +512,8 @@ func TestStressWithRandomFailures(t *testing.T) {
 		var mu sync.Mutex
 		spawner := func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return next() }
 		outcomes := map[string]int{}
-		for round := range rounds {
+		covered := func() bool { return len(outcomes) == 5 }
+		for round := 0; schedtest.More(round, rounds, covered); round++ {
 			var accepted, ended, refused, registered, released, failures atomic.Int64
 			parent, stop := context.WithCancelCause(bg)
 			var lock mutex.Mutex

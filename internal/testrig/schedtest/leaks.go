@@ -40,7 +40,7 @@ func settle(options []goleak.Option) {
 	}
 }
 
-// Goroutines is the number of goroutines but for those that are about to end, as that of a timer.
+// Goroutines is the number of goroutines, without those that are about to end, as that of a timer.
 func Goroutines() int {
 	least := runtime.NumGoroutine()
 	for range 20 {

@@ -56,6 +56,10 @@ func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
+// More reports whether a stress test has a round k. It has n rounds at least. It has more, up to a hundred times as
+// many, until covered reports that each outcome was there: a fast machine or one with few threads may see some rarely.
+func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
+
 // Stress runs n tasks, each spawned on the next scheduler and with random numbers of its own, and waits for them,
 // natively.
 func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, rng *rand.Rand)) {
