@@ -30,7 +30,7 @@ type hooked struct {
 	f func()
 }
 
-func (h *hooked) Done() <-chan struct{} {
+func (h *hooked) Err() error {
 	var pcs [30]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
 	for more := true; more; {
@@ -40,7 +40,7 @@ func (h *hooked) Done() <-chan struct{} {
 			break
 		}
 	}
-	return h.Context.Done()
+	return h.Context.Err()
 }
 
 // A stranger's All joins a request of a Run, and makes others.
@@ -156,12 +156,14 @@ type rude struct {
 	on *atomic.Bool
 }
 
-func (r rude) Done() <-chan struct{} {
+func (r rude) ask() {
 	if r.on.Load() {
 		panic("rude")
 	}
-	return r.Context.Done()
 }
+
+func (r rude) Done() <-chan struct{} { r.ask(); return r.Context.Done() }
+func (r rude) Err() error            { r.ask(); return r.Context.Err() }
 
 func TestAContextThatPanicsHurtsNobodyElse(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()

@@ -69,12 +69,14 @@ type panicking struct {
 	asked *atomic.Int32
 }
 
-func (p panicking) Done() <-chan struct{} {
+func (p panicking) ask() {
 	if p.asked.Add(1) > 1 {
 		panic(errOops)
 	}
-	return p.Context.Done()
 }
+
+func (p panicking) Done() <-chan struct{} { p.ask(); return p.Context.Done() }
+func (p panicking) Err() error            { p.ask(); return p.Context.Err() }
 
 func TestAContextThatPanics(t *testing.T) {
 	leaf := hold(stage.Options{Width: 1, Queue: stage.NoQueue})

@@ -301,13 +301,15 @@ type moody struct {
 	asked bool
 }
 
-func (c *moody) Done() <-chan struct{} {
+func (c *moody) ask() {
 	if c.asked {
 		panic("moody")
 	}
 	c.asked = true
-	return c.Context.Done()
 }
+
+func (c *moody) Done() <-chan struct{} { c.ask(); return c.Context.Done() }
+func (c *moody) Err() error            { c.ask(); return c.Context.Err() }
 
 // An executor that runs a function twice runs it a second time for nothing, also while the first is under way.
 func TestOnExecutorRunsOnce(t *testing.T) {
