@@ -1,4 +1,4 @@
-//go:build !braid_gid_zero && !braid_gid_const
+//go:build !braid_gid_misread
 
 package gid
 
