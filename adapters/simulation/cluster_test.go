@@ -88,7 +88,7 @@ func TestOneHash(t *testing.T) {
 func TestOneHashInEachProcess(t *testing.T) {
 	all := [][]string{{"GOMAXPROCS=1"}, {"GOMAXPROCS=2", "GOGC=5"}, {"GOMAXPROCS=8", "GOGC=off"}, {"GODEBUG=asyncpreemptoff=1"}}
 	if testing.Short() {
-		all = all[:1]
+		all = nil // this process, in which TestOneHash runs, is another one than that of golden
 	}
 	for _, env := range all {
 		c := exec.Command(os.Args[0], "-test.run=^TestOneHash$")
