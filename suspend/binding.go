@@ -29,14 +29,13 @@ type binding struct {
 	coins    uint32   // random bits that are left, see coin
 	last     wait
 	random   func() uint64 // of the task's scheduler, once it was drawn from
-	// 113 to 128 bytes: it begins at a cache line then
+	// 128 bytes: it begins at a cache line then
 }
 
-// A wait is left behind by the last suspension of a binding: with a context of this list or else this channel, a word of this
-// status is open.
+// A wait is left behind by the last suspension of a binding: with this context, a word of this status is open.
 type wait struct {
-	list   *cancelctx.List
-	done   <-chan struct{} // may be nil beside a list
+	ctx    context.Context // nil if its Done may be another some day
+	done   <-chan struct{} // nil also if it was not asked for
 	status state
 }
 
@@ -65,9 +64,9 @@ func (b *binding) armed(v view) (s state, ok bool) {
 	switch {
 	case s.status() != b.last.status:
 		return s, false
-	case v.list != nil:
-		return s, v.list == b.last.list
-	case b.task == nil:
+	case cancelctx.Same(v.ctx, b.last.ctx):
+		return s, true
+	case v.lasting, b.task == nil:
 		return s, false
 	case v.done == nil:
 		return s, b.last.status == open
@@ -80,7 +79,10 @@ func (b *binding) arm(v view) (s state, ok bool) {
 	b.check()
 	e := v.end()                   // which is foreign code
 	b.last = wait{status: unarmed} // should the context panic, or be done
-	w := wait{list: v.list, done: e.done, status: open}
+	w := wait{done: e.done, status: open}
+	if v.lasting {
+		w.ctx = v.ctx
+	}
 	fresh := false
 	if e != (end{}) {
 		if e.over(v.ctx) {

@@ -23,28 +23,27 @@ func Err(ctx context.Context) error {
 
 // A view is a context as a wait sees it. A wait looks at its context once, and hands the view down.
 type view struct {
-	ctx  context.Context
-	list *cancelctx.List // of a context of package cancel, which makes a Done channel only if it is asked for one
-	done <-chan struct{} // of another
+	ctx     context.Context
+	done    <-chan struct{} // nil also if ctx is lasting: then it need not be asked for
+	lasting bool
 }
 
-func viewOf(ctx context.Context) (v view) {
-	if c, ok := ctx.(*cancelctx.Context); ok {
-		v.list = &c.List
-	} else {
-		v.done = ctx.Done()
+// viewOf looks at ctx, and reports whether it is done.
+func viewOf(ctx context.Context) (v view, over bool) {
+	if cancelctx.Lasting(ctx) {
+		return view{ctx, nil, true}, ctx.Err() != nil
 	}
-	v.ctx = ctx
-	return v
+	done := ctx.Done()
+	return view{ctx, done, false}, done != nil && closed(done)
 }
 
-// ends reports whether the context can end, and over whether it is done.
-func (v view) ends() bool { return v.list != nil || v.done != nil }
-func (v view) over() bool { return v.ends() && v.ctx.Err() != nil }
+// These are here for the compiler, which does not inline a function of another package in a generic one.
+func background(ctx context.Context) bool { return cancelctx.Background(ctx) }
+func lasting(ctx context.Context) bool    { return cancelctx.Lasting(ctx) }
 
 // channel returns the Done channel, for a native select.
 func (v view) channel() <-chan struct{} {
-	if v.list != nil {
+	if v.lasting {
 		return v.ctx.Done()
 	}
 	return v.done
@@ -57,7 +56,7 @@ func (v view) isLazy() bool {
 
 // end returns the end of the context. It calls the context.
 func (v view) end() end {
-	if !v.ends() {
+	if background(v.ctx) {
 		return end{}
 	}
 	if c := cancelctx.Of(v.ctx); c != nil {

@@ -81,7 +81,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	if done != nil && closed(done) {
 		return v, cancellation(ctx)
 	}
-	g, began, waitFor := newGoroutine(view{ctx: ctx, done: done}, done)
+	g, began, waitFor := newGoroutine(view{ctx, done, false}, done)
 	s := slotOf[T](&g.binding)
 	ok := false
 	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, began, done}) })

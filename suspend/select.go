@@ -122,8 +122,11 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	v := viewOf(ctx)
-	if v.over() {
+	v, over := view{ctx, nil, true}, false
+	if !background(ctx) {
+		v, over = viewOf(ctx)
+	}
+	if over {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [4]leg

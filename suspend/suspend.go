@@ -24,8 +24,8 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	}
 	b.check()
 	var zero T
-	v := viewOf(ctx)
-	if v.over() {
+	v, over := viewOf(ctx)
+	if over {
 		return zero, cancellation(ctx)
 	}
 	began, ok := b.armed(v)

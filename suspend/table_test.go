@@ -192,7 +192,7 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			v := viewOf(ctx)
+			v, _ := viewOf(ctx)
 			b.watch(ctx, v.end())
 		})
 		if b.watched.Load() != nil {
@@ -258,9 +258,9 @@ func TestLookLooksAtAll(t *testing.T) {
 	}
 }
 
-// The allocator begins each at a cache line, which the order of the fields is made for, only if it gives it two lines.
+// The allocator begins each at a cache line, which the order of the fields is made for, only where the size is of lines.
 func TestABindingBeginsAtALine(t *testing.T) {
-	if size := unsafe.Sizeof(binding{}); unsafe.Sizeof(uintptr(0)) == 8 && (size <= 112 || size > 128) {
+	if size := unsafe.Sizeof(binding{}); unsafe.Sizeof(uintptr(0)) == 8 && size != 128 {
 		t.Errorf("a binding has %d bytes", size)
 	}
 }

@@ -114,7 +114,8 @@ func (t *continuation[T]) Unpark() {
 func (t *continuation[T]) arm(ctx context.Context) {
 	begun := false
 	defer t.giveUpUnless(&begun)
-	t.ctx, t.end = ctx, viewOf(ctx).end()
+	v, _ := viewOf(ctx)
+	t.ctx, t.end = ctx, v.end()
 	t.release = holdOn(t.on)
 	t.begin()
 	begun = true

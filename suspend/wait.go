@@ -1,10 +1,6 @@
 package suspend
 
-import (
-	"context"
-
-	"github.com/braidgo/braid/internal/cancelctx"
-)
+import "context"
 
 // Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
 // suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
@@ -22,13 +18,15 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	if allowLazy {
 		ctx = AllowLazy(ctx)
 	}
-	v := view{ctx: ctx} // as viewOf, which the compiler does not inline
-	if c, ok := ctx.(*cancelctx.Context); ok {
-		v.list = &c.List
-	} else {
-		v.done = ctx.Done()
+	v, over := view{ctx, nil, true}, false // as viewOf, which the compiler does not inline
+	switch {
+	case background(ctx):
+	case lasting(ctx):
+		over = ctx.Err() != nil
+	default:
+		v, over = viewOf(ctx)
 	}
-	if v.over() {
+	if over {
 		var zero T
 		return zero, cancellation(ctx)
 	}
