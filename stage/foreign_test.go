@@ -63,27 +63,12 @@ func TestAKeyThatPanics(t *testing.T) {
 	}), "the task has failed, and its Do is not answered: %s", brief(s.Stats()))
 }
 
-// A panicking is a context that panics.
-type panicking struct {
-	context.Context
-	asked *atomic.Int32
-}
-
-func (p panicking) ask() {
-	if p.asked.Add(1) > 1 {
-		panic(errOops)
-	}
-}
-
-func (p panicking) Done() <-chan struct{} { p.ask(); return p.Context.Done() }
-func (p panicking) Err() error            { p.ask(); return p.Context.Err() }
-
 func TestAContextThatPanics(t *testing.T) {
 	leaf := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
 	require.NoError(t, leaf.Submit(bg, 0))
 	<-leaf.begun
 	s := stage.New("s", func(ctx context.Context, n int) (int, error) {
-		_, err := leaf.Begin(panicking{ctx, new(atomic.Int32)}, n) // leaf is full, so it waits with the context
+		_, err := leaf.Begin(&schedtest.Moody{Context: ctx, Panic: errOops}, n) // leaf is full, so it waits with the context
 		return n, err
 	}, stage.Options{OnPanic: func(any, []byte) {}})
 	ok := returns(func() {

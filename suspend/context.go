@@ -9,8 +9,8 @@ import (
 )
 
 // Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
-// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. It costs
-// next to nothing where ctx cannot be cancelled.
+// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. It asks ctx
+// by its Err alone, which costs next to nothing.
 //
 // An operation that can succeed without suspending asks here first, so that a done context fails it all
 // the same.

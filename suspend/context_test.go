@@ -226,16 +226,31 @@ func (c *lying) AfterFunc(f func()) func() bool {
 	return func() bool { return true }
 }
 
-// A wait ends by Done, also of a context whose Err has not heard of it yet.
+// Err asks ctx.Err, and nothing else.
+func TestErrIsThatOfTheContext(t *testing.T) {
+	c := &lying{Context: bg, done: make(chan struct{})}
+	close(c.done)
+	if err := suspend.Err(c); err != nil {
+		t.Errorf("Err = %v before the context has one", err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	if err := suspend.Err(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Err = %v", err)
+	}
+}
+
+// Done is what counts, of a context that is not of package context.
 func TestContextWithoutAnError(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
-		m := mvar.New[int]()
+		m := mvar.NewFull(1)
 		c := &lying{Context: bg, done: make(chan struct{})}
 		close(c.done)
 		if _, err := m.Take(c); !errors.Is(err, context.Canceled) {
 			t.Errorf("Take = %v", err)
 		}
+		m = mvar.New[int]()
 		c = &lying{Context: bg, done: make(chan struct{}), end: true}
 		for range 2 {
 			if _, err := m.Take(c); !errors.Is(err, context.Canceled) {

@@ -270,7 +270,7 @@ func TestOnExecutorFails(t *testing.T) {
 	}
 	inner, end := context.WithCancel(bg)
 	defer end()
-	schedtest.Panics(t, "moody", func() { _ = l.OnExecutor(&moody{Context: inner}, never) }) // it ran when its caller had gone
+	schedtest.Panics(t, "moody", func() { _ = l.OnExecutor(&schedtest.Moody{Context: inner, Panic: "moody"}, never) }) // it ran when its caller had gone
 	ctx, cancel = context.WithCancel(bg)
 	ran := false
 	go func() { waits <- l.OnExecutor(ctx, func() { cancel(); ran = true }) }()
@@ -294,22 +294,6 @@ func TestOnExecutorFails(t *testing.T) {
 	_ = l.Close()
 	x.stop()
 }
-
-// A moody context panics when it is asked again.
-type moody struct {
-	context.Context
-	asked bool
-}
-
-func (c *moody) ask() {
-	if c.asked {
-		panic("moody")
-	}
-	c.asked = true
-}
-
-func (c *moody) Done() <-chan struct{} { c.ask(); return c.Context.Done() }
-func (c *moody) Err() error            { c.ask(); return c.Context.Err() }
 
 // An executor that runs a function twice runs it a second time for nothing, also while the first is under way.
 func TestOnExecutorRunsOnce(t *testing.T) {

@@ -161,22 +161,6 @@ func TestNobodyIsConnectedToItself(t *testing.T) {
 	})
 }
 
-// A moody context panics when it is asked again.
-type moody struct {
-	context.Context
-	asked bool
-}
-
-func (c *moody) ask() {
-	if c.asked {
-		panic("moody")
-	}
-	c.asked = true
-}
-
-func (c *moody) Done() <-chan struct{} { c.ask(); return c.Context.Done() }
-func (c *moody) Err() error            { c.ask(); return c.Context.Err() }
-
 // The connection stayed until the Close of the Loop.
 func TestDialWithAContextThatPanics(t *testing.T) {
 	l := open(t, eventloop.Options{})
@@ -184,6 +168,6 @@ func TestDialWithAContextThatPanics(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	before := descriptors()
-	schedtest.Panics(t, "moody", func() { _, _ = l.Dial(&moody{Context: ctx}, "tcp", ln.Addr().String()) })
+	schedtest.Panics(t, "moody", func() { _, _ = l.Dial(&schedtest.Moody{Context: ctx, Panic: "moody"}, "tcp", ln.Addr().String()) })
 	schedtest.Eventually(t, "no descriptor is left", func() bool { return descriptors() <= before })
 }

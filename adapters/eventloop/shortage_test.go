@@ -37,11 +37,7 @@ func TestAcceptWaitsOutAShortage(t *testing.T) {
 		c := must(net.Dial("tcp", ln.Addr().String()))
 		defer c.Close()
 	}
-	var limit syscall.Rlimit
-	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
-	none := limit
-	none.Cur = 0
-	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	restore := noDescriptors(t)
 	handled := make(chan struct{}, clients)
 	serve := func(ctx context.Context) chan error {
 		served := make(chan error, 1)
@@ -60,7 +56,7 @@ func TestAcceptWaitsOutAShortage(t *testing.T) {
 		}
 	})
 	served = serve(context.Background())
-	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	restore()
 	within(t, func() {
 		for range clients {
 			<-handled
@@ -84,17 +80,13 @@ func TestAnAcceptErrorHookPanics(t *testing.T) {
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
 	c := must(net.Dial("tcp", ln.Addr().String())) // to one of the reactors
 	defer c.Close()
-	var limit syscall.Rlimit
-	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
-	none := limit
-	none.Cur = 0
-	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	restore := noDescriptors(t)
 	within(t, func() {
 		if err := ln.Serve(context.Background(), echo); err == nil || !strings.Contains(err.Error(), "accept tcp ") {
 			t.Error(err)
 		}
 	})
-	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	restore()
 	ln.Close()
 }
 
@@ -106,17 +98,13 @@ func TestAShortageIsLogged(t *testing.T) {
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))
 	c := must(net.Dial("tcp", ln.Addr().String()))
 	defer c.Close()
-	var limit syscall.Rlimit
-	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
-	none := limit
-	none.Cur = 0
-	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	restore := noDescriptors(t)
 	accepted := make(chan error, 1)
 	must(0, l.Go(func() { _, err := ln.Accept(); accepted <- err }))
 	suspended(t, l, 1) // it waits for the next try
 	_, dialed := l.Dial(context.Background(), "tcp", ln.Addr().String())
 	_, listened := l.Listen("tcp", "127.0.0.1:0")
-	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	restore()
 	ln.Close()
 	within(t, func() { <-accepted })
 	if s := text.String(); !strings.Contains(s, "eventloop: accept tcp "+ln.Addr().String()+": ") || !strings.Contains(s, "trying again in 5ms") {
@@ -129,4 +117,16 @@ func TestAShortageIsLogged(t *testing.T) {
 	if err := listened; err == nil || !strings.Contains(err.Error(), "listen tcp 127.0.0.1:0: ") {
 		t.Error(err)
 	}
+}
+
+// noDescriptors lets the process open no more descriptors, until restore is called or the test ends.
+func noDescriptors(t *testing.T) (restore func()) {
+	var limit syscall.Rlimit
+	must(0, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	none := limit
+	none.Cur = 0
+	must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	restore = func() { must(0, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)) }
+	t.Cleanup(restore)
+	return restore
 }

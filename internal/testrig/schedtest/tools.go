@@ -56,6 +56,22 @@ func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
+// A Moody context panics with Panic when it is asked again, by Done or Err.
+type Moody struct {
+	context.Context
+	Panic any
+	asked atomic.Bool
+}
+
+func (m *Moody) ask() {
+	if m.asked.Swap(true) {
+		panic(m.Panic)
+	}
+}
+
+func (m *Moody) Done() <-chan struct{} { m.ask(); return m.Context.Done() }
+func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
+
 // More reports whether a stress test has a round k. It has n rounds at least. It has more, up to a hundred times as
 // many, until covered reports that each outcome was there: a fast machine or one with few threads may see some rarely.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
