@@ -34,7 +34,7 @@ type binding struct {
 
 // A wait is left behind by the last suspension of a binding: with this context, a word of this status is open.
 type wait struct {
-	ctx    context.Context // nil if its Done may be another some day
+	ctx    context.Context // nil if its Done may be another some day, or its type cannot be compared
 	done   <-chan struct{} // nil also if it was not asked for
 	status state
 }
@@ -55,41 +55,31 @@ func (b *binding) check() {
 	}
 }
 
-// armed reports whether a wait with v can begin with the word as it is, and returns its state.
-func (b *binding) armed(v view) (s state, ok bool) {
+// armed reports whether a wait with ctx can begin with the word as it is, and returns its state. It does not call ctx.
+func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 	if b == nil || b.blocked {
 		return 0, false
 	}
 	s = b.word.load()
-	switch {
-	case s.status() != b.last.status:
-		return s, false
-	case cancelctx.Same(v.ctx, b.last.ctx):
-		return s, true
-	case v.lasting, b.task == nil:
-		return s, false
-	case v.done == nil:
-		return s, b.last.status == open
-	}
-	return s, v.done == b.last.done && v.isLazy() == (b.last.status == openLazily)
+	return s, s.status() == b.last.status && ctx == b.last.ctx
 }
 
-// arm opens the word to a wait with v, unless its context is done by now.
-func (b *binding) arm(v view) (s state, ok bool) {
+// arm opens the word to a wait with ctx, unless that is done by now.
+func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	b.check()
-	e := v.end()                   // which is foreign code
+	e := endOf(ctx)                // which is foreign code
 	b.last = wait{status: unarmed} // should the context panic, or be done
 	w := wait{done: e.done, status: open}
-	if v.lasting {
-		w.ctx = v.ctx
+	if cancelctx.Lasting(ctx) {
+		w.ctx = ctx
 	}
 	fresh := false
 	if e != (end{}) {
-		if e.over(v.ctx) {
+		if e.over(ctx) {
 			return 0, false
 		}
-		if w.status = openLazily; !v.isLazy() {
-			w.status, fresh = openToContext, b.watch(v.ctx, e)
+		if w.status = openLazily; !isLazy(ctx) {
+			w.status, fresh = openToContext, b.watch(ctx, e)
 		}
 	}
 	s = b.word.load()
@@ -97,7 +87,7 @@ func (b *binding) arm(v view) (s state, ok bool) {
 		s = b.word.open(w.status)
 		// From here on the registration cancels this wait. If it was notified before, it found nothing to cancel, and is
 		// not notified again: so look once more.
-		if e.over(v.ctx) {
+		if e.over(ctx) {
 			return 0, false
 		}
 	}

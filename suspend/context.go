@@ -21,48 +21,17 @@ func Err(ctx context.Context) error {
 	return cancellation(ctx)
 }
 
-// A view is a context as a wait sees it. A wait looks at its context once, and hands the view down.
-type view struct {
-	ctx     context.Context
-	done    <-chan struct{} // nil also if ctx is lasting: then it need not be asked for
-	lasting bool
-}
-
-// viewOf looks at ctx, and reports whether it is done.
-func viewOf(ctx context.Context) (v view, over bool) {
-	if cancelctx.Lasting(ctx) {
-		return view{ctx, nil, true}, ctx.Err() != nil
-	}
-	done := ctx.Done()
-	return view{ctx, done, false}, done != nil && closed(done)
-}
-
-// These are here for the compiler, which does not inline a function of another package in a generic one.
-func background(ctx context.Context) bool { return cancelctx.Background(ctx) }
-func lasting(ctx context.Context) bool    { return cancelctx.Lasting(ctx) }
-
-// channel returns the Done channel, for a native select.
-func (v view) channel() <-chan struct{} {
-	if v.lasting {
-		return v.ctx.Done()
-	}
-	return v.done
-}
-
-func (v view) isLazy() bool {
-	_, ok := v.ctx.(*lazyPermit)
+func isLazy(ctx context.Context) bool {
+	_, ok := ctx.(*lazyPermit)
 	return ok
 }
 
-// end returns the end of the context. It calls the context.
-func (v view) end() end {
-	if background(v.ctx) {
-		return end{}
-	}
-	if c := cancelctx.Of(v.ctx); c != nil {
+// endOf returns the end of ctx, which it calls.
+func endOf(ctx context.Context) end {
+	if c := cancelctx.Of(ctx); c != nil {
 		return end{list: &c.List, done: c.DoneIfMade()}
 	}
-	return end{done: v.channel()}
+	return end{done: ctx.Done()}
 }
 
 func closed(done <-chan struct{}) bool { return atomicx.Closed(done) }

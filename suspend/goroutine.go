@@ -26,15 +26,15 @@ var idleGoroutines = sync.Pool{New: func() any {
 	return g
 }}
 
-// newGoroutine returns one that begins a wait with v, whose Done channel is done, and the channel to wait for as well: nil
+// newGoroutine returns one that begins a wait with ctx, whose Done channel is done, and the channel to wait for as well: nil
 // if the wait is lazy.
-func newGoroutine(v view, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
+func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
 	if id := gid.Get(); id != g.id {
 		g.id, g.wake = id, make(chan struct{}, 1)
 	}
 	status := openToContext
-	if v.isLazy() {
+	if isLazy(ctx) {
 		status, done = openLazily, nil
 	}
 	if began = g.word.load(); began.status() != status {
@@ -77,11 +77,11 @@ var inBlock = binding{blocked: true}
 
 // suspendGoroutine is Suspend where no task is bound.
 func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (v T, err error) {
-	done := ctx.Done()
-	if done != nil && closed(done) {
+	if ctx.Err() != nil {
 		return v, cancellation(ctx)
 	}
-	g, began, waitFor := newGoroutine(view{ctx, done, false}, done)
+	done := ctx.Done()
+	g, began, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
 	ok := false
 	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, began, done}) })
@@ -101,14 +101,14 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 }
 
 // waitGoroutine is Wait where no task is bound.
-func waitGoroutine[T any, S Source[T]](view view, guard *Guard, src S) (v T, err error) {
-	done := view.channel()
+func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S) (v T, err error) {
+	done := ctx.Done()
 	guard.Lock()
 	if v, ok, err := src.Try(); ok {
 		guard.Unlock()
 		return v, err
 	}
-	g, began, waitFor := newGoroutine(view, done)
+	g, began, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
 	s.abandonNode()
 	r := Resumer[T]{s, began, done}
@@ -118,7 +118,7 @@ func waitGoroutine[T any, S Source[T]](view view, guard *Guard, src S) (v T, err
 		v, err = s.take(began)
 	} else {
 		remove(guard, src, r)
-		err = cancellation(view.ctx)
+		err = cancellation(ctx)
 	}
 	putBack(g)
 	return v, err

@@ -122,11 +122,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	v, over := view{ctx, nil, true}, false
-	if !background(ctx) {
-		v, over = viewOf(ctx)
-	}
-	if over {
+	if ctx.Err() != nil {
 		return nil, cancellation(ctx)
 	}
 	var legsBuf [4]leg
@@ -156,7 +152,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		if !look.shuffled {
 			b = current()
 		}
-		if began, armed := b.armed(v); armed && !levels { // nothing foreign is to be called, see Wait
+		if began, armed := b.armed(ctx); armed && !levels { // nothing foreign is to be called, see Wait
 			enqueueLocked(legs, waiting{&b.waiter, began, b.last.done})
 			unlockAll(guards)
 			waited = true

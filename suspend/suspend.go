@@ -24,13 +24,12 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	}
 	b.check()
 	var zero T
-	v, over := viewOf(ctx)
-	if over {
+	if ctx.Err() != nil {
 		return zero, cancellation(ctx)
 	}
-	began, ok := b.armed(v)
+	began, ok := b.armed(ctx)
 	if !ok {
-		if began, ok = b.arm(v); !ok {
+		if began, ok = b.arm(ctx); !ok {
 			return zero, cancellation(ctx)
 		}
 	}

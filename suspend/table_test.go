@@ -192,8 +192,7 @@ func TestBindOfTheBoundTaskKeepsTheBinding(t *testing.T) {
 			if current() != b {
 				t.Error("another binding")
 			}
-			v, _ := viewOf(ctx)
-			b.watch(ctx, v.end())
+			b.watch(ctx, endOf(ctx))
 		})
 		if b.watched.Load() != nil {
 			t.Error("the registration has outlived the task")

@@ -114,8 +114,7 @@ func (t *continuation[T]) Unpark() {
 func (t *continuation[T]) arm(ctx context.Context) {
 	begun := false
 	defer t.giveUpUnless(&begun)
-	v, _ := viewOf(ctx)
-	t.ctx, t.end = ctx, v.end()
+	t.ctx, t.end = ctx, endOf(ctx)
 	t.release = holdOn(t.on)
 	t.begin()
 	begun = true

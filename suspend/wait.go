@@ -18,37 +18,32 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	if allowLazy {
 		ctx = AllowLazy(ctx)
 	}
-	v, over := view{ctx, nil, true}, false // as viewOf, which the compiler does not inline
-	switch {
-	case background(ctx):
-	case lasting(ctx):
-		over = ctx.Err() != nil
-	default:
-		v, over = viewOf(ctx)
-	}
-	if over {
+	if ctx.Err() != nil {
 		var zero T
 		return zero, cancellation(ctx)
 	}
+	var b *binding
+	var began state
+	armed := false
 again:
 	g.Lock()
 	if x, ok, err := s.Try(); ok {
 		g.Unlock()
 		return x, err
 	}
-	b := current()
-	began, armed := b.armed(v)
-	if !armed { // the task has not waited with ctx just before
-		g.Unlock()
-		if b == nil {
-			return waitGoroutine[T](v, g, s)
+	if !armed {
+		b = current()
+		if began, armed = b.armed(ctx); !armed { // the task has not waited with ctx just before
+			g.Unlock()
+			if b == nil {
+				return waitGoroutine[T](ctx, g, s)
+			}
+			if began, armed = b.arm(ctx); !armed {
+				var zero T
+				return zero, cancellation(ctx)
+			}
+			goto again
 		}
-		if _, ok := b.arm(v); !ok {
-			var zero T
-			return zero, cancellation(ctx)
-		}
-		v.done = b.last.done
-		goto again
 	}
 	// The word is open and the registration there, so nothing foreign need be called under the guard.
 	place := slotOf[T](b)
