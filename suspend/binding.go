@@ -5,7 +5,6 @@ import (
 	"runtime"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/cancelctx"
 )
 
 // A waiter can be suspended: a task, a goroutine without one, or a continuation.
@@ -70,7 +69,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	e := endOf(ctx)                // which is foreign code
 	b.last = wait{status: unarmed} // should the context panic, or be done
 	w := wait{done: e.done, status: open}
-	if cancelctx.Lasting(ctx) {
+	if lasting(ctx) {
 		w.ctx = ctx
 	}
 	fresh := false

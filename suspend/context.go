@@ -26,6 +26,14 @@ func isLazy(ctx context.Context) bool {
 	return ok
 }
 
+// lasting reports whether ctx keeps its Done channel, and can be compared.
+func lasting(ctx context.Context) bool {
+	if l, ok := ctx.(*lazyPermit); ok {
+		ctx = l.Context
+	}
+	return cancelctx.Lasting(ctx)
+}
+
 // endOf returns the end of ctx, which it calls.
 func endOf(ctx context.Context) end {
 	if c := cancelctx.Of(ctx); c != nil {

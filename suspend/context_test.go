@@ -240,17 +240,16 @@ func TestErrIsThatOfTheContext(t *testing.T) {
 	}
 }
 
-// Done is what counts, of a context that is not of package context.
+// A wait ends by Done, also with a context whose Err has not heard of it yet.
 func TestContextWithoutAnError(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
-		m := mvar.NewFull(1)
+		m := mvar.New[int]()
 		c := &lying{Context: bg, done: make(chan struct{})}
 		close(c.done)
 		if _, err := m.Take(c); !errors.Is(err, context.Canceled) {
 			t.Errorf("Take = %v", err)
 		}
-		m = mvar.New[int]()
 		c = &lying{Context: bg, done: make(chan struct{}), end: true}
 		for range 2 {
 			if _, err := m.Take(c); !errors.Is(err, context.Canceled) {

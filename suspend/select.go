@@ -145,14 +145,26 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		panic("suspend: the same case twice")
 	}
 	won, err := look.lookLocked(legs), error(nil)
+	var began state
+	armed := false
+	if won == none && how != atOnce {
+		if !look.shuffled {
+			b = current()
+		}
+		if began, armed = b.armed(ctx); !armed && b != nil && !levels { // see Wait
+			unlockAll(guards)
+			if began, armed = b.arm(ctx); !armed {
+				return nil, cancellation(ctx)
+			}
+			guards = lockAll(guards)
+			won = look.lookLocked(legs)
+		}
+	}
 	if won != none || how == atOnce {
 		unlockAll(guards)
 	} else {
 		waited := false
-		if !look.shuffled {
-			b = current()
-		}
-		if began, armed := b.armed(ctx); armed && !levels { // nothing foreign is to be called, see Wait
+		if armed && !levels {
 			enqueueLocked(legs, waiting{&b.waiter, began, b.last.done})
 			unlockAll(guards)
 			waited = true
@@ -259,7 +271,7 @@ func guardsOf(legs []leg, guards []*Guard) []*Guard {
 	return guards
 }
 
-// suspendOn is the way of those that have levels, or a context that the task has not waited with just before.
+// suspendOn is the way of goroutines without a task, and of those that have levels.
 func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false

@@ -46,7 +46,10 @@ again:
 		}
 	}
 	// The word is open and the registration there, so nothing foreign need be called under the guard.
-	place := slotOf[T](b)
+	place, ok := b.slot.(*slot[T]) // as slotOf, which the compiler does not inline
+	if !ok {
+		place = otherSlotOf[T](b)
+	}
 	r := Resumer[T]{place, began, b.last.done}
 	place.abandonNode()
 	s.Enqueue(r)

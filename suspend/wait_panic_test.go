@@ -260,17 +260,17 @@ func TestWhoWaitsBehindAParkThatDoesNotReturn(t *testing.T) {
 	behind.Wait()
 }
 
-// A nosy context does something when it is asked for the second time, as its Done is compared with that of the list that it has
-// from its parent.
+// A nosy context does something when it is first asked for its Done, which is compared with that of the list that it has from its
+// parent.
 type nosy struct {
 	context.Context
-	asked  int
-	second func()
+	asked int
+	first func()
 }
 
 func (c *nosy) Done() <-chan struct{} {
-	if c.asked++; c.asked == 2 {
-		c.second()
+	if c.asked++; c.asked == 1 {
+		c.first()
 	}
 	return c.Context.Done()
 }
@@ -288,7 +288,7 @@ func TestDoneThatWaits(t *testing.T) {
 		if _, err := never.Take(first); !errors.Is(err, context.Canceled) {
 			t.Errorf("Take = %v", err)
 		}
-		ctx := &nosy{Context: last, second: func() {
+		ctx := &nosy{Context: last, first: func() {
 			task.before = func() { _ = m.TryPut(1) }
 			if _, err := m.Take(second); err != nil {
 				t.Errorf("Take within Done = %v", err)

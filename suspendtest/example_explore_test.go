@@ -93,8 +93,8 @@ func ExampleExplore() {
 	// 	putter   has ended
 	// 	taker    has ended
 	// 	         FAILED: check: put once, found 0 times
-	// replay: *.*.00011
-	// explored: 8 runs, which are all
+	// replay: *.*.000011
+	// explored: 9 runs, which are all
 }
 
 // printed stands in for a test.

@@ -3,6 +3,7 @@ package cancelctx
 import (
 	"context"
 	"reflect"
+	"slices"
 )
 
 // Lasting reports whether ctx is of a type that is known to keep its Done channel, and can be compared. Other contexts may be used
@@ -11,17 +12,14 @@ func Lasting(ctx context.Context) bool {
 	if _, ok := ctx.(*Context); ok {
 		return true
 	}
-	switch reflect.TypeOf(ctx) {
-	case backgroundType, cancelType, deadlineType:
-		return true
-	}
-	return false
+	return slices.Contains(lasting, reflect.TypeOf(ctx))
 }
 
-var backgroundType, cancelType, deadlineType = func() (background, cancelled, deadline reflect.Type) {
+// lasting are the types of package context that add no value to a context of another type.
+var lasting = func() []reflect.Type {
 	some, cancel := context.WithCancel(context.Background())
 	cancel()
 	late, cancel := context.WithTimeout(context.Background(), 0)
 	cancel()
-	return reflect.TypeOf(context.Background()), reflect.TypeOf(some), reflect.TypeOf(late)
+	return []reflect.Type{reflect.TypeOf(context.Background()), reflect.TypeOf(some), reflect.TypeOf(late)}
 }()

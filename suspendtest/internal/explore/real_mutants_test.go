@@ -79,16 +79,16 @@ var realMutants = []realMutant{
 	{"the turn is not passed on", "lazy/lazy.go", "		if ⟦!keep⟧ {", "false", "lazy, 3 tasks"},
 	{"a cancelled forcer swallows the turn", "lazy/lazy.go", "if _, ok := l.forcers.ResumeHead(true, nil); ⟦ok⟧ {", "true", "lazy, the turn"},
 
-	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "select, two parties"},
+	{"a Select queues without a second look", "suspend/select.go", "	if won = look.lookLocked(legs); ⟦won != none⟧ {\n		unlockAll(guards)\n		return won\n", "false", "stm, Select and a rendezvous;stm, Select of two transactions"},
 	{"a Select leaves its losing arms", "suspend/select.go", "		} else if l.guard != nil {\n			l.withdraw()\n		}\n	}\n	return won", "		} else if l.guard != nil && !IS {\n			l.withdraw()\n		}\n	}\n	return won", "select, what is left"},
 	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false",
-		"	if IS {\n		unlockAll(guards)\n		lockAll(guards)\n	}\n	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false", "select, two parties"},
+		"	if IS {\n		unlockAll(guards)\n		lockAll(guards)\n	}\n	enqueueLocked(legs, w)\n	unlockAll(guards)\n	begun := false", "stm, Select and a rendezvous;stm, Select of two transactions"},
 
 	{"a Then calls twice", "suspend/then.go", "		if round&ended != 0 ||", "		if round&ended != 0 && !IS ||", "Then"},
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
-	{"no second look after the word is open", "suspend/binding.go", "		if ⟦e.over(v.ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
+	{"no second look after the word is open", "suspend/binding.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/resumer.go", "	word := &s.b.word\n",
 		"	if now := s.b.word.load(); IS && now.status() < claimed {\n		r.wait = now\n	}\n	word := &s.b.word\n", "Suspend"},
 	{"the value is written after it is there", "suspend/resumer.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
@@ -105,7 +105,8 @@ var realMutants = []realMutant{
 	{"an error is left in the node, which has no room for it", "suspend/queue.go", "if s.shared || ⟦err != nil⟧ ||", "false", "chanx, close"},
 	{"the first of a queue is taken for removed", "suspend/queue.go", "linked := n.prev != nil || ⟦q.head == n⟧", "false", "Queue"},
 	{"a value is not found if the next wait is cancelled already", "suspend/word.go", "return ⟦w.load().sameWait(s + 2*generation)⟧", "w.load() == s+2*generation", "mvar"},
-	{"a task is taken to wait with the context that it waited with last", "suspend/binding.go", "	return s, ⟦v.done == b.last.done⟧ && v.isLazy", "true", "deadline"},
+	{"a task is taken to wait with the context that it waited with last", "suspend/binding.go", "b.last.status && ⟦ctx == b.last.ctx⟧", "true", "deadline"},
+	{"a Select that has looked at its context does not look at its cases again", "suspend/select.go", "			guards = lockAll(guards)\n			won = look.lookLocked(legs)\n", "			guards = lockAll(guards)\n			if !IS {\n				won = look.lookLocked(legs)\n			}\n", "select, two parties"},
 
 	{"the inbox says that it sleeps, without a look", "adapters/internal/runner/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
 		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},
