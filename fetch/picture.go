@@ -14,9 +14,9 @@ import (
 )
 
 // line is where p is in the user's code, or else where group is.
-func (p place) line(group place) string {
-	for _, p := range []place{p, group} {
-		if p[0] == 0 {
+func (p *place) line(group *place) string {
+	for _, p := range []*place{p, group} {
+		if p == nil {
 			continue
 		}
 		frames := runtime.CallersFrames(p[:])
@@ -40,7 +40,7 @@ func ours(function string) bool {
 	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "iter.")
 }
 
-func (m *mark) line() string { return m.at.line(m.group) }
+func (m *mark) line() string { return m.at.line(m.task.group) }
 
 // traced returns b as the Trace shows it.
 func (b *sent) traced() TracedBatch {

@@ -38,7 +38,6 @@ type mark struct {
 	task    *trail
 	because *asked // whose answer the task had last
 	at      place
-	group   place // of the combinator that the task is an item of
 }
 
 // A place is where something was called: the innermost frames. That of the caller is among them, or it is that of a combinator.
@@ -52,7 +51,7 @@ func here(skip int) (p place) {
 // A trail is the past of a task. It is the task's own.
 type trail struct {
 	last  atomicx.Pointer[asked] // goroutines that are no tasks share a trail
-	group place
+	group *place                 // of the combinator that the task is an item of, or nil
 }
 
 func newTracer(f *frame) *tracer {
@@ -86,12 +85,15 @@ func (s *sent) after(o *sent) bool {
 }
 
 // combinator is the trail of the items of a combinator that is being called.
-func (t *trail) combinator() *trail { return newTrail(t.last.Load(), here(2)) }
+func (t *trail) combinator() *trail {
+	at := here(2)
+	return newTrail(t.last.Load(), &at)
+}
 
 // item is the trail of one of them.
 func (t *trail) item() *trail { return newTrail(t.last.Load(), t.group) }
 
-func newTrail(last *asked, group place) *trail {
+func newTrail(last *asked, group *place) *trail {
 	t := &trail{group: group}
 	t.last.Store(last)
 	return t
@@ -99,7 +101,7 @@ func newTrail(last *asked, group place) *trail {
 
 // mark notes a Get, which is the caller's caller.
 func (f *frame) mark() *mark {
-	return &mark{label: f.label, task: f.trail, because: f.trail.last.Load(), group: f.trail.group, at: here(3)}
+	return &mark{label: f.label, task: f.trail, because: f.trail.last.Load(), at: here(3)}
 }
 
 // markLocked notes that m has asked for q.

@@ -77,7 +77,9 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 		if e.over(ctx) {
 			return 0, false
 		}
-		if w.status = openLazily; !isLazy(ctx) {
+		if w.status = openLazily; isLazy(ctx) {
+			b.unwatch() // one context is kept
+		} else {
 			w.status, fresh = openToContext, b.watch(ctx, e)
 		}
 	}
@@ -159,9 +161,13 @@ func (b *binding) cancelled(ctx context.Context) error {
 
 // forget ends a task: it withdraws what the task has left with its last context.
 func (b *binding) forget() {
-	b.last, b.random, b.coins, b.killed = wait{}, nil, 0, false // the next task may be on another scheduler
+	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
+		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler
+	}
 	b.shrink()
-	b.unwatch()
+	if b.watched.Load() != nil {
+		b.unwatch()
+	}
 }
 
 // kill leaves the mark, and ends the wait as a context that is done would. Between two waits the word is open as well. Then

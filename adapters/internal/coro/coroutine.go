@@ -176,16 +176,33 @@ func (c *Coroutine) begin(yield Yield) (entered suspend.Entered) {
 }
 
 func (c *Coroutine) run() {
+	returned := false
 	defer func() {
-		if v := recover(); v != nil {
-			defer c.binding.TaskEnded() // should a hook wait
-			c.owner.Panicked(v, debug.Stack())
-		} // or it is a Goexit, and goes on to body
+		if !returned {
+			c.broken(recover())
+		}
 	}()
-	defer c.binding.TaskEnded() // which calls a context
 	f := c.f
 	c.f = nil
 	f()
+	c.binding.TaskEnded() // which calls a context
+	returned = true
+}
+
+// broken ends a task that has panicked, or whose context has. A nil v is a Goexit, which goes on to body.
+func (c *Coroutine) broken(v any) {
+	func() {
+		defer func() {
+			if x := recover(); x != nil {
+				v = x
+			}
+		}()
+		c.binding.TaskEnded()
+	}()
+	if v != nil {
+		defer c.binding.TaskEnded() // should a hook wait
+		c.owner.Panicked(v, debug.Stack())
+	}
 }
 
 // again reports whether the owner has another function.

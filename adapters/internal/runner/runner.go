@@ -137,7 +137,8 @@ func (r *Runner) publishNew(task *Task, f func()) {
 	if r.here() {
 		it := r.free.get()
 		it.task, it.f = task, f
-		r.put(it)
+		r.drain()
+		r.list.append(it)
 	} else {
 		it := idleItems.Get().(*Item)
 		it.task, it.f = task, f
