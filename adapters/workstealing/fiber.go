@@ -125,11 +125,12 @@ func (s *fiber) run() {
 	e := s.first
 	s.first = entry{}
 	for ok := true; ok; {
-		var t suspend.Task // nil for a callback
-		if !e.call {
-			t = s // bound already; so this marks the extent of one task
+		if e.call {
+			suspend.Bind(nil, e.f)
+		} else {
+			e.f()
+			s.TaskEnded()
 		}
-		suspend.Bind(t, e.f)
 		w := s.worker
 		if e, ok = w.pickNew(); ok {
 			w.pool.ended()

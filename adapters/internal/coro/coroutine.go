@@ -122,6 +122,9 @@ func (c *Coroutine) Fetch() {
 // Kill ends the task of c, see suspend.Bound. It is called while c is not running.
 func (c *Coroutine) Kill() bool { return c.binding.Kill() }
 
+// TaskEnded is called between two tasks of one function, see suspend.Bound.
+func (c *Coroutine) TaskEnded() { c.binding.TaskEnded() }
+
 // Park implements suspend.Task, see suspend.Bound.
 func (c *Coroutine) Park() { c.binding.Park() }
 
