@@ -245,8 +245,8 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	if err := suspend.Err(ctx); err != nil {
 		return none, err
 	}
-	r := requestIn(to, q)
-	if err := put(to, q, r); err != nil {
+	m, r := requestIn(to, q)
+	if err := put(to, m, r); err != nil {
 		r.asked.phase.CompareAndSwap(asked, fresh)
 		return none, err
 	}
@@ -262,36 +262,37 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 
 // AskLater is Ask without waiting: it returns the future of the reply.
 func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
-	r := requestIn(to, q)
+	m, r := requestIn(to, q)
 	answer := promise.New[R]()
 	r.to = func(v R, err error) { _ = answer.Resolve(v, err) }
-	if err := put(to, q, r); err != nil {
+	if err := put(to, m, r); err != nil {
 		r.fail(err)
 	}
 	return answer
 }
 
-// requestIn returns the request in q, a message of to, which is asked from now on.
-func requestIn[R, M any](to Ref[M], q Question[R]) *Request[R] {
+// requestIn returns q as a message of to, and the request in it, which is asked from now on.
+func requestIn[R, M any](to Ref[M], q Question[R]) (M, *Request[R]) {
 	if q == nil || isNil(q) {
 		panic("actor: Ask with a nil request")
 	}
-	if _, ok := any(q).(M); !ok {
+	m, ok := any(q).(M)
+	if !ok {
 		panic(fmt.Sprintf("actor: Ask with a %T, which is no message of %T", q, to))
 	}
 	r := q.request()
 	if !r.asked.phase.CompareAndSwap(fresh, asked) {
 		panic("actor: Ask with a request that was asked before")
 	}
-	return r
+	return m, r
 }
 
-// put puts q, which is r, into the mailbox.
-func put[R, M any](to Ref[M], q Question[R], r *Request[R]) error {
+// put puts m, which is r, into the mailbox.
+func put[R, M any](to Ref[M], m M, r *Request[R]) error {
 	if to.to == nil {
 		return noReply(ErrEnded)
 	}
-	err := to.to.post(any(q).(M), r, false)
+	err := to.to.post(m, r, false)
 	if errors.Is(err, ErrEnded) {
 		err = noReply(err)
 	}
