@@ -88,7 +88,7 @@ func (t *tableOf[K, V]) ask(ctx context.Context, f *frame, k K) (*entry[K, V], e
 	g.t, g.k = t, k
 	g.begin(ctx, f, t.s)
 	if f.trail != nil {
-		g.mark = f.mark()
+		g.mark = f.mark(2)
 	}
 	if t.opts.immediate && t.opts.inline {
 		if e := t.once(g.d, k, g.mark, 1); e != nil {
@@ -212,7 +212,7 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 	g.begin(ctx, f, s)
 	g.waiter.links = &g.links
 	if f.trail != nil {
-		g.mark = f.mark()
+		g.mark = f.mark(1)
 	}
 	if t.opts.immediate && t.opts.inline {
 		for i, k := range ks {

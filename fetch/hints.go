@@ -12,18 +12,18 @@ func (t *Trace) hints() (hints []string) {
 	for i := 0; i < len(lone); {
 		j, sameLine := i+1, true
 		for j < len(lone) && lone[j].follows(lone[j-1]) {
-			sameLine = sameLine && lone[j].marks[0].line() == lone[i].marks[0].line()
+			sameLine = sameLine && lone[j].first.line() == lone[i].first.line()
 			j++
 		}
 		first, last := lone[i].sent.round, lone[j-1].sent.round
 		switch {
 		case j-i > 2 && sameLine:
 			hints = append(hints, fmt.Sprintf("rounds %d–%d have one key each, asked by one task in a loop at %s: if they are independent, Map makes them one",
-				first, last, lone[i].marks[0].line()))
+				first, last, lone[i].first.line()))
 		case j-i > 1 && !sameLine:
 			var sources, lines []string
 			for _, a := range lone[i:j] {
-				sources, lines = append(sources, a.sent.source), append(lines, a.marks[0].line())
+				sources, lines = append(sources, a.sent.source), append(lines, a.first.line())
 			}
 			hints = append(hints, fmt.Sprintf("%s (%s) are asked one after the other by one task: if they are independent, %s %s",
 				list(sources), strings.Join(lines, ", "), combinators[min(j-i, 4)], saves(j-i-1)))
@@ -54,7 +54,7 @@ func (t *Trace) lone() (lone []*asked) {
 		inRound[b.round] += len(b.requests)
 	}
 	for _, b := range t.sent {
-		if a := b.requests[0]; b.round > 0 && inRound[b.round] == 1 && len(a.marks) > 0 {
+		if a := b.requests[0]; b.round > 0 && inRound[b.round] == 1 && a.first != nil {
 			lone = append(lone, a)
 		}
 	}
@@ -63,7 +63,7 @@ func (t *Trace) lone() (lone []*asked) {
 
 // follows reports whether one task has asked for both, a right after b.
 func (a *asked) follows(b *asked) bool {
-	m, n := a.marks[0], b.marks[0]
+	m, n := a.first, b.first
 	return a.sent.round == b.sent.round+1 && m.because == b && m.task == n.task
 }
 
@@ -78,7 +78,7 @@ func (t *Trace) waits() (hints []string) {
 			}
 			rest = max(rest, b.to)
 			for _, a := range b.requests {
-				for _, m := range a.marks {
+				for m := a.first; m != nil; m = m.next {
 					tasks[m.task] = true
 				}
 			}

@@ -13,13 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// line is where p is in the user's code, or else where group is.
-func (p *place) line(group *place) string {
-	for _, p := range []*place{p, group} {
-		if p == nil {
-			continue
-		}
-		frames := runtime.CallersFrames(p[:])
+// line is where the Get is in the user's code, or else where its combinator is.
+func (m *mark) line() string {
+	places := [][]uintptr{m.at[:]}
+	if g := m.task.group; g != nil {
+		places = append(places, g[:])
+	}
+	for _, p := range places {
+		frames := runtime.CallersFrames(p)
 		for more := true; more; {
 			var f runtime.Frame
 			if f, more = frames.Next(); f.Function != "" && !ours(f.Function) {
@@ -40,8 +41,6 @@ func ours(function string) bool {
 	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "iter.")
 }
 
-func (m *mark) line() string { return m.at.line(m.task.group) }
-
 // traced returns b as the Trace shows it.
 func (b *sent) traced() TracedBatch {
 	t := TracedBatch{Round: b.round, Source: b.source, Keys: len(b.requests), Start: b.from, End: b.to}
@@ -49,10 +48,10 @@ func (b *sent) traced() TracedBatch {
 	seen := map[place]bool{}
 	for _, a := range b.requests {
 		of := map[string]bool{}
-		for i, m := range a.marks {
-			if i == 0 {
-				first[m.label]++
-			}
+		if a.first != nil {
+			first[a.first.label]++
+		}
+		for m := a.first; m != nil; m = m.next {
 			if !of[m.label] {
 				of[m.label] = true
 				if asked[m.label]++; asked[m.label] == 1 {
@@ -89,9 +88,9 @@ func (t *Trace) why() (steps []TracedStep) {
 	}
 	last := slices.MaxFunc(t.sent, func(a, b *sent) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.to, b.to)) })
 	a := last.latest()
-	for a != nil && len(a.marks) > 0 {
-		m := a.marks[0]
-		steps = append(steps, TracedStep{Source: a.sent.source, Key: a.key, Keys: len(a.sent.requests), Round: a.sent.round, Line: m.line()})
+	for a != nil && a.first != nil {
+		m := a.first
+		steps = append(steps, TracedStep{Source: a.sent.source, Key: a.q.keyAsAny(), Keys: len(a.sent.requests), Round: a.sent.round, Line: m.line()})
 		a = m.because
 	}
 	slices.Reverse(steps)
@@ -102,10 +101,10 @@ func (t *Trace) why() (steps []TracedStep) {
 func (b *sent) latest() (a *asked) {
 	var before *asked
 	for _, x := range b.requests {
-		if len(x.marks) == 0 {
+		if x.first == nil {
 			continue
 		}
-		if y := x.marks[0].because; a == nil || before.later(y) != before {
+		if y := x.first.because; a == nil || before.later(y) != before {
 			a, before = x, y
 		}
 	}

@@ -27,31 +27,31 @@ type sent struct {
 
 // An asked is a request.
 type asked struct {
-	key   any
-	sent  *sent   // nil: not yet
-	marks []*mark // of all Gets that waited for it; the first made it
+	q           *request
+	sent        *sent // nil: not yet
+	first, last *mark // of all Gets that waited for it; the first made it
 }
 
-// A mark is one Get: the task and the place in the code.
+// A mark is one Get, of one key: the task and the place in the code.
 type mark struct {
 	label   string
 	task    *trail
 	because *asked // whose answer the task had last
 	at      place
+	next    *mark // of the same request
+	listed  bool
 }
 
-// A place is where something was called: the innermost frames. That of the caller is among them, or it is that of a combinator.
-type place [6]uintptr
+// A place is where a Get was called: the innermost frames. That of the caller is among them, or it is that of a combinator.
+type place [3]uintptr
 
-func here(skip int) (p place) {
-	runtime.Callers(skip+2, p[:])
-	return p
-}
+// A wide place is where a combinator was called, which may consist of others.
+type widePlace [6]uintptr
 
 // A trail is the past of a task. It is the task's own.
 type trail struct {
 	last  atomicx.Pointer[asked] // goroutines that are no tasks share a trail
-	group *place                 // of the combinator that the task is an item of, or nil
+	group *widePlace             // of the combinator that the task is an item of, or nil
 }
 
 func newTracer(f *frame) *tracer {
@@ -86,22 +86,25 @@ func (s *sent) after(o *sent) bool {
 
 // combinator is the trail of the items of a combinator that is being called.
 func (t *trail) combinator() *trail {
-	at := here(2)
-	return newTrail(t.last.Load(), &at)
+	at := new(widePlace)
+	runtime.Callers(3, at[:]) // from the caller of together
+	return newTrail(t.last.Load(), at)
 }
 
 // item is the trail of one of them.
 func (t *trail) item() *trail { return newTrail(t.last.Load(), t.group) }
 
-func newTrail(last *asked, group *place) *trail {
+func newTrail(last *asked, group *widePlace) *trail {
 	t := &trail{group: group}
 	t.last.Store(last)
 	return t
 }
 
-// mark notes a Get, which is the caller's caller.
-func (f *frame) mark() *mark {
-	return &mark{label: f.label, task: f.trail, because: f.trail.last.Load(), at: here(3)}
+// mark notes a Get. The caller of that is skip frames above the caller of mark.
+func (f *frame) mark(skip int) *mark {
+	m := &mark{label: f.label, task: f.trail, because: f.trail.last.Load()}
+	runtime.Callers(skip+2, m.at[:])
+	return m
 }
 
 // markLocked notes that m has asked for q.
@@ -110,9 +113,18 @@ func (q *request) markLocked(m *mark) {
 		return
 	}
 	if q.asked == nil {
-		q.asked = &asked{key: q.keyAsAny()}
+		q.asked = &asked{q: q}
 	}
-	q.asked.marks = append(q.asked.marks, m)
+	if m.listed { // for another key of the same All
+		again := *m
+		m = &again
+	}
+	m.next, m.listed = nil, true
+	if a := q.asked; a.first == nil {
+		a.first, a.last = m, m
+	} else {
+		a.last.next, a.last = m, m
+	}
 }
 
 func (e *entry[K, V]) keyAsAny() any { return e.key }
@@ -125,7 +137,7 @@ func (t *tracer) sendLocked(b *batch, source string) {
 	b.sent = &sent{source: source, round: b.round.number, eager: b.d.policy == Eager, t: t}
 	for _, q := range b.self.requests() {
 		if q.asked == nil {
-			q.asked = &asked{key: q.keyAsAny()} // of an Ask
+			q.asked = &asked{q: q} // of an Ask
 		}
 		q.asked.sent = b.sent
 		b.sent.requests = append(b.sent.requests, q.asked)

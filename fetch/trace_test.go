@@ -123,6 +123,43 @@ func TestHints(t *testing.T) {
 	})
 }
 
+// A batch has the lines of the calls that asked for it, also where such a call is in a function that another line calls.
+func TestLines(t *testing.T) {
+	src := fetch.ByMap("x", func(_ context.Context, ks []int) (map[int]int, error) {
+		m := map[int]int{}
+		for _, k := range ks {
+			m[k] = k
+		}
+		return m, nil
+	})
+	var want, got []string
+	next := func() {
+		_, _, line, _ := runtime.Caller(1)
+		want = append(want, fmt.Sprint("trace_test.go:", line+1))
+	}
+	asks := func(ctx context.Context) {
+		next()
+		_, _ = src.Get(ctx, 1)
+		next()
+		_, _, _ = src.Find(ctx, 2)
+		next()
+		_, _ = src.All(ctx, []int{3, 4})
+		next()
+		_, _ = fetch.Map(ctx, []int{5, 6}, src.Get)
+		next()
+		_, _, _ = fetch.Two(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 7) }, func(context.Context) (int, error) { return 0, nil })
+	}
+	_ = fetch.Options{Trace: true}.Run(context.Background(), func(ctx context.Context) error {
+		asks(ctx)
+		for _, b := range fetch.Of(ctx).Trace().Batches {
+			require.Len(t, b.Lines, 1)
+			got = append(got, b.Lines[0])
+		}
+		return nil
+	})
+	require.Equal(t, want, got)
+}
+
 func TestNoTrace(t *testing.T) {
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		require.Nil(t, fetch.Of(ctx).Trace())
