@@ -91,6 +91,9 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 		if e.over(ctx) {
 			return 0, false
 		}
+		if !b.word.load().sameWait(s) { // Err has waited, which it is not to do
+			return b.arm(ctx)
+		}
 	}
 	b.last = w
 	b.exitIfKilled()

@@ -81,6 +81,9 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 		return v, cancellation(ctx)
 	}
 	done := ctx.Done()
+	if done != nil && closed(done) {
+		return v, cancellation(ctx)
+	}
 	g, began, waitFor := newGoroutine(ctx, done)
 	s := slotOf[T](&g.binding)
 	ok := false

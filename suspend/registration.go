@@ -43,6 +43,9 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 			r.Ended()
 		}
 	} else {
+		if l, ok := ctx.(*lazyContext); ok { // which hides an AfterFunc
+			ctx = l.Context
+		}
 		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
 		r.foreign.stop = watching.OnDone(ctx, r.Ended)
 		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered

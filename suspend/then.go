@@ -215,7 +215,7 @@ func (t *continuation[T]) finish() {
 	ctx, k, prepared := t.ctx, t.k, t.prepared
 	defer letGo(t.release)
 	defer func() {
-		if t.ctx, t.release = nil, nil; t.again == nil { // Resumers may be kept
+		if t.ctx, t.end, t.release = nil, (end{}), nil; t.again == nil { // Resumers may be kept
 			t.k, t.prepared, t.on, t.legs, t.first = nil, nil, nil, nil, [1]leg{}
 		}
 		if won == none {

@@ -58,6 +58,44 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 	})
 }
 
+// Nor is an Err to wait. If it does, as it is asked once more after the word was opened, the wait that it belongs to begins anew.
+func TestErrThatWaits(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for at := 1; at <= 6; at++ {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+			c, end := cancel.New(bg)
+			defer end(nil)
+			var m, other mvar.MVar[int]
+			ctx := &slow{Context: c, at: at, f: func() {
+				_ = s.Go(func() { other.TryPut(1) })
+				_, _ = other.Take(bg)
+			}}
+			_ = s.Go(func() {
+				suspend.Yield()
+				suspend.Yield()
+				m.TryPut(7)
+			})
+			if v, err := m.Take(ctx); v != 7 || err != nil {
+				t.Errorf("call %d: Take = %d, %v", at, v, err)
+			}
+		})
+	}
+}
+
+// A slow context does something when it is asked for its Err for the at'th time.
+type slow struct {
+	context.Context
+	calls, at int
+	f         func()
+}
+
+func (c *slow) Err() error {
+	if c.calls++; c.calls == c.at {
+		c.f()
+	}
+	return c.Context.Err()
+}
+
 // A Then whose level panics as it is begun leaves nothing waiting, and loses nothing.
 func TestThenWhoseLevelPanics(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {

@@ -21,5 +21,9 @@ var lasting = func() []reflect.Type {
 	cancel()
 	late, cancel := context.WithTimeout(context.Background(), 0)
 	cancel()
-	return []reflect.Type{reflect.TypeOf(context.Background()), reflect.TypeOf(some), reflect.TypeOf(late)}
+	types := []reflect.Type{}
+	for _, ctx := range []context.Context{context.Background(), context.TODO(), some, late} {
+		types = append(types, reflect.TypeOf(ctx))
+	}
+	return types
 }()
