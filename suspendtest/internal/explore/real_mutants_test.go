@@ -88,7 +88,7 @@ var realMutants = []realMutant{
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
 	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
 
-	{"no second look after the word is open", "suspend/binding.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n	}\n	b.last = w", "false", "promise, never filled"},
+	{"no second look after the word is open", "suspend/binding.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n		if !b.word", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/resumer.go", "	word := &s.b.word\n",
 		"	if now := s.b.word.load(); IS && now.status() < claimed {\n		r.wait = now\n	}\n	word := &s.b.word\n", "Suspend"},
 	{"the value is written after it is there", "suspend/resumer.go", "		s.v, s.err, s.hit, s.freed = v, err, s.shared, freed\n",
