@@ -651,9 +651,13 @@ func TestCancelManyWaiters(t *testing.T) {
 	}
 	small, first := cost(n/10), cost(n)
 	before := heap()
-	large := min(first, cost(n)) // something else may have run meanwhile
+	large := min(first, cost(n))
+	linear := func() bool { return large <= 8*small+time.Microsecond }
+	for i := 0; i < 20 && !linear(); i++ { // other processes may have run meanwhile
+		large = min(large, cost(n))
+	}
 	t.Logf("%v for each of %d waiters, %v for each of %d", small, n/10, large, n)
-	if large > 8*small+time.Microsecond {
+	if !linear() {
 		t.Errorf("not linear: %v for each of %d waiters, %v for each of %d", small, n/10, large, n)
 	}
 	if after := heap(); after > before+4<<20 {
