@@ -90,7 +90,7 @@ func (t *Trace) why() (steps []TracedStep) {
 	a := last.latest()
 	for a != nil && a.first != nil {
 		m := a.first
-		steps = append(steps, TracedStep{Source: a.sent.source, Key: a.q.keyAsAny(), Keys: len(a.sent.requests), Round: a.sent.round, Line: m.line()})
+		steps = append(steps, TracedStep{Source: a.sent.source, Key: a.key, Keys: len(a.sent.requests), Round: a.sent.round, Line: m.line()})
 		a = m.because
 	}
 	slices.Reverse(steps)

@@ -27,7 +27,7 @@ type sent struct {
 
 // An asked is a request.
 type asked struct {
-	q           *request
+	key         any
 	sent        *sent // nil: not yet
 	first, last *mark // of all Gets that waited for it; the first made it
 }
@@ -113,7 +113,7 @@ func (q *request) markLocked(m *mark) {
 		return
 	}
 	if q.asked == nil {
-		q.asked = &asked{q: q}
+		q.asked = &asked{key: q.keyAsAny()}
 	}
 	if m.listed { // for another key of the same All
 		again := *m
@@ -137,7 +137,7 @@ func (t *tracer) sendLocked(b *batch, source string) {
 	b.sent = &sent{source: source, round: b.round.number, eager: b.d.policy == Eager, t: t}
 	for _, q := range b.self.requests() {
 		if q.asked == nil {
-			q.asked = &asked{q: q} // of an Ask
+			q.asked = &asked{key: q.keyAsAny()} // of an Ask
 		}
 		q.asked.sent = b.sent
 		b.sent.requests = append(b.sent.requests, q.asked)

@@ -312,6 +312,12 @@ func TestContextWithoutAnError(t *testing.T) {
 			}
 		}
 	})
+	c := &lying{Context: bg, done: make(chan struct{})} // and without a task
+	close(c.done)
+	_, err := suspend.Suspend(c, func(suspend.Resumer[int]) (int, bool) { t.Error("block runs"); return 0, true })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Suspend = %v", err)
+	}
 }
 
 // The registration of a task is used again once its context is sure not to call. A cancellation that comes late, when the

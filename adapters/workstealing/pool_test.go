@@ -15,6 +15,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -515,4 +516,36 @@ func TestPoolInBubble(t *testing.T) {
 		}
 		_ = p.Close()
 	})
+}
+
+// A fiber that begins the next task at once has withdrawn what the one before it has left with its context.
+func TestATaskOfARowLeavesNoRegistration(t *testing.T) {
+	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
+		ctx := &registered{Context: context.Background()}
+		var m mvar.MVar[int]
+		left := make(chan int32, 1)
+		_ = p.Go(func() {
+			_, _ = m.Take(ctx)
+			_ = p.Go(func() { left <- ctx.n.Load() })
+		})
+		_ = p.Go(func() { _ = m.TryPut(1) })
+		if n := <-left; n != 0 {
+			t.Errorf("%d registrations are left", n)
+		}
+	})
+}
+
+// A registered context counts the functions that wait for its end.
+type registered struct {
+	context.Context
+	n atomic.Int32
+}
+
+func (c *registered) Done() <-chan struct{} { return never }
+
+var never = make(chan struct{})
+
+func (c *registered) AfterFunc(func()) (stop func() bool) {
+	c.n.Add(1)
+	return func() bool { c.n.Add(-1); return true }
 }

@@ -137,8 +137,7 @@ func (r *Runner) publishNew(task *Task, f func()) {
 	if r.here() {
 		it := r.free.get()
 		it.task, it.f = task, f
-		r.drain()
-		r.list.append(it)
+		r.put(it)
 	} else {
 		it := idleItems.Get().(*Item)
 		it.task, it.f = task, f
