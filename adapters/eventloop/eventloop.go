@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
@@ -37,9 +38,11 @@ type Options struct {
 	// core is not enough.
 	Loops int
 
-	// BlockingWidth is how many functions given to Block, or to suspend.Blocking in a task of the loop, run at a
-	// time; 0 means 64. The others wait their turn.
-	BlockingWidth int
+	// BlockingWidth is how many functions of suspend.Blocking run at a time, at first. Zero: 64. The others wait for their turn.
+	// The functions that run may all wait for one that has to wait, such as transactions for a connection. So the width doubles
+	// whenever no function has ended for 100 ms and others wait, up to MaxBlocking. Zero: 4096. OnStall is told of the first time, and
+	// of the first time that MaxBlocking is too few. The width is back at BlockingWidth when no function runs.
+	BlockingWidth, MaxBlocking int
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then,
 	// and nothing else. By default the process ends, as it does when a goroutine panics. In a callback it must not
@@ -73,11 +76,8 @@ func New(o Options) (*Loop, error) {
 	if o.Loops <= 0 {
 		o.Loops = 1
 	}
-	if o.BlockingWidth <= 0 {
-		o.BlockingWidth = 64
-	}
 	l := &Loop{opts: o, base: time.Now()}
-	l.block = blocking.New(o.BlockingWidth, l.running.done)
+	l.block = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, l.running.done)
 	for range o.Loops {
 		r, err := newReactor(l)
 		if err != nil {
@@ -112,8 +112,7 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
 
-// Block runs f, which may block in any way, on a goroutine of its own once fewer than Options.BlockingWidth
-// are running. It refuses, with suspend.ErrClosed, once Close has waited for all tasks: until then suspend.Blocking in a
+// Block runs f, which may block in any way, on a goroutine of its own when its turn comes, see Options.BlockingWidth. It refuses, with suspend.ErrClosed, once Close has waited for all tasks: until then suspend.Blocking in a
 // task, which comes here, is of use for cleaning up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 

@@ -112,7 +112,7 @@ type Exploring struct {
 // NewExploring returns one that is to be Run.
 func NewExploring() *Exploring {
 	l := &Loop{base: time.Now().Add(-time.Hour)}
-	l.block = blocking.New(1, l.running.done)
+	l.block = blocking.New(blocking.Limits{Width: 1, Max: 1}, l.running.done)
 	p := &still{}
 	p.refs.Store(1)
 	r := &reactor{loop: l, poller: p}

@@ -258,7 +258,7 @@ func TestPortIsTaken(t *testing.T) {
 
 func TestBlockingWidth(t *testing.T) {
 	const width, n = 2, 10
-	l := open(t, eventloop.Options{BlockingWidth: width})
+	l := open(t, eventloop.Options{BlockingWidth: width, MaxBlocking: width})
 	var now, most, exits atomic.Int64
 	release := make(chan struct{})
 	var all sync.WaitGroup

@@ -169,7 +169,7 @@ func TestSame(t *testing.T) {
 }
 
 func TestBlockingIsCounted(t *testing.T) {
-	l := open(t, eventloop.Options{BlockingWidth: 1})
+	l := open(t, eventloop.Options{BlockingWidth: 1, MaxBlocking: 1})
 	release := make(chan struct{})
 	for range 3 {
 		must(0, l.Go(func() { _ = suspend.Blocking(context.Background(), func() { <-release }) }))

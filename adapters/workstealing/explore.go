@@ -67,7 +67,7 @@ type Parking struct {
 func NewParking(workers int) *Parking {
 	p := &Pool{workers: make([]*worker, workers)}
 	p.goroutines.Store(int64(workers) + 1)
-	p.blocking = blocking.New(1, p.exit)
+	p.blocking = blocking.New(blocking.Limits{Width: 1, Max: 1}, p.exit)
 	k := &Parking{p: p}
 	for i := range p.workers {
 		p.workers[i] = newWorker(p, i)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
 	"github.com/braidgo/braid/adapters/internal/closable"
+	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -34,8 +35,11 @@ type Options struct {
 	// Workers is the number of tasks that run at a time. Zero: GOMAXPROCS.
 	Workers int
 
-	// BlockingWidth is the number of functions of suspend.Blocking that run at a time. Zero: 64.
-	BlockingWidth int
+	// BlockingWidth is how many functions of suspend.Blocking run at a time, at first. Zero: 64. The others wait for their turn.
+	// The functions that run may all wait for one that has to wait, such as transactions for a connection. So the width doubles
+	// whenever no function has ended for 100 ms and others wait, up to MaxBlocking. Zero: 4096. OnStall is told of the first time, and
+	// of the first time that MaxBlocking is too few. The width is back at BlockingWidth when no function runs.
+	BlockingWidth, MaxBlocking int
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
@@ -83,12 +87,9 @@ func New(o Options) *Pool {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if o.BlockingWidth <= 0 {
-		o.BlockingWidth = 64
-	}
 	p := &Pool{opts: o, workers: make([]*worker, o.Workers)}
 	p.goroutines.Store(int64(o.Workers) + 1) // one for those of blocking
-	p.blocking = blocking.New(o.BlockingWidth, p.exit)
+	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	for i := range p.workers {
 		p.workers[i] = newWorker(p, i)
 	}
@@ -102,7 +103,7 @@ func New(o Options) *Pool {
 func (p *Pool) Go(f func()) error { return p.submit(entry{f: f}) }
 
 // Block runs f, which may block in any way, on a goroutine that is no worker, as suspend.Blocking does for a task of p.
-// Block itself never waits: f waits for its turn, and Options.BlockingWidth functions run at a time. A panic in f ends the process. Once
+// Block itself never waits: f waits for its turn, see Options.BlockingWidth. A panic in f ends the process. Once
 // Close has waited for all tasks, Block returns suspend.ErrClosed and f never runs.
 func (p *Pool) Block(f func()) error { return p.blocking.Block(f) }
 

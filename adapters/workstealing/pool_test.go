@@ -402,7 +402,7 @@ func TestStats(t *testing.T) {
 
 func TestBlockingWidth(t *testing.T) {
 	const width, tasks = 3, 20
-	withPool(t, workstealing.Options{Workers: 2, BlockingWidth: width}, func(p *workstealing.Pool) {
+	withPool(t, workstealing.Options{Workers: 2, BlockingWidth: width, MaxBlocking: width}, func(p *workstealing.Pool) {
 		var now, most, exits atomic.Int32
 		full := make(chan struct{})
 		var wg sync.WaitGroup

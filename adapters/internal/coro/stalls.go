@@ -76,12 +76,21 @@ func newStalls(after time.Duration, report func(text []byte)) *Stalls {
 	if after == 0 {
 		after = defaultStallAfter
 	}
-	if report == nil {
-		report = func(text []byte) { fmt.Fprintf(os.Stderr, "%s\n", text) }
-	}
-	s := &Stalls{after: after, every: max(after/20, 250*time.Microsecond), report: report}
+	s := &Stalls{after: after, every: max(after/20, 250*time.Microsecond), report: Reports(after, report)}
 	s.again = s.setTimer
 	return s
+}
+
+// Reports returns the function that takes the reports of a scheduler with these options. A nil report writes to standard error. If
+// after is negative nothing is reported, and Reports returns nil.
+func Reports(after time.Duration, report func(text []byte)) func(text []byte) {
+	switch {
+	case after < 0:
+		return nil
+	case report == nil:
+		return func(text []byte) { fmt.Fprintf(os.Stderr, "%s\n", text) }
+	}
+	return report
 }
 
 // Stop ends the watch.
