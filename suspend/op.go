@@ -254,13 +254,11 @@ type levelArm[T any] struct {
 
 func (a *levelArm[T]) arms(to []leg) []leg { return append(to, leg{arm: a}) }
 
-// remove withdraws the waiting arm. Another arm may have won, and the task must get its value or its lock. So a panic of a context is
-// dropped here.
+// remove withdraws the waiting arm. Another arm may have won, and the task must get its value or its lock.
 func (a *levelArm[T]) remove() {
 	if stop := a.stop; stop != nil { // or else it panicked before it was begun
 		a.stop = nil
-		defer func() { _ = recover() }()
-		stop()
+		takeBack(stop)
 	}
 }
 

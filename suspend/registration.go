@@ -53,7 +53,7 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	return true
 }
 
-// unwatch takes the registration back from its context, if there is one. It returns a registration that may be used again, since it is
+// unwatch takes the registration back from its context, if there is one, and does not panic. It returns a registration that may be used again, since it is
 // certainly never called. A foreign context gives no such certainty.
 func (b *waiter) unwatch() *registration {
 	r := b.watched.Load()
@@ -66,9 +66,17 @@ func (b *waiter) unwatch() *registration {
 	}
 	b.watched.Store(nil) // so that it finds out when it is called
 	if r.foreign != nil {
-		r.foreign.stop()
+		takeBack(r.foreign.stop)
 	}
 	return nil
+}
+
+// takeBack takes a call back from a context whose wait is over. The owner of the context may have taken that back as well, and use it for
+// another request. A method that panics then is no failure of the call that happens to be here, of its task or of its process. So
+// the panic is dropped. At worst the context keeps a function that finds nothing to do.
+func takeBack(stop func() bool) {
+	defer func() { _ = recover() }()
+	stop()
 }
 
 // Ended cancels the suspension that the context was given for, or the next one of the task: the word is open

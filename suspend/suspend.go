@@ -12,7 +12,8 @@ import "context"
 //
 // If ctx is done before the Resumer is called, Suspend returns an error that is both ctx.Err() and context.Cause(ctx) in the sense of
 // errors.Is. No Resume returns true then: the operation has had no effect. The published Resumer is still where block put it, and the
-// caller takes it away. The methods of ctx must not suspend.
+// caller takes it away. The methods of ctx must not suspend. A task keeps its registration with ctx until it waits with another context, or
+// ends. If the methods of ctx panic by then, nothing comes of it.
 //
 // The task is the one bound to the calling goroutine, see Bind. Without one the goroutine itself waits, as on a channel. Under Bind(nil, f)
 // Suspend panics. Suspend does not allocate once the task has waited for a T with this context before. A goroutine without a task usually

@@ -196,8 +196,8 @@ func (t *continuation[T]) disarm() {
 	}
 }
 
-// finish runs on the executor, when the round has ended. It calls k last, as k may arm the Continuation. A context may panic
-// before: k has its result all the same.
+// finish runs on the executor, when the round has ended. It calls k last, as k may arm the Continuation. A Drop may panic before, and a
+// context may exit: k has its result all the same.
 func (t *continuation[T]) finish() {
 	won := t.winner
 	if t.waited {
