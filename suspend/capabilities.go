@@ -43,6 +43,15 @@ func As[C any](s Spawner) (c C, ok bool) {
 	return c, false
 }
 
+// asOf is As for an executor, which may be no Spawner.
+func asOf[C any](on Executor) (c C, ok bool) {
+	if c, ok = on.(C); ok {
+		return c, true
+	}
+	s, _ := on.(Spawner)
+	return As[C](s)
+}
+
 // draw returns a random number for a task that is bound to b, which may be nil.
 func (b *binding) draw() uint64 {
 	if b == nil || b.task == nil {
@@ -71,7 +80,7 @@ func (b *binding) coin() uint64 {
 func drawFor(on Executor) uint64 {
 	b := current()
 	if b == nil || b.task == nil {
-		if r, ok := on.(Rand); ok {
+		if r, ok := asOf[Rand](on); ok {
 			return r.Uint64()
 		}
 	}

@@ -32,11 +32,7 @@ func Within(s Spawner) bool {
 
 // holdOn holds on for a Then, if on can be held.
 func holdOn(on Executor) (release func()) {
-	h, ok := on.(Holder)
-	if s, spawns := on.(Spawner); !ok && spawns {
-		h, ok = As[Holder](s)
-	}
-	if ok {
+	if h, ok := asOf[Holder](on); ok {
 		if release, err := h.Hold(); err == nil {
 			return release
 		}

@@ -47,7 +47,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock are those
-// of the scheduler of the task that waits, and for a Then those of its executor.
+// of the scheduler of the task that waits. For a Then they are those of its executor, and those of package time if it has none: the caller
+// of Then may be a task of a scheduler that ends first.
 func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerEvent{d: d}} }
 
 // Until is ready from the time t on, and returns the time. The clock is chosen as by After.
@@ -94,13 +95,12 @@ func pin(legs []leg) (undo func()) {
 	}
 }
 
-// timersOf returns the executor of a Then if it has timers.
+// timersOf returns the scheduler whose timers a Then on on uses.
 func timersOf(on Executor) Spawner {
-	s, _ := on.(Spawner)
-	if _, ok := As[Timers](s); !ok {
-		return nil
+	if s, ok := on.(Spawner); ok {
+		return s
 	}
-	return s
+	return Goroutines
 }
 
 func (a *timerArm) scheduler() Spawner {

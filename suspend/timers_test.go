@@ -141,3 +141,57 @@ func TestNoTimerIsLeft(t *testing.T) {
 		})
 	}
 }
+
+// An Executor without timers takes those of package time, and not those of the task that happens to call Then. Its loop was closed, dropped
+// the timer, and the continuation was never called.
+func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
+	bg := context.Background()
+	at := time.Now() // replaced in the bubble
+	for name, op := range map[string]func() suspend.Op[time.Time]{
+		"After": func() suspend.Op[time.Time] { return suspend.After(time.Hour) },
+		"Until": func() suspend.Op[time.Time] { return suspend.Until(at) },
+		"After beside a Preparer": func() suspend.Op[time.Time] {
+			return suspend.Choose(suspend.After(time.Hour), suspend.OpMade(func() suspend.Preparer[time.Time] { return new(idleMade) }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := schedtest.NewVirtual()
+				at = time.Now().Add(time.Hour)
+				var got []time.Time
+				var c *suspend.Continuation[time.Time]
+				go v.Bind(func() {
+					c = suspend.NewContinuation(op(), survivor{}, func(now time.Time, _ error) { got = append(got, now) })
+					c.Arm(bg)
+				})
+				for round := 1; round <= 2; round++ {
+					synctest.Wait()
+					if v.Advance(2 * time.Hour); v.Timers() != 0 {
+						t.Error("a timer of the caller")
+					}
+					if synctest.Wait(); len(got) != round-1 {
+						t.Fatalf("called by the clock of the caller: %v", got)
+					}
+					time.Sleep(time.Hour)
+					if synctest.Wait(); len(got) != round || !got[round-1].Equal(time.Now()) {
+						t.Fatalf("called at %v, and it is %v", got, time.Now())
+					}
+					if name == "Until" {
+						break
+					}
+					go v.Bind(func() { c.Arm(bg) })
+				}
+			})
+		})
+	}
+}
+
+// An idleMade is never ready.
+type idleMade struct{ guard suspend.Guard }
+
+func (m *idleMade) Guard() *suspend.Guard              { return &m.guard }
+func (m *idleMade) Try() (time.Time, bool, error)      { return time.Time{}, false, nil }
+func (m *idleMade) Enqueue(suspend.Resumer[time.Time]) {}
+func (m *idleMade) Remove(suspend.Resumer[time.Time])  {}
+func (m *idleMade) Prepare()                           {}
+func (m *idleMade) Drop()                              {}

@@ -23,6 +23,7 @@ var waist = []mutant{
 	{"a level that panics loses what another has won", "suspend/registration.go", "	defer func() { _ = recover() }()\n", "	if !Wrong {\n		defer func() { _ = recover() }()\n	}\n", integration, panics},
 	{"a context that was taken back harms a later call", "suspend/registration.go", "	defer func() { _ = recover() }()\n", "	if !Wrong {\n		defer func() { _ = recover() }()\n	}\n", "suspend", "TestARecycledContextHarmsNoContinuation"},
 	{"the clock is that of package time", "suspend/timers.go", "	if c, ok := As[Clock](on); ok {", "	if c, ok := As[Clock](on); ok && !Wrong {", "suspend", "TestTimersAreTheSchedulers/Sleep"},
+	{"a Then takes the timers of its caller", "suspend/timers.go", "	if s, ok := on.(Spawner); ok {\n", "	if s, ok := on.(Spawner); ok || Wrong {\n", "suspend", "TestThenTakesNoTimers"},
 	{"a deadline that is over keeps its timer", "internal/cancelctx/timed.go", "	l.stops = nil\n	l.mu.Unlock()\n", "	l.stops = nil\n	if Wrong {\n		stops = nil\n	}\n	l.mu.Unlock()\n", "suspend", "TestNoTimerIsLeft/a_deadline"},
 	{"a coroutine given away is still the Run's", "adapters/internal/runner/kill.go", "	r.own(t.ID()).CompareAndSwap(t.ID(), 0)\n", "	if !Wrong {\n		r.own(t.ID()).CompareAndSwap(t.ID(), 0)\n	}\n", "adapters/fifo", "TestValuesFromACoroutineGivenAway"},
 }
