@@ -41,7 +41,7 @@ func (w *World) stop(t *timer) bool {
 		return false
 	}
 	switch {
-	case !w.enter() || w.over:
+	case w.over:
 		return false
 	case t.pos >= 0:
 		w.timers.remove(t.pos)

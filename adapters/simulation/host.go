@@ -49,7 +49,7 @@ func (h *host) submit(r ready) error {
 
 // Now returns the time by the clock of the host.
 func (h *host) Now() time.Time {
-	if h.world.enter() {
+	if h.world.own() {
 		h.world.pass()
 	}
 	return h.world.start.Add(h.clock())
@@ -88,7 +88,7 @@ func (h *host) scaled(d time.Duration) time.Duration {
 
 // Uint64 is the random source of the tasks, see suspend.Rand.
 func (h *host) Uint64() uint64 {
-	h.world.enter()
+	h.world.own()
 	return h.world.random.Uint64()
 }
 

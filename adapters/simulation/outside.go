@@ -71,11 +71,20 @@ func (w *World) on() bool {
 	return t != nil && t.world.Load() == w
 }
 
-// enter begins a call that only the World's own may make, and reports whether it is one. A task that was killed ends here,
-// and so does the task that runs when the run has failed.
-func (w *World) enter() bool {
+// own reports whether the caller is on the World, where only its own may call. It ends no task. The clock and the timers are asked by a
+// Select that holds guards, or that has a lock or a value by then.
+func (w *World) own() bool {
 	if !w.on() {
 		_ = w.fromOutside(ready{})
+		return false
+	}
+	return true
+}
+
+// enter begins a call of the World's own, and reports whether it is one. A task that was killed ends here, and so does the task that runs
+// when the run has failed.
+func (w *World) enter() bool {
+	if !w.own() {
 		return false
 	}
 	if t := w.current; t != nil {

@@ -24,4 +24,6 @@ var simulated = []mutant{
 	{"a deadline that was moved still ends the wait", "adapters/simulation/side.go", "	s.clear(w)\n	if t.IsZero() {", "	if !Wrong {\n		s.clear(w)\n	}\n	if t.IsZero() {", simulation, "TestDeadlines"},
 	{"a Write never waits", "adapters/simulation/conn.go", "		case c.write.first(t) && c.unread < window:\n			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread))])\n", "		case c.write.first(t) && (c.unread < window || Wrong):\n			n += c.transmit(p[n:min(len(p), n+maxSegment)])\n", simulation, "TestWritesAreWhole"},
 	{"the wake-ups of one moment come in any order", "adapters/simulation/outside.go", "	if !w.o.open {\n		slices", "	if !w.o.open && !Wrong {\n		slices", simulation, "TestStockTimersOfOneMoment"},
+	{"to stop a timer ends a task that was killed", "adapters/simulation/clock.go", "	case w.over:\n		return false\n	case t.pos", "	case w.over || Wrong && !w.enter():\n		return false\n	case t.pos", simulation, "TestACrashAtEachStep/After"},
+	{"to ask the clock ends a task that was killed", "adapters/simulation/host.go", "	if h.world.own() {\n", "	if h.world.own() && (!Wrong || h.world.enter()) {\n", simulation, "TestACrashAtEachStep/Until"},
 }
