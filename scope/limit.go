@@ -4,7 +4,9 @@ import (
 	"context"
 	"iter"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -13,8 +15,15 @@ import (
 // starts them as tasks end, in order. So Go never suspends, as that of any Spawner. A function that has not started costs memory, but no
 // task. A task counts until it ends, also while it is suspended.
 //
-// If on closes before an accepted function has started, the function runs on a goroutine. Limit panics if n is less than 1 or if on is
-// nil.
+// A function that waits, and that Scope.Go, Map, First or Stream has given, is withdrawn when its scope is cancelled: it never runs. One that
+// was given to Go of the Limit itself, or by way of Scope.On, runs all the same. If on closes before an accepted function has started, the
+// function runs on a goroutine.
+//
+// A task under a Limit must not wait for a function that waits in the same Limit: a Map over the caller's own Limit may wait for the caller's
+// place. Such waits end when their contexts do, and not before. Give inner tasks a Limit of their own.
+//
+// Limit offers the capabilities of on, see suspend.As. What is not a task does not count: callbacks, and functions of Blocking. Limit
+// panics if n is less than 1 or if on is nil.
 //
 //	err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 //		four := scope.Limit(4, suspend.Goroutines)
@@ -36,22 +45,57 @@ func Limit(n int, on suspend.Spawner) suspend.Spawner {
 // limited: a function is started if a place is free, and otherwise waits for one.
 //
 // Invariant: waiting is empty while free is above 0.
-// Debt: a task that ends gives its place to the first that waits, or frees it.
+// Debt: a task that ends, and a function that is withdrawn with its place, gives the place to the first that waits, or frees it.
 type limited struct {
 	on suspend.Spawner
 
 	mu      atomicx.Mutex
 	free    int
-	waiting []func()
+	waiting dlist.List[waiting]
 }
 
+// A waiting is a function without a place. The Limit that takes it off the list, under mu, starts it or withdraws it.
+type waiting struct {
+	f    func()
+	of   origin
+	stop func() bool // of the call that withdraws it; under mu, nil until it is made
+}
+
+// An origin is the cancellable caller that a function comes from.
+type origin interface {
+	context() context.Context
+	withdrawn() // f never runs, since the context has ended
+}
+
+// A holdingBack is a Spawner that may hold a function back, for the origin to withdraw it. A nil origin does not.
+type holdingBack interface {
+	goFor(of origin, f func()) error
+}
+
+// goFor starts f, which comes from of, on on.
+func goFor(of origin, on suspend.Spawner, f func()) error {
+	if h, ok := on.(holdingBack); ok {
+		return h.goFor(of, f)
+	}
+	return on.Go(f)
+}
+
+// Unwrap offers the capabilities of on, see suspend.As.
+func (l *limited) Unwrap() suspend.Spawner { return l.on }
+
 // Go implements suspend.Spawner.
-func (l *limited) Go(f func()) error {
+func (l *limited) Go(f func()) error { return l.goFor(nil, f) }
+
+func (l *limited) goFor(of origin, f func()) error {
 	check(l.on, f != nil)
 	l.mu.Lock()
 	if l.free == 0 {
-		l.waiting = append(l.waiting, f)
+		w := &dlist.Node[waiting]{Value: waiting{f: f, of: of}}
+		l.waiting.Push(w)
 		l.mu.Unlock()
+		if of != nil {
+			l.watch(w)
+		}
 		return nil
 	}
 	l.free--
@@ -62,32 +106,78 @@ func (l *limited) Go(f func()) error {
 			l.next()
 		}
 	}()
-	err := l.on.Go(l.task(f))
+	err := l.start(of, f)
 	started = err == nil
 	return err
 }
 
-func (l *limited) task(f func()) func() {
-	return func() {
-		defer l.next() // also after a panic or a Goexit
-		f()
+// watch has w withdrawn when its context ends.
+func (l *limited) watch(w *dlist.Node[waiting]) {
+	stop := cancel.AfterFunc(w.Value.of.context(), func() {
+		l.mu.Lock()
+		waits := l.waiting.Remove(w)
+		l.mu.Unlock()
+		if waits {
+			w.Value.of.withdrawn()
+		}
+	})
+	l.mu.Lock()
+	waits := l.waiting.Has(w)
+	if waits {
+		w.Value.stop = stop
+	}
+	l.mu.Unlock()
+	if !waits { // it has a place by now
+		stop()
 	}
 }
 
-// next starts the first function that waits in the place of a task that has ended.
-func (l *limited) next() {
-	l.mu.Lock()
-	if len(l.waiting) == 0 {
-		l.free++
-		l.waiting = nil
-		l.mu.Unlock()
-		return
+// start starts f in a place.
+func (l *limited) start(of origin, f func()) error {
+	if of != nil {
+		of = &placed{of, l}
 	}
-	f := l.waiting[0]
-	l.waiting[0], l.waiting = nil, l.waiting[1:]
-	l.mu.Unlock()
-	if l.on.Go(l.task(f)) != nil {
-		_ = suspend.Goroutines.Go(l.task(f))
+	return goFor(of, l.on, func() {
+		defer l.next() // also after a panic or a Goexit
+		f()
+	})
+}
+
+// A placed function has a place in l, and waits in the Limit below.
+type placed struct {
+	origin
+	l *limited
+}
+
+func (p *placed) withdrawn() {
+	p.l.next()
+	p.origin.withdrawn()
+}
+
+// next gives a place that is free again to the first function that waits. It withdraws those before whose contexts have ended: to start them,
+// for the Limit below to withdraw them, would come back here for each, one inside the other.
+func (l *limited) next() {
+	for {
+		l.mu.Lock()
+		n := l.waiting.Pop()
+		if n == nil {
+			l.free++
+			l.mu.Unlock()
+			return
+		}
+		w := n.Value
+		l.mu.Unlock()
+		if w.stop != nil {
+			w.stop()
+		}
+		if w.of != nil && w.of.context().Err() != nil {
+			w.of.withdrawn()
+			continue
+		}
+		if l.start(w.of, w.f) != nil {
+			_ = suspend.Goroutines.Go(func() { defer l.next(); w.f() })
+		}
+		return
 	}
 }
 

@@ -106,7 +106,8 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 }
 
 // Go starts f on a scheduler, as a child of s, and never suspends. Children may start children. A started child runs, even if its context
-// is done by then. A nil Spawner or a nil function panics.
+// is done by then. A child that still waits in a Limit has not started: it never runs, and counts as stopped by the cancellation. A nil
+// Spawner or a nil function panics.
 //
 // If Go returns an error, f never runs. The error is that of on if on refuses, the cancellation error if s was cancelled, and ErrEnded
 // if s has ended. In the body and in children, return the error: if a failure has cancelled s, Run returns that failure all the same.
@@ -124,7 +125,7 @@ func (s *Scope) child(on suspend.Spawner, run func()) error {
 			return err
 		}
 	}
-	return s.start(on, run)
+	return s.start(s, on, run)
 }
 
 // On returns a Spawner that starts children of s on a scheduler. A cancellation of s does not stop it, unlike s.Go. When s has ended, it
@@ -149,14 +150,30 @@ type spawner struct {
 	on suspend.Spawner
 }
 
-func (o *spawner) Go(f func()) error {
+func (o *spawner) Go(f func()) error { return o.goFor(nil, f) }
+
+func (o *spawner) goFor(of origin, f func()) error {
 	check(o.on, f != nil)
-	return o.s.start(o.on, func() {
+	if of != nil {
+		of = &entered{of, o.s}
+	}
+	return o.s.start(of, o.on, func() {
 		o.s.member(func() error {
 			f()
 			return nil
 		})
 	})
+}
+
+// An entered function is a member of s as well, and waits in a Limit.
+type entered struct {
+	origin
+	s *Scope
+}
+
+func (e *entered) withdrawn() {
+	e.s.leave()
+	e.origin.withdrawn()
 }
 
 // Unwrap offers the capabilities of on, see suspend.As.
@@ -234,7 +251,8 @@ func (s *Scope) enter() bool {
 	}
 }
 
-func (s *Scope) start(on suspend.Spawner, f func()) error {
+// start starts f as a member. A nil origin does not withdraw it.
+func (s *Scope) start(of origin, on suspend.Spawner, f func()) error {
 	if !s.enter() {
 		return ErrEnded
 	}
@@ -244,9 +262,17 @@ func (s *Scope) start(on suspend.Spawner, f func()) error {
 			s.leave()
 		}
 	}()
-	err := on.Go(f)
+	err := goFor(of, on, f)
 	started = err == nil
 	return err
+}
+
+func (s *Scope) context() context.Context { return s.ctx }
+
+// withdrawn ends a child that has not started.
+func (s *Scope) withdrawn() {
+	defer s.leave()
+	s.fail(suspend.Err(s.ctx))
 }
 
 // member runs the body or a child.

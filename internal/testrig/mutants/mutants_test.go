@@ -45,6 +45,8 @@ var mutants = []mutant{
 	{"a cancelled writer stays with its lock", "internal/gate/gate.go", "	r.waiters.Remove(w)\n", "	if !Wrong {\n		r.waiters.Remove(w)\n	}\n", integration, ties + "/rwmutex"},
 	{"a cancelled waiter stays with its latch", "latch/latch.go", "{ w.waiters.Remove(r) }", "{\n	if !Wrong {\n		w.waiters.Remove(r)\n	}\n}", integration, ties + "/latch"},
 	{"a scope that is unwound does not wait", "scope/scope.go", "		_, _ = s.over.Await(context.Background())\n		ended = true\n", "		if !Wrong || s.ctx.Err() == nil {\n			_, _ = s.over.Await(context.Background())\n		}\n		ended = true\n", integration, panics + "LeavesNoChild"},
+	{"a Limit keeps a function that has begun", "scope/limit.go", "		if w.stop != nil {\n", "		if w.stop != nil && !Wrong {\n", "scope", "TestALimitKeeps"},
+	{"a Limit keeps the place of a refused Go", "scope/limit.go", "		if !started {\n			l.next()", "		if !started && !Wrong {\n			l.next()", "scope", "TestARefusedGo"},
 	{"a context that panics keeps a nudge", "mutex/mutex.go", "		if !locked {", "		if !locked && !(Wrong && recover() != nil) {", integration, panics},
 	{"a context that panics is a ghost at the barrier", "latch/barrier.go", "			if b.hasHappened(me) {", "			if Wrong {\n				return\n			}\n			if b.hasHappened(me) {", integration, panics},
 	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !Wrong {", integration, panics},

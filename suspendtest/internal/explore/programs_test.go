@@ -564,6 +564,40 @@ var boundedPrograms = []program{
 		})
 		w.OnIdle(lost)
 	}},
+	{"Limit, withdrawn", "3 × 1", func(w *explore.World) {
+		ran, withdrawn, last := 0, false, false
+		w.Go("scope", func(ctx context.Context) {
+			on := suspend.Here()
+			one := scope.Limit(1, on)
+			_ = one.Go(func() {})
+			err := scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
+				return s.Go(one, func(context.Context) error { ran++; return nil })
+			})
+			withdrawn = ran == 0
+			if withdrawn != (err != nil) {
+				panic(err)
+			}
+			_ = one.Go(func() { last = true })
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(onlyIf(last), atMost(1, ran), onlyIf(!withdrawn || ran == 0)) })
+	}},
+	{"Limit, withdrawn from the one below", "3 × 1", func(w *explore.World) {
+		ran, second, last := 0, 0, 0
+		w.Go("scope", func(ctx context.Context) {
+			inner := scope.Limit(1, suspend.Here())
+			outer := scope.Limit(1, inner)
+			_ = inner.Go(func() {})
+			_ = scope.Run(ctx, func(_ context.Context, s *scope.Scope) error {
+				err := s.Go(outer, func(context.Context) error { ran++; return nil })
+				_ = outer.Go(func() { second++ })
+				return err
+			})
+			_ = outer.Go(func() { last++ })
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(atMost(1, ran), same(last, 1), atMost(1, second)) })
+	}},
 	{"First", "2 × 1", func(w *explore.World) {
 		w.Go("first", func(ctx context.Context) {
 			v, err := scope.First(ctx, suspend.Here(),

@@ -1,0 +1,197 @@
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+	"github.com/stretchr/testify/require"
+)
+
+// A task under a Limit that maps over the same Limit waits for its own place. It did so for good, also when its context ended.
+func TestMapOverItsOwnLimit(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		for depth := 1; depth <= 3; depth++ {
+			four := scope.Limit(1, on)
+			for range depth - 1 {
+				four = scope.Limit(2, four) // the place of the outer one is had, that of an inner one is waited for
+			}
+			ctx, end := cancel.New(bg)
+			waits, err := make(chan bool), make(chan error, 1)
+			require.NoError(t, four.Go(func() {
+				close(waits)
+				_, failed := scope.Map(ctx, four, make([]int, 3), func(context.Context, int) (int, error) {
+					t.Error("begun without a place")
+					return 0, nil
+				})
+				err <- failed
+			}))
+			<-waits
+			end(errOops)
+			require.ErrorIs(t, <-err, errOops)
+			ran := make(chan bool)
+			require.NoError(t, four.Go(func() { close(ran) }))
+			<-ran // the place was not lost
+		}
+	})
+}
+
+// Of the functions that wait, those of the scope that has ended are withdrawn, in whatever way they were given. The others, and those that
+// were given to the Limit itself, run in their order.
+func TestWhatWaitsInALimitIsWithdrawn(t *testing.T) {
+	for name, end := range map[string]func(s *scope.Scope) error{
+		"Cancel(nil)": func(s *scope.Scope) error { s.Cancel(nil); return nil },
+		"a cause":     func(s *scope.Scope) error { s.Cancel(errOops); return errOops },
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
+				one := scope.Limit(1, on)
+				var gate promise.Promise[int]
+				var ran []string
+				note := func(what string) func(context.Context) error {
+					return func(context.Context) error { ran = append(ran, what); return nil }
+				}
+				_ = one.Go(func() { _, _ = gate.Await(bg) })
+				var want error
+				err := scope.Run(bg, func(ctx context.Context, outer *scope.Scope) error {
+					_ = outer.Go(one, note("another scope's"))
+					err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+						_ = s.Go(one, note("withdrawn"))
+						_ = s.Go(outer.On(one), note("withdrawn through On"))
+						_ = s.Go(scope.Limit(5, one), note("withdrawn from the inner Limit"))
+						_ = one.Go(func() { ran = append(ran, "the Limit's own") })
+						schedtest.Settle()
+						want = end(s)
+						return nil
+					})
+					require.Equal(t, want, err)
+					require.Empty(t, ran)
+					_ = gate.Fill(1)
+					return nil
+				})
+				require.NoError(t, err)
+				schedtest.Settle()
+				require.Equal(t, []string{"another scope's", "the Limit's own"}, ran)
+			})
+		})
+	}
+}
+
+// A child that was withdrawn counts as stopped by the cancellation.
+func TestAWithdrawnChildWasStopped(t *testing.T) {
+	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
+		one := scope.Limit(1, on)
+		var gate promise.Promise[int]
+		_ = one.Go(func() { _, _ = gate.Await(bg) })
+		ctx, end := cancel.New(bg)
+		_ = on.Go(func() { end(errOops) })
+		for v, err := range scope.Stream(ctx, one, 2, numbers(3), func(context.Context, int) (int, error) { return 0, nil }) {
+			require.ErrorIs(t, err, errOops)
+			require.Zero(t, v)
+		}
+		_, err := scope.First(ctx, one, func(context.Context) (int, error) { return 1, nil })
+		require.ErrorIs(t, err, errOops)
+		_ = gate.Fill(1)
+		v, err := scope.First(bg, one, func(context.Context) (int, error) { return 1, nil }, func(context.Context) (int, error) { return 2, nil })
+		require.NoError(t, err)
+		require.Equal(t, 1, v)
+	})
+}
+
+// A long-lived scope keeps nothing of functions that waited and have begun, and a Limit nothing of those that were withdrawn. A hundred
+// thousand that are withdrawn at once take no deeper stack than one.
+func TestALimitKeepsNothing(t *testing.T) {
+	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
+		var objects schedtest.Objects
+		inner := scope.Limit(1, on)
+		one := scope.Limit(1, inner)
+		var gate promise.Promise[int]
+		require.NoError(t, scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
+			begin := func(on suspend.Spawner) {
+				o := objects.New()
+				_ = s.Go(on, func(context.Context) error { _ = *o; return nil })
+			}
+			begin(one)
+			begin(one)
+			for range 3 {
+				schedtest.Settle()
+			}
+			objects.Collected(t, 0)
+			return nil
+		}))
+		_ = inner.Go(func() { _, _ = gate.Await(bg) })
+		err := scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
+			for range 100_000 {
+				_ = s.Go(one, func(context.Context) error { t.Error("begun"); return nil })
+			}
+			o := objects.New()
+			_ = s.Go(one, func(context.Context) error { _ = *o; return nil })
+			return errOops
+		})
+		require.Equal(t, errOops, err)
+		objects.Collected(t, 0)
+		_ = gate.Fill(1)
+	})
+}
+
+// A place whose function was refused is free again.
+func TestARefusedGoLeavesItsPlace(t *testing.T) {
+	refuse := true
+	ran := make(chan bool, 1)
+	one := scope.Limit(1, spawnerFunc(func(f func()) error {
+		if refuse {
+			return suspend.ErrClosed
+		}
+		go f()
+		return nil
+	}))
+	require.Error(t, one.Go(func() {}))
+	refuse = false
+	require.NoError(t, one.Go(func() { ran <- true }))
+	<-ran
+}
+
+// A Limit offers what its scheduler does, as the Spawner of a scope.
+func TestCapabilitiesThroughALimit(t *testing.T) {
+	loop, err := eventloop.New(eventloop.Options{})
+	require.NoError(t, err)
+	defer loop.Close()
+	for name, on := range map[string]suspend.Spawner{"a Limit": scope.Limit(2, loop), "two": scope.Limit(2, scope.Limit(3, loop))} {
+		_, timers := suspend.As[suspend.Timers](on)
+		_, clock := suspend.As[suspend.Clock](on)
+		_, blocker := suspend.As[suspend.Blocker](on)
+		_, holder := suspend.As[suspend.Holder](on)
+		_, executor := suspend.As[suspend.Executor](on)
+		require.Equal(t, [5]bool{true, true, true, true, true}, [5]bool{timers, clock, blocker, holder, executor}, name)
+	}
+	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		fired := false
+		suspend.AfterFunc(scope.Limit(2, w), time.Hour, func() { fired = true })
+		if err := suspend.Sleep(ctx, 2*time.Hour); err != nil || !fired {
+			return errors.New("the timer of a Limit is not the World's")
+		}
+		return nil
+	})
+	require.NoError(t, report.Err)
+	s := fifo.New(fifo.Options{})
+	require.NoError(t, s.Run(bg, func(ctx context.Context) error {
+		return scope.Run(ctx, func(_ context.Context, sc *scope.Scope) error {
+			h, ok := suspend.As[suspend.Holder](sc.On(scope.Limit(1, s)))
+			require.True(t, ok)
+			release, err := h.Hold()
+			require.NoError(t, err)
+			require.EqualValues(t, 1, s.Stats().Suspended, "the scheduler is not held")
+			release()
+			return nil
+		})
+	}))
+}
