@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -56,7 +57,7 @@ func (w *World) panicked(value any, stack []byte) {
 	w.fail(&PanicError{value, stack})
 }
 
-// account adds to err when it was, and where each task waits.
+// account adds to err when it was, where each task waits, and what waits without one.
 func (w *World) account(err error) error {
 	stacks := stacks()
 	var b strings.Builder
@@ -73,6 +74,9 @@ func (w *World) account(err error) error {
 				state = "could run"
 			}
 			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(h, t.id), state, stacks[t.ID()])
+		}
+		for n := h.holds.First(); n != nil; n = n.Next() {
+			fmt.Fprintf(&b, "\n\n%s is held by a wait without a task, which began at:\n%s", cmp.Or(h.name, "the World"), frame(n.Value.stack()))
 		}
 	}
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
@@ -103,6 +107,7 @@ func stacks() map[int64]string {
 var own = []string{
 	"runtime.", "iter.", "runtime/debug.", "github.com/braidgo/braid/adapters/internal/", "github.com/braidgo/braid/internal/",
 	"github.com/braidgo/braid/adapters/simulation.(*task)", "github.com/braidgo/braid/suspend.(*binding)", "coroswitch",
+	"github.com/braidgo/braid/suspend.(*continuation", "github.com/braidgo/braid/suspend.holdOn",
 }
 
 // frame takes from a stack what belongs to the scheduler. Each frame has two lines.

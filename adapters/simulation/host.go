@@ -15,6 +15,7 @@ type host struct {
 	spawner suspend.Spawner
 	born    int // tasks
 	tasks   dlist.List[*task]
+	holds   dlist.List[hold]
 	dead    bool
 	paused  bool
 	held    []ready // while paused

@@ -77,6 +77,7 @@ func (n *Node) crash() {
 	h, id := w.caller()
 	w.note(event{kind: crashed, host: h, task: id, of: &n.host})
 	n.dead = true
+	n.letGo()
 	w.kill(&n.host) // first: the end of a connection resumes none of them
 	w.timers.drop(&n.host)
 	w.unwatch(&n.host)

@@ -300,10 +300,10 @@ func (w *World) rouseSelf() {
 	}
 }
 
-// idle reports whether no task is left.
+// idle reports whether no task and no hold is left.
 func (w *World) idle() bool {
 	for _, h := range w.hosts {
-		if h.tasks.First() != nil {
+		if h.tasks.First() != nil || h.holds.First() != nil {
 			return false
 		}
 	}

@@ -26,4 +26,6 @@ var simulated = []mutant{
 	{"the wake-ups of one moment come in any order", "adapters/simulation/outside.go", "	if !w.o.open {\n		slices", "	if !w.o.open && !Wrong {\n		slices", simulation, "TestStockTimersOfOneMoment"},
 	{"to stop a timer ends a task that was killed", "adapters/simulation/clock.go", "	case w.over:\n		return false\n	case t.pos", "	case w.over || Wrong && !w.enter():\n		return false\n	case t.pos", simulation, "TestACrashAtEachStep/After"},
 	{"to ask the clock ends a task that was killed", "adapters/simulation/host.go", "	if h.world.own() {\n", "	if h.world.own() && (!Wrong || h.world.enter()) {\n", simulation, "TestACrashAtEachStep/Until"},
+	{"a crash leaves its holds", "adapters/simulation/node.go", "	n.letGo()\n", "	if !Wrong {\n		n.letGo()\n	}\n", simulation, "TestACrashReleasesHolds"},
+	{"a hold does not count", "adapters/simulation/outside.go", " || h.holds.First() != nil {", " || h.holds.First() != nil && !Wrong {", simulation, "TestConformance/Scheduler/Holder"},
 }
