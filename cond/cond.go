@@ -106,7 +106,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 			if v := recover(); v != nil { // of L.Lock
 				panic(v)
 			}
-			l.Lock() // again, as a Kill has ended the first: the deferred functions of the caller unlock it
+			suspend.Shield(l.Lock) // again, as a Kill has ended the first: the deferred functions of the caller unlock it
 		}
 	}()
 	defer func() {

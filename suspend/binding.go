@@ -25,6 +25,7 @@ type binding struct {
 	blocked  bool     // block is running
 	large    bool     // the slots are more than are kept
 	killed   bool     // by a Kill that has not taken effect; written by the scheduler while the task does not run
+	shielded bool     // no Kill takes effect, see Shield; like killed
 	coins    uint32   // random bits that are left, see coin
 	last     wait
 	random   func() uint64 // of the task's scheduler, once it was drawn from
@@ -174,22 +175,40 @@ func (b *binding) forget() {
 }
 
 // kill leaves the mark, and ends the wait as a context that is done would. Between two waits the word is open as well. Then
-// the mark, and a status that no word has, send the next wait to arm.
+// the mark, and a status that no word has, send the next wait to arm. Under a Shield there is only the mark.
 func (b *binding) kill() bool {
 	if b.killed {
 		return false
 	}
 	b.killed = true
+	if !b.shielded {
+		b.endWait()
+	}
+	return true
+}
+
+func (b *binding) endWait() {
 	b.last = wait{status: unarmed}
 	if b.word.cancelAny() {
 		b.task.Unpark()
 	} // or a Resume, or a context, has come first, and unparks the task
+}
+
+// lift lifts a Shield. The Kill that waits for its end takes effect.
+func (b *binding) lift() bool {
+	if !b.shielded {
+		return false
+	}
+	b.shielded = false
+	if b.killed {
+		b.endWait()
+	}
 	return true
 }
 
 // exitIfKilled is called where nothing of the task is queued any more.
 func (b *binding) exitIfKilled() {
-	if b.killed {
+	if b.killed && !b.shielded {
 		b.killed = false
 		runtime.Goexit()
 	}

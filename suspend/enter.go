@@ -48,11 +48,34 @@ func (b Bound) TaskEnded() { b.b.forget() }
 //
 // The deferred functions of the task run, and they may wait like those of any goroutine that exits. A Kill ends one wait:
 // to end one of a deferred function takes another Kill. Kill reports false, and changes nothing, while a Kill of this task
-// has not taken effect.
+// has not taken effect. Under a Shield it takes effect when that ends.
 func (b Bound) Kill() bool { return b.b.kill() }
+
+// Shielded reports whether the task is in a Shield: then a Kill changes nothing before the end of that.
+func (b Bound) Shielded() bool { return b.b.shielded }
+
+// Unshield lifts a Shield, for a scheduler that ends: nobody is left to end the wait under it. A Kill of the task takes effect at once then.
+// Unshield reports whether there was a Shield.
+func (b Bound) Unshield() bool { return b.b.lift() }
 
 // ExitIfKilled ends the calling task if a Kill has not taken effect.
 func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
+
+// Shield calls f, and puts off a Kill of the calling task until f has returned. It is for a primitive that must not leave its caller without
+// something, such as the lock that a Cond gives back. f should wait only for what comes without the task: until then, its scheduler
+// does not end the task. Shield changes nothing but that, and nests. It is not for contexts.
+func Shield(f func()) {
+	b := current()
+	if b == nil || b.task == nil || b.shielded {
+		f()
+		return
+	}
+	b.shielded = true
+	defer func() { b.shielded = false }()
+	f()
+	b.shielded = false
+	b.exitIfKilled()
+}
 
 // Park is the Park of a Switcher: it makes the switches, and it exits if the task was killed. What suspends on the Task does
 // not call it. A Task that decorates this one does, and a scheduler that runs in the task.

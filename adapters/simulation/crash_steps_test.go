@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
@@ -103,4 +104,107 @@ func TestACrashAtEachStepLosesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A waiter of a Cond holds L when its deferred functions run, also if its node crashes while it waits for L once more. The World holds L
+// meanwhile. It unlocked what the World had locked, and an innocent task panicked.
+func TestCondOfACrashedNode(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		run(t, func(ctx context.Context, w *simulation.World) error {
+			var mu mutex.Mutex
+			c, n, inside, ended := cond.New(mu.Locker()), w.Node("n"), 0, 0
+			visit := func(f func()) {
+				_ = mu.Lock(ctx)
+				defer mu.Unlock()
+				inside++
+				require.Equal(t, 1, inside)
+				defer func() { inside-- }()
+				f()
+			}
+			for range 3 {
+				_ = n.Go(func() {
+					defer func() { ended++ }()
+					visit(func() {
+						inside--
+						defer func() { inside++ }()
+						_ = c.Wait(ctx)
+					})
+				})
+			}
+			_ = suspend.Sleep(ctx, time.Second)
+			visit(func() {
+				n.Crash()
+				require.Zero(t, ended, "it did not wait for L")
+				_ = suspend.Sleep(ctx, time.Second)
+				if restart {
+					n.Restart(func(context.Context) { visit(suspend.Yield) })
+				}
+				_ = suspend.Sleep(ctx, time.Second)
+			})
+			_ = suspend.Sleep(ctx, time.Second)
+			require.Equal(t, 3, ended)
+			require.True(t, mu.TryLock())
+			return nil
+		})
+	}
+}
+
+// A run comes to its end although L is never unlocked, and leaves no goroutine behind.
+func TestARunEndsThoughACondHasNoLock(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	before := schedtest.Goroutines()
+	for range 20 {
+		unwound := false
+		run(t, func(ctx context.Context, w *simulation.World) error {
+			var mu mutex.Mutex
+			c := cond.New(mu.Locker())
+			_ = w.Node("n").Go(func() {
+				defer func() { unwound = true }()
+				_ = mu.Lock(ctx)
+				_ = c.Wait(ctx)
+			})
+			_ = suspend.Sleep(ctx, time.Second)
+			_ = mu.Lock(ctx) // for good
+			w.Node("n").Crash()
+			require.False(t, unwound)
+			return nil
+		})
+		require.True(t, unwound)
+	}
+	schedtest.Eventually(t, "no goroutine is left", func() bool { return schedtest.Goroutines() <= before })
+}
+
+// A spinning lock is one of somebody else, whose Lock never parks.
+type spinning struct{ locked bool }
+
+func (l *spinning) Unlock() { l.locked = false }
+func (l *spinning) Lock() {
+	for l.locked {
+		suspend.Yield()
+	}
+	l.locked = true
+}
+
+// A Crash returns though the lock of a Cond is waited for by Yield.
+func TestACrashWithASpinningLock(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	run(t, func(ctx context.Context, w *simulation.World) error {
+		l, ended := new(spinning), false
+		c := cond.New(l)
+		n := w.Node("n")
+		_ = n.Go(func() {
+			l.Lock()
+			defer func() { ended = true; l.Unlock() }()
+			_ = c.Wait(ctx)
+		})
+		_ = suspend.Sleep(ctx, time.Second)
+		l.Lock()
+		n.Crash()
+		require.False(t, ended)
+		l.Unlock()
+		_ = suspend.Sleep(ctx, time.Second)
+		require.True(t, ended)
+		require.False(t, l.locked)
+		return nil
+	})
 }

@@ -52,7 +52,8 @@ func (n *Node) World() *World { return n.world }
 
 // Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, or where they wait next if they
 // were resumed already. Their defers run, and reach nobody. A defer may wait for other tasks of n; if none of them can go on, its
-// wait ends by runtime.Goexit, too. The peers of the node's connections fail with ECONNRESET. Its timers do not fire. The disk
+// wait ends by runtime.Goexit, too. Only a cond.Cond waits for its lock until it has it: if a task elsewhere holds the lock, the defers of the
+// waiter run when that unlocks. The peers of the node's connections fail with ECONNRESET. Its timers do not fire. The disk
 // keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the call does
 // not return. On a crashed node Crash does nothing.
 func (n *Node) Crash() {

@@ -181,6 +181,12 @@ func (w *World) leave() {
 	w.over, w.leaving = true, true
 	w.close()
 	w.endTasks(w.hosts...)
+	for _, h := range w.hosts { // nobody is left who could end a wait under a Shield
+		for n := h.tasks.First(); n != nil; n = n.Next() {
+			n.Value.Unshield()
+		}
+	}
+	w.endTasks(w.hosts...)
 	w.ready, w.timers, w.always, w.watches = nil, timers{}, nil, nil // a connection may be kept, and so is the World
 	w.fleet.stalls.End()
 }
@@ -192,16 +198,17 @@ func (w *World) endTasks(hosts ...*host) {
 		w.ready = append(w.ready, h.held...)
 		h.held = nil
 	}
-	for left := w.kill(hosts...); left > 0; left = w.kill(hosts...) {
-		for turns := 64 * left; turns > 0 && w.turn(hosts); turns-- {
+	for left := 1; left > 0; {
+		left = w.kill(hosts...)
+		for turns := 64 * (left + 1); turns > 0 && w.turn(hosts); turns-- {
 		}
 	}
-	for w.turn(hosts) {
-	}
+	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) })
 }
 
 // kill ends the waits of the tasks of hosts, and of those that do not wait the next one. The tasks find out in their turn. It
-// returns how many will have one: a task that is in a Crash has none until it comes back.
+// returns how many will have one: a task that is in a Crash has none until it comes back. One under a Shield waits for a task elsewhere,
+// and ends after that.
 func (w *World) kill(hosts ...*host) (left int) {
 	for _, h := range hosts {
 		for n := h.tasks.First(); n != nil; n = n.Next() {
@@ -209,7 +216,7 @@ func (w *World) kill(hosts ...*host) (left int) {
 			if t.Kill(); t.mark == parked { // a goroutine outside has ended its wait, and was not let in to wake it
 				w.rouse(t)
 			}
-			if !w.running(func(r *task) bool { return r == t }) {
+			if !t.Shielded() && !w.running(func(r *task) bool { return r == t }) {
 				left++
 			}
 		}

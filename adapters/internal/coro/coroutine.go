@@ -122,6 +122,12 @@ func (c *Coroutine) Fetch() {
 // Kill ends the task of c, see suspend.Bound. It is called while c is not running.
 func (c *Coroutine) Kill() bool { return c.binding.Kill() }
 
+// Shielded reports whether the task of c puts off a Kill, see suspend.Bound. It is called while c is not running.
+func (c *Coroutine) Shielded() bool { return c.binding.Shielded() }
+
+// Unshield lifts that, see suspend.Bound. It is called while c is not running.
+func (c *Coroutine) Unshield() bool { return c.binding.Unshield() }
+
 // TaskEnded is called between two tasks of one function, see suspend.Bound.
 func (c *Coroutine) TaskEnded() { c.binding.TaskEnded() }
 

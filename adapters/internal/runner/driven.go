@@ -144,7 +144,7 @@ func (d *Driven) loop() {
 		} else if d.CloseIfDone() {
 			break
 		} else if d.ending {
-			if !d.killAll() {
+			if !d.killAll() && !d.unshieldAll() {
 				d.abandon()
 				break
 			}

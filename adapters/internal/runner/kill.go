@@ -19,6 +19,16 @@ func (r *Runner) killAll() (found bool) {
 	return found
 }
 
+// unshieldAll ends the waits that no Kill ends, see suspend.Shield. It is called when nothing is runnable, and reports whether there was one.
+func (r *Runner) unshieldAll() (found bool) {
+	for _, t := range r.all {
+		if t.Why() < coro.Ended && !t.calls && t.Coroutine.Unshield() {
+			found = true
+		}
+	}
+	return found
+}
+
 // abandon closes r though something is left: Holds, and tasks that no Kill ends, as they park by themselves.
 func (r *Runner) abandon() { r.live.Abandon() }
 

@@ -4,6 +4,7 @@ package explore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/braidgo/braid/cond"
@@ -109,8 +110,13 @@ func killProgram(kills int, wait func(ctx context.Context, g *gift) (int, error)
 	}
 }
 
-// killCondProgram kills a task in its wait for a signal, or as it locks again. It holds the lock when its deferred functions run.
-func killCondProgram(w *explore.World) {
+// killCondProgram kills a task in its wait for a signal, or as it locks again, and once more, so many times. It holds the lock when its deferred
+// functions run.
+func killCondProgram(kills int) func(w *explore.World) {
+	return func(w *explore.World) { killCond(w, kills) }
+}
+
+func killCond(w *explore.World, kills int) {
 	var m mutex.Mutex
 	var in inside
 	c := cond.New(m.Locker())
@@ -119,14 +125,47 @@ func killCondProgram(w *explore.World) {
 		defer func() { in.write(); m.Unlock() }()
 		f()
 	}
-	goDoomed(w, 1, func(ctx context.Context, _ *doomed) { hold(func() { _ = c.Wait(ctx) }) })
+	goDoomed(w, kills, func(ctx context.Context, _ *doomed) { hold(func() { _ = c.Wait(ctx) }) })
 	w.Go("wait", func(ctx context.Context) { hold(func() { _ = c.Wait(ctx) }) })
 	w.Go("signal", func(context.Context) { hold(c.Signal) })
 	w.Check(func() error { return free(m.TryLock()) })
 }
 
 var killPrograms = []program{
-	{"kill, Cond", "3 × 1", killCondProgram},
+	{"kill, Cond", "3 × 1", killCondProgram(1)},
+	{"kill, Cond, twice", "3 × 1", killCondProgram(2)},
+	{"kill, Cond, four times", "3 × 1", killCondProgram(4)},
+	{"kill, Shield", "2 × 2", func(w *explore.World) {
+		var g gift
+		got, after := 0, false
+		goDoomed(w, 2, func(_ context.Context, d *doomed) {
+			defer func() {
+				if got != 2 {
+					panic("it was ended under the Shield")
+				}
+			}()
+			suspend.Shield(func() {
+				for range 2 {
+					if _, err := suspend.Wait[int](bg, &g, false); err != nil {
+						panic(err)
+					}
+					got++
+				}
+			})
+			after = true
+			if d.pending {
+				panic("it was killed, and has gone on")
+			}
+		})
+		w.Go("give", func(context.Context) {
+			g.give()
+			g.give()
+		})
+		w.OnIdle(lost)
+		w.Check(func() error {
+			return errors.Join(same(got, 2), same(g.waiters.Len()+g.left, 0), onlyIf(got == 2 || !after))
+		})
+	}},
 	{"kill, Wait", "3 × 3", killProgram(1, func(ctx context.Context, g *gift) (int, error) {
 		return suspend.Wait[int](ctx, g, false)
 	})},
