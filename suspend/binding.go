@@ -194,6 +194,19 @@ func (b *binding) endWait() {
 	} // or a Resume, or a context, has come first, and unparks the task
 }
 
+// shield is Shield. After a panic of f, a Kill ends the next wait.
+func (b *binding) shield(f func()) {
+	b.shielded = true
+	defer func() {
+		if b.shielded = false; b.killed {
+			b.last = wait{status: unarmed}
+		}
+	}()
+	f()
+	b.shielded = false
+	b.exitIfKilled()
+}
+
 // lift lifts a Shield. The Kill that waits for its end takes effect.
 func (b *binding) lift() bool {
 	if !b.shielded {

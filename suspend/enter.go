@@ -70,11 +70,7 @@ func Shield(f func()) {
 		f()
 		return
 	}
-	b.shielded = true
-	defer func() { b.shielded = false }()
-	f()
-	b.shielded = false
-	b.exitIfKilled()
+	b.shield(f)
 }
 
 // Park is the Park of a Switcher: it makes the switches, and it exits if the task was killed. What suspends on the Task does

@@ -326,6 +326,7 @@ func TestEnd(t *testing.T) {
 					begun++
 					_ = k.Go(func() {
 						defer func() { ended++ }()
+						defer suspend.Shield(func() { _, _ = new(mvar.MVar[int]).Take(bg) })
 						defer func() { _, _ = new(mvar.MVar[int]).Take(bg) }()
 						w.wait(bg)
 					})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/suspend"
@@ -144,9 +145,10 @@ var killPrograms = []program{
 					panic("it was ended under the Shield")
 				}
 			}()
+			other, _ := cancel.New(bg) // so that the second wait is armed anew
 			suspend.Shield(func() {
-				for range 2 {
-					if _, err := suspend.Wait[int](bg, &g, false); err != nil {
+				for _, ctx := range []context.Context{bg, other} {
+					if _, err := suspend.Wait[int](ctx, &g, false); err != nil {
 						panic(err)
 					}
 					got++

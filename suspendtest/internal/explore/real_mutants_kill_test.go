@@ -15,7 +15,7 @@ var killMutants = []realMutant{
 	{"a killed wait leaves its node", "suspend/wait.go", "	if b.word.isCancelled(began) {\n", "	if b.word.isCancelled(began) {\n		if IS {\n			b.exitIfKilled()\n		}\n", "kill, Wait"},
 	{"a Kill ends a wait under a Shield", "suspend/binding.go", "	if ⟦!b.shielded⟧ {\n		b.endWait()", "true", "kill, Shield;kill, Cond, four times"},
 	{"a task under a Shield ends where it waits next", "suspend/binding.go", "	if b.killed && ⟦!b.shielded⟧ {", "true", "kill, Shield"},
-	{"a Shield takes the Kill along", "suspend/enter.go", "	f()\n	b.shielded = false\n	b.exitIfKilled()\n", "	f()\n	b.shielded = false\n	if !IS {\n		b.exitIfKilled()\n	}\n", "kill, Shield"},
+	{"a Shield takes the Kill along", "suspend/binding.go", "	f()\n	b.shielded = false\n	b.exitIfKilled()\n", "	f()\n	b.shielded = false\n	if !IS {\n		b.exitIfKilled()\n	}\n", "kill, Shield"},
 	{"a Cond that is killed twice leaves without the lock", "cond/cond.go", "			suspend.Shield(l.Lock)", "			if !IS {\n				suspend.Shield(l.Lock)\n			} else {\n				l.Lock()\n			}", "kill, Cond, four times"},
 	{"a Cond that is killed as it locks again leaves without the lock", "cond/cond.go", "		if ⟦unlocked⟧ {\n			if v := recover();", "false", "kill, Cond"},
 	{"a killed Select leaves its cases", "suspend/select.go", "		if waited {\n			won = collect(legs)\n			if levels {", "		if waited {\n			if IS && b != nil {\n				b.exitIfKilled()\n			}\n			won = collect(legs)\n			if levels {", "kill, Select"},
