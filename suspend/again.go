@@ -15,7 +15,8 @@ var ErrAgain = errors.New("suspend: look again")
 // happened.
 //
 // Drop is called under no guard when the operation is over and was not performed: another case was, or the wait has failed,
-// or a Prepare has panicked. It may also come between two looks. The Preparer then keeps nothing of what Prepare has found out.
+// or a Prepare has panicked. It may also come between two looks. The Preparer then keeps nothing of what Prepare has found out. If ctx is
+// done just after a Drop between two looks, the last one comes without a Prepare since, and finds nothing to drop.
 type Preparer[T any] interface {
 	Source[T]
 	Prepare()
