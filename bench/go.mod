@@ -6,7 +6,7 @@ require (
 	github.com/alitto/pond/v2 v2.7.1
 	github.com/anacrolix/stm v0.5.0
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 	github.com/cloudwego/netpoll v0.7.2
 	github.com/graph-gophers/dataloader/v7 v7.1.0
 	github.com/panjf2000/ants/v2 v2.12.1

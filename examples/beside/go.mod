@@ -3,7 +3,7 @@ module github.com/braidgo/braid/examples/beside
 go 1.26.0
 
 require (
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 	github.com/sourcegraph/conc v0.3.0
 	golang.org/x/sync v0.24.0
 )

@@ -3,7 +3,7 @@ module github.com/braidgo/braid/examples/graphql
 go 1.26.0
 
 require (
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 	github.com/graph-gophers/graphql-go v1.6.0
 	github.com/graphql-go/graphql v0.8.1
 )

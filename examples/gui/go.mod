@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	fyne.io/fyne/v2 v2.7.1
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 )
 
 require (

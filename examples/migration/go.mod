@@ -3,7 +3,7 @@ module github.com/braidgo/braid/examples/migration
 go 1.26.0
 
 require (
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 	github.com/graph-gophers/dataloader/v7 v7.1.0
 	github.com/panjf2000/ants/v2 v2.12.1
 	github.com/panjf2000/gnet/v2 v2.9.7

@@ -3,7 +3,7 @@ module github.com/braidgo/braid/examples/netpoll
 go 1.26.0
 
 require (
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 	github.com/cloudwego/netpoll v0.7.2
 )
 

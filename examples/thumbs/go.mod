@@ -3,8 +3,8 @@ module github.com/braidgo/braid/examples/thumbs
 go 1.26.0
 
 require (
-	github.com/braidgo/braid v0.0.0
-	github.com/braidgo/braid/stage/jetstream v0.0.0
+	github.com/braidgo/braid v0.1.0
+	github.com/braidgo/braid/stage/jetstream v0.1.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 )

@@ -1,7 +1,7 @@
 // Webserver is the web server of the paper, as far as stages go: cache, disk and send.
 //
 //	go run ./examples/webserver -dir . -addr 127.0.0.1:8080
-//	curl -i 127.0.0.1:8080/go.mod        a page
+//	curl -i 127.0.0.1:8080/go.mod        a page; with --compressed it is sent compressed
 //	curl 127.0.0.1:8080/-/stages         the stages; a browser gets a page
 //
 // An event loop accepts and parses. A cached page takes one stage of width 1, whose state needs no lock, and the sender. Other
@@ -24,6 +24,8 @@ import (
 	"os/signal"
 	"path"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,27 +103,56 @@ func newCache() func(context.Context, lookup) ([]byte, error) {
 	}
 }
 
-// page returns a page, compressed.
-func (s *server) page(ctx context.Context, name string) ([]byte, error) {
+// page returns a page, compressed if the client takes that.
+func (s *server) page(ctx context.Context, name string, compressed bool) ([]byte, error) {
 	data, err := s.cache.Do(ctx, lookup{name: name})
 	if err == nil && data == nil {
 		if data, err = s.disk.Do(ctx, name); err == nil {
 			_ = s.cache.TrySubmit(ctx, lookup{name, data}) // if it has no time, the page is read again
 		}
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || !compressed {
+		return data, err
 	}
 	return s.send.Do(ctx, data)
+}
+
+// takesGzip reports whether the Accept-Encoding of a request allows gzip. A request without one may be of a client that does not
+// decompress. The weight of gzip itself goes before the weight of "*", and a weight of 0 forbids it.
+func takesGzip(h http.Header) bool {
+	takes, named := false, false
+	for part := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+		coding, parameters, weighted := strings.Cut(part, ";")
+		weight := 1.0
+		if weighted {
+			name, value, _ := strings.Cut(strings.TrimSpace(parameters), "=")
+			w, err := strconv.ParseFloat(value, 64)
+			if !strings.EqualFold(name, "q") || err != nil {
+				w = 0
+			}
+			weight = w
+		}
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip", "x-gzip":
+			takes, named = weight > 0 || named && takes, true
+		case "*":
+			takes = takes || !named && weight > 0
+		}
+	}
+	return takes
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
-	data, err := s.page(ctx, path.Clean("/" + r.URL.Path)[1:])
+	compressed := takesGzip(r.Header)
+	data, err := s.page(ctx, path.Clean("/" + r.URL.Path)[1:], compressed)
 	switch {
 	case err == nil:
-		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Vary", "Accept-Encoding") // a cache must not give it to others
+		if compressed {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write(data)
 	case errors.Is(err, stage.ErrOverload):

@@ -29,7 +29,9 @@ func TestPages(t *testing.T) {
 	s := newServer(nil, func(_ context.Context, name string) ([]byte, error) { return fs.ReadFile(files, name) })
 	for i := range 3 {
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest("GET", "/a.txt", nil))
+		r := httptest.NewRequest("GET", "/a.txt", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		s.ServeHTTP(w, r)
 		z, err := gzip.NewReader(w.Body)
 		if err != nil {
 			t.Fatal(err, w.Code)
@@ -55,6 +57,62 @@ func TestPages(t *testing.T) {
 	s.ServeHTTP(w, httptest.NewRequest("GET", "/a.txt", nil))
 	if w.Code != http.StatusInternalServerError {
 		t.Error(w.Code)
+	}
+}
+
+// A page is compressed for the clients that say so, and caches are told.
+func TestCompression(t *testing.T) {
+	s := newServer(nil, func(context.Context, string) ([]byte, error) { return []byte("hello"), nil })
+	for _, c := range []struct {
+		accept []string
+		gzip   bool
+	}{
+		{nil, false},
+		{[]string{""}, false},
+		{[]string{"identity"}, false},
+		{[]string{"deflate, br"}, false},
+		{[]string{"gzip"}, true},
+		{[]string{"GZip;q=0.001"}, true},
+		{[]string{"x-gzip"}, true},
+		{[]string{"br , gzip ; q=0.5"}, true},
+		{[]string{"br", "gzip"}, true},
+		{[]string{"*"}, true},
+		{[]string{"gzip;q=0"}, false},
+		{[]string{"gzip; Q=0.000, *"}, false},
+		{[]string{"*, gzip;q=0"}, false},
+		{[]string{"*;q=0"}, false},
+		{[]string{"*;q=0, gzip"}, true},
+		{[]string{"gzip, *;q=0"}, true},
+		{[]string{"gzip;q=much"}, false},
+		{[]string{"gzip;level=9"}, false},
+		{[]string{"gzipped, notgzip"}, false},
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/a.txt", nil)
+		for _, a := range c.accept {
+			r.Header.Add("Accept-Encoding", a)
+		}
+		s.ServeHTTP(w, r)
+		body := io.Reader(w.Body)
+		if gzipped := w.Header().Get("Content-Encoding") == "gzip"; gzipped != c.gzip {
+			t.Errorf("%q: gzip %v", c.accept, gzipped)
+			continue
+		}
+		if c.gzip {
+			z, err := gzip.NewReader(body)
+			if err != nil {
+				t.Fatal(c.accept, err)
+			}
+			body = z
+		}
+		if b, err := io.ReadAll(body); string(b) != "hello" || err != nil {
+			t.Errorf("%q: %q, %v", c.accept, b, err)
+		}
+		if w.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%q: no Vary", c.accept)
+		}
+	}
+	if err := s.close(context.Background()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -121,7 +179,7 @@ func TestASaturatedDisk(t *testing.T) {
 			return []byte("page"), nil
 		})
 		ctx := context.Background()
-		if _, err := s.page(ctx, "fast"); err != nil {
+		if _, err := s.page(ctx, "fast", true); err != nil {
 			t.Fatal(err)
 		}
 		var mu sync.Mutex
@@ -135,7 +193,7 @@ func TestASaturatedDisk(t *testing.T) {
 				if i%20 == 0 {
 					name = "fast"
 				}
-				_, err := s.page(ctx, name)
+				_, err := s.page(ctx, name, true)
 				mu.Lock()
 				defer mu.Unlock()
 				switch {

@@ -3,7 +3,7 @@ module github.com/braidgo/braid/stage/otel
 go 1.26.0
 
 require (
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0

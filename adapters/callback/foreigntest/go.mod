@@ -3,7 +3,7 @@ module github.com/braidgo/braid/adapters/callback/foreigntest
 go 1.26.0
 
 require (
-	github.com/braidgo/braid v0.0.0
+	github.com/braidgo/braid v0.1.0
 	github.com/bytedance/gopkg v0.1.1
 	github.com/dop251/goja v0.0.0-20250309171923-bcd7cc6bf64c
 	github.com/dop251/goja_nodejs v0.0.0-20260212111938-1f56ff5bcf14

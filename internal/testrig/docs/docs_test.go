@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -71,6 +72,9 @@ func TestCode(t *testing.T) {
 			code := "\n" + normal(m[1]) + "\n"
 			found := slices.ContainsFunc(examples, func(text string) bool { return strings.Contains(text, code) })
 			require.True(t, found, "%s shows code that no example has:\n%s", name, m[1])
+			if strings.Contains(code, "\nfunc main() {") {
+				require.True(t, strings.HasPrefix(m[1], "package main\n"), "%s shows a program that is not whole:\n%s", name, m[1])
+			}
 		}
 	}
 	require.GreaterOrEqual(t, blocks, 4, "where is the README's code?")
@@ -110,6 +114,39 @@ func TestTutorials(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	indented = regexp.MustCompile(`(?m)(?:^    .*\n)+`)
+	explored = regexp.MustCompile(`explored: |of the exploration`)
+	command  = regexp.MustCompile(`(?m)^ *\$ .*\n`)
+	seconds  = regexp.MustCompile(`\([0-9.]+s\)`)
+)
+
+// TestOutput runs the tests of the examples whose explorations a document shows, and finds each such report in what they print: the number of
+// runs, the steps, the lines of the code. Indentation and seconds do not count.
+func TestOutput(t *testing.T) {
+	printed := map[string]string{}
+	reports := 0
+	for _, name := range files(t, ".md") {
+		for _, report := range indented.FindAllString(read(t, name), -1) {
+			if !explored.MatchString(report) {
+				continue
+			}
+			reports++
+			example := strings.TrimSuffix(path.Base(name), ".md")
+			if printed[example] == "" {
+				cmd := exec.Command("go", "test", "-v", "-count=1", "./examples/"+example)
+				cmd.Dir = root
+				out, err := cmd.CombinedOutput()
+				require.NoError(t, err, "%s has a report, so ./examples/%s is to print it: %s", name, example, out)
+				printed[example] = seconds.ReplaceAllString(normal(string(out)), "") + "\n"
+			}
+			want := seconds.ReplaceAllString(normal(command.ReplaceAllString(report, "")), "") + "\n"
+			require.Contains(t, printed[example], want, "%s shows what go test -v ./examples/%s does not print", name, example)
+		}
+	}
+	require.GreaterOrEqual(t, reports, 4, "where are the reports of Explore?")
 }
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const here = "../../.."
+
+// The modules of the repository can be released as the version of CHANGELOG.md.
+func TestModules(t *testing.T) {
+	tags, err := release(here, "")
+	require.NoError(t, err)
+	require.Len(t, tags, len(published)+1)
+	for _, tag := range tags {
+		require.True(t, strings.HasSuffix(tag, tags[0]), tag)
+	}
+}
+
+// clone has the CHANGELOG.md and the go.mod files of the repository.
+func clone(t *testing.T) (dir string) {
+	dir = t.TempDir()
+	modules, err := modulesOf(here)
+	require.NoError(t, err)
+	files := []string{"CHANGELOG.md"}
+	for _, m := range modules {
+		files = append(files, m.folder+"/go.mod")
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(here, file))
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), text, 0o600))
+	}
+	return dir
+}
+
+func edit(t *testing.T, file, old, changed string) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), old)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), old, changed, 1)), 0o600))
+}
+
+// Each mistake in a go.mod is told.
+func TestCheck(t *testing.T) {
+	now, err := latest(here)
+	require.NoError(t, err)
+	for _, c := range []struct{ name, file, old, changed, want string }{
+		{"v0.0.0", "stage/prom/go.mod", root + " " + now, root + " v0.0.0", "stage/prom/go.mod: requires " + root + " v0.0.0"},
+		{"v0.0.0 in an example", "examples/thumbs/go.mod", "jetstream " + now, "jetstream v0.0.0", "requires " + root + "/stage/jetstream v0.0.0"},
+		{"an older version", "stage/otel/go.mod", root + " " + now, root + " v0.0.9", "requires " + root + " v0.0.9"},
+		{"no replacement", "actor/natsactor/go.mod", "replace " + root + " => ../..", "", "does not replace " + root + " by ../.."},
+		{"another folder", "actor/natsactor/go.mod", "=> ../..", "=> ../../..", "does not replace " + root + " by ../.."},
+		{"a replacement that users do not get", "stage/jetstream/go.mod", "=> ../..", "=> ../..\n\nreplace github.com/nats-io/nats.go => ../../nats", "replaces github.com/nats-io/nats.go"},
+		{"a wrong name", "stage/prom/go.mod", "module " + root + "/stage/prom", "module " + root + "/stage/prometheus", "the module is called"},
+		{"a private requirement", "stage/prom/go.mod", "require (", "require " + root + "/bench " + now + "\n\nrequire (", "which is not published"},
+		{"a root with an adapter", "go.mod", "require (", "require " + root + "/stage/prom " + now + "\n\nrequire (", "the root requires"},
+		{"a newer CHANGELOG", "CHANGELOG.md", "## " + now, "## v99.0.0\n\n## " + now, "the release is v99.0.0"},
+		{"no version", "CHANGELOG.md", "## " + now, "## Unreleased\n\n## " + now, "is no version"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := clone(t)
+			edit(t, filepath.Join(dir, c.file), c.old, c.changed)
+			_, err := release(dir, "")
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+	t.Run("a module without a place", func(t *testing.T) {
+		dir := clone(t)
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "stage/statsd"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "stage/statsd/go.mod"), []byte("module "+root+"/stage/statsd\n"), 0o600))
+		_, err := release(dir, "")
+		require.ErrorContains(t, err, "neither a published nor a private module")
+	})
+	t.Run("a module that has gone", func(t *testing.T) {
+		dir := clone(t)
+		require.NoError(t, os.Remove(filepath.Join(dir, "stage/prom/go.mod")))
+		_, err := release(dir, "")
+		require.ErrorContains(t, err, "stage/prom: a published module that is not there")
+	})
+}
+
+// The next release is one heading in CHANGELOG.md and one command.
+func TestNextVersion(t *testing.T) {
+	dir := clone(t)
+	_, err := release(dir, "v0.77.0")
+	require.ErrorContains(t, err, "not with v0.77.0")
+	dir = clone(t)
+	edit(t, filepath.Join(dir, "CHANGELOG.md"), "\n## ", "\n## v0.77.0\n\n## ")
+	tags, err := release(dir, "v0.77.0")
+	require.NoError(t, err)
+	require.Contains(t, tags, "stage/prom/v0.77.0")
+}
