@@ -2,101 +2,375 @@ package natsactor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/suspend"
 )
 
-// Dial returns a Ref for the actor that is served at subject: that of an actor here, on a scheduler, which reacts by publishing. When ctx is
-// done it is killed. It fails, with all that was asked through it, when the connection is closed. Stop ends it, and so do an
-// encoding that fails and the errors of NATS.
-func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M]) (actor.Ref[M], error) {
-	d := &dialled{inbox: nc.NewRespInbox() + ".", asked: map[string]actor.Carrier{}, sweepAt: 64}
-	sub, err := nc.Subscribe(d.inbox+"*", func(msg *nats.Msg) { d.reply(msg, codec.DecodeReply) })
+// ErrInDoubt is the error of messages that were published shortly before the connection to the server broke. Each of them has arrived, or
+// will, or is lost.
+var ErrInDoubt = errors.New("natsactor: the connection broke")
+
+// DialOptions are the choices of Dial. The zero value is the default.
+type DialOptions[M any] struct {
+	// Actor has the options of the actor that publishes. Its Dead is called also with a message that could not be published.
+	Actor actor.Options[M]
+
+	// Lease is the time after which an Ask fails with ErrUnreachable if no server says that it has the request. That may be false: the
+	// server may go on where it cannot be reached. Zero: five seconds. Below zero, an Ask waits for its context.
+	Lease time.Duration
+
+	// OnLost is called with a number of messages that are lost, or may be lost, and the reason: the error of the codec or of NATS,
+	// ErrUnreachable if nobody served the subject when the message came to the server, or ErrInDoubt. It must not block. Asks are not
+	// among them: their askers are told.
+	OnLost func(n int, err error)
+}
+
+// Dial returns a Ref for the actor that is served at subject. It is the Ref of an actor here, on a scheduler, which reacts by publishing.
+// When ctx is done, the actor is killed. Stop ends it. When the connection is closed, it fails with nats.ErrConnectionClosed, and with it
+// all that was asked through it. No other error ends it: a message that cannot be encoded, or that NATS refuses, is a dead letter, and if
+// it is an Ask, the Ask fails with actor.ErrNoReply and the reason.
+func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
+	var o DialOptions[M]
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	if o.Lease == 0 {
+		o.Lease = 5 * time.Second
+	}
+	d := &dialled{
+		nc: nc, subject: subject, id: nuid.Next(), inbox: nc.NewRespInbox() + ".", lease: o.Lease, onLost: o.OnLost,
+		asked: map[string]*asking{}, wake: make(chan struct{}, 1), flushed: make(chan uint64, 1),
+	}
+	status := nc.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	sub, err := nc.Subscribe(d.inbox+"*", func(msg *nats.Msg) { d.receive(msg, codec.DecodeReply) })
 	if err != nil {
+		nc.RemoveStatusListener(status)
 		return actor.Ref[M]{}, fmt.Errorf("natsactor: %w", err)
 	}
-	return actor.Spawn(ctx, on, func(_ context.Context, self *actor.Self[M]) error {
-		self.OnEnd(func() { _ = sub.Unsubscribe() })
+	ref := actor.Spawn(ctx, on, func(_ context.Context, self *actor.Self[M]) error {
 		return actor.Loop(func() error {
 			return self.React(func(m M) error {
+				q, asks := actor.CarrierOf(m)
+				asks = asks && q.Waited()
 				data, err := codec.Encode(m)
-				if err != nil {
+				switch {
+				case err != nil:
+				case asks:
+					err = d.ask(data, q)
+				default:
+					err = d.send(data)
+				}
+				switch {
+				case err == nil:
+					return nil
+				case asks:
+					q.Refuse(noReply(err))
+				default:
+					if o.Actor.Dead != nil {
+						o.Actor.Dead(m)
+					}
+					d.lose(1, err)
+				}
+				if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining) {
 					return err
 				}
-				out := &nats.Msg{Subject: subject, Data: data}
-				if q, ok := actor.CarrierOf(m); ok && q.Waited() {
-					out.Reply = d.ask(q)
-				}
-				return nc.PublishMsg(out)
+				return nil
 			})
 		})
-	}), nil
+	}, o.Actor)
+	go func() {
+		d.tend(ref, status)
+		nc.RemoveStatusListener(status)
+		_ = sub.Unsubscribe()
+	}()
+	return ref, nil
 }
 
-// A dialled keeps the requests that were published and are not answered.
+// A dialled keeps the requests that were published and are not answered, and counts messages of which it is not known that they
+// have reached the server.
+//
+// A flush says that the server has all that was published before it. Requests need none: each third of a lease the servers are asked which
+// of them they hold, and a request that nobody has held for a lease fails.
 type dialled struct {
-	inbox string
+	nc      *nats.Conn
+	subject string
+	id      string // in the questions for requests
+	inbox   string
+	lease   time.Duration
+	onLost  func(n int, err error)
+	wake    chan struct{} // there is something to tend
+	flushed chan uint64   // a number of messages; 0 if the flush has failed
 
 	mu      sync.Mutex
-	asked   map[string]actor.Carrier // by the last token of the reply's subject
+	asked   map[string]*asking // by the last token of the reply's subject
 	last    uint64
-	sweepAt int
+	tending bool
+	begun   uint64 // messages that are given to the client or were; not requests
+	given   uint64 // of these, those that the client has taken
+	flushes uint64 // of these, those that the server had at the last flush
+	settled uint64 // of these, those that it had at the last flush but one, so that it has passed them on; or that were told
 }
 
-// ask returns the subject for the reply to q.
-func (d *dialled) ask(q actor.Carrier) string {
+type asking struct {
+	q     actor.Carrier
+	held  time.Time // when it was last known to be held by a server, at first when it was asked
+	asked time.Time // when the servers were last asked for it
+}
+
+// send publishes a message that is no request.
+func (d *dialled) send(data []byte) error {
+	d.mu.Lock()
+	d.begun++
+	d.tendLocked()
+	d.mu.Unlock()
+	err := d.nc.PublishMsg(&nats.Msg{Subject: d.subject, Reply: d.inbox + lostToken, Data: data})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.asked) >= d.sweepAt { // the replies to cancelled Asks may never come
-		for token, q := range d.asked {
-			if !q.Waited() {
-				delete(d.asked, token)
-			}
-		}
-		d.sweepAt = max(64, 2*len(d.asked))
+	if err != nil && d.begun > d.settled {
+		d.begun--
 	}
-	d.last++
-	token := strconv.FormatUint(d.last, 36)
-	d.asked[token] = q
-	return d.inbox + token
+	d.given = d.begun
+	return err
 }
 
-// reply passes a reply on.
-func (d *dialled) reply(msg *nats.Msg, decode func(data []byte, to any) error) {
-	token := strings.TrimPrefix(msg.Subject, d.inbox)
+// ask publishes a request.
+func (d *dialled) ask(data []byte, q actor.Carrier) error {
+	now := time.Now()
 	d.mu.Lock()
-	q, ok := d.asked[token]
-	delete(d.asked, token)
+	d.last++
+	token := strconv.FormatUint(d.last, 36)
+	d.asked[token] = &asking{q, now, now}
+	d.tendLocked()
 	d.mu.Unlock()
+	err := d.nc.PublishMsg(&nats.Msg{Subject: d.subject, Reply: d.inbox + token, Header: nats.Header{askHeader: {d.id + "." + token}}, Data: data})
+	if err != nil {
+		d.take(token)
+	}
+	return err
+}
+
+func (d *dialled) tendLocked() {
+	if !d.tending {
+		d.tending = true
+		select {
+		case d.wake <- struct{}{}:
+		default: // it is about to be woken
+		}
+	}
+}
+
+// take takes a request out that was asked.
+func (d *dialled) take(token string) (q actor.Carrier, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.asked[token]
+	if a == nil {
+		return q, false
+	}
+	delete(d.asked, token)
+	return a.q, true
+}
+
+// The last tokens of subjects for messages to Dial that are no replies. No number begins so. A message with lostToken is no request:
+// NATS answers it if nobody has subscribed.
+const (
+	heldToken = "_held"
+	lostToken = "_lost"
+)
+
+// receive takes a message to the inbox.
+func (d *dialled) receive(msg *nats.Msg, decode func(data []byte, to any) error) {
+	token := strings.TrimPrefix(msg.Subject, d.inbox)
+	switch token {
+	case heldToken:
+		d.hear(msg)
+		return
+	case lostToken:
+		if nobodyThere(msg) {
+			d.lose(1, ErrUnreachable)
+		}
+		return
+	}
+	q, ok := d.take(token)
 	if !ok {
 		return
 	}
-	if err := failure(msg); err != nil {
+	if nobodyThere(msg) {
+		q.Refuse(noReply(ErrUnreachable))
+		return
+	}
+	if err := remoteError(msg); err != nil {
 		q.Refuse(err)
 		return
 	}
 	to := q.NewReply()
 	if err := decode(msg.Data, to); err != nil {
-		q.Refuse(err)
+		q.Refuse(noReply(err))
 		return
 	}
 	q.ReplyFrom(to)
 }
 
-// failure returns the error that a reply is, nil if it is a value.
-func failure(msg *nats.Msg) error {
-	switch {
-	case msg.Header.Get("Status") == "503":
-		return fmt.Errorf("%w: %w", actor.ErrNoReply, ErrUnreachable)
-	case len(msg.Header[errorHeader]) > 0:
-		return &RemoteError{msg.Header.Get(errorHeader)}
+// hear takes the answer of a server that holds requests.
+func (d *dialled) hear(msg *nats.Msg) {
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for token := range strings.SplitSeq(string(msg.Data), "\n") {
+		if a := d.asked[token]; a != nil {
+			a.held = now
+		}
 	}
-	return nil
+}
+
+// tend looks after requests and messages until a has ended and nothing is left.
+func (d *dialled) tend(a actor.Actor, status <-chan nats.Status) {
+	tick := 100 * time.Millisecond
+	if d.lease > 0 {
+		tick = min(tick, max(d.lease/4, time.Millisecond))
+	}
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	away := false
+	broken := func(s nats.Status) {
+		if s == nats.CLOSED {
+			a.Kill(nats.ErrConnectionClosed)
+		}
+		if away = away && s == nats.CLOSED || s == nats.RECONNECTING || s == nats.DISCONNECTED; away {
+			d.doubt() // a Close that finds a connection leaves none: it flushes
+		}
+	}
+	// A break is seen before a flush on the next connection is believed, since that flush does not count the messages that the last connection lost.
+	breaks := func() {
+		for {
+			select {
+			case s := <-status:
+				broken(s)
+			default:
+				return
+			}
+		}
+	}
+	if d.nc.IsClosed() { // maybe before there was a listener
+		broken(nats.CLOSED)
+	}
+	flushing, ended := false, a.Done()
+	for ended != nil || d.busy() {
+		select {
+		case <-ended:
+			ended = nil // the last messages may still be in doubt
+		case s := <-status:
+			broken(s)
+		case n := <-d.flushed:
+			flushing = false
+			breaks()
+			d.settle(n)
+		case <-d.wake:
+			timer.Reset(tick)
+		case now := <-timer.C:
+			breaks()
+			n, more := d.look(now)
+			if n > 0 && !flushing {
+				flushing = true
+				go d.flush(n)
+			}
+			if more {
+				timer.Reset(tick)
+			}
+		}
+	}
+}
+
+// busy reports whether the timer of tend is set, or about to be.
+func (d *dialled) busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tending
+}
+
+// doubt tells of the messages that may be lost as the connection has broken.
+func (d *dialled) doubt() {
+	d.mu.Lock()
+	n := d.begun - d.settled
+	d.settled, d.flushes = d.begun, d.begun
+	d.mu.Unlock()
+	if n > 0 {
+		d.lose(int(n), ErrInDoubt)
+	}
+}
+
+// flush asks the server whether it has the first n messages.
+func (d *dialled) flush(n uint64) {
+	if d.nc.FlushTimeout(flushFor) != nil {
+		n = 0
+	}
+	d.flushed <- n // there is room: one flush at a time
+}
+
+const flushFor = 5 * time.Second
+
+// settle notes that the server has the first n messages; 0 is no news.
+func (d *dialled) settle(n uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n > 0 {
+		d.settled = max(d.settled, d.flushes)
+		d.flushes = max(d.flushes, n)
+	}
+}
+
+func (d *dialled) lose(n int, err error) {
+	if d.onLost != nil {
+		d.onLost(n, err)
+	}
+}
+
+const maxTokens = 4096 // in a question
+
+// look fails the requests whose lease is over, forgets those that nobody waits for, and asks for others. It returns the number of messages
+// that are worth a flush, and whether it has to look again.
+func (d *dialled) look(now time.Time) (flush uint64, more bool) {
+	connected := d.nc.IsConnected() // or else questions would wait for a server, with the messages
+	var over []actor.Carrier
+	var ask []string
+	d.mu.Lock()
+	for token, a := range d.asked {
+		switch {
+		case !a.q.Waited(): // the reply to a cancelled Ask may never come
+			delete(d.asked, token)
+		case d.lease < 0:
+		case now.Sub(a.held) >= d.lease:
+			over = append(over, a.q)
+			delete(d.asked, token)
+		case connected && now.Sub(a.asked) >= d.lease/3:
+			a.asked = now
+			ask = append(ask, token)
+		}
+	}
+	if connected && d.given > d.settled {
+		flush = d.given
+	}
+	more = len(d.asked) > 0 || d.begun > d.settled
+	d.tending = more
+	d.mu.Unlock()
+	for _, q := range over {
+		q.Refuse(noReply(ErrUnreachable))
+	}
+	for len(ask) > 0 {
+		n := min(len(ask), maxTokens)
+		question := d.id + "\n" + strings.Join(ask[:n], "\n")
+		_ = d.nc.PublishMsg(&nats.Msg{Subject: heldSubject(d.subject), Reply: d.inbox + heldToken, Data: []byte(question)})
+		ask = ask[n:]
+	}
+	return flush, more
 }

@@ -6,20 +6,29 @@
 // # Promises
 //
 // Delivery is at most once. Messages that are sent through one Ref of Dial arrive in their order. A Send that returns nil was accepted
-// by the local actor that publishes, and no more. Losses that NATS knows of, at a consumer that is too slow, are counted and told by
-// Options.OnLost. For stronger guarantees, put JetStream in front of Serve and acknowledge in the reaction.
+// by the local actor that publishes, and no more. Losses are told: DialOptions has the hooks for messages that were not published, or
+// were on their way when the connection broke, and Options.OnLost the hook for messages that have come and were not delivered. For
+// stronger guarantees, put JetStream in front of Serve and acknowledge in the reaction.
+//
+// An Ask ends. If the actor fails or has ended, the error is ErrNoReply, as in one process, with a [RemoteError] in it. If the process of
+// the actor is gone, the error is ErrNoReply and ErrUnreachable, after DialOptions.Lease at the latest.
+//
+// A Ref of Dial lives as long as its connection. A message that cannot be encoded, or that NATS does not carry, is refused alone. While
+// the server is away the client keeps messages, up to nats.ReconnectBufSize, and publishes them later; further ones are dead letters. A
+// Ref ends only when it is stopped, or killed, or when the connection is closed: see nats.MaxReconnects, which is 60 by default. A program
+// that holds the Ref of a closed connection dials again, with another connection.
 //
 // Several processes that serve one subject with one Options.Queue share its messages. Security, accounts and clusters are those of NATS.
-// There is no Link and no Spawn across processes.
+// Signs of life use the subjects below _braid.life: a process that may publish there can end the Watch of others. There is no Link and
+// no Spawn across processes.
 package natsactor
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -29,10 +38,17 @@ import (
 // ErrUnreachable is the error of an Ask, and of a Watch, of a subject that nobody serves or that cannot be reached.
 var ErrUnreachable = errors.New("natsactor: unreachable")
 
-// A RemoteError is an error that came from another process. Only its text has come.
-type RemoteError struct{ Text string }
+// A RemoteError is an error that came from another process. Its text has come, and whether it is one of the errors of package actor or
+// context: errors.Is finds those.
+type RemoteError struct {
+	Text string
+	is   []error
+}
 
 func (e *RemoteError) Error() string { return e.Text }
+
+// Unwrap returns the errors that the error was.
+func (e *RemoteError) Unwrap() []error { return e.is }
 
 // A Codec turns messages and replies into bytes and back. Its methods may be called from several goroutines.
 type Codec[M any] interface {
@@ -42,172 +58,72 @@ type Codec[M any] interface {
 	DecodeReply(data []byte, to any) error // to is a pointer to the type of the reply
 }
 
-// Options are the choices of Serve. The zero value is the default.
-type Options struct {
-	Queue string // the queue group; empty: every server of the subject gets every message
+// Headers of messages. The text of an error is the data of its message.
+const (
+	errorHeader = "Braid-Error" // the codes of an error, maybe none
+	askHeader   = "Braid-Ask"   // of a request: the id of the asker, and a token
+	endHeader   = "Braid-End"   // of the last sign of life: the server's id
+)
 
-	// Cap is how many messages wait here for an actor whose mailbox is full, before NATS drops others. Zero: the limit of
-	// NATS.
-	Cap int
-
-	// OnLost is called with the number of messages that were dropped, or that could not be decoded, since the last call. It must not
-	// block.
-	OnLost func(n int, err error)
-
-	// Beat is the time between two signs of life for those that Watch. Zero: one second.
-	Beat time.Duration
+// The codes of the errors that stay themselves across processes.
+var codes = []struct {
+	code string
+	err  error
+}{
+	{"no-reply", actor.ErrNoReply},
+	{"ended", actor.ErrEnded},
+	{"stopped", actor.ErrStopped},
+	{"full", actor.ErrFull},
+	{"unreachable", ErrUnreachable},
+	{"canceled", context.Canceled},
+	{"deadline", context.DeadlineExceeded},
 }
 
-const errorHeader = "Braid-Error"
+const longestText = 4096 // bytes of the text of an error
 
-// A Server serves one subject.
-type Server struct {
-	nc   *nats.Conn
-	sub  *nats.Subscription
-	life *nats.Subscription
-	end  context.CancelFunc
-	done chan struct{}
-	opts Options
-
-	mu      sync.Mutex
-	dropped int // of those of NATS, told already
-	lost    atomic.Int64
-}
-
-// Serve sends the messages of a subject to an actor, until Close or until the actor has ended. A request is answered when the actor
-// replies. While the mailbox is full, messages wait, see Options.Cap.
-func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M], o Options) (*Server, error) {
-	if o.Beat <= 0 {
-		o.Beat = time.Second
-	}
-	ctx, end := context.WithCancel(context.Background())
-	s := &Server{nc: nc, end: end, done: make(chan struct{}), opts: o}
-	receive := func(msg *nats.Msg) {
-		if err := serve(ctx, msg, to, codec); err != nil {
-			s.lose(1, err)
+// errorMsg returns err as a message.
+func errorMsg(subject string, err error) *nats.Msg {
+	var is []string
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			is = append(is, c.code)
 		}
 	}
-	var err error
-	if s.sub, err = nc.QueueSubscribe(subject, o.Queue, receive); err != nil {
-		end()
-		return nil, fmt.Errorf("natsactor: %w", err)
+	text := err.Error()
+	if len(text) > longestText {
+		text = strings.ToValidUTF8(text[:longestText], "")
 	}
-	if o.Cap > 0 {
-		err = s.sub.SetPendingLimits(o.Cap, -1)
-	}
-	if err == nil {
-		s.life, err = nc.Subscribe(lifeSubject(subject)+".ask", func(msg *nats.Msg) { _ = msg.Respond(nil) })
-	}
-	if err == nil {
-		err = nc.Flush() // from here on, the subject is served
-	}
-	if err != nil {
-		end()
-		_ = s.sub.Unsubscribe()
-		return nil, fmt.Errorf("natsactor: %w", err)
-	}
-	go s.live(ctx, subject, to)
-	return s, nil
+	return &nats.Msg{Subject: subject, Header: nats.Header{errorHeader: {strings.Join(is, " ")}}, Data: []byte(text)}
 }
 
-// serve passes one message on, and returns an error if it is lost. A request is not lost: its asker is told.
-func serve[M any](ctx context.Context, msg *nats.Msg, to actor.Ref[M], codec Codec[M]) error {
-	refuse := func(err error) error {
-		if msg.Reply == "" {
-			return err
-		}
-		answer := nats.NewMsg(msg.Reply)
-		answer.Header.Set(errorHeader, err.Error())
-		return msg.RespondMsg(answer)
+// remoteError returns the error that a message is, nil if it is none.
+func remoteError(msg *nats.Msg) error {
+	if len(msg.Header[errorHeader]) == 0 {
+		return nil
 	}
-	m, err := codec.Decode(msg.Data)
-	if err != nil {
-		return refuse(err)
-	}
-	if q, ok := actor.CarrierOf(m); ok && msg.Reply != "" {
-		q.ReplyTo(func(v any, err error) {
-			var data []byte
-			if err == nil {
-				data, err = codec.EncodeReply(v)
-			}
-			if err != nil {
-				_ = refuse(err)
-				return
-			}
-			_ = msg.Respond(data)
-		})
-	}
-	if err := to.SendWait(ctx, m); err != nil {
-		return refuse(err)
-	}
-	return nil
-}
-
-// Lost returns how many messages were lost here.
-func (s *Server) Lost() int64 { return s.lost.Load() }
-
-func (s *Server) lose(n int, err error) {
-	s.lost.Add(int64(n))
-	if s.opts.OnLost != nil {
-		s.opts.OnLost(n, err)
-	}
-}
-
-// loseDropped tells of the messages that NATS has dropped since the last time.
-func (s *Server) loseDropped() {
-	s.mu.Lock()
-	all, err := s.sub.Dropped()
-	n := all - s.dropped
-	if err != nil || n <= 0 {
-		s.mu.Unlock()
-		return
-	}
-	s.dropped = all
-	s.mu.Unlock()
-	s.lose(n, nats.ErrSlowConsumer)
-}
-
-// live gives signs of life, and one of the end.
-func (s *Server) live(ctx context.Context, subject string, a actor.Actor) {
-	defer close(s.done)
-	slow := s.sub.StatusChanged(nats.SubscriptionSlowConsumer)
-	beat := time.NewTicker(s.opts.Beat)
-	defer beat.Stop()
-	subject = lifeSubject(subject)
-	for {
-		select {
-		case <-beat.C:
-			_ = s.nc.Publish(subject, nil)
-			s.loseDropped() // also those that came while it was slow already
-		case <-slow:
-			s.loseDropped()
-		case <-a.Done():
-			end := nats.NewMsg(subject)
-			end.Header.Set(endHeader, "ended")
-			if err := a.Wait(context.Background()); err != nil {
-				end.Header.Set(errorHeader, err.Error())
-			}
-			_ = s.nc.PublishMsg(end) // for a Watch whose question comes when it is answered no more
-			s.unsubscribe()
-			_ = s.nc.PublishMsg(end) // for one whose question was answered, and that has missed the first
-			_ = s.nc.Flush()
-			return
-		case <-ctx.Done():
-			s.unsubscribe()
-			return
+	e := &RemoteError{Text: string(msg.Data)}
+	is := strings.Fields(msg.Header.Get(errorHeader))
+	for _, c := range codes {
+		if slices.Contains(is, c.code) {
+			e.is = append(e.is, c.err)
 		}
 	}
+	return e
 }
 
-func (s *Server) unsubscribe() {
-	s.loseDropped()
-	s.end()
-	_ = s.sub.Unsubscribe()
-	_ = s.life.Unsubscribe()
+// nobodyThere reports whether a message is the answer of NATS that nobody has subscribed.
+func nobodyThere(msg *nats.Msg) bool { return msg.Header.Get("Status") == "503" && len(msg.Data) == 0 }
+
+// noReply returns err as the error of an Ask that gets no reply.
+func noReply(err error) error {
+	if errors.Is(err, actor.ErrNoReply) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", actor.ErrNoReply, err)
 }
 
-// Close ends the service. The actor goes on.
-func (s *Server) Close() {
-	s.end()
-	<-s.done
-}
+// The subjects of the signs of life of a subject's servers: for beats and ends, for the question whether there is a server, and for the
+// question which requests are held.
+func lifeSubject(subject string) string { return "_braid.life." + subject }
+func askSubject(subject string) string  { return lifeSubject(subject) + ".ask" }
+func heldSubject(subject string) string { return lifeSubject(subject) + ".held" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,9 +29,30 @@ type (
 		Times int
 	}
 	fail struct{ actor.Request[string] }
+	text struct { // is answered with N bytes
+		actor.Request[string]
+		N int
+	}
+	ratio struct { // is answered with A / B, which JSON does not always know
+		actor.Request[float64]
+		A, B float64
+	}
+	hold struct{ actor.Request[int] } // is answered by the next add
+	boom struct{ actor.Request[int] }
+	note string // no codec knows it
 )
 
-func codec() natsactor.Codec[any] { return natsactor.JSON[any](add{}, &sum{}, &fail{}) }
+func codec() natsactor.Codec[any] {
+	return natsactor.JSON[any](add{}, &sum{}, &fail{}, &text{}, &ratio{}, &hold{}, &boom{})
+}
+
+const short = 30 * time.Second // a deadline for calls that must not hang
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(bg, short)
+	t.Cleanup(cancel)
+	return ctx
+}
 
 // network starts a server in this process, without a port, and returns connections to it.
 func network(t *testing.T, n int, opts ...nats.Option) []*nats.Conn {
@@ -58,6 +80,7 @@ func pool(t *testing.T) *workstealing.Pool {
 // adder checks the order of its messages.
 func adder(_ context.Context, self *actor.Self[any]) error {
 	total, last := 0, 0
+	var held []*hold
 	return actor.Loop(func() error {
 		return self.React(func(m any) error {
 			switch m := m.(type) {
@@ -67,6 +90,18 @@ func adder(_ context.Context, self *actor.Self[any]) error {
 				}
 				last = m.N
 				total += m.N
+				for _, h := range held {
+					h.Reply(m.N)
+				}
+				held = nil
+			case *text:
+				m.Reply(strings.Repeat("x", m.N))
+			case *ratio:
+				m.Reply(m.A / m.B)
+			case *hold:
+				held = append(held, m)
+			case *boom:
+				return errors.New("boom\nand ashes")
 			case *sum:
 				m.Reply(total * m.Times)
 			case *fail:

@@ -2,73 +2,116 @@ package natsactor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-const endHeader = "Braid-End"
-
-// lifeSubject is where a server of a subject gives signs of life.
-func lifeSubject(subject string) string { return "_braid.life." + subject }
-
 // Watch calls tell once, on a goroutine: with the end of the actor that is served at subject, which is nil or a RemoteError; or with
 // ErrUnreachable, if nobody serves it now or there was no sign of life for lease. That may be false: the actor may go on where it cannot be
-// reached. lease is to be several times the Beat of the server. When ctx is done first, tell is not called.
+// reached. lease is to be several times the Beat of the server. If several servers serve subject, tell is called at the end of the last
+// one. When ctx is done first, tell is not called.
 //
 // An actor that watches sends to itself in tell:
 //
 //	natsactor.Watch(ctx, nc, subject, lease, func(err error) { self.Ref().Send(Down{err}) })
 func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Duration, tell func(err error)) error {
-	signs := make(chan *nats.Msg, 16)
-	sub, err := nc.ChanSubscribe(lifeSubject(subject), signs)
-	if err != nil {
-		return fmt.Errorf("natsactor: %w", err)
+	w := &watch{nc: nc, subject: subject, inbox: nc.NewRespInbox(), signs: make(chan *nats.Msg, 256), alive: map[string]bool{}}
+	status := nc.StatusChanged(nats.CLOSED)
+	end := func() { nc.RemoveStatusListener(status) }
+	for _, subject := range []string{lifeSubject(subject), w.inbox} {
+		sub, err := nc.ChanSubscribe(subject, w.signs)
+		if err != nil {
+			end()
+			return fmt.Errorf("natsactor: %w", err)
+		}
+		before := end
+		end = func() { _ = sub.Unsubscribe(); before() }
 	}
 	if err := nc.Flush(); err != nil { // no end is missed from here on
-		_ = sub.Unsubscribe()
+		end()
 		return fmt.Errorf("natsactor: %w", err)
 	}
 	go func() {
-		defer func() { _ = sub.Unsubscribe() }()
-		if err, ended := watch(ctx, nc, subject, lease, signs); ended {
+		defer end()
+		if err, ended := w.run(ctx, lease, status); ended {
 			tell(err)
 		}
 	}()
 	return nil
 }
 
-func watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Duration, signs <-chan *nats.Msg) (end error, ended bool) {
-	asking, cancel := context.WithTimeout(ctx, lease)
-	_, err := nc.RequestWithContext(asking, lifeSubject(subject)+".ask", nil)
-	cancel()
-	switch {
-	case ctx.Err() != nil:
-		return nil, false
-	case errors.Is(err, nats.ErrNoResponders) && len(signs) == 0, errors.Is(err, nats.ErrConnectionClosed):
-		return ErrUnreachable, true
-	}
+// A watch knows the servers of a subject by their ids.
+type watch struct {
+	nc      *nats.Conn
+	subject string
+	inbox   string // for the answers of servers
+	signs   chan *nats.Msg
+	alive   map[string]bool // false: it has ended
+	ended   bool            // one has
+	err     error           // of the last that has
+}
+
+func (w *watch) ask() {
+	_ = w.nc.PublishMsg(&nats.Msg{Subject: askSubject(w.subject), Reply: w.inbox}) // if it fails, the lease decides
+}
+
+func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats.Status) (end error, ended bool) {
+	w.ask()
 	timer := time.NewTimer(lease)
 	defer timer.Stop()
 	for {
 		select {
-		case msg, ok := <-signs:
-			switch {
-			case !ok:
-				return ErrUnreachable, true
-			case msg.Header.Get(endHeader) == "":
+		case msg := <-w.signs:
+			sign, over := w.sign(msg)
+			if over {
+				return w.end(), true
+			}
+			if sign {
 				timer.Reset(lease)
-			case len(msg.Header[errorHeader]) > 0:
-				return &RemoteError{msg.Header.Get(errorHeader)}, true
-			default:
-				return nil, true
 			}
 		case <-timer.C:
+			return w.end(), true
+		case <-closed:
 			return ErrUnreachable, true
 		case <-ctx.Done():
 			return nil, false
 		}
 	}
+}
+
+// end returns the error to tell when there is no server any more: the error of the last one, unless another is missing that has not ended.
+func (w *watch) end() error {
+	if w.ended && !w.anyAlive() {
+		return w.err
+	}
+	return ErrUnreachable
+}
+
+func (w *watch) anyAlive() bool {
+	for _, alive := range w.alive {
+		if alive {
+			return true
+		}
+	}
+	return false
+}
+
+// sign takes a message. It reports whether it is a sign of life, and whether it says that there is nobody.
+func (w *watch) sign(msg *nats.Msg) (sign, over bool) {
+	if msg.Subject == w.inbox && nobodyThere(msg) {
+		return false, !w.anyAlive() // one that was alive may be connecting again: its lease decides
+	}
+	if id := msg.Header.Get(endHeader); id != "" {
+		w.alive[id] = false
+		w.ended, w.err = true, remoteError(msg)
+		w.ask() // there may be others, of which nothing was heard yet
+		return false, false
+	}
+	id := string(msg.Data)
+	if _, known := w.alive[id]; !known {
+		w.alive[id] = true
+	}
+	return w.alive[id], false
 }

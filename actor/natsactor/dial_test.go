@@ -1,0 +1,319 @@
+package natsactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/suspend"
+)
+
+type question struct{ actor.Request[int] }
+
+// asked returns a request that somebody waits for, until cancel.
+func asked(t *testing.T) (q actor.Carrier, cancel func(), answer <-chan error) {
+	in := actor.Open[*question](context.Background(), actor.Options[*question]{})
+	ctx, cancel := context.WithCancel(context.Background())
+	got := make(chan error, 1)
+	go func() { _, err := actor.Ask(ctx, in.Ref(), &question{}); got <- err }()
+	m, err := in.Receive(context.Background())
+	require.NoError(t, err)
+	q, ok := actor.CarrierOf(m)
+	require.True(t, ok)
+	t.Cleanup(cancel)
+	return q, cancel, got
+}
+
+func newDialled(t *testing.T, lease time.Duration) (d *dialled, questions *nats.Subscription) {
+	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
+	require.NoError(t, err)
+	s.Start()
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	nc, err := nats.Connect("", nats.InProcessServer(s))
+	require.NoError(t, err)
+	t.Cleanup(func() { nc.Close(); s.Shutdown(); s.WaitForShutdown() })
+	questions, err = nc.SubscribeSync(heldSubject("s"))
+	require.NoError(t, err)
+	_, err = nc.SubscribeSync("s")
+	require.NoError(t, err)
+	d = &dialled{nc: nc, subject: "s", id: "me", inbox: "in.", lease: lease, asked: map[string]*asking{}, wake: make(chan struct{}, 1)}
+	return d, questions
+}
+
+// A request that nobody holds fails when its lease is over, not before, and one that is held lives on.
+func TestLease(t *testing.T) {
+	const lease = 3 * time.Second
+	d, questions := newDialled(t, lease)
+	lost, _, failed := asked(t)
+	kept, _, _ := asked(t)
+	require.NoError(t, d.ask(nil, lost)) // "1"
+	require.NoError(t, d.ask(nil, kept)) // "2"
+	begun := d.asked["1"].held
+	d.asked["2"].held, d.asked["2"].asked = begun, begun
+
+	_, more := d.look(begun.Add(lease/3 - 1))
+	require.True(t, more)
+	_, more = d.look(begun.Add(lease / 3))
+	require.True(t, more)
+	_, more = d.look(begun.Add(lease/3 + 1)) // asked for already
+	require.True(t, more)
+	require.NoError(t, d.nc.Flush())
+	msg, err := questions.NextMsg(10 * time.Second)
+	require.NoError(t, err)
+	who, tokens, _ := strings.Cut(string(msg.Data), "\n")
+	require.Equal(t, "me", who)
+	require.ElementsMatch(t, []string{"1", "2"}, strings.Split(tokens, "\n"))
+	require.Equal(t, "in."+heldToken, msg.Reply)
+	_, err = questions.NextMsg(time.Millisecond)
+	require.ErrorIs(t, err, nats.ErrTimeout)
+
+	d.receive(&nats.Msg{Subject: "in." + heldToken, Data: []byte("2\nnone")}, nil)
+	d.asked["2"].held = begun.Add(lease / 3)
+	_, _ = d.look(begun.Add(lease - 1))
+	require.True(t, lost.Waited())
+	_, more = d.look(begun.Add(lease))
+	require.True(t, more)
+	err = <-failed
+	require.ErrorIs(t, err, ErrUnreachable)
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	require.True(t, kept.Waited())
+	_, more = d.look(begun.Add(lease + lease/3))
+	require.False(t, more)
+	require.False(t, kept.Waited())
+
+	d.lease = -1 // no lease
+	q, _, _ := asked(t)
+	require.NoError(t, d.ask(nil, q))
+	_, more = d.look(begun.Add(1000 * lease))
+	require.True(t, more)
+	require.True(t, q.Waited())
+}
+
+// hear makes a request live on.
+func TestHeld(t *testing.T) {
+	d, _ := newDialled(t, time.Second)
+	q, _, _ := asked(t)
+	require.NoError(t, d.ask(nil, q))
+	d.asked["1"].held = time.Time{}
+	d.receive(&nats.Msg{Subject: "in." + heldToken, Data: []byte("1")}, nil)
+	_, more := d.look(time.Now())
+	require.True(t, more)
+	require.True(t, q.Waited())
+}
+
+// A cancelled Ask is kept no longer than to the next look, with a lease and without.
+func TestCancelledAsks(t *testing.T) {
+	for _, lease := range []time.Duration{time.Hour, -1} {
+		d, _ := newDialled(t, lease)
+		const n = 100
+		for range n {
+			q, cancel, failed := asked(t)
+			require.NoError(t, d.ask(nil, q))
+			cancel()
+			require.ErrorIs(t, <-failed, context.Canceled)
+		}
+		require.Len(t, d.asked, n)
+		_, more := d.look(time.Now())
+		require.False(t, more)
+		require.Empty(t, d.asked)
+		require.False(t, d.tending)
+	}
+}
+
+// Messages are in doubt until the second flush after them.
+func TestDoubt(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	told := 0
+	d.onLost = func(n int, err error) { require.ErrorIs(t, err, ErrInDoubt); told += n }
+	for range 5 {
+		require.NoError(t, d.send(nil))
+	}
+	n, more := d.look(time.Now())
+	require.EqualValues(t, 5, n)
+	require.True(t, more)
+	d.settle(n)
+	require.NoError(t, d.send(nil))
+	d.settle(0) // it has failed
+	n, _ = d.look(time.Now())
+	require.EqualValues(t, 6, n)
+	d.settle(n) // five are settled
+	d.doubt()
+	require.Equal(t, 1, told)
+	d.settle(6) // of the last connection
+	d.doubt()
+	require.Equal(t, 1, told)
+	_, more = d.look(time.Now())
+	require.False(t, more)
+	require.NoError(t, d.send(nil))
+	d.nc.Close()
+	require.ErrorIs(t, d.send(nil), nats.ErrConnectionClosed) // it is told by its caller
+	d.doubt()
+	require.Equal(t, 2, told)
+}
+
+// The errors of package actor are themselves in another process, and no text is too long or broken.
+func TestRemoteErrors(t *testing.T) {
+	for _, c := range codes {
+		err := remoteError(errorMsg("s", fmt.Errorf("first\r\nsecond: %w", c.err)))
+		require.ErrorIs(t, err, c.err)
+		require.Equal(t, "first\r\nsecond: "+c.err.Error(), err.Error())
+		for _, other := range codes {
+			require.Equal(t, c.err == other.err, errors.Is(err, other.err))
+		}
+	}
+	require.NoError(t, remoteError(&nats.Msg{}))
+	err := remoteError(errorMsg("s", errors.New("x"+strings.Repeat("ü", longestText))))
+	require.Less(t, len(err.Error()), longestText+1)
+	require.Equal(t, strings.Repeat("ü", longestText/2-1), err.Error()[1:])
+}
+
+// tend ends with its actor, and not before the fate of the last messages is known.
+func TestTendEnds(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	d.flushed = make(chan uint64, 1)
+	in := actor.Open[int](context.Background(), actor.Options[int]{})
+	ended := make(chan struct{})
+	status := make(chan nats.Status)
+	require.NoError(t, d.send(nil))
+	go func() { d.tend(in.Ref(), status); close(ended) }()
+	in.Close()
+	<-ended
+	require.EqualValues(t, 1, d.settled)
+}
+
+// A server holds a request from its arrival until it is answered.
+func TestHeldIsForgotten(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	in := actor.Open[*question](context.Background(), actor.Options[*question]{})
+	s, err := Serve(d.nc, "q", in.Ref(), JSON(&question{}), Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	replies, err := d.nc.SubscribeSync("replies.*")
+	require.NoError(t, err)
+	held := func() string {
+		require.NoError(t, d.nc.PublishMsg(&nats.Msg{Subject: heldSubject("q"), Reply: "replies.held", Data: []byte("me\n1\n2\n3")}))
+		msg, err := replies.NextMsg(200 * time.Millisecond) // a server with none of them says nothing
+		if err != nil {
+			return ""
+		}
+		return string(msg.Data)
+	}
+	require.Empty(t, held())
+	for _, token := range []string{"1", "2"} {
+		require.NoError(t, d.nc.PublishMsg(&nats.Msg{Subject: "q", Reply: "replies.to", Header: nats.Header{askHeader: {"me." + token}}, Data: []byte(`{"type":"question","message":{}}`)}))
+	}
+	first, err := in.Receive(context.Background())
+	require.NoError(t, err)
+	second, err := in.Receive(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "1\n2", held())
+	require.True(t, first.Reply(1))
+	msg, err := replies.NextMsg(10 * time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "1", string(msg.Data))
+	require.Equal(t, "2", held())
+	require.True(t, second.Refuse(errors.New("no")))
+	msg, err = replies.NextMsg(10 * time.Second)
+	require.NoError(t, err)
+	require.EqualError(t, remoteError(msg), "no")
+	require.Empty(t, held())
+}
+
+// A Send to a subject that nobody serves is told.
+func TestNobodyThere(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	told := make(chan error, 10)
+	ref, err := Dial(context.Background(), suspend.Goroutines, d.nc, "nobody", JSON(&question{}), DialOptions[*question]{
+		OnLost: func(n int, err error) { require.Equal(t, 1, n); told <- err },
+	})
+	require.NoError(t, err)
+	require.NoError(t, ref.Send(&question{}))
+	require.ErrorIs(t, <-told, ErrUnreachable)
+	ref.Stop()
+	require.NoError(t, ref.Wait(context.Background()))
+}
+
+func sign(w *watch, id string) (alive, over bool) { return w.sign(&nats.Msg{Data: []byte(id)}) }
+
+func end(id string) *nats.Msg { return &nats.Msg{Header: nats.Header{endHeader: {id}}} }
+
+func nobody(w *watch) (alive, over bool) {
+	return w.sign(&nats.Msg{Subject: w.inbox, Header: nats.Header{"Status": {"503"}}})
+}
+
+// The end of the only server that was heard of is not the end, if there are others: they are asked.
+func TestWatchAsksAgain(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	asks, err := d.nc.SubscribeSync(askSubject("s"))
+	require.NoError(t, err)
+	w := &watch{nc: d.nc, subject: "s", inbox: "in", alive: map[string]bool{}}
+	_, over := sign(w, "a")
+	require.False(t, over)
+	_, over = w.sign(end("a"))
+	require.False(t, over)
+	msg, err := asks.NextMsg(10 * time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "in", msg.Reply)
+	alive, over := sign(w, "b")
+	require.True(t, alive && !over)
+	_, over = w.sign(errorMsgOf("b"))
+	require.False(t, over)
+	_, over = nobody(w)
+	require.True(t, over)
+	require.EqualError(t, w.end(), "oops")
+}
+
+func errorMsgOf(id string) *nats.Msg {
+	msg := errorMsg("s", errors.New("oops"))
+	msg.Header.Set(endHeader, id)
+	return msg
+}
+
+// A sign of life that comes late, of a server that has ended, is none.
+func TestWatchKnowsTheDead(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	w := &watch{nc: d.nc, subject: "s", inbox: "in", alive: map[string]bool{}}
+	sign(w, "a")
+	w.sign(end("a"))
+	alive, _ := sign(w, "a")
+	require.False(t, alive)
+	_, over := nobody(w)
+	require.True(t, over)
+	require.NoError(t, w.end())
+
+	w = &watch{nc: d.nc, subject: "s", inbox: "in", alive: map[string]bool{}} // one is missing, and does not answer
+	sign(w, "a")
+	sign(w, "b")
+	w.sign(end("a"))
+	_, over = nobody(w)
+	require.False(t, over)
+	require.ErrorIs(t, w.end(), ErrUnreachable) // when the lease is over
+}
+
+// The end is published before the last question is answered, and after: no Watch misses both.
+func TestEndIsToldTwice(t *testing.T) {
+	d, _ := newDialled(t, time.Hour)
+	signs, err := d.nc.SubscribeSync(lifeSubject("q"))
+	require.NoError(t, err)
+	ref := actor.Spawn(context.Background(), suspend.Goroutines, func(ctx context.Context, self *actor.Self[*question]) error {
+		_, err := self.Receive(ctx)
+		return err
+	})
+	s, err := Serve(d.nc, "q", ref, JSON(&question{}), Options{Beat: time.Hour})
+	require.NoError(t, err)
+	ref.Stop()
+	require.NoError(t, ref.Wait(context.Background()))
+	for range 2 {
+		msg, err := signs.NextMsg(10 * time.Second)
+		require.NoError(t, err)
+		require.Equal(t, s.id, msg.Header.Get(endHeader))
+	}
+}

@@ -1,0 +1,536 @@
+package natsactor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/actor/natsactor"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// TestMain is also the main function of a process that serves.
+func TestMain(m *testing.M) {
+	if url := os.Getenv("BRAID_SERVE"); url != "" {
+		serveProcess(url)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// connected returns an actor that is served with o, and a Ref for it.
+func connected(t *testing.T, o natsactor.Options, d natsactor.DialOptions[any]) (served, ref actor.Ref[any], s *natsactor.Server) {
+	ncs := network(t, 2)
+	p := pool(t)
+	served = actor.Spawn(bg, p, adder)
+	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), o)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	ref, err = natsactor.Dial(bg, p, ncs[1], "adder", codec(), d)
+	require.NoError(t, err)
+	t.Cleanup(func() { ref.Stop(); served.Stop() })
+	return served, ref, s
+}
+
+// A reply that NATS does not carry, or that the codec does not know, is an error to the asker.
+func TestRepliesThatAreLost(t *testing.T) {
+	_, ref, s := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: -1})
+	for name, ask := range map[string]func() error{
+		"too large":  func() error { _, err := actor.Ask(within(t), ref, &text{N: 2 << 20}); return err },
+		"not a JSON": func() error { _, err := actor.Ask(within(t), ref, &ratio{A: 1}); return err },
+		"later":      func() error { _, err := actor.AskLater(ref, &text{N: 2 << 20}).Await(within(t)); return err },
+	} {
+		err := ask()
+		require.ErrorIs(t, err, actor.ErrNoReply, name)
+		require.ErrorAs(t, err, new(*natsactor.RemoteError), name)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, name)
+	}
+	v, err := actor.Ask(within(t), ref, &text{N: 3})
+	require.NoError(t, err)
+	require.Equal(t, "xxx", v)
+	require.Zero(t, s.Lost())
+}
+
+// A bad message harms itself only.
+func TestMessagesThatAreLost(t *testing.T) {
+	dead, lost := make(chan any, 10), make(chan error, 10)
+	_, ref, _ := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{
+		Actor: actor.Options[any]{Dead: func(m any) { dead <- m }},
+		OnLost: func(_ int, err error) {
+			if !errors.Is(err, natsactor.ErrInDoubt) { // which comes when the test closes the connection
+				lost <- err
+			}
+		},
+	})
+	require.NoError(t, ref.Send(note("no codec knows it")))
+	require.Equal(t, note("no codec knows it"), <-dead)
+	require.ErrorContains(t, <-lost, "unknown type")
+
+	large := &struct {
+		actor.Request[int]
+		Text string
+	}{Text: "no codec knows it either"}
+	_, err := actor.Ask(within(t), ref, large)
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	require.ErrorContains(t, err, "unknown type")
+
+	for i := 1; i <= 10; i++ {
+		require.NoError(t, ref.Send(add{i}))
+	}
+	v, err := actor.Ask(within(t), ref, &sum{Times: 1})
+	require.NoError(t, err)
+	require.Equal(t, 55, v)
+	require.Empty(t, dead)
+	require.Empty(t, lost)
+}
+
+// A message that is larger than the server takes is a dead letter, and an Ask that is fails.
+func TestTooLarge(t *testing.T) {
+	type essay struct{ Text string }
+	type review struct {
+		actor.Request[int]
+		Text string
+	}
+	ncs := network(t, 1)
+	dead := make(chan any, 10)
+	ref, err := natsactor.Dial(bg, pool(t), ncs[0], "essays", natsactor.JSON[any](essay{}, &review{}), natsactor.DialOptions[any]{
+		Actor: actor.Options[any]{Dead: func(m any) { dead <- m }},
+	})
+	require.NoError(t, err)
+	sub, err := ncs[0].SubscribeSync("essays")
+	require.NoError(t, err)
+	large := strings.Repeat("x", 2<<20)
+	require.NoError(t, ref.Send(essay{large}))
+	require.Equal(t, essay{large}, <-dead)
+	_, err = actor.Ask(within(t), ref, &review{Text: large})
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	require.ErrorIs(t, err, nats.ErrMaxPayload)
+	require.NoError(t, ref.Send(essay{"short"}))
+	m, err := sub.NextMsg(short)
+	require.NoError(t, err)
+	require.Contains(t, string(m.Data), "short")
+	ref.Stop()
+	require.NoError(t, ref.Wait(within(t)))
+}
+
+// The errors of an Ask are the same as in one process.
+func TestErrorsOfAnAsk(t *testing.T) {
+	served, ref, _ := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: -1})
+	_, err := actor.Ask(within(t), ref, &fail{}) // it is refused by the actor, which goes on
+	require.NotErrorIs(t, err, actor.ErrNoReply)
+	_, here := actor.Ask(within(t), served, &fail{})
+	require.Equal(t, here.Error(), err.Error())
+
+	held := actor.AskLater(ref, &hold{})
+	_, err = actor.Ask(within(t), ref, &boom{})
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	var remote *natsactor.RemoteError
+	require.ErrorAs(t, err, &remote)
+	require.Contains(t, remote.Text, "boom\nand ashes")
+	_, err = held.Await(within(t))
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	_, err = actor.Ask(within(t), ref, &sum{}) // the actor has ended
+	require.ErrorIs(t, err, actor.ErrNoReply)
+}
+
+// Asks of a server whose queue is full fail at once.
+func TestFull(t *testing.T) {
+	ncs := network(t, 2)
+	p := pool(t)
+	var gate promise.Promise[int]
+	served := actor.Spawn(bg, p, func(ctx context.Context, self *actor.Self[any]) error {
+		_, _ = gate.Await(ctx)
+		return adder(ctx, self)
+	}, actor.Options[any]{Cap: 1})
+	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Cap: 2})
+	require.NoError(t, err)
+	defer s.Close()
+	ref, err := natsactor.Dial(bg, p, ncs[1], "adder", codec())
+	require.NoError(t, err)
+	answers := make(chan error, 10)
+	for range 10 { // one is in the mailbox, one on its way, two wait
+		f := actor.AskLater(ref, &sum{Times: 1})
+		go func() { _, err := f.Await(bg); answers <- err }()
+	}
+	for range 6 {
+		require.ErrorIs(t, <-answers, actor.ErrFull)
+	}
+	_ = gate.Fill(1)
+	for range 4 {
+		err := <-answers
+		require.True(t, err == nil || errors.Is(err, actor.ErrFull), err)
+	}
+	require.Zero(t, s.Lost())
+	served.Stop()
+	ref.Stop()
+}
+
+// The Ref of a connection that is closed fails, also if nothing is sent, and with it the Asks.
+func TestClosedConnection(t *testing.T) {
+	ncs := network(t, 2)
+	p := pool(t)
+	served := actor.Spawn(bg, p, adder)
+	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	ref, err := natsactor.Dial(bg, p, ncs[1], "adder", codec(), natsactor.DialOptions[any]{Lease: -1})
+	require.NoError(t, err)
+	held := actor.AskLater(ref, &hold{})
+	_, err = actor.Ask(within(t), ref, &sum{}) // so the other one is published
+	require.NoError(t, err)
+	ncs[1].Close()
+	_, err = held.Await(within(t))
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	require.ErrorIs(t, ref.Wait(within(t)), nats.ErrConnectionClosed)
+	served.Stop()
+}
+
+// A server that is closed still sends the replies of its actor, and says so to askers that want to know.
+func TestRepliesAfterClose(t *testing.T) {
+	const lease = 200 * time.Millisecond
+	served, ref, s := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: lease})
+	held := actor.AskLater(ref, &hold{})
+	_, err := actor.Ask(within(t), ref, &sum{}) // so the other one has come
+	require.NoError(t, err)
+	s.Close()
+	select {
+	case <-held.Done():
+		t.Fatal("the lease has ended")
+	case <-time.After(5 * lease):
+	}
+	require.NoError(t, served.Send(add{1}))
+	v, err := held.Await(within(t))
+	require.NoError(t, err)
+	require.Equal(t, 1, v)
+	_, err = actor.Ask(within(t), ref, &sum{})
+	require.ErrorIs(t, err, natsactor.ErrUnreachable)
+}
+
+// An Ask whose server is gone fails after the lease, and one of another server of the queue goes on.
+func TestAskOfAServerThatIsGone(t *testing.T) {
+	const lease = 500 * time.Millisecond
+	ncs := network(t, 3)
+	p := pool(t)
+	var adders []actor.Ref[any]
+	for _, nc := range ncs[:2] {
+		a := actor.Spawn(bg, p, adder)
+		s, err := natsactor.Serve(nc, "adder", a, codec(), natsactor.Options{Queue: "q"})
+		require.NoError(t, err)
+		defer s.Close()
+		adders = append(adders, a)
+	}
+	ref, err := natsactor.Dial(bg, p, ncs[2], "adder", codec(), natsactor.DialOptions[any]{Lease: lease})
+	require.NoError(t, err)
+	var held []promise.Future[int]
+	const n = 200 // each server has some: the odds that one has none are 2^-199
+	for range n {
+		held = append(held, actor.AskLater(ref, &hold{}))
+	}
+	_, err = actor.Ask(within(t), ref, &sum{Times: 1})
+	require.NoError(t, err)
+	begun := time.Now()
+	ncs[0].Close()
+	gone := 0
+	failed := make(chan error, n)
+	for _, f := range held {
+		go func() { _, err := f.Await(bg); failed <- err }()
+	}
+	require.ErrorIs(t, <-failed, natsactor.ErrUnreachable)
+	gone++
+	t.Logf("the first has failed after %v, with a lease of %v", time.Since(begun), lease)
+	time.Sleep(4 * lease) // those of the other are held, however long that takes
+	for ; len(failed) > 0; gone++ {
+		err := <-failed
+		require.ErrorIs(t, err, natsactor.ErrUnreachable)
+		require.ErrorIs(t, err, actor.ErrNoReply)
+	}
+	require.Less(t, gone, n)
+	require.NoError(t, adders[1].Send(add{1}))
+	for range n - gone {
+		require.NoError(t, <-failed)
+	}
+	for _, a := range adders {
+		a.Stop()
+	}
+	ref.Stop()
+}
+
+// A Watch of a queue tells at the end of the last server.
+func TestWatchOfAQueue(t *testing.T) {
+	ncs := network(t, 4)
+	p := pool(t)
+	told := make(chan error, 10)
+	serve := func(nc *nats.Conn, subject string) actor.Ref[any] {
+		a := actor.Spawn(bg, p, adder)
+		s, err := natsactor.Serve(nc, subject, a, codec(), natsactor.Options{Queue: "q", Beat: 5 * time.Millisecond})
+		require.NoError(t, err)
+		t.Cleanup(s.Close)
+		return a
+	}
+	watch := func(subject string, lease time.Duration) {
+		require.NoError(t, natsactor.Watch(bg, ncs[3], subject, lease, func(err error) { told <- err }))
+	}
+	quiet := func() { // all that was published is seen by the Watch
+		for range 3 {
+			for _, nc := range ncs {
+				if !nc.IsClosed() {
+					require.NoError(t, nc.Flush())
+				}
+			}
+		}
+		require.Never(t, func() bool { return len(told) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
+	}
+	a, b, c := serve(ncs[0], "one"), serve(ncs[1], "one"), serve(ncs[2], "one")
+	watch("one", 20*time.Second)
+	a.Kill(errors.New("oops"))
+	require.Error(t, a.Wait(within(t)))
+	quiet()
+	b.Stop()
+	require.NoError(t, b.Wait(within(t)))
+	quiet()
+	c.Stop()
+	require.NoError(t, <-told)
+
+	d, e := serve(ncs[0], "two"), serve(ncs[1], "two") // the last one is lost
+	watch("two", 300*time.Millisecond)
+	d.Stop()
+	require.NoError(t, d.Wait(within(t)))
+	quiet()
+	ncs[1].Close()
+	require.ErrorIs(t, <-told, natsactor.ErrUnreachable)
+	e.Stop()
+
+	f := serve(ncs[0], "three") // the only one, with an error
+	watch("three", 20*time.Second)
+	f.Kill(errors.New("oops"))
+	require.ErrorContains(t, <-told, "oops")
+}
+
+// A held is a connection whose writes wait until they are let go.
+type heldConn struct {
+	net.Conn
+	hold *atomic.Bool
+	gate chan struct{}
+}
+
+func (c heldConn) Write(b []byte) (int, error) {
+	if c.hold.Load() && bytes.Contains(b, []byte("SUB ")) {
+		<-c.gate
+	}
+	return c.Conn.Write(b)
+}
+
+type heldDialer struct {
+	inner nats.InProcessConnProvider
+	hold  atomic.Bool
+	gate  chan struct{}
+}
+
+func (d *heldDialer) InProcessConn() (net.Conn, error) {
+	c, err := d.inner.InProcessConn()
+	return heldConn{c, &d.hold, d.gate}, err
+}
+
+// When Serve returns, the server knows.
+func TestServeIsServed(t *testing.T) {
+	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
+	require.NoError(t, err)
+	s.Start()
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	defer s.Shutdown()
+	d := &heldDialer{inner: s, gate: make(chan struct{})}
+	nc, err := nats.Connect("", nats.InProcessServer(d))
+	require.NoError(t, err)
+	defer nc.Close()
+	d.hold.Store(true)
+	a := actor.Spawn(bg, pool(t), adder)
+	served := make(chan error, 1)
+	go func() {
+		s, err := natsactor.Serve(nc, "adder", a, codec(), natsactor.Options{})
+		served <- err
+		if err == nil {
+			s.Close()
+		}
+	}()
+	select {
+	case <-served:
+		t.Fatal("its subscription has not left the process")
+	case <-time.After(300 * time.Millisecond): // long enough to see a Serve that does not wait; right code never depends on it
+	}
+	close(d.gate)
+	require.NoError(t, <-served)
+	a.Stop()
+}
+
+// listen starts a server in this process, at a port; -1 is any.
+func listen(t *testing.T, port int) *server.Server {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoLog: true, NoSigs: true})
+	require.NoError(t, err)
+	s.Start()
+	require.True(t, s.ReadyForConnections(20*time.Second))
+	return s
+}
+
+// The Ref of Dial goes on after an outage that was longer than the client keeps messages for. All losses are told.
+func TestOutage(t *testing.T) {
+	s := listen(t, -1)
+	port := s.Addr().(*net.TCPAddr).Port
+	connect := func(opts ...nats.Option) *nats.Conn {
+		nc, err := nats.Connect(s.ClientURL(), append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))...)
+		require.NoError(t, err)
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	p := pool(t)
+	var mu sync.Mutex
+	got := map[int]bool{}
+	served := actor.Spawn(bg, p, func(_ context.Context, self *actor.Self[any]) error {
+		return actor.Loop(func() error {
+			return self.React(func(m any) error {
+				switch m := m.(type) {
+				case add:
+					mu.Lock()
+					got[m.N] = true
+					mu.Unlock()
+				case *sum:
+					m.Reply(m.Times)
+				}
+				return nil
+			})
+		})
+	})
+	there := connect()
+	serving, err := natsactor.Serve(there, "adder", served, codec(), natsactor.Options{})
+	require.NoError(t, err)
+	defer serving.Close()
+	var dead, doubtful, refused, unreachable atomic.Int64
+	here := connect(nats.ReconnectBufSize(8 << 10))
+	ref, err := natsactor.Dial(bg, p, here, "adder", codec(), natsactor.DialOptions[any]{
+		Lease: time.Second,
+		Actor: actor.Options[any]{Dead: func(any) { dead.Add(1) }},
+		OnLost: func(n int, err error) {
+			switch {
+			case errors.Is(err, natsactor.ErrInDoubt):
+				doubtful.Add(int64(n))
+			case errors.Is(err, nats.ErrReconnectBufExceeded):
+				refused.Add(int64(n))
+			case errors.Is(err, natsactor.ErrUnreachable): // the other is not connected again
+				unreachable.Add(int64(n))
+			default:
+				t.Error(err)
+			}
+		},
+	})
+	require.NoError(t, err)
+	sent := 0
+	send := func(until func() bool) {
+		for !until() {
+			for range 20 {
+				require.NoError(t, ref.Send(add{sent}))
+				sent++
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	arrive := func() { // until then, the other has not subscribed again, and messages go nowhere
+		for {
+			if _, err := actor.Ask(within(t), ref, &sum{}); err == nil {
+				return
+			}
+		}
+	}
+	for range 3 {
+		before := refused.Load()
+		send(func() bool { return sent%1000 == 0 })
+		arrive()
+		send(func() bool { return sent%100 == 0 })
+		s.Shutdown()
+		s.WaitForShutdown()
+		asked := actor.AskLater(ref, &sum{Times: 7})
+		send(func() bool { return refused.Load() > before+500 })
+		s = listen(t, port)
+		send(func() bool { return here.IsConnected() && there.IsConnected() })
+		if v, err := asked.Await(within(t)); err != nil { // an answer in any case
+			require.ErrorIs(t, err, actor.ErrNoReply)
+		} else {
+			require.Equal(t, 7, v)
+		}
+		arrive()
+	}
+	ref.Stop()
+	require.NoError(t, ref.Wait(within(t)))
+	mu.Lock()
+	defer mu.Unlock()
+	t.Logf("%d sent, %d arrived, %d dead, %d unreachable, %d in doubt", sent, len(got), dead.Load(), unreachable.Load(), doubtful.Load())
+	require.Equal(t, dead.Load(), refused.Load())
+	known := len(got) + int(dead.Load()+unreachable.Load())
+	require.LessOrEqual(t, known, sent)
+	require.LessOrEqual(t, sent-known, int(doubtful.Load()))
+	served.Stop()
+	s.Shutdown()
+}
+
+func serveProcess(url string) {
+	nc, err := nats.Connect(url)
+	if err != nil {
+		panic(err)
+	}
+	a := actor.Spawn(bg, suspend.Goroutines, adder)
+	if _, err := natsactor.Serve(nc, "adder", a, codec(), natsactor.Options{Beat: 100 * time.Millisecond}); err != nil {
+		panic(err)
+	}
+	_, _ = os.Stdout.WriteString(strconv.Itoa(os.Getpid()) + "\n")
+	select {}
+}
+
+// A process that is killed takes no Ask with it for longer than the lease.
+func TestKill9(t *testing.T) {
+	s := listen(t, -1)
+	defer s.Shutdown()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BRAID_SERVE="+s.ClientURL())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = out.Read(make([]byte, 1))
+	require.NoError(t, err)
+	nc, err := nats.Connect(s.ClientURL())
+	require.NoError(t, err)
+	defer nc.Close()
+	const lease = time.Second
+	ref, err := natsactor.Dial(bg, pool(t), nc, "adder", codec(), natsactor.DialOptions[any]{Lease: lease})
+	require.NoError(t, err)
+	held := actor.AskLater(ref, &hold{})
+	v, err := actor.Ask(within(t), ref, &sum{Times: 1})
+	require.NoError(t, err)
+	require.Zero(t, v)
+	select {
+	case <-held.Done():
+		t.Fatal("it is held by a process that lives")
+	case <-time.After(3 * lease):
+	}
+	begun := time.Now()
+	require.NoError(t, cmd.Process.Kill())
+	_, err = held.Await(within(t))
+	t.Logf("failed %v after the kill, with a lease of %v", time.Since(begun), lease)
+	require.ErrorIs(t, err, natsactor.ErrUnreachable)
+	require.ErrorIs(t, err, actor.ErrNoReply)
+	_ = cmd.Wait()
+	ref.Stop()
+}
