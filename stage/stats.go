@@ -29,6 +29,7 @@ type Stats struct {
 	Handlers int // handlers that run, or wait for room in the next stage
 	Width    int
 	Queue    int
+	Closed   bool // Close has begun
 
 	Wait    Histogram // from acceptance to the beginning
 	Service Histogram // of a handler
@@ -75,7 +76,7 @@ func (c *core) stats(outside int) Stats {
 		Arrived: c.arrived, Accepted: c.accepted, Rejected: c.rejected,
 		Late: c.late, Cancelled: c.cancelled, Completed: c.completed, Failed: c.failed, Retried: c.retried, Dropped: c.dropped,
 		Waiting: c.waiting, Busy: c.progress, Delayed: c.delayed, Outside: outside, Handlers: c.slots,
-		Width: c.width, Queue: c.o.Queue,
+		Width: c.width, Queue: c.o.Queue, Closed: c.closed,
 		Wait: c.wait, Service: c.service,
 	}
 }
