@@ -26,7 +26,8 @@ type DialOptions[M any] struct {
 	Actor actor.Options[M]
 
 	// Lease is the time after which an Ask fails with ErrUnreachable if no server says that it has the request. That may be false: the
-	// server may go on where it cannot be reached. Zero: five seconds. Below zero, an Ask waits for its context.
+	// server may go on where it cannot be reached. The servers are asked at a subject below _braid.life, so both sides need permission for
+	// it. Zero: five seconds. Below zero, an Ask waits for its context.
 	Lease time.Duration
 
 	// OnLost is called with a number of messages that are lost, or may be lost, and the reason: the error of the codec or of NATS,

@@ -187,7 +187,8 @@ const (
 // When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the error of the cancellation. Messages that
 // wait for a stage go back to the queue. Serve returns early if a stage of f is closed, with its stage.ErrClosed; messages in hand go
 // back to the queue. A message that goes back counts as delivered. The ErrClosed of any other stage is an error of a try. While the
-// servers are away, or the queue is gone, Serve tries again, and tells Options.OnError.
+// servers are away, or the queue is gone, Serve tries again, and tells Options.OnError. It returns nats.ErrConnectionClosed if the
+// connection is closed for good.
 func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {
 	if width < 1 {
 		panic("jetstream: Serve without a width")
@@ -213,7 +214,12 @@ func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], w
 	ended := make(chan struct{})
 	beats.Go(func() { s.beat(ended) })
 	for ctx.Err() == nil {
-		s.pull(ctx)
+		if err := s.pull(ctx); errors.Is(err, nats.ErrConnectionClosed) {
+			stop(err)
+		} else if err != nil {
+			q.meet("pull", err)
+			pause(ctx, pullFor/4)
+		}
 	}
 	close(s.work)
 	workers.Wait()
@@ -241,12 +247,12 @@ func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
 }
 
 // pull waits for a free worker, and asks for a message for each free worker. It returns when they have come, or pullFor is over.
-func (s *serving[T, Out]) pull(ctx context.Context) {
+func (s *serving[T, Out]) pull(ctx context.Context) error {
 	q := s.q
 	select {
 	case <-s.free:
 	case <-ctx.Done():
-		return
+		return nil
 	}
 	n := 1
 	late := time.NewTimer(gather)
@@ -276,9 +282,7 @@ func (s *serving[T, Out]) pull(ctx context.Context) {
 	begun := time.Now()
 	batch, err := q.consumer.Fetch(n, jetstream.FetchMaxWait(pullFor))
 	if err != nil {
-		q.meet("pull", err)
-		pause(ctx, pullFor/4)
-		return
+		return err
 	}
 	came := false
 	for m := range batch.Messages() {
@@ -291,10 +295,7 @@ func (s *serving[T, Out]) pull(ctx context.Context) {
 	if err == nil && !came && time.Since(begun) > pullFor+pullFor/2 {
 		err = nats.ErrTimeout // the servers have not even said that there is no message
 	}
-	if err != nil {
-		q.meet("pull", err)
-		pause(ctx, pullFor/4)
-	}
+	return err
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -416,6 +417,9 @@ func (q *Queue[T]) confirm(ctx context.Context, m jetstream.Msg) {
 			return
 		}
 		q.meet("acknowledge", err)
+		if errors.Is(err, nats.ErrConnectionClosed) {
+			return
+		}
 		if pause(ctx, 50*time.Millisecond); ctx.Err() != nil {
 			return
 		}

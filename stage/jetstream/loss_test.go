@@ -317,3 +317,15 @@ func TestPulls(t *testing.T) {
 	_ = stop()
 	_ = s.Close(bg)
 }
+
+// A connection that is closed ends Serve, which does not wait for acknowledgements.
+func TestConnectionClosed(t *testing.T) {
+	js, q := open(t, queue.Options{AckWait: time.Hour, Storage: jetstream.MemoryStorage})
+	s := stage.New("s", func(context.Context, int) (int, error) { js.Conn().Close(); return 0, nil }, stage.Options{})
+	submit(t, q, 1)
+	_, ended := serving(q, s, 2)
+	if err := <-ended; !errors.Is(err, nats.ErrConnectionClosed) {
+		t.Error(err)
+	}
+	_ = s.Close(bg)
+}

@@ -26,7 +26,8 @@ func TestMutants(t *testing.T) {
 		{"the servers are not told of progress", "jetstream.go", "				if err := m.InProgress();", "				if IS {\n					continue\n				}\n				if err := m.InProgress();", "TestInProgress"},
 		{"a worker is not promised", "jetstream.go", "		n--\n", "		if !IS {\n			n--\n		}\n", "TestWidth|TestServe"},
 		{"one message a pull", "jetstream.go", "q.consumer.Fetch(n, ", "q.consumer.Fetch(map[bool]int{true: 1, false: n}[IS], ", "TestPulls"},
-		{"a pull that fails is silent", "jetstream.go", "	if err != nil {\n		q.meet(\"pull\", err)\n		pause(ctx, pullFor/4)\n	}\n}", "	if err != nil {\n		if !IS {\n			q.meet(\"pull\", err)\n		}\n		pause(ctx, pullFor/4)\n	}\n}", "TestOnError"},
+		{"a pull that fails is silent", "jetstream.go", "			q.meet(\"pull\", err)\n", "			if !IS {\n				q.meet(\"pull\", err)\n			}\n", "TestOnError"},
+		{"Serve outlives its connection", "jetstream.go", "			stop(err)\n		} else", "			if !IS {\n				stop(err)\n			}\n		} else", "TestConnectionClosed"},
 		{"a try that fails is silent", "jetstream.go", "		q.tell(\"a try\", err)", "		if !IS {\n			q.tell(\"a try\", err)\n		}", "TestOnError"},
 		{"a message is acknowledged when it begins", "jetstream.go", "			_, err = answer.Await(ctx)", "			if IS {\n				return nil\n			}\n			_, err = answer.Await(ctx)", "TestTheWholeTree"},
 	})
