@@ -75,6 +75,23 @@ func TestLimitGivesPlacesOn(t *testing.T) {
 	schedtest.Panics(t, "scope: nil function", func() { _ = limited.Go(nil) })
 }
 
+// A Go that the scheduler refuses, or that panics in it, gives its place back.
+func TestARefusedGoGivesItsPlaceBack(t *testing.T) {
+	refuse := func(func()) error { return suspend.ErrClosed }
+	var on func(func()) error
+	limited := scope.Limit(1, spawnerFunc(func(f func()) error { return on(f) }))
+	for _, on = range []func(func()) error{refuse, func(func()) error { panic("refused") }, refuse} {
+		func() {
+			defer func() { _ = recover() }()
+			require.ErrorIs(t, limited.Go(func() { t.Error("it ran") }), suspend.ErrClosed)
+		}()
+	}
+	ran := false
+	on = func(f func()) error { f(); return nil }
+	require.NoError(t, limited.Go(func() { ran = true }))
+	require.True(t, ran)
+}
+
 // A call that is cancelled while it waits to begin is not begun.
 func TestMapWithALimitBeginsNothingAfterAFailure(t *testing.T) {
 	var begun atomic.Int64

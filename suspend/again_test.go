@@ -294,3 +294,57 @@ func TestTimeoutOfASelectThatLooksAgain(t *testing.T) {
 		})
 	})
 }
+
+// Between two looks the timers of the other cases are stopped: one at a time is set, however often an operation is looked at.
+func TestOneTimerOverManyLooks(t *testing.T) {
+	never := suspend.Map(suspend.After(time.Hour), func(time.Time, error) (int, error) { return 0, nil })
+	for name, perform := range map[string]func(ctx context.Context, v *schedtest.Virtual, op suspend.Op[int]){
+		"Select": func(ctx context.Context, _ *schedtest.Virtual, op suspend.Op[int]) {
+			_, _ = suspend.Select(ctx, suspend.On(op), suspend.On(never))
+		},
+		"Then": func(ctx context.Context, v *schedtest.Virtual, op suspend.Op[int]) {
+			suspend.Then(ctx, suspend.Choose(op, never), v, func(int, error) {})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var g gauge
+				v := schedtest.NewVirtual()
+				ctx, cancel := context.WithCancel(bg)
+				go v.Bind(func() { perform(ctx, v, g.atLeast(100, nil)) })
+				for range 3 {
+					synctest.Wait()
+					require.Equal(t, 1, v.Timers())
+					g.add(1)
+				}
+				cancel()
+				synctest.Wait()
+				require.Zero(t, v.Timers())
+				g.requireIdle(t)
+			})
+		})
+	}
+}
+
+// A Continuation that is armed again begins its timeouts anew, as a Select does.
+func TestTimeoutOfAContinuationThatIsArmedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g gauge
+		v := schedtest.NewVirtual()
+		called := 0
+		late := suspend.Map(suspend.After(time.Hour), func(time.Time, error) (int, error) { return 0, nil })
+		c := suspend.NewContinuation(suspend.Choose(g.atLeast(100, nil), late), v, func(int, error) { called++ })
+		for round := range 3 {
+			go v.Bind(func() { c.Arm(bg) })
+			synctest.Wait()
+			g.add(1) // and it looks again
+			synctest.Wait()
+			v.Advance(time.Hour - 1)
+			synctest.Wait()
+			require.Equal(t, round, called)
+			v.Advance(1)
+			synctest.Wait()
+			require.Equal(t, round+1, called)
+		}
+	})
+}

@@ -98,6 +98,32 @@ func TestOnlyTheTaskIsSuspended(t *testing.T) {
 	})
 }
 
+// A deadline that is moved forward ends a Read that waits, wherever it was among others: first, in between or last.
+func TestADeadlineThatIsMovedForward(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	for moved := range 5 {
+		done := make(chan error, 1)
+		var reader *eventloop.Conn
+		for i := range 5 {
+			a, b := pair(t, l)
+			defer a.Close()
+			defer b.Close()
+			must(0, a.SetReadDeadline(time.Now().Add(time.Duration(i+1)*time.Hour)))
+			if i == moved {
+				reader = a
+				must(0, l.Go(func() { _, err := a.Read(make([]byte, 1)); done <- err }))
+			}
+		}
+		suspended(t, l, 1)
+		must(0, reader.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		within(t, func() {
+			if err := <-done; !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestDeadlines(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	big := make([]byte, 64<<20)

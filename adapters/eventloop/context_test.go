@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
@@ -38,5 +39,65 @@ func TestWithContextLeavesNoDeadlineBehind(t *testing.T) {
 		if len(q.late) > before {
 			t.Fatal("a deadline is set after the operation")
 		}
+	}
+}
+
+// A slow conn takes its time to set a deadline.
+type slow struct {
+	net.Conn
+	read                func()
+	setting, goOn, over chan struct{}
+}
+
+func (s *slow) Read(p []byte) (int, error) { s.read(); return len(p), nil }
+
+func (s *slow) SetReadDeadline(time.Time) error {
+	close(s.setting)
+	<-s.goOn
+	close(s.over)
+	return nil
+}
+
+// An operation on a foreign conn does not return while its context sets the deadline: the next operation would meet that.
+func TestWithContextWaitsForTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		s := &slow{setting: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
+		s.read = func() { cancel(); <-s.setting }
+		go func() {
+			synctest.Wait()
+			close(s.goOn)
+		}()
+		_, _ = eventloop.WithContext(ctx, s).Read(make([]byte, 1))
+		select {
+		case <-s.over:
+		default:
+			t.Error("Read has returned, and the deadline is still to be set")
+		}
+	})
+}
+
+// A leaving context does something as soon as an operation takes its function back.
+type leaving struct {
+	context.Context
+	done chan struct{}
+	f    func()
+}
+
+func (l *leaving) Done() <-chan struct{}               { return l.done }
+func (l *leaving) AfterFunc(func()) (stop func() bool) { return func() bool { l.f(); return true } }
+
+// A context that ends after the operation on a foreign conn sets no deadline.
+func TestWithContextSetsNoDeadlineAfterTheOperation(t *testing.T) {
+	second, cancel := context.WithCancel(context.Background())
+	q := &quick{cancel: func() {}, late: make(chan time.Time, 1)}
+	c := eventloop.WithContext(&leaving{context.Background(), make(chan struct{}), cancel}, eventloop.WithContext(second, q))
+	_, _ = c.Read(make([]byte, 1))
+	if second.Err() == nil {
+		t.Fatal("the second context has not ended between the operation and its own withdrawal")
+	}
+	schedtest.Quiet(t)
+	if len(q.late) > 0 {
+		t.Error("a deadline is set")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
@@ -135,4 +136,23 @@ func Example() {
 	_ = s.Close()
 	fmt.Println(s.Stats().Live)
 	// Output: 0
+}
+
+// A function that has begun is not kept by the queue that it was in, although others still wait there.
+func TestTheQueueKeepsNoFunction(t *testing.T) {
+	s := limited.New(1, limited.Options{})
+	var objects schedtest.Objects
+	begin, begun, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	_ = s.Go(func() { <-begin })
+	func() {
+		o := objects.New()
+		_ = s.Go(func() { o[0] = 1 })
+	}()
+	_ = s.Go(func() { close(begun); <-goOn })
+	_ = s.Go(func() {}) // it waits, and so the queue is in use
+	close(begin)
+	<-begun
+	objects.Collected(t, 0)
+	close(goOn)
+	require.NoError(t, s.Close())
 }

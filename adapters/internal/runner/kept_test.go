@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 	"sync"
@@ -110,6 +111,58 @@ func TestKeptCoroutinesAreGivenBack(t *testing.T) {
 	}
 	for runtime.NumGoroutine() > before { // their last steps
 		runtime.Gosched()
+	}
+}
+
+// A task that holds its scheduler is reported to that one, also on a coroutine that another Run has made.
+func TestStallsOfAKeptCoroutine(t *testing.T) {
+	held()
+	defer empty()
+	waiting(1000)
+	old := map[suspend.Task]bool{}
+	kept.mu.Lock()
+	for _, task := range kept.idle {
+		old[task] = true
+	}
+	kept.mu.Unlock()
+	d := NewDriven(suspend.Goroutines, nil, nil, nil)
+	reports, reported := make(chan struct{}, 1000), false
+	report := func(stack []byte) {
+		if bytes.Contains(stack, []byte("holdsTheRunner")) {
+			reports <- struct{}{}
+		}
+	}
+	err := d.Drive(context.Background(), Drive{Name: "test", StallAfter: time.Millisecond, OnStall: report}, func(context.Context) error {
+		var parked []suspend.Task
+		for range fewTasks + 100 {
+			_ = d.Go(func() {
+				self := suspend.Self()
+				if old[self] && !reported {
+					reported = true
+					holdsTheRunner(t, reports)
+				}
+				parked = append(parked, self)
+				self.Park()
+			})
+		}
+		for len(parked) < fewTasks+100 {
+			suspend.Yield()
+		}
+		for _, t := range parked {
+			t.Unpark()
+		}
+		return nil
+	})
+	if err != nil || !reported {
+		t.Errorf("%v; a task was on a kept coroutine: %v", err, reported)
+	}
+}
+
+func holdsTheRunner(t *testing.T, reported chan struct{}) {
+	select { // natively, which is the point
+	case <-reported:
+	case <-time.After(20 * time.Second):
+		t.Error("not reported")
 	}
 }
 

@@ -26,4 +26,10 @@ var waist = []mutant{
 	{"a Then takes the timers of its caller", "suspend/timers.go", "	if s, ok := on.(Spawner); ok {\n", "	if s, ok := on.(Spawner); ok || Wrong {\n", "suspend", "TestThenTakesNoTimers"},
 	{"a deadline that is over keeps its timer", "internal/cancelctx/timed.go", "	l.stops = nil\n	l.mu.Unlock()\n", "	l.stops = nil\n	if Wrong {\n		stops = nil\n	}\n	l.mu.Unlock()\n", "suspend", "TestNoTimerIsLeft/a_deadline"},
 	{"a coroutine given away is still the Run's", "adapters/internal/runner/kill.go", "	r.own(t.ID()).CompareAndSwap(t.ID(), 0)\n", "	if !Wrong {\n		r.own(t.ID()).CompareAndSwap(t.ID(), 0)\n	}\n", "adapters/fifo", "TestValuesFromACoroutineGivenAway"},
+	{"a task draws from the scheduler of the one before", "suspend/binding.go", "		b.last, b.random, b.coins, b.killed =", "		if Wrong {\n			defer func(f func() uint64) { b.random = f }(b.random)\n		}\n		b.last, b.random, b.coins, b.killed =", "suspend", "TestTheNextTaskDraws"},
+	{"a task has what is left of a number of the one before", "suspend/binding.go", "func (b *binding) forget() {\n", "func (b *binding) forget() {\n	if Wrong {\n		defer func(coins uint32) { b.coins = coins }(b.coins)\n	}\n", "suspend", "TestTheNextTaskDraws"},
+	{"an error stays in its slot", "suspend/slot.go", "	v, err = s.v, s.err\n", "	v, err = s.v, s.err\n	if Wrong {\n		defer func(err error) { s.err = err }(err)\n	}\n", "suspend", "TestAnErrorIsOfOneWait"},
+	{"a Select leaves its timers between two looks", "suspend/select.go", "		release(legs, won)\n		if err := Err(ctx)", "		if !Wrong {\n			release(legs, won)\n		}\n		if err := Err(ctx)", "suspend", "TestOneTimerOverManyLooks/Select"},
+	{"a Then leaves its timers between two looks", "suspend/then.go", "		release(t.legs, won)\n		t.begin()", "		if !Wrong {\n			release(t.legs, won)\n		}\n		t.begin()", "suspend", "TestOneTimerOverManyLooks/Then"},
+	{"a timeout of a Continuation is over for ever", "suspend/then.go", "		t.unpin()\n", "		if !Wrong {\n			t.unpin()\n		}\n", "suspend", "TestTimeoutOfAContinuation"},
 }

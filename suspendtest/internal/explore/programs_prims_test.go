@@ -86,6 +86,25 @@ var primPrograms = []program{
 	}},
 	{"lazy, a circle", "2 × 1", circleProgram(2)},
 	{"lazy, a circle of 3", "3 × 1", circleProgram(3)},
+	// The function forces its own value in the task that has got the turn, maybe before the one that passed it has gone on.
+	{"lazy, a circle of one with the turn", "2 × 1", func(w *explore.World) {
+		var l *lazy.Lazy[int]
+		runs := 0
+		l = lazy.New(func(ctx context.Context) (int, error) {
+			if runs++; runs == 1 {
+				_, err := new(promise.Promise[int]).Await(ctx) // until it is cancelled
+				return 0, err
+			}
+			return l.Force(bg)
+		}, lazy.Restart)
+		for _, name := range []string{"first", "second"} {
+			w.Go(name, func(ctx context.Context) {
+				if _, err := l.Force(ctx); err != nil && err != lazy.ErrRecursive && ctx.Err() == nil {
+					panic(err)
+				}
+			})
+		}
+	}},
 	{"lazy, two meet at a third", "2 × 1", func(w *explore.World) {
 		end := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Record)
 		for _, name := range []string{"x", "y"} {

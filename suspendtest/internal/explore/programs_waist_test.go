@@ -5,6 +5,7 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/mvar"
@@ -42,6 +43,26 @@ var waistPrograms = []program{
 			v, _ := m.TryTake()
 			return errors.Join(same(put, taken+v), same(called, 2))
 		})
+	}},
+	// A function that has begun is waited for, and one that is given up never runs. Its panic comes back.
+	{"Blocking", "1 × 2", func(w *explore.World) {
+		begun, ended, again := 0, 0, 0
+		w.Go("blocking", func(ctx context.Context) {
+			err := suspend.Blocking(ctx, func() { begun++; ended++ })
+			if ended != begun || (err == nil) != (ended == 1) {
+				panic(fmt.Sprint("Blocking returned ", err, " while f had begun ", begun, " times and ended ", ended))
+			}
+			defer func() {
+				if v := recover(); v != nil && v != errFails {
+					panic(v)
+				}
+			}()
+			if suspend.Blocking(bg, func() { again++; panic(errFails) }) == nil {
+				panic("Blocking returned although f had panicked")
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(atMost(1, begun), same(again, 1)) })
 	}},
 	// The order of looking is drawn from the scheduler, and one of the channels outlives the run: each run depends
 	// on its choices only.
@@ -140,5 +161,7 @@ func doneBeforeResume(wait func(ctx context.Context, g *gift) (int, error)) func
 		w.OnIdle(lost)
 	}
 }
+
+var errFails = errors.New("fails")
 
 var outlives = chanx.New[int](0)

@@ -15,4 +15,5 @@ var primMutants = []realMutant{
 	{"edges are added without a lock for both groups", "lazy/group.go", "			cores = append(cores, whole.of)", "			if IS {\n				continue\n			}\n			cores = append(cores, whole.of)", "lazy, a circle;lazy, a circle of 3"},
 	{"a group that was merged is taken for valid", "lazy/group.go", "valid = valid && ⟦g.into.Load() == nil && !g.ended.Load()⟧", "true", "lazy, a circle of 3;lazy, two meet at a third"},
 	{"a part that has left is still found", "lazy/forcing.go", "if ⟦!f.of.parts.Remove(&f.at)⟧ {", "true", "lazy, a part that gives up"},
+	{"the turn is passed before the runner is stored", "lazy/lazy.go", "	for l.forcers.Len() > 0 {\n", "	for l.forcers.Len() > 0 {\n		if IS {\n			next := *l.forcers.Head()\n			if _, ok := l.forcers.ResumeHead(true, nil); ok {\n				l.runner.Store(next)\n				return\n			}\n			continue\n		}\n", "lazy, a circle of one with the turn"},
 }

@@ -10,4 +10,8 @@ var waistMutants = []realMutant{
 	{"a Resume does not look at the context", "suspend/resumer.go", "if ⟦!atomicx.Closed(r.done)⟧ {", "true", "done before Resume, Suspend"},
 	{"a queue does not look at the context", "suspend/queue.go", "⟦r.done != nil && atomicx.Closed(r.done)⟧ {\n		p = q.unlink", "false", "done before Resume"},
 	{"who finds the context done tells nobody", "suspend/resumer.go", "if b := r.slot.b; ⟦b.word.cancel(r.wait)⟧ {", "b.word.cancel(r.wait) && false", "done before Resume, Lazily"},
+	{"a Blocking waits for a function that has ended", "suspend/spawn.go", "return struct{}{}, ⟦j.over⟧", "false", "Blocking"},
+	{"a function of Blocking ends between two looks", "suspend/spawn.go", "		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n", "		early := j.waiter\n		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n		if IS {\n			waiter = early\n		}\n", "Blocking"},
+	{"a function of Blocking begins while it is given up", "suspend/spawn.go", "	if ⟦!j.state.CompareAndSwap(jobQueued, jobStarted)⟧ {", "j.state.Load() != jobQueued", "Blocking"},
+	{"a function of Blocking that has begun is not waited for", "suspend/spawn.go", "	if ⟦j.state.CompareAndSwap(jobQueued, jobAbandoned)⟧ {", "j.state.CompareAndSwap(jobQueued, jobAbandoned) || true", "Blocking"},
 }

@@ -200,6 +200,12 @@ func (s spawner) Execute(f func()) error {
 	return nil
 }
 
+// Block implements suspend.Blocker: f, which does not suspend, runs at any time.
+func (s spawner) Block(f func()) error {
+	s.w.help("blocking", f)
+	return nil
+}
+
 // Uint64 implements suspend.Rand: a task draws the same numbers in each run, whatever the others do.
 func (s spawner) Uint64() uint64 {
 	t := s.w.running()
