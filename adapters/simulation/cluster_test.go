@@ -177,13 +177,13 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func BenchmarkClusterInABubble(b *testing.B) {
-	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "bubble", F: func(t *testing.T) {
+	inTest(func(t *testing.T) {
 		for i := range b.N {
 			synctest.Test(t, func(*testing.T) {
 				simulation.Run(simulation.Options{Seed: uint64(i + 1), Bubble: true}, cluster(false))
 			})
 		}
-	}}})
+	})
 }
 
 func BenchmarkClusterTraced(b *testing.B) {

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -95,9 +96,15 @@ func ExampleRun_bubble() {
 }
 
 // bubble is synctest.Test outside of a test.
-func bubble(f func(t *testing.T)) {
-	var once sync.Once // RunTests runs a test as often as -count and -cpu say
+func bubble(f func(t *testing.T)) { inTest(func(t *testing.T) { synctest.Test(t, f) }) }
+
+// inTest runs f once, in a test outside of tests.
+func inTest(f func(t *testing.T)) {
+	var once sync.Once                     // RunTests runs a test as often as -count and -cpu say
+	skip := flag.Lookup("test.skip").Value // it asks the function that -run asks
+	defer func(was string) { _ = skip.Set(was) }(skip.String())
+	_ = skip.Set("")
 	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
-		Name: "bubble", F: func(t *testing.T) { once.Do(func() { synctest.Test(t, f) }) },
+		Name: "bubble", F: func(t *testing.T) { once.Do(func() { f(t) }) },
 	}})
 }
