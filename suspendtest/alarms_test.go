@@ -108,6 +108,16 @@ func TestAHangIsWaitedForOnce(t *testing.T) {
 	require.Less(t, 30, strings.Count(string(out), "no progress within 20ms: "), "%s", out)
 }
 
+// A check that takes long, on a machine that is starved, goes on as long as it makes steps: no step takes a second, and all of them do.
+func TestASlowCheckIsNoHang(t *testing.T) {
+	begun := time.Now()
+	suspendtest.Check(t, "08/late-unpark-does-not-disturb-the-next-task", time.Second, suspendtest.Direct,
+		runs(func(s *patched, f func()) error {
+			return s.Baton.Go(func() { time.Sleep(10 * time.Millisecond); f() }) // which takes its time
+		}))
+	require.Less(t, time.Second, time.Since(begun))
+}
+
 type idle struct{}
 
 func (idle) Go(func()) error { return nil }

@@ -39,7 +39,7 @@ func goroutine() string {
 
 func blockHoldsNothing(e *env) {
 	w := e.waiter(background)
-	spawned := make(chan struct{})
+	var spawned chan struct{}
 	e.do("something that block does, or that others do meanwhile, blocks", func() {
 		_, _ = e.suspend(background, func(r resume) (*box, bool) {
 			others := make(chan struct{})
@@ -54,9 +54,7 @@ func blockHoldsNothing(e *env) {
 			if !w.resume(nil, nil) {
 				e.errorf("Resume of another task inside block returned false")
 			}
-			if err := e.spawner.Go(func() { close(spawned) }); err != nil {
-				e.errorf("Go inside block: %v", err)
-			}
+			spawned = e.task(func() {})
 			return nil, true
 		})
 	})
@@ -180,16 +178,15 @@ func blockPanics(e *env) {
 			func() {
 				defer func() {
 					if v := recover(); v != errTest {
-						e.errorf("block panicked with %v, and Suspend with %v", errTest, v)
+						e.errorf("block panicked with %v, and Suspend with %v (nil: not at all)", errTest, v)
 					}
 				}()
-				v, err := e.suspend(background, func(r resume) (*box, bool) {
+				_, _ = e.suspend(background, func(r resume) (*box, bool) {
 					if dead = r; before {
 						r(new(box), nil)
 					}
 					panic(errTest)
 				})
-				e.errorf("block panicked, and Suspend returned %v, %v", v, err)
 			}()
 		})
 		if dead(new(box), nil) {

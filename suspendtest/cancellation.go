@@ -135,7 +135,7 @@ func neverDone(e *env) {
 			e.pass(parent)
 		})
 		cancel()
-		e.waits(w, "its context is never done")
+		e.waits(w, "by the end of a context that is never done")
 		e.finish(w)
 	}
 }

@@ -15,13 +15,12 @@ type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
 func Ending(t *testing.T, open OpenEnding, opts ...Option) {
 	o := gather(opts)
 	for _, c := range endingChecks {
-		t.Run(c.name, func(t *testing.T) { c.onEnding(t, o, open) })
+		t.Run(c.name, func(t *testing.T) { c.onEnding(t, &env{opts: o, suspend: direct}, open) })
 	}
 }
 
-func (c endingCheck) onEnding(tb testing.TB, o options, open OpenEnding) {
+func (c endingCheck) onEnding(tb testing.TB, e *env, open OpenEnding) {
 	tb.Helper()
-	e := &env{opts: o, suspend: direct}
 	var end func()
 	e.spawner, end, e.shut = open(tb)
 	check{c.name, c.rule, nil, func(e *env) { c.run(e, end) }}.watch(tb, e)

@@ -14,12 +14,12 @@ func EndingNames() (names []string) {
 }
 
 // CheckEnding runs one check of a scheduler whose executor may end first.
-func CheckEnding(tb testing.TB, name string, deadline time.Duration, open OpenEnding) {
-	o := gather(nil)
+func CheckEnding(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, open OpenEnding, opts ...Option) {
+	o := gather(opts)
 	o.deadline = deadline
 	for _, c := range endingChecks {
 		if c.name == name {
-			c.onEnding(tb, o, open)
+			c.onEnding(tb, &env{opts: o, suspend: s}, open)
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package suspendtest
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -48,6 +49,7 @@ type env struct {
 	shut     func()
 	panicked chan any // the reports of a Panics scheduler
 
+	steps    atomic.Int64 // that the check has made
 	mu       sync.Mutex
 	phase    string // the current wait, for the report
 	problems []string
@@ -88,18 +90,12 @@ func (c check) watch(tb testing.TB, e *env) {
 		c.run(e)
 		e.close()
 	}()
-	deadline := e.opts.patience()
-	timer := time.NewTimer(deadline)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-e.bad:
-	case <-timer.C:
+	if limit := e.opts.patience(); e.stands(done, limit) {
 		e.mu.Lock()
 		phase := e.phase
 		e.mu.Unlock()
 		e.late = true
-		e.errorf("no progress within %v: %s", deadline, phase)
+		e.errorf("no progress within %v: %s", limit, phase)
 	}
 	e.over.Store(true)
 	e.mu.Lock()
@@ -109,8 +105,48 @@ func (c check) watch(tb testing.TB, e *env) {
 	}
 }
 
+// stands waits for the end of the check, and reports whether it makes no step for so long. That is ten looks, and one that comes late
+// is no more than one: while the process gets no processor, nobody can make a step.
+func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
+	const most = 10
+	ticker := time.NewTicker(limit / most)
+	defer ticker.Stop()
+	for looks, last := 0, e.steps.Load(); looks < most; looks++ {
+		select {
+		case <-done:
+			return false
+		case <-e.bad:
+			return false
+		case <-ticker.C:
+		}
+		if steps := e.steps.Load(); steps != last {
+			looks, last = -1, steps
+		}
+	}
+	return true
+}
+
+// step says that the check goes on. A check calls it, or expect, or submit, a bounded number of times.
+func (e *env) step() { e.steps.Add(1) }
+
 // errorf records a problem.
-func (e *env) errorf(format string, args ...any) {
+func (e *env) errorf(format string, args ...any) { e.report(format, args) }
+
+// fatalf records a problem and ends the task or the goroutine.
+func (e *env) fatalf(format string, args ...any) {
+	if e.report(format, args) {
+		runtime.Goexit()
+	}
+}
+
+// report is called by errorf and fatalf only. Their caller is the look that has seen the problem. The tests of the kit may have the
+// look go blind.
+func (e *env) report(format string, args []any) (seen bool) {
+	if e.opts.blind != nil {
+		if _, file, line, _ := runtime.Caller(2); e.opts.blind(fmt.Sprintf("%s:%d", filepath.Base(file), line)) {
+			return false
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.problems) == 0 {
@@ -119,16 +155,12 @@ func (e *env) errorf(format string, args ...any) {
 	if len(e.problems) < 10 {
 		e.problems = append(e.problems, "- "+fmt.Sprintf(format, args...))
 	}
-}
-
-// fatalf records a problem and ends the task or the goroutine.
-func (e *env) fatalf(format string, args ...any) {
-	e.errorf(format, args...)
-	runtime.Goexit()
+	return true
 }
 
 // expect names the next wait, for the report if it does not end.
 func (e *env) expect(phase string) {
+	e.step()
 	e.mu.Lock()
 	e.phase = phase
 	e.mu.Unlock()
@@ -166,6 +198,7 @@ func (e *env) until(reached func() bool, phase string) {
 
 // submit is Go or Execute, whichever is being checked.
 func (e *env) submit(f func()) error {
+	e.step()
 	if e.executor != nil {
 		return e.executor.Execute(f)
 	}
@@ -175,7 +208,12 @@ func (e *env) submit(f func()) error {
 // task submits f and returns a channel that is closed when it has ended, in whatever way.
 func (e *env) task(f func()) (ended chan struct{}) {
 	ended = make(chan struct{})
+	var begun atomic.Bool
 	err := e.submit(func() {
+		if begun.Swap(true) {
+			e.errorf("a task ran twice")
+			return
+		}
 		defer e.caught("a task")
 		defer close(ended)
 		f()
@@ -205,6 +243,7 @@ type waiter struct {
 	ended     chan struct{}
 	v         *box
 	err       error
+	unless    string // it was ended otherwise than by Resume: the mistake, for the report
 }
 
 // waiter starts a waiter, which calls the functions of before and then suspends with ctx. It returns once the waiter is suspended, as
@@ -238,16 +277,12 @@ func (e *env) pass(ctx context.Context) {
 	})
 }
 
-// waits reports a problem if w does not wait any more. It looks for a while, since a mistake may take some turns.
+// waits gives the mistake why, which may end w, some turns. If it does, finish reports it.
 func (e *env) waits(w *waiter, why string) {
+	w.unless = ", unless it was resumed " + why
 	for range 10 {
 		e.settle()
 		runtime.Gosched()
-		select {
-		case <-w.ended:
-			e.fatalf("a Suspend has returned %v, %v: %s", w.v, w.err, why)
-		default:
-		}
 	}
 }
 
@@ -255,11 +290,11 @@ func (e *env) waits(w *waiter, why string) {
 func (e *env) finish(w *waiter) {
 	v := new(box)
 	if !w.resume(v, nil) {
-		e.fatalf("the Resume of a waiting task returned false")
+		e.fatalf("the Resume of a waiting task returned false%s", w.unless)
 	}
 	recv(e, w.ended, "a task that was resumed did not go on")
 	if w.v != v || w.err != nil {
-		e.fatalf("Suspend returned %v, %v, not what Resume delivered", w.v, w.err)
+		e.fatalf("Suspend returned %v, %v, not what Resume delivered%s", w.v, w.err, w.unless)
 	}
 }
 

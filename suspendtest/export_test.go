@@ -3,6 +3,8 @@ package suspendtest
 import (
 	"testing"
 	"time"
+
+	"github.com/braidgo/braid/suspend"
 )
 
 // For the mutants.
@@ -10,9 +12,30 @@ type (
 	Box         = box
 	Resume      = resume
 	SuspendFunc = suspendFunc
+	Store       = store
+	StoreOps    = storeOps
 )
 
 var Direct SuspendFunc = direct
+
+// Blind returns an Option with which the looks that see say true of report nothing. A look is named by its file and line.
+func Blind(sees func(look string) bool) Option { return func(o *options) { o.blind = sees } }
+
+// Leave leaves a waiter in the queue that waits no more.
+func Leave(s *store) {
+	_, _ = suspend.Suspend(background, func(r suspend.Resumer[*box]) (*box, bool) {
+		s.guard.Lock()
+		defer s.guard.Unlock()
+		s.waiters.Push(r, 0)
+		return nil, true
+	})
+}
+
+// RightStore is the store of the storm, for Storing.
+var RightStore = rightStore
+
+// Storing replaces it.
+func Storing(ops StoreOps) Option { return func(o *options) { o.store = ops } }
 
 // Deadline replaces the half minute that a check has.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
@@ -36,10 +59,10 @@ func Check(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, op
 }
 
 // CheckExecutor runs one check of an executor.
-func CheckExecutor(tb testing.TB, name string, deadline time.Duration, open OpenExecutor, opts ...Option) {
+func CheckExecutor(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, open OpenExecutor, opts ...Option) {
 	o := gather(opts)
 	o.deadline = deadline
-	find(tb, executorChecks, name).onExecutor(tb, &env{opts: o, suspend: direct}, open)
+	find(tb, executorChecks, name).onExecutor(tb, &env{opts: o, suspend: s}, open)
 }
 
 func find(tb testing.TB, checks []check, name string) check {

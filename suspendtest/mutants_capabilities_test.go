@@ -3,6 +3,7 @@ package suspendtest_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,14 @@ func init() {
 			return &timed{Baton: b, after: func(_ time.Duration, f func()) func() bool { f(); return never }}
 		}), nil, []string{"Timers/under-locks"}},
 		mutant{"a timer that calls early", open(func(b *Baton) suspend.Spawner {
-			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { return forbidden(d/10, f) }}
+			var passed atomic.Int64 // which a timer moves by a tenth of what it is set for
+			return &timed{
+				Baton: b,
+				after: func(d time.Duration, f func()) func() bool {
+					return forbidden(0, func() { passed.Add(int64(d / 10)); f() })
+				},
+				now: func() time.Time { return time.Unix(1, passed.Load()) },
+			}
 		}), nil, []string{"Timers/calls-once-and-not-early"}},
 		mutant{"a timer that calls twice", open(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(d time.Duration, f func()) func() bool { forbidden(d, f); return forbidden(d, f) }}

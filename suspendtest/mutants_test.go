@@ -2,8 +2,15 @@ package suspendtest_test
 
 import (
 	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +20,7 @@ import (
 	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
+	"github.com/stretchr/testify/require"
 )
 
 // A mutant is a scheduler that is broken in one way. The checks named must find it out.
@@ -375,52 +383,110 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.TB.Logf("%s\n\t"+format, append([]any{r.name}, args...)...)
 }
 
-// Every mutant is killed by the checks that are meant to, and every check can kill.
-func TestMutantsAreKilled(t *testing.T) {
-	type kill struct {
-		mutant, check string
-		run           func(testing.TB)
+// A kill is a mutant and a check that finds it.
+type kill struct {
+	mutant, check string
+	run           func(blind suspendtest.Option)
+}
+
+// found returns the looks that find the mutant while all of them are blind, and so do not end the check. If it is one, no other does when
+// that one is blind.
+func (k kill) found() (looks []string) {
+	var mu sync.Mutex
+	over := false
+	k.run(suspendtest.Blind(func(look string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over && !slices.Contains(looks, look) {
+			looks = append(looks, look)
+		}
+		return true
+	}))
+	mu.Lock()
+	defer mu.Unlock()
+	over = true
+	return looks
+}
+
+func kills(t *testing.T) (all []kill) {
+	add := func(mutant, check string, run func(blind suspendtest.Option)) {
+		all = append(all, kill{mutant, check, run})
 	}
-	var kills []kill
-	add := func(mutant, check string, run func(testing.TB)) { kills = append(kills, kill{mutant, check, run}) }
 	for _, m := range schedulerMutants {
 		for _, name := range m.kills {
-			add(m.name, name, func(tb testing.TB) {
-				suspendtest.Check(tb, name, patience, suspendtest.Direct, m.open, m.opts...)
+			add(m.name, name, func(blind suspendtest.Option) {
+				suspendtest.Check(t, name, patience, suspendtest.Direct, m.open, append(m.opts, blind)...)
 			})
 		}
 	}
 	for _, m := range executorMutants {
-		add(m.name, m.kill, func(tb testing.TB) {
-			suspendtest.CheckExecutor(tb, m.kill, patience, m.open, suspendtest.FIFO())
+		add(m.name, m.kill, func(blind suspendtest.Option) {
+			suspendtest.CheckExecutor(t, m.kill, patience, suspendtest.Direct, m.open, suspendtest.FIFO(), blind)
 		})
 	}
 	for _, m := range suspendMutants {
 		for _, name := range m.kills {
-			add(m.name, name, func(tb testing.TB) {
-				suspendtest.Check(tb, name, patience, m.make(), openBaton)
+			add(m.name, name, func(blind suspendtest.Option) {
+				suspendtest.Check(t, name, patience, m.make(), openBaton, blind)
 			})
 		}
 	}
+	for _, m := range endingMutants {
+		add(m.name, m.kill, func(blind suspendtest.Option) {
+			suspendtest.CheckEnding(t, m.kill, patience, suspendtest.Direct, m.open, blind)
+		})
+	}
+	for _, l := range tolds { // none of which hangs
+		add(fmt.Sprintf("%s, in call %d", l.lie, l.n), l.check, func(blind suspendtest.Option) {
+			s := lies[l.lie](l.n)()
+			switch {
+			case strings.HasPrefix(l.check, "Execute"):
+				suspendtest.CheckExecutor(t, l.check, 10*patience, s, executes((*fifo.Scheduler).Execute), blind)
+			case strings.HasPrefix(l.check, "Ending"):
+				suspendtest.CheckEnding(t, l.check, 10*patience, s, endsNever, blind)
+			default:
+				suspendtest.Check(t, l.check, 10*patience, s, openTimed, blind)
+			}
+		})
+	}
+	return all
+}
+
+// Every mutant is killed by the checks that are meant to, every check can kill, and every look of a check has a mutant that it alone
+// finds: if the look went blind, the mutant would live.
+func TestMutantsAreKilled(t *testing.T) {
+	var mu sync.Mutex
+	var alone []string // the looks that have found a mutant that no other has
 	attempt := func(k kill) {
-		for range 20 { // a race may end well now and then
-			r := &recorder{TB: t, name: k.mutant + ": " + k.check}
-			if k.run(r); r.failed {
+		for tries, found := 0, 0; found < 3; tries++ { // a race may end well now and then, and a starved check seem to stand
+			looks := k.found()
+			if len(looks) == 0 && tries < 20 {
+				continue
+			} else if len(looks) == 0 {
+				t.Errorf("%s: survived %s", k.mutant, k.check)
+				return
+			}
+			found++
+			t.Logf("%s: %s: %v", k.mutant, k.check, looks)
+			if len(looks) == 1 {
+				mu.Lock()
+				defer mu.Unlock()
+				alone = append(alone, looks[0])
 				return
 			}
 		}
-		t.Errorf("%s: survived %s", k.mutant, k.check)
 	}
 	mutantsOver.Store(false)
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8)                            // most of them hang, and cost nothing
+	slots := make(chan struct{}, 4*runtime.GOMAXPROCS(0))      // most of them hang, and cost nothing
 	counts := func(k kill) bool { return k.check[:2] == "11" } // the allocations of everybody
-	for _, k := range kills {
+	all := kills(t)
+	for _, k := range all {
 		if counts(k) {
 			attempt(k)
 		}
 	}
-	for _, k := range kills {
+	for _, k := range all {
 		if counts(k) {
 			continue
 		}
@@ -432,24 +498,58 @@ func TestMutantsAreKilled(t *testing.T) {
 	}
 	wg.Wait()
 	mutantsOver.Store(true)
-	for _, name := range suspendtest.Names() {
-		killer := slices.ContainsFunc(kills, func(k kill) bool { return k.check == name })
-		if killer == slices.Contains(noMutant, name) {
+	for _, name := range append(suspendtest.Names(), suspendtest.EndingNames()...) {
+		killer := slices.ContainsFunc(all, func(k kill) bool { return k.check == name })
+		if killer == (name == "Blocking/panic-and-goexit-come-back") { // code of package suspend, see ofSuspend
 			t.Errorf("a mutant shows that %s can fail: %v", name, killer)
+		}
+	}
+	for _, l := range looks(t) {
+		if slices.Contains(alone, l.at) == (slices.Contains(ofSuspend, l.text) || strings.HasPrefix(l.text, "uncovered: ")) {
+			t.Errorf("%s finds a mutant that no other look finds: %v: %s", l.at, slices.Contains(alone, l.at), l.text)
 		}
 	}
 }
 
-// noMutant lists what no mutant is made for: checks of code of package suspend that the kit does not take from its
-// caller, and one whose judge is the race detector.
-var noMutant = []string{
-	"13/resume-happens-before-the-return-of-suspend",
-	"Bind/nil-forbids",
-	"Bind/nests-and-restores",
-	"Sleep/suspends-for-as-long-or-until-cancelled",
-	"Blocking/holds-nobody-up",
-	"Blocking/panic-and-goexit-come-back",
-	"Queue/cancel-storm-conserves",
+// ofSuspend are the looks at code of package suspend that the kit does not take from its caller, and so no mutant can break. Nor can one
+// break those that say that a check has tested nothing.
+var ofSuspend = []string{
+	"a goroutine of no scheduler is within it",
+	"under Bind(t) the task is another than t",
+	"Blocking ran f although ctx was done",
+	"Blocking with a cancelled context returned %v",
+	"f panicked with %v, and Blocking with %v",
+	"f has exited, and the task went on",
+	"next returned %d, %v",
+	"next returned a value after the last",
+}
+
+// A look is a place in the kit that reports a problem.
+type look struct{ at, text string }
+
+// looks returns those in the source of the kit.
+func looks(t *testing.T) (all []look) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "errorf" || f.Sel.Name == "fatalf") {
+					text, err := strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
+					require.NoError(t, err)
+					all = append(all, look{fmt.Sprintf("%s:%d", name, set.Position(call.Pos()).Line), text})
+				}
+			}
+			return true
+		})
+	}
+	return all
 }
 
 // A suspendMutant is a Suspend that is broken in one way.

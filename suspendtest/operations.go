@@ -138,6 +138,7 @@ func yieldLets(e *env) {
 	for range 2 {
 		ended = append(ended, e.task(func() {
 			for turns.Add(1) < 1000 && !e.over.Load() {
+				e.step()
 				suspend.Yield()
 			}
 		}))

@@ -19,6 +19,7 @@ func runOnce(e *env) {
 		for i := range n {
 			ended.Add(1)
 			err := e.submit(func() {
+				e.step()
 				if runs[k*n+i].Add(1) == 1 {
 					ended.Done()
 				}

@@ -23,7 +23,7 @@
 //  13. Code before a Resume that returns true happens before the return of Suspend. Run the kit with -race.
 //
 // The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand, Watcher,
-// Holder, Within. Each has a scheduler to itself. A subtest without progress fails after half a minute, and names the event that it waits
+// Holder, Within. Each has a scheduler to itself. A subtest that makes no step for half a minute fails, and names the event that it waits
 // for. Those behind it have three seconds each. When a check fails, tasks that hang are left behind.
 //
 // The author of a primitive runs small programs through Explore, which tries every order of their steps and every cancellation.
@@ -54,9 +54,11 @@ type options struct {
 	panics         func(t testing.TB, onPanic func(value any, stack []byte)) (suspend.Spawner, func())
 	deadline       time.Duration
 	late           bool // a check made no progress
+	store          storeOps
+	blind          func(look string) bool // see report
 }
 
-// patience is how long a check may take. If the first that makes no progress is one of many, all of them end before go test gives up.
+// patience is how long a check may stand. If the first that makes no progress is one of many, all of them end before go test gives up.
 func (o options) patience() time.Duration {
 	if o.late {
 		return o.deadline / 10
@@ -104,7 +106,7 @@ func Executor(t *testing.T, open OpenExecutor, opts ...Option) {
 }
 
 func gather(opts []Option) options {
-	o := options{deadline: 30 * time.Second}
+	o := options{deadline: 30 * time.Second, store: rightStore}
 	for _, f := range opts {
 		f(&o)
 	}
