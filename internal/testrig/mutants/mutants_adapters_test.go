@@ -6,7 +6,7 @@ func init() { mutants = append(mutants, adapters...) }
 
 const eventloop = "adapters/eventloop"
 
-// Mistakes in the schedulers: deadlines, and what is kept or lost.
+// Mistakes in the schedulers: with deadlines, and with functions and places that they keep.
 var adapters = []mutant{
 	{"a deadline that is moved forward stays where it is", "adapters/eventloop/timer.go", "		t.when = when\n		ts.up(t.index)\n	}", "		t.when = when\n		if !Wrong {\n			ts.up(t.index)\n		}\n	}", eventloop, "TestADeadlineThatIsMovedForward"},
 	{"a deadline that is moved forward does not end the sleep", "adapters/eventloop/timer.go", "	first := t.index == 0\n", "	first := t.index == 0 && !(Wrong && uint64(t.seq) != ts.seq)\n", eventloop, "TestADeadlineThatIsMovedForward"},
