@@ -12,6 +12,5 @@ var waistMutants = []realMutant{
 	{"who finds the context done tells nobody", "suspend/resumer.go", "if b := r.slot.b; ⟦b.word.cancel(r.wait)⟧ {", "b.word.cancel(r.wait) && false", "done before Resume, Lazily"},
 	{"a Blocking waits for a function that has ended", "suspend/spawn.go", "return struct{}{}, ⟦j.over⟧", "false", "Blocking"},
 	{"a function of Blocking ends between two looks", "suspend/spawn.go", "		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n", "		early := j.waiter\n		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n		if IS {\n			waiter = early\n		}\n", "Blocking"},
-	{"a function of Blocking begins while it is given up", "suspend/spawn.go", "	if ⟦!j.state.CompareAndSwap(jobQueued, jobStarted)⟧ {", "j.state.Load() != jobQueued", "Blocking"},
 	{"a function of Blocking that has begun is not waited for", "suspend/spawn.go", "	if ⟦j.state.CompareAndSwap(jobQueued, jobAbandoned)⟧ {", "j.state.CompareAndSwap(jobQueued, jobAbandoned) || true", "Blocking"},
 }
