@@ -10,7 +10,7 @@ import "github.com/braidgo/braid/internal/atomicx"
 //
 // Invariant: the forks are those at top <= i < bottom, in this order, at i modulo the size of the ring. The indices only grow and may
 // wrap around, so they are compared by their difference.
-// Invariant: a fork is pushed once, hence it is in one place. The CAS on top decides about the fork at top. The owner takes any
+// Invariant: a fork is in one deque at most, and there in one place. The CAS on top decides about the fork at top. The owner takes any
 // other at the bottom by writing bottom before it reads top.
 //
 // A slot that is popped or stolen keeps its pointer until it is written again. This keeps only the record of a fork alive, since a
@@ -113,6 +113,12 @@ func (d *deque) steal() (f *fork, retry bool) {
 	}
 	return f, false
 }
+
+// above reports whether there may be forks at base or after it. Executed by the owner only.
+func (d *deque) above(base uint64) bool { return int64(d.bottom.Load()-base) > 0 }
+
+// below reports whether there are forks before base. It may be out of date on return.
+func (d *deque) below(base uint64) bool { return int64(base-d.top.Load()) > 0 }
 
 // empty may be out of date on return, unless the owner asks.
 func (d *deque) empty() bool { return int64(d.bottom.Load()-d.top.Load()) <= 0 }

@@ -177,7 +177,7 @@ func (k *Parking) Runnable() bool {
 }
 
 // Queue queues it.
-func (f Fiber) Queue() { f.s.pool.enqueue(entry{fiber: f.s}) }
+func (f Fiber) Queue() { f.s.pool.enqueue(&f.s.pool.injector, entry{fiber: f.s}) }
 
 // Park is what its task does in order to park: false says that it has a permit and goes on.
 func (f Fiber) Park() bool { return !f.s.permitted() }

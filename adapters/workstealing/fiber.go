@@ -25,6 +25,10 @@ type fiber struct {
 	pool    *Pool
 	worker  *worker // that runs it, or ran it last; written by the worker before it resumes the fiber
 	first   entry   // what it begins with, if that is a task or a callback
+	base    uint64  // the bottom of the worker's deque, when it resumed the fiber
+	carried *fork   // off the deque while the fiber is runnable, the oldest first
+	turns   int     // since it has given way
+	gave    bool    // it gives way
 	runFn   func()  // run, made once
 }
 
@@ -65,7 +69,7 @@ func (s *fiber) Unpark() {
 		switch s.state.Load() {
 		case parked:
 			if s.state.CompareAndSwap(parked, active) {
-				s.pool.enqueue(entry{fiber: s, woken: true})
+				s.pool.enqueue(&s.pool.injector, entry{fiber: s, woken: true})
 				return
 			}
 		case active:

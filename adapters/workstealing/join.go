@@ -34,8 +34,7 @@ func Join[A, B any](ctx context.Context, p *Pool, a func(context.Context) (A, er
 
 // joinOn is Join in a task that is on s.
 func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
-	pusher := s.worker
-	f := pusher.fork(ctx, side[B](b))
+	f := s.worker.fork(ctx, side[B](b))
 	returned := false
 	defer func() {
 		if !returned { // a panicked or exited, and goes on to do so when b has ended
@@ -47,7 +46,7 @@ func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A,
 
 	var errB error
 	switch w := s.worker; { // a may have suspended, and gone on on another worker
-	case w == pusher && w.forks.popIf(f):
+	case w.forks.popIf(f):
 		w.recycle(f)
 		w.takenBack(s)
 		vb, errB = b(ctx)
@@ -170,7 +169,7 @@ func (f plain) run(*fork) { f() }
 // unwinding: a panic of f must not disturb it.
 func (f *fork) abandon(s *fiber) {
 	if f.claim() {
-		s.worker.pool.enqueue(entry{fork: f})
+		s.pool.enqueue(&s.pool.injector, entry{fork: f})
 	}
 	f.wait()
 	f.forget()
@@ -198,13 +197,32 @@ func (w *worker) recycle(f *fork) {
 	f.next, w.recycled = w.recycled, f
 }
 
-// takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well.
+// takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well. It gives way, and goes on
+// before its own forks.
 func (w *worker) takenBack(s *fiber) {
-	w.others.Tick()
-	if w.picks--; w.picks <= 0 {
-		w.picks = pollEvery
-		if w.pool.injector.len() > 0 {
+	if !w.over() {
+		return
+	}
+	s.turns++
+	c := w.turn
+	for range classes {
+		if c = (c + 1) % classes; w.waits(c, s) {
+			w.begin(c)
+			s.turns, s.gave = 0, true
 			s.Yield()
+			return
 		}
 	}
+	w.begin(w.turn)
+}
+
+// waits reports whether there is something of class c for which s is to give way.
+func (w *worker) waits(c class, s *fiber) bool {
+	switch c {
+	case queued:
+		return w.pool.injector.len() > 0
+	case given:
+		return s.turns >= giveEvery && w.pool.given.len() > 0
+	}
+	return w.forks.below(s.base)
 }

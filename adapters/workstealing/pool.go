@@ -59,6 +59,7 @@ type Pool struct {
 	opts     Options
 	workers  []*worker
 	injector injector
+	given    injector         // fibers that have given way
 	live     closable.Counter // tasks and callbacks accepted and not ended
 
 	held atomicx.Int64 // of these, by Holds
@@ -77,7 +78,9 @@ type Pool struct {
 }
 
 const (
-	pollEvery    = 61  // picks between two looks at the injector, at most; a prime, as in Go's own scheduler
+	pollEvery    = 61  // picks of a turn, at most; a prime, as in Go's own scheduler
+	giveEvery    = 64  // turns after which a fiber gives way for others that have
+	carried      = 64  // forks that a fiber takes along, at most
 	maxIdle      = 256 // coroutines that a worker keeps for reuse
 	searchRounds = 4
 )
@@ -118,7 +121,7 @@ func (p *Pool) submit(e entry) error {
 	if !p.live.Enter() { // counted before it is published
 		return suspend.ErrClosed
 	}
-	p.enqueue(e)
+	p.enqueue(&p.injector, e)
 	return nil
 }
 
@@ -136,8 +139,8 @@ func (p *Pool) release() {
 	p.ended()
 }
 
-func (p *Pool) enqueue(e entry) {
-	p.injector.push(e)
+func (p *Pool) enqueue(in *injector, e entry) {
+	in.push(e)
 	if p.wanted.Load() {
 		p.wake()
 	}

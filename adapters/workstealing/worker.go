@@ -23,7 +23,8 @@ type worker struct {
 	forks    deque
 	pool     *Pool
 	recycled *fork // taken back, to be used again
-	picks    int   // until the next look at the injector
+	turn     class // of what it picks first
+	picks    int   // left of this turn
 	others   yieldtimer.Timer
 	random   uint64
 	fibers   []*fiber // idle
@@ -68,26 +69,65 @@ func (w *worker) run() {
 	}
 }
 
-// pick takes the youngest fork of w, or the oldest entry of the injector if w has no fork. At every 61st pick it looks at the injector
-// first, and a worker without forks tries to steal first. So neither kind starves the other.
+// A class is one of three kinds of runnable things, which have turns to be picked first. A turn ends after 61 picks, or some tenth of a
+// millisecond, or when nothing of its class is left. So no class starves another.
+type class uint8
+
+const (
+	queued class = iota // in the injector: new, woken, or has called Yield
+	given               // a fiber that has given way, see takenBack
+	forked              // a fork of w, mostly of a fiber that is suspended
+	classes
+)
+
+// pick takes what is next. When a turn has ended, a worker without forks tries to steal first.
 func (w *worker) pick() (entry, bool) {
-	w.others.Tick()
-	if w.picks--; w.picks <= 0 {
-		w.picks = pollEvery
-		if !w.forks.empty() {
-			if e, ok := w.pool.injector.pop(); ok {
-				return e, true
+	if w.over() {
+		w.begin((w.turn + 1) % classes)
+		if w.forks.empty() {
+			if f := w.steal(); f != nil {
+				return entry{fork: f}, true
 			}
-		} else if f := w.steal(); f != nil {
-			return entry{fork: f}, true
 		}
+	}
+	for i := range classes {
+		c := (w.turn + i) % classes
+		if e, ok := w.take(c); ok {
+			if i > 0 {
+				w.begin(c)
+			}
+			return e, true
+		}
+	}
+	return entry{}, false
+}
+
+// over counts a pick, and reports whether the turn is over.
+func (w *worker) over() bool {
+	if w.others.Tick() {
+		w.picks = 0
+	}
+	w.picks--
+	return w.picks <= 0
+}
+
+// begin begins a turn.
+func (w *worker) begin(c class) { w.turn, w.picks = c, pollEvery }
+
+// take takes something of class c: the oldest of a queue, or the youngest fork.
+func (w *worker) take(c class) (entry, bool) {
+	switch c {
+	case queued:
+		return w.pool.injector.pop()
+	case given:
+		return w.pool.given.pop()
 	}
 	for f := w.forks.pop(); f != nil; f = w.forks.pop() {
 		if f.claim() {
 			return entry{fork: f}, true
 		}
 	}
-	return w.pool.injector.pop()
+	return entry{}, false
 }
 
 // steal takes a fork of another worker, trying each once, from a random one on.
@@ -119,7 +159,10 @@ func (w *worker) search() (e entry, ok bool) {
 		p.mu.Unlock()
 	}
 	for range searchRounds {
-		if e, ok = p.injector.pop(); !ok {
+		if e, ok = w.take(queued); !ok {
+			e, ok = w.take(given)
+		}
+		if !ok {
 			e.fork = w.steal()
 			ok = e.fork != nil
 		}
@@ -207,7 +250,7 @@ func (p *Pool) wake() {
 
 // visible reports whether there is an entry to find, or a fork, even one that is claimed already.
 func (p *Pool) visible() bool {
-	if p.injector.len() > 0 {
+	if p.injector.len() > 0 || p.given.len() > 0 {
 		return true
 	}
 	for _, w := range p.workers {
@@ -241,6 +284,7 @@ func (w *worker) do(e entry) {
 func (w *worker) step(s *fiber) {
 	counted := s.counted
 	s.worker = w
+	w.restore(s)
 	s.WatchedBy(w.stalls)
 	w.stalls.Begin()
 	switch why, woken := s.step(); why {
@@ -252,7 +296,13 @@ func (w *worker) step(s *fiber) {
 		if woken && counted {
 			w.suspended.Add(1)
 		}
-		w.pool.enqueue(entry{fiber: s, woken: woken})
+		w.carry(s)
+		if s.gave {
+			s.gave = false
+			w.pool.enqueue(&w.pool.given, entry{fiber: s})
+		} else {
+			w.pool.enqueue(&w.pool.injector, entry{fiber: s, woken: woken})
+		}
 	case coro.Ended:
 		w.keep(s)
 		fallthrough
@@ -265,13 +315,43 @@ func (w *worker) step(s *fiber) {
 
 // pickNew is pick, if the next entry is a task to begin or a callback.
 func (w *worker) pickNew() (e entry, ok bool) {
-	if w.picks <= 1 || !w.forks.empty() {
+	if w.turn != queued || w.picks <= 1 {
 		return e, false
 	}
 	if e, ok = w.pool.injector.popNew(); ok {
 		w.picks--
 	}
 	return e, ok
+}
+
+// carry takes forks of s, which is runnable, off the deque: s goes on with them. In the deque w would begin each on a fiber of its own,
+// which gives way in turn, and so on, until there are more fibers than could ever have their turn.
+func (w *worker) carry(s *fiber) {
+	for n := 0; n < carried && w.forks.above(s.base); n++ {
+		f := w.forks.pop()
+		if f == nil { // stolen
+			return
+		}
+		f.next, s.carried = s.carried, f
+	}
+}
+
+// restore puts back what s carries.
+func (w *worker) restore(s *fiber) {
+	s.base = w.forks.bottom.Load()
+	if s.carried == nil {
+		return
+	}
+	for f := s.carried; f != nil; {
+		next := f.next
+		f.next = nil
+		w.forks.push(f)
+		f = next
+	}
+	s.carried = nil
+	if w.pool.wanted.Load() { // after the push: see Pool.wanted
+		w.pool.wake()
+	}
 }
 
 // fiber returns an idle fiber. It is made and resumed by w, and by the workers that it moves to.

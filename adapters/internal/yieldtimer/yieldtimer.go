@@ -27,20 +27,20 @@ const (
 
 var epoch = time.Now()
 
-// Tick is called before each step.
-func (t *Timer) Tick() {
-	if t.steps--; t.steps <= 0 {
-		t.look()
-	}
+// Tick is called before each step. It reports about eight times in a period that some time has passed.
+func (t *Timer) Tick() bool {
+	t.steps--
+	return t.steps <= 0 && t.look()
 }
 
-func (t *Timer) look() {
+func (t *Timer) look() (passed bool) {
 	now := time.Since(epoch)
-	switch took := now - t.read; {
+	took := now - t.read
+	switch {
 	case took < period/8:
 		t.every = min(2*t.every+1, 1<<12)
-	case took > period/2:
-		t.every /= 2
+	case took > period/2: // the steps have become longer
+		t.every = int(int64(t.every) * int64(period/4) / int64(took))
 	}
 	if now >= t.next {
 		runtime.Gosched()
@@ -49,4 +49,5 @@ func (t *Timer) look() {
 		t.next = now + min(max(now-before, period), periodMax)
 	}
 	t.steps, t.read = t.every, now
+	return took >= period/8
 }

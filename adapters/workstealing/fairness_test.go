@@ -1,0 +1,188 @@
+package workstealing_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// An endless is a fork-join that goes on until it is told to end. Its forks are a tree of this depth, again and again.
+type endless struct {
+	p     *workstealing.Pool
+	depth int
+	leaf  func()
+	stop  atomic.Bool
+	ended []promise.Promise[int]
+}
+
+// begin begins n of them.
+func (e *endless) begin(n int) {
+	e.ended = make([]promise.Promise[int], n)
+	for i := range e.ended {
+		_ = e.p.Go(func() {
+			for !e.stop.Load() {
+				_, _ = e.visit(bg, e.depth)
+			}
+			_ = e.ended[i].Fill(0)
+		})
+	}
+}
+
+func (e *endless) visit(ctx context.Context, depth int) (int, error) {
+	if e.stop.Load() {
+		return 0, nil
+	}
+	if depth == 0 {
+		e.leaf()
+		return 0, nil
+	}
+	_, _, err := workstealing.Join(ctx, e.p,
+		func(ctx context.Context) (int, error) { return e.visit(ctx, depth-1) },
+		func(ctx context.Context) (int, error) { return e.visit(ctx, depth-1) })
+	return 0, err
+}
+
+// end ends them.
+func (e *endless) end() {
+	e.stop.Store(true)
+	for i := range e.ended {
+		_, _ = e.ended[i].Await(bg)
+	}
+}
+
+// A long fork-join gives way, on one worker, after so many forks at most, however often it has done so, and however many there are. A
+// fork-join that gave way was once put behind its own forks, each of which then gave way in turn: each new task waited thirty times as
+// long as the one before.
+func TestForksGiveWay(t *testing.T) {
+	const tasks, every, atMost, depth = 200, 500, 2 * 61, 20
+	for kind, submit := range map[string]func(p *workstealing.Pool, ran func()){
+		"new":      func(p *workstealing.Pool, ran func()) { _ = p.Go(ran) },
+		"callback": func(p *workstealing.Pool, ran func()) { _ = p.Execute(ran) },
+		"woken": func(p *workstealing.Pool, ran func()) {
+			wake := promise.New[int]()
+			_ = p.Go(func() {
+				_ = p.Go(func() { _ = wake.Fill(0) })
+				_, _ = wake.Await(bg)
+				ran()
+			})
+		},
+	} {
+		for _, long := range []int{1, 2, 50} {
+			t.Run(fmt.Sprintf("%s/%d", kind, long), func(t *testing.T) {
+				withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
+					leaves, submitted, ended, worst := 0, 0, 0, 0 // one worker, no lock
+					done := make(chan int)
+					e := &endless{p: p, depth: depth}
+					e.leaf = func() {
+						leaves++
+						if leaves < 1000*long || leaves%every != 0 || submitted == tasks { // all have begun
+							return
+						}
+						submitted++
+						since := leaves
+						submit(p, func() {
+							worst = max(worst, leaves-since)
+							if ended++; ended == tasks {
+								done <- runtime.NumGoroutine()
+							}
+						})
+					}
+					before := runtime.NumGoroutine()
+					e.begin(long)
+					goroutines := <-done - before
+					e.end()
+					if worst > 3*atMost || kind != "woken" && worst > atMost {
+						t.Errorf("a task waited for %d leaves", worst)
+					}
+					if goroutines > long+depth {
+						t.Errorf("%d goroutines for %d fork-joins", goroutines, long)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A fork whose Join waits for it is begun in the midst of long fork-joins as well.
+func TestForksOfAWaitingTaskAreBegun(t *testing.T) {
+	sizes(t, func(t *testing.T, n int) {
+		for _, long := range []int{n, 3 * n} {
+			withPool(t, workstealing.Options{Workers: n}, func(p *workstealing.Pool) {
+				e := &endless{p: p, depth: 20, leaf: func() {}}
+				e.begin(long)
+				var yielding atomic.Bool
+				_ = p.Go(func() {
+					for yielding.Store(true); !e.stop.Load(); {
+						suspend.Yield()
+					}
+				})
+				eventually(t, "some tasks are always queued", yielding.Load)
+				in(p, func() {
+					for range 100 {
+						var forked promise.Promise[int]
+						_, _, _ = workstealing.Join(bg, p, forked.Await,
+							func(context.Context) (int, error) { return 0, forked.Fill(1) })
+					}
+				})
+				e.end()
+			})
+		}
+	})
+}
+
+// The same in time, for as long as BRAID_STRESS says: what the processors do between the submission of an empty task and its end.
+func TestForksGiveWayInTime(t *testing.T) {
+	long, err := time.ParseDuration(os.Getenv("BRAID_STRESS"))
+	if err != nil {
+		t.Skip("BRAID_STRESS is not set")
+	}
+	for _, n := range []int{1, 2, 10, 100} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			p := workstealing.New(workstealing.Options{})
+			defer p.Close()
+			ctx, cancel := context.WithCancel(bg)
+			var ended []*promise.Promise[int]
+			for range n {
+				ended = append(ended, promise.Go(ctx, suspend.Spawner(p), func(ctx context.Context) (int, error) { return fibCut(ctx, p, 50) }))
+			}
+			var took []time.Duration
+			goroutines := 0
+			for start := time.Now(); time.Since(start) < long; time.Sleep(10 * time.Millisecond) {
+				before := processor()
+				done := make(chan struct{})
+				_ = p.Go(func() { close(done) })
+				<-done
+				took = append(took, processor()-before)
+				goroutines = max(goroutines, runtime.NumGoroutine())
+			}
+			cancel()
+			for _, e := range ended {
+				_, _ = e.Await(bg)
+			}
+			slices.Sort(took)
+			at := func(q float64) time.Duration { return took[int(float64(len(took)-1)*q)] }
+			t.Logf("%d empty tasks: p50 %v, p99 %v, most %v of processor; %d goroutines", len(took), at(.5), at(.99), at(1), goroutines)
+			if at(.99) > 5*time.Millisecond {
+				t.Error("too long")
+			}
+		})
+	}
+}
+
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
