@@ -140,6 +140,34 @@ func TestForksOfAWaitingTaskAreBegun(t *testing.T) {
 	})
 }
 
+// A side that yields until the other one has done something, whichever of its forks that is, gets there on one worker as well.
+func TestASideYieldsUntilAForkHasRun(t *testing.T) {
+	for _, yielders := range []int{0, 1, 60, 61} {
+		withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
+			forked := false // one worker, no lock
+			for range yielders {
+				_ = p.Go(func() {
+					for !forked {
+						suspend.Yield()
+					}
+				})
+			}
+			spin := func(context.Context) (int, error) {
+				for !forked {
+					suspend.Yield()
+				}
+				return 0, nil
+			}
+			in(p, func() {
+				_, _, _ = workstealing.Join(bg, p, func(ctx context.Context) (int, error) {
+					_, _, err := workstealing.Join(ctx, p, spin, spin)
+					return 0, err
+				}, func(context.Context) (int, error) { forked = true; return 0, nil })
+			})
+		})
+	}
+}
+
 // The same in time, for as long as BRAID_STRESS says: what the processors do between the submission of an empty task and its end.
 func TestForksGiveWayInTime(t *testing.T) {
 	long, err := time.ParseDuration(os.Getenv("BRAID_STRESS"))

@@ -28,6 +28,7 @@ type fiber struct {
 	base    uint64  // the bottom of the worker's deque, when it resumed the fiber
 	carried *fork   // off the deque while the fiber is runnable, the oldest first
 	turns   int     // since it has given way
+	yields  int     // that it has carried its forks
 	gave    bool    // it gives way
 	runFn   func()  // run, made once
 }

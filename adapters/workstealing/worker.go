@@ -84,7 +84,7 @@ const (
 func (w *worker) pick() (entry, bool) {
 	if w.over() {
 		w.begin((w.turn + 1) % classes)
-		if w.forks.empty() {
+		if w.forks.empty() && w.pool.given.len() == 0 {
 			if f := w.steal(); f != nil {
 				return entry{fork: f}, true
 			}
@@ -296,13 +296,11 @@ func (w *worker) step(s *fiber) {
 		if woken && counted {
 			w.suspended.Add(1)
 		}
-		w.carry(s)
-		if s.gave {
-			s.gave = false
-			w.pool.enqueue(&w.pool.given, entry{fiber: s})
-		} else {
-			w.pool.enqueue(&w.pool.injector, entry{fiber: s, woken: woken})
+		to := &w.pool.injector
+		if w.leaves(s) {
+			to = &w.pool.given
 		}
+		w.pool.enqueue(to, entry{fiber: s, woken: woken})
 	case coro.Ended:
 		w.keep(s)
 		fallthrough
@@ -322,6 +320,31 @@ func (w *worker) pickNew() (e entry, ok bool) {
 		w.picks--
 	}
 	return e, ok
+}
+
+// leaves sees to the forks of s, which is runnable and leaves w to others. It reports whether s has forks, or has given way because it had.
+func (w *worker) leaves(s *fiber) bool {
+	if s.gave {
+		s.gave = false
+		w.carry(s)
+		return true
+	}
+	if !w.forks.above(s.base) {
+		return false
+	}
+	w.begin(queued)
+	if s.yields++; s.yields < letGoEvery {
+		w.carry(s)
+		return true
+	}
+	// It may yield until one of its forks has done something.
+	s.yields = 0
+	w.begin(forked)
+	if f := w.forks.pop(); f != nil {
+		w.carry(s)
+		w.forks.push(f)
+	}
+	return true
 }
 
 // carry takes forks of s, which is runnable, off the deque: s goes on with them. In the deque w would begin each on a fiber of its own,
