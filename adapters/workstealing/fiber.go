@@ -27,9 +27,10 @@ type fiber struct {
 	first   entry   // what it begins with, if that is a task or a callback
 	base    uint64  // the bottom of the worker's deque, when it resumed the fiber
 	carried *fork   // off the deque while the fiber is runnable, the oldest first
-	turns   int     // since it has given way
-	yields  int     // that it has carried its forks
+	turns   uint    // since it has given way
+	yields  uint    // with forks
 	gave    bool    // it gives way
+	joins   bool    // it waits for a fork, or is about to
 	runFn   func()  // run, made once
 }
 
@@ -44,15 +45,6 @@ func newFiber(p *Pool) *fiber {
 	s.runFn = s.run
 	s.Init(s)
 	return s
-}
-
-// step resumes s until it parks, yields or ends. woken: it has parked, and was woken before that took effect, so it has
-// Yielded.
-func (s *fiber) step() (why coro.Switch, woken bool) {
-	if why = s.Step(); why == coro.Parked && !s.commit() {
-		return coro.Yielded, true
-	}
-	return why, false
 }
 
 // commit parks a task that has switched in order to park; false says that it was woken before, and is runnable.

@@ -55,7 +55,7 @@ func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A,
 		vb, errB = b(ctx)
 	default:
 		var v any
-		v, errB = f.result()
+		v, errB = f.result(s)
 		vb, _ = v.(B) // of the nil value of an interface type there is nothing to assert
 	}
 	if err == nil {
@@ -124,9 +124,16 @@ func (f *fork) wait() {
 	})
 }
 
-// result waits for f, which was stolen, and ends as f has. It empties f, since a deque may hold it for a while.
-func (f *fork) result() (any, error) {
+// join is wait in the task that has forked f, which is on s.
+func (f *fork) join(s *fiber) {
+	s.joins = true
 	f.wait()
+	s.joins = false
+}
+
+// result waits for f, which was stolen, and ends as f has. It empties f, since a deque may hold it for a while.
+func (f *fork) result(s *fiber) (any, error) {
+	f.join(s)
 	v, err, ended := f.value, f.err, f.ended
 	f.forget()
 	ended.Rethrow()
@@ -171,7 +178,7 @@ func (f *fork) abandon(s *fiber) {
 	if f.claim() {
 		s.pool.enqueue(&s.pool.injector, entry{fork: f})
 	}
-	f.wait()
+	f.join(s)
 	f.forget()
 }
 
@@ -204,25 +211,20 @@ func (w *worker) takenBack(s *fiber) {
 		return
 	}
 	s.turns++
-	c := w.turn
-	for range classes {
-		if c = (c + 1) % classes; w.waits(c, s) {
-			w.begin(c)
-			s.turns, s.gave = 0, true
-			s.Yield()
-			return
-		}
+	switch {
+	case w.pool.injector.len() > 0:
+		w.begin(queued)
+	case s.turns < seldom:
+		w.begin(w.turn)
+		return
+	case w.forks.below(s.base):
+		w.begin(forked)
+	case w.pool.given.len() > 0:
+		w.begin(given)
+	default:
+		w.begin(w.turn)
+		return
 	}
-	w.begin(w.turn)
-}
-
-// waits reports whether there is something of class c for which s is to give way.
-func (w *worker) waits(c class, s *fiber) bool {
-	switch c {
-	case queued:
-		return w.pool.injector.len() > 0
-	case given:
-		return s.turns >= giveEvery && w.pool.given.len() > 0
-	}
-	return w.forks.below(s.base)
+	s.turns, s.gave = 0, true
+	s.Yield()
 }

@@ -79,7 +79,7 @@ type Pool struct {
 
 const (
 	pollEvery    = 61   // picks of a turn, at most; a prime, as in Go's own scheduler
-	giveEvery    = 64   // turns after which a fiber gives way for others that have
+	seldom       = 64   // turns
 	letGoEvery   = 1000 // times that a fiber yields and keeps all its forks
 	carried      = 64   // forks that a fiber takes along, at most
 	maxIdle      = 256  // coroutines that a worker keeps for reuse

@@ -25,6 +25,7 @@ type worker struct {
 	recycled *fork // taken back, to be used again
 	turn     class // of what it picks first
 	picks    int   // left of this turn
+	turns    uint  // that are over
 	others   yieldtimer.Timer
 	random   uint64
 	fibers   []*fiber // idle
@@ -69,37 +70,43 @@ func (w *worker) run() {
 	}
 }
 
-// A class is one of three kinds of runnable things, which have turns to be picked first. A turn ends after 61 picks, or some tenth of a
-// millisecond, or when nothing of its class is left. So no class starves another.
+// A class is a kind of runnable things. Each has turns to be picked first, so none starves another. A turn ends after 61 picks, or some tenth
+// of a millisecond. Queued and given entries take turns.
+//
+// The forks of w have a turn when a task waits, as it may wait for them, and else once in a while. Otherwise they come last: a fork becomes
+// a fiber, and while there are runnable fibers another one helps nobody.
 type class uint8
 
 const (
-	queued class = iota // in the injector: new, woken, or has called Yield
-	given               // a fiber that has given way, see takenBack
-	forked              // a fork of w, mostly of a fiber that is suspended
-	classes
+	queued class = iota // in the injector: new, woken, or has yielded and has no forks
+	given               // fibers that carry their forks: they have given way, see takenBack, or yielded
+	forked              // on the deque of w
 )
 
-// pick takes what is next. When a turn has ended, a worker without forks tries to steal first.
-func (w *worker) pick() (entry, bool) {
+// pick takes what is next. When a turn has ended, a worker that no fiber with forks waits for tries to steal first.
+func (w *worker) pick() (e entry, ok bool) {
 	if w.over() {
-		w.begin((w.turn + 1) % classes)
+		w.next()
 		if w.forks.empty() && w.pool.given.len() == 0 {
 			if f := w.steal(); f != nil {
 				return entry{fork: f}, true
 			}
 		}
 	}
-	for i := range classes {
-		c := (w.turn + i) % classes
-		if e, ok := w.take(c); ok {
-			if i > 0 {
-				w.begin(c)
-			}
+	turn := w.turn
+	if turn == forked {
+		if e, ok = w.take(forked); ok {
 			return e, true
 		}
+		turn = queued
 	}
-	return entry{}, false
+	if e, ok = w.take(turn); ok {
+		return e, true
+	}
+	if e, ok = w.take(queued + given - turn); ok {
+		return e, true
+	}
+	return w.take(forked)
 }
 
 // over counts a pick, and reports whether the turn is over.
@@ -114,13 +121,30 @@ func (w *worker) over() bool {
 // begin begins a turn.
 func (w *worker) begin(c class) { w.turn, w.picks = c, pollEvery }
 
+// next begins the turn after one that is over.
+func (w *worker) next() {
+	w.turns++
+	switch {
+	case w.turns%seldom == 0:
+		w.begin(forked)
+	case w.turn == queued:
+		w.begin(given)
+	default:
+		w.begin(queued)
+	}
+}
+
 // take takes something of class c: the oldest of a queue, or the youngest fork.
 func (w *worker) take(c class) (entry, bool) {
 	switch c {
 	case queued:
 		return w.pool.injector.pop()
 	case given:
-		return w.pool.given.pop()
+		e, ok := w.pool.given.pop()
+		if ok { // it has a whole turn
+			w.begin(given)
+		}
+		return e, ok
 	}
 	for f := w.forks.pop(); f != nil; f = w.forks.pop() {
 		if f.claim() {
@@ -287,7 +311,16 @@ func (w *worker) step(s *fiber) {
 	w.restore(s)
 	s.WatchedBy(w.stalls)
 	w.stalls.Begin()
-	switch why, woken := s.step(); why {
+	why, woken := s.Step(), false
+	if why == coro.Parked {
+		if !s.joins && w.turn != forked && w.forks.above(s.base) {
+			w.begin(forked)
+		}
+		if !s.commit() {
+			why, woken = coro.Yielded, true
+		}
+	}
+	switch why {
 	case coro.Parked: // and may be running elsewhere by now
 		if counted {
 			w.suspended.Add(1)
@@ -333,13 +366,11 @@ func (w *worker) leaves(s *fiber) bool {
 		return false
 	}
 	w.begin(queued)
-	if s.yields++; s.yields < letGoEvery {
+	if s.yields++; s.yields%letGoEvery != 0 {
 		w.carry(s)
 		return true
 	}
-	// It may yield until one of its forks has done something.
-	s.yields = 0
-	w.begin(forked)
+	w.begin(forked) // s may yield until one of its forks has done something
 	if f := w.forks.pop(); f != nil {
 		w.carry(s)
 		w.forks.push(f)
