@@ -207,9 +207,13 @@ func (w *worker) recycle(f *fork) {
 // takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well. It gives way, and goes on
 // before its own forks.
 func (w *worker) takenBack(s *fiber) {
-	if !w.over() {
-		return
+	if w.over() {
+		w.giveWay(s)
 	}
+}
+
+// giveWay yields if there is something that has not had its turn.
+func (w *worker) giveWay(s *fiber) {
 	s.turns++
 	switch {
 	case w.pool.injector.len() > 0:

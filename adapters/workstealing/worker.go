@@ -24,7 +24,8 @@ type worker struct {
 	pool     *Pool
 	recycled *fork // taken back, to be used again
 	turn     class // of what it picks first
-	picks    int   // left of this turn
+	length   int   // of this turn, in picks
+	picks    int   // left of it
 	turns    uint  // that are over
 	others   yieldtimer.Timer
 	random   uint64
@@ -41,7 +42,7 @@ type worker struct {
 }
 
 func newWorker(p *Pool, i int) *worker {
-	w := &worker{pool: p, picks: pollEvery, random: uint64(i)*0x9e3779b97f4a7c15 + 1, thread: suspend.Thread()}
+	w := &worker{pool: p, random: uint64(i)*0x9e3779b97f4a7c15 + 1, thread: suspend.Thread()}
 	w.forks.init(0)
 	return w
 }
@@ -93,33 +94,36 @@ func (w *worker) pick() (e entry, ok bool) {
 			}
 		}
 	}
-	turn := w.turn
-	if turn == forked {
-		if e, ok = w.take(forked); ok {
-			return e, true
-		}
-		turn = queued
+	switch {
+	case w.turn == forked:
+		e, ok = w.takeFork()
+	case w.turn == given && w.pool.given.len() > 0:
+		e, ok = w.takeGiven()
 	}
-	if e, ok = w.take(turn); ok {
+	if ok {
 		return e, true
 	}
-	if e, ok = w.take(queued + given - turn); ok {
+	if e, ok = w.pool.injector.pop(); ok {
 		return e, true
 	}
-	return w.take(forked)
+	if e, ok = w.takeGiven(); ok {
+		return e, true
+	}
+	return w.takeFork()
 }
 
 // over counts a pick, and reports whether the turn is over.
 func (w *worker) over() bool {
-	if w.others.Tick() {
-		w.picks = 0
-	}
 	w.picks--
 	return w.picks <= 0
 }
 
 // begin begins a turn.
-func (w *worker) begin(c class) { w.turn, w.picks = c, pollEvery }
+func (w *worker) begin(c class) {
+	left := w.others.Ticks(w.length - w.picks)
+	w.length = min(left, pollEvery)
+	w.turn, w.picks = c, w.length
+}
 
 // next begins the turn after one that is over.
 func (w *worker) next() {
@@ -134,18 +138,16 @@ func (w *worker) next() {
 	}
 }
 
-// take takes something of class c: the oldest of a queue, or the youngest fork.
-func (w *worker) take(c class) (entry, bool) {
-	switch c {
-	case queued:
-		return w.pool.injector.pop()
-	case given:
-		e, ok := w.pool.given.pop()
-		if ok { // it has a whole turn
-			w.begin(given)
-		}
-		return e, ok
+// takeGiven takes the oldest of the fibers that carry their forks. It has a whole turn.
+func (w *worker) takeGiven() (e entry, ok bool) {
+	if e, ok = w.pool.given.pop(); ok {
+		w.begin(given)
 	}
+	return e, ok
+}
+
+// takeFork takes the youngest fork of w.
+func (w *worker) takeFork() (entry, bool) {
 	for f := w.forks.pop(); f != nil; f = w.forks.pop() {
 		if f.claim() {
 			return entry{fork: f}, true
@@ -183,8 +185,8 @@ func (w *worker) search() (e entry, ok bool) {
 		p.mu.Unlock()
 	}
 	for range searchRounds {
-		if e, ok = w.take(queued); !ok {
-			e, ok = w.take(given)
+		if e, ok = p.injector.pop(); !ok {
+			e, ok = w.takeGiven()
 		}
 		if !ok {
 			e.fork = w.steal()
@@ -308,7 +310,10 @@ func (w *worker) do(e entry) {
 func (w *worker) step(s *fiber) {
 	counted := s.counted
 	s.worker = w
-	w.restore(s)
+	s.base = w.forks.bottom.Load()
+	if s.carried != nil {
+		w.restore(s)
+	}
 	s.WatchedBy(w.stalls)
 	w.stalls.Begin()
 	why, woken := s.Step(), false
@@ -346,7 +351,7 @@ func (w *worker) step(s *fiber) {
 
 // pickNew is pick, if the next entry is a task to begin or a callback.
 func (w *worker) pickNew() (e entry, ok bool) {
-	if w.turn != queued || w.picks <= 1 {
+	if w.picks <= 1 || w.turn == given && w.pool.given.len() > 0 || w.turn == forked && !w.forks.empty() {
 		return e, false
 	}
 	if e, ok = w.pool.injector.popNew(); ok {
@@ -392,10 +397,6 @@ func (w *worker) carry(s *fiber) {
 
 // restore puts back what s carries.
 func (w *worker) restore(s *fiber) {
-	s.base = w.forks.bottom.Load()
-	if s.carried == nil {
-		return
-	}
 	for f := s.carried; f != nil; {
 		next := f.next
 		f.next = nil

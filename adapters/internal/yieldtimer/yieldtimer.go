@@ -27,16 +27,24 @@ const (
 
 var epoch = time.Now()
 
-// Tick is called before each step. It reports about eight times in a period that some time has passed.
-func (t *Timer) Tick() bool {
-	t.steps--
-	return t.steps <= 0 && t.look()
+// Tick is called before each step.
+func (t *Timer) Tick() {
+	if t.steps--; t.steps <= 0 {
+		t.look()
+	}
 }
 
-func (t *Timer) look() (passed bool) {
+// Ticks is called in place of n Ticks, by a caller that has time for that. It returns the number of steps until the next call at the latest.
+func (t *Timer) Ticks(n int) int {
+	if t.steps -= n; t.steps <= 0 {
+		t.look()
+	}
+	return max(1, t.steps)
+}
+
+func (t *Timer) look() {
 	now := time.Since(epoch)
-	took := now - t.read
-	switch {
+	switch took := now - t.read; {
 	case took < period/8:
 		t.every = min(2*t.every+1, 1<<12)
 	case took > period/2: // the steps have become longer
@@ -49,5 +57,4 @@ func (t *Timer) look() (passed bool) {
 		t.next = now + min(max(now-before, period), periodMax)
 	}
 	t.steps, t.read = t.every, now
-	return took >= period/8
 }
