@@ -4,6 +4,7 @@ package workstealing
 
 import (
 	"context"
+	"math"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
 	"github.com/braidgo/braid/suspend"
@@ -71,6 +72,7 @@ func NewParking(workers int) *Parking {
 	k := &Parking{p: p}
 	for i := range p.workers {
 		p.workers[i] = newWorker(p, i)
+		p.workers[i].picks = math.MaxInt // no turn depends on the clock
 		k.tasks = append(k.tasks, k.Task(i))
 	}
 	return k
@@ -106,11 +108,12 @@ func (k *Parking) Worker(i int) {
 }
 
 // Join is called in a task of a worker.
-func (k *Parking) Join(a, b func()) {
+func (k *Parking) Join(a, b func()) { k.tasks[k.here()].Join(a, b) }
+
+func (k *Parking) here() int {
 	for i, w := range k.p.workers {
 		if w.thread == suspend.Self() {
-			k.tasks[i].Join(a, b)
-			return
+			return i
 		}
 	}
 	panic("not on a worker")
@@ -132,6 +135,27 @@ func (t Task) Join(a, b func()) {
 
 // Move has it go on on another worker.
 func (t Task) Move(to int) { t.s.worker = t.s.pool.workers[to] }
+
+// GiveWay has it give way, and go on on another worker, or on the same.
+func (t Task) GiveWay(to int) {
+	s := t.s
+	s.gave = true
+	s.worker.leaves(s)
+	t.Move(to)
+	s.worker.restore(s)
+}
+
+// GiveWay is called in a task of a worker.
+func (k *Parking) GiveWay() {
+	i := k.here()
+	k.tasks[i].GiveWay(i)
+}
+
+// Give submits f to the queue of those that have given way.
+func (k *Parking) Give(f func()) {
+	k.p.live.Enter()
+	k.p.enqueue(&k.p.given, entry{f: f})
+}
 
 // Scrape runs the forks of the i'th deque, as its owner does.
 func (k *Parking) Scrape(i int) {

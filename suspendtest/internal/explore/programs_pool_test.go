@@ -189,6 +189,30 @@ var poolPrograms = []program{
 		w.Go("steal", func(context.Context) { k.Steal(1); k.Steal(1) })
 		w.Check(func() error { return errors.Join(same(1, ran[0]), same(1, ran[1])) })
 	}},
+	// A task that gives way carries its forks to another worker. A fork that was taken back there is used again.
+	{"fork, carried", "2 × 2", func(w *explore.World) {
+		k := workstealing.NewParking(3)
+		var ran [3]int
+		w.Go("join", func(context.Context) {
+			t := k.Task(0)
+			t.Join(func() {
+				t.Join(func() { t.GiveWay(1) }, func() { ran[0]++ })
+				t.Join(func() {}, func() { ran[1]++ })
+			}, func() { ran[2]++ })
+		})
+		w.Go("steal", func(context.Context) { k.Steal(2); k.Steal(2) })
+		w.Check(func() error { return errors.Join(same(1, ran[0]), same(1, ran[1]), same(1, ran[2])) })
+	}},
+	{"pool, given", "2 × 1", func(w *explore.World) {
+		k := workstealing.NewParking(1)
+		ran := 0
+		w.Go("worker", func(context.Context) { k.Worker(0) })
+		w.Go("submit", func(context.Context) {
+			k.Give(func() { ran++ })
+			_ = k.Pool().Close()
+		})
+		w.Check(func() error { return same(1, ran) })
+	}},
 }
 
 var largePoolPrograms = []program{
@@ -234,6 +258,15 @@ var largePoolPrograms = []program{
 		onTwoWorkers(w, func(k *workstealing.Parking) {
 			var p promise.Promise[int]
 			k.Join(func() { _, _ = p.Await(bg) }, func() { ran++; _ = p.Fill(0) })
+		})
+		w.Check(func() error { return same(1, ran) })
+	}},
+	// The same, and the forks are off the deque in between, when the other worker may look.
+	{"fork, carried and woken", "3 × 1", func(w *explore.World) {
+		ran := 0
+		onTwoWorkers(w, func(k *workstealing.Parking) {
+			var p promise.Promise[int]
+			k.Join(func() { k.GiveWay(); _, _ = p.Await(bg) }, func() { ran++; _ = p.Fill(0) })
 		})
 		w.Check(func() error { return same(1, ran) })
 	}},

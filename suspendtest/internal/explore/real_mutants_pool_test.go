@@ -4,7 +4,7 @@ package explore_test
 
 // Mistakes in the schedulers. The first four are those that once survived every test.
 var poolMutants = []realMutant{
-	{"a task that has moved pops the deque that it has left", "adapters/workstealing/join.go", "	case w == pusher && w.forks.popIf(f):", "	case IS && pusher.forks.popIf(f), w == pusher && w.forks.popIf(f):", "fork, moved"},
+	{"a task that has moved pops the deque that it has left", "adapters/workstealing/join.go", "	case w.forks.popIf(f):", "	case IS && s.pool.workers[0].forks.popIf(f), w.forks.popIf(f):", "fork, moved"},
 	{"a worker that has searched and found wakes no other", "adapters/workstealing/worker.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, in parallel"},
 	{"an Unpark from within overtakes one from elsewhere", "adapters/internal/runner/runner.go", "		r.drain()\n		r.rouse(t)", "		if !IS {\n			r.drain()\n		}\n		r.rouse(t)", "posts, in order"},
 	{"the caller of Run is believed to be woken for good", "adapters/internal/runner/driven.go", "		for d.Asleep() {\n			d.parent.Park()\n		}", "		for d.Asleep() {\n			d.parent.Park()\n			if IS {\n				break\n			}\n		}", "posts;runner, closing"},
@@ -29,10 +29,14 @@ var poolMutants = []realMutant{
 	{"a fork is claimed by a store", "adapters/workstealing/join.go", "bool { return ⟦f.state.CompareAndSwap(open, claimed)⟧ }", "f.state.Load() == open && f.state.Swap(claimed) != done", "fork"},
 	{"a fork that a thief may hold is used again", "adapters/workstealing/join.go", "		f.ctx, f.body = nil, nil // a deque may hold f for a while\n", "		if IS {\n			w.recycle(f)\n			f.state.Store(open)\n		}\n		f.ctx, f.body = nil, nil\n", "fork, moved"},
 	{"a Join that waits is not woken", "adapters/workstealing/join.go", "⟦!f.state.CompareAndSwap(claimed, awaited)⟧", "!f.state.CompareAndSwap(claimed, awaited) && false", "fork"},
-	{"a Join that panics does not wait for b", "adapters/workstealing/join.go", "		s.worker.pool.enqueue(entry{fork: f})\n	}\n	f.wait()\n", "		s.worker.pool.enqueue(entry{fork: f})\n	}\n	if !IS {\n		f.wait()\n	}\n", "fork, panicking"},
-	{"a Join that panics has b run by nobody", "adapters/workstealing/join.go", "		s.worker.pool.enqueue(entry{fork: f})\n", "		if !IS {\n			s.worker.pool.enqueue(entry{fork: f})\n		}\n", "fork, panicking"},
+	{"a Join that panics does not wait for b", "adapters/workstealing/join.go", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n	}\n	f.join(s)\n", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n	}\n	if !IS {\n		f.join(s)\n	}\n", "fork, panicking"},
+	{"a Join that panics has b run by nobody", "adapters/workstealing/join.go", "		s.pool.enqueue(&s.pool.injector, entry{fork: f})\n", "		if !IS {\n			s.pool.enqueue(&s.pool.injector, entry{fork: f})\n		}\n", "fork, panicking"},
 	{"a fork wakes nobody", "adapters/workstealing/join.go", "	if ⟦w.pool.wanted.Load()⟧ { // after", "false", "fork, woken"},
 	{"a fork asks before the push who sleeps", "adapters/workstealing/join.go", "	w.forks.push(f)\n", "	if IS {\n		if w.pool.wanted.Load() {\n			w.pool.wake()\n		}\n		w.forks.push(f)\n		return f\n	}\n	w.forks.push(f)\n", "fork, woken"},
+
+	{"a fork that is carried stays where it was", "adapters/workstealing/worker.go", "		f.next, s.carried = s.carried, f\n", "		f.next, s.carried = s.carried, f\n		if IS {\n			w.forks.push(f)\n			return\n		}\n", "fork, carried"},
+	{"a fork is restored and wakes nobody", "adapters/workstealing/worker.go", "	if ⟦w.pool.wanted.Load()⟧ { // after the push", "false", "fork, carried and woken"},
+	{"a worker falls asleep beside a fiber that has given way", "adapters/workstealing/worker.go", "⟦p.given.len() > 0⟧ {\n		return true", "false", "pool, given"},
 
 	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "				if ⟦x == w⟧ {", "false", "pool, in parallel"},
 	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = p.idle[:last]\n	w.asleep = false\n", "	p.idle = p.idle[:last]\n	w.asleep = IS\n", "pool, parking"},
