@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -111,6 +112,46 @@ func TestForksGiveWay(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A fork-join that gives way, for whatever reason, begins no fork for it. It once did, and a leaf that yields made each fork a goroutine.
+func TestForksDoNotMultiply(t *testing.T) {
+	const depth, yielders = 20, 10
+	sizes(t, func(t *testing.T, n int) {
+		for name, leaf := range map[string]func(){"computes": func() {}, "yields": suspend.Yield} {
+			t.Run(name, func(t *testing.T) {
+				withPool(t, workstealing.Options{Workers: n}, func(p *workstealing.Pool) {
+					before := runtime.NumGoroutine()
+					var leaves, most atomic.Int64
+					var counts sync.Mutex
+					e := &endless{p: p, depth: depth}
+					e.leaf = func() {
+						leaf()
+						if i := leaves.Add(1); i%1000 == 0 {
+							counts.Lock()
+							most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
+							counts.Unlock()
+							if i >= int64(scale(100_000)) {
+								e.stop.Store(true)
+							}
+						}
+					}
+					for range yielders {
+						_ = p.Go(func() {
+							for !e.stop.Load() {
+								suspend.Yield()
+							}
+						})
+					}
+					e.begin(1)
+					_, _ = e.ended[0].Await(bg)
+					if limit := int64(n*depth + yielders + 10); most.Load() > limit {
+						t.Errorf("%d goroutines, and at most %d are needed", most.Load(), limit)
+					}
+				})
+			})
+		}
+	})
 }
 
 // A fork whose Join waits for it is begun in the midst of long fork-joins as well.

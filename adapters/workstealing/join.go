@@ -215,16 +215,15 @@ func (w *worker) takenBack(s *fiber) {
 // giveWay yields if there is something that has not had its turn.
 func (w *worker) giveWay(s *fiber) {
 	s.turns++
+	long := s.turns >= seldom
 	switch {
 	case w.pool.injector.len() > 0:
-		w.begin(queued)
-	case s.turns < seldom:
-		w.begin(w.turn)
-		return
-	case w.forks.below(s.base):
-		w.begin(forked)
-	case w.pool.given.len() > 0:
-		w.begin(given)
+		w.next(queued)
+	case (long || w.waited) && w.forks.below(s.base):
+		w.next(queued)
+		w.first = true
+	case long && w.pool.given.len() > 0:
+		w.next(given)
 	default:
 		w.begin(w.turn)
 		return

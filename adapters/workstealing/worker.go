@@ -26,7 +26,9 @@ type worker struct {
 	turn     class // of what it picks first
 	length   int   // of this turn, in picks
 	picks    int   // left of it
-	turns    uint  // that are over
+	turns    uint  // that have begun
+	first    bool  // forks are picked first in this turn
+	waited   bool  // a task may wait for a fork of w
 	others   yieldtimer.Timer
 	random   uint64
 	fibers   []*fiber // idle
@@ -71,37 +73,34 @@ func (w *worker) run() {
 	}
 }
 
-// A class is a kind of runnable things. Each has turns to be picked first, so none starves another. A turn ends after 61 picks, or some tenth
-// of a millisecond. Queued and given entries take turns.
-//
-// The forks of w have a turn when a task waits, as it may wait for them, and else once in a while. Otherwise they come last: a fork becomes
-// a fiber, and while there are runnable fibers another one helps nobody.
+// A class is one of two queues, which take turns to be picked first. A turn ends after 61 picks, or some tenth of a millisecond.
 type class uint8
 
 const (
-	queued class = iota // in the injector: new, woken, or has yielded and has no forks
+	queued class = iota // the injector: what is new, was woken, or has yielded and has no forks
 	given               // fibers that carry their forks: they have given way, see takenBack, or yielded
-	forked              // on the deque of w
 )
 
-// pick takes what is next. When a turn has ended, a worker that no fiber with forks waits for tries to steal first.
+// pick takes what is next. Forks come last: a fork becomes a fiber, and while there are runnable fibers another one helps nobody. But
+// a task may wait for its forks. Then these come first in every third turn, and else once in a while.
 func (w *worker) pick() (e entry, ok bool) {
 	if w.over() {
-		w.next()
-		if w.forks.empty() && w.pool.given.len() == 0 {
+		w.next(queued + given - w.turn)
+		if w.forks.empty() && w.pool.given.len() == 0 { // another worker's fork may wait for long
 			if f := w.steal(); f != nil {
 				return entry{fork: f}, true
 			}
 		}
 	}
-	switch {
-	case w.turn == forked:
-		e, ok = w.takeFork()
-	case w.turn == given && w.pool.given.len() > 0:
-		e, ok = w.takeGiven()
+	if w.first {
+		if e, ok = w.takeFork(); ok {
+			return e, true
+		}
 	}
-	if ok {
-		return e, true
+	if w.turn == given && w.pool.given.len() > 0 {
+		if e, ok = w.takeGiven(); ok {
+			return e, true
+		}
 	}
 	if e, ok = w.pool.injector.pop(); ok {
 		return e, true
@@ -125,17 +124,11 @@ func (w *worker) begin(c class) {
 	w.turn, w.picks = c, w.length
 }
 
-// next begins the turn after one that is over.
-func (w *worker) next() {
+// next begins a turn after another.
+func (w *worker) next(c class) {
 	w.turns++
-	switch {
-	case w.turns%seldom == 0:
-		w.begin(forked)
-	case w.turn == queued:
-		w.begin(given)
-	default:
-		w.begin(queued)
-	}
+	w.first = w.waited && w.turns%3 == 0 || w.turns%seldom == 0
+	w.begin(c)
 }
 
 // takeGiven takes the oldest of the fibers that carry their forks. It has a whole turn.
@@ -153,6 +146,7 @@ func (w *worker) takeFork() (entry, bool) {
 			return entry{fork: f}, true
 		}
 	}
+	w.first, w.waited = false, false
 	return entry{}, false
 }
 
@@ -318,8 +312,8 @@ func (w *worker) step(s *fiber) {
 	w.stalls.Begin()
 	why, woken := s.Step(), false
 	if why == coro.Parked {
-		if !s.joins && w.turn != forked && w.forks.above(s.base) {
-			w.begin(forked)
+		if !s.joins && w.forks.above(s.base) {
+			w.waited = true
 		}
 		if !s.commit() {
 			why, woken = coro.Yielded, true
@@ -351,7 +345,7 @@ func (w *worker) step(s *fiber) {
 
 // pickNew is pick, if the next entry is a task to begin or a callback.
 func (w *worker) pickNew() (e entry, ok bool) {
-	if w.picks <= 1 || w.turn == given && w.pool.given.len() > 0 || w.turn == forked && !w.forks.empty() {
+	if w.picks <= 1 || w.first || w.turn == given && w.pool.given.len() > 0 {
 		return e, false
 	}
 	if e, ok = w.pool.injector.popNew(); ok {
@@ -375,7 +369,7 @@ func (w *worker) leaves(s *fiber) bool {
 		w.carry(s)
 		return true
 	}
-	w.begin(forked) // s may yield until one of its forks has done something
+	// s may yield until one of its forks has done something.
 	if f := w.forks.pop(); f != nil {
 		w.carry(s)
 		w.forks.push(f)
