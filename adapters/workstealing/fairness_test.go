@@ -226,7 +226,7 @@ func TestForksGiveWayInTime(t *testing.T) {
 			}
 			var took []time.Duration
 			goroutines := 0
-			for start := time.Now(); time.Since(start) < long; time.Sleep(10 * time.Millisecond) {
+			for start := time.Now(); time.Since(start) < long; time.Sleep(3 * time.Millisecond) {
 				before := processor()
 				done := make(chan struct{})
 				_ = p.Go(func() { close(done) })

@@ -219,6 +219,7 @@ func (w *worker) giveWay(s *fiber) {
 	switch {
 	case w.pool.injector.len() > 0:
 		w.next(queued)
+		w.behind()
 	case (long || w.waited) && w.forks.below(s.base):
 		w.next(queued)
 		w.first = true

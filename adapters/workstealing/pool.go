@@ -80,7 +80,7 @@ type Pool struct {
 const (
 	pollEvery    = 61   // picks of a turn, at most; a prime, as in Go's own scheduler
 	seldom       = 64   // turns
-	letGoEvery   = 1000 // times that a fiber yields and keeps all its forks
+	hardlyEver   = 1000 // turns, or times that a fiber with forks yields
 	carried      = 64   // forks that a fiber takes along, at most
 	maxIdle      = 256  // coroutines that a worker keeps for reuse
 	searchRounds = 4

@@ -94,6 +94,7 @@ func (w *worker) pick() (e entry, ok bool) {
 	}
 	if w.first {
 		if e, ok = w.takeFork(); ok {
+			w.first = w.waited
 			return e, true
 		}
 	}
@@ -127,7 +128,7 @@ func (w *worker) begin(c class) {
 // next begins a turn after another.
 func (w *worker) next(c class) {
 	w.turns++
-	w.first = w.waited && w.turns%3 == 0 || w.turns%seldom == 0
+	w.first = w.waited && w.turns%3 == 0 || w.turns%hardlyEver == 0
 	w.begin(c)
 }
 
@@ -365,7 +366,8 @@ func (w *worker) leaves(s *fiber) bool {
 		return false
 	}
 	w.begin(queued)
-	if s.yields++; s.yields%letGoEvery != 0 {
+	w.behind()
+	if s.yields++; s.yields%hardlyEver != 0 {
 		w.carry(s)
 		return true
 	}
@@ -375,6 +377,12 @@ func (w *worker) leaves(s *fiber) bool {
 		w.forks.push(f)
 	}
 	return true
+}
+
+// behind ends a turn after what is queued now.
+func (w *worker) behind() {
+	w.length = min(w.length, int(w.pool.injector.len())+1)
+	w.picks = w.length
 }
 
 // carry takes forks of s, which is runnable, off the deque: s goes on with them. In the deque w would begin each on a fiber of its own,
