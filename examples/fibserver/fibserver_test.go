@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,10 +19,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func start(t *testing.T) *composed {
+// wide are limits that no test of something else reaches.
+var wide = limits{width: 256, timeout: time.Hour}
+
+func start(t *testing.T) *composed { return startWith(t, wide) }
+
+func startWith(t *testing.T, lim limits) *composed {
 	t.Helper()
 	t.Cleanup(schedtest.Within(t, schedtest.Deadline))
-	c, err := startComposed("127.0.0.1:0", 1, 2)
+	c, err := startComposed("127.0.0.1:0", 1, 2, lim)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,9 +226,91 @@ func TestTheLoopGoesOnServing(t *testing.T) {
 	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
+// What is above the width is refused, and the connection goes on.
+func TestWidth(t *testing.T) {
+	s := startWith(t, limits{width: 1, timeout: time.Hour})
+	first, second := dial(t, s), dial(t, s)
+	first.send(get("/fib/50"))
+	schedtest.Eventually(t, "it is computed", func() bool { return s.pool.Stats().Live > 0 })
+	second.send(get("/fib/30"))
+	if r := second.expect(503, ""); r.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	second.send(get("/fib/20")) // which is not worth a place
+	second.expect(200, "6765")
+	first.reset()
+	schedtest.Eventually(t, "the computation is over", func() bool { return s.fibs.Stats().Handlers == 0 })
+	second.send(get("/fib/30"))
+	second.expect(200, "832040")
+}
+
+func TestTimeout(t *testing.T) {
+	s := startWith(t, limits{width: 256, timeout: 20 * time.Millisecond})
+	c := dial(t, s)
+	c.send(get("/fib/50"))
+	c.expect(504, "")
+	c.send(get("/fib/20"))
+	c.expect(200, "6765")
+	// A client that closes both halves cannot be told from one that waits: the time limit ends the computation.
+	gone := dial(t, s)
+	gone.send(get("/fib/50"))
+	gone.Close()
+	schedtest.Eventually(t, "it was accepted", func() bool { return s.fibs.Stats().Accepted == 2 })
+	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
+}
+
+// Beside a computation of a minute, requests take at most three times as long as beside one in net/http. The computation of net/http has
+// one goroutine, and leaves a processor alone if there are two. Both go on meanwhile, so a loaded machine slows down both. It may do so
+// to one for a while, so the best of several attempts counts.
+func TestCostlyRequestsStarveNobody(t *testing.T) {
+	s := start(t)
+	var computes atomic.Bool
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := parse(r)
+		for n == 50 && r.Context().Err() == nil { // or nobody could stop it
+			computes.Store(true)
+			_ = sequential(25)
+		}
+		fmt.Fprintln(w, sequential(min(n, 25)))
+	}))
+	defer peer.Close()
+	dial(t, s).send(get("/fib/50"))
+	schedtest.Eventually(t, "it is computed", func() bool { return s.pool.Stats().Live > 0 })
+	conn, err := net.Dial("tcp", peer.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, get("/fib/50")); err != nil {
+		t.Fatal(err)
+	}
+	schedtest.Eventually(t, "the same by net/http", computes.Load)
+	var worst [2]time.Duration
+	for range 5 {
+		var took [2][]time.Duration
+		for range 100 {
+			for i, addr := range []net.Addr{s.Addr(), peer.Listener.Addr()} {
+				one, err := askUntil(addr.String(), 25, time.Now(), 0, time.Time{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				took[i] = append(took[i], one...)
+			}
+		}
+		for i := range took {
+			worst[i] = summary(took[i], time.Second).P99
+		}
+		t.Logf("p99 %v, and %v of net/http", worst[0], worst[1])
+		if worst[0] <= 3*worst[1] {
+			return
+		}
+	}
+	t.Errorf("p99 %v, and %v of net/http", worst[0], worst[1])
+}
+
 func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	s, err := startComposed("127.0.0.1:0", 2, 2)
+	s, err := startComposed("127.0.0.1:0", 2, 2, wide)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +334,7 @@ func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 
 func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	s, err := startComposed("127.0.0.1:0", 1, 2)
+	s, err := startComposed("127.0.0.1:0", 1, 2, wide)
 	if err != nil {
 		t.Fatal(err)
 	}

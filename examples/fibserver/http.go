@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -90,10 +91,16 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 		if status == http.StatusOK {
 			limit.N = maxHeader // for the watcher
 			v, err := s.watched(ctx, c, in, n)
-			if err != nil {
+			switch {
+			case err == nil:
+				body = strconv.Itoa(v) + "\n"
+			case errors.Is(err, stage.ErrOverload):
+				status = http.StatusServiceUnavailable
+			case errors.Is(err, context.DeadlineExceeded):
+				status = http.StatusGatewayTimeout
+			default:
 				return // nobody is left to be answered
 			}
-			body = strconv.Itoa(v) + "\n"
 		}
 		answer(out, r, status, body, last)
 		if last {
@@ -141,7 +148,7 @@ func (s *httpServer) isDraining() bool {
 
 // watched computes the answer, and gives up if the connection is reset meanwhile: a second task reads on, into the
 // buffer, where it may find the next request. An end of the stream is no reason to give up: a client that has closed its
-// writing half waits for the answer. A client that has closed both halves looks the same.
+// writing half waits for the answer. A client that has closed both halves looks the same, so compute has a time limit.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil
@@ -194,8 +201,11 @@ func answer(w *bufio.Writer, r *http.Request, status int, body string, last bool
 	}
 	fmt.Fprintf(w, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n",
 		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), len(body))
-	if status == http.StatusMethodNotAllowed {
+	switch status {
+	case http.StatusMethodNotAllowed:
 		_, _ = w.WriteString("Allow: GET, HEAD\r\n")
+	case http.StatusServiceUnavailable:
+		_, _ = w.WriteString("Retry-After: 1\r\n")
 	}
 	switch {
 	case last:

@@ -44,13 +44,13 @@ func (l latencies) String() string {
 
 // compare drives the composed server, one whose loop computes by itself, and one of goroutines, for so long each. The
 // client is a process of its own.
-func compare(ctx context.Context, load time.Duration, loops, workers int) error {
+func compare(ctx context.Context, load time.Duration, loops, workers int, lim limits) error {
 	servers := []struct {
 		name  string
 		start func() (addr net.Addr, shutdown func(time.Duration) error, err error)
 	}{
 		{"composed: connections on an event loop, fib on a work-stealing pool", func() (net.Addr, func(time.Duration) error, error) {
-			return running(startComposed("127.0.0.1:0", loops, workers))
+			return running(startComposed("127.0.0.1:0", loops, workers, lim))
 		}},
 		{"inline: the event loop computes by itself", func() (net.Addr, func(time.Duration) error, error) {
 			return running(startLoop("127.0.0.1:0", loops, func(_ context.Context, n int) (int, error) { return sequential(n), nil }))

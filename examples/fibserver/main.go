@@ -1,11 +1,15 @@
 // Fibserver composes two schedulers: the connections of an HTTP/1.1 server are tasks of an event loop, and the
 // numbers that it serves, GET /fib/N, are computed by fork and join on a work-stealing pool. What brings them together
-// is a promise, which a task of the one fills and a task of the other awaits. While it does, the loop serves others.
+// is a stage, whose handler is a task of the pool. While a task of the loop waits for it, the loop serves others.
 //
 //	go run ./examples/fibserver                serve on 127.0.0.1:8080 until interrupted
 //	go run ./examples/fibserver -load 3s       drive it, and two others, with 3 seconds of load each
 //
-// A client that closes its writing half and waits is answered. One whose connection is reset is computed for no longer.
+// The stage computes -width numbers at a time, for as long as -timeout each. One more is refused with 503, and one that takes longer is
+// answered with 504. The pool shares its workers among the numbers, so a cheap one does not wait for the costly ones.
+//
+// A client that closes its writing half and waits is answered. One whose connection is reset is computed for no longer. A client that
+// closes both halves sends the same as the first, as long as nobody writes to it: its number is computed until -timeout.
 package main
 
 import (
@@ -21,7 +25,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/workstealing"
-	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stage"
 )
 
 func main() {
@@ -29,6 +33,9 @@ func main() {
 	loops := flag.Int("loops", 1, "reactors of the event loop")
 	workers := flag.Int("workers", 0, "workers of the pool; 0: one for each core")
 	grace := flag.Duration("grace", 5*time.Second, "how long requests may go on after an interrupt")
+	var lim limits
+	flag.IntVar(&lim.width, "width", 256, "numbers that are computed at a time; one more is refused")
+	flag.DurationVar(&lim.timeout, "timeout", 30*time.Second, "how long a number may be computed")
 	load := flag.Duration("load", 0, "drive the server, and two others, for so long each, under two loads, and print how they do")
 	drive := flag.String("drive", "", "drive the server there, for -load (this is what -load starts)")
 	rate := flag.Int("rate", 0, "cheap requests a second, for -drive; 0: as many as are answered")
@@ -42,9 +49,9 @@ func main() {
 	case *drive != "":
 		err = driveAndReport(*drive, *load, *rate)
 	case *load > 0:
-		err = compare(ctx, *load, *loops, *workers)
+		err = compare(ctx, *load, *loops, *workers, lim)
 	default:
-		err = serve(ctx, *addr, *loops, *workers, *grace)
+		err = serve(ctx, *addr, *loops, *workers, lim, *grace)
 	}
 	if err != nil {
 		log.Fatal("fibserver: ", err)
@@ -52,8 +59,8 @@ func main() {
 }
 
 // serve runs the composed server until ctx is done.
-func serve(ctx context.Context, addr string, loops, workers int, grace time.Duration) error {
-	srv, err := startComposed(addr, loops, workers)
+func serve(ctx context.Context, addr string, loops, workers int, lim limits, grace time.Duration) error {
+	srv, err := startComposed(addr, loops, workers, lim)
 	if err != nil {
 		return err
 	}
@@ -68,23 +75,30 @@ type composed struct {
 	*httpServer
 	loop *eventloop.Loop
 	pool *workstealing.Pool
+	fibs *stage.Stage[int, int]
 	ln   *eventloop.Listener
 	done chan error
 }
 
-func startComposed(addr string, loops, workers int) (*composed, error) {
+// limits are those of the computations.
+type limits struct {
+	width   int
+	timeout time.Duration
+}
+
+func startComposed(addr string, loops, workers int, lim limits) (*composed, error) {
 	pool := workstealing.New(workstealing.Options{Workers: workers})
+	fibs := stage.New("fib", func(ctx context.Context, n int) (int, error) { return fib(ctx, pool, n) },
+		stage.Options{Width: lim.width, Queue: stage.NoQueue, Full: stage.Reject, On: pool})
 	c, err := startLoop(addr, loops, func(ctx context.Context, n int) (int, error) {
-		answer := promise.New[int]()
-		if err := pool.Go(func() { _ = answer.Resolve(fib(ctx, pool, n)) }); err != nil {
-			return 0, err
-		}
-		return answer.Await(ctx) // the task waits, the loop does not
+		ctx, cancel := context.WithTimeout(ctx, lim.timeout)
+		defer cancel()
+		return fibs.Do(ctx, n) // the task waits, the loop does not
 	})
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	c.pool = pool
+	c.pool, c.fibs = pool, fibs
 	return c, nil
 }
 
@@ -117,7 +131,7 @@ func (c *composed) Shutdown(grace time.Duration) error {
 	c.cancel()
 	err = errors.Join(err, c.loop.Close())
 	if c.pool != nil {
-		err = errors.Join(err, c.pool.Close())
+		err = errors.Join(err, c.fibs.Close(context.Background()), c.pool.Close())
 	}
 	return err
 }
