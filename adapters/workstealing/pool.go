@@ -8,10 +8,14 @@
 // A task may wait for any other, also in nested Joins and on one worker: a task that waits gives its worker to others. So nested
 // waits do not deadlock a pool.
 //
-// A worker runs one task at a time, until it suspends, yields or ends. A Join pushes a fork on the deque of its worker. The worker takes
-// the youngest fork. Other workers steal the oldest one when they have nothing else to do, which is usually the largest. All other runnable
-// tasks go through one queue, first in, first out. Every worker looks at it when it has no forks, and otherwise at every 61st pick. So forks
-// run depth first and close together, and tasks get their turn.
+// A worker runs one task at a time, until it suspends, yields or ends. A Join pushes a fork on the deque of its worker, and takes it back
+// when it gets there. Other workers steal the oldest one when they have nothing else to do, which is usually the largest. So forks run depth
+// first and close together. All other runnable tasks go through one queue, first in, first out.
+//
+// A task that forks gives way to that queue, in a Join, after 61 forks or some tenth of a millisecond. It goes on when the tasks that were
+// queued have had their turn, and a fork is begun in its place only if nothing else is runnable, or a task waits. So a new task waits for
+// about that long beside any number of long computations, which share the workers. A task that neither forks nor suspends gives way to
+// nobody.
 //
 // For connections use adapters/eventloop. For at most n goroutines at work use adapters/limited. An errgroup does as well for independent
 // goroutines that wait natively.
@@ -79,7 +83,7 @@ type Pool struct {
 
 const (
 	pollEvery    = 61   // picks of a turn, at most; a prime, as in Go's own scheduler
-	seldom       = 64   // turns
+	seldom       = 64   // turns of a fiber, until it gives way to others that have done so
 	hardlyEver   = 1000 // turns, or times that a fiber with forks yields
 	carried      = 64   // forks that a fiber takes along, at most
 	maxIdle      = 256  // coroutines that a worker keeps for reuse

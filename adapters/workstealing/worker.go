@@ -355,7 +355,7 @@ func (w *worker) pickNew() (e entry, ok bool) {
 	return e, ok
 }
 
-// leaves sees to the forks of s, which is runnable and leaves w to others. It reports whether s has forks, or has given way because it had.
+// leaves carries the forks of s, which is runnable and leaves w to others. It reports whether s goes to the queue of those with forks.
 func (w *worker) leaves(s *fiber) bool {
 	if s.gave {
 		s.gave = false
