@@ -61,7 +61,7 @@ func (e *endless) end() {
 	}
 }
 
-// A long fork-join gives way, on one worker, after so many forks at most, however often it has done so, and however many there are. A
+// A long fork-join on one worker gives way after a number of forks. It is the same number each time, and beside any number of others. A
 // fork-join that gave way was once put behind its own forks, each of which then gave way in turn: each new task waited thirty times as
 // long as the one before.
 func TestForksGiveWay(t *testing.T) {
@@ -209,7 +209,7 @@ func TestASideYieldsUntilAForkHasRun(t *testing.T) {
 	}
 }
 
-// The same in time, for as long as BRAID_STRESS says: what the processors do between the submission of an empty task and its end.
+// The same in time, for as long as BRAID_STRESS says: the time of all processors between the submission of an empty task and its end.
 func TestForksGiveWayInTime(t *testing.T) {
 	long, err := time.ParseDuration(os.Getenv("BRAID_STRESS"))
 	if err != nil {

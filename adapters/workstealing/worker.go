@@ -23,7 +23,7 @@ type worker struct {
 	forks    deque
 	pool     *Pool
 	recycled *fork // taken back, to be used again
-	turn     class // of what it picks first
+	turn     class // the queue that it picks from first
 	length   int   // of this turn, in picks
 	picks    int   // left of it
 	turns    uint  // that have begun
@@ -77,11 +77,11 @@ func (w *worker) run() {
 type class uint8
 
 const (
-	queued class = iota // the injector: what is new, was woken, or has yielded and has no forks
+	queued class = iota // the injector: new and woken entries, and fibers without forks that have yielded
 	given               // fibers that carry their forks: they have given way, see takenBack, or yielded
 )
 
-// pick takes what is next. Forks come last: a fork becomes a fiber, and while there are runnable fibers another one helps nobody. But
+// pick takes the next entry. Forks come last: a fork becomes a fiber, and while there are runnable fibers another one helps nobody. But
 // a task may wait for its forks. Then these come first in every third turn, and else once in a while.
 func (w *worker) pick() (e entry, ok bool) {
 	if w.over() {
@@ -379,7 +379,7 @@ func (w *worker) leaves(s *fiber) bool {
 	return true
 }
 
-// behind ends a turn after what is queued now.
+// behind makes a turn end after the entries that are queued now.
 func (w *worker) behind() {
 	w.length = min(w.length, int(w.pool.injector.len())+1)
 	w.picks = w.length

@@ -226,7 +226,7 @@ func TestTheLoopGoesOnServing(t *testing.T) {
 	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
-// What is above the width is refused, and the connection goes on.
+// A request above the width is refused, and the connection goes on.
 func TestWidth(t *testing.T) {
 	s := startWith(t, limits{width: 1, timeout: time.Hour})
 	first, second := dial(t, s), dial(t, s)
