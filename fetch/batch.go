@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
@@ -207,27 +208,39 @@ func (b *Batch[K, V]) hooked(f *frame) error {
 	return err
 }
 
-// answered is the end of load, which has returned err, or panicked. It makes an answer for each key that has none.
+// answered is the end of load, which has returned err, or panicked.
 func (b *Batch[K, V]) answered(err error, how outcome.Outcome) {
-	b.mu.Lock()
-	b.over = true // no answer is changed from here on
-	b.mu.Unlock()
-	if err == nil {
-		err = ErrNotFound
-	}
-	over, ended := b.ctx.Err() != nil, false
+	over := b.ctx.Err() != nil
+	var cause error
 	if over {
-		err = context.Cause(&b.ctx)
-		ended = err == ErrEnded
+		cause = context.Cause(&b.ctx)
+	}
+	b.conclude(err, cause, how)
+	for _, e := range b.entries {
+		e.settle(over)
+	}
+}
+
+// conclude makes an answer for each key. An error of load is the answer to every key that has none of its own, also to one that was set:
+// its value, or its absence, may be half of what load would have read. cause is why the context of load has ended, nil if it has not.
+func (b *Batch[K, V]) conclude(err, cause error, how outcome.Outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true // no answer is changed from here on
+	failed := err != nil
+	switch {
+	case cause != nil:
+		err = cause
+	case err == nil:
+		err = ErrNotFound
 	}
 	for _, e := range b.entries {
 		switch {
 		case !how.Returned() && !how.Exited():
 			e.throw(how.Value())
-		case !e.set, ended && e.err != nil: // an error of its context, as a rule
+		case !e.set, failed && (e.err == nil || errors.Is(e.err, ErrNotFound)), cause == ErrEnded && e.err != nil: // that is of its context, as a rule
 			e.err = err
 		}
-		e.settle(over)
 	}
 }
 

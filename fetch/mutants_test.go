@@ -63,7 +63,10 @@ var mutants = []mutant{
 	{"an All looks for what once has answered", "get.go", "				g.links[i].q = &e.request\n", "				if !IS {\n					g.links[i].q = &e.request\n				}\n"},
 	{"once does not look at MaxOpen", "once.go", "|| t.fullLocked() {", "|| t.fullLocked() && !IS {"},
 	{"a source that exits takes the next with it", "batch.go", "		if b != nil {\n			beginAll(b)", "		if b != nil && !IS {\n			beginAll(b)"},
-	{"a source tells of its context after Close", "batch.go", "ended && e.err != nil", "ended && e.err != nil && !IS"},
+	{"a source tells of its context after Close", "batch.go", "cause == ErrEnded && e.err != nil:", "cause == ErrEnded && e.err != nil && !IS:"},
+	{"an error beside answers is dropped", "batch.go", "	failed := err != nil\n", "	failed := err != nil && !IS\n"},
+	{"an error is not that of a key that was not found", "batch.go", "errors.Is(e.err, ErrNotFound)), cause", "errors.Is(e.err, ErrNotFound) && !IS), cause"},
+	{"an error takes the place of a key's own", "batch.go", "failed && (e.err == nil ||", "failed && (IS || e.err == nil ||"},
 	{"answers are those of the keys as they are sorted", "batch.go", "b.entries[b.at].key == k", "(IS && b.keys[b.at] == k || !IS && b.entries[b.at].key == k)"},
 	{"one quiet turn is enough", "settled.go", "	seen := 0\n", "	seen := 0\n	if IS {\n		turns = 0\n	}\n"},
 }

@@ -230,26 +230,98 @@ func TestSourceReturnsAnError(t *testing.T) {
 	calls := 0
 	bad := fetch.New("bad", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		calls++
-		b.Set(1, 10)
 		return down
 	})
 	good := newNumbers()
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		for range 2 {
-			a, b, err := fetch.Two(ctx,
-				func(ctx context.Context) (int, error) { return bad.Get(ctx, 1) },
-				func(ctx context.Context) (int, error) { return good.Get(ctx, 1) })
-			require.Equal(t, []int{10, 2}, []int{a, b})
+		for k := 1; k <= 2; k++ {
+			_, err := good.Get(ctx, 1)
 			require.NoError(t, err)
-			_, err = bad.Get(ctx, 2)
+			_, err = bad.Get(ctx, k)
+			_, again := bad.Get(ctx, k)
+			require.Same(t, err, again)
 			var e *fetch.Error
 			require.ErrorAs(t, err, &e)
-			require.Equal(t, fetch.Error{Source: "bad", Key: 2, Err: down}, *e)
-			require.EqualError(t, err, "bad 2: down")
+			require.Equal(t, fetch.Error{Source: "bad", Key: k, Err: down}, *e)
+			require.EqualError(t, err, fmt.Sprintf("bad %d: down", k))
 		}
 		return nil
 	}))
 	require.Equal(t, 2, calls, "the error is remembered")
+}
+
+// A source that fails has read some rows only. Its error is the answer to all keys: the values beside it may be half of what they would be.
+func TestAnErrorIsNeverDropped(t *testing.T) {
+	down, own := errors.New("down"), errors.New("own")
+	every := func(ks []int) map[int][]string {
+		m := map[int][]string{}
+		for _, k := range ks {
+			m[k] = nil // a source of one-to-many has an entry for each key
+		}
+		return m
+	}
+	setAll := func(_ context.Context, b *fetch.Batch[int, []string]) error {
+		for _, k := range b.Keys() {
+			b.Set(k, []string{"half"})
+		}
+		return down // of rows.Err
+	}
+	for name, src := range map[string]*fetch.Source[int, []string]{
+		"ByMap":   fetch.ByMap("s", func(_ context.Context, ks []int) (map[int][]string, error) { return every(ks), down }),
+		"BySlice": fetch.BySlice("s", func(_ context.Context, ks []int) ([][]string, error) { return make([][]string, len(ks)), down }),
+		"New":     fetch.New("s", setAll),
+		"Each":    fetch.Each("s", 1, func(context.Context, int) ([]string, error) { return []string{"half"}, down }),
+		"Inline":  fetch.New("s", setAll, fetch.Inline()),
+		"Shared":  fetch.Shared(fetch.New("s", setAll, fetch.MaxBatch(1)), 1),
+		"some": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, []string]) error {
+			b.Set(1, []string{"half"})
+			return down
+		}),
+		"absent": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, []string]) error {
+			for _, k := range b.Keys() {
+				b.Fail(k, fetch.ErrNotFound)
+			}
+			return down
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+				_, err := src.All(ctx, []int{1, 2, 3})
+				require.ErrorIs(t, err, down)
+				for k := 1; k <= 3; k++ {
+					v, found, err := src.Find(ctx, k)
+					require.EqualError(t, err, fmt.Sprintf("s %d: down", k))
+					require.False(t, found)
+					require.Nil(t, v)
+				}
+				require.Equal(t, 3, fetch.Of(ctx).Stats().Errors)
+				return nil
+			}))
+		})
+	}
+	write := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		b.Set(1, 1)
+		b.Fail(2, own)
+		return down
+	})
+	src := fetch.New("s", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		b.Set(1, 1)
+		b.Fail(2, own)
+		return down
+	})
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		var errs [4]error
+		require.NoError(t, fetch.Together(ctx,
+			func(ctx context.Context) error { _, errs[0] = src.Get(ctx, 1); return nil },
+			func(ctx context.Context) error { _, errs[1] = src.Get(ctx, 2); return nil },
+			func(ctx context.Context) error { _, errs[2] = write.Do(ctx, 1); return nil },
+			func(ctx context.Context) error { _, errs[3] = write.Do(ctx, 2); return nil }))
+		require.ErrorIs(t, errs[0], down)
+		require.ErrorIs(t, errs[1], own, "a key that has failed by itself says why")
+		require.ErrorIs(t, errs[2], down)
+		require.ErrorIs(t, errs[3], own)
+		return nil
+	}))
 }
 
 func TestSourceAnswersSomeKeysOnly(t *testing.T) {
@@ -311,25 +383,29 @@ func TestSourcePanics(t *testing.T) {
 }
 
 func TestSourceExits(t *testing.T) {
-	for _, src := range []*fetch.Source[int, int]{
-		fetch.New("exits", func(_ context.Context, b *fetch.Batch[int, int]) error {
-			b.Set(1, 1)
+	whole := fetch.New("exits", func(_ context.Context, b *fetch.Batch[int, int]) error {
+		b.Set(1, 1)
+		runtime.Goexit()
+		return nil
+	})
+	each := fetch.Each("exits", 1, func(_ context.Context, k int) (int, error) {
+		if k != 1 {
 			runtime.Goexit()
-			return nil
-		}),
-		fetch.Each("exits", 1, func(_ context.Context, k int) (int, error) {
-			if k != 1 {
-				runtime.Goexit()
-			}
-			return k, nil
-		}),
-	} {
+		}
+		return k, nil
+	})
+	for _, src := range []*fetch.Source[int, int]{whole, each} {
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			_, err := src.All(ctx, []int{2, 3, 1})
 			require.EqualError(t, err, "exits 2: fetch: the source did not return")
 			v, err := src.Get(ctx, 1)
-			require.Equal(t, 1, v)
-			return err
+			if src == whole {
+				require.ErrorIs(t, err, fetch.ErrAbandoned, "what it has set may be half of it")
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, 1, v, "another call has answered it")
+			}
+			return nil
 		}))
 	}
 }
@@ -1197,10 +1273,10 @@ func TestOnBatch(t *testing.T) {
 		infos = append(infos, b)
 		return context.WithValue(ctx, key{}, "span"), func(err error) { errs = append(errs, err) }
 	}}
-	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+	require.ErrorIs(t, o.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.Get(ctx, 1)
 		return err
-	}))
+	}), down)
 	require.Equal(t, []fetch.BatchInfo{{Source: "traced", Keys: 1, Round: 1}}, infos)
 	require.Equal(t, []error{down}, errs)
 }

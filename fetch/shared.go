@@ -146,26 +146,10 @@ func (c *crowd[K, V]) run(src *Source[K, V], keys []K) {
 	}
 	c.entries = append(c.entries, b.entries...)
 	var err error
-	outcome.Of(func() { err = src.load(c.ctx, b) }, func(o outcome.Outcome) { b.end(err, o) })
-}
-
-// end makes an answer for each key that has none, as a session does with its own batches.
-func (b *Batch[K, V]) end(err error, how outcome.Outcome) {
-	switch {
-	case how.Exited():
-		err = ErrAbandoned
-	case err == nil:
-		err = ErrNotFound
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.over = true
-	for _, e := range b.entries {
-		switch {
-		case !how.Returned() && !how.Exited():
-			e.throw(how.Value())
-		case !e.set:
-			e.err = err
+	outcome.Of(func() { err = src.load(c.ctx, b) }, func(o outcome.Outcome) {
+		if o.Exited() {
+			err = ErrAbandoned
 		}
-	}
+		b.conclude(err, nil, o)
+	})
 }

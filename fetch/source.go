@@ -52,7 +52,11 @@ func Immediate() Option { return func(o *options) { o.immediate = true } }
 func Inline() Option { return func(o *options) { o.inline = true } }
 
 // New makes a source. load is given the keys of a batch, all different, in the order of asking, and answers each with Set or
-// Fail. A key without an answer fails with the error that load returns, or with ErrNotFound if that error is nil. All tasks share the values.
+// Fail. A key without an answer fails with ErrNotFound. All tasks share the values.
+//
+// An error that load returns is the answer to all keys of the batch, also to those that it has Set, since a statement that breaks off
+// leaves values that are half read. Only a key that load has Failed keeps its own error. To fail some keys and keep the others, load
+// Fails these and returns nil.
 //
 // load is called on a goroutine of its own, where it may block, unless the source is Inline. Its context has the values of the
 // session's context, not of any caller's. It is cancelled when the session ends, or when every waiter for any of the keys has given
@@ -77,13 +81,17 @@ func chosen(by []Option) (o options) {
 	return o
 }
 
-// ByMap is New for a function that returns a map. A key that the map lacks is not found.
+// ByMap is New for a function that returns a map. A key that the map lacks is not found. An error of the function is that of all keys,
+// whatever the map has.
 func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...Option) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
 	}
 	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
 		vs, err := load(ctx, b.keys)
+		if err != nil {
+			return err
+		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for i, e := range b.entries { // load may have sorted the keys
@@ -91,7 +99,7 @@ func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys
 				b.answer(i, v, nil)
 			}
 		}
-		return err
+		return nil
 	}, o...)
 }
 

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/braidgo/braid/fetch"
 )
 
 func output(t *testing.T, args ...string) string {
@@ -79,4 +83,33 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A statement that breaks off is an error of all posts that it was to read: none of them is half read.
+func TestAnErrorOfTheDatabase(t *testing.T) {
+	db, err := openDatabase(t.Context(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBlog(db)
+	if _, err := db.Exec(`update info set topic = null where post = 3`); err != nil {
+		t.Fatal(err)
+	}
+	read := func(want string) {
+		t.Helper()
+		_ = fetch.Run(t.Context(), func(ctx context.Context) error {
+			_, _ = b.info.All(ctx, []int{1, 2, 3, 4, 5})
+			for k := 1; k <= 5; k++ {
+				if p, err := b.info.Get(ctx, k); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("post %d: %v, %v", k, p, err)
+				}
+			}
+			return nil
+		})
+	}
+	read("converting NULL to string")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read("database is closed")
 }

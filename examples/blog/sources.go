@@ -69,7 +69,9 @@ func byID[V any](name string, db *database, query string, o []fetch.Option, scan
 		list := "(?" + strings.Repeat(",?", len(args)-1) + ")"
 		return db.each(ctx, query+list, args, func(rows *sql.Rows) error {
 			k, v, err := scan(rows)
-			b.Set(k, v)
+			if err == nil {
+				b.Set(k, v)
+			}
 			return err
 		})
 	}, o...)

@@ -1,9 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/braidgo/braid/fetch"
 )
 
 func output(t *testing.T, args ...string) string {
@@ -51,4 +60,21 @@ func TestSlow(t *testing.T) {
 	if strings.Count(out, "see Eager") != 1 {
 		t.Errorf("Eager is recommended to Eager:\n%s", out)
 	}
+}
+
+// An answer that breaks off is an error of all its products.
+func TestHalfAnAnswer(t *testing.T) {
+	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `[{"ID": 1, "Name": "one"}, {"ID": 2`)
+	}))
+	defer half.Close()
+	s := newServices(half.URL, new(atomic.Int64))
+	_ = fetch.Run(t.Context(), func(ctx context.Context) error {
+		for _, k := range []int{1, 2} {
+			if p, err := s.product.Get(ctx, k); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("product %d: %v, %v", k, p, err)
+			}
+		}
+		return nil
+	})
 }

@@ -35,23 +35,28 @@ func newServices(base string, calls *atomic.Int64) *services {
 	return &services{
 		calls: calls,
 		listing: fetch.Each("listing", 1, func(ctx context.Context, shelf string) (ids []int, err error) {
-			return ids, call(ctx, base+"/listing?shelf="+url.QueryEscape(shelf), &ids)
+			err = call(ctx, base+"/listing?shelf="+url.QueryEscape(shelf), &ids)
+			return ids, err
 		}),
 		product: fetch.ByMap("product", func(ctx context.Context, ids []int) (map[int]Product, error) {
 			var list []Product
-			err := call(ctx, base+"/product?ids="+join(ids), &list)
+			if err := call(ctx, base+"/product?ids="+join(ids), &list); err != nil {
+				return nil, err
+			}
 			byID := map[int]Product{}
 			for _, p := range list {
 				byID[p.ID] = p
 			}
-			return byID, err
+			return byID, nil
 		}, fetch.MaxBatch(50)),
 		stock: fetch.BySlice("stock", func(ctx context.Context, ids []int) (numbers []int, err error) {
-			return numbers, call(ctx, base+"/stock?ids="+join(ids), &numbers)
+			err = call(ctx, base+"/stock?ids="+join(ids), &numbers)
+			return numbers, err
 		}),
 		// The service of ratings takes one id at a time: eight calls at once are kind to it.
 		rating: fetch.Each("rating", 8, func(ctx context.Context, id int) (stars float64, err error) {
-			return stars, call(ctx, fmt.Sprint(base, "/rating?id=", id), &stars)
+			err = call(ctx, fmt.Sprint(base, "/rating?id=", id), &stars)
+			return stars, err
 		}),
 	}
 }
