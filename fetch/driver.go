@@ -24,21 +24,23 @@ import (
 // Invariant: while sending, open or handing, nothing is sent.
 // Debt: the end of that state arms the driver again, if requests are pending.
 type driver struct {
-	s       *Session
-	on      suspend.Spawner // of its tasks; nil for goroutines that are no tasks
-	policy  Policy
-	ordered bool        // its tasks run one at a time, on one goroutine
-	settled bool        // it has no tasks of its own
-	group   *idle.Group // counted
-	pending []*request  // in the order of asking; some may be gone
-	wanted  int         // of these, those that somebody waits for
-	writes  []*request  // of effects, likewise
-	armed   bool        // idle is going to be called
-	sending bool
-	current *round   // open or handing
-	batches []*batch // open, or to be opened
-	ended   bool     // its Run is over
-	ender   suspend.Resumer[struct{}]
+	s        *Session
+	on       suspend.Spawner // of its tasks; nil for goroutines that are no tasks
+	policy   Policy
+	ordered  bool        // its tasks run one at a time, on one goroutine
+	settled  bool        // it has no tasks of its own
+	settling *settling   // that is going to call idle; nil: none
+	waiters  int         // that have come so far
+	group    *idle.Group // counted
+	pending  []*request  // in the order of asking; some may be gone
+	wanted   int         // of these, those that somebody waits for
+	writes   []*request  // of effects, likewise
+	armed    bool        // idle is going to be called
+	sending  bool
+	current  *round   // open or handing
+	batches  []*batch // open, or to be opened
+	ended    bool     // its Run is over
+	ender    suspend.Resumer[struct{}]
 
 	// Most rounds are of few sources, and need no room elsewhere.
 	roomTables  [2]table
@@ -114,7 +116,7 @@ func (d *driver) armLocked() {
 		d.armed = true
 	case d.settled:
 		d.armed = true
-		goroutine(d.settle)
+		d.settleLocked()
 	case d.group.Idle(): // or else the last to park calls it
 		goroutine(d.idle)
 	}

@@ -33,6 +33,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/outcome"
@@ -80,7 +81,12 @@ type Options struct {
 
 	// What follows belongs to the session. A Run in a session that exists must not set it.
 
-	Settle  int                                                                       // how often others may run before requests of goroutines that are no tasks go out; 0: 10
+	// Requests of goroutines that are no tasks go out when others have had this many turns; 0: 10; negative: any number.
+	Settle int
+	// They go out after this time at the latest, since on a machine that computes a turn takes long; 0: 300 µs; negative: any time.
+	// While more requests come, the time begins again, up to four times.
+	SettleWithin time.Duration
+
 	Trace   bool                                                                      // keep what Session.Trace tells
 	Replay  *Recording                                                                // answers come from it, and from nowhere else
 	Use     []Override                                                                // sources replaced in this session, for tests
@@ -88,7 +94,7 @@ type Options struct {
 }
 
 func (o *Options) ofSession() bool {
-	return o.Settle != 0 || o.Trace || o.Replay != nil || o.Use != nil || o.OnBatch != nil
+	return o.Settle != 0 || o.SettleWithin != 0 || o.Trace || o.Replay != nil || o.Use != nil || o.OnBatch != nil
 }
 
 // Run is Options.Run with the default Options.

@@ -135,7 +135,7 @@ func (q *request) visible(d *driver) bool { return q.state == done || q.state ==
 
 // Enqueue is part of a suspend.Source.
 func (g *get[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
-	g.r = r
+	g.comesLocked(r)
 	g.t.askLocked(&g.waiter, &g.one, g.k)
 }
 
@@ -266,7 +266,7 @@ func (g *all[K, V]) Try() (none struct{}, ok bool, err error) {
 
 // Enqueue is part of a suspend.Source.
 func (g *all[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
-	g.r = r
+	g.comesLocked(r)
 	g.t.s.stats.Gets -= g.own
 	g.t.s.stats.Shared -= g.own
 	for i, k := range g.ks {

@@ -68,7 +68,11 @@ var mutants = []mutant{
 	{"an error is not that of a key that was not found", "batch.go", "errors.Is(e.err, ErrNotFound)), cause", "errors.Is(e.err, ErrNotFound) && !IS), cause"},
 	{"an error takes the place of a key's own", "batch.go", "failed && (e.err == nil ||", "failed && (IS || e.err == nil ||"},
 	{"answers are those of the keys as they are sorted", "batch.go", "b.entries[b.at].key == k", "(IS && b.keys[b.at] == k || !IS && b.entries[b.at].key == k)"},
-	{"one quiet turn is enough", "settled.go", "	seen := 0\n", "	seen := 0\n	if IS {\n		turns = 0\n	}\n"},
+	{"the time that requests settle in has no end", "settled.go", "	if !more {\n		g.end()", "	if !more && !IS {\n		g.end()"},
+	{"the time is not given again", "settled.go", "g.prolonged < prolongs", "!IS && g.prolonged < prolongs"},
+	{"the time is given again for ever", "settled.go", "		g.prolonged++\n", "		if !IS {\n			g.prolonged++\n		}\n"},
+	{"a turn is none", "settled.go", "	case left == 0:", "	case left == 0 || IS:"},
+	{"the waiters of a crowd are not counted", "request.go", "	w.d.waiters++\n", "	if !IS {\n		w.d.waiters++\n	}\n"},
 }
 
 // TestMutants builds the package with all mistakes in it, and runs the tests with one at a time: each has to be found. It takes a

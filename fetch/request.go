@@ -86,6 +86,12 @@ func (w *waiter) begin(ctx context.Context, f *frame, s *Session) {
 // Guard is part of a suspend.Source.
 func (w *waiter) Guard() *suspend.Guard { return &w.d.s.guard }
 
+// comesLocked is the beginning of a wait.
+func (w *waiter) comesLocked(r suspend.Resumer[struct{}]) {
+	w.r = r
+	w.d.waiters++
+}
+
 // Remove is part of a suspend.Source: it is called if the wait was cancelled.
 func (w *waiter) Remove(suspend.Resumer[struct{}]) { w.leaveLocked() }
 

@@ -41,9 +41,8 @@ type Stats struct {
 }
 
 // With opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Nobody knows
-// whether more of them
-// are about to ask. So a request goes out after other goroutines could run a few times, if no round is open. The requests that
-// come meanwhile are the next round. No timer is involved.
+// whether more of them are about to ask. So a request goes out after other goroutines could run a few times, if no round is open. The
+// requests that come meanwhile are the next round. A timer is the limit where others compute, see Options.SettleWithin.
 //
 // The session ends with Close. Batches have the values of ctx, and are cancelled when ctx is done.
 func With(ctx context.Context, o Options) (context.Context, *Session) {
@@ -61,6 +60,9 @@ func newSession(ctx context.Context, o Options) *Session {
 }
 
 func (s *Session) begin(ctx context.Context, o Options) {
+	if o.Settle < 0 && o.SettleWithin < 0 {
+		panic("fetch: neither turns nor a time to settle")
+	}
 	s.opts, s.ctx = o, ctx
 	s.order = s.roomOrder[:0]
 	s.settled = &s.outsiders

@@ -1,27 +1,85 @@
 package fetch
 
-import "runtime"
+import (
+	"cmp"
+	"time"
+)
 
-// defaultSettle is how many turns others get. Fewer make more batches of a crowd; many more bring nothing.
-const defaultSettle = 10
+// What goroutines that are no tasks ask for goes out when it has settled: nobody can know whether more of them are coming. The others
+// get some turns: fewer make more batches of a crowd; many more bring nothing. On a machine that computes, a turn may take as long as
+// a goroutine may run, times the number of those that are ahead. So the time has a limit, too: a processor looks at its timers before it
+// looks for a goroutine to run.
+const (
+	defaultTurns  = 10
+	defaultWithin = 300 * time.Microsecond
 
-// settle sends what goroutines that are no tasks have asked for. Nobody can know whether more of them are coming. It lets others
-// run, and when for a few turns none has asked, the requests go out.
-func (d *driver) settle() {
-	s := d.s
-	turns := s.opts.Settle
-	if turns == 0 {
-		turns = defaultSettle
+	// prolongs is how often the time is given again, as more of a crowd have come. A crowd is in one piece more often then, and a
+	// crowd without end does not hold up those who wait.
+	prolongs = 4
+)
+
+// A settling ends with the first of two: the others have had their turns, or the time is over.
+type settling struct {
+	d         *driver
+	limit     *limit
+	seen      int // waiters, when the time began
+	prolonged int
+}
+
+// settleLocked arranges for a call of idle.
+func (d *driver) settleLocked() {
+	o := &d.s.opts
+	g := &settling{d: d, seen: d.waiters}
+	d.settling = g
+	if o.SettleWithin >= 0 {
+		g.limit = newLimit(cmp.Or(o.SettleWithin, defaultWithin), g.late)
 	}
-	seen := 0
-	for quiet, all := 0, 0; quiet < turns && all < 100*turns; all++ {
-		runtime.Gosched()
-		s.guard.Lock()
-		n := s.stats.Gets
-		s.guard.Unlock()
-		if quiet++; n != seen {
-			quiet, seen = 0, n
-		}
+	if o.Settle >= 0 {
+		goroutine(func() { g.turn(cmp.Or(o.Settle, defaultTurns)) })
 	}
-	d.idle()
+}
+
+// turn lets others run, several times.
+func (g *settling) turn(left int) {
+	g.d.s.guard.Lock()
+	going := g.d.settling == g
+	g.d.s.guard.Unlock()
+	switch {
+	case !going: // the time was over
+	case left == 0:
+		g.end()
+	default:
+		afterOthers(func() { g.turn(left - 1) })
+	}
+}
+
+// late is called when the time is over.
+func (g *settling) late() {
+	d := g.d
+	d.s.guard.Lock()
+	more := d.settling == g && g.seen != d.waiters && g.prolonged < prolongs
+	if more {
+		g.seen = d.waiters
+		g.prolonged++
+		g.limit.again()
+	}
+	d.s.guard.Unlock()
+	if !more {
+		g.end()
+	}
+}
+
+// end sends the requests, unless that has happened.
+func (g *settling) end() {
+	d := g.d
+	d.s.guard.Lock()
+	first := d.settling == g
+	if first {
+		d.settling = nil // d stays armed until idle
+	}
+	d.s.guard.Unlock()
+	if first {
+		g.limit.stop()
+		d.idle()
+	}
 }

@@ -57,8 +57,9 @@ var fetchPrograms = []program{
 		return err
 	}, 1)},
 	{"fetch, an outsider", "2 × 1", fetchOutsider},
-	{"fetch, two outsiders", "2 × 1", fetchOutsiders(1, 1)},
-	{"fetch, two outsiders, two keys", "2 × 1", fetchOutsiders(1, 2)},
+	{"fetch, two outsiders", "2 × 1", fetchOutsiders(1, 1, 1)},
+	{"fetch, two outsiders, two keys", "2 × 1", fetchOutsiders(1, 1, 2)},
+	{"fetch, two outsiders, by time", "2 × 1", fetchOutsiders(-1, 1, 2)},
 	{"fetch, Close at any time", "2 × 1", fetchClose},
 }
 
@@ -80,6 +81,7 @@ func fetchOutsider(w *explore.World) {
 		}
 		return err == nil
 	}
+	fetch.Limits = false
 	var outside, over promise.Promise[bool]
 	w.Go("run", func(ctx context.Context) {
 		fetch.Batches = suspend.Here()
@@ -139,16 +141,18 @@ func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p 
 	}
 }
 
-// fetchOutsiders are tasks that share a session and are of no Run. Each asks for a key, and may be cancelled at any time.
-func fetchOutsiders(keys ...int) func(w *explore.World) {
+// fetchOutsiders are tasks that share a session and are of no Run. Each asks for a key, and may be cancelled at any time. Without turns
+// to settle there is a time, which may be over at any point.
+func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 	return func(w *explore.World) {
+		fetch.Limits = turns < 0
 		src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 			for _, k := range b.Keys() {
 				b.Set(k, 2*k)
 			}
 			return nil
 		})
-		in, _ := fetch.With(context.Background(), fetch.Options{Settle: 1})
+		in, _ := fetch.With(context.Background(), fetch.Options{Settle: turns})
 		for i, k := range keys {
 			w.Go(fmt.Sprint("outsider ", i), func(ctx context.Context) {
 				fetch.Batches = suspend.Here()
@@ -166,6 +170,7 @@ func fetchOutsiders(keys ...int) func(w *explore.World) {
 
 // fetchClose is an outsider's Get in a session that another task closes at any time.
 func fetchClose(w *explore.World) {
+	fetch.Limits = false
 	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(1, 2)
 		return nil

@@ -11,4 +11,5 @@ var fetchMutants = []realMutant{
 	{"a task that ends does not look for quiescence", "idle/idle.go", "	g.parks()\n	g.gone()", "	if !IS {\n		g.parks()\n	}\n	g.gone()", "fetch, the other ends"},
 	{"a cancelled batch is not forgotten", "fetch/batch.go", "	b.self.forgetLocked()\n", "	if !IS {\n		b.self.forgetLocked()\n	}\n", "fetch, two outsiders"},
 	{"a Close misses a request that is being sent", "fetch/driver.go", "		d.releaseLocked()\n		return nil", "		if !IS {\n			d.releaseLocked()\n		}\n		return nil", "fetch, Close at any time"},
+	{"the time that requests settle in is over once", "fetch/settled.go", "		g.limit.again()\n", "		if !IS {\n			g.limit.again()\n		}\n", "fetch, two outsiders, by time"},
 }
