@@ -33,7 +33,7 @@ func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) {
 	check(x.keys, k)
 	s := f.s
 	t := tableIn(s, x, x.name, func() *tableOf[K, R] {
-		return &tableOf[K, R]{s: s, of: x, name: x.name, load: x.do, opts: x.opts, write: true, times: map[K]int{}}
+		return &tableOf[K, R]{s: s, of: x, name: x.name, load: overridden(s, x, x.do), opts: x.opts, write: true, times: map[K]int{}}
 	})
 	if s.recorded != nil {
 		s.guard.Lock()

@@ -89,7 +89,7 @@ type Options struct {
 
 	Trace   bool                                                                      // keep what Session.Trace tells
 	Replay  *Recording                                                                // answers come from it, and from nowhere else
-	Use     []Override                                                                // sources replaced in this session, for tests
+	Use     []Override                                                                // sources and effects replaced in this session, for tests
 	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // around each batch: spans, metrics; a panic is ErrAbandoned
 }
 

@@ -343,12 +343,14 @@ func TestSourceAnswersSomeKeysOnly(t *testing.T) {
 }
 
 func TestBySliceOfAnotherLength(t *testing.T) {
-	src := fetch.BySlice("short", func(context.Context, []int) ([]int, error) { return []int{1}, nil })
-	err := fetch.Run(t.Context(), func(ctx context.Context) error {
-		_, err := src.All(ctx, []int{1, 2})
-		return err
-	})
-	require.EqualError(t, err, "short 1: fetch: 1 values for 2 keys")
+	for _, n := range []int{0, 1, 3} {
+		src := fetch.BySlice("slice", func(context.Context, []int) ([]int, error) { return make([]int, n), nil })
+		err := fetch.Run(t.Context(), func(ctx context.Context) error {
+			_, err := src.All(ctx, []int{1, 2})
+			return err
+		})
+		require.EqualError(t, err, fmt.Sprintf("slice 1: fetch: %d values for 2 keys", n))
+	}
 }
 
 func TestSourcePanics(t *testing.T) {

@@ -60,13 +60,8 @@ func (e *entry[K, V]) result() (V, error) {
 // round, in which the caller is one of a crowd.
 func (src *Source[K, V]) in(s *Session, crowd int) *tableOf[K, V] {
 	return tableIn(s, src, src.name, func() *tableOf[K, V] {
-		t := &tableOf[K, V]{s: s, of: src, name: src.name, load: src.load, opts: src.opts}
+		t := &tableOf[K, V]{s: s, of: src, name: src.name, load: overridden(s, src, src.load), opts: src.opts}
 		t.m = make(map[K]*entry[K, V], min(crowd, mostRoom))
-		for _, o := range s.opts.Use {
-			if o.of == any(src) {
-				t.load = o.load.(func(context.Context, *Batch[K, V]) error)
-			}
-		}
 		return t
 	})
 }

@@ -1,0 +1,160 @@
+package fetch_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/fetch/fetchtest"
+)
+
+// A true beside an error would be taken for an answer.
+func TestAndBesideAnError(t *testing.T) {
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		yes := func(context.Context) (bool, error) { return true, nil }
+		fails := func(context.Context) (bool, error) { return true, errOdd }
+		for _, search := range []func(context.Context, ...func(context.Context) (bool, error)) (bool, error){fetch.And, fetch.Or} {
+			ok, err := search(ctx, fails, fails)
+			require.False(t, ok)
+			require.ErrorIs(t, err, errOdd)
+		}
+		ok, err := fetch.And(ctx, yes, fails, yes)
+		require.False(t, ok)
+		require.ErrorIs(t, err, errOdd)
+		ok, err = fetch.And(ctx, yes, yes)
+		require.True(t, ok)
+		return err
+	}))
+}
+
+// An Effect is replayed by its occurrence, and one that is not remembered has no place in the recording.
+func TestRecordingOfEffects(t *testing.T) {
+	n := 0
+	e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[string, int]) error {
+		if n++; n == 2 {
+			b.Fail("a", fetch.Transient(errOdd))
+		} else {
+			b.Set("a", n)
+		}
+		return nil
+	})
+	program := func(got *[]int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			for range cap(*got) {
+				if v, err := e.Do(ctx, "a"); err == nil {
+					*got = append(*got, v)
+				}
+			}
+			return nil
+		}
+	}
+	ctx, s := fetch.With(t.Context(), fetch.Options{})
+	was, is := make([]int, 0, 4), make([]int, 0, 3)
+	require.NoError(t, program(&was)(ctx))
+	require.Equal(t, []int{1, 3, 4}, was)
+	r, err := s.Record()
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.Len(t, r.Sources["effect"], 3)
+	require.NoError(t, fetch.Options{Replay: r}.Run(t.Context(), program(&is)))
+	require.Equal(t, was, is)
+	require.Equal(t, 4, n)
+}
+
+// A replay would give both keys the answer of one.
+func TestRecordOfTwoKeysThatAreOneInJSON(t *testing.T) {
+	src := fetch.ByMap("any", func(_ context.Context, ks []any) (map[any]int, error) { return map[any]int{1: 1, 1.0: 2}, nil })
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		vs, err := src.All(ctx, []any{1, 1.0})
+		require.Equal(t, []int{1, 2}, vs)
+		require.NoError(t, err)
+		_, err = fetch.Of(ctx).Record()
+		require.EqualError(t, err, "fetch: record of any: two keys are both 1")
+		return nil
+	}))
+}
+
+func TestEachIsAsWideAsItSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		open, gate := 0, make(chan struct{})
+		src := fetch.Each("each", 3, func(_ context.Context, k int) (int, error) {
+			mu.Lock()
+			open++
+			mu.Unlock()
+			<-gate
+			return k, nil
+		})
+		var all sync.WaitGroup
+		all.Go(func() {
+			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+				_, err := src.All(ctx, []int{1, 2, 3, 4, 5, 6, 7, 8})
+				return err
+			}))
+		})
+		for i := range 6 {
+			synctest.Wait()
+			require.Equal(t, 3+i, open, "three are open, %d are back", i)
+			if i < 5 {
+				gate <- struct{}{}
+			}
+		}
+		close(gate)
+		all.Wait()
+	})
+}
+
+// Each source has its own Override; of two of one source the last counts.
+func TestEveryOverrideCounts(t *testing.T) {
+	down := func(context.Context, []int) (map[int]int, error) { return nil, errOdd }
+	a, b := fetch.ByMap("a", down), fetch.ByMap("b", down)
+	is := func(v int) func(context.Context, *fetch.Batch[int, int]) error {
+		return func(_ context.Context, b *fetch.Batch[int, int]) error { b.Set(1, v); return nil }
+	}
+	o := fetch.Options{Use: []fetch.Override{a.With(is(1)), b.With(is(2)), b.With(is(3))}}
+	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+		for src, want := range map[*fetch.Source[int, int]]int{a: 1, b: 3} {
+			v, err := src.Get(ctx, 1)
+			require.NoError(t, err)
+			require.Equal(t, want, v)
+		}
+		return nil
+	}))
+}
+
+// The panic of a map under the session's guard would hang the next Get.
+func TestAllOfAKeyThatCannotBeHashed(t *testing.T) {
+	src := fetch.ByMap("any", func(context.Context, []any) (map[any]int, error) { return map[any]int{1: 1}, nil })
+	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+		require.Panics(t, func() { _, _ = src.All(ctx, []any{1, []int{1}}) })
+		v, err := src.Get(ctx, 1)
+		require.Equal(t, 1, v)
+		return err
+	}))
+}
+
+func TestRunAfterClose(t *testing.T) {
+	for _, o := range []fetch.Options{{}, {Policy: fetch.Eager}} {
+		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, o.Run(ctx, func(context.Context) error { t.Error("it runs"); return nil }), fetch.ErrEnded)
+	}
+}
+
+// A test that replaces its sources would write to the real thing.
+func TestAnEffectIsReplaced(t *testing.T) {
+	real := fetch.NewEffect("write", func(context.Context, *fetch.Batch[int, int]) error { t.Error("the real thing"); return nil })
+	stub := fetchtest.New("stub", func(k int) (int, error) { return 2 * k, nil })
+	o := fetch.Options{Use: []fetch.Override{stub.InsteadOfEffect(real)}}
+	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
+		got, err := fetch.Map(ctx, []int{1, 2, 1}, real.Do)
+		require.Equal(t, []int{2, 4, 2}, got)
+		return err
+	}))
+	require.Equal(t, [][]int{{1, 2, 1}}, stub.Batches())
+	require.PanicsWithValue(t, "fetch: nil function", func() { real.With(nil) })
+}
