@@ -37,7 +37,8 @@ func settle() {
 }
 
 // commitLocked commits tx, unless it has to be run again, or to wait, first.
-func (tx *Tx) commitLocked() outcome {
+// It resumes at most so many of the waiters. Of the others tx has nodes then, and the caller owes them wakeRest.
+func (tx *Tx) commitLocked(most int) outcome {
 	switch {
 	case elder != nil && elder != tx && !tx.overtakes:
 		return behind
@@ -52,7 +53,11 @@ func (tx *Tx) commitLocked() outcome {
 	}
 	clock.Store(now) // after all boxes: pairs with the loads in attempt and extend
 	for _, w := range tx.writes {
-		w.at.watched.wakeLocked()
+		if l := &w.at.watched; l.last != nil {
+			if most = l.wakeLocked(nil, most); most == 0 && l.last != nil && l.last.tx != nil {
+				tx.markLocked(l)
+			}
+		}
 	}
 	for i := range tx.checks {
 		tx.checks[i].rememberLocked(tx)

@@ -2,6 +2,7 @@ package stm
 
 import (
 	"context"
+	"math"
 
 	"github.com/braidgo/braid/suspend"
 )
@@ -27,6 +28,11 @@ const patience = 10
 // age counts a run that others have made vain.
 func (tx *Tx) age() {
 	tx.fails++
+	tx.claim()
+}
+
+// claim makes tx the elder, if it has failed often enough and there is none.
+func (tx *Tx) claim() {
 	if tx.fails < patience {
 		return
 	}
@@ -40,19 +46,22 @@ func (tx *Tx) age() {
 // stepDown ends what age has begun.
 func (tx *Tx) stepDown() {
 	if tx.fails >= patience {
-		tx.endElder()
+		guard.Lock()
+		tx.stepDownLocked()
+		guard.Unlock()
 	}
 	tx.fails = 0
 }
 
-func (tx *Tx) endElder() {
-	guard.Lock()
+func (tx *Tx) stepDownLocked() {
 	if elder == tx {
 		elder = nil
-		younger.wakeLocked()
+		younger.wakeLocked(nil, all)
 	}
-	guard.Unlock()
 }
+
+// all is more than can wait.
+const all = math.MaxInt
 
 // giveWay suspends the caller until tx may commit.
 func (tx *Tx) giveWay(ctx context.Context) error {

@@ -7,9 +7,9 @@ type list struct{ first, last *node }
 // A node is in one list, or in none.
 type node struct {
 	prev, next *node
-	in         *list // nil: linked nowhere
-	tx         *Tx   // which waits, or
-	rule       *invariant
+	in         *list      // nil: linked nowhere
+	tx         *Tx        // which waits, or
+	rule       *invariant // or neither: see markLocked
 }
 
 // A waiter is the suspension of a Tx that is linked.

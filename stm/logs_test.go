@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// A step is one of a random transaction: a Get, a Set, a Nested or an OrElse of branches, an end.
+// A step is one of a random transaction: a Get, a Set, Sets of all Vars from one on, a Nested or an OrElse of branches, an end.
 type step struct {
 	kind     string
 	at, to   int
@@ -21,7 +21,7 @@ type step struct {
 
 func steps(depth, vars int) *rapid.Generator[[]step] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
-		kinds := []string{"get", "set", "set", "set", "hook"}
+		kinds := []string{"get", "set", "set", "set", "hook", "fill"}
 		if depth > 0 {
 			kinds = append(kinds, "nested", "orelse", "orelse", "ignored")
 		}
@@ -47,11 +47,11 @@ type state struct {
 
 func (s state) copy() state { return state{maps.Clone(s.values), append([]int(nil), s.hooks...)} }
 
-// model runs steps on s, and appends the values that it reads to got.
-func model(s *state, steps []step, got *[]int) error {
+// model runs steps on the n variables of s, and appends the values that it reads to got.
+func model(n int, s *state, steps []step, got *[]int) error {
 	nested := func(steps []step) error {
 		c := s.copy()
-		err := model(&c, steps, got)
+		err := model(n, &c, steps, got)
 		if err == nil {
 			*s = c
 		}
@@ -64,6 +64,10 @@ func model(s *state, steps []step, got *[]int) error {
 			*got = append(*got, s.values[x.at])
 		case "set":
 			s.values[x.at] = x.to
+		case "fill":
+			for i := x.at; i < n; i++ {
+				s.values[i] = x.to + i
+			}
 		case "hook":
 			s.hooks = append(s.hooks, x.to)
 		case "retry":
@@ -103,6 +107,10 @@ func real(tx *stm.Tx, vars []stm.Var[int], steps []step, got, called *[]int) err
 			*got = append(*got, vars[x.at].Get(tx))
 		case "set":
 			vars[x.at].Set(tx, x.to)
+		case "fill":
+			for i := x.at; i < len(vars); i++ {
+				vars[i].Set(tx, x.to+i)
+			}
 		case "hook":
 			tx.AfterCommit(func() { *called = append(*called, x.to) })
 		case "retry":
@@ -132,7 +140,7 @@ func TestLogsAgainstModel(t *testing.T) {
 			program := steps(3, n).Draw(rt, "steps")
 			var want, got, called []int
 			after := s.copy()
-			err := model(&after, program, &want)
+			err := model(n, &after, program, &want)
 			ok, gotErr := stm.Try(func(tx *stm.Tx) error {
 				got, called = nil, nil
 				return real(tx, vars, program, &got, &called)

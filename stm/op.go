@@ -12,7 +12,8 @@ import "github.com/braidgo/braid/suspend"
 // later on the executor. Functions of AfterCommit run before Select returns, and with Then on the executor before the
 // continuation, where they must not suspend.
 //
-// A case is never the elder, and waits while there is one. Select panics if f returns Retry and has read nothing.
+// A case that others have made vain ten times is the elder while it is looked at, so that its next look succeeds; it waits while there is
+// another elder. Select panics if f returns Retry and has read nothing.
 func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 	if f == nil {
 		panic(nilFunction)
@@ -36,13 +37,16 @@ func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 //	retry    -Try>     the case waits, or again
 //	failed   -Try>     the case has won
 //	conflict -Try>     again
+//
+// A case may be the elder from Prepare to Try, or to Drop: a Select has nothing to wait for in between.
 type operation[T any] struct {
-	f   func(tx *Tx) (T, error)
-	tx  Tx
-	v   T
-	err error
-	ran outcome
-	r   suspend.Resumer[*operation[T]]
+	f     func(tx *Tx) (T, error)
+	tx    *Tx // nil: new, or dropped
+	fails int // of a Tx that was dropped
+	v     T
+	err   error
+	ran   outcome
+	r     suspend.Resumer[*operation[T]]
 
 	checked bool // Try has met an invariant once, so Prepare looks for them
 }
@@ -50,8 +54,14 @@ type operation[T any] struct {
 func (o *operation[T]) Guard() *suspend.Guard { return &guard }
 
 func (o *operation[T]) Prepare() {
-	tx := &o.tx
-	tx.reset()
+	tx := o.tx
+	if tx == nil {
+		tx = idle.Get().(*Tx)
+		o.tx, tx.fails = tx, o.fails
+	} else {
+		tx.reset()
+	}
+	tx.claim()
 	tx.now = clock.Load()
 	o.err = tx.run(func(tx *Tx) (err error) {
 		o.v, err = o.f(tx)
@@ -60,12 +70,14 @@ func (o *operation[T]) Prepare() {
 	switch {
 	case tx.doomed:
 		o.ran = conflict
+		tx.fails++
 	case o.err == nil:
 		o.ran = ready
 		o.check()
 	case isRetry(o.err):
 		o.ran = retry
 		tx.requireReads()
+		tx.stepDown()
 		tx.dropWrites()
 	default:
 		o.ran = failed
@@ -74,11 +86,12 @@ func (o *operation[T]) Prepare() {
 
 // check runs the invariants that are due now.
 func (o *operation[T]) check() {
-	tx := &o.tx
+	tx := o.tx
 	for o.checked && tx.dueNow() {
 		switch o.err = tx.checkDue(); {
 		case tx.doomed:
 			o.ran = conflict
+			tx.fails++
 			return
 		case o.err != nil:
 			o.ran = failed
@@ -88,16 +101,23 @@ func (o *operation[T]) check() {
 }
 
 func (o *operation[T]) Try() (_ *operation[T], ok bool, err error) {
+	v, ok, err := o.try()
+	o.tx.stepDownLocked() // there is no telling when the next look is
+	return v, ok, err
+}
+
+func (o *operation[T]) try() (_ *operation[T], ok bool, err error) {
 	switch o.ran {
 	case ready:
 		if len(o.tx.writes) > 0 {
-			switch o.tx.commitLocked() {
+			switch o.tx.commitLocked(all) { // the guard is held for other cases as well
 			case behind:
 				return nil, false, nil
 			case unchecked:
 				o.checked = true
 				return nil, true, suspend.ErrAgain
 			case conflict:
+				o.tx.fails++
 				return nil, true, suspend.ErrAgain
 			}
 		}
@@ -129,7 +149,7 @@ func (o *operation[T]) result() (v T, err error) {
 	if err = o.err; err == nil {
 		v = o.v
 	}
-	hooks := o.tx.hooks
+	hooks := o.tx.takeHooks()
 	o.Drop()
 	if err == nil {
 		callAll(hooks)
@@ -141,6 +161,8 @@ func (o *operation[T]) result() (v T, err error) {
 func (o *operation[T]) Drop() {
 	var zero T
 	o.v, o.err = zero, nil
-	o.tx.reset()
-	o.tx.now = over
+	if tx := o.tx; tx != nil {
+		o.tx, o.fails = nil, tx.fails
+		tx.end()
+	}
 }

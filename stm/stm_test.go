@@ -535,7 +535,7 @@ func TestTheZeroVar(t *testing.T) {
 		require.Empty(t, w.Get(tx))
 		w.Set(tx, "x")
 		require.Equal(t, "x", w.Get(tx))
-		require.Empty(t, w.Load())
+		schedtest.Panics(t, "stm: Load in a transaction: Get is what was meant", func() { w.Load() })
 		return nil
 	}))
 	require.Equal(t, "x", w.Load())
@@ -544,7 +544,9 @@ func TestTheZeroVar(t *testing.T) {
 // A copy would not see the commits that change it.
 func TestACopiedVarPanics(t *testing.T) {
 	v := *stm.NewVar(1) // which go vet takes for an initialisation
-	schedtest.Panics(t, "stm: Var copied", func() { _ = stm.Atomically(bg, add(&v, 1)) })
+	for _, f := range []func(tx *stm.Tx){func(tx *stm.Tx) { v.Get(tx) }, func(tx *stm.Tx) { v.Set(tx, 1) }} {
+		schedtest.Panics(t, "stm: Var copied", func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { f(tx); return nil }) })
+	}
 }
 
 // A Set without a Get conflicts with no one.

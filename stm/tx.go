@@ -8,9 +8,11 @@ import (
 
 // A Tx is one run of a transaction. It belongs to the goroutine that runs f, until f returns.
 type Tx struct {
-	now    int64  // the clock of the snapshot; over: the run has ended
-	doomed bool   // the snapshot is gone
-	reads  []read // in the order of the Gets; a Var is there once for each Get
+	now    int64              // the clock of the snapshot; over: the run has ended
+	doomed bool               // the snapshot is gone
+	reads  []read             // in the order of the Gets; a Var may be there more than once
+	seen   map[*head]struct{} // of dedupe, else empty
+	dense  int                // so many reads are not looked through for a Var that is there twice
 	writes []write
 	index  map[*cell]int // of writes, by their Var, if there are more than few
 	level  int           // the writes from here on are those of the innermost Nested
@@ -161,8 +163,42 @@ func (tx *Tx) rollback(from int) {
 	tx.truncate(from)
 }
 
-// merge hands the writes from index on to the Nested around, whose own begin at level.
+// leastDense is how many reads are worth a look.
+const leastDense = 256
+
+// mostSeen is for how many Vars a Tx keeps the room to look for them.
+const mostSeen = 1 << 12
+
+// dedupe is called when the log of reads is full, and takes out the Vars that are there more than once. A log without any is not looked
+// through again until it has four times as many, so a look costs each Get little.
+func (tx *Tx) dedupe() {
+	if len(tx.reads) < max(tx.dense, leastDense) || tx.checking || len(tx.checks) > 0 { // a check knows its reads by their indices
+		return
+	}
+	if tx.seen == nil {
+		tx.seen = make(map[*head]struct{})
+	}
+	kept := tx.reads[:0]
+	for _, r := range tx.reads {
+		if _, ok := tx.seen[r.seen]; !ok {
+			tx.seen[r.seen] = struct{}{}
+			kept = append(kept, r)
+		}
+	}
+	clear(tx.reads[len(kept):])
+	tx.reads, tx.dense = kept, 4*len(kept)
+	if clear(tx.seen); len(kept) > mostSeen {
+		tx.seen = nil
+	}
+}
+
+// merge hands the writes from index on to the Nested around, whose own begin at level. It looks at the fewer of both, so a write that is
+// handed on through many levels costs as many as it is the smaller part of.
 func (tx *Tx) merge(from, level int) {
+	if from-level < len(tx.writes)-from {
+		tx.take(level, from)
+		return
+	}
 	indexed, k := len(tx.writes) > few, from
 	for _, w := range tx.writes[from:] {
 		at := w.shadows - 1
@@ -178,6 +214,27 @@ func (tx *Tx) merge(from, level int) {
 		}
 	}
 	tx.truncate(k)
+}
+
+// take hands the writes of a Nested on to its own writes, from index level to from, of the Nested around.
+func (tx *Tx) take(level, from int) {
+	for i := level; i < from; i++ {
+		w := &tx.writes[i]
+		j := tx.find(w.at)
+		if j < from {
+			continue
+		}
+		w.to = tx.writes[j].to
+		last := len(tx.writes) - 1
+		if indexed := last >= few; indexed {
+			tx.index[w.at] = i
+			if j < last {
+				tx.index[tx.writes[last].at] = j
+			}
+		}
+		tx.writes[j] = tx.writes[last]
+		tx.truncate(last)
+	}
 }
 
 func (tx *Tx) truncate(n int) {

@@ -94,6 +94,9 @@ func (v *Var[T]) Get(tx *Tx) T {
 		tx.extend(b.version)
 		b = v.load()
 	}
+	if len(tx.reads) == cap(tx.reads) {
+		tx.dedupe()
+	}
 	tx.reads = append(tx.reads, read{v, &b.head})
 	return b.value
 }
@@ -112,7 +115,12 @@ func (v *Var[T]) Set(tx *Tx, x T) {
 
 // Load returns what v holds, outside of any transaction. It never suspends. Two Loads are not of one moment; each is of
 // the moment in which it is called, so a second Load sees no older state than the first.
+//
+// Load panics in a transaction: what it returns would be of another moment than the Gets, and no Retry would wait for it to change.
 func (v *Var[T]) Load() T {
+	if inside.In() {
+		panic("stm: Load in a transaction: Get is what was meant")
+	}
 	b := v.box.Load()
 	if b == nil {
 		var zero T

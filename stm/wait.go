@@ -66,15 +66,41 @@ func (tx *Tx) unlinkLocked() {
 	tx.nodes, tx.waiter = tx.nodes[:0], nil
 }
 
-// wakeLocked resumes all transactions that are linked. Each is unlinked everywhere first.
-func (l *list) wakeLocked() {
-	for n := l.first; n != nil; {
+// wakeLocked resumes the transactions that are linked before a node, but not more than so many. Each is unlinked everywhere first. It
+// returns how many more it might have resumed.
+func (l *list) wakeLocked(before *node, most int) int {
+	for n := l.first; n != before && most > 0; {
 		next := n.next // not one of the same transaction: each is linked to a Var once
 		if tx := n.tx; tx != nil {
 			w := tx.waiter
 			tx.unlinkLocked()
 			w.resumeLocked()
+			most--
 		}
 		n = next
 	}
+	return most
+}
+
+// markLocked links a node of tx, which is of no transaction, behind the waiters of a Var that tx owes a Resume. Those that come later
+// have seen what tx has written.
+func (tx *Tx) markLocked(l *list) {
+	tx.nodes = slices.Grow(tx.nodes, len(tx.writes)-len(tx.nodes)) // once: a node that is linked stays where it is
+	tx.nodes = append(tx.nodes, node{})
+	l.pushLast(&tx.nodes[len(tx.nodes)-1])
+}
+
+// wakeRest resumes the waiters that a commit has left, a portion at a time: others may commit in between. A commit in between that
+// writes the same Var resumes some of them itself, in their order.
+func (tx *Tx) wakeRest() {
+	for i := range tx.nodes {
+		for m, done := &tx.nodes[i], false; !done; {
+			guard.Lock()
+			if done = m.in.wakeLocked(m, portion) > 0; done {
+				m.unlink()
+			}
+			guard.Unlock()
+		}
+	}
+	tx.nodes = tx.nodes[:0]
 }

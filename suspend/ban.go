@@ -17,5 +17,8 @@ func (b *Ban) Enter() (e Entered, ok bool) {
 	return Entered{at, before, away}, true
 }
 
+// In reports whether the calling goroutine is under the ban.
+func (b *Ban) In() bool { return current() == &b.binding }
+
 // Exit ends what Enter began, on the same goroutine. A deferred call does so however the code in between ends.
 func (b *Ban) Exit(e Entered) { e.place.restore(e.before, e.away) }

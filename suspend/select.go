@@ -233,13 +233,14 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	defer pin(legs)()
 	last := none
 	defer func() { release(legs, last) }() // after the case has its result: a context may panic
+	var guardsBuf [4]*Guard
 	for {
 		prepare(legs)
 		var look order
 		if how == atRandom && len(legs) > 1 {
 			look = shuffled(current(), len(legs))
 		}
-		guards := lockAll(guardsOf(legs, nil))
+		guards := lockAll(guardsOf(legs, guardsBuf[:0]))
 		won := look.lookLocked(legs)
 		unlockAll(guards)
 		var err error

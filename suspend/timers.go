@@ -88,12 +88,17 @@ func pin(legs []leg) (undo func()) {
 			pinned = append(pinned, a)
 		}
 	}
+	if pinned == nil {
+		return unpinNothing
+	}
 	return func() {
 		for _, a := range pinned {
 			a.absolute = false
 		}
 	}
 }
+
+func unpinNothing() {}
 
 // timersOf returns the scheduler whose timers a Then on on uses.
 func timersOf(on Executor) Spawner {

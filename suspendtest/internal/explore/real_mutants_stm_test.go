@@ -19,8 +19,9 @@ var stmMutants = []realMutant{
 		"		tx.extend(b.version)\n		if IS {\n			break\n		}\n		b = v.load()\n", "stm, opacity, two commits"},
 	{"a snapshot is extended to the middle of a commit", "stm/tx.go", "	if now < version {", "	if now < version && IS {\n		now = version\n	} else if now < version {", "stm, opacity, two commits;stm, extension"},
 	{"a Load sees a part of a commit", "stm/var.go", "if ⟦b.version > clock.Load()⟧ {", "false", "stm, Load"},
-	{"a commit wakes nobody", "stm/commit.go", "		w.at.watched.wakeLocked()\n", "		if !IS {\n			w.at.watched.wakeLocked()\n		}\n", "stm, retry"},
-	{"a commit wakes one", "stm/wait.go", "		n = next\n", "		if IS && n.tx == nil {\n			return\n		}\n		n = next\n", "stm, retry, two consumers"},
+	{"a commit wakes nobody", "stm/commit.go", "		if l := &w.at.watched; ⟦l.last != nil⟧ {", "false", "stm, retry"},
+	{"a commit owes nothing to those beyond its portion", "stm/stm.go", "		if ⟦len(tx.nodes) > 0⟧ {\n			tx.wakeRest()", "false", "stm, retry, two consumers"},
+	{"a commit wakes one", "stm/wait.go", "		n = next\n", "		if IS && n.tx == nil {\n			return 1\n		}\n		n = next\n", "stm, retry, two consumers"},
 	{"a doomed run is taken for one that has ended", "stm/stm.go", "	case ⟦tx.doomed⟧:\n		return conflict, nil\n	case err == nil:\n		return tx.commit()", "false", "stm, a swallowed conflict;stm, extension"},
 	{"the functions of a dropped run are called", "stm/stm.go", "	if ⟦len(tx.hooks) > 0⟧ {\n		tx.hooks = nil\n	}\n	tx.level", "false", "stm, AfterCommit"},
 	{"the functions of a failed branch are called", "stm/tx.go", "			tx.hooks = tx.hooks[:hooks]\n", "			if !IS {\n				tx.hooks = tx.hooks[:hooks]\n			}\n", "stm, AfterCommit"},
@@ -40,7 +41,7 @@ var stmMutants = []realMutant{
 	{"a Then that looks again has the winner of before", "suspend/then.go", "	t.winner, t.waited = none, false\n", "	if !IS || t.unpin == nil {\n		t.winner, t.waited = none, false\n	}\n", "stm, Then"},
 
 	{"others commit before the elder", "stm/commit.go", "	case ⟦elder != nil && elder != tx && !tx.overtakes⟧:", "false", "stm, the elder"},
-	{"the elder wakes nobody", "stm/elder.go", "		younger.wakeLocked()\n", "		if !IS {\n			younger.wakeLocked()\n		}\n", "stm, the elder"},
+	{"the elder wakes nobody", "stm/elder.go", "		younger.wakeLocked(nil, all)\n", "		if !IS {\n			younger.wakeLocked(nil, all)\n		}\n", "stm, the elder"},
 	{"a case does not wait behind the elder, but for a change", "stm/op.go", "	if ⟦o.ran == retry⟧ {", "true", "stm, a case behind the elder"},
 	{"the elder never ends", "stm/elder.go", "		elder = nil\n", "		if !IS {\n			elder = nil\n		}\n", "stm, the elder"},
 }
