@@ -29,7 +29,7 @@ func (src *Source[K, V]) Ask(ctx context.Context, k K) {
 }
 
 // Prime gives the session a value, as if the source had answered. It reports false, and changes nothing, if the key was asked for
-// before, or if there is no session that goes on. It may be called in a source, and with a ctx that is done.
+// before, if there is no session that goes on, or if the source is Fresh. It may be called in a source, and with a ctx that is done.
 func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	f := frameOf(ctx)
 	if f.session() == nil {
@@ -39,7 +39,7 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	s, t := f.s, src.in(f.s, f.crowd)
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	if s.ended || t.m[k] != nil {
+	if s.ended || t.m[k] != nil || t.opts.fresh {
 		return false
 	}
 	e := t.newLocked(k)

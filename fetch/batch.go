@@ -41,6 +41,7 @@ type batch struct {
 	needed    int  // requests that somebody waits for
 	started   bool // or about to be
 	running   bool
+	counted   bool // as open
 	cancelled bool
 	write     bool
 	inline    bool
@@ -161,6 +162,8 @@ func (b *Batch[K, V]) run() {
 	dropped, ended := b.cancelled, b.s.ended
 	if !dropped {
 		b.s.stats.Batches++
+		b.s.stats.Open++
+		b.counted = true
 		b.s.stats.Keys += len(b.keys)
 		b.sent.beginLocked()
 	}
@@ -246,10 +249,11 @@ func (b *Batch[K, V]) conclude(err, cause error, how outcome.Outcome) {
 
 // settle makes the answer what all get: an error that tells what failed.
 func (e *entry[K, V]) settle(over bool) {
+	e.passing = e.t.opts.fresh
 	if e.err == nil || e.panicked {
 		return
 	}
-	e.v, e.passing = *new(V), over || passes(e.err)
+	e.v, e.passing = *new(V), e.passing || over || passes(e.err)
 	e.err = &Error{Source: e.t.name, Key: e.key, Err: e.err}
 }
 
@@ -261,6 +265,9 @@ func (b *Batch[K, V]) finish() (next *batch) {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	b.sent.endLocked()
+	if b.counted {
+		s.stats.Open--
+	}
 	if !b.cancelled {
 		for _, e := range b.entries {
 			if e.err != nil {

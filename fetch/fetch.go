@@ -88,13 +88,14 @@ type Options struct {
 	SettleWithin time.Duration
 
 	Trace   bool                                                                      // keep what Session.Trace tells
+	Skip    func(function string) bool                                                // whether the trace passes over the lines of a function, as package.name: of a helper around Get
 	Replay  *Recording                                                                // answers come from it, and from nowhere else
 	Use     []Override                                                                // sources and effects replaced in this session, for tests
 	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // around each batch: spans, metrics; a panic is ErrAbandoned
 }
 
 func (o *Options) ofSession() bool {
-	return o.Settle != 0 || o.SettleWithin != 0 || o.Trace || o.Replay != nil || o.Use != nil || o.OnBatch != nil
+	return o.Settle != 0 || o.SettleWithin != 0 || o.Skip != nil || o.Trace || o.Replay != nil || o.Use != nil || o.OnBatch != nil
 }
 
 // Run is Options.Run with the default Options.

@@ -196,9 +196,43 @@ func (src *Source[K, V]) Find(ctx context.Context, k K) (v V, ok bool, err error
 // All returns the values of several keys, in their order, or the error of the first key in order that fails, as Get would. It
 // suspends its caller once, and starts no tasks.
 func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
+	vs := make([]V, len(ks))
+	err := src.every(ctx, ks, func(i int, v V, err error) error { vs[i] = v; return err })
+	if err != nil {
+		return nil, err
+	}
+	return vs, nil
+}
+
+// AllSettled is All with an error for each key: errs[i] is nil, or what a Get of ks[i] would return. It returns a nil slice of errors if
+// no key has failed. If ctx is done first, or already, the error of the cancellation is that of each key.
+func (src *Source[K, V]) AllSettled(ctx context.Context, ks []K) (vs []V, errs []error) {
+	vs = make([]V, len(ks))
+	fail := func(i int, err error) {
+		if errs == nil {
+			errs = make([]error, len(ks))
+		}
+		errs[i] = err
+	}
+	err := src.every(ctx, ks, func(i int, v V, err error) error {
+		if vs[i] = v; err != nil {
+			fail(i, err)
+		}
+		return nil
+	})
+	if err != nil {
+		for i := range ks {
+			fail(i, err)
+		}
+	}
+	return vs, errs
+}
+
+// every waits for all keys, and then calls got for each of them, until that returns an error.
+func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V, err error) error) error {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	for _, k := range ks {
 		check(src.keys, k)
@@ -206,13 +240,13 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 	s := f.s
 	t := src.in(s, max(f.crowd, len(ks)))
 	if s.recorded != nil {
-		return t.replayAll(ks)
+		return t.replayAll(ks, got)
 	}
 	g := &all[K, V]{t: t, ks: ks, links: make([]link, len(ks))}
 	g.begin(ctx, f, s)
 	g.waiter.links = &g.links
 	if f.trail != nil {
-		g.mark = f.mark(1)
+		g.mark = f.mark(2)
 	}
 	if t.opts.immediate && t.opts.inline {
 		for i, k := range ks {
@@ -223,20 +257,19 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 		}
 	}
 	if err := wait(&g.waiter, g); err != nil {
-		return nil, err
+		return err
 	}
-	vs := make([]V, len(ks))
-	var err error
-	for i := range vs {
+	for i := range ks {
 		e := entryOf[K, V](&g.links[i])
 		if f.trail != nil {
 			f.trail.got(e.asked)
 		}
-		if vs[i], err = e.result(); err != nil {
-			return nil, err
+		v, err := e.result()
+		if err := got(i, v, err); err != nil {
+			return err
 		}
 	}
-	return vs, nil
+	return nil
 }
 
 // An all is one All.

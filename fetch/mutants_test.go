@@ -81,6 +81,13 @@ var mutants = []mutant{
 	{"an Effect is not replaced", "effect.go", "overridden(s, x, x.do)", "map[bool]func(context.Context, *Batch[K, R]) error{false: overridden(s, x, x.do), true: x.do}[IS]"},
 	{"All asks the session for what cannot be a key", "get.go", "	for _, k := range ks {\n		check(src.keys, k)", "	for _, k := range ks {\n		if IS {\n			break\n		}\n		check(src.keys, k)"},
 	{"a Run begins after Close", "fetch.go", "	case s.over():", "	case s.over() && !IS:"},
+	{"a batch that hangs is not in the trace", "trace.go", "		case b.begun:", "		case b.begun && !IS:"},
+	{"an open batch is not counted", "batch.go", "		b.counted = true\n", "		b.counted = !IS\n"},
+	{"a helper's lines are not passed over", "picture.go", "(m.skip == nil || !m.skip(f.Function))", "(m.skip == nil || IS || !m.skip(f.Function))"},
+	{"a fresh answer is remembered", "batch.go", "	e.passing = e.t.opts.fresh\n", "	e.passing = e.t.opts.fresh && !IS\n"},
+	{"Close of a Shared source does not wait", "shared.go", "	_, err := x.quiet.Await(ctx)\n", "	if IS {\n		return nil\n	}\n	_, err := x.quiet.Await(ctx)\n"},
+	{"Close of a Shared source cancels nothing", "shared.go", "	for _, c := range crowds {\n		c.cancel()", "	for _, c := range crowds {\n		if IS {\n			break\n		}\n		c.cancel()"},
+	{"a Shared source goes on after Close", "shared.go", "	if x.closed {\n		return nil", "	if x.closed && !IS {\n		return nil"},
 	{"a turn is none", "settled.go", "	case left == 0:", "	case left == 0 || IS:"},
 	{"the waiters of a crowd are not counted", "request.go", "	w.d.waiters++\n", "	if !IS {\n		w.d.waiters++\n	}\n"},
 }

@@ -16,6 +16,9 @@ import (
 // line is where the Get is in the user's code, or else where its combinator is.
 func (m *mark) line() string {
 	places := [][]uintptr{m.at[:]}
+	if m.wide != nil {
+		places[0] = m.wide
+	}
 	if g := m.task.group; g != nil {
 		places = append(places, g[:])
 	}
@@ -23,7 +26,7 @@ func (m *mark) line() string {
 		frames := runtime.CallersFrames(p)
 		for more := true; more; {
 			var f runtime.Frame
-			if f, more = frames.Next(); f.Function != "" && !ours(f.Function) {
+			if f, more = frames.Next(); f.Function != "" && !ours(f.Function) && (m.skip == nil || !m.skip(f.Function)) {
 				return fmt.Sprint(filepath.Base(f.File), ":", f.Line)
 			}
 		}
@@ -58,7 +61,7 @@ func (b *sent) traced() TracedBatch {
 					t.Labels = append(t.Labels, m.label)
 				}
 			}
-			if !seen[m.at] {
+			if m.wide != nil || !seen[m.at] {
 				seen[m.at] = true
 				if line := m.line(); !slices.Contains(t.Lines, line) {
 					t.Lines = append(t.Lines, line)
@@ -134,6 +137,9 @@ func (t *Trace) String() string {
 	for i, r := range rows {
 		line := fmt.Sprintf("%*s  %-*s %*s  %-*s %-*s  %s", widths[0]+1, r[0], widths[1], r[1], widths[2], r[2],
 			widths[3], r[3], widths[4], r[4], strings.Join(t.Batches[i].Lines, ", "))
+		if t.Batches[i].Open {
+			line = strings.TrimRight(line, " ") + "  (open)"
+		}
 		s.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	if len(t.Why) > 0 {

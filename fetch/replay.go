@@ -45,18 +45,18 @@ func (t *tableOf[K, V]) replay(k K) (*entry[K, V], error) {
 	return e, nil
 }
 
-func (t *tableOf[K, V]) replayAll(ks []K) ([]V, error) {
-	vs := make([]V, len(ks))
+func (t *tableOf[K, V]) replayAll(ks []K, got func(i int, v V, err error) error) error {
 	for i, k := range ks {
 		e, err := t.replay(k)
-		if err == nil {
-			vs[i], err = e.result()
-		}
 		if err != nil {
-			return nil, err
+			return err
+		}
+		v, err := e.result()
+		if err := got(i, v, err); err != nil {
+			return err
 		}
 	}
-	return vs, nil
+	return nil
 }
 
 // recorded returns the n'th answer to k.

@@ -33,6 +33,7 @@ type Session struct {
 type Stats struct {
 	Rounds  int // dispatches that sent something
 	Batches int // calls of sources
+	Open    int // of these, those that have not returned
 	Keys    int // in them
 	Gets    int // keys that were asked for
 	Shared  int // Gets that made no request: another had made it

@@ -3,6 +3,8 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
@@ -15,7 +17,7 @@ import (
 // already sent.
 //
 // The context of such a batch has no values, as it belongs to nobody, and is cancelled when all sessions that wait for it have
-// given up.
+// given up. It may go on when their Runs have returned: Close waits for it.
 func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 	if s == nil {
 		panic("fetch: Shared of no source")
@@ -24,7 +26,7 @@ func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 		panic("fetch: Shared with less than one batch open")
 	}
 	x := &exchange[K, V]{src: s, most: open}
-	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, keys: s.keys}
+	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, keys: s.keys, close: x.close}
 	c.opts.maxBatch, c.opts.inline = 0, false
 	return c
 }
@@ -37,6 +39,10 @@ type exchange[K comparable, V any] struct {
 	mu   atomicx.Mutex
 	open int
 	next *crowd[K, V] // nil: nothing has to wait
+
+	closed  bool
+	running map[*crowd[K, V]]struct{}
+	quiet   promise.Promise[struct{}] // closed, and no batch is open
 }
 
 // A crowd is one batch of several sessions'.
@@ -54,6 +60,9 @@ type crowd[K comparable, V any] struct {
 // load is the source of a session's batch.
 func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	c := x.join(b.keys)
+	if c == nil {
+		return ErrEnded
+	}
 	if _, err := c.over.Await(ctx); err != nil {
 		x.leave(c)
 		return err
@@ -61,6 +70,9 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, k := range b.keys {
+		if c.index[k] >= len(c.entries) { // Close was first
+			return ErrEnded
+		}
 		e := c.entries[c.index[k]]
 		b.answer(i, e.v, e.err)
 		b.entries[i].panicked = e.panicked
@@ -68,10 +80,13 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 	return nil
 }
 
-// join puts keys into the crowd that goes next, and has it go if it can.
+// join puts keys into the crowd that goes next, and has it go if it can. It returns nil after Close.
 func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.closed {
+		return nil
+	}
 	c := x.next
 	if c == nil {
 		c = &crowd[K, V]{index: map[K]int{}}
@@ -89,7 +104,7 @@ func (x *exchange[K, V]) join(keys []K) *crowd[K, V] {
 	if x.open < x.most {
 		x.open++
 		x.next = nil
-		goroutine(func() { x.run(c) })
+		x.startLocked(c)
 	}
 	return c
 }
@@ -113,7 +128,7 @@ func (x *exchange[K, V]) run(c *crowd[K, V]) {
 	ended := false
 	defer func() {
 		if ended {
-			x.runNext()
+			x.runNext(c)
 		} else {
 			goroutine(func() { x.run(c) }) // the source has ended this goroutine; there may be more keys
 		}
@@ -127,15 +142,48 @@ func (x *exchange[K, V]) run(c *crowd[K, V]) {
 	ended = true
 }
 
-func (x *exchange[K, V]) runNext() {
+func (x *exchange[K, V]) startLocked(c *crowd[K, V]) {
+	if x.running == nil {
+		x.running = map[*crowd[K, V]]struct{}{}
+	}
+	x.running[c] = struct{}{}
+	goroutine(func() { x.run(c) })
+}
+
+// runNext is called when c is over.
+func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	c := x.next
+	delete(x.running, c)
+	c = x.next
 	if x.next = nil; c != nil {
-		goroutine(func() { x.run(c) })
-	} else {
-		x.open--
+		x.startLocked(c)
+		return
 	}
+	if x.open--; x.open == 0 && x.closed {
+		_ = x.quiet.Fill(struct{}{})
+	}
+}
+
+// close cancels the crowds, and waits until none is open.
+func (x *exchange[K, V]) close(ctx context.Context) error {
+	x.mu.Lock()
+	if !x.closed {
+		x.closed = true
+		if x.open == 0 {
+			_ = x.quiet.Fill(struct{}{})
+		}
+	}
+	crowds := slices.Collect(maps.Keys(x.running))
+	if x.next != nil { // it runs, and finds out
+		crowds = append(crowds, x.next)
+	}
+	x.mu.Unlock()
+	for _, c := range crowds {
+		c.cancel()
+	}
+	_, err := x.quiet.Await(ctx)
+	return err
 }
 
 // run asks the source for some of the keys.

@@ -17,11 +17,24 @@ type Source[K comparable, V any] struct {
 	load func(ctx context.Context, b *Batch[K, V]) error
 	opts options
 	keys keys
+
+	close func(ctx context.Context) error // of a Shared source, else nil
+}
+
+// Close ends a Shared source: its batches are cancelled, and every later request fails with ErrEnded. It suspends the caller until all
+// batches have returned, so what they use can be closed then. If ctx is done first, Close returns the error of the cancellation, and the
+// source has ended all the same. The batches of any other source end with their sessions: Close does nothing then.
+func (src *Source[K, V]) Close(ctx context.Context) error {
+	if src.close == nil {
+		return nil
+	}
+	return src.close(ctx)
 }
 
 type options struct {
 	maxBatch, maxOpen int
 	immediate, inline bool
+	fresh             bool
 }
 
 // An Option is a choice of New and its like.
@@ -46,6 +59,10 @@ func MaxOpen(n int) Option {
 // Immediate says that each key is a batch of its own and goes out at once, whatever else is going on. If the source is Inline as well,
 // the Get that asks first calls load itself, unless MaxOpen makes it wait.
 func Immediate() Option { return func(o *options) { o.immediate = true } }
+
+// Fresh says that no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get asks anew. It is
+// for what changes while a session goes on. The answers are in no Recording.
+func Fresh() Option { return func(o *options) { o.fresh = true } }
 
 // Inline says that load does not wait, as it reads memory: it is called by the round itself, without a goroutine. It must not
 // suspend. A runtime.Goexit of load ends the caller of Run likewise, when everything else has ended.

@@ -20,6 +20,7 @@ type sent struct {
 	round    int
 	requests []*asked
 	from, to time.Duration // since the beginning
+	begun    bool
 	over     bool
 	eager    bool // nobody waited for its round
 	t        *tracer
@@ -38,7 +39,9 @@ type mark struct {
 	task    *trail
 	because *asked // whose answer the task had last
 	at      place
-	next    *mark // of the same request
+	next    *mark     // of the same request
+	wide    []uintptr // like at, if functions may be passed over; else nil
+	skip    func(function string) bool
 	listed  bool
 }
 
@@ -104,6 +107,10 @@ func newTrail(last *asked, group *widePlace) *trail {
 func (f *frame) mark(skip int) *mark {
 	m := &mark{label: f.label, task: f.trail, because: f.trail.last.Load()}
 	runtime.Callers(skip+2, m.at[:])
+	if m.skip = f.s.opts.Skip; m.skip != nil {
+		m.wide = make([]uintptr, 16)
+		m.wide = m.wide[:runtime.Callers(skip+2, m.wide)]
+	}
 	return m
 }
 
@@ -148,7 +155,7 @@ func (t *tracer) sendLocked(b *batch, source string) {
 // beginLocked is when the source is called, and endLocked when it has returned.
 func (s *sent) beginLocked() {
 	if s != nil {
-		s.from = time.Since(s.t.begun)
+		s.from, s.begun = time.Since(s.t.begun), true
 	}
 }
 
@@ -178,6 +185,7 @@ type TracedBatch struct {
 	Labels     []string // of the tasks that asked, with the number of keys if that differs
 	Lines      []string // where they did: file:line
 	Start, End time.Duration
+	Open       bool // it has not returned; End is the time of the Trace
 }
 
 // A TracedStep is a request, as a step on the way to others.
@@ -189,7 +197,8 @@ type TracedStep struct {
 	Line   string
 }
 
-// Trace returns the batches of the session that have returned, nil without Options.Trace.
+// Trace returns the batches of the session, also those that have not returned, nil without Options.Trace. The critical path and the hints
+// are of those that have.
 func (s *Session) Trace() *Trace {
 	if s.tracer == nil {
 		return nil
@@ -197,11 +206,18 @@ func (s *Session) Trace() *Trace {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	t := &Trace{Name: s.tracer.name, Stats: s.stats}
+	now := time.Since(s.tracer.begun)
 	for _, b := range s.tracer.sent {
-		if b.over {
+		switch {
+		case b.over:
 			t.sent = append(t.sent, b)
 			t.Took = max(t.Took, b.to)
 			t.Batches = append(t.Batches, b.traced())
+		case b.begun:
+			open := b.traced()
+			open.End, open.Open = now, true
+			t.Took = now
+			t.Batches = append(t.Batches, open)
 		}
 	}
 	t.Why = t.why()

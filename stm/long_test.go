@@ -97,7 +97,7 @@ func TestTheRoomOfALongTransactionIsKept(t *testing.T) {
 
 // Each level would hand on all writes of the levels in it.
 func TestNestedIsLinear(t *testing.T) {
-	const deep = 16_000
+	const deep = 8_000
 	vars := make([]stm.Var[int], deep)
 	var nest func(tx *stm.Tx, i, n int) error
 	nest = func(tx *stm.Tx, i, n int) error {

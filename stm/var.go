@@ -113,6 +113,16 @@ func (v *Var[T]) Set(tx *Tx, x T) {
 	tx.write(write{&v.cell, v, &box[T]{value: x}, i + 1})
 }
 
+// Change is Set for a value that may be the same: it reports whether v holds another value in tx, and only then sets it. So a
+// transaction that waits for v is not run again for nothing. Unlike a Set, a Change reads v.
+func Change[T comparable](tx *Tx, v *Var[T], x T) bool {
+	if v.Get(tx) == x {
+		return false
+	}
+	v.Set(tx, x)
+	return true
+}
+
 // Load returns what v holds, outside of any transaction. It never suspends. Two Loads are not of one moment; each is of
 // the moment in which it is called, so a second Load sees no older state than the first.
 //
