@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/fetch/fetchtest"
@@ -188,4 +190,55 @@ func ExampleLater() {
 	// 1 <nil>
 	// 4 <nil>
 	// [[0 1 2]]
+}
+
+// A key without rows has an entry as well, or it would not be found. An error beside the map is that of all keys.
+func queryComments(ctx context.Context, ids []int) (map[int][]string, error) {
+	comments := make(map[int][]string, len(ids))
+	for _, id := range ids {
+		comments[id] = nil
+	}
+	rows := []struct {
+		post int
+		text string
+	}{{1, "first"}, {1, "second"}, {3, "third"}} // of a statement with "where post in"
+	for _, row := range rows {
+		comments[row.post] = append(comments[row.post], row.text)
+	}
+	return comments, nil // of a database: rows.Err()
+}
+
+var comments = fetch.ByMap("comments", queryComments)
+
+func ExampleByMap_oneToMany() {
+	_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+		all, err := comments.All(ctx, []int{1, 2, 3})
+		fmt.Printf("%q\n", all)
+		return err
+	})
+	// Output: [["first" "second"] [] ["third"]]
+}
+
+// A Run is one request of a server: its context is that of the request, so batches end with it.
+func serveByline(w http.ResponseWriter, r *http.Request) {
+	var line string
+	err := fetch.Run(r.Context(), func(ctx context.Context) (err error) {
+		line, err = byline(ctx, 1)
+		return err
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintln(w, line)
+}
+
+func ExampleRun_handler() {
+	w := httptest.NewRecorder()
+	serveByline(w, httptest.NewRequest("GET", "/", nil))
+	fmt.Print(w.Body)
+	// Output:
+	// select * from posts where id in [1]
+	// select * from users where id in [11]
+	// post 1 by user 11
 }
