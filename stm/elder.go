@@ -27,8 +27,13 @@ const patience = 10
 
 // age counts a run that others have made vain.
 func (tx *Tx) age() {
-	tx.fails++
+	tx.failed()
 	tx.claim()
+}
+
+func (tx *Tx) failed() {
+	tx.fails++
+	stats.conflicts.Add(1)
 }
 
 // claim makes tx the elder, if it has failed often enough and there is none.
@@ -39,6 +44,7 @@ func (tx *Tx) claim() {
 	guard.Lock()
 	if elder == nil {
 		elder = tx
+		stats.elders.Add(1)
 	}
 	guard.Unlock()
 }

@@ -49,14 +49,15 @@ func TestManyGetsOfFewVars(t *testing.T) {
 // A run would not know any more what it has read.
 func TestWhatIsReadAgainIsLookedAt(t *testing.T) {
 	vars := make([]stm.Var[int], 400)
-	other := stm.NewVar(0)
+	other, hot := stm.NewVar(0), stm.NewVar(0)
 	for i := range vars {
 		runs, reads := 0, 0
 		require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error {
-			for range 20 {
-				for j := range vars {
-					vars[j].Get(tx)
-				}
+			for j := range vars {
+				vars[j].Get(tx)
+			}
+			for range 8000 {
+				hot.Get(tx)
 			}
 			if runs++; runs == 1 {
 				quicker(add(&vars[i], 1))

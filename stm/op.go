@@ -70,7 +70,7 @@ func (o *operation[T]) Prepare() {
 	switch {
 	case tx.doomed:
 		o.ran = conflict
-		tx.fails++
+		tx.failed()
 	case o.err == nil:
 		o.ran = ready
 		o.check()
@@ -91,7 +91,7 @@ func (o *operation[T]) check() {
 		switch o.err = tx.checkDue(); {
 		case tx.doomed:
 			o.ran = conflict
-			tx.fails++
+			tx.failed()
 			return
 		case o.err != nil:
 			o.ran = failed
@@ -117,7 +117,7 @@ func (o *operation[T]) try() (_ *operation[T], ok bool, err error) {
 				o.checked = true
 				return nil, true, suspend.ErrAgain
 			case conflict:
-				o.tx.fails++
+				o.tx.failed()
 				return nil, true, suspend.ErrAgain
 			}
 		}

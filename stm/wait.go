@@ -27,6 +27,7 @@ func (tx *Tx) requireReads() {
 
 // dropWrites makes room for the nodes, and keeps nothing that a transaction which waits will not need.
 func (tx *Tx) dropWrites() {
+	stats.waits.Add(1)
 	tx.truncate(0)
 	tx.hooks = nil
 	tx.nodes = slices.Grow(tx.nodes[:0], len(tx.reads))

@@ -39,7 +39,7 @@ var layers = []layer{
 	{folders: []string{"scope", "stm", "idle"}},
 	{folders: []string{"adapters"}},
 	{folders: []string{"adapters/callback/foreigntest"}},
-	{folders: []string{"fetch", "stage", "actor"}},
+	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},
 	{folders: []string{"internal/testrig"}},

@@ -1,0 +1,79 @@
+package collections
+
+import "github.com/braidgo/braid/stm"
+
+// A Queue gives out values in the order in which they came. A Put and a Take conflict only if the queue is about to be empty or full.
+type Queue[T any] struct {
+	first, last stm.Var[*link[T]]
+	bounded     bool
+	free        stm.Var[int] // places that the next Puts find
+	taken       stm.Var[int] // places that Takes have left since: a Put that finds no free place takes all of them
+}
+
+// A link is a value in a queue.
+type link[T any] struct {
+	x    T
+	next stm.Var[*link[T]]
+}
+
+// NewQueue returns a Queue that is full with so many values. The zero Queue is never full.
+func NewQueue[T any](bound int) *Queue[T] {
+	if bound < 1 {
+		panic("collections: a Queue for less than one value")
+	}
+	q := &Queue[T]{bounded: true}
+	if _, err := stm.Try(func(tx *stm.Tx) error { q.free.Set(tx, bound); return nil }); err != nil {
+		panic(err) // an invariant cannot know q
+	}
+	return q
+}
+
+// Put appends x. It returns stm.Retry while q is full.
+func (q *Queue[T]) Put(tx *stm.Tx, x T) error {
+	if q.bounded {
+		free := q.free.Get(tx)
+		if free == 0 {
+			if free = q.taken.Get(tx); free == 0 {
+				return stm.Retry
+			}
+			q.taken.Set(tx, 0)
+		}
+		q.free.Set(tx, free-1)
+	}
+	l := &link[T]{x: x}
+	if last := q.last.Get(tx); last != nil {
+		last.next.Set(tx, l)
+	} else {
+		q.first.Set(tx, l)
+	}
+	q.last.Set(tx, l)
+	return nil
+}
+
+// Take removes the first value and returns it. It returns stm.Retry while q is empty.
+func (q *Queue[T]) Take(tx *stm.Tx) (x T, err error) {
+	l := q.first.Get(tx)
+	if l == nil {
+		return x, stm.Retry
+	}
+	next := l.next.Get(tx)
+	if q.first.Set(tx, next); next == nil {
+		q.last.Set(tx, nil)
+	}
+	if q.bounded {
+		q.taken.Set(tx, q.taken.Get(tx)+1)
+	}
+	return l.x, nil
+}
+
+// Peek returns the first value, which stays. It returns stm.Retry while q is empty.
+func (q *Queue[T]) Peek(tx *stm.Tx) (x T, err error) {
+	l := q.first.Get(tx)
+	if l == nil {
+		return x, stm.Retry
+	}
+	return l.x, nil
+}
+
+// Empty reports whether q has no value.
+func (q *Queue[T]) Empty(tx *stm.Tx) bool { return q.first.Get(tx) == nil }
