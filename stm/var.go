@@ -94,10 +94,13 @@ func (v *Var[T]) Get(tx *Tx) T {
 		tx.extend(b.version)
 		b = v.load()
 	}
-	if len(tx.reads) == cap(tx.reads) {
+	if n := len(tx.reads); n < cap(tx.reads) {
+		tx.reads = tx.reads[:n+1]
+		tx.reads[n] = read{v, &b.head}
+	} else {
 		tx.dedupe()
+		tx.reads = append(tx.reads, read{v, &b.head})
 	}
-	tx.reads = append(tx.reads, read{v, &b.head})
 	return b.value
 }
 
