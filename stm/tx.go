@@ -8,11 +8,9 @@ import (
 
 // A Tx is one run of a transaction. It belongs to the goroutine that runs f, until f returns.
 type Tx struct {
-	now    int64              // the clock of the snapshot; over: the run has ended
-	doomed bool               // the snapshot is gone
-	reads  []read             // in the order of the Gets; a Var may be there more than once
-	seen   map[*head]struct{} // of dedupe, else empty
-	dense  int                // so many reads are not looked through for a Var that is there twice
+	now    int64  // the clock of the snapshot; over: the run has ended
+	doomed bool   // the snapshot is gone
+	reads  []read // in the order of the Gets; a Var may be there more than once
 	writes []write
 	index  map[*cell]int // of writes, by their Var, if there are more than few
 	level  int           // the writes from here on are those of the innermost Nested
@@ -29,6 +27,9 @@ type Tx struct {
 
 	fails     int  // runs that others have made vain, since the last that waited
 	overtakes bool // it commits before the elder, since it must not wait
+
+	seen  map[*head]struct{} // of dedupe, else empty
+	dense int                // a log of fewer reads is not looked through
 }
 
 // A read is an entry of the log of reads.
@@ -169,8 +170,8 @@ const leastDense = 256
 // mostSeen is for how many Vars a Tx keeps the room to look for them.
 const mostSeen = 1 << 12
 
-// dedupe is called when the log of reads is full, and takes out the Vars that are there more than once. A log without any is not looked
-// through again until it has four times as many, so a look costs each Get little.
+// dedupe is called when the log of reads is full, and takes out the Vars that are there more than once. The next look is at four times as
+// many, so the looks cost each Get little.
 func (tx *Tx) dedupe() {
 	if len(tx.reads) < max(tx.dense, leastDense) || tx.checking || len(tx.checks) > 0 { // a check knows its reads by their indices
 		return
