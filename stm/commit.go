@@ -37,7 +37,7 @@ func settle() {
 }
 
 // commitLocked commits tx, unless it has to be run again, or to wait, first.
-// It resumes at most so many of the waiters. Of the others tx has nodes then, and the caller owes them wakeRest.
+// It resumes most waiters, and no more. If others are left, tx has nodes then, and its caller owes wakeRest.
 func (tx *Tx) commitLocked(most int) outcome {
 	switch {
 	case elder != nil && elder != tx && !tx.overtakes:

@@ -46,7 +46,7 @@ func TestManyGetsOfFewVars(t *testing.T) {
 	}
 }
 
-// A run would not know any more what it has read.
+// A run whose log forgets a Var would commit though the Var has changed.
 func TestWhatIsReadAgainIsLookedAt(t *testing.T) {
 	vars := make([]stm.Var[int], 400)
 	other, hot := stm.NewVar(0), stm.NewVar(0)
@@ -322,7 +322,7 @@ func TestACaseStepsDown(t *testing.T) {
 	})
 }
 
-// What waits behind the elder can be cancelled.
+// A transaction that waits behind the elder can be cancelled.
 func TestCancelBehindTheElder(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var v stm.Var[int]

@@ -38,7 +38,7 @@ func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 //	failed   -Try>     the case has won
 //	conflict -Try>     again
 //
-// A case may be the elder from Prepare to Try, or to Drop: a Select has nothing to wait for in between.
+// A case may be the elder from Prepare to Try, or to Drop: a Select does not wait in between.
 type operation[T any] struct {
 	f     func(tx *Tx) (T, error)
 	tx    *Tx // nil: new, or dropped

@@ -170,8 +170,8 @@ const leastDense = 256
 // mostSeen is for how many Vars a Tx keeps the room to look for them.
 const mostSeen = 1 << 12
 
-// dedupe is called when the log of reads is full, and takes out the Vars that are there more than once. The next look is at four times as
-// many, so the looks cost each Get little.
+// dedupe is called when the log of reads is full, and takes out the Vars that are there more than once. The next look comes when the log
+// is four times as long, so the looks cost a Get little.
 func (tx *Tx) dedupe() {
 	if len(tx.reads) < max(tx.dense, leastDense) || tx.checking || len(tx.checks) > 0 { // a check knows its reads by their indices
 		return
@@ -193,8 +193,8 @@ func (tx *Tx) dedupe() {
 	}
 }
 
-// merge hands the writes from index on to the Nested around, whose own begin at level. It looks at the fewer of both, so a write that is
-// handed on through many levels costs as many as it is the smaller part of.
+// merge hands the writes from index on to the Nested around, whose own begin at level. It looks at the
+// smaller part of both: otherwise a write would be looked at again on each level.
 func (tx *Tx) merge(from, level int) {
 	if from-level < len(tx.writes)-from {
 		tx.take(level, from)

@@ -129,7 +129,7 @@ func Change[T comparable](tx *Tx, v *Var[T], x T) bool {
 // Load returns what v holds, outside of any transaction. It never suspends. Two Loads are not of one moment; each is of
 // the moment in which it is called, so a second Load sees no older state than the first.
 //
-// Load panics in a transaction: what it returns would be of another moment than the Gets, and no Retry would wait for it to change.
+// Load panics in a transaction: its value would be of another moment than the Gets, and no Retry would wait for a change.
 func (v *Var[T]) Load() T {
 	if inside.In() {
 		panic("stm: Load in a transaction: Get is what was meant")

@@ -67,7 +67,7 @@ func (tx *Tx) unlinkLocked() {
 	tx.nodes, tx.waiter = tx.nodes[:0], nil
 }
 
-// wakeLocked resumes the transactions that are linked before a node, but not more than so many. Each is unlinked everywhere first. It
+// wakeLocked resumes the transactions that are linked before a node, and at most that number. Each is unlinked everywhere first. It
 // returns how many more it might have resumed.
 func (l *list) wakeLocked(before *node, most int) int {
 	for n := l.first; n != before && most > 0; {

@@ -7,8 +7,8 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// A Map is a map of keys to values. Transactions on different keys conflict only if the keys share a bucket, of which there are about as
-// many as keys, and while the map grows. A Get of a key that is not there waits, by Retry, for that bucket.
+// A Map is a map of keys to values. Transactions on different keys conflict only if the keys share a bucket, and
+// while the map grows. A Get of a key that is not there waits, by Retry, for that bucket.
 type Map[K comparable, V any] struct {
 	table stm.Var[*table[K, V]] // nil: empty
 }
@@ -94,8 +94,8 @@ func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	return e, n
 }
 
-// grow makes a table of four times the buckets. It reads all of the old one, so it conflicts with every change. A key whose hash is that of
-// many others does not make it grow for ever: there are at most sixteen buckets for each key.
+// grow makes a table of four times the buckets. It reads all of the old one, so it conflicts with every change. There are at most sixteen
+// buckets for each key, so keys of one hash do not make it grow for ever.
 func (m *Map[K, V]) grow(tx *stm.Tx, old *table[K, V]) {
 	n := 0
 	for range m.All(tx) {

@@ -16,7 +16,7 @@ type link[T any] struct {
 	next stm.Var[*link[T]]
 }
 
-// NewQueue returns a Queue that is full with so many values. The zero Queue is never full.
+// NewQueue returns a Queue that is full when it has bound values. The zero Queue is never full.
 func NewQueue[T any](bound int) *Queue[T] {
 	if bound < 1 {
 		panic("collections: a Queue for less than one value")
