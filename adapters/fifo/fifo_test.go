@@ -838,13 +838,13 @@ type stopPanics struct {
 func (c *stopPanics) Done() <-chan struct{}        { return c.done }
 func (c *stopPanics) AfterFunc(func()) func() bool { return func() bool { panic("stop") } }
 
-// A context that panics when it is stopped at the end of a task panics in that task.
+// A context that panics as it is stopped at the end of a task, after its wait, is no failure of that task.
 func TestPanicOfAContextAtTheEnd(t *testing.T) {
 	panics := 0
 	run(t, fifo.Options{OnPanic: func(any, []byte) { panics++ }}, func(s *fifo.Scheduler) {
 		_ = s.Go(func() { _ = suspend.Sleep(&stopPanics{bg, make(chan struct{})}, 1) })
 	})
-	if panics != 1 {
+	if panics != 0 {
 		t.Errorf("OnPanic was called %d times", panics)
 	}
 }
