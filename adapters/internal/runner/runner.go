@@ -147,6 +147,9 @@ func (r *Runner) publishNew(task *Task, f func()) {
 
 // here reports whether the caller is on the Runner: on the goroutine of the task that runs, or on the Runner's own.
 // Then no other goroutine is.
+//
+// On its own goroutine a Runner that sleeps is in the Park of its parent, which is foreign code. A Park that resumes a
+// task of the Runner counts as elsewhere: an Item in the list would wake nobody.
 func (r *Runner) here() bool {
 	id := gid.Quick()
 	if id == 0 {
@@ -163,7 +166,7 @@ func (r *Runner) here() bool {
 		return true
 	}
 	owner := r.owner.Load()
-	return owner == id && owner != 0 || r.calling.Load() == id
+	return owner == id && owner != 0 && !r.inbox.Asleep() || r.calling.Load() == id
 }
 
 // own is the place of a goroutine in ownGoroutines.

@@ -110,6 +110,22 @@ var poolPrograms = []program{
 			q.Drive(func() bool { return seen == 1 }, func(int) { seen = done.Load() })
 		})
 	}},
+	// The Park of the task that Run is called in resumes a task of the Run, as the Park of an idle.Group's does.
+	{"posts, by the Park of Run's caller", "2 × 1", func(w *explore.World) {
+		p := fifo.NewPosting(1)
+		var done atomicx.Int32
+		w.Go("unpark", func(context.Context) {
+			done.Add(1)
+			p.Unpark(0)
+		})
+		w.Go("run", func(context.Context) {
+			resume := func() { done.Add(1); p.Unpark(0) }
+			suspend.Bind(&resuming{suspend.Self(), resume}, func() {
+				seen := int32(0)
+				p.Drive(func() bool { return seen == 2 }, func(int) { seen = done.Load() })
+			})
+		})
+	}},
 	// An accepted function runs before the Run ends, and a refused one does not.
 	{"runner, closing", "3 × 1", func(w *explore.World) {
 		p := fifo.NewPosting(0)
@@ -385,4 +401,18 @@ func parkingProgram(workers int) func(w *explore.World) {
 		})
 		w.Check(func() error { return same(1, ran) })
 	}
+}
+
+// A resuming Task calls a function in its first Park.
+type resuming struct {
+	suspend.Task
+	resume func()
+}
+
+func (t *resuming) Park() {
+	if resume := t.resume; resume != nil {
+		t.resume = nil
+		resume()
+	}
+	t.Task.Park()
 }

@@ -9,6 +9,7 @@ var poolMutants = []realMutant{
 	{"an Unpark from within overtakes one from elsewhere", "adapters/internal/runner/runner.go", "		r.drain()\n		r.rouse(t)", "		if !IS {\n			r.drain()\n		}\n		r.rouse(t)", "posts, in order"},
 	{"the caller of Run is believed to be woken for good", "adapters/internal/runner/driven.go", "		for d.Asleep() {\n			d.parent.Park()\n		}", "		for d.Asleep() {\n			d.parent.Park()\n			if IS {\n				break\n			}\n		}", "posts;runner, closing"},
 
+	{"the Park of Run's caller resumes as if Run were awake", "adapters/internal/runner/runner.go", "owner != 0 && ⟦!r.inbox.Asleep()⟧ ||", "true", "posts, by the Park of Run's caller"},
 	{"a task is posted though it is in the inbox", "adapters/internal/runner/runner.go", "	for ⟦t.posted.CompareAndSwap(false, true)⟧ {", "true", "posts"},
 	{"the next of a posted one is read when it may be posted again", "adapters/internal/runner/runner.go", "			r.rouse(t)\n		}\n", "			r.rouse(t)\n			if IS {\n				_ = t.posted.Load()\n				next = it.next\n			}\n		}\n", "posts to two tasks"},
 	{"a task with a permit parks", "adapters/internal/runner/help.go", "	if ⟦t.Mark == woken⟧ {", "false", "posts, a permit"},
