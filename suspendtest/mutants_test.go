@@ -302,6 +302,11 @@ var schedulerMutants = []mutant{
 	{"Yield lets nobody run", tasks(func(t *patch) { t.yield = runtime.Gosched }),
 		nil, []string{"Yield/lets-others-run"}},
 
+	{"Yield waits for preemption", func(testing.TB) (suspend.Spawner, func()) {
+		s := new(hogs)
+		return s, s.all.Wait
+	}, nil, []string{"Yield/gives-way-without-preemption"}},
+
 	{"Spawner is another scheduler", tasks(func(t *patch) { t.spawner = &Baton{} }),
 		nil, []string{"Here/is-the-scheduler-of-the-task"}},
 
@@ -319,6 +324,22 @@ var schedulerMutants = []mutant{
 		t.park = func() { sink.Store(new([64]byte)); t.Task.Park() }
 	}), []suspendtest.Option{suspendtest.NoAllocs()}, []string{"11/suspend-and-resume-allocate-nothing"}},
 }
+
+// hogs are goroutines that do not yield. The checks in which others have to run see nothing of that: the runtime lets them.
+type hogs struct{ all sync.WaitGroup }
+
+func (s *hogs) Go(f func()) error {
+	s.all.Go(func() { suspend.Bind(&hog{suspend.Thread(), s}, f) })
+	return nil
+}
+
+type hog struct {
+	suspend.Task
+	s *hogs
+}
+
+func (*hog) Yield()                     {}
+func (t *hog) Spawner() suspend.Spawner { return t.s }
 
 type executor func(f func()) error
 

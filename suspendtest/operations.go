@@ -110,13 +110,7 @@ func plainGoroutine(e *env) {
 }
 
 func yieldLets(e *env) {
-	yields := true
-	e.do("a task did not run", func() {
-		if _, own := suspend.Self().(interface{ Yield() }); !own && suspend.Here() != suspend.Goroutines {
-			yields = false // it has no such notion
-		}
-	})
-	if !yields {
+	if !hasYield(e) {
 		return
 	}
 	var flag atomic.Bool

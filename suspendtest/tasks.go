@@ -53,6 +53,8 @@ var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, timerCheck
 
 	{"Yield/lets-others-run",
 		"Yield must let other runnable tasks run before it returns.", nil, yieldLets},
+	{"Yield/gives-way-without-preemption",
+		"Yield must give way at once, and not when the runtime preempts its caller.", nil, yieldGivesWay},
 	{"Here/is-the-scheduler-of-the-task",
 		"Spawner must be the scheduler of the task.", nil, here},
 	{"Sleep/suspends-for-as-long-or-until-cancelled",

@@ -15,6 +15,7 @@ package limited
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/braidgo/braid/internal/atomicx"
@@ -233,9 +234,14 @@ func (t *task) Unpark() {
 	t.unlockAndRun()
 }
 
-// Yield lets the tasks run that wait for a turn.
+// Yield lets the other tasks run: those that have a turn and wait for a processor, and those that wait for a turn.
 func (t *task) Yield() {
+	runtime.Gosched()
 	t.mu.Lock()
+	if len(t.queue) == 0 {
+		t.mu.Unlock()
+		return
+	}
 	t.queue = append(t.queue, item{t: t})
 	t.suspended++
 	t.running--

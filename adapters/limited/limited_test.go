@@ -51,6 +51,7 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("One", func(t *testing.T) { suspendtest.Scheduler(t, open(1, nil), panics) })
 	t.Run("Three", func(t *testing.T) { suspendtest.Scheduler(t, open(3, nil)) })
+	t.Run("Many", func(t *testing.T) { suspendtest.Scheduler(t, open(1000, nil)) }) // there is always a place
 	t.Run("Pool", func(t *testing.T) { suspendtest.Scheduler(t, open(2, pool())) })
 	t.Run("Executor", func(t *testing.T) {
 		suspendtest.Executor(t, func(testing.TB) (suspend.Executor, func()) {
