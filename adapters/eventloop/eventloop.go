@@ -53,8 +53,9 @@ type Options struct {
 	// in the task that accepts. By default the error is logged, as package net/http does.
 	OnAcceptError func(err error, retry time.Duration)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, and
-	// again whenever the time has doubled. A nil OnStall writes to standard error. 0 means a second; negative: never.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
+	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
+	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)

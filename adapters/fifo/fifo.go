@@ -36,8 +36,9 @@ type Options struct {
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, and
-	// again whenever the time has doubled. A nil OnStall writes to standard error. 0 means a second; negative: never.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
+	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
+	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)

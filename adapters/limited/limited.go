@@ -10,6 +10,9 @@
 // The goroutines are new ones, or those of a pool that is there already (Options.Submit). A task that blocks natively keeps its place among
 // the n; suspend.Blocking gives it up meanwhile.
 //
+// There is no StallAfter. On the other schedulers a native wait holds up tasks that could run, and is a mistake. Here it may be the job of the
+// task, as in any pool of goroutines, and a report would be wrong as often as right.
+//
 // scope.Limit counts suspended tasks as well, and needs no scheduler. For computation that divides use adapters/workstealing.
 package limited
 

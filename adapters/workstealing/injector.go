@@ -20,7 +20,8 @@ type entry struct {
 type injector struct {
 	mu    atomicx.Mutex
 	n     atomicx.Int64 // written under mu; read without it to skip an empty queue
-	first int           // guarded by mu, as is ring
+	first int           // guarded by mu, as are these
+	taken int           // entries, ever
 	ring  []entry       // n of them, from first on; a power of two in size
 }
 
@@ -60,6 +61,7 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 	e, in.ring[in.first] = in.ring[in.first], e
 	in.first = (in.first + 1) & (len(in.ring) - 1)
 	in.n.Store(int64(n - 1))
+	in.taken++
 	if n > prefetch.Crowd {
 		in.aheadLocked()
 	}
@@ -79,5 +81,14 @@ func (in *injector) aheadLocked() {
 		prefetch.Lines(s)
 	}
 }
+
+// passed returns the number of entries that were ever taken.
+func (in *injector) passed() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.taken
+}
+
+func (in *injector) waiting() int { return int(in.n.Load()) }
 
 func (in *injector) len() int64 { return in.n.Load() }

@@ -49,8 +49,9 @@ type Options struct {
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, and
-	// again whenever the time has doubled. A nil OnStall writes to standard error; one that is set may be called for
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
+	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
+	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error; one that is set may be called for
 	// several workers at a time. 0 means a second, and a task that computes is not reported then, only one that waits
 	// natively. Negative: never. In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration

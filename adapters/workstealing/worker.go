@@ -53,6 +53,9 @@ func (w *worker) run() {
 	defer w.pool.exit()
 	w.stalls = coro.WatchWorker(w.pool.opts.StallAfter, w.pool.opts.OnStall)
 	defer w.stalls.Stop()
+	if w.stalls != nil && w == w.pool.workers[0] { // one is enough: the queue stands still only while all are busy
+		w.stalls.Rows(w.pool.injector.passed, w.pool.injector.waiting)
+	}
 	for {
 		var e entry
 		var ok bool
@@ -205,6 +208,7 @@ func (w *worker) search() (e entry, ok bool) {
 func (w *worker) sleep() bool {
 	p := w.pool
 	w.stalls.End()
+	w.stalls.Slept()
 	p.mu.Lock()
 	w.asleep = true
 	p.idle = append(p.idle, w)

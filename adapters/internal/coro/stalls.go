@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // Stalls watches one worker for a task that holds it too long. Nil watches nothing.
 //
-// A timer asks the worker, twenty times in the time that a task may take, whether a step begins. The worker answers with
+// A timer asks the worker, forty times in the time that a task may take, whether a step begins. The worker answers with
 // its next step. As long as it does not, one step lasts, and the timer counts. Nearly all steps find nothing asked, and
 // write nothing. -W> is the worker, -L> a look of the timer:
 //
@@ -31,6 +32,8 @@ type Stalls struct {
 	report       func(text []byte)
 	others       func() int64 // how many tasks wait behind the one that runs; may be nil
 	waitsOnly    bool         // a task that computes is not reported
+
+	row row
 
 	state atomicx.Uint32
 	again func() // setTimer
@@ -53,7 +56,7 @@ const defaultStallAfter = time.Second
 
 // WatchStalls watches until Stop. Zero stands for the default of one second; a negative after watches nothing, and so
 // does any in a testing/synctest bubble, where time passes only while everything waits. A task is reported when it has
-// held its worker for after, or up to a twentieth more, and again whenever that time has doubled. A nil report writes
+// held its worker for after, or up to a fortieth more, and again whenever that time has doubled. A nil report writes
 // to standard error.
 func WatchStalls(after time.Duration, report func(text []byte)) *Stalls {
 	if after < 0 || inBubble() {
@@ -76,7 +79,7 @@ func newStalls(after time.Duration, report func(text []byte)) *Stalls {
 	if after == 0 {
 		after = defaultStallAfter
 	}
-	s := &Stalls{after: after, every: max(after/20, 250*time.Microsecond), report: Reports(after, report)}
+	s := &Stalls{after: after, every: max(after/40, 250*time.Microsecond), report: Reports(after, report)}
 	s.again = s.setTimer
 	return s
 }
@@ -106,6 +109,10 @@ func (s *Stalls) Stop() {
 	}
 }
 
+// Rows sets the queue of the worker, in order: Stalls then watches rows of steps, too. s is not nil. Rows is called before
+// the first Begin, and its functions on the worker.
+func (s *Stalls) Rows(passed, waiting func() int) { s.row.passed, s.row.waiting = passed, waiting }
+
 // Others sets the number of tasks that wait behind the one that runs, for the report of s. s is not nil. Others is called
 // before the first Begin.
 func (s *Stalls) Others(n func() int64) {
@@ -121,15 +128,26 @@ func (s *Stalls) Begin() {
 
 //go:noinline
 func (s *Stalls) begin() {
-	if s.state.Swap(running) == idle {
+	before := s.state.Swap(running)
+	if before == idle {
 		s.wake()
+	}
+	if before == asked {
+		s.answered(time.Now())
 	}
 }
 
 // End says that the last step has ended and no new one has begun. The worker may sleep.
 func (s *Stalls) End() {
-	if s != nil && s.state.Load() >= running {
+	if s == nil {
+		return
+	}
+	switch s.state.Load() {
+	case running:
 		s.state.Store(none)
+	case asked:
+		s.state.Store(none)
+		s.answered(time.Now())
 	}
 }
 
@@ -142,12 +160,18 @@ func (s *Stalls) wake() {
 	}
 }
 
-// setTimer makes the timer call look. The lock is held.
+// setTimer makes the timer call look: soon, and when a report is due. The lock is held.
 func (s *Stalls) setTimer() {
+	d := s.every
+	if s.state.Load() == asked {
+		if due := time.Until(s.since.Add(s.next)); due > 0 {
+			d = min(d, due)
+		}
+	}
 	if s.timer == nil {
-		s.timer = time.AfterFunc(s.every, s.look)
+		s.timer = time.AfterFunc(d, s.look)
 	} else {
-		s.timer.Reset(s.every)
+		s.timer.Reset(d)
 	}
 }
 
@@ -166,6 +190,9 @@ func (s *Stalls) look() {
 func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if text := s.rowLocked(); text != nil {
+		return text
+	}
 	if s.state.CompareAndSwap(running, asked) {
 		s.since, s.next = now, s.after
 		return nil
@@ -183,7 +210,7 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	if s.waitsOnly && computes(state) {
 		return nil
 	}
-	return s.text(again, held, state, stack)
+	return s.text("a task has held its scheduler", again, held, state, stack)
 }
 
 // running returns the stack trace of the task that the worker runs, and the state of its goroutine. There is none if that
@@ -206,20 +233,46 @@ func (s *Stalls) running() (stack []byte, state string) {
 }
 
 // text is the report: the event, the remedy, and the stack.
-func (s *Stalls) text(again bool, held time.Duration, state string, stack []byte) []byte {
+func (s *Stalls) text(what string, again bool, held time.Duration, state string, stack []byte) []byte {
 	var b bytes.Buffer
 	if again {
 		fmt.Fprintf(&b, "still, after %v: ", held.Round(s.every))
 	}
-	fmt.Fprintf(&b, "a task has held its scheduler for more than %v", s.after)
+	fmt.Fprintf(&b, "%s for more than %v", what, s.after)
 	if s.others != nil {
 		fmt.Fprintf(&b, "; %d other tasks wait behind it", max(0, s.others()))
 	}
 	if !computes(state) {
-		fmt.Fprintf(&b, "\na native wait in a task (%s): see suspend.Blocking", state)
+		fmt.Fprintf(&b, "\na native wait in a task (%s): see suspend.Call and STOCK.md", state)
+	}
+	if at := lineOf(stack, program()); at != nil {
+		fmt.Fprintf(&b, "\nat %s", at)
 	}
 	fmt.Fprintf(&b, "\n%s", stack)
 	return b.Bytes()
+}
+
+// program returns how the functions of the program's own module begin: not those of libraries.
+func program() []string {
+	own := []string{"main."}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path != "" {
+		own = append(own, info.Main.Path+".", info.Main.Path+"/")
+	}
+	return own
+}
+
+// lineOf returns the innermost line of a stack trace that belongs to one of these functions, nil if there is none.
+func lineOf(stack []byte, own []string) []byte {
+	lines := bytes.Split(stack, []byte{'\n'})
+	for i, line := range lines[:len(lines)-1] {
+		for _, prefix := range own {
+			if bytes.HasPrefix(line, []byte(prefix)) {
+				at, _, _ := bytes.Cut(bytes.TrimSpace(lines[i+1]), []byte(" +0x"))
+				return at
+			}
+		}
+	}
+	return nil
 }
 
 // waitState returns the state of a goroutine from the head of its stack trace.

@@ -47,7 +47,7 @@ func TestStallsAreExact(t *testing.T) {
 	for _, test := range []struct {
 		held time.Duration
 		want int
-	}{{95 * time.Millisecond, 0}, {106 * time.Millisecond, 1}, {110 * time.Millisecond, 1}, {199 * time.Millisecond, 1}, {211 * time.Millisecond, 2}} {
+	}{{95 * time.Millisecond, 0}, {99 * time.Millisecond, 0}, {103 * time.Millisecond, 1}, {105 * time.Millisecond, 1}, {110 * time.Millisecond, 1}, {199 * time.Millisecond, 1}, {211 * time.Millisecond, 2}} {
 		for phase := time.Duration(0); phase < limit/10; phase += time.Millisecond / 2 { // between two looks, whatever comes before
 			watched(t, limit, func(s *Stalls, reports func() []string) {
 				held(s, phase)
@@ -59,6 +59,22 @@ func TestStallsAreExact(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A report that is due between two looks does not wait for the second.
+func TestStallsOfAShortLimit(t *testing.T) {
+	const limit = 1100 * time.Microsecond // and looks are 250 µs apart
+	for phase := time.Duration(0); phase < limit/2; phase += 50 * time.Microsecond {
+		watched(t, limit, func(s *Stalls, reports func() []string) {
+			held(s, phase)
+			held(s, 1360*time.Microsecond)
+			held(s, 0)
+			s.End()
+			if n := len(reports()); n != 1 {
+				t.Errorf("%v after the first look: %d reports", phase, n)
+			}
+		})
 	}
 }
 
@@ -79,7 +95,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 			}
 		}
 		for _, text := range all {
-			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Blocking") || !strings.Contains(text, ".held.") {
+			if !strings.Contains(text, "a native wait in a task (sleep): see suspend.Call and STOCK.md") || !strings.Contains(text, ".held.") {
 				t.Errorf("no cause, or no line: %q", text)
 			}
 		}
@@ -110,6 +126,56 @@ func TestStallsOfNobody(t *testing.T) {
 		}
 		s.End()
 	})
+}
+
+// Fifty tasks that wait natively for 60 ms each keep a newcomer waiting for three seconds, and no step is long.
+func TestStallsOfARow(t *testing.T) {
+	for _, test := range []struct {
+		each  time.Duration
+		tasks int
+		ended bool // each step is followed by End, as on an executor of others
+		want  int
+	}{
+		{60 * time.Millisecond, 50, false, 2}, // after one second and after two
+		{60 * time.Millisecond, 50, true, 2},
+		{60 * time.Millisecond, 15, false, 0}, // 0.9 s
+		{12 * time.Millisecond, 100, false, 1},
+		{50 * time.Microsecond, 50_000, false, 0}, // a queue that moves
+	} {
+		watched(t, time.Second, func(s *Stalls, reports func() []string) {
+			passed := 0
+			s.Rows(func() int { return passed }, func() int { return test.tasks - passed })
+			var task nobody
+			task.Init(&task)
+			task.WatchedBy(s)
+			for passed < test.tasks {
+				passed++
+				task.Start(func() { time.Sleep(test.each) })
+				s.Begin()
+				task.Step()
+				if test.ended {
+					s.End()
+				}
+			}
+			s.End()
+			s.Slept()
+			time.Sleep(time.Hour)
+			task.Start(func() { time.Sleep(900 * time.Millisecond) }) // the row before is over
+			s.Begin()
+			task.Step()
+			s.End()
+			task.Stop()
+			all := reports()
+			if len(all) != test.want {
+				t.Errorf("%+v: %q", test, all)
+			}
+			for _, text := range all {
+				if !strings.Contains(text, "tasks have held their scheduler, one after another, for more than 1s") || !strings.Contains(text, "a native wait in a task (sleep): see suspend.Call and STOCK.md") {
+					t.Errorf("%s", text)
+				}
+			}
+		})
+	}
 }
 
 // While another goroutine of the scheduler's does something, no task is to blame.
@@ -242,5 +308,16 @@ func TestStallsOfAWorker(t *testing.T) {
 	}
 	if s := WatchWorker(time.Second, nil); s.waitsOnly {
 		t.Error("computing is not reported, though asked for")
+	}
+}
+
+// The line to look at comes first: a line of the program, and not of a library that it calls.
+func TestTheLineOfTheProgram(t *testing.T) {
+	const stack = "goroutine 9 [select]:\nruntime.gopark(0x1)\n\t/go/src/runtime/proc.go:1 +0x1\ngithub.com/redis/x.(*Pool).Get(0x2)\n\t/m/pool.go:2 +0x2\n" +
+		"example.org/shop/cart.Load(...)\n\t/home/shop/cart.go:33 +0x44\nmain.main.func1()\n\t/home/shop/main.go:5 +0x5\nexample.org/shop2.f()\n\t/x.go:1 +0x1"
+	for own, want := range map[string]string{"example.org/shop/": "/home/shop/cart.go:33", "main.": "/home/shop/main.go:5", "example.org/shop.": ""} {
+		if at := string(lineOf([]byte(stack), []string{own})); at != want {
+			t.Errorf("%s: %q", own, at)
+		}
 	}
 }

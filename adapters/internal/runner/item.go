@@ -42,6 +42,13 @@ func (l *list) take() *Item {
 	return it
 }
 
+func (l *list) len() (n int) {
+	for it := l.first; it != nil; it = it.next {
+		n++
+	}
+	return n
+}
+
 // maxFree bounds freeItems.
 const maxFree = 256
 

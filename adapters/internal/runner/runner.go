@@ -283,6 +283,7 @@ func (r *Runner) Next() *Item {
 func (r *Runner) Sleep() bool {
 	r.stats.sleeps()
 	r.stalls.End()
+	r.stalls.Slept()
 	return r.inbox.Sleep() // if so, the scheduler may be running again, elsewhere
 }
 
@@ -319,5 +320,6 @@ func (r *Runner) Stats() suspend.Stats {
 func (r *Runner) Watch(stalls *coro.Stalls) {
 	if r.stalls = stalls; stalls != nil {
 		stalls.Others(func() int64 { return r.Stats().Live - 1 })
+		stalls.Rows(func() int { return r.steps }, r.list.len)
 	}
 }

@@ -48,5 +48,5 @@ var loopMutants = []realMutant{
 	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claim() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, given up"},
 
 	{"a watch rests though a step has begun", "adapters/internal/coro/stalls.go", "	if ⟦s.state.CompareAndSwap(none, idle)⟧ {", "s.state.Swap(idle) == none || true", "stalls"},
-	{"a step does not wake the watch", "adapters/internal/coro/stalls.go", "	if ⟦s.state.Swap(running) == idle⟧ {", "s.state.Swap(running) == idle && false", "stalls"},
+	{"a step does not wake the watch", "adapters/internal/coro/stalls.go", "	if ⟦before == idle⟧ {", "false", "stalls"},
 }

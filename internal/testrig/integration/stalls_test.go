@@ -1,0 +1,87 @@
+package integration_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/callback"
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+// An executor runs functions on its goroutine.
+type executor chan func()
+
+func (x executor) Execute(f func()) error { x <- f; return nil }
+
+// Twenty tasks wait natively for 10 ms each, again and again. None is long, and a newcomer waits for twice the limit. If they
+// compute instead, that is no stall.
+func TestARowOfNativeWaitsIsReported(t *testing.T) {
+	const limit, tasks = 100 * time.Millisecond, 20
+	for name, open := range map[string]func(onStall func([]byte)) (suspend.Spawner, func()){
+		"fifo": func(onStall func([]byte)) (suspend.Spawner, func()) {
+			s := fifo.New(fifo.Options{StallAfter: limit, OnStall: onStall})
+			return s, suspendtest.Drive(s.Run)
+		},
+		"eventloop": func(onStall func([]byte)) (suspend.Spawner, func()) {
+			s, err := eventloop.New(eventloop.Options{StallAfter: limit, OnStall: onStall})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s, func() { _ = s.Close() }
+		},
+		"callback": func(onStall func([]byte)) (suspend.Spawner, func()) {
+			x := make(executor, 1)
+			go func() {
+				for f := range x {
+					f()
+				}
+			}()
+			s := callback.New(x, callback.Options{StallAfter: limit, OnStall: onStall})
+			return s, func() { _ = s.Close(); close(x) }
+		},
+		"workstealing": func(onStall func([]byte)) (suspend.Spawner, func()) {
+			s := workstealing.New(workstealing.Options{Workers: 1, StallAfter: limit, OnStall: onStall})
+			return s, func() { _ = s.Close() }
+		},
+	} {
+		for _, native := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: "/native", false: "/computing"}[native], func(t *testing.T) {
+				defer schedtest.Within(t, schedtest.Deadline)()
+				var reported atomic.Bool
+				s, closeAll := open(func(report []byte) {
+					if strings.Contains(string(report), "one after another") {
+						if reported.Store(true); !strings.Contains(string(report), "a native wait in a task (sleep): see suspend.Call and STOCK.md") {
+							t.Errorf("%s", report)
+						}
+					}
+				})
+				var computed atomic.Int32
+				for range tasks {
+					_ = s.Go(func() {
+						for !reported.Load() && computed.Load() < 5*tasks {
+							if native {
+								time.Sleep(10 * time.Millisecond)
+							} else {
+								for begun := time.Now(); time.Since(begun) < 10*time.Millisecond; {
+								}
+								computed.Add(1)
+							}
+							suspend.Yield()
+						}
+					})
+				}
+				closeAll()
+				if reported.Load() != native {
+					t.Errorf("reported: %v", reported.Load())
+				}
+			})
+		}
+	}
+}
