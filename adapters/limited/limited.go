@@ -20,6 +20,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/promise"
@@ -122,7 +123,9 @@ func (s *Scheduler) unlockAndRun() {
 
 // run runs a task or a callback to its end, on the goroutine that it was submitted to.
 func (s *Scheduler) run(it item) {
-	defer s.ended() // also after a Goexit
+	defer s.ended()                                      // also after a Goexit
+	defer pprof.SetGoroutineLabels(context.Background()) // the goroutine may be a pool's
+	pprof.SetGoroutineLabels(context.Background())       // a goroutine begins with the labels of its maker
 	var t suspend.Task
 	if !it.call {
 		t = &task{Scheduler: s, turn: make(chan struct{}, 1)}
@@ -237,7 +240,7 @@ func (t *task) Unpark() {
 	t.unlockAndRun()
 }
 
-// Yield lets the other tasks run: those that have a turn and wait for a processor, and those that wait for a turn.
+// Yield lets the other tasks run. Some have a turn and wait for a processor, and the queue waits for a turn.
 func (t *task) Yield() {
 	runtime.Gosched()
 	t.mu.Lock()

@@ -3,8 +3,10 @@
 package coro
 
 import (
+	"context"
 	"iter"
 	"runtime/debug"
+	"runtime/pprof"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
@@ -128,8 +130,12 @@ func (c *Coroutine) Shielded() bool { return c.binding.Shielded() }
 // Unshield lifts that, see suspend.Bound. It is called while c is not running.
 func (c *Coroutine) Unshield() bool { return c.binding.Unshield() }
 
-// TaskEnded is called between two tasks of one function, see suspend.Bound.
-func (c *Coroutine) TaskEnded() { c.binding.TaskEnded() }
+// TaskEnded is called between two tasks of one function, see suspend.Bound. It also takes the profiler labels away that the
+// task has set, or the next one would have them.
+func (c *Coroutine) TaskEnded() {
+	pprof.SetGoroutineLabels(context.Background())
+	c.binding.TaskEnded()
+}
 
 // Park implements suspend.Task, see suspend.Bound.
 func (c *Coroutine) Park() { c.binding.Park() }
@@ -175,6 +181,7 @@ func (c *Coroutine) body() func(Yield) {
 func (c *Coroutine) begin(yield Yield) (entered suspend.Entered) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
+	pprof.SetGoroutineLabels(context.Background()) // a goroutine begins with the labels of its maker
 	c.place.Begin()
 	begun.mu.Lock()
 	c.begun.Value = c
@@ -194,7 +201,7 @@ func (c *Coroutine) run() {
 	f := c.f
 	c.f = nil
 	f()
-	c.binding.TaskEnded() // which calls a context
+	c.TaskEnded() // which calls a context
 	returned = true
 }
 
@@ -206,10 +213,10 @@ func (c *Coroutine) broken(v any) {
 				v = x
 			}
 		}()
-		c.binding.TaskEnded()
+		c.TaskEnded()
 	}()
 	if v != nil {
-		defer c.binding.TaskEnded() // should a hook wait
+		defer c.TaskEnded() // should a hook wait
 		c.owner.Panicked(v, debug.Stack())
 	}
 }

@@ -24,7 +24,7 @@ type row struct {
 	mark    int       // the end of the queue, as passed will say
 	marked  time.Time // when that was the end
 	next    time.Duration
-	natives int // looks since then, each of which has found a native wait
+	natives int // native waits that looks have found since then
 }
 
 // slowly is the time of a step from which on a queue is counted.
