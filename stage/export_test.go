@@ -10,13 +10,6 @@ func Ticking[In, Out any](s *Stage[In, Out]) bool {
 	return s.pool.ticking
 }
 
-// Closed reports whether Close of s was called.
-func Closed[In, Out any](s *Stage[In, Out]) bool {
-	s.pool.guard.Lock()
-	defer s.pool.guard.Unlock()
-	return s.closed
-}
-
 // HistogramOf returns the histogram of durations.
 func HistogramOf(ds []int64) (h Histogram) {
 	for _, d := range ds {

@@ -123,7 +123,7 @@ var (
 	seconds  = regexp.MustCompile(`\([0-9.]+s\)`)
 )
 
-// TestOutput runs the tests of the examples whose explorations a document shows, and finds each such report in what they print: the number of
+// TestOutput runs the tests of the examples whose explorations a document shows, and finds each such report in their output: the number of
 // runs, the steps, the lines of the code. Indentation and seconds do not count.
 func TestOutput(t *testing.T) {
 	printed := map[string]string{}
