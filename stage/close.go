@@ -42,13 +42,15 @@ func (s *Stage[In, Out]) Close(ctx context.Context) error {
 				_ = s.refuse(nil)
 			}
 		}
-		p.settle()
+		s.settleIf()
 	}
 	p.release()
-	_, err := suspend.Wait[struct{}](ctx, closing{&s.core}, false)
-	if err != nil {
-		return s.cutOff(err)
+	if _, err := suspend.Wait[struct{}](ctx, draining{&s.core}, false); err != nil {
+		if err = s.cutOff(err); err != nil {
+			return err
+		}
 	}
+	_, _ = suspend.Wait[struct{}](ctx, leaving{p}, false) // all is done: only the workers are missing
 	return nil
 }
 
@@ -116,17 +118,20 @@ func (s *Stage[In, Out]) endCut(e *item[In, Out]) {
 	s.report(t, e.in, v.err)
 }
 
-// empty reports whether Close of c may return; over says that all stages of the pool are closed and empty.
-func (c *core) empty(over bool) bool { return c.inside() == 0 && (!over || c.pool.alive == 0) }
+// A draining is the wait of Close for the tasks of the stage.
+type draining struct{ *core }
 
-// A closing is the wait of Close.
-type closing struct{ *core }
+func (c draining) Guard() *suspend.Guard                    { return &c.pool.guard }
+func (c draining) Try() (none struct{}, ok bool, err error) { return none, c.inside() == 0, nil }
+func (c draining) Enqueue(r suspend.Resumer[struct{}])      { c.closers.Push(r, struct{}{}) }
+func (c draining) Remove(r suspend.Resumer[struct{}])       { c.closers.Remove(r) }
 
-func (c closing) Guard() *suspend.Guard { return &c.pool.guard }
+// A leaving is the wait of Close for the workers, unless another stage of the pool is open.
+type leaving struct{ *Pool }
 
-func (c closing) Try() (none struct{}, ok bool, err error) {
-	return none, c.empty(c.pool.over()), nil
+func (p leaving) Guard() *suspend.Guard { return &p.guard }
+func (p leaving) Try() (none struct{}, ok bool, err error) {
+	return none, p.open > 0 || p.alive == 0, nil
 }
-
-func (c closing) Enqueue(r suspend.Resumer[struct{}]) { c.closers.Push(r, struct{}{}) }
-func (c closing) Remove(r suspend.Resumer[struct{}])  { c.closers.Remove(r) }
+func (p leaving) Enqueue(r suspend.Resumer[struct{}]) { p.Pool.leaving.Push(r, struct{}{}) }
+func (p leaving) Remove(r suspend.Resumer[struct{}])  { p.Pool.leaving.Remove(r) }

@@ -17,3 +17,10 @@ func HistogramOf(ds []int64) (h Histogram) {
 	}
 	return h
 }
+
+// Loaded counts the stages that the pool looks at.
+func Loaded(p *Pool) int {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	return len(p.loaded)
+}

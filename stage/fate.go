@@ -126,9 +126,11 @@ func (s *Stage[In, Out]) leave(f fate, service, now int64) {
 	}
 }
 
+// settleIf is called when a task has left the stage, and when it is closed.
 func (c *core) settleIf() {
-	if c.closed && c.inside() == 0 {
-		c.pool.settle()
+	if c.closed && c.inside() == 0 { // from now on: nothing is accepted
+		c.pool.gone()
+		c.closers.ResumeAll(struct{}{}, nil)
 	}
 }
 

@@ -184,7 +184,7 @@ func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
 	s.cancelled += uint64(len(gone))
 	if len(gone) > 0 {
 		s.admit(now)
-		s.pool.settle()
+		s.settleIf()
 	}
 	return gone
 }

@@ -17,7 +17,7 @@ func (i idling) Try() (wake, bool, error) {
 	case p.running < p.width && p.next() != nil:
 		p.running++
 		return found, true, nil
-	case p.over():
+	case p.open == 0:
 		return dismissed, true, nil
 	}
 	return dismissed, false, nil

@@ -44,13 +44,16 @@ type Pool struct {
 	coming  int
 	alive   int // workers that have not ended
 	waiting int // tasks of all stages
-	stages  []*core
+	delayed int
+	open    int     // stages that are not closed, or not empty
+	loaded  []*core // stages with tasks that wait
 	tickets uint64
 	idle    []*worker // the last is the next to be woken
 	least   int       // the smallest number of idle workers since the last tick
 	ticking bool
-	refused bool   // on is closed: goroutines from now on
-	held    func() // ends the hold of on; nil: it is not held
+	refused bool                              // on is closed: goroutines from now on
+	held    func()                            // ends the hold of on; nil: it is not held
+	leaving suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
 	workers []*worker
 	spare   []*worker
 
@@ -74,11 +77,12 @@ type core struct {
 	progress int // tasks in slots
 	delayed  int
 	closed   bool
+	index    int  // in the list of the pool
 	cut      bool // Close has given up waiting
 	blocking context.Context
 	unblock  func(cause error)
-	closers  suspend.Queue[struct{}, struct{}]
-	rejects  int // since the last sweep
+	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for tasks
+	rejects  int                               // since the last sweep
 	shed     shedder
 	limiting bool
 	window   window
@@ -151,8 +155,8 @@ func (p *Pool) due() (starts int) {
 
 func (p *Pool) call() (starts int) {
 	want := 0
-	for _, c := range p.stages {
-		want += min(c.waiting, c.width-c.slots)
+	for _, c := range p.loaded {
+		want += min(c.waiting, max(0, c.width-c.slots))
 	}
 	for p.running < p.width && p.coming < want {
 		p.running++
@@ -204,34 +208,26 @@ func (p *Pool) next() (best *core) {
 	if p.running > p.width || p.waiting == 0 {
 		return nil
 	}
-	for _, c := range p.stages {
-		if c.waiting > 0 && c.slots < c.width && (best == nil || c.server.oldest() < best.server.oldest()) {
+	for _, c := range p.loaded {
+		if c.slots < c.width && (best == nil || c.server.oldest() < best.server.oldest()) {
 			best = c
 		}
 	}
 	return best
 }
 
-// over reports whether every stage is closed and empty, so that no worker need linger.
-func (p *Pool) over() bool {
-	for _, c := range p.stages {
-		if !c.closed || c.inside() > 0 {
-			return false
-		}
+// gone counts a stage that is closed and empty, once. With the last of them the idle workers leave.
+func (p *Pool) gone() {
+	if p.open--; p.open == 0 {
+		p.dismiss(len(p.idle))
+		p.settle()
 	}
-	return true
 }
 
-// settle wakes the callers of Close that need wait no more.
+// settle wakes the callers of Close that wait for the workers.
 func (p *Pool) settle() {
-	over := p.over()
-	if over {
-		p.dismiss(len(p.idle))
-	}
-	for _, c := range p.stages {
-		if c.closed && c.empty(over) {
-			c.closers.ResumeAll(struct{}{}, nil)
-		}
+	if p.open == 0 && p.alive == 0 {
+		p.leaving.ResumeAll(struct{}{}, nil)
 	}
 }
 

@@ -27,7 +27,7 @@ type delay[In, Out any] struct {
 // postpone is called under the guard; the caller starts the delay when the guard is free.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
-	s.delayed++
+	s.postponed(1)
 	d := &delay[In, Out]{s: s, e: e, after: after}
 	if s.later == nil {
 		s.later = map[*delay[In, Out]]struct{}{}
@@ -72,7 +72,7 @@ func (d *delay[In, Out]) over() {
 	if _, mine := s.later[d]; mine {
 		delete(s.later, d)
 		stop = d.stop
-		s.delayed--
+		s.postponed(-1)
 		d.e.since = s.pool.now()
 		if s.o.LIFO {
 			s.ring.pushBack(d.e)
@@ -92,7 +92,7 @@ func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() boo
 		stop = append(stop, d.stop...) // or else start will see that the delay was taken
 	}
 	clear(s.later)
-	s.delayed = 0
+	s.postponed(-s.delayed)
 	return taken, stop
 }
 
@@ -127,13 +127,8 @@ func (p *Pool) hold() (timers suspend.Spawner) {
 
 // letGo ends the hold if it is time. It is called with the guard held, and returns a function to be called without.
 func (p *Pool) letGo() (release func()) {
-	if p.held == nil || p.alive > 0 {
+	if p.held == nil || p.alive+p.waiting+p.delayed > 0 {
 		return func() {}
-	}
-	for _, c := range p.stages {
-		if c.waiting+c.delayed > 0 {
-			return func() {}
-		}
 	}
 	release, p.held = p.held, nil
 	return release

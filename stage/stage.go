@@ -163,7 +163,8 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	s.labels = pprof.WithLabels(context.Background(), pprof.Labels("stage", name))
 	s.shed.target = int64(o.Delay)
 	p.guard.Lock()
-	p.stages = append(p.stages, &s.core)
+	p.open++
+	p.leaving.ResumeAll(struct{}{}, nil) // the workers may stay
 	p.guard.Unlock()
 	return s
 }
@@ -198,10 +199,28 @@ func (c *core) setWidth(n int) {
 // inside counts the accepted tasks that have not left the stage.
 func (c *core) inside() int { return c.waiting + c.progress + c.delayed }
 
-// queued counts n more in the queue.
+// queued counts n more in the queue, and keeps the list of the stages with work.
 func (c *core) queued(n int) {
+	p, before := c.pool, c.waiting
 	c.waiting += n
-	c.pool.waiting += n
+	p.waiting += n
+	switch {
+	case before == 0 && n > 0:
+		c.index = len(p.loaded)
+		p.loaded = append(p.loaded, c)
+	case before > 0 && c.waiting == 0:
+		last := len(p.loaded) - 1
+		p.loaded[c.index] = p.loaded[last]
+		p.loaded[c.index].index = c.index
+		p.loaded[last] = nil
+		p.loaded = p.loaded[:last]
+	}
+}
+
+// postponed counts n more between two tries.
+func (c *core) postponed(n int) {
+	c.delayed += n
+	c.pool.delayed += n
 }
 
 // room reports whether one more is accepted.

@@ -113,6 +113,9 @@ var stagePrograms = []program{
 			if ran.Load() != begun.Load() || s.Stats().Busy != 0 {
 				panic("closed while a handler runs")
 			}
+			if p.Stats().Workers != 0 {
+				panic("closed while a worker is there")
+			}
 			if s.Submit(bg, 1) == nil {
 				panic("accepted after Close")
 			}
@@ -120,6 +123,47 @@ var stagePrograms = []program{
 		w.OnIdle(lost)
 		w.Check(settled(p, s))
 		w.Check(func() error { return same(int(accepted.Load()), int(ran.Load())) })
+	}},
+	{"stage, one of a pool", "3 × 1", func(w *explore.World) {
+		p := stage.NewPool("p", 1, here{})
+		var ran atomicx.Int32
+		var a, b *stage.Stage[int, int]
+		task := func(context.Context, int) error { ran.Add(1); return nil }
+		a = stageOf(p, "a", stage.Options{Queue: 1, Width: 1}, task)
+		b = stageOf(p, "b", stage.Options{Queue: 1, Width: 1}, task)
+		for _, s := range []*stage.Stage[int, int]{a, b} {
+			w.Go("close", func(context.Context) {
+				if s.Submit(bg, 1) != nil || s.Close(bg) != nil {
+					panic("Close fails")
+				}
+				if s := s.Stats(); s.Completed != 1 || s.Waiting+s.Busy+s.Handlers != 0 {
+					panic("closed with a task: " + brief(s))
+				}
+			})
+		}
+		w.Go("open", func(context.Context) {
+			c := stageOf(p, "c", stage.Options{}, task)
+			if _, err := c.Do(bg, 1); err != nil {
+				panic("a stage that came later does not work")
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(settled(p, a, b))
+		w.Check(func() error { return same(3, int(ran.Load())) })
+	}},
+	{"stage, opened meanwhile", "2 × 1", func(w *explore.World) {
+		p := stage.NewPool("p", 1, here{})
+		a := stageOf(p, "a", stage.Options{}, func(context.Context, int) error { return nil })
+		w.Go("close", func(context.Context) {
+			if a.Submit(bg, 1) != nil || a.Close(bg) != nil {
+				panic("Close fails")
+			}
+		})
+		w.Go("open", func(context.Context) {
+			stageOf(p, "b", stage.Options{}, func(context.Context, int) error { return nil })
+		})
+		w.OnIdle(lost)
+		w.Check(settled(p, a))
 	}},
 	{"stage, told", "2 × 1", func(w *explore.World) {
 		p := stage.NewPool("p", 1, here{})

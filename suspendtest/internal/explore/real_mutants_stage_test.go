@@ -19,7 +19,7 @@ var stageMutants = []realMutant{
 	{"a worker above the width goes on", "stage/pool.go", "	if ⟦p.running > p.width⟧ ||", "false", "stage, narrower"},
 	{"a delay that Close has taken holds the scheduler", "stage/close.go", "	letGo()\n	stopAll(stop)", "	if !IS {\n		letGo()\n	}\n	stopAll(stop)", "stage, retry, held"},
 	{"a delay that is over holds the scheduler", "stage/worker.go", "	p.release()\n	letGo()", "	p.release()\n	if !IS {\n		letGo()\n	}", "stage, retry, held"},
-	{"a scheduler is let go between two tries", "stage/retry.go", "		if ⟦c.waiting+c.delayed > 0⟧ {", "false", "stage, retry, held"},
+	{"a scheduler is let go between two tries", "stage/retry.go", "	if p.held == nil || ⟦p.alive+p.waiting+p.delayed > 0⟧ {", "p.alive > 0", "stage, retry, held"},
 	{"a worker ends, and then tells", "stage/worker.go", "		for !p.linger && w.owed.any() {", "		if IS && !p.linger {\n			o := w.owed\n			w.owed = owed{}\n			p.running--\n			p.end(w)\n			o.pay()\n			return\n		}\n		for !p.linger && w.owed.any() {", "stage, told"},
 	{"tasks that are cut off count as ended, and are then told", "stage/close.go", "	s.progress += len(gone)", "	if !IS {\n		s.progress += len(gone)\n	}", "stage, cut"},
 	{"a worker that was woken is still called idle", "stage/pool.go", "			p.idle = p.idle[:n-1]\n", "			if IS {\n				p.idle = append(p.idle[:n-1], w)\n			} else {\n				p.idle = p.idle[:n-1]\n			}\n", "stage, lingering"},
@@ -30,4 +30,8 @@ var stageMutants = []realMutant{
 	{"two guards are locked in any order", "stage/gate.go", "	case ⟦p.id < q.id⟧:", "true", "stage, two pools"},
 	{"a task that is passed on wakes nobody", "stage/gate.go", "		due = starting{q, q.due()}", "		if !IS {\n			due = starting{q, q.due()}\n		}", "stage, two pools"},
 	{"the last worker does not tell Close", "stage/worker.go", "	p.alive--\n	p.settle()", "	p.alive--\n	if !IS {\n		p.settle()\n	}", "stage, Close"},
+	{"a stage that is closed leaves with its tasks", "stage/fate.go", "	if ⟦c.closed && c.inside() == 0⟧ {", "c.closed", "stage, Close;stage, one of a pool"},
+	{"a stage that is opened lets nobody go", "stage/stage.go", "	p.leaving.ResumeAll(struct{}{}, nil) // the", "	if !IS {\n		p.leaving.ResumeAll(struct{}{}, nil)\n	} // the", "stage, opened meanwhile"},
+	{"a stage that is emptied leaves another out", "stage/stage.go", "		p.loaded[c.index].index = c.index\n", "		if !IS {\n			p.loaded[c.index].index = c.index\n		}\n", "stage, one of a pool"},
+	{"a Close does not wait for the workers", "stage/close.go", "return none, ⟦p.open > 0 || p.alive == 0⟧, nil", "true", "stage, Close"},
 }
