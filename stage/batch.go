@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Errors is the error of a batch of which some tasks have failed: Errors[i] is that of in[i], nil if it is done.
@@ -36,17 +37,6 @@ func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out
 	}
 	s := newStage[In, Out](name, o)
 	s.batch = f
-	s.f = func(ctx context.Context, in In) (Out, error) { // a Do in a handler of s
-		var out [1]Out
-		err := f(ctx, []In{in}, out[:])
-		if some, ok := err.(Errors); ok {
-			err = nil
-			if len(some) > 0 {
-				err = some[0]
-			}
-		}
-		return out[0], err
-	}
 	return s
 }
 
@@ -75,10 +65,21 @@ func (b *batch[In, Out]) settled(err error) {
 	}
 }
 
+// members are the values of the context of a batch: none.
+type members[In, Out any] struct {
+	context.Context
+	b *batch[In, Out]
+}
+
+// lends implements lender.
+func (m members[In, Out]) lends(c *core) bool {
+	return slices.ContainsFunc(m.b.items, func(e item[In, Out]) bool { return c.lends(e.t) })
+}
+
 // serveBatch is serve for a batch.
 func (s *Stage[In, Out]) serveBatch(w *worker) {
 	b := &batch[In, Out]{s: s}
-	b.values, b.answer = context.Background(), b
+	b.values, b.answer = members[In, Out]{context.Background(), b}, b
 	b.at = &s.core
 	b.gid.Store(w.gid)
 	s.slots++
@@ -195,7 +196,7 @@ func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now int64)
 	if it.way.to != nil {
 		if due, ok := it.way.to.pass(it.t, out, now, &s.core); ok {
 			e.passed = true
-			s.leave(completed, e.service, now)
+			s.leave(it, completed, e.service, now)
 			s.pool.release()
 			e.owed.starting = due
 			e.owed.pay()

@@ -49,6 +49,20 @@ func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *
 	return adopted(ctx)
 }
 
+// enterDo is enter for a Do. That of a handler may need no room, which put finds out.
+func enterDo[In any](ctx context.Context, p port[In]) (parent *task, from *core, err error) {
+	if err := suspend.Err(ctx); err != nil {
+		return nil, nil, err
+	}
+	if parent, from, err = adopted(ctx); err != nil || from != nil {
+		return parent, from, err
+	}
+	if err = p.full(asFull); err != nil && parent != nil {
+		parent.leave(nil)
+	}
+	return parent, nil, err
+}
+
 func adopted(ctx context.Context) (parent *task, from *core, err error) {
 	if parent = taskOf(ctx); parent == nil {
 		return nil, nil, nil
@@ -73,19 +87,24 @@ func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from
 }
 
 // begin hands in a task with an answer.
-func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from *core) (*call[Out], error) {
+func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asked *core) (*call[Out], error) {
 	c := new(call[Out])
-	c.values, c.parent, c.until = ctx, parent, likeCtx
+	c.values, c.parent, c.until, c.asked = ctx, parent, likeCtx, asked
 	c.answer = &c.reply
 	return c, handIn(ctx, &c.task, p, in, asFull, from)
 }
 
 func do[In, Out any](ctx context.Context, p port[In], in In) (out Out, err error) {
-	parent, from, err := enter(ctx, p, asFull)
+	parent, from, err := enterDo(ctx, p)
 	if err != nil {
 		return out, err
 	}
-	c, err := begin[In, Out](ctx, p, in, parent, from)
+	return ask[In, Out](ctx, p, in, parent, from)
+}
+
+// ask hands in, and waits.
+func ask[In, Out any](ctx context.Context, p port[In], in In, parent *task, from *core) (out Out, err error) {
+	c, err := begin[In, Out](ctx, p, in, parent, from, from)
 	if err != nil {
 		return out, err
 	}
@@ -97,7 +116,7 @@ func future[In, Out any](ctx context.Context, p port[In], in In) (promise.Future
 	if err != nil {
 		return nil, err
 	}
-	c, err := begin[In, Out](ctx, p, in, parent, from)
+	c, err := begin[In, Out](ctx, p, in, parent, from, nil)
 	if err != nil {
 		return nil, err
 	}

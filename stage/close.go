@@ -29,7 +29,7 @@ func Close(ctx context.Context, stages ...Closer) error {
 //
 // If ctx is done first, Close cuts off: tasks that are queued or delayed fail with ErrClosed and go to OnFail, and the
 // contexts of submitted tasks in progress are cancelled. It returns the error of the cancellation, which says how many
-// handlers still run, and does not wait for them.
+// handlers still run, and how many wait for another stage. It does not wait for them.
 //
 // A second Close waits likewise. In a handler of the stage, Close waits for itself, until ctx is done.
 func (s *Stage[In, Out]) Close(ctx context.Context) error {
@@ -63,7 +63,8 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 		return nil
 	}
 	s.cut = true
-	gone := s.ring.sweep(func(*item[In, Out]) bool { return true })
+	all := func(*item[In, Out]) bool { return true }
+	gone := append(s.hurry.sweep(all), s.ring.sweep(all)...)
 	s.queued(-s.waiting)
 	delayed, stop := s.takeDelayed()
 	gone = append(gone, delayed...)
@@ -74,7 +75,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 			running = append(running, w.task)
 		}
 	}
-	unblock, slots, letGo := s.unblock, s.slots, p.letGo()
+	unblock, run, wait, letGo := s.unblock, s.slots-s.blocked, s.blocked, p.letGo()
 	p.guard.Unlock()
 	letGo()
 	stopAll(stop)
@@ -85,7 +86,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 		unblock(ErrClosed)
 	}
 	s.endAll(gone)
-	return fmt.Errorf("%s: closed while %d handlers run: %w", s.name, slots, err)
+	return fmt.Errorf("%s: closed while %d handlers run, and %d wait for another stage: %w", s.name, run, wait, err)
 }
 
 // endAll ends tasks that have been cut off. If OnFail panics, or ends the goroutine, the others are ended all the same.
@@ -107,7 +108,7 @@ func (s *Stage[In, Out]) endCut(e *item[In, Out]) {
 	defer func() {
 		t.leave(v.err)
 		s.pool.guard.Lock()
-		s.leave(v.fate, v.service, s.pool.now())
+		s.leave(e, v.fate, v.service, s.pool.now())
 		s.pool.release()
 	}()
 	t.gid.Store(0) // it is in no handler

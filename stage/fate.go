@@ -90,7 +90,7 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 // finish counts the fate of a task that was in progress. The debt of its worker goes to an empty o. The task is told that it
 // is done only when its slot is free.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
-	s.leave(v.fate, v.service, now)
+	s.leave(e, v.fate, v.service, now)
 	switch {
 	case v.fate == again:
 		o.after = s.postpone(*e, v.after)
@@ -100,7 +100,7 @@ func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed
 }
 
 // leave counts a task that is in progress no more.
-func (s *Stage[In, Out]) leave(f fate, service, now int64) {
+func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.progress--
 	switch f {
 	case completed:
@@ -121,6 +121,9 @@ func (s *Stage[In, Out]) leave(f fate, service, now int64) {
 		s.window.service += service
 	}
 	if f != again {
+		if e.ticket == lent {
+			s.lent--
+		}
 		s.settleIf()
 		s.admit(now)
 	}

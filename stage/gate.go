@@ -76,7 +76,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		err := s.refuse(s.errs.closed)
 		p.guard.Unlock()
 		return err
-	case s.room():
+	case s.room() || s.needsNone(t):
 		s.accept(g, t, in, now)
 		p.release()
 		return nil
@@ -93,6 +93,10 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	return err
 }
 
+// needsNone reports whether t needs no room, as a handler of the stage waits for it. A handler waits for one task at a time, so
+// if there are more, their Dos were cancelled.
+func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
+
 func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due starting, ok bool) {
 	s := g.s
 	p, q := from.pool, s.pool
@@ -100,7 +104,7 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due startin
 		now = q.now()
 	}
 	lockBoth(p, q)
-	if s.closed || !s.room() {
+	if s.closed || !s.room() && !s.needsNone(t) {
 		if p != q {
 			q.guard.Unlock()
 		}

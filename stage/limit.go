@@ -55,7 +55,7 @@ func (p *Pool) adjust(w *worker, c *core) {
 	w.at, w.task = nil, nil
 	p.release()
 	w.owed.pay()
-	width := c.o.Limit.Update(s)
+	width := p.limited(w, c, s)
 	p.guard.Lock()
 	c.limiting = false
 	if width = max(width, 1); width != c.width {
@@ -63,4 +63,21 @@ func (p *Pool) adjust(w *worker, c *core) {
 		c.server.admit(w.now)
 	}
 	c.openWindow(p.now())
+}
+
+// limited calls the limiter. If that panics, or ends the goroutine, the worker ends, and its permit is given back.
+func (p *Pool) limited(w *worker, c *core, s Sample) (width int) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.guard.Lock()
+			c.limiting = false
+			c.openWindow(p.now())
+			p.running--
+			p.end(w)
+		}
+	}()
+	width = c.o.Limit.Update(s)
+	returned = true
+	return width
 }

@@ -73,6 +73,8 @@ type core struct {
 	// Under the guard of the pool:
 	width    int
 	slots    int // handlers running or blocked
+	blocked  int // of these, those that wait for another task, or for room
+	lent     int // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
 	waiting  int
 	progress int // tasks in slots
 	delayed  int
@@ -156,7 +158,7 @@ func (p *Pool) due() (starts int) {
 func (p *Pool) call() (starts int) {
 	want := 0
 	for _, c := range p.loaded {
-		want += min(c.waiting, max(0, c.width-c.slots))
+		want += min(c.waiting, max(0, c.free()))
 	}
 	for p.running < p.width && p.coming < want {
 		p.running++
@@ -209,12 +211,16 @@ func (p *Pool) next() (best *core) {
 		return nil
 	}
 	for _, c := range p.loaded {
-		if c.slots < c.width && (best == nil || c.server.oldest() < best.server.oldest()) {
+		if c.free() > 0 && (best == nil || c.server.oldest() < best.server.oldest()) {
 			best = c
 		}
 	}
 	return best
 }
+
+// free counts the slots for further handlers. A handler that waits for a task of its own stage lends it its slot, so at most
+// width handlers run that do not wait.
+func (c *core) free() int { return c.width - c.slots + min(c.lent, c.blocked) }
 
 // gone counts a stage that is closed and empty, once. With the last of them the idle workers leave.
 func (p *Pool) gone() {

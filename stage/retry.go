@@ -74,9 +74,12 @@ func (d *delay[In, Out]) over() {
 		stop = d.stop
 		s.postponed(-1)
 		d.e.since = s.pool.now()
-		if s.o.LIFO {
+		switch {
+		case d.e.ticket == lent:
+			s.hurry.pushBack(d.e)
+		case s.o.LIFO:
 			s.ring.pushBack(d.e)
-		} else {
+		default:
 			s.ring.pushFront(d.e)
 		}
 		s.queued(1)

@@ -35,7 +35,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 		if due, ok := e.way.to.pass(e.t, out, w.now, &s.core); ok {
 			returned = true
 			s.slots--
-			s.leave(completed, v.service, w.now)
+			s.leave(&e, completed, v.service, w.now)
 			w.owed.starting = due
 			return
 		}
@@ -52,9 +52,12 @@ func (s *Stage[In, Out]) serve(w *worker) {
 // pop takes the next task to begin.
 func (s *Stage[In, Out]) pop(e *item[In, Out]) {
 	s.queued(-1)
-	if s.o.LIFO {
+	switch {
+	case s.hurry.len > 0:
+		s.hurry.popFront(e)
+	case s.o.LIFO:
 		s.ring.popBack(e)
-	} else {
+	default:
 		s.ring.popFront(e)
 	}
 }
@@ -144,7 +147,7 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 		p.running--
 		w.at, w.task = nil, nil
 		s.slots--
-		s.leave(failed, 0, p.now())
+		s.leave(e, failed, 0, p.now())
 		p.release()
 		e.t.leave(ErrAbandoned)
 		p.guard.Lock()

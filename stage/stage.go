@@ -113,6 +113,7 @@ type Stage[In, Out any] struct {
 	onFail  func(ctx context.Context, in In, err error)
 	entry   gate[In, Out] // where Do, Begin and Submit hand in
 	ring    ring[item[In, Out]]
+	hurry   ring[item[In, Out]] // tasks for which a handler of this stage waits: they begin first
 	outside suspend.Queue[struct{}, outsider[In, Out]]
 	later   map[*delay[In, Out]]struct{}
 }
@@ -125,6 +126,9 @@ type item[In, Out any] struct {
 	since  int64 // it was accepted
 	ticket uint64
 }
+
+// lent is the ticket of a task for which a handler of its own stage waits.
+const lent = 0
 
 // New returns a stage that calls f with each task, Width at a time, while Queue tasks wait. It starts nothing: workers are
 // started by tasks, and leave when there are none.
@@ -223,21 +227,33 @@ func (c *core) postponed(n int) {
 	c.pool.delayed += n
 }
 
-// room reports whether one more is accepted.
-func (c *core) room() bool { return c.inside() < c.bound() }
+// room reports whether one more is accepted, beside those that need no room.
+func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() }
 
 func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
-func (s *Stage[In, Out]) oldest() uint64 { return s.ring.of(0).ticket }
+func (s *Stage[In, Out]) oldest() uint64 {
+	if s.hurry.len > 0 {
+		return lent
+	}
+	return s.ring.of(0).ticket
+}
 
 // accept puts a task in the queue.
 func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
 	s.arrived++
 	s.accepted++
-	s.pool.tickets++
 	t.tries = 0
-	e := s.ring.back()
-	e.t, e.way, e.in, e.since, e.ticket = t, way, in, now, s.pool.tickets
+	to, ticket := &s.ring, uint64(lent)
+	if s.lends(t) {
+		s.lent++
+		to = &s.hurry
+	} else {
+		s.pool.tickets++
+		ticket = s.pool.tickets
+	}
+	e := to.back()
+	e.t, e.way, e.in, e.since, e.ticket = t, way, in, now, ticket
 	s.queued(1)
 }
 

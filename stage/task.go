@@ -30,10 +30,11 @@ type task struct {
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
 	at     *core         // the stage of the latest handler; read only by the same goroutine
+	asked  *core         // the stage whose handler waits for it, in a Do; never changes
 	open   atomicx.Int32
-	gone   atomicx.Bool // its Do has returned; pairs with the load in over
-	until  until        // never changes
+	gone   atomicx.Bool // its Do has returned; pairs with the loads in over and lends
 	tries  int32        // of the handler of the stage that it is in, under the guard
+	until  until        // never changes
 	dead   bool         // OnFail was called for it
 }
 
@@ -170,6 +171,24 @@ func (t *task) wasCut() bool {
 
 // over reports whether t need not be begun any more.
 func (t *task) over() bool { return t.gone.Load() || t.until != cut && t.Err() != nil }
+
+// lends reports whether a handler of c waits for t, by a chain of Dos. Then t begins in the slot of that handler, or else it
+// would wait for itself.
+func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) }
+
+func (c *core) lendsByChain(t *task) bool {
+	for t.asked != nil && !t.gone.Load() {
+		if t.asked == c {
+			return true
+		}
+		t = t.parent
+	}
+	all, ok := t.values.(lender)
+	return ok && all.lends(c)
+}
+
+// A lender stands for several tasks: the values of the context of a batch.
+type lender interface{ lends(c *core) bool }
 
 // adopt adds a child, unless t is done.
 func (t *task) adopt() bool {

@@ -131,12 +131,14 @@ func (w *worker) named(c *core) {
 // block gives back the permit of a handler of c that is going to wait. goOn takes it again.
 func (c *core) block() {
 	c.pool.guard.Lock()
+	c.blocked++
 	c.pool.running--
 	c.pool.release()
 }
 
 func (c *core) goOn() {
 	c.pool.guard.Lock()
+	c.blocked--
 	c.pool.running++
 	c.pool.guard.Unlock()
 }

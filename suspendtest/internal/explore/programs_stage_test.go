@@ -151,6 +151,60 @@ var stagePrograms = []program{
 		w.Check(settled(p, a, b))
 		w.Check(func() error { return same(3, int(ran.Load())) })
 	}},
+	{"stage, a cycle of Dos", "2 × 1", func(w *explore.World) {
+		p := stage.NewPool("p", 1, here{})
+		var a, b *stage.Stage[int, int]
+		var running atomicx.Int32
+		enter := func() {
+			if running.Add(1) > 1 {
+				panic("two at a time")
+			}
+		}
+		a = stageOf(p, "a", stage.Options{Queue: 1, Width: 1}, func(ctx context.Context, n int) error {
+			enter()
+			if running.Add(-1); n > 0 {
+				_, err := b.Do(ctx, n)
+				return err
+			}
+			return nil
+		})
+		b = stageOf(p, "b", stage.Options{Queue: stage.NoQueue, Width: 1}, func(ctx context.Context, n int) error {
+			_, err := a.Do(ctx, n-1)
+			return err
+		})
+		for _, name := range []string{"do", "do2"} {
+			w.Go(name, func(ctx context.Context) { _, _ = a.Do(ctx, 1) })
+		}
+		w.OnIdle(lost)
+		w.Check(settled(p, a, b))
+	}},
+	{"stage, after a cycle", "1 × 1", func(w *explore.World) {
+		p := stage.NewPool("p", 2, here{})
+		var s *stage.Stage[int, int]
+		var running atomicx.Int32
+		other := stageOf(p, "other", stage.Options{}, func(context.Context, int) error { return nil })
+		s = stageOf(p, "s", stage.Options{Queue: 2, Width: 1}, func(ctx context.Context, n int) error {
+			switch n {
+			case 1:
+				_, err := s.Do(ctx, 0)
+				return err
+			case 2:
+				_, _ = other.Do(ctx, n)
+			}
+			if running.Add(1) > 1 {
+				panic("two at a time")
+			}
+			suspend.Yield()
+			running.Add(-1)
+			return nil
+		})
+		w.Go("do", func(ctx context.Context) {
+			_, _ = s.Do(ctx, 1)
+			_, _ = s.Submit(bg, 2), s.Submit(bg, 3)
+		})
+		w.OnIdle(lost)
+		w.Check(settled(p, s, other))
+	}},
 	{"stage, opened meanwhile", "2 × 1", func(w *explore.World) {
 		p := stage.NewPool("p", 1, here{})
 		a := stageOf(p, "a", stage.Options{}, func(context.Context, int) error { return nil })

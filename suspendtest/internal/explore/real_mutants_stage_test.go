@@ -11,7 +11,7 @@ var stageMutants = []realMutant{
 	{"a caller that waits for room is resumed, and then its task is queued", "stage/gate.go", "			s.accept(o.g, o.t, o.in, now)\n		}\n	}", "			if IS {\n				s.pool.guard.Unlock()\n				s.pool.guard.Lock()\n			}\n			s.accept(o.g, o.t, o.in, now)\n		}\n	}", "stage, three"},
 	{"Close does not count tasks between two tries", "stage/stage.go", "int { return c.waiting + c.progress + c.delayed }", "int {\n	if IS {\n		return c.waiting + c.progress\n	}\n	return c.waiting + c.progress + c.delayed\n}", "stage, retry, held"},
 	{"a swept task is counted twice", "stage/gate.go", "	s.cancelled += uint64(len(gone))", "	s.cancelled += uint64(len(gone))\n	if IS {\n		s.cancelled += uint64(len(gone))\n	}", "stage, swept"},
-	{"a retry frees its place", "stage/stage.go", "bool { return ⟦c.inside() < c.bound()⟧ }", "c.inside()-c.delayed < c.bound()", "stage, retry, bounded"},
+	{"a retry frees its place", "stage/stage.go", "bool { return ⟦c.inside()-min(c.lent, c.slots) < c.bound()⟧ }", "c.inside()-c.delayed < c.bound()", "stage, retry, bounded"},
 	{"a task that has ended takes a child", "stage/task.go", "		if ⟦n < 0⟧ {", "false", "stage, tree"},
 	{"a child that was rejected is waited for", "stage/call.go", "		if ⟦!accepted && t.parent != nil⟧ {", "false", "stage, tree, rejected"},
 	{"a task that was cut off is retried", "stage/fate.go", "	if ⟦v.fate == again && s.cut⟧ {", "false", "stage, retry, after the cut"},
@@ -34,4 +34,9 @@ var stageMutants = []realMutant{
 	{"a stage that is opened lets nobody go", "stage/stage.go", "	p.leaving.ResumeAll(struct{}{}, nil) // the", "	if !IS {\n		p.leaving.ResumeAll(struct{}{}, nil)\n	} // the", "stage, opened meanwhile"},
 	{"a stage that is emptied leaves another out", "stage/stage.go", "		p.loaded[c.index].index = c.index\n", "		if !IS {\n			p.loaded[c.index].index = c.index\n		}\n", "stage, one of a pool"},
 	{"a Close does not wait for the workers", "stage/close.go", "return none, ⟦p.open > 0 || p.alive == 0⟧, nil", "true", "stage, Close"},
+	{"a Do that goes round waits for its own slot", "stage/task.go", "		if ⟦t.asked == c⟧ {", "false", "stage, a cycle of Dos"},
+	{"a Do that goes round needs room", "stage/gate.go", "	case s.room() || ⟦s.needsNone(t)⟧:", "false", "stage, a cycle of Dos"},
+	{"what goes round waits behind the others", "stage/serve.go", "	case ⟦s.hurry.len > 0⟧:", "s.hurry.len > 0 && s.ring.len == 0", "stage, a cycle of Dos"},
+	{"a slot that was lent stays lent", "stage/fate.go", "			s.lent--\n", "			if !IS {\n				s.lent--\n			}\n", "stage, after a cycle"},
+	{"a handler that waits is counted for ever", "stage/worker.go", "	c.blocked--\n", "	if !IS {\n		c.blocked--\n	}\n", "stage, after a cycle"},
 }

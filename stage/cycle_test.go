@@ -1,0 +1,300 @@
+package stage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A ring of n stages, each of which asks the next one with a Do: a task goes round until its number is 0. run counts the
+// handlers that run in each.
+type ring struct {
+	stages []*stage.Stage[int, int]
+	most   []atomic.Int32
+	run    []atomic.Int32
+}
+
+func newRing(n int, o stage.Options, on func() suspend.Spawner, batch bool) *ring {
+	r := &ring{most: make([]atomic.Int32, n), run: make([]atomic.Int32, n)}
+	pool := o.Pool
+	for i := range n {
+		enter := func() {
+			k := r.run[i].Add(1)
+			for most := r.most[i].Load(); k > most && !r.most[i].CompareAndSwap(most, k); most = r.most[i].Load() {
+			}
+		}
+		next := func(ctx context.Context, n int) (v int, err error) {
+			enter()
+			suspend.Yield()
+			if n > 0 {
+				r.run[i].Add(-1)
+				v, err = r.stages[(i+1)%len(r.stages)].Do(ctx, n-1)
+				enter()
+			}
+			suspend.Yield()
+			r.run[i].Add(-1)
+			return v + 1, err
+		}
+		if o.Pool = pool; pool == nil {
+			o.On = on()
+		}
+		if batch && i%2 == 1 {
+			r.stages = append(r.stages, stage.NewBatch(fmt.Sprint(i), func(ctx context.Context, in, out []int) (err error) {
+				for k, n := range in {
+					v, e := next(ctx, n)
+					out[k], err = v, errors.Join(err, e)
+				}
+				return err
+			}, o))
+		} else {
+			r.stages = append(r.stages, stage.New(fmt.Sprint(i), next, o))
+		}
+	}
+	return r
+}
+
+func (r *ring) close(t *testing.T, width int32) {
+	for i, s := range r.stages {
+		require.NoError(t, s.Close(bg))
+		holds(t, s.Stats())
+		require.LessOrEqual(t, r.most[i].Load(), width, "handlers that run in a stage, and do not wait")
+		require.Equal(t, s.Stats().Accepted, s.Stats().Completed)
+	}
+}
+
+// A Do whose caller is asked by a handler of the same stage, by a chain of Dos, does not wait for itself: however narrow the
+// stages, on their own pools, on one pool of one worker, on all schedulers, with batches in the ring.
+func TestCycleOfDos(t *testing.T) {
+	o := stage.Options{Width: 1, Queue: 100}
+	noQueue := stage.Options{Width: 1, Queue: stage.NoQueue}
+	for name, c := range map[string]struct {
+		stages int
+		o      stage.Options
+		batch  bool
+	}{
+		"one": {1, o, false}, "two": {2, o, false}, "three": {3, o, false}, "a batch": {2, o, true}, "no queue": {2, noQueue, false},
+		"LIFO": {3, stage.Options{Width: 1, Queue: 100, LIFO: true}, false}, "wider": {3, stage.Options{Width: 3, Queue: 100}, false},
+	} {
+		for _, shared := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
+				schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+					defer schedtest.Within(t, time.Minute)()
+					o := c.o
+					if shared {
+						o.Pool = stage.NewPool("p", 1, next())
+					}
+					r := newRing(c.stages, o, next, c.batch)
+					const tasks, rounds = 12, 20
+					var all sync.WaitGroup
+					for range tasks {
+						all.Go(func() {
+							v, err := r.stages[0].Do(bg, rounds)
+							require.NoError(t, err)
+							require.Equal(t, rounds+1, v)
+						})
+					}
+					all.Wait()
+					r.close(t, int32(o.Width))
+				})
+			})
+		}
+	}
+}
+
+// In a pipe, too, and through replicas: the stage in which the task of the Do would wait may be any of them.
+func TestCycleThroughAPipe(t *testing.T) {
+	defer schedtest.Within(t, time.Minute)()
+	var last *stage.Stage[int, int]
+	var p stage.Flow[int, int]
+	one := stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.Reject}
+	first := stage.Replicate(1, nil, func(int) *stage.Stage[int, int] { return stage.New("first", double, one) })
+	last = stage.New("last", func(ctx context.Context, n int) (int, error) {
+		if n > 100 {
+			return n, nil
+		}
+		return p.Do(ctx, n)
+	}, one)
+	p = stage.Pipe(first, last)
+	v, err := p.Do(bg, 1)
+	require.NoError(t, err)
+	require.Equal(t, 128, v)
+	require.NoError(t, stage.Close(bg, first, last))
+}
+
+// Only a handler that waits lends its slot: a task of a goroutine that it has started takes a slot of its own, and one whose
+// Do was cancelled lends none.
+func TestOnlyAHandlerThatWaitsLendsItsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *stage.Stage[int, int]
+		begun := make(chan int, 10)
+		let := make(chan struct{})
+		s = stage.New("s", func(ctx context.Context, n int) (int, error) {
+			begun <- n
+			if n == 1 {
+				go func() { _, _ = s.Do(ctx, 2) }()
+				<-let
+			}
+			return n, nil
+		}, stage.Options{Width: 1, Queue: 5})
+		require.NoError(t, s.Submit(bg, 1))
+		synctest.Wait()
+		require.Len(t, begun, 1, "the handler runs, so there is no slot")
+		close(let)
+		require.NoError(t, s.Close(bg))
+		require.Len(t, begun, 2)
+	})
+}
+
+// A task that is lent a slot and tried again, or whose caller has gone, gives back what it was lent.
+func TestLentSlotIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a, b *stage.Stage[int, int]
+		tries := 0
+		a = stage.New("a", func(ctx context.Context, n int) (int, error) {
+			switch n {
+			case 1:
+				ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+				defer cancel()
+				_, err := b.Do(ctx, n)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			case 2: // the first try fails, the second outlives its caller
+				if tries++; tries == 1 {
+					return 0, errOops
+				}
+				time.Sleep(time.Second)
+			}
+			return n, nil
+		}, stage.Options{Width: 1, Queue: 5, Retry: func(_ error, try int) (time.Duration, bool) { return time.Second, try < 3 }})
+		b = stage.New("b", func(ctx context.Context, n int) (int, error) {
+			_, err := a.Do(ctx, 2)
+			return n, err
+		}, stage.Options{})
+		f, err := a.Begin(bg, 1)
+		require.NoError(t, err)
+		time.Sleep(1600 * time.Millisecond)
+		require.Equal(t, 1, a.Stats().Handlers, "the second try runs on")
+		require.NoError(t, a.Submit(bg, 0))
+		synctest.Wait()
+		require.Equal(t, 1, a.Stats().Waiting, "it is the only one that runs")
+		require.NoError(t, stage.Close(bg, a, b))
+		_, err = f.Await(bg)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "of a child")
+		holds(t, a.Stats())
+		require.EqualValues(t, 2, tries)
+		require.EqualValues(t, 3, a.Stats().Accepted)
+		require.EqualValues(t, 3, a.Stats().Completed+a.Stats().Cancelled)
+
+		h := hold(stage.Options{})
+		for i := range 2 {
+			require.NoError(t, h.Submit(bg, i))
+		}
+		h.close(t)
+	})
+}
+
+// A handler that cancels one Do after another has one handler of its stage beside it, and not one for each.
+func TestCancelledDosShareTheLentSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *stage.Stage[int, int]
+		var run, most atomic.Int32
+		s = stage.New("s", func(ctx context.Context, n int) (int, error) {
+			if n == 0 {
+				most.Store(max(most.Load(), run.Add(1)))
+				time.Sleep(time.Second)
+				run.Add(-1)
+				return 0, nil
+			}
+			for range 100 {
+				ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+				_, err := s.Do(ctx, 0)
+				require.Error(t, err)
+				cancel()
+			}
+			return n, nil
+		}, stage.Options{Width: 1, Queue: 3})
+		_, err := s.Do(bg, 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "of a child")
+		require.NoError(t, s.Close(bg))
+		holds(t, s.Stats())
+		require.EqualValues(t, 1, most.Load())
+		require.Less(t, s.Stats().Accepted, uint64(8), "the others find no room")
+	})
+}
+
+// Close says how many handlers run, and not those that wait for another stage as if they did.
+func TestCloseCountsHandlersThatRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
+		parse := stage.New("parse", func(_ context.Context, n int) (int, error) { return n, nil }, stage.Options{Width: 4})
+		ask := stage.New("ask", func(ctx context.Context, n int) (int, error) { return slow.Do(ctx, n) }, stage.Options{Width: 2})
+		p := stage.Pipe(parse, slow)
+		for i := range 5 {
+			require.NoError(t, p.Submit(bg, i))
+		}
+		require.NoError(t, ask.Submit(bg, 1))
+		synctest.Wait()
+		done, cancel := context.WithCancel(bg)
+		cancel()
+		require.ErrorContains(t, parse.Close(done), "parse: closed while 0 handlers run, and 4 wait for another stage: context canceled")
+		require.ErrorContains(t, ask.Close(done), "ask: closed while 0 handlers run, and 1 wait for another stage")
+		require.ErrorContains(t, slow.Close(done), "held: closed while 1 handlers run, and 0 wait for another stage")
+		synctest.Wait()
+		slow.close(t)
+		require.NoError(t, stage.Close(bg, parse, ask))
+	})
+}
+
+// A Limiter that panics, or ends the goroutine, loses its worker, and not the permit: the stage goes on.
+func TestLimiterDoesNotReturn(t *testing.T) {
+	for name, end := range map[string]func(){"Goexit": runtime.Goexit, "panic": func() { panic("from Update") }} {
+		t.Run(name, func(t *testing.T) {
+			defer schedtest.Within(t, time.Minute)()
+			var panics atomic.Int32
+			sched := workstealing.New(workstealing.Options{Workers: 2, OnPanic: func(any, []byte) { panics.Add(1) }})
+			var updates atomic.Int32
+			s := stage.New("s", func(ctx context.Context, n int) (int, error) {
+				return n, suspend.Sleep(ctx, time.Millisecond)
+			}, stage.Options{On: sched, Width: 3, Queue: 1000, Limit: limiter(func(sample stage.Sample) int {
+				if updates.Add(1)%2 == 1 {
+					end()
+				}
+				return sample.Width
+			})})
+			var all []promise.Future[int]
+			for i := range 500 {
+				f, err := s.Begin(bg, i)
+				require.NoError(t, err)
+				all = append(all, f)
+			}
+			for i, f := range all {
+				v, err := f.Await(bg)
+				require.NoError(t, err)
+				require.Equal(t, i, v)
+			}
+			require.Greater(t, updates.Load(), int32(4))
+			if name == "panic" {
+				require.Equal(t, (updates.Load()+1)/2, panics.Load())
+			}
+			require.NoError(t, s.Close(bg))
+			sched.Close()
+		})
+	}
+}
+
+type limiter func(stage.Sample) int
+
+func (l limiter) Update(s stage.Sample) int { return l(s) }
