@@ -5,9 +5,13 @@ package stage
 // While tasks wait, completions per second are a function of the width alone. Climb compares the rate here with the rate
 // one step away. Wider is better if the gain in rate is at least a third of the gain in width, narrower if the loss in rate
 // is less than a third of the loss in width. A step that is taken makes the next one larger by half, up to 1/2. One that is
-// refused turns round and halves it, down to 1/16. If the rate has changed at the same width, the resource is another one, and
-// the next step is 1/4. A window is 10/step² completions. The first after a change is thrown away, and a window in which the
-// queue was ever empty says nothing.
+// refused turns round, and if the other way was refused, too, halves it, down to 1/16. If the rate has changed at the same
+// width, the resource is another one, and the next step is 1/4. A window is 10/step² completions. The first after a change is
+// thrown away, and a window in which the queue was ever empty says nothing about the rate.
+//
+// If the queue was empty at some time in each window of a second, and less than half of the width was in use on average, the
+// width is narrowed by a quarter, down to twice what was in use, and not below 16. So a width that is far too large does no
+// harm when the load comes.
 //
 // It needs a queue to see anything: with Queue NoQueue it does nothing. Latencies alone, which other limiters compare,
 // cannot tell a slow resource from a crowded one.
@@ -20,14 +24,18 @@ type Climb struct {
 	from    int  // the width that was left, while trying another
 	trying  bool
 	rate    float64 // at from
+	refused bool    // the other way
 	done    int
 	elapsed float64
+	resting float64 // seconds without a queue
+	used    float64 // handlers, times seconds, in them
 }
 
 const (
 	leastStep = 1.0 / 16
 	firstStep = 1.0 / 4
 	mostStep  = 1.0 / 2
+	restWidth = 16
 )
 
 // Update implements Limiter.
@@ -40,10 +48,14 @@ func (c *Climb) Update(s Sample) (width int) {
 		c.step = firstStep
 	}
 	width = min(max(s.Width, least), most)
-	if width != s.Width || s.MinQueue == 0 {
+	if width != s.Width {
 		c.restart()
 		return width
 	}
+	if s.MinQueue == 0 {
+		return min(width, max(least, c.atRest(s)))
+	}
+	c.resting, c.used = 0, 0
 	c.done += s.Done
 	c.elapsed += s.Elapsed.Seconds()
 	size := 10 / (c.step * c.step)
@@ -67,10 +79,14 @@ func (c *Climb) Update(s Sample) (width int) {
 	case c.worth(width, rate):
 		c.from, c.rate = width, rate
 		c.step = min(c.step*1.5, mostStep)
+		c.refused = false
 	default:
 		c.trying, c.settled = false, false
 		c.down = !c.down
-		c.step = max(c.step/2, leastStep)
+		if c.refused {
+			c.step = max(c.step/2, leastStep)
+		}
+		c.refused = !c.refused
 		return c.from
 	}
 	return c.try(width, least, most)
@@ -78,6 +94,23 @@ func (c *Climb) Update(s Sample) (width int) {
 
 // restart forgets the samples so far.
 func (c *Climb) restart() { c.done, c.elapsed = 0, 0 }
+
+// atRest returns the width after a window without a queue.
+func (c *Climb) atRest(s Sample) (width int) {
+	c.restart()
+	c.resting += s.Elapsed.Seconds()
+	c.used += s.Service.Seconds() * float64(s.Done)
+	if c.resting < 1 {
+		return s.Width
+	}
+	need := max(restWidth, int(2*c.used/c.resting))
+	c.resting, c.used = 0, 0
+	if need >= s.Width {
+		return s.Width
+	}
+	c.trying, c.settled, c.rate = false, false, 0
+	return max(need, s.Width*3/4)
+}
 
 // worth reports whether the width tried is better than the one left.
 func (c *Climb) worth(width int, rate float64) bool {

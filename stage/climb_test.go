@@ -146,3 +146,52 @@ func TestClimbWithoutNeed(t *testing.T) {
 		require.Zero(t, s.Stats().Rejected)
 	})
 }
+
+// A width that is far too large is narrowed, where there is little to do and no queue: to what is in use, with room to spare.
+func TestClimbNarrowsAtRest(t *testing.T) {
+	for _, width := range []int{100, 300, 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			r := offer(t, 0.7, 20*time.Second, 10*time.Second, stage.Options{Width: width, Queue: 160, Delay: 5 * time.Millisecond, Limit: &stage.Climb{}})
+			t.Logf("from %d: width %d, good %.2f, p99 %v, p99 of a no %v", width, r.width, r.good, r.yes, r.no)
+			require.LessOrEqual(t, r.width, 50)
+			require.GreaterOrEqual(t, r.width, 16)
+			require.GreaterOrEqual(t, r.good, 0.69)
+		})
+	}
+}
+
+// Few tasks say nothing about the width: it stays, for the burst that may come.
+func TestClimbKeepsASmallWidth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := offer(t, 0.05, time.Minute, 10*time.Second, stage.Options{Width: 16, Queue: 160, Limit: &stage.Climb{}})
+		require.Equal(t, 16, r.width)
+	})
+}
+
+// From a width that is far too large, the knee is reached within five seconds of the load, also if nothing was there before.
+func TestClimbFromRest(t *testing.T) {
+	for _, rest := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
+			k.set(20, 10*time.Millisecond)
+			s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
+				stage.Options{Width: 200, Queue: 160, Full: stage.Reject, Limit: &stage.Climb{}})
+			for end := time.Now().Add(rest); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+				_ = s.Submit(bg, 0)
+			}
+			start := time.Now()
+			before := 0
+			for time.Since(start) < 8*time.Second {
+				if before == 0 && time.Since(start) > 5*time.Second {
+					before = int(s.Stats().Completed)
+				}
+				time.Sleep(time.Duration(float64(time.Second) / (3 * k.capacity())))
+				_ = s.Submit(bg, 0)
+			}
+			used := float64(int(s.Stats().Completed)-before) / 3 / k.capacity()
+			t.Logf("after 5 s: width %d, used %.2f", s.Stats().Width, used)
+			require.GreaterOrEqual(t, used, 0.8)
+			require.NoError(t, s.Close(bg))
+		})
+	}
+}

@@ -295,6 +295,42 @@ func TestLimiterDoesNotReturn(t *testing.T) {
 	}
 }
 
+// The tasks that ran on the callers of Do count, too, and a Limiter that panics there leaves the stage as it was.
+func TestLimiterSeesInlineDos(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var samples []stage.Sample
+		s := stage.New("s", func(_ context.Context, n int) (int, error) { time.Sleep(time.Millisecond); return n, nil },
+			stage.Options{Width: 3, Limit: limiter(func(sample stage.Sample) int {
+				if samples = append(samples, sample); len(samples) == 1 {
+					panic("from Update")
+				}
+				return 2
+			})})
+		panics := 0
+		for i := range 40 {
+			func() {
+				defer func() {
+					if recover() != nil {
+						panics++
+					}
+				}()
+				v, err := s.Do(bg, i)
+				require.NoError(t, err)
+				require.Equal(t, i, v)
+			}()
+		}
+		require.Equal(t, 1, panics)
+		require.GreaterOrEqual(t, len(samples), 3)
+		for i, sample := range samples {
+			require.Equal(t, 10, sample.Done)
+			require.Equal(t, time.Millisecond, sample.Service)
+			require.Equal(t, []int{3, 3, 2, 2}[i], sample.Width)
+		}
+		require.NoError(t, s.Close(bg))
+		holds(t, s.Stats())
+	})
+}
+
 type limiter func(stage.Sample) int
 
 func (l limiter) Update(s stage.Sample) int { return l(s) }

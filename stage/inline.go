@@ -21,6 +21,9 @@ func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	}
 	if from == nil {
 		if now, ticket := s.mayInline(); ticket != 0 {
+			if s.o.Limit != nil {
+				defer s.adjustInline()
+			}
 			return s.inline(ctx, in, parent, now, ticket)
 		}
 	}

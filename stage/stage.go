@@ -31,7 +31,8 @@ type Options struct {
 	Full Full
 
 	// Delay sheds load by time: once every task of the last 100 ms has waited longer than Delay, a task that has waited longer
-	// than twice Delay fails with ErrLate instead of beginning. Zero sheds nothing.
+	// than twice Delay fails with ErrLate instead of beginning. For 100 ms after such a time, every task of the last Delay is
+	// enough to begin again. Zero sheds nothing.
 	Delay time.Duration
 
 	// LIFO begins the youngest task first.

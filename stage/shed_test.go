@@ -1,0 +1,129 @@
+package stage_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/stage"
+)
+
+// A curve is a resource whose throughput has a smooth peak: the universal scalability law.
+type curve struct {
+	mu   sync.Mutex
+	rand *rand.Rand
+	in   int
+}
+
+const (
+	curveBase = 10 * time.Millisecond
+	curveA    = 0.02
+	curveB    = 0.0005
+)
+
+func curveAt(n float64) float64 { return n / (1 + curveA*(n-1) + curveB*n*(n-1)) / curveBase.Seconds() }
+
+// peak is the largest throughput.
+func peak() (most float64) {
+	for n := range 400 {
+		most = max(most, curveAt(float64(n+1)))
+	}
+	return most
+}
+
+func (c *curve) use() {
+	c.mu.Lock()
+	c.in++
+	n := float64(c.in)
+	d := float64(curveBase) * (1 + curveA*(n-1) + curveB*n*(n-1)) * (0.5 + c.rand.Float64())
+	c.mu.Unlock()
+	time.Sleep(time.Duration(d))
+	c.mu.Lock()
+	c.in--
+	c.mu.Unlock()
+}
+
+// offered is what came of a load: good answers within the patience of 100 ms as a part of the peak, and the time to a "no".
+type offered struct {
+	good    float64
+	no, yes time.Duration // p99
+	width   int
+}
+
+// offer sends load times the peak to a stage, as a Poisson process, and measures after a warm-up.
+func offer(t *testing.T, load float64, warm, measured time.Duration, o stage.Options) (r offered) {
+	c := &curve{rand: rand.New(rand.NewPCG(1, 1))}
+	o.Full = stage.Reject
+	s := stage.New("resource", func(context.Context, int) (int, error) { c.use(); return 0, nil }, o)
+	rng := rand.New(rand.NewPCG(2, 2))
+	var mu sync.Mutex
+	var yes, no []time.Duration
+	var all sync.WaitGroup
+	start := time.Now()
+	for at := start; ; {
+		at = at.Add(time.Duration(rng.ExpFloat64() / (load * peak()) * float64(time.Second)))
+		if at.Sub(start) > warm+measured {
+			break
+		}
+		time.Sleep(time.Until(at))
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(bg, 100*time.Millisecond)
+			defer cancel()
+			begun := time.Now()
+			_, err := s.Do(ctx, 0)
+			took := time.Since(begun)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case begun.Sub(start) < warm:
+			case err == nil:
+				yes = append(yes, took)
+			default:
+				no = append(no, took)
+			}
+		})
+	}
+	all.Wait()
+	r.width = s.Stats().Width
+	require.NoError(t, s.Close(bg))
+	slices.Sort(yes)
+	slices.Sort(no)
+	r.good = float64(len(yes)) / measured.Seconds() / peak()
+	if n := len(yes); n > 0 {
+		r.yes = yes[n*99/100]
+	}
+	if n := len(no); n > 0 {
+		r.no = no[n*99/100]
+	}
+	return r
+}
+
+// A "no" comes soon, however large the overload is: also near the capacity, where the queue is now bad and now good.
+func TestTimeToANo(t *testing.T) {
+	loads := []float64{0.7, 1.1, 1.2, 1.3, 1.5, 2, 3, 8}
+	if schedtest.Race {
+		loads = loads[4:5]
+	}
+	for _, limit := range []bool{false, true} {
+		for _, load := range loads {
+			synctest.Test(t, func(t *testing.T) {
+				o := stage.Options{Width: 30, Queue: 160, Delay: 5 * time.Millisecond}
+				if limit {
+					o.Limit = &stage.Climb{Max: 400}
+				}
+				r := offer(t, load, 5*time.Second, 10*time.Second, o)
+				t.Logf("%.1fx, limit %v: good %.2f, p99 %v, p99 of a no %v, width %d", load, limit, r.good, r.yes, r.no, r.width)
+				require.LessOrEqual(t, r.no, 15*time.Millisecond)
+				require.GreaterOrEqual(t, r.good, min(load, 0.9)-0.02)
+				require.LessOrEqual(t, r.yes, 45*time.Millisecond)
+			})
+		}
+	}
+}
