@@ -113,7 +113,7 @@ const (
 
 // A Histogram counts durations, with an error of at most a quarter.
 type Histogram struct {
-	Counts [buckets]uint32 // they wrap around; differences stay right
+	Counts [buckets]uint64
 	Count  uint64
 	Sum    time.Duration
 }
@@ -163,7 +163,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	rank = min(max(rank, 1), h.Count)
 	var seen uint64
 	for i, n := range h.Counts {
-		if seen += uint64(n); seen >= rank && n > 0 {
+		if seen += n; seen >= rank && n > 0 {
 			return (from(i) + from(i+1)) / 2
 		}
 	}
@@ -174,7 +174,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 func (h *Histogram) Buckets(yield func(upTo time.Duration, cumulative uint64) bool) {
 	var seen uint64
 	for i, n := range h.Counts {
-		if seen += uint64(n); n > 0 && !yield(from(i+1), seen) {
+		if seen += n; n > 0 && !yield(from(i+1), seen) {
 			return
 		}
 	}

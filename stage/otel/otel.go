@@ -3,6 +3,7 @@ package otel
 
 import (
 	"context"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -12,7 +13,9 @@ import (
 
 // Register makes observable instruments of stages, whose names must differ: of a flow, pass stage.Stages(flow)... Their names
 // are those of package prom; a wait or a service is a counter of seconds and the counter of tasks, as OpenTelemetry has no
-// observable histogram, and a quantile. Unregister the registration when the stages are closed.
+// observable histogram, and a quantile. The quantiles are of the tasks since the collection before, the first of
+// all tasks so far. A collection is that of any reader: give each reader a provider of its own. A quantile without a task is not observed. Unregister the registration when the stages
+// are closed.
 func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, error) {
 	r := &registrar{m: m}
 	tasks := r.counter("stage_tasks_total", "Tasks by fate.", "1")
@@ -23,9 +26,15 @@ func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, er
 	if r.err != nil {
 		return nil, r.err
 	}
+	var mu sync.Mutex // of before
+	before := make([]stage.Stats, len(stages))
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		for _, observed := range stages {
+		mu.Lock()
+		defer mu.Unlock()
+		for i, observed := range stages {
 			s := observed.Stats()
+			since := s.Sub(before[i])
+			before[i] = s
 			name := attribute.String("stage", s.Name)
 			of := metric.WithAttributes(name)
 			for fate, n := range map[string]uint64{
@@ -36,10 +45,14 @@ func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, er
 			for g, v := range map[metric.Float64Observable]float64{
 				waiting: float64(s.Waiting), busy: float64(s.Busy), delayed: float64(s.Delayed),
 				outside: float64(s.Outside), width: float64(s.Width), queue: float64(s.Queue),
-				waitSum: s.Wait.Sum.Seconds(), waitP99: s.Wait.Quantile(0.99).Seconds(),
-				serviceSum: s.Service.Sum.Seconds(), serviceP99: s.Service.Quantile(0.99).Seconds(),
+				waitSum: s.Wait.Sum.Seconds(), serviceSum: s.Service.Sum.Seconds(),
 			} {
 				o.ObserveFloat64(g, v, of)
+			}
+			for g, h := range map[metric.Float64Observable]*stage.Histogram{waitP99: &since.Wait, serviceP99: &since.Service} {
+				if h.Count > 0 {
+					o.ObserveFloat64(g, h.Quantile(0.99).Seconds(), of)
+				}
 			}
 		}
 		return nil

@@ -2,7 +2,10 @@ package otel_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -24,8 +27,24 @@ func TestRegister(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := collect(t, reader)
+	if got["stage_tasks_totalcompleted"] != 5 || got["stage_width"] != 3 || len(got) != 5+10 {
+		t.Error(got)
+	}
+	if got["stage_service_seconds"] <= 0 || got["stage_service_p99_seconds"] <= 0 {
+		t.Error(got)
+	}
+	if err := r.Unregister(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 	var out metricdata.ResourceMetrics
-	if err := reader.Collect(ctx, &out); err != nil {
+	if err := reader.Collect(context.Background(), &out); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]float64{}
@@ -40,16 +59,35 @@ func TestRegister(t *testing.T) {
 			got[m.Name] = d.DataPoints[0].Value
 		}
 	}
-	if got["stage_tasks_totalcompleted"] != 5 || got["stage_width"] != 3 || len(got) != 5+10 {
-		t.Error(got)
-	}
-	if got["stage_service_seconds"] <= 0 || got["stage_service_p99_seconds"] <= 0 {
-		t.Error(got)
-	}
-	if err := r.Unregister(); err != nil {
-		t.Error(err)
-	}
-	if err := s.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	return got
+}
+
+// A quantile is that of the tasks since the collection before: a slow hour long ago is not seen, and a slow minute is.
+func TestQuantilesOfTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage.New("disk", func(_ context.Context, d time.Duration) (int, error) { time.Sleep(d); return 0, nil }, stage.Options{})
+		reader := metric.NewManualReader()
+		r, err := otel.Register(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, took := range []time.Duration{time.Second, time.Millisecond, 0, time.Minute} {
+			n := 100_000
+			if i > 0 {
+				n = 10
+			}
+			for range n {
+				if took > 0 {
+					_, _ = s.Do(context.Background(), took)
+				}
+			}
+			got, ok := collect(t, reader)["stage_service_p99_seconds"]
+			if ok != (took > 0) || ok && (got < took.Seconds()*0.75 || got > took.Seconds()*1.25) {
+				t.Errorf("tasks of %v: %v, %v", took, got, ok)
+			}
+		}
+		if err := errors.Join(r.Unregister(), s.Close(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -69,3 +69,35 @@ stage_width{stage="disk"} 3
 		t.Error(err)
 	}
 }
+
+// figures are those of a stage that has been up for days.
+type figures stage.Stats
+
+func (f *figures) Stats() stage.Stats { return stage.Stats(*f) }
+
+// A bucket counts beyond 32 bits, as the count does: half a day at a hundred thousand tasks a second.
+func TestBucketsDoNotWrap(t *testing.T) {
+	const many = 1<<32 + 10
+	f := &figures{Name: "disk"}
+	for _, h := range []*stage.Histogram{&f.Wait, &f.Service} {
+		h.Counts[40], h.Count = many, many
+	}
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(prom.NewCollector(f))
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, f := range families {
+		if h := f.Metric[0].Histogram; h != nil {
+			if got := h.Bucket[len(h.Bucket)-1].GetCumulativeCount(); got != many {
+				t.Errorf("%s: %d in the largest bucket, of %d", f.GetName(), got, h.GetSampleCount())
+			}
+			seen++
+		}
+	}
+	if seen != 2 {
+		t.Error(seen, "histograms")
+	}
+}
