@@ -23,7 +23,7 @@ func (e Errors) Error() string {
 }
 
 // NewBatch returns a stage that calls f with the tasks that are waiting, at most o.Batch of them: out[i] is the result of in[i].
-// An idle stage so serves one at a time without a delay, and a loaded one many. Width counts batches. f must not keep in or
+// An idle stage so serves one at a time without a delay, unless Gather says so, and a loaded one many. Width counts batches. f must not keep in or
 // out. An Errors fails some tasks, any other error all; Retry is asked for each.
 //
 // The context of f has no values. It ends when Close cuts the stage off, so f hears nothing of a Do that is cancelled. A
@@ -78,6 +78,9 @@ func (m members[In, Out]) lends(c *core) bool {
 
 // serveBatch is serve for a batch.
 func (s *Stage[In, Out]) serveBatch(w *worker) {
+	if s.paced && s.holds(w) {
+		return
+	}
 	b := &batch[In, Out]{s: s}
 	b.values, b.answer = members[In, Out]{context.Background(), b}, b
 	b.at = &s.core
@@ -153,6 +156,7 @@ func (b *batch[In, Out]) perform(w *worker) {
 		}
 	}
 	if len(b.in) == 0 {
+		s.notPaced()
 		return
 	}
 	b.out = make([]Out, len(b.in))

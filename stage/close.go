@@ -42,6 +42,7 @@ func (s *Stage[In, Out]) Close(ctx context.Context) error {
 				_ = s.refuse(nil)
 			}
 		}
+		s.letBegin()
 		s.settleIf()
 	}
 	p.release()
@@ -63,6 +64,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 		return nil
 	}
 	s.cut = true
+	s.letBegin()
 	all := func(*item[In, Out]) bool { return true }
 	gone := append(s.hurry.sweep(all), s.ring.sweep(all)...)
 	s.queued(-s.waiting)

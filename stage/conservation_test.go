@@ -57,6 +57,14 @@ func conserve(t *testing.T, n int, seed uint64) (sum fates) {
 		retry := func(err error, try int) (time.Duration, bool) {
 			return time.Duration(try%2) * time.Microsecond, try < 3
 		}
+		var gather time.Duration
+		rate := 0.0
+		switch seed % 8 { // few, as they take time
+		case 1:
+			gather = 5 * time.Microsecond
+		case 2:
+			rate = 1e6
+		}
 		pool := stage.NewPool("pool", 2, next())
 		a := stage.New("a", func(_ context.Context, i int) (int, error) {
 			if i%13 == 0 {
@@ -70,13 +78,13 @@ func conserve(t *testing.T, n int, seed uint64) (sum fates) {
 				return errOops
 			}
 			return nil
-		}, stage.Options{On: next(), Width: 1 + rng.IntN(2), Queue: rng.IntN(5), Batch: 3}).OnFail(oops)
+		}, stage.Options{On: next(), Width: 1 + rng.IntN(2), Queue: rng.IntN(5), Batch: 3, Gather: gather}).OnFail(oops)
 		c := stage.New("c", func(ctx context.Context, i int) (int, error) {
 			if i%5 == 0 {
 				suspend.Yield()
 			}
 			return i, nil
-		}, stage.Options{On: next(), Width: 1 + rng.IntN(3), Delay: time.Duration(rng.IntN(2)) * 20 * time.Microsecond}).OnFail(oops)
+		}, stage.Options{On: next(), Width: 1 + rng.IntN(3), Delay: time.Duration(rng.IntN(2)) * 20 * time.Microsecond, Rate: rate}).OnFail(oops)
 		d := stage.New("d", func(_ context.Context, i int) (int, error) {
 			ends[i].Add(1)
 			return i, nil

@@ -132,7 +132,7 @@ func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 // settleIf is called when a task has left the stage, and when it is closed.
 func (c *core) settleIf() {
 	if c.closed && c.inside() == 0 { // from now on: nothing is accepted
-		c.pool.gone()
+		c.gone()
 		c.closers.ResumeAll(struct{}{}, nil)
 	}
 }

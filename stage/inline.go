@@ -34,7 +34,7 @@ func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 // ticket of the task.
 func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 	p := s.pool
-	if s.batch != nil || !p.onCaller() {
+	if s.batch != nil || s.o.Rate > 0 || !p.onCaller() {
 		return 0, 0
 	}
 	now = p.now()

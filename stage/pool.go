@@ -46,7 +46,7 @@ type Pool struct {
 	waiting int // tasks of all stages
 	delayed int
 	open    int     // stages that are not closed, or not empty
-	loaded  []*core // stages with tasks that wait
+	loaded  []*core // stages with tasks that wait, and some that had
 	tickets uint64
 	idle    []*worker // the last is the next to be woken
 	least   int       // the smallest number of idle workers since the last tick
@@ -79,6 +79,7 @@ type core struct {
 	progress int // tasks in slots
 	delayed  int
 	closed   bool
+	listed   bool
 	index    int  // in the list of the pool
 	cut      bool // Close has given up waiting
 	blocking context.Context
@@ -86,6 +87,11 @@ type core struct {
 	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for tasks
 	rejects  int                               // since the last sweep
 	shed     shedder
+	paced    bool // by Rate or Gather
+	pace     pace
+	held     bool // a worker waits until the next handler may begin
+	ripe     bool // it has waited for that
+	holder   suspend.Queue[struct{}, struct{}]
 	limiting bool
 	window   window
 	counts
@@ -210,20 +216,50 @@ func (p *Pool) next() (best *core) {
 	if p.running > p.width || p.waiting == 0 {
 		return nil
 	}
-	for _, c := range p.loaded {
-		if c.free() > 0 && (best == nil || c.server.oldest() < best.server.oldest()) {
+	for i := 0; i < len(p.loaded); i++ {
+		switch c := p.loaded[i]; {
+		case c.waiting == 0:
+			c.unlist()
+			i--
+		case c.free() > 0 && (best == nil || c.server.oldest() < best.server.oldest()):
 			best = c
 		}
 	}
 	return best
 }
 
+// list puts c on the list of its pool. next takes it off when it finds no task, and so does the end of the stage.
+func (c *core) list() {
+	p := c.pool
+	c.listed, c.index = true, len(p.loaded)
+	p.loaded = append(p.loaded, c)
+}
+
+func (c *core) unlist() {
+	p := c.pool
+	last := len(p.loaded) - 1
+	p.loaded[c.index] = p.loaded[last]
+	p.loaded[c.index].index = c.index
+	p.loaded[last] = nil
+	p.loaded = p.loaded[:last]
+	c.listed = false
+}
+
 // free counts the slots for further handlers. A handler that waits for a task of its own stage lends it its slot, so at most
 // width handlers run that do not wait.
-func (c *core) free() int { return c.width - c.slots + min(c.lent, c.blocked) }
+func (c *core) free() int {
+	if c.held {
+		return 0
+	}
+	return c.width - c.slots + min(c.lent, c.blocked)
+}
 
-// gone counts a stage that is closed and empty, once. With the last of them the idle workers leave.
-func (p *Pool) gone() {
+// gone takes c, which is closed and empty, off its pool. With the last stage the idle workers leave.
+func (c *core) gone() {
+	if c.listed {
+		c.unlist()
+	}
+	p := c.pool
 	if p.open--; p.open == 0 {
 		p.dismiss(len(p.idle))
 		p.settle()

@@ -83,6 +83,9 @@ func (d *delay[In, Out]) over() {
 			s.ring.pushFront(d.e)
 		}
 		s.queued(1)
+		if !s.listed {
+			s.list()
+		}
 	}
 	s.pool.release()
 	stopAll(stop)

@@ -13,6 +13,9 @@ func (s *Stage[In, Out]) serve(w *worker) {
 		s.serveBatch(w)
 		return
 	}
+	if s.paced && s.holds(w) {
+		return
+	}
 	var e item[In, Out]
 	s.pop(&e)
 	s.slots++
@@ -80,6 +83,7 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], isLate bool, w *worker, v *ve
 	t.at = &s.core
 	t.gid.Store(w.gid)
 	if isLate || t.over() {
+		s.notPaced()
 		s.notBegun(t, e.in, v)
 		w.now = s.pool.now()
 		return out, false

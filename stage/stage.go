@@ -46,8 +46,16 @@ type Options struct {
 	// Limit decides on the width; nil keeps it. A Limit belongs to one stage.
 	Limit Limiter
 
-	// Batch is the number of tasks that the function of a NewBatch gets at most; zero is 64.
-	Batch int
+	// Batch is the number of tasks that the function of a NewBatch gets at most; zero is 64. Gather is how long a batch that is
+	// not full waits for more, from the acceptance of its first task on, by the clock of the scheduler; zero is not at all.
+	// Close ends the wait.
+	Batch  int
+	Gather time.Duration
+
+	// Rate is the number of handlers that begin in a second, at most; zero sets no limit. A batch is one, and so is each try.
+	// Meanwhile tasks wait in the queue. After a pause, Burst handlers begin at once; zero is those of 10 ms, but at least one.
+	Rate  float64
+	Burst int
 
 	// Retry is asked when a handler has failed for the try'th time, from 1 on. Again says to begin the task again, after a
 	// while. Meanwhile the task keeps its place in the stage, so retries do not get round the bound.
@@ -147,6 +155,9 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	if o.Queue < NoQueue || o.Width < 0 || o.Batch < 0 {
 		panic("stage: negative Width, Queue or Batch")
 	}
+	if o.Gather < 0 || o.Burst < 0 || !(o.Rate >= 0) {
+		panic("stage: negative Gather, Rate or Burst")
+	}
 	p := o.Pool
 	switch {
 	case p == nil:
@@ -167,6 +178,8 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	s.errs = stageErrors{&stageError{name, ErrFull}, &stageError{name, ErrLate}, &stageError{name, ErrClosed}}
 	s.labels = pprof.WithLabels(context.Background(), pprof.Labels("stage", name))
 	s.shed.target = int64(o.Delay)
+	s.pace.set(o)
+	s.paced = o.Rate > 0 || o.Gather > 0
 	p.guard.Lock()
 	p.open++
 	p.leaving.ResumeAll(struct{}{}, nil) // the workers may stay
@@ -204,22 +217,10 @@ func (c *core) setWidth(n int) {
 // inside counts the accepted tasks that have not left the stage.
 func (c *core) inside() int { return c.waiting + c.progress + c.delayed }
 
-// queued counts n more in the queue, and keeps the list of the stages with work.
+// queued counts n more in the queue.
 func (c *core) queued(n int) {
-	p, before := c.pool, c.waiting
 	c.waiting += n
-	p.waiting += n
-	switch {
-	case before == 0 && n > 0:
-		c.index = len(p.loaded)
-		p.loaded = append(p.loaded, c)
-	case before > 0 && c.waiting == 0:
-		last := len(p.loaded) - 1
-		p.loaded[c.index] = p.loaded[last]
-		p.loaded[c.index].index = c.index
-		p.loaded[last] = nil
-		p.loaded = p.loaded[:last]
-	}
+	c.pool.waiting += n
 }
 
 // postponed counts n more between two tries.
@@ -256,6 +257,12 @@ func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
 	e := to.back()
 	e.t, e.way, e.in, e.since, e.ticket = t, way, in, now, ticket
 	s.queued(1)
+	if !s.listed {
+		s.list()
+	}
+	if s.held {
+		s.letBegin()
+	}
 }
 
 // refuse counts a rejection.

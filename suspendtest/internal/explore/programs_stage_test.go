@@ -205,6 +205,16 @@ var stagePrograms = []program{
 		w.OnIdle(lost)
 		w.Check(settled(p, s, other))
 	}},
+	{"stage, gathering", "2 × 1", inTask(func(w *explore.World, on suspend.Spawner) {
+		p := stage.Explored(stage.NewPool("p", 1, on))
+		s := stage.NewBatch("s", func(_ context.Context, in, out []int) error { return nil }, stage.Options{Pool: p, Queue: 2, Batch: 2, Gather: 1})
+		_ = on.Go(func() { _ = s.Submit(bg, 1) })
+		_ = s.Submit(bg, 2)
+		if err := s.Close(bg); err != nil {
+			panic(err)
+		}
+		w.Check(settled(p, s))
+	})},
 	{"stage, opened meanwhile", "2 × 1", func(w *explore.World) {
 		p := stage.NewPool("p", 1, here{})
 		a := stageOf(p, "a", stage.Options{}, func(context.Context, int) error { return nil })

@@ -1,0 +1,113 @@
+package stage
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A pace is the limit of Options.Rate: the generic cell rate algorithm. Handlers begin as fast as they like while next is not in
+// the future, and each moves it by every.
+type pace struct {
+	every, slack int64 // every 0: no limit
+	next         int64
+	started      bool
+}
+
+const paceSlack = int64(10 * time.Millisecond)
+
+func (p *pace) set(o Options) {
+	if o.Rate > 0 {
+		p.every = max(1, int64(min(float64(time.Second)/o.Rate, float64(1<<62))))
+		p.slack = max(0, paceSlack-p.every)
+		if o.Burst > 0 {
+			p.slack = int64(o.Burst-1) * p.every
+		}
+	}
+}
+
+func (p *pace) begin(now int64) {
+	if p.every > 0 {
+		if !p.started || p.next < now-p.slack {
+			p.started, p.next = true, now-p.slack
+		}
+		p.next += p.every
+	}
+}
+
+// notPaced takes back that a handler has begun.
+func (c *core) notPaced() {
+	if c.pace.every > 0 {
+		c.pool.guard.Lock()
+		c.pace.next -= c.pace.every
+		c.pool.guard.Unlock()
+	}
+}
+
+// early returns how long the next handler is not to begin yet: because of Rate, or as a batch gathers.
+func (s *Stage[In, Out]) early(now int64) (wait int64) {
+	if s.pace.every > 0 && s.pace.started {
+		wait = s.pace.next - now
+	}
+	if s.gathers() && s.ring.len > 0 {
+		wait = max(wait, s.ring.of(0).since+int64(s.o.Gather)-now)
+	}
+	return wait
+}
+
+// gathers reports whether the next batch is to wait for more tasks. It waits for none if a handler waits for one of it.
+func (c *core) gathers() bool {
+	return c.o.Gather > 0 && c.o.Batch > 0 && !c.closed && c.lent == 0 && c.waiting < c.o.Batch
+}
+
+// holds waits until a handler may begin, and counts one that begins now. It is called with the guard held and returns so.
+func (s *Stage[In, Out]) holds(w *worker) bool {
+	if !s.ripe {
+		if wait := s.early(w.now); wait > 0 {
+			s.hold(w, wait)
+			return true
+		}
+	}
+	s.ripe = false
+	s.pace.begin(w.now)
+	return false
+}
+
+// hold keeps the stage from its pool for a time, and waits in a worker without a permit. It is called with the guard held and
+// returns so.
+func (c *core) hold(w *worker, wait int64) {
+	p := c.pool
+	c.held = true
+	w.at, w.task = nil, nil
+	p.running--
+	p.release()
+	w.owed.pay()
+	ctx, stop := cancel.WithTimeout(context.Background(), time.Duration(wait))
+	_, err := suspend.Wait[struct{}](ctx, holding{c}, false)
+	stop(nil)
+	p.guard.Lock()
+	c.held = false
+	c.ripe = err != nil && c.waiting > 0
+	p.running++
+	w.now = p.now()
+}
+
+// letBegin ends a hold that has become pointless.
+func (c *core) letBegin() {
+	if c.held && c.mayBegin() {
+		c.holder.ResumeAll(struct{}{}, nil)
+	}
+}
+
+// mayBegin reports whether a hold is to end before its time. That of Rate ends early only if no task is left.
+func (c *core) mayBegin() bool { return c.cut || c.o.Gather > 0 && !c.gathers() }
+
+// A holding is the wait of a worker in hold.
+type holding struct{ *core }
+
+func (h holding) Guard() *suspend.Guard                    { return &h.pool.guard }
+func (h holding) Try() (none struct{}, ok bool, err error) { return none, h.mayBegin(), nil }
+func (h holding) Enqueue(r suspend.Resumer[struct{}])      { h.holder.Push(r, struct{}{}) }
+func (h holding) Remove(r suspend.Resumer[struct{}])       { h.holder.Remove(r) }

@@ -1,0 +1,238 @@
+package stage_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A batched stage notes the size of its batches and when they begin.
+type batched struct {
+	*stage.Stage[int, int]
+	sizes []int
+	at    []time.Duration
+}
+
+func newBatched(o stage.Options) *batched {
+	b, start := new(batched), time.Now()
+	b.Stage = stage.NewBatch("batch", func(_ context.Context, in, out []int) error {
+		copy(out, in)
+		b.sizes, b.at = append(b.sizes, len(in)), append(b.at, time.Since(start))
+		return nil
+	}, o)
+	return b
+}
+
+// A batch waits for company, from the acceptance of its first task on: as long as Gather says, or until it is full.
+func TestGather(t *testing.T) {
+	const ms = time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		b := newBatched(stage.Options{Width: 2, Queue: 100, Batch: 4, Gather: 5 * ms})
+		submit := func(n int) {
+			for i := range n {
+				require.NoError(t, b.Submit(bg, i))
+			}
+		}
+		submit(1)
+		time.Sleep(2 * ms)
+		submit(1)
+		time.Sleep(4 * ms) // at 5 there were two
+		submit(9)          // at 6 two batches are full
+		synctest.Wait()
+		require.Equal(t, 1, b.Stats().Waiting)
+		time.Sleep(ms)
+		submit(3) // at 7 the third
+		synctest.Wait()
+		require.Zero(t, b.Stats().Waiting+b.Stats().Busy)
+		submit(1)
+		time.Sleep(100 * ms)
+		require.Equal(t, []int{2, 4, 4, 4, 1}, b.sizes)
+		require.Equal(t, []time.Duration{5 * ms, 6 * ms, 6 * ms, 7 * ms, 12 * ms}, b.at)
+		require.NoError(t, b.Close(bg))
+		holds(t, b.Stats())
+	})
+}
+
+// A Close waits for nobody's company, and one that is cut off leaves none behind.
+func TestGatherAndClose(t *testing.T) {
+	for name, cut := range map[string]bool{"drained": false, "cut off": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBatched(stage.Options{Queue: 100, Batch: 4, Gather: time.Hour})
+				dead := 0
+				b.OnFail(func(_ context.Context, _ int, err error) {
+					require.ErrorIs(t, err, stage.ErrClosed)
+					dead++
+				})
+				require.NoError(t, b.Submit(bg, 1))
+				require.NoError(t, b.Submit(bg, 2))
+				synctest.Wait()
+				require.Empty(t, b.sizes)
+				require.Zero(t, b.Stats().Handlers, "it has no slot meanwhile")
+				start := time.Now()
+				if cut {
+					done, cancel := context.WithCancel(bg)
+					cancel()
+					_ = b.Close(done)
+				}
+				require.NoError(t, b.Close(bg))
+				require.Zero(t, time.Since(start))
+				if holds(t, b.Stats()); cut {
+					require.Equal(t, 2, dead+len(b.sizes)*2)
+				} else {
+					require.Equal(t, []int{2}, b.sizes)
+				}
+			})
+		})
+	}
+}
+
+// A pool of one worker serves another stage while a batch gathers.
+func TestGatherHoldsNoPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := stage.NewPool("p", 1, nil)
+		b := newBatched(stage.Options{Pool: p, Batch: 4, Gather: time.Hour})
+		s := stage.New("s", double, stage.Options{Pool: p})
+		require.NoError(t, b.Submit(bg, 1))
+		synctest.Wait()
+		f, err := s.Begin(bg, 2)
+		require.NoError(t, err)
+		synctest.Wait()
+		v, ok, err := f.Try()
+		require.NoError(t, err)
+		require.True(t, ok, "the batch keeps the worker")
+		require.Equal(t, 4, v)
+		require.NoError(t, stage.Close(bg, s, b))
+		require.Equal(t, []int{1}, b.sizes)
+	})
+}
+
+// The wait is by the clock of the scheduler.
+func TestGatherByTheClockOfTheScheduler(t *testing.T) {
+	v := schedtest.NewVirtual()
+	b := newBatched(stage.Options{On: v, Batch: 4, Gather: time.Hour})
+	require.NoError(t, b.Submit(bg, 1))
+	schedtest.Eventually(t, "a timer", func() bool { return v.Timers() == 1 })
+	require.Equal(t, 1, b.Stats().Waiting)
+	v.Advance(time.Hour)
+	schedtest.Eventually(t, "the batch", func() bool { return b.Stats().Completed == 1 })
+	require.NoError(t, b.Close(bg))
+}
+
+// Tasks begin as often as Rate says, one after another or Burst at once, however many wait; a task that is not begun takes
+// nobody's turn.
+func TestRate(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		o    stage.Options
+		want []time.Duration // of the first eight
+	}{
+		"one":      {stage.Options{Rate: 100}, []time.Duration{0, 10 * ms, 20 * ms, 30 * ms, 40 * ms, 50 * ms, 60 * ms, 70 * ms}},
+		"a burst":  {stage.Options{Rate: 100, Burst: 4}, []time.Duration{0, 0, 0, 0, 10 * ms, 20 * ms, 30 * ms, 40 * ms}},
+		"of 10 ms": {stage.Options{Rate: 400}, []time.Duration{0, 0, 0, 0, 2500 * time.Microsecond, 5 * ms, 7500 * time.Microsecond, 10 * ms}},
+		"slow":     {stage.Options{Rate: 0.5}, []time.Duration{0, 2 * time.Second, 4 * time.Second, 6 * time.Second, 8 * time.Second, 10 * time.Second, 12 * time.Second, 14 * time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var at []time.Duration
+				start := time.Now()
+				c.o.Width, c.o.Queue = 3, 100
+				s := stage.New("s", func(_ context.Context, n int) (int, error) {
+					at = append(at, time.Since(start))
+					return n, nil
+				}, c.o)
+				for i := range 8 {
+					if i == 4 { // these are cancelled, and not begun
+						for range 5 {
+							ctx, cancel := context.WithCancel(bg)
+							_, err := s.Begin(ctx, i)
+							require.NoError(t, err)
+							cancel()
+						}
+					}
+					require.NoError(t, s.Submit(bg, i))
+				}
+				require.NoError(t, s.Close(bg), "at its pace")
+				require.Equal(t, c.want, at)
+				holds(t, s.Stats())
+				require.EqualValues(t, 5, s.Stats().Cancelled)
+			})
+		})
+	}
+}
+
+// A Do keeps to the Rate as well, and so does each try; the tasks of a Do that is late are shed and take no turn.
+func TestRateOfDosAndTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			if tries++; tries%2 == 1 {
+				return 0, errOops
+			}
+			return n, nil
+		}, stage.Options{Rate: 10, Retry: func(_ error, try int) (time.Duration, bool) { return 0, try < 3 }})
+		start := time.Now()
+		for i := range 3 {
+			_, err := s.Do(bg, i)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 500*time.Millisecond, time.Since(start))
+		require.NoError(t, s.Close(bg))
+
+		shed := stage.New("s", double, stage.Options{Rate: 100, Queue: 100, Delay: 20 * time.Millisecond})
+		start = time.Now()
+		for i := range 101 {
+			require.NoError(t, shed.Submit(bg, i))
+		}
+		require.NoError(t, shed.Close(bg))
+		st := shed.Stats()
+		holds(t, st)
+		require.Positive(t, st.Late)
+		require.InDelta(t, time.Since(start).Seconds()*100, st.Completed, 2)
+	})
+}
+
+// Misuse of the pace.
+func TestPaceMisuse(t *testing.T) {
+	for _, o := range []stage.Options{{Gather: -1}, {Rate: -1}, {Burst: -1}} {
+		schedtest.Panics(t, "stage: negative Gather, Rate or Burst", func() { stage.New("s", double, o) })
+	}
+}
+
+// On all schedulers, with tries that fail and a shared pool, each task is done once.
+func TestPaceOnAllSchedulers(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		defer schedtest.Within(t, time.Minute)()
+		p := stage.NewPool("p", 2, next())
+		seen := make([]int, 200)
+		a := stage.NewBatch("a", func(_ context.Context, in, out []int) error {
+			copy(out, in)
+			return nil
+		}, stage.Options{Pool: p, Width: 2, Queue: 10, Batch: 3, Gather: time.Millisecond})
+		b := stage.New("b", func(_ context.Context, n int) (int, error) {
+			if seen[n]++; seen[n]%2 == 1 && n%3 == 0 {
+				return 0, errOops
+			}
+			return n, nil
+		}, stage.Options{Pool: p, Width: 1, Rate: 5000, Retry: func(error, int) (time.Duration, bool) { return 0, true }})
+		pipe := stage.Pipe(a, b)
+		for i := range seen {
+			require.NoError(t, pipe.Submit(bg, i))
+		}
+		require.NoError(t, stage.Close(bg, a, b))
+		holds(t, a.Stats())
+		holds(t, b.Stats())
+		require.EqualValues(t, len(seen), b.Stats().Completed)
+		require.False(t, slices.Contains(seen, 0))
+		require.NoError(t, errors.Join(p.Close(bg)))
+	})
+}
