@@ -163,6 +163,7 @@ func TestOnlyAHandlerThatWaitsLendsItsSlot(t *testing.T) {
 func TestLentSlotIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a, b *stage.Stage[int, int]
+		p := stage.NewPool("p", 5, nil)
 		tries := 0
 		a = stage.New("a", func(ctx context.Context, n int) (int, error) {
 			switch n {
@@ -178,7 +179,7 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			return n, nil
-		}, stage.Options{Width: 1, Queue: 5, Retry: func(_ error, try int) (time.Duration, bool) { return time.Second, try < 3 }})
+		}, stage.Options{Pool: p, Width: 1, Queue: 5, Retry: func(_ error, try int) (time.Duration, bool) { return time.Second, try < 3 }})
 		b = stage.New("b", func(ctx context.Context, n int) (int, error) {
 			_, err := a.Do(ctx, 2)
 			return n, err

@@ -42,6 +42,7 @@ func (c *core) notPaced() {
 	if c.pace.every > 0 {
 		c.pool.guard.Lock()
 		c.pace.next -= c.pace.every
+		c.holder.ResumeAll(struct{}{}, nil) // its turn is earlier now
 		c.pool.guard.Unlock()
 	}
 }
@@ -78,14 +79,14 @@ func (s *Stage[In, Out]) holds(w *worker) bool {
 // hold keeps the stage from its pool for a time, and waits in a worker without a permit. It is called with the guard held and
 // returns so.
 func (c *core) hold(w *worker, wait int64) {
-	p := c.pool
+	p, next := c.pool, c.pace.next
 	c.held = true
 	w.at, w.task = nil, nil
 	p.running--
 	p.release()
 	w.owed.pay()
 	ctx, stop := cancel.WithTimeout(context.Background(), time.Duration(wait))
-	_, err := suspend.Wait[struct{}](ctx, holding{c}, false)
+	_, err := suspend.Wait[struct{}](ctx, holding{c, next}, false)
 	stop(nil)
 	p.guard.Lock()
 	c.held = false
@@ -105,9 +106,14 @@ func (c *core) letBegin() {
 func (c *core) mayBegin() bool { return c.cut || c.o.Gather > 0 && !c.gathers() }
 
 // A holding is the wait of a worker in hold.
-type holding struct{ *core }
+type holding struct {
+	*core
+	next int64 // the turn that it waits for
+}
 
-func (h holding) Guard() *suspend.Guard                    { return &h.pool.guard }
-func (h holding) Try() (none struct{}, ok bool, err error) { return none, h.mayBegin(), nil }
-func (h holding) Enqueue(r suspend.Resumer[struct{}])      { h.holder.Push(r, struct{}{}) }
-func (h holding) Remove(r suspend.Resumer[struct{}])       { h.holder.Remove(r) }
+func (h holding) Guard() *suspend.Guard { return &h.pool.guard }
+func (h holding) Try() (none struct{}, ok bool, err error) {
+	return none, h.mayBegin() || h.pace.next < h.next, nil
+}
+func (h holding) Enqueue(r suspend.Resumer[struct{}]) { h.holder.Push(r, struct{}{}) }
+func (h holding) Remove(r suspend.Resumer[struct{}])  { h.holder.Remove(r) }

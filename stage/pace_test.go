@@ -96,6 +96,46 @@ func TestGatherAndClose(t *testing.T) {
 	}
 }
 
+// A batch gathers from the acceptance of its first task on, also if a batch ran meanwhile.
+func TestGatherFromTheFirst(t *testing.T) {
+	const ms = time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		start := time.Now()
+		s := stage.NewBatch("s", func(_ context.Context, in, out []int) error {
+			at = append(at, time.Since(start))
+			time.Sleep(3 * ms)
+			return nil
+		}, stage.Options{Queue: 10, Batch: 4, Gather: 5 * ms})
+		require.NoError(t, s.Submit(bg, 1)) // from 5 to 8
+		time.Sleep(6 * ms)
+		require.NoError(t, s.Submit(bg, 2))
+		time.Sleep(ms)
+		require.NoError(t, s.Submit(bg, 3))
+		time.Sleep(time.Minute)
+		require.NoError(t, s.Close(bg))
+		require.Equal(t, []time.Duration{5 * ms, 11 * ms}, at)
+	})
+}
+
+// A worker that waits for its turn leaves when a Close cuts off.
+func TestRateAndCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage.New("s", double, stage.Options{Rate: 0.001, Queue: 5})
+		for i := range 3 {
+			require.NoError(t, s.Submit(bg, i))
+		}
+		synctest.Wait()
+		start := time.Now()
+		done, cancel := context.WithCancel(bg)
+		cancel()
+		require.ErrorIs(t, s.Close(done), context.Canceled)
+		require.NoError(t, s.Close(bg))
+		require.Zero(t, time.Since(start))
+		holds(t, s.Stats())
+	})
+}
+
 // A pool of one worker serves another stage while a batch gathers.
 func TestGatherHoldsNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -168,6 +208,24 @@ func TestRate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A pause is not made up for, beyond Burst.
+func TestRateAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		start := time.Now()
+		s := stage.New("s", func(_ context.Context, n int) (int, error) { at = append(at, time.Since(start)); return n, nil },
+			stage.Options{Rate: 10, Burst: 2, Queue: 10})
+		require.NoError(t, s.Submit(bg, 0))
+		time.Sleep(time.Minute)
+		for i := range 4 {
+			require.NoError(t, s.Submit(bg, i))
+		}
+		require.NoError(t, s.Close(bg))
+		const m = time.Minute
+		require.Equal(t, []time.Duration{0, m, m, m + 100*time.Millisecond, m + 200*time.Millisecond}, at)
+	})
 }
 
 // A Do keeps to the Rate as well, and so does each try; the tasks of a Do that is late are shed and take no turn.

@@ -95,8 +95,10 @@ func TestCloseOfOneStageOfAPool(t *testing.T) {
 		require.Equal(t, 1, p.Stats().Idle, "b is open, so the worker lingers")
 		require.ErrorIs(t, a.Submit(bg, 1), stage.ErrClosed)
 		require.NoError(t, a.Close(bg), "again")
+		start := time.Now()
 		b.close(t)
 		require.Zero(t, p.Stats().Workers, "the last stage takes the workers with it")
+		require.Zero(t, time.Since(start), "and waits for none to leave by itself")
 		require.NoError(t, a.Close(bg), "and again")
 
 		c := hold(stage.Options{Pool: p})

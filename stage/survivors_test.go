@@ -1,0 +1,261 @@
+package stage_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/stage"
+)
+
+// A shared pool serves the stage whose first task has waited longest, so none starves.
+func TestPoolServesTheOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := stage.NewPool("p", 1, nil)
+		var order []int
+		let := make(chan struct{})
+		make := func(name string) *stage.Stage[int, int] {
+			return stage.New(name, func(_ context.Context, n int) (int, error) {
+				if n == 0 {
+					<-let
+				}
+				order = append(order, n)
+				return n, nil
+			}, stage.Options{Pool: p, Width: 1, Queue: 10})
+		}
+		a, b, c := make("a"), make("b"), make("c")
+		require.NoError(t, a.Submit(bg, 0))
+		synctest.Wait()
+		for i, s := range []*stage.Stage[int, int]{c, a, b, a, a, c, b, a} {
+			require.NoError(t, s.Submit(bg, i+1))
+		}
+		close(let)
+		require.NoError(t, stage.Close(bg, a, b, c))
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, order)
+	})
+}
+
+// The time between two tries is no wait in the queue: it is not in the figures, and sheds nothing.
+func TestDelayOfARetryIsNoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			if n == 1 {
+				return 0, errOops
+			}
+			return n, nil
+		}, stage.Options{Delay: time.Millisecond, Retry: func(_ error, try int) (time.Duration, bool) { return time.Second, try < 10 }})
+		f, err := s.Begin(bg, 1)
+		require.NoError(t, err)
+		_, err = f.Await(bg)
+		require.ErrorIs(t, err, errOops)
+		require.NotErrorIs(t, err, stage.ErrLate)
+		st := s.Stats()
+		require.Zero(t, st.Wait.Sum)
+		require.EqualValues(t, 9, st.Retried)
+		require.NoError(t, s.Close(bg))
+	})
+}
+
+// A task whose handler panicked is not tried again.
+func TestPanicsAreNotRetried(t *testing.T) {
+	for _, inline := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tries := 0
+			s := stage.New("s", func(context.Context, int) (int, error) { tries++; panic("once") },
+				stage.Options{OnPanic: func(any, []byte) {}, Retry: func(_ error, try int) (time.Duration, bool) { return 0, try < 5 }})
+			var err error
+			if inline {
+				_, err = s.Do(bg, 1)
+			} else if f, e := s.Begin(bg, 1); e == nil {
+				_, err = f.Await(bg)
+			}
+			var panicked *stage.PanicError
+			require.ErrorAs(t, err, &panicked)
+			require.NoError(t, s.Close(bg))
+			require.Equal(t, 1, tries)
+			require.Zero(t, s.Stats().Retried)
+		})
+	}
+}
+
+// The window of Each counts the answers that wait for their turn, so a slow first task holds up what is fed.
+func TestEachWindowCountsAnswersThatWait(t *testing.T) {
+	for _, unordered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stage.New("s", func(_ context.Context, n int) (int, error) {
+				if n == 0 {
+					time.Sleep(time.Second)
+				}
+				return n, nil
+			}, stage.Options{Width: 8})
+			fed, seen, most := 0, 0, 0
+			in := func(yield func(int) bool) {
+				for n := range 100 {
+					fed++
+					most = max(most, fed-seen)
+					if !yield(n) {
+						return
+					}
+				}
+			}
+			for _, err := range stage.Each(bg, s, in, stage.EachOptions{Window: 4, Unordered: unordered}) {
+				require.NoError(t, err)
+				seen++
+			}
+			require.Equal(t, 100, seen)
+			require.LessOrEqual(t, most, 5, "four, and the one that is being fed")
+			require.NoError(t, s.Close(bg))
+		})
+	}
+}
+
+// A stage of batches takes as many tasks as Width batches and Queue tasks, and not one more.
+func TestBoundOfABatchStage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		s := stage.NewBatch("s", func(_ context.Context, in, out []int) error {
+			<-let
+			return nil
+		}, stage.Options{Width: 2, Queue: 5, Batch: 3, Full: stage.Reject})
+		accepted := 0
+		for i := range 30 {
+			if err := s.Submit(bg, i); err == nil {
+				accepted++
+			} else {
+				require.ErrorIs(t, err, stage.ErrFull)
+			}
+			synctest.Wait()
+		}
+		require.Equal(t, 2*3+5, accepted)
+		close(let)
+		require.NoError(t, s.Close(bg))
+		holds(t, s.Stats())
+	})
+}
+
+// Service is of handlers: a task that was shed or cancelled before it began is not in it.
+func TestServiceIsOfHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			time.Sleep(50 * time.Millisecond)
+			return n, nil
+		}, stage.Options{Width: 1, Queue: 100, Delay: 5 * time.Millisecond})
+		for i := range 40 {
+			require.NoError(t, s.Submit(bg, i))
+		}
+		ctx, cancel := context.WithCancel(bg)
+		for i := range 5 {
+			_, err := s.Begin(ctx, i)
+			require.NoError(t, err)
+		}
+		cancel()
+		require.NoError(t, s.Close(bg))
+		st := s.Stats()
+		holds(t, st)
+		require.Positive(t, st.Late)
+		require.EqualValues(t, 5, st.Cancelled)
+		require.Equal(t, st.Completed, st.Service.Count)
+		require.Equal(t, time.Duration(st.Completed)*50*time.Millisecond, st.Service.Sum)
+	})
+}
+
+// Climb takes a wider width only if it earns a third of what it costs.
+func TestClimbIsWorthIt(t *testing.T) {
+	for _, c := range []struct {
+		gain float64 // in rate, for a width larger by a quarter
+		take bool
+	}{{0, false}, {0.03, false}, {0.07, false}, {0.1, true}, {0.25, true}} {
+		climb := &stage.Climb{}
+		rates := map[int]float64{40: 4000, 50: 4000 * (1 + c.gain)}
+		sample := func(width int) int {
+			return climb.Update(stage.Sample{Width: width, Busy: width, MinQueue: 10, Done: 1000, Elapsed: time.Duration(1000 / rates[width] * float64(time.Second)), Service: 10 * time.Millisecond})
+		}
+		require.Equal(t, 40, sample(40), "the first window is thrown away")
+		require.Equal(t, 50, sample(40), "a quarter wider")
+		require.Equal(t, 50, sample(50), "thrown away")
+		if to := sample(50); c.take {
+			require.Greater(t, to, 50, "gain %v", c.gain)
+		} else {
+			require.Equal(t, 40, to, "gain %v", c.gain)
+		}
+	}
+}
+
+// A Do on its caller does not overtake: it runs there only if no task waits.
+func TestInlineDoesNotOvertake(t *testing.T) {
+	schedtest.OnFIFO(t, func(f *fifo.Scheduler) {
+		var order []int
+		s := stage.New("s", func(_ context.Context, n int) (int, error) {
+			order = append(order, n)
+			return n, nil
+		}, stage.Options{On: f, Width: 3, Queue: 5})
+		require.NoError(t, s.Submit(bg, 1)) // its worker is coming
+		_, err := s.Do(bg, 2)
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 2}, order)
+	})
+}
+
+// The least quantile is the least duration, and a quantile of one is that one.
+func TestQuantiles(t *testing.T) {
+	h := stage.HistogramOf([]int64{1000, 1_000_000, 1_000_000, 1_000_000_000})
+	for q, want := range map[float64]time.Duration{0: 1000, 0.25: 1000, 0.5: 1_000_000, 0.75: 1_000_000, 1: 1_000_000_000} {
+		require.InEpsilon(t, float64(want), float64(h.Quantile(q)), 0.25, "%v", q)
+	}
+	one := stage.HistogramOf([]int64{12345})
+	for _, q := range []float64{0, 0.5, 1} {
+		require.InEpsilon(t, 12345, float64(one.Quantile(q)), 0.25)
+	}
+	none := stage.HistogramOf(nil)
+	require.Zero(t, none.Quantile(0.5))
+}
+
+// Without a key a task goes to the replica with the fewest tasks, the first of several.
+func TestReplicasTakeTheShortest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		var at [3]atomic.Int32
+		r := stage.Replicate(3, nil, func(i int) *stage.Stage[int, int] {
+			return stage.New(stage.Replica("r", i), func(_ context.Context, n int) (int, error) {
+				at[i].Add(1)
+				<-let
+				return n, nil
+			}, stage.Options{Width: 10})
+		})
+		for i := range 4 {
+			require.NoError(t, r.Submit(bg, i))
+			synctest.Wait()
+		}
+		require.Equal(t, [3]int32{2, 1, 1}, [3]int32{at[0].Load(), at[1].Load(), at[2].Load()}, "the first of the shortest")
+		close(let)
+		require.NoError(t, errors.Join(r.Close(bg)))
+	})
+}
+
+// A window of a Limiter has ten tasks and five milliseconds.
+func TestWindowOfALimiter(t *testing.T) {
+	for _, took := range []time.Duration{100 * time.Microsecond, 10 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			var samples []stage.Sample
+			s := stage.New("s", func(_ context.Context, n int) (int, error) { time.Sleep(took); return n, nil },
+				stage.Options{Queue: 1000, Limit: limiter(func(sample stage.Sample) int { samples = append(samples, sample); return sample.Width })})
+			for i := range 500 {
+				require.NoError(t, s.Submit(bg, i))
+			}
+			require.NoError(t, s.Close(bg))
+			require.NotEmpty(t, samples)
+			for _, sample := range samples {
+				require.GreaterOrEqual(t, sample.Done, 10)
+				require.GreaterOrEqual(t, sample.Elapsed, 5*time.Millisecond)
+				require.Less(t, sample.Elapsed, 5*time.Millisecond+11*took, "and no more")
+			}
+		})
+	}
+}
