@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -237,7 +238,8 @@ func (s *Self[M]) failReceived(err error) {
 
 // Ask sends q to an actor and returns its reply, suspending the caller until there is one. If the actor ends first, or had ended, Ask
 // returns ErrNoReply, and the actor's error if it has one. If ctx is done first, or already, it returns the error of the
-// cancellation; a reply that comes later goes nowhere. If a Reply has reported true, Ask returns that reply.
+// cancellation; a reply that comes later goes nowhere. If a Reply has reported true, Ask returns that reply. An actor that asks itself
+// gets ErrNoReply at once.
 //
 // It panics if q is nil or not a message of the actor, or was asked before.
 func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
@@ -246,14 +248,18 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 		return none, err
 	}
 	m, r := requestIn(to, q)
-	if err := put(to, m, r); err != nil {
+	err := errSelf
+	if !to.lifeOf().runsHere() {
+		err = put(to, m, r)
+	}
+	if err != nil {
 		r.asked.phase.CompareAndSwap(asked, fresh)
 		return none, err
 	}
 	if watched.Load() {
 		defer watchAsk(ctx, r).over()
 	}
-	_, err := suspend.Wait[struct{}](ctx, (*reply[R])(r), true)
+	_, err = suspend.Wait[struct{}](ctx, (*reply[R])(r), true)
 	if err != nil && r.fail(err) {
 		return none, err
 	}
@@ -269,6 +275,15 @@ func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 		r.fail(err)
 	}
 	return answer
+}
+
+// errSelf is the error of an actor that asks itself: it would wait for itself.
+var errSelf = noReply(errors.New("an actor asks itself"))
+
+// runsHere reports whether the caller is the actor's task.
+func (l *life) runsHere() bool {
+	id := l.task.Load()
+	return id != 0 && id == gid.Get()
 }
 
 // requestIn returns q as a message of to, and the request in it, which is asked from now on.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -39,20 +40,23 @@ func (e *ExitError) Unwrap() error { return e.Err }
 
 var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
 
-// An ends holds others that want to know of an end.
-type ends struct {
-	done     chan struct{} // nil until asked for
-	watchers []*watcher
+// A ties is what an actor has to do with others. It is guarded by the guard of the life.
+type ties struct {
+	done     chan struct{}                     // closed at the end; nil until asked for
+	watchers dlist.List[func(err error)]       // of the end
+	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
+	children dlist.List[member]                // that have not ended
+	left     dlist.List[func()]                // see leaving
 }
 
-// A watcher is one Watch, or one side of a Link.
-type watcher struct{ tell func(err error) }
+// A watcher is one Watch, or one side of a Link. It is told the error of the end.
+type watcher = dlist.Node[func(err error)]
 
-func (l *life) endsLocked() *ends {
-	if l.ends == nil {
-		l.ends = new(ends)
+func (l *life) tiesLocked() *ties {
+	if l.ties == nil {
+		l.ties = new(ties)
 	}
-	return l.ends
+	return l.ties
 }
 
 // An ending is the end of a life as a Source. Its result is the err of the life.
@@ -78,14 +82,14 @@ func (l *life) waitOp() suspend.Op[error] {
 func (l *life) done() <-chan struct{} {
 	l.guard.Lock()
 	defer l.guard.Unlock()
-	e := l.endsLocked()
-	if e.done == nil {
-		e.done = make(chan struct{})
+	t := l.tiesLocked()
+	if t.done == nil {
+		t.done = make(chan struct{})
 		if l.over {
-			close(e.done)
+			close(t.done)
 		}
 	}
-	return e.done
+	return t.done
 }
 
 // watch tells w of the end, at once if it has come.
@@ -93,28 +97,41 @@ func (l *life) watch(w *watcher) {
 	l.guard.Lock()
 	over, err := l.over, l.err
 	if !over {
-		e := l.endsLocked()
-		e.watchers = append(e.watchers, w)
+		l.tiesLocked().watchers.Push(w)
 	}
 	l.guard.Unlock()
 	if over {
-		w.tell(err)
+		w.Value(err)
 	}
 }
 
 func (l *life) unwatch(w *watcher) {
 	l.guard.Lock()
 	defer l.guard.Unlock()
-	if l.ends == nil {
-		return
-	}
-	for i, x := range l.ends.watchers {
-		if x == w {
-			l.ends.watchers = append(l.ends.watchers[:i:i], l.ends.watchers[i+1:]...)
-			return
-		}
+	if l.ties != nil {
+		l.ties.watchers.Remove(w)
 	}
 }
+
+// nextWatcher takes out the next watcher to be told of the end, nil if there is none.
+func (l *life) nextWatcher() *watcher {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	if l.ties == nil {
+		return nil
+	}
+	return l.ties.watchers.Pop()
+}
+
+// A stopping is the Stop of a life, or its end, as a Source.
+type stopping life
+
+func (s *stopping) Guard() *suspend.Guard                  { return &s.guard }
+func (s *stopping) Try() (none struct{}, ok bool, _ error) { return none, s.closed, nil }
+func (s *stopping) Enqueue(r suspend.Resumer[struct{}]) {
+	(*life)(s).tiesLocked().stopped.Push(r, struct{}{})
+}
+func (s *stopping) Remove(r suspend.Resumer[struct{}]) { s.ties.stopped.Remove(r) }
 
 // stop is Stop.
 func (in *Inbox[M]) stop() {
@@ -123,6 +140,9 @@ func (in *Inbox[M]) stop() {
 	if !in.closed {
 		in.closed = true
 		in.failLocked(ErrStopped)
+		if in.ties != nil {
+			in.ties.stopped.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and will look
+		}
 		start = in.wakeLocked()
 	}
 	in.guard.Unlock()
@@ -159,7 +179,10 @@ func (s *Self[M]) end(err error) {
 	defer s.stepped(&returned)
 	s.goOn, s.frames = nil, nil
 	s.reacted()
-	s.runOnEnd(0)
+	if s.drains(err) {
+		s.drain()
+	}
+	s.runOnEnd(nil)
 	returned = true
 	s.Inbox.end(err)
 }
@@ -231,134 +254,32 @@ func (in *Inbox[M]) tell(err error) {
 	in.guard.Lock()
 	in.over = true
 	in.waiters.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and is owed nothing
-	var watchers []*watcher
-	if e := in.ends; e != nil {
-		watchers, e.watchers = e.watchers, nil
-		if e.done != nil {
-			close(e.done)
-		}
+	if in.ties != nil && in.ties.done != nil {
+		close(in.ties.done)
 	}
+	watched := in.ties != nil
 	in.guard.Unlock()
-	each(func() bool {
-		if len(watchers) == 0 {
-			return false
-		}
-		w := watchers[0]
-		watchers = watchers[1:]
-		w.tell(err)
-		return true
-	})
+	if watched {
+		each(func() bool { return in.tellNext(err) })
+	}
 }
 
-// forget takes back the watches and timers that the actor has left with others.
-func (s *Self[M]) forget() {
-	if s.extra != nil {
-		s.stopLater()
-		s.guard.Lock()
-		watches := s.extra.watches
-		s.extra.watches = nil
-		s.guard.Unlock()
-		for w, other := range watches {
-			other.lifeOf().unwatch(w)
-		}
+// tellNext tells one watcher of the end, and reports whether there was one.
+func (in *Inbox[M]) tellNext(err error) (more bool) {
+	w := in.nextWatcher()
+	if w != nil {
+		w.Value(err)
 	}
+	return w != nil
+}
+
+// forget takes back what the actor has left with others.
+func (s *Self[M]) forget() {
+	s.takeBack(nil)
+	s.leaveFamily()
 	if s.release != nil {
 		s.release()
 	}
-}
-
-// OnEnd leaves a function that is called when the actor ends, the last one first, in its task; or when it fails in a Catch, if it
-// was left there. It is for actors without a stack to defer on.
-func (s *Self[M]) OnEnd(f func()) {
-	if f == nil {
-		panic("actor: OnEnd with a nil function")
-	}
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	x := s.extraLocked()
-	x.onEnd = append(x.onEnd, f)
-}
-
-// runOnEnd calls the functions of OnEnd down to the n'th.
-func (s *Self[M]) runOnEnd(n int) {
-	for s.extra != nil && len(s.extra.onEnd) > n {
-		last := len(s.extra.onEnd) - 1
-		f := s.extra.onEnd[last]
-		s.extra.onEnd[last] = nil
-		s.extra.onEnd = s.extra.onEnd[:last]
-		f()
-	}
-}
-
-// Watch sends as(err) to this actor when another one has ended with err, once, and behind all that the other one has sent to it; at
-// once if the other one has ended before. as is called by the ending actor and must not suspend. After stop, no message comes.
-func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
-	var w *watcher
-	w = &watcher{func(err error) {
-		m := as(err)
-		s.guard.Lock()
-		if !s.forgetWatchLocked(w) || s.closed {
-			s.guard.Unlock()
-			return
-		}
-		moved, start := s.acceptLocked(m, s.requestOf(m), true) // with the watch forgotten: after a stop, nothing comes
-		s.guard.Unlock()
-		moved.drop()
-		if start {
-			s.launch()
-		}
-	}}
-	s.rememberWatch(w, other)
-	other.lifeOf().watch(w)
-	return func() {
-		if s.forgetWatch(w) {
-			other.lifeOf().unwatch(w)
-		}
-	}
-}
-
-func (s *Self[M]) rememberWatch(w *watcher, other Actor) {
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	x := s.extraLocked()
-	if x.watches == nil {
-		x.watches = map[*watcher]Actor{}
-	}
-	x.watches[w] = other
-}
-
-// forgetWatch reports whether w was to be told. One caller gets true.
-func (s *Self[M]) forgetWatch(w *watcher) bool {
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	return s.forgetWatchLocked(w)
-}
-
-func (s *Self[M]) forgetWatchLocked(w *watcher) bool {
-	_, ok := s.extra.watches[w]
-	delete(s.extra.watches, w)
-	return ok
-}
-
-// Link kills each of the two actors, with an *ExitError, if the other one fails; at once if it has failed before. A normal end kills
-// nobody.
-func (s *Self[M]) Link(other Actor) {
-	me, it := &s.life, other.lifeOf()
-	var here, there *watcher
-	here = &watcher{func(err error) { // of this actor's end
-		it.unwatch(there)
-		if err != nil {
-			other.Kill(&ExitError{me.name(), err})
-		}
-	}}
-	there = &watcher{func(err error) {
-		me.unwatch(here)
-		if err != nil {
-			s.kill(&ExitError{it.name(), err})
-		}
-	}}
-	me.watch(here)
-	it.watch(there)
 }
 
 // hold counts the actor as a suspended task of its scheduler while it waits without one, if the scheduler offers it.

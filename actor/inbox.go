@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
@@ -41,8 +42,8 @@ type Options[M any] struct {
 	OnEnd func(error)
 
 	// OnStuck is called when an Ask of this actor has waited for StuckAfter and is part of a cycle of Asks, once for a cycle,
-	// with the names of its actors. A timer calls it, and it must not suspend. It sees only Asks of actors with an OnStuck, made with the context of their body or one
-	// derived from it. The Asks go on waiting: their contexts can end them.
+	// with the names of its actors. A timer calls it, and it must not suspend. It sees only Asks of actors with an OnStuck, made with
+	// the context of their body or one derived from it. The Asks go on waiting: their contexts can end them.
 	StuckAfter time.Duration
 	OnStuck    func(chain []string)
 }
@@ -80,6 +81,10 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 		}
 		if in.opts.Name != "" || in.opts.OnStuck != nil {
 			in.who = &who{name: in.opts.Name}
+			if in.opts.OnStuck != nil && in.opts.StuckAfter > 0 && in.self != nil {
+				in.who.stuck = in.self
+				watched.Store(true)
+			}
 		}
 	default:
 		panic("actor: more than one Options")
@@ -87,7 +92,8 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	if ctx == nil {
 		panic("actor: nil context")
 	}
-	in.ctx.Init(ctx, watching.Here)
+	in.parent = ctx
+	in.ctx.InitAs((*lineage)(&in.life), ctx, watching.Here)
 	var m M
 	if in.asks = any(m) == nil; !in.asks { // so M is an interface
 		_, in.asks = any(m).(pending)
@@ -96,7 +102,7 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 
 // follow has the inbox killed when ctx, the parent of its context, is done.
 func (in *Inbox[M]) follow(ctx context.Context) {
-	if ctx.Done() != nil {
+	if cancelctx.Of(ctx) != nil || ctx.Done() != nil { // of an actor, a Done channel is made on demand
 		in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
 	}
 }

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
@@ -45,17 +46,21 @@ type life struct {
 	waiter  suspend.Resumer[struct{}]
 	err     error                             // the cause of killed, then the error of ended
 	waiters suspend.Queue[struct{}, struct{}] // of its end
-	ends    *ends                             // nil until somebody else wants to know of the end
+	ties    *ties                             // nil until it is needed
+	child   *child                            // nil: of no actor. Never changes
+	parent  context.Context                   // of ctx, see lineage. Never changes
 	who     *who                              // nil: it has no name, and is not looked for in cycles. Never changes
 
 	ctx    cancelctx.Context // of the actor; ended by Kill and by the end
 	killed atomicx.Bool      // written under guard, once; implies closed
+	task   atomic.Int64      // the goroutine of the task, while there is one; 0 for an inbox, and where no message may be a request
 }
 
 // A who is what reports call an actor.
 type who struct {
 	name   string
-	asking *asking // guarded by cycles; the Ask in which the actor waits, if somebody wants to know
+	asking *asking    // guarded by cycles; the Ask in which the actor waits, if somebody wants to know
+	stuck  stuckActor // nil: nobody wants to know. Never changes
 }
 
 func (l *life) name() string {

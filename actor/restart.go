@@ -2,8 +2,11 @@ package actor
 
 import (
 	"context"
+	"math"
 	"time"
 
+	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -18,7 +21,8 @@ type Policy struct {
 	// mail waits. Nil: not at all.
 	Backoff func(n int) time.Duration
 
-	// Panics says that a panic is a failure like others. Otherwise it goes on, as in any task.
+	// Panics says that a panic is a failure like others. Otherwise it goes on, as in any task. A runtime.Goexit, as of a failed
+	// test, is no failure: it ends the actor.
 	Panics bool
 
 	// OnRestart is called before each restart, in the actor's task, with the failure.
@@ -26,8 +30,14 @@ type Policy struct {
 }
 
 // Restart returns a body that runs body, and runs it anew when it has failed: supervision as a wrapper. The actor is the same, with
-// the same Ref, the same mailbox, and the mail that is in it. What Catch says of requests, OnEnd, Stop and Kill holds for
-// each failure.
+// the same Ref, the same mailbox, and the mail that is in it. What Catch says of requests, OnEnd, SendAfter, Watch, Link, Stop and Kill
+// holds for each failure.
+//
+// Each life has a context of its own, which is done when the life has failed. So the children of a failed life are killed, and the next
+// life begins when they have ended. A child that waits with a context of another origin can delay that.
+//
+// A Stop ends a Backoff. From then on a life begins at once, but only if there is mail and the life before it has received some.
+// Otherwise the actor ends with the failure.
 func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) error) func(ctx context.Context, self *Self[M]) error {
 	if body == nil {
 		panic("actor: Restart without a body")
@@ -35,8 +45,33 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 	return func(ctx context.Context, self *Self[M]) error {
 		var recent []time.Time // restarts in the last Within, the oldest first
 		n := 0                 // restarts that count
-		var run func() error
-		again := func(err error) error {
+		mail := math.MaxInt    // of the stopped actor, when a life failed last
+		mayGoOn := func() bool {
+			left, stopped := self.afterStop()
+			less := left < mail
+			if stopped {
+				mail = left
+			}
+			return !stopped || left > 0 && less
+		}
+		var again func(err error) error
+		life := func() error {
+			return &catch{func() error {
+				c := cancelctx.New(ctx, watching.Here)
+				self.OnEnd(func() { c.Cancel(nil) })
+				return body(c, self)
+			}, again, p.Panics}
+		}
+		next := func() error {
+			if err := self.outliveKilled(); err != nil {
+				return err
+			}
+			return life()
+		}
+		again = func(err error) error {
+			if !mayGoOn() {
+				return err
+			}
 			if p.Within > 0 {
 				now := suspend.Now()
 				for len(recent) > 0 && now.Sub(recent[0]) >= p.Within {
@@ -52,19 +87,28 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 			if p.OnRestart != nil {
 				p.OnRestart(err)
 			}
-			if p.Backoff == nil {
-				return run()
+			if p.Backoff == nil || mail < math.MaxInt {
+				return next()
 			}
-			return Await(self, suspend.After(p.Backoff(n)), func(_ time.Time, err error) error {
-				if err != nil {
+			over := suspend.Map(suspend.After(p.Backoff(n)), func(time.Time, error) (none struct{}, err error) { return none, err })
+			stopped := suspend.OpOf[struct{}]((*stopping)(&self.life))
+			return Await(self, suspend.Choose(over, stopped), func(_ struct{}, cancelled error) error {
+				if cancelled != nil {
+					return cancelled
+				}
+				if !mayGoOn() {
 					return err
 				}
-				return run()
+				return next()
 			})
 		}
-		run = func() error {
-			return &catch{func() error { return body(ctx, self) }, again, p.Panics}
-		}
-		return run()
+		return life()
 	}
+}
+
+// afterStop returns how many messages are left, and whether the actor is stopped.
+func (in *Inbox[M]) afterStop() (left int, stopped bool) {
+	in.guard.Lock()
+	defer in.guard.Unlock()
+	return in.in.count + in.kept.count, in.closed
 }

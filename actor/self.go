@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -20,29 +21,22 @@ type Self[M any] struct {
 	at      place[M] // of the reaction that waits: the last message that it has skipped
 	within  *timer   // of the reaction that waits
 	release func()   // of the scheduler's Hold; nil: there is none
-	extra   *extra   // nil until it is needed; written under guard
+	onEnd   *cleanup // the last one
 }
 
-// An extra is what few actors have.
-type extra struct {
-	onEnd   []func()
-	watches map[*watcher]Actor  // of others, by this one; guarded
-	later   map[*later]struct{} // guarded
-}
-
-func (s *Self[M]) extraLocked() *extra {
-	if s.extra == nil {
-		s.extra = new(extra)
-	}
-	return s.extra
-}
-
-// A frame is a Next around another one: it goes on when the inner one is done.
+// A frame is a Next around another one: it goes on when the inner one is done. It is a Loop, an AndThen or a Catch.
 type frame struct {
-	Next
-	loop  *loop
 	up    *frame
-	onEnd int // functions that OnEnd had been given before a Catch
+	loop  *loop
+	then  func() error
+	catch *caught
+}
+
+// A caught is a Catch that has begun.
+type caught struct {
+	*catch
+	onEnd *cleanup // the last one before
+	left  leaving  // what comes after it was left in the Catch
 }
 
 // Spawn starts an actor on a scheduler and returns its address. body runs in a task; its ctx is done when ctx is, when the actor
@@ -64,6 +58,7 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 		goroutine(func() { s.end(err) })
 		return s.Ref()
 	}
+	s.joinFamily(ctx)
 	s.follow(ctx)
 	s.launch()
 	return s.Ref()
@@ -96,8 +91,9 @@ func (s *Self[M]) step() func() {
 	return func() {
 		returned := false
 		defer s.stepped(&returned)
+		s.tasked()
 		if body, ok := s.goOn.(opening[M]); ok {
-			s.goOn = body(s.known(), s)
+			s.goOn = body(&s.ctx, s)
 		}
 		s.trampoline()
 		returned = true
@@ -108,6 +104,7 @@ func (s *Self[M]) step() func() {
 func (s *Self[M]) stepAfter(f func()) {
 	returned := false
 	defer s.stepped(&returned)
+	s.tasked()
 	f()
 	s.trampoline()
 	returned = true
@@ -130,11 +127,26 @@ func (s *Self[M]) stepped(returned *bool) {
 	if s.catches(err) {
 		s.reacted()
 		s.goOn = err
+		s.untasked()
 		s.launch()
 		return
 	}
 	s.end(err)
 	panic(v)
+}
+
+// tasked notes the task that begins, for an Ask to find out whether it is the actor's own.
+func (s *Self[M]) tasked() {
+	if s.asks {
+		s.task.Store(gid.Get())
+	}
+}
+
+// untasked is the end of a task. A goroutine serves one task after another.
+func (s *Self[M]) untasked() {
+	if s.asks {
+		s.task.Store(0)
+	}
 }
 
 // trampoline follows one Next after another, until the actor waits without a task, or ends. So combinators need no stack.
@@ -149,7 +161,7 @@ func (s *Self[M]) trampoline() {
 				s.end(nil)
 				return
 			}
-			err = s.leave(f)
+			err = s.back(f)
 		case reaction[M]:
 			var waits bool
 			if waits, err = s.react(err, n, woken); waits {
@@ -169,18 +181,20 @@ func (s *Self[M]) trampoline() {
 		case proceed:
 			err = n()
 		case *andThen:
-			s.push(n)
+			s.frames = &frame{up: s.frames, then: n.then}
 			err = n.first
 		case *loop:
 			if err = nil; n.cond == nil || n.cond() {
-				s.push(n)
-				s.frames.loop = n
+				s.frames = &frame{up: s.around(n), loop: n}
 				err = n.body()
 			}
 		case *catch:
-			s.push(n)
+			c := &caught{catch: n, onEnd: s.onEnd}
+			s.leave(&c.left, nil)
+			s.frames = &frame{up: s.frames, catch: c}
 			err = n.first()
 		case awaiter:
+			s.untasked()
 			n.begin((*starter[M])(s))
 			return
 		case skip:
@@ -197,41 +211,52 @@ func (s *Self[M]) trampoline() {
 	}
 }
 
-func (s *Self[M]) push(n Next) {
-	f := &frame{Next: n, up: s.frames}
-	if s.extra != nil {
-		f.onEnd = len(s.extra.onEnd)
+// around returns the frames around n that something may come back to. A Loop is never done, so only a Catch is left of those around
+// it. Otherwise a state machine that goes from one Loop to the next would keep them all.
+func (s *Self[M]) around(n *loop) *frame {
+	f := s.frames
+	for n.cond == nil && f != nil && f.catch == nil {
+		f = f.up
 	}
-	s.frames = f
+	return f
 }
 
-// leave goes on with f, the innermost frame, as its inner Next is done.
-func (s *Self[M]) leave(f *frame) error {
-	switch n := f.Next.(type) {
-	case *loop:
-		if s.spins++; s.spins >= turnsUntilYield { // a body that does not wait
-			s.spins = 0
-			suspend.Yield()
-		}
+// back goes on with f, the innermost frame, as its inner Next is done.
+func (s *Self[M]) back(f *frame) error {
+	if n := f.loop; n != nil {
+		s.spin()
 		if n.cond == nil || n.cond() {
 			return n.body()
 		}
-	case *andThen:
-		s.frames = f.up
-		return n.then()
 	}
 	s.frames = f.up
+	if f.then != nil {
+		return f.then()
+	}
+	if f.catch != nil {
+		s.take(&f.catch.left)
+	}
 	return nil
+}
+
+// spin is called in each turn of what may go on without a wait, to let other tasks run.
+func (s *Self[M]) spin() {
+	if s.spins++; s.spins >= turnsUntilYield {
+		s.spins = 0
+		suspend.Yield()
+	}
 }
 
 // fail goes on with the innermost Catch that err, a failure, is for.
 func (s *Self[M]) fail(err error) error {
 	for f := s.frames; f != nil; f = f.up {
 		s.frames = f.up
-		if n, ok := f.Next.(*catch); ok && s.caught(n, err) {
-			s.runOnEnd(f.onEnd)
+		if c := f.catch; c != nil && s.caught(c.catch, err) {
+			s.runOnEnd(c.onEnd)
+			s.takeBack(&c.left)
 			s.failReceived(err)
-			return n.h(err)
+			s.spin()
+			return c.h(err)
 		}
 	}
 	return err
@@ -249,7 +274,7 @@ func (s *Self[M]) caught(n *catch, err error) bool {
 // catches reports whether a Catch goes on after err.
 func (s *Self[M]) catches(err error) bool {
 	for f := s.frames; f != nil; f = f.up {
-		if n, ok := f.Next.(*catch); ok && s.caught(n, err) {
+		if f.catch != nil && s.caught(f.catch.catch, err) {
 			return true
 		}
 	}
@@ -283,7 +308,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 					if l := s.frames.loop; l.cond == nil {
 						n = l.body()
 					} else {
-						n = s.leave(s.frames)
+						n = s.back(s.frames)
 					}
 					if n == nil {
 						return false, nil
@@ -302,6 +327,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 				s.goOn = n
 				s.restLocked()
 				s.state = reacting
+				s.untasked()
 				s.guard.Unlock() // from here on, another task may run
 				return true, nil
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/cancelctx"
 )
 
 // Cycles of Asks. An actor with an OnStuck notes its Ask while it waits. When an Ask has waited for StuckAfter, its chain is
@@ -23,50 +22,27 @@ type asking struct {
 // cycles guards the asking of all lives. Its holder locks nothing else.
 var cycles atomicx.Mutex
 
-// stuckKey is the key by which a context finds the actor that it is of, a stuckActor.
-type stuckKey struct{}
-
+// A stuckActor is an actor with an OnStuck.
 type stuckActor interface {
 	lifeOf() *life
 	stuckAfter(f func()) (stop func() bool)
 	onStuck(chain []string)
 }
 
-// watched says how many actors there have been with an OnStuck. Without one, Ask need not look at its context.
+// watched says whether there has been an actor with an OnStuck. Without one, Ask need not look at its context.
 var watched atomicx.Bool
-
-// known returns the context for the actor's body.
-func (s *Self[M]) known() context.Context {
-	if s.opts == nil || s.opts.OnStuck == nil || s.opts.StuckAfter <= 0 {
-		return &s.ctx
-	}
-	watched.Store(true)
-	return &knownContext{&s.ctx, s}
-}
-
-// A knownContext carries its actor. Its AfterFunc is that of the actor's context, so its end wakes waiting tasks at once.
-type knownContext struct {
-	*cancelctx.Context
-	of stuckActor
-}
-
-func (c *knownContext) Value(key any) any {
-	if key == (stuckKey{}) {
-		return c.of
-	}
-	return c.Context.Value(key)
-}
 
 func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.opts.StuckAfter, f) }
 func (s *Self[M]) onStuck(chain []string)                 { s.opts.OnStuck(chain) }
 
 // watchAsk begins to watch an Ask. It returns nil if no such actor asks.
 func watchAsk(ctx context.Context, q pending) *asking {
-	s, ok := ctx.Value(stuckKey{}).(stuckActor)
-	if !ok {
+	by := actorOf(ctx)
+	if by == nil || by.who == nil || by.who.stuck == nil {
 		return nil
 	}
-	a := &asking{by: s.lifeOf(), q: q}
+	s := by.who.stuck
+	a := &asking{by: by, q: q}
 	cycles.Lock()
 	a.by.who.asking = a
 	cycles.Unlock()

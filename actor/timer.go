@@ -53,53 +53,24 @@ func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
 // deadline is made with it. If the actor ends first, m goes nowhere, as it was not accepted yet.
 func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 	l := new(later)
-	s.guard.Lock()
-	x := s.extraLocked()
-	if x.later == nil {
-		x.later = map[*later]struct{}{}
-	}
-	x.later[l] = struct{}{}
-	s.guard.Unlock()
-	forget := func() (mine bool) {
-		s.guard.Lock()
-		defer s.guard.Unlock()
-		_, mine = x.later[l]
-		delete(x.later, l)
-		return mine
-	}
+	s.leave(&l.leaving, func() { l.cancel() })
 	q := s.requestOf(m)
-	cancel := s.afterFunc(d, func() {
-		if forget() {
+	l.cancel = s.afterFunc(d, func() {
+		if s.take(&l.leaving) {
 			_ = s.post(m, q, true)
 		}
 	})
-	s.guard.Lock()
-	l.cancel = cancel
-	s.guard.Unlock()
 	return func() bool {
-		if !forget() {
+		if !s.take(&l.leaving) {
 			return false
 		}
-		cancel()
+		l.cancel()
 		return true
 	}
 }
 
-// A later is a SendAfter on its way. The one that takes it out of the actor's set decides what becomes of it.
-type later struct{ cancel func() bool }
-
-// stopLater ends the SendAfters of an actor that has ended.
-func (s *Self[M]) stopLater() {
-	s.guard.Lock()
-	var cancels []func() bool
-	for l := range s.extra.later {
-		cancels = append(cancels, l.cancel)
-	}
-	s.extra.later = nil
-	s.guard.Unlock()
-	for _, cancel := range cancels {
-		if cancel != nil {
-			cancel()
-		}
-	}
+// A later is a SendAfter on its way. The one that takes it from what the actor has left decides what becomes of it.
+type later struct {
+	leaving leaving
+	cancel  func() bool
 }

@@ -51,8 +51,11 @@ func New(parent context.Context, on Watching) *Context {
 }
 
 // Init makes the zero Context, which may be a part of something, what New returns.
-func (c *Context) Init(parent context.Context, on Watching) {
-	c.Context = parent
+func (c *Context) Init(parent context.Context, on Watching) { c.InitAs(parent, parent, on) }
+
+// InitAs is Init with a context that stands for the parent where c asks it for values and deadlines. It adds values to the parent.
+func (c *Context) InitAs(seen, parent context.Context, on Watching) {
+	c.Context = seen
 	if p, ok := parent.(*Context); ok && p.inner.Load() == nil {
 		if f := (*follower)(c); !p.List.Add(&c.node, f) {
 			f.Ended()
@@ -79,7 +82,7 @@ type follower Context
 // Ended implements Listener. The parent has an inner by now.
 func (f *follower) Ended() {
 	c := (*Context)(f)
-	cause := context.Cause(c.Context.(*Context).made().Context)
+	cause := context.Cause(c.Context)
 	if cause == context.Canceled {
 		cause = nil
 	}
@@ -194,11 +197,17 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 // self is the key of the innermost Context that a context descends from.
 type self struct{}
 
+// A Passing key is one of this module for a value of a parent. The inner context does not know it, and is not made for it.
+type Passing interface{ Passing() }
+
 // Value implements context.Context. It asks the inner context first, since a parent may hide its end, and would answer for
 // the inner context when package context asks which context knows the cause.
 func (c *Context) Value(key any) any {
 	if key == (self{}) {
 		return c
+	}
+	if _, ok := key.(Passing); ok {
+		return c.Context.Value(key)
 	}
 	in := c.made()
 	if v := in.Value(key); v != nil || in.link.c != nil {

@@ -17,6 +17,9 @@ type List[T any] struct{ first, last *Node[T] }
 // First returns the first node, nil if l is empty.
 func (l *List[T]) First() *Node[T] { return l.first }
 
+// Last returns the last node, nil if l is empty.
+func (l *List[T]) Last() *Node[T] { return l.last }
+
 // Push puts n last. n must be in no list.
 func (l *List[T]) Push(n *Node[T]) {
 	if n.prev = l.last; n.prev != nil {

@@ -1,0 +1,133 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/suspend"
+)
+
+// An actor that is spawned with the context of another one, or with one derived from it, is a child of that one.
+
+// A lineage is the parent of an actor's context as that context sees it: it knows whose it is.
+type lineage life
+
+func (l *lineage) Deadline() (time.Time, bool) { return l.parent.Deadline() }
+func (l *lineage) Done() <-chan struct{}       { return l.parent.Done() }
+func (l *lineage) Err() error                  { return l.parent.Err() }
+func (l *lineage) Value(key any) any {
+	if key == (lineageKey{}) {
+		return (*life)(l)
+	}
+	return l.parent.Value(key)
+}
+
+// lineageKey is the key by which a context finds the innermost actor that it is of.
+type lineageKey struct{}
+
+func (lineageKey) Passing() {}
+
+func actorOf(ctx context.Context) *life {
+	l, _ := ctx.Value(lineageKey{}).(*life)
+	return l
+}
+
+// A child is the place of an actor among the children of another one.
+type child struct {
+	dlist.Node[member]
+	parent *life
+}
+
+// A member is an actor, to its parent.
+type member interface {
+	lifeOf() *life
+	stop()
+}
+
+// joinFamily makes the actor a child of the actor of ctx, if there is one.
+func (s *Self[M]) joinFamily(ctx context.Context) {
+	p := actorOf(ctx)
+	if p == nil {
+		return
+	}
+	s.child = &child{parent: p}
+	s.child.Value = s
+	p.guard.Lock()
+	p.tiesLocked().children.Push(&s.child.Node)
+	p.guard.Unlock()
+}
+
+func (l *life) leaveFamily() {
+	if l.child == nil {
+		return
+	}
+	p := l.child.parent
+	p.guard.Lock()
+	p.ties.children.Remove(&l.child.Node)
+	p.guard.Unlock()
+}
+
+// offspring returns the children that have not ended.
+func (l *life) offspring() (all []member) {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	if l.ties == nil {
+		return nil
+	}
+	for n := l.ties.children.First(); n != nil; n = n.Next() {
+		all = append(all, n.Value)
+	}
+	return all
+}
+
+// outlive waits for the ends of children. It returns the error of a Kill, if that comes first.
+func (l *life) outlive(children []member) error {
+	for _, c := range children {
+		it := c.lifeOf()
+		if _, err := suspend.Wait[struct{}](&l.ctx, (*ending)(it), true); err != nil {
+			return err
+		}
+		it.leaveFamily() // as it is about to do itself
+	}
+	return nil
+}
+
+// outliveKilled waits for the ends of the children that are killed.
+func (l *life) outliveKilled() error {
+	return l.outlive(slices.DeleteFunc(l.offspring(), func(c member) bool { return c.lifeOf().ctx.Err() == nil }))
+}
+
+// drains reports whether the actor, which is done with err, stops its children and waits for their ends. Another end kills them.
+func (s *Self[M]) drains(err error) bool {
+	if err != nil && !errors.Is(err, ErrStopped) {
+		return false
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	return (s.closed || err != nil) && !s.killed.Load() && s.ties != nil && s.ties.children.First() != nil
+}
+
+// drain stops the children and waits for their ends. The mail that is left is dead before: a child may wait for the answer to a request
+// in it.
+func (s *Self[M]) drain() {
+	s.guard.Lock()
+	s.closed = true
+	s.failLocked(ErrEnded)
+	calls := s.takeCallsLocked(nil)
+	s.kept.fetch(&s.in)
+	s.guard.Unlock()
+	calls.fail(nil)
+	each(s.bury)
+	for {
+		children := s.offspring()
+		for _, c := range children {
+			c.stop()
+		}
+		if len(children) == 0 || s.outlive(children) != nil {
+			return
+		}
+	}
+}

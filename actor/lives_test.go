@@ -1,0 +1,470 @@
+package actor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+func init() { rows = append(rows, lifeRows...) }
+
+// lasting is the body of an actor that skips its mail until it is stopped or killed.
+func lasting[M any](_ context.Context, self *actor.Self[M]) error {
+	return self.React(func(M) error { return actor.Skip })
+}
+
+// What a failed life leaves behind, and what a Stop does to lives and children.
+var lifeRows = []struct {
+	name string
+	main func(t *testing.T, s suspend.Spawner)
+}{
+	{"Restart: of a failed life, no child, timer, watch or link is left", func(t *testing.T, s suspend.Spawner) {
+		watched := actor.Spawn(bg, s, lasting[int])
+		linked := actor.Spawn(bg, s, lasting[int])
+		var children []actor.Ref[int]
+		var got []string
+		var up promise.Promise[int]
+		body := func(ctx context.Context, self *actor.Self[string]) error {
+			for i, c := range children {
+				select {
+				case <-c.Done():
+				default:
+					t.Errorf("child %d is alive in life %d", i, len(children))
+				}
+			}
+			life := len(children) + 1
+			children = append(children, actor.Spawn(ctx, s, lasting[int]))
+			self.SendAfter(time.Millisecond, fmt.Sprint("timer of ", life))
+			self.Watch(watched, func(error) string { return fmt.Sprint("watch of ", life) })
+			if life < 4 {
+				self.Link(linked)
+				return errOops
+			}
+			_ = up.Fill(0)
+			return actor.LoopWhile(func() bool { return len(got) < 2 }, func() error {
+				return self.React(func(m string) error { got = append(got, m); return nil })
+			})
+		}
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, body))
+		_, err := up.Await(bg)
+		require.NoError(t, err)
+		linked.Kill(errOops)
+		require.Equal(t, errOops, linked.Wait(bg))
+		_ = suspend.Sleep(bg, 5*time.Millisecond)
+		watched.Stop()
+		require.NoError(t, ref.Wait(bg))
+		slices.Sort(got)
+		require.Equal(t, []string{"timer of 4", "watch of 4"}, got)
+		for _, c := range children {
+			require.ErrorIs(t, c.Wait(bg), context.Canceled)
+		}
+	}},
+	{"Catch: a failure takes back what was left in it, and no more", func(t *testing.T, s suspend.Spawner) {
+		watched := actor.Spawn(bg, s, lasting[int])
+		var got []string
+		var caught promise.Promise[int]
+		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[string]) error {
+			take := func(m string) error { got = append(got, m); return nil }
+			self.Watch(watched, func(error) string { return "outer" })
+			done := actor.Catch(func() error {
+				self.Watch(watched, func(error) string { return "of one that was done" })
+				return nil
+			}, func(err error) error { return err })
+			return actor.AndThen(done, func() error {
+				return actor.Catch(func() error {
+					self.Watch(watched, func(error) string { return "inner" })
+					return errOops
+				}, func(err error) error {
+					_ = caught.Fill(0)
+					return actor.AndThen(self.React(take), func() error { return self.React(take) })
+				})
+			})
+		})
+		_, _ = caught.Await(bg)
+		watched.Stop()
+		require.NoError(t, ref.Wait(bg))
+		slices.Sort(got)
+		require.Equal(t, []string{"of one that was done", "outer"}, got)
+	}},
+	{"Stop: ends one that is restarted before it looks at its mail", func(t *testing.T, s suspend.Spawner) {
+		for _, mail := range []int{0, 3} {
+			var dead, lives int
+			var failed promise.Promise[int]
+			ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(context.Context, *actor.Self[int]) error {
+				if lives++; lives == 5 {
+					_ = failed.Fill(0)
+				}
+				return errOops
+			}), actor.Options[int]{Dead: func(int) { dead++ }})
+			_, _ = failed.Await(bg)
+			for i := range mail {
+				require.NoError(t, ref.Send(i))
+			}
+			ref.Stop()
+			require.Equal(t, errOops, ref.Wait(bg))
+			require.Equal(t, mail, dead)
+		}
+	}},
+	{"Stop: ends one that backs off", func(t *testing.T, s suspend.Spawner) {
+		for _, mail := range []int{0, 3} {
+			lives := 0
+			var failed promise.Promise[int]
+			ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{
+				Backoff:   func(int) time.Duration { return time.Hour },
+				OnRestart: func(error) { _ = failed.Fill(0) },
+			}, func(_ context.Context, self *actor.Self[int]) error {
+				if lives++; lives == 1 {
+					return errOops
+				}
+				return actor.Loop(func() error {
+					return self.React(func(m int) error {
+						if m == 1 {
+							return errOops // and the next life begins at once
+						}
+						return nil
+					})
+				})
+			}))
+			_, _ = failed.Await(bg)
+			for range 3 {
+				suspend.Yield()
+			}
+			for i := range mail {
+				require.NoError(t, ref.Send(i))
+			}
+			ref.Stop()
+			if mail == 0 {
+				require.Equal(t, errOops, ref.Wait(bg))
+				require.Equal(t, 1, lives)
+			} else {
+				require.NoError(t, ref.Wait(bg))
+				require.Equal(t, 3, lives)
+			}
+		}
+	}},
+	{"Kill: ends one that backs off", func(t *testing.T, s suspend.Spawner) {
+		var failed promise.Promise[int]
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{
+			Backoff:   func(int) time.Duration { return time.Hour },
+			OnRestart: func(error) { _ = failed.Fill(0) },
+		}, func(context.Context, *actor.Self[int]) error { return errors.New("of the body") }))
+		_, _ = failed.Await(bg)
+		ref.Kill(errOops)
+		require.Equal(t, errOops, ref.Wait(bg))
+	}},
+	{"Stop: each life receives some of the mail that is left", func(t *testing.T, s suspend.Spawner) {
+		var got, dead []int
+		var ready promise.Promise[int]
+		lives := 0
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(ctx context.Context, self *actor.Self[int]) error {
+			lives++
+			_, _ = ready.Await(ctx)
+			return self.React(func(m int) error { got = append(got, m); return errOops })
+		}), actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
+		for i := range 10 {
+			require.NoError(t, ref.Send(i))
+		}
+		ref.Stop()
+		_ = ready.Fill(0)
+		require.Equal(t, errOops, ref.Wait(bg))
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, got)
+		require.Equal(t, 10, lives)
+		require.Empty(t, dead)
+	}},
+	{"Stop: of a tree: its mail, that of its children, and then the end", func(t *testing.T, s suspend.Spawner) {
+		const leaves, each = 3, 20
+		var handled [leaves]int
+		var ended []string
+		node := func(name string, below ...actor.Ref[int]) actor.Options[int] {
+			return actor.Options[int]{OnEnd: func(err error) {
+				require.NoError(t, err)
+				ended = append(ended, name)
+			}}
+		}
+		count := promise.New[int]()
+		root := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			self.OnEnd(func() { ended = append(ended, "OnEnd of the root") })
+			type key struct{}
+			middle := actor.Spawn(context.WithValue(ctx, key{}, 1), s, func(ctx context.Context, self *actor.Self[int]) error {
+				ctx, cancel := context.WithCancel(ctx)
+				self.OnEnd(cancel)
+				var to [leaves]actor.Ref[int]
+				for i := range to {
+					to[i] = actor.Spawn(ctx, s, func(_ context.Context, self *actor.Self[int]) error {
+						return actor.Loop(func() error {
+							return self.React(func(int) error { suspend.Yield(); handled[i]++; return nil })
+						})
+					}, node("leaf"))
+				}
+				return actor.Loop(func() error { return self.React(func(m int) error { return to[m%leaves].Send(m) }) })
+			}, node("middle"))
+			_ = count.Resolve(0, nil)
+			for {
+				m, err := self.Receive(ctx)
+				if err != nil {
+					return nil // as good as err
+				}
+				require.NoError(t, middle.Send(m))
+			}
+		}, node("root"))
+		for i := range leaves * each {
+			require.NoError(t, root.Send(i))
+		}
+		root.Stop()
+		require.NoError(t, root.Wait(bg))
+		require.Equal(t, [leaves]int{each, each, each}, handled)
+		require.Equal(t, []string{"leaf", "leaf", "leaf", "middle", "OnEnd of the root", "root"}, ended)
+	}},
+	{"Stop: an actor that ends with ErrStopped stops its children", func(t *testing.T, s suspend.Spawner) {
+		var child actor.Ref[int]
+		parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			child = actor.Spawn(ctx, s, lasting[int])
+			return actor.ErrStopped
+		})
+		require.NoError(t, parent.Wait(bg))
+		select {
+		case <-child.Done():
+			require.NoError(t, child.Wait(bg))
+		default:
+			t.Error("the child is alive")
+		}
+	}},
+	{"Stop: a request in the mail of a tree does not keep its child waiting", func(t *testing.T, s suspend.Spawner) {
+		var answer error
+		var asks, skips promise.Promise[int]
+		dead := 0
+		parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
+			actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error {
+				_ = asks.Fill(0)
+				_, answer = actor.Ask(bg, self.Ref(), &get{})
+				return nil
+			})
+			return self.React(func(m any) error {
+				_ = skips.Fill(0)
+				return actor.Skip
+			})
+		}, actor.Options[any]{Dead: func(any) { dead++ }})
+		_, _ = asks.Await(bg)
+		_, _ = skips.Await(bg)
+		parent.Stop()
+		require.NoError(t, parent.Wait(bg))
+		require.ErrorIs(t, answer, actor.ErrNoReply)
+		require.Equal(t, 1, dead)
+	}},
+	{"Kill: of a tree that waits for its children, and of a child in it", func(t *testing.T, s suspend.Spawner) {
+		for _, killed := range []string{"parent", "child"} {
+			var child actor.Ref[int]
+			var up promise.Promise[int]
+			parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+				child = actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error {
+					_, err := promise.New[int]().Await(ctx) // and does not hear of a Stop
+					return err
+				})
+				_ = up.Fill(0)
+				return lasting(ctx, self)
+			})
+			_, _ = up.Await(bg)
+			parent.Stop()
+			for range 3 {
+				suspend.Yield()
+			}
+			select {
+			case <-parent.Done():
+				t.Error("the parent has not waited")
+			default:
+			}
+			if killed == "parent" {
+				parent.Kill(errOops)
+				require.Equal(t, errOops, parent.Wait(bg))
+				require.Equal(t, errOops, child.Wait(bg))
+			} else {
+				child.Kill(errOops)
+				require.Equal(t, errOops, child.Wait(bg))
+				require.NoError(t, parent.Wait(bg))
+			}
+		}
+	}},
+	{"Ask: of oneself, at once, with any context and by any way", func(t *testing.T, s suspend.Spawner) {
+		type wrap struct{ q *get }
+		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
+			ask := func() {
+				part := actor.Adapt(self.Ref(), func(w *get) any { return wrap{w} })
+				for _, ctx := range []context.Context{ctx, bg} {
+					q := &get{}
+					_, err := actor.Ask(ctx, self.Ref(), q)
+					require.ErrorIs(t, err, actor.ErrNoReply)
+					_, err = actor.Ask(ctx, part, q) // the request is as before
+					require.ErrorIs(t, err, actor.ErrNoReply)
+				}
+			}
+			ask()
+			return self.React(func(any) error {
+				ask()
+				suspend.Yield()
+				ask()
+				return actor.Await(self, suspend.After(0), func(time.Time, error) error { ask(); return nil })
+			})
+		}, actor.Options[any]{Dead: func(any) { t.Error("a request was accepted") }})
+		require.NoError(t, ref.Send(1))
+		require.NoError(t, ref.Wait(bg))
+	}},
+	{"Ask: of an actor by one of its tasks, with its context, is no Ask of oneself", func(t *testing.T, s suspend.Spawner) {
+		helped := 0
+		var answers []promise.Future[int]
+		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
+			help := func() {
+				answers = append(answers, promise.Go(ctx, s, func(context.Context) (int, error) { return actor.Ask(ctx, self.Ref(), &get{}) }))
+				suspend.Yield() // the helper asks while the actor runs
+			}
+			help()
+			return actor.LoopWhile(func() bool { return helped < 4 }, func() error {
+				return self.React(func(m any) error {
+					if helped++; helped < 4 {
+						help()
+					}
+					m.(*get).Reply(helped)
+					over := actor.Await(self, suspend.After(0), func(time.Time, error) error { return nil })
+					return over
+				})
+			})
+		})
+		require.NoError(t, ref.Wait(bg))
+		for i, a := range answers {
+			v, err := a.Await(bg)
+			require.NoError(t, err)
+			require.Equal(t, i+1, v)
+		}
+	}},
+}
+
+// The end of one of many watchers costs what it costs with few.
+func TestManyWatchers(t *testing.T) {
+	bytes := func(watchers int) (each uint64) {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+			hub := actor.Spawn(bg, s, lasting[int])
+			defer hub.Stop()
+			refs := make([]actor.Ref[int], watchers)
+			for i := range refs {
+				refs[i] = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+					self.Watch(hub, func(error) int { return 1 })
+					return lasting(ctx, self)
+				})
+			}
+			schedtest.Settle()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for _, r := range refs {
+				r.Stop()
+			}
+			for _, r := range refs {
+				require.NoError(t, r.Wait(bg))
+			}
+			runtime.ReadMemStats(&after)
+			each = (after.TotalAlloc - before.TotalAlloc) / uint64(watchers)
+		})
+		return each
+	}
+	few, many := bytes(100), bytes(8000)
+	require.Less(t, many, few+1000, "allocated at each end: %d bytes of %d watchers", many, 8000)
+}
+
+// heap is what is in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // a sync.Pool outlives one collection
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// grows runs turn n times on a fifo, and fails if the heap has grown by more than most bytes for each.
+func grows(t *testing.T, n int, most int64, open func(s *fifo.Scheduler) (turn func(), over func())) {
+	t.Helper()
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		turn, over := open(s)
+		for range n / 10 {
+			turn()
+		}
+		before := heap()
+		for range n {
+			turn()
+		}
+		if grown := heap() - before; grown > most*int64(n) {
+			t.Errorf("%d bytes more after %d turns", grown, n)
+		}
+		over()
+	})
+}
+
+// A state machine, each state of which is a Loop, goes from state to state and keeps none.
+func TestStatesAreNotKept(t *testing.T) {
+	for _, caught := range []bool{false, true} {
+		grows(t, 20_000, 10, func(s *fifo.Scheduler) (turn, over func()) {
+			ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
+				var on, off func() error
+				on = func() error {
+					return actor.AndThen(nil, func() error {
+						return actor.Loop(func() error { return self.React(func(int) error { return off() }) })
+					})
+				}
+				off = func() error {
+					return actor.LoopWhile(func() bool { return true }, func() error { return self.React(func(int) error { return on() }) })
+				}
+				if caught {
+					return actor.Catch(on, func(err error) error { return err })
+				}
+				return on()
+			})
+			return func() { _ = ref.Send(1); suspend.Yield() }, ref.Stop
+		})
+	}
+}
+
+// A failure that has come by many Links says which actor has failed, and why.
+func TestExitErrorOfManyLinks(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		const n = 200
+		refs := make([]actor.Ref[int], n)
+		for i := range refs {
+			refs[i] = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+				if i > 0 {
+					self.Link(refs[i-1])
+				}
+				return lasting(ctx, self)
+			}, actor.Options[int]{Name: fmt.Sprint(i)})
+		}
+		schedtest.Settle()
+		refs[0].Kill(errOops)
+		for i, r := range refs[1:] {
+			var exit *actor.ExitError
+			require.ErrorAs(t, r.Wait(bg), &exit)
+			require.Equal(t, &actor.ExitError{Name: "0", Err: errOops}, exit, "actor %d", i+1)
+		}
+	})
+}
+
+// A Goexit is no failure that a Restart is for.
+func TestGoexitIsNotRestarted(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		lives := 0
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: true}, func(_ context.Context, self *actor.Self[int]) error {
+			lives++
+			return self.React(func(int) error { runtime.Goexit(); return nil })
+		}))
+		require.NoError(t, ref.Send(1))
+		require.ErrorIs(t, ref.Wait(bg), promise.ErrAbandoned)
+		require.Equal(t, 1, lives)
+	})
+}
