@@ -273,7 +273,7 @@ func (in *Inbox[M]) tellNext(err error) (more bool) {
 	return w != nil
 }
 
-// forget takes back what the actor has left with others.
+// forget takes back all leavings, and leaves the family and the scheduler.
 func (s *Self[M]) forget() {
 	s.takeBack(nil)
 	s.leaveFamily()

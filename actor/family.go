@@ -10,9 +10,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that is spawned with the context of another one, or with one derived from it, is a child of that one.
+// An actor is a child of another one if it is spawned with the context of the other, or with a context derived from it.
 
-// A lineage is the parent of an actor's context as that context sees it: it knows whose it is.
+// A lineage stands for the parent of an actor's context. It adds the actor to the values.
 type lineage life
 
 func (l *lineage) Deadline() (time.Time, bool) { return l.parent.Deadline() }
@@ -83,7 +83,7 @@ func (l *life) offspring() (all []member) {
 	return all
 }
 
-// outlive waits for the ends of children. It returns the error of a Kill, if that comes first.
+// outlive waits for the ends of children. A Kill of the actor ends the wait, with its error.
 func (l *life) outlive(children []member) error {
 	for _, c := range children {
 		it := c.lifeOf()

@@ -26,11 +26,11 @@ func (s *Self[M]) runOnEnd(mark *cleanup) {
 	}
 }
 
-// A leaving is what the actor has left with others: a SendAfter, a Watch or a Link. Its function takes that back. One without a function
-// is where a Catch begins.
+// A leaving is a SendAfter, a Watch or a Link that the actor may have to take back, with the function that does so. One without a function
+// marks the beginning of a Catch.
 type leaving = dlist.Node[func()]
 
-// leave puts l, which is told apart from what was left before it, behind all others.
+// leave puts l behind all other leavings.
 func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	l.Value = takeBack
 	s.guard.Lock()
@@ -38,14 +38,14 @@ func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	s.guard.Unlock()
 }
 
-// take takes l out, and reports whether it was there. One caller gets true: it decides what becomes of l.
+// take takes l out, and reports whether it was there. The one caller that gets true decides its fate.
 func (s *Self[M]) take(l *leaving) (mine bool) {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	return s.ties.left.Remove(l)
 }
 
-// takeBack takes back what the actor has left since mark, and mark itself; with nil, all.
+// takeBack takes back all leavings behind mark, and takes mark out. A nil mark stands for the beginning.
 func (s *Self[M]) takeBack(mark *leaving) {
 	for l := s.lastLeft(); l != nil && l != mark; l = s.lastLeft() {
 		if l.Value != nil {
@@ -54,7 +54,7 @@ func (s *Self[M]) takeBack(mark *leaving) {
 	}
 }
 
-// lastLeft takes out what was left last, nil if there is nothing.
+// lastLeft takes out the last leaving, nil if there is none.
 func (s *Self[M]) lastLeft() *leaving {
 	s.guard.Lock()
 	defer s.guard.Unlock()

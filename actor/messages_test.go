@@ -3,7 +3,6 @@ package actor_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -180,13 +179,6 @@ func TestWatchLeavesNoRoom(t *testing.T) {
 func TestMemoryOfAFlood(t *testing.T) {
 	in := actor.Open[[64]byte](bg)
 	defer in.Close()
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC() // a sync.Pool outlives one collection
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	before := heap()
 	const n = 100_000
 	for range n {

@@ -36,7 +36,7 @@ type frame struct {
 type caught struct {
 	*catch
 	onEnd *cleanup // the last one before
-	left  leaving  // what comes after it was left in the Catch
+	left  leaving  // later ones were left in the Catch
 }
 
 // Spawn starts an actor on a scheduler and returns its address. body runs in a task; its ctx is done when ctx is, when the actor
@@ -239,7 +239,7 @@ func (s *Self[M]) back(f *frame) error {
 	return nil
 }
 
-// spin is called in each turn of what may go on without a wait, to let other tasks run.
+// spin is called in each turn of a Loop, and at each restart, to let other tasks run: there may be no wait between two of them.
 func (s *Self[M]) spin() {
 	if s.spins++; s.spins >= turnsUntilYield {
 		s.spins = 0

@@ -69,7 +69,7 @@ func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 	}
 }
 
-// A later is a SendAfter on its way. The one that takes it from what the actor has left decides what becomes of it.
+// A later is a SendAfter on its way.
 type later struct {
 	leaving leaving
 	cancel  func() bool

@@ -29,7 +29,7 @@ func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	}
 }
 
-// A watch is in two lists: in that of the watched actor, and among what the watching one has left.
+// A watch is in two lists: among the watchers of the one actor, and among the leavings of the other.
 type watch struct {
 	watcher
 	leaving leaving
@@ -42,7 +42,6 @@ func (s *Self[M]) Link(other Actor) {
 	var here, there watcher
 	var mine leaving
 	here.Value = func(err error) { // of this actor's end
-		it.unwatch(&there)
 		if err != nil {
 			other.Kill(exit(me, err))
 		}
