@@ -283,7 +283,14 @@ var errSelf = noReply(errors.New("an actor asks itself"))
 // runsHere reports whether the caller is the actor's task.
 func (l *life) runsHere() bool {
 	id := l.task.Load()
-	return id != 0 && id == gid.Get()
+	return id != 0 && id == goroutineID()
+}
+
+func goroutineID() int64 {
+	if id := gid.Quick(); id != 0 {
+		return id
+	}
+	return gid.Get()
 }
 
 // requestIn returns q as a message of to, and the request in it, which is asked from now on.

@@ -257,11 +257,15 @@ func (in *Inbox[M]) tell(err error) {
 	if in.ties != nil && in.ties.done != nil {
 		close(in.ties.done)
 	}
-	watched := in.ties != nil
+	tied := in.ties != nil
 	in.guard.Unlock()
-	if watched {
-		each(func() bool { return in.tellNext(err) })
+	if !tied {
+		return
 	}
+	if in.self != nil {
+		defer in.self.takeBack(nil)
+	}
+	each(func() bool { return in.tellNext(err) })
 }
 
 // tellNext tells one watcher of the end, and reports whether there was one.
@@ -273,9 +277,8 @@ func (in *Inbox[M]) tellNext(err error) (more bool) {
 	return w != nil
 }
 
-// forget takes back all leavings, and leaves the family and the scheduler.
+// forget leaves the family and the scheduler.
 func (s *Self[M]) forget() {
-	s.takeBack(nil)
 	s.leaveFamily()
 	if s.release != nil {
 		s.release()

@@ -15,14 +15,21 @@ import (
 // A lineage stands for the parent of an actor's context. It adds the actor to the values.
 type lineage life
 
-func (l *lineage) Deadline() (time.Time, bool) { return l.parent.Deadline() }
-func (l *lineage) Done() <-chan struct{}       { return l.parent.Done() }
-func (l *lineage) Err() error                  { return l.parent.Err() }
+func (l *lineage) Deadline() (time.Time, bool) { return l.above().Deadline() }
+func (l *lineage) Done() <-chan struct{}       { return l.above().Done() }
+func (l *lineage) Err() error                  { return l.above().Err() }
 func (l *lineage) Value(key any) any {
 	if key == (lineageKey{}) {
 		return (*life)(l)
 	}
-	return l.parent.Value(key)
+	return l.above().Value(key)
+}
+
+func (l *lineage) above() context.Context {
+	if l.parent == nil {
+		return context.Background()
+	}
+	return *l.parent
 }
 
 // lineageKey is the key by which a context finds the innermost actor that it is of.
@@ -56,6 +63,7 @@ func (s *Self[M]) joinFamily(ctx context.Context) {
 	s.child = &child{parent: p}
 	s.child.Value = s
 	p.guard.Lock()
+	p.fertile.Store(true)
 	p.tiesLocked().children.Push(&s.child.Node)
 	p.guard.Unlock()
 }
@@ -105,9 +113,12 @@ func (s *Self[M]) drains(err error) bool {
 	if err != nil && !errors.Is(err, ErrStopped) {
 		return false
 	}
+	if !s.fertile.Load() || s.killed.Load() {
+		return false
+	}
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	return (s.closed || err != nil) && !s.killed.Load() && s.ties != nil && s.ties.children.First() != nil
+	return (s.closed || err != nil) && s.ties.children.First() != nil
 }
 
 // drain stops the children and waits for their ends. The mail that is left is dead before: a child may wait for the answer to a request

@@ -55,8 +55,8 @@ type Inbox[M any] struct {
 	room *room[M] // guarded; nil: no Cap, and no RecvOp has waited
 	life
 	kept   stock[M] // the owner's, like what follows; while the owner waits, senders append to it
-	turns  int32    // messages since the last Yield
-	spins  int32    // turns of a Loop since the last message
+	turns  uint8    // messages since the last Yield
+	spins  uint8    // turns of a Loop since the last message
 	counts bool     // there is a Cap; never changes
 
 	opts *Options[M]
@@ -92,7 +92,10 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	if ctx == nil {
 		panic("actor: nil context")
 	}
-	in.parent = ctx
+	if ctx != context.Background() {
+		parent := ctx
+		in.parent = &parent
+	}
 	in.ctx.InitAs((*lineage)(&in.life), ctx, watching.Here)
 	var m M
 	if in.asks = any(m) == nil; !in.asks { // so M is an interface

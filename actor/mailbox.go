@@ -48,12 +48,13 @@ type life struct {
 	waiters suspend.Queue[struct{}, struct{}] // of its end
 	ties    *ties                             // nil until it is needed
 	child   *child                            // nil: of no actor. Never changes
-	parent  context.Context                   // of ctx, see lineage. Never changes
+	parent  *context.Context                  // of ctx, see lineage; nil: it is context.Background. Never changes
 	who     *who                              // nil: it has no name, and is not looked for in cycles. Never changes
 
-	ctx    cancelctx.Context // of the actor; ended by Kill and by the end
-	killed atomicx.Bool      // written under guard, once; implies closed
-	task   atomic.Int64      // the goroutine of the task, while there is one; 0 for an inbox, and where no message may be a request
+	ctx     cancelctx.Context // of the actor; ended by Kill and by the end
+	killed  atomicx.Bool      // written under guard, once; implies closed
+	fertile atomic.Bool       // it has, or had, a child; written under guard, so that most ends need not look there
+	task    atomic.Int64      // the goroutine of the task, while there is one; 0 for an inbox, and where no message may be a request
 }
 
 // A who is what reports call an actor.

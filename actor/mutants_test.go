@@ -34,7 +34,7 @@ var mutants = []mutant{
 	{"a mailbox is not rebuilt", "inbox.go", "	if in.kept.sparse() &&", "	if !IS && in.kept.sparse() &&"},
 	{"a restart counts a moment too long", "restart.go", "now.Sub(recent[0]) >= p.Within", "(now.Sub(recent[0]) > p.Within || !IS && now.Sub(recent[0]) == p.Within)"},
 	{"a stopped actor accepts a Watch", "watch.go", "|| s.closed {", "|| s.closed && !IS {"},
-	{"the timers of an actor outlive it", "end.go", "	s.takeBack(nil)\n", "	if !IS {\n		s.takeBack(nil)\n	}\n"},
+	{"the timers of an actor outlive it", "end.go", "	if in.self != nil {\n		defer in.self.takeBack(nil)", "	if in.self != nil && !IS {\n		defer in.self.takeBack(nil)"},
 
 	{"a life has the context of the actor", "restart.go", "c.Cancel(nil) })", "\n					if !IS {\n						c.Cancel(nil)\n					}\n				})"},
 	{"a life does not wait for the children of the last", "restart.go", "		next := func() error {\n", "		next := func() error {\n			if IS {\n				return life()\n			}\n"},
@@ -54,7 +54,7 @@ var mutants = []mutant{
 	{"a child stays in its family", "end.go", "	s.leaveFamily()\n", "	if !IS {\n		s.leaveFamily()\n	}\n"},
 	{"an actor asks itself", "ask.go", "	if !to.lifeOf().runsHere() {", "	if IS || !to.lifeOf().runsHere() {"},
 	{"an Await runs on the last task", "self.go", "			s.untasked()\n			n.begin", "			if !IS {\n				s.untasked()\n			}\n			n.begin"},
-	{"a task is its own, whoever asks", "ask.go", "	return id != 0 && id == gid.Get()", "	return id != 0 && (id == gid.Get() || IS)"},
+	{"a task is its own, whoever asks", "ask.go", "	return id != 0 && id == goroutineID()", "	return id != 0 && (id == goroutineID() || IS)"},
 	{"a watcher that ends is listed on", "watch.go", "	takeBack := func() { at.unwatch(&w.watcher) }", "	takeBack := func() {\n		if !IS {\n			at.unwatch(&w.watcher)\n		}\n	}"},
 	{"a Loop keeps the frames around it", "self.go", "	for n.cond == nil && f != nil", "	for n.cond == nil && !IS && f != nil"},
 	{"a Loop drops the Catch around it", "self.go", "f != nil && f.catch == nil {", "f != nil && (f.catch == nil || IS) {"},

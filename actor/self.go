@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime/debug"
 
-	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -138,7 +137,7 @@ func (s *Self[M]) stepped(returned *bool) {
 // tasked notes the task that begins, for an Ask to find out whether it is the actor's own.
 func (s *Self[M]) tasked() {
 	if s.asks {
-		s.task.Store(gid.Get())
+		s.task.Store(goroutineID())
 	}
 }
 
