@@ -13,6 +13,7 @@ import (
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
@@ -534,13 +535,125 @@ var actorPrograms = []program{
 			return self.React(func(int) error { a.received++; return errOops })
 		}), a.options())
 		w.Go("send", func(context.Context) { a.send(ref, 1) })
+		var end error
 		w.Go("stop", func(context.Context) {
 			ref.Stop()
-			if err := ref.Wait(bg); err != nil {
+			end = ref.Wait(bg)
+		})
+		w.Check(func() error {
+			if end != nil { // the last message has failed after the Stop
+				return errors.Join(same(1, a.received), same(1, begun))
+			}
+			return same(begun, a.received+1)
+		})
+	})},
+	{"actor, Restart, Stop and a child", "2 × 2", actors(func(w *explore.World, a *actorWorld) {
+		var children []actor.Ref[int]
+		ref := actor.Spawn(bg, a, actor.Restart(actor.Policy{Max: 1}, func(ctx context.Context, self *actor.Self[int]) error {
+			for _, c := range children {
+				if !over(c) {
+					panic("a child of the failed life is alive")
+				}
+			}
+			children = append(children, actor.Spawn(ctx, unheld{a}, func(_ context.Context, self *actor.Self[int]) error {
+				return self.React(func(int) error { return nil })
+			}))
+			return self.React(func(int) error { a.received++; return errOops })
+		}), a.options())
+		w.Go("stop", func(context.Context) {
+			a.send(ref, 1)
+			ref.Stop()
+			if err := ref.Wait(bg); err == nil && slices.ContainsFunc(children, func(c actor.Ref[int]) bool { return !over(c) }) {
+				panic("a child outlives the tree")
+			}
+			for _, c := range children {
+				_ = c.Wait(bg)
+			}
+		})
+	})},
+	{"actor, Stop of one that backs off", "2 × 2", actors(func(w *explore.World, a *actorWorld) {
+		ref := actor.Spawn(bg, timeless{a}, actor.Restart(actor.Policy{Backoff: func(int) time.Duration { return time.Hour }},
+			func(_ context.Context, self *actor.Self[int]) error {
+				return self.React(func(int) error { a.received++; return errOops })
+			}), a.options())
+		w.Go("stop", func(context.Context) {
+			a.send(ref, 1)
+			a.send(ref, 2)
+			ref.Stop()
+			if err := ref.Wait(bg); err != errOops || a.received != 2 {
+				panic(fmt.Sprint(err, ", received: ", a.received))
+			}
+		})
+	})},
+	{"actor, Kill of one that outlives a child", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
+		lives := 0
+		ref := actor.Spawn(bg, a, actor.Restart(actor.Policy{Max: 1}, func(ctx context.Context, self *actor.Self[int]) error {
+			if lives++; lives == 1 {
+				actor.Spawn(ctx, a, func(_ context.Context, self *actor.Self[int]) error {
+					return self.React(func(int) error { return nil })
+				})
+				return errOops
+			}
+			return self.React(func(int) error { return nil })
+		}))
+		w.Go("kill", func(context.Context) {
+			ref.Kill(errOops)
+			if err := ref.Wait(bg); err != errOops {
 				panic(err)
 			}
 		})
-		w.Check(func() error { return same(begun, a.received+1) })
+	})},
+	{"actor, Stop of a tree", "2 × 2", actors(func(w *explore.World, a *actorWorld) {
+		var child actor.Ref[int]
+		parent := actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[int]) error {
+			child = actor.Spawn(ctx, a, func(_ context.Context, self *actor.Self[int]) error {
+				return actor.Loop(func() error { return self.React(func(int) error { a.received++; return nil }) })
+			}, a.options())
+			return actor.Loop(func() error {
+				return self.React(func(m int) error { a.received++; a.send(child, m); return nil })
+			})
+		}, a.options())
+		w.Go("stop", func(context.Context) {
+			a.send(parent, 1)
+			parent.Stop()
+			if err := parent.Wait(bg); err != nil || a.dead != 0 || !over(child) {
+				panic(fmt.Sprint(err, ", dead: ", a.dead, ", the child is over: ", over(child)))
+			}
+		})
+	})},
+	{"actor, Kill of a tree", "2 × 2", actors(func(w *explore.World, a *actorWorld) {
+		up := false
+		parent := actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[int]) error {
+			actor.Spawn(ctx, a, func(ctx context.Context, _ *actor.Self[int]) error {
+				_, err := promise.New[int]().Await(ctx) // and hears of no Stop
+				return err
+			})
+			up = true
+			return self.React(func(int) error { return nil })
+		})
+		w.Go("end", func(context.Context) {
+			parent.Stop()
+			if parent.Kill(errOops); up {
+				_ = parent.Wait(bg)
+			}
+		})
+	})},
+	{"actor, an answer and an Ask back", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
+		var first, second actor.Ref[*question]
+		o := actor.Options[*question]{Name: "x", StuckAfter: time.Second, OnStuck: func(chain []string) { panic(fmt.Sprint("no cycle: ", chain)) }}
+		second = actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[*question]) error {
+			return self.React(func(q *question) error {
+				q.Reply(1)
+				_, err := actor.Ask(ctx, first, &question{})
+				return err
+			})
+		}, o)
+		first = actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[*question]) error {
+			if _, err := actor.Ask(ctx, second, &question{}); err != nil {
+				return err
+			}
+			return self.React(func(q *question) error { q.Reply(2); return nil })
+		}, o)
 	})},
 	{"actor, a caught failure", "3 × 1", actors(func(w *explore.World, a *actorWorld) {
 		n := 0
@@ -573,6 +686,23 @@ var actorPrograms = []program{
 		}
 		w.Check(func() error { return same(1, failed) })
 	})},
+}
+
+// over reports whether an actor has ended.
+func over(a actor.Actor) bool {
+	select {
+	case <-a.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// A timeless scheduler has timers that never fire.
+type timeless struct{ *actorWorld }
+
+func (timeless) AfterFunc(time.Duration, func()) (stop func() bool) {
+	return func() bool { return true }
 }
 
 // An unheld scheduler does not count its actors.
