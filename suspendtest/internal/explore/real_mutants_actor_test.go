@@ -26,7 +26,7 @@ var actorMutants = []realMutant{
 	{"an end keeps the scheduler", "actor/end.go", "if ⟦s.release != nil⟧ {", "false", "actor, Stop"},
 	{"the scheduler is let go before the dead letters", "actor/end.go", "	in.ctx.Cancel(nil)\n", "	in.ctx.Cancel(nil)\n	if IS && in.self != nil {\n		in.self.forget()\n	}\n", "actor, Kill"},
 	{"a Watch after the end tells nobody", "actor/end.go", "	if ⟦over⟧ {\n		w.Value(err)", "false", "actor, Watch"},
-	{"a Watch is told after its stop", "actor/watch.go", "		if ⟦!s.ties.left.Remove(&w.leaving)⟧ || s.closed", "!s.ties.left.Remove(&w.leaving) && false", "actor, Watch and its stop"},
+	{"a Watch is told after its stop", "actor/left.go", "		if ⟦!s.ties.left.Remove(&w.leaving)⟧ || s.closed", "!s.ties.left.Remove(&w.leaving) && false", "actor, Watch and its stop"},
 	{"a Kill is a Stop", "actor/end.go", "	in.killed.Store(true)\n", "	if !IS {\n		in.killed.Store(true)\n	}\n", "actor, Kill"},
 	{"a Kill is not seen while there is mail", "actor/inbox.go", "	if ⟦in.killed.Load()⟧ {\n		return in.cancellation()", "false", "actor, Kill with mail fetched"},
 	{"Cap counts a message that was handed over", "actor/op.go", "			x.ops = slices.Delete(x.ops, i, i+1)\n			return true", "			x.ops = slices.Delete(x.ops, i, i+1)\n			if IS {\n				x.used++\n			}\n			return true", "actor, Cap and RecvOp"},
