@@ -87,7 +87,7 @@ func (*loop) next()         {}
 func (*loop) Error() string { return "actor: Loop" }
 
 // Loop goes on with body, and whenever that is done, with body again. It ends when body fails, or when the actor is stopped or
-// killed.
+// killed. So nothing is kept of the Nexts around a Loop but a Catch: a body may return the Loop of another state, and so on for ever.
 func Loop(body func() error) Next {
 	if body == nil {
 		panic("actor: Loop with a nil function")
@@ -114,8 +114,9 @@ func (*catch) Error() string { return "actor: Catch" }
 
 // Catch goes on with first. If first fails, or anything that it leads to, the actor goes on with h of the error. A panic is a
 // *PanicError. After one, the actor goes on in a new task. A Stop and a Kill are not caught, nor is anything after a Kill: a panic of
-// an actor that is being killed goes on as in any task. Requests that were received and not answered in first fail with ErrNoReply,
-// and functions that were left with OnEnd in first are called.
+// an actor that is being killed goes on as in any task. A runtime.Goexit ends the actor. Requests that were received and not answered
+// in first fail with ErrNoReply, functions that were left with OnEnd in first are called, and SendAfters, Watches and Links of first are
+// taken back.
 func Catch(first func() error, h func(err error) error) Next {
 	if first == nil || h == nil {
 		panic("actor: Catch with a nil function")

@@ -10,7 +10,8 @@ import (
 
 // An Actor is a Ref of any type, to stop, watch and wait for.
 type Actor interface {
-	// Stop closes the mailbox. Its mail can still be received; then waits return ErrStopped, and the actor ends.
+	// Stop closes the mailbox. Its mail can still be received; then waits return ErrStopped, and the actor ends. Before it ends, its
+	// children are stopped and have ended.
 	Stop()
 
 	// Kill cancels the actor's context with cause, and ends it where it waits next. A wait for a message ends also if messages are

@@ -39,7 +39,7 @@ type caught struct {
 }
 
 // Spawn starts an actor on a scheduler and returns its address. body runs in a task; its ctx is done when ctx is, when the actor
-// is killed, and when it has ended. The actor ends when body is done or fails, and with it all that body has led to. When ctx
+// is killed, and when it has ended. The actor is a child of the actor that ctx is of, if there is one. The actor ends when body is done or fails, and with it all that body has led to. When ctx
 // is done, the actor is killed. If on refuses the task, now or later, the actor has ended with the error of the refusal.
 //
 // Whatever an actor does happens one thing after another: a Send synchronizes before the receipt of its message, and a reaction
