@@ -622,21 +622,28 @@ var actorPrograms = []program{
 		})
 	})},
 	{"actor, Kill of a tree", "2 × 2", actors(func(w *explore.World, a *actorWorld) {
-		up := false
+		goOn := promise.New[int]()
 		parent := actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[int]) error {
-			actor.Spawn(ctx, a, func(ctx context.Context, _ *actor.Self[int]) error {
-				_, err := promise.New[int]().Await(ctx) // and hears of no Stop
+			actor.Spawn(ctx, a, func(context.Context, *actor.Self[int]) error {
+				_, err := goOn.Await(bg) // and hears of no Stop and no Kill
 				return err
 			})
-			up = true
 			return self.React(func(int) error { return nil })
 		})
 		w.Go("end", func(context.Context) {
 			parent.Stop()
-			if parent.Kill(errOops); up {
-				_ = parent.Wait(bg)
-			}
+			parent.Kill(errOops)
+			_ = parent.Wait(bg)
+			_ = goOn.Resolve(0, nil)
 		})
+	})},
+	{"actor, Catch and Stop", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
+		ref := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[int]) error {
+			return actor.Catch(func() error {
+				return self.React(func(int) error { return nil })
+			}, func(err error) error { panic(fmt.Sprint("caught: ", err)) })
+		})
+		w.Go("stop", func(context.Context) { ref.Stop() })
 	})},
 	{"actor, an answer and an Ask back", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
 		var first, second actor.Ref[*question]

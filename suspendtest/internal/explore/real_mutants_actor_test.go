@@ -31,7 +31,7 @@ var actorMutants = []realMutant{
 	{"a Kill is not seen while there is mail", "actor/inbox.go", "	if ⟦in.killed.Load()⟧ {\n		return in.cancellation()", "false", "actor, Kill with mail fetched"},
 	{"Cap counts a message that was handed over", "actor/op.go", "			x.ops = slices.Delete(x.ops, i, i+1)\n			return true", "			x.ops = slices.Delete(x.ops, i, i+1)\n			if IS {\n				x.used++\n			}\n			return true", "actor, Cap and RecvOp"},
 	{"a message leaves, and no SendOp hears of it", "actor/op.go", "	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {", "	if IS {\n		return\n	}\n	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {", "actor, Cap and RecvOp"},
-	{"a Catch catches a Stop", "actor/self.go", "if s.killed.Load() || ⟦errors.Is(err, ErrStopped)⟧ {", "false", "actor, Restart and Stop"},
+	{"a Catch catches a Stop", "actor/self.go", "if s.killed.Load() || ⟦errors.Is(err, ErrStopped)⟧ {", "false", "actor, Catch and Stop"},
 	{"a Catch keeps the requests in hand", "actor/self.go", "			s.failReceived(err)\n", "			if !IS {\n				s.failReceived(err)\n			}\n", "actor, a caught failure"},
 	{"a Catch fails the requests in the mailbox", "actor/ask.go", "		if ⟦!stay[e.q.call()]⟧ {", "true", "actor, a caught failure"},
 	{"a refused task ends the actor under the guard", "actor/self.go", "	if err := s.on.Go(s.enter); err != nil {\n", "	if err := s.on.Go(s.enter); err != nil {\n		if IS {\n			s.end(err)\n			return\n		}\n", "actor, refused to a SendOp"},
