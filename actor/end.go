@@ -43,6 +43,7 @@ var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
 // A ties is what an actor has to do with others. It is guarded by the guard of the life.
 type ties struct {
 	done     chan struct{}                     // closed at the end; nil until asked for
+	ended    suspend.Queue[struct{}, struct{}] // waiters for the end
 	watchers dlist.List[func(err error)]       // of the end
 	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
 	children dlist.List[member]                // that have not ended
@@ -64,8 +65,10 @@ type ending life
 
 func (e *ending) Guard() *suspend.Guard                  { return &e.guard }
 func (e *ending) Try() (none struct{}, ok bool, _ error) { return none, e.over, nil }
-func (e *ending) Enqueue(r suspend.Resumer[struct{}])    { e.waiters.Push(r, struct{}{}) }
-func (e *ending) Remove(r suspend.Resumer[struct{}])     { e.waiters.Remove(r) }
+func (e *ending) Enqueue(r suspend.Resumer[struct{}]) {
+	(*life)(e).tiesLocked().ended.Push(r, struct{}{})
+}
+func (e *ending) Remove(r suspend.Resumer[struct{}]) { e.ties.ended.Remove(r) }
 
 // wait is Wait of an Actor.
 func (l *life) wait(ctx context.Context) error {
@@ -253,11 +256,13 @@ func (in *Inbox[M]) tell(err error) {
 	}
 	in.guard.Lock()
 	in.over = true
-	in.waiters.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and is owed nothing
-	if in.ties != nil && in.ties.done != nil {
-		close(in.ties.done)
-	}
 	tied := in.ties != nil
+	if tied {
+		in.ties.ended.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and is owed nothing
+		if in.ties.done != nil {
+			close(in.ties.done)
+		}
+	}
 	in.guard.Unlock()
 	if !tied {
 		return

@@ -54,10 +54,7 @@ type Inbox[M any] struct {
 	in   mail[M]  // guarded; segments that senders append to
 	room *room[M] // guarded; nil: no Cap, and no RecvOp has waited
 	life
-	kept   stock[M] // the owner's, like what follows; while the owner waits, senders append to it
-	turns  uint8    // messages since the last Yield
-	spins  uint8    // turns of a Loop since the last message
-	counts bool     // there is a Cap; never changes
+	kept stock[M] // the owner's, like what follows; while the owner waits, senders append to it
 
 	opts *Options[M]
 	self *Self[M] // nil: made by Open
@@ -77,7 +74,7 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	case 1:
 		in.opts = &o[0]
 		if in.opts.Cap > 0 {
-			in.room, in.counts = &room[M]{cap: in.opts.Cap}, true
+			in.room, in.kept.counts = &room[M]{cap: in.opts.Cap}, true
 		}
 		if in.opts.Name != "" || in.opts.OnStuck != nil {
 			in.who = &who{name: in.opts.Name}
@@ -210,15 +207,15 @@ const turnsUntilYield = 64
 
 // fresh is called before the mailbox is looked at from its front.
 func (in *Inbox[M]) fresh() {
-	in.spins = 0
-	if in.turns++; in.turns >= turnsUntilYield {
+	in.kept.spins = 0
+	if in.kept.turns++; in.kept.turns >= turnsUntilYield {
 		in.settle()
 	}
 }
 
 // settle is the part of fresh that is not due for each message.
 func (in *Inbox[M]) settle() {
-	in.turns = 0
+	in.kept.turns = 0
 	suspend.Yield()
 	if in.kept.sparse() && !in.kept.inHand() {
 		in.kept.compact()

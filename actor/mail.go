@@ -39,7 +39,10 @@ type mail[M any] struct {
 // A stock is the owner's mail, out of which messages are taken.
 type stock[M any] struct {
 	mail[M]
-	holes int32 // slots in its segments whose messages are gone
+	holes  int32 // slots in its segments whose messages are gone
+	turns  uint8 // of the owner: messages since the last Yield
+	spins  uint8 // of the owner: turns of a Loop since the last message
+	counts bool  // there is a Cap; never changes
 }
 
 // A place is that of one message; the zero place is in front of all.
@@ -243,7 +246,7 @@ func (q *stock[M]) compact() {
 			}
 		}
 	}
-	*q = dense
+	q.mail, q.holes = dense.mail, 0
 }
 
 // inHand reports whether a function is being called with one of the messages.

@@ -37,19 +37,18 @@ const (
 // Senders write what stands first, and the owner reads killed for each message, so these two are far apart: on one cache line, each would
 // take it from the other.
 type life struct {
-	guard   suspend.Guard
-	state   state
-	closed  bool   // no more messages are accepted; for good
-	over    bool   // the end is told; for good
-	asks    bool   // a message may be a request; never changes
-	calls   *entry // requests whose home this is: the youngest; they are a ring
-	waiter  suspend.Resumer[struct{}]
-	err     error                             // the cause of killed, then the error of ended
-	waiters suspend.Queue[struct{}, struct{}] // of its end
-	ties    *ties                             // nil until it is needed
-	child   *child                            // nil: of no actor. Never changes
-	parent  *context.Context                  // of ctx, see lineage; nil: it is context.Background. Never changes
-	who     *who                              // nil: it has no name, and is not looked for in cycles. Never changes
+	guard  suspend.Guard
+	state  state
+	closed bool   // no more messages are accepted; for good
+	over   bool   // the end is told; for good
+	asks   bool   // a message may be a request; never changes
+	calls  *entry // requests whose home this is: the youngest; they are a ring
+	waiter suspend.Resumer[struct{}]
+	err    error            // the cause of killed, then the error of ended
+	ties   *ties            // nil until it is needed
+	child  *child           // nil: of no actor. Never changes
+	parent *context.Context // of ctx, see lineage; nil: it is context.Background. Never changes
+	who    *who             // nil: it has no name, and is not looked for in cycles. Never changes
 
 	ctx     cancelctx.Context // of the actor; ended by Kill and by the end
 	killed  atomicx.Bool      // written under guard, once; implies closed
@@ -176,7 +175,7 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 
 // received takes the message at p out of the mailbox, for good.
 func (in *Inbox[M]) received(p place[M]) {
-	if in.counts {
+	if in.kept.counts {
 		in.receivedOfCap(p)
 		return
 	}

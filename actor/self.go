@@ -240,8 +240,8 @@ func (s *Self[M]) back(f *frame) error {
 
 // spin is called in each turn of a Loop, and at each restart, to let other tasks run: there may be no wait between two of them.
 func (s *Self[M]) spin() {
-	if s.spins++; s.spins >= turnsUntilYield {
-		s.spins = 0
+	if s.kept.spins++; s.kept.spins >= turnsUntilYield {
+		s.kept.spins = 0
 		suspend.Yield()
 	}
 }

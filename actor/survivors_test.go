@@ -300,7 +300,7 @@ func TestChildrenCostTheSame(t *testing.T) {
 		}
 		alone := allocs(bg)
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			require.LessOrEqual(t, allocs(ctx), alone+5)
+			require.LessOrEqual(t, allocs(ctx), alone+6)
 			return nil
 		})
 		require.NoError(t, ref.Wait(bg))

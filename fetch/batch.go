@@ -27,8 +27,8 @@ type Batch[K comparable, V any] struct {
 // A batch is the part of a Batch that is the same for all.
 type batch struct {
 	s     *Session
-	ctx   cancelctx.Context // of load; begun with running
-	frame frame             // around ctx
+	ctx   cancelctx.Following // of load; begun with running
+	frame frame               // around ctx
 	d     *driver
 	round *round
 	self  interface {
@@ -172,7 +172,7 @@ func (b *Batch[K, V]) run() {
 		b.ctx.Cancel(ErrEnded)
 	}
 	if !dropped {
-		b.frame = frame{Context: &b.ctx, s: b.s, inSource: true}
+		b.frame = frame{Context: &b.ctx.Context, s: b.s, inSource: true}
 		b.load(&b.frame)
 	}
 }
@@ -216,7 +216,7 @@ func (b *Batch[K, V]) answered(err error, how outcome.Outcome) {
 	over := b.ctx.Err() != nil
 	var cause error
 	if over {
-		cause = context.Cause(&b.ctx)
+		cause = context.Cause(&b.ctx.Context)
 	}
 	b.conclude(err, cause, how)
 	for _, e := range b.entries {

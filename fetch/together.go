@@ -17,7 +17,7 @@ import (
 type group struct {
 	f     func(ctx context.Context, i int) error
 	frame frame // of the items
-	ctx   cancelctx.Context
+	ctx   cancelctx.Following
 	outer *trail // of the caller; nil: no trace
 
 	guard   suspend.Guard
@@ -52,7 +52,7 @@ func together(ctx context.Context, n, width int, f func(ctx context.Context, i i
 		ctx = outer.Context // cancelctx knows it then
 	}
 	g.ctx.Init(ctx, watching.Here)
-	g.frame.begin(outer, &g.ctx, outer.s, outer.d)
+	g.frame.begin(outer, &g.ctx.Context, outer.s, outer.d)
 	g.frame.crowd = max(n, outer.crowd)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()

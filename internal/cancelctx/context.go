@@ -18,8 +18,25 @@ type Context struct {
 	context.Context // the parent
 	inner           atomicx.Pointer[inner]
 	List            List
-	stop            func() bool // stops following the parent; nil: does not follow, or by node
-	node            Node        // in the List of a parent that has no inner
+	up              *upward // nil: it follows no parent
+}
+
+// An upward is how a Context follows its parent.
+type upward struct {
+	stop func() bool // stops following the parent; nil: does not follow, or by node
+	node Node        // in the List of a parent that has no inner
+}
+
+// A Following is a Context with room for what follows its parent. The Context is its part, and is what waits are given.
+type Following struct {
+	Context
+	upward upward
+}
+
+// Init makes the zero Following what New returns.
+func (f *Following) Init(parent context.Context, on Watching) {
+	f.up = &f.upward
+	f.Context.Init(parent, on)
 }
 
 // An inner is the context of package context in a Context.
@@ -45,9 +62,9 @@ func newInner() *inner {
 
 // New returns a Context that ends with parent, or by Cancel.
 func New(parent context.Context, on Watching) *Context {
-	c := new(Context)
-	c.Init(parent, on)
-	return c
+	f := new(Following)
+	f.Init(parent, on)
+	return &f.Context
 }
 
 // Init makes the zero Context, which may be a part of something, what New returns.
@@ -56,13 +73,18 @@ func (c *Context) Init(parent context.Context, on Watching) { c.InitAs(parent, p
 // InitAs is Init with a context that stands for the parent where c asks it for values and deadlines. It adds values to the parent.
 func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	c.Context = seen
-	if p, ok := parent.(*Context); ok && p.inner.Load() == nil {
-		if f := (*follower)(c); !p.List.Add(&c.node, f) {
-			f.Ended()
-		}
+	p, ok := parent.(*Context)
+	ok = ok && p.inner.Load() == nil
+	if !ok && parent.Done() == nil {
 		return
 	}
-	if parent.Done() == nil {
+	if c.up == nil {
+		c.up = new(upward)
+	}
+	if ok {
+		if f := (*follower)(c); !p.List.Add(&c.up.node, f) {
+			f.Ended()
+		}
 		return
 	}
 	in := &inner{link: link{Context: parent, c: c, on: on}}
@@ -72,7 +94,7 @@ func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	case in.Err() != nil:
 		c.notify()
 	case !in.link.used:
-		c.stop = c.follow(parent, on)
+		c.up.stop = c.follow(parent, on)
 	}
 }
 
@@ -132,11 +154,13 @@ func (c *Context) Err() error {
 
 // Cancel ends c. The first call decides the cause; nil stands for context.Canceled.
 func (c *Context) Cancel(cause error) {
-	c.node.Stop()
-	if c.stop != nil {
-		defer c.end(cause) // also if a foreign parent panics in stop
-		c.stop()
-		return
+	if up := c.up; up != nil {
+		up.node.Stop()
+		if up.stop != nil {
+			defer c.end(cause) // also if a foreign parent panics in stop
+			up.stop()
+			return
+		}
 	}
 	c.end(cause)
 }

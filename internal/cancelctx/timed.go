@@ -11,7 +11,9 @@ import (
 // starts the timer: it calls f at that time. It is nil if the time has come.
 func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
-	c := &Context{Context: l, stop: l.release}
+	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.release}}
+	f.up = &f.upward
+	c := &f.Context
 	l.c = c
 	in := new(inner)
 	in.Context, in.end = context.WithCancelCause(l)
