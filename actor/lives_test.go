@@ -36,6 +36,7 @@ var lifeRows = []struct {
 		var children []actor.Ref[int]
 		var got []string
 		var up promise.Promise[int]
+		timers := &timing{Spawner: s}
 		body := func(ctx context.Context, self *actor.Self[string]) error {
 			for i, c := range children {
 				select {
@@ -44,9 +45,14 @@ var lifeRows = []struct {
 					t.Errorf("child %d is alive in life %d", i, len(children))
 				}
 			}
+			require.Zero(t, timers.waiting.Load())
 			life := len(children) + 1
 			children = append(children, actor.Spawn(ctx, s, lasting[int]))
-			self.SendAfter(time.Millisecond, fmt.Sprint("timer of ", life))
+			d := time.Hour
+			if life == 4 {
+				d = time.Millisecond
+			}
+			self.SendAfter(d, fmt.Sprint("timer of ", life))
 			self.Watch(watched, func(error) string { return fmt.Sprint("watch of ", life) })
 			if life < 4 {
 				self.Link(linked)
@@ -57,12 +63,11 @@ var lifeRows = []struct {
 				return self.React(func(m string) error { got = append(got, m); return nil })
 			})
 		}
-		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, body))
+		ref := actor.Spawn(bg, timers, actor.Restart(actor.Policy{}, body))
 		_, err := up.Await(bg)
 		require.NoError(t, err)
 		linked.Kill(errOops)
 		require.Equal(t, errOops, linked.Wait(bg))
-		_ = suspend.Sleep(bg, 5*time.Millisecond)
 		watched.Stop()
 		require.NoError(t, ref.Wait(bg))
 		slices.Sort(got)
