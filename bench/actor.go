@@ -94,9 +94,29 @@ var actorRows = slicesOf(
 	},
 	// What an idle one keeps alive: heap, and stacks.
 	[]row{
+		bytesRow("actor-bytes/react-onend", 0.20, 0.15, func(s *fifo.Scheduler, i int) actor.Ref[int] {
+			return actor.Spawn(context.Background(), s, func(_ context.Context, self *actor.Self[int]) error {
+				self.OnEnd(func() { use(1) })
+				return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
+			})
+		}),
 		bytesRow("actor-bytes/react", 0.17, 0.12, func(s *fifo.Scheduler, i int) actor.Ref[int] {
 			return actor.Spawn(context.Background(), s, func(_ context.Context, self *actor.Self[int]) error {
 				return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
+			})
+		}),
+		bytesRow("actor-bytes/receive-closure", 1.5, 1.25, func(s *fifo.Scheduler, i int) actor.Ref[int] {
+			return actor.Spawn(context.Background(), s, func(ctx context.Context, self *actor.Self[int]) error {
+				f := func(m int) error { use(m + i); return nil }
+				for {
+					m, err := self.Receive(ctx)
+					if err == nil {
+						err = f(m)
+					}
+					if err != nil {
+						return err
+					}
+				}
 			})
 		}),
 		bytesRow("actor-bytes/receive", 1.5, 1.25, func(s *fifo.Scheduler, i int) actor.Ref[int] {
