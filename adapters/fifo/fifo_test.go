@@ -838,7 +838,7 @@ type stopPanics struct {
 func (c *stopPanics) Done() <-chan struct{}        { return c.done }
 func (c *stopPanics) AfterFunc(func()) func() bool { return func() bool { panic("stop") } }
 
-// A context that panics as it is stopped at the end of a task, after its wait, is no failure of that task.
+// A context may panic when the end of a task takes its registration back. The task has not failed.
 func TestPanicOfAContextAtTheEnd(t *testing.T) {
 	panics := 0
 	run(t, fifo.Options{OnPanic: func(any, []byte) { panics++ }}, func(s *fifo.Scheduler) {

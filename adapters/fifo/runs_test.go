@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A server may have a Run for each request. Nine of these allocations make the coroutine of main.
+// A server may call Run for each request. Nine of these allocations make the coroutine of main.
 func TestAnEmptyRunAllocatesLittle(t *testing.T) {
 	got := testing.AllocsPerRun(100, func() {
 		_ = fifo.New(fifo.Options{StallAfter: -1}).Run(bg, func(context.Context) error { return nil })
@@ -24,7 +24,7 @@ func TestAnEmptyRunAllocatesLittle(t *testing.T) {
 }
 
 // Ten thousand Runs leave no goroutine: those of the coroutines that are kept for later Runs end soon, and there are never
-// more than 8,192. A server with a Run for each request would grow for ever.
+// more than 8,192. Otherwise a server that calls Run for each request would grow without end.
 func TestTenThousandRuns(t *testing.T) {
 	const kept = 8192
 	runs := 10_000
