@@ -305,7 +305,11 @@ var schedulerMutants = []mutant{
 	{"Yield waits for preemption", func(testing.TB) (suspend.Spawner, func()) {
 		s := new(hogs)
 		return s, s.all.Wait
-	}, nil, []string{"Yield/gives-way-without-preemption"}},
+	}, nil, []string{yieldAlone}},
+	{"Go in a task that yields refuses, and runs it", func(testing.TB) (suspend.Spawner, func()) {
+		s := &hogs{lies: true}
+		return s, s.all.Wait
+	}, nil, []string{yieldAlone}},
 
 	{"Spawner is another scheduler", tasks(func(t *patch) { t.spawner = &Baton{} }),
 		nil, []string{"Here/is-the-scheduler-of-the-task"}},
@@ -325,11 +329,22 @@ var schedulerMutants = []mutant{
 	}), []suspendtest.Option{suspendtest.NoAllocs()}, []string{"11/suspend-and-resume-allocate-nothing"}},
 }
 
+// yieldAlone is a check that counts, while it keeps the other processors busy.
+const yieldAlone = "Yield/gives-way-without-preemption"
+
 // hogs are goroutines that do not yield. The checks in which others have to run see nothing of that: the runtime lets them.
-type hogs struct{ all sync.WaitGroup }
+// Or else they yield, and Go lies in a task.
+type hogs struct {
+	all  sync.WaitGroup
+	lies bool
+}
 
 func (s *hogs) Go(f func()) error {
+	inside := suspend.Current() != nil
 	s.all.Go(func() { suspend.Bind(&hog{suspend.Thread(), s}, f) })
+	if s.lies && inside {
+		return errLie
+	}
 	return nil
 }
 
@@ -338,7 +353,12 @@ type hog struct {
 	s *hogs
 }
 
-func (*hog) Yield()                     {}
+func (t *hog) Yield() {
+	if t.s.lies {
+		runtime.Gosched()
+	}
+}
+
 func (t *hog) Spawner() suspend.Spawner { return t.s }
 
 type executor func(f func()) error
@@ -499,8 +519,8 @@ func TestMutantsAreKilled(t *testing.T) {
 	}
 	mutantsOver.Store(false)
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 4*runtime.GOMAXPROCS(0))      // most of them hang, and cost nothing
-	counts := func(k kill) bool { return k.check[:2] == "11" } // the allocations of everybody
+	slots := make(chan struct{}, 4*runtime.GOMAXPROCS(0))                               // most of them hang, and cost nothing
+	counts := func(k kill) bool { return k.check[:2] == "11" || k.check == yieldAlone } // what everybody does
 	all := kills(t)
 	for _, k := range all {
 		if counts(k) {
