@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -191,16 +192,22 @@ var lifeRows = []struct {
 	{"Stop: of a tree: its mail, that of its children, and then the end", func(t *testing.T, s suspend.Spawner) {
 		const leaves, each = 3, 20
 		var handled [leaves]int
+		var mu sync.Mutex
 		var ended []string
-		node := func(name string, below ...actor.Ref[int]) actor.Options[int] {
+		end := func(name string) {
+			mu.Lock()
+			defer mu.Unlock()
+			ended = append(ended, name)
+		}
+		node := func(name string) actor.Options[int] {
 			return actor.Options[int]{OnEnd: func(err error) {
 				require.NoError(t, err)
-				ended = append(ended, name)
+				end(name)
 			}}
 		}
 		count := promise.New[int]()
 		root := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			self.OnEnd(func() { ended = append(ended, "OnEnd of the root") })
+			self.OnEnd(func() { end("OnEnd of the root") })
 			type key struct{}
 			middle := actor.Spawn(context.WithValue(ctx, key{}, 1), s, func(ctx context.Context, self *actor.Self[int]) error {
 				ctx, cancel := context.WithCancel(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 // A batched stage notes the size of its batches and when they begin.
 type batched struct {
 	*stage.Stage[int, int]
+	mu    sync.Mutex
 	sizes []int
 	at    []time.Duration
 }
@@ -26,6 +28,8 @@ func newBatched(o stage.Options) *batched {
 	b, start := new(batched), time.Now()
 	b.Stage = stage.NewBatch("batch", func(_ context.Context, in, out []int) error {
 		copy(out, in)
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		b.sizes, b.at = append(b.sizes, len(in)), append(b.at, time.Since(start))
 		return nil
 	}, o)
@@ -55,6 +59,7 @@ func TestGather(t *testing.T) {
 		require.Zero(t, b.Stats().Waiting+b.Stats().Busy)
 		submit(1)
 		time.Sleep(100 * ms)
+		synctest.Wait()
 		require.Equal(t, []int{2, 4, 4, 4, 1}, b.sizes)
 		require.Equal(t, []time.Duration{5 * ms, 6 * ms, 6 * ms, 7 * ms, 12 * ms}, b.at)
 		require.NoError(t, b.Close(bg))
