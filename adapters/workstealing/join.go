@@ -207,7 +207,7 @@ func (w *worker) recycle(f *fork) {
 // takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well. It gives way, and goes on
 // before its own forks.
 func (w *worker) takenBack(s *fiber) {
-	if w.over() {
+	if w.picks--; w.picks <= 0 {
 		w.giveWay(s)
 	}
 }
@@ -217,9 +217,11 @@ func (w *worker) giveWay(s *fiber) {
 	s.turns++
 	long := s.turns >= seldom
 	switch {
-	case w.pool.injector.len() > 0:
+	case w.pool.injector.len() > 0 && (w.turn == given || w.pool.given.len() == 0):
 		w.next(queued)
 		w.behind()
+	case w.pool.injector.len() > 0: // tasks of the queue have had the whole turn
+		w.next(given)
 	case (long || w.waited) && w.forks.below(s.base):
 		w.next(queued)
 		w.first = true

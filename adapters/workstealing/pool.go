@@ -86,7 +86,7 @@ const (
 	pollEvery    = 61   // picks of a turn, at most; a prime, as in Go's own scheduler
 	seldom       = 64   // turns of a fiber, until it gives way to others that have done so
 	hardlyEver   = 1000 // turns, or times that a fiber with forks yields
-	carried      = 64   // forks that a fiber takes along, at most
+	carried      = 1024 // forks that a fiber takes along, at most
 	maxIdle      = 256  // coroutines that a worker keeps for reuse
 	searchRounds = 4
 )

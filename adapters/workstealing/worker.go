@@ -87,7 +87,7 @@ const (
 // pick takes the next entry. Forks come last: a fork becomes a fiber, and while there are runnable fibers another one helps nobody. But
 // a task may wait for its forks. Then these come first in every third turn, and else once in a while.
 func (w *worker) pick() (e entry, ok bool) {
-	if w.over() {
+	if w.picks <= 0 { // before this one is counted: a turn may have one pick only
 		w.next(queued + given - w.turn)
 		if w.forks.empty() && w.pool.given.len() == 0 { // another worker's fork may wait for long
 			if f := w.steal(); f != nil {
@@ -95,8 +95,9 @@ func (w *worker) pick() (e entry, ok bool) {
 			}
 		}
 	}
+	w.picks--
 	if w.first {
-		if e, ok = w.takeFork(); ok {
+		if e, ok = w.takeOldest(); ok {
 			w.first = w.waited
 			return e, true
 		}
@@ -113,12 +114,6 @@ func (w *worker) pick() (e entry, ok bool) {
 		return e, true
 	}
 	return w.takeFork()
-}
-
-// over counts a pick, and reports whether the turn is over.
-func (w *worker) over() bool {
-	w.picks--
-	return w.picks <= 0
 }
 
 // begin begins a turn.
@@ -147,6 +142,17 @@ func (w *worker) takeGiven() (e entry, ok bool) {
 func (w *worker) takeFork() (entry, bool) {
 	for f := w.forks.pop(); f != nil; f = w.forks.pop() {
 		if f.claim() {
+			return entry{fork: f}, true
+		}
+	}
+	w.first, w.waited = false, false
+	return entry{}, false
+}
+
+// takeOldest takes the oldest fork of w, as a thief does: the youngest would be that of a task that has just had its turn.
+func (w *worker) takeOldest() (entry, bool) {
+	for f, retry := w.forks.steal(); f != nil || retry; f, retry = w.forks.steal() {
+		if f != nil && f.claim() {
 			return entry{fork: f}, true
 		}
 	}
@@ -350,7 +356,7 @@ func (w *worker) step(s *fiber) {
 
 // pickNew is pick, if the next entry is a task to begin or a callback.
 func (w *worker) pickNew() (e entry, ok bool) {
-	if w.picks <= 1 || w.first || w.turn == given && w.pool.given.len() > 0 {
+	if w.picks <= 0 || w.first || w.turn == given && w.pool.given.len() > 0 {
 		return e, false
 	}
 	if e, ok = w.pool.injector.popNew(); ok {
@@ -369,8 +375,10 @@ func (w *worker) leaves(s *fiber) bool {
 	if !w.forks.above(s.base) {
 		return false
 	}
-	w.begin(queued)
-	w.behind()
+	if w.turn == given {
+		w.begin(queued)
+		w.behind()
+	}
 	if s.yields++; s.yields%hardlyEver != 0 {
 		w.carry(s)
 		return true
@@ -385,7 +393,7 @@ func (w *worker) leaves(s *fiber) bool {
 
 // behind makes a turn end after the entries that are queued now.
 func (w *worker) behind() {
-	w.length = min(w.length, int(w.pool.injector.len())+1)
+	w.length = max(1, min(w.length, int(w.pool.injector.len())))
 	w.picks = w.length
 }
 

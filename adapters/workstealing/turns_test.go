@@ -1,0 +1,127 @@
+package workstealing_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Each leaf takes longer than a turn, so a turn has one pick. A turn of one pick once was over before the pick, and a new task waited for
+// the end of the fork-join.
+func TestSlowForksGiveWay(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
+		const tasks = 20
+		leaves, submitted, since, worst := 0, 0, 0, 0
+		done := make(chan struct{})
+		e := &endless{p: p, depth: 20}
+		e.leaf = func() {
+			for start := time.Now(); time.Since(start) < 300*time.Microsecond; {
+			}
+			leaves++
+			if leaves%20 != 10 || submitted == tasks {
+				return
+			}
+			submitted, since = submitted+1, leaves
+			_ = p.Go(func() {
+				if worst = max(worst, leaves-since); submitted == tasks {
+					close(done)
+				}
+			})
+		}
+		e.begin(1)
+		<-done
+		e.end()
+		if worst > 5 { // two, but for the first turn, whose length is that of shorter steps
+			t.Errorf("a task waited for %d leaves", worst)
+		}
+	})
+}
+
+// Many tasks wait for their forks, again and again. Each gets its share: the youngest fork first would be that of a task that has just
+// had its turn.
+func TestForksOfManyWaitingTasksAreBegun(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	for _, n := range []int{10, 300} {
+		withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
+			rounds, all := make([]int, n), 0 // one worker, no lock
+			ended := make(chan struct{}, n)
+			for i := range n {
+				_ = p.Go(func() {
+					for ; all < 500*n; rounds[i]++ {
+						all++
+						var filled promise.Promise[int]
+						_, _, _ = workstealing.Join(bg, p, filled.Await, func(context.Context) (int, error) { return 0, filled.Fill(1) })
+					}
+					ended <- struct{}{}
+				})
+			}
+			for range n {
+				<-ended
+			}
+			if least := slices.Min(rounds); least < 100 {
+				t.Errorf("%d tasks: one had %d rounds of %d", n, least, all/n)
+			}
+		})
+	}
+}
+
+// A long fork-join goes on beside a stream of new ones, each of which begins the next.
+func TestALongForkJoinBesideNewOnes(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
+		const tasks = 3000
+		leaves, begun, ended := 0, 0, 0
+		long := &endless{p: p, depth: 20, leaf: func() { leaves++ }}
+		long.begin(1)
+		short := &endless{p: p, leaf: func() {}}
+		done := make(chan struct{})
+		var next func()
+		next = func() {
+			if begun++; begun < tasks {
+				_ = p.Go(next)
+			} else if leaves < tasks/10 {
+				t.Errorf("%d leaves beside %d tasks", leaves, tasks)
+			}
+			_, _ = short.visit(bg, 7)
+			if ended++; ended == tasks {
+				close(done)
+			}
+		}
+		_ = p.Go(func() { leaves = 0; next() })
+		<-done
+		long.end()
+	})
+}
+
+// A deep fork-join that gives way often takes all its forks along: each that stayed would become a coroutine in time.
+func TestDeepForksDoNotMultiply(t *testing.T) {
+	defer schedtest.Within(t, schedtest.Deadline)()
+	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
+		leaves, most, before := 0, 0, runtime.NumGoroutine()
+		e := &endless{p: p, depth: 200}
+		e.leaf = func() {
+			if leaves++; leaves%1000 == 0 {
+				most = max(most, runtime.NumGoroutine()-before)
+				e.stop.Store(leaves >= 2_000_000)
+			}
+		}
+		_ = p.Go(func() {
+			for !e.stop.Load() {
+				suspend.Yield()
+			}
+		})
+		e.begin(1)
+		_, _ = e.ended[0].Await(bg)
+		if most > 5 {
+			t.Errorf("%d goroutines", most)
+		}
+	})
+}
