@@ -209,6 +209,7 @@ func (in *Inbox[M]) end(err error) {
 	calls := in.takeCallsLocked(nil)
 	in.kept.fetch(&in.in)
 	in.guard.Unlock()
+	in.task.Store(0) // another task of this goroutine may ask: it is not the actor
 
 	// One after another, the last one first. A panic or a Goexit of a function that is called here ends none of the others.
 	defer in.tell(err)

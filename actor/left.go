@@ -116,8 +116,8 @@ func (s *Self[M]) Link(other Actor) {
 	}
 	there.Value = func(err error) {
 		me.unwatch(&here)
-		s.take(&mine)
-		if err != nil {
+		held := s.take(&mine) // or the Link was taken back just now
+		if held && err != nil {
 			s.kill(exit(it, err))
 		}
 	}

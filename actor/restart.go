@@ -62,8 +62,11 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 				return body(c, self)
 			}, again, p.Panics}
 		}
-		next := func() error {
+		next := func(err error) error {
 			if err := self.outliveKilled(); err != nil {
+				return err
+			}
+			if mail == math.MaxInt && !mayGoOn() { // stopped meanwhile
 				return err
 			}
 			return life()
@@ -88,7 +91,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 				p.OnRestart(err)
 			}
 			if p.Backoff == nil || mail < math.MaxInt {
-				return next()
+				return next(err)
 			}
 			over := suspend.Map(suspend.After(p.Backoff(n)), func(time.Time, error) (none struct{}, err error) { return none, err })
 			stopped := suspend.OpOf[struct{}]((*stopping)(&self.life))
@@ -99,7 +102,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 				if !mayGoOn() {
 					return err
 				}
-				return next()
+				return next(err)
 			})
 		}
 		return life()

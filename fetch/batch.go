@@ -241,6 +241,7 @@ func (b *Batch[K, V]) conclude(err, cause error, how outcome.Outcome) {
 		switch {
 		case !how.Returned() && !how.Exited():
 			e.throw(how.Value())
+		case e.panicked:
 		case !e.set, failed && (e.err == nil || errors.Is(e.err, ErrNotFound)), cause == ErrEnded && e.err != nil: // that is of its context, as a rule
 			e.err = err
 		}

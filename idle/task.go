@@ -79,5 +79,14 @@ func (t *task) Yield() {
 	}
 }
 
+// Shield implements suspend.Shield: a Kill is of the Task that is decorated.
+func (t *task) Shield(f func()) {
+	if s, ok := t.Task.(interface{ Shield(f func()) }); ok {
+		s.Shield(f)
+	} else {
+		f()
+	}
+}
+
 // Spawner is where tasks that the task starts belong.
 func (t *task) Spawner() suspend.Spawner { return t.g }

@@ -272,7 +272,7 @@ func (s *Scope) context() context.Context { return s.ctx }
 // withdrawn ends a child that has not started.
 func (s *Scope) withdrawn() {
 	defer s.leave()
-	s.fail(suspend.Err(s.ctx))
+	s.note(suspend.Err(s.ctx)) // no cancel: the context has ended, and its functions are not to run here, in a task of others
 }
 
 // member runs the body or a child.
@@ -294,13 +294,17 @@ func (s *Scope) leave() {
 }
 
 func (s *Scope) fail(err error) {
+	s.note(err)
+	s.cancel(err)
+}
+
+func (s *Scope) note(err error) {
 	stopped := s.ctx.Err() != nil && (errors.Is(err, s.ctx.Err()) || errors.Is(err, context.Cause(s.ctx)))
 	s.mu.Lock()
 	if s.err == nil && !(s.enough && stopped) {
 		s.err = err
 	}
 	s.mu.Unlock()
-	s.cancel(err)
 }
 
 func (s *Scope) release() {

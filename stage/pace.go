@@ -48,14 +48,15 @@ func (c *core) notPaced() {
 }
 
 // early returns how long the next handler is not to begin yet: because of Rate, or as a batch gathers.
-func (s *Stage[In, Out]) early(now int64) (wait int64) {
+func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	if s.pace.every > 0 && s.pace.started {
-		wait = s.pace.next - now
+		paced = s.pace.next - now
 	}
+	wait = paced
 	if s.gathers() && s.ring.len > 0 {
 		wait = max(wait, s.ring.of(0).since+int64(s.o.Gather)-now)
 	}
-	return wait
+	return paced, wait
 }
 
 // gathers reports whether the next batch is to wait for more tasks. It waits for none if a handler waits for one of it.
@@ -66,7 +67,8 @@ func (c *core) gathers() bool {
 // holds waits until a handler may begin, and counts one that begins now. It is called with the guard held and returns so.
 func (s *Stage[In, Out]) holds(w *worker) bool {
 	if !s.ripe {
-		if wait := s.early(w.now); wait > 0 {
+		if paced, wait := s.early(w.now); wait > 0 {
+			s.gathering = wait > paced
 			s.hold(w, wait)
 			return true
 		}
@@ -103,7 +105,7 @@ func (c *core) letBegin() {
 }
 
 // mayBegin reports whether a hold is to end before its time. That of Rate ends early only if no task is left.
-func (c *core) mayBegin() bool { return c.cut || c.o.Gather > 0 && !c.gathers() }
+func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
 // A holding is the wait of a worker in hold.
 type holding struct {

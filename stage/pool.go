@@ -71,29 +71,30 @@ type core struct {
 	errs   stageErrors
 
 	// Under the guard of the pool:
-	width    int
-	slots    int // handlers running or blocked
-	blocked  int // of these, those that wait for another task, or for room
-	lent     int // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
-	waiting  int
-	progress int // tasks in slots
-	delayed  int
-	closed   bool
-	listed   bool
-	index    int  // in the list of the pool
-	cut      bool // Close has given up waiting
-	blocking context.Context
-	unblock  func(cause error)
-	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for tasks
-	rejects  int                               // since the last sweep
-	shed     shedder
-	paced    bool // by Rate or Gather
-	pace     pace
-	held     bool // a worker waits until the next handler may begin
-	ripe     bool // it has waited for that
-	holder   suspend.Queue[struct{}, struct{}]
-	limiting bool
-	window   window
+	width     int
+	slots     int // handlers running or blocked
+	blocked   int // of these, those that wait for another task, or for room
+	lent      int // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
+	waiting   int
+	progress  int // tasks in slots
+	delayed   int
+	closed    bool
+	listed    bool
+	index     int  // in the list of the pool
+	cut       bool // Close has given up waiting
+	blocking  context.Context
+	unblock   func(cause error)
+	closers   suspend.Queue[struct{}, struct{}] // callers of Close that wait for tasks
+	rejects   int                               // since the last sweep
+	shed      shedder
+	paced     bool // by Rate or Gather
+	pace      pace
+	gathering bool // held for company, and not for Rate alone
+	held      bool // a worker waits until the next handler may begin
+	ripe      bool // it has waited for that
+	holder    suspend.Queue[struct{}, struct{}]
+	limiting  bool
+	window    window
 	counts
 }
 

@@ -151,6 +151,7 @@ func (o *operation[T]) result() (v T, err error) {
 	}
 	hooks := o.tx.takeHooks()
 	o.Drop()
+	o.fails = 0
 	if err == nil {
 		callAll(hooks)
 	}

@@ -73,3 +73,12 @@ func prepare(legs []leg) {
 func again(legs []leg, won int) bool {
 	return won != none && legs[won].prepares && legs[won].arm.(interface{ again() bool }).again()
 }
+
+// unprepare drops what the legs that have not won have prepared.
+func unprepare(legs []leg, won int) {
+	for i, l := range legs {
+		if i != won && l.prepares {
+			l.arm.(interface{ unprepare() }).unprepare()
+		}
+	}
+}

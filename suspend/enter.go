@@ -70,7 +70,20 @@ func Shield(f func()) {
 		f()
 		return
 	}
+	if t, ok := b.task.(interface{ Shield(f func()) }); ok { // a Task that decorates one that is killed
+		t.Shield(f)
+		return
+	}
 	b.shield(f)
+}
+
+// Shield is Shield for the task of b, see there.
+func (b Bound) Shield(f func()) {
+	if b.b.shielded {
+		f()
+		return
+	}
+	b.b.shield(f)
 }
 
 // Park is the Park of a Switcher: it makes the switches, and it exits if the task was killed. What suspends on the Task does

@@ -254,6 +254,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 			if last = won; won == none {
 				return nil, err
 			}
+			unprepare(legs, won) // before the functions of a Map are called
 			return settled(cases[legs[won].of]), nil
 		}
 		release(legs, won)

@@ -316,7 +316,7 @@ func TestClose(t *testing.T) {
 			wait(net.ErrClosed, func() error { _, err := a.Write(make([]byte, 64<<20)); return err })
 			wait(net.ErrClosed, func() error { _, err := ln.Accept(); return err })
 			wait(suspend.ErrClosed, func() error { return l.Sleep(context.Background(), time.Hour) })
-			wait(nil, func() error { return suspend.Sleep(context.Background(), 30*time.Millisecond) })
+			wait(nil, func() error { return suspend.Sleep(context.Background(), time.Second) }) // all others are suspended by then
 			calls := make(chan struct{})
 			wait(nil, func() error { return suspend.Blocking(context.Background(), func() { <-calls }) })
 			wait(net.ErrClosed, func() error { return ln.Serve(context.Background(), echo) })

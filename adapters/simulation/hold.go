@@ -5,14 +5,15 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A hold is a wait without a task. Its host lists it until it is released, or the host crashes.
 type hold struct {
-	over bool
-	by   [16]uintptr // the stack of its Hold
+	over atomicx.Bool // read by a release on a goroutine, after the crash of the host
+	by   [16]uintptr  // the stack of its Hold
 }
 
 // Hold counts a wait without a task as a suspended task, see suspend.Holder: that of a Then, or of an actor without a message. As with such a
@@ -22,7 +23,7 @@ func (h *host) Hold() (release func(), err error) {
 	n := new(dlist.Node[hold])
 	runtime.Callers(2, n.Value.by[:])
 	err = h.ownOrOutside(func() {
-		if !n.Value.over && !h.dead {
+		if !n.Value.over.Load() && !h.dead {
 			h.holds.Push(n)
 		}
 	})
@@ -30,8 +31,11 @@ func (h *host) Hold() (release func(), err error) {
 		return nil, err
 	}
 	return func() {
+		if n.Value.over.Load() {
+			return // by a crash: the node may have refused the caller, which is a goroutine then
+		}
 		_ = h.ownOrOutside(func() {
-			n.Value.over = true // it may come before a Hold that is on its way from outside
+			n.Value.over.Store(true) // it may come before a Hold that is on its way from outside
 			h.holds.Remove(n)
 		})
 	}, nil
@@ -52,7 +56,8 @@ func (h *host) ownOrOutside(f func()) error {
 
 // letGo releases all holds.
 func (h *host) letGo() {
-	for h.holds.Pop() != nil {
+	for n := h.holds.Pop(); n != nil; n = h.holds.Pop() {
+		n.Value.over.Store(true)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestADeadlockNamesWhatWaitsWithoutATask(t *testing.T) {
 	require.NotContains(t, text, "done is held")
 }
 
-// A crash releases the holds of its node, and what is released later is not the second life's.
+// A crash releases the holds of its node. A release that comes later takes none of the second life.
 func TestACrashReleasesHolds(t *testing.T) {
 	var first, second func()
 	text := deadlock(t, func(ctx context.Context, w *simulation.World) {

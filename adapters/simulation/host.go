@@ -17,6 +17,7 @@ type host struct {
 	tasks   dlist.List[*task]
 	holds   dlist.List[hold]
 	dead    bool
+	reboot  func() // when the last task has ended
 	paused  bool
 	held    []ready // while paused
 

@@ -71,13 +71,14 @@ func (w *World) exitIfKilled() {
 }
 
 func (n *Node) crash() {
+	n.reboot = nil
 	if n.dead {
 		return
 	}
 	w := n.world
 	h, id := w.caller()
 	w.note(event{kind: crashed, host: h, task: id, of: &n.host})
-	n.dead = true
+	n.dead, n.paused = true, false // a task under a Shield still has to run
 	n.letGo()
 	w.kill(&n.host) // first: the end of a connection resumes none of them
 	w.timers.drop(&n.host)
@@ -114,9 +115,13 @@ func (n *Node) Restart(main func(ctx context.Context)) {
 // boot begins a node that has crashed again.
 func (n *Node) boot(main func(ctx context.Context)) {
 	w := n.world
+	w.endTasks(&n.host)         // after a Crash by one of its own tasks, which may wait in a defer
+	if n.tasks.First() != nil { // under a Shield: its defers are not to run in the new life
+		n.reboot = func() { n.boot(main) }
+		return
+	}
 	h, id := w.caller()
 	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
-	w.endTasks(&n.host) // after a Crash by one of its own tasks, which may wait in a defer
 	n.dead, n.paused = false, false
 	_ = n.Go(func() { main(context.Background()) })
 }

@@ -181,7 +181,7 @@ func (w *World) leave() {
 	w.over, w.leaving = true, true
 	w.close()
 	w.endTasks(w.hosts...)
-	for _, h := range w.hosts { // nobody is left who could end a wait under a Shield
+	for _, h := range w.hosts { // no task is left to end a wait under a Shield
 		for n := h.tasks.First(); n != nil; n = n.Next() {
 			n.Value.Unshield()
 		}

@@ -113,7 +113,12 @@ func (l *fleet) left(t *task) {
 	if t.Why() < coro.Ended {
 		return
 	}
-	t.host.tasks.Remove(&t.place)
+	h := t.host
+	h.tasks.Remove(&t.place)
+	if f := h.reboot; f != nil && h.tasks.First() == nil {
+		h.reboot = nil
+		_ = h.world.Execute(f)
+	}
 	t.host = nil
 	t.world.Store(nil)
 	if t.Why() == coro.Exited {

@@ -127,6 +127,9 @@ func (c *Coroutine) Kill() bool { return c.binding.Kill() }
 // Shielded reports whether the task of c puts off a Kill, see suspend.Bound. It is called while c is not running.
 func (c *Coroutine) Shielded() bool { return c.binding.Shielded() }
 
+// Shield is suspend.Shield, for a Task that decorates this one.
+func (c *Coroutine) Shield(f func()) { c.binding.Shield(f) }
+
 // Unshield lifts that, see suspend.Bound. It is called while c is not running.
 func (c *Coroutine) Unshield() bool { return c.binding.Unshield() }
 

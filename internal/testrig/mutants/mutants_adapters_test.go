@@ -15,5 +15,4 @@ var adapters = []mutant{
 	{"a context sets the deadline of later operations", "adapters/eventloop/context.go", "if !over.Load() {", "if Wrong || !over.Load() {", eventloop, "TestWithContextSetsNo"},
 	{"a queue keeps the functions that have begun", "adapters/limited/limited.go", "it, s.queue[0] = s.queue[0], item{}", "it, s.queue[0] = s.queue[0], func() item {\n			if Wrong {\n				return s.queue[0]\n			}\n			return item{}\n		}()", "adapters/limited", "TestTheQueueKeeps"},
 	{"a kept coroutine is watched by the Run that made it", "adapters/internal/runner/steps.go", "		t.WatchedBy(r.stalls)\n", "		if !Wrong {\n			t.WatchedBy(r.stalls)\n		}\n", "adapters/internal/runner", "TestStallsOfAKeptCoroutine"},
-	{"a refused Go keeps its place", "scope/limit.go", "		if !started {\n			l.next()", "		if !started && !Wrong {\n			l.next()", "scope", "TestARefusedGo"},
 }

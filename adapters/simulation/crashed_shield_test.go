@@ -1,0 +1,129 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+)
+
+// T2b: a World task behind the paused one
+func TestPausedNodeCrashed(t *testing.T) {
+	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		var mu mutex.Mutex
+		c, n := cond.New(mu.Locker()), w.Node("n")
+		_ = n.Go(func() {
+			_ = mu.Lock(ctx)
+			defer mu.Unlock()
+			_ = c.Wait(ctx)
+		})
+		_ = suspend.Sleep(ctx, time.Second)
+		_ = mu.Lock(ctx)
+		n.Pause()
+		n.Crash()
+		mu.Unlock()
+		_ = suspend.Sleep(ctx, time.Second)
+		return mu.Lock(ctx) // deadlock?
+	})
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+// T3
+func TestOldLifeActsInTheNew(t *testing.T) {
+	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		var mu mutex.Mutex
+		c, n := cond.New(mu.Locker()), w.Node("n")
+		born, waited := 0, false
+		old := func() {
+			defer func() {
+				if n.Go(func() { born++ }) == nil {
+					_ = suspend.Sleep(ctx, time.Hour)
+					waited = true
+				}
+			}()
+			_ = mu.Lock(ctx)
+			defer mu.Unlock()
+			_ = c.Wait(ctx)
+		}
+		_ = n.Go(old)
+		_ = suspend.Sleep(ctx, time.Second)
+		_ = mu.Lock(ctx)
+		n.Crash()
+		n.Restart(func(context.Context) {})
+		mu.Unlock()
+		_ = suspend.Sleep(ctx, 2*time.Hour)
+		if born != 0 || waited {
+			return errors.New("a task of the first life has started a task in the second, or slept an hour there")
+		}
+		return nil
+	})
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+// T4
+func TestCondInAGroupOfACrashedNode(t *testing.T) {
+	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		var mu mutex.Mutex
+		c, n := cond.New(mu.Locker()), w.Node("n")
+		g := idle.New(n, nil)
+		_ = g.Go(func() {
+			_ = mu.Lock(ctx)
+			defer mu.Unlock()
+			_ = c.Wait(ctx)
+		})
+		_ = suspend.Sleep(ctx, time.Second)
+		_ = mu.Lock(ctx)
+		n.Crash()
+		if mu.TryLock() {
+			return errors.New("the World's lock was unlocked by the crash")
+		}
+		mu.Unlock()
+		return nil
+	})
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+// several waiters at the end of a run
+func TestManyWaitersAtTheEnd(t *testing.T) {
+	inside, most := 0, 0
+	r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		var mu mutex.Mutex
+		c := cond.New(mu.Locker())
+		for range 1000 {
+			_ = w.Go(func() {
+				_ = mu.Lock(ctx)
+				inside++
+				defer func() { most = max(most, inside); inside--; mu.Unlock() }()
+				inside--
+				defer func() { inside++ }()
+				_ = c.Wait(ctx)
+			})
+		}
+		_ = suspend.Sleep(ctx, time.Second)
+		_ = w.Go(func() {
+			_ = mu.Lock(ctx)
+			inside++
+			defer func() { most = max(most, inside); inside--; mu.Unlock() }()
+			for range 4 {
+				defer suspend.Sleep(ctx, time.Hour)
+			}
+			_ = suspend.Sleep(ctx, time.Hour)
+		})
+		return suspend.Sleep(ctx, time.Second)
+	})
+	if r.Err != nil || most != 1 {
+		t.Fatal(r.Err, most)
+	}
+}

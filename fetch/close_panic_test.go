@@ -1,0 +1,28 @@
+package fetch_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+func TestPanicAtClose(t *testing.T) {
+	src := fetch.Each("s", 1, func(ctx context.Context, k int) (int, error) {
+		<-ctx.Done()
+		panic("mine")
+	})
+	ctx, s := fetch.With(context.Background(), fetch.Options{})
+	got := make(chan any, 1)
+	go func() {
+		defer func() { got <- recover() }()
+		_, err := src.Get(ctx, 1)
+		t.Log("err", err)
+	}()
+	time.Sleep(50 * time.Millisecond)
+	_ = s.Close()
+	if v := <-got; v != nil && v != "mine" {
+		t.Errorf("%T %v", v, v)
+	}
+}

@@ -1,0 +1,62 @@
+package scope_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A hostile context is one that its owner has taken back: to stop a call of its panics.
+type hostileStop struct {
+	context.Context
+	back *bool
+}
+
+func (h hostileStop) AfterFunc(f func()) func() bool {
+	stop := context.AfterFunc(h.Context, f)
+	return func() bool {
+		if *h.back {
+			panic("recycled")
+		}
+		return stop()
+	}
+}
+
+// The place of an innocent Limit is lost, and Run hangs.
+func TestHostileStop(t *testing.T) {
+	parent, end := context.WithCancel(context.Background())
+	defer end()
+	back := false
+	inner := scope.Limit(1, suspend.Goroutines)
+	outer := scope.Limit(1, inner)
+	gate := make(chan bool)
+	_ = inner.Go(func() { <-gate })
+	returned := make(chan any, 1)
+	go func() {
+		defer func() { returned <- recover() }()
+		err := scope.Run(hostileStop{parent, &back}, func(ctx context.Context, s *scope.Scope) error {
+			_ = s.Go(outer, func(context.Context) error { return nil })
+			_ = s.Go(outer, func(context.Context) error { return nil })
+			back = true
+			return context.Canceled
+		})
+		returned <- err
+	}()
+	select {
+	case v := <-returned:
+		t.Log("Run: ", v)
+	case <-time.After(time.Second):
+		t.Error("Run hangs")
+	}
+	close(gate)
+	ran := make(chan bool)
+	_ = outer.Go(func() { close(ran) })
+	select {
+	case <-ran:
+	case <-time.After(time.Second):
+		t.Error("the place of outer is lost")
+	}
+}
