@@ -14,5 +14,4 @@ var stallsMutants = []mutant{
 	{"an executor's step says nothing of the queue", coro + "/stalls.go", "		s.state.Store(none)\n		s.answered(time.Now())", "		s.state.Store(none)\n		if !Wrong {\n			s.answered(time.Now())\n		}", coro, "TestStallsOfARow"},
 	{"tasks that compute are a row", coro + "/rows.go", "	case computes(state):", "	case !Wrong && computes(state):", integration, "TestARowOf"},
 	{"labels stay with a coroutine", coro + "/coroutine.go", "func (c *Coroutine) TaskEnded() {\n	pprof.SetGoroutineLabels(context.Background())\n", "func (c *Coroutine) TaskEnded() {\n	if !Wrong {\n		pprof.SetGoroutineLabels(context.Background())\n	}\n", integration, "TestLabels"},
-	{"labels go to the task that is let run", "adapters/limited/limited.go", "\tpprof.SetGoroutineLabels(context.Background())       // a", "	if !Wrong {\n		pprof.SetGoroutineLabels(context.Background())\n	} // a", integration, "TestLabels"},
 }
