@@ -13,7 +13,7 @@ import (
 // for each processor. The peer has a goroutine for each fork. Twenty tasks are a round, a few milliseconds apart, when the fork-join has
 // reached all processors.
 var fairnessRows = []row{
-	{id: "fork-fairness", against: "go + WaitGroup", unit: "ns", must: 3, aim: 1, rounds: 8, cold: true, open: func(m mode) (*sides, error) {
+	{id: "fork-fairness", against: "go + WaitGroup", unit: "ns", rounds: 8, cold: true, open: func(m mode) (*sides, error) {
 		p := workstealing.New(workstealing.Options{})
 		pool = p
 		pause := time.Duration(m.of(3, 0)) * time.Millisecond

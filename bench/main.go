@@ -29,7 +29,7 @@ import (
 )
 
 func rows() []row {
-	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, fairnessRows, blockingRows, selectRows, thenRows, cancelRows, memoryRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows, fetchRows, fetchFloors, settledRows, simulationRows)
+	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, thenRows, cancelRows, memoryRows, fairnessRows, blockingRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows, fetchRows, fetchFloors, settledRows, simulationRows)
 }
 
 // A run is what -json writes and -against and -from read.
