@@ -239,7 +239,7 @@ func TestWidth(t *testing.T) {
 	second.send(get("/fib/20")) // which is not worth a place
 	second.expect(200, "6765")
 	first.reset()
-	schedtest.Eventually(t, "the computation is over", func() bool { return s.fibs.Stats().Handlers == 0 })
+	schedtest.Eventually(t, "its place is free", func() bool { st := s.fibs.Stats(); return st.Handlers+st.Busy+st.Waiting == 0 })
 	second.send(get("/fib/30"))
 	second.expect(200, "832040")
 }
