@@ -110,7 +110,7 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 				seen++
 			}
 			require.Equal(t, 100, seen)
-			require.LessOrEqual(t, most, 8, "four, one that is being fed, and answers that the loop has not counted yet")
+			require.LessOrEqual(t, most, 5, "four, and the one that is being fed")
 			require.NoError(t, s.Close(bg))
 		})
 	}
