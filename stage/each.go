@@ -35,7 +35,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 		}()
 		port := f.front()
 		for v := range in {
-			for e.flying+len(e.ready) >= o.Window {
+			for e.pending() >= o.Window {
 				if c := e.next(); !yield(c.out, c.err) {
 					return
 				}
@@ -145,6 +145,14 @@ func (f *feed[Out]) collect() {
 	} else {
 		f.promote()
 	}
+}
+
+// pending counts the tasks that were fed and not yielded. In order, an answer may wait behind a task that flies.
+func (f *feed[Out]) pending() int {
+	if f.unordered {
+		return f.flying + len(f.ready)
+	}
+	return f.order.len + len(f.ready)
 }
 
 // next returns the next to be yielded. There is one in flight, or ready.
