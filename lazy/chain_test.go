@@ -5,26 +5,16 @@ package lazy_test
 import (
 	"context"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
-
-// used returns the time that the processors have spent on this process. The time of day tells little on a machine that does
-// other work as well.
-func used(t *testing.T) time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
 
 // chain has n lazy values force each other in a row, each in a task of its own, and returns what that takes of the
 // processors. The links are made in the given order.
@@ -51,7 +41,7 @@ func chain(t *testing.T, n int, order func(n int) []int) (took time.Duration) {
 			})
 		}
 		suspend.Yield()
-		began := used(t)
+		began := processor.Used()
 		for _, i := range order(n) {
 			if i != n-1 {
 				_ = gates[i].Fill(struct{}{})
@@ -62,7 +52,7 @@ func chain(t *testing.T, n int, order func(n int) []int) (took time.Duration) {
 		for ended < n {
 			suspend.Yield()
 		}
-		took = used(t) - began
+		took = processor.Used() - began
 	})
 	return took
 }

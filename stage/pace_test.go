@@ -141,6 +141,24 @@ func TestRateAndCut(t *testing.T) {
 	})
 }
 
+// A full batch waits for its turn of Rate. A worker that asked again and again instead would stop the time of the bubble.
+func TestRateOfFullBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ms = time.Millisecond
+		var at []time.Duration
+		start := time.Now()
+		s := stage.NewBatch("b", func(context.Context, []int, []int) error {
+			at = append(at, time.Since(start))
+			return nil
+		}, stage.Options{Batch: 2, Queue: 10, Rate: 2, Gather: 5 * ms})
+		for i := range 4 {
+			require.NoError(t, s.Submit(bg, i))
+		}
+		require.NoError(t, s.Close(bg))
+		require.Equal(t, []time.Duration{0, 500 * ms}, at)
+	})
+}
+
 // A pool of one worker serves another stage while a batch gathers.
 func TestGatherHoldsNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

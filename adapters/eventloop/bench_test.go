@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/internal/testrig/processor"
 )
 
 // echoMessages is the handler of both sides of the comparison.
@@ -61,13 +62,13 @@ func BenchmarkEcho(b *testing.B) {
 func clients(b *testing.B, addr string, conns int) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("EVENTLOOP_CLIENTS=%s %d %d", addr, conns, b.N))
-	before := cpu()
+	before := processor.Used()
 	out, err := cmd.Output()
 	if err != nil {
 		b.Fatal(err, string(out))
 	}
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(processor.Used()-before)/float64(b.N), "cpu-ns/op")
 	took, err := strconv.ParseInt(string(out), 10, 64)
 	if err != nil {
 		b.Fatal(err)

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -227,11 +227,11 @@ func TestForksGiveWayInTime(t *testing.T) {
 			var took []time.Duration
 			goroutines := 0
 			for start := time.Now(); time.Since(start) < long; time.Sleep(3 * time.Millisecond) {
-				before := processor()
+				before := processor.Used()
 				done := make(chan struct{})
 				_ = p.Go(func() { close(done) })
 				<-done
-				took = append(took, processor()-before)
+				took = append(took, processor.Used()-before)
 				goroutines = max(goroutines, runtime.NumGoroutine())
 			}
 			cancel()
@@ -246,12 +246,4 @@ func TestForksGiveWayInTime(t *testing.T) {
 			}
 		})
 	}
-}
-
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,12 +1,10 @@
-//go:build unix
-
 package stage_test
 
 import (
 	"context"
-	"syscall"
 	"testing"
 
+	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/stage"
 )
 
@@ -92,13 +90,7 @@ func BenchmarkDoInline(b *testing.B) {
 	}
 }
 
-func cpu() int64 {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
 func perCPU(b *testing.B) func() {
-	start := cpu()
-	return func() { b.ReportMetric(float64(cpu()-start)/float64(b.N), "cpu-ns/op") }
+	start := processor.Used()
+	return func() { b.ReportMetric(float64(processor.Used()-start)/float64(b.N), "cpu-ns/op") }
 }

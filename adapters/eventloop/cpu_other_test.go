@@ -1,5 +1,0 @@
-//go:build !unix
-
-package eventloop_test
-
-func cpu() int64 { return 0 }

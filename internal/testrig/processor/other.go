@@ -1,0 +1,7 @@
+//go:build !unix
+
+package processor
+
+import "time"
+
+func Used() time.Duration { return 0 }
