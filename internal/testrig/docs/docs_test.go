@@ -211,3 +211,31 @@ func TestExamples(t *testing.T) {
 		require.True(t, says, "%s does not say how to run it", dir)
 	}
 }
+
+// TestMap compares the map of CONTRIBUTING with the folders that have code. The examples are one row.
+func TestMap(t *testing.T) {
+	_, text, ok := strings.Cut(read(t, "CONTRIBUTING.md"), "## A map\n")
+	require.True(t, ok)
+	text, _, _ = strings.Cut(text, "\n## ")
+	var shown []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if folders, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok {
+			for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(folders, -1) {
+				shown = append(shown, m[1])
+			}
+		}
+	}
+	var have []string
+	for _, name := range files(t, ".go") {
+		folder := path.Dir(name)
+		if strings.HasPrefix(folder, "examples/") {
+			folder = "examples"
+		}
+		if folder != "." && !strings.Contains(folder, "testdata") {
+			have = append(have, folder)
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(shown)
+	require.Equal(t, slices.Compact(have), shown)
+}
