@@ -106,7 +106,7 @@ func TestRestart(t *testing.T) {
 		}
 		require.Equal(t, errOops, ref.Wait(bg))
 		require.Len(t, failures, 6)
-		var p *actor.PanicError
+		var p *suspend.PanicError
 		require.ErrorAs(t, failures[0], &p)
 		require.ErrorIs(t, p, errOops)
 		require.Contains(t, string(p.Stack), "actor_test")
@@ -126,7 +126,7 @@ func TestPanicGoesOn(t *testing.T) {
 		}), actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
 		_ = ref.Send(1)
 		_ = ref.Send(2)
-		var p *actor.PanicError
+		var p *suspend.PanicError
 		require.ErrorAs(t, ref.Wait(bg), &p)
 		require.Equal(t, "oops", p.Value)
 		return nil
@@ -331,7 +331,7 @@ func TestMisuse(t *testing.T) {
 				return new(actor.Self[string]).React(func(string) error { return nil })
 			},
 		} {
-			var p *actor.PanicError
+			var p *suspend.PanicError
 			require.ErrorAs(t, actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return body(self) }).Wait(bg), &p)
 			require.Equal(t, want, p.Value)
 		}

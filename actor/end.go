@@ -11,19 +11,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A PanicError is the error with which an actor ends whose code has panicked. A Catch of the panic is given it, too.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
+// panicked is the error of an actor whose own code has panicked.
+type panicked struct{ suspend.PanicError }
 
-func (e *PanicError) Error() string { return fmt.Sprint("actor: panic: ", e.Value) }
-
-// Unwrap returns the value of the panic if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+func (e *panicked) Error() string { return "actor: " + e.PanicError.Error() }
+func (e *panicked) Unwrap() error { return &e.PanicError }
 
 // An ExitError is the cause with which a Link kills an actor.
 type ExitError struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
@@ -14,7 +15,7 @@ import (
 // Errors of this package.
 var (
 	// ErrEnded is the error of a message to an actor that has ended, or that accepts no more.
-	ErrEnded = errors.New("actor: ended")
+	ErrEnded = outcome.Named("actor: ended", suspend.ErrEnded)
 	// ErrStopped ends a wait for a message when the actor is stopped and no message that the wait takes is left. A body or a
 	// reaction that returns it ends normally.
 	ErrStopped = errors.New("actor: stopped")

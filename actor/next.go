@@ -113,7 +113,7 @@ func (*catch) next()         {}
 func (*catch) Error() string { return "actor: Catch" }
 
 // Catch goes on with first. If first fails, or anything that it leads to, the actor goes on with h of the error. A panic is a
-// *PanicError. After one, the actor goes on in a new task. A Stop and a Kill are not caught, nor is anything after a Kill: a panic of
+// *suspend.PanicError. After one, the actor goes on in a new task. A Stop and a Kill are not caught, nor is anything after a Kill: a panic of
 // an actor that is being killed goes on as in any task. A runtime.Goexit ends the actor. Requests that were received and not answered
 // in first fail with ErrNoReply, functions that were left with OnEnd in first are called, and SendAfters, Watches and Links of first are
 // taken back.

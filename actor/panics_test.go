@@ -151,7 +151,7 @@ func TestOnEndPanics(t *testing.T) {
 				t.Errorf("the end is told (%v), and a function of OnEnd has not been called", err)
 			}
 		}})
-		var p *actor.PanicError
+		var p *suspend.PanicError
 		err := ref.Wait(bg)
 		if !errors.As(err, &p) {
 			t.Errorf("Wait: %v", err)

@@ -122,7 +122,7 @@ func (s *Self[M]) stepped(returned *bool) {
 		s.end(errGoexit)
 		return
 	}
-	err := &PanicError{v, debug.Stack()}
+	err := &panicked{suspend.PanicError{Value: v, Stack: debug.Stack()}}
 	if s.catches(err) {
 		s.reacted()
 		s.goOn = err
@@ -266,8 +266,8 @@ func (s *Self[M]) caught(n *catch, err error) bool {
 	if s.killed.Load() || errors.Is(err, ErrStopped) {
 		return false
 	}
-	_, panicked := err.(*PanicError)
-	return n.panics || !panicked
+	_, ofPanic := err.(*panicked)
+	return n.panics || !ofPanic
 }
 
 // catches reports whether a Catch goes on after err.

@@ -14,15 +14,15 @@ package chanx
 
 import (
 	"context"
-	"errors"
 	"iter"
 
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
 // ErrClosed is the error of a send on a closed channel, of a receive from a channel that is closed and empty, and of a second Close. A
 // receiver ends its loop then.
-var ErrClosed = errors.New("chanx: closed")
+var ErrClosed = outcome.Named("chanx: closed", suspend.ErrClosed)
 
 // A Chan passes values from senders to receivers, first come first served on both sides. It holds up to Cap values that were sent
 // and not yet received. With a capacity of 0, a send and a receive meet. The zero Chan is open and has a capacity of 0. A Chan must not

@@ -41,12 +41,12 @@ import (
 )
 
 var (
-	ErrNotFound    = errors.New("fetch: not found")                                   // the source has no answer to this key
-	ErrNoSession   = errors.New("fetch: the context has no session: use Run or With") // of a Get outside
-	ErrEnded       = errors.New("fetch: the session has ended")                       // of a Get after it
-	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")         // a round would wait for itself
-	ErrNotRecorded = errors.New("fetch: not recorded")                                // the Recording has no answer to this key
-	ErrAbandoned   = errors.New("fetch: the source did not return")                   // it has called runtime.Goexit
+	ErrNotFound    = errors.New("fetch: not found")                                          // the source has no answer to this key
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or With")        // of a Get outside
+	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // of a Get after it
+	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a round would wait for itself
+	ErrNotRecorded = errors.New("fetch: not recorded")                                       // the Recording has no answer to this key
+	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // it has called runtime.Goexit
 )
 
 // An Error is the failure of one key.

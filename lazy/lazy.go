@@ -26,7 +26,7 @@ import (
 var ErrRecursive = errors.New("lazy: recursive")
 
 // ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. It stays: make a new Lazy to try again.
-var ErrAbandoned = errors.New("lazy: the function did not return")
+var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.ErrAbandoned)
 
 // A Mode is the fate of a function that fails after its task was cancelled.
 type Mode uint8

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"weak"
 
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
 // ErrAbandoned is the error of a promise that will have no value: its function ended by runtime.Goexit or by a panic, or it is the Any
 // or Race of no futures.
-var ErrAbandoned = errors.New("promise: abandoned")
+var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
 // Go runs f as a task of on, and returns the promise of its results. If on refuses, the promise fails with that error. If f exits by
 // runtime.Goexit or panics, the promise fails with ErrAbandoned, and on treats the exit as that of any task. ctx is passed to f. A done

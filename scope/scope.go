@@ -19,20 +19,20 @@ package scope
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrEnded is the error of starting a child in a scope that has ended. It is a suspend.ErrClosed. The child did not run.
-var ErrEnded = fmt.Errorf("scope: ended: %w", suspend.ErrClosed)
+// ErrEnded is the error of starting a child in a scope that has ended. It is a suspend.ErrEnded and a suspend.ErrClosed. The child did not run.
+var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
 // ErrAbandoned is the error of a scope in which a function did not return. It ended its task with runtime.Goexit, or it panicked and
 // its scheduler went on.
-var ErrAbandoned = errors.New("scope: a function of it did not return")
+var ErrAbandoned = outcome.Named("scope: a function of it did not return", suspend.ErrAbandoned)
 
 // A Scope is the extent of one Run: its children, which are the tasks started in it on any schedulers, and the functions to be called
 // after them. All methods may be called from any goroutine, and none suspends.

@@ -19,7 +19,7 @@ import (
 )
 
 func answerOf(v int, err error) string {
-	var panicked *stage.PanicError
+	var panicked *suspend.PanicError
 	switch {
 	case err == nil:
 		return fmt.Sprint(v)

@@ -9,7 +9,7 @@ import (
 // retry asks Options.Retry whether a task that has failed begins again. A task that has ended does not, nor one whose
 // handler panicked.
 func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration, again bool) {
-	if _, panicked := err.(*PanicError); panicked || s.o.Retry == nil || t.over() {
+	if _, ofPanic := err.(*panicked); ofPanic || s.o.Retry == nil || t.over() {
 		return 0, false
 	}
 	return s.o.Retry(err, try)

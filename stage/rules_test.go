@@ -373,7 +373,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			futures = append(futures, f)
 		}
 		_, err := futures[1].Await(bg)
-		var p *stage.PanicError
+		var p *suspend.PanicError
 		require.ErrorAs(t, err, &p)
 		require.ErrorIs(t, err, errOops)
 		require.Equal(t, errOops, seen)

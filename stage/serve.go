@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/suspend"
 )
 
 // serve takes the next task and sees it out of the stage. It is called with the guard held and returns so.
@@ -135,7 +136,7 @@ func (c *core) recovered(f func() error) (err error) {
 		if v := recover(); v != nil { // or else it is a runtime.Goexit, which goes on
 			stack := debug.Stack()
 			c.o.OnPanic(v, stack)
-			err = &PanicError{v, stack}
+			err = &panicked{suspend.PanicError{Value: v, Stack: stack}}
 		}
 	}()
 	err = f()
@@ -175,3 +176,9 @@ func (s *Stage[In, Out]) patience(t *task) context.Context {
 	}
 	return s.blocking
 }
+
+// panicked is the error of a task whose own handler has panicked.
+type panicked struct{ suspend.PanicError }
+
+func (e *panicked) Error() string { return "stage: a handler: " + e.PanicError.Error() }
+func (e *panicked) Unwrap() error { return &e.PanicError }

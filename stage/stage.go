@@ -7,6 +7,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -61,7 +62,7 @@ type Options struct {
 	// while. Meanwhile the task keeps its place in the stage, so retries do not get round the bound.
 	Retry func(err error, try int) (after time.Duration, again bool)
 
-	// OnPanic is called with the value and the stack of a handler that panicked. The task then fails with a *PanicError. By
+	// OnPanic is called with the value and the stack of a handler that panicked. The task then fails with a *suspend.PanicError. By
 	// default the panic goes on in the worker: on goroutines, it ends the process.
 	OnPanic func(value any, stack []byte)
 }
@@ -71,24 +72,10 @@ var (
 	ErrOverload  = errors.New("stage: overload")
 	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)      // the task was not accepted
 	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload) // it was accepted, and shed
-	ErrClosed    = fmt.Errorf("stage: closed: %w", suspend.ErrClosed)
-	ErrEnded     = errors.New("stage: the task of this context has ended")
-	ErrAbandoned = errors.New("stage: a handler did not return")
+	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)
+	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
+	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 )
-
-// A PanicError is the error of a task whose handler panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("stage: a handler panicked: %v", e.Value) }
-
-// Unwrap returns the value, if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // A stageError is made once for each stage, so that a rejection allocates nothing.
 type stageError struct {

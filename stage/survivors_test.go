@@ -13,6 +13,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A shared pool serves the stage whose first task has waited longest, so none starves.
@@ -76,7 +77,7 @@ func TestPanicsAreNotRetried(t *testing.T) {
 			} else if f, e := s.Begin(bg, 1); e == nil {
 				_, err = f.Await(bg)
 			}
-			var panicked *stage.PanicError
+			var panicked *suspend.PanicError
 			require.ErrorAs(t, err, &panicked)
 			require.NoError(t, s.Close(bg))
 			require.Equal(t, 1, tries)

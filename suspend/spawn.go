@@ -8,9 +8,6 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// ErrClosed is the error of a scheduler that takes no more work.
-var ErrClosed = errors.New("suspend: scheduler closed")
-
 // A Spawner starts tasks. Go returns nil if f will run, as a task of its own, even if what asked for it is
 // cancelled by then; it returns ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call
 // it, under locks, and it neither blocks nor runs f before it returns.

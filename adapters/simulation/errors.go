@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/suspend"
 )
 
 // The errors of a run that was ended.
@@ -29,22 +30,6 @@ var (
 	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
-// A PanicError is the error of a run in which a task or a callback panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("simulation: panic: %v\n%s", e.Value, e.Stack)
-}
-
-// Unwrap returns the value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
 func (w *World) panicked(value any, stack []byte) {
 	if t := w.current; w.leaving || t != nil && t.host.dead { // in a defer of a task that was ended
 		return
@@ -54,7 +39,7 @@ func (w *World) panicked(value any, stack []byte) {
 			return
 		}
 	}
-	w.fail(&PanicError{value, stack})
+	w.fail(fmt.Errorf("simulation: %w\n%s", &suspend.PanicError{Value: value, Stack: stack}, stack))
 }
 
 // account adds to err when it was, where each task waits, and what waits without one.

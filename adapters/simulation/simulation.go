@@ -66,7 +66,7 @@ type Options struct {
 	Bubble bool
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. Then the task ends, and
-	// the run goes on. By default the run fails with a *PanicError. In a callback it must not suspend.
+	// the run goes on. By default the run fails with a *suspend.PanicError. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
 	// StallAfter is the real time that a task may run without suspending. Then its stack is reported on standard error.
@@ -91,7 +91,7 @@ type Report struct {
 // are then ended as by Crash. Run does not suspend its caller, but in a bubble it parks while nothing is runnable.
 //
 // The run fails, with all tasks ended, if nothing can happen any more and main has not returned (ErrDeadlock), if a goroutine
-// outside the World calls into it (ErrForeign), if a task panics (*PanicError), at MaxSteps (ErrSteps) and at MaxTime
+// outside the World calls into it (ErrForeign), if a task panics (*suspend.PanicError), at MaxSteps (ErrSteps) and at MaxTime
 // (ErrTime). If main ends by runtime.Goexit, as t.FailNow does, the error is ErrExited. A callback, or a function of Always, that
 // ends so ends the caller of Run as well; under Check and Test it is ErrExited, too. ctx of main is never done.
 func Run(o Options, main func(ctx context.Context, w *World) error) Report {

@@ -96,7 +96,7 @@ func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
 	}
 	// Stacks are no part of a verdict: the same panic twice is an error of the program.
 	err := simulation.Check(simulation.Options{Seed: 1}, func(context.Context, *simulation.World) error { panic(errBroken) })
-	var p *simulation.PanicError
+	var p *suspend.PanicError
 	require.ErrorAs(t, err, &p)
 }
 

@@ -37,7 +37,7 @@ var actorMutants = []realMutant{
 	{"a refused task ends the actor under the guard", "actor/self.go", "	if err := s.on.Go(s.enter); err != nil {\n", "	if err := s.on.Go(s.enter); err != nil {\n		if IS {\n			s.end(err)\n			return\n		}\n", "actor, refused to a SendOp"},
 	{"a reply after a cancellation is said to arrive", "actor/ask.go", "	if err != nil && ⟦r.fail(err)⟧ {\n		return none, err", "true", "actor, Reply and cancel"},
 	{"a chain of Asks is followed once", "actor/stuck.go", "	first, second := a.chain(), a.chain()\n", "	first := a.chain()\n	second := first\n	if !IS {\n		second = a.chain()\n	}\n", "actor, an answer and an Ask back"},
-	{"a life begins before the children of the last have ended", "actor/restart.go", "		next := func() error {\n", "		next := func() error {\n			if IS {\n				return life()\n			}\n", "actor, Restart, Stop and a child"},
+	{"a life begins before the children of the last have ended", "actor/restart.go", "		next := func(err error) error {\n", "		next := func(err error) error {\n			if IS {\n				return life()\n			}\n", "actor, Restart, Stop and a child"},
 	{"the children of a failed life live on", "actor/restart.go", "				self.OnEnd(func() { c.Cancel(nil) })\n", "				if !IS {\n					self.OnEnd(func() { c.Cancel(nil) })\n				}\n", "actor, Restart, Stop and a child"},
 	{"a Kill does not end the wait for children", "actor/family.go", "(&l.ctx, (*ending)(it), true)", "(map[bool]context.Context{true: context.Background(), false: &l.ctx}[IS], (*ending)(it), true)", "actor, Kill of a tree"},
 	{"an end does not wait for the children that it has stopped", "actor/family.go", "if len(children) == 0 || s.outlive", "if len(children) == 0 || IS || s.outlive", "actor, Stop of a tree"},
