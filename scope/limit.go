@@ -7,6 +7,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -56,7 +57,7 @@ type limited struct {
 
 // A waiting is a function without a place. The Limit that takes it off the list, under mu, starts it or withdraws it.
 type waiting struct {
-	f    func()
+	f    func() // under the profiler labels of its caller
 	of   origin
 	stop func() bool // of the call that withdraws it; under mu, nil until it is made
 }
@@ -90,7 +91,7 @@ func (l *limited) goFor(of origin, f func()) error {
 	check(l.on, f != nil)
 	l.mu.Lock()
 	if l.free == 0 {
-		w := &dlist.Node[waiting]{Value: waiting{f: f, of: of}}
+		w := &dlist.Node[waiting]{Value: waiting{f: under(labels.Here(), f), of: of}}
 		l.waiting.Push(w)
 		l.mu.Unlock()
 		if of != nil {
@@ -109,6 +110,14 @@ func (l *limited) goFor(of origin, f func()) error {
 	err := l.start(of, f)
 	started = err == nil
 	return err
+}
+
+// under returns f under the labels s, and under no others. The task whose place f has may have some.
+func under(s labels.Set, f func()) func() {
+	return func() {
+		s.Put()
+		f()
+	}
 }
 
 // watch has w withdrawn when its context ends.

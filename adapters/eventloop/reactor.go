@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/runner"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -139,6 +140,7 @@ func (r *reactor) runDue() {
 			r.due[0] = nil
 			r.due = r.due[1:]
 			f()
+			labels.Clear() // or the next callback would have them
 		}
 	})
 }

@@ -20,9 +20,9 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -78,7 +78,7 @@ func New(n int, o Options) *Scheduler {
 }
 
 // Go runs f as a task when its turn comes. After Close it returns suspend.ErrClosed and f never runs.
-func (s *Scheduler) Go(f func()) error { return s.accept(item{f: f}) }
+func (s *Scheduler) Go(f func()) error { return s.accept(item{f: labels.Inherit(f)}) }
 
 // Execute runs f as a callback, in the same order as tasks: f must not suspend, suspend.Suspend panics in it. After
 // Close it returns suspend.ErrClosed and f never runs.
@@ -123,9 +123,9 @@ func (s *Scheduler) unlockAndRun() {
 
 // run runs a task or a callback to its end, on the goroutine that it was submitted to.
 func (s *Scheduler) run(it item) {
-	defer s.ended()                                      // also after a Goexit
-	defer pprof.SetGoroutineLabels(context.Background()) // the goroutine may be a pool's
-	pprof.SetGoroutineLabels(context.Background())       // a goroutine begins with the labels of its maker
+	defer s.ended()           // also after a Goexit
+	defer labels.Here().Put() // the goroutine may be a pool's
+	labels.Clear()            // a goroutine begins with the labels of its maker
 	var t suspend.Task
 	if !it.call {
 		t = &task{Scheduler: s, turn: make(chan struct{}, 1)}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -29,7 +30,7 @@ type host struct {
 const normal = 1 << 32
 
 // Go runs f as a task, some steps later. It refuses with suspend.ErrClosed once the run is over or the node has crashed.
-func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: f}) }
+func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: labels.Inherit(f)}) }
 
 // Execute runs f as a callback, some steps later. f must not suspend. It refuses as Go does.
 func (h *host) Execute(f func()) error { return h.submit(ready{host: h, f: f, call: true}) }

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -154,6 +155,7 @@ func (w *World) caller() (*host, int) {
 
 // call calls a callback, on the goroutine of Run, where suspending is forbidden.
 func (w *World) call(f func()) {
+	defer labels.Here().Put() // f may set others
 	defer func() {
 		if v := recover(); v != nil {
 			w.panicked(v, debug.Stack())

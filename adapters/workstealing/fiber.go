@@ -1,11 +1,9 @@
 package workstealing
 
 import (
-	"context"
-	"runtime/pprof"
-
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -127,7 +125,7 @@ func (s *fiber) run() {
 	for ok := true; ok; {
 		if e.call {
 			suspend.Bind(nil, e.f)
-			pprof.SetGoroutineLabels(context.Background())
+			labels.Clear()
 		} else {
 			e.f()
 			s.TaskEnded()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
@@ -89,6 +90,7 @@ type fork struct {
 	ctx   context.Context
 	body  interface{ run(*fork) } // dropped when the fork is taken
 	next  *fork                   // in the list of forks to be used again, which its worker owns
+	under labels.Set              // the profiler labels of the task that forks
 
 	waiter suspend.Resumer[struct{}] // by J, before awaited
 	value  any                       // these by W, before done
@@ -148,6 +150,7 @@ func (f *fork) forget() {
 func (f *fork) run() {
 	body := f.body
 	f.body = nil
+	f.under.Put()
 	outcome.Of(func() { body.run(f) }, func(o outcome.Outcome) {
 		f.ended, f.ctx = o, nil
 		if f.state.Swap(done) == awaited {
@@ -190,7 +193,7 @@ func (w *worker) fork(ctx context.Context, body interface{ run(*fork) }) *fork {
 	} else {
 		w.recycled, f.next = f.next, nil
 	}
-	f.ctx, f.body = ctx, body
+	f.ctx, f.body, f.under = ctx, body, labels.Here()
 	w.forks.push(f)
 	if w.pool.wanted.Load() { // after the push: see Pool.wanted
 		w.pool.wake()

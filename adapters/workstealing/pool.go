@@ -30,6 +30,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/closable"
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -109,7 +110,7 @@ func New(o Options) *Pool {
 }
 
 // Go runs f as a task. When p is closed, it returns suspend.ErrClosed and f never runs.
-func (p *Pool) Go(f func()) error { return p.submit(entry{f: f}) }
+func (p *Pool) Go(f func()) error { return p.submit(entry{f: labels.Inherit(f)}) }
 
 // Block runs f, which may block in any way, on a goroutine that is no worker, as suspend.Blocking does for a task of p.
 // Block itself never waits: f waits for its turn, see Options.BlockingWidth. A panic in f ends the process. Once

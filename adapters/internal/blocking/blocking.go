@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -76,6 +77,7 @@ func (g *Goroutines) Block(f func()) error {
 	if f == nil {
 		panic("suspend: nil function")
 	}
+	f = labels.Inherit(f)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -94,7 +96,8 @@ func (g *Goroutines) Block(f func()) error {
 func (g *Goroutines) begin(f func()) {
 	g.running++
 	g.start(func() {
-		defer g.end() // f may exit the goroutine
+		defer g.end()  // f may exit the goroutine
+		labels.Clear() // those of the function before
 		f()
 	})
 }

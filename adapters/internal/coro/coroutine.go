@@ -3,14 +3,13 @@
 package coro
 
 import (
-	"context"
 	"iter"
 	"runtime/debug"
-	"runtime/pprof"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
 )
@@ -136,7 +135,7 @@ func (c *Coroutine) Unshield() bool { return c.binding.Unshield() }
 // TaskEnded is called between two tasks of one function, see suspend.Bound. It also takes the profiler labels away that the
 // task has set, or the next one would have them.
 func (c *Coroutine) TaskEnded() {
-	pprof.SetGoroutineLabels(context.Background())
+	labels.Clear()
 	c.binding.TaskEnded()
 }
 
@@ -184,7 +183,7 @@ func (c *Coroutine) body() func(Yield) {
 func (c *Coroutine) begin(yield Yield) (entered suspend.Entered) {
 	c.yield = yield
 	c.gid.Store(gid.Get())
-	pprof.SetGoroutineLabels(context.Background()) // a goroutine begins with the labels of its maker
+	labels.Clear() // a goroutine begins with the labels of its maker
 	c.place.Begin()
 	begun.mu.Lock()
 	c.begun.Value = c

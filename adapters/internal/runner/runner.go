@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -91,8 +92,8 @@ func (r *Runner) init(self suspend.Spawner, w waker, onPanic func(any, []byte)) 
 	r.all, r.idle = r.room[:0:half], r.room[half:half]
 }
 
-// Go runs f as a task.
-func (r *Runner) Go(f func()) error { return r.submit(nil, f) }
+// Go runs f as a task, under the profiler labels of the caller.
+func (r *Runner) Go(f func()) error { return r.submit(nil, labels.Inherit(f)) }
 
 // Execute runs f as a callback.
 func (r *Runner) Execute(f func()) error { return r.submit(callback, f) }

@@ -3,6 +3,7 @@ package runner
 import (
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/prefetch"
 	"github.com/braidgo/braid/suspend"
 )
@@ -198,6 +199,7 @@ func (r *Runner) runCalls() {
 func (r *Runner) call(f func()) {
 	defer r.live.Leave()
 	f()
+	labels.Clear() // or the next callback of the row would have them
 }
 
 // nextNew takes the Item that is next in order if it is a task to begin: the coroutine of a task that has ended begins

@@ -7,12 +7,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/limited"
+	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -41,61 +48,226 @@ func labelsOfOne() string {
 	return "no such goroutine"
 }
 
-// A task that sets labels leaves them to no other: neither to one that has its coroutine next, nor to one that its end lets run.
-func TestLabelsDoNotLeak(t *testing.T) {
-	labelled := pprof.WithLabels(context.Background(), pprof.Labels("request", "1"))
-	leaks := func(t *testing.T, s suspend.Spawner) {
-		var leaked []string
-		for range 3 {
-			first, release := make(chan struct{}), make(chan struct{})
-			begun := make(chan string, 3)
-			require.NoError(t, s.Go(func() {
-				pprof.SetGoroutineLabels(labelled)
-				close(first)
-				<-release
-				begun <- labelsHere()
-			}))
-			<-first
-			for range 2 {
-				require.NoError(t, s.Go(func() { begun <- labelsHere() }))
-			}
-			close(release)
-			for range 3 {
-				leaked = append(leaked, <-begun)
-			}
-		}
-		with := 0
-		for _, labels := range leaked {
-			if labels != "" {
-				require.Equal(t, `{"request":"1"}`, labels)
-				with++
-			}
-		}
-		require.Equal(t, 3, with, "%q", leaked)
-	}
-	schedtest.Each(t, leaks)
-	t.Run("limited", func(t *testing.T) {
-		for n := range 3 {
+// onAll runs body on all schedulers, as a goroutine without a task, or in a task of a simulation.
+func onAll(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
+	schedtest.Each(t, body)
+	for n := range 3 {
+		t.Run("limited", func(t *testing.T) {
 			s := limited.New(n+1, limited.Options{})
-			leaks(t, s)
+			body(t, s)
 			require.NoError(t, s.Close())
-		}
-	})
+		})
+	}
 	t.Run("simulation", func(t *testing.T) {
 		require.NoError(t, simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error {
-			for n := range 3 {
-				if labels := labelsHere(); labels != "" {
-					t.Errorf("main: %s", labels)
-				}
-				require.NoError(t, w.Go(func() {
-					if labels := labelsHere(); labels != "" {
-						t.Errorf("task %d: %s", n, labels)
-					}
-					pprof.SetGoroutineLabels(labelled)
-				}))
-				suspend.Yield()
-			}
+			body(t, w)
 			return nil
 		}).Err)
 	})
+}
+
+func labelled(request string) context.Context {
+	return pprof.WithLabels(bg, pprof.Labels("request", request))
+}
+
+// under calls f under labels, as pprof.Do does, or under none.
+func under(request string, f func()) (shown string) {
+	if request == "" {
+		f()
+		return ""
+	}
+	pprof.Do(bg, pprof.Labels("request", request), func(context.Context) { f() })
+	return `{"request":"` + request + `"}`
+}
+
+// A look is a function that finds out its labels.
+type look struct{ promise.Promise[string] }
+
+func (l *look) run() { _ = l.Fill(labelsHere()) }
+
+// A task that sets labels leaves them to no other: neither to one that has its coroutine next, nor to one that its end lets run.
+func TestLabelsDoNotLeak(t *testing.T) {
+	onAll(t, func(t *testing.T, s suspend.Spawner) {
+		for range 3 {
+			var first promise.Promise[struct{}]
+			var own look
+			var others [2]look
+			require.NoError(t, s.Go(func() {
+				for i := range others {
+					_ = s.Go(others[i].run)
+				}
+				_ = s.Go(func() { _ = first.Fill(struct{}{}) })
+				pprof.SetGoroutineLabels(labelled("1"))
+				_, _ = first.Await(bg) // which may start the others
+				own.run()
+			}))
+			labels, err := own.Await(bg)
+			require.NoError(t, err)
+			require.Equal(t, `{"request":"1"}`, labels)
+			for i := range others {
+				labels, err = others[i].Await(bg)
+				require.NoError(t, err)
+				require.Empty(t, labels)
+			}
+		}
+	})
+}
+
+// A goroutine that limited has from a pool keeps its own labels.
+func TestLabelsOfASubmit(t *testing.T) {
+	var task, pool look
+	s := limited.New(1, limited.Options{Submit: func(f func()) {
+		go func() {
+			pprof.SetGoroutineLabels(labelled("pool"))
+			f()
+			pool.run()
+		}()
+	}})
+	require.NoError(t, s.Go(func() { task.run(); pprof.SetGoroutineLabels(labelled("1")) }))
+	labels, _ := task.Await(bg)
+	require.Empty(t, labels)
+	labels, _ = pool.Await(bg)
+	require.Equal(t, `{"request":"pool"}`, labels)
+	require.NoError(t, s.Close())
+}
+
+// A callback leaves its labels neither to the next one nor to a task.
+func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
+	onAll(t, func(t *testing.T, s suspend.Spawner) {
+		var looks [8]look // the first half by Execute, the others by timers
+		set := func() { pprof.SetGoroutineLabels(labelled("1")) }
+		require.NoError(t, s.Go(func() {
+			for i := range 4 {
+				suspend.AfterFunc(s, time.Millisecond, set)
+				suspend.AfterFunc(s, time.Millisecond, looks[4+i].run)
+				on, ok := s.(suspend.Executor)
+				if !ok {
+					looks[i].run()
+					continue
+				}
+				for range 50 { // a worker begins some of them one after another
+					_ = on.Execute(set)
+				}
+				_ = on.Execute(looks[i].run)
+			}
+		}))
+		for i := range looks {
+			labels, err := looks[i].Await(bg)
+			require.NoError(t, err)
+			require.Empty(t, labels, i)
+		}
+		var after look
+		require.NoError(t, s.Go(after.run))
+		labels, err := after.Await(bg)
+		require.NoError(t, err)
+		require.Empty(t, labels)
+	})
+}
+
+// A task begins with the labels of the caller that has started it, in whatever way, as a goroutine does.
+func TestLabelsAreInherited(t *testing.T) {
+	onAll(t, func(t *testing.T, s suspend.Spawner) {
+		limit, group := scope.Limit(100, s), idle.New(s, nil)
+		for name, start := range map[string]func(f func()) error{
+			"Go": s.Go,
+			"promise.Go": func(f func()) error {
+				promise.Go(bg, s, func(context.Context) (int, error) { f(); return 0, nil })
+				return nil
+			},
+			"scope.Go": func(f func()) error {
+				return scope.Run(bg, func(_ context.Context, sc *scope.Scope) error {
+					return sc.Go(s, func(context.Context) error { f(); return nil })
+				})
+			},
+			"Limit":      limit.Go,
+			"idle.Group": group.Go,
+			"a task": func(f func()) error {
+				return s.Go(func() { _ = s.Go(f) })
+			},
+		} {
+			for _, request := range []string{"1", "", "2"} {
+				var l look
+				want := under(request, func() { require.NoError(t, start(l.run)) })
+				labels, err := l.Await(bg)
+				require.NoError(t, err)
+				require.Equal(t, want, labels, name)
+			}
+		}
+	})
+}
+
+// Run gives its labels to main, and not to a task that was there before.
+func TestLabelsOfRun(t *testing.T) {
+	type scheduler interface {
+		suspend.Spawner
+		Run(ctx context.Context, main func(ctx context.Context) error) error
+	}
+	for _, s := range []scheduler{fifo.New(fifo.Options{}), random.New(random.Options{})} {
+		var before, main look
+		require.NoError(t, s.Go(before.run))
+		want := under("1", func() {
+			require.NoError(t, s.Run(bg, func(context.Context) error { main.run(); return nil }))
+		})
+		labels, _, _ := before.Try()
+		require.Empty(t, labels)
+		labels, _, _ = main.Try()
+		require.Equal(t, want, labels)
+	}
+}
+
+// A function that waits for its turn begins with the labels of its own caller, and not with those of the task that makes room.
+func TestLabelsOfFunctionsThatWait(t *testing.T) {
+	waiting := func(t *testing.T, start func(f func()) error, await func()) (open func()) {
+		var looks [3]look
+		var want [3]string
+		under("0", func() { require.NoError(t, start(await)) })
+		for i, request := range []string{"1", "", "3"} {
+			want[i] = under(request, func() { require.NoError(t, start(looks[i].run)) })
+		}
+		return func() {
+			for i := range looks {
+				labels, err := looks[i].Await(bg)
+				require.NoError(t, err)
+				require.Equal(t, want[i], labels)
+			}
+		}
+	}
+	onAll(t, func(t *testing.T, s suspend.Spawner) {
+		var first promise.Promise[struct{}]
+		check := waiting(t, scope.Limit(1, s).Go, func() { _, _ = first.Await(bg) })
+		require.NoError(t, first.Fill(struct{}{}))
+		check()
+	})
+	t.Run("Blocking", func(t *testing.T) {
+		p := workstealing.New(workstealing.Options{Workers: 1, BlockingWidth: 1, StallAfter: -1})
+		first := make(chan struct{})
+		check := waiting(t, p.Block, func() { <-first })
+		close(first)
+		check()
+		require.NoError(t, p.Close())
+	})
+}
+
+// A stolen fork has the labels of the task that joins, and leaves them to no other.
+func TestLabelsOfForks(t *testing.T) {
+	p := workstealing.New(workstealing.Options{Workers: 1})
+	for _, request := range []string{"1", "", "2"} {
+		var l look
+		want := ""
+		_, _, err := workstealing.Join(bg, p,
+			func(ctx context.Context) (labels string, err error) {
+				want = under(request, func() {
+					_, labels, err = workstealing.Join(ctx, p,
+						func(context.Context) (string, error) { return l.Await(bg) }, // b begins on another coroutine
+						func(context.Context) (string, error) { l.run(); return labelsHere(), nil })
+				})
+				return labels, err
+			},
+			func(context.Context) (int, error) { return 0, nil })
+		require.NoError(t, err)
+		labels, err := l.Await(bg)
+		require.NoError(t, err)
+		require.Equal(t, want, labels)
+	}
+	require.NoError(t, p.Close())
 }
