@@ -17,7 +17,8 @@ import (
 // task. A task counts until it ends, also while it is suspended.
 //
 // A function that waits, and that Scope.Go, Map, First or Stream has given, is withdrawn when its scope is cancelled: it never runs. One that
-// was given to Go of the Limit itself, or by way of Scope.On, runs all the same. If on closes before an accepted function has started, the
+// was given to Go of the Limit itself, or by way of Scope.On, runs all the same. So does one that comes by way of another package's Spawner in
+// between, such as an idle.Group: it finds its context done. If on closes before an accepted function has started, the
 // function runs on a goroutine.
 //
 // A task under a Limit must not wait for a function that waits in the same Limit: a Map over the caller's own Limit may wait for the caller's

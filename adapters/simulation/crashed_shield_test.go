@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/idle"
@@ -92,6 +93,43 @@ func TestCondInAGroupOfACrashedNode(t *testing.T) {
 	})
 	if r.Err != nil {
 		t.Fatal(r.Err)
+	}
+}
+
+// The same with a fifo.Run in the task: the waiter has its lock again when the World gives it away.
+func TestCondInARunOfACrashedNode(t *testing.T) {
+	for _, ends := range []bool{false, true} { // the World, before
+		unlocked := false
+		r := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+			var mu mutex.Mutex
+			c, n := cond.New(mu.Locker()), w.Node("n")
+			_ = n.Go(func() {
+				_ = fifo.Run(ctx, func(ctx context.Context) error {
+					_ = mu.Lock(ctx)
+					defer func() { unlocked = true; mu.Unlock() }()
+					return c.Wait(ctx)
+				})
+			})
+			_ = suspend.Sleep(ctx, time.Second)
+			_ = mu.Lock(ctx)
+			n.Crash()
+			_ = suspend.Sleep(ctx, time.Second)
+			if unlocked || mu.TryLock() {
+				return errors.New("the World's lock was unlocked by the crash")
+			}
+			if ends {
+				return nil
+			}
+			mu.Unlock()
+			_ = suspend.Sleep(ctx, time.Second)
+			if !unlocked {
+				return errors.New("the waiter has not gone on")
+			}
+			return mu.Lock(ctx)
+		})
+		if r.Err != nil || !unlocked {
+			t.Fatal(ends, r.Err, unlocked)
+		}
 	}
 }
 

@@ -114,8 +114,8 @@ func (d *deque) steal() (f *fork, retry bool) {
 	return f, false
 }
 
-// above reports whether there may be forks at base or after it. Executed by the owner only.
-func (d *deque) above(base uint64) bool { return int64(d.bottom.Load()-base) > 0 }
+// above reports whether there are forks at base or after it. It may be out of date on return. Executed by the owner only.
+func (d *deque) above(base uint64) bool { return int64(d.bottom.Load()-base) > 0 && !d.empty() }
 
 // below reports whether there are forks before base. It may be out of date on return.
 func (d *deque) below(base uint64) bool { return int64(base-d.top.Load()) > 0 }

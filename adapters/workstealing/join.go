@@ -129,8 +129,8 @@ func (f *fork) wait() {
 // join is wait in the task that has forked f, which is on s.
 func (f *fork) join(s *fiber) {
 	s.joins = true
+	defer func() { s.joins = false }() // also if the task exits
 	f.wait()
-	s.joins = false
 }
 
 // result waits for f, which was stolen, and ends as f has. It empties f, since a deque may hold it for a while.
@@ -205,35 +205,4 @@ func (w *worker) fork(ctx context.Context, body interface{ run(*fork) }) *fork {
 func (w *worker) recycle(f *fork) {
 	f.ctx, f.body = nil, nil
 	f.next, w.recycled = w.recycled, f
-}
-
-// takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well. It gives way, and goes on
-// before its own forks.
-func (w *worker) takenBack(s *fiber) {
-	if w.picks--; w.picks <= 0 {
-		w.giveWay(s)
-	}
-}
-
-// giveWay yields if there is something that has not had its turn.
-func (w *worker) giveWay(s *fiber) {
-	s.turns++
-	long := s.turns >= seldom
-	switch {
-	case w.pool.injector.len() > 0 && (w.turn == given || w.pool.given.len() == 0):
-		w.next(queued)
-		w.behind()
-	case w.pool.injector.len() > 0: // tasks of the queue have had the whole turn
-		w.next(given)
-	case (long || w.waited) && w.forks.below(s.base):
-		w.next(queued)
-		w.first = true
-	case long && w.pool.given.len() > 0:
-		w.next(given)
-	default:
-		w.begin(w.turn)
-		return
-	}
-	s.turns, s.gave = 0, true
-	s.Yield()
 }

@@ -28,14 +28,15 @@ type Goroutines struct {
 	limits Limits
 	gone   func()
 	start  func(f func()) // runs f on a new goroutine
-	later  func()         // sets a look
+	later  func(look int) // sets a look
 
 	mu      atomicx.Mutex // a leaf
 	width   int
 	running int
 	queue   []func()
 	ended   bool // a function has, since the last look
-	set     bool // a look is to come
+	looks   int  // that were set
+	set     int  // the look that is to come, 0: none
 	told    [2]bool
 	closed  bool
 }
@@ -67,7 +68,7 @@ func New(l Limits, gone func()) *Goroutines {
 	l.Max = max(l.Max, l.Width)
 	g := &Goroutines{limits: l, gone: gone, width: l.Width}
 	g.start = func(f func()) { go f() }
-	g.later = func() { time.AfterFunc(patience, g.look) } // a new timer each time: it belongs to the synctest bubble of its caller
+	g.later = func(look int) { time.AfterFunc(patience, func() { g.look(look) }) } // a new timer each time: it belongs to the synctest bubble of its caller
 	return g
 }
 
@@ -119,7 +120,7 @@ func (g *Goroutines) end() {
 		g.begin(g.first())
 	}
 	if g.running == 0 {
-		g.width = g.limits.Width
+		g.width, g.set = g.limits.Width, 0 // a look that was set in a bubble ends with it, and never comes
 	}
 	over := g.running == 0 && g.closed
 	g.mu.Unlock()
@@ -130,17 +131,22 @@ func (g *Goroutines) end() {
 
 // watch sets a look if functions wait and none is set. g.mu is held.
 func (g *Goroutines) watch() {
-	if g.set || len(g.queue) == 0 || g.width == g.limits.Max && (g.limits.Tell == nil || g.told[1]) {
+	if g.set != 0 || len(g.queue) == 0 || g.width == g.limits.Max && (g.limits.Tell == nil || g.told[1]) {
 		return
 	}
-	g.set, g.ended = true, false
-	g.later()
+	g.looks++
+	g.set, g.ended = g.looks, false
+	g.later(g.set)
 }
 
 // look lets the width grow if no function has ended since the look was set.
-func (g *Goroutines) look() {
+func (g *Goroutines) look(look int) {
 	g.mu.Lock()
-	g.set = false
+	if look != g.set {
+		g.mu.Unlock()
+		return
+	}
+	g.set = 0
 	var text []byte
 	if len(g.queue) > 0 && !g.ended {
 		text = g.grow()

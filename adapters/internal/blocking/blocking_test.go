@@ -19,7 +19,7 @@ type stepper struct {
 	made    int      // functions given to Block
 	ran     []int    // of these
 	running []func() // each runs a function to its end
-	looks   int      // set and not made
+	looks   []int    // set and not made
 	moved   bool     // a function has ended since a look was set
 	gone    int      // calls of gone
 	told    []string
@@ -32,7 +32,7 @@ func newStepper(l Limits, tell bool) *stepper {
 	}
 	s.Goroutines = New(l, func() { s.gone++ })
 	s.start = func(f func()) { s.running = append(s.running, f) }
-	s.later = func() { s.looks, s.moved = s.looks+1, false }
+	s.later = func(look int) { s.looks, s.moved = append(s.looks, look), false }
 	return s
 }
 
@@ -51,9 +51,13 @@ func (s *stepper) finish(i int) {
 	f()
 }
 
+// awaits says that a look will come that is not too late.
+func (s *stepper) awaits() bool { return s.set != 0 && slices.Contains(s.looks, s.set) }
+
 func (s *stepper) tick() {
-	s.looks--
-	s.look()
+	look := s.looks[0]
+	s.looks = s.looks[1:]
+	s.look(look)
 }
 
 // A step is one of the four things that can happen.
@@ -77,7 +81,7 @@ var steps = map[byte]step{
 		}
 	},
 	'l': func(s *stepper, m *model) {
-		if len(s.queue) > 0 && !s.moved {
+		if len(s.queue) > 0 && !s.moved && s.looks[0] == s.set {
 			m.may = min(2*m.may, m.most)
 		}
 		s.tick()
@@ -115,7 +119,7 @@ func each(m model, tell bool, order string, f func(order string, s *stepper, m m
 	if len(s.running) > 0 {
 		next += "e"
 	}
-	if s.looks > 0 {
+	if len(s.looks) > 0 {
 		next += "l"
 	}
 	if !now.closed {
@@ -139,9 +143,9 @@ func (m model) differs(s *stepper, tell bool) string {
 		return "more run than may"
 	case queued > 0 && int(running) < m.may:
 		return "a function waits beside a free place"
-	case s.looks > 1:
-		return "two looks are set"
-	case queued > 0 && s.looks == 0 && (m.may < m.most || tell && !s.told2()):
+	case queued == 0 && running == 0 && s.awaits():
+		return "a look is set for nothing"
+	case queued > 0 && !s.awaits() && (m.may < m.most || tell && !s.told2()):
 		return "no look is set"
 	case (s.gone == 1) != (m.closed && running == 0):
 		return "gone"
@@ -152,7 +156,7 @@ func (m model) differs(s *stepper, tell bool) string {
 // endsWell describes a mistake of s after a Close, when nothing but looks comes, and then the end of each function.
 func (m model) endsWell(s *stepper) string {
 	s.Close()
-	for n := 0; s.looks > 0; n++ {
+	for n := 0; len(s.looks) > 0; n++ {
 		if s.tick(); n == 10 {
 			return "a look is set though nothing comes of it"
 		}
@@ -264,6 +268,25 @@ func TestMaxIsTold(t *testing.T) {
 		require.Zero(t, running+queued)
 		g.Close()
 	})
+}
+
+// A look that was set in a bubble, which has ended before it came, does not keep the next from being set.
+func TestLookOfABubble(t *testing.T) {
+	g := New(Limits{Width: 1}, func() {})
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			require.NoError(t, g.Block(func() { <-release }))
+			require.NoError(t, g.Block(func() { close(release) }))
+			if g.looks == 1 { // the first bubble ends before its look
+				release <- struct{}{}
+			}
+			<-release
+			synctest.Wait()
+		})
+	}
+	require.Equal(t, 2, g.looks)
+	g.Close()
 }
 
 // A function that exits its goroutine has ended.

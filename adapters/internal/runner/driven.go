@@ -29,6 +29,7 @@ type Driven struct {
 
 	main     mainTask
 	ending   bool  // by End, or since the task was killed that Run is called in
+	alone    bool  // ending, and nothing from outside ends the waits that are left
 	err      error // of End
 	inParent bool  // the goroutine is in a method of parent
 }
@@ -125,7 +126,7 @@ func (d *Driven) loop() {
 	defer func() {
 		if !ended { // a hook has panicked or exited; the tasks are not abandoned for that
 			if d.inParent { // or the task was killed that Run is called in: so are those of the Run
-				d.inParent, d.ending = false, true
+				d.inParent, d.alone, d.ending = false, d.ending, true
 			}
 			d.loop()
 		}
@@ -144,8 +145,7 @@ func (d *Driven) loop() {
 		} else if d.CloseIfDone() {
 			break
 		} else if d.ending {
-			if !d.killAll() && !d.unshieldAll() {
-				d.abandon()
+			if !d.end() {
 				break
 			}
 		} else if f := d.hook(); f != nil {
@@ -158,6 +158,20 @@ func (d *Driven) loop() {
 	}
 	ended = true
 	d.Release()
+}
+
+// end ends the tasks that are left, none of which is runnable. It reports whether there will be another step. What a task in
+// a Shield waits for may come while the outer scheduler goes on; until that kills the Run for the second time.
+func (d *Driven) end() (more bool) {
+	switch {
+	case d.killAll():
+	case !d.alone && d.shielded():
+		suspend.Shield(d.sleep)
+	case !d.unshieldAll():
+		d.abandon()
+		return false
+	}
+	return true
 }
 
 func (d *Driven) runSome() bool {

@@ -1,6 +1,10 @@
 package runner
 
-import "github.com/braidgo/braid/adapters/internal/coro"
+import (
+	"slices"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+)
 
 // Ending tasks, and a Run that has tasks left.
 
@@ -17,6 +21,11 @@ func (r *Runner) killAll() (found bool) {
 		}
 	}
 	return found
+}
+
+// shielded reports whether a task waits in a Shield.
+func (r *Runner) shielded() bool {
+	return slices.ContainsFunc(r.all, func(t *Task) bool { return t.Why() < coro.Ended && !t.calls && t.Shielded() })
 }
 
 // unshieldAll ends the waits that no Kill ends, see suspend.Shield. It is called when nothing is runnable, and reports whether there was one.
@@ -40,7 +49,7 @@ func (r *Runner) OnForeign(f func()) { r.foreign = f }
 // when nothing is runnable, since a deferred function may wait, until none is left. Holds are dropped. Drive then returns
 // err if its main was killed. End is called on the Runner.
 func (d *Driven) End(err error) {
-	d.ending, d.err = true, err
+	d.ending, d.alone, d.err = true, true, err
 	d.killAll()
 }
 
