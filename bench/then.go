@@ -10,39 +10,6 @@ import (
 )
 
 var thenRows = []row{
-	// An operation is a value that a continuation receives, which arms itself again. The peer makes a Then for each.
-	pair("then-rearmed", "a Then for each value", 0.8, 0.5, func() (ours, peer func(int)) {
-		ctx := context.Background()
-		receive := func(n int, start func(m *mvar.MVar[int], on suspend.Executor, k func(int, error)) (again func())) {
-			inFifo(func() {
-				var m mvar.MVar[int]
-				sum := 0
-				var again func()
-				again = start(&m, suspend.Here().(suspend.Executor), func(v int, err error) {
-					if sum += must(v, err); sum < n {
-						again()
-					}
-				})
-				again()
-				for range n {
-					must(0, m.Put(ctx, 1))
-					suspend.Yield()
-				}
-				check(sum == n)
-			})
-		}
-		return func(n int) {
-				receive(n, func(m *mvar.MVar[int], on suspend.Executor, k func(int, error)) func() {
-					c := suspend.NewContinuation(m.TakeOp(), on, k)
-					return func() { c.Arm(ctx) }
-				})
-			}, func(n int) {
-				receive(n, func(m *mvar.MVar[int], on suspend.Executor, k func(int, error)) func() {
-					return func() { suspend.Then(ctx, m.TakeOp(), on, k) }
-				})
-			}
-	}),
-
 	// An operation is a task that waits, of 5,000 in a Run of their own. The Runs before have left their coroutines. The peer is
 	// goroutines that wait for a channel.
 	{id: "coroutine-kept", against: "5,000 goroutines", unit: "ns", must: 1.0, aim: 0.5, open: func(m mode) (*sides, error) {

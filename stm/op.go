@@ -1,6 +1,9 @@
 package stm
 
-import "github.com/braidgo/braid/suspend"
+import (
+	"github.com/braidgo/braid/internal/again"
+	"github.com/braidgo/braid/suspend"
+)
 
 // Op returns the transaction f as an operation: a case of a suspend.Select beside others, or an argument of suspend.Then,
 // suspend.Choose or suspend.Map. It is performed if f does not return Retry, and then its writes happen at once with the
@@ -18,7 +21,7 @@ func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 	if f == nil {
 		panic(nilFunction)
 	}
-	made := suspend.OpMade(func() suspend.Preparer[*operation[T]] { return &operation[T]{f: f} })
+	made := suspend.OpOf[*operation[T]](&operation[T]{f: f})
 	return suspend.Map(made, func(o *operation[T], err error) (v T, _ error) {
 		if err != nil {
 			return v, err
@@ -52,6 +55,9 @@ type operation[T any] struct {
 }
 
 func (o *operation[T]) Guard() *suspend.Guard { return &guard }
+
+// Anew makes the operation of a Case, or of one Do or Then.
+func (o *operation[T]) Anew() suspend.Source[*operation[T]] { return &operation[T]{f: o.f} }
 
 func (o *operation[T]) Prepare() {
 	tx := o.tx
@@ -115,10 +121,10 @@ func (o *operation[T]) try() (_ *operation[T], ok bool, err error) {
 				return nil, false, nil
 			case unchecked:
 				o.checked = true
-				return nil, true, suspend.ErrAgain
+				return nil, true, again.Err
 			case conflict:
 				o.tx.failed()
-				return nil, true, suspend.ErrAgain
+				return nil, true, again.Err
 			}
 		}
 		return o, true, nil
@@ -129,7 +135,7 @@ func (o *operation[T]) try() (_ *operation[T], ok bool, err error) {
 			return nil, false, nil
 		}
 	}
-	return nil, true, suspend.ErrAgain
+	return nil, true, again.Err
 }
 
 func (o *operation[T]) Enqueue(r suspend.Resumer[*operation[T]]) {
@@ -142,7 +148,7 @@ func (o *operation[T]) Enqueue(r suspend.Resumer[*operation[T]]) {
 }
 
 func (o *operation[T]) Remove(suspend.Resumer[*operation[T]]) { o.tx.unlinkLocked() }
-func (o *operation[T]) resumeLocked()                         { o.r.Resume(nil, suspend.ErrAgain) }
+func (o *operation[T]) resumeLocked()                         { o.r.Resume(nil, again.Err) }
 
 // result ends the Tx, calls the functions of AfterCommit, and returns the result of f.
 func (o *operation[T]) result() (v T, err error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/again"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
@@ -27,11 +28,11 @@ func (g *gauge) add(n int) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	g.n += n
-	g.waiters.ResumeAll(0, suspend.ErrAgain)
+	g.waiters.ResumeAll(0, again.Err)
 }
 
 func (g *gauge) atLeast(n int, prepared func()) suspend.Op[int] {
-	return suspend.OpMade(func() suspend.Preparer[int] { return &atLeast{gauge: g, least: n, prepared: prepared} })
+	return suspend.OpOf[int](&atLeast{gauge: g, least: n, prepared: prepared})
 }
 
 type atLeast struct {
@@ -39,6 +40,10 @@ type atLeast struct {
 	least, seen int
 	prepared    func()
 	holds       bool // since Prepare, until it is performed or dropped
+}
+
+func (a *atLeast) Anew() suspend.Source[int] {
+	return &atLeast{gauge: a.gauge, least: a.least, prepared: a.prepared}
 }
 
 func (a *atLeast) Prepare() {
@@ -71,7 +76,7 @@ func (a *atLeast) Remove(r suspend.Resumer[int])  { a.waiters.Remove(r) }
 
 func (a *atLeast) Try() (int, bool, error) {
 	if a.seen != a.n {
-		return 0, true, suspend.ErrAgain
+		return 0, true, again.Err
 	}
 	if a.n >= a.least {
 		a.let()
@@ -324,27 +329,4 @@ func TestOneTimerOverManyLooks(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A Continuation that is armed again begins its timeouts anew, as a Select does.
-func TestTimeoutOfAContinuationThatIsArmedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var g gauge
-		v := schedtest.NewVirtual()
-		called := 0
-		late := suspend.Map(suspend.After(time.Hour), func(time.Time, error) (int, error) { return 0, nil })
-		c := suspend.NewContinuation(suspend.Choose(g.atLeast(100, nil), late), v, func(int, error) { called++ })
-		for round := range 3 {
-			go v.Bind(func() { c.Arm(bg) })
-			synctest.Wait()
-			g.add(1) // and it looks again
-			synctest.Wait()
-			v.Advance(time.Hour - 1)
-			synctest.Wait()
-			require.Equal(t, round, called)
-			v.Advance(1)
-			synctest.Wait()
-			require.Equal(t, round+1, called)
-		}
-	})
 }

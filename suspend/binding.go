@@ -2,9 +2,9 @@ package suspend
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/cancelctx"
 )
 
 // A waiter can be suspended: a task, a goroutine without one, or a continuation.
@@ -64,165 +64,36 @@ func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 	return s, s.status() == b.last.status && ctx == b.last.ctx
 }
 
-// arm opens the word to a wait with ctx, unless that is done by now.
-func (b *binding) arm(ctx context.Context) (s state, ok bool) {
-	b.check()
-	e := endOf(ctx)                // which is foreign code
-	b.last = wait{status: unarmed} // should the context panic, or be done
-	w := wait{done: e.done, status: open}
-	if lasting(ctx) {
-		w.ctx = ctx
-	}
-	fresh := false
-	if e != (end{}) {
-		if e.over(ctx) {
-			return 0, false
-		}
-		if w.status = openLazily; isLazy(ctx) {
-			b.unwatch() // one context is kept
-		} else {
-			w.status, fresh = openToContext, b.watch(ctx, e)
-		}
-	}
-	s = b.word.load()
-	if fresh || s.status() != w.status {
-		s = b.word.open(w.status)
-		// From here on the registration cancels this wait. If it was notified before, it found nothing to cancel, and is
-		// not notified again: so look once more.
-		if e.over(ctx) {
-			return 0, false
-		}
-		if !b.word.load().sameWait(s) { // Err has waited, which it is not to do
-			return b.arm(ctx)
-		}
-	}
-	b.last = w
-	b.exitIfKilled()
-	return s, true
+// A registration of a bound task with a context cancels the suspension of the task when the context ends. A task keeps the one of its
+// last context that can be cancelled so.
+type registration struct {
+	b       *waiter
+	node    cancelctx.Node // in the list of one of package cancel
+	foreign *foreign       // or nil; the task's own
 }
 
-// leave makes the switches of a Switcher whose task is parked, or ready. Without a b it is Yield. After a switch the
-// processor predicts no return correctly, 10 ns each. So Wait has this loop in its own frame, and this one serves all others.
-func leave(b *binding, ready bool) {
-	if b == nil {
-		if b = current(); b == nil || b.switcher == nil {
-			b.giveWay()
-			return
-		}
-	}
-	var next func() (struct{}, bool)
-	var yield func(struct{}) bool
-	if ready {
-		next, yield = b.switcher.LeaveReady()
-	} else {
-		next, yield = b.switcher.Leave()
-	}
-	for next != nil {
-		next()
-		next, yield = b.switcher.Back()
-	}
-	if yield != nil {
-		yield(struct{}{})
-	}
-	if ready {
-		b.exitIfKilled()
-	}
+// A foreign context has no list.
+type foreign struct {
+	done <-chan struct{}
+	stop func() bool
 }
 
-// giveWay is Yield without a Switcher.
-func (b *binding) giveWay() {
-	if b != nil {
-		if t, ok := b.task.(interface{ Yield() }); ok {
-			t.Yield()
-			return
-		}
-	}
-	runtime.Gosched()
+// A pulled is a sequence whose body runs on a goroutine of its own. The caller of next leaves its binding there, for the
+// body.
+type pulled struct {
+	busy  atomicx.Bool // next or stop runs
+	bound *binding     // of its caller
 }
 
-// park parks a Task that is no Switcher until the wait that began with s has ended. If its Park panics or exits, undo withdraws the
-// waiter.
-func (b *binding) park(s state, undo func()) {
-	ended := false
-	defer func() {
-		if !ended {
-			b.word.abandon(s)
-			b.last, b.slot, b.slots = wait{}, nil, nil // a value may be in a slot
-			undo()
-		}
-	}()
-	for b.word.pending(s) {
-		b.task.Park()
-	}
-	ended = true
+// A list holds a task's objects of each type but one.
+type list struct {
+	x    any
+	next *list
 }
 
-// cancelled returns the error of a wait with ctx that was cancelled, by ctx or else by Kill.
-func (b *binding) cancelled(ctx context.Context) error {
-	b.exitIfKilled()
-	return cancellation(ctx)
-}
-
-// forget ends a task: it withdraws what the task has left with its last context.
-func (b *binding) forget() {
-	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
-		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler
+func (l *list) len() (n int) {
+	for ; l != nil; l = l.next {
+		n++
 	}
-	b.shrink()
-	if b.watched.Load() != nil {
-		b.unwatch()
-	}
-}
-
-// kill leaves the mark, and ends the wait as a context that is done would. Between two waits the word is open as well. Then
-// the mark, and a status that no word has, send the next wait to arm. Under a Shield there is only the mark.
-func (b *binding) kill() bool {
-	if b.killed {
-		return false
-	}
-	b.killed = true
-	if !b.shielded {
-		b.endWait()
-	}
-	return true
-}
-
-func (b *binding) endWait() {
-	b.last = wait{status: unarmed}
-	if b.word.cancelAny() {
-		b.task.Unpark()
-	} // or a Resume, or a context, has come first, and unparks the task
-}
-
-// shield is Shield. After a panic of f, a Kill ends the next wait.
-func (b *binding) shield(f func()) {
-	b.shielded = true
-	defer func() {
-		if b.shielded = false; b.killed {
-			b.last = wait{status: unarmed}
-		}
-	}()
-	f()
-	b.shielded = false
-	b.exitIfKilled()
-}
-
-// lift lifts a Shield. The Kill that waits for its end takes effect.
-func (b *binding) lift() bool {
-	if !b.shielded {
-		return false
-	}
-	b.shielded = false
-	if b.killed {
-		b.endWait()
-	}
-	return true
-}
-
-// exitIfKilled is called where nothing of the task is queued any more.
-func (b *binding) exitIfKilled() {
-	if b.killed && !b.shielded {
-		b.killed = false
-		runtime.Goexit()
-	}
+	return n
 }

@@ -8,22 +8,41 @@ import (
 	"github.com/braidgo/braid/internal/cancelctx"
 )
 
-// Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
-// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. It asks ctx
-// by its Err alone, which costs next to nothing.
-//
-// An operation that can succeed without suspending asks here first, so that a done context fails it all
-// the same.
-func Err(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
+// arm opens the word to a wait with ctx, unless that is done by now.
+func (b *binding) arm(ctx context.Context) (s state, ok bool) {
+	b.check()
+	e := endOf(ctx)                // which is foreign code
+	b.last = wait{status: unarmed} // should the context panic, or be done
+	w := wait{done: e.done, status: open}
+	if lasting(ctx) {
+		w.ctx = ctx
 	}
-	return cancellation(ctx)
-}
-
-func isLazy(ctx context.Context) bool {
-	_, ok := ctx.(*lazyPermit)
-	return ok
+	fresh := false
+	if e != (end{}) {
+		if e.over(ctx) {
+			return 0, false
+		}
+		if w.status = openLazily; isLazy(ctx) {
+			b.unwatch() // one context is kept
+		} else {
+			w.status, fresh = openToContext, b.watch(ctx, e)
+		}
+	}
+	s = b.word.load()
+	if fresh || s.status() != w.status {
+		s = b.word.open(w.status)
+		// From here on the registration cancels this wait. If it was notified before, it found nothing to cancel, and is
+		// not notified again: so look once more.
+		if e.over(ctx) {
+			return 0, false
+		}
+		if !b.word.load().sameWait(s) { // Err has waited, which it is not to do
+			return b.arm(ctx)
+		}
+	}
+	b.last = w
+	b.exitIfKilled()
+	return s, true
 }
 
 // lasting reports whether ctx keeps its Done channel, and can be compared.
@@ -98,4 +117,90 @@ func (p *contextPanic) Unwrap() []error {
 		return []error{context.Canceled, err}
 	}
 	return []error{context.Canceled}
+}
+
+// with returns the end that r is registered with, the zero end if with none.
+func (r *registration) with() end {
+	if r.foreign != nil {
+		return end{done: r.foreign.done}
+	}
+	return end{list: r.node.List()}
+}
+
+// watch makes the registration with e, which is the end of ctx, the current one, and reports whether that is a change.
+func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
+	r := b.watched.Load()
+	if r != nil && r.with().is(e) {
+		return false
+	}
+	if r = b.unwatch(); r == nil {
+		r = &registration{b: b}
+		b.watched.Store(r) // before the word is opened: pairs with the load in Ended
+	}
+	if e.list != nil {
+		if !e.list.Add(&r.node, r) {
+			r.Ended()
+		}
+	} else {
+		if l, ok := ctx.(*lazyContext); ok { // which hides an AfterFunc
+			ctx = l.Context
+		}
+		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
+		r.foreign.stop = watching.OnDone(ctx, r.Ended)
+		r.foreign.done = e.done // last: should ctx panic, it is not taken for registered
+	}
+	return true
+}
+
+// unwatch takes the registration back from its context, if there is one, and does not panic. It returns a registration that may be used again, since it is
+// certainly never called. A foreign context gives no such certainty.
+func (b *waiter) unwatch() *registration {
+	r := b.watched.Load()
+	switch {
+	case r == nil:
+		return nil
+	case r.foreign == nil && (r.node.List() == nil || r.node.Stop()):
+		r.node = cancelctx.Node{} // which has kept the context
+		return r
+	}
+	b.watched.Store(nil) // so that it finds out when it is called
+	if r.foreign != nil {
+		takeBack(r.foreign.stop)
+	}
+	return nil
+}
+
+// takeBack takes a call back from a context whose wait is over. The owner of the context may have taken that back as well, and use it for
+// another request. A method that panics then is no failure of the call that happens to be here, of its task or of its process. So
+// the panic is dropped. At worst the context keeps a function that finds nothing to do.
+func takeBack(stop func() bool) {
+	defer func() { _ = recover() }()
+	stop()
+}
+
+// Ended cancels the suspension that the context was given for, or the next one of the task: the word is open
+// between two of them as well. It runs once, at any time. It may be late, the task then waiting with another
+// context or with none; or it may lose against a Resume, and then the next Suspend looks at ctx itself.
+func (r *registration) Ended() {
+	b := r.b
+	s := b.word.load()
+	if s.status() != openToContext || b.watched.Load() != r {
+		return
+	}
+	// The word was loaded first: if the registration has been replaced since, so has the word; or it is as the end of
+	// the task has left it, and the next wait replaces it.
+	if b.word.cancel(s) {
+		b.task.Unpark()
+	}
+}
+
+// forget ends a task: it withdraws what the task has left with its last context.
+func (b *binding) forget() {
+	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
+		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler
+	}
+	b.shrink()
+	if b.watched.Load() != nil {
+		b.unwatch()
+	}
 }

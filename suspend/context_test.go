@@ -194,33 +194,6 @@ func TestOneOldContextIsRetained(t *testing.T) {
 }
 
 // Suspending where it is forbidden is a mistake also with a context that is done.
-// Nor does a Continuation that is not armed keep the context of the last round.
-func TestAContinuationAtRestKeepsNoContext(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		type key struct{}
-		m := mvar.NewFull(1)
-		called := false
-		c := suspend.NewContinuation(m.ReadOp(), s, func(int, error) { called = true })
-		ctx := func() weak.Pointer[bulk] {
-			x := new(bulk)
-			ctx, end := cancel.New(context.WithValue(bg, key{}, x))
-			c.Arm(ctx)
-			runtime.AddCleanup(new(bulk), func(end func(error)) { end(nil) }, end)
-			return weak.Make(x)
-		}()
-		for !called {
-			suspend.Yield()
-		}
-		for range 5 {
-			runtime.GC()
-		}
-		if ctx.Value() != nil {
-			t.Error("retained")
-		}
-		runtime.KeepAlive(c)
-	})
-}
-
 // A wait that does not allow for it takes the context of Lazily for the one inside, with its AfterFunc.
 func TestLazilyKeepsTheAfterFunc(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {

@@ -28,3 +28,8 @@ type lazyContext struct {
 }
 
 type lazyPermit struct{ context.Context }
+
+func isLazy(ctx context.Context) bool {
+	_, ok := ctx.(*lazyPermit)
+	return ok
+}

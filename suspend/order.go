@@ -1,6 +1,9 @@
 package suspend
 
-import "math/bits"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 // An order is that in which a Select looks at its legs: a random number that says how to shuffle them, or inOrder.
 type order struct {
@@ -64,4 +67,39 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// draw returns a random number for a task that is bound to b, which may be nil.
+func (b *binding) draw() uint64 {
+	if b == nil || b.task == nil {
+		return rand.Uint64()
+	}
+	if b.random == nil {
+		b.random = rand.Uint64
+		if r, ok := As[Rand](spawnerOf(b.task)); ok {
+			b.random = r.Uint64
+		}
+	}
+	return b.random()
+}
+
+// coin returns a number whose highest bit is random. One draw serves for 31 of them.
+func (b *binding) coin() uint64 {
+	if b.coins <= 1 {
+		b.coins = uint32(b.draw()) | 1<<31 // which marks the end
+	}
+	x := uint64(b.coins) << 63
+	b.coins >>= 1
+	return x
+}
+
+// drawFor is draw for a Then, which may be called where no task is bound: then on is asked.
+func drawFor(on Executor) uint64 {
+	b := current()
+	if b == nil || b.task == nil {
+		if r, ok := asOf[Rand](on); ok {
+			return r.Uint64()
+		}
+	}
+	return b.draw()
 }

@@ -1,17 +1,6 @@
 package suspend
 
-import (
-	"iter"
-
-	"github.com/braidgo/braid/internal/atomicx"
-)
-
-// A pulled is a sequence whose body runs on a goroutine of its own. The caller of next leaves its binding there, for the
-// body.
-type pulled struct {
-	busy  atomicx.Bool // next or stop runs
-	bound *binding     // of its caller
-}
+import "iter"
 
 // Pull is iter.Pull, except that seq runs under the binding of the caller of next or stop: a Suspend in it suspends the
 // calling task. Under plain iter.Pull the body is a goroutine of its own that is bound to nothing, and a Suspend in it

@@ -31,12 +31,6 @@ type node[T, P any] struct {
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
-// queued is a node, to its slot.
-type queued[T any] interface {
-	take() T
-	release()
-}
-
 func (n *node[T, P]) release() { n.in = nil }
 
 func (n *node[T, P]) take() T {

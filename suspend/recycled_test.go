@@ -88,8 +88,8 @@ func TestARecycledContextHarmsNoLaterCall(t *testing.T) {
 	}
 }
 
-// The panic of a context that is taken back after a Then is nobody's, and neither is one whose registration a later Arm replaces.
-func TestARecycledContextHarmsNoContinuation(t *testing.T) {
+// The panic of a context that is taken back after a Then is nobody's.
+func TestARecycledContextHarmsNoThen(t *testing.T) {
 	request, end := context.WithCancel(bg)
 	defer end()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {

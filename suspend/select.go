@@ -22,16 +22,16 @@ import (
 //		}
 //	}
 type Case[T any] struct {
-	prepared prepared[T]
-	legs     []leg
-	v        T
-	err      error
-	has      bool
+	legs   []leg
+	result result[T]
+	v      T
+	err    error
+	has    bool
 }
 
 // A Selectable is a *Case of any type.
 type Selectable interface {
-	arms() []leg
+	parts() []leg
 	settle() (won bool)
 }
 
@@ -46,9 +46,8 @@ func On[T any](op Op[T]) *Case[T] {
 func (c *Case[T]) Set(op Op[T]) {
 	clear(c.legs)
 	*c = Case[T]{legs: c.legs[:0]}
-	if op.event != nil {
-		c.prepared = op.event.prepare(nil)
-		c.legs = c.prepared.arms(c.legs)
+	if op.performable != nil {
+		c.legs, c.result = op.begin(nil, c.legs)
 	}
 }
 
@@ -66,7 +65,7 @@ func (c *Case[T]) Value() T {
 	return v
 }
 
-func (c *Case[T]) arms() []leg {
+func (c *Case[T]) parts() []leg {
 	if c == nil {
 		return nil
 	}
@@ -74,8 +73,8 @@ func (c *Case[T]) arms() []leg {
 }
 
 func (c *Case[T]) settle() (won bool) {
-	if c.prepared != nil {
-		if v, err, ok := c.prepared.result(); ok {
+	if c.result != nil {
+		if v, err, ok := c.result.result(); ok {
 			c.v, c.err, c.has, won = v, err, true, true
 		}
 	}
@@ -114,9 +113,6 @@ const (
 	atOnce // in order, without waiting
 )
 
-// none is no leg.
-const none = -1
-
 // perform is all three. While guards are held nobody asks ctx for anything.
 func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, error) {
 	if l, ok := ctx.(*lazyPermit); ok {
@@ -142,93 +138,69 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	guards = lockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
 		unlockAll(guards)
-		panic("suspend: the same case twice")
+		panic(sameTwice)
 	}
 	won, err := look.lookLocked(legs), error(nil)
-	var began state
-	armed := false
 	if won == none && how != atOnce {
 		if !look.shuffled {
 			b = current()
 		}
-		if began, armed = b.armed(ctx); !armed && b != nil && !levels { // see Wait
+		if b == nil || levels {
 			unlockAll(guards)
-			if began, armed = b.arm(ctx); !armed {
-				return nil, cancellation(ctx)
-			}
-			guards = lockAll(guards)
-			won = look.lookLocked(legs)
+			return performSlowly(ctx, cases, legs, guards, look)
 		}
-	}
-	if won != none || how == atOnce {
-		unlockAll(guards)
-	} else {
-		waited := false
-		if armed && !levels {
-			enqueueLocked(legs, waiting{&b.waiter, began, b.last.done})
-			unlockAll(guards)
-			waited = true
+		var began state
+		if began, won, err = b.queueLocked(ctx, legs, guards, look); won == none && err == nil {
 			if b.switcher == nil {
 				b.park(began, func() { drop(legs) })
 			}
-			for b.word.pending(began) {
+			for b.word.pending(began) { // in this frame: see leave
 				leave(b, false)
 			}
-		} else {
+			if won = collect(legs); won == none {
+				err = b.cancelled(ctx)
+			}
+		}
+	} else {
+		unlockAll(guards)
+	}
+	return performed(cases, legs, won, err)
+}
+
+// queueLocked queues the task of b for legs, none of which is a level, unless it finds one that is possible by now, or ctx done. It
+// unlocks guards.
+func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
+	began, armed := b.armed(ctx)
+	if !armed { // see Wait
+		unlockAll(guards)
+		if began, armed = b.arm(ctx); !armed {
+			return began, none, cancellation(ctx)
+		}
+		guards = lockAll(guards)
+		if won = look.lookLocked(legs); won != none {
 			unlockAll(guards)
-			won, waited, err = suspendOn(ctx, legs, guards, look)
-		}
-		if waited {
-			won = collect(legs)
-			if levels {
-				return settledBefore(cases, legs, won, err)
-			}
-		}
-		if won == none && err == nil {
-			err = b.cancelled(ctx)
+			return began, won, nil
 		}
 	}
-	if won == none {
-		return nil, err
-	}
-	return settled(cases[legs[won].of]), nil
+	enqueueLocked(legs, &b.waiter, began, b.last.done)
+	unlockAll(guards)
+	return began, none, nil
 }
 
-// settledBefore is the end of a Select that has waited for levels: it stops them after the case has its result, since a
-// context may panic.
-func settledBefore(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
-	defer release(legs, won)
-	if won == none {
-		return nil, err
+// performSlowly waits where no task is bound, and for levels. It stops those after the case has its result, since a context may panic.
+func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards []*Guard, look order) (Selectable, error) {
+	won, waited, err := suspendOn(ctx, legs, guards, look)
+	if waited {
+		won = collect(legs)
+		defer release(legs, won)
 	}
-	return settled(cases[legs[won].of]), nil
-}
-
-// settled returns the case that has won, with its result.
-func settled(c Selectable) Selectable {
-	if c == nil || !c.settle() {
-		panic("suspend: a case was changed during its Select")
-	}
-	return c
-}
-
-func gather(cases []Selectable, legs []leg) (_ []leg, prepares bool) {
-	for i, c := range cases {
-		if c != nil {
-			for _, l := range c.arms() {
-				l.of = int32(i)
-				prepares = prepares || l.prepares
-				legs = append(legs, l)
-			}
-		}
-	}
-	return legs, prepares
+	return performed(cases, legs, won, err)
 }
 
 // performAgain is perform where some of legs are prepared. It begins anew as long as one of these asks for that.
 func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
 	if twice(legs) {
-		panic("suspend: the same case twice")
+		panic(sameTwice)
 	}
 	defer pin(legs)()
 	last := none
@@ -241,27 +213,53 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 			look = shuffled(current(), len(legs))
 		}
 		guards := lockAll(guardsOf(legs, guardsBuf[:0]))
-		won := look.lookLocked(legs)
+		won, err := look.lookLocked(legs), error(nil)
 		unlockAll(guards)
-		var err error
 		if won == none && how != atOnce {
 			waited := false
 			if won, waited, err = suspendOn(ctx, legs, guards, look); waited {
 				won = collect(legs)
 			}
 		}
-		if !again(legs, won) {
-			if last = won; won == none {
-				return nil, err
+		if !wantsAgain(legs, won) {
+			last = won
+			if won != none {
+				unprepare(legs, won) // before the functions of a Map are called
 			}
-			unprepare(legs, won) // before the functions of a Map are called
-			return settled(cases[legs[won].of]), nil
+			return performed(cases, legs, won, err)
 		}
 		release(legs, won)
 		if err := Err(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+const sameTwice = "suspend: the same case twice"
+
+// performed returns the case whose leg has won, with its result.
+func performed(cases []Selectable, legs []leg, won int, err error) (Selectable, error) {
+	if won == none {
+		return nil, err
+	}
+	c := cases[legs[won].of]
+	if c == nil || !c.settle() {
+		panic("suspend: a case was changed during its Select")
+	}
+	return c, nil
+}
+
+func gather(cases []Selectable, legs []leg) (_ []leg, prepares bool) {
+	for i, c := range cases {
+		if c != nil {
+			for _, l := range c.parts() {
+				l.of = int32(i)
+				prepares = prepares || l.prepares
+				legs = append(legs, l)
+			}
+		}
+	}
+	return legs, prepares
 }
 
 func guardsOf(legs []leg, guards []*Guard) []*Guard {
@@ -283,7 +281,7 @@ func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (wo
 		}
 	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
-		won = begin(legs, guards, look, waiting{r.slot.b, r.wait, r.done})
+		won = enqueueAll(legs, guards, look, r.slot.b, r.wait, r.done)
 		waited = won == none
 		return struct{}{}, !waited
 	})
@@ -293,22 +291,22 @@ func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (wo
 
 func twice(legs []leg) bool {
 	for i, l := range legs {
-		if slices.ContainsFunc(legs[:i], func(x leg) bool { return x.arm == l.arm }) {
+		if slices.ContainsFunc(legs[:i], func(x leg) bool { return x.does == l.does }) {
 			return true
 		}
 	}
 	return false
 }
 
-// begin performs one of legs that need not wait, or makes all of them wait, and returns none. guards are theirs. If a level panics when
+// enqueueAll performs one of legs that need not wait, or makes all of them wait, and returns none. guards are theirs. If a level panics when
 // it begins, nothing is left waiting, and the panic goes on.
-func begin(legs []leg, guards []*Guard, look order, w waiting) (won int) {
+func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
 	guards = lockAll(guards)
 	if won = look.lookLocked(legs); won != none {
 		unlockAll(guards)
 		return won
 	}
-	enqueueLocked(legs, w)
+	enqueueLocked(legs, b, wait, done)
 	unlockAll(guards)
 	begun := false
 	defer func() {
@@ -320,7 +318,7 @@ func begin(legs []leg, guards []*Guard, look order, w waiting) (won int) {
 	// quicker.
 	for _, l := range legs {
 		if l.guard == nil {
-			l.enqueue(w)
+			l.enqueue(b, wait, done)
 		}
 	}
 	begun = true
@@ -343,10 +341,10 @@ func drop(legs []leg) {
 }
 
 // enqueueLocked queues all legs that have a guard. From the first one on, the caller may be resumed.
-func enqueueLocked(legs []leg, w waiting) {
+func enqueueLocked(legs []leg, b *waiter, wait state, done <-chan struct{}) {
 	for _, l := range legs {
 		if l.guard != nil {
-			l.enqueue(w)
+			l.enqueue(b, wait, done)
 		}
 	}
 }
@@ -370,7 +368,7 @@ func release(legs []leg, won int) {
 		switch {
 		case i == won:
 		case l.prepares:
-			l.arm.(interface{ unprepare() }).unprepare()
+			l.does.(preparing).Drop()
 		case l.guard == nil:
 			l.remove()
 		}
@@ -388,4 +386,15 @@ func (l *leg) withdraw() {
 	l.guard.Lock()
 	l.remove()
 	l.guard.Unlock()
+}
+
+// Do performs op and returns its result, suspending the caller until it is possible. If ctx is done first, or already,
+// it returns the error of the cancellation, and op has had no effect.
+func Do[T any](ctx context.Context, op Op[T]) (T, error) {
+	c := On(op)
+	if _, err := Select(ctx, c); err != nil {
+		var zero T
+		return zero, err
+	}
+	return c.Result()
 }

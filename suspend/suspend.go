@@ -1,6 +1,21 @@
 package suspend
 
-import "context"
+import (
+	"context"
+)
+
+// Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
+// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. It asks ctx
+// by its Err alone, which costs next to nothing.
+//
+// An operation that can succeed without suspending asks here first, so that a done context fails it all
+// the same.
+func Err(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return cancellation(ctx)
+}
 
 // Suspend suspends the calling task, and only it, until its Resumer is called or ctx is done.
 //

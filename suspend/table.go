@@ -148,12 +148,6 @@ func enter(id int64) (p *place, away *level) {
 
 func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
-// rebind binds b to the calling goroutine while f runs, and then restores the binding before.
-func rebind(b *binding, f func()) {
-	at, before, away := here()
-	at.bind(b, before, away, f)
-}
-
 // here returns the place of the calling goroutine, which enters if it has none, and the binding there. Where nobody is away
 // from home, one look at the home in each level tells that there is none.
 func here() (p *place, before *binding, away *level) {
@@ -178,16 +172,6 @@ func here() (p *place, before *binding, away *level) {
 	}
 	p, away = enter(id)
 	return p, nil, away
-}
-
-// bind is rebind after here.
-func (p *place) bind(b, before *binding, away *level, f func()) {
-	p.b = b
-	defer p.restore(before, away)
-	if b.task != nil {
-		defer b.forget()
-	}
-	f()
 }
 
 // restore ends a rebind. It binds the earlier binding again, and leaves the place if there was none.

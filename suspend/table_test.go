@@ -243,7 +243,7 @@ func TestLookLooksAtAll(t *testing.T) {
 			seen := map[int]int{}
 			var legs []leg
 			for i := range n {
-				legs = append(legs, leg{arm: &levelArm[int]{ready: func() bool { seen[i]++; return false }}})
+				legs = append(legs, leg{does: &levelLeg[int]{ready: func() bool { seen[i]++; return false }}})
 			}
 			if (order{mix(seed), true}).lookLocked(legs) != none || len(seen) != n {
 				t.Errorf("%d cases, seed %d: looked at %v", n, seed, seen)

@@ -18,53 +18,16 @@ type Task interface {
 	Unpark()
 }
 
-// Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t. Other goroutines that f starts are
-// not bound. Bind nests, and restores the earlier binding however f ends. Under Bind(nil, f) a Suspend panics; schedulers wrap it around
-// hooks and callbacks that run on their own goroutine. A Task is a pointer, or otherwise comparable.
+// A Switcher is a Task that is a coroutine. It tells the function that suspends which switches to make, instead of making
+// them in Park: after a switch the processor predicts no return correctly, 10 ns each, so there are to be few.
 //
-// Binding the bound Task again marks the beginning and the end of a task. Schedulers that use one goroutine and one Task for many tasks, one
-// after another, do so around each. The registration with the last context is withdrawn at the end of f, and nothing is allocated.
-func Bind(t Task, f func()) {
-	if t == nil {
-		rebind(&forbidden, f)
-		return
-	}
-	b := current()
-	if b == nil || b.task != t {
-		rebind(newBinding(t), f)
-		return
-	}
-	if !b.blocked { // or else a wait has just begun, and needs it
-		defer b.forget()
-	}
-	f()
-}
-
-// Current returns the Task bound to the calling goroutine, nil if there is none, also under Bind(nil, f).
-func Current() Task {
-	if b := current(); b != nil {
-		return b.task
-	}
-	return nil
-}
-
-// Forbidden reports whether suspending is a mistake where it is called, and panics: under Bind(nil, f), as in callbacks and
-// hooks, and in the block of a Suspend.
-func Forbidden() bool {
-	b := current()
-	return b != nil && (b.task == nil || b.blocked)
-}
-
-// Self returns the Task bound to the calling goroutine, or a new Thread if there is none; under Bind(nil, f)
-// it panics. A scheduler that runs on its caller parks its caller with it, and so nests inside a task of
-// another: it parks in a loop, since whatever else wakes that task wakes it too.
-func Self() Task {
-	b := current()
-	if b == nil {
-		return Thread()
-	}
-	b.check()
-	return b.task
+// Leave, or LeaveReady in a Yield, returns next, yield or neither. The function calls next until Back returns none, and
+// then yield if there is one. next resumes another coroutine, and yield resumes the one that has resumed this.
+type Switcher interface {
+	Task
+	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)
+	LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool)
+	Back() (next func() (struct{}, bool), yield func(struct{}) bool)
 }
 
 // Thread returns a Task that parks a goroutine natively, for adapters of goroutine pools to decorate and bind.

@@ -14,29 +14,6 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 	newContinuation(op, on, k).arm(ctx)
 }
 
-// A Continuation is to Then as a Case is to Select: the op, the executor and the function of a Then, made once. Arm does
-// what Then does, and allocates nothing if op and ctx do not.
-type Continuation[T any] struct {
-	t     *continuation[T]
-	armed atomicx.Bool
-}
-
-// NewContinuation returns a Continuation that is not armed.
-func NewContinuation[T any](op Op[T], on Executor, k func(T, error)) *Continuation[T] {
-	c := new(Continuation[T])
-	c.t = newContinuation(op, on, k)
-	c.t.again = &c.armed
-	return c
-}
-
-// Arm performs the operation once more, see Then. It panics while c is armed: from an Arm until it calls k, which may arm c.
-func (c *Continuation[T]) Arm(ctx context.Context) {
-	if c.armed.Swap(true) {
-		panic("suspend: Arm of a Continuation that is armed")
-	}
-	c.t.arm(ctx)
-}
-
 // A continuation is a waiter that never runs and never parks: an Unpark calls k. It goes through rounds, of one wait each.
 // A resumer or a context, -R>, that ends a round meets the goroutine that begins it, -S>, in the state of the round. The
 // second of the two submits.
@@ -46,19 +23,17 @@ func (c *Continuation[T]) Arm(ctx context.Context) {
 //	begun  -R> begun|ended      and this resumer submits
 //	ended  -S> begun|ended      and the goroutine that begins it submits
 //
-// Invariant: ended is set only if the word has left the wait of the round. An Unpark may be late, for an earlier round or for
-// a context that has cancelled the word between two: it finds the word pending, or another state.
+// Invariant: ended is set only if the word has left the wait of the round, or the context is done. For an Unpark may be late: a context
+// that has cancelled the word between two rounds ends the second, which finds that context done, too.
 type continuation[T any] struct {
 	waiter
 	ctx      context.Context
 	end      end // of ctx
 	on       Executor
 	k        func(T, error)
-	release  func()        // of on, if that can be held
-	submit   func()        // finish
-	again    *atomicx.Bool // armed, of a Continuation; nil: this is for one round
-	unpin    func()        // of the timers, between the looks of one round
-	prepared prepared[T]
+	release  func() // of on, if that can be held
+	submit   func() // finish
+	result   result[T]
 	legs     []leg
 	first    [1]leg // where the first is listed
 	reg      registration
@@ -81,9 +56,8 @@ func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuati
 	t.task, t.submit = t, t.finish
 	t.reg.b = &t.waiter
 	t.watched.Store(&t.reg)
-	if op.event != nil {
-		t.prepared = op.event.prepare(timersOf(on))
-		t.legs = t.prepared.arms(t.first[:0])
+	if op.performable != nil {
+		t.legs, t.result = op.begin(timersOf(on), t.first[:0])
 	}
 	for _, l := range t.legs {
 		t.prepares = t.prepares || l.prepares
@@ -98,7 +72,7 @@ func (t *continuation[T]) Park() { panic("suspend: a continuation does not park"
 func (t *continuation[T]) Unpark() {
 	for {
 		round := t.state.Load()
-		if round&ended != 0 || t.word.pending(state(round).with(openToContext)) {
+		if round&ended != 0 {
 			return
 		}
 		if t.state.CompareAndSwap(round, round|ended) {
@@ -116,6 +90,9 @@ func (t *continuation[T]) arm(ctx context.Context) {
 	defer t.giveUpUnless(&begun)
 	t.ctx, t.end = ctx, endOf(ctx)
 	t.release = holdOn(t.on)
+	if t.prepares {
+		pin(t.legs)
+	}
 	t.begin()
 	begun = true
 	t.publish()
@@ -129,7 +106,6 @@ func (t *continuation[T]) giveUpUnless(begun *bool) {
 		if t.prepares {
 			release(t.legs, none)
 		}
-		t.disarm()
 		t.unwatch()
 	}
 }
@@ -148,9 +124,6 @@ func (t *continuation[T]) begin() {
 		}
 	}
 	if t.prepares {
-		if t.unpin == nil {
-			t.unpin = pin(t.legs)
-		}
 		prepare(t.legs)
 	}
 	var guardsBuf [4]*Guard
@@ -159,7 +132,7 @@ func (t *continuation[T]) begin() {
 	if len(t.legs) > 1 {
 		look = order{drawFor(t.on), true}
 	}
-	t.winner = begin(t.legs, guards, look, waiting{&t.waiter, began, t.end.done})
+	t.winner = enqueueAll(t.legs, guards, look, &t.waiter, began, t.end.done)
 	t.waited = t.winner == none
 	if !t.waited && t.word.withdraw(began) { // or it is cancelled, and the winner dominates
 		t.Unpark()
@@ -185,25 +158,14 @@ func letGo(release func()) {
 	}
 }
 
-// disarm ends the last round. From here on a Continuation may be armed.
-func (t *continuation[T]) disarm() {
-	if t.unpin != nil {
-		t.unpin()
-		t.unpin = nil
-	}
-	if t.again != nil {
-		t.again.Store(false)
-	}
-}
-
-// finish runs on the executor, when the round has ended. It calls k last, as k may arm the Continuation. A Drop may panic before, and a
-// context may exit: k has its result all the same.
+// finish runs on the executor, when the round has ended. It calls k last. A Drop may panic before, and a context may exit: k has its
+// result all the same.
 func (t *continuation[T]) finish() {
 	won := t.winner
 	if t.waited {
 		won = collect(t.legs)
 	}
-	if t.prepares && again(t.legs, won) {
+	if t.prepares && wantsAgain(t.legs, won) {
 		begun := false
 		defer t.giveUpUnless(&begun)
 		release(t.legs, won)
@@ -212,19 +174,17 @@ func (t *continuation[T]) finish() {
 		t.publish()
 		return
 	}
-	ctx, k, prepared := t.ctx, t.k, t.prepared
+	ctx, k, result := t.ctx, t.k, t.result
 	defer letGo(t.release)
 	defer func() {
-		if t.ctx, t.end, t.release = nil, (end{}), nil; t.again == nil { // Resumers may be kept
-			t.k, t.prepared, t.on, t.legs, t.first = nil, nil, nil, nil, [1]leg{}
-		}
+		t.ctx, t.end, t.release, t.k, t.result, t.on, t.legs, t.first = nil, end{}, nil, nil, nil, nil, nil, [1]leg{} // Resumers may be kept
 		if won == none {
-			t.disarm()
 			var zero T
 			k(zero, cancellation(ctx))
-		} else {
-			k(t.settle(prepared))
+			return
 		}
+		v, err, _ := result.result()
+		k(v, err)
 	}()
 	defer t.unwatch() // which calls a foreign context
 	if t.waited || t.prepares {
@@ -232,9 +192,12 @@ func (t *continuation[T]) finish() {
 	}
 }
 
-// settle returns the result of the operation, and ends the last round.
-func (t *continuation[T]) settle(p prepared[T]) (T, error) {
-	defer t.disarm() // the function of a Map may panic
-	v, err, _ := p.result()
-	return v, err
+// holdOn holds on for a Then, if on can be held.
+func holdOn(on Executor) (release func()) {
+	if h, ok := asOf[Holder](on); ok {
+		if release, err := h.Hold(); err == nil {
+			return release
+		}
+	}
+	return nil
 }

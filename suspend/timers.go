@@ -49,56 +49,46 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock are those
 // of the scheduler of the task that waits. For a Then they are those of its executor, and those of package time if it has none: the caller
 // of Then may be a task of a scheduler that ends first.
-func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerEvent{d: d}} }
+func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp{d: d}} }
 
 // Until is ready from the time t on, and returns the time. The clock is chosen as by After.
-func Until(t time.Time) Op[time.Time] { return Op[time.Time]{timerEvent{t: t, absolute: true}} }
+func Until(t time.Time) Op[time.Time] { return Op[time.Time]{timerOp{t: t, absolute: true}} }
 
-// A timerEvent is the end of d, or absolute.
-type timerEvent struct {
+// A timerOp is ready once d has passed, or from t on.
+type timerOp struct {
 	d        time.Duration
 	t        time.Time
 	absolute bool
 }
 
-func (e timerEvent) prepare(on Spawner) prepared[time.Time] { return &timerArm{timerEvent: e, on: on} }
-
-// left returns how long it takes until then.
-func (e timerEvent) left(on Spawner) time.Duration {
-	if e.absolute {
-		return e.t.Sub(now(on))
-	}
-	return e.d
+func (op timerOp) begin(on Spawner, to []leg) ([]leg, result[time.Time]) {
+	l := &timerLeg{timerOp: op, on: on}
+	return append(to, leg{does: l}), l
 }
 
-// A timerArm is a level.
-type timerArm struct {
+// A timerLeg is a level.
+type timerLeg struct {
 	landing[time.Time]
-	timerEvent
+	timerOp
 	on   Spawner // whose timers; nil: those of the performing task
 	stop func() bool
 }
 
-// pin keeps the ends of the timers among legs over another look.
+// pin turns the durations of the timers among legs into times, so that another look does not begin them anew.
 func pin(legs []leg) (undo func()) {
-	var pinned []*timerArm
+	var pinned []*timerLeg
 	for _, l := range legs {
-		if a, ok := l.arm.(*timerArm); ok && !a.absolute {
-			a.t, a.absolute = now(a.scheduler()).Add(a.d), true
-			pinned = append(pinned, a)
+		if t, ok := l.does.(*timerLeg); ok && !t.absolute {
+			t.t, t.absolute = now(t.scheduler()).Add(t.d), true
+			pinned = append(pinned, t)
 		}
 	}
-	if pinned == nil {
-		return unpinNothing
-	}
 	return func() {
-		for _, a := range pinned {
-			a.absolute = false
+		for _, t := range pinned {
+			t.absolute = false
 		}
 	}
 }
-
-func unpinNothing() {}
 
 // timersOf returns the scheduler whose timers a Then on on uses.
 func timersOf(on Executor) Spawner {
@@ -108,35 +98,41 @@ func timersOf(on Executor) Spawner {
 	return Goroutines
 }
 
-func (a *timerArm) scheduler() Spawner {
-	if a.on != nil {
-		return a.on
+func (l *timerLeg) scheduler() Spawner {
+	if l.on != nil {
+		return l.on
 	}
 	return Here()
 }
 
-func (a *timerArm) arms(to []leg) []leg { return append(to, leg{arm: a}) }
+// left returns how long it takes until then, by the clock of on.
+func (l *timerLeg) left(on Spawner) time.Duration {
+	if l.absolute {
+		return l.t.Sub(now(on))
+	}
+	return l.d
+}
 
-func (a *timerArm) try() bool {
-	if !a.absolute && a.d > 0 {
+func (l *timerLeg) try() bool {
+	if !l.absolute && l.d > 0 {
 		return false
 	}
-	on := a.scheduler()
-	if a.left(on) > 0 {
+	on := l.scheduler()
+	if l.left(on) > 0 {
 		return false
 	}
-	a.v, a.has = now(on), true
+	l.v, l.has = now(on), true
 	return true
 }
 
-func (a *timerArm) enqueue(w waiting) {
-	r, on := a.land(w), a.scheduler()
-	a.stop = AfterFunc(on, a.left(on), func() { r.Resume(now(on), nil) })
+func (l *timerLeg) enqueue(b *waiter, began state, done <-chan struct{}) {
+	r, on := l.land(b, began, done), l.scheduler()
+	l.stop = AfterFunc(on, l.left(on), func() { r.Resume(now(on), nil) })
 }
 
-func (a *timerArm) remove() {
-	if a.stop != nil { // or else it panicked before it was begun
-		a.stop()
-		a.stop = nil
+func (l *timerLeg) remove() {
+	if l.stop != nil { // or else it panicked before it was begun
+		l.stop()
+		l.stop = nil
 	}
 }

@@ -151,7 +151,7 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 		"After": func() suspend.Op[time.Time] { return suspend.After(time.Hour) },
 		"Until": func() suspend.Op[time.Time] { return suspend.Until(at) },
 		"After beside a Preparer": func() suspend.Op[time.Time] {
-			return suspend.Choose(suspend.After(time.Hour), suspend.OpMade(func() suspend.Preparer[time.Time] { return new(idleMade) }))
+			return suspend.Choose(suspend.After(time.Hour), suspend.OpOf[time.Time](new(idleMade)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,12 +159,11 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 				v := schedtest.NewVirtual()
 				at = time.Now().Add(time.Hour)
 				got := make(chan time.Time, 2)
-				var c *suspend.Continuation[time.Time]
-				go v.Bind(func() {
-					c = suspend.NewContinuation(op(), survivor{}, func(now time.Time, _ error) { got <- now })
-					c.Arm(bg)
-				})
-				for round := 1; round <= 2; round++ {
+				op := op()
+				for range 2 {
+					go v.Bind(func() {
+						suspend.Then(bg, op, survivor{}, func(now time.Time, _ error) { got <- now })
+					})
 					synctest.Wait()
 					if v.Advance(2 * time.Hour); v.Timers() != 0 {
 						t.Error("a timer of the caller")
@@ -182,7 +181,6 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 					if name == "Until" {
 						break
 					}
-					go v.Bind(func() { c.Arm(bg) })
 				}
 			})
 		})
@@ -196,5 +194,6 @@ func (m *idleMade) Guard() *suspend.Guard              { return &m.guard }
 func (m *idleMade) Try() (time.Time, bool, error)      { return time.Time{}, false, nil }
 func (m *idleMade) Enqueue(suspend.Resumer[time.Time]) {}
 func (m *idleMade) Remove(suspend.Resumer[time.Time])  {}
+func (m *idleMade) Anew() suspend.Source[time.Time]    { return m }
 func (m *idleMade) Prepare()                           {}
 func (m *idleMade) Drop()                              {}

@@ -79,10 +79,3 @@ again:
 func parkIn[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
 	b.park(r.wait, func() { remove(s.Guard(), s, r) })
 }
-
-// remove takes r away after a wait that was not resumed.
-func remove[T any, S Source[T]](g *Guard, s S, r Resumer[T]) {
-	g.Lock()
-	s.Remove(r)
-	g.Unlock()
-}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/braidgo/braid/chanx"
-	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -18,32 +17,6 @@ func init() { programs = append(programs, waistPrograms...) }
 
 // What package suspend does beyond one primitive.
 var waistPrograms = []program{
-	// A continuation that is armed again, by its function. In the second round nobody cancels it, however late the context of
-	// the first round is.
-	{"Then, armed again", "2 × 1", func(w *explore.World) {
-		m := mvar.NewFull(1)
-		called, taken, put := 0, 0, 1
-		w.GoDetached("then", func(ctx context.Context) {
-			var c *suspend.Continuation[int]
-			c = suspend.NewContinuation(m.TakeOp(), suspend.Here().(suspend.Executor), func(v int, err error) {
-				taken += v
-				if called++; called == 1 {
-					c.Arm(bg)
-				} else if err != nil {
-					panic(err)
-				}
-			})
-			c.Arm(ctx)
-		})
-		w.Go("put", func(context.Context) {
-			_ = m.Put(bg, 1)
-			put++
-		})
-		w.Check(func() error {
-			v, _ := m.TryTake()
-			return errors.Join(same(put, taken+v), same(called, 2))
-		})
-	}},
 	// A function that has begun is waited for, and one that is given up never runs. Its panic comes back.
 	{"Blocking", "1 × 2", func(w *explore.World) {
 		begun, ended, again := 0, 0, 0

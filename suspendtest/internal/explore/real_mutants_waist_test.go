@@ -6,11 +6,10 @@ func init() { realMutants = append(realMutants, waistMutants...) }
 
 var waistMutants = []realMutant{
 	{"a Then that is cancelled between two rounds is not told", "suspend/then.go", "round before\n			t.Unpark()\n", "round before\n			if !IS || began < 2*generation {\n				t.Unpark()\n			}\n", "stm, Then"},
-	{"a late Unpark ends the next round of a Then", "suspend/then.go", "|| ⟦t.word.pending(state(round).with(openToContext))⟧ {", "false", "Then, armed again"},
-	{"a Resume does not look at the context", "suspend/resumer.go", "if ⟦!atomicx.Closed(r.done)⟧ {", "true", "done before Resume, Suspend"},
+	{"a Resume does not look at the context", "suspend/slot.go", "if ⟦!atomicx.Closed(r.done)⟧ {", "true", "done before Resume, Suspend"},
 	{"a queue does not look at the context", "suspend/queue.go", "⟦r.done != nil && atomicx.Closed(r.done)⟧ {\n		p = q.unlink", "false", "done before Resume"},
-	{"who finds the context done tells nobody", "suspend/resumer.go", "if b := r.slot.b; ⟦b.word.cancel(r.wait)⟧ {", "b.word.cancel(r.wait) && false", "done before Resume, Lazily"},
-	{"a Blocking waits for a function that has ended", "suspend/spawn.go", "return struct{}{}, ⟦j.over⟧", "false", "Blocking"},
-	{"a function of Blocking ends between two looks", "suspend/spawn.go", "		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n", "		early := j.waiter\n		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n		if IS {\n			waiter = early\n		}\n", "Blocking"},
-	{"a function of Blocking that has begun is not waited for", "suspend/spawn.go", "	if ⟦j.state.CompareAndSwap(jobQueued, jobAbandoned)⟧ {", "j.state.CompareAndSwap(jobQueued, jobAbandoned) || true", "Blocking"},
+	{"who finds the context done tells nobody", "suspend/slot.go", "if b := r.slot.b; ⟦b.word.cancel(r.wait)⟧ {", "b.word.cancel(r.wait) && false", "done before Resume, Lazily"},
+	{"a Blocking waits for a function that has ended", "suspend/blocking.go", "return struct{}{}, ⟦j.over⟧", "false", "Blocking"},
+	{"a function of Blocking ends between two looks", "suspend/blocking.go", "		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n", "		early := j.waiter\n		j.mu.Lock()\n		j.ended, j.over = o, true\n		waiter := j.waiter\n		if IS {\n			waiter = early\n		}\n", "Blocking"},
+	{"a function of Blocking that has begun is not waited for", "suspend/blocking.go", "	if ⟦j.state.CompareAndSwap(jobQueued, jobAbandoned)⟧ {", "j.state.CompareAndSwap(jobQueued, jobAbandoned) || true", "Blocking"},
 }

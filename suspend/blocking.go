@@ -8,53 +8,6 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// A Spawner starts tasks. Go returns nil if f will run, as a task of its own, even if what asked for it is
-// cancelled by then; it returns ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call
-// it, under locks, and it neither blocks nor runs f before it returns.
-type Spawner interface {
-	Go(f func()) error
-}
-
-// An Executor runs callbacks. Execute enqueues f, which must not suspend, or returns the error with which it
-// refuses; it obeys Unpark's contract: any goroutine, under locks, never blocking, never running f inline.
-type Executor interface {
-	Execute(f func()) error
-}
-
-// Stats are the statistics of a scheduler. The numbers are taken one after another while work goes on, and
-// some schedulers publish them only now and then: they are for dashboards, not for decisions.
-type Stats struct {
-	Live      int64  // tasks and callbacks accepted that have not ended
-	Running   int64  // of these, the ones running
-	Suspended int64  // of these, the ones suspended, or woken but not yet running
-	Wakes     uint64 // times that a suspended task was resumed, since the beginning
-	Steals    uint64 // times that a worker took work from another
-
-	Blocking       int64 // functions of Blocking that run
-	BlockingQueued int64 // functions of Blocking that wait until others have ended
-}
-
-// Goroutines is the Spawner that starts goroutines. It refuses nothing.
-var Goroutines Spawner = goroutines{}
-
-type goroutines struct{}
-
-func (goroutines) Go(f func()) error { go f(); return nil }
-
-// Here returns the scheduler of the calling task, and Goroutines where there is none or none that says so.
-func Here() Spawner {
-	if b := current(); b != nil {
-		if s := spawnerOf(b.task); s != nil {
-			return s
-		}
-	}
-	return Goroutines
-}
-
-// Yield lets other tasks of the calling task's scheduler run before it returns. A goroutine that has no task
-// yields to other goroutines, and so does a task whose scheduler has no such notion. Yield is not cancellable.
-func Yield() { leave(nil, true) } // inlined
-
 // Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is suspended. The scheduler bounds the
 // number of such goroutines, so f may have to wait its turn. If ctx is done before f has started, Blocking returns the cancellation error
 // and f never runs. Once started, f is waited for. A task that still runs after its scheduler was closed may call Blocking as well; then

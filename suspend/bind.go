@@ -1,15 +1,41 @@
 package suspend
 
-// A Switcher is a Task that is a coroutine. It tells the function that suspends which switches to make, instead of making
-// them in Park: after a switch the processor predicts no return correctly, 10 ns each, so there are to be few.
+// Bind runs f with t bound to the calling goroutine: while f runs, a Suspend on this goroutine parks t. Other goroutines that f starts are
+// not bound. Bind nests, and restores the earlier binding however f ends. Under Bind(nil, f) a Suspend panics; schedulers wrap it around
+// hooks and callbacks that run on their own goroutine. A Task is a pointer, or otherwise comparable.
 //
-// Leave, or LeaveReady in a Yield, returns next, yield or neither. The function calls next until Back returns none, and
-// then yield if there is one. next resumes another coroutine, and yield resumes the one that has resumed this.
-type Switcher interface {
-	Task
-	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)
-	LeaveReady() (next func() (struct{}, bool), yield func(struct{}) bool)
-	Back() (next func() (struct{}, bool), yield func(struct{}) bool)
+// Binding the bound Task again marks the beginning and the end of a task. Schedulers that use one goroutine and one Task for many tasks, one
+// after another, do so around each. The registration with the last context is withdrawn at the end of f, and nothing is allocated.
+func Bind(t Task, f func()) {
+	if t == nil {
+		rebind(&forbidden, f)
+		return
+	}
+	b := current()
+	if b == nil || b.task != t {
+		rebind(newBinding(t), f)
+		return
+	}
+	if !b.blocked { // or else a wait has just begun, and needs it
+		defer b.forget()
+	}
+	f()
+}
+
+// rebind binds b to the calling goroutine while f runs, and then restores the binding before.
+func rebind(b *binding, f func()) {
+	at, before, away := here()
+	at.bind(b, before, away, f)
+}
+
+// bind is rebind after here.
+func (p *place) bind(b, before *binding, away *level, f func()) {
+	p.b = b
+	defer p.restore(before, away)
+	if b.task != nil {
+		defer b.forget()
+	}
+	f()
 }
 
 // Enter binds t to the calling goroutine until Exit is called there, and nests as Bind does. It is Bind without a frame on
@@ -61,31 +87,6 @@ func (b Bound) Unshield() bool { return b.b.lift() }
 // ExitIfKilled ends the calling task if a Kill has not taken effect.
 func (b Bound) ExitIfKilled() { b.b.exitIfKilled() }
 
-// Shield calls f, and puts off a Kill of the calling task until f has returned. It is for a primitive that must not leave its caller without
-// something, such as the lock that a Cond gives back. f should wait only for what comes without the task: until then, its scheduler
-// does not end the task. Shield changes nothing but that, and nests. It is not for contexts.
-func Shield(f func()) {
-	b := current()
-	if b == nil || b.task == nil || b.shielded {
-		f()
-		return
-	}
-	if t, ok := b.task.(interface{ Shield(f func()) }); ok { // a Task that decorates one that is killed
-		t.Shield(f)
-		return
-	}
-	b.shield(f)
-}
-
-// Shield is Shield for the task of b, see there.
-func (b Bound) Shield(f func()) {
-	if b.b.shielded {
-		f()
-		return
-	}
-	b.b.shield(f)
-}
-
 // Park is the Park of a Switcher: it makes the switches, and it exits if the task was killed. What suspends on the Task does
 // not call it. A Task that decorates this one does, and a scheduler that runs in the task.
 func (b Bound) Park() {
@@ -97,4 +98,13 @@ func (b Bound) Park() {
 // Yield is the Yield of a Switcher.
 func (b Bound) Yield() {
 	leave(b.b, true)
+}
+
+// Shield is Shield for the task of b, see there.
+func (b Bound) Shield(f func()) {
+	if b.b.shielded {
+		f()
+		return
+	}
+	b.b.shield(f)
 }
