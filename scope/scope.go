@@ -308,16 +308,13 @@ func (s *Scope) note(err error) {
 }
 
 func (s *Scope) release() {
-	returned := false
-	defer func() {
-		if !returned { // one of them has panicked
-			s.release()
+	outcome.Each(func() (more bool) {
+		f := s.nextRelease()
+		if f != nil {
+			f()
 		}
-	}()
-	for f := s.nextRelease(); f != nil; f = s.nextRelease() {
-		f()
-	}
-	returned = true
+		return f != nil
+	})
 }
 
 func (s *Scope) nextRelease() (f func()) {

@@ -3,6 +3,8 @@ package suspend
 import (
 	"math/bits"
 	"math/rand/v2"
+
+	"github.com/braidgo/braid/internal/splitmix"
 )
 
 // An order is that in which a Select looks at its legs: a random number that says how to shuffle them, or inOrder.
@@ -51,8 +53,8 @@ func lookShuffled(legs []leg, seed uint64) (won int) {
 		left = append(left, i)
 	}
 	for n := len(left); n > 0; n-- {
-		seed += golden
-		k, _ := bits.Mul64(mix(seed), uint64(n))
+		seed += splitmix.Golden
+		k, _ := bits.Mul64(splitmix.Mix(seed), uint64(n))
 		i := left[k]
 		left[k] = left[n-1]
 		if legs[i].try() {
@@ -60,13 +62,6 @@ func lookShuffled(legs []leg, seed uint64) (won int) {
 		}
 	}
 	return none
-}
-
-// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), which makes a random sequence of multiples of golden.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // draw returns a random number for a task that is bound to b, which may be nil.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/splitmix"
 )
 
 // The table of bindings says which goroutine is bound to what. It has open addressing, in buckets of eight keys, with two buckets to
@@ -96,17 +97,15 @@ func findAway(id int64) *place {
 	return nil
 }
 
-const golden = 0x9e3779b97f4a7c15
-
 // bucket is the i'th choice for id: the next in a row, and each lap begins elsewhere, or else goroutines that are made at
 // certain distances would meet; and anywhere.
 func (l *level) bucket(id int64, i int) *bucket {
 	if i > 0 {
-		return &l.buckets[uint64(id)*golden>>(l.shift&63)]
+		return &l.buckets[uint64(id)*splitmix.Golden>>(l.shift&63)]
 	}
 	at := uint64(id) / bucketSize
 	lap := at >> (-l.shift & 63)
-	return &l.buckets[(at+lap*golden>>(l.shift&63))&uint64(len(l.buckets)-1)]
+	return &l.buckets[(at+lap*splitmix.Golden>>(l.shift&63))&uint64(len(l.buckets)-1)]
 }
 
 // home is the place that id has if it was free.

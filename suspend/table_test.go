@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/splitmix"
 )
 
 type nobody struct{ _ int }
@@ -245,7 +246,7 @@ func TestLookLooksAtAll(t *testing.T) {
 			for i := range n {
 				legs = append(legs, leg{does: &levelLeg[int]{ready: func() bool { seen[i]++; return false }}})
 			}
-			if (order{mix(seed), true}).lookLocked(legs) != none || len(seen) != n {
+			if (order{splitmix.Mix(seed), true}).lookLocked(legs) != none || len(seen) != n {
 				t.Errorf("%d cases, seed %d: looked at %v", n, seed, seen)
 			}
 			for i, times := range seen {

@@ -4,6 +4,7 @@ import (
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/yieldtimer"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/splitmix"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -44,7 +45,7 @@ type worker struct {
 }
 
 func newWorker(p *Pool, i int) *worker {
-	w := &worker{pool: p, random: uint64(i)*0x9e3779b97f4a7c15 + 1, thread: suspend.Thread()}
+	w := &worker{pool: p, random: uint64(i)*splitmix.Golden + 1, thread: suspend.Thread()}
 	w.forks.init(0)
 	return w
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/outcome"
 )
 
 // A List holds Nodes to be notified of the end of a context. -A> is an Add, -E> an End. The zero List is empty.
@@ -17,17 +19,16 @@ import (
 // Invariant: in an ended List one End is emptying the list, or has emptied it.
 // Debt: the End that moved the List owes the notifications. A Node is notified by the End that took it off.
 type List struct {
-	mu         atomicx.Mutex
-	reason     atomicx.Pointer[error] // nil: open; written under mu
-	head, tail *Node
+	mu     atomicx.Mutex
+	reason atomicx.Pointer[error] // nil: open; written under mu
+	nodes  dlist.List[Listener]
 }
 
 // A Node is an entry of one List at a time. It is part of its Listener, so an entry needs no allocation. A Node may be
 // used again, after it has been zeroed, once a Stop has returned true.
 type Node struct {
-	list       *List // belongs to the owner of the Node
-	listener   Listener
-	next, prev *Node // under the lock of the list; prev is the Node itself once it was taken off
+	list  *List // belongs to the owner of the Node
+	place dlist.Node[Listener]
 }
 
 // A Listener is notified once, under no lock.
@@ -40,13 +41,8 @@ func (l *List) Add(n *Node, listener Listener) bool {
 	if l.Over() {
 		return false
 	}
-	n.list, n.listener = l, listener
-	if n.prev = l.tail; n.prev != nil {
-		n.prev.next = n
-	} else {
-		l.head = n
-	}
-	l.tail = n
+	n.list, n.place.Value = l, listener
+	l.nodes.Push(&n.place)
 	return true
 }
 
@@ -61,25 +57,7 @@ func (n *Node) Stop() bool {
 	}
 	n.list.mu.Lock()
 	defer n.list.mu.Unlock()
-	return n.takeLocked()
-}
-
-func (n *Node) takeLocked() bool {
-	if n.prev == n {
-		return false
-	}
-	if n.prev != nil {
-		n.prev.next = n.next
-	} else {
-		n.list.head = n.next
-	}
-	if n.next != nil {
-		n.next.prev = n.prev
-	} else {
-		n.list.tail = n.prev
-	}
-	n.next, n.prev = nil, n
-	return true
+	return n.list.nodes.Remove(&n.place)
 }
 
 // canceled is the reason of most ends.
@@ -100,7 +78,11 @@ func (l *List) End(err error) {
 		return
 	}
 	l.reason.Store(reason)
-	l.notifyAll()
+	some := l.nodes.First() != nil // or it stays empty
+	l.mu.Unlock()
+	if some {
+		outcome.Each(l.notifyNext)
+	}
 }
 
 // Over reports whether l has ended.
@@ -114,26 +96,14 @@ func (l *List) Err() error {
 	return nil
 }
 
-// notifyAll is called with the lock held, and returns without it.
-func (l *List) notifyAll() {
-	returned := false
-	defer func() {
-		if !returned { // a Listener has panicked
-			l.mu.Lock()
-			l.notifyAll()
-		}
-	}()
-	for n := l.head; n != nil; n = l.head {
-		n.takeLocked()
-		last := l.head == nil // an ended List stays empty
-		l.mu.Unlock()
-		n.listener.Ended()
-		if last {
-			returned = true
-			return
-		}
-		l.mu.Lock()
-	}
+// notifyNext notifies the first Node, and reports whether there may be another.
+func (l *List) notifyNext() (more bool) {
+	l.mu.Lock()
+	n := l.nodes.Pop()
+	last := l.nodes.First() == nil // an ended List stays empty
 	l.mu.Unlock()
-	returned = true
+	if n != nil {
+		n.Value.Ended()
+	}
+	return !last
 }

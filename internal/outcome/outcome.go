@@ -61,3 +61,17 @@ func (o Outcome) Exited() bool { return o.kind == exited }
 
 // Value is the value of the panic, nil if there was none.
 func (o Outcome) Value() any { return o.value }
+
+// Each calls step until it reports false. If step panics or exits its goroutine, the calls go on, and then the panic does. After a
+// panic in the last step it is called once more, and finds nothing to do.
+func Each(step func() (more bool)) {
+	more := true
+	defer func() {
+		if more {
+			Each(step)
+		}
+	}()
+	for more {
+		more = step()
+	}
+}

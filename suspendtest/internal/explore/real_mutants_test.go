@@ -125,7 +125,7 @@ var realMutants = []realMutant{
 	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "	if ⟦p.visible()⟧ {\n		p.mu.Lock()", "false", "pool, parking"},
 	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
 
-	{"one of several is taken for the last", "internal/cancelctx/list.go", "last := ⟦l.head == nil⟧", "true", "cancel, AfterFunc"},
+	{"one of several is taken for the last", "internal/cancelctx/list.go", "last := ⟦l.nodes.First() == nil⟧", "true", "cancel, AfterFunc"},
 	{"what is registered too late is never called", "internal/cancelctx/list.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},
 	{"a context has two inside", "internal/cancelctx/context.go", "in = newInner(); ⟦!c.inner.CompareAndSwap(nil, in)⟧ {", "c.inner.Swap(in) == in", "cancel, asked"},
 	{"what is inside is not ended, but another", "internal/cancelctx/context.go", "cause == nil && ⟦c.inner.CompareAndSwap(nil, over)⟧ {", "c.inner.Swap(over) != over", "cancel, asked"},
