@@ -35,6 +35,18 @@ var culprits = map[string]struct {
 		})
 		return suspend.Sleep(ctx, 1)
 	}},
+	"a range over a map decides the order of new tasks": {[]string{"culprit#1 starts a task of waiter", "Look at what culprit#1 did"}, func(ctx context.Context, w *simulation.World) error {
+		waiters := map[int]*simulation.Node{}
+		for i := range 10 {
+			waiters[i] = w.Node(fmt.Sprintf("waiter%d", i))
+		}
+		_ = w.Node("culprit").Go(func() {
+			for _, n := range waiters {
+				_ = n.Go(func() {})
+			}
+		})
+		return suspend.Sleep(ctx, 1)
+	}},
 	"math/rand": {[]string{"culprit#1 sets a timer for 1s", "culprit#1 sets a timer for 2s", "Look at what culprit#1 did"}, func(ctx context.Context, w *simulation.World) error {
 		_ = w.Node("other").Go(func() {
 			for range 100 {

@@ -64,28 +64,30 @@ func (w *World) discard(t *timer) {
 	}
 }
 
-// advance lets time pass, up to the next timers, and reports whether there are any. Those of one moment fire in the order
-// in which they were set, and then the seed picks among all that they have woken. A timer that one of them sets is not among them, or
-// else one that sets itself again would keep all tasks from running.
-func (w *World) advance() bool {
-	if len(w.timers.heap) == 0 || w.parent != nil && w.timers.heap[0].at > w.now {
-		return false
-	}
+// due reports whether the next timers may fire: in a bubble, only when its clock has come to them.
+func (w *World) due() bool {
+	return len(w.timers.heap) > 0 && (w.parent == nil || w.timers.heap[0].at <= w.now)
+}
+
+// advance lets time pass, up to the next timers. Those of one moment fire in the order in which they were set, and then the seed picks among
+// all that they have woken. A timer that one of them sets is not among them, or else one that sets itself again would keep all tasks from
+// running.
+func (w *World) advance() {
 	at := max(w.timers.heap[0].at, w.now)
 	if w.o.MaxTime > 0 && at > w.o.MaxTime {
 		w.now = w.o.MaxTime
 		w.fail(w.account(ErrTime))
-		return true
+		return
 	}
 	w.now = at
 	last := w.timers.seq
 	for {
 		w.fire(w.timers.remove(0))
 		if len(w.timers.heap) == 0 || w.timers.heap[0].at > at || w.timers.heap[0].seq > last {
-			return true
+			return
 		}
 		if w.verify(); w.over || w.steps >= w.o.MaxSteps {
-			return true
+			return
 		}
 	}
 }

@@ -24,8 +24,8 @@ type Conn struct {
 	closed   bool   // or not established yet
 	noReads  bool   // CloseRead
 	noWrites bool   // CloseWrite
-	read     side
-	write    side
+	read     endpoint
+	write    endpoint
 }
 
 const (
@@ -234,14 +234,14 @@ func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read
 // SetWriteDeadline sets when Writes, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.deadline(t, &c.write) }
 
-func (c *Conn) deadline(t time.Time, sides ...*side) error {
+func (c *Conn) deadline(t time.Time, ends ...*endpoint) error {
 	switch {
 	case !c.node.world.enter():
 		return c.fail("set", ErrForeign)
 	case c.closed:
 		return c.fail("set", net.ErrClosed)
 	}
-	for _, s := range sides {
+	for _, s := range ends {
 		s.deadline(&c.node.host, t)
 	}
 	return nil

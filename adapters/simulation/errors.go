@@ -5,12 +5,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -44,7 +45,7 @@ func (w *World) panicked(value any, stack []byte) {
 
 // account adds to err when it was, where each task waits, and what waits without one.
 func (w *World) account(err error) error {
-	stacks := stacks()
+	stacks := maps.Collect(gid.Stacks())
 	var b strings.Builder
 	for _, h := range w.hosts {
 		for n := h.tasks.First(); n != nil; n = n.Next() {
@@ -58,34 +59,35 @@ func (w *World) account(err error) error {
 			case t.Why() == coro.Yielded || t.mark != parked:
 				state = "could run"
 			}
-			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(h, t.id), state, stacks[t.ID()])
+			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(h, t.id), state, frame(frames(stacks[t.ID()])))
 		}
 		for n := h.holds.First(); n != nil; n = n.Next() {
 			fmt.Fprintf(&b, "\n\n%s is held by a wait without a task, which began at:\n%s", cmp.Or(h.name, "the World"), frame(n.Value.stack()))
 		}
 	}
+	b.WriteString(w.fleet.strays(stacks))
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
 }
 
-// stacks returns those of all goroutines, by their ids.
-func stacks() map[int64]string {
-	buf := make([]byte, 1<<16)
-	for n := runtime.Stack(buf, true); ; n = runtime.Stack(buf, true) {
-		if n < len(buf) {
-			buf = buf[:n]
-			break
-		}
-		buf = make([]byte, 2*len(buf))
-	}
-	byID := map[int64]string{}
-	for g := range bytes.SplitSeq(buf, []byte("\n\n")) {
-		head, frames, _ := bytes.Cut(g, []byte{'\n'})
-		number, _, _ := bytes.Cut(bytes.TrimPrefix(head, []byte("goroutine ")), []byte{' '})
-		if id, err := strconv.ParseInt(string(number), 10, 64); err == nil {
-			byID[id] = frame(string(frames))
+// strays lists the goroutines that tasks have started and that still live: one of them may be to wake a task, which it cannot do.
+func (l *fleet) strays(stacks map[int64][]byte) string {
+	var b strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(stacks)) {
+		_, by, _ := bytes.Cut(stacks[id], []byte("\ncreated by "))
+		line, _, _ := bytes.Cut(by, []byte{'\n'})
+		_, parent, ok := bytes.Cut(line, []byte(" in goroutine "))
+		n, _ := strconv.ParseInt(string(parent), 10, 64)
+		if ok && l.find(n) != nil && l.find(id) == nil && !bytes.HasPrefix(by, []byte("iter.Pull")) {
+			fmt.Fprintf(&b, "\n\na goroutine that a task has started, outside the World:\n%s", frame(frames(stacks[id])))
 		}
 	}
-	return byID
+	return b.String()
+}
+
+// frames is a stack trace without its head.
+func frames(trace []byte) string {
+	_, frames, _ := strings.Cut(string(trace), "\n")
+	return frames
 }
 
 // own are the packages of the first and last frames of a stack, which say nothing to a reader.

@@ -26,6 +26,8 @@ const (
 	resumed kind = iota
 	made
 	begun
+	starts
+	asks
 	called
 	wakes
 	sets
@@ -86,6 +88,10 @@ func (e event) act() string {
 		return fmt.Sprintf("%s makes node %s", who, e.text)
 	case begun:
 		return fmt.Sprintf("%s begins, one of %d that could run", who, e.n)
+	case starts:
+		return fmt.Sprintf("%s starts a task of %s", who, hostName(e.of))
+	case asks:
+		return fmt.Sprintf("%s asks for a callback of %s", who, hostName(e.of))
 	case called:
 		return fmt.Sprintf("a callback of %s runs, one of %d that could run", hostName(e.host), e.n)
 	case wakes:

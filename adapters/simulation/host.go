@@ -46,6 +46,12 @@ func (h *host) submit(r ready) error {
 	if w.over || h.dead {
 		return suspend.ErrClosed
 	}
+	kind := starts
+	if r.call {
+		kind = asks
+	}
+	by, id := w.caller()
+	w.note(event{kind: kind, host: by, task: id, of: h})
 	w.ready = append(w.ready, r)
 	return nil
 }

@@ -24,7 +24,7 @@ type Listener struct {
 	node    *Node
 	addr    addr
 	backlog []*Conn
-	side    side
+	accept  endpoint
 	closed  bool
 }
 
@@ -106,15 +106,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if !w.enter() {
 		return nil, l.fail(ErrForeign)
 	}
-	t := l.side.join()
-	defer l.side.leave(t)
+	t := l.accept.join()
+	defer l.accept.leave(t)
 	for {
 		switch {
 		case l.closed:
 			return nil, l.fail(net.ErrClosed)
-		case l.side.expired:
+		case l.accept.expired:
 			return nil, l.fail(errDeadline)
-		case l.side.first(t) && len(l.backlog) > 0:
+		case l.accept.first(t) && len(l.backlog) > 0:
 			c := l.backlog[0]
 			l.backlog[0] = nil
 			l.backlog = l.backlog[1:]
@@ -141,12 +141,12 @@ func (l *Listener) shut() {
 	l.closed = true
 	delete(l.node.ports, l.addr.port)
 	l.node.bound = without(l.node.bound, l)
-	l.side.clear(l.node.world)
+	l.accept.clear(l.node.world)
 	for _, c := range l.backlog {
 		c.abort()
 	}
 	l.backlog = nil
-	l.side.wakeAll()
+	l.accept.wakeAll()
 }
 
 // Addr returns the address.
@@ -160,7 +160,7 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	case l.closed:
 		return l.fail(net.ErrClosed)
 	}
-	l.side.deadline(&l.node.host, t)
+	l.accept.deadline(&l.node.host, t)
 	return nil
 }
 
@@ -288,7 +288,7 @@ func (d *dial) arrive() {
 		peer.closed = false
 		to.conns = append(to.conns, peer)
 		l.backlog = append(l.backlog, peer)
-		l.side.wakeFirst()
+		l.accept.wakeFirst()
 		peer.send(0, func() { d.reply(nil) })
 	}
 }

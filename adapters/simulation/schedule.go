@@ -26,38 +26,42 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	if w.err = w.arrive(); w.err != nil {
 		return
 	}
-	_ = w.Go(func() {
+	w.ready = append(w.ready, ready{host: &w.host, f: func() {
 		err := ErrExited
 		defer func() { w.mainEnded(err) }()
 		err = main(context.Background(), w)
-	})
+	}})
 	suspend.Bind(nil, func() {
 		defer w.leave()
 		w.loop()
 	})
 }
 
-// loop is the whole scheduler: a step, or else the next timer. It switches to the task itself, since after a switch the
+// loop is the whole scheduler: a step, or else the next timer, or else a sleep. It switches to the task itself, since after a switch the
 // processor predicts no return correctly.
 func (w *World) loop() {
 	for !w.over {
-		if len(w.watches) > 0 {
-			w.notice()
-		}
-		t, stepped := w.next()
-		if t != nil {
-			w.current = t
-			w.fleet.stalls.Begin()
-			t.Next()()
-			w.current = nil
-			w.fleet.left(t)
-		}
+		w.notice()
 		switch {
-		case stepped:
+		case w.called.Load():
+			w.admit()
+		case w.steps >= w.o.MaxSteps:
+			w.fail(w.account(ErrSteps))
+		case len(w.ready) > 0:
+			if t := w.next(); t != nil {
+				w.current = t
+				w.fleet.stalls.Begin()
+				t.Next()()
+				w.current = nil
+				w.fleet.left(t)
+			}
 			w.settle()
-		case w.limited(), w.advance(), w.sleep():
+		case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
+			w.fail(w.account(ErrTime))
+		case w.due():
+			w.advance()
 		default:
-			w.fail(w.account(ErrDeadlock))
+			w.sleep()
 		}
 		w.verify()
 	}
@@ -79,28 +83,9 @@ func (w *World) hold(holds func() error) {
 	})
 }
 
-// limited ends a run that has come to a limit, and lets in what has come from outside. It reports whether it did.
-func (w *World) limited() bool {
-	switch {
-	case w.called.Load():
-		w.admit()
-	case w.steps >= w.o.MaxSteps:
-		w.fail(w.account(ErrSteps))
-	case w.o.MaxTime > 0 && w.now > w.o.MaxTime:
-		w.fail(w.account(ErrTime))
-	default:
-		return false
-	}
-	return true
-}
-
-// next picks one of all that is ready, each as likely as any other. It returns the task to switch to, unless it has done the step itself.
-// It reports whether there was any.
-func (w *World) next() (t *task, stepped bool) {
+// next picks one of all that is ready, each as likely as any other. It returns the task to switch to, nil if it has done the step itself.
+func (w *World) next() *task {
 	n := len(w.ready)
-	if n == 0 || w.steps >= w.o.MaxSteps || w.called.Load() {
-		return nil, false
-	}
 	i := w.order.below(n)
 	r := w.ready[i]
 	w.ready[i] = w.ready[n-1]
@@ -110,9 +95,9 @@ func (w *World) next() (t *task, stepped bool) {
 	switch {
 	case h.paused:
 		h.held = append(h.held, r)
-		return nil, true
+		return nil
 	case t == nil && h.dead:
-		return nil, true
+		return nil
 	}
 	w.steps++
 	kind := resumed
@@ -120,12 +105,12 @@ func (w *World) next() (t *task, stepped bool) {
 	case r.call:
 		w.note(event{kind: called, host: h, n: n})
 		w.call(r.f)
-		return nil, true
+		return nil
 	case t == nil:
 		t, kind = w.fleet.begin(w, h, r.f), begun
 	}
 	w.note(event{kind: kind, host: h, task: t.id, n: n})
-	return t, true
+	return t
 }
 
 // resume is the switch of loop, for Crash, which runs other tasks from within a step.

@@ -341,6 +341,7 @@ func TestTrace(t *testing.T) {
 	})
 	require.Equal(t, `            0s  main begins, one of 1 that could run
             0s  main makes node a
+            0s  main starts a task of a
             0s  main sets a timer for 1s
             0s  a#1 begins, one of 1 that could run
             0s  a#1: hello 1

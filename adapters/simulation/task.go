@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"fmt"
+
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
@@ -17,7 +19,9 @@ type task struct {
 	world atomicx.Pointer[World] // nil: idle. Goroutines outside may call Unpark
 	coro.Coroutine
 	host  *host
-	id    int // on its host
+	id    int                   // on its host
+	label atomicx.Pointer[host] // host and id, for a report of a stall
+	nth   atomicx.Int64
 	mark  uint8
 	under *task // has resumed it, in a Crash
 
@@ -82,7 +86,34 @@ type fleet struct {
 	all dlist.List[*task]
 }
 
-func newFleet(o Options) *fleet { return &fleet{stalls: coro.WatchStalls(o.StallAfter, nil)} }
+func newFleet(o Options) *fleet {
+	l := &fleet{stalls: coro.WatchStalls(o.StallAfter, nil)}
+	if l.stalls != nil {
+		l.stalls.About(l.stalled)
+	}
+	return l
+}
+
+// stalled is for the report of a task that holds up its World. The run may never come to tell its seed.
+func (l *fleet) stalled(goroutine int64) (name, remedy string) {
+	t := l.find(goroutine)
+	if t == nil {
+		return "a task", inWorld
+	}
+	h, id := t.label.Load(), t.nth.Load()
+	if h == nil {
+		return "a task", inWorld
+	}
+	w := h.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if remedy = inWorld; w.foreign != nil {
+		remedy += "\nbefore it, a goroutine outside the World had called: " + w.foreign.Error()
+	}
+	return fmt.Sprintf("simulation: seed %d: %s", w.o.Seed, taskName(h, int(id))), remedy
+}
+
+const inWorld = "no other task of its World runs meanwhile. Wait by package suspend or a primitive of Braid"
 
 // begin returns a coroutine that is about to run f.
 func (l *fleet) begin(w *World, h *host, f func()) *task {
@@ -103,6 +134,8 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 	t.host, t.mark = h, active
 	h.born++
 	t.id = h.born
+	t.nth.Store(int64(t.id))
+	t.label.Store(h)
 	h.tasks.Push(&t.place)
 	t.Start(f)
 	return t
@@ -121,6 +154,7 @@ func (l *fleet) left(t *task) {
 	}
 	t.host = nil
 	t.world.Store(nil)
+	t.label.Store(nil)
 	if t.Why() == coro.Exited {
 		l.mu.Lock()
 		l.all.Remove(&t.made)

@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -12,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/braidgo/braid/internal/gid"
 )
 
 // TestOptions are the choices of a Test. The zero value is the default.
@@ -42,8 +46,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		if !o.Bubble {
 			return runApart(o, main)
 		}
-		synctest.Test(t, func(*testing.T) { r = runApart(o, main) })
-		return r
+		return inBubbleOf(t, o, main)
 	}
 	begun, steps, n := time.Now(), 0, 0
 	for ; s.more(n, time.Since(begun)); n++ {
@@ -54,6 +57,32 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	took := time.Since(begun)
 	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
+}
+
+// inBubbleOf is runApart in a bubble of its own. A bubble that is left with goroutines panics, and so does one in which all of them wait
+// natively. That is an error of the run, or else the seed would be lost.
+func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World) error) (r Report) {
+	r = Report{Seed: o.Seed}
+	bubble := ""
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		var left strings.Builder
+		for _, trace := range gid.Stacks() {
+			head, _, _ := bytes.Cut(trace, []byte{'\n'})
+			if bubble != "" && bytes.Contains(head, []byte(bubble)) && !bytes.Contains(head, []byte("[coroutine")) {
+				fmt.Fprintf(&left, "\n\na goroutine of the bubble:\n%s", frame(frames(trace)))
+			}
+		}
+		r.Err = errors.Join(r.Err, fmt.Errorf("%v%s", v, left.String()))
+	}()
+	synctest.Test(t, func(*testing.T) {
+		bubble = bubbleOf()
+		r = runApart(o, main)
+	})
+	return r
 }
 
 // seeds are those of a Test.

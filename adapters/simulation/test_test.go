@@ -19,7 +19,7 @@ func TestFails(t *testing.T) {
 	if how == "" {
 		return // see TestTest
 	}
-	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Bubble: how == "bubble"}}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Bubble: how == "bubble" || how == "leak" || how == "native"}}, func(ctx context.Context, w *simulation.World) error {
 		var order []int
 		for i := range 2 {
 			_ = w.Go(func() { suspend.Yield(); w.Log("task %d", i); order = append(order, i) })
@@ -33,6 +33,10 @@ func TestFails(t *testing.T) {
 			t.Error("told t")
 		case "fatal":
 			require.Fail(t, "told t")
+		case "leak":
+			go func() { select {} }()
+		case "native":
+			<-make(chan int)
 		case "panic":
 			panic("boom")
 		}
@@ -51,6 +55,7 @@ func TestTest(t *testing.T) {
 	}
 	for how, want := range map[string]string{
 		"return": "in the wrong order", "bubble": "in the wrong order", "error": "told t", "fatal": "told t", "panic": "boom",
+		"leak": "a goroutine of the bubble:", "native": "all goroutines in bubble are blocked",
 	} {
 		out := test(how)
 		require.Contains(t, out, want, how)
@@ -58,6 +63,9 @@ func TestTest(t *testing.T) {
 		require.Regexp(t, `#\d: task 1`, out, how)
 		require.Regexp(t, `BRAID_SEED=\d+ go test -v -run '\^TestFails\$' github.com/braidgo/braid/adapters/simulation\n`, out)
 		require.Regexp(t, `seed \d: `, out)
+		if how == "leak" {
+			require.Contains(t, out, "in the wrong order")
+		}
 		require.NotContains(t, out, "not deterministic", how)
 	}
 	seed := regexp.MustCompile(`BRAID_SEED=\d+`).FindString(test("return"))

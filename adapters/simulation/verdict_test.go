@@ -1,8 +1,11 @@
 package simulation_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
@@ -180,6 +184,80 @@ func TestAGoroutineThatDraws(t *testing.T) {
 		suspend.Yield()
 		return nil
 	})
+}
+
+// What ends a run says where, also if main returns an error of its own, and what to write instead.
+func TestTheTextOfAnEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		main func(ctx context.Context, w *simulation.World) error
+		want []string
+	}{
+		"a library's error that wraps ErrForeign": {func(_ context.Context, w *simulation.World) error {
+			refused := make(chan error)
+			go func() { refused <- w.Go(func() {}) }()
+			return fmt.Errorf("library: %w", <-refused)
+		}, []string{"TestTheTextOfAnEnd.func", "go statement"}},
+		"a timeout of package context": {func(ctx context.Context, w *simulation.World) error {
+			short, end := context.WithTimeout(ctx, 20*time.Millisecond)
+			defer end()
+			return suspend.Sleep(short, time.Hour)
+		}, []string{"seed 1, step 1, 0s: a task waits with a timeout of package context", "cancel.WithTimeout"}},
+		"a goroutine that is too late": {func(ctx context.Context, w *simulation.World) error {
+			never := make(chan int)
+			defer close(never)
+			go func() { <-never }()
+			waitForever()
+			return nil
+		}, []string{"deadlock", "a goroutine that a task has started, outside the World", "TestTheTextOfAnEnd.func"}},
+	} {
+		err := simulation.Run(simulation.Options{Seed: 1}, test.main).Err
+		for _, want := range test.want {
+			require.ErrorContains(t, err, want, name)
+		}
+	}
+	// The timeouts of package cancel, and contexts above them, are the World's.
+	run(t, func(ctx context.Context, w *simulation.World) error {
+		short, end := cancel.WithTimeout(ctx, time.Second)
+		defer end(nil)
+		below, endBelow := context.WithCancel(short)
+		defer endBelow()
+		require.ErrorIs(t, suspend.Sleep(below, time.Hour), context.DeadlineExceeded)
+		return nil
+	})
+}
+
+// TestHangs hangs until its standard input ends, in a process of its own.
+func TestHangs(t *testing.T) {
+	if os.Getenv("BRAID_HANGS") == "" {
+		return // see TestANativeWaitIsTold
+	}
+	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: time.Millisecond}}, func(ctx context.Context, w *simulation.World) error {
+		_ = w.Node("client").Go(func() { _, _ = io.Copy(io.Discard, os.Stdin) })
+		return suspend.Sleep(ctx, time.Second)
+	})
+}
+
+// A native wait that never ends is told with the seed and the task: the run cannot come to tell them.
+func TestANativeWaitIsTold(t *testing.T) {
+	c := exec.Command(os.Args[0], "-test.run=^TestHangs$")
+	c.Env = append(os.Environ(), "BRAID_HANGS=1")
+	in, err := c.StdinPipe()
+	require.NoError(t, err)
+	out, err := c.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	var told strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		told.WriteString(lines.Text())
+		if strings.Contains(told.String(), "TestHangs") {
+			break // the stack
+		}
+	}
+	require.NoError(t, in.Close())
+	_, _ = io.Copy(io.Discard, out)
+	require.NoError(t, c.Wait())
+	require.Contains(t, told.String(), "simulation: seed 7: client#1 has held its scheduler")
+	require.Contains(t, told.String(), "no other task of its World runs meanwhile")
 }
 
 // A connection that outlives its World does nothing any more. A pool in a package variable has such.

@@ -69,11 +69,11 @@ func (s *Stalls) rowLocked() []byte {
 	if !r.late.Load() || s.stopped {
 		return nil
 	}
-	stack, state := s.running()
+	_, stack := s.running()
 	switch {
 	case stack == nil: // between two steps
 		return nil
-	case computes(state):
+	case computes(waitState(stack)):
 		r.natives, r.next = 0, 2*r.next
 		r.late.Store(false)
 		return nil
@@ -85,5 +85,5 @@ func (s *Stalls) rowLocked() []byte {
 	held := r.asked.Sub(r.marked)
 	r.natives, r.next = 0, 2*held
 	r.late.Store(false)
-	return s.text("tasks have held their scheduler, one after another,", again, held, state, stack)
+	return s.text("tasks have held their scheduler, one after another,", again, held, 0, stack)
 }

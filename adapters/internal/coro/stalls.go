@@ -32,6 +32,7 @@ type Stalls struct {
 	report       func(text []byte)
 	others       func() int64 // how many tasks wait behind the one that runs; may be nil
 	waitsOnly    bool         // a task that computes is not reported
+	about        func(goroutine int64) (task, remedy string)
 
 	row row
 
@@ -119,6 +120,10 @@ func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
 
+// About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. s is not nil. About is called
+// before the first Begin, and f on any goroutine.
+func (s *Stalls) About(f func(goroutine int64) (task, remedy string)) { s.about = f }
+
 // Begin says that a step begins, on the worker that s watches, of a coroutine that s watches. The step before has ended.
 func (s *Stalls) Begin() {
 	if s != nil && s.state.Load() != running {
@@ -203,19 +208,19 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	}
 	again := s.next > s.after
 	s.next = 2 * held
-	stack, state := s.running()
+	id, stack := s.running()
 	if s.state.Load() != asked || stack == nil { // it has given control back
 		return nil
 	}
-	if s.waitsOnly && computes(state) {
+	if s.waitsOnly && computes(waitState(stack)) {
 		return nil
 	}
-	return s.text("a task has held its scheduler", again, held, state, stack)
+	return s.text("has held its scheduler", again, held, id, stack)
 }
 
-// running returns the stack trace of the task that the worker runs, and the state of its goroutine. There is none if that
+// running returns the goroutine of the task that the worker runs, and its stack trace. There is none if the task
 // has given control back, to the worker or to a coroutine that the task has made itself.
-func (s *Stalls) running() (stack []byte, state string) {
+func (s *Stalls) running() (id int64, stack []byte) {
 	ids := map[int64]bool{}
 	begun.mu.Lock()
 	for n := begun.all.First(); n != nil; n = n.Next() {
@@ -225,16 +230,23 @@ func (s *Stalls) running() (stack []byte, state string) {
 	}
 	begun.mu.Unlock()
 	for id, stack := range gid.Stacks() {
-		if state := waitState(stack); ids[id] && state != "coroutine" {
-			return stack, state
+		if ids[id] && waitState(stack) != "coroutine" {
+			return id, stack
 		}
 	}
-	return nil, ""
+	return 0, nil
 }
 
 // text is the report: the event, the remedy, and the stack.
-func (s *Stalls) text(what string, again bool, held time.Duration, state string, stack []byte) []byte {
+func (s *Stalls) text(what string, again bool, held time.Duration, id int64, stack []byte) []byte {
 	var b bytes.Buffer
+	state, task, remedy := waitState(stack), "a task", "see suspend.Call and STOCK.md"
+	if s.about != nil {
+		task, remedy = s.about(id)
+	}
+	if id != 0 {
+		what = task + " " + what
+	}
 	if again {
 		fmt.Fprintf(&b, "still, after %v: ", held.Round(s.every))
 	}
@@ -243,7 +255,7 @@ func (s *Stalls) text(what string, again bool, held time.Duration, state string,
 		fmt.Fprintf(&b, "; %d other tasks wait behind it", max(0, s.others()))
 	}
 	if !computes(state) {
-		fmt.Fprintf(&b, "\na native wait in a task (%s): see suspend.Call and STOCK.md", state)
+		fmt.Fprintf(&b, "\na native wait in a task (%s): %s", state, remedy)
 	}
 	if at := lineOf(stack, program()); at != nil {
 		fmt.Fprintf(&b, "\nat %s", at)

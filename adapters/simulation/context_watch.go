@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/braidgo/braid/suspend"
 )
@@ -19,6 +21,9 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	w := h.world
 	if w.o.Bubble || w.o.open || !w.on() {
 		return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
+	}
+	if at, ok := ctx.Deadline(); ok && at != at.Round(0) && !w.over {
+		w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w", w.o.Seed, w.steps, w.now, errStockTimeout))
 	}
 	t := &watch{done: ctx.Done(), host: h}
 	if !h.dead {
@@ -49,6 +54,11 @@ func (t *watch) call() {
 		f()
 	}
 }
+
+// errStockTimeout ends a run: a program that waits for the timeout would wait for ever, and never see it. A deadline of package
+// context has a monotonic reading, and one of the World's clock has none.
+var errStockTimeout = errors.New("a task waits with a timeout of package context, which counts real time and never comes in a World. " +
+	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
 
 // notice makes the calls ready of the contexts that have ended, in the order of their AfterDones.
 func (w *World) notice() {

@@ -45,7 +45,7 @@ func (w *World) arrive() error {
 		if !w.o.Start.IsZero() {
 			return errors.New("simulation: Options.Start is set, and in a bubble the clock is that of the bubble")
 		}
-		if !inBubble() {
+		if bubbleOf() == "" {
 			return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
 		}
 	}
@@ -149,8 +149,8 @@ func (w *World) close() {
 	defer w.mu.Unlock()
 	w.closed = true
 	w.in = nil
-	if w.foreign != nil && !errors.Is(w.err, ErrForeign) {
-		w.err = w.foreign
+	if w.foreign != nil {
+		w.err = w.foreign // with its stack: main may have returned a library's error that wraps ErrForeign
 	}
 }
 
@@ -216,14 +216,15 @@ func (w *World) pass() {
 }
 
 // sleep parks the caller of Run until a goroutine outside calls: in a bubble a timer of package time, or the alarm that
-// stands for the World's own. It reports whether it is worth looking again.
-func (w *World) sleep() bool {
+// stands for the World's own. If nothing can come, the run is a deadlock.
+func (w *World) sleep() {
 	switch {
 	case w.parent == nil:
-		return w.called.Load()
+		w.stuck()
+		return
 	case w.o.open && w.ended && w.idle():
 		w.over = w.shut()
-		return true
+		return
 	}
 	w.fallAsleep()
 	var rang atomicx.Bool
@@ -240,11 +241,18 @@ func (w *World) sleep() bool {
 	w.admits = w.o.open
 	w.mu.Unlock()
 	if len(w.timers.heap) == 0 && rang.Load() && !w.called.Load() {
-		return false
+		w.stuck()
+		return
 	}
 	w.pass()
 	w.admit()
-	return true
+}
+
+// stuck ends a run in which nothing can happen any more, unless a goroutine outside has called meanwhile.
+func (w *World) stuck() {
+	if !w.called.Load() {
+		w.fail(w.account(ErrDeadlock))
+	}
 }
 
 // fallAsleep says that a call from outside, and the alarm, have to end the sleep, unless a call has come already.
@@ -310,9 +318,13 @@ func (w *World) idle() bool {
 	return len(w.ready) == 0
 }
 
-// inBubble reports whether the caller is in a testing/synctest bubble. Only the head of its stack trace says so.
-func inBubble() bool {
+// bubbleOf names the testing/synctest bubble of the caller, if it is in one. Only the head of its stack trace says so.
+func bubbleOf() string {
 	var buf [256]byte
 	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte{'\n'})
-	return bytes.Contains(head, []byte("synctest bubble"))
+	at := bytes.Index(head, []byte("synctest bubble"))
+	if at < 0 {
+		return ""
+	}
+	return string(head[at:])
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A side is one direction of a Conn, or a Listener, as those see it that wait for it: a line, in which the first may go on, and
-// a deadline.
-type side struct {
+// An endpoint is one direction of a Conn, or a Listener, as its waiters see it: a line, in which the first may go on, and a deadline.
+type endpoint struct {
 	line    []*turn
 	expired bool
 	timer   *timer
@@ -21,16 +20,16 @@ type turn struct{ r suspend.Resumer[struct{}] }
 
 var errDeadline = os.ErrDeadlineExceeded
 
-func (s *side) join() *turn {
+func (s *endpoint) join() *turn {
 	t := new(turn)
 	s.line = append(s.line, t)
 	return t
 }
 
-func (s *side) first(t *turn) bool { return s.line[0] == t }
+func (s *endpoint) first(t *turn) bool { return s.line[0] == t }
 
 // leave lets the next go on.
-func (s *side) leave(t *turn) {
+func (s *endpoint) leave(t *turn) {
 	s.line = without(s.line, t)
 	s.wakeFirst()
 }
@@ -45,20 +44,20 @@ func (t *turn) wait() {
 
 func (t *turn) wake() { t.r.Resume(struct{}{}, nil) }
 
-func (s *side) wakeFirst() {
+func (s *endpoint) wakeFirst() {
 	if len(s.line) > 0 {
 		s.line[0].wake()
 	}
 }
 
-func (s *side) wakeAll() {
+func (s *endpoint) wakeAll() {
 	for _, t := range s.line {
 		t.wake()
 	}
 }
 
 // deadline sets the deadline, by the clock of h.
-func (s *side) deadline(h *host, t time.Time) {
+func (s *endpoint) deadline(h *host, t time.Time) {
 	s.expired = false
 	w, now := h.world, h.world.start.Add(h.clock())
 	s.clear(w)
@@ -78,13 +77,13 @@ func (s *side) deadline(h *host, t time.Time) {
 	s.timer = w.after(h.scaled(d), nil, s.expire)
 }
 
-func (s *side) expire() {
+func (s *endpoint) expire() {
 	s.timer, s.expired = nil, true
 	s.wakeAll()
 }
 
 // clear takes the timer back.
-func (s *side) clear(w *World) {
+func (s *endpoint) clear(w *World) {
 	w.discard(s.timer)
 	s.timer = nil
 }

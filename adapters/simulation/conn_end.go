@@ -58,7 +58,7 @@ func (c *Conn) abort() {
 func (c *Conn) forget() {
 	c.closed, c.in = true, nil
 	c.node.conns = without(c.node.conns, c)
-	for _, s := range []*side{&c.read, &c.write} {
+	for _, s := range []*endpoint{&c.read, &c.write} {
 		s.clear(c.node.world)
 		s.wakeAll()
 	}
