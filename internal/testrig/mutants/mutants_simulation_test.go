@@ -28,4 +28,8 @@ var simulated = []mutant{
 	{"to ask the clock ends a task that was killed", "adapters/simulation/host.go", "	if h.world.own() {\n", "	if h.world.own() && (!Wrong || h.world.enter()) {\n", simulation, "TestACrashAtEachStep/Until"},
 	{"a crash leaves its holds", "adapters/simulation/node.go", "	n.letGo()\n", "	if !Wrong {\n		n.letGo()\n	}\n", simulation, "TestACrashReleasesHolds"},
 	{"a hold does not count", "adapters/simulation/foreign_calls.go", " || h.holds.First() != nil {", " || h.holds.First() != nil && !Wrong {", simulation, "TestConformance/Scheduler/Holder"},
+	{"a library's error hides the stack of the call", "adapters/simulation/foreign_calls.go", "	if w.foreign != nil {\n		w.err", "	if w.foreign != nil && !(Wrong && errors.Is(w.err, ErrForeign)) {\n		w.err", simulation, "TestTheTextOfAnEnd"},
+	{"a timeout of package context is waited for", "adapters/simulation/context_watch.go", "at != at.Round(0) && !w.over", "at != at.Round(0) && !w.over && !Wrong", simulation, "TestTheTextOfAnEnd"},
+	{"a goroutine that waits is not listed", "adapters/simulation/errors.go", "if ok && l.find(n) != nil", "if ok && !Wrong && l.find(n) != nil", simulation, "TestTheTextOfAnEnd"},
+	{"the start of a task is no event", "adapters/simulation/host.go", "	w.note(event{kind: kind, host: by, task: id, of: h})\n", "	if !Wrong {\n		w.note(event{kind: kind, host: by, task: id, of: h})\n	}\n", simulation, "TestCheckNamesTheStep"},
 }

@@ -56,6 +56,21 @@ func (b *bounded) choose(of int) int {
 	return c.nth
 }
 
+// others reports whether a task beside last could run.
+func (b *bounded) others(last *task) bool {
+	return slices.ContainsFunc(b.w.tasks, func(t *task) bool { return t != last && t.eligible() })
+}
+
+// holdsBack reports whether a task that can run is not among the options, as it has yielded too often.
+func (b *bounded) holdsBack(options []*task) bool {
+	for _, t := range b.w.tasks {
+		if len(t.starved) > 0 && t.enabled() && !slices.Contains(options, t) && !t.eligible() {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *bounded) mayCancel() bool {
 	return b.e.Cancellations < 0 || b.cancelled < b.e.Cancellations
 }
@@ -83,12 +98,18 @@ func (b *bounded) pick(last *task) *task {
 		}
 	}
 	busy := len(o) > 0
+	b.e.cut.Preemptions = b.e.cut.Preemptions || busy && preempting && len(o) == 1 && b.e.Preemptions >= 0 && b.others(last)
+	b.e.cut.Yields = b.e.cut.Yields || !b.e.Fine && busy && b.holdsBack(o)
 	if !busy && !w.allWait() {
 		return nil
 	}
 	for _, t := range w.tasks {
 		if c := t.cancels; c != nil && !t.begun && c.used && !c.t.ended {
-			if busy && b.mayCancel() || !busy && c.t.parked {
+			switch {
+			case c.never():
+			case busy && !b.mayCancel():
+				b.e.cut.Cancellations = true
+			case busy || c.t.parked:
 				o = append(o, t)
 			}
 		}
@@ -114,12 +135,12 @@ func (b *bounded) pick(last *task) *task {
 	}
 	t.begun = true
 	for _, u := range w.tasks {
-		if len(u.yielded) > 0 {
-			if i := slices.Index(u.yielded, t); i >= 0 {
-				u.yielded = slices.Delete(u.yielded, i, i+1)
-			}
+		delete(u.starved, t)
+	}
+	for u := range t.starved {
+		if !u.enabled() {
+			delete(t.starved, u)
 		}
 	}
-	t.yielded = t.yielded[:0]
 	return t
 }

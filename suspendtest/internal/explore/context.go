@@ -11,6 +11,7 @@ type taskContext struct {
 	w         *World
 	t         *task // that it is for: the first that looks
 	canceller *task
+	own       bool // the program has asked for it, by Deadline
 	reason    error
 	detached  bool
 	used      bool // somebody has looked
@@ -89,12 +90,20 @@ func (c *taskContext) look(kind accessKind) {
 		return
 	}
 	c.used = true
-	if b := w.e.search.(*bounded); b.mayCancel() && w.e.choose(2) == 1 {
+	b := w.e.search.(*bounded)
+	switch {
+	case c.never():
+	case !b.mayCancel():
+		w.e.cut.Cancellations = true
+	case w.e.choose(2) == 1:
 		b.cancelled++
 		c.canceller.begun, c.canceller.ended = true, true
 		c.cancel()
 	}
 }
+
+// never reports whether this exploration leaves c alone.
+func (c *taskContext) never() bool { return c.w.e.Cancellations == Never && !c.own }
 
 // point is where others may come in between.
 func (c *taskContext) point(kind accessKind) {

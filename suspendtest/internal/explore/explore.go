@@ -11,7 +11,8 @@
 //
 // Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states; Musuvathi
 // and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on preemptions, and
-// Fair stateless model checking (PLDI 2008), for tasks that yield. Here such a task waits for one step of each of the others only.
+// Fair stateless model checking (PLDI 2008), for tasks that yield. There a task may yield once before the others must have made a step, and
+// here Config.Yields times.
 package explore
 
 import (
@@ -21,8 +22,11 @@ import (
 	"strings"
 )
 
-// Unlimited is no bound.
-const Unlimited = -1
+// Unlimited is no bound. Never, as a bound on Cancellations, leaves the contexts of tasks alone even when all wait.
+const (
+	Unlimited = -1
+	Never     = -2
+)
 
 // A Config says how much there is to explore.
 type Config struct {
@@ -35,6 +39,7 @@ type Config struct {
 
 	Preemptions   int    // how often, in a run, a task that could go on is made to wait; Unlimited if it is negative
 	Cancellations int    // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
+	Yields        int    // how often a task may go on after a Yield while another that could run does not; none if Fine
 	Spurious      int    // how often, in a run, each task's Park returns for no reason
 	Steps         int    // turns in a run, more being taken for a livelock; 0: 10000
 	Executions    int    // runs after which to give up; 0: no limit
@@ -49,8 +54,16 @@ type Config struct {
 type Result struct {
 	Executions int
 	Blocked    int  // runs, of these, that Reduced gave up as they could only repeat others
-	Exhausted  bool // there are no others, within the bounds on preemptions and cancellations
+	Exhausted  bool // there are no others, within the bounds
+	Cut        Cut  // the bounds that have cut something off
 	Failure    *Failure
+}
+
+// A Cut says which bounds have cut a choice off. Without one, a search that is exhausted has made all runs.
+type Cut struct {
+	Preemptions, Cancellations, Yields bool
+
+	Draws bool // a random number was drawn, as by Select: each time the same
 }
 
 // A Failure is a run that went wrong.
@@ -70,6 +83,7 @@ type explorer struct {
 	search
 	workers []*worker
 	tracing bool
+	cut     Cut
 	face
 }
 
@@ -115,7 +129,13 @@ func Run(c Config, program func(w *World)) Result {
 	}
 	e.search.replay(path)
 	defer e.trace(c.Fine)()
-	var r Result
+	r := e.all(program)
+	r.Cut = e.cut
+	return r
+}
+
+// all is Run, once the search is chosen.
+func (e *explorer) all(program func(w *World)) (r Result) {
 	for {
 		r.Executions++
 		w := e.run(program)
@@ -132,14 +152,14 @@ func Run(c Config, program func(w *World)) Result {
 		if w.redundant {
 			r.Blocked++
 		}
-		if c.Replay != "" {
+		if e.Replay != "" {
 			return r
 		}
 		if !e.next() {
 			r.Exhausted = true
 			return r
 		}
-		if r.Executions == c.Executions {
+		if r.Executions == e.Executions {
 			return r
 		}
 	}

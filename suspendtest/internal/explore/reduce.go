@@ -292,7 +292,12 @@ func (r *reduction) push(enabled procs) bool {
 func (r *reduction) chooseCancelled() {
 	left := r.e.Cancellations
 	for i, c := range r.w.contexts {
-		if left != 0 && r.decide(2, i) == 1 {
+		if c.never() {
+			continue
+		}
+		if left == 0 {
+			r.e.cut.Cancellations = true
+		} else if r.decide(2, i) == 1 {
 			c.canceller.live = true
 			left--
 		}
@@ -307,7 +312,7 @@ func (r *reduction) idle() *task {
 	}
 	var who []*taskContext
 	for _, c := range w.contexts {
-		if c.used && !c.canceller.live && c.t.parked {
+		if c.used && !c.canceller.live && c.t.parked && !c.never() {
 			who = append(who, c)
 		}
 	}

@@ -24,9 +24,12 @@ func (e *explorer) format() string {
 		bounds = bounds[1:]
 	}
 	for _, n := range bounds {
-		if n < 0 {
+		switch n {
+		case Unlimited:
 			s.WriteString("*.")
-		} else {
+		case Never:
+			s.WriteString("-.")
+		default:
 			fmt.Fprintf(&s, "%d.", n)
 		}
 	}
@@ -50,7 +53,10 @@ func (e *explorer) parse(replay string) (path []choice, err error) {
 	}
 	e.Reduced = parts[0] == reduced
 	for i, bound := range []*int{&e.Preemptions, &e.Cancellations} {
-		if *bound = Unlimited; parts[i] != "*" && (i > 0 || !e.Reduced) {
+		*bound = Unlimited
+		if i > 0 && parts[i] == "-" {
+			*bound = Never
+		} else if parts[i] != "*" && (i > 0 || !e.Reduced) {
 			n, err := strconv.ParseUint(parts[i], 10, 31)
 			if err != nil {
 				return nil, errReplay

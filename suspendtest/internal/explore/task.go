@@ -3,7 +3,6 @@ package explore
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -28,7 +27,7 @@ type task struct {
 	spurious int    // Parks that have returned for no reason
 	lock     locker // the lock that it waits for, if not nil
 	holds    []locker
-	yielded  []*task // those that could run when it yielded, and have not made a step since
+	starved  map[*task]int // Yields since another, which could run at each of them, has made a step
 	worker   *worker
 	drawn    int // random numbers
 
@@ -163,7 +162,7 @@ func (w *World) wakes(t *task) {
 	}
 }
 
-// Yield lets all others make a step. In a reduced search nobody can tell.
+// Yield lets others make a step. In a reduced search nobody can tell.
 func (t *task) Yield() {
 	w := t.w
 	if w.dead {
@@ -175,7 +174,12 @@ func (t *task) Yield() {
 	}
 	for _, u := range w.tasks {
 		if u != t && u.enabled() {
-			t.yielded = append(t.yielded, u)
+			if t.starved == nil {
+				t.starved = map[*task]int{}
+			}
+			t.starved[u]++
+		} else {
+			delete(t.starved, u)
 		}
 	}
 	w.handOver(t, w.pick(nil))
@@ -213,6 +217,7 @@ func (s spawner) Uint64() uint64 {
 		return 0
 	}
 	t.drawn++
+	s.w.e.cut.Draws = true
 	return rand.NewPCG(uint64(t.id), uint64(t.drawn)).Uint64()
 }
 
@@ -243,7 +248,20 @@ func (s spawner) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// eligible says no to a task that has yielded as long as there are those that it has yielded to.
+// eligible says no to a task that has yielded too often to one that could have run all the time, or else a loop that yields would have
+// endless runs.
 func (t *task) eligible() bool {
-	return t.enabled() && !slices.ContainsFunc(t.yielded, (*task).enabled)
+	if !t.enabled() {
+		return false
+	}
+	most := t.w.e.Yields
+	if t.w.e.Fine {
+		most = 0
+	}
+	for u, n := range t.starved {
+		if n > most && u.enabled() {
+			return false
+		}
+	}
+	return true
 }

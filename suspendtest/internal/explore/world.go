@@ -48,7 +48,9 @@ func (w *World) start(name string, f func(ctx context.Context)) *task {
 
 // Deadline returns a context whose deadline may pass at any time.
 func (w *World) Deadline() context.Context {
-	return w.context(nil, "deadline", context.DeadlineExceeded)
+	c := w.context(nil, "deadline", context.DeadlineExceeded)
+	c.own = true
+	return c
 }
 
 // Check registers f to be called at the end of the run.
