@@ -81,6 +81,7 @@ func (l *Latch) open() {
 // Wait suspends the caller until l is open. If ctx is done first, or already, it returns the cancellation error. A caller that was
 // cancelled while it waited returns nil if l is open by the time of its return.
 func (l *Latch) Wait(ctx context.Context) error {
+	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil || l.TryWait() {
 		return err
 	}

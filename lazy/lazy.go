@@ -102,6 +102,7 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 //
 // The return of the function synchronizes before the return of every Force that gets the value.
 func (l *Lazy[T]) Force(ctx context.Context) (T, error) {
+	suspend.Preemptible()
 	if l.state.Load() == ready {
 		done := ctx.Done()
 		if done == nil {

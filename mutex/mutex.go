@@ -86,6 +86,7 @@ const patience = 4
 //
 // The n'th Unlock synchronizes before the return of the n+1'th successful Lock.
 func (m *Mutex) Lock(ctx context.Context) error {
+	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}

@@ -103,6 +103,7 @@ func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 // Await returns the value and the error of p. It suspends the caller until p is filled. If ctx is done first, or already, it returns
 // the cancellation error, whether p is filled or not.
 func (p *Promise[T]) Await(ctx context.Context) (T, error) {
+	suspend.Preemptible()
 	if p.filled.Load() {
 		done := ctx.Done()
 		if done == nil {

@@ -97,6 +97,7 @@ func atomically(ctx context.Context, f func(tx *Tx) error) (hooks []func(), err 
 	if f == nil {
 		panic(nilFunction)
 	}
+	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
@@ -15,7 +16,12 @@ type Guard struct {
 }
 
 // Lock locks g. A holder of one Guard locks no other, except by lockAll.
-func (g *Guard) Lock() { g.mu.Lock() }
+func (g *Guard) Lock() {
+	if preempt.On() {
+		preemptibleGuard()
+	}
+	g.mu.Lock()
+}
 
 // Unlock unlocks g.
 func (g *Guard) Unlock() { g.mu.Unlock() }
@@ -39,7 +45,7 @@ func lockAll(guards []*Guard) []*Guard {
 		if i == 0 || g != guards[n-1] {
 			guards[n] = g
 			n++
-			g.Lock()
+			g.mu.Lock()
 		}
 	}
 	return guards[:n]

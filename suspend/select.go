@@ -118,6 +118,9 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
+	if how != atOnce {
+		Preemptible()
+	}
 	if ctx.Err() != nil {
 		return nil, cancellation(ctx)
 	}

@@ -34,6 +34,7 @@ func Err(ctx context.Context) error {
 // Suspend panics. Suspend does not allocate once the task has waited for a T with this context before. A goroutine without a task usually
 // finds the record of an earlier one.
 func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
+	Preemptible()
 	b := current()
 	if b == nil {
 		return suspendGoroutine(ctx, block)

@@ -18,6 +18,7 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	if allowLazy {
 		ctx = AllowLazy(ctx)
 	}
+	Preemptible()
 	if ctx.Err() != nil {
 		var zero T
 		return zero, cancellation(ctx)
@@ -26,7 +27,7 @@ func Wait[T any, S Source[T]](ctx context.Context, s S, allowLazy bool) (T, erro
 	var began state
 	armed := false
 again:
-	g.Lock()
+	g.mu.Lock()
 	if x, ok, err := s.Try(); ok {
 		g.Unlock()
 		return x, err

@@ -32,50 +32,99 @@ func (w *World) OnIdle(f func(waiting []string) error) { w.w.OnIdle(f) }
 func (w *World) Log(format string, args ...any) { w.w.Log(format, args...) }
 
 // An ExploreOption changes what Explore does.
-type ExploreOption func(*explore.Config)
+type ExploreOption func(*exploreConfig)
+
+type exploreConfig struct {
+	explore.Config
+	untilCancelled bool
+}
 
 // Cancellations bounds the number of contexts that are cancelled in one run. There is no bound otherwise.
-func Cancellations(n int) ExploreOption { return func(c *explore.Config) { c.Cancellations = n } }
+func Cancellations(n int) ExploreOption {
+	return func(c *exploreConfig) { c.Cancellations = max(n, 0) }
+}
+
+// UntilCancelled says that tasks may wait until their contexts are cancelled. Otherwise Explore tries all orders without a cancellation
+// first, and a task that then waits without end is an error: a later cancellation would hide that its wake-up was lost.
+func UntilCancelled() ExploreOption { return func(c *exploreConfig) { c.untilCancelled = true } }
+
+// Preemptions has Explore make all runs with at most n preemptions: turns that a task loses, or a cancellation, where the task need not wait.
+// Otherwise it makes all without one, then all with one, and so on, until there are no others or some 20,000 runs are made.
+func Preemptions(n int) ExploreOption { return func(c *exploreConfig) { c.Preemptions = max(n, 0) } }
+
+// Yields bounds how often a task goes on after a Yield while another task, which could run, does not. Or else a loop that yields until
+// something changes would have endless runs. It is 1 otherwise.
+func Yields(n int) ExploreOption { return func(c *exploreConfig) { c.Yields = max(n, 0) } }
+
+// Waits says that tasks take turns only where they wait, yield or end, and not where an operation begins that need not wait. There are far
+// fewer runs then. It also serves programs that hold a lock of package sync while they use a primitive.
+func Waits() ExploreOption { return func(c *exploreConfig) { c.Points = false } }
 
 // Spurious has each task's Park return for no reason, up to n times in a run, as a scheduler's may. It does not otherwise.
-func Spurious(n int) ExploreOption { return func(c *explore.Config) { c.Spurious = n } }
+func Spurious(n int) ExploreOption { return func(c *exploreConfig) { c.Spurious = n } }
 
 // Steps bounds the turns that tasks take in one run; more are taken for a livelock. It is 10000 otherwise.
-func Steps(n int) ExploreOption { return func(c *explore.Config) { c.Steps = n } }
+func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } }
 
 // Executions bounds the number of runs. There is no bound otherwise.
-func Executions(n int) ExploreOption { return func(c *explore.Config) { c.Executions = n } }
+func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
 // Replay makes one run only: the one that a failure has named with this string. So does the environment variable
 // BRAID_REPLAY.
-func Replay(choices string) ExploreOption { return func(c *explore.Config) { c.Replay = choices } }
+func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
 // Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take turns and
 // their contexts can be cancelled. It fails t with the first run that is wrong. A run is wrong if a Check or a task's panic says so, if
-// tasks wait without end, or if it does not end. It logs the number of runs, and whether they were all.
+// tasks wait without end, or if it does not end. It tries the runs without a cancellation first. It logs the number of runs, and whether they
+// were all: a bound that has left out runs is named.
 //
 // program is called for each run. It makes the shared objects and starts the tasks, and must do the same each time. It must not depend on
-// the time, on random numbers (Select, unlike SelectOrdered), on goroutines or on an earlier run. The search notices this as a rule.
+// the time, on random numbers, on goroutines or on an earlier run. The search notices this as a rule. The cases of a Select are
+// looked at in one order only.
 //
-// A task runs until it suspends through package suspend, yields or ends. Only there others take turns, and a task that waits in another
-// way blocks all. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled
+// A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to any that may suspend, and to the lock of a
+// suspend.Guard. Only there others take turns. A task that waits in another way blocks all, so no task may hold a lock of package sync
+// at such a place. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled
 // are, one after another. If there are none, the run is a deadlock.
 //
-// Explore finds errors in the logic of a primitive: values and wake-ups lost between a Resume and a cancellation. It does not look at the
-// order of single memory accesses.
+// Explore finds errors in the logic of a primitive and of its users: values and wake-ups lost between a Resume and a cancellation, and
+// sections that are not atomic together. It does not look at the order of single memory accesses, unless Accesses says so.
 func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	t.Helper()
-	c := explore.Config{Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Replay: os.Getenv(ReplayVariable)}
+	c := exploreConfig{Config: explore.Config{
+		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 1, Points: true, Replay: os.Getenv(ReplayVariable),
+	}}
 	for _, f := range opts {
 		f(&c)
 	}
-	r := explore.Run(c, func(w *explore.World) { program(&World{w}) })
-	switch {
-	case r.Failure != nil:
-		t.Errorf("run %d of the exploration has failed: %v", r.Executions, r.Failure)
-	case r.Exhausted:
-		t.Logf("explored: %d runs, which are all", r.Executions)
-	default:
-		t.Logf("explored: %d runs, and there are more", r.Executions)
+	begin := func(w *explore.World) { program(&World{w}) }
+	if c.Replay != "" {
+		if r := explore.Run(c.Config, begin); r.Failure != nil {
+			t.Errorf("the run has failed: %v", r.Failure)
+		} else {
+			t.Log("the run has not failed")
+		}
+		return
 	}
+	var calm, all explore.Extent
+	if !c.untilCancelled {
+		without := c.Config
+		without.Cancellations = explore.Never
+		calm = explore.Deepen(without, enough, begin)
+	}
+	what := ", without a cancellation,"
+	if all = calm; calm.Failure == nil {
+		what = ""
+		if all = explore.Deepen(c.Config, enough, begin); !c.untilCancelled {
+			all = calm.And(all)
+		}
+	}
+	if all.Failure != nil {
+		t.Errorf("run %d of the exploration%s has failed: %v", all.Executions, what, all.Failure)
+		return
+	}
+	t.Logf("explored: %s", all)
 }
+
+// enough runs with preemptions are a second or two.
+const enough = 20_000

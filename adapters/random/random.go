@@ -21,6 +21,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/runner"
 	"github.com/braidgo/braid/adapters/internal/seeded"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -29,6 +30,10 @@ type Options struct {
 	// Seed determines the order, and the choices of Select, Choose and Then. Zero means a new random seed, which the method Seed
 	// returns.
 	Seed uint64
+
+	// Preempt says that other tasks may run where an operation begins that could wait, also if it need not: a lock, a receive, a
+	// transaction. Without it a task runs until it waits, and two sections that are not atomic together look as if they were.
+	Preempt bool
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
@@ -64,6 +69,9 @@ func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o, rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	s.draw.Seed(o.Seed)
 	s.core = runner.NewDriven(s, s.next, o.OnIdle, o.OnPanic)
+	if o.Preempt {
+		s.core.Preempt = func() bool { return s.rand.Uint64()&1 > 0 }
+	}
 	return s
 }
 
@@ -82,6 +90,9 @@ func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 // If ctx is done already, Run returns the cancellation error and does nothing. Only one Run is possible: a second returns
 // suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, when every other task has ended.
 func (s *Scheduler) Run(ctx context.Context, main func(ctx context.Context) error) error {
+	if s.opts.Preempt {
+		defer preempt.Begin()()
+	}
 	return s.core.Drive(ctx, runner.Drive{Name: "random", StallAfter: s.opts.StallAfter, OnStall: s.opts.OnStall}, main)
 }
 

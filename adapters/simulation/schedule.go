@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/braidgo/braid/internal/labels"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -25,6 +26,9 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	}
 	if w.err = w.arrive(); w.err != nil {
 		return
+	}
+	if w.o.Preempt {
+		defer preempt.Begin()()
 	}
 	w.ready = append(w.ready, ready{host: &w.host, f: func() {
 		err := ErrExited

@@ -57,6 +57,11 @@ type Options struct {
 	// MaxTime is the virtual time after which a run fails with ErrTime. 0: no limit.
 	MaxTime time.Duration
 
+	// Preempt says that other tasks may run where an operation begins that could wait, also if it need not: each lock, receive and
+	// transaction is a step then. Without it a task runs until it waits, and two sections that are not atomic look as if they were. In a
+	// Test it is on.
+	Preempt bool
+
 	// Trace gets one line for each event: a step, a timer, a segment, a Log.
 	Trace io.Writer
 

@@ -52,6 +52,12 @@ func (t *task) LeaveReady() (next coro.Next, yield coro.Yield) {
 	return nil, t.Coroutine.Leave(coro.Yielded)
 }
 
+// Preempt implements Options.Preempt, see suspend.Preemptible: a coin of the seed, if another task could run.
+func (t *task) Preempt() (yield bool) {
+	w := t.world.Load()
+	return w.o.Preempt && t == w.current && !w.leaving && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
+}
+
 // Back implements suspend.Switcher. It is not called: Leave returns no next.
 func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 

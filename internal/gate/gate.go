@@ -45,6 +45,7 @@ func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
 
 // Acquire takes n permits, at once or when they are granted. It suspends, and is cancelled, as Semaphore.Acquire.
 func (g *Gate) Acquire(ctx context.Context, n uint64) error {
+	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}

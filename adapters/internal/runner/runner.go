@@ -28,7 +28,8 @@ type Runner struct {
 	owner   atomicx.Int64 // its goroutine, 0 if the Runner runs on several
 	calling atomicx.Int64 // the goroutine of the coroutine that runs callbacks, 0 if none does
 	self    suspend.Spawner
-	InOrder bool // Items run in the order of Next; set before the first Run
+	InOrder bool                // Items run in the order of Next; set before the first Run
+	Preempt func() (yield bool) // nil, or asked by each task, see suspend.Preemptible; set like InOrder
 	waker   waker
 	foreign func() // nil, or see OnForeign
 	onPanic func(any, []byte)

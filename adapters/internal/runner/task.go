@@ -60,6 +60,12 @@ func (t *Task) LeaveReady() (next coro.Next, yield coro.Yield) { return t.runner
 // Back implements suspend.Switcher.
 func (t *Task) Back() (next coro.Next, yield coro.Yield) { return t.runner.Load().back() }
 
+// Preempt says whether the scheduler wants to switch, see suspend.Preemptible.
+func (t *Task) Preempt() (yield bool) {
+	f := t.runner.Load().Preempt
+	return f != nil && f()
+}
+
 // Unpark implements suspend.Task.
 func (t *Task) Unpark() { t.runner.Load().unpark(t) }
 

@@ -85,6 +85,7 @@ func (b *bounded) pick(last *task) *task {
 	if preempting {
 		o = append(o, last)
 	}
+	point := preempting && b.e.Points
 	if !preempting || b.e.Preemptions < 0 || b.preempted < b.e.Preemptions {
 		for _, may := range []func(*task) bool{(*task).eligible, (*task).enabled} {
 			for _, t := range w.tasks {
@@ -109,6 +110,8 @@ func (b *bounded) pick(last *task) *task {
 			case c.never():
 			case busy && !b.mayCancel():
 				b.e.cut.Cancellations = true
+			case point && b.e.Preemptions >= 0 && b.preempted >= b.e.Preemptions:
+				b.e.cut.Preemptions = true
 			case busy || c.t.parked:
 				o = append(o, t)
 			}
@@ -126,6 +129,9 @@ func (b *bounded) pick(last *task) *task {
 	case !t.begun && t.cancels != nil && busy:
 		b.cancelled++
 		b.interrupted = last // and goes on afterwards, unless it is preempted
+		if point {
+			b.preempted++
+		}
 	case !t.begun && t.cancels != nil:
 	case preempting && t != last:
 		b.preempted++

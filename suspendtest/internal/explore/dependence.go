@@ -130,7 +130,7 @@ func (c *taskContext) at() unsafe.Pointer { return unsafe.Pointer(&c.err) }
 func (t *task) parkReduced() {
 	t.parked = true
 	if t.w.e.tracing && !t.permit {
-		t.w.event(t, "suspended at %s", userSite())
+		t.w.event(t, "suspended %s", userSite())
 	}
 	access(t, parks, &t.permit)
 	t.parked = false

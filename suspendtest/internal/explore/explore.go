@@ -20,6 +20,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // Unlimited is no bound. Never, as a bound on Cancellations, leaves the contexts of tasks alone even when all wait.
@@ -37,7 +39,11 @@ type Config struct {
 	// and nobody may wait for a change by yielding in a loop.
 	Reduced bool
 
-	Preemptions   int    // how often, in a run, a task that could go on is made to wait; Unlimited if it is negative
+	// Points says to take turns where an operation of a primitive begins as well, also if it need not wait: where package suspend calls
+	// Preempt, and at each lock of a Guard. Not with Fine, which has more.
+	Points bool
+
+	Preemptions   int    // how often, in a run, a task that could go on is made to wait, or cancelled meanwhile if Points; Unlimited if it is negative
 	Cancellations int    // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
 	Yields        int    // how often a task may go on after a Yield while another that could run does not; none if Fine
 	Spurious      int    // how often, in a run, each task's Park returns for no reason
@@ -129,6 +135,9 @@ func Run(c Config, program func(w *World)) Result {
 	}
 	e.search.replay(path)
 	defer e.trace(c.Fine)()
+	if c.Points {
+		defer preempt.Begin()()
+	}
 	r := e.all(program)
 	r.Cut = e.cut
 	return r

@@ -132,7 +132,7 @@ func (t *task) Park() {
 	}
 	t.parked = true
 	if w.e.tracing {
-		w.event(t, "suspended at %s", userSite())
+		w.event(t, "suspended %s", userSite())
 	}
 	w.handOver(t, w.pick(nil))
 }
@@ -183,6 +183,25 @@ func (t *task) Yield() {
 		}
 	}
 	w.handOver(t, w.pick(nil))
+}
+
+// Preempt is where an operation begins that may suspend, see suspend.Preemptible. The task takes its turn here, and never yields.
+func (t *task) Preempt() (yield bool) {
+	t.PreemptGuard()
+	return false
+}
+
+// PreemptGuard is where any other operation of a primitive begins.
+func (t *task) PreemptGuard() {
+	w := t.w
+	if !w.e.Points || w.dead || w.current != t {
+		return
+	}
+	next := w.pick(t)
+	if next != t && w.e.tracing && w.failure == "" {
+		w.event(t, "lets others run %s", userSite())
+	}
+	w.handOver(t, next)
 }
 
 // Spawner starts tasks of the same run.

@@ -108,15 +108,21 @@ func (c *worker) run() {
 	returned = true
 }
 
-// userSite is where the caller of package suspend is.
+const module = "github.com/braidgo/braid/"
+
+// userSite is where the program has called the library, and which operation of a primitive.
 func userSite() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	operation := ""
 	for {
 		f, more := frames.Next()
-		inside := strings.HasPrefix(f.Function, "github.com/braidgo/braid/suspend.") || strings.HasPrefix(f.Function, "github.com/braidgo/braid/suspendtest/internal/explore.(")
-		if !inside || !more {
-			return site(f)
+		name, inside := strings.CutPrefix(f.Function, module)
+		if !more || !inside || strings.HasSuffix(f.File, "_test.go") || strings.HasPrefix(name, "examples/") {
+			return operation + "at " + site(f)
+		}
+		if !strings.HasPrefix(name, "suspend.") && !strings.HasPrefix(name, "suspendtest/") && !strings.HasPrefix(name, "internal/") {
+			operation = "in " + strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "[...]", "") + " "
 		}
 	}
 }
