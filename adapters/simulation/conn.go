@@ -72,7 +72,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		case c.ended:
 			return 0, io.EOF
 		}
-		t.wait()
+		t.wait(c.node.world)
 	}
 }
 
@@ -118,7 +118,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread))])
 			continue
 		}
-		t.wait()
+		t.wait(c.node.world)
 	}
 }
 

@@ -35,7 +35,8 @@ func (s *endpoint) leave(t *turn) {
 }
 
 // wait suspends the caller until it is woken, perhaps for nothing.
-func (t *turn) wait() {
+func (t *turn) wait(w *World) {
+	w.still = w.o.Preempt
 	_, _ = suspend.Suspend(context.Background(), func(r suspend.Resumer[struct{}]) (struct{}, bool) {
 		t.r = r
 		return struct{}{}, false

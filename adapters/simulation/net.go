@@ -120,7 +120,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			l.backlog = l.backlog[1:]
 			return c, nil
 		}
-		t.wait()
+		t.wait(w)
 	}
 }
 
@@ -252,6 +252,7 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 			d.c.reset() // peer may be there by now
 		}
 	}()
+	n.world.still = n.world.o.Preempt
 	failed, err := suspend.Suspend(ctx, func(r suspend.Resumer[error]) (error, bool) {
 		if d.answer = r; !d.lost {
 			d.c.send(0, d.arrive)

@@ -58,8 +58,8 @@ type Options struct {
 	MaxTime time.Duration
 
 	// Preempt says that other tasks may run where an operation begins that could wait, also if it need not: each lock, receive and
-	// transaction is a step then. Without it a task runs until it waits, and two sections that are not atomic look as if they were. In a
-	// Test it is on.
+	// transaction may end a step then. Without it a task runs until it waits, and two sections that are not atomic together look as if they
+	// were. In a Test it is on, unless NoPreempt is set.
 	Preempt bool
 
 	// Trace gets one line for each event: a step, a timer, a segment, a Log.
@@ -116,6 +116,7 @@ type World struct {
 	over    bool // the loop ends
 	ended   bool // main has
 	failed  bool // err is a reason that ended the run
+	still   bool // the next operation is a wait of the network's: what it waits for was looked at, and is not to change meanwhile
 	leaving bool // the tasks that are left are being ended
 	always  []func() error
 

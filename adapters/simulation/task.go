@@ -55,6 +55,10 @@ func (t *task) LeaveReady() (next coro.Next, yield coro.Yield) {
 // Preempt implements Options.Preempt, see suspend.Preemptible: a coin of the seed, if another task could run.
 func (t *task) Preempt() (yield bool) {
 	w := t.world.Load()
+	if w.still {
+		w.still = false
+		return false
+	}
 	return w.o.Preempt && t == w.current && !w.leaving && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
 }
 

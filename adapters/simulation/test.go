@@ -24,6 +24,9 @@ type TestOptions struct {
 
 	// Seeds is how many seeds to run. 0 stands for 100, under -short for 10.
 	Seeds int
+
+	// NoPreempt turns Options.Preempt off, which is on in a Test.
+	NoPreempt bool
 }
 
 // checkEvery is how often Test runs a seed twice.
@@ -97,6 +100,7 @@ type seeds struct {
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
 	s := &seeds{o: o.Options, first: max(o.Seed, 1), n: o.Seeds}
+	s.o.Preempt = !o.NoPreempt
 	if s.n == 0 {
 		if s.n = 100; testing.Short() {
 			s.n = 10

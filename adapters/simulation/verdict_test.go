@@ -18,6 +18,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
@@ -345,5 +346,51 @@ func TestATestOfNoSeedsFails(t *testing.T) {
 		out, err := c.CombinedOutput()
 		require.Error(t, err, "%s", out)
 		require.Contains(t, string(out), "no seeds to run", seeds)
+	}
+}
+
+// Two sections that are not atomic together lose an update, though no lock is ever waited for. A run without Preempt never shows it.
+func TestPreempt(t *testing.T) {
+	lost := func(o simulation.Options) (n int) {
+		for seed := range uint64(50) {
+			o.Seed = seed + 1
+			err := simulation.Check(o, func(ctx context.Context, w *simulation.World) error {
+				var m mutex.Mutex
+				x := 0
+				for range 2 {
+					_ = w.Go(func() {
+						_ = m.Lock(ctx)
+						v := x
+						m.Unlock()
+						_ = m.Lock(ctx)
+						x = v + 1
+						m.Unlock()
+					})
+				}
+				if _ = suspend.Sleep(ctx, 1); x != 2 {
+					return errBroken
+				}
+				return nil
+			})
+			if err != nil {
+				require.Equal(t, errBroken, err)
+				n++
+			}
+		}
+		return n
+	}
+	require.Zero(t, lost(simulation.Options{}))
+	require.Positive(t, lost(simulation.Options{Preempt: true}))
+
+	for _, off := range []bool{false, true} {
+		preempts := false
+		simulation.Test(t, simulation.TestOptions{Seeds: 100, NoPreempt: off}, func(ctx context.Context, w *simulation.World) error {
+			var m mutex.Mutex
+			between := false
+			_ = w.Go(func() { preempts = preempts || between })
+			_ = w.Go(func() { between = true; _ = m.Lock(ctx); between = false; m.Unlock() })
+			return suspend.Sleep(ctx, 1)
+		})
+		require.Equal(t, !off, preempts)
 	}
 }

@@ -4,42 +4,164 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-func TestTmp(t *testing.T) {
-	c := all
-	c.Points = true
-	c.Yields = 1
-	r := explore.Run(c, func(w *explore.World) {
-		var m mutex.Mutex
-		x := 0
-		for range 2 {
-			w.Go("t", func(ctx context.Context) {
-				_ = m.Lock(bg)
-				v := x
-				m.Unlock()
-				_ = m.Lock(bg)
-				x = v + 1
-				m.Unlock()
+// letters starts one task for each name. It writes its name n times, with a switch after each.
+func letters(names string, n int, between func()) (program func(w *explore.World), orders map[string]bool) {
+	orders = map[string]bool{}
+	return func(w *explore.World) {
+		order := ""
+		for _, name := range strings.Split(names, "") {
+			w.Go(name, func(context.Context) {
+				for range n {
+					order += name
+					between()
+				}
 			})
 		}
-		w.Check(func() error {
-			if x != 2 {
-				return errors.New("lost")
+		w.Check(func() error { orders[order] = true; return nil })
+	}, orders
+}
+
+// The number of runs is known by hand: of tasks with k steps each, in all orders. A Yield that is no choice, or a bound that is not named,
+// shows here.
+func TestCounts(t *testing.T) {
+	var m mutex.Mutex
+	lock := func() { _ = m.Lock(bg); m.Unlock() }
+	var c = chanx.New[int](1)
+	try := func() { _, _ = c.TrySend(1); _, _, _ = c.TryRecv() }
+	for name, p := range map[string]struct {
+		names               string
+		n                   int
+		between             func()
+		yields, preemptions int
+		runs, orders        int
+		cut                 explore.Cut
+	}{
+		"two tasks, one yield":                      {"ab", 1, suspend.Yield, 1, -1, 6, 2, explore.Cut{}},      // 4!/(2!2!)
+		"three tasks, one yield":                    {"abc", 1, suspend.Yield, 1, -1, 90, 6, explore.Cut{}},    // 6!/(2!2!2!)
+		"three tasks, two yields":                   {"abc", 2, suspend.Yield, 2, -1, 1680, 90, explore.Cut{}}, // 9!/(3!3!3!)
+		"three tasks, two yields, bounded":          {"abc", 2, suspend.Yield, 1, -1, 690, 90, explore.Cut{Yields: true}},
+		"two tasks, two locks":                      {"ab", 2, lock, 1, -1, 20, 6, explore.Cut{}}, // a lock is one point: 6!/(3!3!)
+		"two tasks, two locks, no preemption":       {"ab", 2, lock, 1, 0, 2, 2, explore.Cut{Preemptions: true}},
+		"two tasks, two operations that never wait": {"ab", 1, try, 1, -1, 20, 2, explore.Cut{}}, // each a point
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, orders := letters(p.names, p.n, p.between)
+			r := explore.Run(explore.Config{Points: true, Yields: p.yields, Preemptions: p.preemptions, Cancellations: explore.Unlimited}, program)
+			if r.Failure != nil || !r.Exhausted || r.Executions != p.runs || len(orders) != p.orders || r.Cut != p.cut {
+				t.Errorf("%d runs, %d orders, cut %+v, %v", r.Executions, len(orders), r.Cut, r.Failure)
 			}
-			return nil
 		})
-	})
-	fmt.Println(r.Executions, r.Exhausted, r.Cut, r.Failure)
-	c.Points = false
-	_ = promise.New[int]
-	_ = chanx.New[int]
-	_ = suspend.Yield
+	}
+}
+
+// Two sections that are not atomic together lose an update, whatever primitive makes each of them atomic. No operation waits.
+func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
+	for name, section := range map[string]func() (f func(f func())){
+		"mutex": func() func(func()) {
+			var m mutex.Mutex
+			return func(f func()) { _ = m.Lock(bg); f(); m.Unlock() }
+		},
+		"semaphore": func() func(func()) {
+			s := semaphore.New(1)
+			return func(f func()) { _ = s.Acquire(bg, 1); f(); s.Release(1) }
+		},
+		"chanx": func() func(func()) {
+			c := chanx.New[int](1)
+			return func(f func()) { _ = c.Send(bg, 1); f(); _, _ = c.Recv(bg) }
+		},
+		"promise": func() func(func()) {
+			var p promise.Promise[int]
+			_ = p.Fill(1)
+			return func(f func()) { _, _ = p.Await(bg); f() }
+		},
+		"latch": func() func(func()) {
+			var l latch.Latch
+			return func(f func()) { _ = l.Wait(bg); f() }
+		},
+		"lazy": func() func(func()) {
+			l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
+			return func(f func()) { _, _ = l.Force(bg); f() }
+		},
+		"transaction": func() func(func()) {
+			return func(f func()) { _ = stm.Atomically(bg, func(*stm.Tx) error { return nil }); f() }
+		},
+		"Select": func() func(func()) {
+			var p promise.Promise[int]
+			_ = p.Fill(1)
+			return func(f func()) { _, _ = suspend.SelectOrdered(bg, suspend.On(p.AwaitOp())); f() }
+		},
+		"Guard": func() func(func()) {
+			var g suspend.Guard
+			return func(f func()) { g.Lock(); f(); g.Unlock() }
+		},
+	} {
+		program := func(w *explore.World) {
+			within, x := section(), 0
+			for _, name := range []string{"a", "b"} {
+				w.Go(name, func(context.Context) {
+					v := 0
+					within(func() { v = x })
+					within(func() { x = v + 1 })
+				})
+			}
+			w.Check(func() error {
+				if x != 2 {
+					return errors.New("lost")
+				}
+				return nil
+			})
+		}
+		c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}
+		x := explore.Deepen(c, 1000, program)
+		if x.Failure == nil || x.Failure.Reason != "check: lost" || !strings.Contains(strings.Join(x.Failure.Trace, "\n"), "a        lets others run") {
+			t.Errorf("%s: %v, %v", name, x, x.Failure)
+		}
+		if x.Failure != nil && !strings.HasPrefix(x.Failure.Replay, "1.") {
+			t.Errorf("%s: more than one preemption: %s", name, x.Failure.Replay)
+		}
+		if c.Points = false; explore.Deepen(c, 1000, program).Failure != nil {
+			t.Errorf("%s: found without points", name)
+		}
+	}
+}
+
+// What Deepen says is all, and what it leaves out.
+func TestDeepen(t *testing.T) {
+	c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}
+	var m mutex.Mutex
+	locks := func(n int) func(w *explore.World) {
+		program, _ := letters("abc", n, func() { _ = m.Lock(bg); m.Unlock() })
+		return program
+	}
+	yields, _ := letters("abc", 2, suspend.Yield)
+	for _, p := range []struct {
+		most, executions int
+		program          func(w *explore.World)
+		want             string
+	}{
+		{explore.Unlimited, 0, locks(1), " runs, which are all"},
+		{explore.Unlimited, 0, locks(4), " runs, which are all but those with more than 2 preemptions"},
+		{1, 0, locks(4), " runs, which are all but those with more than 1 preemptions"},
+		{1, 5, locks(4), "5 runs, and there are more"},
+		{explore.Unlimited, 0, yields, " runs, which are all but those with more yields of a task while another could run"},
+	} {
+		c.Preemptions, c.Executions = p.most, p.executions
+		if x := fmt.Sprint(explore.Deepen(c, 1000, p.program)); !strings.HasSuffix(x, p.want) {
+			t.Errorf("%s, want %s", x, p.want)
+		}
+	}
 }
