@@ -73,6 +73,20 @@ func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executi
 // BRAID_REPLAY.
 func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
+// Accesses has tasks take turns before each single access to what they share. Of the runs that differ only in the order of accesses that
+// commute, Explore makes one then. It needs a build with the tag explore, or else Explore fails:
+//
+//	go test -tags explore ./...
+//
+// Braid's own primitives are followed down to their atomics. What the tasks share besides must be of the types of suspendtest/atomic, or be
+// accessed under a lock or after a wait. A run is as on a machine that keeps the order of all accesses. A data race is not noticed: see go
+// test -race. No task may wait for a change by looking in a loop, and Yield is no choice. Preemptions, Yields and Waits mean nothing then.
+func Accesses() ExploreOption {
+	return func(c *exploreConfig) {
+		c.Fine, c.Reduced, c.Points, c.Preemptions = true, true, false, explore.Unlimited
+	}
+}
+
 // Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take turns and
 // their contexts can be cancelled. It fails t with the first run that is wrong. A run is wrong if a Check or a task's panic says so, if
 // tasks wait without end, or if it does not end. It tries the runs without a cancellation first. It logs the number of runs, and whether they
@@ -96,6 +110,10 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	}}
 	for _, f := range opts {
 		f(&c)
+	}
+	if c.Fine && !explore.Built {
+		t.Error("suspendtest: Accesses needs a build with the tag explore: go test -tags explore")
+		return
 	}
 	begin := func(w *explore.World) { program(&World{w}) }
 	if c.Replay != "" {

@@ -2,6 +2,9 @@
 
 package explore
 
+// Built says whether this build can be Fine.
+const Built = false
+
 // Without the tag nothing is traced.
 type face struct{}
 

@@ -17,6 +17,13 @@ type Extent struct {
 // level leaves nothing out, at c.Preemptions unless it is Unlimited, or else after enough runs, of the levels above none.
 func Deepen(c Config, enough int, program func(w *World)) Extent {
 	x := Extent{Preemptions: Never}
+	if c.Reduced { // a bound would not save anything
+		r := Run(c, program)
+		if x.Executions, x.Failure, x.Cut = r.Executions, r.Failure, r.Cut; r.Exhausted {
+			x.Preemptions = Unlimited
+		}
+		return x
+	}
 	most, left := c.Preemptions, enough
 	for level := 0; ; level++ {
 		if c.Preemptions = level; level > 0 && most < 0 {

@@ -14,6 +14,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// Built says whether this build can be Fine.
+const Built = true
+
 // A tracer is told of the accesses of all goroutines, and holds back those of the tasks of its run.
 type tracer struct {
 	w atomic.Pointer[World]
