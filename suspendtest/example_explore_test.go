@@ -85,7 +85,7 @@ func ExampleExplore() {
 	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) })
 
 	// Output:
-	// run 4 of the exploration has failed: check: put once, found 0 times
+	// run 16 of the exploration has failed: check: put once, found 0 times
 	// 	taker    begins
 	// 	taker    suspended at example_explore_test.go:34
 	// 	taker    is cancelled
@@ -93,8 +93,8 @@ func ExampleExplore() {
 	// 	putter   has ended
 	// 	taker    has ended
 	// 	         FAILED: check: put once, found 0 times
-	// replay: *.*.000011
-	// explored: 9 runs, which are all
+	// replay: 0.*.000011
+	// explored: 112 runs, which are all
 }
 
 // printed stands in for a test.

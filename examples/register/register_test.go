@@ -102,7 +102,7 @@ func TestThePageQuotesTheTrace(t *testing.T) {
 	_, quoted, _ := strings.Cut(string(page), "## A seed that fails")
 	quoted, _, _ = strings.Cut(quoted, "\n## ")
 	var trace strings.Builder
-	report := simulation.Run(simulation.Options{Seed: 1, Trace: &trace}, count(true))
+	report := simulation.Run(simulation.Options{Seed: 1, Preempt: true, Trace: &trace}, count(true))
 	require.ErrorContains(t, report.Err, "the servers have counted")
 	require.Contains(t, quoted, report.Err.Error())
 	n := 0

@@ -4,7 +4,10 @@ package mutants_test
 
 func init() { mutants = append(mutants, simulated...) }
 
-const simulation = "adapters/simulation"
+const (
+	simulation = "adapters/simulation"
+	exploring  = "suspendtest/internal/explore"
+)
 
 // Mistakes in the simulation: chance that does not come from the seed, and faults that are not those of a network, a crash or a disk.
 var simulated = []mutant{
@@ -32,4 +35,11 @@ var simulated = []mutant{
 	{"a timeout of package context is waited for", "adapters/simulation/context_watch.go", "at != at.Round(0) && !w.over", "at != at.Round(0) && !w.over && !Wrong", simulation, "TestTheTextOfAnEnd"},
 	{"a goroutine that waits is not listed", "adapters/simulation/errors.go", "if ok && l.find(n) != nil", "if ok && !Wrong && l.find(n) != nil", simulation, "TestTheTextOfAnEnd"},
 	{"the start of a task is no event", "adapters/simulation/host.go", "	w.note(event{kind: kind, host: by, task: id, of: h})\n", "	if !Wrong {\n		w.note(event{kind: kind, host: by, task: id, of: h})\n	}\n", simulation, "TestCheckNamesTheStep"},
+	{"a wait of the network's is a point", "adapters/simulation/task.go", "	if w.still {", "	if w.still && !Wrong {", simulation, "TestStormConservesTheStreams"},
+	{"a World does not preempt", "adapters/simulation/task.go", "	return w.o.Preempt && t", "	return !Wrong && w.o.Preempt && t", simulation, "TestPreempt"},
+	{"a Yield is no choice", exploring + "/task.go", "		if n > most && u.enabled() {", "		if (n > most || Wrong) && u.enabled() {", exploring, "TestCounts"},
+	{"a bound on yields is not named", exploring + "/bounded.go", "	b.e.cut.Yields = b.e", "	b.e.cut.Yields = !Wrong && b.e", exploring, "TestCounts"},
+	{"a bound on preemptions is not named", exploring + "/bounded.go", "	b.e.cut.Preemptions = b.e", "	b.e.cut.Preemptions = !Wrong && b.e", exploring, "TestCounts"},
+	{"a lock that is free is no point", "mutex/mutex.go", "	suspend.Preemptible()\n", "	if !Wrong {\n		suspend.Preemptible()\n	}\n", exploring, "TestAnOperationThatNeedNotWait"},
+	{"the lock of a Guard is no point", "suspend/preempt.go", "b != nil && b.task != nil && !b.blocked {\n		if t, ok := b.task.(guardPreempter)", "b != nil && b.task != nil && !b.blocked && !Wrong {\n		if t, ok := b.task.(guardPreempter)", exploring, "TestAnOperationThatNeedNotWait"},
 }

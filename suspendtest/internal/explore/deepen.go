@@ -67,7 +67,7 @@ func (x Extent) String() string {
 	}
 	var bounds []string
 	if x.Preemptions >= 0 {
-		bounds = append(bounds, fmt.Sprintf("more than %d preemptions", x.Preemptions))
+		bounds = append(bounds, fmt.Sprintf("more preemptions than %d", x.Preemptions))
 	}
 	if x.Cut.Cancellations {
 		bounds = append(bounds, "more cancellations")

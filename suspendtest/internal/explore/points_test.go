@@ -154,8 +154,8 @@ func TestDeepen(t *testing.T) {
 		want             string
 	}{
 		{explore.Unlimited, 0, locks(1), " runs, which are all"},
-		{explore.Unlimited, 0, locks(4), " runs, which are all but those with more than 2 preemptions"},
-		{1, 0, locks(4), " runs, which are all but those with more than 1 preemptions"},
+		{explore.Unlimited, 0, locks(4), " runs, which are all but those with more preemptions than 2"},
+		{1, 0, locks(4), " runs, which are all but those with more preemptions than 1"},
 		{1, 5, locks(4), "5 runs, and there are more"},
 		{explore.Unlimited, 0, yields, " runs, which are all but those with more yields of a task while another could run"},
 	} {
