@@ -219,18 +219,3 @@ func TestSleepsAreReduced(t *testing.T) {
 		t.Errorf("%d orders, %s", len(orders), text)
 	}
 }
-
-// explored is what Explore says.
-func explored(t *testing.T, program func(w *suspendtest.World), opts ...suspendtest.ExploreOption) string {
-	heard := &hearing{TB: t}
-	suspendtest.Explore(heard, program, opts...)
-	return heard.text
-}
-
-type hearing struct {
-	testing.TB
-	text string
-}
-
-func (h *hearing) Errorf(format string, args ...any) { h.text = fmt.Sprintf(format, args...) }
-func (h *hearing) Logf(format string, args ...any)   { h.text = fmt.Sprintf(format, args...) }

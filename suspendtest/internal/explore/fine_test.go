@@ -83,3 +83,15 @@ func TestDeadlockOfMutexes(t *testing.T) {
 		t.Error(r.Failure)
 	}
 }
+
+// The programs are right at each point of an operation as well. No task is switched while it holds a lock of atomicx: that would hang.
+func TestProgramsAtPoints(t *testing.T) {
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) {
+			c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 500}
+			if x := explore.Deepen(c, 500, p.program); x.Failure != nil {
+				t.Error(x.Failure)
+			}
+		})
+	}
+}
