@@ -176,7 +176,7 @@ func flights(wrong string) func(w *suspendtest.World) {
 	}
 }
 
-// What a user checks with the page docs/primitive.md: each primitive is right, and each mistake in it is found.
+// A user checks these with the page docs/primitive.md: each primitive is right, and each mistake in it is found.
 func TestAccesses(t *testing.T) {
 	for name, p := range map[string]struct {
 		program func(wrong string) func(w *suspendtest.World)

@@ -73,12 +73,12 @@ func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executi
 // BRAID_REPLAY.
 func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
-// Accesses has tasks take turns before each single access to what they share. Of the runs that differ only in the order of accesses that
+// Accesses lets tasks take turns before each single access to a shared variable. Of the runs that differ only in the order of accesses that
 // commute, Explore makes one then. It needs a build with the tag explore, or else Explore fails:
 //
 //	go test -tags explore ./...
 //
-// Braid's own primitives are followed down to their atomics. What the tasks share besides must be of the types of suspendtest/atomic, or be
+// Braid's own primitives are followed down to their atomics. Other shared variables must be of the types of suspendtest/atomic, or be
 // accessed under a lock or after a wait. A run is as on a machine that keeps the order of all accesses. A data race is not noticed: see go
 // test -race. No task may wait for a change by looking in a loop, and Yield is no choice. Preemptions, Yields and Waits mean nothing then.
 func Accesses() ExploreOption {

@@ -52,7 +52,7 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// What a bound has left out is named, each by its name, and only then.
+// A bound that has left out runs is named, and no other is.
 func TestBoundsAreNamed(t *testing.T) {
 	var m mutex.Mutex
 	lock := func(ctx context.Context) {
