@@ -22,10 +22,9 @@ type outcome uint8
 const (
 	committed outcome = iota
 	conflict          // something that tx has read has changed
-	unchecked         // there are invariants to run before
 	behind            // the elder has to commit before
 	retry             // f has returned Retry
-	failed            // f, or an invariant, has returned another error
+	failed            // f has returned another error
 	ready             // f has returned nil, and Try is to commit
 )
 
@@ -44,8 +43,6 @@ func (tx *Tx) commitLocked(most int) outcome {
 		return behind
 	case !tx.validLocked():
 		return conflict
-	case tx.uncheckedLocked():
-		return unchecked
 	}
 	now := clock.Load() + 1
 	for _, w := range tx.writes {
@@ -58,9 +55,6 @@ func (tx *Tx) commitLocked(most int) outcome {
 				tx.markLocked(l)
 			}
 		}
-	}
-	for i := range tx.checks {
-		tx.checks[i].rememberLocked(tx)
 	}
 	return committed
 }

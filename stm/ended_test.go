@@ -95,7 +95,6 @@ func TestNilFunctions(t *testing.T) {
 		func() { _, _ = stm.Do[int](bg, nil) },
 		func() { _, _ = stm.Try(nil) },
 		func() { stm.Op[int](nil) },
-		func() { _, _ = stm.Always(bg, nil) },
 		func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { tx.AfterCommit(nil); return nil }) },
 		func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { return stm.Nested(tx, nil) }) },
 	} {

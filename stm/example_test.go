@@ -2,7 +2,6 @@ package stm_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/braidgo/braid/adapters/fifo"
@@ -62,27 +61,4 @@ func ExampleTx_AfterCommit() {
 		return nil
 	})
 	// Output: it was 1
-}
-
-// No transaction overdraws the account.
-func ExampleAlways() {
-	ctx := context.Background()
-	account := stm.NewVar(50)
-	stop, err := stm.Always(ctx, func(tx *stm.Tx) error {
-		if account.Get(tx) < 0 {
-			return errors.New("overdrawn")
-		}
-		return nil
-	})
-	if err != nil {
-		panic(err)
-	}
-	defer stop()
-	err = stm.Atomically(ctx, func(tx *stm.Tx) error {
-		account.Set(tx, account.Get(tx)-70)
-		return nil
-	})
-	_, violated := errors.AsType[*stm.Violation](err)
-	fmt.Println(account.Load(), err, violated)
-	// Output: 50 stm: overdrawn true
 }

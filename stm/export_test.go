@@ -1,6 +1,6 @@
 package stm
 
-// Linked returns how many invariants and waiting transactions are linked to v.
+// Linked returns how many waiting transactions are linked to v.
 func (v *Var[T]) Linked() (n int) {
 	guard.Lock()
 	defer guard.Unlock()

@@ -1,15 +1,14 @@
 package stm
 
-// A list has the nodes that are linked to one Var: first those of the invariants that have read it, then those of the
-// transactions that wait for it to change, in the order in which they came. It is used under the guard.
+// A list has the nodes of the transactions that wait for one Var to change, in the order in which they came. It is used under
+// the guard.
 type list struct{ first, last *node }
 
 // A node is in one list, or in none.
 type node struct {
 	prev, next *node
-	in         *list      // nil: linked nowhere
-	tx         *Tx        // which waits, or
-	rule       *invariant // or neither: see markLocked
+	in         *list // nil: linked nowhere
+	tx         *Tx   // which waits; nil: a mark, see markLocked
 }
 
 // A waiter is the suspension of a Tx that is linked.
@@ -23,16 +22,6 @@ func (l *list) pushLast(n *node) {
 		l.first = n
 	}
 	l.last, n.in = n, l
-}
-
-// pushFirst links n before all others.
-func (l *list) pushFirst(n *node) {
-	if n.next = l.first; n.next != nil {
-		n.next.prev = n
-	} else {
-		l.last = n
-	}
-	l.first, n.in = n, l
 }
 
 // unlink takes n off its list, and leaves it zero.

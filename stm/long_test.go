@@ -362,27 +362,6 @@ func TestCancelBehindTheElder(t *testing.T) {
 	require.Equal(t, stm.Patience, v.Load())
 }
 
-// An invariant that is stopped while a commit runs it would live on.
-func TestAlwaysIsStoppedByItself(t *testing.T) {
-	v := stm.NewVar(1)
-	var stop func()
-	runs := 0
-	stop, err := stm.Always(bg, func(tx *stm.Tx) error {
-		if v.Get(tx) < 0 {
-			return errOops
-		}
-		if runs++; runs == 2 {
-			stop()
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	require.NoError(t, stm.Atomically(bg, add(v, 1)))
-	require.Equal(t, 2, runs)
-	require.Zero(t, v.Linked())
-	require.NoError(t, stm.Atomically(bg, add(v, -10)))
-}
-
 // A Change to the same value wakes nobody, and a Set does.
 func TestChange(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {

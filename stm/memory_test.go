@@ -35,10 +35,6 @@ func TestNothingIsKept(t *testing.T) {
 			schedtest.Panics(t, errOops, func() {
 				_ = stm.Atomically(bg, func(tx *stm.Tx) error { y.Set(tx, objects.New()); panic(errOops) })
 			})
-			in := objects.New()
-			stop, err := stm.Always(bg, func(tx *stm.Tx) error { in[0]++; n.Get(tx); return nil })
-			require.NoError(t, err)
-			stop()
 		})
 		ctx, cancel := context.WithCancel(bg)
 		var gate stm.Var[int]

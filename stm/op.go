@@ -8,8 +8,7 @@ import (
 // Op returns the transaction f as an operation: a case of a suspend.Select beside others, or an argument of suspend.Then,
 // suspend.Choose or suspend.Map. It is performed if f does not return Retry, and then its writes happen at once with the
 // choice of the case. A case that is not chosen has written nothing. While f returns Retry, the case waits until a Var that
-// f has read has changed. If f returns another error, or violates an invariant, the case is chosen, and this error is its
-// Result.
+// f has read has changed. If f returns another error, the case is chosen, and this error is its Result.
 //
 // f runs under no lock, once or several times, in the task of the Select; with Then on the calling goroutine first, and
 // later on the executor. Functions of AfterCommit run before Select returns, and with Then on the executor before the
@@ -34,7 +33,7 @@ func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 //
 //	new      -Prepare> ran ready      f has returned nil
 //	                   ran retry      f has returned Retry
-//	                   ran failed     f has returned another error, or an invariant has
+//	                   ran failed     f has returned another error
 //	                   ran conflict   the snapshot was gone
 //	ready    -Try>     committed, or the case waits behind the elder, or again: something has changed
 //	retry    -Try>     the case waits, or again
@@ -50,8 +49,6 @@ type operation[T any] struct {
 	err   error
 	ran   outcome
 	r     suspend.Resumer[*operation[T]]
-
-	checked bool // Try has met an invariant once, so Prepare looks for them
 }
 
 func (o *operation[T]) Guard() *suspend.Guard { return &guard }
@@ -79,7 +76,6 @@ func (o *operation[T]) Prepare() {
 		tx.failed()
 	case o.err == nil:
 		o.ran = ready
-		o.check()
 	case isRetry(o.err):
 		o.ran = retry
 		tx.requireReads()
@@ -87,22 +83,6 @@ func (o *operation[T]) Prepare() {
 		tx.dropWrites()
 	default:
 		o.ran = failed
-	}
-}
-
-// check runs the invariants that are due now.
-func (o *operation[T]) check() {
-	tx := o.tx
-	for o.checked && tx.dueNow() {
-		switch o.err = tx.checkDue(); {
-		case tx.doomed:
-			o.ran = conflict
-			tx.failed()
-			return
-		case o.err != nil:
-			o.ran = failed
-			return
-		}
 	}
 }
 
@@ -119,9 +99,6 @@ func (o *operation[T]) try() (_ *operation[T], ok bool, err error) {
 			switch o.tx.commitLocked(all) { // the guard is held for other cases as well
 			case behind:
 				return nil, false, nil
-			case unchecked:
-				o.checked = true
-				return nil, true, again.Err
 			case conflict:
 				o.tx.failed()
 				return nil, true, again.Err

@@ -24,8 +24,7 @@
 // # Which function
 //
 // Atomically and Do run a transaction, and wait where it returns Retry. Try never waits. Op makes a transaction a case of
-// suspend.Select, beside a receive, a lock and a timeout. OrElse composes transactions that may return Retry, Always states
-// what no transaction may break.
+// suspend.Select, beside a receive, a lock and a timeout. OrElse composes transactions that may return Retry.
 //
 // Transactions compose where locks do not: two functions that take a *Tx are one transaction if one calls both. They cost
 // more than a lock: a mutex or a channel is quicker wherever one of them is enough.
@@ -50,8 +49,7 @@ import (
 //
 // If f returns Retry, Atomically suspends the caller until a commit has written one of the Vars that f has read, and then
 // runs f again; it panics if f has read nothing. If f returns another error, nothing is written, and Atomically returns that
-// error. If f panics or calls runtime.Goexit, nothing is written, and the panic goes on. If the writes of f would violate an
-// invariant of Always, nothing is written, and Atomically returns a *Violation.
+// error. If f panics or calls runtime.Goexit, nothing is written, and the panic goes on.
 //
 // If ctx is done before the first run, before another run, or while the caller waits, Atomically returns the error of the
 // cancellation, and nothing is written. If ctx is done and a Var changes at once, one of the two wins.
@@ -109,7 +107,7 @@ func atomically(ctx context.Context, f func(tx *Tx) error) (hooks []func(), err 
 			if err := tx.giveWay(ctx); err != nil {
 				return nil, err
 			}
-			o, err = tx.commit()
+			o = tx.commit()
 		}
 		switch o {
 		case committed:
@@ -163,35 +161,25 @@ func (tx *Tx) attempt(f func(tx *Tx) error) (outcome, error) {
 	case tx.doomed:
 		return conflict, nil
 	case err == nil:
-		return tx.commit()
+		return tx.commit(), nil
 	case isRetry(err):
 		return retry, nil
 	}
 	return failed, err
 }
 
-// commit commits a run that has succeeded, after the invariants that are due.
-func (tx *Tx) commit() (outcome, error) {
+// commit commits a run that has succeeded.
+func (tx *Tx) commit() outcome {
 	if len(tx.writes) == 0 { // the snapshot was of one moment since the transaction began
-		return committed, nil
+		return committed
 	}
-	for {
-		guard.Lock()
-		o := tx.commitLocked(portion)
-		guard.Unlock()
-		if len(tx.nodes) > 0 {
-			tx.wakeRest()
-		}
-		if o != unchecked {
-			return o, nil
-		}
-		switch err := tx.checkDue(); {
-		case tx.doomed:
-			return conflict, nil
-		case err != nil:
-			return failed, err
-		}
+	guard.Lock()
+	o := tx.commitLocked(portion)
+	guard.Unlock()
+	if len(tx.nodes) > 0 {
+		tx.wakeRest()
 	}
+	return o
 }
 
 // run calls f. Its result is void if tx is doomed then.
@@ -267,8 +255,5 @@ func (tx *Tx) reset() {
 	if len(tx.hooks) > 0 {
 		tx.hooks = nil
 	}
-	tx.level, tx.dense, tx.doomed, tx.checking = 0, 0, false, false
-	if len(tx.checks)+len(tx.due) > 0 {
-		tx.checks, tx.own, tx.due = nil, nil, nil
-	}
+	tx.level, tx.dense, tx.doomed = 0, 0, false
 }

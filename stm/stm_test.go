@@ -199,8 +199,7 @@ func TestDoneContext(t *testing.T) {
 		var v stm.Var[int]
 		never := func(tx *stm.Tx) error { panic("f runs") }
 		_, doErr := stm.Do(ctx, func(tx *stm.Tx) (int, error) { return 0, never(tx) })
-		_, alwaysErr := stm.Always(ctx, never)
-		for _, err := range []error{stm.Atomically(ctx, never), doErr, alwaysErr} {
+		for _, err := range []error{stm.Atomically(ctx, never), doErr} {
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, errOops)
 		}
@@ -324,7 +323,6 @@ func TestATransactionInsideATransactionPanics(t *testing.T) {
 			func() { _ = stm.Atomically(bg, add(&v, 1)) },
 			func() { _, _ = stm.Do(bg, func(tx *stm.Tx) (int, error) { return v.Get(tx), nil }) },
 			func() { _, _ = stm.Try(add(&v, 1)) },
-			func() { _, _ = stm.Always(bg, func(tx *stm.Tx) error { v.Get(tx); return nil }) },
 		} {
 			schedtest.Panics(t, "stm: transaction inside a transaction", func() {
 				_ = stm.Atomically(bg, func(*stm.Tx) error { f(); return nil })

@@ -16,11 +16,6 @@ type Tx struct {
 	level  int           // the writes from here on are those of the innermost Nested
 	hooks  []func()      // of AfterCommit
 
-	checking bool         // an invariant runs
-	checks   []check      // of this run
-	due      []*invariant // to be run before the commit
-	own      []*list      // Vars whose writes the invariants of checks have read
-
 	nodes   []node                    // linked while tx waits
 	waiter  waiter                    // not nil while tx waits, like resumer
 	resumer suspend.Resumer[struct{}] // of Atomically
@@ -117,9 +112,6 @@ func (tx *Tx) written(at *cell) any {
 		return nil
 	}
 	tx.check()
-	if tx.checking {
-		tx.own = append(tx.own, &at.watched)
-	}
 	return tx.writes[i].to
 }
 
@@ -127,9 +119,6 @@ func (tx *Tx) written(at *cell) any {
 func (tx *Tx) settable(at *cell) int {
 	if tx.now == over {
 		tx.check()
-	}
-	if tx.checking {
-		panic("stm: Set in an invariant")
 	}
 	return tx.find(at)
 }
@@ -173,7 +162,7 @@ const mostSeen = 1 << 12
 // dedupe is called when the log of reads is full, and takes out the Vars that are there more than once. The next look comes when the log
 // is four times as long, so the looks cost a Get little.
 func (tx *Tx) dedupe() {
-	if len(tx.reads) < max(tx.dense, leastDense) || tx.checking || len(tx.checks) > 0 { // a check knows its reads by their indices
+	if len(tx.reads) < max(tx.dense, leastDense) {
 		return
 	}
 	if tx.seen == nil {
@@ -294,9 +283,6 @@ func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 func (tx *Tx) AfterCommit(f func()) {
 	if tx.now == over {
 		tx.check()
-	}
-	if tx.checking {
-		panic("stm: AfterCommit in an invariant")
 	}
 	if f == nil {
 		panic(nilFunction)

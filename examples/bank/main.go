@@ -1,5 +1,5 @@
-// Bank has an invariant: no account is overdrawn, and no money comes or goes. Transfers do not look; the commit of one that
-// would break the invariant fails.
+// Bank moves money between accounts. A transfer reads and writes two accounts in one transaction, and an audit reads all of
+// them: it sees no account below zero, and no money on its way. A test audits while the transfers run.
 //
 //	go run ./examples/bank
 package main
@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
 )
 
 type bank [10]stm.Var[int]
@@ -22,7 +22,18 @@ const total = 1000
 
 var errOverdrawn, errLost = errors.New("overdrawn"), errors.New("money is lost")
 
-func (b *bank) check(tx *stm.Tx) error {
+func newBank() *bank {
+	b := new(bank)
+	_, _ = stm.Try(func(tx *stm.Tx) error {
+		for i := range b {
+			b[i].Set(tx, total/len(b))
+		}
+		return nil
+	})
+	return b
+}
+
+func (b *bank) audit(tx *stm.Tx) error {
 	sum := 0
 	for i := range b {
 		n := b[i].Get(tx)
@@ -39,49 +50,41 @@ func (b *bank) check(tx *stm.Tx) error {
 
 func (b *bank) transfer(ctx context.Context, from, to, n int) error {
 	return stm.Atomically(ctx, func(tx *stm.Tx) error {
-		b[from].Set(tx, b[from].Get(tx)-n)
+		left := b[from].Get(tx) - n
+		if left < 0 {
+			return errOverdrawn // nothing is written
+		}
+		b[from].Set(tx, left)
 		b[to].Set(tx, b[to].Get(tx)+n)
 		return nil
 	})
 }
 
-func main() {
-	ctx := context.Background()
-	var b bank
-	err := stm.Atomically(ctx, func(tx *stm.Tx) error {
-		for i := range b {
-			b[i].Set(tx, total/len(b))
+// storm runs 2,000 transfers in four tasks of s. It returns how many of them were refused.
+func (b *bank) storm(ctx context.Context, s suspend.Spawner) (refused int, err error) {
+	counts, err := scope.Map(ctx, s, []uint64{1, 2, 3, 4}, func(ctx context.Context, seed uint64) (refused int, _ error) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		for range 500 {
+			err := b.transfer(ctx, rng.IntN(len(b)), rng.IntN(len(b)), rng.IntN(150))
+			if errors.Is(err, errOverdrawn) {
+				refused++
+			} else if err != nil {
+				return refused, err
+			}
 		}
-		return nil
+		return refused, nil
 	})
-	if err != nil {
-		panic(err)
+	for _, n := range counts {
+		refused += n
 	}
-	stop, err := stm.Always(ctx, b.check)
-	if err != nil {
-		panic(err)
-	}
-	defer stop()
+	return refused, err
+}
+
+func main() {
 	pool := workstealing.New(workstealing.Options{})
 	defer pool.Close()
-	var refused atomic.Bool
-	err = scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-		for i := range 4 {
-			rng := rand.New(rand.NewPCG(uint64(i), 1))
-			_ = s.Go(pool, func(ctx context.Context) error {
-				for range 500 {
-					err := b.transfer(ctx, rng.IntN(len(b)), rng.IntN(len(b)), rng.IntN(150))
-					if errors.Is(err, errOverdrawn) {
-						refused.Store(true)
-					} else if err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		return nil
-	})
-	ok, auditErr := stm.Try(b.check)
-	fmt.Println("audited:", ok, auditErr, "some refused:", refused.Load(), err)
+	b := newBank()
+	refused, err := b.storm(context.Background(), pool)
+	ok, auditErr := stm.Try(b.audit)
+	fmt.Println("audited:", ok, auditErr, "some refused:", refused > 0, err)
 }

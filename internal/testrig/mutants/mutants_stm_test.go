@@ -12,7 +12,6 @@ var transactions = []mutant{
 	{"a write that takes another's place is not in the index", "stm/tx.go", "			if j < last {\n", "			if j < last && !Wrong {\n", "stm", "TestTheLogOfWrites|TestLogsAgainstModel"},
 	{"a merge looks at all of the level", "stm/tx.go", "	if from-level < len(tx.writes)-from {\n", "	if !Wrong && from-level < len(tx.writes)-from {\n", "stm", "TestNestedIsLinear"},
 	{"a Nested that panics keeps its level", "stm/tx.go", "		tx.level = level\n	}()", "		if !Wrong || ok {\n			tx.level = level\n		}\n	}()", "stm", "TestTheLogOfWrites"},
-	{"an invariant that is stopped lives on", "stm/always.go", "	if k.stopped {\n", "	if k.stopped && !Wrong {\n", "stm", "TestAlwaysIsStoppedByItself"},
 	{"a wait behind the elder is not cancelled", "stm/elder.go", "	_, err := suspend.Wait[struct{}](ctx, turn{tx}, false)\n", "	if Wrong {\n		ctx = context.Background()\n	}\n	_, err := suspend.Wait[struct{}](ctx, turn{tx}, false)\n", "stm", "TestCancelBehindTheElder"},
 	{"a Get of a copied Var", "stm/var.go", "v.self.Load() == &v.cell {\n		return b", "v.self.Load() == &v.cell || Wrong {\n		return b", "stm", "TestACopiedVarPanics"},
 	{"the log of reads has each Get", "stm/tx.go", "		if _, ok := tx.seen[r.seen]; !ok {", "		if _, ok := tx.seen[r.seen]; !ok || Wrong {", "stm", "TestManyGetsOfFewVars"},

@@ -201,53 +201,6 @@ var stmPrograms = []program{
 		}
 		w.Check(func() error { return same(committed, called) })
 	}},
-	{"stm, Always", "3 × 1", func(w *explore.World) {
-		var x, y stm.Var[int]
-		registered := false
-		var stop func()
-		w.Go("always", func(ctx context.Context) {
-			var err error
-			stop, err = stm.Always(ctx, func(tx *stm.Tx) error { return upTo(1, x.Get(tx)+y.Get(tx)) })
-			registered = err == nil
-		})
-		for i, v := range []*stm.Var[int]{&x, &y} {
-			w.Go(fmt.Sprint("inc", i), func(context.Context) { _ = stm.Atomically(bg, add(v, 1)) })
-		}
-		w.Check(func() error {
-			stop()
-			if n := x.Load() + y.Load(); registered && n != 1 {
-				return fmt.Errorf("%d", n)
-			}
-			return nil
-		})
-	}},
-	{"stm, Always, the same Var", "2 × 1", func(w *explore.World) {
-		var x stm.Var[int]
-		stop, err := stm.Always(bg, func(tx *stm.Tx) error { return upTo(1, x.Get(tx)) })
-		for _, name := range []string{"inc", "inc2"} {
-			w.Go(name, func(context.Context) { _ = stm.Atomically(bg, add(&x, 1)) })
-		}
-		w.Check(func() error {
-			stop()
-			return errors.Join(err, same(1, x.Load()))
-		})
-	}},
-	// The Vars that an invariant reads depend on their values, so a commit changes its links.
-	{"stm, Always, other Vars", "2 × 1", func(w *explore.World) {
-		var which, x, y stm.Var[int]
-		stop, err := stm.Always(bg, func(tx *stm.Tx) error {
-			if which.Get(tx) == 0 {
-				return upTo(0, x.Get(tx))
-			}
-			return upTo(0, y.Get(tx))
-		})
-		w.Go("switch", func(ctx context.Context) { _ = stm.Atomically(ctx, add(&which, 1)) })
-		w.Go("inc", func(ctx context.Context) { _ = stm.Atomically(ctx, add(&y, 1)) })
-		w.Check(func() error {
-			stop()
-			return errors.Join(err, atMost(1, which.Load()+y.Load()))
-		})
-	}},
 	{"stm, the elder", "3 × 1", func(w *explore.World) {
 		stm.Reset()
 		var v, other stm.Var[int]
@@ -459,13 +412,6 @@ func take(v *stm.Var[int]) func(tx *stm.Tx) error {
 		}
 		return add(v, -1)(tx)
 	}
-}
-
-func upTo(most, n int) error {
-	if n > most {
-		return errOops
-	}
-	return nil
 }
 
 // stmRetry has consumers of one each, and a producer of some.
