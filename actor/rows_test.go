@@ -594,7 +594,7 @@ var rows = []struct {
 				return 0, nil
 			}))
 		}
-		_, err := promise.All[int](senders...).Await(bg)
+		_, err := suspend.Do(bg, promise.All(senders...))
 		require.NoError(t, err)
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))

@@ -3,14 +3,14 @@ package promise
 import (
 	"context"
 	"errors"
-	"weak"
 
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrAbandoned is the error of a promise that will have no value: its function ended by runtime.Goexit or by a panic, or it is the Any
-// or Race of no futures.
+// ErrAbandoned is the error of a promise that will have no value, because its function ended by runtime.Goexit or by a panic. It is also
+// the error of Any and Race of no futures.
 var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
 // Go runs f as a task of on, and returns the promise of its results. If on refuses, the promise fails with that error. If f exits by
@@ -38,131 +38,158 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 	return p
 }
 
-// All returns the promise of all values, in the order of futures. It fails with the first error, without waiting for the others. All of
-// no futures is filled.
-func All[T any](futures ...Future[T]) *Promise[[]T] {
-	c := newCombination[T, []T](futures)
-	c.decide = func(left int, _ T, err error) (vs []T, _ error, decided bool) {
-		if err != nil || left > 0 {
-			return nil, err, err != nil
+// All is the operation that waits for the values of all futures, and returns them in the order of futures. It fails with the first
+// error, without waiting for the others. All of no futures is ready.
+//
+//	pages, err := suspend.Do(ctx, promise.All(first, second))
+//
+// Like every Op, All, Any and Race do nothing until they are performed, and leave nothing behind with the futures afterwards. Of the
+// futures that are filled by then, the first in the order of futures counts as the first. A nil Future panics.
+func All[T any](futures ...Future[T]) suspend.Op[[]T] {
+	decides := func(left int, err error) bool { return left == 0 || err != nil }
+	return combine(futures, decides, func(fs []*Promise[T], last int) ([]T, error) {
+		if len(fs) > 0 && fs[last].err != nil {
+			return nil, fs[last].err
 		}
-		vs = make([]T, len(c.futures))
-		for i, f := range c.futures {
-			vs[i], _, _ = f.Try()
+		vs := make([]T, len(fs))
+		for i, f := range fs {
+			vs[i] = f.value
 		}
-		return vs, nil, true
-	}
-	return c.begin(nil, nil)
+		return vs, nil
+	})
 }
 
-// Any returns the promise of the first value that arrives without an error. If all futures fail, it fails with all errors, joined in
-// their order. Any of no futures fails with ErrAbandoned.
-func Any[T any](futures ...Future[T]) *Promise[T] {
-	c := newCombination[T, T](futures)
-	c.decide = func(left int, v T, err error) (_ T, _ error, decided bool) {
-		if err == nil || left > 0 {
-			return v, nil, err == nil
+// Any is the operation that waits for the first value without an error. If all futures fail, it fails with all errors, joined in their
+// order. Any of no futures fails with ErrAbandoned.
+func Any[T any](futures ...Future[T]) suspend.Op[T] {
+	decides := func(left int, err error) bool { return left == 0 || err == nil }
+	return combine(futures, decides, func(fs []*Promise[T], last int) (v T, _ error) {
+		if len(fs) == 0 {
+			return v, ErrAbandoned
 		}
-		errs := make([]error, len(c.futures))
-		for i, f := range c.futures {
-			_, _, errs[i] = f.Try()
+		if fs[last].err == nil {
+			return fs[last].value, nil
 		}
-		return v, errors.Join(errs...), true
-	}
-	return c.begin(*new(T), ErrAbandoned)
+		errs := make([]error, len(fs))
+		for i, f := range fs {
+			errs[i] = f.err
+		}
+		return v, errors.Join(errs...)
+	})
 }
 
-// Race returns the promise of the first result, a value or an error. Race of no futures fails with ErrAbandoned.
-func Race[T any](futures ...Future[T]) *Promise[T] {
-	c := newCombination[T, T](futures)
-	c.decide = func(_ int, v T, err error) (T, error, bool) { return v, err, true }
-	return c.begin(*new(T), ErrAbandoned)
+// Race is the operation that waits for the first result, a value or an error. Race of no futures fails with ErrAbandoned.
+func Race[T any](futures ...Future[T]) suspend.Op[T] {
+	return combine(futures, func(int, error) bool { return true }, func(fs []*Promise[T], last int) (v T, _ error) {
+		if len(fs) == 0 {
+			return v, ErrAbandoned
+		}
+		return fs[last].value, fs[last].err
+	})
 }
 
-// A combination follows futures until its result is filled, by their decision or by its owner, or until it is garbage. It costs
-// no task and no goroutine.
-type combination[T, U any] struct {
-	combined
-	decide func(left int, v T, err error) (u U, failure error, decided bool)
-	result Promise[U]
-	itself place // a combination is the first follower of its own result
-
-	guard   suspend.Guard // decide is called under it, for one future at a time, until it has decided
-	futures []*Promise[T] // nil once decided
-	left    int
-}
-
-// newCombination panics if one of futures is nil. It keeps no reference to the caller's slice.
-func newCombination[T, U any](futures []Future[T]) *combination[T, U] {
-	c := &combination[T, U]{futures: make([]*Promise[T], len(futures)), left: len(futures)}
+// combine keeps no reference to the slice of the caller.
+func combine[T, U any](futures []Future[T], decides func(left int, err error) bool, result func(fs []*Promise[T], last int) (U, error)) suspend.Op[U] {
+	fs := make([]*Promise[T], len(futures))
 	for i, f := range futures {
 		if f != nil {
-			c.futures[i] = f.promise()
+			fs[i] = f.promise()
 		}
-		if c.futures[i] == nil {
+		if fs[i] == nil {
 			panic("promise: nil Future")
 		}
 	}
-	return c
+	made := suspend.OpMade(func() suspend.Preparer[*combination[T]] {
+		return &combination[T]{futures: fs, decides: decides, seen: make([]bool, len(fs)), left: len(fs), decided: len(fs) == 0}
+	})
+	return suspend.Map(made, func(c *combination[T], _ error) (U, error) {
+		c.Drop()
+		return result(c.futures, c.last)
+	})
 }
 
-// begin returns the result. (v, err) fills it if there are no futures.
-func (c *combination[T, U]) begin(v U, err error) *Promise[U] {
-	p := &c.result
-	if c.left == 0 {
-		_ = p.Resolve(v, err)
-		return p
+// A combination is one performance of All, Any or Race. It follows its futures from Prepare to Drop. A promise that is filled tells its
+// followers under no guard, so that the guard of a combination may be locked before or after the guard of a promise.
+//
+// Invariant: a future is counted once, also if it is told again after a Drop and another Prepare.
+type combination[T any] struct {
+	futures []*Promise[T]
+	decides func(left int, err error) bool
+	ties    []tie[T] // nil: it follows nothing
+
+	guard   suspend.Guard
+	waiters suspend.Queue[*combination[T], struct{}]
+	seen    []bool // the futures that were told
+	left    int    // the futures that were not
+	last    int    // the future that has decided
+	decided bool   // never changes again, nor does last
+}
+
+// A tie is the place of a combination among the followers of its i'th future.
+type tie[T any] = dlist.Node[follower[T]]
+
+type follower[T any] struct {
+	of *combination[T]
+	i  int
+}
+
+// Prepare implements suspend.Preparer.
+func (c *combination[T]) Prepare() {
+	if c.ties != nil {
+		return
 	}
-	c.decider = c
-	t := &ties{to: weak.Make(&c.combined), each: make([]tie, c.left)}
-	each := t.each // t.each is nil as soon as a future has decided
+	c.ties = make([]tie[T], len(c.futures))
 	for i, f := range c.futures {
-		each[i] = tie{all: t, i: i, at: f}
-		each[i].Value = &each[i]
-	}
-	p.ties, c.itself.Value = t, c
-	p.add(&c.itself)
-	for i := range each {
-		if e := &each[i]; !e.at.add(&e.place) {
-			tell(e.filled())
-		}
-		if p.filled.Load() { // the rest need not be followed, nor a future that was added meanwhile
-			for i := range each {
-				each[i].at.remove(&each[i].place)
-			}
-			return p
+		if c.ties[i].Value = (follower[T]{c, i}); !f.follow(&c.ties[i]) {
+			c.told(i)
 		}
 	}
-	return p
+}
+
+// Drop implements suspend.Preparer.
+func (c *combination[T]) Drop() {
+	for i := range c.ties {
+		c.futures[i].unfollow(&c.ties[i])
+	}
+	c.ties = nil
 }
 
 // told is called when the i'th future is filled.
-func (c *combination[T, U]) told(i int) (more followers) {
+func (c *combination[T]) told(i int) {
 	c.guard.Lock()
-	if c.futures == nil {
-		c.guard.Unlock()
-		return more
+	defer c.guard.Unlock()
+	if c.seen[i] || c.decided {
+		return
 	}
-	v, _, err := c.futures[i].Try()
+	c.seen[i] = true
 	c.left--
-	u, failure, decided := c.decide(c.left, v, err)
-	if decided {
-		c.futures = nil // later futures change nothing, though the result has yet to be filled
+	if c.decides(c.left, c.futures[i].err) {
+		c.last, c.decided = i, true
+		c.waiters.ResumeAll(c, nil)
 	}
-	c.guard.Unlock()
-	if decided {
-		more, _ = c.result.resolve(u, failure) // or the owner has done so
-	}
-	return more
 }
 
-// filled is called when the result is.
-func (c *combination[T, U]) filled() (none followers) {
-	c.guard.Lock()
-	c.futures = nil
-	c.guard.Unlock()
-	c.result.ties.cut()
-	return none
+func (c *combination[T]) Guard() *suspend.Guard                      { return &c.guard }
+func (c *combination[T]) Try() (_ *combination[T], ok bool, _ error) { return c, c.decided, nil }
+func (c *combination[T]) Enqueue(r suspend.Resumer[*combination[T]]) { c.waiters.Push(r, struct{}{}) }
+func (c *combination[T]) Remove(r suspend.Resumer[*combination[T]])  { c.waiters.Remove(r) }
+
+// follow puts t among the followers of p; false says that p is filled already.
+func (p *Promise[T]) follow(t *tie[T]) bool {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	if p.filled.Load() {
+		return false
+	}
+	p.followers.Push(t)
+	return true
 }
 
-func (c *combination[T, U]) gone() bool { return false }
+// unfollow takes t off. Once p is filled, its followers belong to the caller of Fill.
+func (p *Promise[T]) unfollow(t *tie[T]) {
+	p.guard.Lock()
+	defer p.guard.Unlock()
+	if !p.filled.Load() {
+		p.followers.Remove(t)
+	}
+}

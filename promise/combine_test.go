@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"runtime/debug"
 	"slices"
-	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -27,131 +29,216 @@ func three() (ps [3]*promise.Promise[int], fs []promise.Future[int]) {
 	return ps, fs
 }
 
-func TestAll(t *testing.T) {
-	ps, fs := three()
-	_ = ps[1].Fill(11)
-	all := promise.All(fs...)
-	_ = ps[2].Fill(12)
-	if _, ok, _ := all.Try(); ok {
-		t.Error("filled too early")
-	}
-	_ = ps[0].Fill(10)
-	if v, ok, err := all.Try(); !slices.Equal(v, []int{10, 11, 12}) || err != nil || !ok {
-		t.Errorf("All = %v, %v, %v", v, err, ok)
-	}
-
-	ps, fs = three()
-	all = promise.All(fs...)
-	_ = ps[2].Fail(errOops)
-	if _, ok, err := all.Try(); err != errOops || !ok {
-		t.Errorf("a failure was not passed on at once: %v, %v", err, ok)
-	}
-	_ = ps[0].Fill(1)
-	_ = ps[1].Fail(errors.New("late"))
-
-	if v, ok, err := promise.All[int]().Try(); v != nil || err != nil || !ok {
-		t.Errorf("All of nothing = %v, %v, %v", v, err, ok)
-	}
+// combinations are the three of them, with the result as a text.
+var combinations = []struct {
+	name string
+	of   func(fs ...promise.Future[int]) suspend.Op[string]
+}{
+	{"All", func(fs ...promise.Future[int]) suspend.Op[string] {
+		return suspend.Map(promise.All(fs...), text[[]int])
+	}},
+	{"Any", func(fs ...promise.Future[int]) suspend.Op[string] { return suspend.Map(promise.Any(fs...), text[int]) }},
+	{"Race", func(fs ...promise.Future[int]) suspend.Op[string] { return suspend.Map(promise.Race(fs...), text[int]) }},
 }
 
-func TestAny(t *testing.T) {
-	ps, fs := three()
-	any := promise.Any(fs...)
-	_ = ps[0].Fail(errOops)
-	if _, ok, _ := any.Try(); ok {
-		t.Error("decided by a failure")
+func text[T any](v T, err error) (string, error) {
+	if err != nil {
+		return fmt.Sprintf("%q", err), nil
 	}
-	_ = ps[2].Fill(12)
-	if v, ok, err := any.Try(); v != 12 || err != nil || !ok {
-		t.Errorf("Any = %v, %v, %v", v, err, ok)
-	}
-	ps, fs = three()
-	any = promise.Any(fs...)
-	errs := []error{errOops, errors.New("second"), errors.New("third")}
-	for _, i := range []int{2, 0, 1} {
-		_ = ps[i].Fail(errs[i])
-	}
-	_, ok, err := any.Try()
-	for _, e := range errs {
-		if !ok || !errors.Is(err, e) {
-			t.Errorf("Any of failures = %v, %v", err, ok)
-		}
-	}
-	if _, ok, err := promise.Any[int]().Try(); err != promise.ErrAbandoned || !ok {
-		t.Errorf("Any of nothing = %v, %v", err, ok)
-	}
+	return fmt.Sprint(v), nil
 }
 
-func TestRace(t *testing.T) {
-	ps, fs := three()
-	race := promise.Race(fs...)
-	_ = ps[1].Fail(errOops)
-	_ = ps[0].Fill(1)
-	if _, ok, err := race.Try(); err != errOops || !ok {
-		t.Errorf("Race = %v, %v", err, ok)
+// now performs op if it is ready.
+func now(t *testing.T, op suspend.Op[string]) string {
+	c := suspend.On(op)
+	won, err := suspend.TrySelect(bg, c)
+	require.NoError(t, err)
+	if won == nil {
+		return "waits"
 	}
-	ps, fs = three()
-	_ = ps[2].Fill(12)
-	if v, ok, _ := promise.Race(fs...).Try(); v != 12 || !ok {
-		t.Errorf("Race = %v, %v", v, ok)
-	}
-	if _, ok, err := promise.Race[int]().Try(); err != promise.ErrAbandoned || !ok {
-		t.Errorf("Race of nothing = %v, %v", err, ok)
-	}
+	return c.Value()
 }
 
-// A combination that is decided is not kept alive by the futures that it no longer needs.
-func TestCombinationsLetGo(t *testing.T) {
-	ps, fs := three()
-	gone := make(chan struct{})
-	func() {
-		race := promise.Race(fs...)
-		all := promise.All(fs...)
-		runtime.AddCleanup(race, func(struct{}) { close(gone) }, struct{}{})
-		_ = ps[0].Fail(errOops)
-		if _, ok, _ := all.Try(); !ok {
-			t.Error("not decided")
+// The result that a task gets which waits from the beginning, and the result at once after each step. Of several futures that are filled
+// by then, the first one of the arguments counts.
+func TestCombinations(t *testing.T) {
+	for _, test := range []struct {
+		order []int // in which the i'th future is filled with 10+i; ^i: it fails
+		want  [3]string
+	}{
+		{[]int{1, 2, 0}, [3]string{"waits waits waits [10 11 12]", "waits 11 11 10", "waits 11 11 10"}},
+		{[]int{^2, 0, ^1}, [3]string{`waits "2" "2" "1"`, "waits waits 10 10", `waits "2" 10 10`}},
+		{[]int{0, ^1, 2}, [3]string{`waits waits "1" "1"`, "waits 10 10 10", "waits 10 10 10"}},
+		{[]int{^2, ^0, ^1}, [3]string{`waits "2" "0" "0"`, `waits waits waits "0\n1\n2"`, `waits "2" "0" "0"`}},
+	} {
+		for which, c := range combinations {
+			schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+				ps, fs := three()
+				op := c.of(fs...)
+				waits := promise.Go(bg, s, func(ctx context.Context) (string, error) { return suspend.Do(ctx, op) })
+				schedtest.Eventually(t, "it follows", func() bool { return promise.Following(ps[2]) == 1 })
+				got, first := now(t, op), ""
+				for _, i := range test.order {
+					if i < 0 {
+						_ = ps[^i].Fail(fmt.Errorf("%d", ^i))
+					} else {
+						_ = ps[i].Fill(10 + i)
+					}
+					v := now(t, op)
+					if got += " " + v; first == "" && v != "waits" {
+						first = v
+					}
+				}
+				v, err := waits.Await(bg)
+				require.NoError(t, err)
+				require.Equal(t, first, v, "waiting, %s of %v", c.name, test.order)
+				require.Equal(t, test.want[which], got, "%s of %v", c.name, test.order)
+			})
 		}
-	}()
-	defer schedtest.Within(t, schedtest.Deadline)()
-	for {
-		runtime.GC()
-		select {
-		case <-gone:
-			runtime.KeepAlive(ps)
-			return
-		default:
-			runtime.Gosched()
-		}
+	}
+	for i, want := range []string{"[]", `"promise: abandoned"`, `"promise: abandoned"`} {
+		require.Equal(t, want, now(t, combinations[i].of()), "%s of nothing", combinations[i].name)
 	}
 }
 
 // Under all orders of filling, all three combinations agree with the values.
 func TestCombinationsUnderRaces(t *testing.T) {
-	for range 300 {
-		ps, fs := three()
-		var wg sync.WaitGroup
-		fails := rand.IntN(3)
-		for i, p := range ps {
-			wg.Go(func() {
-				if i < fails {
-					_ = p.Fail(fmt.Errorf("%d", i))
-				} else {
-					_ = p.Fill(i)
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		for range 100 {
+			ps, fs := three()
+			fails := rand.IntN(3)
+			schedtest.Stress(t, next, 6, func(i int, _ *rand.Rand) {
+				switch {
+				case i < fails:
+					_ = ps[i].Fail(fmt.Errorf("%d", i))
+				case i < 3:
+					_ = ps[i].Fill(i)
+				case i == 3:
+					v, err := suspend.Do(bg, promise.All(fs...))
+					if (err != nil) != (fails > 0) || err == nil && !slices.Equal(v, []int{0, 1, 2}) {
+						t.Errorf("%d failed: All = %v, %v", fails, v, err)
+					}
+				case i == 4:
+					if v, err := suspend.Do(bg, promise.Any(fs...)); err != nil || v < fails {
+						t.Errorf("%d failed: Any = %v, %v", fails, v, err)
+					}
+				default:
+					if v, err := suspend.Do(bg, promise.Race(fs...)); err != nil && fails == 0 || err == nil && v < fails {
+						t.Errorf("%d failed: Race = %v, %v", fails, v, err)
+					}
 				}
 			})
+			for i, p := range ps {
+				require.Zero(t, promise.Following(p), i)
+			}
 		}
-		all, any, race := promise.All(fs...), promise.Any(fs...), promise.Race(fs...)
-		wg.Wait()
-		v, err := all.Await(bg)
-		if (err != nil) != (fails > 0) || err == nil && !slices.Equal(v, []int{0, 1, 2}) {
-			t.Fatalf("%d failed: All = %v, %v", fails, v, err)
+	})
+}
+
+// An operation that is not performed follows nothing, and one that was performed or has ended otherwise follows nothing any more.
+func TestACombinationLeavesNothingBehind(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		for _, c := range combinations {
+			long := promise.New[int]() // never filled
+			op := c.of(long, promise.New[int]())
+			follows := func(want int, when string) {
+				t.Helper()
+				require.Equal(t, want, promise.Following(long), "%s, %s", c.name, when)
+			}
+			require.Equal(t, "waits", now(t, op))
+			follows(0, "not ready")
+
+			ctx, end := cancel.New(bg)
+			_ = s.Go(func() { follows(1, "it waits"); end(errOops) })
+			_, err := suspend.Do(ctx, op)
+			require.ErrorIs(t, err, errOops)
+			follows(0, "cancelled")
+
+			won, other := promise.New[int](), 0
+			_ = s.Go(func() { follows(1, "a case"); _ = won.Fill(1) })
+			_, err = suspend.Select(bg, suspend.On(op), suspend.On(won.AwaitOp()))
+			require.NoError(t, err)
+			follows(0, "another case was performed")
+
+			ctx, end = cancel.New(bg)
+			suspend.Then(ctx, op, s, func(string, error) { other++ })
+			follows(1, "a continuation")
+			end(nil)
+			schedtest.Settle()
+			require.Equal(t, 1, other)
+			follows(0, "a continuation that was cancelled")
+
+			first := promise.New[int]()
+			_ = first.Fail(errOops) // Any goes on
+			second := promise.New[int]()
+			_ = s.Go(func() { suspend.Yield(); _ = second.Fill(1) })
+			_, err = suspend.Do(bg, c.of(long, first, second, promise.New[int]())) // All fails
+			require.NoError(t, err)
+			follows(0, "performed")
 		}
-		if v, err := any.Await(bg); err != nil || v < fails {
-			t.Fatalf("%d failed: Any = %v, %v", fails, v, err)
+	})
+}
+
+// A Select looks again when a transaction beside the combination asks for that. A future is counted once all the same.
+func TestACombinationIsLookedAtAgain(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		ps, fs := three()
+		var v stm.Var[int]
+		runs, all := 0, suspend.On(promise.All(fs...))
+		ended := promise.Go(bg, s, func(ctx context.Context) (suspend.Selectable, error) {
+			return suspend.Select(ctx, all, suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
+				runs++
+				return v.Get(tx), stm.Retry
+			})))
+		})
+		for i, p := range ps {
+			schedtest.Settle()
+			require.Equal(t, i+1, runs)
+			_, filled, _ := ended.Try()
+			require.False(t, filled)
+			_ = p.Fill(i)
+			_, _ = stm.Try(func(tx *stm.Tx) error { v.Set(tx, i); return nil })
 		}
-		if _, err := race.Await(bg); err != nil && fails == 0 {
-			t.Fatalf("Race = %v", err)
+		won, err := ended.Await(bg)
+		require.NoError(t, err)
+		require.Equal(t, suspend.Selectable(all), won)
+		require.Equal(t, []int{0, 1, 2}, all.Value())
+	})
+}
+
+// Otherwise one seed would have several orders of tasks.
+func TestFollowersAreToldInTheirOrder(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		first := promise.New[int]()
+		var got, want []int
+		for i := range 12 {
+			suspend.Then(bg, combinations[i%3].of(first), s, func(string, error) { got = append(got, i) })
+			want = append(want, i)
+		}
+		_ = first.Fill(1)
+		schedtest.Settle()
+		require.Equal(t, want, got)
+	})
+}
+
+// A slice of the caller that is used again would change the results.
+func TestCombinationsKeepNoSliceOfTheCaller(t *testing.T) {
+	for _, c := range combinations {
+		ps, fs := three()
+		op := c.of(fs...)
+		require.NotContains(t, fs, nil)
+		clear(fs)
+		for i, p := range ps {
+			_ = p.Fill(i)
+		}
+		require.NotEqual(t, "waits", now(t, op))
+	}
+}
+
+func TestNilFuture(t *testing.T) {
+	for _, none := range []promise.Future[int]{nil, (*promise.Promise[int])(nil)} {
+		for _, c := range combinations {
+			schedtest.Panics(t, "promise: nil Future", func() { c.of(promise.New[int](), none) })
 		}
 	}
 }
@@ -198,7 +285,7 @@ func ExampleAll() {
 		square := func(n int) promise.Future[int] {
 			return promise.Go(ctx, suspend.Here(), func(context.Context) (int, error) { return n * n, nil })
 		}
-		squares, err := promise.All(square(1), square(2), square(3)).Await(ctx)
+		squares, err := suspend.Do(ctx, promise.All(square(1), square(2), square(3)))
 		fmt.Println(squares, err)
 		return nil
 	})
@@ -207,19 +294,16 @@ func ExampleAll() {
 
 func ExampleAny() {
 	broken, fine := promise.New[int](), promise.New[int]()
-	first := promise.Any(broken, fine)
 	_ = broken.Fail(errOops)
 	_ = fine.Fill(1)
-	fmt.Println(first.Await(bg))
+	fmt.Println(suspend.Do(bg, promise.Any(broken, fine)))
 	// Output: 1 <nil>
 }
 
 func ExampleRace() {
-	broken, fine := promise.New[int](), promise.New[int]()
-	first := promise.Race(broken, fine)
+	broken, late := promise.New[int](), promise.New[int]()
 	_ = broken.Fail(errOops)
-	_ = fine.Fill(1)
-	fmt.Println(first.Await(bg))
+	fmt.Println(suspend.Do(bg, promise.Race(broken, late)))
 	// Output: 0 oops
 }
 
@@ -227,20 +311,6 @@ func ExampleGo() {
 	p := promise.Go(bg, suspend.Goroutines, func(context.Context) (int, error) { return 6 * 7, nil })
 	fmt.Println(p.Await(bg))
 	// Output: 42 <nil>
-}
-
-// A chain is as long as memory allows, and not as the stack does.
-func TestLongChain(t *testing.T) {
-	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
-	first := promise.New[int]()
-	last := first
-	for range 100_000 {
-		last = promise.Race(last)
-	}
-	_ = first.Fill(1)
-	if v, ok, err := last.Try(); v != 1 || err != nil || !ok {
-		t.Errorf("Try = %d, %v, %v", v, err, ok)
-	}
 }
 
 // The panic was that of a task, on the scheduler, and ended the process.

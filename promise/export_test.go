@@ -4,8 +4,8 @@ package promise
 func Following[T any](p *Promise[T]) (n int) {
 	p.guard.Lock()
 	defer p.guard.Unlock()
-	if p.follow != nil {
-		n = p.follow.len
+	for t := p.followers.First(); t != nil; t = t.Next() {
+		n++
 	}
 	return n
 }

@@ -8,8 +8,8 @@
 //	...
 //	v, err := sum.Await(ctx) // suspends only the caller
 //
-// All, Any and Race combine promises without a task or a goroutine. A cancelled Await leaves the promise as it is, and the function
-// of Go runs on: pass it a context that ends.
+// All, Any and Race are operations that wait for several promises, without a task or a goroutine for each. A cancelled Await leaves the
+// promise as it is, and the function of Go runs on: pass it a context that ends.
 //
 // Use a channel for a single goroutine that reads the result. Use package scope where the work must not outlive the caller, and
 // package lazy where the first reader starts the work.
@@ -20,6 +20,7 @@ import (
 	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -34,11 +35,10 @@ type Promise[T any] struct {
 	value  T
 	err    error
 
-	guard   suspend.Guard
-	waiters suspend.Queue[struct{}, struct{}] // empty once filled
-	done    chan struct{}                     // nil until asked for
-	follow  *following                        // nil until there are any, and once filled
-	ties    *ties                             // never changes; nil unless this is the result of a combination
+	guard     suspend.Guard
+	waiters   suspend.Queue[struct{}, struct{}] // empty once filled
+	done      chan struct{}                     // nil until asked for
+	followers dlist.List[follower[T]]           // in the order in which they came; empty once filled
 }
 
 // A Future is the read end of a Promise.
@@ -73,20 +73,10 @@ func (p *Promise[T]) Fail(err error) error {
 
 // Resolve fills p with both results of a function, and Await returns both.
 func (p *Promise[T]) Resolve(v T, err error) error {
-	follow, ok := p.resolve(v, err)
-	if !ok {
-		return ErrFilled
-	}
-	tell(follow)
-	return nil
-}
-
-// resolve does all but tell the followers.
-func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 	p.guard.Lock()
-	defer p.guard.Unlock()
 	if p.filled.Load() {
-		return follow, false
+		p.guard.Unlock()
+		return ErrFilled
 	}
 	p.value, p.err = v, err
 	p.filled.Store(true)
@@ -94,10 +84,13 @@ func (p *Promise[T]) resolve(v T, err error) (follow followers, ok bool) {
 	if p.done != nil {
 		close(p.done)
 	}
-	if p.follow != nil {
-		follow, p.follow = p.follow.followers, nil
+	followers := p.followers
+	p.followers = dlist.List[follower[T]]{}
+	p.guard.Unlock()
+	for t := followers.Pop(); t != nil; t = followers.Pop() {
+		t.Value.of.told(t.Value.i)
 	}
-	return follow, true
+	return nil
 }
 
 // Await returns the value and the error of p. It suspends the caller until p is filled. If ctx is done first, or already, it returns
@@ -141,11 +134,8 @@ func (p *Promise[T]) Done() <-chan struct{} {
 	defer p.guard.Unlock()
 	if p.done == nil {
 		p.done = make(chan struct{})
-		switch {
-		case p.filled.Load():
+		if p.filled.Load() {
 			close(p.done)
-		case p.ties != nil: // a receiver need not refer to p
-			p.ties.hold(1)
 		}
 	}
 	return p.done
@@ -158,19 +148,7 @@ func (p *Promise[T]) AwaitOp() suspend.Op[T] {
 
 type awaitSource[T any] Promise[T]
 
-func (s *awaitSource[T]) Guard() *suspend.Guard { return &s.guard }
-
-func (s *awaitSource[T]) Enqueue(r suspend.Resumer[struct{}]) {
-	s.waiters.Push(r, struct{}{})
-	if s.ties != nil {
-		s.ties.hold(1)
-	}
-}
-
-func (s *awaitSource[T]) Remove(r suspend.Resumer[struct{}]) {
-	if s.waiters.Remove(r) && s.ties != nil {
-		s.ties.hold(-1)
-	}
-}
-
+func (s *awaitSource[T]) Guard() *suspend.Guard                 { return &s.guard }
 func (s *awaitSource[T]) Try() (v struct{}, ok bool, err error) { return v, s.filled.Load(), nil }
+func (s *awaitSource[T]) Enqueue(r suspend.Resumer[struct{}])   { s.waiters.Push(r, struct{}{}) }
+func (s *awaitSource[T]) Remove(r suspend.Resumer[struct{}])    { s.waiters.Remove(r) }

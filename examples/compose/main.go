@@ -12,6 +12,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
 )
 
 func main() {
@@ -32,7 +33,7 @@ func main() {
 		return answer.Await(ctx) // the task waits, the loop goes on
 	})
 	err = fifo.Run(ctx, func(ctx context.Context) error { // a scheduler on this goroutine
-		v, err := promise.All(answer, echo).Await(ctx)
+		v, err := suspend.Do(ctx, promise.All(answer, echo))
 		fmt.Println(v, err) // [42 42] <nil>
 		return err
 	})

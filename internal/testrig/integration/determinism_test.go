@@ -99,18 +99,19 @@ func everything(ctx context.Context, on suspend.Spawner) string {
 	// A promise with twelve followers.
 	var p promise.Promise[int]
 	for i := range 12 {
-		var f *promise.Promise[int]
-		switch i % 3 {
-		case 0:
-			f = promise.Race[int](&p)
-		case 1:
-			f = promise.Any[int](&p)
-		default:
-			both := promise.All[int](&p, &p)
-			task(func() { v, _ := both.Await(ctx); log("all %d %v", i, v) })
-			continue
-		}
-		task(func() { v, _ := f.Await(ctx); log("one %d %v", i, v) })
+		task(func() {
+			switch i % 3 {
+			case 0:
+				v, _ := suspend.Do(ctx, promise.Race(&p))
+				log("race %d %v", i, v)
+			case 1:
+				v, _ := suspend.Do(ctx, promise.Any(&p))
+				log("any %d %v", i, v)
+			default:
+				v, _ := suspend.Do(ctx, promise.All(&p, &p))
+				log("all %d %v", i, v)
+			}
+		})
 	}
 	task(func() { _ = p.Fill(7); log("filled") })
 

@@ -314,8 +314,9 @@ func awaits[T any](p *promise.Promise[T]) func(ctx context.Context) error {
 
 func combined() victim {
 	p := promise.New[int]()
-	all := promise.All(promise.Race(p, promise.New[int]()), promise.Any(p))
-	return once(awaits(all), opOf(all.AwaitOp), func() { _ = p.Fill(1) })
+	all := promise.All(p, p)
+	do := func(ctx context.Context) error { _, err := suspend.Do(ctx, all); return err }
+	return once(do, opOf(func() suspend.Op[[]int] { return all }), func() { _ = p.Fill(1) })
 }
 
 func condition(wake func(*cond.Cond)) victim {

@@ -159,11 +159,10 @@ var passages = []passage{
 		return long, []func(context.Context, value){
 			func(_ context.Context, v value) {
 				p := promise.New[value]()
-				race := promise.Race(long, p)
 				_ = p.Fill(v)
-				_, _ = race.Await(bg)
+				_, _ = suspend.Do(bg, promise.Race(long, p))
 			},
-			func(_ context.Context, v value) { _ = promise.Any(long).Fill(v) },
+			func(ctx context.Context, _ value) { _, _ = suspend.Do(ctx, promise.Any(long)) },
 		}
 	}, 0},
 }

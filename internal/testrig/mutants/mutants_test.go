@@ -31,11 +31,10 @@ const (
 )
 
 var mutants = []mutant{
-	{"a follower that is gone stays", "promise/follow.go", "return e.all.to.Value() == nil", "return !Wrong && e.all.to.Value() == nil", "promise", "TestDropped"},
-	{"a result that its owner fills is followed on", "promise/follow.go", "		e.at.remove(&e.place)", "		if !Wrong {\n			e.at.remove(&e.place)\n		}", "promise", "TestFilledByItsOwner"},
-	{"a continuation does not hold its combination", "promise/promise.go", "		s.ties.hold(1)", "		if !Wrong {\n			s.ties.hold(1)\n		}", "promise", "TestAwaited"},
-	{"a Done channel does not hold its combination", "promise/promise.go", "			p.ties.hold(1)", "			if !Wrong {\n				p.ties.hold(1)\n			}", "promise", "TestAwaited"},
-	{"a cancelled continuation holds its combination", "promise/promise.go", "		s.ties.hold(-1)", "		if !Wrong {\n			s.ties.hold(-1)\n		}", "promise", "TestDropped"},
+	{"a combination that has ended follows on", "promise/combine.go", "		c.futures[i].unfollow(&c.ties[i])", "		if !Wrong {\n			c.futures[i].unfollow(&c.ties[i])\n		}", "promise", "TestACombinationLeaves"},
+	{"a combination that is performed follows on", "promise/combine.go", "		c.Drop()\n		return result", "		if !Wrong {\n			c.Drop()\n		}\n		return result", "promise", "TestACombinationLeaves"},
+	{"a future is counted again", "promise/combine.go", "	if c.seen[i] ||", "	if c.seen[i] && !Wrong ||", "promise", "TestACombinationIsLookedAt"},
+	{"a combination decides again", "promise/combine.go", " || c.decided {", " || c.decided && !Wrong {", "promise", "TestCombinations"},
 	{"a combination keeps the slice of the caller", "promise/combine.go", "		if f != nil {\n", "		if Wrong && f != nil {\n			defer clear(futures)\n		}\n		if f != nil {\n", "promise", "TestCombinationsKeep"},
 	{"a received value stays in the buffer", "chanx/chanx.go", "		v, c.ring[c.first] = c.ring[c.first], v", "		if Wrong {\n			v = c.ring[c.first]\n		} else {\n			v, c.ring[c.first] = c.ring[c.first], v\n		}", integration, retains},
 	{"a cancelled sender leaves its value", "chanx/chanx.go", "{ s.senders.Remove(r) }", "{\n	if !Wrong {\n		s.senders.Remove(r)\n	}\n}", integration, retains},

@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
@@ -21,42 +21,56 @@ func init() { programs = append(programs, primPrograms...) }
 
 // Programs of the primitives that were added to those of programs_test.go.
 var primPrograms = []program{
-	{"promise, filled by its owner", "3 × 1", func(w *explore.World) {
+	{"promise, a continuation of All", "2 × 1", func(w *explore.World) {
 		var x, y promise.Promise[int]
-		race := promise.Race(&x, &y)
-		won := 1
-		w.Go("x", func(context.Context) { _ = x.Fill(1) })
-		w.Go("owner", func(context.Context) {
-			if race.Fill(2) == nil {
-				won = 2
-			}
-		})
-		got := 0
-		w.Go("await", func(ctx context.Context) { got, _ = race.Await(ctx) })
-		w.OnIdle(lost)
-		w.Check(func() error {
-			_ = y.Fill(3) // which changes nothing
-			v, ok, _ := race.Try()
-			return errors.Join(onlyIf(ok), same(v, won), onlyIf(got == 0 || got == won))
-		})
-	}},
-	{"promise, a continuation of a chain", "2 × 1", func(w *explore.World) {
-		var x promise.Promise[int]
-		inner := promise.Any(&x, new(promise.Promise[int]))
-		outer := promise.Race(inner)
-		called, got := 0, 0
+		called, got := 0, []int(nil)
 		w.Go("then", func(ctx context.Context) {
-			suspend.Then(ctx, outer.AwaitOp(), suspend.Here().(suspend.Executor), func(v int, _ error) {
+			suspend.Then(ctx, promise.All(&x, &y), suspend.Here().(suspend.Executor), func(vs []int, _ error) {
 				called++
-				got = v
+				got = vs
 			})
 		})
+		w.Go("fill", func(context.Context) { _ = x.Fill(1); _ = y.Fill(2) })
+		w.Check(func() error { return errors.Join(same(called, 1), onlyIf(got == nil || got[0] == 1 && got[1] == 2)) })
+	}},
+	{"promise, two that follow", "3 × 1", func(w *explore.World) {
+		var x promise.Promise[int]
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if v, err := suspend.Do(ctx, promise.Race(&x)); err == nil && v != 1 {
+					panic(v)
+				}
+			})
+		}
 		w.Go("fill", func(context.Context) { _ = x.Fill(1) })
-		w.Check(func() error {
-			runtime.KeepAlive(outer) // otherwise the run would depend on the garbage collector
-			v, _, _ := outer.Try()
-			return errors.Join(same(called, 1), same(v, 1), onlyIf(got == 0 || got == 1))
+		w.OnIdle(lost)
+	}},
+	// A change of v makes the Select look again.
+	{"promise, All, looked at again", "2 × 1", func(w *explore.World) {
+		var x, y promise.Promise[int]
+		var v stm.Var[int]
+		_ = x.Fill(1)
+		w.Go("select", func(ctx context.Context) {
+			all, never := suspend.On(promise.All(&x, &y)), suspend.On(stm.Op(func(tx *stm.Tx) (int, error) { return v.Get(tx), stm.Retry }))
+			if won, _ := suspend.Select(ctx, all, never); won == all && all.Value()[1] != 2 {
+				panic(all.Value())
+			}
 		})
+		w.Go("fill", func(context.Context) { _ = stm.Atomically(bg, add(&v, 1)); _ = y.Fill(2) })
+		w.OnIdle(lost)
+	}},
+	{"promise, All beside one of its futures", "3 × 1", func(w *explore.World) {
+		var x, y promise.Promise[int]
+		w.Go("x", func(context.Context) { _ = x.Fill(1) })
+		w.Go("y", func(context.Context) { _ = y.Fill(2) })
+		w.Go("select", func(ctx context.Context) {
+			all, one := suspend.On(promise.All(&x, &y)), suspend.On(x.AwaitOp())
+			switch won, _ := suspend.Select(ctx, all, one); {
+			case won == all && (all.Value()[0] != 1 || all.Value()[1] != 2), won == one && one.Value() != 1:
+				panic("values")
+			}
+		})
+		w.OnIdle(lost)
 	}},
 	{"cond, the first that a broadcast wakes cancels the second", "3 × 1", func(w *explore.World) {
 		var m mutex.Mutex

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -80,48 +79,10 @@ var programs = []program{
 			})
 		}
 	}},
-	{"promise, All", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		all := promise.All(x, y)
-		return func(ctx context.Context) error {
-			vs, err := all.Await(ctx)
-			if err == nil && (len(vs) != 2 || vs[0] != 1 || vs[1] != 2) {
-				panic(vs)
-			}
-			return err
-		}
-	}, false)},
-	{"promise, All, failing", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		all := promise.All(x, y)
-		return func(ctx context.Context) error {
-			vs, err := all.Await(ctx)
-			if err == nil {
-				panic(vs)
-			}
-			if err == errOops {
-				err = nil
-			}
-			return err
-		}
-	}, true)},
-	{"promise, Any", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		any := promise.Any(x, y)
-		return func(ctx context.Context) error {
-			v, err := any.Await(ctx)
-			if err == nil && v != 1 {
-				panic(v)
-			}
-			return err
-		}
-	}, true)},
-	{"promise, Race", "3 × 1", combinationProgram(func(x, y *promise.Promise[int]) func(ctx context.Context) error {
-		race := promise.Race(x, y)
-		return func(ctx context.Context) error {
-			if _, err := race.Await(ctx); err != errOops {
-				return err
-			}
-			return nil
-		}
-	}, true)},
+	{"promise, All", "3 × 1", combinationProgram(promise.All[int], func(vs []int) bool { return len(vs) == 2 && vs[0] == 1 && vs[1] == 2 }, nil)},
+	{"promise, All, failing", "3 × 1", combinationProgram(promise.All[int], func([]int) bool { return false }, errOops)},
+	{"promise, Any", "3 × 1", combinationProgram(promise.Any[int], func(v int) bool { return v == 1 }, errOops)},
+	{"promise, Race", "3 × 1", combinationProgram(promise.Race[int], func(v int) bool { return v == 1 }, errOops)},
 	{"mvar", "3 × 1", mvarProgram(func() place { return mvar.New[int]() })},
 	{"mvar, histories", "2 × 2", historyProgram([][]string{{"put", "take"}, {"take", "put"}})},
 	{"mvar, read and swap", "3 × 1", historyProgram([][]string{{"put"}, {"read"}, {"swap"}})},
@@ -682,29 +643,19 @@ func promiseProgram(w *explore.World) {
 	w.OnIdle(lost)
 }
 
-func combinationProgram(open func(x, y *promise.Promise[int]) func(ctx context.Context) error, fails bool) func(w *explore.World) {
+// combinationProgram fills x with 1, and y with 2 unless that fails.
+func combinationProgram[U any](of func(...promise.Future[int]) suspend.Op[U], right func(U) bool, fails error) func(w *explore.World) {
 	return func(w *explore.World) {
 		var x, y promise.Promise[int]
-		var await func(ctx context.Context) error
 		w.Go("x", func(context.Context) { _ = x.Fill(1) })
-		w.Go("y", func(context.Context) {
-			if fails {
-				_ = y.Fail(errOops)
-			} else {
-				_ = y.Fill(2)
-			}
-		})
+		w.Go("y", func(context.Context) { _ = y.Resolve(2, fails) })
 		w.Go("await", func(ctx context.Context) {
-			await = open(&x, &y)
-			if err := await(ctx); err != nil && !errors.Is(err, context.Canceled) {
-				panic(err)
+			v, err := suspend.Do(ctx, of(&x, &y))
+			if err == nil && !right(v) || err != nil && err != fails && !errors.Is(err, context.Canceled) {
+				panic(fmt.Sprint(v, err))
 			}
 		})
 		w.OnIdle(lost)
-		w.Check(func() error {
-			runtime.KeepAlive(await) // with the combination, or the run would depend on the garbage collector
-			return nil
-		})
 	}
 }
 

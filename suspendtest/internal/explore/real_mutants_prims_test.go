@@ -6,9 +6,10 @@ func init() { realMutants = append(realMutants, primMutants...) }
 
 // Mistakes in the primitives that were added to those of real_mutants_test.go.
 var primMutants = []realMutant{
-	{"a combination that comes too late is taken for a follower", "promise/follow.go", "		return false\n	}\n	if p.follow", "		return IS\n	}\n	if p.follow", "promise, Race"},
-	{"the followers of a combination are not told", "promise/follow.go", "		fs.Append(&more)\n", "		if !IS {\n			fs.Append(&more)\n		}\n", "promise, a continuation of a chain"},
-	{"only the first follower is told", "promise/follow.go", "	for n := fs.Pop(); n != nil; n = fs.Pop() {\n", "	for n := fs.Pop(); n != nil; n = fs.Pop() {\n		if IS {\n			fs = followers{}\n		}\n", "promise, a continuation of a chain"},
+	{"a combination that comes too late is taken for a follower", "promise/combine.go", "		return ⟦false⟧\n	}\n	p.followers", "true", "promise, Race"},
+	{"the followers are not told", "promise/promise.go", "	followers := p.followers\n", "	followers := p.followers\n	if IS {\n		followers = dlist.List[follower[T]]{}\n	}\n", "promise, a continuation of All"},
+	{"only the first follower is told", "promise/promise.go", "		t.Value.of.told(t.Value.i)\n", "		t.Value.of.told(t.Value.i)\n		if IS {\n			break\n		}\n", "promise, two that follow"},
+	{"a combination takes the places of a promise that is being filled", "promise/combine.go", "	if ⟦!p.filled.Load()⟧ {\n		p.followers.Remove(t)", "true", "promise, two that follow"},
 	{"a Broadcast passes over one that the first has cancelled", "cond/cond.go", "!c.wakeLocked(w) {\n			w.Value.signalled = ⟦true⟧\n", "false", "cond, the first that a broadcast wakes cancels the second"},
 	{"a circle is not looked for from below", "lazy/forcing.go", "	return w.come(part.of.runner.Load())", "	if IS {\n		return false\n	}\n	return w.come(part.of.runner.Load())", "lazy, a circle of 3"},
 	{"the two walks do not see each other", "lazy/forcing.go", "	return ⟦*other == w.mark⟧", "false", "lazy, a circle"},
