@@ -125,9 +125,6 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 		return l.result()
 	}
 	me := newForcing(ctx, &l.core)
-	if me.enter() {
-		return v, ErrRecursive
-	}
 	defer me.leave()
 	mine, err := suspend.Wait[turn](ctx, forceSource[T]{l, me}, false)
 	if err != nil {
@@ -162,9 +159,9 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 	if l.mode == Protect {
 		me.Context = context.WithoutCancel(ctx)
 	}
-	me.begin()
+	me.runs(me)
 	outcome.Of(func() { v, err = l.f(me) }, func(o outcome.Outcome) {
-		me.end()
+		me.runs(me.in[byGoroutine])
 		l.settle(ctx, o, v, err)
 		if !o.Exited() {
 			o.Rethrow()
@@ -254,6 +251,8 @@ func (s forceSource[T]) Try() (mine turn, ok bool, err error) {
 	mine = s.runner.Load() == nil
 	if mine {
 		s.runner.Store(s.me)
+	} else if s.me.closesCircle() {
+		return false, true, ErrRecursive
 	}
 	return mine, bool(mine), nil
 }

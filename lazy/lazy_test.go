@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
@@ -404,6 +406,34 @@ func TestRecursionByATaskOfTheFunction(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A task has the context of a function that has ended. By that context it is still a part of the function around, which had given its own,
+// but not of one that only ran on the same goroutine.
+func TestAPartThatOutlivesTheFunction(t *testing.T) {
+	for given, want := range map[bool]error{true: lazy.ErrRecursive, false: nil} {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+			var outer *lazy.Lazy[int]
+			var late promise.Promise[error]
+			outer = lazy.New(func(ctx context.Context) (int, error) {
+				var kept context.Context
+				inner := lazy.New(func(ctx context.Context) (int, error) { kept = ctx; return 1, nil }, lazy.Record)
+				if !given {
+					ctx = bg
+				}
+				_, _ = inner.Force(ctx)
+				_ = s.Go(func() { _, err := outer.Force(kept); _ = late.Fill(err) })
+				suspend.Yield()
+				_, refused, _ := late.Try()
+				require.Equal(t, given, refused)
+				return 1, nil
+			}, lazy.Record)
+			_, err := outer.Force(bg)
+			require.NoError(t, err)
+			err, _ = late.Await(bg)
+			require.Equal(t, want, err)
+		})
+	}
 }
 
 // Three functions force each other, each run by a task of its own on two schedulers or more: in one order of coming,

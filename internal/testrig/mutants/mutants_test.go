@@ -48,6 +48,7 @@ var mutants = []mutant{
 	{"a Limit keeps the place of a refused Go", "scope/limit.go", "		if !started {\n			l.next()", "		if !started && !Wrong {\n			l.next()", "scope", "TestARefusedGo"},
 	{"a context that panics keeps a nudge", "mutex/mutex.go", "		if !locked {", "		if !locked && !(Wrong && recover() != nil) {", integration, panics},
 	{"a context that panics is a ghost at the barrier", "latch/barrier.go", "			if b.hasHappened(me) {", "			if Wrong {\n				return\n			}\n			if b.hasHappened(me) {", integration, panics},
+	{"a part of a function that has ended is lost", "lazy/forcing.go", "				whole = whole.in[byContext]\n", "				if whole = whole.in[byContext]; Wrong {\n					whole = nil\n				}\n", "lazy", "TestAPartThatOutlives"},
 	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !Wrong {", integration, panics},
 	{"a context that panics leaves the runner", "lazy/lazy.go", "	defer func() {\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", "	defer func() {\n		if Wrong && again {\n			return\n		}\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", integration, panics},
 	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that\n	c.made().end(cause)\n", "	if !Wrong {\n		defer c.notify()\n	}\n	c.made().end(cause)\n	if Wrong {\n		c.notify()\n	}\n", integration, "TestAPanickyParent"},
