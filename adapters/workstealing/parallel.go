@@ -2,7 +2,6 @@ package workstealing
 
 import (
 	"context"
-	"math"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
@@ -75,123 +74,6 @@ func (r *reduction[T]) leaf(ctx context.Context, lo, hi int) (v T, err error) {
 	}
 	var zero T
 	return zero, err
-}
-
-// Scan sets dst[i] to src[0] op src[1] op … op src[i], for all i of src, in parallel: op must be associative, and is
-// applied about twice as often as in a loop. dst may be src; otherwise the two must not overlap. The rules of For hold here too, with
-// parts of grain elements. After an error dst is half done.
-//
-// Scan panics if dst is shorter than src.
-func Scan[T any](ctx context.Context, p *Pool, dst, src []T, grain int, op func(x, y T) T) error {
-	if len(dst) < len(src) {
-		panic("workstealing: Scan into a slice that is too short")
-	}
-	if len(src) == 0 {
-		return suspend.Err(ctx)
-	}
-	part := int(p.grain(0, len(src), grain))
-	parts := (len(src)-1)/part + 1
-	bounds := func(i int) (lo, hi int) { return i * part, i*part + min(part, len(src)-i*part) }
-	before := make([]T, parts) // the total before each part; the first has nothing before it
-
-	err := For(ctx, p, 0, parts-1, 1, func(_ context.Context, i, _ int) error {
-		lo, hi := bounds(i)
-		total := src[lo]
-		for _, x := range src[lo+1 : hi] {
-			total = op(total, x)
-		}
-		before[i+1] = total
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i := 2; i < parts; i++ {
-		before[i] = op(before[i-1], before[i])
-	}
-	return For(ctx, p, 0, parts, 1, func(_ context.Context, i, _ int) error {
-		lo, hi := bounds(i)
-		total := src[lo]
-		if i > 0 {
-			total = op(before[i], total)
-		}
-		dst[lo] = total
-		for k := lo + 1; k < hi; k++ {
-			total = op(total, src[k])
-			dst[k] = total
-		}
-		return nil
-	})
-}
-
-// Find returns the first i of [lo, hi) for which pred is true, and whether there is one. It calls pred in parallel, for parts as in For.
-// Each hit ends the search beyond it. An error of pred counts as a hit, and is returned if no true one precedes it. So Find returns the same
-// as a loop. It may call pred for more elements than a loop, and raises a panic there as well.
-func Find(ctx context.Context, p *Pool, lo, hi, grain int, pred func(ctx context.Context, i int) (bool, error)) (i int, found bool, err error) {
-	if err := suspend.Err(ctx); err != nil || lo >= hi {
-		return 0, false, err
-	}
-	q := &quest{pool: p, grain: p.grain(lo, hi, grain), pred: pred}
-	q.best.Store(math.MaxInt64)
-	h, err := within(p, func() (hit, error) { return q.run(ctx, lo, hi) })
-	switch {
-	case err != nil:
-		return 0, false, err
-	case h.err != nil || !h.is:
-		return 0, false, h.err
-	}
-	return h.i, true, nil
-}
-
-type quest struct {
-	pool  *Pool
-	grain uint
-	pred  func(ctx context.Context, i int) (bool, error)
-	best  atomicx.Int64 // the lowest hit so far; only falls
-}
-
-type hit struct {
-	i   int
-	is  bool
-	err error // of pred(i)
-}
-
-func (q *quest) run(ctx context.Context, lo, hi int) (h hit, err error) {
-	if int64(lo) > q.best.Load() {
-		return h, nil
-	}
-	if length(lo, hi) <= q.grain {
-		return q.leaf(ctx, lo, hi)
-	}
-	mid := middle(lo, hi)
-	x, y, err := Join(ctx, q.pool,
-		func(ctx context.Context) (hit, error) { return q.run(ctx, lo, mid) },
-		func(ctx context.Context) (hit, error) { return q.run(ctx, mid, hi) })
-	if x.is {
-		return x, err
-	}
-	return y, err
-}
-
-func (q *quest) leaf(ctx context.Context, lo, hi int) (h hit, err error) {
-	if err := suspend.Err(ctx); err != nil {
-		return h, err
-	}
-	i, missed := lo, false
-	defer func() {
-		if !missed { // a hit, an error or a panic at i
-			for best := q.best.Load(); int64(i) < best && !q.best.CompareAndSwap(best, int64(i)); {
-				best = q.best.Load()
-			}
-		}
-	}()
-	for ; i < hi && int64(i) < q.best.Load(); i++ {
-		if ok, err := q.pred(ctx, i); ok || err != nil {
-			return hit{i, true, err}, nil
-		}
-	}
-	missed = true
-	return h, nil
 }
 
 // within runs f on a task of p: the caller, if it is one.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -136,94 +134,6 @@ func TestReduceKeepsTheOrder(t *testing.T) {
 					t.Error(got, err)
 				}
 			})
-		}
-	})
-}
-
-func TestScan(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	sizes(t, func(t *testing.T, workers int) {
-		withPool(t, workstealing.Options{Workers: workers}, func(p *workstealing.Pool) {
-			for _, n := range []int{0, 1, 2, 3, 16, 17, 100, 1000} {
-				for _, grain := range []int{0, 1, 7, 2000} {
-					src, want, total := make([]string, n), make([]string, n), ""
-					for i := range src {
-						src[i] = string(rune('a' + r.IntN(26)))
-						total += src[i]
-						want[i] = total
-					}
-					dst := make([]string, n+1)
-					op := func(x, y string) string { return x + y } // does not commute
-					err := workstealing.Scan(bg, p, dst, src, grain, op)
-					if err != nil || !slices.Equal(dst[:n], want) || dst[n] != "" {
-						t.Errorf("n=%d grain=%d: %v %v", n, grain, dst, err)
-					}
-					if err := workstealing.Scan(bg, p, src, src, grain, op); err != nil || !slices.Equal(src, want) {
-						t.Errorf("n=%d grain=%d in place: %v %v", n, grain, src, err)
-					}
-				}
-			}
-			defer func() {
-				if v := recover(); v != "workstealing: Scan into a slice that is too short" {
-					t.Error(v)
-				}
-			}()
-			_ = workstealing.Scan(bg, p, nil, []int{1}, 0, func(x, y int) int { return x + y })
-		})
-	})
-}
-
-func TestFind(t *testing.T) {
-	failed := errors.New("failed")
-	callers(t, func(t *testing.T, p *workstealing.Pool, run func(func())) {
-		const n = 500
-		for _, c := range []struct {
-			hit, fail int // the first of each; the second ones follow
-			i         int
-			found     bool
-			err       error
-		}{
-			{n, n, 0, false, nil},
-			{0, n, 0, true, nil},
-			{n - 1, n, n - 1, true, nil},
-			{250, 251, 250, true, nil},
-			{250, 249, 0, false, failed},
-			{250, 400, 250, true, nil},
-		} {
-			run(func() {
-				i, found, err := workstealing.Find(bg, p, 0, n, 3, func(_ context.Context, i int) (bool, error) {
-					if i%50 == 0 {
-						suspend.Yield()
-					}
-					if i == c.fail || i > c.fail && i%7 == 0 {
-						return false, failed
-					}
-					return i >= c.hit, nil
-				})
-				if i != c.i || found != c.found || err != c.err {
-					t.Errorf("%+v: %d, %v, %v", c, i, found, err)
-				}
-			})
-		}
-	})
-}
-
-// On one worker, Find does not look beyond the hit.
-func TestFindStopsEarly(t *testing.T) {
-	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
-		asked := 0
-		_, _, _ = workstealing.Find(bg, p, 0, 1000, 10, func(_ context.Context, i int) (bool, error) {
-			asked++
-			return i == 123, nil
-		})
-		if asked != 124 {
-			t.Error(asked)
-		}
-		ctx, cancel := context.WithCancel(bg)
-		cancel()
-		_, _, err := workstealing.Find(ctx, p, 0, 1000, 10, func(context.Context, int) (bool, error) { t.Error("runs"); return true, nil })
-		if !errors.Is(err, context.Canceled) {
-			t.Error(err)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package workstealing is a scheduler that runs tasks on several workers, and has the fork and join of computations on it: Join, Do, For,
-// Reduce, Scan and Find.
+// Package workstealing is a scheduler that runs tasks on several workers, and has the fork and join of computations on it: Join, Do, For
+// and Reduce.
 //
 //	pool := workstealing.New(workstealing.Options{}) // a worker for each processor
 //	defer pool.Close()
