@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/braidgo/braid/cancel"
@@ -175,8 +174,7 @@ var cancelPercent = curve{
 //
 // The processor should have the waiters in its caches on both sides or on neither. Otherwise the row measures memory. So they are the
 // last hundred, which tells the exact cost. Or they are a hundred anywhere, one in each hundredth of a million on both sides, which wait
-// in a thousand MVars on the one. There memory dominates both sides, and a cost that grows with the queue would show. In the row
-// without a must they are anywhere in a million, and in a thousand that are alone.
+// in a thousand MVars on the one. There memory dominates both sides, and a cost that grows with the queue would show.
 func cancelOne() []row {
 	compare := func(id, against string, must, aim float64, random bool, crowd, places int) row {
 		return row{id: id, against: against, unit: "ns", must: must, aim: aim, rounds: 3, cold: true, open: func(m mode) (*sides, error) {
@@ -189,7 +187,6 @@ func cancelOne() []row {
 	return []row{
 		compare("cancel-one/last", "cancel 1 of 1k", 1.5, 1.1, false, 1000, 1),
 		compare("cancel-one/anywhere", "cancel 1 of 1k, in one of 1k MVars", 1.5, 1.1, true, 1_000_000, 1000),
-		compare("cancel-one/random", "cancel 1 of 1k, which fit the caches", 0, 0, true, 1000, 1),
 	}
 }
 
@@ -216,65 +213,6 @@ func newCrowd(n, places int) *crowd {
 	}
 	c.settle = func(n int) { on.run(); check(ended == n) }
 	c.all()
-	return c
-}
-
-// newCrowdOfTasks makes one of tasks of the calling task's scheduler, a fifo.
-func newCrowdOfTasks(n int) *crowd {
-	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	var m mvar.MVar[int]
-	stops, ended := make([]func(error), n), 0
-	c := &crowd{n: n, stop: func(i int) { stops[i](nil) }}
-	c.wait = func(i int) {
-		ctx, stop := cancel.New(context.Background())
-		stops[i] = stop
-		must(0, suspend.Here().Go(func() { _, _ = m.Take(ctx); ended++ }))
-	}
-	c.settle = func(n int) {
-		for ended < n {
-			suspend.Yield()
-		}
-	}
-	c.close = func() {
-		for i := range stops {
-			c.stop(i)
-		}
-	}
-	c.all()
-	suspend.Yield() // they begin to wait
-	return c
-}
-
-// newCrowdOfGoroutines makes one as it is without us.
-func newCrowdOfGoroutines(n int) *crowd {
-	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	var left, began sync.WaitGroup
-	never := make(chan int)
-	stops := make([]func(), n)
-	c := &crowd{n: n, stop: func(i int) { left.Add(1); stops[i]() }}
-	c.wait = func(i int) {
-		ctx, stop := context.WithCancel(context.Background())
-		stops[i] = stop
-		began.Add(1)
-		go func() {
-			began.Done()
-			select {
-			case <-never:
-			case <-ctx.Done():
-			}
-			left.Done()
-		}()
-	}
-	c.settle = func(int) { left.Wait() }
-	c.close = func() {
-		for i := range stops {
-			c.stop(i)
-		}
-		left.Wait()
-	}
-	c.all()
-	began.Wait()
-	time.Sleep(time.Millisecond) // for the last of them to select
 	return c
 }
 
@@ -310,39 +248,6 @@ func (c *crowd) cancel(random bool, turns int) (each float64) {
 		suspend.Yield()
 	}
 	return float64(took) / float64(turns*len(who))
-}
-
-var growCancel = curve{
-	id: "grow-cancel", title: "Cancelling one of n waiters",
-	about:   "A hundred at random are cancelled, one after the other, until their waits have ended, and then come back; of a large n the processor does not have them in its caches.",
-	x:       axis{label: "waiters", log: true},
-	figures: []figure{{name: "time", label: "ns per cancelled waiter", log: true}},
-	series:  []string{"MVar, Then", "MVar, tasks of a fifo", "goroutines, select with ctx.Done"},
-	rounds:  3, cold: true,
-	points: func(m mode) []float64 { return decades(100, m.of(1_000_000, 1000)) },
-	open: func(m mode, x float64) (*station, error) {
-		n, turns := int(x), m.of(100, 2)
-		s := &station{}
-		s.sides = []measurement{
-			func() ([]float64, error) { return []float64{newCrowd(n, 1).cancel(true, turns)}, nil },
-			func() (v []float64, err error) {
-				inFifo(func() {
-					c := newCrowdOfTasks(n)
-					v = []float64{c.cancel(true, turns)}
-					c.close()
-				})
-				return v, nil
-			},
-			func() ([]float64, error) {
-				c := newCrowdOfGoroutines(n)
-				defer c.close()
-				return []float64{c.cancel(true, turns)}, nil
-			},
-		}
-		s.fits(1, n, taskBytes)
-		s.fits(2, n, taskBytes)
-		return s, nil
-	},
 }
 
 // calls is an executor: a list that its owner runs.

@@ -14,7 +14,7 @@ import (
 )
 
 func curves() []curve {
-	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, waitBytes, ring, growCancel, growWake, growTasks, growSelect, stageTasks, herd}, systemCurves)
+	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, waitBytes, ring, stageTasks, herd}, systemCurves)
 }
 
 // Table 6.1 and the figures of chapter 6 are those of the thesis of Ande (2023).

@@ -20,7 +20,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-var systemCurves = []curve{diskReads, idleCurve, growTimers, fibLoad, fibWorkers}
+var systemCurves = []curve{diskReads, idleCurve, fibLoad, fibWorkers}
 
 // availableMemory is the memory that the system could give to this process, in bytes. 0 means unknown.
 func availableMemory() uint64 {
@@ -281,96 +281,3 @@ func (p *stdPipes) transfer(n int) {
 	all.Wait()
 }
 
-// processTime is the processor time of this process so far.
-func processTime() time.Duration {
-	var u syscall.Rusage
-	must(0, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-var growTimers = curve{
-	id: "grow-timers", title: "n sleepers at a time",
-	about:   "Each sleeps once, for a random time between 1 and 50 ms; the processor time of all of it, starting and ending the sleepers included, divided by n.",
-	x:       axis{label: "sleepers", log: true},
-	figures: []figure{{name: "time", label: "ns of processor time per sleeper", log: true}, {name: "late", label: "90th percentile of how late, ms", log: true}},
-	series:  []string{"suspend.Sleep, event loop", "suspend.Sleep, fifo", "suspend.After by Then on an event loop", "time.Sleep, goroutines"},
-	rounds:  3, cold: true,
-	points: func(m mode) []float64 { return decades(m.of(100, 10), m.of(1_000_000, 100)) },
-	open: func(m mode, x float64) (*station, error) {
-		n := int(x)
-		bg := context.Background()
-		sleepOn := func(here suspend.Spawner) func(func(late time.Duration)) {
-			return func(woken func(time.Duration)) {
-				must(0, here.Go(func() { oversleep(func(d time.Duration) { must(0, suspend.Sleep(bg, d)) }, woken) }))
-			}
-		}
-		onLoop := func(begin func(l *eventloop.Loop) func(func(time.Duration))) measurement {
-			return func() ([]float64, error) {
-				l, err := eventloop.New(eventloop.Options{})
-				if err != nil {
-					return nil, err
-				}
-				v := sleepers(n, func(all func(func(func(time.Duration)))) {
-					must(0, l.Go(func() { all(begin(l)) }))
-				})
-				return v, l.Close()
-			}
-		}
-		s := &station{sides: []measurement{
-			onLoop(func(l *eventloop.Loop) func(func(time.Duration)) { return sleepOn(l) }),
-			func() ([]float64, error) {
-				return sleepers(n, func(all func(func(func(time.Duration)))) {
-					inFifo(func() { all(sleepOn(suspend.Here())) })
-				}), nil
-			},
-			onLoop(func(l *eventloop.Loop) func(func(time.Duration)) {
-				return func(woken func(time.Duration)) {
-					d, due := nap()
-					suspend.Then(bg, suspend.After(d), l, func(time.Time, error) { woken(time.Since(due)) })
-				}
-			}),
-			func() ([]float64, error) {
-				return sleepers(n, func(all func(func(func(time.Duration)))) {
-					all(func(woken func(time.Duration)) { go oversleep(time.Sleep, woken) })
-				}), nil
-			},
-		}}
-		for i := range s.sides {
-			s.fits(i, n, taskBytes)
-		}
-		return s, nil
-	},
-}
-
-func nap() (d time.Duration, due time.Time) {
-	d = time.Millisecond + rand.N(49*time.Millisecond)
-	return d, time.Now().Add(d)
-}
-
-func oversleep(sleep func(time.Duration), woken func(late time.Duration)) {
-	d, due := nap()
-	sleep(d)
-	woken(time.Since(due))
-}
-
-// sleepers starts n in run, and returns the processor time of each, and how late they are.
-func sleepers(n int, run func(all func(begin func(func(time.Duration))))) []float64 {
-	var awake sync.WaitGroup
-	var mu sync.Mutex
-	late := make([]time.Duration, 0, n)
-	before := processTime()
-	awake.Add(n)
-	run(func(begin func(func(time.Duration))) {
-		for range n {
-			begin(func(d time.Duration) {
-				mu.Lock() // held for no wait
-				late = append(late, d)
-				mu.Unlock()
-				awake.Done()
-			})
-		}
-	})
-	awake.Wait()
-	took := processTime() - before
-	return []float64{float64(took) / float64(n), max(1e-3, float64(percentile(late, 90))/1e6)}
-}

@@ -29,7 +29,7 @@ import (
 )
 
 func rows() []row {
-	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, thenRows, cancelRows, memoryRows, fairnessRows, blockingRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows, fetchRows, fetchFloors, settledRows, simulationRows)
+	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, fairnessRows, blockingRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows, fetchRows, fetchFloors, settledRows, simulationRows)
 }
 
 // A run is what -json writes and -against and -from read.
@@ -92,7 +92,7 @@ func main() {
 		pprof.StopCPUProfile()
 	}
 	if *out != "" {
-		text, err := json.MarshalIndent(now, "", "\t")
+		text, err := json.Marshal(now)
 		exitOn(err)
 		exitOn(os.WriteFile(*out, append(text, '\n'), 0o644))
 	}

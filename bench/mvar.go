@@ -21,10 +21,6 @@ var mvarRows = often([]row{
 		ctx := cancellable()
 		return oneFifo(ctx), channelOr(ctx)
 	}),
-	// The same against goroutines that share one processor, and so never wake a thread: the best a channel can do.
-	{id: "mvar-serial/one-proc", against: "channel of one, GOMAXPROCS 1", unit: "ns", open: func(mode) (*sides, error) {
-		return &sides{ours: onProcs(1, timed(oneFifo(context.Background()))), peer: onProcs(1, timed(channel))}, nil
-	}},
 	// The two schedulers run on goroutines of their own, not locked to threads.
 	{id: "mvar-parallel", against: "channel of one, two goroutines", unit: "ns", must: 1.5, aim: 1.0, open: func(mode) (*sides, error) {
 		return &sides{ours: onProcs(2, timed(twoFifos(context.Background()))), peer: onProcs(2, timed(channel))}, nil
