@@ -1,5 +1,15 @@
 package beside
 
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/panjf2000/gnet/v2"
+)
+
 // partition moves smaller elements before larger ones, and returns the index between them.
 func partition(v []int) int {
 	last := len(v) - 1
@@ -23,6 +33,44 @@ func fill(rows [][]byte, row int) {
 			if z = z*z + c; real(z)*real(z)+imag(z)*imag(z) > 4 {
 				rows[row][column] = n + 1
 				break
+			}
+		}
+	}
+}
+
+// A store has books and their authors. It notes the batches.
+type store struct {
+	mu      sync.Mutex
+	batches [][]int
+}
+
+func (s *store) load(_ context.Context, ids []int) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches = append(s.batches, ids)
+	found := make([]int, len(ids))
+	for i, id := range ids {
+		found[i] = id % 100
+	}
+	return found
+}
+
+// answer is the work of a request.
+func answer(line string) string { return fmt.Sprintf("%d\n", len(line)) }
+
+// lines takes the complete lines out of a connection's buffer.
+func lines(c gnet.Conn) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			b, _ := c.Peek(-1)
+			n := bytes.IndexByte(b, '\n')
+			if n < 0 {
+				return
+			}
+			line := string(b[:n])
+			_, _ = c.Discard(n + 1)
+			if !yield(line) {
+				return
 			}
 		}
 	}

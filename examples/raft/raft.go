@@ -3,6 +3,8 @@
 // confirm the leader by a round of heartbeats, after section 6.4 of Ongaro's dissertation.
 //
 // Its tests run it on adapters/simulation, with the invariants of figure 3 checked after each step.
+//
+//	go test -v ./examples/raft
 package raft
 
 import (

@@ -1,5 +1,7 @@
 // Package register is a counter on two servers, with clients that retry. SIMULATION.md shows how a simulation finds the bug
 // that retries bring: a request whose answer was lost is counted twice.
+//
+//	go test -v ./examples/register
 package register
 
 import (

@@ -1,6 +1,8 @@
 // Package stock has one recipe for each of the clients that nearly every server uses, in tasks of an event loop: net/http,
 // database/sql, pgx and go-redis. STOCK.md says why. The rule: a bare connection works in a task, over the dialer of the
 // loop; a client with a pool waits for its own goroutines and locks, so it goes through suspend.Call.
+//
+//	cd examples/stock && go test -v .
 package stock
 
 import (

@@ -1,14 +1,10 @@
-package migration
+package beside
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"iter"
 	"sync"
 
-	"github.com/panjf2000/ants/v2"
 	"github.com/panjf2000/gnet/v2"
 	gneterrors "github.com/panjf2000/gnet/v2/pkg/errors"
 
@@ -19,44 +15,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// answer is the work of a request.
-func answer(line string) string { return fmt.Sprintf("%d\n", len(line)) }
-
-// lines takes the complete lines out of a connection's buffer.
-func lines(c gnet.Conn) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for {
-			b, _ := c.Peek(-1)
-			n := bytes.IndexByte(b, '\n')
-			if n < 0 {
-				return
-			}
-			line := string(b[:n])
-			_, _ = c.Discard(n + 1)
-			if !yield(line) {
-				return
-			}
-		}
-	}
-}
-
-// serverBefore computes on a pool of ants and answers by callbacks.
-type serverBefore struct {
-	gnet.BuiltinEventEngine
-	pool *ants.Pool
-}
-
-func (s *serverBefore) OnTraffic(c gnet.Conn) gnet.Action {
-	for line := range lines(c) {
-		_ = s.pool.Submit(func() { // blocks the event loop while the pool is full
-			_ = c.AsyncWrite([]byte(answer(line)), nil) // a short request overtakes a long one of the same client
-		})
-	}
-	return gnet.None
-}
-
-// serverAfter computes on a pool of Braid. Its handlers are tasks of the event loop that the connection belongs to.
-type serverAfter struct {
+// server computes on a pool of Braid. Its handlers are tasks of the event loop that the connection belongs to.
+type server struct {
 	gnet.BuiltinEventEngine
 	ctx   context.Context
 	pool  *workstealing.Pool
@@ -80,7 +40,7 @@ type client struct {
 	tasks  *callback.Loop
 }
 
-func (s *serverAfter) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
+func (s *server) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	tasks, ok := s.loops.Load(c.EventLoop())
 	if !ok {
 		tasks = callback.New(gnetLoop{c.EventLoop()}, callback.Options{})
@@ -91,12 +51,12 @@ func (s *serverAfter) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	return nil, gnet.None
 }
 
-func (s *serverAfter) OnClose(c gnet.Conn, _ error) gnet.Action {
+func (s *server) OnClose(c gnet.Conn, _ error) gnet.Action {
 	c.Context().(*client).hangUp()
 	return gnet.None
 }
 
-func (s *serverAfter) OnTraffic(c gnet.Conn) gnet.Action {
+func (s *server) OnTraffic(c gnet.Conn) gnet.Action {
 	who := c.Context().(*client)
 	for line := range lines(c) {
 		_ = who.tasks.Go(func() { _ = s.serve(who, c, line) })
@@ -104,7 +64,7 @@ func (s *serverAfter) OnTraffic(c gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-func (s *serverAfter) serve(who *client, c gnet.Conn, line string) error {
+func (s *server) serve(who *client, c gnet.Conn, line string) error {
 	computed := promise.Go(who.ctx, s.pool, func(context.Context) (string, error) { return answer(line), nil })
 	if err := who.turn.Acquire(who.ctx, 1); err != nil { // the task waits, the event loop goes on
 		return err
@@ -121,7 +81,7 @@ func (s *serverAfter) serve(who *client, c gnet.Conn, line string) error {
 }
 
 // close ends the tasks. The caller has cancelled s.ctx; the engine ends afterwards.
-func (s *serverAfter) close() (err error) {
+func (s *server) close() (err error) {
 	s.loops.Range(func(_, tasks any) bool {
 		err = errors.Join(err, tasks.(*callback.Loop).Close())
 		return true

@@ -1,0 +1,21 @@
+package beside
+
+import (
+	"context"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// A memoryUsual waits until ctx ends if a request is for more than there is.
+type memoryUsual struct{ free *semaphore.Weighted }
+
+func newMemoryUsual(n int64) memoryUsual { return memoryUsual{semaphore.NewWeighted(n)} }
+
+func (m memoryUsual) use(ctx context.Context, n int64, f func()) error {
+	if err := m.free.Acquire(ctx, n); err != nil {
+		return err
+	}
+	defer m.free.Release(n)
+	f()
+	return nil
+}
