@@ -16,5 +16,5 @@ var primMutants = []realMutant{
 	{"a part is not counted", "lazy/forcing.go", "			whole.hasParts.Store(⟦true⟧)\n", "false", "lazy, a circle"},
 	{"a part that has left is still found", "lazy/forcing.go", "		f.of.waiting.Remove(&f.at)\n		waits", "		if !IS {\n			f.of.waiting.Remove(&f.at)\n		}\n		waits", "lazy, a part that gives up"},
 	{"a part that is refused is found by others", "lazy/forcing.go", "				f.of.waiting.Remove(&f.at) // f", "				if !IS {\n					f.of.waiting.Remove(&f.at)\n				} // f", "lazy, a circle"},
-	{"the turn is passed before the runner is stored", "lazy/lazy.go", "	for l.forcers.Len() > 0 {\n", "	for l.forcers.Len() > 0 {\n		if IS {\n			next := *l.forcers.Head()\n			if _, ok := l.forcers.ResumeHead(true, nil); ok {\n				l.runner.Store(next)\n				return\n			}\n			continue\n		}\n", "lazy, a circle of one with the turn"},
+	{"the turn is passed before the runner is stored", "lazy/lazy.go", "	for l.forcers.Len() > 0 {\n", "	for l.forcers.Len() > 0 {\n		if IS {\n			next := *l.forcers.Head()\n			if _, ok := l.forcers.ResumeHead(true, nil); ok {\n				l.runner.Store(next)\n				return\n			}\n			continue\n		}\n", "lazy, a circle with the turn"},
 }
