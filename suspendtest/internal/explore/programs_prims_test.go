@@ -100,22 +100,22 @@ var primPrograms = []program{
 	}},
 	{"lazy, a circle", "2 × 1", circleProgram(2)},
 	{"lazy, a circle of 3", "3 × 1", circleProgram(3)},
-	// The task that has got the turn closes a circle, maybe before the task that passed it has gone on.
+	// The task that has got the turn closes a circle, maybe before the task that passed it has gone on. If it is not found, all wait.
 	{"lazy, a circle with the turn", "3 × 1", func(w *explore.World) {
 		var l, other *lazy.Lazy[int]
+		impatient, end := cancel.New(bg)
 		runs := 0
-		l = lazy.New(func(ctx context.Context) (int, error) {
+		l = lazy.New(func(context.Context) (int, error) {
 			if runs++; runs == 1 {
-				_, err := new(promise.Promise[int]).Await(ctx) // until it is cancelled
-				return 0, err
+				end(nil)
+				return 0, errOops
 			}
 			return other.Force(bg)
 		}, lazy.Restart)
-		other = lazy.New(func(ctx context.Context) (int, error) { return l.Force(ctx) }, lazy.Record)
-		for _, name := range []string{"first", "second"} {
-			w.Go(name, func(ctx context.Context) { _, _ = l.Force(ctx) }) // a circle that is not found is a deadlock
-		}
-		w.Go("other", func(ctx context.Context) { _, _ = other.Force(ctx) })
+		other = lazy.New(func(context.Context) (int, error) { return l.Force(bg) }, lazy.Record)
+		w.Go("first", func(context.Context) { _, _ = l.Force(impatient) })
+		w.Go("second", func(context.Context) { _, _ = l.Force(bg) })
+		w.Go("other", func(context.Context) { _, _ = other.Force(bg) })
 	}},
 	{"lazy, two meet at a third", "2 × 1", func(w *explore.World) {
 		end := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Record)
