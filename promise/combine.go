@@ -99,9 +99,7 @@ func combine[T, U any](futures []Future[T], decides func(left int, err error) bo
 			panic("promise: nil Future")
 		}
 	}
-	made := suspend.OpMade(func() suspend.Preparer[*combination[T]] {
-		return &combination[T]{futures: fs, decides: decides, seen: make([]bool, len(fs)), left: len(fs), decided: len(fs) == 0}
-	})
+	made := suspend.OpOf[*combination[T]](&combination[T]{futures: fs, decides: decides})
 	return suspend.Map(made, func(c *combination[T], _ error) (U, error) {
 		c.Drop()
 		return result(c.futures, c.last)
@@ -133,7 +131,13 @@ type follower[T any] struct {
 	i  int
 }
 
-// Prepare implements suspend.Preparer.
+// Anew makes the combination of a Case, or of one Do or Then.
+func (c *combination[T]) Anew() suspend.Source[*combination[T]] {
+	n := len(c.futures)
+	return &combination[T]{futures: c.futures, decides: c.decides, seen: make([]bool, n), left: n, decided: n == 0}
+}
+
+// Prepare implements again.Preparer.
 func (c *combination[T]) Prepare() {
 	if c.ties != nil {
 		return
@@ -146,7 +150,7 @@ func (c *combination[T]) Prepare() {
 	}
 }
 
-// Drop implements suspend.Preparer.
+// Drop implements again.Preparer.
 func (c *combination[T]) Drop() {
 	for i := range c.ties {
 		c.futures[i].unfollow(&c.ties[i])
