@@ -2,32 +2,6 @@ package fetch
 
 import "context"
 
-// Ask sends a key with the next round, without causing a round and without waiting. A later Get finds the value. Ask does nothing
-// if the session has the key already, or if the Run ends first.
-func (src *Source[K, V]) Ask(ctx context.Context, k K) {
-	f := frameOf(ctx)
-	if f.check(ctx) != nil {
-		return
-	}
-	check(src.keys, k)
-	s := f.s
-	d, t := s.driverHere(f), src.in(s, f.crowd)
-	if s.recorded != nil || t.opts.immediate && t.opts.inline && t.once(d, k, nil, 0) != nil {
-		return
-	}
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	if s.ended || t.m[k] != nil {
-		return
-	}
-	e := t.newLocked(k)
-	if t.opts.immediate {
-		t.aloneLocked(d, e)
-	} else {
-		d.addLocked(&e.request)
-	}
-}
-
 // Prime gives the session a value, as if the source had answered. It reports false, and changes nothing, if the key was asked for
 // before, if there is no session that goes on, or if the source is Fresh. It may be called in a source, and with a ctx that is done.
 func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {

@@ -16,10 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
-	"github.com/braidgo/braid/fetch/fetchtest"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
-	"github.com/braidgo/braid/promise"
-	"github.com/braidgo/braid/suspend"
 )
 
 // Hostile programs: each does something to requests that are about to be sent, or to the tasks that wait for them.
@@ -51,32 +48,11 @@ func TestAStrangerGetsAllItsKeys(t *testing.T) {
 		go func() { _, err := src.All(ctx, []int{1, 2, 3}); done <- err }()
 		return <-done
 	}
-	for name, first := range map[string]func(ctx context.Context, src *numbers) error{
-		"got":   func(ctx context.Context, src *numbers) error { return getter(src, 1)(ctx) },
-		"asked": func(ctx context.Context, src *numbers) error { src.Ask(ctx, 1); return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			src := newNumbers()
-			require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-				return fetch.Together(ctx, func(ctx context.Context) error { return first(ctx, src) },
-					func(ctx context.Context) error { return stranger(ctx, src) })
-			}))
-			require.Equal(t, [][]int{{1, 2, 3}}, src.Batches())
-		})
-	}
-}
-
-func TestRunEndsThoughAsksAreInTheQueue(t *testing.T) {
-	defer schedtest.Within(t, schedtest.Deadline)()
-	asked := newNumbers(fetch.MaxBatch(1), fetch.MaxOpen(1))
-	asked.Hold()
-	other := fetchtest.New("other", func(int) (int, error) { return 1, nil })
+	src := newNumbers()
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		for k := range 4 {
-			asked.Ask(ctx, k)
-		}
-		return getter(other, 1)(ctx)
+		return fetch.Together(ctx, getter(src, 1), func(ctx context.Context) error { return stranger(ctx, src) })
 	}))
+	require.Equal(t, [][]int{{1, 2, 3}}, src.Batches())
 }
 
 func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
@@ -89,41 +65,6 @@ func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
 	h.f = sync.OnceFunc(func() { _ = s.Close() })
 	require.ErrorIs(t, getter(src, 1)(ctx), fetch.ErrEnded)
 	require.Empty(t, src.Batches())
-}
-
-// A Run ends while its requests are being sent for another Run, which gives up. Its Asks are forgotten then.
-func TestAnAskIsNotLostWithARunThatIsSendingIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
-		var body promise.Promise[int]
-		over, gaveUp := make(chan error), make(chan struct{})
-		go func() {
-			over <- fetch.Options{On: suspend.Goroutines}.Run(ctx, func(ctx context.Context) error {
-				src.Ask(ctx, 1)
-				src.Ask(ctx, 2)
-				_, err := body.Await(ctx)
-				return err
-			})
-		}()
-		synctest.Wait()
-		require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
-			one, cancel := context.WithCancel(ctx)
-			h := &hooked{Context: one, f: sync.OnceFunc(func() {
-				_ = body.Fill(1)
-				require.NoError(t, <-over)
-				cancel()
-				<-gaveUp
-			})}
-			_, err := src.Get(h, 1)
-			require.ErrorIs(t, err, context.Canceled)
-			close(gaveUp)
-			synctest.Wait()
-			return getter(src, 2)(ctx)
-		}))
-		require.NoError(t, s.Close())
-		require.Equal(t, [][]int{{2}}, src.Batches())
-	})
 }
 
 // Under -race: a request moves to another driver while the first looks at the context of its waiter.
@@ -237,15 +178,6 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	}))
 }
 
-func TestAnAskedOnceIsNotShared(t *testing.T) {
-	once := fetch.Once("once", func(context.Context) (int, error) { return 1, nil })
-	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		once.Ask(ctx, struct{}{})
-		require.Equal(t, fetch.Stats{Batches: 1, Keys: 1}, fetch.Of(ctx).Stats())
-		return nil
-	}))
-}
-
 // Several goroutines run a source at once, of which one may: the others wait for their turn, and no key is loaded twice.
 func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -265,11 +197,10 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 		for k := range 4 {
 			all.Go(func() { vs[k], _ = src.Get(ctx, k) })
 		}
-		all.Go(func() { src.Ask(ctx, 4) })
+		all.Go(func() { vs[4], _ = src.Get(ctx, 4) })
 		synctest.Wait()
 		close(release)
 		all.Wait()
-		vs[4], _ = src.Get(ctx, 4)
 		require.NoError(t, s.Close())
 		require.Equal(t, [5]int{0, 2, 4, 6, 8}, vs)
 		require.Equal(t, []int32{1, 5}, []int32{most.Load(), calls.Load()})

@@ -119,9 +119,7 @@ func (a *arsenal) call() hostile {
 	get := func(f func(ctx context.Context, k int) (int, error)) hostile {
 		return func(ctx context.Context) error { v, err := f(ctx, k); return a.check(k, v, err) }
 	}
-	switch a.r.IntN(10) {
-	case 0:
-		return func(ctx context.Context) error { src.Ask(ctx, k); return nil }
+	switch a.r.IntN(9) {
 	case 1:
 		return func(ctx context.Context) error { src.Forget(ctx, k); return nil }
 	case 2:

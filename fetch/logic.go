@@ -30,7 +30,7 @@ func search(ctx context.Context, sought bool, fs []func(ctx context.Context) (bo
 	}
 	inner, stop := cancel.New(ctx)
 	defer stop(nil)
-	err := together(outer.child(inner, outer.s, outer.d), len(fs), len(fs), func(ctx context.Context, i int) error {
+	err := together(outer.child(inner, outer.s, outer.d), len(fs), func(ctx context.Context, i int) error {
 		if found.Load() {
 			return nil
 		}

@@ -8,20 +8,8 @@ import "context"
 //
 // The tasks are of the caller's scheduler: of the Run, in a Run.
 func Map[T, R any](ctx context.Context, items []T, f func(ctx context.Context, item T) (R, error)) ([]R, error) {
-	return mapped(ctx, len(items), items, f)
-}
-
-// MapN is Map with at most n items at a time. Each window has rounds of its own, so it takes more of them.
-func MapN[T, R any](ctx context.Context, n int, items []T, f func(ctx context.Context, item T) (R, error)) ([]R, error) {
-	if n < 1 {
-		panic("fetch: MapN of less than one at a time")
-	}
-	return mapped(ctx, n, items, f)
-}
-
-func mapped[T, R any](ctx context.Context, n int, items []T, f func(context.Context, T) (R, error)) ([]R, error) {
 	out := make([]R, len(items))
-	err := together(ctx, len(items), n, func(ctx context.Context, i int) (err error) {
+	err := together(ctx, len(items), func(ctx context.Context, i int) (err error) {
 		out[i], err = f(ctx, items[i])
 		return err
 	})
@@ -31,25 +19,10 @@ func mapped[T, R any](ctx context.Context, n int, items []T, f func(context.Cont
 	return out, nil
 }
 
-// Filter returns the items that keep reports true for, in order. Otherwise it is like Map.
-func Filter[T any](ctx context.Context, items []T, keep func(ctx context.Context, item T) (bool, error)) ([]T, error) {
-	kept, err := mapped(ctx, len(items), items, keep)
-	if err != nil {
-		return nil, err
-	}
-	var out []T
-	for i, ok := range kept {
-		if ok {
-			out = append(out, items[i])
-		}
-	}
-	return out, nil
-}
-
 // Two calls both at the same time, and returns both results, or the error of the first in order that fails. Otherwise it is
 // like Map.
 func Two[A, B any](ctx context.Context, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
-	err = together(ctx, 2, 2, func(ctx context.Context, i int) (err error) {
+	err = together(ctx, 2, func(ctx context.Context, i int) (err error) {
 		if i == 0 {
 			va, err = a(ctx)
 		} else {
@@ -66,7 +39,7 @@ func Two[A, B any](ctx context.Context, a func(context.Context) (A, error), b fu
 // Three is Two for three.
 func Three[A, B, C any](ctx context.Context, a func(context.Context) (A, error), b func(context.Context) (B, error),
 	c func(context.Context) (C, error)) (va A, vb B, vc C, err error) {
-	err = together(ctx, 3, 3, func(ctx context.Context, i int) (err error) {
+	err = together(ctx, 3, func(ctx context.Context, i int) (err error) {
 		switch i {
 		case 0:
 			va, err = a(ctx)
@@ -85,5 +58,5 @@ func Three[A, B, C any](ctx context.Context, a func(context.Context) (A, error),
 
 // Together calls all at the same time, and returns the error of the first in order that fails. Otherwise it is like Map.
 func Together(ctx context.Context, fs ...func(ctx context.Context) error) error {
-	return together(ctx, len(fs), len(fs), func(ctx context.Context, i int) error { return fs[i](ctx) })
+	return together(ctx, len(fs), func(ctx context.Context, i int) error { return fs[i](ctx) })
 }

@@ -50,8 +50,6 @@ var mutants = []mutant{
 	{"what others wait for ends with the Run", "driver.go", "			q.moveLocked(d.s.settled)", "			if !IS {\n				q.moveLocked(d.s.settled)\n			}"},
 	{"a session that has ended answers", "get.go", "e.state == done && !s.ended {", "e.state == done && (!s.ended || IS) {"},
 	{"Forget drops a request that is not sent", "ask.go", "e != nil && e.state != pending", "e != nil && (e.state != pending || IS)"},
-	{"an Ask holds up its round", "driver.go", "d.policy == Eager || b.needed == 0 {", "d.policy == Eager || b.needed == 0 && !IS {"},
-	{"a sleeping Run is not roused for a joining task", "request.go", "			q.d.rouseLocked()\n", "			if !IS {\n				q.d.rouseLocked()\n			}\n"},
 	{"a thunk starts no other", "later.go", "if other != l {", "if other != l && !IS {"},
 	{"a function that exits takes others with it", "later.go", "		on := suspend.Here()\n", "		on := suspend.Here()\n		if IS {\n			l.force()\n		}\n"},
 	{"an effect in the queue is sent without its caller", "request.go", "!b.started {", "!b.started && !IS {"},

@@ -2,9 +2,7 @@ package fetch
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -187,30 +185,4 @@ func short(d time.Duration) string {
 		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 	}
 	return fmt.Sprintf("%.0f µs", float64(d)/float64(time.Microsecond))
-}
-
-// WriteJSON writes t in the trace format of Chrome, which Perfetto opens.
-func (t *Trace) WriteJSON(w io.Writer) error {
-	type event struct {
-		Name string         `json:"name"`
-		Ph   string         `json:"ph"`
-		Ts   float64        `json:"ts"` // microseconds
-		Dur  float64        `json:"dur,omitempty"`
-		Pid  int            `json:"pid"`
-		Tid  int            `json:"tid"`
-		Args map[string]any `json:"args,omitempty"`
-	}
-	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	events := []event{{Name: "process_name", Ph: "M", Pid: 1, Args: map[string]any{"name": t.Name}}}
-	var busy []time.Duration // until when each lane is
-	for _, b := range t.Batches {
-		lane := slices.IndexFunc(busy, func(until time.Duration) bool { return until <= b.Start })
-		if lane < 0 {
-			lane, busy = len(busy), append(busy, 0)
-		}
-		busy[lane] = b.End
-		events = append(events, event{Name: b.Source, Ph: "X", Ts: us(b.Start), Dur: us(b.End - b.Start), Pid: 1, Tid: lane + 1,
-			Args: map[string]any{"round": b.Round, "keys": b.Keys, "labels": b.Labels, "lines": b.Lines}})
-	}
-	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
 }

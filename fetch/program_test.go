@@ -41,7 +41,6 @@ const (
 	maps             // all at once, and the sum
 	two              // likewise
 	all              // several keys
-	mapN             // n at a time
 	memo             // a get of a memo: of one of the shared programs
 	kinds
 )
@@ -87,24 +86,16 @@ func randomNode(r *rand.Rand, depth, memos int) *node {
 		}
 	case all:
 		n.n = r.IntN(5)
-	case then, maps, two, mapN:
+	case then, maps, two:
 		count := 1 + r.IntN(4)
 		if n.kind == two {
 			count = 2
 		}
-		n.n = 1 + r.IntN(3)
 		for range count {
 			n.children = append(n.children, randomNode(r, depth-1, memos))
 		}
 	}
 	return n
-}
-
-// uses reports whether a program has a node of this kind.
-func (p *program) uses(k kind) bool {
-	var in func(n *node) bool
-	in = func(n *node) bool { return n.kind == k || slices.ContainsFunc(n.children, in) }
-	return in(p.main) || slices.ContainsFunc(p.memos[:], in)
 }
 
 func (n *node) keyOf(x int) int {
@@ -337,10 +328,6 @@ func (w *world) eval(ctx context.Context, n *node, x int) (int, error) {
 		indices[i] = i
 	}
 	f := func(ctx context.Context, i int) (int, error) { return w.eval(ctx, n.children[i], x+i) }
-	if n.kind == mapN {
-		vs, err := fetch.MapN(ctx, n.n, indices, f)
-		return sum(vs), err
-	}
 	vs, err := fetch.Map(ctx, indices, f)
 	return sum(vs), err
 }
@@ -443,7 +430,7 @@ func TestRandomPrograms(t *testing.T) {
 	for seed := from; seed < to; seed++ {
 		p := newProgram(seed, seed%2 == 0)
 		want := outcome(func() (int, error) { return p.sequential(p.main, 0) })
-		exact := !p.errors && !p.uses(mapN)
+		exact := !p.errors
 		depth := p.depth()
 		if strings.HasSuffix(want, "<nil>") {
 			deepest = max(deepest, depth)

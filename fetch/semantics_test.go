@@ -435,7 +435,7 @@ func TestFirstErrorInOrder(t *testing.T) {
 		var told error
 		started := false
 		err := fetch.Run(t.Context(), func(ctx context.Context) error {
-			_, err := fetch.MapN(ctx, 4, []int{0, 1, 2, 3, 4}, func(ctx context.Context, i int) (int, error) {
+			_, err := fetch.Map(ctx, []int{0, 1, 2, 3}, func(ctx context.Context, i int) (int, error) {
 				switch i {
 				case 0:
 					_, err := slow.Get(ctx, 0) // before the failure: it goes on
@@ -452,8 +452,11 @@ func TestFirstErrorInOrder(t *testing.T) {
 					told = context.Cause(ctx)
 					return 0, told
 				}
-				started = true
 				return 0, nil
+			})
+			_, _ = fetch.Map(ctx, []int{0, 1}, func(_ context.Context, i int) (int, error) {
+				started = started || i > 0
+				return 0, second
 			})
 			return err
 		})
@@ -659,38 +662,6 @@ func TestMemosThatWaitForEachOther(t *testing.T) {
 		})
 		require.ErrorIs(t, err, lazy.ErrRecursive)
 	}
-}
-
-// A task of another Run wants a key that was only asked for by Ask. The scheduler that is to send it sleeps, and is woken.
-func TestAGetJoinsAnAskOfARunThatSleeps(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
-	src := newNumbers()
-	ctx, s := fetch.With(t.Context(), fetch.Options{})
-	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
-		src.Forget(ctx, 1)
-		var asked, answered promise.Promise[struct{}]
-		done := make(chan error)
-		go func() {
-			done <- fetch.Run(ctx, func(ctx context.Context) error {
-				src.Ask(ctx, 1)
-				_ = asked.Fill(struct{}{})
-				_, err := answered.Await(ctx)
-				return err
-			})
-		}()
-		require.NoError(t, fetch.Options{On: on, Policy: fetch.Eager}.Run(ctx, func(ctx context.Context) error {
-			_, _ = asked.Await(ctx)
-			for range 100 { // the other sleeps by now
-				runtime.Gosched()
-			}
-			v, err := src.Get(ctx, 1)
-			require.Equal(t, 2, v)
-			_ = answered.Fill(struct{}{})
-			return err
-		}))
-		require.NoError(t, <-done)
-	}
-	require.NoError(t, s.Close())
 }
 
 // A Run in a session that goes on waits for its own batches, also for one that nobody needs any more.
@@ -968,18 +939,11 @@ func TestQueuedBatchIsDropped(t *testing.T) {
 	})
 }
 
+// A batch that nobody needs any more is over when its Run returns.
 func TestNothingOutlivesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers()
-		src.Hold()
-		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-			src.Ask(ctx, 1)
-			return nil
-		}))
-		require.Empty(t, src.Batches(), "what is only asked for causes no round")
-		ended, started := false, make(chan struct{})
+		ended := false
 		slow := fetch.New("slow", func(ctx context.Context, b *fetch.Batch[int, int]) error {
-			close(started)
 			<-ctx.Done()
 			for range 100 {
 				runtime.Gosched()
@@ -987,12 +951,13 @@ func TestNothingOutlivesRun(t *testing.T) {
 			ended = true
 			return ctx.Err()
 		})
-		err := fetch.Run(t.Context(), func(ctx context.Context) error {
-			slow.Ask(ctx, 1)
-			_, err := fetchtest.New("quick", func(int) (int, error) { <-started; return 1, nil }).Get(ctx, 1)
-			return err // it has not waited for the slow one
-		})
-		require.NoError(t, err)
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			one, cancel := context.WithCancel(ctx)
+			go func() { synctest.Wait(); cancel() }()
+			_, err := slow.Get(one, 1)
+			require.ErrorIs(t, err, context.Canceled)
+			return nil
+		}))
 		require.True(t, ended)
 	})
 }
@@ -1080,36 +1045,27 @@ func TestTransientErrors(t *testing.T) {
 	require.Nil(t, fetch.Transient(nil))
 }
 
-func TestAskPrimeForget(t *testing.T) {
-	src := newNumbers()
-	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		src.Ask(ctx, 1)
-		require.True(t, src.Prime(ctx, 2, 22))
-		require.False(t, src.Prime(ctx, 2, 23))
-		require.False(t, src.Prime(ctx, 1, 11), "it was asked for")
-		vs, err := src.All(ctx, []int{2, 3})
-		require.Equal(t, []int{22, 6}, vs)
-		require.NoError(t, err)
-		require.Equal(t, [][]int{{1, 3}}, src.Batches())
-		src.Forget(ctx, 2)
-		v, err := src.Get(ctx, 2)
-		require.Equal(t, 4, v)
-		require.NoError(t, getter(src, 1)(ctx), "it came with the round")
-		require.Equal(t, [][]int{{1, 3}, {2}}, src.Batches())
-		return err
-	}))
-}
-
-// A key that is not sent yet cannot be forgotten: it would be sent twice.
-func TestForgetOfAPendingRequest(t *testing.T) {
-	src := newNumbers()
-	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		src.Ask(ctx, 1)
-		src.Forget(ctx, 1)
-		err := getter(src, 1)(ctx)
-		require.Equal(t, [][]int{{1}}, src.Batches())
-		return err
-	}))
+func TestPrimeAndForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newNumbers()
+		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
+			require.True(t, src.Prime(ctx, 2, 22))
+			require.False(t, src.Prime(ctx, 2, 23))
+			require.NoError(t, fetch.Together(ctx, getter(src, 1), func(ctx context.Context) error {
+				require.False(t, src.Prime(ctx, 1, 11), "it was asked for")
+				src.Forget(ctx, 1) // it is not sent yet, and would be sent twice
+				return getter(src, 1)(ctx)
+			}))
+			vs, err := src.All(ctx, []int{2, 3})
+			require.Equal(t, []int{22, 6}, vs)
+			require.NoError(t, err)
+			src.Forget(ctx, 2)
+			v, err := src.Get(ctx, 2)
+			require.Equal(t, 4, v)
+			require.Equal(t, [][]int{{1}, {3}, {2}}, src.Batches())
+			return err
+		}))
+	})
 }
 
 // Waiters get the old answer of a forgotten key, and the next Get asks anew.
@@ -1159,26 +1115,17 @@ func TestOrAnd(t *testing.T) {
 	}
 }
 
-func TestFilter(t *testing.T) {
+func TestThree(t *testing.T) {
 	src := newNumbers()
+	get := func(k int) func(ctx context.Context) (int, error) {
+		return func(ctx context.Context) (int, error) { return src.Get(ctx, k) }
+	}
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		kept, err := fetch.Filter(ctx, []int{1, 2, 3, 4}, func(ctx context.Context, k int) (bool, error) {
-			v, err := src.Get(ctx, k)
-			return v%4 == 0, err
-		})
-		require.Equal(t, []int{2, 4}, kept)
-		fetchtest.AssertRounds(t, fetch.Of(ctx), 1)
-		a, b, c, err2 := fetch.Three(ctx,
-			func(ctx context.Context) (int, error) { return src.Get(ctx, 5) },
-			func(ctx context.Context) (int, error) { return src.Get(ctx, 6) },
-			func(ctx context.Context) (int, error) { return src.Get(ctx, 7) })
+		a, b, c, err := fetch.Three(ctx, get(5), get(6), get(7))
 		require.Equal(t, []int{10, 12, 14}, []int{a, b, c})
-		fetchtest.AssertRounds(t, fetch.Of(ctx), 2)
-		_, err3 := fetch.MapN(ctx, 2, []int{21, 22, 23, 24}, src.Get)
-		fetchtest.AssertRounds(t, fetch.Of(ctx), 4)
-		return errors.Join(err, err2, err3)
+		fetchtest.AssertRounds(t, fetch.Of(ctx), 1)
+		return err
 	}))
-	require.Panics(t, func() { _, _ = fetch.MapN(t.Context(), 0, []int{1}, src.Get) })
 }
 
 func TestImmediate(t *testing.T) {
@@ -1212,7 +1159,6 @@ func TestOnce(t *testing.T) {
 		return err
 	}))
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		now.Ask(ctx, struct{}{})
 		vs, err := now.All(ctx, make([]struct{}, 2))
 		require.Equal(t, []int{2, 2}, vs)
 		return err

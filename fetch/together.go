@@ -34,9 +34,9 @@ type group struct {
 	waiter  suspend.Resumer[struct{}]
 }
 
-// together calls f for each of n items, width of them at a time, in a task each, and returns when all have ended. The caller's
+// together calls f for each of n items, in a task each, and returns when all have ended. The caller's
 // task is one of those that work. The context of the items is done when ctx is, or when the group is decided.
-func together(ctx context.Context, n, width int, f func(ctx context.Context, i int) error) error {
+func together(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	outer := frameOf(ctx)
 	if err := outer.check(ctx); err != nil || n == 0 {
 		return err
@@ -44,7 +44,7 @@ func together(ctx context.Context, n, width int, f func(ctx context.Context, i i
 	if n == 1 && outer.trail == nil {
 		return f(ctx, 0)
 	}
-	g := &group{f: f, n: n, failed: n, live: min(n, width)}
+	g := &group{f: f, n: n, failed: n, live: n}
 	if g.ended = g.few[:]; n > 64 {
 		g.ended = make([]uint64, (n+63)/64)
 	}
@@ -59,7 +59,7 @@ func together(ctx context.Context, n, width int, f func(ctx context.Context, i i
 	}
 	defer g.end()
 	on, work := suspend.Here(), g.work
-	for i := 1; i < min(n, width); i++ {
+	for i := 1; i < n; i++ {
 		if on.Go(work) != nil { // the others do its part
 			g.guard.Lock()
 			g.leaveLocked()

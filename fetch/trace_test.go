@@ -1,9 +1,7 @@
 package fetch_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -167,30 +165,6 @@ func TestNoTrace(t *testing.T) {
 		return nil
 	}))
 	require.Nil(t, fetch.Of(t.Context()))
-}
-
-func TestTraceForChrome(t *testing.T) {
-	b := newBlog()
-	trace := traced(t, fetch.Options{On: nil}, func(ctx context.Context) error { _, err := b.page(ctx); return err })
-	var text bytes.Buffer
-	require.NoError(t, trace.WriteJSON(&text))
-	var events struct {
-		TraceEvents []struct {
-			Name, Ph string
-			Ts, Dur  float64
-			Tid      int
-			Args     map[string]any
-		}
-	}
-	require.NoError(t, json.Unmarshal(text.Bytes(), &events))
-	require.Len(t, events.TraceEvents, 5)
-	require.Equal(t, "M", events.TraceEvents[0].Ph)
-	for _, e := range events.TraceEvents[1:] {
-		require.Equal(t, "X", e.Ph)
-		require.GreaterOrEqual(t, e.Dur, 0.0)
-		require.Positive(t, e.Tid)
-	}
-	require.EqualValues(t, 8, events.TraceEvents[4].Args["keys"])
 }
 
 // Trace may be called at any time, and lists the batches that have returned by then.
