@@ -3,182 +3,146 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Batch is one call of a source: keys, and room for their answers. Its methods may be called from any goroutine until load has returned.
-type Batch[K comparable, V any] struct {
-	batch
-	t       *tableOf[K, V]
-	keys    []K
-	entries []*entry[K, V]
-
-	mu    atomicx.Mutex
-	over  bool      // load has returned
-	at    int       // where the next answer is looked for first
-	index map[K]int // of the keys, made if need be
-}
-
-// A batch is the part of a Batch that is the same for all.
+// A batch is one call of a source, and its requests.
+//
+//	queued   MaxOpen batches of the source run; a batch that loses its last waiter here is dropped as a whole
+//	started  it runs, or is about to
+//	called   the source is being called, or was
+//
+// Invariant: every batch comes to overLocked once, called or not. Otherwise its Run would wait for it for ever.
 type batch struct {
-	s     *Session
-	ctx   cancelctx.Following // of load; begun with running
-	frame frame               // around ctx
-	d     *driver
-	round *round
-	self  interface {
-		run()
-		finish() (next *batch)
-		requests() []*request
-		mayStartLocked() bool
-		forgetLocked()
+	node     dlist.Node[*batch] // among the driver's
+	t        *table
+	d        *driver
+	round    *round
+	requests []*request          // in the order of asking
+	one      [1]*request         // room for them
+	ctx      cancelctx.Following // of the call
+	frame    frame               // around ctx
+	needed   int                 // requests that have waiters
+
+	started, called, cancelled bool
+	returned                   bool // the call, if there was one
+	kept                       bool // only the end of the session cancels it, once it has started
+
+	mu       atomicx.Mutex // of the answers, while the source is called
+	over     bool          // no answer changes any more
+	from, to time.Duration // of the call, for the trace
+	then     *batch        // the next that can begin
+}
+
+func newBatch(t *table, r *round) *batch {
+	b := &batch{t: t, d: r.d, round: r, kept: t.write}
+	b.requests = b.one[:0]
+	return b
+}
+
+// addLocked adds a pending request.
+func (b *batch) addLocked(q *request) {
+	q.state, q.b = open, b
+	b.requests = append(b.requests, q)
+	if q.waiters.First() != nil {
+		b.needed++
 	}
-	needed    int  // requests that somebody waits for
-	started   bool // or about to be
-	running   bool
-	counted   bool // as open
-	cancelled bool
-	write     bool
-	inline    bool
-	sent      *sent  // nil: no trace
-	then      *batch // the next one that can begin
-	also      *batch // the next one that a waiter is to cancel
-}
-
-// A BatchInfo says what batch it is.
-type BatchInfo struct {
-	Source string
-	Keys   int
-	Round  int // 0: it is of no round
-}
-
-// Keys returns the keys in the order of asking. They are all different, except in an Effect. The slice is read only.
-func (b *Batch[K, V]) Keys() []K { return b.keys }
-
-// Set answers a key. It ignores a key that is not in the batch, and every call after load has returned. Of two answers to one key the last counts; the keys of an
-// Effect may be equal, and are then answered in order.
-func (b *Batch[K, V]) Set(k K, v V) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if i, ok := b.find(k); ok {
-		b.answer(i, v, nil)
+	if b.t.write {
+		b.t.did = append(b.t.did, q)
 	}
 }
 
-// Fail answers a key with an error, which is remembered like a value; see Transient. It panics if err is nil.
-func (b *Batch[K, V]) Fail(k K, err error) {
-	if err == nil {
-		panic("fetch: Fail with a nil error")
+// openLocked reports whether b may run now. Otherwise it waits for its turn.
+func (b *batch) openLocked() bool {
+	s, t := b.t.s, b.t
+	b.node.Value = b
+	b.d.batches.Push(&b.node)
+	b.round.open++
+	s.open++
+	s.tracer.sendLocked(b)
+	if t.fullLocked() {
+		t.queue = append(t.queue, b)
+		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if i, ok := b.find(k); ok {
-		b.answer(i, *new(V), err)
-	}
+	t.open++
+	b.started = true
+	return true
 }
 
-// find returns the index of k. Sources tend to answer in the order of the keys; one may have sorted the slice that it was given.
-func (b *Batch[K, V]) find(k K) (i int, ok bool) {
-	if b.over {
-		return 0, false
+// fullLocked reports whether no more batches may run now.
+func (t *table) fullLocked() bool { return t.opts.maxOpen > 0 && t.open == t.opts.maxOpen }
+
+// nextLocked returns the batch whose turn it is.
+func (t *table) nextLocked() (next *batch) {
+	if len(t.queue) == 0 {
+		return nil
 	}
-	for b.write && b.at < len(b.entries) && b.entries[b.at].set {
-		b.at++ // equal keys are answered in order
-	}
-	if b.at < len(b.entries) && b.entries[b.at].key == k {
-		b.at++
-		return b.at - 1, true
-	}
-	if b.write {
-		found := -1
-		for i, e := range b.entries {
-			if e.key == k {
-				if found = i; !e.set {
-					break
-				}
-			}
-		}
-		return found, found >= 0
-	}
-	if b.index == nil {
-		b.index = make(map[K]int, len(b.entries))
-		for i, e := range b.entries {
-			b.index[e.key] = i
-		}
-	}
-	if i, ok = b.index[k]; ok {
-		b.at = i + 1
-	}
-	return i, ok
+	next, t.queue = t.queue[0], t.queue[1:]
+	next.started = true
+	t.open++
+	return next
 }
 
-func (b *Batch[K, V]) answer(i int, v V, err error) {
-	e := b.entries[i]
-	e.v, e.err, e.set = v, err, true
-}
-
-// begin runs b, elsewhere unless it is to run on the driver's own goroutine.
-func (b *batch) begin() {
-	if b.inline && b.d.group == nil {
-		suspend.Bind(nil, b.runAll)
-	} else {
-		goroutine(b.runAll)
-	}
-}
-
-// beginAll begins b and those after it, also if one that is inline ends this goroutine.
-func beginAll(b *batch) {
+// beginAll begins b and the batches after it, also if one is Inline and ends this goroutine.
+func (b *batch) beginAll() {
 	defer func() {
 		if b != nil {
-			beginAll(b)
+			b.beginAll()
 		}
 	}()
 	for b != nil {
 		first := b
-		b = b.then
-		first.begin()
+		if b = b.then; first.t.opts.inline && first.d.group == nil {
+			suspend.Bind(nil, first.runAll)
+		} else {
+			goroutine(first.runAll)
+		}
 	}
 }
 
-// runAll runs b, and those that had to wait for its end. Its parts are one after another and not in each other: then the stack
-// that a goroutine begins with is enough for them.
+// runAll runs b, and the batches that had to wait for its end. It is a loop, and its parts return before the next one begins, so that
+// the stack that a goroutine begins with is enough.
 func (b *batch) runAll() {
 	for b != nil {
-		b.self.run()
-		b = b.self.finish()
+		b.run()
+		b = b.finish()
 	}
 }
 
-// run calls the source.
-func (b *Batch[K, V]) run() {
-	b.ctx.Init(b.s.ctx, watching.Here)
-	b.s.guard.Lock()
-	b.running = true
-	dropped, ended := b.cancelled, b.s.ended
-	if !dropped {
-		b.s.stats.Batches++
-		b.s.stats.Open++
-		b.counted = true
-		b.s.stats.Keys += len(b.keys)
-		b.sent.beginLocked()
+// run calls the source, unless b was cancelled in the meantime.
+func (b *batch) run() {
+	s := b.t.s
+	b.ctx.Init(s.ctx, watching.Here)
+	s.guard.Lock()
+	b.called = !b.cancelled
+	ended := s.ended
+	if b.called && s.recorded == nil {
+		s.stats.Batches++
+		s.stats.Open++
+		s.stats.Keys += len(b.requests)
+		b.from = s.tracer.now()
 	}
-	b.s.guard.Unlock()
+	s.guard.Unlock()
 	if ended {
 		b.ctx.Cancel(ErrEnded)
 	}
-	if !dropped {
-		b.frame = frame{Context: &b.ctx.Context, s: b.s, inSource: true}
-		b.load(&b.frame)
+	if b.called {
+		b.frame = frame{Context: &b.ctx.Context, s: s, inSource: true}
+		b.load()
 	}
 }
 
 // load calls the source and makes an answer of all that it does.
-func (b *Batch[K, V]) load(f *frame) {
+func (b *batch) load() {
 	var err error
 	returned := false
 	defer func() {
@@ -188,48 +152,54 @@ func (b *Batch[K, V]) load(f *frame) {
 		}
 		if how.Exited() {
 			err = ErrAbandoned
-			defer goroutine(func() { b.finish().runAll() }) // this one ends
+			defer goroutine(func() { b.finish().runAll() }) // this goroutine ends
 		}
-		b.answered(err, how)
+		b.conclude(err, how)
 	}()
-	if b.s.opts.OnBatch == nil {
-		err = b.t.load(f, b)
+	if s := b.t.s; s.opts.OnBatch == nil || s.recorded != nil {
+		err = b.t.call(&b.frame, b)
 	} else {
-		err = b.hooked(f)
+		err = b.hooked()
 	}
 	returned = true
 }
 
 // hooked calls the source, and OnBatch around it, which is a part of the source.
-func (b *Batch[K, V]) hooked(f *frame) error {
-	ctx, over := b.s.opts.OnBatch(f, BatchInfo{Source: b.t.name, Keys: len(b.keys), Round: b.round.number})
+func (b *batch) hooked() error {
+	ctx, over := b.t.s.opts.OnBatch(&b.frame, BatchInfo{Source: b.t.name, Keys: len(b.requests), Round: b.round.number})
 	err := ErrAbandoned // it panics, or exits
 	if over != nil {
 		defer func() { over(err) }()
 	}
-	err = b.t.load(ctx, b)
+	err = b.t.call(ctx, b)
 	return err
 }
 
-// answered is the end of load, which has returned err, or panicked.
-func (b *Batch[K, V]) answered(err error, how outcome.Outcome) {
-	over := b.ctx.Err() != nil
+// conclude is the end of the call, which has returned err, or ended as how says. It makes the answers what every Get returns: an error
+// says what failed.
+func (b *batch) conclude(err error, how outcome.Outcome) {
 	var cause error
-	if over {
+	if b.ctx.Err() != nil {
 		cause = context.Cause(&b.ctx.Context)
 	}
-	b.conclude(err, cause, how)
-	for _, e := range b.entries {
-		e.settle(over)
+	b.answer(err, cause, how)
+	for _, q := range b.requests {
+		q.passing = b.t.opts.fresh
+		if q.err != nil && !q.panicked() {
+			q.passing = q.passing || cause != nil || passes(q.err)
+			key, _ := b.t.pair(q)
+			q.err = &Error{Source: b.t.name, Key: key, Err: q.err}
+		}
 	}
 }
 
-// conclude makes an answer for each key. An error of load is the answer to every key that has none of its own, also to one that was set:
-// its value, or its absence, may be half of what load would have read. cause is why the context of load has ended, nil if it has not.
-func (b *Batch[K, V]) conclude(err, cause error, how outcome.Outcome) {
+// answer makes an answer for each key. An error of the source is the answer to every key that has none of its own, also to one that was
+// set: the value, or its absence, may be half of what the source would have read. cause is why the context of the call has ended, nil if
+// it has not.
+func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.over = true // no answer is changed from here on
+	b.over = true
 	failed := err != nil
 	switch {
 	case cause != nil:
@@ -237,49 +207,48 @@ func (b *Batch[K, V]) conclude(err, cause error, how outcome.Outcome) {
 	case err == nil:
 		err = ErrNotFound
 	}
-	for _, e := range b.entries {
+	for _, q := range b.requests {
 		switch {
 		case !how.Returned() && !how.Exited():
-			e.throw(how.Value())
-		case e.panicked:
-		case !e.set, failed && (e.err == nil || errors.Is(e.err, ErrNotFound)), cause == ErrEnded && e.err != nil: // that is of its context, as a rule
-			e.err = err
+			q.throw(how.Value())
+		case q.panicked():
+		case !q.set, failed && (q.err == nil || errors.Is(q.err, ErrNotFound)), cause == ErrEnded && q.err != nil: // q.err is the context's, as a rule
+			q.err = err
 		}
 	}
 }
 
-// settle makes the answer what all get: an error that tells what failed.
-func (e *entry[K, V]) settle(over bool) {
-	e.passing = e.t.opts.fresh
-	if e.err == nil || e.panicked {
-		return
-	}
-	e.v, e.passing = *new(V), e.passing || over || passes(e.err)
-	e.err = &Error{Source: e.t.name, Key: e.key, Err: e.err}
+// A thrown is the value of a panic.
+type thrown struct{ value any }
+
+func (t *thrown) Error() string { return fmt.Sprint(t.value) }
+
+// throw makes the answer a panic.
+func (q *request) throw(value any) { q.set, q.err = true, &thrown{value} }
+
+func (q *request) panicked() bool {
+	_, is := q.err.(*thrown)
+	return is
 }
 
-// finish hands out the answers, or leaves that to the round.
-// It returns the batch that may begin now, if one has waited for this one.
-func (b *Batch[K, V]) finish() (next *batch) {
+// finish hands the answers to the round, and returns the batch that may begin now, if one has waited for this one.
+func (b *batch) finish() (next *batch) {
 	b.ctx.Cancel(nil)
-	s := b.s
+	s := b.t.s
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	b.sent.endLocked()
-	if b.counted {
+	b.returned = true
+	if b.called && s.recorded == nil {
 		s.stats.Open--
+		b.to = s.tracer.now()
 	}
 	if !b.cancelled {
-		for _, e := range b.entries {
-			if e.err != nil {
+		for _, q := range b.requests {
+			if q.err != nil {
 				s.stats.Errors++
 			}
-			if e.state == open {
-				e.state = back
-			}
-			if e.foreign > 0 {
-				e.resumeLocked(true)
-			}
+			q.state = back
+			q.resumeLocked(true)
 		}
 	}
 	b.t.open--
@@ -290,17 +259,9 @@ func (b *Batch[K, V]) finish() (next *batch) {
 
 // overLocked is the end of a batch, whether it has run or not.
 func (b *batch) overLocked() {
+	d, s := b.d, b.t.s
 	b.round.backLocked()
-	d, s := b.d, b.s
-	for i, other := range d.batches {
-		if other == b {
-			last := len(d.batches) - 1
-			d.batches[i], d.batches[last] = d.batches[last], nil
-			d.batches = d.batches[:last]
-			break
-		}
-	}
-	if len(d.batches) == 0 && d.ended {
+	if d.batches.Remove(&b.node); d.batches.First() == nil && d.ended {
 		d.ender.Resume(struct{}{}, nil)
 	}
 	if s.open--; s.open == 0 {
@@ -311,36 +272,28 @@ func (b *batch) overLocked() {
 	}
 }
 
-// cancelLocked forgets a batch that nobody needs: its results are dropped, and the next Get makes a new request. The caller owes
-// it cancelAll, without the guard.
+// cancelLocked forgets a batch that nobody needs: its results are dropped, and the next Get makes a new request. The caller then
+// calls cancelAll, without the guard.
 func (b *batch) cancelLocked() {
 	b.cancelled = true
-	b.self.forgetLocked()
-}
-
-func (b *Batch[K, V]) forgetLocked() {
-	for _, e := range b.entries {
-		e.request.forgetLocked()
+	for _, q := range b.requests {
+		q.forgetLocked()
 	}
 	if !b.started {
-		b.t.unqueueLocked(&b.batch)
-		b.s.stats.Dropped += len(b.entries)
+		b.t.queue = slices.DeleteFunc(b.t.queue, func(other *batch) bool { return other == b })
+		b.t.s.stats.Dropped += len(b.requests)
 		b.overLocked()
 	}
 }
 
+// cancelAll cancels the contexts of sources, where the source was called.
 func cancelAll(batches []*batch, cause error) {
 	for _, b := range batches {
-		b.stop(cause)
-	}
-}
-
-// stop cancels the context of the source, if the source was called.
-func (b *batch) stop(cause error) {
-	b.s.guard.Lock()
-	running := b.running
-	b.s.guard.Unlock()
-	if running {
-		b.ctx.Cancel(cause)
+		b.t.s.guard.Lock()
+		called := b.called
+		b.t.s.guard.Unlock()
+		if called {
+			b.ctx.Cancel(cause)
+		}
 	}
 }

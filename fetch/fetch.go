@@ -35,7 +35,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
@@ -96,93 +95,4 @@ type Options struct {
 
 func (o *Options) ofSession() bool {
 	return o.Settle != 0 || o.SettleWithin != 0 || o.Skip != nil || o.Trace || o.Replay != nil || o.Use != nil || o.OnBatch != nil
-}
-
-// Run is Options.Run with the default Options.
-func Run(ctx context.Context, body func(ctx context.Context) error) error {
-	return Options{}.Run(ctx, body)
-}
-
-// Run calls body as a task and returns its error, when body and every task that it has started have ended and no batch is
-// open. With default Options in a task of a Run, it only calls body: both are one Run. If ctx has a session, Run uses that
-// session. Otherwise it has a session of its own, which ends with it.
-//
-// If ctx is done already, Run returns the error of the cancellation and body does not run. If ctx is done later, every Get
-// with it fails, and Run returns the result of body as always. A panic of body, or of a task of a combinator, is raised in the
-// caller with the same value, when everything has ended. So is a runtime.Goexit.
-//
-// Run suspends its caller. In a task of any scheduler it suspends that task only. A task must not wait natively, on a channel, for a
-// goroutine that calls Run with the task's context: that Run may wait for a request which only the scheduler of the task can send.
-// A Get there does not, nor do the combinators.
-func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) (err error) {
-	if body == nil {
-		panic("fetch: nil function")
-	}
-	if err := suspend.Err(ctx); err != nil {
-		return err
-	}
-	f := frameOf(ctx)
-	s := f.session()
-	var r *invocation
-	switch {
-	case f != nil && f.inSource:
-		return ErrInSource
-	case s == nil:
-		r = new(invocation)
-		s = &r.own
-		s.begin(ctx, o)
-		defer s.Close()
-	case o.ofSession():
-		panic("fetch: options of a session for a Run inside one")
-	case s.over():
-		return ErrEnded
-	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != s.settled:
-		return body(ctx)
-	}
-	if r == nil {
-		r = new(invocation)
-	}
-	r.body = body
-	r.d.s, r.d.policy = s, o.Policy
-	defer r.d.end()
-	r.f.begin(f, ctx, s, &r.d)
-	if o.On != nil {
-		r.counted(o.On)
-	} else {
-		r.ordered()
-	}
-	r.how.Rethrow()
-	return r.err
-}
-
-// An invocation is all that one Run needs, in one piece.
-type invocation struct {
-	own  Session // unless there is one
-	d    driver
-	f    frame
-	body func(ctx context.Context) error
-	err  error // of body
-	how  outcome.Outcome
-}
-
-// task is the one that calls body.
-func (r *invocation) task(context.Context) error {
-	returned := false
-	defer func() {
-		if !returned {
-			r.how = outcome.Recovered(recover())
-		}
-		r.body = nil // the session may be kept
-	}()
-	r.err = r.body(&r.f)
-	returned = true
-	return nil
-}
-
-// ordered runs body on the calling goroutine. Requests go out when the scheduler is idle.
-func (r *invocation) ordered() {
-	sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: r.d.orderedIdle}) // nobody else is on this goroutine
-	r.d.ordered = true
-	r.d.register(sched)
-	_ = sched.Run(context.Background(), r.task)
 }

@@ -3,6 +3,8 @@ package fetch
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 
 	"github.com/braidgo/braid/suspend"
 )
@@ -17,169 +19,22 @@ import (
 func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	if err := f.check(ctx); err != nil {
-		var none V
-		return none, err
+		return *new(V), err
 	}
-	check(src.keys, k)
-	t, e := src.answered(f.s, k, f.crowd)
+	checkKey(src.keys, k)
+	t, e := src.answered(f.s, k)
 	if e == nil {
-		var err error
-		if e, err = t.ask(ctx, f, k); err != nil {
+		c := &call[K, V]{t: t, one: [1]K{k}}
+		c.keys, c.waiter.links = c.one[:], c.link[:]
+		if err := c.wait(ctx, f); err != nil {
 			return *new(V), err
 		}
+		e = c.entry(0)
 	}
 	if f.trail != nil {
-		f.trail.got(e.asked)
+		f.trail.got(&e.request)
 	}
 	return e.result()
-}
-
-// answered returns the table of src in s, and the answer to k if it is there.
-func (src *Source[K, V]) answered(s *Session, k K, crowd int) (*tableOf[K, V], *entry[K, V]) {
-	s.guard.Lock()
-	t := lookLocked[K, V](s, src)
-	if t != nil {
-		if e := t.m[k]; e != nil && e.state == done && !s.ended {
-			s.stats.Gets++
-			s.stats.Shared++
-			s.guard.Unlock()
-			return t, e
-		}
-	}
-	s.guard.Unlock()
-	if t == nil {
-		t = src.in(s, crowd)
-	}
-	return t, nil
-}
-
-// check is what every operation asks first.
-func (f *frame) check(ctx context.Context) error {
-	switch {
-	case f == nil || f.s == nil:
-		if f != nil && f.inSource {
-			return ErrInSource // of a Shared source
-		}
-		return ErrNoSession
-	case f.inSource:
-		return ErrInSource
-	case ctx.Err() != nil:
-		return suspend.Err(ctx)
-	}
-	return nil
-}
-
-// A get is one Get that found no answer.
-type get[K comparable, V any] struct {
-	waiter
-	t *tableOf[K, V]
-	k K
-}
-
-func entryOf[K comparable, V any](l *link) *entry[K, V] { return l.q.keyed.(*entry[K, V]) }
-
-// ask is a Get that found no answer. It waits in its own frame, not by wait: a task that waits is cold, and each frame is a line or
-// two of the processor's cache.
-func (t *tableOf[K, V]) ask(ctx context.Context, f *frame, k K) (*entry[K, V], error) {
-	if t.s.recorded != nil {
-		return t.replay(k)
-	}
-	g := new(get[K, V])
-	g.t, g.k = t, k
-	g.begin(ctx, f, t.s)
-	if f.trail != nil {
-		g.mark = f.mark(2)
-	}
-	if t.opts.immediate && t.opts.inline {
-		if e := t.once(g.d, k, g.mark, 1); e != nil {
-			return e, nil
-		}
-	}
-	defer g.pay()
-	if _, err := suspend.Wait[struct{}](g.ctx, g, false); err != nil {
-		return nil, err
-	}
-	return entryOf[K, V](&g.one), nil
-}
-
-// Try is part of a suspend.Source.
-func (g *get[K, V]) Try() (none struct{}, ok bool, err error) {
-	s := g.t.s
-	if s.ended {
-		return none, true, ErrEnded
-	}
-	if !g.t.seenLocked(&g.waiter, &g.one, g.k) {
-		return none, false, nil
-	}
-	s.stats.Gets++
-	s.stats.Shared++
-	return none, true, nil
-}
-
-// seenLocked looks for a request of k, for l, and reports whether w gets its answer.
-func (t *tableOf[K, V]) seenLocked(w *waiter, l *link, k K) bool {
-	if l.q != nil && l.q.state == done {
-		return true // it is of once
-	}
-	e := t.m[k]
-	if e == nil {
-		l.q = nil
-		return false
-	}
-	l.q = &e.request
-	return e.visible(w.d)
-}
-
-// visible reports whether tasks of d get the answer.
-func (q *request) visible(d *driver) bool { return q.state == done || q.state == back && q.d != d }
-
-// Enqueue is part of a suspend.Source.
-func (g *get[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
-	g.comesLocked(r)
-	g.t.askLocked(&g.waiter, &g.one, g.k)
-}
-
-// askLocked adds w to the waiters of l.q, which is the request of k. It makes that if l has none.
-func (t *tableOf[K, V]) askLocked(w *waiter, l *link, k K) {
-	t.s.stats.Gets++
-	if l.q == nil {
-		e := t.newLocked(k)
-		e.d = w.d
-		t.enterLocked(w, l, e)
-	} else {
-		t.s.stats.Shared++
-		w.joinLocked(l, l.q)
-	}
-	l.q.markLocked(w.mark)
-}
-
-// enterLocked adds w to the waiters of a new request.
-func (t *tableOf[K, V]) enterLocked(w *waiter, l *link, e *entry[K, V]) {
-	if t.opts.immediate {
-		t.aloneLocked(w.d, e)
-	} else {
-		w.d.addLocked(&e.request)
-	}
-	w.joinLocked(l, &e.request)
-}
-
-// aloneLocked sends a request at once.
-func (t *tableOf[K, V]) aloneLocked(d *driver, e *entry[K, V]) {
-	if b := t.immediateLocked(d, e); b.started {
-		goroutine(b.runAll)
-	}
-}
-
-// immediateLocked makes a batch of one request, which the caller begins if it has started.
-func (t *tableOf[K, V]) immediateLocked(d *driver, e *entry[K, V]) *Batch[K, V] {
-	b := t.batchOf([]*entry[K, V]{e})
-	e.d, e.state = d, open
-	b.d, b.round = d, &round{d: d, requests: []*request{&e.request}, open: 1}
-	d.batches = append(d.batches, &b.batch)
-	t.s.tracer.sendLocked(&b.batch, t.name)
-	t.s.open++
-	b.mayStartLocked()
-	return b
 }
 
 // Find is Get for keys that may not be there: instead of ErrNotFound it returns false.
@@ -207,23 +62,13 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 // AllSettled is All with an error for each key: errs[i] is nil, or what a Get of ks[i] would return. It returns a nil slice of errors if
 // no key has failed. If ctx is done first, or already, the error of the cancellation is that of each key.
 func (src *Source[K, V]) AllSettled(ctx context.Context, ks []K) (vs []V, errs []error) {
-	vs = make([]V, len(ks))
-	fail := func(i int, err error) {
-		if errs == nil {
-			errs = make([]error, len(ks))
-		}
-		errs[i] = err
-	}
-	err := src.every(ctx, ks, func(i int, v V, err error) error {
-		if vs[i] = v; err != nil {
-			fail(i, err)
-		}
-		return nil
-	})
+	vs, errs = make([]V, len(ks)), make([]error, len(ks))
+	err := src.every(ctx, ks, func(i int, v V, err error) error { vs[i], errs[i] = v, err; return nil })
 	if err != nil {
-		for i := range ks {
-			fail(i, err)
-		}
+		return vs, slices.Repeat([]error{err}, len(ks))
+	}
+	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		errs = nil
 	}
 	return vs, errs
 }
@@ -235,34 +80,17 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 		return err
 	}
 	for _, k := range ks {
-		check(src.keys, k)
+		checkKey(src.keys, k)
 	}
-	s := f.s
-	t := src.in(s, max(f.crowd, len(ks)))
-	if s.recorded != nil {
-		return t.replayAll(ks, got)
-	}
-	g := &all[K, V]{t: t, ks: ks, links: make([]link, len(ks))}
-	g.begin(ctx, f, s)
-	g.waiter.links = &g.links
-	if f.trail != nil {
-		g.mark = f.mark(2)
-	}
-	if t.opts.immediate && t.opts.inline {
-		for i, k := range ks {
-			if e := t.once(g.d, k, g.mark, 1); e != nil {
-				g.links[i].q = &e.request
-				g.own++
-			}
-		}
-	}
-	if err := wait(&g.waiter, g); err != nil {
+	c := &call[K, V]{t: src.in(f.s, len(ks)), keys: ks}
+	c.waiter.links = make([]link, len(ks))
+	if err := c.wait(ctx, f); err != nil {
 		return err
 	}
 	for i := range ks {
-		e := entryOf[K, V](&g.links[i])
+		e := c.entry(i)
 		if f.trail != nil {
-			f.trail.got(e.asked)
+			f.trail.got(&e.request)
 		}
 		v, err := e.result()
 		if err := got(i, v, err); err != nil {
@@ -272,42 +100,306 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 	return nil
 }
 
-// An all is one All.
-type all[K comparable, V any] struct {
-	waiter
-	t     *tableOf[K, V]
-	ks    []K
-	links []link
-	own   int // of these, those that once has counted
+// answered returns the table of src in s, and the answer to k if it is there.
+func (src *Source[K, V]) answered(s *Session, k K) (*tableOf[K, V], *entry[K, V]) {
+	s.guard.Lock()
+	t := lookLocked(s, src)
+	if t != nil {
+		if e := t.m[k]; e != nil && e.state == done && !s.ended {
+			s.stats.Gets++
+			s.guard.Unlock()
+			return t, e
+		}
+	}
+	s.guard.Unlock()
+	if t == nil {
+		t = src.in(s, 0)
+	}
+	return t, nil
 }
 
+// A call is one Get or All that found no answer. It is the Source of the wait.
+type call[K comparable, V any] struct {
+	waiter
+	t      *tableOf[K, V]
+	keys   []K
+	direct int // of these, the ones that the caller has run the source for
+	one    [1]K
+	link   [1]link
+}
+
+// wait waits until all keys have answers. A task that waits is cold, and each frame is a line or two of the processor's cache, so
+// there is no frame between wait and suspend.Wait.
+func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
+	c.begin(ctx, f)
+	if c.t.opts.immediate && c.t.opts.inline {
+		for i, k := range c.keys {
+			if e := c.t.direct(c.d, k, c.mark); e != nil {
+				c.links[i].q = &e.request
+				c.direct++
+			}
+		}
+		if c.direct == len(c.keys) {
+			return nil
+		}
+	}
+	defer c.pay()
+	_, err := suspend.Wait[struct{}](c.ctx, c, false)
+	return err
+}
+
+// Guard is part of a suspend.Source.
+func (c *call[K, V]) Guard() *suspend.Guard { return &c.t.s.guard }
+
 // Try is part of a suspend.Source.
-func (g *all[K, V]) Try() (none struct{}, ok bool, err error) {
-	s := g.t.s
-	if s.ended {
+func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
+	if c.t.s.ended {
 		return none, true, ErrEnded
 	}
-	for i, k := range g.ks {
-		if !g.t.seenLocked(&g.waiter, &g.links[i], k) {
+	for i := range c.keys {
+		if !c.seenLocked(i) {
 			return none, false, nil
 		}
 	}
-	s.stats.Gets += len(g.ks) - g.own
-	s.stats.Shared += len(g.ks) - g.own
+	c.t.s.stats.Gets += len(c.keys) - c.direct
 	return none, true, nil
 }
 
 // Enqueue is part of a suspend.Source.
-func (g *all[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
-	g.comesLocked(r)
-	g.t.s.stats.Gets -= g.own
-	g.t.s.stats.Shared -= g.own
-	for i, k := range g.ks {
-		if l := &g.links[i]; g.t.seenLocked(&g.waiter, l, k) { // it may be a key again
-			g.t.s.stats.Gets++
-			g.t.s.stats.Shared++
-		} else {
-			g.t.askLocked(&g.waiter, l, k)
+func (c *call[K, V]) Enqueue(r suspend.Resumer[struct{}]) {
+	c.r = r
+	c.d.waiters++
+	c.t.s.stats.Gets += len(c.keys) - c.direct
+	for i, k := range c.keys {
+		if c.seenLocked(i) {
+			continue
 		}
+		l := &c.links[i]
+		if l.q == nil {
+			l.q = &c.t.newLocked(k).request
+			c.t.s.made++
+		}
+		c.joinLocked(l, l.q)
+	}
+}
+
+// Remove is part of a suspend.Source. It is called if the wait was cancelled.
+func (c *call[K, V]) Remove(suspend.Resumer[struct{}]) { c.leaveLocked() }
+
+// seenLocked looks for a request of the i'th key, and reports whether the caller gets its answer.
+func (c *call[K, V]) seenLocked(i int) bool {
+	l := &c.links[i]
+	if l.q != nil && l.q.state == done {
+		return true // it may be forgotten already, if the caller has run the source
+	}
+	e := c.t.m[c.keys[i]]
+	if e == nil {
+		l.q = nil
+		return false
+	}
+	l.q = &e.request
+	return e.state == done || e.state == back && e.d != c.d
+}
+
+func (c *call[K, V]) entry(i int) *entry[K, V] { return c.links[i].q.self.(*entry[K, V]) }
+
+// An entry is a request and its value, which the batch writes while the request is open, and which does not change afterwards.
+type entry[K comparable, V any] struct {
+	request
+	key K
+	v   V
+}
+
+// result is what every Get returns.
+func (e *entry[K, V]) result() (V, error) {
+	if e.err == nil {
+		return e.v, nil
+	}
+	if thrown, is := e.err.(*thrown); is {
+		panic(thrown.value)
+	}
+	return *new(V), e.err
+}
+
+// A tableOf is a table with the types of its keys and values.
+type tableOf[K comparable, V any] struct {
+	table
+	load func(ctx context.Context, b *Batch[K, V]) error
+	m    map[K]*entry[K, V] // all requests, and the answers that are remembered; empty if the source is an Effect
+	made []entry[K, V]      // for requests to come
+}
+
+// in returns the table of src in s. A new one has room for this many keys.
+func (src *Source[K, V]) in(s *Session, room int) *tableOf[K, V] {
+	s.guard.Lock()
+	t := lookLocked(s, src)
+	taken := t == nil && slices.ContainsFunc(s.tables, func(t *table) bool { return t.name == src.name }) // a recording would mix them
+	if t == nil && !taken {
+		t = &tableOf[K, V]{table: table{s: s, of: src, name: src.name, opts: src.opts, write: src.write}, load: src.load}
+		t.typed = t
+		t.override()
+		if !src.write {
+			t.m = make(map[K]*entry[K, V], min(room, 1<<10))
+		}
+		if s.tables = append(s.tables, &t.table); len(s.tables) > fewTables {
+			if s.more == nil {
+				s.more = map[any]*table{}
+			}
+			s.more[src] = &t.table
+		}
+	}
+	s.guard.Unlock()
+	if taken {
+		panic("fetch: two sources of one name in a session: " + src.name)
+	}
+	return t
+}
+
+// fewTables are found sooner one after another than in a map.
+const fewTables = 8
+
+// lookLocked returns the table of src, nil if there is none yet.
+func lookLocked[K comparable, V any](s *Session, src *Source[K, V]) *tableOf[K, V] {
+	for _, t := range s.tables[:min(len(s.tables), fewTables)] {
+		if t.of == any(src) {
+			return t.typed.(*tableOf[K, V])
+		}
+	}
+	if t := s.more[src]; t != nil {
+		return t.typed.(*tableOf[K, V])
+	}
+	return nil
+}
+
+// newLocked makes a request, which nobody waits for yet. Requests are made a few at a time, as the session keeps them together.
+func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
+	if len(t.made) == 0 {
+		t.made = make([]entry[K, V], max(1, min(len(t.m), 16)))
+	}
+	e := &t.made[0]
+	t.made = t.made[1:]
+	e.t, e.key, e.self = &t.table, k, e
+	if !t.write {
+		t.m[k] = e
+	}
+	return e
+}
+
+// direct runs a source that the Get calls itself, and returns the answer, which the session need not remember. It returns nil if there
+// is a request of k already, or if the batch would have to wait for its turn.
+func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
+	s := t.s
+	s.guard.Lock()
+	if s.ended || t.m[k] != nil || t.fullLocked() {
+		s.guard.Unlock()
+		return nil
+	}
+	s.stats.Gets++
+	s.made++
+	e := t.newLocked(k)
+	e.d = d
+	e.markLocked(m)
+	b := aloneLocked(&e.request)
+	b.kept = true // it is the caller's, and nobody else cancels it
+	s.guard.Unlock()
+	b.runAll()
+	return e
+}
+
+// call calls the source.
+func (t *tableOf[K, V]) call(ctx context.Context, b *batch) error {
+	view := &Batch[K, V]{b: b}
+	if view.keys = view.few[:]; len(b.requests) > 1 {
+		view.keys = make([]K, len(b.requests))
+	}
+	for i := range view.keys {
+		view.keys[i] = view.entry(i).key
+	}
+	return t.load(ctx, view)
+}
+
+func (t *tableOf[K, V]) forgetLocked(q *request) {
+	if k := q.self.(*entry[K, V]).key; t.m[k] == q.self {
+		delete(t.m, k)
+	}
+}
+
+func (t *tableOf[K, V]) pair(q *request) (key, value any) {
+	e := q.self.(*entry[K, V])
+	return e.key, e.v
+}
+
+func (t *tableOf[K, V]) rememberedLocked() []*request {
+	qs := slices.Clone(t.did)
+	for _, e := range t.m {
+		qs = append(qs, &e.request)
+	}
+	return qs
+}
+
+// Prime gives the session a value, as if the source had answered. It reports false, and changes nothing, if the key was asked for
+// before, if there is no session that goes on, or if the source is Fresh. It may be called in a source, and with a ctx that is done.
+func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
+	f := frameOf(ctx)
+	if f.session() == nil {
+		return false
+	}
+	checkKey(src.keys, k)
+	s, t := f.s, src.in(f.s, 0)
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if s.ended || t.m[k] != nil || t.opts.fresh {
+		return false
+	}
+	e := t.newLocked(k)
+	e.v, e.state = v, done
+	return true
+}
+
+// Forget drops the answer to a key: the next Get asks anew. Tasks that wait get the old answer. A request that is not sent yet
+// stays as it is. Forget may be called in a source, as by an Effect that changes the value, and with a ctx that is done.
+func (src *Source[K, V]) Forget(ctx context.Context, k K) {
+	f := frameOf(ctx)
+	if f.session() == nil {
+		return
+	}
+	checkKey(src.keys, k)
+	t := src.in(f.s, 0)
+	f.s.guard.Lock()
+	defer f.s.guard.Unlock()
+	if e := t.m[k]; e != nil && e.state != pending {
+		delete(t.m, k)
+	}
+}
+
+// keys is a property of a type of keys.
+type keys uint8
+
+const (
+	plain keys = iota // any of them can be in a map
+	mixed             // an interface is in them, and what that holds may be a slice, say
+)
+
+func keysOf(t reflect.Type) keys {
+	switch t.Kind() {
+	case reflect.Interface:
+		return mixed
+	case reflect.Array:
+		return keysOf(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if keysOf(t.Field(i).Type) == mixed {
+				return mixed
+			}
+		}
+	}
+	return plain
+}
+
+// checkKey panics if k can be in no map, before there is a lock to be held.
+func checkKey[K comparable](of keys, k K) {
+	if of == mixed {
+		var none map[K]struct{}
+		_ = none[k]
 	}
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/lazy"
@@ -20,7 +21,7 @@ func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) 
 	if f == nil {
 		panic("fetch: nil function")
 	}
-	return &Memo[K, V]{name, keysOf[K](), f}
+	return &Memo[K, V]{name, keysOf(reflect.TypeFor[K]()), f}
 }
 
 // Get returns what f returns for k. In a session f runs once for each key: in the task of the first that asks. Others suspend
@@ -34,7 +35,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	if err := f.check(ctx); err != nil {
 		return *new(V), err
 	}
-	check(m.keys, k)
+	checkKey(m.keys, k)
 	s := f.s
 	s.guard.Lock()
 	if s.ended {
@@ -83,5 +84,5 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 // A memoized is a Memo's value of one key.
 type memoized[V any] struct {
 	value *lazy.Lazy[V]
-	last  atomicx.Pointer[asked] // the latest answer that went into it; a Get that gives up may look while f runs
+	last  atomicx.Pointer[request] // the latest answer that went into it; a Get that gives up may look while f runs
 }

@@ -2,10 +2,13 @@ package fetch
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/braidgo/braid/internal/atomicx"
 )
 
 // A Recording is all the answers of a session, of each source by its name. It is JSON: marshal it to keep it.
@@ -28,65 +31,115 @@ type Answer struct {
 // for again the last answer is: a replay gives that to every Get.
 func (s *Session) Record() (*Recording, error) {
 	s.guard.Lock()
-	var record []func() error
-	r := &Recording{Sources: map[string][]Answer{}}
-	for _, t := range s.order {
-		answers := t.recordLocked()
-		record = append(record, func() (err error) {
-			r.Sources[t.label()], err = answers()
-			return err
-		})
+	tables := slices.Clone(s.tables)
+	requests := make([][]*request, len(tables))
+	for i, t := range tables {
+		requests[i] = slices.DeleteFunc(t.rememberedLocked(), func(q *request) bool { return q.state != done || q.passing })
 	}
-	s.guard.Unlock()
-	for _, f := range record {
-		if err := f(); err != nil {
+	s.guard.Unlock() // to marshal calls code that is not ours
+	r := &Recording{Sources: map[string][]Answer{}}
+	for i, t := range tables {
+		answers, err := t.record(requests[i])
+		if err != nil {
 			return nil, err
 		}
+		r.Sources[t.name] = answers
 	}
 	return r, nil
 }
 
-// recordLocked returns what makes the record, which calls code that is not ours, without the guard.
-func (t *tableOf[K, V]) recordLocked() func() ([]Answer, error) {
-	entries := slices.Clone(t.did)
-	for _, e := range t.m {
-		entries = append(entries, e)
+func (t *table) record(qs []*request) ([]Answer, error) {
+	answers := make([]Answer, len(qs))
+	for i, q := range qs {
+		key, value := t.pair(q)
+		var err error
+		if answers[i], err = answerOf(key, value, q.err); err != nil {
+			return nil, fmt.Errorf("fetch: record of %s %v: %w", t.name, key, err)
+		}
 	}
-	entries = slices.DeleteFunc(entries, func(e *entry[K, V]) bool { return e.state != done || e.passing })
-	return func() ([]Answer, error) {
-		answers := make([]Answer, len(entries))
-		for i, e := range entries {
-			var err error
-			if answers[i], err = e.answer(); err != nil {
-				return nil, fmt.Errorf("fetch: record of %s %v: %w", t.name, e.key, err)
-			}
-		}
-		if t.write {
-			return answers, nil
-		}
-		slices.SortFunc(answers, func(a, b Answer) int { return bytes.Compare(a.Key, b.Key) })
-		for i := 1; i < len(answers); i++ {
-			if bytes.Equal(answers[i].Key, answers[i-1].Key) {
-				return nil, fmt.Errorf("fetch: record of %s: two keys are both %s", t.name, answers[i].Key)
-			}
-		}
+	if t.write {
 		return answers, nil
 	}
+	slices.SortFunc(answers, func(a, b Answer) int { return bytes.Compare(a.Key, b.Key) })
+	for i := 1; i < len(answers); i++ {
+		if bytes.Equal(answers[i].Key, answers[i-1].Key) {
+			return nil, fmt.Errorf("fetch: record of %s: two keys are both %s", t.name, answers[i].Key)
+		}
+	}
+	return answers, nil
 }
 
-func (e *entry[K, V]) answer() (a Answer, err error) {
-	if a.Key, err = json.Marshal(e.key); err != nil {
+func answerOf(key, value any, failure error) (a Answer, err error) {
+	if a.Key, err = json.Marshal(key); err != nil {
 		return a, err
 	}
+	var known *Error
 	switch {
-	case e.panicked:
-		a.Panic, a.Error = true, e.err.Error()
-	case errors.Is(e.err, ErrNotFound):
+	case failure == nil:
+		a.Value, err = json.Marshal(value)
+	case errors.Is(failure, ErrNotFound):
 		a.NotFound = true
-	case e.err != nil:
-		a.Error = errors.Unwrap(e.err).Error() // it is an *Error
+	case errors.As(failure, &known):
+		a.Error = known.Err.Error()
 	default:
-		a.Value, err = json.Marshal(e.v)
+		a.Panic, a.Error = true, failure.Error()
 	}
 	return a, err
+}
+
+// A replay is a Recording to be looked up in: the answers of each source, by what its keys are in JSON.
+type replay map[string]map[string][]Answer
+
+func newReplay(r *Recording) replay {
+	p := replay{}
+	for name, answers := range r.Sources {
+		byKey := map[string][]Answer{}
+		for _, a := range answers {
+			var k bytes.Buffer
+			if json.Compact(&k, a.Key) == nil { // or nobody finds it
+				byKey[k.String()] = append(byKey[k.String()], a)
+			}
+		}
+		p[name] = byKey
+	}
+	return p
+}
+
+// replay returns a source that has the answers of the recording. Of an Effect that is done again with an equal key, the next answer counts.
+func (t *tableOf[K, V]) replay() func(ctx context.Context, b *Batch[K, V]) error {
+	var mu atomicx.Mutex
+	times := map[K]int{}
+	return func(_ context.Context, b *Batch[K, V]) error {
+		k := b.keys[0]
+		n := 0
+		if t.write {
+			mu.Lock()
+			n = times[k]
+			times[k]++
+			mu.Unlock()
+		}
+		text, err := json.Marshal(k)
+		if err != nil {
+			return err
+		}
+		answers := t.s.recorded[t.name][string(text)]
+		if n >= len(answers) {
+			return ErrNotRecorded
+		}
+		switch a := answers[n]; {
+		case a.NotFound:
+			return ErrNotFound
+		case a.Panic:
+			panic(a.Error)
+		case a.Value == nil:
+			return errors.New(a.Error)
+		default:
+			var v V
+			if err := json.Unmarshal(a.Value, &v); err != nil {
+				return fmt.Errorf("fetch: replay: %w", err)
+			}
+			b.Set(k, v)
+		}
+		return nil
+	}
 }

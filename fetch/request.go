@@ -4,39 +4,31 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A request is one key that a session asks a source for, and later the answer.
 //
-//	pending -> open  its driver sends it
-//	pending -> gone  nobody waits for it any more; it was never sent
-//	open    -> back  its batch has returned, and tasks of other drivers get the answer
-//	open    -> gone  nobody waits for any of its batch, or its answer is not to be remembered
-//	back    -> done  the round is handed out
+//	pending -I> open    its driver sends it
+//	pending -G> gone    the last waiter leaves, or the session ends; it was never sent
+//	open    -B> back    its batch has returned, and tasks of other drivers get the answer
+//	open    -G> gone    the last waiter of its batch leaves
+//	back    -T> done    the round is handed out
 //
-// Invariant: a linked waiter is suspended, or about to be, or about to leave.
+// Invariant: a waiter in waiters is suspended, or about to suspend, or about to leave. A pending request has one.
 type request struct {
-	keyed               // the *entry that this is the head of
-	d           *driver // which sends it
-	b           *batch
-	first, last *link  // of the waiters
-	asked       *asked // nil: no trace
-	needed      int32  // how many waiters there are
-	foreign     int32  // how many of these are not tasks of d
+	self        any // the *entry that this is the head of
+	t           *table
+	d           *driver              // sends it
+	b           *batch               // nil: it was not sent
+	node        dlist.Node[*request] // among the pending ones of d, and then of the round
+	waiters     dlist.List[*waiter]
+	first, last *mark // the Gets that waited for it, for the trace
+	err         error // of the answer; a *thrown if the source has panicked
 	state       state
-	write       bool // it is an effect: not shared, and not cancelled once its batch has started
 	set         bool // the source has answered
-	panicked    bool // the answer is a panic of the source
-	passing     bool // the answer is not to be remembered
-}
-
-// keyed has the methods of a request that depend on the type of its key.
-type keyed interface {
-	removeLocked()
-	gatherLocked(most int) (t table, first bool)
-	end(err error)
-	keyAsAny() any
+	passing     bool // the answer is not remembered
 }
 
 type state uint8
@@ -49,30 +41,50 @@ const (
 	gone
 )
 
-// A link says that a waiter waits for a request.
-type link struct {
-	w          *waiter // nil: it is not one of the links of q
-	q          *request
-	next, prev *link
+// A table has the requests of a session for one source.
+type table struct {
+	s       *Session
+	of      any // the *Source
+	name    string
+	opts    options
+	write   bool       // of an Effect: nothing is shared, and only the end of the session cancels a batch that has started
+	filling *batch     // takes the next request that is sent
+	open    int        // batches that have started
+	queue   []*batch   // wait until open is less than MaxOpen
+	did     []*request // the effects, in the order in which they were sent
+	typed              // the *tableOf that this is the head of
 }
 
-// A waiter is a task that waits for requests: of one Get, or of one All.
+// typed has the methods of a table that depend on the types of its keys and values.
+type typed interface {
+	call(ctx context.Context, b *batch) error // the source
+	forgetLocked(q *request)
+	rememberedLocked() []*request
+	pair(q *request) (key, value any)
+}
+
+// A waiter is a task that waits for the requests of one Get, or of one All.
 type waiter struct {
 	d      *driver         // of the task
-	ctx    context.Context // without the frame: suspend knows it then, and a wait is quicker
+	ctx    context.Context // without the frame: suspend recognizes it then, and a wait is quicker
 	r      suspend.Resumer[struct{}]
-	links  *[]link // of all requests; nil: one
-	one    link
-	left   int32  // of its requests
-	prompt bool   // ctx tells its end at once, or has none
-	duty   *round // which it is to hand out
-	stop   *batch // the first of those to be cancelled
-	mark   *mark  // the call, for the trace; nil: no trace
+	links  []link
+	left   int      // links that are in a request's list
+	prompt bool     // ctx tells its end at once, or has none
+	duty   *round   // the task has to hand it out
+	stop   []*batch // the task has to cancel them
+	mark   *mark    // the call, for the trace; nil: no trace
+}
+
+// A link is the place of a waiter in the list of a request.
+type link struct {
+	dlist.Node[*waiter]
+	q *request
 }
 
 // begin makes w a waiter of the calling task. f is the frame of ctx.
-func (w *waiter) begin(ctx context.Context, f *frame, s *Session) {
-	w.d, w.ctx = s.driverHere(f), ctx
+func (w *waiter) begin(ctx context.Context, f *frame) {
+	w.d, w.ctx = f.s.driverHere(f), ctx
 	if ctx == context.Context(f) {
 		w.ctx = f.Context
 	}
@@ -81,164 +93,88 @@ func (w *waiter) begin(ctx context.Context, f *frame, s *Session) {
 	} else {
 		w.prompt = w.ctx.Done() == nil
 	}
+	if f.trail != nil {
+		w.mark = f.mark()
+	}
 }
 
-// Guard is part of a suspend.Source.
-func (w *waiter) Guard() *suspend.Guard { return &w.d.s.guard }
-
-// comesLocked is the beginning of a wait.
-func (w *waiter) comesLocked(r suspend.Resumer[struct{}]) {
-	w.r = r
-	w.d.waiters++
+// joinLocked adds w to the waiters of q, which is new, pending or open.
+func (w *waiter) joinLocked(l *link, q *request) {
+	if q.state == open && q.waiters.First() == nil {
+		q.b.needed++
+	}
+	l.q, l.Value = q, w
+	q.waiters.Push(&l.Node)
+	w.left++
+	q.markLocked(w.mark)
+	switch {
+	case q.d == nil: // it is new
+		w.d.addLocked(q)
+	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d may stand still until this goroutine goes on
+		w.d.addLocked(q)
+	}
 }
 
-// Remove is part of a suspend.Source: it is called if the wait was cancelled.
-func (w *waiter) Remove(suspend.Resumer[struct{}]) { w.leaveLocked() }
-
-// lookAtContext reports whether w's context is done, which may not have told. A context that panics is not done: the task that has
-// brought it gets its answer, and nobody else is hurt.
-func (w *waiter) lookAtContext() (done bool) {
-	defer func() { _ = recover() }()
-	return suspend.Err(w.ctx) != nil
+// leaveLocked takes w off all its requests. A request without waiters is not sent; pay cancels a batch without waiters.
+func (w *waiter) leaveLocked() {
+	for i := range w.links {
+		l := &w.links[i]
+		q := l.q
+		if l.Value == nil || !q.waiters.Remove(&l.Node) {
+			continue
+		}
+		if w.left--; q.waiters.First() != nil {
+			continue
+		}
+		switch b := q.b; {
+		case q.state == pending:
+			q.d.pendingLocked(q).Remove(&q.node)
+			q.forgetLocked()
+			q.t.s.stats.Dropped++
+		case q.state == open && !(b.kept && b.started):
+			if b.needed--; b.needed == 0 {
+				b.cancelLocked()
+				w.stop = append(w.stop, b)
+			}
+		}
+	}
 }
 
-// wait waits as src says, of which w is a part, and then pays the debts of w.
-func wait[S suspend.Source[struct{}]](w *waiter, src S) error {
-	defer w.pay()
-	_, err := suspend.Wait[struct{}](w.ctx, src, false)
-	return err
-}
-
+// pay does what w owes when its wait has ended: no lock is held then.
 func (w *waiter) pay() {
 	if r := w.duty; r != nil {
-		g := w.Guard()
+		g := &w.d.s.guard
 		g.Lock()
 		r.handLocked(false)
 		r.overLocked()
 		g.Unlock()
 	}
-	for b := w.stop; b != nil; b = b.also {
-		b.stop(nil)
-	}
+	cancelAll(w.stop, nil)
 }
 
-// joinLocked adds w to the waiters of q.
-func (w *waiter) joinLocked(l *link, q *request) {
-	*l = link{w: w, q: q, prev: q.last}
-	if l.prev != nil {
-		l.prev.next = l
-	} else {
-		q.first = l
-	}
-	q.last = l
-	w.left++
-	if q.d != w.d {
-		if q.state == pending && w.d.settled {
-			q.moveLocked(w.d) // q.d's scheduler may stand still until w goes on
-		} else {
-			q.foreign++
-		}
-	}
-	if q.needed++; q.needed > 1 {
-		return
-	}
-	switch q.state {
-	case pending:
-		if q.d.wantLocked(); q.d != w.d { // it was asked for by Ask, and q.d may sleep
-			q.d.rouseLocked()
-		}
-	case open:
-		q.b.needed++
-	}
-}
-
-// moveLocked makes a pending request one of another driver.
-func (q *request) moveLocked(to *driver) {
-	if q.needed > 0 {
-		q.d.wanted--
-	}
-	q.d = to
-	q.foreign = 0
-	for l := q.first; l != nil; l = l.next {
-		if l.w.d != to {
-			q.foreign++
-		}
-	}
-	to.pendLocked(q)
-	if q.needed > 0 {
-		to.wantLocked()
-	}
-}
-
-func (l *link) unlinkLocked() {
-	q, w := l.q, l.w
-	if l.prev != nil {
-		l.prev.next = l.next
-	} else {
-		q.first = l.next
-	}
-	if l.next != nil {
-		l.next.prev = l.prev
-	} else {
-		q.last = l.prev
-	}
-	l.w = nil
-	q.needed--
-	if w.d != q.d {
-		q.foreign--
-	}
-	w.left--
-}
-
-// leaveLocked takes w off all its requests. A request without waiters is not sent; a batch without waiters is cancelled, by pay.
-func (w *waiter) leaveLocked() {
-	if w.links == nil {
-		w.leaveOneLocked(&w.one)
-		return
-	}
-	for i := range *w.links {
-		w.leaveOneLocked(&(*w.links)[i])
-	}
-}
-
-func (w *waiter) leaveOneLocked(l *link) {
-	q := l.q
-	if l.w == nil {
-		return
-	}
-	if l.unlinkLocked(); q.needed > 0 {
-		return
-	}
-	switch q.state {
-	case pending:
-		q.d.wanted--
-		q.forgetLocked()
-		w.d.s.stats.Dropped++
-	case open:
-		if b := q.b; !b.write || !b.started {
-			if b.needed--; b.needed == 0 {
-				b.cancelLocked()
-				b.also, w.stop = w.stop, b
-			}
-		}
-	}
+// lookAtContext reports whether w's context is done, which may not have told. A context that panics counts as not done, so that
+// it harms no other task.
+func (w *waiter) lookAtContext() (done bool) {
+	defer func() { _ = recover() }()
+	return suspend.Err(w.ctx) != nil
 }
 
 // forgetLocked makes a request one that was never made.
 func (q *request) forgetLocked() {
 	q.state = gone
-	q.removeLocked()
+	q.t.forgetLocked(q)
 }
 
-// resumeLocked resumes all waiters of q, or only those of other drivers.
+// resumeLocked resumes all waiters of q that wait for nothing else, or only those of other drivers.
 func (q *request) resumeLocked(foreignOnly bool) {
-	for l := q.first; l != nil; {
-		next, w := l.next, l.w
+	for n := q.waiters.First(); n != nil; {
+		next, w := n.Next(), n.Value
 		if !foreignOnly || w.d != q.d {
-			if l.unlinkLocked(); w.left == 0 {
+			q.waiters.Remove(n)
+			if w.left--; w.left == 0 {
 				w.r.Resume(struct{}{}, nil)
 			}
 		}
-		l = next
+		n = next
 	}
 }

@@ -3,30 +3,125 @@ package fetch
 import (
 	"context"
 
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
+
+// Run is Options.Run with the default Options.
+func Run(ctx context.Context, body func(ctx context.Context) error) error {
+	return Options{}.Run(ctx, body)
+}
+
+// Run calls body as a task and returns its error, when body and every task that it has started have ended and no batch is
+// open. With default Options in a task of a Run, it only calls body: both are one Run. If ctx has a session, Run uses that
+// session. Otherwise it has a session of its own, which ends with it.
+//
+// If ctx is done already, Run returns the error of the cancellation and body does not run. If ctx is done later, every Get
+// with it fails, and Run returns the result of body as always. A panic of body, or of a task of a combinator, is raised in the
+// caller with the same value, when everything has ended. So is a runtime.Goexit.
+//
+// Run suspends its caller. In a task of any scheduler it suspends that task only. A task must not wait natively, on a channel, for a
+// goroutine that calls Run with the task's context: that Run may wait for a request which only the scheduler of the task can send.
+// A Get there does not, nor do the combinators.
+func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) error {
+	if body == nil {
+		panic("fetch: nil function")
+	}
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	r := new(struct { // in one piece
+		own Session // unless there is one
+		d   driver
+	})
+	f, d := frameOf(ctx), &r.d
+	s := f.session()
+	switch {
+	case f != nil && f.inSource:
+		return ErrInSource
+	case s == nil:
+		s = &r.own
+		s.begin(ctx, o)
+		defer s.Close()
+	case o.ofSession():
+		panic("fetch: options of a session for a Run inside one")
+	case s.over():
+		return ErrEnded
+	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != &s.settled:
+		return body(ctx)
+	}
+	d.s, d.policy, d.body = s, o.Policy, body
+	d.frame.begin(f, ctx, s, d)
+	defer d.end()
+	d.run(o.On)
+	d.how.Rethrow()
+	return d.err
+}
+
+// run runs the body as a task. Without a scheduler that is on the calling goroutine, and requests go out when it is idle. The tasks of
+// a scheduler are a Group, which tells when all of them wait. A task that waits natively counts as running, which delays a round and
+// never splits one.
+func (d *driver) run(on suspend.Spawner) {
+	if on == nil {
+		sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: d.orderedIdle}) // nobody else is on this goroutine
+		d.ordered = true
+		d.register(sched)
+		_ = sched.Run(context.Background(), d.task)
+		return
+	}
+	d.group = idle.New(on, d.idle)
+	d.register(d.group)
+	if d.err = d.group.Go(func() { _ = d.task(context.Background()) }); d.err == nil {
+		_ = d.group.Wait(context.Background())
+	}
+}
+
+// task calls the body.
+func (d *driver) task(context.Context) error {
+	returned := false
+	defer func() {
+		if !returned {
+			d.how = outcome.Recovered(recover())
+		}
+		d.body = nil // the session may be kept
+	}()
+	d.err = d.body(&d.frame)
+	returned = true
+	return nil
+}
+
+// register makes d the driver of the tasks of on.
+func (d *driver) register(on suspend.Spawner) {
+	d.on = on
+	d.s.guard.Lock()
+	d.node.Value = d
+	d.s.drivers.Push(&d.node)
+	d.s.guard.Unlock()
+}
 
 // A Session is what answers are remembered in: the extent of one request of a server, as a rule. Its methods may be called
 // from any goroutine.
 type Session struct {
-	guard       suspend.Guard // of all that follows, and of the session's tables, drivers and requests
-	opts        Options
-	ctx         context.Context // the one that the session was made with; batches have its values
-	order       []table         // of each *Source and *Effect, in the order of their making
-	tables      map[any]table   // by these, but the first few
-	drivers     []*driver       // of the Runs that are not over
-	roomDrivers [1]*driver      // for the first
-	roomOrder   [2]table        // likewise
-	settled     *driver         // of goroutines that are no tasks of a Run
-	outsiders   driver
-	stats       Stats
-	open        int // batches
-	ended       bool
-	closers     []suspend.Resumer[struct{}]
-	tracer      *tracer     // nil: no trace
-	recorded    replay      // nil: no replay
-	memos       map[any]any // by *Memo: a map of *memoized
-	later       []*later    // that nobody has started
+	guard    suspend.Guard // of all that follows, and of the session's tables, drivers and requests
+	opts     Options
+	ctx      context.Context // the one that the session was made with; batches have its values
+	tables   []*table        // of each Source and Effect, in the order of their making
+	more     map[any]*table  // by these, where the first few are not enough
+	few      [2]*table
+	drivers  dlist.List[*driver] // of the Runs that are not over
+	settled  driver              // of goroutines that are no tasks of a Run
+	stats    Stats
+	made     int // requests that a Get has made
+	open     int // batches
+	ended    bool
+	closers  []suspend.Resumer[struct{}]
+	tracer   *tracer     // nil: no trace
+	recorded replay      // nil: no replay
+	memos    map[any]any // by *Memo: a map of *memoized
+	thunks   []*thunk    // that nobody has started
 }
 
 // Stats counts the work of a session so far.
@@ -47,27 +142,20 @@ type Stats struct {
 //
 // The session ends with Close. Batches have the values of ctx, and are cancelled when ctx is done.
 func With(ctx context.Context, o Options) (context.Context, *Session) {
-	s := newSession(ctx, o)
+	s := new(Session)
+	s.begin(ctx, o)
 	return frameOf(ctx).child(ctx, s, nil), s
 }
 
 // Of returns the session of a context, nil if it has none.
 func Of(ctx context.Context) *Session { return frameOf(ctx).session() }
 
-func newSession(ctx context.Context, o Options) *Session {
-	s := new(Session)
-	s.begin(ctx, o)
-	return s
-}
-
 func (s *Session) begin(ctx context.Context, o Options) {
 	if o.Settle < 0 && o.SettleWithin < 0 {
 		panic("fetch: neither turns nor a time to settle")
 	}
-	s.opts, s.ctx = o, ctx
-	s.order = s.roomOrder[:0]
-	s.settled = &s.outsiders
-	s.outsiders = driver{s: s, policy: o.Policy, settled: true}
+	s.opts, s.ctx, s.tables = o, ctx, s.few[:0]
+	s.settled.s, s.settled.policy, s.settled.settled = s, o.Policy, true
 	if o.Trace {
 		s.tracer = newTracer(frameOf(ctx))
 	}
@@ -80,7 +168,13 @@ func (s *Session) begin(ctx context.Context, o Options) {
 func (s *Session) Stats() Stats {
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	return s.stats
+	return s.statsLocked()
+}
+
+func (s *Session) statsLocked() Stats {
+	stats := s.stats
+	stats.Shared = stats.Gets - s.made
+	return stats
 }
 
 // Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every Get
@@ -91,9 +185,9 @@ func (s *Session) Close() error {
 	s.guard.Lock()
 	if !s.ended {
 		s.ended = true
-		for _, d := range append(s.drivers, s.settled) {
-			d.abandonLocked()
-			open = append(open, d.batches...)
+		open = s.settled.abandonLocked(open)
+		for n := s.drivers.First(); n != nil; n = n.Next() {
+			open = n.Value.abandonLocked(open)
 		}
 	}
 	quiet := s.open == 0
@@ -103,6 +197,15 @@ func (s *Session) Close() error {
 		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s), false)
 	}
 	return nil
+}
+
+// abandonLocked fails what is pending, as the session has ended, and adds the batches of d to a list.
+func (d *driver) abandonLocked(open []*batch) []*batch {
+	d.releaseLocked()
+	for n := d.batches.First(); n != nil; n = n.Next() {
+		open = append(open, n.Value)
+	}
+	return open
 }
 
 func (s *Session) over() bool {
@@ -124,7 +227,6 @@ type frame struct {
 	context.Context
 	s        *Session // nil: only a label
 	d        *driver  // of the Run that it was made for; nil: none
-	crowd    int      // items of the combinator that it was made for
 	inSource bool     // it is a source's
 	trail    *trail   // nil: no trace
 	label    string
@@ -167,6 +269,19 @@ func (f *frame) session() *Session {
 	return f.s
 }
 
+// check is the first thing that every operation does.
+func (f *frame) check(ctx context.Context) error {
+	switch {
+	case f != nil && f.inSource:
+		return ErrInSource
+	case f.session() == nil:
+		return ErrNoSession
+	case ctx.Err() != nil:
+		return suspend.Err(ctx)
+	}
+	return nil
+}
+
 // child returns a frame like f around ctx. f may be nil.
 func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
 	c := new(frame)
@@ -181,7 +296,7 @@ func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 		c.Context = outer.Context // as deep as the user's are
 	}
 	if f != nil {
-		c.inSource, c.label, c.trail, c.crowd = f.inSource, f.label, f.trail, f.crowd
+		c.inSource, c.label, c.trail = f.inSource, f.label, f.trail
 	}
 	if s.tracer != nil && (c.trail == nil || f.s != s) {
 		c.trail = new(trail)

@@ -53,8 +53,8 @@ type crowd[K comparable, V any] struct {
 	keys   []K
 	parts  int // sessions' batches that wait for it; guarded by the exchange's mu
 
-	entries []*entry[K, V] // of the keys that the source was asked for so far; each then has an answer
-	over    promise.Promise[struct{}]
+	requests []*request // of the keys that the source was asked for so far; each then has an answer
+	over     promise.Promise[struct{}]
 }
 
 // load is the source of a session's batch.
@@ -67,15 +67,14 @@ func (x *exchange[K, V]) load(ctx context.Context, b *Batch[K, V]) error {
 		x.leave(c)
 		return err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.b.mu.Lock()
+	defer b.b.mu.Unlock()
 	for i, k := range b.keys {
-		if c.index[k] >= len(c.entries) { // Close was first
+		if c.index[k] >= len(c.requests) { // Close was first
 			return ErrEnded
 		}
-		e := c.entries[c.index[k]]
+		e := c.requests[c.index[k]].self.(*entry[K, V])
 		b.answer(i, e.v, e.err)
-		b.entries[i].panicked = e.panicked
 	}
 	return nil
 }
@@ -134,7 +133,7 @@ func (x *exchange[K, V]) run(c *crowd[K, V]) {
 		}
 	}()
 	size := cmp.Or(x.src.opts.maxBatch, len(c.keys))
-	for rest := c.keys[len(c.entries):]; len(rest) > 0 && c.ctx.Err() == nil; rest = c.keys[len(c.entries):] {
+	for rest := c.keys[len(c.requests):]; len(rest) > 0 && c.ctx.Err() == nil; rest = c.keys[len(c.requests):] {
 		c.run(x.src, rest[:min(size, len(rest))])
 	}
 	c.cancel()
@@ -188,16 +187,19 @@ func (x *exchange[K, V]) close(ctx context.Context) error {
 
 // run asks the source for some of the keys.
 func (c *crowd[K, V]) run(src *Source[K, V], keys []K) {
-	b := &Batch[K, V]{keys: keys}
+	t := &tableOf[K, V]{load: src.load}
+	b := new(batch)
 	for _, k := range keys {
-		b.entries = append(b.entries, &entry[K, V]{key: k})
+		e := &entry[K, V]{key: k}
+		e.self = e
+		b.t, b.requests = &t.table, append(b.requests, &e.request)
 	}
-	c.entries = append(c.entries, b.entries...)
+	c.requests = append(c.requests, b.requests...)
 	var err error
-	outcome.Of(func() { err = src.load(c.ctx, b) }, func(o outcome.Outcome) {
+	outcome.Of(func() { err = t.call(c.ctx, b) }, func(o outcome.Outcome) {
 		if o.Exited() {
 			err = ErrAbandoned
 		}
-		b.conclude(err, nil, o)
+		b.answer(err, nil, o)
 	})
 }

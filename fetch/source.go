@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
@@ -18,6 +19,7 @@ type Source[K comparable, V any] struct {
 	opts options
 	keys keys
 
+	write bool                            // it is an Effect's
 	close func(ctx context.Context) error // of a Shared source, else nil
 }
 
@@ -85,7 +87,7 @@ func New[K comparable, V any](name string, load func(ctx context.Context, b *Bat
 	if load == nil {
 		panic("fetch: nil function")
 	}
-	return &Source[K, V]{name: name, load: load, opts: chosen(o), keys: keysOf[K]()}
+	return &Source[K, V]{name: name, load: load, opts: chosen(o), keys: keysOf(reflect.TypeFor[K]())}
 }
 
 func chosen(by []Option) (o options) {
@@ -109,10 +111,10 @@ func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys
 		if err != nil {
 			return err
 		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for i, e := range b.entries { // load may have sorted the keys
-			if v, ok := vs[e.key]; ok {
+		b.b.mu.Lock()
+		defer b.b.mu.Unlock()
+		for i := range b.keys { // load may have sorted the keys
+			if v, ok := vs[b.entry(i).key]; ok {
 				b.answer(i, v, nil)
 			}
 		}
@@ -134,8 +136,8 @@ func BySlice[K comparable, V any](name string, load func(ctx context.Context, ke
 		if len(vs) != len(b.keys) {
 			return fmt.Errorf("fetch: %d values for %d keys", len(vs), len(b.keys))
 		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
+		b.b.mu.Lock()
+		defer b.b.mu.Unlock()
 		for i, v := range vs {
 			b.answer(i, v, nil)
 		}
@@ -187,13 +189,138 @@ func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 		if o.Exited() {
 			err = ErrAbandoned
 		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
+		b.b.mu.Lock()
+		defer b.b.mu.Unlock()
 		b.answer(i, v, err)
 		if !o.Returned() && !o.Exited() {
-			b.entries[i].throw(o.Value())
+			b.entry(i).throw(o.Value())
 		}
 	})
+}
+
+// Once makes a source of one value that a program must not compute twice, nor anew in a replay: the time, a random number. f is
+// called by the first Get, at once, in its task. Its result is recorded like an answer. It must not fetch.
+func Once[V any](name string, f func(ctx context.Context) (V, error)) *Source[struct{}, V] {
+	if f == nil {
+		panic("fetch: nil function")
+	}
+	return New(name, func(ctx context.Context, b *Batch[struct{}, V]) error {
+		v, err := f(ctx)
+		if err == nil {
+			b.Set(struct{}{}, v)
+		}
+		return err
+	}, Immediate(), Inline())
+}
+
+// An Override is a source or an Effect that is replaced in a session, see Options.Use. Of two for one source the last counts.
+type Override struct {
+	of   any // the *Source
+	load any
+}
+
+// With returns an Override: where Options.Use has it, load is called instead of the source's own function.
+func (src *Source[K, V]) With(load func(ctx context.Context, b *Batch[K, V]) error) Override {
+	if load == nil {
+		panic("fetch: nil function")
+	}
+	return Override{of: src, load: load}
+}
+
+// override takes the function of an Override of the session, or of its Recording.
+func (t *tableOf[K, V]) override() {
+	for _, o := range t.s.opts.Use {
+		if o.of == t.of {
+			t.load = o.load.(func(context.Context, *Batch[K, V]) error)
+		}
+	}
+	if t.s.recorded != nil {
+		t.load, t.opts = t.replay(), options{immediate: true, inline: true}
+	}
+}
+
+// A Batch is one call of a source: keys, and room for their answers. Its methods may be called from any goroutine until load has returned.
+type Batch[K comparable, V any] struct {
+	b     *batch
+	keys  []K
+	few   [1]K      // room for them
+	at    int       // where the next answer is looked for first
+	index map[K]int // of the keys, made if need be
+}
+
+// A BatchInfo says what batch it is.
+type BatchInfo struct {
+	Source string
+	Keys   int
+	Round  int // 0: it is of no round
+}
+
+// Keys returns the keys in the order of asking. They are all different, except in an Effect. The slice is read only.
+func (b *Batch[K, V]) Keys() []K { return b.keys }
+
+// Set answers a key. It ignores a key that is not in the batch, and every call after load has returned. Of two answers to one key the last counts; the keys of an
+// Effect may be equal, and are then answered in order.
+func (b *Batch[K, V]) Set(k K, v V) {
+	b.b.mu.Lock()
+	defer b.b.mu.Unlock()
+	if i, ok := b.find(k); ok {
+		b.answer(i, v, nil)
+	}
+}
+
+// Fail answers a key with an error, which is remembered like a value; see Transient. It panics if err is nil.
+func (b *Batch[K, V]) Fail(k K, err error) {
+	if err == nil {
+		panic("fetch: Fail with a nil error")
+	}
+	b.b.mu.Lock()
+	defer b.b.mu.Unlock()
+	if i, ok := b.find(k); ok {
+		b.answer(i, *new(V), err)
+	}
+}
+
+// find returns the index of k. Sources tend to answer in the order of the keys; one may have sorted the slice that it was given.
+func (b *Batch[K, V]) find(k K) (i int, ok bool) {
+	if b.b.over {
+		return 0, false
+	}
+	for b.b.t.write && b.at < len(b.keys) && b.entry(b.at).set {
+		b.at++ // equal keys are answered in order
+	}
+	if b.at < len(b.keys) && b.entry(b.at).key == k {
+		b.at++
+		return b.at - 1, true
+	}
+	if b.b.t.write {
+		found := -1
+		for i := range b.keys {
+			if e := b.entry(i); e.key == k {
+				if found = i; !e.set {
+					break
+				}
+			}
+		}
+		return found, found >= 0
+	}
+	if b.index == nil {
+		b.index = make(map[K]int, len(b.keys))
+		for i := range b.keys {
+			b.index[b.entry(i).key] = i
+		}
+	}
+	if i, ok = b.index[k]; ok {
+		b.at = i + 1
+	}
+	return i, ok
+}
+
+// entry is the i'th request. The source may have sorted the slice of keys.
+func (b *Batch[K, V]) entry(i int) *entry[K, V] { return b.b.requests[i].self.(*entry[K, V]) }
+
+func (b *Batch[K, V]) answer(i int, v V, err error) {
+	e := b.entry(i)
+	e.v, e.err, e.set = v, err, true
 }
 
 // Transient marks an error that is not to be remembered, by a session or by a Memo: the waiters get it, and the next Get asks again.

@@ -14,7 +14,7 @@ import (
 // f is called once, with ctx, and not before. A thunk may be called any number of times, from any goroutine, and suspends its caller.
 // A panic of f is raised in each call. If f calls runtime.Goexit, it ends its own task, and a thunk that waits for it fails with
 // lazy.ErrAbandoned. Thunks that wait for each other, or for themselves, fail with lazy.ErrRecursive.
-func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (thunk func() (T, error)) {
+func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (get func() (T, error)) {
 	if f == nil {
 		panic("fetch: nil function")
 	}
@@ -29,9 +29,9 @@ func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 		ctx = own
 	}
 	value := lazy.New(func(context.Context) (T, error) { return f(ctx) }, lazy.Record)
-	l := &later{force: func() { _, _ = value.Force(context.Background()) }}
+	l := &thunk{force: func() { _, _ = value.Force(context.Background()) }}
 	s.guard.Lock()
-	s.later = append(s.later, l)
+	s.thunks = append(s.thunks, l)
 	s.guard.Unlock()
 	return func() (T, error) {
 		s.force(l)
@@ -39,21 +39,21 @@ func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 	}
 }
 
-// A later is one thunk.
-type later struct {
+// A thunk is a function that Later has returned.
+type thunk struct {
 	force func() // runs the function, or waits for it
 	taken bool   // somebody has started it; guarded by the session's guard
 }
 
 // start forces l in a task of its own.
-func (l *later) start() {
+func (l *thunk) start() {
 	defer func() { _ = recover() }() // the thunk raises it
 	l.force()
 }
 
 // force forces l, and at the same time all others, unless somebody has started l. One that then does not run, as the scheduler refuses
 // it or another has ended its task, is run by its own thunk.
-func (s *Session) force(l *later) {
+func (s *Session) force(l *thunk) {
 	s.guard.Lock()
 	taken := l.taken
 	s.guard.Unlock()
@@ -64,8 +64,8 @@ func (s *Session) force(l *later) {
 	f.inSource = false
 	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // not if the session has ended, and so they find out
 		s.guard.Lock()
-		all := s.later
-		s.later = nil
+		all := s.thunks
+		s.thunks = nil
 		for _, l := range all {
 			l.taken = true
 		}

@@ -1,11 +1,9 @@
 package fetch
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,76 +38,6 @@ func ours(function string) bool {
 		}
 	}
 	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "iter.")
-}
-
-// traced returns b as the Trace shows it.
-func (b *sent) traced() TracedBatch {
-	t := TracedBatch{Round: b.round, Source: b.source, Keys: len(b.requests), Start: b.from, End: b.to}
-	first, asked := map[string]int{}, map[string]int{} // how many keys each label made, and asked for
-	seen := map[place]bool{}
-	for _, a := range b.requests {
-		of := map[string]bool{}
-		if a.first != nil {
-			first[a.first.label]++
-		}
-		for m := a.first; m != nil; m = m.next {
-			if !of[m.label] {
-				of[m.label] = true
-				if asked[m.label]++; asked[m.label] == 1 {
-					t.Labels = append(t.Labels, m.label)
-				}
-			}
-			if m.wide != nil || !seen[m.at] {
-				seen[m.at] = true
-				if line := m.line(); !slices.Contains(t.Lines, line) {
-					t.Lines = append(t.Lines, line)
-				}
-			}
-		}
-	}
-	all := !slices.ContainsFunc(t.Labels, func(l string) bool { return asked[l] != len(b.requests) })
-	named := t.Labels[:0:0]
-	for _, l := range t.Labels {
-		switch {
-		case l == "" || !all && first[l] == 0:
-		case all:
-			named = append(named, l)
-		default:
-			named = append(named, fmt.Sprint(l, " ", first[l]))
-		}
-	}
-	t.Labels = named
-	return t
-}
-
-// why returns the critical path: from the last batch back, always to the answer that came latest before.
-func (t *Trace) why() (steps []TracedStep) {
-	if len(t.sent) == 0 {
-		return nil
-	}
-	last := slices.MaxFunc(t.sent, func(a, b *sent) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.to, b.to)) })
-	a := last.latest()
-	for a != nil && a.first != nil {
-		m := a.first
-		steps = append(steps, TracedStep{Source: a.sent.source, Key: a.key, Keys: len(a.sent.requests), Round: a.sent.round, Line: m.line()})
-		a = m.because
-	}
-	slices.Reverse(steps)
-	return steps
-}
-
-// latest returns the request that had to wait longest to be asked.
-func (b *sent) latest() (a *asked) {
-	var before *asked
-	for _, x := range b.requests {
-		if x.first == nil {
-			continue
-		}
-		if y := x.first.because; a == nil || before.later(y) != before {
-			a, before = x, y
-		}
-	}
-	return a
 }
 
 const barWidth = 30
@@ -185,4 +113,90 @@ func short(d time.Duration) string {
 		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 	}
 	return fmt.Sprintf("%.0f µs", float64(d)/float64(time.Microsecond))
+}
+
+// hints looks for rounds that need not be, and for tasks that wait for a round only.
+func (t *Trace) hints() (hints []string) {
+	lone := t.lone()
+	for i := 0; i < len(lone); {
+		j, sameLine := i+1, true
+		for j < len(lone) && lone[j].follows(lone[j-1]) {
+			sameLine = sameLine && lone[j].first.line() == lone[i].first.line()
+			j++
+		}
+		first, last := lone[i].b.round.number, lone[j-1].b.round.number
+		switch {
+		case j-i > 2 && sameLine:
+			hints = append(hints, fmt.Sprintf("rounds %d–%d have one key each, asked by one task in a loop at %s: if they are independent, Map makes them one",
+				first, last, lone[i].first.line()))
+		case j-i > 1 && !sameLine:
+			var sources, lines []string
+			for _, a := range lone[i:j] {
+				sources, lines = append(sources, a.t.name), append(lines, a.first.line())
+			}
+			hints = append(hints, fmt.Sprintf("%s (%s) are asked one after the other by one task: if they are independent, %s %s",
+				list(sources), strings.Join(lines, ", "), combinators[min(j-i, 4)], saves(j-i-1)))
+		}
+		i = j
+	}
+	return append(hints, t.waits()...)
+}
+
+var combinators = map[int]string{2: "Two", 3: "Three", 4: "Together"}
+
+func saves(rounds int) string {
+	if rounds == 1 {
+		return "saves a round"
+	}
+	return fmt.Sprintf("saves %d rounds", rounds)
+}
+
+func list(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// lone returns the requests that are alone in their round, in the order of the rounds.
+func (t *Trace) lone() (lone []*request) {
+	inRound := map[int]int{}
+	for _, b := range t.sent {
+		inRound[b.round.number] += len(b.requests)
+	}
+	for _, b := range t.sent {
+		if a := b.requests[0]; b.round.number > 0 && inRound[b.round.number] == 1 && a.first != nil {
+			lone = append(lone, a)
+		}
+	}
+	return lone
+}
+
+// follows reports whether one task has asked for both, q right after p.
+func (q *request) follows(p *request) bool {
+	return q.b.round.number == p.b.round.number+1 && q.first.because == p && q.first.task == p.first.task
+}
+
+// waits finds sources that are much slower than the rest of their round.
+func (t *Trace) waits() (hints []string) {
+	told := map[string]bool{}
+	for i, slow := range t.sent {
+		rest, tasks := time.Duration(0), map[*trail]bool{}
+		for _, b := range t.sent {
+			if b.round.number != slow.round.number || b == slow {
+				continue
+			}
+			rest = max(rest, b.to)
+			for _, a := range b.requests {
+				for m := a.first; m != nil; m = m.next {
+					tasks[m.task] = true
+				}
+			}
+		}
+		took := slow.to - slow.from
+		if slow.round.number == 0 || slow.d.policy == Eager || len(tasks) == 0 || told[slow.t.name] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
+			continue
+		}
+		told[slow.t.name] = true
+		hints = append(hints, fmt.Sprintf("%s answers in %s, %s waited only for its round %d: see Eager", slow.t.name, short(took), count(len(tasks), "task"), slow.round.number))
+	}
+	return hints
 }

@@ -3,11 +3,121 @@ package fetch
 import (
 	"context"
 
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
+
+// Map calls f for each item, each in a task of its own, and returns the results in the order of the items. Otherwise it returns
+// the error of the first item in order that fails, or raises its panic, when all calls have ended: the items before a failed one
+// go on, the others are cancelled or not begun. It suspends its caller meanwhile.
+//
+// The tasks are of the caller's scheduler: of the Run, in a Run.
+func Map[T, R any](ctx context.Context, items []T, f func(ctx context.Context, item T) (R, error)) ([]R, error) {
+	out := make([]R, len(items))
+	err := together(ctx, len(items), func(ctx context.Context, i int) (err error) {
+		out[i], err = f(ctx, items[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Two calls both at the same time, and returns both results, or the error of the first in order that fails. Otherwise it is
+// like Map.
+func Two[A, B any](ctx context.Context, a func(context.Context) (A, error), b func(context.Context) (B, error)) (va A, vb B, err error) {
+	err = together(ctx, 2, func(ctx context.Context, i int) (err error) {
+		if i == 0 {
+			va, err = a(ctx)
+		} else {
+			vb, err = b(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return *new(A), *new(B), err
+	}
+	return va, vb, nil
+}
+
+// Three is Two for three.
+func Three[A, B, C any](ctx context.Context, a func(context.Context) (A, error), b func(context.Context) (B, error),
+	c func(context.Context) (C, error)) (va A, vb B, vc C, err error) {
+	err = together(ctx, 3, func(ctx context.Context, i int) (err error) {
+		switch i {
+		case 0:
+			va, err = a(ctx)
+		case 1:
+			vb, err = b(ctx)
+		default:
+			vc, err = c(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return *new(A), *new(B), *new(C), err
+	}
+	return va, vb, vc, nil
+}
+
+// Together calls all at the same time, and returns the error of the first in order that fails. Otherwise it is like Map.
+func Together(ctx context.Context, fs ...func(ctx context.Context) error) error {
+	return together(ctx, len(fs), func(ctx context.Context, i int) error { return fs[i](ctx) })
+}
+
+// Or calls all at the same time. The first that returns true ends it: the others are cancelled, and Or returns true when they have
+// ended. If none does, Or returns the error of the first in order that has failed, or false. A panic is raised as by Map, also
+// beside a result: none is swallowed.
+func Or(ctx context.Context, fs ...func(ctx context.Context) (bool, error)) (bool, error) {
+	return search(ctx, true, fs)
+}
+
+// And is Or with false for true: the first that returns false ends it.
+func And(ctx context.Context, fs ...func(ctx context.Context) (bool, error)) (bool, error) {
+	found, err := search(ctx, false, fs)
+	return !found && err == nil, err
+}
+
+// search reports whether one of fs returns sought.
+func search(ctx context.Context, sought bool, fs []func(ctx context.Context) (bool, error)) (bool, error) {
+	var found atomicx.Bool
+	errs := make([]error, len(fs))
+	outer := frameOf(ctx)
+	if err := outer.check(ctx); err != nil {
+		return false, err
+	}
+	inner, stop := cancel.New(ctx)
+	defer stop(nil)
+	err := together(outer.child(inner, outer.s, outer.d), len(fs), func(ctx context.Context, i int) error {
+		if found.Load() {
+			return nil
+		}
+		ok, err := fs[i](ctx)
+		if err == nil && ok == sought {
+			found.Store(true)
+			stop(nil)
+		}
+		errs[i] = err
+		return nil
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case found.Load():
+		return true, nil
+	}
+	for _, err := range errs {
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
 
 // A group is the items of one combinator. Its result is that of the sequential program: the first item in order that fails decides.
 // So when an item fails, the items before it go on, as one of them may fail as well. When all of them have ended, the group is
@@ -30,7 +140,7 @@ type group struct {
 	failed  int // the first in order of those that have failed; n: none
 	err     error
 	how     outcome.Outcome // of failed
-	last    *asked          // the latest answer that an item has had
+	last    *request        // the latest answer that an item has had
 	waiter  suspend.Resumer[struct{}]
 }
 
@@ -53,7 +163,6 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	}
 	g.ctx.Init(ctx, watching.Here)
 	g.frame.begin(outer, &g.ctx.Context, outer.s, outer.d)
-	g.frame.crowd = max(n, outer.crowd)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()
 	}

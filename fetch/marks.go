@@ -1,0 +1,131 @@
+package fetch
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+)
+
+// What a session notes for its Trace, if it has one: the batches, the Gets of each request, and the last answer of each task. trace.go
+// reads it.
+
+// A tracer has the batches of a session. It is guarded by the session's guard, like the marks. A nil tracer notes nothing.
+type tracer struct {
+	name  string
+	begun time.Time
+	sent  []*batch // in the order in which they were sent
+}
+
+func newTracer(f *frame) *tracer {
+	t := &tracer{name: "fetch", begun: time.Now()}
+	if f != nil && f.label != "" {
+		t.name = f.label
+	}
+	return t
+}
+
+func (t *tracer) sendLocked(b *batch) {
+	if t != nil {
+		t.sent = append(t.sent, b)
+	}
+}
+
+func (t *tracer) now() time.Duration {
+	if t == nil {
+		return 0
+	}
+	return time.Since(t.begun)
+}
+
+// A mark is one Get, of one key: the task and the place in the code.
+type mark struct {
+	label   string
+	task    *trail
+	because *request // whose answer the task had last
+	at      place
+	next    *mark     // of the same request
+	wide    []uintptr // like at, if functions may be passed over; else nil
+	skip    func(function string) bool
+	listed  bool
+}
+
+// A place is where a Get was called: the innermost frames. The caller's frame is among them, or a combinator's.
+type place [3]uintptr
+
+// A wide place is where a combinator was called, which may consist of others.
+type widePlace [6]uintptr
+
+// mark notes the Get or All that has called waiter.begin by way of call.wait.
+func (f *frame) mark() *mark {
+	const above = 4 // runtime.Callers, mark, begin, wait
+	m := &mark{label: f.label, task: f.trail, because: f.trail.last.Load()}
+	runtime.Callers(above, m.at[:])
+	if m.skip = f.s.opts.Skip; m.skip != nil {
+		m.wide = make([]uintptr, 16)
+		m.wide = m.wide[:runtime.Callers(above, m.wide)]
+	}
+	return m
+}
+
+// markLocked notes that m has asked for q.
+func (q *request) markLocked(m *mark) {
+	if m == nil {
+		return
+	}
+	if m.listed { // for another key of the same All
+		again := *m
+		m = &again
+	}
+	if m.next, m.listed = nil, true; q.first == nil {
+		q.first = m
+	} else {
+		q.last.next = m
+	}
+	q.last = m
+}
+
+// A trail is the past of a task. It is the task's own.
+type trail struct {
+	last  atomicx.Pointer[request] // goroutines that are no tasks share a trail
+	group *widePlace               // of the combinator that the task is an item of, or nil
+}
+
+func newTrail(last *request, group *widePlace) *trail {
+	t := &trail{group: group}
+	t.last.Store(last)
+	return t
+}
+
+// combinator is the trail of the items of a combinator that is being called.
+func (t *trail) combinator() *trail {
+	at := new(widePlace)
+	runtime.Callers(3, at[:]) // from the caller of together
+	return newTrail(t.last.Load(), at)
+}
+
+// item is the trail of one of them.
+func (t *trail) item() *trail { return newTrail(t.last.Load(), t.group) }
+
+// got notes that the task has had an answer.
+func (t *trail) got(q *request) { t.last.Store(t.last.Load().later(q)) }
+
+// later returns the request that was answered later.
+func (q *request) later(p *request) *request {
+	switch {
+	case q == nil || q.b == nil:
+		return p
+	case p == nil || p.b == nil:
+		return q
+	}
+	if m, n := q.b.round.number, p.b.round.number; m != n && m > 0 && n > 0 {
+		if n > m {
+			return p
+		}
+		return q
+	}
+	if p.b.to > q.b.to {
+		return p
+	}
+	return q
+}

@@ -1,0 +1,345 @@
+package fetch
+
+import (
+	"context"
+	"slices"
+
+	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/suspend"
+)
+
+// The way of a request, which is the order of this file. -G> is a Get that finds no answer, -I> the finding that no task is
+// runnable, -B> the last batch of a round that is back, -T> the task that hands the answers out.
+//
+//  1. -G> join: the waiter of the Get joins a request for its key, a new one or another task's.
+//  2. -G> add: a new request is pending at the driver of the task, and arms the driver: idle is going to be called.
+//  3. -I> idle: no task of the driver is runnable, so the pending requests are all that can be asked for now.
+//  4. -I> send: the requests become batches, one for each source, and all of them are a round. See batch.go.
+//  5. -B> hand: the waiters resume, in the order of asking. Then the driver is armed again, if requests have come meanwhile.
+//
+// If the last waiter leaves before step 4, the request is forgotten. If the last waiter of a batch leaves later, the batch is
+// cancelled. If the Run ends, the settled driver of the session sends what other Runs wait for. If the session ends, all fail.
+
+// A driver collects the requests of one Run, or of the goroutines that are in none, and sends them when its tasks are quiescent:
+// when none of them is runnable. There are three kinds of quiescence. Ordered: the scheduler of the Run is idle. Counted: all tasks
+// of the group wait. Settled: other goroutines had their turns, see settle.go.
+//
+//	quiet   -G> armed    idle is going to be called
+//	armed   -I> sending  the contexts of the waiters are looked at once more, without the guard
+//	sending -I> open     a round goes out
+//	sending -I> quiet    all waiters have left; or the driver is Eager, and each batch hands out its own answers
+//	open    -T> quiet    or armed, if requests have come meanwhile
+//
+// Invariant: while sending or open, nothing else is sent.
+// Debt: the end of these states arms the driver again, if requests are pending.
+type driver struct {
+	node     dlist.Node[*driver] // among the session's
+	s        *Session
+	on       suspend.Spawner // of its tasks; nil for goroutines that are no tasks
+	policy   Policy
+	ordered  bool        // its tasks run one at a time, on one goroutine
+	group    *idle.Group // counted
+	settled  bool        // it has no tasks of its own
+	settling *settling   // is going to call idle; nil: none
+	waiters  int         // have come so far
+	state    driverState
+	reads    dlist.List[*request] // pending, in the order of asking
+	writes   dlist.List[*request] // of Effects
+	batches  dlist.List[*batch]   // open, or to be opened
+
+	body  func(ctx context.Context) error // of its Run
+	frame frame                           // of body
+	err   error                           // of body
+	how   outcome.Outcome                 // of body
+	ended bool
+	ender suspend.Resumer[struct{}]
+}
+
+type driverState uint8
+
+const (
+	quiet driverState = iota
+	armed
+	sending
+	busy
+)
+
+// driverHere returns the driver of the calling goroutine. A context may have come from elsewhere, so it is only a hint.
+func (s *Session) driverHere(f *frame) *driver {
+	on := suspend.Here()
+	if f.d != nil && f.d.on == on {
+		return f.d
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	for n := s.drivers.First(); n != nil; n = n.Next() {
+		if n.Value.on == on {
+			return n.Value
+		}
+	}
+	return &s.settled
+}
+
+// addLocked makes q a pending request of d, also if another driver has it. If its source is Immediate, it goes out at once.
+func (d *driver) addLocked(q *request) {
+	if q.d != nil {
+		q.d.pendingLocked(q).Remove(&q.node)
+	}
+	if q.d = d; q.t.opts.immediate {
+		if b := aloneLocked(q); b.started {
+			goroutine(b.runAll)
+		}
+		return
+	}
+	q.node.Value = q
+	d.pendingLocked(q).Push(&q.node)
+	d.armLocked()
+}
+
+// pendingLocked returns the list for requests like q.
+func (d *driver) pendingLocked(q *request) *dlist.List[*request] {
+	if q.t.write {
+		return &d.writes
+	}
+	return &d.reads
+}
+
+// aloneLocked makes a batch of one request, which the caller begins if it has started.
+func aloneLocked(q *request) *batch {
+	r := &round{d: q.d}
+	b := newBatch(q.t, r)
+	b.addLocked(q)
+	q.node.Value = q
+	r.requests.Push(&q.node)
+	b.openLocked()
+	return b
+}
+
+// armLocked arranges for a call of idle once nothing is runnable, if requests are pending.
+func (d *driver) armLocked() {
+	if d.reads.First() == nil && d.writes.First() == nil || d.state != quiet || d.s.ended {
+		return
+	}
+	d.state = armed
+	switch {
+	case d.ordered: // its scheduler calls idle
+	case d.settled:
+		d.settleLocked()
+	case d.group.Idle(): // or else the last task to park calls it
+		goroutine(d.idle)
+	}
+}
+
+// rouseLocked makes the scheduler of an armed, ordered driver call idle: it may be asleep, with nothing runnable.
+func (d *driver) rouseLocked() {
+	if d.ordered && d.state == armed {
+		_ = d.on.(suspend.Executor).Execute(nothing)
+	}
+}
+
+func nothing() {}
+
+// orderedIdle is called when the scheduler of an ordered driver has run something and finds nothing runnable.
+func (d *driver) orderedIdle() {
+	defer func() { // also if a source that is Inline ends this goroutine
+		d.s.guard.Lock()
+		d.rouseLocked() // writes may be left
+		d.s.guard.Unlock()
+	}()
+	d.idle()
+}
+
+// idle is called when none of the driver's tasks is runnable. It sends the pending requests.
+//
+// Here we have a choice. The reads go first, so that they see the state before the writes beside them: writes go when no read is
+// pending. With Rounds nothing goes while a round is open: answers that are on their way may make more tasks ask, and one batch
+// is better than two.
+func (d *driver) idle() {
+	s := d.s
+	s.guard.Lock()
+	if d.state != armed || d.ended || s.ended || d.group != nil && !d.group.Idle() {
+		s.guard.Unlock()
+		return
+	}
+	d.state = sending
+	list := &d.reads
+	if list.First() == nil {
+		list = &d.writes
+	}
+	var unsure []*waiter
+	for q := list.First(); q != nil; q = q.Next() {
+		for w := q.Value.waiters.First(); w != nil; w = w.Next() {
+			if !w.Value.prompt {
+				unsure = append(unsure, w.Value)
+			}
+		}
+	}
+	if unsure != nil { // a context of package context tells late
+		s.guard.Unlock()
+		late := slices.DeleteFunc(unsure, func(w *waiter) bool { return !w.lookAtContext() })
+		s.guard.Lock()
+		for _, w := range late {
+			w.leaveLocked()
+		}
+	}
+	start := d.sendLocked(list)
+	s.guard.Unlock()
+	start.beginAll()
+}
+
+// sendLocked makes batches of a list of requests, and returns the first of those that can begin.
+func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
+	d.state = quiet
+	if list.First() == nil {
+		d.armLocked()
+		return nil
+	}
+	d.s.stats.Rounds++
+	r := &round{d: d, number: d.s.stats.Rounds}
+	if r.requests.Append(list); d.policy == Rounds {
+		d.state, r.holds = busy, true
+	}
+	var batches *batch
+	last := &batches
+	for n := r.requests.First(); n != nil; n = n.Next() {
+		t := n.Value.t
+		if t.filling == nil || len(t.filling.requests) == t.opts.maxBatch {
+			t.filling = newBatch(t, r)
+			*last, last = t.filling, &t.filling.then
+		}
+		t.filling.addLocked(n.Value)
+	}
+	last = &start
+	for b := batches; b != nil; b = b.then {
+		b.t.filling = nil
+		if d.policy == Eager {
+			b.round = &round{d: d, number: r.number}
+			for _, q := range b.requests {
+				r.requests.Remove(&q.node)
+				b.round.requests.Push(&q.node)
+			}
+		}
+		if b.openLocked() {
+			*last, last = b, &b.then
+		}
+	}
+	*last = nil
+	d.armLocked()
+	return start
+}
+
+// A round is a number of requests whose answers are handed out together. With Eager it is a batch.
+type round struct {
+	d        *driver
+	number   int                  // 0: it is of no round, as the source is Immediate
+	requests dlist.List[*request] // not handed out, in the order of asking
+	open     int                  // batches
+	holds    bool                 // d sends nothing until it is over
+}
+
+// backLocked says that one more batch of r is back.
+func (r *round) backLocked() {
+	if r.open--; r.open > 0 {
+		return
+	}
+	if r.d.ordered && r.handLocked(true) {
+		return // the task that was resumed hands out the rest
+	}
+	r.handLocked(false)
+	r.overLocked()
+	r.d.rouseLocked()
+}
+
+// handLocked hands out the answers. With first it stops after the first task that it has resumed, which hands out the rest. So all
+// tasks of an ordered driver are resumed on its own goroutine, before any of them goes on.
+func (r *round) handLocked(first bool) bool {
+	for ; r.requests.First() != nil; r.requests.Pop() {
+		q := r.requests.First().Value
+		if q.state == back {
+			q.doneLocked()
+		}
+		if q.state != done {
+			continue
+		}
+		for n := q.waiters.Pop(); n != nil; n = q.waiters.Pop() {
+			w := n.Value
+			if w.left--; w.left > 0 {
+				continue
+			}
+			if !first {
+				w.r.Resume(struct{}{}, nil)
+				continue
+			}
+			if w.duty = r; w.r.Resume(struct{}{}, nil) {
+				return true
+			}
+			w.duty = nil // it was cancelled
+		}
+	}
+	return false
+}
+
+// doneLocked is the end of a request that is back.
+func (q *request) doneLocked() {
+	q.state = done
+	if q.passing {
+		q.t.forgetLocked(q)
+	}
+}
+
+// overLocked ends the round, after the last answer is handed out. Earlier, the tasks that resume first and park again would make a
+// small round of their own.
+func (r *round) overLocked() {
+	if r.holds {
+		r.d.state = quiet
+	}
+	r.d.armLocked()
+}
+
+// end is the end of the driver's Run. What others wait for goes on; everything else is cancelled and waited for.
+func (d *driver) end() {
+	s := d.s
+	s.guard.Lock()
+	d.ended = true
+	s.drivers.Remove(&d.node)
+	d.releaseLocked()
+	var cancelled []*batch
+	for n := d.batches.First(); n != nil; {
+		b := n.Value
+		n = n.Next() // cancelLocked takes b off the list, if it has not started
+		if b.needed == 0 && !b.kept && !b.cancelled {
+			b.cancelLocked()
+			cancelled = append(cancelled, b)
+		}
+	}
+	s.guard.Unlock()
+	cancelAll(cancelled, nil)
+	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
+}
+
+// releaseLocked gives away the pending requests of a driver whose Run or session is over, since it sends nothing more. Tasks of
+// other Runs may wait for them, so the settled driver sends them, unless the session has ended.
+func (d *driver) releaseLocked() {
+	for _, list := range []*dlist.List[*request]{&d.reads, &d.writes} {
+		for n := list.First(); n != nil; n = list.First() {
+			q := n.Value
+			if !d.s.ended {
+				d.s.settled.addLocked(q)
+				continue
+			}
+			list.Pop()
+			q.state, q.err = gone, ErrEnded
+			q.resumeLocked(false)
+		}
+	}
+}
+
+// A driverEnd is the Source on which the end of a Run waits until none of its batches is open.
+type driverEnd driver
+
+func (d *driverEnd) Guard() *suspend.Guard                 { return &d.s.guard }
+func (d *driverEnd) Try() (v struct{}, ok bool, err error) { return v, d.batches.First() == nil, nil }
+func (d *driverEnd) Enqueue(r suspend.Resumer[struct{}])   { d.ender = r }
+func (d *driverEnd) Remove(suspend.Resumer[struct{}])      {}
