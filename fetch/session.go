@@ -74,9 +74,11 @@ func (d *driver) run(on suspend.Spawner) {
 	}
 	d.group = idle.New(on, d.idle)
 	d.register(d.group)
-	if d.err = d.group.Go(func() { _ = d.task(context.Background()) }); d.err == nil {
-		_ = d.group.Wait(context.Background())
+	if err := d.group.Go(func() { _ = d.task(context.Background()) }); err != nil {
+		d.err = err
+		return
 	}
+	_ = d.group.Wait(context.Background())
 }
 
 // task calls the body.
