@@ -50,7 +50,7 @@ func beside(busy int, f piece) side {
 const loads = 3
 
 func settledChain() error {
-	ctx, s := fetch.With(context.Background(), fetch.Options{})
+	ctx, s := fetch.Open(context.Background(), fetch.Options{})
 	defer s.Close()
 	for k := range loads {
 		if _, err := benchInts.Get(ctx, k); err != nil {

@@ -79,7 +79,7 @@ func (b *batch) openLocked() bool {
 }
 
 // fullLocked reports whether no more batches may run now.
-func (t *table) fullLocked() bool { return t.opts.maxOpen > 0 && t.open == t.opts.maxOpen }
+func (t *table) fullLocked() bool { return t.opts.MaxOpen > 0 && t.open == t.opts.MaxOpen }
 
 // nextLocked returns the batch whose turn it is.
 func (t *table) nextLocked() (next *batch) {
@@ -101,7 +101,7 @@ func (b *batch) beginAll() {
 	}()
 	for b != nil {
 		first := b
-		if b = b.then; first.t.opts.inline && first.d.group == nil {
+		if b = b.then; first.t.opts.Mode == Inline && first.d.group == nil {
 			suspend.Bind(nil, first.runAll)
 		} else {
 			goroutine(first.runAll)
@@ -184,7 +184,7 @@ func (b *batch) conclude(err error, how outcome.Outcome) {
 	}
 	b.answer(err, cause, how)
 	for _, q := range b.requests {
-		q.passing = b.t.opts.fresh
+		q.passing = b.t.opts.Fresh
 		if q.err != nil && !q.panicked() {
 			q.passing = q.passing || cause != nil || passes(q.err)
 			key, _ := b.t.pair(q)

@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-func instant(name string, o ...fetch.Option) *fetch.Source[int, int] {
+func instant(name string, o ...fetch.SourceOptions) *fetch.Source[int, int] {
 	return fetch.New(name, func(_ context.Context, b *fetch.Batch[int, int]) error {
 		for _, k := range b.Keys() {
 			b.Set(k, k)

@@ -9,11 +9,11 @@ import (
 )
 
 func TestPanicAtClose(t *testing.T) {
-	src := fetch.Each("s", 1, func(ctx context.Context, k int) (int, error) {
+	src := fetch.ByKey("s", 1, func(ctx context.Context, k int) (int, error) {
 		<-ctx.Done()
 		panic("mine")
 	})
-	ctx, s := fetch.With(context.Background(), fetch.Options{})
+	ctx, s := fetch.Open(context.Background(), fetch.Options{})
 	got := make(chan any, 1)
 	go func() {
 		defer func() { got <- recover() }()
@@ -21,7 +21,7 @@ func TestPanicAtClose(t *testing.T) {
 		t.Log("err", err)
 	}()
 	time.Sleep(50 * time.Millisecond)
-	_ = s.Close()
+	s.Close()
 	if v := <-got; v != nil && v != "mine" {
 		t.Errorf("%T %v", v, v)
 	}

@@ -61,8 +61,8 @@ func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
 	in, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	h := &hooked{Context: in}
-	ctx, s := fetch.With(h, fetch.Options{})
-	h.f = sync.OnceFunc(func() { _ = s.Close() })
+	ctx, s := fetch.Open(h, fetch.Options{})
+	h.f = sync.OnceFunc(func() { s.Close() })
 	require.ErrorIs(t, getter(src, 1)(ctx), fetch.ErrEnded)
 	require.Empty(t, src.Batches())
 }
@@ -154,8 +154,8 @@ func TestOnceReturnsWhatIsNotRemembered(t *testing.T) {
 
 func TestNaNIsAKey(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, o := range [][]fetch.Option{nil, {fetch.Immediate()}, {fetch.Immediate(), fetch.Inline()}} {
-		src := fetch.BySlice("nan", func(_ context.Context, ks []float64) ([]int, error) { return make([]int, len(ks)), nil }, o...)
+	for _, o := range []fetch.SourceOptions{{}, {Mode: fetch.Immediate}, {Mode: fetch.Direct}} {
+		src := fetch.BySlice("nan", func(_ context.Context, ks []float64) ([]int, error) { return make([]int, len(ks)), nil }, o)
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			_, err := src.Get(ctx, math.NaN())
 			return err
@@ -169,7 +169,7 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(b.Keys()[0], 2*b.Keys()[0])
 		return nil
-	}, fetch.Immediate(), fetch.Inline())
+	}, fetch.SourceOptions{Mode: fetch.Direct})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := fetch.Map(ctx, []int{1, 2, 1}, e.Do)
 		require.Equal(t, []int{2, 4, 2}, vs)
@@ -190,8 +190,8 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 			<-release
 			b.Set(b.Keys()[0], 2*b.Keys()[0])
 			return nil
-		}, fetch.Immediate(), fetch.Inline(), fetch.MaxOpen(1))
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		}, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Direct})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		var all sync.WaitGroup
 		var vs [5]int
 		for k := range 4 {
@@ -201,7 +201,7 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		all.Wait()
-		require.NoError(t, s.Close())
+		s.Close()
 		require.Equal(t, [5]int{0, 2, 4, 6, 8}, vs)
 		require.Equal(t, []int32{1, 5}, []int32{most.Load(), calls.Load()})
 	})
@@ -211,8 +211,8 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, within := range []bool{false, true} {
-		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.Inline())
-		other, effect := newNumbers(fetch.Inline()), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
+		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.SourceOptions{Mode: fetch.Inline})
+		other, effect := newNumbers(fetch.SourceOptions{Mode: fetch.Inline}), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
 		var one, two, three error
 		body := func(ctx context.Context) error {
 			return fetch.Together(ctx,
@@ -224,9 +224,9 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 		go func() {
 			defer close(over)
 			if within {
-				ctx, s := fetch.With(t.Context(), fetch.Options{})
+				ctx, s := fetch.Open(t.Context(), fetch.Options{})
 				_ = body(ctx)
-				_ = s.Close()
+				s.Close()
 			} else {
 				_ = fetch.Run(t.Context(), body)
 			}
@@ -243,8 +243,8 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 // A panic of the hook's second half is one of the source, as that of its first half is.
 func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, o := range [][]fetch.Option{nil, {fetch.Inline()}} {
-		src := newNumbers(o...)
+	for _, o := range []fetch.SourceOptions{{}, {Mode: fetch.Inline}} {
+		src := newNumbers(o)
 		hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
 			return ctx, func(error) { panic("after") }
 		}}
@@ -281,7 +281,7 @@ func TestAnAnswerAfterAPanicChangesNothing(t *testing.T) {
 func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	started := make(chan struct{}, 2)
-	heeds := fetch.Each("heeds", 1, func(ctx context.Context, _ int) (int, error) {
+	heeds := fetch.ByKey("heeds", 1, func(ctx context.Context, _ int) (int, error) {
 		started <- struct{}{}
 		<-ctx.Done()
 		return 0, ctx.Err()
@@ -292,7 +292,7 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 		b.Set(1, 2)
 		return nil
 	})
-	ctx, s := fetch.With(t.Context(), fetch.Options{Policy: fetch.Eager})
+	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
 	var one, two error
 	v := 0
 	var all sync.WaitGroup
@@ -300,7 +300,7 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 	all.Go(func() { v, two = deaf.Get(ctx, 1) })
 	<-started
 	<-started
-	require.NoError(t, s.Close())
+	s.Close()
 	all.Wait()
 	require.ErrorIs(t, one, fetch.ErrEnded)
 	require.NoError(t, two)
@@ -316,8 +316,8 @@ func TestAnEffectInTheQueueIsDropped(t *testing.T) {
 			<-release
 			b.Set(b.Keys()[0], 1)
 			return nil
-		}, fetch.Immediate(), fetch.MaxOpen(1))
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		}, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Immediate})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		two, cancel := context.WithCancel(ctx)
 		var errs [2]error
 		var all sync.WaitGroup
@@ -329,7 +329,7 @@ func TestAnEffectInTheQueueIsDropped(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		all.Wait()
-		require.NoError(t, s.Close())
+		s.Close()
 		require.NoError(t, errs[0])
 		require.ErrorIs(t, errs[1], context.Canceled)
 		require.Equal(t, 1, calls)

@@ -52,13 +52,13 @@ func TestRecordingOfEffects(t *testing.T) {
 			return nil
 		}
 	}
-	ctx, s := fetch.With(t.Context(), fetch.Options{})
+	ctx, s := fetch.Open(t.Context(), fetch.Options{})
 	was, is := make([]int, 0, 4), make([]int, 0, 3)
 	require.NoError(t, program(&was)(ctx))
 	require.Equal(t, []int{1, 3, 4}, was)
 	r, err := s.Record()
 	require.NoError(t, err)
-	require.NoError(t, s.Close())
+	s.Close()
 	require.Len(t, r.Sources["effect"], 3)
 	require.NoError(t, fetch.Options{Replay: r}.Run(t.Context(), program(&is)))
 	require.Equal(t, was, is)
@@ -82,7 +82,7 @@ func TestEachIsAsWideAsItSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		open, gate := 0, make(chan struct{})
-		src := fetch.Each("each", 3, func(_ context.Context, k int) (int, error) {
+		src := fetch.ByKey("each", 3, func(_ context.Context, k int) (int, error) {
 			mu.Lock()
 			open++
 			mu.Unlock()
@@ -115,7 +115,7 @@ func TestEveryOverrideCounts(t *testing.T) {
 	is := func(v int) func(context.Context, *fetch.Batch[int, int]) error {
 		return func(_ context.Context, b *fetch.Batch[int, int]) error { b.Set(1, v); return nil }
 	}
-	o := fetch.Options{Use: []fetch.Override{a.With(is(1)), b.With(is(2)), b.With(is(3))}}
+	o := fetch.Options{Use: []fetch.Override{a.Replace(is(1)), b.Replace(is(2)), b.Replace(is(3))}}
 	require.NoError(t, o.Run(t.Context(), func(ctx context.Context) error {
 		for src, want := range map[*fetch.Source[int, int]]int{a: 1, b: 3} {
 			v, err := src.Get(ctx, 1)
@@ -139,8 +139,8 @@ func TestAllOfAKeyThatCannotBeHashed(t *testing.T) {
 
 func TestRunAfterClose(t *testing.T) {
 	for _, o := range []fetch.Options{{}, {Policy: fetch.Eager}} {
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
-		require.NoError(t, s.Close())
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
+		s.Close()
 		require.ErrorIs(t, o.Run(ctx, func(context.Context) error { t.Error("it runs"); return nil }), fetch.ErrEnded)
 	}
 }
@@ -156,5 +156,5 @@ func TestAnEffectIsReplaced(t *testing.T) {
 		return err
 	}))
 	require.Equal(t, [][]int{{1, 2, 1}}, stub.Batches())
-	require.PanicsWithValue(t, "fetch: nil function", func() { real.With(nil) })
+	require.PanicsWithValue(t, "fetch: nil function", func() { real.Replace(nil) })
 }

@@ -8,7 +8,7 @@ import "context"
 type Effect[K comparable, R any] struct{ src Source[K, R] }
 
 // NewEffect makes an Effect, as New makes a Source. The keys of a batch may be equal: Set answers them in order.
-func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b *Batch[K, R]) error, o ...Option) *Effect[K, R] {
+func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b *Batch[K, R]) error, o ...SourceOptions) *Effect[K, R] {
 	x := &Effect[K, R]{*New(name, do, o...)}
 	x.src.write = true
 	return x
@@ -21,7 +21,7 @@ func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b 
 // goes as a whole: its effects are dropped when nobody waits for any of them. Otherwise Do fails as Get does.
 func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) { return x.src.Get(ctx, k) }
 
-// With returns an Override: where Options.Use has it, do is called instead of the effect's own function.
-func (x *Effect[K, R]) With(do func(ctx context.Context, b *Batch[K, R]) error) Override {
-	return x.src.With(do)
+// Replace returns an Override: where Options.Use has it, do is called instead of the effect's own function.
+func (x *Effect[K, R]) Replace(do func(ctx context.Context, b *Batch[K, R]) error) Override {
+	return x.src.Replace(do)
 }

@@ -61,8 +61,8 @@ func TestForgetInAnEffect(t *testing.T) {
 func TestReplayedEffectAfterTheEnd(t *testing.T) {
 	e := fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil })
 	r := &fetch.Recording{Sources: map[string][]fetch.Answer{"effect": {{Key: json.RawMessage("1"), Value: json.RawMessage("5")}}}}
-	ctx, s := fetch.With(t.Context(), fetch.Options{Replay: r})
-	require.NoError(t, s.Close())
+	ctx, s := fetch.Open(t.Context(), fetch.Options{Replay: r})
+	s.Close()
 	_, err := e.Do(ctx, 1)
 	require.ErrorIs(t, err, fetch.ErrEnded)
 }

@@ -157,9 +157,9 @@ func ExampleEffect() {
 }
 
 // With is for goroutines that somebody else starts.
-func ExampleWith() {
+func ExampleOpen() {
 	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil })
-	ctx, s := fetch.With(context.Background(), fetch.Options{})
+	ctx, s := fetch.Open(context.Background(), fetch.Options{})
 	defer s.Close()
 	results := make(chan int)
 	for n := range 3 {
@@ -175,7 +175,7 @@ func ExampleWith() {
 // An executor collects thunks, and calls them when it has all of a level.
 func ExampleLater() {
 	source := fetchtest.New("squares", func(n int) (int, error) { return n * n, nil })
-	ctx, s := fetch.With(context.Background(), fetch.Options{})
+	ctx, s := fetch.Open(context.Background(), fetch.Options{})
 	defer s.Close()
 	var thunks []func() (int, error)
 	for n := range 3 {

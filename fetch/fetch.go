@@ -20,7 +20,7 @@
 // program: the results in order, or the error of the first item in order that fails.
 //
 // A session remembers every answer, an error too, so each key is asked for once. A Run has a session of its own, unless its
-// context has one already. [With] opens a session for goroutines that are no tasks of a Run.
+// context has one already. [Open] opens a session for goroutines that are no tasks of a Run.
 //
 // A query that returns everything together is better where one can be written. A dataloader with goroutines does as well where its wait
 // does not matter; FETCH.md is the way from one to the other.
@@ -41,7 +41,7 @@ import (
 
 var (
 	ErrNotFound    = errors.New("fetch: not found")                                          // the source has no answer to this key
-	ErrNoSession   = errors.New("fetch: the context has no session: use Run or With")        // of a Get outside
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")        // of a Get outside
 	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // of a Get after it
 	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a round would wait for itself
 	ErrNotRecorded = errors.New("fetch: not recorded")                                       // the Recording has no answer to this key

@@ -132,15 +132,12 @@ type call[K comparable, V any] struct {
 // there is no frame between wait and suspend.Wait.
 func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
 	c.begin(ctx, f)
-	if c.t.opts.immediate && c.t.opts.inline {
+	if c.t.opts.Mode == Direct {
 		for i, k := range c.keys {
 			if e := c.t.direct(c.d, k, c.mark); e != nil {
 				c.links[i].q = &e.request
 				c.direct++
 			}
-		}
-		if c.direct == len(c.keys) {
-			return nil
 		}
 	}
 	defer c.pay()
@@ -348,7 +345,7 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	s, t := f.s, src.in(f.s, 0)
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	if s.ended || t.m[k] != nil || t.opts.fresh {
+	if s.ended || t.m[k] != nil || t.opts.Fresh {
 		return false
 	}
 	e := t.newLocked(k)

@@ -88,22 +88,22 @@ func newArsenal(seed uint64, pool suspend.Spawner) *arsenal {
 		return nil
 	}
 	a := &arsenal{r: rand.New(rand.NewPCG(seed, 3)), pool: pool}
-	for i, o := range [][]fetch.Option{
-		nil,
-		{fetch.MaxBatch(2), fetch.MaxOpen(1)},
-		{fetch.Immediate()},
-		{fetch.Immediate(), fetch.MaxOpen(2)},
-		{fetch.Inline()},
-		{fetch.Inline(), fetch.MaxBatch(1), fetch.MaxOpen(1)},
-		{fetch.Immediate(), fetch.Inline()},
-		{fetch.Immediate(), fetch.Inline(), fetch.MaxOpen(1)},
+	for i, o := range []fetch.SourceOptions{
+		{},
+		{MaxBatch: 2, MaxOpen: 1},
+		{Mode: fetch.Immediate},
+		{MaxOpen: 2, Mode: fetch.Immediate},
+		{Mode: fetch.Inline},
+		{MaxBatch: 1, MaxOpen: 1, Mode: fetch.Inline},
+		{Mode: fetch.Direct},
+		{MaxOpen: 1, Mode: fetch.Direct},
 	} {
-		a.sources = append(a.sources, fetch.New(fmt.Sprint("source ", i), load, o...))
+		a.sources = append(a.sources, fetch.New(fmt.Sprint("source ", i), load, o))
 	}
 	a.sources = append(a.sources, fetch.Shared(fetch.New("shared", load), 1),
-		fetch.Each("each", 2, func(_ context.Context, k int) (int, error) { return hostileAnswer(k) }))
-	a.effect = fetch.NewEffect("effect", load, fetch.MaxOpen(1), fetch.MaxBatch(2))
-	a.atOnce = fetch.NewEffect("at once", load, fetch.Immediate(), fetch.Inline(), fetch.MaxOpen(1))
+		fetch.ByKey("each", 2, func(_ context.Context, k int) (int, error) { return hostileAnswer(k) }))
+	a.effect = fetch.NewEffect("effect", load, fetch.SourceOptions{MaxBatch: 2, MaxOpen: 1})
+	a.atOnce = fetch.NewEffect("at once", load, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Direct})
 	a.memo = fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) { return a.sources[k%len(a.sources)].Get(ctx, k) })
 	return a
 }
@@ -203,7 +203,7 @@ func (a *arsenal) run(t *testing.T) {
 		_ = o.Run(t.Context(), p)
 		return
 	}
-	ctx, s := fetch.With(t.Context(), fetch.Options{Policy: o.Policy, Trace: o.Trace, Settle: a.r.IntN(3)})
+	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: o.Policy, Trace: o.Trace, Settle: a.r.IntN(3)})
 	o.Trace = false
 	var both sync.WaitGroup
 	both.Go(func() { _ = o.Run(ctx, p) })
@@ -212,10 +212,10 @@ func (a *arsenal) run(t *testing.T) {
 		for range turns {
 			runtime.Gosched()
 		}
-		_ = s.Close()
+		s.Close()
 	}
 	both.Wait()
-	_ = s.Close()
+	s.Close()
 }
 
 func TestHostilePrograms(t *testing.T) {

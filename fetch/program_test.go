@@ -266,12 +266,12 @@ func newWorld(p *program) *world {
 		}
 	}
 	w.sources[0] = fetch.New("s0", load("s0"))
-	w.sources[1] = fetch.Each("s1", 2, func(ctx context.Context, k int) (int, error) {
+	w.sources[1] = fetch.ByKey("s1", 2, func(ctx context.Context, k int) (int, error) {
 		w.note(ctx, "s1", []int{k})
 		v, err := p.answer(k)
 		return v, errors.Unwrap(err)
-	}, fetch.MaxBatch(3), fetch.MaxOpen(2))
-	w.sources[2] = fetch.New("s2", load("s2"), fetch.Inline())
+	}, fetch.SourceOptions{MaxBatch: 3, MaxOpen: 2})
+	w.sources[2] = fetch.New("s2", load("s2"), fetch.SourceOptions{Mode: fetch.Inline})
 	for i := range w.memos {
 		w.memos[i] = fetch.NewMemo(fmt.Sprint("m", i), func(ctx context.Context, x int) (int, error) {
 			return w.eval(ctx, p.memos[i], x)
@@ -378,7 +378,7 @@ func ways(pool *workstealing.Pool) []way {
 		{"counted, goroutines", true, with(fetch.Rounds, suspend.Goroutines)},
 		{"counted, pool", true, with(fetch.Rounds, pool)},
 		{"settled", false, func(ctx context.Context, o fetch.Options, body func(ctx context.Context) error) error {
-			ctx, s := fetch.With(ctx, o)
+			ctx, s := fetch.Open(ctx, o)
 			defer s.Close()
 			return body(ctx)
 		}},
@@ -485,7 +485,7 @@ func TestCancelledPrograms(t *testing.T) {
 		for at := range 4 {
 			for _, way := range ways(pool) {
 				w := newWorld(p)
-				ctx, s := fetch.With(context.Background(), fetch.Options{})
+				ctx, s := fetch.Open(context.Background(), fetch.Options{})
 				one, stop := context.WithCancel(ctx)
 				if seed%3 == 0 {
 					var end func(error)
@@ -526,9 +526,7 @@ func TestCancelledPrograms(t *testing.T) {
 					t.Fatalf("seed %d, %s, after a cancellation in call %d: %s, sequentially %s", seed, way.name, at, got, want)
 				}
 				stop()
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				s.Close()
 			}
 		}
 	}

@@ -46,7 +46,7 @@ type table struct {
 	s       *Session
 	of      any // the *Source
 	name    string
-	opts    options
+	opts    SourceOptions
 	write   bool       // of an Effect: nothing is shared, and only the end of the session cancels a batch that has started
 	filling *batch     // takes the next request that is sent
 	open    int        // batches that have started

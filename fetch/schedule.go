@@ -87,7 +87,7 @@ func (d *driver) addLocked(q *request) {
 	if q.d != nil {
 		q.d.pendingLocked(q).Remove(&q.node)
 	}
-	if q.d = d; q.t.opts.immediate {
+	if q.d = d; q.t.opts.Mode >= Immediate {
 		if b := aloneLocked(q); b.started {
 			goroutine(b.runAll)
 		}
@@ -205,7 +205,7 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	last := &batches
 	for n := r.requests.First(); n != nil; n = n.Next() {
 		t := n.Value.t
-		if t.filling == nil || len(t.filling.requests) == t.opts.maxBatch {
+		if t.filling == nil || len(t.filling.requests) == t.opts.MaxBatch {
 			t.filling = newBatch(t, r)
 			*last, last = t.filling, &t.filling.then
 		}

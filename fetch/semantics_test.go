@@ -29,7 +29,7 @@ type numbers = fetchtest.Source[int, int]
 var errOdd = errors.New("odd")
 
 // newNumbers is a source that doubles; a negative key is not there, and 13 fails.
-func newNumbers(o ...fetch.Option) *numbers {
+func newNumbers(o ...fetch.SourceOptions) *numbers {
 	return fetchtest.New("numbers", func(k int) (int, error) {
 		switch {
 		case k < 0:
@@ -191,7 +191,7 @@ func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
 			b.Set(1, calls)
 			return nil
 		})
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		one, cancel := context.WithCancel(ctx)
 		go func() { synctest.Wait(); cancel() }()
 		_, err := src.Get(one, 1)
@@ -203,12 +203,12 @@ func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 2, v)
 		require.NoError(t, err)
-		require.NoError(t, s.Close())
+		s.Close()
 	})
 }
 
 func TestCancellationMeetsTheAnswer(t *testing.T) {
-	src := newNumbers(fetch.Inline())
+	src := newNumbers(fetch.SourceOptions{Mode: fetch.Inline})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		one, cancel := context.WithCancel(ctx)
 		err := fetch.Together(ctx, func(context.Context) error {
@@ -270,9 +270,9 @@ func TestAnErrorIsNeverDropped(t *testing.T) {
 		"ByMap":   fetch.ByMap("s", func(_ context.Context, ks []int) (map[int][]string, error) { return every(ks), down }),
 		"BySlice": fetch.BySlice("s", func(_ context.Context, ks []int) ([][]string, error) { return make([][]string, len(ks)), down }),
 		"New":     fetch.New("s", setAll),
-		"Each":    fetch.Each("s", 1, func(context.Context, int) ([]string, error) { return []string{"half"}, down }),
-		"Inline":  fetch.New("s", setAll, fetch.Inline()),
-		"Shared":  fetch.Shared(fetch.New("s", setAll, fetch.MaxBatch(1)), 1),
+		"Each":    fetch.ByKey("s", 1, func(context.Context, int) ([]string, error) { return []string{"half"}, down }),
+		"Inline":  fetch.New("s", setAll, fetch.SourceOptions{Mode: fetch.Inline}),
+		"Shared":  fetch.Shared(fetch.New("s", setAll, fetch.SourceOptions{MaxBatch: 1}), 1),
 		"some": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, []string]) error {
 			b.Set(1, []string{"half"})
 			return down
@@ -390,7 +390,7 @@ func TestSourceExits(t *testing.T) {
 		runtime.Goexit()
 		return nil
 	})
-	each := fetch.Each("exits", 1, func(_ context.Context, k int) (int, error) {
+	each := fetch.ByKey("exits", 1, func(_ context.Context, k int) (int, error) {
 		if k != 1 {
 			runtime.Goexit()
 		}
@@ -528,7 +528,7 @@ func TestRunInATaskOfARun(t *testing.T) {
 func TestRunsOfOneSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers()
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		defer s.Close()
 		hold, runs := make(chan struct{}), new(sync.WaitGroup)
 		runs.Go(func() {
@@ -554,7 +554,7 @@ func TestRunsOfOneSession(t *testing.T) {
 func TestRequestOutlivesItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers()
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		defer s.Close()
 		one, cancel := context.WithCancel(ctx)
 		hold, runs := make(chan struct{}), new(sync.WaitGroup)
@@ -678,7 +678,7 @@ func TestARunWaitsForItsBatches(t *testing.T) {
 			over.Store(true)
 			return nil, ctx.Err()
 		})
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		require.NoError(t, fetch.Run(ctx, func(ctx context.Context) error {
 			ctx, stop := cancel.New(ctx)
 			return fetch.Together(ctx, func(ctx context.Context) error {
@@ -692,7 +692,7 @@ func TestARunWaitsForItsBatches(t *testing.T) {
 			})
 		}))
 		require.True(t, over.Load())
-		require.NoError(t, s.Close())
+		s.Close()
 	}
 }
 
@@ -702,7 +702,7 @@ func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 	src := fetch.ByMap("memory", func(_ context.Context, ks []int) (map[int]int, error) {
 		reads++
 		return map[int]int{ks[0]: ks[0]}, nil
-	}, fetch.Inline())
+	}, fetch.SourceOptions{Mode: fetch.Inline})
 	effect := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		for _, k := range b.Keys() {
 			b.Set(k, reads)
@@ -794,7 +794,7 @@ func TestAnItemsContextTellsAtOnce(t *testing.T) {
 func TestAnEffectGoesBesideAnOpenRead(t *testing.T) {
 	defer schedtest.Within(t, 20*time.Second)()
 	done := make(chan struct{})
-	src := fetch.Each("waits", 1, func(_ context.Context, k int) (int, error) { <-done; return k, nil })
+	src := fetch.ByKey("waits", 1, func(_ context.Context, k int) (int, error) { <-done; return k, nil })
 	effect := fetch.NewEffect("ends", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		close(done)
 		b.Set(2, 20)
@@ -906,7 +906,7 @@ func TestMaxBatchAndMaxOpen(t *testing.T) {
 			b.Set(k, k)
 		}
 		return nil
-	}, fetch.MaxBatch(3), fetch.MaxOpen(1))
+	}, fetch.SourceOptions{MaxBatch: 3, MaxOpen: 1})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := src.All(ctx, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
 		require.Equal(t, fetch.Stats{Rounds: 1, Batches: 4, Keys: 10, Gets: 10}, fetch.Of(ctx).Stats())
@@ -918,12 +918,12 @@ func TestMaxBatchAndMaxOpen(t *testing.T) {
 
 // A queued batch is never sent once its last waiter has given up.
 func TestQueuedBatchIsDropped(t *testing.T) {
-	src := newNumbers(fetch.MaxBatch(1), fetch.MaxOpen(1))
+	src := newNumbers(fetch.SourceOptions{MaxBatch: 1, MaxOpen: 1})
 	stats := cancelOne(t, src, true, []int{2}, []int{1}, func(ctx context.Context) {})
 	_ = stats
 	// 2 is asked first, so it is 1 that waits in the queue; now the other way round
 	synctest.Test(t, func(t *testing.T) {
-		src := newNumbers(fetch.MaxBatch(1), fetch.MaxOpen(1))
+		src := newNumbers(fetch.SourceOptions{MaxBatch: 1, MaxOpen: 1})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			one, cancel := context.WithCancel(ctx)
 			release := src.Hold()
@@ -990,18 +990,18 @@ func TestCloseEndsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers()
 		src.Hold()
-		ctx, s := fetch.With(t.Context(), fetch.Options{})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		var errs [2]error
 		var all sync.WaitGroup
 		all.Go(func() { _, errs[0] = src.Get(ctx, 1) })
 		synctest.Wait()
 		all.Go(func() { _, errs[1] = src.Get(ctx, 2) }) // pending, as a round is open
 		synctest.Wait()
-		require.NoError(t, s.Close())
+		s.Close()
 		all.Wait()
 		require.ErrorIs(t, errs[0], fetch.ErrEnded)
 		require.ErrorIs(t, errs[1], fetch.ErrEnded)
-		require.NoError(t, s.Close())
+		s.Close()
 	})
 }
 
@@ -1073,7 +1073,7 @@ func TestForgetOfAnOpenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers()
 		release := src.Hold()
-		ctx, s := fetch.With(t.Context(), fetch.Options{Policy: fetch.Eager})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
 		defer s.Close()
 		var all sync.WaitGroup
 		all.Go(func() { require.NoError(t, getter(src, 1)(ctx)) })
@@ -1130,7 +1130,7 @@ func TestThree(t *testing.T) {
 
 func TestImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hasty, round := newNumbers(fetch.Immediate()), fetchtest.New("round", func(k int) (int, error) { return k, nil })
+		hasty, round := newNumbers(fetch.SourceOptions{Mode: fetch.Immediate}), fetchtest.New("round", func(k int) (int, error) { return k, nil })
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			release := round.Hold()
 			return fetch.Together(ctx,
@@ -1167,7 +1167,7 @@ func TestOnce(t *testing.T) {
 
 func TestShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := newNumbers(fetch.MaxBatch(4))
+		inner := newNumbers(fetch.SourceOptions{MaxBatch: 4})
 		src := fetch.Shared(inner.Source, 1)
 		release := inner.Hold()
 		var all sync.WaitGroup

@@ -138,12 +138,12 @@ type Stats struct {
 	Errors  int // keys that failed
 }
 
-// With opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Nobody knows
+// Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Nobody knows
 // whether more of them are about to ask. So a request goes out after other goroutines could run a few times, if no round is open. The
 // requests that come meanwhile are the next round. A timer is the limit where others compute, see Options.SettleWithin.
 //
 // The session ends with Close. Batches have the values of ctx, and are cancelled when ctx is done.
-func With(ctx context.Context, o Options) (context.Context, *Session) {
+func Open(ctx context.Context, o Options) (context.Context, *Session) {
 	s := new(Session)
 	s.begin(ctx, o)
 	return frameOf(ctx).child(ctx, s, nil), s
@@ -181,8 +181,8 @@ func (s *Session) statsLocked() Stats {
 
 // Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every Get
 // that waits, and every later one, returns ErrEnded, unless its source has answered all the same. The answers stay, for Record and
-// Trace. It returns nil.
-func (s *Session) Close() error {
+// Trace.
+func (s *Session) Close() {
 	var open []*batch
 	s.guard.Lock()
 	if !s.ended {
@@ -198,7 +198,6 @@ func (s *Session) Close() error {
 	if !quiet {
 		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s), false)
 	}
-	return nil
 }
 
 // abandonLocked fails what is pending, as the session has ended, and adds the batches of d to a list.

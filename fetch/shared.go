@@ -27,7 +27,8 @@ func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 	}
 	x := &exchange[K, V]{src: s, most: open}
 	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, keys: s.keys, close: x.close}
-	c.opts.maxBatch, c.opts.inline = 0, false
+	c.opts.MaxBatch = 0
+	c.opts.Mode &^= Inline // a crowd has a goroutine: Inline is Batched, and Direct is Immediate
 	return c
 }
 
@@ -132,7 +133,7 @@ func (x *exchange[K, V]) run(c *crowd[K, V]) {
 			goroutine(func() { x.run(c) }) // the source has ended this goroutine; there may be more keys
 		}
 	}()
-	size := cmp.Or(x.src.opts.maxBatch, len(c.keys))
+	size := cmp.Or(x.src.opts.MaxBatch, len(c.keys))
 	for rest := c.keys[len(c.requests):]; len(rest) > 0 && c.ctx.Err() == nil; rest = c.keys[len(c.requests):] {
 		c.run(x.src, rest[:min(size, len(rest))])
 	}

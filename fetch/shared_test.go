@@ -30,7 +30,7 @@ func TestSharedSourceOfSeveralCalls(t *testing.T) {
 		}
 		b.Set(6, 60)
 		return nil
-	}, fetch.MaxBatch(1))
+	}, fetch.SourceOptions{MaxBatch: 1})
 	for _, src := range []*fetch.Source[int, int]{plain, fetch.Shared(plain, 1)} {
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			errs := make([]error, 7)

@@ -16,7 +16,7 @@ import (
 // A program whose sources are Inline would not have been simulated, see FETCH.md.
 func TestInASimulatedWorld(t *testing.T) {
 	simulation.Test(t, simulation.TestOptions{Seeds: 20}, func(ctx context.Context, w *simulation.World) error {
-		src := newNumbers(fetch.Inline())
+		src := newNumbers(fetch.SourceOptions{Mode: fetch.Inline})
 		memo := fetch.NewMemo("next", func(ctx context.Context, k int) (int, error) { return src.Get(ctx, k+1) })
 		ended := 0
 		for range 3 {

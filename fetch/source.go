@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,11 @@ import (
 )
 
 // A Source is where values come from: a table, a service. It is made once, as a package variable or a field, by New, ByMap,
-// BySlice, Each or Once, and knows nothing of sessions: each has its own answers of it.
+// BySlice, ByKey or Once, and knows nothing of sessions: each has its own answers of it.
 type Source[K comparable, V any] struct {
 	name string
 	load func(ctx context.Context, b *Batch[K, V]) error
-	opts options
+	opts SourceOptions
 	keys keys
 
 	write bool                            // it is an Effect's
@@ -33,42 +34,36 @@ func (src *Source[K, V]) Close(ctx context.Context) error {
 	return src.close(ctx)
 }
 
-type options struct {
-	maxBatch, maxOpen int
-	immediate, inline bool
-	fresh             bool
+// SourceOptions are the choices of a source. The zero value is the default. Of several, each sets what it has.
+type SourceOptions struct {
+	MaxBatch int // a batch has at most this many keys, and more keys are more batches of the same round; 0: any number
+	MaxOpen  int // a session has at most this many batches open, and the others wait, in the order of asking; 0: any number
+	Mode     Mode
+
+	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get asks anew. It is for
+	// what changes while a session goes on. The answers are in no Recording.
+	Fresh bool
 }
 
-// An Option is a choice of New and its like.
-type Option func(*options)
+// A Mode says when load is called, and where.
+type Mode uint8
 
-// MaxBatch says that a batch has at most n keys. More keys are more batches of the same round.
-func MaxBatch(n int) Option {
-	if n < 1 {
-		panic("fetch: MaxBatch of less than one")
+const (
+	Batched   Mode = iota // for a batch of a round, on a goroutine
+	Inline                // for a batch of a round, by the round itself: load reads memory and must not suspend; its Goexit ends the caller of Run, in the end
+	Immediate             // for each key at once, whatever else is going on, on a goroutine
+	Direct                // for each key at once, by the Get that asks first, unless MaxOpen makes it wait
+)
+
+func chosen(options []SourceOptions) (c SourceOptions) {
+	for _, o := range options {
+		if o.MaxBatch < 0 || o.MaxOpen < 0 {
+			panic("fetch: a limit of less than one")
+		}
+		c = SourceOptions{cmp.Or(o.MaxBatch, c.MaxBatch), cmp.Or(o.MaxOpen, c.MaxOpen), cmp.Or(o.Mode, c.Mode), o.Fresh || c.Fresh}
 	}
-	return func(o *options) { o.maxBatch = n }
+	return c
 }
-
-// MaxOpen says that a session has at most n batches of the source open at a time. The others wait, in the order of asking.
-func MaxOpen(n int) Option {
-	if n < 1 {
-		panic("fetch: MaxOpen of less than one")
-	}
-	return func(o *options) { o.maxOpen = n }
-}
-
-// Immediate says that each key is a batch of its own and goes out at once, whatever else is going on. If the source is Inline as well,
-// the Get that asks first calls load itself, unless MaxOpen makes it wait.
-func Immediate() Option { return func(o *options) { o.immediate = true } }
-
-// Fresh says that no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get asks anew. It is
-// for what changes while a session goes on. The answers are in no Recording.
-func Fresh() Option { return func(o *options) { o.fresh = true } }
-
-// Inline says that load does not wait, as it reads memory: it is called by the round itself, without a goroutine. It must not
-// suspend. A runtime.Goexit of load ends the caller of Run likewise, when everything else has ended.
-func Inline() Option { return func(o *options) { o.inline = true } }
 
 // New makes a source. load is given the keys of a batch, all different, in the order of asking, and answers each with Set or
 // Fail. A key without an answer fails with ErrNotFound. All tasks share the values.
@@ -77,32 +72,22 @@ func Inline() Option { return func(o *options) { o.inline = true } }
 // leaves values that are half read. Only a key that load has Failed keeps its own error. To fail some keys and keep the others, load
 // Fails these and returns nil.
 //
-// load is called on a goroutine of its own, where it may block, unless the source is Inline. Its context has the values of the
+// load is called on a goroutine of its own, where it may block, unless its Mode says otherwise. Its context has the values of the
 // session's context, not of any caller's. It is cancelled when the session ends, or when every waiter for any of the keys has given
 // up; the results are dropped then. A panic of load is raised in every task that waits, with the same value. load
 // must not fetch: with its context a Get returns ErrInSource.
 //
 // The name is in errors, recordings and pictures. Two sources of one name in a session panic.
-func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o ...Option) *Source[K, V] {
+func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o ...SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
 	}
 	return &Source[K, V]{name: name, load: load, opts: chosen(o), keys: keysOf(reflect.TypeFor[K]())}
 }
 
-func chosen(by []Option) (o options) {
-	for _, f := range by {
-		if f == nil {
-			panic("fetch: nil Option")
-		}
-		f(&o)
-	}
-	return o
-}
-
 // ByMap is New for a function that returns a map. A key that the map lacks is not found. An error of the function is that of all keys,
 // whatever the map has.
-func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...Option) *Source[K, V] {
+func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
 	}
@@ -124,7 +109,7 @@ func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys
 
 // BySlice is New for a function that returns the values in the order of the keys. Another number of values is an error of all
 // keys. The slice of keys is read only, as a function that sorts it would give each value to another key.
-func BySlice[K comparable, V any](name string, load func(ctx context.Context, keys []K) ([]V, error), o ...Option) *Source[K, V] {
+func BySlice[K comparable, V any](name string, load func(ctx context.Context, keys []K) ([]V, error), o ...SourceOptions) *Source[K, V] {
 	if load == nil {
 		panic("fetch: nil function")
 	}
@@ -145,11 +130,11 @@ func BySlice[K comparable, V any](name string, load func(ctx context.Context, ke
 	}, o...)
 }
 
-// Each is New for a service that takes one key at a time: load is called for each key of a batch, on at most width goroutines at a
+// ByKey is New for a service that takes one key at a time: load is called for each key of a batch, on at most width goroutines at a
 // time.
-func Each[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o ...Option) *Source[K, V] {
+func ByKey[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o ...SourceOptions) *Source[K, V] {
 	if width < 1 {
-		panic("fetch: Each of a width less than one")
+		panic("fetch: ByKey of a width less than one")
 	}
 	if load == nil {
 		panic("fetch: nil function")
@@ -210,7 +195,7 @@ func Once[V any](name string, f func(ctx context.Context) (V, error)) *Source[st
 			b.Set(struct{}{}, v)
 		}
 		return err
-	}, Immediate(), Inline())
+	}, SourceOptions{Mode: Direct})
 }
 
 // An Override is a source or an Effect that is replaced in a session, see Options.Use. Of two for one source the last counts.
@@ -219,8 +204,8 @@ type Override struct {
 	load any
 }
 
-// With returns an Override: where Options.Use has it, load is called instead of the source's own function.
-func (src *Source[K, V]) With(load func(ctx context.Context, b *Batch[K, V]) error) Override {
+// Replace returns an Override: where Options.Use has it, load is called instead of the source's own function.
+func (src *Source[K, V]) Replace(load func(ctx context.Context, b *Batch[K, V]) error) Override {
 	if load == nil {
 		panic("fetch: nil function")
 	}
@@ -235,7 +220,7 @@ func (t *tableOf[K, V]) override() {
 		}
 	}
 	if t.s.recorded != nil {
-		t.load, t.opts = t.replay(), options{immediate: true, inline: true}
+		t.load, t.opts = t.replay(), SourceOptions{Mode: Direct}
 	}
 }
 

@@ -17,7 +17,7 @@ func TestPrimeInASource(t *testing.T) {
 		require.True(t, byID.Prime(ctx, 1, 100))
 		require.False(t, byID.Prime(ctx, 1, 200))
 		return nil
-	}, fetch.Inline())
+	}, fetch.SourceOptions{Mode: fetch.Inline})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := byName.Get(ctx, "one")
 		require.NoError(t, err)
@@ -46,15 +46,15 @@ func TestNilArguments(t *testing.T) {
 			func() { fetch.NewMemo[int, int]("", nil) },
 			func() { fetch.ByMap[int, int]("", nil) },
 			func() { fetch.BySlice[int, int]("", nil) },
-			func() { fetch.Each[int, int]("", 1, nil) },
+			func() { fetch.ByKey[int, int]("", 1, nil) },
 			func() { fetch.Once[int]("", nil) },
-			func() { newNumbers().With(nil) },
+			func() { newNumbers().Replace(nil) },
 			func() { fetch.Later[int](t.Context(), nil) },
 			func() { _ = fetch.Run(t.Context(), nil) },
 		},
-		"fetch: nil Option": {
-			func() { fetch.New("", load, nil) },
-			func() { fetch.NewEffect("", load, nil) },
+		"fetch: a limit of less than one": {
+			func() { fetch.New("", load, fetch.SourceOptions{MaxBatch: -1}) },
+			func() { fetch.NewEffect("", load, fetch.SourceOptions{MaxOpen: -1}) },
 		},
 		"fetch: Shared of no source": {func() { fetch.Shared[int, int](nil, 1) }},
 	} {

@@ -31,7 +31,7 @@ var runs = map[string]run{
 func inGroup(t *testing.T, onIdle func(), body func(t *testing.T, g *idle.Group, run run)) {
 	all := append([]schedtest.Scheduler{{Name: "limited", Open: func() (suspend.Spawner, func()) {
 		s := limited.New(1, limited.Options{})
-		return s, func() { _ = s.Close() }
+		return s, func() { s.Close() }
 	}}}, schedtest.All...)
 	for _, on := range all {
 		for name, run := range runs {

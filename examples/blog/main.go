@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	o := fetch.Options{Trace: true}
-	b := newBlog(nil)
+	b := newBlog(nil, fetch.SourceOptions{})
 	if *replay != "" {
 		text, err := os.ReadFile(*replay)
 		if err != nil {
@@ -49,11 +49,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		defer db.Close()
-		var options []fetch.Option
+		options := fetch.SourceOptions{MaxBatch: 500} // SQLite has a limit of parameters
 		if *sequential {
-			options = append(options, fetch.Immediate())
+			options.Mode = fetch.Immediate
 		}
-		b = newBlog(db, options...)
+		b = newBlog(db, options)
 	}
 	return o.Run(fetch.Label(ctx, "blog"), func(ctx context.Context) error {
 		page, err := b.page(ctx)

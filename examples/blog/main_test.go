@@ -91,7 +91,7 @@ func TestAnErrorOfTheDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBlog(db)
+	b := newBlog(db, fetch.SourceOptions{MaxBatch: 500})
 	if _, err := db.Exec(`update info set topic = null where post = 3`); err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,7 @@ type blog struct {
 	views   *fetch.Source[int, int]
 }
 
-func newBlog(db *database, o ...fetch.Option) *blog {
-	o = append(o, fetch.MaxBatch(500)) // SQLite has a limit of parameters
+func newBlog(db *database, o fetch.SourceOptions) *blog {
 	return &blog{
 		ids: fetch.New("postIds", func(ctx context.Context, b *fetch.Batch[struct{}, []int]) error {
 			var ids []int
@@ -43,7 +42,7 @@ func newBlog(db *database, o ...fetch.Option) *blog {
 				b.Set(struct{}{}, ids)
 			}
 			return err
-		}, o...),
+		}, o),
 		info: byID("postInfo", db, "select post, date, topic from info where post in ", o, func(rows *sql.Rows) (id int, p Post, err error) {
 			err = rows.Scan(&p.ID, &p.Date, &p.Topic)
 			return p.ID, p, err
@@ -60,7 +59,7 @@ func newBlog(db *database, o ...fetch.Option) *blog {
 }
 
 // byID is a source of rows with an id: one statement for a batch.
-func byID[V any](name string, db *database, query string, o []fetch.Option, scan func(*sql.Rows) (int, V, error)) *fetch.Source[int, V] {
+func byID[V any](name string, db *database, query string, o fetch.SourceOptions, scan func(*sql.Rows) (int, V, error)) *fetch.Source[int, V] {
 	return fetch.New(name, func(ctx context.Context, b *fetch.Batch[int, V]) error {
 		args := make([]any, len(b.Keys()))
 		for i, k := range b.Keys() {
@@ -74,7 +73,7 @@ func byID[V any](name string, db *database, query string, o []fetch.Option, scan
 			}
 			return err
 		})
-	}, o...)
+	}, o)
 }
 
 // A database prints each statement.

@@ -34,7 +34,7 @@ type services struct {
 func newServices(base string, calls *atomic.Int64) *services {
 	return &services{
 		calls: calls,
-		listing: fetch.Each("listing", 1, func(ctx context.Context, shelf string) (ids []int, err error) {
+		listing: fetch.ByKey("listing", 1, func(ctx context.Context, shelf string) (ids []int, err error) {
 			err = call(ctx, base+"/listing?shelf="+url.QueryEscape(shelf), &ids)
 			return ids, err
 		}),
@@ -48,13 +48,13 @@ func newServices(base string, calls *atomic.Int64) *services {
 				byID[p.ID] = p
 			}
 			return byID, nil
-		}, fetch.MaxBatch(50)),
+		}, fetch.SourceOptions{MaxBatch: 50}),
 		stock: fetch.BySlice("stock", func(ctx context.Context, ids []int) (numbers []int, err error) {
 			err = call(ctx, base+"/stock?ids="+join(ids), &numbers)
 			return numbers, err
 		}),
 		// The service of ratings takes one id at a time: eight calls at once are kind to it.
-		rating: fetch.Each("rating", 8, func(ctx context.Context, id int) (stars float64, err error) {
+		rating: fetch.ByKey("rating", 8, func(ctx context.Context, id int) (stars float64, err error) {
 			err = call(ctx, fmt.Sprint(base, "/rating?id=", id), &stars)
 			return stars, err
 		}),

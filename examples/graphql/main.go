@@ -25,7 +25,7 @@ type answerer func(ctx context.Context, query string) any
 // handler answers each request in a session of its own, and says in a header what that took.
 func handler(answer answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, s := fetch.With(fetch.Label(r.Context(), r.URL.Path), fetch.Options{Trace: true})
+		ctx, s := fetch.Open(fetch.Label(r.Context(), r.URL.Path), fetch.Options{Trace: true})
 		before := statements.Load()
 		text, err := json.Marshal(answer(ctx, r.FormValue("query")))
 		s.Close()

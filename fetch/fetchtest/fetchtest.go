@@ -23,17 +23,17 @@ type Source[K comparable, V any] struct {
 }
 
 // New makes a source that answers each key with what answer returns. An error of fetch.ErrNotFound leaves the key out.
-func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fetch.Option) *Source[K, V] {
+func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fetch.SourceOptions) *Source[K, V] {
 	s := &Source[K, V]{answer: answer}
 	s.Source = fetch.New(name, s.load, o...)
 	return s
 }
 
 // Instead returns an Override, for fetch.Options.Use, by which s stands for a source of the program.
-func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.With(s.load) }
+func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.Replace(s.load) }
 
 // InsteadOfEffect returns an Override by which s stands for an Effect of the program: its batches are noted, and nothing is written.
-func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override { return of.With(s.load) }
+func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override { return of.Replace(s.load) }
 
 func (s *Source[K, V]) load(ctx context.Context, b *fetch.Batch[K, V]) error {
 	s.mu.Lock()

@@ -85,7 +85,7 @@ func fetchOutsider(w *explore.World) {
 	var outside, over promise.Promise[bool]
 	w.Go("run", func(ctx context.Context) {
 		fetch.Batches = suspend.Here()
-		in, s := fetch.With(ctx, fetch.Options{Settle: 1})
+		in, s := fetch.Open(ctx, fetch.Options{Settle: 1})
 		_ = session.Fill(in)
 		var v int
 		err := fetch.Options{On: suspend.Here()}.Run(in, func(ctx context.Context) (err error) {
@@ -97,7 +97,7 @@ func fetchOutsider(w *explore.World) {
 		if inside && both && sent.Load() != 1 {
 			panic(fmt.Sprint(sent.Load(), " times"))
 		}
-		_ = s.Close()
+		s.Close()
 		_ = over.Fill(true)
 	})
 	w.Go("outsider", func(ctx context.Context) {
@@ -152,7 +152,7 @@ func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 			}
 			return nil
 		})
-		in, _ := fetch.With(context.Background(), fetch.Options{Settle: turns})
+		in, _ := fetch.Open(context.Background(), fetch.Options{Settle: turns})
 		for i, k := range keys {
 			w.Go(fmt.Sprint("outsider ", i), func(ctx context.Context) {
 				fetch.Batches = suspend.Here()
@@ -175,7 +175,7 @@ func fetchClose(w *explore.World) {
 		b.Set(1, 2)
 		return nil
 	})
-	in, s := fetch.With(context.Background(), fetch.Options{Settle: 1})
+	in, s := fetch.Open(context.Background(), fetch.Options{Settle: 1})
 	w.Go("outsider", func(ctx context.Context) {
 		fetch.Batches = suspend.Here()
 		own, stop := cancel.New(in)
@@ -186,6 +186,6 @@ func fetchClose(w *explore.World) {
 			panic(fmt.Sprint(v, err))
 		}
 	})
-	w.Go("close", func(context.Context) { _ = s.Close() })
+	w.Go("close", func(context.Context) { s.Close() })
 	w.OnIdle(lost)
 }
