@@ -3,45 +3,12 @@ package fetch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
-	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/cancelctx"
-	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
-
-// A batch is one call of a source, and its requests.
-//
-//	queued   MaxOpen batches of the source run; a batch that loses its last waiter here is dropped as a whole
-//	started  it runs, or is about to
-//	called   the source is being called, or was
-//
-// Invariant: every batch comes to overLocked once, called or not. Otherwise its Run would wait for it for ever.
-type batch struct {
-	node     dlist.Node[*batch] // among the driver's
-	t        *table
-	d        *driver
-	round    *round
-	requests []*request          // in the order of asking
-	one      [1]*request         // room for them
-	ctx      cancelctx.Following // of the call
-	frame    frame               // around ctx
-	needed   int                 // requests that have waiters
-
-	started, called, cancelled bool
-	returned                   bool // the call, if there was one
-	kept                       bool // only the end of the session cancels it, once it has started
-
-	mu       atomicx.Mutex // of the answers, while the source is called
-	over     bool          // no answer changes any more
-	from, to time.Duration // of the call, for the trace
-	then     *batch        // the next that can begin
-}
 
 func newBatch(t *table, r *round) *batch {
 	b := &batch{t: t, d: r.d, round: r, kept: t.write}
@@ -218,19 +185,6 @@ func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	}
 }
 
-// A thrown is the value of a panic.
-type thrown struct{ value any }
-
-func (t *thrown) Error() string { return fmt.Sprint(t.value) }
-
-// throw makes the answer a panic.
-func (q *request) throw(value any) { q.set, q.err = true, &thrown{value} }
-
-func (q *request) panicked() bool {
-	_, is := q.err.(*thrown)
-	return is
-}
-
 // finish hands the answers to the round, and returns the batch that may begin now, if one has waited for this one.
 func (b *batch) finish() (next *batch) {
 	b.ctx.Cancel(nil)
@@ -296,4 +250,81 @@ func cancelAll(batches []*batch, cause error) {
 			b.ctx.Cancel(cause)
 		}
 	}
+}
+
+// A Batch is one call of a source: keys, and room for their answers. Its methods may be called from any goroutine until load has returned.
+type Batch[K comparable, V any] struct {
+	b     *batch
+	keys  []K
+	few   [1]K      // room for them
+	at    int       // where the next answer is looked for first
+	index map[K]int // of the keys, made if need be
+}
+
+// Keys returns the keys in the order of asking. They are all different, except in an Effect. The slice is read only.
+func (b *Batch[K, V]) Keys() []K { return b.keys }
+
+// Set answers a key. It ignores a key that is not in the batch, and every call after load has returned. Of two answers to one key the last counts; the keys of an
+// Effect may be equal, and are then answered in order.
+func (b *Batch[K, V]) Set(k K, v V) {
+	b.b.mu.Lock()
+	defer b.b.mu.Unlock()
+	if i, ok := b.find(k); ok {
+		b.answer(i, v, nil)
+	}
+}
+
+// Fail answers a key with an error, which is remembered like a value; see Transient. It panics if err is nil.
+func (b *Batch[K, V]) Fail(k K, err error) {
+	if err == nil {
+		panic("fetch: Fail with a nil error")
+	}
+	b.b.mu.Lock()
+	defer b.b.mu.Unlock()
+	if i, ok := b.find(k); ok {
+		b.answer(i, *new(V), err)
+	}
+}
+
+// find returns the index of k. Sources tend to answer in the order of the keys; one may have sorted the slice that it was given.
+func (b *Batch[K, V]) find(k K) (i int, ok bool) {
+	if b.b.over {
+		return 0, false
+	}
+	for b.b.t.write && b.at < len(b.keys) && b.entry(b.at).set {
+		b.at++ // equal keys are answered in order
+	}
+	if b.at < len(b.keys) && b.entry(b.at).key == k {
+		b.at++
+		return b.at - 1, true
+	}
+	if b.b.t.write {
+		found := -1
+		for i := range b.keys {
+			if e := b.entry(i); e.key == k {
+				if found = i; !e.set {
+					break
+				}
+			}
+		}
+		return found, found >= 0
+	}
+	if b.index == nil {
+		b.index = make(map[K]int, len(b.keys))
+		for i := range b.keys {
+			b.index[b.entry(i).key] = i
+		}
+	}
+	if i, ok = b.index[k]; ok {
+		b.at = i + 1
+	}
+	return i, ok
+}
+
+// entry is the i'th request. The source may have sorted the slice of keys.
+func (b *Batch[K, V]) entry(i int) *entry[K, V] { return b.b.requests[i].self.(*entry[K, V]) }
+
+func (b *Batch[K, V]) answer(i int, v V, err error) {
+	e := b.entry(i)
+	e.v, e.err, e.set = v, err, true
 }

@@ -22,7 +22,7 @@ func afterOthers(f func()) {
 		return
 	}
 	go f()
-	go nothing()
+	go func() {}()
 }
 
 // Limits says that the time of a limit may be over at any point: a task says so, and not a timer.

@@ -31,6 +31,7 @@ package fetch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -91,6 +92,67 @@ type Options struct {
 	Replay  *Recording                                                                // answers come from it, and from nowhere else
 	Use     []Override                                                                // sources and effects replaced in this session, for tests
 	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error)) // around each batch: spans, metrics; a panic is ErrAbandoned
+}
+
+// SourceOptions are the choices of a source. The zero value is the default. Of several, each sets what it has.
+type SourceOptions struct {
+	MaxBatch int // a batch has at most this many keys, and more keys are more batches of the same round; 0: any number
+	MaxOpen  int // a session has at most this many batches open, and the others wait, in the order of asking; 0: any number
+	Mode     Mode
+
+	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get asks anew. It is for
+	// what changes while a session goes on. The answers are in no Recording.
+	Fresh bool
+}
+
+// A Mode says when load is called, and where.
+type Mode uint8
+
+const (
+	Batched   Mode = iota // for a batch of a round, on a goroutine
+	Inline                // for a batch of a round, by the round itself: load reads memory and must not suspend; its Goexit ends the caller of Run, in the end
+	Immediate             // for each key at once, whatever else is going on, on a goroutine
+	Direct                // for each key at once, by the Get that asks first, unless MaxOpen makes it wait
+)
+
+// An Override is a source or an Effect that is replaced in a session, see Options.Use. Of two for one source the last counts.
+type Override struct {
+	of   any // the *Source
+	load any
+}
+
+// A BatchInfo says what batch it is.
+type BatchInfo struct {
+	Source string
+	Keys   int
+	Round  int // 0: it is of no round
+}
+
+// A Recording is all the answers of a session, of each source by its name. It is JSON: marshal it to keep it.
+type Recording struct {
+	Sources map[string][]Answer `json:"sources"`
+}
+
+// An Answer is that to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects with equal keys
+// the first is before the second.
+type Answer struct {
+	Key      json.RawMessage `json:"key"`
+	Value    json.RawMessage `json:"value,omitempty"`
+	NotFound bool            `json:"notFound,omitempty"`
+	Error    string          `json:"error,omitempty"` // its text, or that of a panic
+	Panic    bool            `json:"panic,omitempty"`
+}
+
+// Stats counts the work of a session so far.
+type Stats struct {
+	Rounds  int // dispatches that sent something
+	Batches int // calls of sources
+	Open    int // of these, those that have not returned
+	Keys    int // in them
+	Gets    int // keys that were asked for
+	Shared  int // Gets that made no request: another had made it
+	Dropped int // requests that were never sent, since all waiters gave up
+	Errors  int // keys that failed
 }
 
 func (o *Options) ofSession() bool {

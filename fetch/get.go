@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 
 	"github.com/braidgo/braid/suspend"
@@ -200,13 +199,6 @@ func (c *call[K, V]) seenLocked(i int) bool {
 
 func (c *call[K, V]) entry(i int) *entry[K, V] { return c.links[i].q.self.(*entry[K, V]) }
 
-// An entry is a request and its value, which the batch writes while the request is open, and which does not change afterwards.
-type entry[K comparable, V any] struct {
-	request
-	key K
-	v   V
-}
-
 // result is what every Get returns.
 func (e *entry[K, V]) result() (V, error) {
 	if e.err == nil {
@@ -250,6 +242,18 @@ func (src *Source[K, V]) in(s *Session, room int) *tableOf[K, V] {
 		panic("fetch: two sources of one name in a session: " + src.name)
 	}
 	return t
+}
+
+// override takes the function of an Override of the session, or of its Recording.
+func (t *tableOf[K, V]) override() {
+	for _, o := range t.s.opts.Use {
+		if o.of == t.of {
+			t.load = o.load.(func(context.Context, *Batch[K, V]) error)
+		}
+	}
+	if t.s.recorded != nil {
+		t.load, t.opts = replay[K, V](t.s.recorded[t.name], t.write), SourceOptions{Mode: Direct}
+	}
 }
 
 // fewTables are found sooner one after another than in a map.
@@ -366,37 +370,5 @@ func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 	defer f.s.guard.Unlock()
 	if e := t.m[k]; e != nil && e.state != pending {
 		delete(t.m, k)
-	}
-}
-
-// keys is a property of a type of keys.
-type keys uint8
-
-const (
-	plain keys = iota // any of them can be in a map
-	mixed             // an interface is in them, and what that holds may be a slice, say
-)
-
-func keysOf(t reflect.Type) keys {
-	switch t.Kind() {
-	case reflect.Interface:
-		return mixed
-	case reflect.Array:
-		return keysOf(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if keysOf(t.Field(i).Type) == mixed {
-				return mixed
-			}
-		}
-	}
-	return plain
-}
-
-// checkKey panics if k can be in no map, before there is a lock to be held.
-func checkKey[K comparable](of keys, k K) {
-	if of == mixed {
-		var none map[K]struct{}
-		_ = none[k]
 	}
 }

@@ -11,7 +11,7 @@ func goroutine(f func()) { go f() }
 // processors, where goroutines that compute come again and again. The second goroutine is the one that runs next, so f is not.
 func afterOthers(f func()) {
 	go f()
-	go nothing()
+	go func() {}()
 }
 
 // A limit calls a function when a time is over. A nil limit never does.

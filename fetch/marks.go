@@ -3,19 +3,10 @@ package fetch
 import (
 	"runtime"
 	"time"
-
-	"github.com/braidgo/braid/internal/atomicx"
 )
 
 // What a session notes for its Trace, if it has one: the batches, the Gets of each request, and the last answer of each task. trace.go
 // reads it.
-
-// A tracer has the batches of a session. It is guarded by the session's guard, like the marks. A nil tracer notes nothing.
-type tracer struct {
-	name  string
-	begun time.Time
-	sent  []*batch // in the order in which they were sent
-}
 
 func newTracer(f *frame) *tracer {
 	t := &tracer{name: "fetch", begun: time.Now()}
@@ -37,24 +28,6 @@ func (t *tracer) now() time.Duration {
 	}
 	return time.Since(t.begun)
 }
-
-// A mark is one Get, of one key: the task and the place in the code.
-type mark struct {
-	label   string
-	task    *trail
-	because *request // whose answer the task had last
-	at      place
-	next    *mark     // of the same request
-	wide    []uintptr // like at, if functions may be passed over; else nil
-	skip    func(function string) bool
-	listed  bool
-}
-
-// A place is where a Get was called: the innermost frames. The caller's frame is among them, or a combinator's.
-type place [3]uintptr
-
-// A wide place is where a combinator was called, which may consist of others.
-type widePlace [6]uintptr
 
 // mark notes the Get or All that has called waiter.begin by way of call.wait.
 func (f *frame) mark() *mark {
@@ -83,12 +56,6 @@ func (q *request) markLocked(m *mark) {
 		q.last.next = m
 	}
 	q.last = m
-}
-
-// A trail is the past of a task. It is the task's own.
-type trail struct {
-	last  atomicx.Pointer[request] // goroutines that are no tasks share a trail
-	group *widePlace               // of the combinator that the task is an item of, or nil
 }
 
 func newTrail(last *request, group *widePlace) *trail {

@@ -11,21 +11,6 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A Recording is all the answers of a session, of each source by its name. It is JSON: marshal it to keep it.
-type Recording struct {
-	Sources map[string][]Answer `json:"sources"`
-}
-
-// An Answer is that to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects with equal keys
-// the first is before the second.
-type Answer struct {
-	Key      json.RawMessage `json:"key"`
-	Value    json.RawMessage `json:"value,omitempty"`
-	NotFound bool            `json:"notFound,omitempty"`
-	Error    string          `json:"error,omitempty"` // its text, or that of a panic
-	Panic    bool            `json:"panic,omitempty"`
-}
-
 // Record returns the answers that the session has got so far. It fails if a key or a value cannot be marshalled, or if two keys of
 // a source are the same in JSON. What Transient and cancellations have left is not part of it. Of a key that was forgotten and asked
 // for again the last answer is: a replay gives that to every Get.
@@ -87,11 +72,8 @@ func answerOf(key, value any, failure error) (a Answer, err error) {
 	return a, err
 }
 
-// A replay is a Recording to be looked up in: the answers of each source, by what its keys are in JSON.
-type replay map[string]map[string][]Answer
-
-func newReplay(r *Recording) replay {
-	p := replay{}
+func newRecorded(r *Recording) recorded {
+	p := recorded{}
 	for name, answers := range r.Sources {
 		byKey := map[string][]Answer{}
 		for _, a := range answers {
@@ -105,14 +87,15 @@ func newReplay(r *Recording) replay {
 	return p
 }
 
-// replay returns a source that has the answers of the recording. Of an Effect that is done again with an equal key, the next answer counts.
-func (t *tableOf[K, V]) replay() func(ctx context.Context, b *Batch[K, V]) error {
+// replay returns the function of a source that has these answers. Of an Effect that is done again with an equal key, the next answer
+// counts.
+func replay[K comparable, V any](of map[string][]Answer, write bool) func(ctx context.Context, b *Batch[K, V]) error {
 	var mu atomicx.Mutex
 	times := map[K]int{}
 	return func(_ context.Context, b *Batch[K, V]) error {
 		k := b.keys[0]
 		n := 0
-		if t.write {
+		if write {
 			mu.Lock()
 			n = times[k]
 			times[k]++
@@ -122,7 +105,7 @@ func (t *tableOf[K, V]) replay() func(ctx context.Context, b *Batch[K, V]) error
 		if err != nil {
 			return err
 		}
-		answers := t.s.recorded[t.name][string(text)]
+		answers := of[string(text)]
 		if n >= len(answers) {
 			return ErrNotRecorded
 		}

@@ -4,152 +4,22 @@ import (
 	"context"
 	"slices"
 
-	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/dlist"
-	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
-// The way of a request, which is the order of this file. -G> is a Get that finds no answer, -I> the finding that no task is
-// runnable, -B> the last batch of a round that is back, -T> the task that hands the answers out.
+// The way of a request: a Get that finds no answer joins a request, the request is added to a driver, and the driver sends it when
+// its tasks are quiescent. This file begins in the middle, where everything is decided.
 //
-//  1. -G> join: the waiter of the Get joins a request for its key, a new one or another task's.
-//  2. -G> add: a new request is pending at the driver of the task, and arms the driver: idle is going to be called.
-//  3. -I> idle: no task of the driver is runnable, so the pending requests are all that can be asked for now.
-//  4. -I> send: the requests become batches, one for each source, and all of them are a round. See batch.go.
-//  5. -B> hand: the waiters resume, in the order of asking. Then the driver is armed again, if requests have come meanwhile.
+//  1. idle: no task of the driver is runnable, so the pending requests are all that can be asked for now.
+//  2. send: they become batches, one for each source, and all of them are a round. batch.go calls the sources.
+//  3. back, hand: the last batch has returned, and the waiters resume in the order of asking.
+//  4. over: the driver is armed again, if requests have come meanwhile.
 //
-// If the last waiter leaves before step 4, the request is forgotten. If the last waiter of a batch leaves later, the batch is
-// cancelled. If the Run ends, the settled driver of the session sends what other Runs wait for. If the session ends, all fail.
-
-// A driver collects the requests of one Run, or of the goroutines that are in none, and sends them when its tasks are quiescent:
-// when none of them is runnable. There are three kinds of quiescence. Ordered: the scheduler of the Run is idle. Counted: all tasks
-// of the group wait. Settled: other goroutines had their turns, see settle.go.
-//
-//	quiet   -G> armed    idle is going to be called
-//	armed   -I> sending  the contexts of the waiters are looked at once more, without the guard
-//	sending -I> open     a round goes out
-//	sending -I> quiet    all waiters have left; or the driver is Eager, and each batch hands out its own answers
-//	open    -T> quiet    or armed, if requests have come meanwhile
-//
-// Invariant: while sending or open, nothing else is sent.
-// Debt: the end of these states arms the driver again, if requests are pending.
-type driver struct {
-	node     dlist.Node[*driver] // among the session's
-	s        *Session
-	on       suspend.Spawner // of its tasks; nil for goroutines that are no tasks
-	policy   Policy
-	ordered  bool        // its tasks run one at a time, on one goroutine
-	group    *idle.Group // counted
-	settled  bool        // it has no tasks of its own
-	settling *settling   // is going to call idle; nil: none
-	waiters  int         // have come so far
-	state    driverState
-	reads    dlist.List[*request] // pending, in the order of asking
-	writes   dlist.List[*request] // of Effects
-	batches  dlist.List[*batch]   // open, or to be opened
-
-	body  func(ctx context.Context) error // of its Run
-	frame frame                           // of body
-	err   error                           // of body
-	how   outcome.Outcome                 // of body
-	ended bool
-	ender suspend.Resumer[struct{}]
-}
-
-type driverState uint8
-
-const (
-	quiet driverState = iota
-	armed
-	sending
-	busy
-)
-
-// driverHere returns the driver of the calling goroutine. A context may have come from elsewhere, so it is only a hint.
-func (s *Session) driverHere(f *frame) *driver {
-	on := suspend.Here()
-	if f.d != nil && f.d.on == on {
-		return f.d
-	}
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	for n := s.drivers.First(); n != nil; n = n.Next() {
-		if n.Value.on == on {
-			return n.Value
-		}
-	}
-	return &s.settled
-}
-
-// addLocked makes q a pending request of d, also if another driver has it. If its source is Immediate, it goes out at once.
-func (d *driver) addLocked(q *request) {
-	if q.d != nil {
-		q.d.pendingLocked(q).Remove(&q.node)
-	}
-	if q.d = d; q.t.opts.Mode >= Immediate {
-		if b := aloneLocked(q); b.started {
-			goroutine(b.runAll)
-		}
-		return
-	}
-	q.node.Value = q
-	d.pendingLocked(q).Push(&q.node)
-	d.armLocked()
-}
-
-// pendingLocked returns the list for requests like q.
-func (d *driver) pendingLocked(q *request) *dlist.List[*request] {
-	if q.t.write {
-		return &d.writes
-	}
-	return &d.reads
-}
-
-// aloneLocked makes a batch of one request, which the caller begins if it has started.
-func aloneLocked(q *request) *batch {
-	r := &round{d: q.d}
-	b := newBatch(q.t, r)
-	b.addLocked(q)
-	q.node.Value = q
-	r.requests.Push(&q.node)
-	b.openLocked()
-	return b
-}
-
-// armLocked arranges for a call of idle once nothing is runnable, if requests are pending.
-func (d *driver) armLocked() {
-	if d.reads.First() == nil && d.writes.First() == nil || d.state != quiet || d.s.ended {
-		return
-	}
-	d.state = armed
-	switch {
-	case d.ordered: // its scheduler calls idle
-	case d.settled:
-		d.settleLocked()
-	case d.group.Idle(): // or else the last task to park calls it
-		goroutine(d.idle)
-	}
-}
-
-// rouseLocked makes the scheduler of an armed, ordered driver call idle: it may be asleep, with nothing runnable.
-func (d *driver) rouseLocked() {
-	if d.ordered && d.state == armed {
-		_ = d.on.(suspend.Executor).Execute(nothing)
-	}
-}
-
-func nothing() {}
-
-// orderedIdle is called when the scheduler of an ordered driver has run something and finds nothing runnable.
-func (d *driver) orderedIdle() {
-	defer func() { // also if a source that is Inline ends this goroutine
-		d.s.guard.Lock()
-		d.rouseLocked() // writes may be left
-		d.s.guard.Unlock()
-	}()
-	d.idle()
-}
+// Before: join, add, arm. And instead: if the last waiter leaves before the request is sent, the request is forgotten. If the last
+// waiter of a batch leaves later, the batch is cancelled. If the Run ends, the settled driver of the session sends what other Runs wait
+// for. If the session ends, all waiters fail.
 
 // idle is called when none of the driver's tasks is runnable. It sends the pending requests.
 //
@@ -230,15 +100,6 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	return start
 }
 
-// A round is a number of requests whose answers are handed out together. With Eager it is a batch.
-type round struct {
-	d        *driver
-	number   int                  // 0: it is of no round, as the source is Immediate
-	requests dlist.List[*request] // not handed out, in the order of asking
-	open     int                  // batches
-	holds    bool                 // d sends nothing until it is over
-}
-
 // backLocked says that one more batch of r is back.
 func (r *round) backLocked() {
 	if r.open--; r.open > 0 {
@@ -296,6 +157,188 @@ func (r *round) overLocked() {
 		r.d.state = quiet
 	}
 	r.d.armLocked()
+}
+
+// begin makes w a waiter of the calling task. f is the frame of ctx.
+func (w *waiter) begin(ctx context.Context, f *frame) {
+	w.d, w.ctx = f.s.driverHere(f), ctx
+	if ctx == context.Context(f) {
+		w.ctx = f.Context
+	}
+	if c, ok := w.ctx.(*cancelctx.Context); ok {
+		w.prompt = c.DoneIfMade() == nil
+	} else {
+		w.prompt = w.ctx.Done() == nil
+	}
+	if f.trail != nil {
+		w.mark = f.mark()
+	}
+}
+
+// driverHere returns the driver of the calling goroutine. A context may have come from elsewhere, so it is only a hint.
+func (s *Session) driverHere(f *frame) *driver {
+	on := suspend.Here()
+	if f.d != nil && f.d.on == on {
+		return f.d
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	for n := s.drivers.First(); n != nil; n = n.Next() {
+		if n.Value.on == on {
+			return n.Value
+		}
+	}
+	return &s.settled
+}
+
+// joinLocked adds w to the waiters of q, which is new, pending or open.
+func (w *waiter) joinLocked(l *link, q *request) {
+	if q.state == open && q.waiters.First() == nil {
+		q.b.needed++
+	}
+	l.q, l.Value = q, w
+	q.waiters.Push(&l.Node)
+	w.left++
+	q.markLocked(w.mark)
+	switch {
+	case q.d == nil: // it is new
+		w.d.addLocked(q)
+	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d may stand still until this goroutine goes on
+		w.d.addLocked(q)
+	}
+}
+
+// addLocked makes q a pending request of d, also if another driver has it. If its source is Immediate, it goes out at once.
+func (d *driver) addLocked(q *request) {
+	if q.d != nil {
+		q.d.pendingLocked(q).Remove(&q.node)
+	}
+	if q.d = d; q.t.opts.Mode >= Immediate {
+		if b := aloneLocked(q); b.started {
+			goroutine(b.runAll)
+		}
+		return
+	}
+	q.node.Value = q
+	d.pendingLocked(q).Push(&q.node)
+	d.armLocked()
+}
+
+// pendingLocked returns the list for requests like q.
+func (d *driver) pendingLocked(q *request) *dlist.List[*request] {
+	if q.t.write {
+		return &d.writes
+	}
+	return &d.reads
+}
+
+// aloneLocked makes a batch of one request, which the caller begins if it has started.
+func aloneLocked(q *request) *batch {
+	r := &round{d: q.d}
+	b := newBatch(q.t, r)
+	b.addLocked(q)
+	q.node.Value = q
+	r.requests.Push(&q.node)
+	b.openLocked()
+	return b
+}
+
+// armLocked arranges for a call of idle once nothing is runnable, if requests are pending.
+func (d *driver) armLocked() {
+	if d.reads.First() == nil && d.writes.First() == nil || d.state != quiet || d.s.ended {
+		return
+	}
+	d.state = armed
+	switch {
+	case d.ordered: // its scheduler calls idle
+	case d.settled:
+		d.settleLocked()
+	case d.group.Idle(): // or else the last task to park calls it
+		goroutine(d.idle)
+	}
+}
+
+// rouseLocked makes the scheduler of an armed, ordered driver call idle: it may be asleep, with nothing runnable.
+func (d *driver) rouseLocked() {
+	if d.ordered && d.state == armed {
+		_ = d.on.(suspend.Executor).Execute(nothing)
+	}
+}
+
+func nothing() {}
+
+// orderedIdle is called when the scheduler of an ordered driver has run something and finds nothing runnable.
+func (d *driver) orderedIdle() {
+	defer func() { // also if a source that is Inline ends this goroutine
+		d.s.guard.Lock()
+		d.rouseLocked() // writes may be left
+		d.s.guard.Unlock()
+	}()
+	d.idle()
+}
+
+// leaveLocked takes w off all its requests. A request without waiters is not sent; pay cancels a batch without waiters.
+func (w *waiter) leaveLocked() {
+	for i := range w.links {
+		l := &w.links[i]
+		q := l.q
+		if l.Value == nil || !q.waiters.Remove(&l.Node) {
+			continue
+		}
+		if w.left--; q.waiters.First() != nil {
+			continue
+		}
+		switch b := q.b; {
+		case q.state == pending:
+			q.d.pendingLocked(q).Remove(&q.node)
+			q.forgetLocked()
+			q.t.s.stats.Dropped++
+		case q.state == open && !(b.kept && b.started):
+			if b.needed--; b.needed == 0 {
+				b.cancelLocked()
+				w.stop = append(w.stop, b)
+			}
+		}
+	}
+}
+
+// pay does what w owes when its wait has ended: no lock is held then.
+func (w *waiter) pay() {
+	if r := w.duty; r != nil {
+		g := &w.d.s.guard
+		g.Lock()
+		r.handLocked(false)
+		r.overLocked()
+		g.Unlock()
+	}
+	cancelAll(w.stop, nil)
+}
+
+// lookAtContext reports whether w's context is done, which may not have told. A context that panics counts as not done, so that
+// it harms no other task.
+func (w *waiter) lookAtContext() (done bool) {
+	defer func() { _ = recover() }()
+	return suspend.Err(w.ctx) != nil
+}
+
+// forgetLocked makes a request one that was never made.
+func (q *request) forgetLocked() {
+	q.state = gone
+	q.t.forgetLocked(q)
+}
+
+// resumeLocked resumes all waiters of q that wait for nothing else, or only those of other drivers.
+func (q *request) resumeLocked(foreignOnly bool) {
+	for n := q.waiters.First(); n != nil; {
+		next, w := n.Next(), n.Value
+		if !foreignOnly || w.d != q.d {
+			q.waiters.Remove(n)
+			if w.left--; w.left == 0 {
+				w.r.Resume(struct{}{}, nil)
+			}
+		}
+		n = next
+	}
 }
 
 // end is the end of the driver's Run. What others wait for goes on; everything else is cancelled and waited for.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/idle"
-	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
@@ -104,40 +103,6 @@ func (d *driver) register(on suspend.Spawner) {
 	d.s.guard.Unlock()
 }
 
-// A Session is what answers are remembered in: the extent of one request of a server, as a rule. Its methods may be called
-// from any goroutine.
-type Session struct {
-	guard    suspend.Guard // of all that follows, and of the session's tables, drivers and requests
-	opts     Options
-	ctx      context.Context // the one that the session was made with; batches have its values
-	tables   []*table        // of each Source and Effect, in the order of their making
-	more     map[any]*table  // by these, where the first few are not enough
-	few      [2]*table
-	drivers  dlist.List[*driver] // of the Runs that are not over
-	settled  driver              // of goroutines that are no tasks of a Run
-	stats    Stats
-	made     int // requests that a Get has made
-	open     int // batches
-	ended    bool
-	closers  []suspend.Resumer[struct{}]
-	tracer   *tracer     // nil: no trace
-	recorded replay      // nil: no replay
-	memos    map[any]any // by *Memo: a map of *memoized
-	thunks   []*thunk    // that nobody has started
-}
-
-// Stats counts the work of a session so far.
-type Stats struct {
-	Rounds  int // dispatches that sent something
-	Batches int // calls of sources
-	Open    int // of these, those that have not returned
-	Keys    int // in them
-	Gets    int // keys that were asked for
-	Shared  int // Gets that made no request: another had made it
-	Dropped int // requests that were never sent, since all waiters gave up
-	Errors  int // keys that failed
-}
-
 // Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Nobody knows
 // whether more of them are about to ask. So a request goes out after other goroutines could run a few times, if no round is open. The
 // requests that come meanwhile are the next round. A timer is the limit where others compute, see Options.SettleWithin.
@@ -162,7 +127,7 @@ func (s *Session) begin(ctx context.Context, o Options) {
 		s.tracer = newTracer(frameOf(ctx))
 	}
 	if o.Replay != nil {
-		s.recorded = newReplay(o.Replay)
+		s.recorded = newRecorded(o.Replay)
 	}
 }
 
@@ -222,16 +187,6 @@ func (c *closing) Guard() *suspend.Guard                 { return &c.guard }
 func (c *closing) Try() (v struct{}, ok bool, err error) { return v, c.open == 0, nil }
 func (c *closing) Enqueue(r suspend.Resumer[struct{}])   { c.closers = append(c.closers, r) }
 func (c *closing) Remove(suspend.Resumer[struct{}])      {}
-
-// A frame is the context that tasks get: what fetch has to find in it.
-type frame struct {
-	context.Context
-	s        *Session // nil: only a label
-	d        *driver  // of the Run that it was made for; nil: none
-	inSource bool     // it is a source's
-	trail    *trail   // nil: no trace
-	label    string
-}
 
 type frameKey struct{}
 

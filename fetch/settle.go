@@ -18,14 +18,6 @@ const (
 	prolongs = 4
 )
 
-// A settling ends with the first of two: the others have had their turns, or the time is over.
-type settling struct {
-	d         *driver
-	limit     *limit
-	seen      int // waiters, when the time began
-	prolonged int
-}
-
 // settleLocked arranges for a call of idle.
 func (d *driver) settleLocked() {
 	o := &d.s.opts

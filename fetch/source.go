@@ -34,27 +34,6 @@ func (src *Source[K, V]) Close(ctx context.Context) error {
 	return src.close(ctx)
 }
 
-// SourceOptions are the choices of a source. The zero value is the default. Of several, each sets what it has.
-type SourceOptions struct {
-	MaxBatch int // a batch has at most this many keys, and more keys are more batches of the same round; 0: any number
-	MaxOpen  int // a session has at most this many batches open, and the others wait, in the order of asking; 0: any number
-	Mode     Mode
-
-	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get asks anew. It is for
-	// what changes while a session goes on. The answers are in no Recording.
-	Fresh bool
-}
-
-// A Mode says when load is called, and where.
-type Mode uint8
-
-const (
-	Batched   Mode = iota // for a batch of a round, on a goroutine
-	Inline                // for a batch of a round, by the round itself: load reads memory and must not suspend; its Goexit ends the caller of Run, in the end
-	Immediate             // for each key at once, whatever else is going on, on a goroutine
-	Direct                // for each key at once, by the Get that asks first, unless MaxOpen makes it wait
-)
-
 func chosen(options []SourceOptions) (c SourceOptions) {
 	for _, o := range options {
 		if o.MaxBatch < 0 || o.MaxOpen < 0 {
@@ -198,114 +177,12 @@ func Once[V any](name string, f func(ctx context.Context) (V, error)) *Source[st
 	}, SourceOptions{Mode: Direct})
 }
 
-// An Override is a source or an Effect that is replaced in a session, see Options.Use. Of two for one source the last counts.
-type Override struct {
-	of   any // the *Source
-	load any
-}
-
 // Replace returns an Override: where Options.Use has it, load is called instead of the source's own function.
 func (src *Source[K, V]) Replace(load func(ctx context.Context, b *Batch[K, V]) error) Override {
 	if load == nil {
 		panic("fetch: nil function")
 	}
 	return Override{of: src, load: load}
-}
-
-// override takes the function of an Override of the session, or of its Recording.
-func (t *tableOf[K, V]) override() {
-	for _, o := range t.s.opts.Use {
-		if o.of == t.of {
-			t.load = o.load.(func(context.Context, *Batch[K, V]) error)
-		}
-	}
-	if t.s.recorded != nil {
-		t.load, t.opts = t.replay(), SourceOptions{Mode: Direct}
-	}
-}
-
-// A Batch is one call of a source: keys, and room for their answers. Its methods may be called from any goroutine until load has returned.
-type Batch[K comparable, V any] struct {
-	b     *batch
-	keys  []K
-	few   [1]K      // room for them
-	at    int       // where the next answer is looked for first
-	index map[K]int // of the keys, made if need be
-}
-
-// A BatchInfo says what batch it is.
-type BatchInfo struct {
-	Source string
-	Keys   int
-	Round  int // 0: it is of no round
-}
-
-// Keys returns the keys in the order of asking. They are all different, except in an Effect. The slice is read only.
-func (b *Batch[K, V]) Keys() []K { return b.keys }
-
-// Set answers a key. It ignores a key that is not in the batch, and every call after load has returned. Of two answers to one key the last counts; the keys of an
-// Effect may be equal, and are then answered in order.
-func (b *Batch[K, V]) Set(k K, v V) {
-	b.b.mu.Lock()
-	defer b.b.mu.Unlock()
-	if i, ok := b.find(k); ok {
-		b.answer(i, v, nil)
-	}
-}
-
-// Fail answers a key with an error, which is remembered like a value; see Transient. It panics if err is nil.
-func (b *Batch[K, V]) Fail(k K, err error) {
-	if err == nil {
-		panic("fetch: Fail with a nil error")
-	}
-	b.b.mu.Lock()
-	defer b.b.mu.Unlock()
-	if i, ok := b.find(k); ok {
-		b.answer(i, *new(V), err)
-	}
-}
-
-// find returns the index of k. Sources tend to answer in the order of the keys; one may have sorted the slice that it was given.
-func (b *Batch[K, V]) find(k K) (i int, ok bool) {
-	if b.b.over {
-		return 0, false
-	}
-	for b.b.t.write && b.at < len(b.keys) && b.entry(b.at).set {
-		b.at++ // equal keys are answered in order
-	}
-	if b.at < len(b.keys) && b.entry(b.at).key == k {
-		b.at++
-		return b.at - 1, true
-	}
-	if b.b.t.write {
-		found := -1
-		for i := range b.keys {
-			if e := b.entry(i); e.key == k {
-				if found = i; !e.set {
-					break
-				}
-			}
-		}
-		return found, found >= 0
-	}
-	if b.index == nil {
-		b.index = make(map[K]int, len(b.keys))
-		for i := range b.keys {
-			b.index[b.entry(i).key] = i
-		}
-	}
-	if i, ok = b.index[k]; ok {
-		b.at = i + 1
-	}
-	return i, ok
-}
-
-// entry is the i'th request. The source may have sorted the slice of keys.
-func (b *Batch[K, V]) entry(i int) *entry[K, V] { return b.b.requests[i].self.(*entry[K, V]) }
-
-func (b *Batch[K, V]) answer(i int, v V, err error) {
-	e := b.entry(i)
-	e.v, e.err, e.set = v, err, true
 }
 
 // Transient marks an error that is not to be remembered, by a session or by a Memo: the waiters get it, and the next Get asks again.
@@ -324,4 +201,36 @@ func (t *transient) Unwrap() error { return t.err }
 // passes reports whether err is not to be remembered.
 func passes(err error) bool {
 	return errors.As(err, new(*transient)) || errors.Is(err, context.Canceled)
+}
+
+// keys is a property of a type of keys.
+type keys uint8
+
+const (
+	plain keys = iota // any of them can be in a map
+	mixed             // an interface is in them, and what that holds may be a slice, say
+)
+
+func keysOf(t reflect.Type) keys {
+	switch t.Kind() {
+	case reflect.Interface:
+		return mixed
+	case reflect.Array:
+		return keysOf(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if keysOf(t.Field(i).Type) == mixed {
+				return mixed
+			}
+		}
+	}
+	return plain
+}
+
+// checkKey panics if k can be in no map, before there is a lock to be held.
+func checkKey[K comparable](of keys, k K) {
+	if of == mixed {
+		var none map[K]struct{}
+		_ = none[k]
+	}
 }

@@ -39,12 +39,6 @@ func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 	}
 }
 
-// A thunk is a function that Later has returned.
-type thunk struct {
-	force func() // runs the function, or waits for it
-	taken bool   // somebody has started it; guarded by the session's guard
-}
-
 // start forces l in a task of its own.
 func (l *thunk) start() {
 	defer func() { _ = recover() }() // the thunk raises it

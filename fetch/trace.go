@@ -3,8 +3,12 @@ package fetch
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Trace tells the rounds of a session, and the reason for their number. String makes a picture of it.
@@ -136,4 +140,196 @@ func (b *batch) latest() (latest *request) {
 		}
 	}
 	return latest
+}
+
+// line is where the Get is in the user's code, or else where its combinator is.
+func (m *mark) line() string {
+	places := [][]uintptr{m.at[:]}
+	if m.wide != nil {
+		places[0] = m.wide
+	}
+	if g := m.task.group; g != nil {
+		places = append(places, g[:])
+	}
+	for _, p := range places {
+		frames := runtime.CallersFrames(p)
+		for more := true; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); f.Function != "" && !ours(f.Function) && (m.skip == nil || !m.skip(f.Function)) {
+				return fmt.Sprint(filepath.Base(f.File), ":", f.Line)
+			}
+		}
+	}
+	return "?"
+}
+
+// ours reports whether a function is of this package, or of those that it runs tasks with.
+func ours(function string) bool {
+	for _, prefix := range []string{"fetch.", "lazy.", "suspend.", "internal/", "adapters/"} {
+		if strings.HasPrefix(function, "github.com/braidgo/braid/"+prefix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "iter.")
+}
+
+const barWidth = 30
+
+// String draws the rounds: for each batch its source, its keys, its time, its labels and its lines. Below are the critical path,
+// which tells the number of rounds, and the hints.
+func (t *Trace) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: %s, %s, %s for %s, %s\n", t.Name, count(t.Stats.Rounds, "round"), count(t.Stats.Batches, "batch"),
+		count(t.Stats.Keys, "key"), count(t.Stats.Gets, "get"), short(t.Took))
+	rows, last := make([][]string, len(t.Batches)), 0
+	widths := make([]int, 5)
+	for i, b := range t.Batches {
+		round := ""
+		if b.Round != last && b.Round > 0 {
+			round, last = fmt.Sprint(b.Round), b.Round
+		}
+		rows[i] = []string{round, b.Source, fmt.Sprint(b.Keys), t.bar(b), strings.Join(b.Labels, ", ")}
+		for j, cell := range rows[i] {
+			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
+		}
+	}
+	for i, r := range rows {
+		line := fmt.Sprintf("%*s  %-*s %*s  %-*s %-*s  %s", widths[0]+1, r[0], widths[1], r[1], widths[2], r[2],
+			widths[3], r[3], widths[4], r[4], strings.Join(t.Batches[i].Lines, ", "))
+		if t.Batches[i].Open {
+			line = strings.TrimRight(line, " ") + "  (open)"
+		}
+		s.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	if len(t.Why) > 0 {
+		steps := make([]string, len(t.Why))
+		for i, w := range t.Why {
+			what := w.Source
+			switch {
+			case i < len(t.Why)-1 && w.Keys > 1:
+				what += fmt.Sprint(" of ", w.Keys)
+			case w.Key != struct{}{} && (w.Keys > 1 || i == len(t.Why)-1):
+				what += fmt.Sprint(" ", w.Key)
+			}
+			steps[i] = fmt.Sprintf("%s (%s)", what, w.Line)
+		}
+		fmt.Fprintf(&s, "why %d: %s\n", t.Stats.Rounds, strings.Join(steps, " → "))
+	}
+	for _, h := range t.Hints {
+		s.WriteString(h + "\n")
+	}
+	return s.String()
+}
+
+// bar is when b was open, as a part of the whole.
+func (t *Trace) bar(b TracedBatch) string {
+	if t.Took == 0 {
+		return ""
+	}
+	from := int(b.Start * barWidth / t.Took)
+	to := max(from+1, int(b.End*barWidth/t.Took))
+	return strings.Repeat(" ", from) + strings.Repeat("▇", to-from) + strings.Repeat(" ", max(0, barWidth-to))
+}
+
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "ch"):
+		what += "e"
+	}
+	return fmt.Sprint(n, " ", what, "s")
+}
+
+func short(d time.Duration) string {
+	if d >= time.Millisecond {
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.0f µs", float64(d)/float64(time.Microsecond))
+}
+
+// hints looks for rounds that need not be, and for tasks that wait for a round only.
+func (t *Trace) hints() (hints []string) {
+	lone := t.lone()
+	for i := 0; i < len(lone); {
+		j, sameLine := i+1, true
+		for j < len(lone) && lone[j].follows(lone[j-1]) {
+			sameLine = sameLine && lone[j].first.line() == lone[i].first.line()
+			j++
+		}
+		first, last := lone[i].b.round.number, lone[j-1].b.round.number
+		switch {
+		case j-i > 2 && sameLine:
+			hints = append(hints, fmt.Sprintf("rounds %d–%d have one key each, asked by one task in a loop at %s: if they are independent, Map makes them one",
+				first, last, lone[i].first.line()))
+		case j-i > 1 && !sameLine:
+			var sources, lines []string
+			for _, a := range lone[i:j] {
+				sources, lines = append(sources, a.t.name), append(lines, a.first.line())
+			}
+			hints = append(hints, fmt.Sprintf("%s (%s) are asked one after the other by one task: if they are independent, %s %s",
+				list(sources), strings.Join(lines, ", "), combinators[min(j-i, 4)], saves(j-i-1)))
+		}
+		i = j
+	}
+	return append(hints, t.waits()...)
+}
+
+var combinators = map[int]string{2: "Two", 3: "Three", 4: "Together"}
+
+func saves(rounds int) string {
+	if rounds == 1 {
+		return "saves a round"
+	}
+	return fmt.Sprintf("saves %d rounds", rounds)
+}
+
+func list(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// lone returns the requests that are alone in their round, in the order of the rounds.
+func (t *Trace) lone() (lone []*request) {
+	inRound := map[int]int{}
+	for _, b := range t.sent {
+		inRound[b.round.number] += len(b.requests)
+	}
+	for _, b := range t.sent {
+		if a := b.requests[0]; b.round.number > 0 && inRound[b.round.number] == 1 && a.first != nil {
+			lone = append(lone, a)
+		}
+	}
+	return lone
+}
+
+// follows reports whether one task has asked for both, q right after p.
+func (q *request) follows(p *request) bool {
+	return q.b.round.number == p.b.round.number+1 && q.first.because == p && q.first.task == p.first.task
+}
+
+// waits finds sources that are much slower than the rest of their round.
+func (t *Trace) waits() (hints []string) {
+	told := map[string]bool{}
+	for i, slow := range t.sent {
+		rest, tasks := time.Duration(0), map[*trail]bool{}
+		for _, b := range t.sent {
+			if b.round.number != slow.round.number || b == slow {
+				continue
+			}
+			rest = max(rest, b.to)
+			for _, a := range b.requests {
+				for m := a.first; m != nil; m = m.next {
+					tasks[m.task] = true
+				}
+			}
+		}
+		took := slow.to - slow.from
+		if slow.round.number == 0 || slow.d.policy == Eager || len(tasks) == 0 || told[slow.t.name] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
+			continue
+		}
+		told[slow.t.name] = true
+		hints = append(hints, fmt.Sprintf("%s answers in %s, %s waited only for its round %d: see Eager", slow.t.name, short(took), count(len(tasks), "task"), slow.round.number))
+	}
+	return hints
 }

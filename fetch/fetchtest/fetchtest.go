@@ -33,7 +33,9 @@ func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fet
 func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.Replace(s.load) }
 
 // InsteadOfEffect returns an Override by which s stands for an Effect of the program: its batches are noted, and nothing is written.
-func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override { return of.Replace(s.load) }
+func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override {
+	return of.Replace(s.load)
+}
 
 func (s *Source[K, V]) load(ctx context.Context, b *fetch.Batch[K, V]) error {
 	s.mu.Lock()
