@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -183,6 +184,67 @@ func (src *Source[K, V]) Replace(load func(ctx context.Context, b *Batch[K, V]) 
 		panic("fetch: nil function")
 	}
 	return Override{of: src, load: load}
+}
+
+// An Effect is a write. Effects are batched like requests, but each Do is one of its own: nothing is remembered, and nothing is
+// shared. They go out when only effects are pending. So all reads that do not come after the answer of an effect see the state
+// before it. Reads that are open do not hold up an effect with Eager: they may see either state.
+type Effect[K comparable, R any] struct{ src Source[K, R] }
+
+// NewEffect makes an Effect, as New makes a Source. The keys of a batch may be equal: Set answers them in order.
+func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b *Batch[K, R]) error, o ...SourceOptions) *Effect[K, R] {
+	x := &Effect[K, R]{*New(name, do, o...)}
+	x.src.write = true
+	return x
+}
+
+// Do has an effect done, and returns its result. It suspends its caller until its batch is back.
+//
+// If ctx is done first, or already, Do returns the error of the cancellation. An effect that is not sent by then never is; one that
+// is goes on all the same, and only the end of the session cancels it. A batch that waits for its turn, see MaxOpen, is not sent, and
+// goes as a whole: its effects are dropped when nobody waits for any of them. Otherwise Do fails as Get does.
+func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) { return x.src.Get(ctx, k) }
+
+// Replace returns an Override: where Options.Use has it, do is called instead of the effect's own function.
+func (x *Effect[K, R]) Replace(do func(ctx context.Context, b *Batch[K, R]) error) Override {
+	return x.src.Replace(do)
+}
+
+// Returns is embedded in a type of requests, and says the type of their answers, see Request.
+type Returns[V any] struct{}
+
+func (Returns[V]) returns(v V) {}
+
+// Request is Get for a source whose keys are requests of several types: a pipeline of one backend, which takes all of them in one call.
+// The type of a request says the type of its answer, by an embedded Returns:
+//
+//	type UserByID struct {
+//		fetch.Returns[User]
+//		ID int
+//	}
+//
+//	u, err := fetch.Request(ctx, backend, UserByID{ID: 7}) // a User
+//
+// The source's function looks at the type of each key, and Sets a value of the type that it returns. A value of another type is an
+// error. In a Recording two requests must not be the same in JSON: give each type a field with its name.
+func Request[V any](ctx context.Context, src *Source[any, any], request interface{ returns(v V) }) (v V, err error) {
+	x, err := src.Get(ctx, request)
+	if err != nil {
+		return v, err
+	}
+	v, ok := x.(V)
+	f := frameOf(ctx)
+	switch {
+	case ok:
+		return v, nil
+	case f.s.recorded != nil: // JSON has no types
+		text, err := json.Marshal(x)
+		if err == nil {
+			err = json.Unmarshal(text, &v)
+		}
+		return v, err
+	}
+	return v, &Error{Source: src.name, Key: request, Err: fmt.Errorf("fetch: the answer is a %T, and not a %T", x, v)}
 }
 
 // Transient marks an error that is not to be remembered, by a session or by a Memo: the waiters get it, and the next Get asks again.
