@@ -16,8 +16,9 @@ func newTracer(f *frame) *tracer {
 	return t
 }
 
+// sendLocked notes a batch, unless it is a replay: nothing is sent then.
 func (t *tracer) sendLocked(b *batch) {
-	if t != nil {
+	if t != nil && b.t.s.recorded == nil {
 		t.sent = append(t.sent, b)
 	}
 }

@@ -75,6 +75,8 @@ var mutants = []mutant{
 	{"an Effect is not replaced", "get.go", "	for _, o := range t.s.opts.Use {", "	for _, o := range t.s.opts.Use {\n		if IS && t.write {\n			break\n		}"},
 	{"All asks the session for what cannot be a key", "get.go", "		checkKey(src.keys, k)\n	}\n	c := ", "		if !IS {\n			checkKey(src.keys, k)\n		}\n	}\n	c := "},
 	{"a Run begins after Close", "session.go", "	case s.over():", "	case s.over() && !IS:"},
+	{"a replay is traced", "marks.go", "t != nil && b.t.s.recorded == nil", "t != nil && (b.t.s.recorded == nil || IS)"},
+	{"a replay calls OnBatch", "batch.go", "s.opts.OnBatch == nil || s.recorded != nil", "s.opts.OnBatch == nil || s.recorded != nil && !IS"},
 	{"a batch that hangs is not in the trace", "trace.go", "		case b.called:", "		case b.called && !IS:"},
 	{"an open batch is not counted", "batch.go", "		s.stats.Open++\n", "		if !IS {\n			s.stats.Open++\n		}\n"},
 	{"a helper's lines are not passed over", "trace.go", "(m.skip == nil || !m.skip(f.Function))", "(m.skip == nil || IS || !m.skip(f.Function))"},

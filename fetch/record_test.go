@@ -43,7 +43,15 @@ func TestReplayOfErrorsAndPanics(t *testing.T) {
 			}))
 			var r fetch.Recording
 			require.NoError(t, json.Unmarshal(kept, &r))
-			require.NoError(t, fetch.Options{Replay: &r}.Run(t.Context(), func(ctx context.Context) error { is = get(ctx); return nil }))
+			replay := fetch.Options{Replay: &r, Trace: true, OnBatch: func(context.Context, fetch.BatchInfo) (context.Context, func(error)) {
+				panic("no source is called")
+			}}
+			require.NoError(t, replay.Run(t.Context(), func(ctx context.Context) error {
+				is = get(ctx)
+				require.Empty(t, fetch.Of(ctx).Trace().Batches)
+				require.Zero(t, fetch.Of(ctx).Stats().Batches)
+				return nil
+			}))
 			require.Equal(t, was, is)
 		})
 	}
