@@ -131,7 +131,7 @@ func (a *account) body(self *actor.Self[int], rng *rand.Rand) error {
 			return actor.Skip
 		}
 		if rng.IntN(4) == 0 { // nested
-			if v, err := self.ReceiveWithin(bg, 0); err == nil {
+			if v, err := pending(&self.Inbox); err == nil {
 				_ = take(v)
 			}
 			if rng.IntN(2) == 0 {

@@ -172,8 +172,8 @@ func (in *Inbox[M]) kill(cause error) {
 func (s *Self[M]) end(err error) {
 	returned := false
 	defer s.stepped(&returned)
-	s.goOn, s.frames = nil, nil
 	s.reacted()
+	s.goOn, s.frames = nil, nil
 	if s.drains(err) {
 		s.drain()
 	}

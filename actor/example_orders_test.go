@@ -3,7 +3,6 @@ package actor_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
@@ -56,7 +55,7 @@ func Example_ordersAndCancellations() {
 			_ = ref.Send(m)
 		}
 		for range 3 {
-			fmt.Println(replies.ReceiveWithin(ctx, time.Minute))
+			fmt.Println(replies.Receive(ctx))
 		}
 		ref.Stop()
 		return ref.Wait(ctx)

@@ -190,30 +190,28 @@ func (in *Inbox[M]) receivedOfCap(p place[M]) {
 	}
 }
 
-// An arrival is a wait for something new, as a Source. Its methods run in the owner's task.
-type arrival[M any] struct {
-	in *Inbox[M]
-	t  *timer // or nil
-}
+// An arrival is an inbox as the Source of a wait for something new. Its methods run in the owner's task. It is a pointer and not a struct,
+// since each word of it takes three words of the stack of each actor that waits.
+type arrival[M any] Inbox[M]
 
-func (a arrival[M]) Guard() *suspend.Guard { return &a.in.guard }
+func (a *arrival[M]) Guard() *suspend.Guard { return &a.guard }
 
 // Try fetches new messages. An error ends the wait.
-func (a arrival[M]) Try() (none struct{}, ok bool, err error) {
-	ok, err = a.in.newsLocked(a.t)
+func (a *arrival[M]) Try() (none struct{}, ok bool, err error) {
+	ok, err = (*Inbox[M])(a).newsLocked(a.within)
 	return none, ok, err
 }
 
-func (a arrival[M]) Enqueue(r suspend.Resumer[struct{}]) {
-	a.in.restLocked()
-	a.in.state, a.in.waiter = receiving, r
+func (a *arrival[M]) Enqueue(r suspend.Resumer[struct{}]) {
+	(*Inbox[M])(a).restLocked()
+	a.state, a.waiter = receiving, r
 }
 
-func (a arrival[M]) Remove(suspend.Resumer[struct{}]) {
-	if a.in.state == receiving {
-		a.in.state = running
+func (a *arrival[M]) Remove(suspend.Resumer[struct{}]) {
+	if a.state == receiving {
+		a.state = running
 	}
-	a.in.waiter = suspend.Resumer[struct{}]{}
+	a.waiter = suspend.Resumer[struct{}]{}
 }
 
 // newsLocked reports whether there is something new for the owner, and fetches it. A message that is there when the timeout is noticed

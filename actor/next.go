@@ -52,6 +52,12 @@ type within[M any] struct {
 func (*within[M]) next()         {}
 func (*within[M]) Error() string { return "actor: ReactWithin" }
 
+// A timed is a within whose time runs.
+type timed[M any] struct {
+	*within[M]
+	timer *timer
+}
+
 // ReactWithin is React with a timeout: if no message that f takes comes for d, the actor goes on with late. d counts from the
 // return of this Next; a message that f skips does not begin it anew. When the actor finds d to be over, f is called with the
 // messages that are there, and with no later ones. If d is not positive, that is at once.

@@ -18,7 +18,6 @@ type Self[M any] struct {
 	goOn    error
 	frames  *frame
 	at      place[M] // of the reaction that waits: the last message that it has skipped
-	within  *timer   // of the reaction that waits
 	release func()   // of the scheduler's Hold; nil: there is none
 	onEnd   *cleanup // the last one
 }
@@ -167,9 +166,9 @@ func (s *Self[M]) trampoline() {
 				return
 			}
 		case *within[M]:
-			if s.within == nil {
-				s.within = s.startTimer(n.d)
-			}
+			err = &timed[M]{n, s.startTimer(n.d)}
+		case *timed[M]:
+			s.goOn = n
 			var waits bool
 			if waits, err = s.react(n, n.f, woken); waits {
 				return
@@ -286,6 +285,10 @@ var errLate = errors.New("actor: late")
 // react calls f, of the reaction n, with the messages that it has not seen. It reports whether the actor waits, which is the end of
 // this task. Otherwise the actor goes on with err. The reactions of a Loop follow one another here, as most actors consist of one.
 func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
+	var t *timer
+	if n, ok := n.(*timed[M]); ok {
+		t = n.timer
+	}
 	for {
 		if !woken {
 			s.fresh()
@@ -298,8 +301,9 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 			if s.kept.count > 0 {
 				if took, err := s.scan(&s.at, f); took {
 					s.at = place[M]{}
-					if s.within != nil {
-						s.stopWithin()
+					if t != nil {
+						s.reacted()
+						t = nil
 					}
 					if err != nil || s.frames == nil || s.frames.loop == nil {
 						return false, err
@@ -321,7 +325,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 				}
 			}
 			s.guard.Lock()
-			news, err := s.newsLocked(s.within)
+			news, err := s.newsLocked(t)
 			if !news {
 				s.goOn = n
 				s.restLocked()
@@ -345,14 +349,10 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 // reacted is the end of a reaction's wait.
 func (s *Self[M]) reacted() {
 	s.at = place[M]{}
-	if s.within != nil {
-		s.stopWithin()
+	if n, ok := s.goOn.(*timed[M]); ok {
+		n.timer.stop()
+		s.goOn = nil
 	}
-}
-
-func (s *Self[M]) stopWithin() {
-	s.within.stop()
-	s.within = nil
 }
 
 // A starter is an actor as the executor of its Awaits. It is a Spawner as well, so that a timeout finds the scheduler's timers.

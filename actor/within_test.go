@@ -63,3 +63,9 @@ func TestWithinZero(t *testing.T) {
 	})
 	require.ErrorIs(t, err, actor.ErrTimeout, "%d calls", n)
 }
+
+// pending receives a message that is there.
+func pending[M any](in *actor.Inbox[M]) (m M, err error) {
+	err = in.HandleWithin(bg, -1, func(x M) error { m = x; return nil })
+	return m, err
+}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/actor"
-	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -23,7 +22,7 @@ var actorRows = slicesOf(
 		pair("actor-pingpong/receive", "two goroutines, channels of one", 0.85, 0.60, func() (ours, peer func(int)) {
 			return func(n int) { inFifo(func() { pingPong(suspend.Here(), n, receiving) }) }, pingPongChannels
 		}),
-		onPool("actor-pingpong/pool", "two goroutines, channels of one", 0.70, 0.45, func(p *workstealing.Pool) (ours, peer func(int)) {
+		onPool("actor-pingpong/pool", "two goroutines, channels of one", 0.80, 0.45, func(p *workstealing.Pool) (ours, peer func(int)) {
 			return func(n int) { pingPong(p, n, reacting) }, pingPongChannels
 		}),
 		{id: "actor-pingpong/protoactor", against: "protoactor-go", unit: "ns", open: func(mode) (*sides, error) {
@@ -36,14 +35,20 @@ var actorRows = slicesOf(
 	// One message goes round in a ring, and a pass from one to the next is an operation.
 	[]row{
 		{id: "actor-ring/600k", against: "600,000 goroutines, channels of one", unit: "ns", must: 0.30, aim: 0.15, rounds: 6, open: func(m mode) (*sides, error) {
-			return ringSides(m.of(600_000, 50), true)
+			return ringSides(m.of(600_000, 50), fifoRing, reacting)
 		}},
 		{id: "actor-ring/600k-pool", against: "600,000 goroutines, channels of one", unit: "ns", must: 0.45, aim: 0.25, rounds: 6, open: func(m mode) (*sides, error) {
-			return ringSides(m.of(600_000, 50), false)
+			return ringSides(m.of(600_000, 50), poolRing, reacting)
+		}},
+		{id: "actor-ring/receive", against: "100,000 goroutines, channels of one", unit: "ns", must: 1.2, aim: 1.0, rounds: 6, open: func(m mode) (*sides, error) {
+			return ringSides(m.of(100_000, 50), fifoRing, receiving)
+		}},
+		{id: "actor-ring/receive-pool", against: "100,000 goroutines, channels of one", unit: "ns", must: 1.2, aim: 1.0, rounds: 6, open: func(m mode) (*sides, error) {
+			return ringSides(m.of(100_000, 50), poolRing, receiving)
 		}},
 		{id: "actor-ring/flat", against: "the same in a ring of 1000", unit: "ns", must: 2.5, aim: 1.5, rounds: 6, open: func(m mode) (*sides, error) {
-			large, closeLarge := fifoRing(m.of(600_000, 50))
-			small, closeSmall := fifoRing(m.of(1000, 10))
+			large, closeLarge := fifoRing(m.of(600_000, 50), reacting)
+			small, closeSmall := fifoRing(m.of(1000, 10), reacting)
 			return &sides{ours: timed(large), peer: timed(small), close: func() { closeLarge(); closeSmall() }}, nil
 		}},
 	},
@@ -54,7 +59,7 @@ var actorRows = slicesOf(
 		pair("actor-spawn/fifo", "go + channel", 1.3, 0.7, func() (ours, peer func(int)) {
 			return func(n int) { inFifo(func() { spawnActors(suspend.Here(), n) }) }, spawnWithChannel
 		}),
-		onPool("actor-spawn/pool", "go + channel", 1.0, 0.7, func(p *workstealing.Pool) (ours, peer func(int)) {
+		onPool("actor-spawn/pool", "go + channel", 1.9, 0.7, func(p *workstealing.Pool) (ours, peer func(int)) {
 			return func(n int) { inPool(p, func() { spawnActors(p, n) }) }, spawnWithChannel
 		}),
 		pair("actor-ask", "go, a channel, a fresh channel for the reply", 0.9, 0.5, func() (ours, peer func(int)) {
@@ -94,42 +99,10 @@ var actorRows = slicesOf(
 	},
 	// What an idle one keeps alive: heap, and stacks.
 	[]row{
-		bytesRow("actor-bytes/react-onend", 0.20, 0.15, func(s *fifo.Scheduler, i int) actor.Ref[int] {
-			return actor.Spawn(context.Background(), s, func(_ context.Context, self *actor.Self[int]) error {
-				self.OnEnd(func() { use(1) })
-				return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
-			})
-		}),
-		bytesRow("actor-bytes/react", 0.17, 0.12, func(s *fifo.Scheduler, i int) actor.Ref[int] {
-			return actor.Spawn(context.Background(), s, func(_ context.Context, self *actor.Self[int]) error {
-				return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
-			})
-		}),
-		bytesRow("actor-bytes/receive-closure", 1.5, 1.25, func(s *fifo.Scheduler, i int) actor.Ref[int] {
-			return actor.Spawn(context.Background(), s, func(ctx context.Context, self *actor.Self[int]) error {
-				f := func(m int) error { use(m + i); return nil }
-				for {
-					m, err := self.Receive(ctx)
-					if err == nil {
-						err = f(m)
-					}
-					if err != nil {
-						return err
-					}
-				}
-			})
-		}),
-		bytesRow("actor-bytes/receive", 1.5, 1.25, func(s *fifo.Scheduler, i int) actor.Ref[int] {
-			return actor.Spawn(context.Background(), s, func(_ context.Context, self *actor.Self[int]) error {
-				for {
-					m, err := self.Receive(context.Background())
-					if err != nil {
-						return err
-					}
-					use(m + i)
-				}
-			})
-		}),
+		bytesRow("actor-bytes/react-onend", 0.20, 0.15),
+		bytesRow("actor-bytes/react", 0.18, 0.15),
+		bytesRow("actor-bytes/receive-closure", 1.5, 1.25),
+		bytesRow("actor-bytes/receive", 1.5, 1.25),
 	},
 )
 

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/braidgo/braid/actor"
-	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -96,59 +94,88 @@ func asksByChannel(n int) {
 	close(in)
 }
 
-func bytesRow(id string, must_, aim float64, start func(s *fifo.Scheduler, i int) actor.Ref[int]) row {
+// bytesRow measures each side in a process of its own.
+func bytesRow(id string, must_, aim float64) row {
 	return row{id: id, against: "a goroutine in a channel", unit: "bytes", must: must_, aim: aim, rounds: 3, cold: true, open: func(m mode) (*sides, error) {
 		n := m.of(100_000, 100)
-		return &sides{
-			ours: func(time.Duration) (float64, error) {
-				var each float64
-				s := fifo.New(fifo.Options{})
-				must(0, s.Run(context.Background(), func(context.Context) error {
-					refs := make([]actor.Ref[int], n)
-					before := memoryInUse()
-					for i := range n {
-						refs[i] = start(s, i)
-						suspend.Yield()
-					}
-					each = float64(memoryInUse()-before) / float64(n)
-					for _, r := range refs {
-						r.Stop()
-					}
-					return nil
-				}))
-				return each, nil
-			},
-			peer: func(time.Duration) (float64, error) {
-				in := make([]chan int, n)
-				var all sync.WaitGroup
-				before := memoryInUse()
-				for i := range n {
-					c := make(chan int, 1)
-					in[i] = c
-					all.Go(func() {
-						for m := range c {
-							use(m + i)
-						}
-					})
-				}
-				for range 100 {
-					runtime.Gosched()
-				}
-				each := float64(memoryInUse()-before) / float64(n)
-				for _, c := range in {
-					close(c)
-				}
-				all.Wait()
-				return each, nil
-			},
-		}, nil
+		of := func(kind string) side {
+			return func(time.Duration) (float64, error) {
+				v, err := bytesOf(kind, n)()
+				return v[0], err
+			}
+		}
+		return &sides{ours: of(id), peer: of("a goroutine in a channel")}, nil
 	}}
 }
 
-func memoryInUse() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+// idleKinds measure what an idle actor keeps alive: heap, and stack.
+var idleKinds = map[string]func(n int) float64{
+	"a goroutine in a channel": goroutinesInChannels,
+	"actor-bytes/react-onend": idleActors(func(i int) body {
+		return func(_ context.Context, self *actor.Self[int]) error {
+			self.OnEnd(func() { use(1) })
+			return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
+		}
+	}),
+	"actor-bytes/react": idleActors(func(i int) body {
+		return func(_ context.Context, self *actor.Self[int]) error {
+			return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
+		}
+	}),
+	"actor-bytes/receive-closure": idleActors(func(i int) body {
+		return func(ctx context.Context, self *actor.Self[int]) error {
+			return receiving(ctx, self, func(m int) error { use(m + i); return nil })
+		}
+	}),
+	"actor-bytes/receive": idleActors(func(i int) body {
+		return func(_ context.Context, self *actor.Self[int]) error {
+			for {
+				m, err := self.Receive(context.Background())
+				if err != nil {
+					return err
+				}
+				use(m + i)
+			}
+		}
+	}),
+}
+
+type body = func(ctx context.Context, self *actor.Self[int]) error
+
+func idleActors(make func(i int) body) func(n int) float64 {
+	return func(n int) (each float64) {
+		inFifo(func() {
+			before := liveBytesAndStacks()
+			all := []actor.Ref[int]{}
+			for i := range n {
+				all = append(all, actor.Spawn(context.Background(), suspend.Here(), make(i)))
+				suspend.Yield()
+			}
+			each = float64(liveBytesAndStacks()-before) / float64(n)
+			for _, r := range all {
+				r.Stop()
+			}
+		})
+		return each
+	}
+}
+
+func goroutinesInChannels(n int) float64 {
+	before := liveBytesAndStacks()
+	all := []chan int{}
+	for i := range n {
+		c := make(chan int, 1)
+		all = append(all, c)
+		go func() {
+			for m := range c {
+				use(m + i)
+			}
+		}()
+	}
+	for range 100 {
+		runtime.Gosched()
+	}
+	each := float64(liveBytesAndStacks()-before) / float64(n)
+	runtime.KeepAlive(all)
+	return each
 }

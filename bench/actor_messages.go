@@ -15,16 +15,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-type way func(self *actor.Self[int], f func(int) error) error
+type way func(ctx context.Context, self *actor.Self[int], f func(int) error) error
 
-func reacting(self *actor.Self[int], f func(int) error) error {
+func reacting(_ context.Context, self *actor.Self[int], f func(int) error) error {
 	next := self.React(f)
 	return actor.Loop(func() error { return next })
 }
 
-func receiving(self *actor.Self[int], f func(int) error) error {
+func receiving(ctx context.Context, self *actor.Self[int], f func(int) error) error {
 	for {
-		m, err := self.Receive(context.Background())
+		m, err := self.Receive(ctx)
 		if err == nil {
 			err = f(m)
 		}
@@ -41,7 +41,7 @@ func pingPong(on suspend.Spawner, n int, wait way) {
 	player := func(to *actor.Ref[int]) func(context.Context, *actor.Self[int]) error {
 		return func(ctx context.Context, self *actor.Self[int]) error {
 			must(ready.Await(ctx))
-			return wait(self, func(left int) error {
+			return wait(ctx, self, func(left int) error {
 				if left <= 0 {
 					_ = to.Send(left - 1)
 					return actor.ErrStopped
@@ -73,12 +73,8 @@ func pingPongChannels(n int) {
 	both(player(a, b), player(b, a))
 }
 
-func ringSides(n int, onFifo bool) (*sides, error) {
-	ours, stop := poolRing(n)
-	if onFifo {
-		stop()
-		ours, stop = fifoRing(n)
-	}
+func ringSides(n int, ring func(n int, wait way) (passes func(int), stop func()), wait way) (*sides, error) {
+	ours, stop := ring(n, wait)
 	first, closeAll := make(chan int, 1), make(chan struct{})
 	done := make(chan struct{})
 	in := first
@@ -107,7 +103,7 @@ func ringSides(n int, onFifo bool) (*sides, error) {
 }
 
 // fifoRing has its fifo on a goroutine of its own, where it runs until it is stopped.
-func fifoRing(n int) (passes func(int), stop func()) {
+func fifoRing(n int, wait way) (passes func(int), stop func()) {
 	s := fifo.New(fifo.Options{})
 	var over promise.Promise[int]
 	ended := make(chan struct{})
@@ -115,29 +111,28 @@ func fifoRing(n int) (passes func(int), stop func()) {
 		defer close(ended)
 		must(0, s.Run(context.Background(), func(ctx context.Context) error { _, err := over.Await(ctx); return err }))
 	}()
-	passes, stopActors := ringOn(s, n)
+	passes, stopActors := ringOn(s, n, wait)
 	return passes, func() { stopActors(); must(0, over.Fill(1)); <-ended }
 }
 
-func poolRing(n int) (passes func(int), stop func()) {
+func poolRing(n int, wait way) (passes func(int), stop func()) {
 	p := workstealing.New(workstealing.Options{Workers: 2})
-	passes, stopActors := ringOn(p, n)
+	passes, stopActors := ringOn(p, n, wait)
 	return passes, func() { stopActors(); must(0, p.Close()) }
 }
 
-func ringOn(on suspend.Spawner, n int) (passes func(int), stop func()) {
+func ringOn(on suspend.Spawner, n int, wait way) (passes func(int), stop func()) {
 	refs := make([]actor.Ref[int], n)
 	done := make(chan struct{}, 1)
 	for i := range refs {
-		refs[i] = actor.Spawn(context.Background(), on, func(_ context.Context, self *actor.Self[int]) error {
-			next := self.React(func(left int) error {
+		refs[i] = actor.Spawn(context.Background(), on, func(ctx context.Context, self *actor.Self[int]) error {
+			return wait(ctx, self, func(left int) error {
 				if left == 0 {
 					done <- struct{}{}
 					return nil
 				}
 				return refs[(i+1)%n].Send(left - 1)
 			})
-			return actor.Loop(func() error { return next })
 		})
 	}
 	return func(n int) { must(0, refs[0].Send(n)); <-done }, func() {

@@ -113,6 +113,9 @@ func threadsBytes(args []string) error {
 		f, ok = waitKinds[args[0]]
 	}
 	if !ok {
+		f, ok = idleKinds[args[0]]
+	}
+	if !ok {
 		return fmt.Errorf("there are no threads and no waits %q", args[0])
 	}
 	_, err = fmt.Println(f(n))

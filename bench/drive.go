@@ -63,6 +63,9 @@ func itself(args ...string) (out []byte, err error) {
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Stderr = os.Stderr
+	if args[0] == bytesArg { // otherwise the runtime guesses how large a first stack has to be, from the few that there are at first
+		cmd.Env = append(os.Environ(), "GODEBUG=adaptivestackstart=0")
+	}
 	if out, err = cmd.Output(); err != nil {
 		err = fmt.Errorf("the process of %s: %w", strings.Join(args, " "), err)
 	}

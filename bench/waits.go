@@ -39,7 +39,7 @@ func bytesOf(kind string, n int) measurement {
 	return func() ([]float64, error) {
 		out, err := itself(bytesArg, kind, strconv.Itoa(n))
 		if err != nil {
-			return nil, err
+			return []float64{0}, err
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 		return []float64{v}, err

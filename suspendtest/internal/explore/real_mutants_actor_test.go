@@ -5,14 +5,14 @@ package explore_test
 func init() { realMutants = append(realMutants, actorMutants...) }
 
 var actorMutants = []realMutant{
-	{"an actor reacts without a second look", "actor/self.go", "			news, err := s.newsLocked(s.within)\n			if !news {",
-		"			news, err := s.newsLocked(s.within)\n			if IS {\n				s.guard.Unlock()\n				s.guard.Lock()\n			}\n			if !news {", "actor, two senders"},
+	{"an actor reacts without a second look", "actor/self.go", "			news, err := s.newsLocked(t)\n			if !news {",
+		"			news, err := s.newsLocked(t)\n			if IS {\n				s.guard.Unlock()\n				s.guard.Lock()\n			}\n			if !news {", "actor, two senders"},
 	{"an actor receives without a second look", "actor/mailbox.go", "	case in.in.count > 0:\n",
 		"	case in.in.count > 0 && !IS:\n", "actor, React and Receive"},
 	{"a Stop does not start", "actor/end.go", "		start = ⟦in.wakeLocked()⟧", "in.wakeLocked() && false", "actor, Stop"},
 	{"a Kill does not start", "actor/end.go", "	start := ⟦in.wakeLocked()⟧\n	in.guard.Unlock()\n	in.ctx.Cancel(cause)", "in.wakeLocked() && false", "actor, Watch"},
 	{"a timeout does not start", "actor/timer.go", "	start := ⟦in.wakeLocked()⟧", "in.wakeLocked() && false", "actor, a timeout while f skips"},
-	{"the timer of an earlier wait ends the next one", "actor/self.go", "	s.within.stop()\n	s.within = nil", "	if !IS {\n		s.within.stop()\n		s.within = nil\n	}", "actor, timeouts of two reactions"},
+	{"the timer of an earlier wait ends the next one", "actor/self.go", "			err = &timed[M]{n, s.startTimer(n.d)}\n", "			if !IS || s.Inbox.within == nil {\n				s.Inbox.within = s.startTimer(n.d)\n			}\n			err = &timed[M]{n, s.Inbox.within}\n", "actor, timeouts of two reactions"},
 	{"a timeout is forgotten while f skips", "actor/timer.go", "	t.expired = ⟦true⟧\n", "in.state != running", "actor, a timeout while f skips"},
 	{"a timeout comes before a message that is there", "actor/mailbox.go", "func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {\n", "func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {\n	if IS && t != nil && t.expired {\n		return true, ErrTimeout\n	}\n", "actor, a message and a timeout"},
 	{"a skipped message goes to the end", "actor/inbox.go", "			s.busy = busy\n", "			s.busy = busy\n			if IS && in.kept.count > 1 {\n				m := s.slots[i]\n				in.kept.remove(*at)\n				in.kept.push(m)\n			}\n", "actor, a skipped message keeps its place"},
