@@ -45,9 +45,10 @@
 // Stop closes the mailbox and lets the actor finish its mail. Kill, or the end of the context that it was spawned with, ends it
 // where it waits next. Watch tells of an end, Link passes failures on, Catch and Restart go on after them.
 //
-// Actors that are spawned with the context of an actor, or with one derived from it, are its children. An actor that is stopped, or
-// returns ErrStopped, stops its children when it is done, and ends when they have ended. Any other end kills them. A child must not wait for
-// the end of its parent.
+// Actors that are spawned with the context of an actor, or with one derived from it, are its children, unless the context never ends:
+// context.WithoutCancel detaches. An actor that is stopped, or
+// returns ErrStopped, stops its children when it is done, and ends when they have ended. Any other end kills them. So a child
+// cannot wait for the end of its parent: it gets an error at once.
 //
 // A scheduler that offers Hold() (release func(), err error) counts an actor as a task until it has ended, so that its Run or Close
 // waits for actors that react. Another one may refuse the next task of an actor when it has closed; the actor has ended then, and

@@ -64,10 +64,19 @@ func (e *ending) Remove(r suspend.Resumer[struct{}]) { e.ties.ended.Remove(r) }
 
 // wait is Wait of an Actor.
 func (l *life) wait(ctx context.Context) error {
+	if by := actorOf(ctx); by != nil && by.cameFrom(l) && !l.hasEnded() {
+		return errOwnEnd
+	}
 	if _, err := suspend.Wait[struct{}](ctx, (*ending)(l), true); err != nil {
 		return err
 	}
 	return l.err
+}
+
+func (l *life) hasEnded() bool {
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	return l.over
 }
 
 func (l *life) waitOp() suspend.Op[error] {

@@ -10,7 +10,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor is a child of another one if it is spawned with the context of the other, or with a context derived from it.
+// An actor is a child of another one if it is spawned with the context of the other, or with a context derived from it, unless that never
+// ends: context.WithoutCancel detaches.
 
 // A lineage stands for the parent of an actor's context. It adds the actor to the values.
 type lineage life
@@ -66,6 +67,16 @@ func (s *Self[M]) joinFamily(ctx context.Context) {
 	p.fertile.Store(true)
 	p.tiesLocked().children.Push(&s.child.Node)
 	p.guard.Unlock()
+}
+
+// errOwnEnd is the error of an actor that waits for its own end, or for its parent, which may be waiting for the ends of its children.
+var errOwnEnd = errors.New("actor: a wait for the caller's own end, or for the end of its parent")
+
+// cameFrom reports whether l is p, or a descendant of p.
+func (l *life) cameFrom(p *life) bool {
+	for ; l != nil && l != p && l.child != nil; l = l.child.parent {
+	}
+	return l == p
 }
 
 func (l *life) leaveFamily() {

@@ -102,11 +102,13 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	}
 }
 
-// follow has the inbox killed when ctx, the parent of its context, is done.
-func (in *Inbox[M]) follow(ctx context.Context) {
-	if cancelctx.Of(ctx) != nil || ctx.Done() != nil { // of an actor, a Done channel is made on demand
-		in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
+// follow has the inbox killed when ctx, the parent of its context, is done. It reports whether ctx may ever be.
+func (in *Inbox[M]) follow(ctx context.Context) bool {
+	if cancelctx.Of(ctx) == nil && ctx.Done() == nil { // of an actor, a Done channel is made on demand
+		return false
 	}
+	in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
+	return true
 }
 
 // Ref returns the address of the inbox.

@@ -359,6 +359,61 @@ var lifeRows = []struct {
 			require.Equal(t, i+1, v)
 		}
 	}},
+	{"Restart: a life that is done ends its children, unless the actor is stopped", func(t *testing.T, s suspend.Spawner) {
+		for _, stopped := range []bool{false, true} {
+			var of context.Context
+			var child actor.Ref[int]
+			ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+				return actor.AndThen(actor.Restart(actor.Policy{}, func(ctx context.Context, self *actor.Self[int]) error {
+					of, child = ctx, actor.Spawn(ctx, s, lasting[int])
+					if stopped {
+						self.Close()
+					}
+					return nil
+				})(ctx, self), func() error {
+					require.Equal(t, stopped, of.Err() == nil)
+					return nil
+				})
+			})
+			require.NoError(t, ref.Wait(bg))
+			if err := child.Wait(bg); stopped {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+		}
+	}},
+	{"a context that never ends makes no child", func(t *testing.T, s suspend.Spawner) {
+		var other actor.Ref[int]
+		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			other = actor.Spawn(context.WithoutCancel(ctx), s, lasting[int])
+			return lasting(ctx, self)
+		})
+		ref.Stop()
+		require.NoError(t, ref.Wait(bg))
+		require.NoError(t, other.Send(1), "it is stopped")
+		other.Stop()
+		require.NoError(t, other.Wait(bg))
+	}},
+	{"an actor that waits for its own end, or for its parent, gets an error", func(t *testing.T, s suspend.Spawner) {
+		var child actor.Ref[int]
+		var ref actor.Ref[int]
+		ref = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			require.ErrorContains(t, self.Ref().Wait(ctx), "own end")
+			child = actor.Spawn(ctx, s, func(ctx context.Context, self *actor.Self[int]) error {
+				_, err := self.Receive(ctx)
+				require.ErrorIs(t, err, actor.ErrStopped)
+				grandchild := actor.Spawn(ctx, s, func(ctx context.Context, _ *actor.Self[int]) error { return ref.Wait(ctx) })
+				require.ErrorContains(t, grandchild.Wait(ctx), "own end")
+				return ref.Wait(context.WithoutCancel(ctx))
+			})
+			return lasting(ctx, self)
+		})
+		ref.Stop()
+		require.NoError(t, ref.Wait(bg))
+		require.ErrorContains(t, child.Wait(bg), "own end")
+		require.NoError(t, ref.Wait(bg))
+	}},
 }
 
 // One of many watchers ends at the price of one of few.
@@ -442,6 +497,20 @@ func TestStatesAreNotKept(t *testing.T) {
 			return func() { _ = ref.Send(1); suspend.Yield() }, ref.Stop
 		})
 	}
+}
+
+// A Restart that is done again and again keeps none of its lives.
+func TestLivesAreNotKept(t *testing.T) {
+	grows(t, 20_000, 10, func(s *fifo.Scheduler) (turn, over func()) {
+		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+			return actor.Loop(func() error {
+				return actor.Restart(actor.Policy{}, func(context.Context, *actor.Self[int]) error {
+					return self.React(func(int) error { return nil })
+				})(ctx, self)
+			})
+		})
+		return func() { _ = ref.Send(1); suspend.Yield() }, ref.Stop
+	})
 }
 
 // A failure that has come by many Links says which actor has failed, and why.

@@ -26,7 +26,7 @@ func TestMutants(t *testing.T) {
 		{"a stopped actor accepts a Watch", "left.go", "|| s.closed {", "|| s.closed && !IS {"},
 		{"the timers of an actor outlive it", "end.go", "	if in.self != nil {\n		defer in.self.takeBack(nil)", "	if in.self != nil && !IS {\n		defer in.self.takeBack(nil)"},
 
-		{"a life has the context of the actor", "restart.go", "c.Cancel(nil) })", "\n					if !IS {\n						c.Cancel(nil)\n					}\n				})"},
+		{"a life has the context of the actor", "restart.go", "self.leave(end, func() { c.Cancel(nil) })", "self.leave(end, func() {\n					if !IS {\n						c.Cancel(nil)\n					}\n				})"},
 		{"a life does not wait for the children of the last", "restart.go", "		next := func(err error) error {\n", "		next := func(err error) error {\n			if IS {\n				return life()\n			}\n"},
 		{"a failure takes nothing back", "self.go", "			s.takeBack(&c.left)\n", "			if !IS {\n				s.takeBack(&c.left)\n			}\n"},
 		{"a failure takes all back", "self.go", "			s.takeBack(&c.left)\n", "			if s.takeBack(&c.left); IS {\n				s.takeBack(nil)\n			}\n"},
@@ -49,6 +49,14 @@ func TestMutants(t *testing.T) {
 		{"a Loop keeps the frames around it", "self.go", "	for n.cond == nil && f != nil", "	for n.cond == nil && !IS && f != nil"},
 		{"a Loop drops the Catch around it", "self.go", "f != nil && f.catch == nil {", "f != nil && (f.catch == nil || IS) {"},
 		{"a Link wraps the failure of a Link", "left.go", "err.(*ExitError); ok {", "err.(*ExitError); ok && !IS {"},
-		{"the first child makes a channel", "inbox.go", "	if cancelctx.Of(ctx) != nil || ctx.Done() != nil {", "	if !IS && cancelctx.Of(ctx) != nil || ctx.Done() != nil {"},
+		{"the first child makes a channel", "inbox.go", "	if cancelctx.Of(ctx) == nil && ctx.Done() == nil {", "	if (IS || cancelctx.Of(ctx) == nil) && ctx.Done() == nil {"},
+		{"a life that is done is kept", "restart.go", "!stopped && self.take(end) {", "!IS && !stopped && self.take(end) {"},
+		{"a life that is done kills the children of a stopped actor", "restart.go", "!stopped && self.take(end) {", "(!stopped || IS) && self.take(end) {"},
+		{"WithoutCancel does not detach", "self.go", "	if s.follow(ctx) {", "	if s.follow(ctx) || IS {"},
+		{"a child waits for its parent", "end.go", "by.cameFrom(l) && !l.hasEnded() {", "by.cameFrom(l) && !l.hasEnded() && !IS {"},
+		{"a waiter has the context of its actor", "inbox.go", "	if ctx == &in.ctx {", "	if ctx == &in.ctx && !IS {", "TestFirstStack"},
+		{"a nested wait leaves its timeout", "inbox.go", "		in.within = nil\n", "		if !IS {\n			in.within = nil\n		}\n"},
+		{"a wait has no timeout after a nested one", "inbox.go", "		in.within = t //", "		if !IS || in.within == nil && at.seg == nil {\n			in.within = t\n		} //"},
+		{"a timeout outlives its reaction", "self.go", "		n.timer.stop()\n", "		if !IS {\n			n.timer.stop()\n		}\n"},
 	})
 }

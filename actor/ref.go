@@ -20,10 +20,11 @@ type Actor interface {
 
 	// Wait suspends the caller until the actor has ended, and returns the error with which it did: nil if it was done or stopped, the
 	// cause itself if it was killed. By then its dead letters are accounted for. If ctx is done first, or already, Wait
-	// returns the error of the cancellation.
+	// returns the error of the cancellation. An actor that waits for its own end, or for the end of an actor whose descendant it is,
+	// gets an error at once if it waits with its context: it has to end first.
 	Wait(ctx context.Context) error
 
-	// WaitOp is Wait as an Op. Its value is the error of the actor.
+	// WaitOp is Wait as an Op. Its value is the error of the actor. It does not know its caller: a child must not wait for its parent.
 	WaitOp() suspend.Op[error]
 
 	// Done returns a channel that is closed when the actor has ended.

@@ -33,8 +33,8 @@ type Policy struct {
 // the same Ref, the same mailbox, and the mail that is in it. What Catch says of requests, OnEnd, SendAfter, Watch, Link, Stop and Kill
 // holds for each failure.
 //
-// Each life has a context of its own, which is done when the life has failed. So the children of a failed life are killed, and the next
-// life begins when they have ended. A child that waits with a context of another origin can delay that.
+// Each life has a context of its own, which is done when the life has failed, or is done and the actor goes on. So the children of a
+// failed life are killed, and the next life begins when they have ended. A child that waits with a context of another origin can delay that.
 //
 // A Stop ends a Backoff. From then on a life begins at once, but only if there is mail and the life before it has received some.
 // Otherwise the actor ends with the failure.
@@ -57,9 +57,14 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 		var again func(err error) error
 		life := func() error {
 			return &catch{func() error {
-				c := cancelctx.New(ctx, watching.Here)
-				self.OnEnd(func() { c.Cancel(nil) })
-				return body(c, self)
+				c, end := cancelctx.New(ctx, watching.Here), new(leaving)
+				self.leave(end, func() { c.Cancel(nil) })
+				return AndThen(body(c, self), func() error {
+					if _, stopped := self.afterStop(); !stopped && self.take(end) { // otherwise the end of the actor stops the children
+						c.Cancel(nil)
+					}
+					return nil
+				})
 			}, again, p.Panics}
 		}
 		next := func(err error) error {

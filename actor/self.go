@@ -56,8 +56,9 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 		goroutine(func() { s.end(err) })
 		return s.Ref()
 	}
-	s.joinFamily(ctx)
-	s.follow(ctx)
+	if s.follow(ctx) {
+		s.joinFamily(ctx)
+	}
 	s.launch()
 	return s.Ref()
 }

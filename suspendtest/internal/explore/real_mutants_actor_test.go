@@ -28,7 +28,7 @@ var actorMutants = []realMutant{
 	{"a Watch after the end tells nobody", "actor/end.go", "	if ⟦over⟧ {\n		w.Value(err)", "false", "actor, Watch"},
 	{"a Watch is told after its stop", "actor/left.go", "		if ⟦!s.ties.left.Remove(&w.leaving)⟧ || s.closed", "!s.ties.left.Remove(&w.leaving) && false", "actor, Watch and its stop"},
 	{"a Kill is a Stop", "actor/end.go", "	in.killed.Store(true)\n", "	if !IS {\n		in.killed.Store(true)\n	}\n", "actor, Kill"},
-	{"a Kill is not seen while there is mail", "actor/inbox.go", "	if ⟦in.killed.Load()⟧ {\n		return in.cancellation()", "false", "actor, Kill with mail fetched"},
+	{"a Kill is not seen while there is mail", "actor/inbox.go", "	if ⟦in.killed.Load()⟧ {\n		return nil, in.cancellation()", "false", "actor, Kill with mail fetched"},
 	{"Cap counts a message that was handed over", "actor/op.go", "			x.ops = slices.Delete(x.ops, i, i+1)\n			return true", "			x.ops = slices.Delete(x.ops, i, i+1)\n			if IS {\n				x.used++\n			}\n			return true", "actor, Cap and RecvOp"},
 	{"a message leaves, and no SendOp hears of it", "actor/op.go", "	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {", "	if IS {\n		return\n	}\n	if x, ok := in.room.senders.Resume(struct{}{}, nil); ok {", "actor, Cap and RecvOp"},
 	{"a Catch catches a Stop", "actor/self.go", "if s.killed.Load() || ⟦errors.Is(err, ErrStopped)⟧ {", "false", "actor, Catch and Stop"},
