@@ -5,176 +5,47 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/braidgo/braid/internal/cancelctx"
-	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
-// panicked is the error of an actor whose own code has panicked.
-type panicked struct{ suspend.PanicError }
-
-func (e *panicked) Error() string { return "actor: " + e.PanicError.Error() }
-func (e *panicked) Unwrap() error { return &e.PanicError }
-
-// An ExitError is the cause with which a Link kills an actor.
-type ExitError struct {
-	Name string // of the actor that failed
-	Err  error  // with which it failed
-}
-
-func (e *ExitError) Error() string {
-	return fmt.Sprintf("actor: linked actor %q failed: %v", e.Name, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *ExitError) Unwrap() error { return e.Err }
-
-var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
-
-// A ties is what an actor has to do with others. It is guarded by the guard of the life.
-type ties struct {
-	done     chan struct{}                     // closed at the end; nil until asked for
-	ended    suspend.Queue[struct{}, struct{}] // waiters for the end
-	watchers dlist.List[func(err error)]       // of the end
-	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
-	children dlist.List[member]                // that have not ended
-	left     dlist.List[func()]                // see leaving
-}
-
-// A watcher is one Watch, or one side of a Link. It is told the error of the end.
-type watcher = dlist.Node[func(err error)]
-
-func (l *life) tiesLocked() *ties {
-	if l.ties == nil {
-		l.ties = new(ties)
-	}
-	return l.ties
-}
-
-// An ending is the end of a life as a Source. Its result is the err of the life.
-type ending life
-
-func (e *ending) Guard() *suspend.Guard                  { return &e.guard }
-func (e *ending) Try() (none struct{}, ok bool, _ error) { return none, e.over, nil }
-func (e *ending) Enqueue(r suspend.Resumer[struct{}]) {
-	(*life)(e).tiesLocked().ended.Push(r, struct{}{})
-}
-func (e *ending) Remove(r suspend.Resumer[struct{}]) { e.ties.ended.Remove(r) }
-
-// wait is Wait of an Actor.
-func (l *life) wait(ctx context.Context) error {
-	if by := actorOf(ctx); by != nil && by.cameFrom(l) && !l.hasEnded() {
-		return errOwnEnd
-	}
-	if _, err := suspend.Wait[struct{}](ctx, (*ending)(l), true); err != nil {
-		return err
-	}
-	return l.err
-}
-
-func (l *life) hasEnded() bool {
-	l.guard.Lock()
-	defer l.guard.Unlock()
-	return l.over
-}
-
-func (l *life) waitOp() suspend.Op[error] {
-	return suspend.Map(suspend.OpOf[struct{}]((*ending)(l)), func(struct{}, error) (error, error) { return l.err, nil })
-}
-
-func (l *life) done() <-chan struct{} {
-	l.guard.Lock()
-	defer l.guard.Unlock()
-	t := l.tiesLocked()
-	if t.done == nil {
-		t.done = make(chan struct{})
-		if l.over {
-			close(t.done)
-		}
-	}
-	return t.done
-}
-
-// watch tells w of the end, at once if it has come.
-func (l *life) watch(w *watcher) {
-	l.guard.Lock()
-	over, err := l.over, l.err
-	if !over {
-		l.tiesLocked().watchers.Push(w)
-	}
-	l.guard.Unlock()
-	if over {
-		w.Value(err)
-	}
-}
-
-func (l *life) unwatch(w *watcher) {
-	l.guard.Lock()
-	defer l.guard.Unlock()
-	if l.ties != nil {
-		l.ties.watchers.Remove(w)
-	}
-}
-
-// nextWatcher takes out the next watcher to be told of the end, nil if there is none.
-func (l *life) nextWatcher() *watcher {
-	l.guard.Lock()
-	defer l.guard.Unlock()
-	if l.ties == nil {
-		return nil
-	}
-	return l.ties.watchers.Pop()
-}
-
-// A stopping is the Stop of a life, or its end, as a Source.
-type stopping life
-
-func (s *stopping) Guard() *suspend.Guard                  { return &s.guard }
-func (s *stopping) Try() (none struct{}, ok bool, _ error) { return none, s.closed, nil }
-func (s *stopping) Enqueue(r suspend.Resumer[struct{}]) {
-	(*life)(s).tiesLocked().stopped.Push(r, struct{}{})
-}
-func (s *stopping) Remove(r suspend.Resumer[struct{}]) { s.ties.stopped.Remove(r) }
-
-// stop is Stop.
-func (in *Inbox[M]) stop() {
-	in.guard.Lock()
-	start := false
-	if !in.closed {
-		in.closed = true
-		in.failLocked(ErrStopped)
-		if in.ties != nil {
-			in.ties.stopped.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and will look
-		}
-		start = in.wakeLocked()
-	}
-	in.guard.Unlock()
-	if start {
-		in.self.launch()
-	}
-}
-
-// kill is Kill.
-func (in *Inbox[M]) kill(cause error) {
-	if cause == nil {
-		cause = context.Canceled
-	}
-	in.guard.Lock()
-	if in.state == ended || in.killed.Load() {
-		in.guard.Unlock()
+// Close ends the inbox: the mail that is left becomes dead letters, and its Ref returns ErrEnded. On a Self it is Stop.
+func (in *Inbox[M]) Close() {
+	if in.self != nil {
+		in.stop()
 		return
 	}
-	in.killed.Store(true)
-	in.closed, in.err = true, cause
-	in.failLocked(cancelctx.Reason(context.Canceled, cause))
-	start := in.wakeLocked()
-	in.guard.Unlock()
-	in.ctx.Cancel(cause)
-	if start {
-		in.self.launch()
-	}
+	in.end(nil)
 }
+
+// hold counts the actor as a suspended task of its scheduler while it waits without one, if the scheduler offers it.
+func (s *Self[M]) hold() error {
+	h, ok := suspend.As[interface {
+		Hold() (release func(), err error)
+	}](s.on)
+	if !ok {
+		return nil
+	}
+	var err error
+	s.release, err = h.Hold()
+	return err
+}
+
+// joinFamily makes the actor a child of the actor of ctx, if there is one.
+func (s *Self[M]) joinFamily(ctx context.Context) {
+	p := actorOf(ctx)
+	if p == nil {
+		return
+	}
+	s.child = &child{parent: p}
+	s.child.Value = s
+	p.guard.Lock()
+	p.fertile.Store(true)
+	p.tiesLocked().children.Push(&s.child.Node)
+	p.guard.Unlock()
+}
+
+var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
 
 // end is the end of an actor, in its last task. A panic of a function of OnEnd is the actor's: stepped calls those that are left, and
 // ends the actor with it.
@@ -189,6 +60,41 @@ func (s *Self[M]) end(err error) {
 	s.runOnEnd(nil)
 	returned = true
 	s.Inbox.end(err)
+}
+
+// drains reports whether the actor, which is done with err, stops its children and waits for their ends. Another end kills them.
+func (s *Self[M]) drains(err error) bool {
+	if err != nil && !errors.Is(err, ErrStopped) {
+		return false
+	}
+	if !s.fertile.Load() || s.killed.Load() {
+		return false
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	return (s.closed || err != nil) && s.ties.children.First() != nil
+}
+
+// drain stops the children and waits for their ends. The mail that is left is dead before: a child may wait for the answer to a request
+// in it.
+func (s *Self[M]) drain() {
+	s.guard.Lock()
+	s.closed = true
+	s.failLocked(ErrEnded)
+	calls := s.takeCallsLocked(nil)
+	s.mail.fetch(&s.arrived)
+	s.guard.Unlock()
+	calls.fail(nil)
+	each(s.bury)
+	for {
+		children := s.offspring()
+		for _, c := range children {
+			c.stop()
+		}
+		if len(children) == 0 || s.outlive(children) != nil {
+			return
+		}
+	}
 }
 
 // end ends the inbox with err, unless it has been killed. Whatever is accepted before is received by now or becomes a dead letter
@@ -208,7 +114,7 @@ func (in *Inbox[M]) end(err error) {
 	in.state, in.closed, in.err = ended, true, err
 	in.failLocked(ErrEnded)
 	calls := in.takeCallsLocked(nil)
-	in.kept.fetch(&in.in)
+	in.mail.fetch(&in.arrived)
 	in.guard.Unlock()
 	in.task.Store(0) // another task of this goroutine may ask: it is not the actor
 
@@ -217,38 +123,11 @@ func (in *Inbox[M]) end(err error) {
 	if in.opts != nil && in.opts.OnEnd != nil {
 		defer in.opts.OnEnd(err)
 	}
-	if in.kept.count > 0 {
+	if in.mail.count > 0 {
 		defer each(in.bury)
 	}
 	in.ctx.Cancel(nil)
 	calls.fail(err)
-}
-
-// each calls next until it reports that nothing is left. After a panic or a Goexit of next, it goes on while that unwinds.
-func each(next func() (more bool)) {
-	more := true
-	defer func() {
-		if more {
-			each(next)
-		}
-	}()
-	for more {
-		more = next()
-	}
-}
-
-// bury makes a dead letter of the first message of which no function is being called, and reports whether there was one.
-func (in *Inbox[M]) bury() (more bool) {
-	p, ok := in.kept.after(place[M]{})
-	if !ok {
-		return false
-	}
-	m := p.message()
-	in.kept.remove(p)
-	if in.opts != nil && in.opts.Dead != nil {
-		in.opts.Dead(m)
-	}
-	return true
 }
 
 // tell is the last act of an actor.
@@ -290,17 +169,4 @@ func (s *Self[M]) forget() {
 	if s.release != nil {
 		s.release()
 	}
-}
-
-// hold counts the actor as a suspended task of its scheduler while it waits without one, if the scheduler offers it.
-func (s *Self[M]) hold() error {
-	h, ok := suspend.As[interface {
-		Hold() (release func(), err error)
-	}](s.on)
-	if !ok {
-		return nil
-	}
-	var err error
-	s.release, err = h.Hold()
-	return err
 }

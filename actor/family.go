@@ -17,8 +17,11 @@ import (
 type lineage life
 
 func (l *lineage) Deadline() (time.Time, bool) { return l.above().Deadline() }
-func (l *lineage) Done() <-chan struct{}       { return l.above().Done() }
-func (l *lineage) Err() error                  { return l.above().Err() }
+
+func (l *lineage) Done() <-chan struct{} { return l.above().Done() }
+
+func (l *lineage) Err() error { return l.above().Err() }
+
 func (l *lineage) Value(key any) any {
 	if key == (lineageKey{}) {
 		return (*life)(l)
@@ -53,20 +56,6 @@ type child struct {
 type member interface {
 	lifeOf() *life
 	stop()
-}
-
-// joinFamily makes the actor a child of the actor of ctx, if there is one.
-func (s *Self[M]) joinFamily(ctx context.Context) {
-	p := actorOf(ctx)
-	if p == nil {
-		return
-	}
-	s.child = &child{parent: p}
-	s.child.Value = s
-	p.guard.Lock()
-	p.fertile.Store(true)
-	p.tiesLocked().children.Push(&s.child.Node)
-	p.guard.Unlock()
 }
 
 // errOwnEnd is the error of an actor that waits for its own end, or for its parent, which may be waiting for the ends of its children.
@@ -117,39 +106,4 @@ func (l *life) outlive(children []member) error {
 // outliveKilled waits for the ends of the children that are killed.
 func (l *life) outliveKilled() error {
 	return l.outlive(slices.DeleteFunc(l.offspring(), func(c member) bool { return c.lifeOf().ctx.Err() == nil }))
-}
-
-// drains reports whether the actor, which is done with err, stops its children and waits for their ends. Another end kills them.
-func (s *Self[M]) drains(err error) bool {
-	if err != nil && !errors.Is(err, ErrStopped) {
-		return false
-	}
-	if !s.fertile.Load() || s.killed.Load() {
-		return false
-	}
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	return (s.closed || err != nil) && s.ties.children.First() != nil
-}
-
-// drain stops the children and waits for their ends. The mail that is left is dead before: a child may wait for the answer to a request
-// in it.
-func (s *Self[M]) drain() {
-	s.guard.Lock()
-	s.closed = true
-	s.failLocked(ErrEnded)
-	calls := s.takeCallsLocked(nil)
-	s.kept.fetch(&s.in)
-	s.guard.Unlock()
-	calls.fail(nil)
-	each(s.bury)
-	for {
-		children := s.offspring()
-		for _, c := range children {
-			c.stop()
-		}
-		if len(children) == 0 || s.outlive(children) != nil {
-			return
-		}
-	}
 }

@@ -1,12 +1,8 @@
 package actor
 
-import "github.com/braidgo/braid/internal/dlist"
-
-// A cleanup is a function that was left with OnEnd.
-type cleanup struct {
-	older *cleanup
-	f     func()
-}
+import (
+	"time"
+)
 
 // OnEnd leaves a function that is called when the actor ends, the last one first, in its task; or when it fails in a Catch or a
 // Restart, if it was left there. It is for actors without a stack to defer on.
@@ -25,10 +21,6 @@ func (s *Self[M]) runOnEnd(mark *cleanup) {
 		c.f()
 	}
 }
-
-// A leaving is a SendAfter, a Watch or a Link that the actor may have to take back, with the function that does so. One without a function
-// marks the beginning of a Catch.
-type leaving = dlist.Node[func()]
 
 // leave puts l behind all other leavings.
 func (s *Self[M]) leave(l *leaving, takeBack func()) {
@@ -135,4 +127,54 @@ func exit(l *life, err error) error {
 		return e
 	}
 	return &ExitError{l.name(), err}
+}
+
+// SendAfter sends m to the actor itself once d has passed, unless stop comes first; stop reports whether it did. An absolute
+// deadline is made with it. If the actor ends first, m goes nowhere, as it was not accepted yet.
+func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
+	l := new(later)
+	s.leave(&l.leaving, func() { l.cancel() })
+	q := s.requestOf(m)
+	l.cancel = s.afterFunc(d, func() {
+		if s.take(&l.leaving) {
+			_ = s.post(m, q, true)
+		}
+	})
+	return func() bool {
+		if !s.take(&l.leaving) {
+			return false
+		}
+		l.cancel()
+		return true
+	}
+}
+
+// A later is a SendAfter on its way.
+type later struct {
+	leaving leaving
+	cancel  func() bool
+}
+
+// failReceived fails the requests that the actor has received and neither answered nor sent on, as it has failed with err and goes
+// on.
+func (s *Self[M]) failReceived(err error) {
+	s.guard.Lock()
+	if s.calls == nil {
+		s.guard.Unlock()
+		return
+	}
+	stay := map[*call]bool{}
+	waits := func(m M, n note) {
+		if n.q == nil {
+			n.q = s.requestOf(m)
+		}
+		if n.q != nil {
+			stay[n.q.call()] = true
+		}
+	}
+	s.mail.each(waits)
+	s.arrived.each(waits)
+	calls := s.takeCallsLocked(stay)
+	s.guard.Unlock()
+	calls.fail(err)
 }

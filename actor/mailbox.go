@@ -2,96 +2,12 @@ package actor
 
 import (
 	"context"
-	"sync/atomic"
+	"slices"
+	"time"
 
-	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
-
-// The state of a mailbox. -S> is a sender, -T> a timer, -K> a Stop or a Kill, -A> the actor:
-//
-//	running    -S> running     the message is appended
-//	receiving  -S,-T,-K> running   and the actor's waiter is resumed
-//	reacting   -S,-T,-K> running   and the caller owes the start of a task, after the guard
-//	running    -A> receiving, reacting   only with nothing new, not stopped, not killed, not expired
-//	running    -A> ended       for good; the rest of the mail, requests and watchers are taken out, and told outside
-//
-// A message is always appended before the waiter is resumed, so a wake-up that meets a cancellation loses nothing.
-//
-// Invariant: reacting implies that no task of the actor exists; receiving or reacting implies that the actor has looked at
-// all that is there. A timer expires for one wait only; the wake-up of another one is harmless.
-// Debt: the one that moves reacting to running owes a task.
-type state uint8
-
-const (
-	running state = iota
-	receiving
-	reacting
-	ended
-)
-
-// A life is the part of an actor that does not depend on the type of its messages. All but killed is guarded by guard, where
-// nothing else is said.
-//
-// Senders write what stands first, and the owner reads killed for each message, so these two are far apart: on one cache line, each would
-// take it from the other.
-type life struct {
-	guard  suspend.Guard
-	state  state
-	closed bool   // no more messages are accepted; for good
-	over   bool   // the end is told; for good
-	asks   bool   // a message may be a request; never changes
-	calls  *entry // requests whose home this is: the youngest; they are a ring
-	waiter suspend.Resumer[struct{}]
-	err    error            // the cause of killed, then the error of ended
-	ties   *ties            // nil until it is needed
-	child  *child           // nil: of no actor. Never changes
-	parent *context.Context // of ctx, see lineage; nil: it is context.Background. Never changes
-	who    *who             // nil: it has no name, and is not looked for in cycles. Never changes
-
-	ctx     cancelctx.Context // of the actor; ended by Kill and by the end
-	killed  atomicx.Bool      // written under guard, once; implies closed
-	fertile atomic.Bool       // it has, or had, a child; written under guard, so that most ends need not look there
-	task    atomic.Int64      // the goroutine of the task, while there is one; 0 for an inbox, and where no message may be a request
-}
-
-// A who is what reports call an actor.
-type who struct {
-	name   string
-	asking *asking    // guarded by cycles; the Ask in which the actor waits, if somebody wants to know
-	stuck  stuckActor // nil: nobody wants to know. Never changes
-}
-
-func (l *life) name() string {
-	if l.who == nil {
-		return ""
-	}
-	return l.who.name
-}
-
-// wakeLocked tells the actor that something is new. It reports whether the caller owes a task.
-func (l *life) wakeLocked() (start bool) {
-	switch l.state {
-	case receiving:
-		l.state = running
-		l.waiter.Resume(struct{}{}, nil) // false: cancelled, and it will look again in its next wait
-	case reacting:
-		l.state = running
-		return true
-	}
-	return false
-}
-
-// cancellation is the error of a wait that a Kill has ended.
-func (l *life) cancellation() error {
-	if err := suspend.Err(&l.ctx); err != nil {
-		return err
-	}
-	l.guard.Lock() // the Kill is about to cancel the context
-	defer l.guard.Unlock()
-	return cancelctx.Reason(context.Canceled, l.err)
-}
 
 // send leaves m in the mailbox.
 func (in *Inbox[M]) send(m M) error {
@@ -100,14 +16,14 @@ func (in *Inbox[M]) send(m M) error {
 		q = asRequest(m)
 	}
 	in.guard.Lock()
-	if in.closed || in.room != nil || q != nil {
+	if in.closed || in.ops != nil || q != nil {
 		return in.postLocked(m, q, false)
 	}
 	start := false
 	if in.state == running {
-		in.in.push(m)
+		in.arrived.push(m)
 	} else {
-		in.kept.push(m)
+		in.mail.push(m)
 		start = in.wakeLocked()
 	}
 	in.guard.Unlock()
@@ -129,7 +45,7 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 	case in.closed:
 		in.guard.Unlock()
 		return ErrEnded
-	case !forced && in.room.full():
+	case !forced && in.ops.full():
 		in.guard.Unlock()
 		return ErrFull
 	}
@@ -155,39 +71,99 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 			n.q = w.pending
 		}
 	}
-	if in.room != nil {
+	if in.ops != nil {
 		if in.offerLocked(m) {
 			return moved, false
 		}
-		if n.uncounted = forced && in.room.cap > 0; !n.uncounted {
-			in.room.used++
+		if n.uncounted = forced && in.ops.cap > 0; !n.uncounted {
+			in.ops.used++
 		}
 	}
 	if in.state == running {
-		in.in.push(m)
-		in.in.annotate(n)
+		in.arrived.push(m)
+		in.arrived.annotate(n)
 		return moved, false
 	}
-	in.kept.push(m)
-	in.kept.annotate(n)
+	in.mail.push(m)
+	in.mail.annotate(n)
 	return moved, in.wakeLocked()
+}
+
+// stop is Stop.
+func (in *Inbox[M]) stop() {
+	in.guard.Lock()
+	start := false
+	if !in.closed {
+		in.closed = true
+		in.failLocked(ErrStopped)
+		if in.ties != nil {
+			in.ties.stopped.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and will look
+		}
+		start = in.wakeLocked()
+	}
+	in.guard.Unlock()
+	if start {
+		in.self.launch()
+	}
+}
+
+// kill is Kill.
+func (in *Inbox[M]) kill(cause error) {
+	if cause == nil {
+		cause = context.Canceled
+	}
+	in.guard.Lock()
+	if in.state == ended || in.killed.Load() {
+		in.guard.Unlock()
+		return
+	}
+	in.killed.Store(true)
+	in.closed, in.err = true, cause
+	in.failLocked(cancelctx.Reason(context.Canceled, cause))
+	start := in.wakeLocked()
+	in.guard.Unlock()
+	in.ctx.Cancel(cause)
+	if start {
+		in.self.launch()
+	}
+}
+
+// launch starts a task. Only the one that owes it calls it.
+func (s *Self[M]) launch() {
+	if err := s.on.Go(s.enter); err != nil {
+		goroutine(func() { s.end(err) }) // not here: the caller is a sender, or a timer
+	}
 }
 
 // received takes the message at p out of the mailbox, for good.
 func (in *Inbox[M]) received(p place[M]) {
-	if in.kept.counts {
+	if in.mail.counts {
 		in.receivedOfCap(p)
 		return
 	}
-	in.kept.remove(p)
+	in.mail.remove(p)
 }
 
 func (in *Inbox[M]) receivedOfCap(p place[M]) {
 	counted := !p.seg.notes[p.at].uncounted
-	in.kept.remove(p)
+	in.mail.remove(p)
 	if counted {
 		in.leaveRoom()
 	}
+}
+
+// bury makes a dead letter of the first message of which no function is being called, and reports whether there was one.
+func (in *Inbox[M]) bury() (more bool) {
+	p, ok := in.mail.after(place[M]{})
+	if !ok {
+		return false
+	}
+	m := p.message()
+	in.mail.remove(p)
+	if in.opts != nil && in.opts.Dead != nil {
+		in.opts.Dead(m)
+	}
+	return true
 }
 
 // An arrival is an inbox as the Source of a wait for something new. Its methods run in the owner's task. It is a pointer and not a struct,
@@ -220,10 +196,10 @@ func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	switch {
 	case in.killed.Load():
 		return true, cancelctx.Reason(context.Canceled, in.err)
-	case in.in.count > 0 && t != nil && t.looked:
+	case in.arrived.count > 0 && t != nil && t.looked:
 		return true, ErrTimeout
-	case in.in.count > 0:
-		in.kept.fetch(&in.in)
+	case in.arrived.count > 0:
+		in.mail.fetch(&in.arrived)
 		if t != nil {
 			t.looked = t.expired
 		}
@@ -240,8 +216,132 @@ func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 
 // restLocked prepares for a wait: a mailbox keeps no large segment then that is empty.
 func (in *Inbox[M]) restLocked() {
-	in.in.rest()
-	if in.kept.count == 0 {
-		in.kept.rest()
+	in.arrived.rest()
+	if in.mail.count == 0 {
+		in.mail.rest()
 	}
 }
+
+// startTimer begins the timeout of a wait.
+func (in *Inbox[M]) startTimer(d time.Duration) *timer {
+	t := &timer{expired: d <= 0}
+	if !t.expired {
+		t.cancel = in.afterFunc(d, func() { in.expire(t) })
+	}
+	return t
+}
+
+// expire is called by the clock. It wakes the actor, and only the wait of t finds that it has expired: at once, or when its nested
+// waits are over.
+func (in *Inbox[M]) expire(t *timer) {
+	in.guard.Lock()
+	t.expired = true
+	start := in.wakeLocked()
+	in.guard.Unlock()
+	if start {
+		in.self.launch()
+	}
+}
+
+// afterFunc calls f after d, by the timers of the actor's scheduler, and for an inbox by those of the caller's.
+func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	if in.self != nil {
+		return suspend.AfterFunc(in.self.on, d, f)
+	}
+	return suspend.AfterFunc(suspend.Here(), d, f)
+}
+
+func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.opts.StuckAfter, f) }
+
+func (s *Self[M]) onStuck(chain []string) { s.opts.OnStuck(chain) }
+
+// offerLocked hands m to the first RecvOp that matches it and can be resumed. It reports whether there is one. A waiter
+// that refuses is cancelled, and removes itself.
+func (in *Inbox[M]) offerLocked(m M) bool {
+	x := in.ops
+	for i := 0; i < len(x.offers); i++ {
+		o := x.offers[i]
+		yes, err := in.matchesLocked(o.match, m)
+		var none M
+		switch {
+		case err != nil && o.r.Resume(none, err):
+			x.offers = slices.Delete(x.offers, i, i+1)
+			i--
+		case err == nil && yes && o.r.Resume(m, nil):
+			x.offers = slices.Delete(x.offers, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// failLocked ends all RecvOps and SendOps that wait.
+func (in *Inbox[M]) failLocked(receives error) {
+	if in.ops == nil {
+		return
+	}
+	var none M
+	for _, o := range in.ops.offers {
+		o.r.Resume(none, receives)
+	}
+	clear(in.ops.offers)
+	in.ops.offers = in.ops.offers[:0]
+	in.ops.senders.ResumeAll(struct{}{}, ErrEnded)
+}
+
+// matchesLocked calls match. A Goexit of it unlocks the guard, as nobody else would.
+func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error) {
+	if match == nil {
+		return true, nil
+	}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if v == nil { // runtime.Goexit
+			in.guard.Unlock()
+		}
+		err = &matchPanic{v}
+	}()
+	yes = match(m)
+	returned = true
+	return yes, nil
+}
+
+// A matchPanic carries a panic of a match to the task that performs the RecvOp.
+type matchPanic struct{ value any }
+
+func (*matchPanic) Error() string { return "actor: a match has panicked" }
+
+func (in *Inbox[M]) leaveRoom() {
+	in.guard.Lock()
+	in.leaveRoomLocked()
+	in.guard.Unlock()
+}
+
+// leaveRoomLocked says that a message has left the mailbox. The SendOp that has waited longest takes its room.
+//
+// Invariant: a SendOp that waits and can be resumed waits since there is no room.
+func (in *Inbox[M]) leaveRoomLocked() {
+	if in.ops == nil || in.ops.cap == 0 {
+		return
+	}
+	if in.ops.used--; in.ops.full() {
+		return
+	}
+	if x, ok := in.ops.senders.Resume(struct{}{}, nil); ok {
+		in.acceptLocked(x.m, x.q, false) // the owner is running; SendOp itself drops where q was
+	}
+}
+
+// requestOf returns the request that m is, nil if it is none.
+func (in *Inbox[M]) requestOf(m M) pending {
+	if !in.asks {
+		return nil
+	}
+	return asRequest(m)
+}
+
+func (in *Inbox[M]) lifeOf() *life { return &in.life }

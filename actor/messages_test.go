@@ -9,6 +9,7 @@ import (
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -86,7 +87,7 @@ func TestNilMessage(t *testing.T) {
 	require.NotPanics(t, func() { require.NoError(t, in.Ref().Send(nil)) })
 	any := actor.Open[any](bg)
 	require.NotPanics(t, func() { require.NoError(t, any.Ref().Send((*get)(nil))) })
-	_, ok := actor.CarrierOf((*get)(nil))
+	_, ok := carrier.Of((*get)(nil))
 	require.False(t, ok)
 	require.PanicsWithValue(t, "actor: Ask with a nil request", func() { _, _ = actor.Ask(bg, in.Ref(), (*get)(nil)) })
 }

@@ -1,12 +1,5 @@
 package actor
 
-import (
-	"context"
-	"time"
-
-	"github.com/braidgo/braid/suspend"
-)
-
 // A Next says how an actor goes on. It is an error only as fs.SkipDir is one: bodies and reactions return an error: nil, if
 // they are done; a Next; or any other error, if they have failed. When a body is done, the AndThen or Loop around it goes on.
 // Without one, the actor ends.
@@ -22,58 +15,24 @@ var Skip Next = skip{}
 
 type skip struct{}
 
-func (skip) next()         {}
+func (skip) next() {}
+
 func (skip) Error() string { return "actor: Skip" }
 
 // A reaction waits for a message without a task. A func is a pointer, so a Next of it costs no allocation.
 type reaction[M any] func(M) error
 
-func (reaction[M]) next()         {}
+func (reaction[M]) next() {}
+
 func (reaction[M]) Error() string { return "actor: React" }
-
-// React goes on with the first message that f does not Skip, as Handle does, but without a task and without a stack while the
-// actor waits: so it has to be returned, and nothing after it runs. The actor goes on with the result of f. f runs as
-// a task and may suspend.
-//
-//	return self.React(func(m Msg) error { … })
-func (s *Self[M]) React(f func(M) error) Next {
-	if f == nil {
-		panic("actor: React with a nil function")
-	}
-	return reaction[M](f)
-}
-
-type within[M any] struct {
-	f    func(M) error
-	d    time.Duration
-	late func() error
-}
-
-func (*within[M]) next()         {}
-func (*within[M]) Error() string { return "actor: ReactWithin" }
-
-// A timed is a within whose time runs.
-type timed[M any] struct {
-	*within[M]
-	timer *timer
-}
-
-// ReactWithin is React with a timeout: if no message that f takes comes for d, the actor goes on with late. d counts from the
-// return of this Next; a message that f skips does not begin it anew. When the actor finds d to be over, f is called with the
-// messages that are there, and with no later ones. If d is not positive, that is at once.
-func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
-	if f == nil || late == nil {
-		panic("actor: ReactWithin with a nil function")
-	}
-	return &within[M]{f, d, late}
-}
 
 type andThen struct {
 	first error
 	then  func() error
 }
 
-func (*andThen) next()         {}
+func (*andThen) next() {}
+
 func (*andThen) Error() string { return "actor: AndThen" }
 
 // AndThen goes on with first, which may be nil, and when that is done, with then.
@@ -89,7 +48,8 @@ type loop struct {
 	body func() error
 }
 
-func (*loop) next()         {}
+func (*loop) next() {}
+
 func (*loop) Error() string { return "actor: Loop" }
 
 // Loop goes on with body, and whenever that is done, with body again. It ends when body fails, or when the actor is stopped or
@@ -115,7 +75,8 @@ type catch struct {
 	panics bool
 }
 
-func (*catch) next()         {}
+func (*catch) next() {}
+
 func (*catch) Error() string { return "actor: Catch" }
 
 // Catch goes on with first. If first fails, or anything that it leads to, the actor goes on with h of the error. A panic is a
@@ -128,40 +89,6 @@ func Catch(first func() error, h func(err error) error) Next {
 		panic("actor: Catch with a nil function")
 	}
 	return &catch{first, h, true}
-}
-
-// An awaiter is an Await of any type.
-type awaiter interface {
-	Next
-	begin(s executor)
-}
-
-// An executor is a starter of any type.
-type executor interface {
-	suspend.Executor
-	proceed(f func() error)
-	context() context.Context
-}
-
-type await[T any] struct {
-	op suspend.Op[T]
-	k  func(T, error) error
-}
-
-func (*await[T]) next()         {}
-func (*await[T]) Error() string { return "actor: Await" }
-
-func (a *await[T]) begin(s executor) {
-	suspend.Then(s.context(), a.op, s, func(v T, err error) { s.proceed(func() error { return a.k(v, err) }) })
-}
-
-// Await goes on with k of op's result, without a task and without a stack while the actor waits. Its mail waits meanwhile. If
-// the actor is killed first, k is called with the error of the cancellation. k runs as a task and may suspend.
-func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next {
-	if s == nil || k == nil {
-		panic("actor: Await without an actor or a function")
-	}
-	return &await[T]{op, k}
 }
 
 // OrElse returns a function that calls g with the messages that f skips.

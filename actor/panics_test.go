@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/suspend"
 )
@@ -233,7 +234,7 @@ func TestEndCallsAll(t *testing.T) {
 			actor.Options[*get]{Dead: func(*get) { dead++; runtime.Goexit() }})
 		for range 3 {
 			q := new(get)
-			c, _ := actor.CarrierOf(q)
+			c, _ := carrier.Of(q)
 			c.ReplyTo(func(any, error) { replies++; panic("oops") })
 			require.NoError(t, ref.Send(q))
 		}

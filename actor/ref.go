@@ -108,30 +108,6 @@ func (r Ref[M]) lifeOf() *life {
 	return r.to.lifeOf()
 }
 
-func (in *Inbox[M]) lifeOf() *life { return &in.life }
-
-// requestOf returns the request that m is, nil if it is none.
-func (in *Inbox[M]) requestOf(m M) pending {
-	if !in.asks {
-		return nil
-	}
-	return asRequest(m)
-}
-
-// asRequest returns the request that m is, nil if it is none. A nil pointer is none.
-func asRequest(m any) pending {
-	q, ok := m.(pending)
-	if !ok || isNil(m) {
-		return nil
-	}
-	return q
-}
-
-func isNil(m any) bool {
-	v := reflect.ValueOf(m)
-	return v.Kind() == reflect.Pointer && v.IsNil()
-}
-
 // Adapt returns a Ref for a part, or another form, of the messages of to. It sends f(m) to to for each m. f is called by the
 // sender, under no lock. As an Actor, it is to. If m is a request, f(m) may wrap it; if m is none, f(m) may be one.
 func Adapt[N, M any](to Ref[M], f func(N) M) Ref[N] {
@@ -150,6 +126,7 @@ type adapted[N, M any] struct {
 }
 
 func (a *adapted[N, M]) send(m N) error { return a.post(m, a.requestOf(m), false) }
+
 func (a *adapted[N, M]) post(m N, q pending, forced bool) error {
 	to, q := a.adapt(m, q)
 	return a.target.post(to, q, forced)
@@ -175,3 +152,17 @@ func (a *adapted[N, M]) requestOf(m N) pending { return asRequest(m) }
 
 // A wrapped request is in a message that is not itself the request.
 type wrapped struct{ pending }
+
+// asRequest returns the request that m is, nil if it is none. A nil pointer is none.
+func asRequest(m any) pending {
+	q, ok := m.(pending)
+	if !ok || isNil(m) {
+		return nil
+	}
+	return q
+}
+
+func isNil(m any) bool {
+	v := reflect.ValueOf(m)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -118,5 +118,5 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 func (in *Inbox[M]) afterStop() (left int, stopped bool) {
 	in.guard.Lock()
 	defer in.guard.Unlock()
-	return in.in.count + in.kept.count, in.closed
+	return in.arrived.count + in.mail.count, in.closed
 }

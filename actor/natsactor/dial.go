@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -61,7 +62,7 @@ func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject
 	ref := actor.Spawn(ctx, on, func(_ context.Context, self *actor.Self[M]) error {
 		return actor.Loop(func() error {
 			return self.React(func(m M) error {
-				q, asks := actor.CarrierOf(m)
+				q, asks := carrier.Of(m)
 				asks = asks && q.Waited()
 				data, err := codec.Encode(m)
 				switch {
@@ -123,7 +124,7 @@ type dialled struct {
 }
 
 type asking struct {
-	q     actor.Carrier
+	q     carrier.Carrier
 	held  time.Time // when it was last known to be held by a server, at first when it was asked
 	asked time.Time // when the servers were last asked for it
 }
@@ -145,7 +146,7 @@ func (d *dialled) send(data []byte) error {
 }
 
 // ask publishes a request.
-func (d *dialled) ask(data []byte, q actor.Carrier) error {
+func (d *dialled) ask(data []byte, q carrier.Carrier) error {
 	now := time.Now()
 	d.mu.Lock()
 	d.last++
@@ -171,7 +172,7 @@ func (d *dialled) tendLocked() {
 }
 
 // take takes a request out that was asked.
-func (d *dialled) take(token string) (q actor.Carrier, ok bool) {
+func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := d.asked[token]
@@ -342,7 +343,7 @@ const maxTokens = 4096 // in a question
 // that are worth a flush, and whether it has to look again.
 func (d *dialled) look(now time.Time) (flush uint64, more bool) {
 	connected := d.nc.IsConnected() // or else questions would wait for a server, with the messages
-	var over []actor.Carrier
+	var over []carrier.Carrier
 	var ask []string
 	d.mu.Lock()
 	for token, a := range d.asked {

@@ -13,20 +13,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/internal/carrier"
 	"github.com/braidgo/braid/suspend"
 )
 
 type question struct{ actor.Request[int] }
 
 // asked returns a request that somebody waits for, until cancel.
-func asked(t *testing.T) (q actor.Carrier, cancel func(), answer <-chan error) {
+func asked(t *testing.T) (q carrier.Carrier, cancel func(), answer <-chan error) {
 	in := actor.Open[*question](context.Background(), actor.Options[*question]{})
 	ctx, cancel := context.WithCancel(context.Background())
 	got := make(chan error, 1)
 	go func() { _, err := actor.Ask(ctx, in.Ref(), &question{}); got <- err }()
 	m, err := in.Receive(context.Background())
 	require.NoError(t, err)
-	q, ok := actor.CarrierOf(m)
+	q, ok := carrier.Of(m)
 	require.True(t, ok)
 	t.Cleanup(cancel)
 	return q, cancel, got

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/braidgo/braid/actor"
+	"github.com/braidgo/braid/internal/carrier"
 )
 
 // Options are the choices of Serve. The zero value is the default.
@@ -156,7 +157,7 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 		s.refuse(msg, err)
 		return
 	}
-	q, asks := actor.CarrierOf(m)
+	q, asks := carrier.Of(m)
 	if asks = asks && replyTo(msg) != ""; asks {
 		q.ReplyTo(func(v any, err error) {
 			if err != nil {

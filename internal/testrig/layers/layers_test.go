@@ -30,7 +30,7 @@ type layer struct {
 }
 
 var layers = []layer{
-	{folders: []string{"internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/labels", "internal/again", "internal/splitmix", "internal/preempt"}},
+	{folders: []string{"internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/labels", "internal/again", "internal/splitmix", "internal/preempt", "internal/carrier"}},
 	{folders: []string{"internal/cancelctx"}},
 	{folders: []string{"suspend"}},
 	{folders: []string{"internal/gate", "internal/watching"}},

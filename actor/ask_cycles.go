@@ -1,39 +1,6 @@
 package actor
 
-import (
-	"context"
-
-	"github.com/braidgo/braid/internal/atomicx"
-)
-
-// Cycles of Asks. An actor with an OnStuck notes its Ask while it waits. When an Ask has waited for StuckAfter, its chain is
-// followed: from the request to its home, to what that asks for, and so on. If the chain comes back, it is a cycle.
-//
-// The chain changes while it is followed, so it is followed twice: a chain that is the same both times was there at one moment in between.
-
-// An asking is an Ask of an actor with an OnStuck that waits.
-type asking struct {
-	by       *life
-	q        pending
-	timer    func() bool
-	reported bool // as part of a cycle; guarded by cycles
-}
-
-// cycles guards the asking of all lives. Its holder locks nothing else.
-var cycles atomicx.Mutex
-
-// A stuckActor is an actor with an OnStuck.
-type stuckActor interface {
-	lifeOf() *life
-	stuckAfter(f func()) (stop func() bool)
-	onStuck(chain []string)
-}
-
-// watched says whether there has been an actor with an OnStuck. Without one, Ask need not look at its context.
-var watched atomicx.Bool
-
-func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.opts.StuckAfter, f) }
-func (s *Self[M]) onStuck(chain []string)                 { s.opts.OnStuck(chain) }
+import "context"
 
 // watchAsk begins to watch an Ask. It returns nil if no such actor asks.
 func watchAsk(ctx context.Context, q pending) *asking {

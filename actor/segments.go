@@ -90,9 +90,10 @@ func (q *mail[M]) grow() *segment[M] {
 	if q.last == nil {
 		x := new(struct { // in one piece of memory
 			segment[M]
-			room [firstSegment]M
+			array [firstSegment]M
 		})
-		s, x.slots = &x.segment, x.room[:0]
+		x.slots = x.array[:0]
+		s = &x.segment
 	} else {
 		s = spare[M]().Get().(*segment[M])
 	}
@@ -111,9 +112,9 @@ func spare[M any]() *sync.Pool {
 		p, _ = spares.LoadOrStore(key, &sync.Pool{New: func() any {
 			x := new(struct {
 				segment[M]
-				room [lastSegment]M
+				array [lastSegment]M
 			})
-			x.slots = x.room[:0]
+			x.slots = x.array[:0]
 			return &x.segment
 		}})
 	}

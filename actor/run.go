@@ -4,38 +4,10 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"time"
 
 	"github.com/braidgo/braid/suspend"
 )
-
-// A Self is an actor as its own code sees it. Its methods are for the actor alone.
-type Self[M any] struct {
-	Inbox[M]
-	on    suspend.Spawner
-	enter func() // of step
-
-	// The next task goes on with goOn, and with frames when that is done.
-	goOn    error
-	frames  *frame
-	at      place[M] // of the reaction that waits: the last message that it has skipped
-	release func()   // of the scheduler's Hold; nil: there is none
-	onEnd   *cleanup // the last one
-}
-
-// A frame is a Next around another one: it goes on when the inner one is done. It is a Loop, an AndThen or a Catch.
-type frame struct {
-	up    *frame
-	loop  *loop
-	then  func() error
-	catch *caught
-}
-
-// A caught is a Catch that has begun.
-type caught struct {
-	*catch
-	onEnd *cleanup // the last one before
-	left  leaving  // later ones were left in the Catch
-}
 
 // Spawn starts an actor on a scheduler and returns its address. body runs in a task; its ctx is done when ctx is, when the actor
 // is killed, and when it has ended. The actor is a child of the actor that ctx is of, if there is one. The actor ends when body is done or fails, and with it all that body has led to. When ctx
@@ -63,24 +35,92 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	return s.Ref()
 }
 
+// React goes on with the first message that f does not Skip, as Handle does, but without a task and without a stack while the
+// actor waits: so it has to be returned, and nothing after it runs. The actor goes on with the result of f. f runs as
+// a task and may suspend.
+//
+//	return self.React(func(m Msg) error { … })
+func (s *Self[M]) React(f func(M) error) Next {
+	if f == nil {
+		panic("actor: React with a nil function")
+	}
+	return reaction[M](f)
+}
+
+type within[M any] struct {
+	f    func(M) error
+	d    time.Duration
+	late func() error
+}
+
+func (*within[M]) next() {}
+
+func (*within[M]) Error() string { return "actor: ReactWithin" }
+
+// A timed is a within whose time runs.
+type timed[M any] struct {
+	*within[M]
+	timer *timer
+}
+
+// ReactWithin is React with a timeout: if no message that f takes comes for d, the actor goes on with late. d counts from the
+// return of this Next; a message that f skips does not begin it anew. When the actor finds d to be over, f is called with the
+// messages that are there, and with no later ones. If d is not positive, that is at once.
+func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
+	if f == nil || late == nil {
+		panic("actor: ReactWithin with a nil function")
+	}
+	return &within[M]{f, d, late}
+}
+
+// An awaiter is an Await of any type.
+type awaiter interface {
+	Next
+	begin(s executor)
+}
+
+// An executor is a starter of any type.
+type executor interface {
+	suspend.Executor
+	proceed(f func() error)
+	context() context.Context
+}
+
+type await[T any] struct {
+	op suspend.Op[T]
+	k  func(T, error) error
+}
+
+func (*await[T]) next() {}
+
+func (*await[T]) Error() string { return "actor: Await" }
+
+func (a *await[T]) begin(s executor) {
+	suspend.Then(s.context(), a.op, s, func(v T, err error) { s.proceed(func() error { return a.k(v, err) }) })
+}
+
+// Await goes on with k of op's result, without a task and without a stack while the actor waits. Its mail waits meanwhile. If
+// the actor is killed first, k is called with the error of the cancellation. k runs as a task and may suspend.
+func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next {
+	if s == nil || k == nil {
+		panic("actor: Await without an actor or a function")
+	}
+	return &await[T]{op, k}
+}
+
 // An opening is a body.
 type opening[M any] func(ctx context.Context, self *Self[M]) error
 
-func (opening[M]) next()         {}
+func (opening[M]) next() {}
+
 func (opening[M]) Error() string { return "actor: opening" }
 
 // proceed is a function that the actor goes on with.
 type proceed func() error
 
-func (proceed) next()         {}
-func (proceed) Error() string { return "actor: proceed" }
+func (proceed) next() {}
 
-// launch starts a task. Only the one that owes it calls it.
-func (s *Self[M]) launch() {
-	if err := s.on.Go(s.enter); err != nil {
-		goroutine(func() { s.end(err) }) // not here: the caller is a sender, or a timer
-	}
-}
+func (proceed) Error() string { return "actor: proceed" }
 
 // step returns the function of the actor's tasks. A task lasts to the end of the actor, or until it waits without a task. Then
 // another task may have begun already: the one that returns touches nothing of the actor.
@@ -240,8 +280,8 @@ func (s *Self[M]) back(f *frame) error {
 
 // spin is called in each turn of a Loop, and at each restart, to let other tasks run: there may be no wait between two of them.
 func (s *Self[M]) spin() {
-	if s.kept.spins++; s.kept.spins >= turnsUntilYield {
-		s.kept.spins = 0
+	if s.mail.spins++; s.mail.spins >= turnsUntilYield {
+		s.mail.spins = 0
 		suspend.Yield()
 	}
 }
@@ -286,63 +326,60 @@ var errLate = errors.New("actor: late")
 // react calls f, of the reaction n, with the messages that it has not seen. It reports whether the actor waits, which is the end of
 // this task. Otherwise the actor goes on with err. The reactions of a Loop follow one another here, as most actors consist of one.
 func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
-	var t *timer
-	if n, ok := n.(*timed[M]); ok {
-		t = n.timer
-	}
-	for {
+	for ; ; woken = false {
 		if !woken {
 			s.fresh()
 		}
-		for woken = false; ; {
-			if s.killed.Load() {
+		if waits, err = s.reactOnce(n, f); waits || err != nil || s.frames == nil || s.frames.loop == nil {
+			return waits, err
+		}
+		if l := s.frames.loop; l.cond == nil {
+			n = l.body()
+		} else {
+			n = s.back(s.frames)
+		}
+		next, again := n.(reaction[M])
+		if !again {
+			return false, n
+		}
+		f = next
+	}
+}
+
+// reactOnce calls f with messages until it takes one. err is the result of f, or ends the wait.
+func (s *Self[M]) reactOnce(n error, f func(M) error) (waits bool, err error) {
+	for {
+		if s.killed.Load() {
+			s.reacted()
+			return false, s.cancellation()
+		}
+		if s.mail.count > 0 {
+			if took, err := s.scan(&s.at, f); took {
 				s.reacted()
-				return false, s.cancellation()
-			}
-			if s.kept.count > 0 {
-				if took, err := s.scan(&s.at, f); took {
-					s.at = place[M]{}
-					if t != nil {
-						s.reacted()
-						t = nil
-					}
-					if err != nil || s.frames == nil || s.frames.loop == nil {
-						return false, err
-					}
-					if l := s.frames.loop; l.cond == nil {
-						n = l.body()
-					} else {
-						n = s.back(s.frames)
-					}
-					if n == nil {
-						return false, nil
-					}
-					r, again := n.(reaction[M])
-					if !again {
-						return false, n
-					}
-					f = r
-					break
-				}
-			}
-			s.guard.Lock()
-			news, err := s.newsLocked(t)
-			if !news {
-				s.goOn = n
-				s.restLocked()
-				s.state = reacting
-				s.untasked()
-				s.guard.Unlock() // from here on, another task may run
-				return true, nil
-			}
-			s.guard.Unlock()
-			if err != nil {
-				s.reacted()
-				if err == ErrTimeout {
-					err = errLate
-				}
 				return false, err
 			}
+		}
+		var t *timer
+		if n, ok := n.(*timed[M]); ok {
+			t = n.timer
+		}
+		s.guard.Lock()
+		news, err := s.newsLocked(t)
+		if !news {
+			s.goOn = n
+			s.restLocked()
+			s.state = reacting
+			s.untasked()
+			s.guard.Unlock() // from here on, another task may run
+			return true, nil
+		}
+		s.guard.Unlock()
+		if err != nil {
+			s.reacted()
+			if err == ErrTimeout {
+				err = errLate
+			}
+			return false, err
 		}
 	}
 }
@@ -368,9 +405,12 @@ func (s *starter[M]) Execute(f func()) error {
 	return nil
 }
 
-func (s *starter[M]) Go(f func()) error        { return s.on.Go(f) }
-func (s *starter[M]) Unwrap() suspend.Spawner  { return s.on }
-func (s *starter[M]) proceed(f func() error)   { s.goOn = proceed(f) }
+func (s *starter[M]) Go(f func()) error { return s.on.Go(f) }
+
+func (s *starter[M]) Unwrap() suspend.Spawner { return s.on }
+
+func (s *starter[M]) proceed(f func() error) { s.goOn = proceed(f) }
+
 func (s *starter[M]) context() context.Context { return &s.ctx }
 
 // refuse ends an actor whose scheduler has refused a task. The result of its Await, a lock perhaps, is still its own.

@@ -2,65 +2,13 @@ package actor
 
 import (
 	"context"
-	"errors"
 	"math/bits"
 	"time"
 
 	"github.com/braidgo/braid/internal/cancelctx"
-	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
-
-// Errors of this package.
-var (
-	// ErrEnded is the error of a message to an actor that has ended, or that accepts no more.
-	ErrEnded = outcome.Named("actor: ended", suspend.ErrEnded)
-	// ErrStopped ends a wait for a message when the actor is stopped and no message that the wait takes is left. A body or a
-	// reaction that returns it ends normally.
-	ErrStopped = errors.New("actor: stopped")
-	// ErrFull is the error of a Send to a mailbox that holds Options.Cap messages.
-	ErrFull = errors.New("actor: mailbox full")
-	// ErrTimeout ends a wait for which no message came in time.
-	ErrTimeout = errors.New("actor: timeout")
-	// ErrNoReply is the error of an Ask whose request will not be answered, since the actor that had it ended or failed.
-	ErrNoReply = errors.New("actor: no reply")
-)
-
-// Options are the choices that an actor or an inbox is made with. The zero value is the default.
-type Options[M any] struct {
-	// Name is for errors and reports.
-	Name string
-
-	// Cap bounds the messages that are accepted and not received. Zero: no bound. Replies, and the messages of Watch and
-	// SendAfter, are accepted all the same, and are not counted. While the mailbox is full, a Send is refused and a SendOp waits, also
-	// with a message that a waiting RecvOp would take.
-	Cap int
-
-	// Dead is called with each message that was accepted and will never be received. OnEnd is called with the error with which
-	// the actor has ended. Both are called by the ending actor and must not suspend.
-	Dead  func(M)
-	OnEnd func(error)
-
-	// OnStuck is called when an Ask of this actor has waited for StuckAfter and is part of a cycle of Asks, once for a cycle,
-	// with the names of its actors. A timer calls it, and it must not suspend. It sees only Asks of actors with an OnStuck, made with
-	// the context of their body or one derived from it. The Asks go on waiting: their contexts can end them.
-	StuckAfter time.Duration
-	OnStuck    func(chain []string)
-}
-
-// An Inbox is the receiving end of a mailbox. It belongs to one owner at a time: its methods, but Ref, are not for others.
-// It is made by Open, or is a part of a Self.
-type Inbox[M any] struct {
-	in   mail[M]  // guarded; segments that senders append to
-	room *room[M] // guarded; nil: no Cap, and no RecvOp has waited
-	life
-	kept stock[M] // the owner's, like what follows; while the owner waits, senders append to it
-
-	within *timer // of the wait that suspends the owner; nil: it has no timeout
-	opts   *Options[M]
-	self   *Self[M] // nil: made by Open
-}
 
 // Open returns an inbox for the calling goroutine or task. When ctx is done, the inbox is killed.
 func Open[M any](ctx context.Context, o ...Options[M]) *Inbox[M] {
@@ -76,7 +24,7 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	case 1:
 		in.opts = &o[0]
 		if in.opts.Cap > 0 {
-			in.room, in.kept.counts = &room[M]{cap: in.opts.Cap}, true
+			in.ops, in.mail.counts = &ops[M]{cap: in.opts.Cap}, true
 		}
 		if in.opts.Name != "" || in.opts.OnStuck != nil {
 			in.who = &who{name: in.opts.Name}
@@ -118,7 +66,7 @@ func (in *Inbox[M]) Ref() Ref[M] { return Ref[M]{in} }
 func (in *Inbox[M]) Len() int {
 	in.guard.Lock()
 	defer in.guard.Unlock()
-	return in.in.count + in.kept.count
+	return in.arrived.count + in.mail.count
 }
 
 // Receive receives the first message, suspending the caller until there is one. Once the inbox is stopped and empty, it returns
@@ -132,7 +80,7 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 		return m, err
 	}
 	for {
-		if p, ok := in.kept.after(place[M]{}); ok {
+		if p, ok := in.mail.after(place[M]{}); ok {
 			m = p.message()
 			in.received(p)
 			return m, nil
@@ -164,6 +112,19 @@ func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M)
 	t := in.startTimer(d)
 	defer t.stop()
 	return in.handle(ctx, t, f)
+}
+
+// Take receives the first message of type T, as Receive does the first of any.
+func Take[T, M any](ctx context.Context, in *Inbox[M]) (T, error) {
+	var v T
+	err := in.Handle(ctx, func(m M) (err error) {
+		var ok bool
+		if v, ok = any(m).(T); !ok {
+			return Skip
+		}
+		return nil
+	})
+	return v, err
 }
 
 func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error {
@@ -210,18 +171,18 @@ const turnsUntilYield = 64
 
 // fresh is called before the mailbox is looked at from its front.
 func (in *Inbox[M]) fresh() {
-	in.kept.spins = 0
-	if in.kept.turns++; in.kept.turns >= turnsUntilYield {
+	in.mail.spins = 0
+	if in.mail.turns++; in.mail.turns >= turnsUntilYield {
 		in.settle()
 	}
 }
 
 // settle is the part of fresh that is not due for each message.
 func (in *Inbox[M]) settle() {
-	in.kept.turns = 0
+	in.mail.turns = 0
 	suspend.Yield()
-	if in.kept.sparse() && !in.kept.inHand() {
-		in.kept.compact()
+	if in.mail.sparse() && !in.mail.inHand() {
+		in.mail.compact()
 	}
 }
 
@@ -245,7 +206,7 @@ func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
 func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 	s, mask := at.seg, above(at.at)
 	if s == nil {
-		s, mask = in.kept.first, ^uint64(0)
+		s, mask = in.mail.first, ^uint64(0)
 	}
 	for ; s != nil; s, mask = s.next, ^uint64(0) {
 		busy := s.busy // as it is whenever f has returned
@@ -265,26 +226,4 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// Take receives the first message of type T, as Receive does the first of any.
-func Take[T, M any](ctx context.Context, in *Inbox[M]) (T, error) {
-	var v T
-	err := in.Handle(ctx, func(m M) (err error) {
-		var ok bool
-		if v, ok = any(m).(T); !ok {
-			return Skip
-		}
-		return nil
-	})
-	return v, err
-}
-
-// Close ends the inbox: the mail that is left becomes dead letters, and its Ref returns ErrEnded. On a Self it is Stop.
-func (in *Inbox[M]) Close() {
-	if in.self != nil {
-		in.stop()
-		return
-	}
-	in.end(nil)
 }

@@ -1,0 +1,112 @@
+package actor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// RecvOp is a receive as an Op: of the first message if match is nil, otherwise of the first that match accepts. As a case of a
+// Select it takes a message exactly if it wins.
+//
+// match runs under locks, and on senders as well: it must be quick, and must not call anything of this module. A panic of it
+// is raised in the task that performs the Op. A runtime.Goexit of it, as of a failed test, ends the caller, a sender perhaps.
+func (in *Inbox[M]) RecvOp(match func(M) bool) suspend.Op[M] {
+	return suspend.Map(suspend.OpOf[M](&recv[M]{in, match}), func(m M, err error) (M, error) {
+		if p, ok := err.(*matchPanic); ok {
+			panic(p.value)
+		}
+		return m, err
+	})
+}
+
+type recv[M any] struct {
+	in    *Inbox[M]
+	match func(M) bool
+}
+
+func (o *recv[M]) Guard() *suspend.Guard { return &o.in.guard }
+
+// Try runs in the task of the owner, as all that touches the owner's mail.
+func (o *recv[M]) Try() (m M, ok bool, err error) {
+	in := o.in
+	if in.killed.Load() {
+		return m, true, cancelctx.Reason(context.Canceled, in.err)
+	}
+	in.mail.fetch(&in.arrived)
+	for p, ok := in.mail.after(place[M]{}); ok; p, ok = in.mail.after(p) {
+		v := p.message()
+		yes, err := in.matchesLocked(o.match, v)
+		if err != nil {
+			return m, true, err
+		}
+		if yes {
+			counted := !p.seg.notes[p.at].uncounted
+			in.mail.remove(p)
+			if counted {
+				in.leaveRoomLocked()
+			}
+			return v, true, nil
+		}
+	}
+	switch {
+	case in.state == ended:
+		return m, true, ErrEnded
+	case in.closed:
+		return m, true, ErrStopped
+	}
+	return m, false, nil
+}
+
+func (o *recv[M]) Enqueue(r suspend.Resumer[M]) {
+	o.in.restLocked()
+	if o.in.ops == nil {
+		o.in.ops = new(ops[M])
+	}
+	o.in.ops.offers = append(o.in.ops.offers, offer[M]{r, o.match})
+}
+
+func (o *recv[M]) Remove(r suspend.Resumer[M]) {
+	o.in.ops.offers = slices.DeleteFunc(o.in.ops.offers, func(x offer[M]) bool { return x.r == r })
+}
+
+// A send is a SendOp as a Source.
+type send[M any] struct {
+	in *Inbox[M]
+	sending[M]
+}
+
+func (s *send[M]) Guard() *suspend.Guard { return &s.in.guard }
+
+func (s *send[M]) Try() (none struct{}, ok bool, err error) {
+	in := s.in
+	switch {
+	case in.closed:
+		return none, true, ErrEnded
+	case in.ops.full():
+		return none, false, nil
+	}
+	if _, start := in.acceptLocked(s.m, s.q, false); start {
+		in.self.launch() // under the guards of a Select: a Spawner's Go allows it
+	}
+	return none, true, nil
+}
+
+func (s *send[M]) Enqueue(r suspend.Resumer[struct{}]) { s.in.ops.senders.Push(r, s.sending) }
+
+func (s *send[M]) Remove(r suspend.Resumer[struct{}]) { s.in.ops.senders.Remove(r) }
+
+func (in *Inbox[M]) sendOp(m M, q pending) suspend.Op[struct{}] {
+	if q == nil {
+		return suspend.OpOf[struct{}](&send[M]{in, sending[M]{m, nil}})
+	}
+	before := q.call().home.Load()
+	return suspend.Map(suspend.OpOf[struct{}](&send[M]{in, sending[M]{m, q}}), func(v struct{}, err error) (struct{}, error) {
+		if err == nil {
+			before.drop()
+		}
+		return v, err
+	})
+}
