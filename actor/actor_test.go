@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,97 +23,6 @@ import (
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
-// An hour of timeouts, in virtual time, is an hour to the nanosecond. What is skipped does not put a timeout off.
-func TestAnHourOfTimeouts(t *testing.T) {
-	inABubble(t, func(s *fifo.Scheduler) {
-		begun := time.Now()
-		minutes, skipped := 0, 0
-		skip := func(int) error { skipped++; return actor.Skip }
-		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-			return actor.LoopWhile(func() bool { minutes++; return minutes <= 30 }, func() error {
-				return self.ReactWithin(time.Minute, skip, func() error {
-					require.ErrorIs(t, self.HandleWithin(bg, time.Minute, skip), actor.ErrTimeout)
-					require.Equal(t, time.Duration(minutes)*2*time.Minute, time.Since(begun))
-					return nil
-				})
-			})
-		})
-		_ = s.Go(func() {
-			for ref.Send(1) == nil {
-				_ = suspend.Sleep(bg, 7*time.Second)
-			}
-		})
-		require.NoError(t, ref.Wait(bg))
-		require.Equal(t, time.Hour, time.Since(begun))
-		require.Greater(t, skipped, 500)
-	})
-}
-
-// inABubble runs f on a fifo in virtual time.
-func inABubble(t *testing.T, f func(s *fifo.Scheduler)) {
-	synctest.Test(t, func(t *testing.T) {
-		s := fifo.New(fifo.Options{})
-		require.NoError(t, s.Run(bg, func(context.Context) error { f(s); return nil }))
-	})
-}
-
-// A message in its absolute deadline's place arrives when it is due, whatever comes before.
-func TestSendAfterIsExact(t *testing.T) {
-	inABubble(t, func(s *fifo.Scheduler) {
-		begun := time.Now()
-		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[string]) error {
-			self.SendAfter(time.Hour, "due")
-			return actor.Loop(func() error {
-				return self.ReactWithin(time.Second, func(m string) error {
-					require.Equal(t, "due", m)
-					return actor.ErrStopped
-				}, func() error { return nil })
-			})
-		})
-		require.NoError(t, ref.Wait(bg))
-		require.Equal(t, time.Hour, time.Since(begun))
-	})
-}
-
-// Restarts wait, are counted, and end.
-func TestRestart(t *testing.T) {
-	inABubble(t, func(s *fifo.Scheduler) {
-		var at []time.Duration
-		var failures []error
-		cleaned := 0
-		begun := time.Now()
-		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{
-			Max: 3, Within: time.Minute, Panics: true,
-			Backoff:   func(n int) time.Duration { return time.Duration(n) * time.Second },
-			OnRestart: func(err error) { failures = append(failures, err) },
-		}, func(_ context.Context, self *actor.Self[int]) error {
-			at = append(at, time.Since(begun))
-			self.OnEnd(func() { cleaned++ })
-			return self.React(func(m int) error {
-				if m%2 == 0 {
-					panic(errOops)
-				}
-				return errOops
-			})
-		}))
-		for i := range 3 {
-			_ = ref.Send(i)
-		}
-		_ = suspend.Sleep(bg, time.Hour)
-		require.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 6 * time.Second}, at)
-		for i := range 4 { // the first three are forgotten
-			_ = ref.Send(2*i + 1)
-		}
-		require.Equal(t, errOops, ref.Wait(bg))
-		require.Len(t, failures, 6)
-		var p *suspend.PanicError
-		require.ErrorAs(t, failures[0], &p)
-		require.ErrorIs(t, p, errOops)
-		require.Contains(t, string(p.Stack), "actor_test")
-		require.Equal(t, 7, cleaned)
-	})
-}
-
 // A panic that nobody catches ends the actor, tells all, and goes on to the scheduler.
 func TestPanicGoesOn(t *testing.T) {
 	var value any
@@ -122,9 +30,7 @@ func TestPanicGoesOn(t *testing.T) {
 	s := fifo.New(fifo.Options{OnPanic: func(v any, st []byte) { value, stack = v, st }})
 	var dead []int
 	require.NoError(t, s.Run(bg, func(context.Context) error {
-		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[int]) error {
-			return self.React(func(int) error { panicking(); return nil })
-		}), actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, once(func(int) error { panicking(); return nil })), actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
 		_ = ref.Send(1)
 		_ = ref.Send(2)
 		var p *suspend.PanicError
@@ -138,14 +44,6 @@ func TestPanicGoesOn(t *testing.T) {
 }
 
 func panicking() { panic("oops") }
-
-// A Goexit ends the actor, as it ends any task.
-func TestGoexit(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		ref := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { runtime.Goexit(); return nil })
-		require.ErrorIs(t, ref.Wait(bg), promise.ErrAbandoned)
-	})
-}
 
 // After 64 messages, an actor lets others run.
 func TestFairness(t *testing.T) {
@@ -294,12 +192,9 @@ func TestOrElse(t *testing.T) {
 	require.Equal(t, errOops, in.Handle(bg, f))
 	require.NoError(t, in.Handle(bg, f))
 	require.Equal(t, []any{"x", 2}, got)
-	v, err := actor.Take[float64](bg, in)
-	require.NoError(t, err)
-	require.Equal(t, 1.5, v)
 	in.Close()
 	in.Close()
-	_, err = in.Receive(bg)
+	_, err := in.Receive(bg)
 	require.ErrorIs(t, err, actor.ErrEnded)
 	require.NoError(t, in.Ref().Wait(bg))
 }
@@ -338,38 +233,6 @@ func TestMisuse(t *testing.T) {
 		}
 		return nil
 	}))
-}
-
-// A match that panics on a sender harms its owner only.
-func TestMatchPanicIsTheOwners(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		in := actor.Open[int](bg)
-		_ = s.Go(func() { require.NoError(t, in.Ref().Send(1)) })
-		schedtest.Panics(t, "oops", func() { _, _ = suspend.Do(bg, in.RecvOp(func(int) bool { panicking(); return true })) })
-		require.Equal(t, 1, in.Len())
-		in.Close()
-	})
-}
-
-// A scheduler that counts what waits without a task is let go when the actor has ended, and no earlier.
-func TestHold(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		h := &holding{Spawner: s}
-		dead := 0
-		ref := actor.Spawn(bg, h, func(_ context.Context, self *actor.Self[int]) error {
-			return self.React(func(int) error { return actor.Skip })
-		}, actor.Options[int]{Dead: func(int) { dead++; require.EqualValues(t, 1, h.held.Load()) }})
-		_ = ref.Send(1)
-		schedtest.Settle()
-		require.EqualValues(t, 1, h.held.Load())
-		ref.Stop()
-		require.NoError(t, ref.Wait(bg))
-		schedtest.Settle()
-		require.Zero(t, h.held.Load())
-		require.Equal(t, 1, dead)
-		h.refuse = true
-		require.Equal(t, errOops, actor.Spawn(bg, h, func(context.Context, *actor.Self[int]) error { return nil }).Wait(bg))
-	})
 }
 
 type holding struct {
@@ -575,51 +438,4 @@ func TestAllocs(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A ring of reacting actors, each of which passes on the message that it gets. With BRAID_STRESS, they are 600,000.
-func TestRing(t *testing.T) {
-	n, passes := 20_000, 100_000
-	if schedtest.Race || testing.Short() {
-		n, passes = 2_000, 10_000
-	}
-	if os.Getenv("BRAID_STRESS") != "" {
-		n, passes = 600_000, 6_000_000
-	}
-	small := ring(t, 1000, passes)
-	large := ring(t, n, passes)
-	t.Logf("%d passes: %v each in a ring of 1000, %v in one of %d: %.2f", passes, small, large, n, float64(large)/float64(small))
-}
-
-func ring(t *testing.T, n, passes int) (each time.Duration) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		var done promise.Promise[int]
-		refs := make([]actor.Ref[int], n)
-		for i := range refs {
-			refs[i] = actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-				return actor.Loop(func() error {
-					return self.React(func(left int) error {
-						if left == 0 {
-							return done.Fill(i)
-						}
-						return refs[(i+1)%n].Send(left - 1)
-					})
-				})
-			})
-		}
-		schedtest.Settle()
-		begun := time.Now()
-		require.NoError(t, refs[0].Send(passes))
-		last, err := done.Await(bg)
-		each = time.Since(begun) / time.Duration(passes)
-		require.NoError(t, err)
-		require.Equal(t, passes%n, last)
-		for _, r := range refs {
-			r.Stop()
-		}
-		for _, r := range refs {
-			require.NoError(t, r.Wait(bg))
-		}
-	})
-	return each
 }

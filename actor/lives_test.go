@@ -214,11 +214,7 @@ var lifeRows = []struct {
 				self.OnEnd(cancel)
 				var to [leaves]actor.Ref[int]
 				for i := range to {
-					to[i] = actor.Spawn(ctx, s, func(_ context.Context, self *actor.Self[int]) error {
-						return actor.Loop(func() error {
-							return self.React(func(int) error { suspend.Yield(); handled[i]++; return nil })
-						})
-					}, node("leaf"))
+					to[i] = actor.Spawn(ctx, s, loop(func(int) error { suspend.Yield(); handled[i]++; return nil }), node("leaf"))
 				}
 				return actor.Loop(func() error { return self.React(func(m int) error { return to[m%leaves].Send(m) }) })
 			}, node("middle"))
@@ -510,42 +506,5 @@ func TestLivesAreNotKept(t *testing.T) {
 			})
 		})
 		return func() { _ = ref.Send(1); suspend.Yield() }, ref.Stop
-	})
-}
-
-// A failure that has come by many Links says which actor has failed, and why.
-func TestExitErrorOfManyLinks(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		const n = 200
-		refs := make([]actor.Ref[int], n)
-		for i := range refs {
-			refs[i] = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-				if i > 0 {
-					self.Link(refs[i-1])
-				}
-				return lasting(ctx, self)
-			}, actor.Options[int]{Name: fmt.Sprint(i)})
-		}
-		schedtest.Settle()
-		refs[0].Kill(errOops)
-		for i, r := range refs[1:] {
-			var exit *actor.ExitError
-			require.ErrorAs(t, r.Wait(bg), &exit)
-			require.Equal(t, &actor.ExitError{Name: "0", Err: errOops}, exit, "actor %d", i+1)
-		}
-	})
-}
-
-// A Goexit is no failure that a Restart is for.
-func TestGoexitIsNotRestarted(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		lives := 0
-		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: true}, func(_ context.Context, self *actor.Self[int]) error {
-			lives++
-			return self.React(func(int) error { runtime.Goexit(); return nil })
-		}))
-		require.NoError(t, ref.Send(1))
-		require.ErrorIs(t, ref.Wait(bg), promise.ErrAbandoned)
-		require.Equal(t, 1, lives)
 	})
 }

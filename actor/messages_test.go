@@ -20,17 +20,13 @@ func TestAdaptedRequestStays(t *testing.T) {
 	type envelope struct{ q *get }
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		n := 0
-		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[envelope]) error {
-			return actor.Loop(func() error {
-				return self.React(func(e envelope) error {
-					if n++; n == 1 {
-						return errOops
-					}
-					e.q.Reply(n)
-					return nil
-				})
-			})
-		}))
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, loop(func(e envelope) error {
+			if n++; n == 1 {
+				return errOops
+			}
+			e.q.Reply(n)
+			return nil
+		})))
 		defer ref.Stop()
 		part := actor.Adapt(ref, func(q *get) envelope { return envelope{q} })
 		a, b := actor.AskLater(part, &get{}), actor.AskLater(part, &get{})
@@ -46,9 +42,7 @@ func TestAdaptedRequestStays(t *testing.T) {
 func TestAdaptedForward(t *testing.T) {
 	type envelope struct{ q *get }
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		second := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
-			return self.React(func(q *get) error { q.Reply(7); return nil })
-		})
+		second := actor.Spawn(bg, s, once(func(q *get) error { q.Reply(7); return nil }))
 		unwrap := actor.Adapt(second, func(e envelope) *get { return e.q })
 		first := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
 			return self.React(func(q *get) error { return unwrap.Send(envelope{q}) }) // and ends
@@ -57,27 +51,6 @@ func TestAdaptedForward(t *testing.T) {
 		second.Stop()
 		require.NoError(t, err)
 		require.Equal(t, 7, v)
-	})
-}
-
-// A message of a Watch takes no room.
-func TestWatchIsNotCounted(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		other := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error { return nil })
-		require.NoError(t, other.Wait(bg))
-		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			self.Watch(other, func(error) int { return -1 })
-			return self.React(func(m int) error {
-				if m == -1 {
-					return actor.Skip
-				}
-				return nil
-			})
-		}, actor.Options[int]{Cap: 1})
-		schedtest.Settle()
-		defer ref.Kill(nil)
-		require.NoError(t, ref.Send(1))
-		require.NoError(t, ref.Wait(bg))
 	})
 }
 
@@ -98,23 +71,19 @@ func TestWrappedRequestMoves(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const n = 1000
 		took := 0
-		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, func(_ context.Context, self *actor.Self[envelope]) error {
-			return actor.Loop(func() error {
-				return self.React(func(e envelope) error {
-					switch {
-					case e.q == nil:
-						if took++; took == n {
-							return errOops
-						}
-					case took < n:
-						return actor.Skip
-					default:
-						e.q.Reply(took)
-					}
-					return nil
-				})
-			})
-		}))
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{}, loop(func(e envelope) error {
+			switch {
+			case e.q == nil:
+				if took++; took == n {
+					return errOops
+				}
+			case took < n:
+				return actor.Skip
+			default:
+				e.q.Reply(took)
+			}
+			return nil
+		})))
 		defer ref.Stop()
 		part := actor.Adapt(ref, func(q *get) envelope { return envelope{q} })
 		var answers []promise.Future[int]
@@ -158,21 +127,6 @@ func TestWrappedRequestIsCopied(t *testing.T) {
 		v, err := answer.Await(bg)
 		require.NoError(t, err)
 		require.Equal(t, 5, v)
-	})
-}
-
-// A message that takes no room leaves none.
-func TestWatchLeavesNoRoom(t *testing.T) {
-	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
-		other := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil })
-		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-			self.Watch(other, func(error) int { return -1 })
-			if _, err := self.Receive(bg); err != nil {
-				return err
-			}
-			return errors.Join(self.Ref().Send(1), self.Ref().Send(2))
-		}, actor.Options[int]{Cap: 1})
-		require.ErrorIs(t, ref.Wait(bg), actor.ErrFull)
 	})
 }
 

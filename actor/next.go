@@ -10,10 +10,16 @@ type Next interface {
 	next()
 }
 
+// sealed makes a Next of a struct.
+type sealed struct{}
+
+func (sealed) next()         {}
+func (sealed) Error() string { return "actor: a Next, which is to be returned by a body or a reaction" }
+
 // Skip is returned by a function that is called with a message and does not take it. The message stays where it is.
 var Skip Next = skip{}
 
-type skip struct{}
+type skip struct{ sealed }
 
 func (skip) next() {}
 
@@ -27,6 +33,7 @@ func (reaction[M]) next() {}
 func (reaction[M]) Error() string { return "actor: React" }
 
 type andThen struct {
+	sealed
 	first error
 	then  func() error
 }
@@ -40,10 +47,11 @@ func AndThen(first error, then func() error) Next {
 	if then == nil {
 		panic("actor: AndThen with a nil function")
 	}
-	return &andThen{first, then}
+	return &andThen{first: first, then: then}
 }
 
 type loop struct {
+	sealed
 	cond func() bool // nil: always
 	body func() error
 }
@@ -58,7 +66,7 @@ func Loop(body func() error) Next {
 	if body == nil {
 		panic("actor: Loop with a nil function")
 	}
-	return &loop{nil, body}
+	return &loop{body: body}
 }
 
 // LoopWhile is Loop as long as cond, which is called before each turn, returns true.
@@ -66,10 +74,11 @@ func LoopWhile(cond func() bool, body func() error) Next {
 	if cond == nil || body == nil {
 		panic("actor: LoopWhile with a nil function")
 	}
-	return &loop{cond, body}
+	return &loop{cond: cond, body: body}
 }
 
 type catch struct {
+	sealed
 	first  func() error
 	h      func(error) error
 	panics bool
@@ -88,7 +97,7 @@ func Catch(first func() error, h func(err error) error) Next {
 	if first == nil || h == nil {
 		panic("actor: Catch with a nil function")
 	}
-	return &catch{first, h, true}
+	return &catch{first: first, h: h, panics: true}
 }
 
 // OrElse returns a function that calls g with the messages that f skips.

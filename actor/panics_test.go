@@ -171,9 +171,7 @@ func TestWatchPanics(t *testing.T) {
 	ctx, cancel := context.WithTimeout(bg, 2*time.Second)
 	defer cancel()
 	err := s.Run(ctx, func(context.Context) error {
-		other := actor.Spawn(bg, unheld{s}, func(_ context.Context, self *actor.Self[int]) error {
-			return self.React(func(int) error { return nil })
-		})
+		other := actor.Spawn(bg, unheld{s}, once(func(int) error { return nil }))
 		w1 := actor.Spawn(bg, unheld{s}, func(_ context.Context, self *actor.Self[int]) error {
 			self.Watch(other, func(error) int { panic("oops") })
 			return self.React(func(int) error { told++; return nil })

@@ -114,19 +114,6 @@ func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M)
 	return in.handle(ctx, t, f)
 }
 
-// Take receives the first message of type T, as Receive does the first of any.
-func Take[T, M any](ctx context.Context, in *Inbox[M]) (T, error) {
-	var v T
-	err := in.Handle(ctx, func(m M) (err error) {
-		var ok bool
-		if v, ok = any(m).(T); !ok {
-			return Skip
-		}
-		return nil
-	})
-	return v, err
-}
-
 func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error {
 	ctx, err := in.begin(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 		}
 		var again func(err error) error
 		life := func() error {
-			return &catch{func() error {
+			return &catch{first: func() error {
 				c, end := cancelctx.New(ctx, watching.Here), new(leaving)
 				self.leave(end, func() { c.Cancel(nil) })
 				return AndThen(body(c, self), func() error {
@@ -65,7 +65,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 					}
 					return nil
 				})
-			}, again, p.Panics}
+			}, h: again, panics: p.Panics}
 		}
 		next := func(err error) error {
 			if err := self.outliveKilled(); err != nil {

@@ -28,6 +28,17 @@ var (
 
 type get struct{ actor.Request[int] }
 
+// once is the body of an actor that reacts with f, and loop the body of an actor that goes on with f.
+func once[M any](f func(M) error) func(context.Context, *actor.Self[M]) error {
+	return func(_ context.Context, self *actor.Self[M]) error { return self.React(f) }
+}
+
+func loop[M any](f func(M) error) func(context.Context, *actor.Self[M]) error {
+	return func(_ context.Context, self *actor.Self[M]) error {
+		return actor.Loop(func() error { return self.React(f) })
+	}
+}
+
 // The rows of the table of semantics, each on every scheduler that schedtest knows. main runs as a task of the scheduler.
 var rows = []struct {
 	name string
@@ -61,9 +72,7 @@ var rows = []struct {
 		in := actor.Open[string](bg)
 		defer in.Close()
 		to := in.Ref()
-		second := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-			return self.React(func(int) error { return to.Send("effect") })
-		})
+		second := actor.Spawn(bg, s, once(func(int) error { return to.Send("effect") }))
 		actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error {
 			_ = to.Send("cause")
 			return second.Send(1)
@@ -172,17 +181,13 @@ var rows = []struct {
 			func(r actor.Ref[int]) { _ = r.Send(-1) },
 		} {
 			var received, dead atomic.Int32
-			ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-				return actor.Loop(func() error {
-					return self.React(func(m int) error {
-						received.Add(1)
-						if m < 0 {
-							return errOops
-						}
-						return nil
-					})
-				})
-			}, actor.Options[int]{Dead: func(int) { dead.Add(1) }})
+			ref := actor.Spawn(bg, s, loop(func(m int) error {
+				received.Add(1)
+				if m < 0 {
+					return errOops
+				}
+				return nil
+			}), actor.Options[int]{Dead: func(int) { dead.Add(1) }})
 			accepted := int32(0)
 			for i := range 100 {
 				if i == 50 {
@@ -297,9 +302,7 @@ var rows = []struct {
 			func(_ context.Context, self *actor.Self[int]) error {
 				return self.Handle(bg, func(int) error { return actor.Skip })
 			},
-			func(_ context.Context, self *actor.Self[int]) error {
-				return self.React(func(int) error { return actor.Skip })
-			},
+			once(func(int) error { return actor.Skip }),
 			func(ctx context.Context, self *actor.Self[int]) error {
 				_, err := promise.New[int]().Await(ctx)
 				return err
@@ -336,9 +339,7 @@ var rows = []struct {
 	}},
 	{"ctx done: a Kill with its cause, also if messages are left", func(t *testing.T, s suspend.Spawner) {
 		ctx, cancel := context.WithCancelCause(bg)
-		ref := actor.Spawn(ctx, s, func(_ context.Context, self *actor.Self[int]) error {
-			return self.React(func(int) error { return actor.Skip })
-		})
+		ref := actor.Spawn(ctx, s, once(func(int) error { return actor.Skip }))
 		suspend.Yield()
 		cancel(errOops)
 		require.Equal(t, errOops, ref.Wait(bg))
@@ -350,28 +351,20 @@ var rows = []struct {
 		require.Equal(t, errOops, ref.Wait(bg))
 	}},
 	{"a request: answered, sent on, refused, answered by a goroutine", func(t *testing.T, s suspend.Spawner) {
-		last := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
-			return actor.Loop(func() error {
-				return self.React(func(m *get) error { require.True(t, m.Reply(7)); require.False(t, m.Reply(8)); return nil })
-			})
-		})
+		last := actor.Spawn(bg, s, loop(func(m *get) error { require.True(t, m.Reply(7)); require.False(t, m.Reply(8)); return nil }))
 		n := 0
-		first := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error {
-			return actor.Loop(func() error {
-				return self.React(func(m any) error {
-					g := m.(*get)
-					switch n++; n {
-					case 1:
-						return last.Send(g)
-					case 2:
-						g.Refuse(errOops)
-					case 3:
-						_ = elsewhere(s).Go(func() { g.Reply(9) })
-					}
-					return nil
-				})
-			})
-		})
+		first := actor.Spawn(bg, s, loop(func(m any) error {
+			g := m.(*get)
+			switch n++; n {
+			case 1:
+				return last.Send(g)
+			case 2:
+				g.Refuse(errOops)
+			case 3:
+				_ = elsewhere(s).Go(func() { g.Reply(9) })
+			}
+			return nil
+		}))
 		v, err := actor.Ask(bg, first, &get{})
 		require.NoError(t, err)
 		require.Equal(t, 7, v)
@@ -393,9 +386,7 @@ var rows = []struct {
 		second := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
 			return self.React(func(m *get) error { return self.React(func(*get) error { return nil }) })
 		})
-		first := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
-			return self.React(func(m *get) error { return second.Send(m) })
-		})
+		first := actor.Spawn(bg, s, once(func(m *get) error { return second.Send(m) }))
 		answer := actor.AskLater(first, &get{})
 		require.NoError(t, first.Wait(bg)) // it is not the home any more
 		_, _, filled := filled(answer)
@@ -425,20 +416,16 @@ var rows = []struct {
 	}},
 	{"a caught failure: requests in hand fail, those in the mailbox stay", func(t *testing.T, s suspend.Spawner) {
 		n := 0
-		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: true}, func(_ context.Context, self *actor.Self[*get]) error {
-			return actor.Loop(func() error {
-				return self.React(func(m *get) error {
-					switch n++; n {
-					case 1:
-						return errOops
-					case 2:
-						panic(errOops)
-					}
-					m.Reply(n)
-					return nil
-				})
-			})
-		}))
+		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: true}, loop(func(m *get) error {
+			switch n++; n {
+			case 1:
+				return errOops
+			case 2:
+				panic(errOops)
+			}
+			m.Reply(n)
+			return nil
+		})))
 		a, b, c := actor.AskLater(ref, &get{}), actor.AskLater(ref, &get{}), actor.AskLater(ref, &get{})
 		for _, f := range []promise.Future[int]{a, b} {
 			_, err := f.Await(bg)
@@ -453,14 +440,10 @@ var rows = []struct {
 	}},
 	{"failure: Watch tells, Link kills, nobody else is affected", func(t *testing.T, s suspend.Spawner) {
 		type down struct{ err error }
-		bystander := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-			return self.React(func(int) error { return nil })
-		})
+		bystander := actor.Spawn(bg, s, once(func(int) error { return nil }))
 		in := actor.Open[any](bg)
 		defer in.Close()
-		fails := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-			return self.React(func(int) error { _ = in.Ref().Send("last words"); return errOops })
-		})
+		fails := actor.Spawn(bg, s, once(func(int) error { _ = in.Ref().Send("last words"); return errOops }))
 		linked := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error {
 			self.Link(fails)
 			self.Link(bystander)
@@ -505,15 +488,11 @@ var rows = []struct {
 	}},
 	{"reentrancy: mail waits during an Ask, and is taken by hand where that is wanted", func(t *testing.T, s suspend.Spawner) {
 		var self2 actor.Ref[any]
-		helper := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
-			return actor.Loop(func() error {
-				return self.React(func(m *get) error {
-					v, err := actor.Ask(bg, self2, &get{}) // asks back
-					m.Reply(v + 1)
-					return err
-				})
-			})
-		})
+		helper := actor.Spawn(bg, s, loop(func(m *get) error {
+			v, err := actor.Ask(bg, self2, &get{}) // asks back
+			m.Reply(v + 1)
+			return err
+		}))
 		var ready promise.Promise[int]
 		self2 = actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
 			_, _ = ready.Await(ctx)
@@ -569,19 +548,15 @@ var rows = []struct {
 	{"fairness: an actor does not run twice at a time", func(t *testing.T, s suspend.Spawner) {
 		var inside atomic.Int32
 		n := 0
-		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
-			return actor.Loop(func() error {
-				return self.React(func(int) error {
-					require.EqualValues(t, 1, inside.Add(1))
-					n++
-					if n%5 == 0 {
-						suspend.Yield()
-					}
-					inside.Add(-1)
-					return nil
-				})
-			})
-		})
+		ref := actor.Spawn(bg, s, loop(func(int) error {
+			require.EqualValues(t, 1, inside.Add(1))
+			n++
+			if n%5 == 0 {
+				suspend.Yield()
+			}
+			inside.Add(-1)
+			return nil
+		}))
 		var senders []promise.Future[int]
 		for range 4 {
 			senders = append(senders, promise.Go(bg, s, func(context.Context) (int, error) {
@@ -603,9 +578,7 @@ var rows = []struct {
 	{"ownership: children with the actor's ctx are killed at its end", func(t *testing.T, s suspend.Spawner) {
 		var child actor.Ref[int]
 		parent := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
-			child = actor.Spawn(ctx, s, func(_ context.Context, self *actor.Self[int]) error {
-				return self.React(func(int) error { return nil })
-			})
+			child = actor.Spawn(ctx, s, once(func(int) error { return nil }))
 			return nil
 		})
 		require.NoError(t, parent.Wait(bg))
@@ -625,16 +598,12 @@ var rows = []struct {
 	}},
 	{"memory: what was done before a Send, a reaction, a Reply is seen after it", func(t *testing.T, s suspend.Spawner) {
 		shared, mine := 0, 0
-		ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[*get]) error {
-			return actor.Loop(func() error {
-				return self.React(func(m *get) error {
-					mine++
-					shared++
-					m.Reply(mine)
-					return nil
-				})
-			})
-		})
+		ref := actor.Spawn(bg, s, loop(func(m *get) error {
+			mine++
+			shared++
+			m.Reply(mine)
+			return nil
+		}))
 		for i := range 100 {
 			shared++
 			v, err := actor.Ask(bg, ref, &get{})
@@ -650,9 +619,7 @@ var rows = []struct {
 			on := &refusing{Spawner: s}
 			on.left.Store(int32(after))
 			var dead []int
-			ref := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
-				return actor.Loop(func() error { return self.React(func(int) error { return nil }) })
-			}, actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
+			ref := actor.Spawn(bg, on, loop(func(int) error { return nil }), actor.Options[int]{Dead: func(m int) { dead = append(dead, m) }})
 			received := 0
 			for i := range 5 {
 				if ref.Send(i) == nil {

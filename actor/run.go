@@ -48,6 +48,7 @@ func (s *Self[M]) React(f func(M) error) Next {
 }
 
 type within[M any] struct {
+	sealed
 	f    func(M) error
 	d    time.Duration
 	late func() error
@@ -70,7 +71,7 @@ func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() erro
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
 	}
-	return &within[M]{f, d, late}
+	return &within[M]{f: f, d: d, late: late}
 }
 
 // An awaiter is an Await of any type.
@@ -87,6 +88,7 @@ type executor interface {
 }
 
 type await[T any] struct {
+	sealed
 	op suspend.Op[T]
 	k  func(T, error) error
 }
@@ -105,7 +107,7 @@ func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next 
 	if s == nil || k == nil {
 		panic("actor: Await without an actor or a function")
 	}
-	return &await[T]{op, k}
+	return &await[T]{op: op, k: k}
 }
 
 // An opening is a body.
