@@ -194,8 +194,7 @@ func (a *account) body(self *actor.Self[int], rng *rand.Rand) error {
 // TestConservation makes BRAID_RUNS random runs, spread over three schedulers.
 func TestConservation(t *testing.T) {
 	defer schedtest.Within(t, time.Hour)()
-	runs, err := strconv.Atoi(cmp.Or(os.Getenv("BRAID_RUNS"), "3000"))
-	require.NoError(t, err)
+	runs := ok(strconv.Atoi(cmp.Or(os.Getenv("BRAID_RUNS"), "3000")))
 	if testing.Short() || schedtest.Race && os.Getenv("BRAID_RUNS") == "" {
 		runs /= 5
 	}

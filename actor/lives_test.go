@@ -65,8 +65,7 @@ var lifeRows = []struct {
 			})
 		}
 		ref := actor.Spawn(bg, timers, actor.Restart(actor.Policy{}, body))
-		_, err := up.Await(bg)
-		require.NoError(t, err)
+		ok(up.Await(bg))
 		linked.Kill(errOops)
 		require.Equal(t, errOops, linked.Wait(bg))
 		watched.Stop()
@@ -350,9 +349,7 @@ var lifeRows = []struct {
 		})
 		require.NoError(t, ref.Wait(bg))
 		for i, a := range answers {
-			v, err := a.Await(bg)
-			require.NoError(t, err)
-			require.Equal(t, i+1, v)
+			require.Equal(t, i+1, ok(a.Await(bg)))
 		}
 	}},
 	{"Restart: a life that is done ends its children, unless the actor is stopped", func(t *testing.T, s suspend.Spawner) {

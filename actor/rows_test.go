@@ -28,6 +28,14 @@ var (
 
 type get struct{ actor.Request[int] }
 
+// ok returns v, if there is no error.
+func ok[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // once is the body of an actor that reacts with f, and loop the body of an actor that goes on with f.
 func once[M any](f func(M) error) func(context.Context, *actor.Self[M]) error {
 	return func(_ context.Context, self *actor.Self[M]) error { return self.React(f) }
@@ -78,8 +86,7 @@ var rows = []struct {
 			return second.Send(1)
 		})
 		for _, want := range []string{"cause", "effect"} {
-			m, err := in.Receive(bg)
-			require.NoError(t, err)
+			m := ok(in.Receive(bg))
 			require.Equal(t, want, m)
 		}
 	}},
@@ -104,8 +111,7 @@ var rows = []struct {
 		require.Equal(t, 50*51/2+50, calls)
 		require.Equal(t, 150, in.Len())
 		for i := range 150 {
-			m, err := in.Receive(bg)
-			require.NoError(t, err)
+			m := ok(in.Receive(bg))
 			if i <= 50 {
 				require.Equal(t, min(2*i, 100), m)
 			} else {
@@ -151,8 +157,7 @@ var rows = []struct {
 				return nil
 			}
 			for range 2 { // 0 is being handled
-				v, err := in.Receive(bg)
-				require.NoError(t, err)
+				v := ok(in.Receive(bg))
 				inner = append(inner, v)
 			}
 			require.NoError(t, in.Handle(bg, func(v int) error {
@@ -169,9 +174,7 @@ var rows = []struct {
 			return actor.Skip
 		}))
 		require.Equal(t, []int{1, 2, 3, 4}, inner)
-		v, err := in.Receive(bg)
-		require.NoError(t, err)
-		require.Equal(t, 0, v)
+		require.Equal(t, 0, ok(in.Receive(bg)))
 		require.Zero(t, in.Len())
 	}},
 	{"Send and an end: accepted before, or ErrEnded", func(t *testing.T, s suspend.Spawner) {
@@ -215,9 +218,7 @@ var rows = []struct {
 		_, err := pending(in)
 		require.ErrorIs(t, err, actor.ErrTimeout)
 		_ = in.Ref().Send(1)
-		v, err := pending(in)
-		require.NoError(t, err)
-		require.Equal(t, 1, v)
+		require.Equal(t, 1, ok(pending(in)))
 		_ = in.Ref().Send(2)
 		require.ErrorIs(t, in.HandleWithin(bg, time.Microsecond, func(int) error { return actor.Skip }), actor.ErrTimeout)
 		require.Equal(t, 1, in.Len())
@@ -365,14 +366,10 @@ var rows = []struct {
 			}
 			return nil
 		}))
-		v, err := actor.Ask(bg, first, &get{})
-		require.NoError(t, err)
-		require.Equal(t, 7, v)
-		_, err = actor.Ask(bg, first, &get{})
+		require.Equal(t, 7, ok(actor.Ask(bg, first, &get{})))
+		_, err := actor.Ask(bg, first, &get{})
 		require.Equal(t, errOops, err)
-		v, err = actor.AskLater(first, &get{}).Await(bg)
-		require.NoError(t, err)
-		require.Equal(t, 9, v)
+		require.Equal(t, 9, ok(actor.AskLater(first, &get{}).Await(bg)))
 		first.Stop()
 		last.Stop()
 		require.NoError(t, first.Wait(bg))
@@ -432,9 +429,7 @@ var rows = []struct {
 			require.ErrorIs(t, err, actor.ErrNoReply)
 			require.ErrorIs(t, err, errOops)
 		}
-		v, err := c.Await(bg)
-		require.NoError(t, err)
-		require.Equal(t, 3, v)
+		require.Equal(t, 3, ok(c.Await(bg)))
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 	}},
@@ -505,8 +500,7 @@ var rows = []struct {
 					require.Equal(t, 42, v)
 					return err
 				case mail:
-					m, err := mail.Result()
-					require.NoError(t, err)
+					m := ok(mail.Result())
 					m.(*get).Reply(41)
 				default:
 					return err
@@ -529,19 +523,15 @@ var rows = []struct {
 		c := chanx.New[int](1)
 		send, recv := suspend.On(ref.SendOp(9)), suspend.On(c.RecvOp())
 		_, _ = c.TrySend(1)
-		won, err := suspend.Select(bg, send, recv)
-		require.NoError(t, err)
+		won := ok(suspend.Select(bg, send, recv))
 		require.Equal(t, suspend.Selectable(recv), won)
 		sent := promise.Go(bg, s, func(context.Context) (int, error) {
 			return 0, errors.Join(ref.SendWait(bg, 2), ref.SendWait(bg, 3))
 		})
 		for i := range 4 {
-			v, err := in.Receive(bg)
-			require.NoError(t, err)
-			require.Equal(t, i, v)
+			require.Equal(t, i, ok(in.Receive(bg)))
 		}
-		_, err = sent.Await(bg)
-		require.NoError(t, err)
+		ok(sent.Await(bg))
 		in.Close()
 		require.ErrorIs(t, ref.SendWait(bg, 1), actor.ErrEnded)
 	}},
@@ -569,8 +559,7 @@ var rows = []struct {
 				return 0, nil
 			}))
 		}
-		_, err := suspend.Do(bg, promise.All(senders...))
-		require.NoError(t, err)
+		ok(suspend.Do(bg, promise.All(senders...)))
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 		require.Equal(t, 800, n)
@@ -606,9 +595,7 @@ var rows = []struct {
 		}))
 		for i := range 100 {
 			shared++
-			v, err := actor.Ask(bg, ref, &get{})
-			require.NoError(t, err)
-			require.Equal(t, i+1, v)
+			require.Equal(t, i+1, ok(actor.Ask(bg, ref, &get{})))
 			require.Equal(t, 2*i+2, shared)
 		}
 		ref.Stop()

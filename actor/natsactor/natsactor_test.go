@@ -119,8 +119,7 @@ func TestMessagesAndAsks(t *testing.T) {
 	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	ref, err := natsactor.Dial(bg, p, ncs[1], "adder", codec())
-	require.NoError(t, err)
+	ref := ok(natsactor.Dial(bg, p, ncs[1], "adder", codec()))
 
 	const n = 10_000
 	want := 0
@@ -128,9 +127,7 @@ func TestMessagesAndAsks(t *testing.T) {
 		require.NoError(t, ref.Send(add{i}))
 		want += i
 		if i%100 == 0 {
-			v, err := actor.Ask(bg, ref, &sum{Times: 2})
-			require.NoError(t, err)
-			require.Equal(t, 2*want, v)
+			require.Equal(t, 2*want, ok(actor.Ask(bg, ref, &sum{Times: 2})))
 		}
 	}
 	for range n / 10 { // and many at a time
@@ -139,9 +136,7 @@ func TestMessagesAndAsks(t *testing.T) {
 			answers[k] = actor.AskLater(ref, &sum{Times: k})
 		}
 		for k, f := range answers {
-			v, err := f.Await(bg)
-			require.NoError(t, err)
-			require.Equal(t, k*want, v)
+			require.Equal(t, k*want, ok(f.Await(bg)))
 		}
 	}
 	_, err = actor.Ask(bg, ref, &fail{})
@@ -161,9 +156,8 @@ func TestMessagesAndAsks(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	ncs := network(t, 1)
 	require.NoError(t, fifo.Run(bg, func(ctx context.Context) error {
-		ref, err := natsactor.Dial(ctx, suspend.Here(), ncs[0], "nobody", codec())
-		require.NoError(t, err)
-		_, err = actor.Ask(ctx, ref, &sum{})
+		ref := ok(natsactor.Dial(ctx, suspend.Here(), ncs[0], "nobody", codec()))
+		_, err := actor.Ask(ctx, ref, &sum{})
 		require.ErrorIs(t, err, natsactor.ErrUnreachable)
 		require.ErrorIs(t, err, actor.ErrNoReply)
 		lost := actor.AskLater(ref, &sum{})
@@ -196,8 +190,7 @@ func TestLosses(t *testing.T) {
 		Cap: 20, Beat: 5 * time.Millisecond, OnLost: func(n int, err error) { accounted <- n; firstLoss <- n },
 	})
 	require.NoError(t, err)
-	ref, err := natsactor.Dial(bg, p, ncs[1], "slow", codec())
-	require.NoError(t, err)
+	ref := ok(natsactor.Dial(bg, p, ncs[1], "slow", codec()))
 	const n = 1000
 	for i := range n { // ten are in the mailbox, twenty wait, and one or two are on their way
 		require.NoError(t, ref.Send(add{i}))
@@ -276,8 +269,7 @@ func TestCodec(t *testing.T) {
 	}
 	data, err := c.Encode(&sum{Times: 3})
 	require.NoError(t, err)
-	m, err := c.Decode(data)
-	require.NoError(t, err)
+	m := ok(c.Decode(data))
 	require.Equal(t, 3, m.(*sum).Times)
 	require.Panics(t, func() { natsactor.JSON[any](add{}, add{}) })
 }

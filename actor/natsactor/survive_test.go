@@ -33,16 +33,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// ok returns v, if there is no error.
+func ok[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // connected returns an actor that is served with o, and a Ref for it.
 func connected(t *testing.T, o natsactor.Options, d natsactor.DialOptions[any]) (served, ref actor.Ref[any], s *natsactor.Server) {
 	ncs := network(t, 2)
 	p := pool(t)
 	served = actor.Spawn(bg, p, adder)
-	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), o)
-	require.NoError(t, err)
+	s = ok(natsactor.Serve(ncs[0], "adder", served, codec(), o))
 	t.Cleanup(s.Close)
-	ref, err = natsactor.Dial(bg, p, ncs[1], "adder", codec(), d)
-	require.NoError(t, err)
+	ref = ok(natsactor.Dial(bg, p, ncs[1], "adder", codec(), d))
 	t.Cleanup(func() { ref.Stop(); served.Stop() })
 	return served, ref, s
 }
@@ -60,9 +66,7 @@ func TestRepliesThatAreLost(t *testing.T) {
 		require.ErrorAs(t, err, new(*natsactor.RemoteError), name)
 		require.NotErrorIs(t, err, context.DeadlineExceeded, name)
 	}
-	v, err := actor.Ask(within(t), ref, &text{N: 3})
-	require.NoError(t, err)
-	require.Equal(t, "xxx", v)
+	require.Equal(t, "xxx", ok(actor.Ask(within(t), ref, &text{N: 3})))
 	require.Zero(t, s.Lost())
 }
 
@@ -92,9 +96,7 @@ func TestMessagesThatAreLost(t *testing.T) {
 	for i := 1; i <= 10; i++ {
 		require.NoError(t, ref.Send(add{i}))
 	}
-	v, err := actor.Ask(within(t), ref, &sum{Times: 1})
-	require.NoError(t, err)
-	require.Equal(t, 55, v)
+	require.Equal(t, 55, ok(actor.Ask(within(t), ref, &sum{Times: 1})))
 	require.Empty(t, dead)
 	require.Empty(t, lost)
 }
@@ -112,8 +114,7 @@ func TestTooLarge(t *testing.T) {
 		Actor: actor.Options[any]{Dead: func(m any) { dead <- m }},
 	})
 	require.NoError(t, err)
-	sub, err := ncs[0].SubscribeSync("essays")
-	require.NoError(t, err)
+	sub := ok(ncs[0].SubscribeSync("essays"))
 	large := strings.Repeat("x", 2<<20)
 	require.NoError(t, ref.Send(essay{large}))
 	require.Equal(t, essay{large}, <-dead)
@@ -121,8 +122,7 @@ func TestTooLarge(t *testing.T) {
 	require.ErrorIs(t, err, actor.ErrNoReply)
 	require.ErrorIs(t, err, nats.ErrMaxPayload)
 	require.NoError(t, ref.Send(essay{"short"}))
-	m, err := sub.NextMsg(short)
-	require.NoError(t, err)
+	m := ok(sub.NextMsg(short))
 	require.Contains(t, string(m.Data), "short")
 	ref.Stop()
 	require.NoError(t, ref.Wait(within(t)))
@@ -160,8 +160,7 @@ func TestFull(t *testing.T) {
 	s, err := natsactor.Serve(ncs[0], "adder", served, codec(), natsactor.Options{Cap: 2})
 	require.NoError(t, err)
 	defer s.Close()
-	ref, err := natsactor.Dial(bg, p, ncs[1], "adder", codec())
-	require.NoError(t, err)
+	ref := ok(natsactor.Dial(bg, p, ncs[1], "adder", codec()))
 	answers := make(chan error, 10)
 	for range 10 { // one is in the mailbox, one on its way, two wait
 		f := actor.AskLater(ref, &sum{Times: 1})
@@ -214,9 +213,7 @@ func TestRepliesAfterClose(t *testing.T) {
 	case <-time.After(5 * lease):
 	}
 	require.NoError(t, served.Send(add{1}))
-	v, err := held.Await(within(t))
-	require.NoError(t, err)
-	require.Equal(t, 1, v)
+	require.Equal(t, 1, ok(held.Await(within(t))))
 	_, err = actor.Ask(within(t), ref, &sum{})
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 }
@@ -354,8 +351,7 @@ func TestServeIsServed(t *testing.T) {
 	require.True(t, s.ReadyForConnections(10*time.Second))
 	defer s.Shutdown()
 	d := &heldDialer{inner: s, gate: make(chan struct{})}
-	nc, err := nats.Connect("", nats.InProcessServer(d))
-	require.NoError(t, err)
+	nc := ok(nats.Connect("", nats.InProcessServer(d)))
 	defer nc.Close()
 	d.hold.Store(true)
 	a := actor.Spawn(bg, pool(t), adder)
@@ -391,8 +387,7 @@ func TestOutage(t *testing.T) {
 	s := listen(t, -1)
 	port := s.Addr().(*net.TCPAddr).Port
 	connect := func(opts ...nats.Option) *nats.Conn {
-		nc, err := nats.Connect(s.ClientURL(), append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))...)
-		require.NoError(t, err)
+		nc := ok(nats.Connect(s.ClientURL(), append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))...))
 		t.Cleanup(nc.Close)
 		return nc
 	}
@@ -511,13 +506,10 @@ func TestKill9(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "BRAID_SERVE="+s.ClientURL())
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	out := ok(cmd.StdoutPipe())
 	require.NoError(t, cmd.Start())
-	_, err = out.Read(make([]byte, 1))
-	require.NoError(t, err)
-	nc, err := nats.Connect(s.ClientURL())
-	require.NoError(t, err)
+	ok(out.Read(make([]byte, 1)))
+	nc := ok(nats.Connect(s.ClientURL()))
 	defer nc.Close()
 	const lease = time.Second
 	ref, err := natsactor.Dial(bg, pool(t), nc, "adder", codec(), natsactor.DialOptions[any]{Lease: lease})
