@@ -357,7 +357,9 @@ func (s *Self[M]) reactOnce(n error, f func(M) error) (waits bool, err error) {
 		}
 		if s.mail.count > 0 {
 			if took, err := s.scan(&s.at, f); took {
-				s.reacted()
+				if s.at = (place[M]{}); s.goOn != nil { // its time runs
+					s.reacted()
+				}
 				return false, err
 			}
 		}
