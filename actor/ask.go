@@ -158,10 +158,10 @@ func put[R, M any](to Ref[M], m M, r *Request[R]) error {
 }
 
 func init() {
-	carrier.Of = func(m any) (carrier.Carrier, bool) {
+	carrier.Provide(func(m any) (carrier.Carrier, bool) {
 		q := asRequest(m)
 		return carried{q}, q != nil
-	}
+	})
 }
 
 // A carried is a request as a Carrier.

@@ -10,36 +10,26 @@ type Next interface {
 	next()
 }
 
-// sealed makes a Next of a struct.
-type sealed struct{}
-
-func (sealed) next()         {}
-func (sealed) Error() string { return "actor: a Next, which is to be returned by a body or a reaction" }
-
 // Skip is returned by a function that is called with a message and does not take it. The message stays where it is.
 var Skip Next = skip{}
 
-type skip struct{ sealed }
+type skip struct{}
 
-func (skip) next() {}
-
+func (skip) next()         {}
 func (skip) Error() string { return "actor: Skip" }
 
 // A reaction waits for a message without a task. A func is a pointer, so a Next of it costs no allocation.
 type reaction[M any] func(M) error
 
-func (reaction[M]) next() {}
-
+func (reaction[M]) next()         {}
 func (reaction[M]) Error() string { return "actor: React" }
 
 type andThen struct {
-	sealed
 	first error
 	then  func() error
 }
 
-func (*andThen) next() {}
-
+func (*andThen) next()         {}
 func (*andThen) Error() string { return "actor: AndThen" }
 
 // AndThen goes on with first, which may be nil, and when that is done, with then.
@@ -51,13 +41,11 @@ func AndThen(first error, then func() error) Next {
 }
 
 type loop struct {
-	sealed
 	cond func() bool // nil: always
 	body func() error
 }
 
-func (*loop) next() {}
-
+func (*loop) next()         {}
 func (*loop) Error() string { return "actor: Loop" }
 
 // Loop goes on with body, and whenever that is done, with body again. It ends when body fails, or when the actor is stopped or
@@ -78,14 +66,12 @@ func LoopWhile(cond func() bool, body func() error) Next {
 }
 
 type catch struct {
-	sealed
 	first  func() error
 	h      func(error) error
 	panics bool
 }
 
-func (*catch) next() {}
-
+func (*catch) next()         {}
 func (*catch) Error() string { return "actor: Catch" }
 
 // Catch goes on with first. If first fails, or anything that it leads to, the actor goes on with h of the error. A panic is a

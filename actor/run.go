@@ -48,14 +48,12 @@ func (s *Self[M]) React(f func(M) error) Next {
 }
 
 type within[M any] struct {
-	sealed
 	f    func(M) error
 	d    time.Duration
 	late func() error
 }
 
-func (*within[M]) next() {}
-
+func (*within[M]) next()         {}
 func (*within[M]) Error() string { return "actor: ReactWithin" }
 
 // A timed is a within whose time runs.
@@ -88,13 +86,11 @@ type executor interface {
 }
 
 type await[T any] struct {
-	sealed
 	op suspend.Op[T]
 	k  func(T, error) error
 }
 
-func (*await[T]) next() {}
-
+func (*await[T]) next()         {}
 func (*await[T]) Error() string { return "actor: Await" }
 
 func (a *await[T]) begin(s executor) {

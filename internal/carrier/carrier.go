@@ -20,5 +20,10 @@ type Carrier interface {
 	ReplyTo(f func(v any, err error))
 }
 
-// Of returns the carrier of m, and whether m is a request. Package actor provides it.
-var Of func(m any) (Carrier, bool)
+var of func(m any) (Carrier, bool)
+
+// Of returns the carrier of m, and whether m is a request.
+func Of(m any) (Carrier, bool) { return of(m) }
+
+// Provide sets what Of calls. Package actor calls it, which knows the requests.
+func Provide(f func(m any) (Carrier, bool)) { of = f }
