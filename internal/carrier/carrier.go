@@ -25,5 +25,5 @@ var of func(m any) (Carrier, bool)
 // Of returns the carrier of m, and whether m is a request.
 func Of(m any) (Carrier, bool) { return of(m) }
 
-// Provide sets what Of calls. Package actor calls it, which knows the requests.
+// Provide gives Of its function. Package actor calls it, because requests are types of actor.
 func Provide(f func(m any) (Carrier, bool)) { of = f }
