@@ -236,6 +236,41 @@ func TestCancelledDosShareTheLentSlot(t *testing.T) {
 	})
 }
 
+// A Do whose handler has cancelled another is lent the slot as soon as the other task has left, which may take until there is a
+// permit. Nothing else lets it in.
+func TestLentDoBehindACancelledOne(t *testing.T) {
+	for _, full := range []stage.Full{stage.Wait, stage.Reject} {
+		synctest.Test(t, func(t *testing.T) {
+			p := stage.NewPool("p", 2, nil)
+			busy := stage.New("busy", func(context.Context, int) (int, error) { time.Sleep(time.Second); return 0, nil }, stage.Options{Pool: p})
+			require.NoError(t, busy.Submit(bg, 0))
+			var s *stage.Stage[int, int]
+			s = stage.New("s", func(ctx context.Context, n int) (int, error) {
+				if n < 2 {
+					return n, nil
+				}
+				p.SetWidth(1) // busy has the permit
+				short, cancel := context.WithTimeout(ctx, time.Millisecond)
+				defer cancel()
+				_, err := s.Do(short, 0)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				long, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
+				v, err := s.Do(long, 1)
+				require.NoError(t, err)
+				return v, err
+			}, stage.Options{Pool: p, Width: 1, Queue: stage.NoQueue, Full: full})
+			require.NoError(t, s.Submit(bg, 2))
+			time.Sleep(2 * time.Minute)
+			require.NoError(t, stage.Close(bg, s, busy))
+			st := s.Stats()
+			require.EqualValues(t, 2, st.Completed, "the two that ran")
+			require.EqualValues(t, 1, st.Cancelled)
+			holds(t, st)
+		})
+	}
+}
+
 // Close says how many handlers run, and not those that wait for another stage as if they did.
 func TestCloseCountsHandlersThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -76,11 +76,11 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		err := s.refuse(s.errs.closed)
 		p.guard.Unlock()
 		return err
-	case s.room() || s.needsNone(t):
+	case s.admits(t):
 		s.accept(g, t, in, now)
 		p.release()
 		return nil
-	case h == never, h == asFull && s.o.Full == Reject:
+	case (h == never || h == asFull && s.o.Full == Reject) && !s.lends(t):
 		return s.reject()
 	}
 	p.guard.Unlock()
@@ -93,8 +93,11 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	return err
 }
 
-// needsNone reports whether t needs no room, as a handler of the stage waits for it. A handler waits for one task at a time, so
-// if there are more, their Dos were cancelled.
+// admits reports whether there is room for t, or t needs none.
+func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
+
+// needsNone reports whether t needs no room, because a handler of the stage waits for it. A handler waits for one task at a time:
+// the Dos of further tasks were cancelled, and t waits until they have left.
 func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
 
 func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due starting, ok bool) {
@@ -104,7 +107,7 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due startin
 		now = q.now()
 	}
 	lockBoth(p, q)
-	if s.closed || !s.room() && !s.needsNone(t) {
+	if s.closed || !s.admits(t) {
 		if p != q {
 			q.guard.Unlock()
 		}
@@ -146,15 +149,22 @@ func (o outsider[In, Out]) Try() (none struct{}, ok bool, err error) {
 	switch s := o.g.s; {
 	case s.closed:
 		return none, true, s.refuse(s.errs.closed)
-	case s.room():
+	case s.admits(o.t):
 		s.accept(o.g, o.t, o.in, s.pool.now())
 		return none, true, nil
 	}
 	return none, false, nil
 }
 
-func (o outsider[In, Out]) Enqueue(r suspend.Resumer[struct{}]) { o.g.s.outside.Push(r, o) }
-func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}])  { o.g.s.outside.Remove(r) }
+func (o outsider[In, Out]) Enqueue(r suspend.Resumer[struct{}]) {
+	if s := o.g.s; s.lends(o.t) {
+		s.outside.PushFront(r, o)
+	} else {
+		s.outside.Push(r, o)
+	}
+}
+
+func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}]) { o.g.s.outside.Remove(r) }
 
 // admit lets in those that wait outside, the longest waiting first, as far as there is room.
 func (s *Stage[In, Out]) admit(now int64) {
@@ -164,7 +174,7 @@ func (s *Stage[In, Out]) admit(now int64) {
 }
 
 func (s *Stage[In, Out]) admitSome(now int64) {
-	for s.outside.Len() > 0 && s.room() {
+	for s.outside.Len() > 0 && s.admits((*s.outside.Head()).t) {
 		if o, ok := s.outside.ResumeHead(struct{}{}, nil); ok {
 			s.accept(o.g, o.t, o.in, now)
 		}
