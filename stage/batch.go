@@ -71,7 +71,10 @@ type members[In, Out any] struct {
 	b *batch[In, Out]
 }
 
-// lends implements lender.
+func (m members[In, Out]) has(t *task) bool {
+	return slices.ContainsFunc(m.b.items, func(e item[In, Out]) bool { return e.t == t })
+}
+
 func (m members[In, Out]) lends(c *core) bool {
 	return slices.ContainsFunc(m.b.items, func(e item[In, Out]) bool { return c.lends(e.t) })
 }

@@ -87,10 +87,13 @@ func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from
 }
 
 // begin hands in a task with an answer.
-func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asked *core) (*call[Out], error) {
+func begin[In, Out any](ctx context.Context, p port[In], in In, parent *task, from, asks *core) (*call[Out], error) {
 	c := new(call[Out])
-	c.values, c.parent, c.until, c.asked = ctx, parent, likeCtx, asked
+	c.values, c.parent, c.until = ctx, parent, likeCtx
 	c.answer = &c.reply
+	if asks != nil {
+		c.asked = &asking{from: asks, task: &c.task}
+	}
 	return c, handIn(ctx, &c.task, p, in, asFull, from)
 }
 
@@ -126,8 +129,8 @@ func future[In, Out any](ctx context.Context, p port[In], in In) (promise.Future
 // await waits for the answer of t, without the permit of the handler that calls.
 func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error) {
 	if from != nil && t.open.Load() >= 0 {
-		from.block()
-		defer from.goOn()
+		from.block(t.asked)
+		defer from.goOn(t.asked)
 	}
 	out, err := r.promise.Await(ctx)
 	if err != nil && t.open.Load() >= 0 {

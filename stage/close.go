@@ -67,6 +67,9 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	s.letBegin()
 	all := func(*item[In, Out]) bool { return true }
 	gone := append(s.hurry.sweep(all), s.ring.sweep(all)...)
+	for i := range gone {
+		gone[i].left()
+	}
 	s.queued(-s.waiting)
 	delayed, stop := s.takeDelayed()
 	gone = append(gone, delayed...)

@@ -26,6 +26,7 @@ type ring struct {
 	stages []*stage.Stage[int, int]
 	most   []atomic.Int32
 	run    []atomic.Int32
+	before func(ctx context.Context, n int)
 }
 
 func newRing(n int, o stage.Options, on func() suspend.Spawner, batch bool) *ring {
@@ -40,6 +41,9 @@ func newRing(n int, o stage.Options, on func() suspend.Spawner, batch bool) *rin
 		next := func(ctx context.Context, n int) (v int, err error) {
 			enter()
 			suspend.Yield()
+			if r.before != nil {
+				r.before(ctx, n)
+			}
 			if n > 0 {
 				r.run[i].Add(-1)
 				v, err = r.stages[(i+1)%len(r.stages)].Do(ctx, n-1)
@@ -92,7 +96,7 @@ func TestCycleOfDos(t *testing.T) {
 		for _, shared := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
 				schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
-					defer schedtest.Within(t, time.Minute)()
+					defer schedtest.Within(t, 5*time.Second)()
 					o := c.o
 					if shared {
 						o.Pool = stage.NewPool("p", 1, next())
@@ -115,9 +119,112 @@ func TestCycleOfDos(t *testing.T) {
 	}
 }
 
+// Chains of Dos that cross, each of which holds a slot that another needs: the Do that completes the cycle fails, and says which stages
+// it goes through. The others go on.
+func TestCrossingDos(t *testing.T) {
+	for name, c := range map[string]struct {
+		stages, far int // each root needs a slot of another one, so many stages on
+		o           stage.Options
+		batch       bool
+	}{
+		"two": {2, 1, stage.Options{Width: 1, Queue: 10}, false}, "three": {3, 1, stage.Options{Width: 2, Queue: 10}, false},
+		"no room": {3, 1, stage.Options{Width: 2, Queue: stage.NoQueue}, false}, "batches": {2, 1, stage.Options{Width: 1, Queue: 10}, true},
+		"far": {6, 3, stage.Options{Width: 1, Queue: 10}, false}, "far, batches": {4, 2, stage.Options{Width: 1, Queue: 10}, true},
+	} {
+		for _, shared := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
+				schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+					defer schedtest.Within(t, 5*time.Second)()
+					o := c.o
+					if shared {
+						o.Pool = stage.NewPool("p", c.stages*c.o.Width, next())
+					}
+					roots := c.stages * c.o.Width / c.far
+					var begun atomic.Int32
+					all := promise.New[int]()
+					r := newRing(c.stages, o, next, c.batch)
+					r.before = func(ctx context.Context, n int) {
+						if n == 1 { // no handler asks before each slot is taken
+							if begun.Add(1) == int32(roots) {
+								_ = all.Fill(0)
+							}
+							_, _ = all.Await(bg)
+						}
+					}
+					var cycles atomic.Int32
+					var done sync.WaitGroup
+					for i := range roots {
+						f, err := r.stages[i*c.far%c.stages].Begin(bg, c.far)
+						require.NoError(t, err)
+						done.Go(func() {
+							v, err := f.Await(bg)
+							if errors.Is(err, stage.ErrCycle) {
+								cycles.Add(1)
+								var ways []string
+								for i := range c.stages {
+									way := fmt.Sprint(i)
+									for k := range c.stages {
+										way += fmt.Sprint(" -> ", (i+k+1)%c.stages)
+									}
+									ways = append(ways, "stage: a cycle of Dos: "+way)
+								}
+								require.Contains(t, ways, err.Error())
+								return
+							}
+							require.NoError(t, err)
+							require.Equal(t, c.far+1, v)
+						})
+					}
+					done.Wait()
+					require.EqualValues(t, 1, cycles.Load())
+					for _, s := range r.stages {
+						require.NoError(t, s.Close(bg))
+						holds(t, s.Stats())
+					}
+				})
+			})
+		}
+	}
+}
+
+// A handler that can still go on is waited for, however long its chain is.
+func TestCrossingDosThatGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a, b *stage.Stage[int, int]
+		leaf := stage.New("leaf", func(_ context.Context, n int) (int, error) { time.Sleep(time.Second); return n, nil }, stage.Options{Width: 1, Queue: 9})
+		a = stage.New("a", func(ctx context.Context, n int) (int, error) {
+			if n == 0 {
+				return leaf.Do(ctx, n)
+			}
+			time.Sleep(time.Millisecond)
+			return b.Do(ctx, n)
+		}, stage.Options{Width: 2, Queue: 9})
+		b = stage.New("b", func(ctx context.Context, n int) (int, error) {
+			time.Sleep(time.Millisecond)
+			return a.Do(ctx, 0)
+		}, stage.Options{Width: 1, Queue: 9})
+		var all []promise.Future[int]
+		for _, f := range []func() (promise.Future[int], error){
+			func() (promise.Future[int], error) { return a.Begin(bg, 0) }, // it keeps one of the two slots busy
+			func() (promise.Future[int], error) { return a.Begin(bg, 1) },
+			func() (promise.Future[int], error) { return b.Begin(bg, 1) },
+			func() (promise.Future[int], error) { return b.Begin(bg, 1) },
+		} {
+			answer, err := f()
+			require.NoError(t, err)
+			all = append(all, answer)
+		}
+		for _, f := range all {
+			_, err := f.Await(bg)
+			require.NoError(t, err)
+		}
+		require.NoError(t, stage.Close(bg, a, b, leaf))
+	})
+}
+
 // In a pipe, too, and through replicas: the stage in which the task of the Do would wait may be any of them.
 func TestCycleThroughAPipe(t *testing.T) {
-	defer schedtest.Within(t, time.Minute)()
+	defer schedtest.Within(t, 5*time.Second)()
 	var last *stage.Stage[int, int]
 	var p stage.Flow[int, int]
 	one := stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.Reject}
@@ -298,7 +405,7 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 func TestLimiterDoesNotReturn(t *testing.T) {
 	for name, end := range map[string]func(){"Goexit": runtime.Goexit, "panic": func() { panic("from Update") }} {
 		t.Run(name, func(t *testing.T) {
-			defer schedtest.Within(t, time.Minute)()
+			defer schedtest.Within(t, 5*time.Second)()
 			var panics atomic.Int32
 			sched := workstealing.New(workstealing.Options{Workers: 2, OnPanic: func(any, []byte) { panics.Add(1) }})
 			var updates atomic.Int32

@@ -128,8 +128,8 @@ func (f *feed[Out]) promote() {
 // collect waits until a task is done.
 func (f *feed[Out]) collect() {
 	if f.from != nil {
-		f.from.block()
-		defer f.from.goOn()
+		f.from.block(nil)
+		defer f.from.goOn(nil)
 	}
 	_, _ = suspend.Wait[struct{}](context.Background(), collecting[Out]{f}, false)
 	f.guard.Lock()

@@ -64,7 +64,8 @@ type flow[In, Out any] struct {
 }
 
 // Pipe returns the flow that hands the answers of a to b. A worker of a that finds b full waits, without its permit of the
-// pool but in its slot of the stage. Stages must not be piped in a circle: two full ones would wait for each other.
+// pool but in its slot of the stage. Stages must not be piped in a circle, nor may a handler of b wait for a: two full ones would wait
+// for each other.
 func Pipe[A, B, C any](a Flow[A, B], b Flow[B, C]) Flow[A, C] {
 	wire := func(to port[C]) port[A] { return a.bind(b.bind(to)) }
 	return &flow[A, C]{wire(nil), wire, func(to []Observed) []Observed { return b.describe(a.describe(to)) }}

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -56,7 +57,7 @@ func (g *gate[In, Out]) full(h how) error {
 func (s *Stage[In, Out]) reject() error {
 	var gone []item[In, Out]
 	if s.crowded.Store(true); s.sweepDue() {
-		gone = s.sweep(s.pool.now())
+		gone = s.sweep(s.pool.now(), func(e *item[In, Out]) bool { return e.t.gone.Load() })
 	}
 	err := s.refuse(s.errs.full)
 	s.pool.release()
@@ -84,11 +85,18 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		return s.reject()
 	}
 	p.guard.Unlock()
+	var a *asking
 	if from != nil {
-		from.block()
-		defer from.goOn()
+		if t.parent != nil { // a handler may wait for it
+			a = &asking{from: from, task: t}
+			ctx, a.stop = cancel.New(ctx)
+			defer a.stop(nil)
+			a.moved(&s.core)
+		}
+		from.block(a)
+		defer from.goOn(a)
 	}
-	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in}, false)
+	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a}, false)
 	p.kick() // it may have got in without anybody's help
 	return err
 }
@@ -141,6 +149,15 @@ type outsider[In, Out any] struct {
 	g  *gate[In, Out]
 	t  *task
 	in In
+	a  *asking // its handler, if it is one
+}
+
+// letIn is called under the guard.
+func (o outsider[In, Out]) letIn(now int64) {
+	o.g.s.accept(o.g, o.t, o.in, now)
+	if o.a != nil {
+		o.a.queued = false
+	}
 }
 
 func (o outsider[In, Out]) Guard() *suspend.Guard { return &o.g.s.pool.guard }
@@ -150,7 +167,7 @@ func (o outsider[In, Out]) Try() (none struct{}, ok bool, err error) {
 	case s.closed:
 		return none, true, s.refuse(s.errs.closed)
 	case s.admits(o.t):
-		s.accept(o.g, o.t, o.in, s.pool.now())
+		o.letIn(s.pool.now())
 		return none, true, nil
 	}
 	return none, false, nil
@@ -176,7 +193,7 @@ func (s *Stage[In, Out]) admit(now int64) {
 func (s *Stage[In, Out]) admitSome(now int64) {
 	for s.outside.Len() > 0 && s.admits((*s.outside.Head()).t) {
 		if o, ok := s.outside.ResumeHead(struct{}{}, nil); ok {
-			s.accept(o.g, o.t, o.in, now)
+			o.letIn(now)
 		}
 	}
 }
@@ -191,9 +208,17 @@ func (s *Stage[In, Out]) sweepDue() bool {
 	return true
 }
 
-// sweep removes those tasks, and returns them for the caller to end.
-func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
-	gone := s.ring.sweep(func(e *item[In, Out]) bool { return e.t.gone.Load() })
+// drop removes t, for the caller to end.
+func (s *Stage[In, Out]) drop(t *task) {
+	s.sweep(s.pool.now(), func(e *item[In, Out]) bool { return e.t == t })
+}
+
+// sweep removes tasks, and returns them for the caller to end.
+func (s *Stage[In, Out]) sweep(now int64, out func(*item[In, Out]) bool) []item[In, Out] {
+	gone := s.ring.sweep(out)
+	for i := range gone {
+		gone[i].left()
+	}
 	s.queued(-len(gone))
 	s.cancelled += uint64(len(gone))
 	if len(gone) > 0 {

@@ -13,7 +13,8 @@ import (
 // handler runs on the caller. Such a Do returns when the handler does, also if ctx is done before.
 //
 // A Do in a handler, with its context and on its goroutine, cannot wait for itself. If a handler of this stage waits for it,
-// directly or by a chain of Dos, it needs no room, and runs in the slot of that handler.
+// directly or by a chain of Dos, it needs no room, and runs in the slot of that handler. Where several chains cross, so that each waits
+// for a slot of another, one of the Dos fails with ErrCycle.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {

@@ -72,9 +72,10 @@ type core struct {
 
 	// Under the guard of the pool:
 	width     int
-	slots     int // handlers running or blocked
-	blocked   int // of these, those that wait for another task, or for room
-	lent      int // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
+	slots     int       // handlers running or blocked
+	blocked   int       // of these, those that wait for another task, or for room
+	asking    []*asking // of these, those that Dos and room are known to hold up
+	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
 	waiting   int
 	progress  int // tasks in slots
 	delayed   int
@@ -103,6 +104,7 @@ type server interface {
 	oldest() uint64 // the ticket of the first task
 	serve(w *worker)
 	admit(now int64)
+	drop(t *task) // which waits
 }
 
 // A starting is a number of workers to be started, with their permits.

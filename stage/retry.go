@@ -73,6 +73,9 @@ func (d *delay[In, Out]) over() {
 		delete(s.later, d)
 		stop = d.stop
 		s.postponed(-1)
+		if a := d.e.t.asked; a != nil {
+			a.queued = true
+		}
 		d.e.since = s.pool.now()
 		switch {
 		case d.e.ticket == lent:

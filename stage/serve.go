@@ -64,6 +64,14 @@ func (s *Stage[In, Out]) pop(e *item[In, Out]) {
 	default:
 		s.ring.popFront(e)
 	}
+	e.left()
+}
+
+// left takes note that e has left the queue.
+func (e *item[In, Out]) left() {
+	if a := e.t.asked; a != nil {
+		a.queued = false
+	}
 }
 
 // begun counts a task that leaves the queue, and reports whether it is too late for it.

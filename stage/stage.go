@@ -72,9 +72,10 @@ var (
 	ErrOverload  = errors.New("stage: overload")
 	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)      // the task was not accepted
 	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload) // it was accepted, and shed
-	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)
-	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
-	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
+	ErrClosed    = fmt.Errorf("stage: closed: %w", suspend.ErrClosed)
+	ErrCycle     = errors.New("stage: a cycle of Dos") // says which stages wait for each other
+	ErrEnded     = errors.New("stage: the task of this context has ended")
+	ErrAbandoned = errors.New("stage: a handler did not return")
 )
 
 // A stageError is made once for each stage, so that a rejection allocates nothing.
@@ -233,6 +234,9 @@ func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
 	s.arrived++
 	s.accepted++
 	t.tries = 0
+	if t.asked != nil {
+		t.asked.moved(&s.core)
+	}
 	to, ticket := &s.ring, uint64(lent)
 	if s.lends(t) {
 		s.lent++

@@ -30,7 +30,7 @@ type task struct {
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
 	at     *core         // the stage of the latest handler; read only by the same goroutine
-	asked  *core         // the stage whose handler waits for it, in a Do; never changes
+	asked  *asking       // by the handler that waits for it, in a Do; never changes
 	open   atomicx.Int32
 	gone   atomicx.Bool // its Do has returned; pairs with the loads in over and lends
 	tries  int32        // of the handler of the stage that it is in, under the guard
@@ -178,17 +178,20 @@ func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) 
 
 func (c *core) lendsByChain(t *task) bool {
 	for t.asked != nil && !t.gone.Load() {
-		if t.asked == c {
+		if t.asked.from == c {
 			return true
 		}
 		t = t.parent
 	}
-	all, ok := t.values.(lender)
+	all, ok := t.values.(several)
 	return ok && all.lends(c)
 }
 
-// A lender stands for several tasks: the values of the context of a batch.
-type lender interface{ lends(c *core) bool }
+// A several stands for several tasks: the values of the context of a batch.
+type several interface {
+	lends(c *core) bool
+	has(t *task) bool
+}
 
 // adopt adds a child, unless t is done.
 func (t *task) adopt() bool {

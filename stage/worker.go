@@ -128,17 +128,32 @@ func (w *worker) named(c *core) {
 	}
 }
 
-// block gives back the permit of a handler of c that is going to wait. goOn takes it again.
-func (c *core) block() {
+// block gives back the permit of a handler of c that is going to wait. If a says for what, a cycle is ended first. goOn takes the permit
+// again.
+func (c *core) block(a *asking) {
 	c.pool.guard.Lock()
 	c.blocked++
+	if a != nil {
+		a.index = len(c.asking)
+		c.asking = append(c.asking, a)
+	}
 	c.pool.running--
 	c.pool.release()
+	if a != nil {
+		a.endCycle()
+	}
 }
 
-func (c *core) goOn() {
+func (c *core) goOn(a *asking) {
 	c.pool.guard.Lock()
 	c.blocked--
+	if a != nil {
+		last := len(c.asking) - 1
+		c.asking[a.index] = c.asking[last]
+		c.asking[a.index].index = a.index
+		c.asking[last] = nil
+		c.asking = c.asking[:last]
+	}
 	c.pool.running++
 	c.pool.guard.Unlock()
 }
