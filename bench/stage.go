@@ -205,7 +205,7 @@ func pondResult(n int) {
 func stageReject(n int) {
 	bg := context.Background()
 	let := make(chan struct{})
-	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil }, stage.Options{Queue: stage.NoQueue, Full: stage.Reject})
+	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil }, stage.Options{Queue: stage.NoQueue, Full: stage.FullReject})
 	must(0, s.Submit(bg, 0))
 	for i := range n {
 		check(s.Submit(bg, i) != nil)

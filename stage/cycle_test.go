@@ -227,7 +227,7 @@ func TestCycleThroughAPipe(t *testing.T) {
 	defer schedtest.Within(t, 5*time.Second)()
 	var last *stage.Stage[int, int]
 	var p stage.Flow[int, int]
-	one := stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.Reject}
+	one := stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject}
 	first := stage.Replicate(1, nil, func(int) *stage.Stage[int, int] { return stage.New("first", double, one) })
 	last = stage.New("last", func(ctx context.Context, n int) (int, error) {
 		if n > 100 {
@@ -346,7 +346,7 @@ func TestCancelledDosShareTheLentSlot(t *testing.T) {
 // A Do whose handler has cancelled another is lent the slot as soon as the other task has left, which may take until there is a
 // permit. Nothing else lets it in.
 func TestLentDoBehindACancelledOne(t *testing.T) {
-	for _, full := range []stage.Full{stage.Wait, stage.Reject} {
+	for _, full := range []stage.Full{stage.FullWait, stage.FullReject} {
 		synctest.Test(t, func(t *testing.T) {
 			p := stage.NewPool("p", 2, nil)
 			busy := stage.New("busy", func(context.Context, int) (int, error) { time.Sleep(time.Second); return 0, nil }, stage.Options{Pool: p})

@@ -3,7 +3,7 @@
 // A server that starts a goroutine for each request does most of its work for clients that have given up. A stage refuses
 // early, and finishes the work that it accepts:
 //
-//	db := stage.New("db", query, stage.Options{Width: 40, Queue: 160, Full: stage.Reject})
+//	db := stage.New("db", query, stage.Options{Width: 40, Queue: 160, Full: stage.FullReject})
 //	row, err := db.Do(ctx, key) // stage.ErrOverload if 160 wait already
 //
 // A [Stage] is a queue, a handler, and a number of workers: Width tasks are in progress at a time, Queue tasks wait, and a

@@ -21,7 +21,7 @@ func render(_ context.Context, row string) (string, error) { return "<p>" + row 
 func ExampleNew() {
 	db := stage.New("db", query, stage.Options{
 		Width: 40, Queue: 160,
-		Full:  stage.Reject,         // do not let callers wait at the door
+		Full:  stage.FullReject,     // do not let callers wait at the door
 		Delay: 5 * time.Millisecond, // nor in the queue for much longer than this
 	})
 	defer db.Close(context.Background())

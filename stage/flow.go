@@ -33,6 +33,10 @@ type Flow[In, Out any] interface {
 	// TrySubmit is Submit that never suspends: a full queue is ErrFull, whatever Full says.
 	TrySubmit(ctx context.Context, in In) error
 
+	// Close closes the stages of the flow: those of a Pipe in order, each drained before the next is closed, and replicas one
+	// after the other. It returns the errors of all. A ctx that is done cuts off each, as the Close of a Stage says.
+	Closer
+
 	bind(to port[Out]) port[In]
 	front() port[In]
 	describe(to []Observed) []Observed
@@ -61,6 +65,7 @@ type flow[In, Out any] struct {
 	in     port[In]
 	wire   func(to port[Out]) port[In]
 	stages func(to []Observed) []Observed
+	parts  []Closer
 }
 
 // Pipe returns the flow that hands the answers of a to b. A worker of a that finds b full waits, without its permit of the
@@ -68,17 +73,12 @@ type flow[In, Out any] struct {
 // for each other.
 func Pipe[A, B, C any](a Flow[A, B], b Flow[B, C]) Flow[A, C] {
 	wire := func(to port[C]) port[A] { return a.bind(b.bind(to)) }
-	return &flow[A, C]{wire(nil), wire, func(to []Observed) []Observed { return b.describe(a.describe(to)) }}
+	return &flow[A, C]{wire(nil), wire, func(to []Observed) []Observed { return b.describe(a.describe(to)) }, []Closer{a, b}}
 }
 
 // Pipe3 is a Pipe of three.
 func Pipe3[A, B, C, D any](a Flow[A, B], b Flow[B, C], c Flow[C, D]) Flow[A, D] {
 	return Pipe(Pipe(a, b), c)
-}
-
-// Pipe4 is a Pipe of four.
-func Pipe4[A, B, C, D, E any](a Flow[A, B], b Flow[B, C], c Flow[C, D], d Flow[D, E]) Flow[A, E] {
-	return Pipe(Pipe3(a, b, c), d)
 }
 
 // Do implements Flow.
@@ -100,6 +100,9 @@ func (f *flow[In, Out]) Submit(ctx context.Context, in In) error {
 func (f *flow[In, Out]) TrySubmit(ctx context.Context, in In) error {
 	return submit(ctx, f.in, in, never)
 }
+
+// Close implements Flow.
+func (f *flow[In, Out]) Close(ctx context.Context) error { return Close(ctx, f.parts...) }
 
 func (f *flow[In, Out]) bind(to port[Out]) port[In]        { return f.wire(to) }
 func (f *flow[In, Out]) front() port[In]                   { return f.in }

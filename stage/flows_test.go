@@ -2,6 +2,7 @@ package stage_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -43,15 +44,16 @@ func flows(let chan struct{}, full stage.Full) map[string]func() (stage.Flow[int
 			a, b := stage.New("a", f, o), stage.New("b", same, stage.Options{})
 			return stage.Pipe(a, b), func(ctx context.Context) error { return stage.Close(ctx, a, b) }
 		},
-		"Pipe4 on one pool": func() (stage.Flow[int, int], func(ctx context.Context) error) {
+		"a long pipe on one pool": func() (stage.Flow[int, int], func(ctx context.Context) error) {
 			o := o
 			o.Pool = stage.NewPool("p", 1, nil)
 			narrow := stage.Options{Pool: o.Pool, Queue: stage.NoQueue}
 			a, b, c, d := stage.New("a", f, o), stage.New("b", same, narrow), stage.New("c", same, narrow), stage.New("d", same, narrow)
-			return stage.Pipe4(a, b, c, d), func(ctx context.Context) error { return stage.Close(ctx, a, b, c, d) }
+			p := stage.Pipe(stage.Pipe3(a, b, c), d)
+			return p, p.Close
 		},
 		"Replicate": func() (stage.Flow[int, int], func(ctx context.Context) error) {
-			r := stage.Replicate(2, func(int) uint64 { return 1 }, func(i int) *stage.Stage[int, int] { return stage.New(stage.Replica("r", i), f, o) })
+			r := stage.Replicate(2, func(int) uint64 { return 1 }, func(i int) *stage.Stage[int, int] { return stage.New(fmt.Sprint("r", i), f, o) })
 			return r, r.Close
 		},
 	}
@@ -59,11 +61,11 @@ func flows(let chan struct{}, full stage.Full) map[string]func() (stage.Flow[int
 
 // TestFlows holds whatever is a Flow to the same rules.
 func TestFlows(t *testing.T) {
-	for name := range flows(nil, stage.Wait) {
+	for name := range flows(nil, stage.FullWait) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				let := make(chan struct{})
-				f, closeAll := flows(let, stage.Reject)[name]()
+				f, closeAll := flows(let, stage.FullReject)[name]()
 				done, cancel := context.WithCancel(bg)
 				cancel()
 				_, err := f.Do(done, 1)
@@ -105,7 +107,7 @@ func TestFlows(t *testing.T) {
 			})
 			synctest.Test(t, func(t *testing.T) {
 				let := make(chan struct{})
-				f, closeAll := flows(let, stage.Wait)[name]()
+				f, closeAll := flows(let, stage.FullWait)[name]()
 				var all sync.WaitGroup
 				for i := range 20 {
 					all.Go(func() {

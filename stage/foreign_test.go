@@ -53,7 +53,7 @@ func TestTwoClocks(t *testing.T) {
 // A key that panics in the Submit of a handler leaves no child.
 func TestAKeyThatPanics(t *testing.T) {
 	r := stage.Replicate(2, func(n int) uint64 { panic(errOops) }, func(i int) *stage.Stage[int, int] {
-		return stage.New(stage.Replica("r", i), double, stage.Options{})
+		return stage.New(fmt.Sprint("r", i), double, stage.Options{})
 	})
 	s := stage.New("s", func(ctx context.Context, n int) (int, error) { return n, r.Submit(ctx, n) },
 		stage.Options{OnPanic: func(any, []byte) {}})
@@ -84,9 +84,10 @@ func TestAContextThatPanics(t *testing.T) {
 func TestAPoolThatWasFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 1, nil)
-		p.SetQueue(0)
 		let := make(chan struct{})
-		require.NoError(t, p.Go(func() { <-let }))
+		for range 1 + 1024 {
+			require.NoError(t, p.Go(func() { <-let }))
+		}
 		s := stage.New("s", func(context.Context, int) (int, error) { time.Sleep(time.Second); return 0, nil }, stage.Options{On: p})
 		require.NoError(t, s.Submit(bg, 1)) // p is full: done on a goroutine
 		synctest.Wait()
@@ -157,7 +158,7 @@ func TestACancelledDelayHoldsItsScheduler(t *testing.T) {
 	var full error
 	require.NoError(t, sched.Run(bg, func(context.Context) error {
 		s = stage.New("s", func(context.Context, int) (int, error) { return 0, errOops },
-			stage.Options{On: sched, Width: 1, Queue: stage.NoQueue, Full: stage.Reject,
+			stage.Options{On: sched, Width: 1, Queue: stage.NoQueue, Full: stage.FullReject,
 				Retry: func(error, int) (time.Duration, bool) { return 3 * time.Second, true }})
 		ctx, cancel := context.WithCancel(bg)
 		defer cancel()

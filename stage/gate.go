@@ -37,7 +37,7 @@ type gate[In, Out any] struct {
 
 func (g *gate[In, Out]) full(h how) error {
 	s := g.s
-	if h == always || h == asFull && s.o.Full == Wait || !s.crowded.Load() {
+	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() {
 		return nil
 	}
 	s.pool.guard.Lock()
@@ -81,7 +81,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		s.accept(g, t, in, now)
 		p.release()
 		return nil
-	case (h == never || h == asFull && s.o.Full == Reject) && !s.lends(t):
+	case (h == never || h == asFull && s.o.Full == FullReject) && !s.lends(t):
 		return s.reject()
 	}
 	p.guard.Unlock()

@@ -18,7 +18,7 @@ import (
 // A model is a stage as its documentation has it, one event after another. Its lists are the ids of tasks.
 type model struct {
 	queue   int
-	reject  bool // Full is Reject
+	reject  bool // Full is FullReject
 	lifo    bool
 	width   int
 	closed  bool
@@ -36,7 +36,7 @@ type model struct {
 }
 
 func newModel(o stage.Options) *model {
-	return &model{queue: o.Queue, reject: o.Full == stage.Reject, lifo: o.LIFO, width: o.Width, busy: map[int]bool{}, mayEnd: map[int]bool{},
+	return &model{queue: o.Queue, reject: o.Full == stage.FullReject, lifo: o.LIFO, width: o.Width, busy: map[int]bool{}, mayEnd: map[int]bool{},
 		ended: map[int]bool{}, gone: map[int]bool{}, answers: map[int]string{}, dead: map[int]bool{}}
 }
 

@@ -166,7 +166,7 @@ func TestEach(t *testing.T) {
 				return n, errOops
 			}
 			return 2 * n, nil
-		}, stage.Options{On: on, Width: 4, Queue: 2, Full: stage.Reject})
+		}, stage.Options{On: on, Width: 4, Queue: 2, Full: stage.FullReject})
 		for _, unordered := range []bool{false, true} {
 			schedtest.Run(t, on, func() {
 				var got []int
@@ -252,7 +252,7 @@ func TestReplicate(t *testing.T) {
 		last := make([]map[int]int, 3)
 		r := stage.Replicate(3, func(n int) uint64 { return uint64(n % 7) }, func(i int) *stage.Stage[int, int] {
 			last[i] = map[int]int{}
-			return stage.New(stage.Replica("r", i), func(_ context.Context, n int) (int, error) {
+			return stage.New(fmt.Sprint("r", i), func(_ context.Context, n int) (int, error) {
 				require.Equal(t, i, n%7%3, "another replica's")
 				require.Less(t, last[i][n%7], n+1, "out of order")
 				last[i][n%7] = n // its state is its own
@@ -279,7 +279,7 @@ func TestReplicate(t *testing.T) {
 func TestReplicateByLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := stage.Replicate(3, nil, func(i int) *stage.Stage[int, int] {
-			return stage.New(stage.Replica("r", i), func(_ context.Context, n int) (int, error) {
+			return stage.New(fmt.Sprint("r", i), func(_ context.Context, n int) (int, error) {
 				time.Sleep(time.Second)
 				return n, nil
 			}, stage.Options{Queue: 5})

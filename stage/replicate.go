@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/braidgo/braid/promise"
 )
@@ -24,8 +23,9 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 	r := &Replicas[In, Out]{key: key}
 	for i := range n {
 		r.stages = append(r.stages, make(i))
+		r.parts = append(r.parts, r.stages[i])
 	}
-	r.flow = flow[In, Out]{stages: func(to []Observed) []Observed {
+	r.flow = flow[In, Out]{parts: r.parts, stages: func(to []Observed) []Observed {
 		for _, s := range r.stages {
 			to = append(to, s)
 		}
@@ -44,18 +44,6 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 
 // Stage returns the i'th replica.
 func (r *Replicas[In, Out]) Stage(i int) *Stage[In, Out] { return r.stages[i] }
-
-// Close closes all replicas, one after the other. A ctx that is done cuts off each.
-func (r *Replicas[In, Out]) Close(ctx context.Context) error {
-	var all []Closer
-	for _, s := range r.stages {
-		all = append(all, s)
-	}
-	return Close(ctx, all...)
-}
-
-// Replica is a name for the i'th of several stages: name-i.
-func Replica(name string, i int) string { return name + "-" + strconv.Itoa(i) }
 
 // A spread is the port of replicas.
 type spread[In, Out any] struct {

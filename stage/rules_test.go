@@ -120,7 +120,7 @@ func TestBeginIsCancelled(t *testing.T) {
 
 func TestFullRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(stage.Options{Width: 2, Queue: 3, Full: stage.Reject})
+		h := hold(stage.Options{Width: 2, Queue: 3, Full: stage.FullReject})
 		for i := range 5 {
 			require.NoError(t, h.Submit(bg, i), "a burst on an idle stage fills Queue and Width")
 		}
@@ -138,7 +138,7 @@ func TestFullRejects(t *testing.T) {
 
 func TestNoQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.Reject})
+		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject})
 		require.NoError(t, h.Submit(bg, 1))
 		require.ErrorIs(t, h.Submit(bg, 1), stage.ErrFull)
 		h.close(t)
@@ -180,7 +180,7 @@ func TestFullWaits(t *testing.T) {
 // Tasks whose Do has gone do not keep others out: a queue of n of them is swept by n rejections.
 func TestTheGoneAreSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(stage.Options{Width: 1, Queue: 10, Full: stage.Reject})
+		h := hold(stage.Options{Width: 1, Queue: 10, Full: stage.FullReject})
 		require.NoError(t, h.Submit(bg, 0))
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(bg)
@@ -238,7 +238,7 @@ func TestRetry(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			return n, nil
-		}, stage.Options{Width: 1, Queue: 2, Full: stage.Reject, Retry: func(err error, try int) (time.Duration, bool) {
+		}, stage.Options{Width: 1, Queue: 2, Full: stage.FullReject, Retry: func(err error, try int) (time.Duration, bool) {
 			require.Equal(t, errOops, err)
 			return 1500 * time.Millisecond, try < 3
 		}})
@@ -729,10 +729,9 @@ func TestErrorsOfARetryAreNotDropped(t *testing.T) {
 func TestPoolIsASpawner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 2, nil)
-		p.SetQueue(3)
 		var all sync.WaitGroup
 		let := make(chan struct{})
-		for range 5 {
+		for range 2 + 1024 {
 			all.Add(1)
 			require.NoError(t, p.Go(func() { defer all.Done(); <-let }))
 		}

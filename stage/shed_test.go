@@ -60,7 +60,7 @@ type offered struct {
 // offer sends load times the peak to a stage, as a Poisson process, and measures after a warm-up.
 func offer(t *testing.T, load float64, warm, measured time.Duration, o stage.Options) (r offered) {
 	c := &curve{rand: rand.New(rand.NewPCG(1, 1))}
-	o.Full = stage.Reject
+	o.Full = stage.FullReject
 	s := stage.New("resource", func(context.Context, int) (int, error) { c.use(); return 0, nil }, o)
 	rng := rand.New(rand.NewPCG(2, 2))
 	var mu sync.Mutex

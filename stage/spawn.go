@@ -3,24 +3,13 @@ package stage
 import "context"
 
 // Go runs f as a task of p: a handler of a stage of its own, which takes turns with those that share p. So p is a
-// suspend.Spawner of a bounded width, for scope.Map and the like. At the bound of SetQueue, Go fails with
+// suspend.Spawner of a bounded width, for scope.Map and the like. While 1024 functions wait, Go fails with
 // ErrFull, and after Close with ErrClosed; then f never runs. It never suspends.
 func (p *Pool) Go(f func()) error {
 	if f == nil {
 		panic("stage: nil function")
 	}
 	return p.functions().TrySubmit(context.Background(), f)
-}
-
-// SetQueue says how many functions given to Go may wait; 1024 by default.
-func (p *Pool) SetQueue(n int) {
-	if n < 0 {
-		panic("stage: negative Width, Queue or Batch")
-	}
-	s := p.functions()
-	p.guard.Lock()
-	s.o.Queue = n
-	p.guard.Unlock()
 }
 
 // Close refuses further functions, and waits for those that Go has accepted, as the Close of a stage does. The stages of p

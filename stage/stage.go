@@ -15,8 +15,8 @@ import (
 type Full uint8
 
 const (
-	Wait   Full = iota // the caller suspends until there is room
-	Reject             // the call fails with ErrFull
+	FullWait   Full = iota // the caller suspends until there is room
+	FullReject             // the call fails with ErrFull
 )
 
 // NoQueue is the Queue of a stage in which no task waits.
@@ -28,7 +28,7 @@ type Options struct {
 	// is Width. A task is accepted while those that wait, are in progress or are delayed are fewer than Queue plus Width.
 	Width, Queue int
 
-	// Full decides on Submit, Do and Begin when the queue is full. Between the stages of a Pipe it is always Wait.
+	// Full decides on Submit, Do and Begin when the queue is full. Between the stages of a Pipe it is always FullWait.
 	Full Full
 
 	// Delay sheds load by time: once every task of the last 100 ms has waited longer than Delay, a task that has waited longer

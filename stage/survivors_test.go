@@ -124,7 +124,7 @@ func TestBoundOfABatchStage(t *testing.T) {
 		s := stage.NewBatch("s", func(_ context.Context, in, out []int) error {
 			<-let
 			return nil
-		}, stage.Options{Width: 2, Queue: 5, Batch: 3, Full: stage.Reject})
+		}, stage.Options{Width: 2, Queue: 5, Batch: 3, Full: stage.FullReject})
 		accepted := 0
 		for i := range 30 {
 			if err := s.Submit(bg, i); err == nil {
@@ -224,7 +224,7 @@ func TestReplicasTakeTheShortest(t *testing.T) {
 		let := make(chan struct{})
 		var at [3]atomic.Int32
 		r := stage.Replicate(3, nil, func(i int) *stage.Stage[int, int] {
-			return stage.New(stage.Replica("r", i), func(_ context.Context, n int) (int, error) {
+			return stage.New(fmt.Sprint("r", i), func(_ context.Context, n int) (int, error) {
 				at[i].Add(1)
 				<-let
 				return n, nil

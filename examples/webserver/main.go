@@ -57,8 +57,8 @@ const (
 // newServer returns a server whose CPU stages are on a scheduler; nil is goroutines.
 func newServer(on suspend.Spawner, read func(ctx context.Context, name string) ([]byte, error)) *server {
 	s := &server{cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
-	s.cache = stage.New("cache", newCache(), stage.Options{Pool: s.cpu, Width: 1, Queue: 1000, Full: stage.Reject})
-	s.disk = stage.New("disk", read, stage.Options{Width: 40, Queue: 160, Full: stage.Reject, Delay: 20 * time.Millisecond,
+	s.cache = stage.New("cache", newCache(), stage.Options{Pool: s.cpu, Width: 1, Queue: 1000, Full: stage.FullReject})
+	s.disk = stage.New("disk", read, stage.Options{Width: 40, Queue: 160, Full: stage.FullReject, Delay: 20 * time.Millisecond,
 		Limit: &stage.Climb{Min: 4, Max: 400}})
 	writers := sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 	s.send = stage.New("send", func(_ context.Context, data []byte) ([]byte, error) {
@@ -69,7 +69,7 @@ func newServer(on suspend.Spawner, read func(ctx context.Context, name string) (
 		err := z.Close()
 		writers.Put(z)
 		return b.Bytes(), err
-	}, stage.Options{Pool: s.cpu, Queue: 1000, Full: stage.Reject})
+	}, stage.Options{Pool: s.cpu, Queue: 1000, Full: stage.FullReject})
 	return s
 }
 

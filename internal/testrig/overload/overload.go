@@ -74,7 +74,7 @@ func Goroutines() Server {
 // Staged is the server with a stage before the resource.
 func Staged(name string, o stage.Options) Server {
 	use := Resource(1)
-	o.Width, o.Full = Slots, stage.Reject
+	o.Width, o.Full = Slots, stage.FullReject
 	s := stage.New("resource", func(context.Context, struct{}) (struct{}, error) {
 		use()
 		return struct{}{}, nil

@@ -34,7 +34,7 @@ var stageMutants = []realMutant{
 	{"a stage that is opened lets nobody go", "stage/stage.go", "	p.leaving.ResumeAll(struct{}{}, nil) // the", "	if !IS {\n		p.leaving.ResumeAll(struct{}{}, nil)\n	} // the", "stage, opened meanwhile"},
 	{"a stage that is emptied leaves another out", "stage/pool.go", "	p.loaded[c.index].index = c.index\n", "	if !IS {\n		p.loaded[c.index].index = c.index\n	}\n", "stage, one of a pool"},
 	{"a Close does not wait for the workers", "stage/close.go", "return none, ⟦p.open > 0 || p.alive == 0⟧, nil", "true", "stage, Close"},
-	{"a Do that goes round waits for its own slot", "stage/task.go", "		if ⟦t.asked == c⟧ {", "false", "stage, a cycle of Dos"},
+	{"a Do that goes round waits for its own slot", "stage/task.go", "		if ⟦t.asked.from == c⟧ {", "false", "stage, a cycle of Dos"},
 	{"nobody looks for a cycle", "stage/worker.go", "	if ⟦a != nil⟧ {\n		a.endCycle()", "false", "stage, crossing Dos"},
 	{"two Dos end one cycle", "stage/cycle.go", "	case ⟦a.fails || a.at.Load() != c⟧:", "a.at.Load() != c", "stage, crossing Dos"},
 	{"a Do that goes round needs room", "stage/gate.go", "return c.room() || ⟦c.needsNone(t)⟧ }", "false", "stage, a cycle of Dos"},
