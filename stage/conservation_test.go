@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,26 +19,64 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// TestConservation sends tasks through pipes over all schedulers, with cancellations, retries, rejections and closes, and
-// looks at the figures all the time: each accepted task meets one fate, and is told to the one that began it. BRAID_TASKS is
-// the number of tasks to be accepted; a hundred million take half an hour.
+// TestConservation sends tasks through pipes on four schedulers, and on all of them at once, with cancellations, retries, rejections and
+// a close for each ten thousand tasks. It looks at the figures all the time: each accepted task meets one fate, and is told to
+// the one that began it. BRAID_TASKS is the number of tasks to be accepted; a hundred million take a quarter of an hour.
 func TestConservation(t *testing.T) {
 	n := conservationTasks()
 	defer schedtest.Within(t, 10*time.Minute+time.Duration(n)*100*time.Microsecond)()
-	start, said := time.Now(), time.Now()
-	var sum fates
-	for round := 0; sum.accepted < uint64(n) && !t.Failed(); round++ {
-		sum.add(conserve(t, min(n, 50_000), uint64(round)))
-		if time.Since(said) > time.Minute {
-			said = time.Now()
-			fmt.Printf("after %v: %+v\n", time.Since(start).Round(time.Second), sum)
+	names := []string{"fifo", "workstealing", "eventloop", "goroutines"}
+	rows, times := make([]fates, len(names)+1), make([]time.Duration, len(names)+1)
+	var all uint64
+	report := func() {
+		for i, row := range rows {
+			name := strings.Join(names, "+")
+			if i < len(names) {
+				name = names[i]
+			}
+			t.Logf("%-37s %s in %v", name, row, times[i].Round(time.Second/10))
 		}
 	}
-	t.Logf("in %v: %+v", time.Since(start).Round(time.Second), sum)
+	said := time.Now()
+	for round := 0; all < uint64(n) && !t.Failed(); round++ {
+		row := len(names) // all at once, which takes longer: once in 17 rounds
+		if k := round % 17; k < 16 {
+			row = k % len(names)
+		}
+		var open []suspend.Spawner
+		var closeAll []func()
+		for i, s := range schedtest.All {
+			if k := slices.Index(names, s.Name); k >= 0 && (row == k || row == len(names)) {
+				on, end := schedtest.All[i].Open()
+				open, closeAll = append(open, on), append(closeAll, end)
+			}
+		}
+		turn, start := 0, time.Now()
+		sum := conserve(t, min(n/20, 10_000), uint64(round/len(names)), func() suspend.Spawner {
+			turn++
+			return open[turn%len(open)]
+		})
+		for _, end := range closeAll {
+			end()
+		}
+		rows[row].add(sum)
+		times[row] += time.Since(start)
+		all += sum.accepted
+		if time.Since(said) > time.Minute {
+			said = time.Now()
+			report()
+		}
+	}
+	report()
+	for i, row := range rows {
+		if row.closes == 0 || row.cancelled == 0 || row.retried == 0 || row.failed == 0 {
+			t.Errorf("row %d has not seen all: %s", i, row)
+		}
+	}
 }
 
 // The fates of tasks.
-type fates struct{ offered, accepted, completed, failed, late, cancelled, retried, answered uint64 }
+type fates struct{ offered, accepted, completed, failed, late, cancelled, retried, closes uint64 }
 
 func (f *fates) add(g fates) {
 	f.offered += g.offered
@@ -46,145 +86,150 @@ func (f *fates) add(g fates) {
 	f.late += g.late
 	f.cancelled += g.cancelled
 	f.retried += g.retried
-	f.answered += g.answered
+	f.closes += g.closes
 }
 
-func conserve(t *testing.T, n int, seed uint64) (sum fates) {
-	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
-		rng := rand.New(rand.NewPCG(seed, 3))
-		ends := make([]atomic.Int32, n) // dead letters and completions
-		oops := func(_ context.Context, i int, _ error) { ends[i].Add(1) }
-		retry := func(err error, try int) (time.Duration, bool) {
-			return time.Duration(try%2) * time.Microsecond, try < 3
+func (f fates) String() string {
+	return fmt.Sprintf("offered %d, accepted %d: completed %d, failed %d, late %d, cancelled %d; retried %d, closes %d",
+		f.offered, f.accepted, f.completed, f.failed, f.late, f.cancelled, f.retried, f.closes)
+}
+
+func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (sum fates) {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	ends := make([]atomic.Int32, n) // dead letters and completions
+	oops := func(_ context.Context, i int, _ error) { ends[i].Add(1) }
+	retry := func(err error, try int) (time.Duration, bool) {
+		return time.Duration(try%2) * time.Microsecond, try < 3
+	}
+	var gather time.Duration
+	rate := 0.0
+	switch seed % 8 { // few, as they take time
+	case 1:
+		gather = 5 * time.Microsecond
+	case 2:
+		rate = 1e6
+	}
+	pool := stage.NewPool("pool", 2, next())
+	a := stage.New("a", func(_ context.Context, i int) (int, error) {
+		if i%13 == 0 {
+			return 0, errOops
 		}
-		var gather time.Duration
-		rate := 0.0
-		switch seed % 8 { // few, as they take time
-		case 1:
-			gather = 5 * time.Microsecond
-		case 2:
-			rate = 1e6
+		return i, nil
+	}, stage.Options{Pool: pool, Width: 2, Queue: 8, Retry: retry, Full: stage.Full(rng.IntN(2))}).OnFail(oops)
+	b := stage.NewBatch("b", func(_ context.Context, in, out []int) error {
+		copy(out, in)
+		if in[0]%17 == 0 {
+			return errOops
 		}
-		pool := stage.NewPool("pool", 2, next())
-		a := stage.New("a", func(_ context.Context, i int) (int, error) {
-			if i%13 == 0 {
-				return 0, errOops
+		return nil
+	}, stage.Options{On: next(), Width: 1 + rng.IntN(2), Queue: rng.IntN(5), Batch: 3, Gather: gather}).OnFail(oops)
+	c := stage.New("c", func(ctx context.Context, i int) (int, error) {
+		if i%5 == 0 {
+			suspend.Yield()
+		}
+		return i, nil
+	}, stage.Options{On: next(), Width: 1 + rng.IntN(3), Delay: time.Duration(rng.IntN(2)) * 20 * time.Microsecond, Rate: rate}).OnFail(oops)
+	d := stage.New("d", func(_ context.Context, i int) (int, error) {
+		ends[i].Add(1)
+		return i, nil
+	}, stage.Options{Pool: pool, Width: 1 + rng.IntN(2), Queue: stage.NoQueue}).OnFail(oops)
+	p := stage.Pipe(stage.Pipe3(a, b, c), d)
+	stages := []stage.Observed{a, b, c, d}
+	stop := make(chan struct{})
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
 			}
-			return i, nil
-		}, stage.Options{Pool: pool, Width: 2, Queue: 8, Retry: retry, Full: stage.Full(rng.IntN(2))}).OnFail(oops)
-		b := stage.NewBatch("b", func(_ context.Context, in, out []int) error {
-			copy(out, in)
-			if in[0]%17 == 0 {
-				return errOops
+			for _, s := range stages {
+				holds(t, s.Stats())
 			}
-			return nil
-		}, stage.Options{On: next(), Width: 1 + rng.IntN(2), Queue: rng.IntN(5), Batch: 3, Gather: gather}).OnFail(oops)
-		c := stage.New("c", func(ctx context.Context, i int) (int, error) {
-			if i%5 == 0 {
-				suspend.Yield()
-			}
-			return i, nil
-		}, stage.Options{On: next(), Width: 1 + rng.IntN(3), Delay: time.Duration(rng.IntN(2)) * 20 * time.Microsecond, Rate: rate}).OnFail(oops)
-		d := stage.New("d", func(_ context.Context, i int) (int, error) {
-			ends[i].Add(1)
-			return i, nil
-		}, stage.Options{Pool: pool, Width: 1 + rng.IntN(2), Queue: stage.NoQueue}).OnFail(oops)
-		p := stage.Pipe(stage.Pipe3(a, b, c), d)
-		stages := []stage.Observed{a, b, c, d}
-		stop := make(chan struct{})
-		var looks sync.WaitGroup
-		looks.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
+			time.Sleep(100 * time.Microsecond)
+		}
+	})
+	var ids atomic.Int64
+	begun := make([][]promise.Future[int], 8)
+	schedtest.Stress(t, next, 8, func(w int, rng *rand.Rand) {
+		for range n / 8 {
+			i := int(ids.Add(1)) - 1
+			if i == n*3/4 && seed%2 == 1 {
+				ctx, cancel := context.WithCancel(bg)
+				if seed%4 == 1 {
+					cancel() // cut off
 				}
-				for _, s := range stages {
-					holds(t, s.Stats())
+				defer cancel()
+				_ = p.Close(ctx)
+				sum.closes++
+			}
+			switch rng.IntN(4) {
+			case 0:
+				_ = p.Submit(bg, i)
+			case 1:
+				ctx, cancel := schedtest.MayCancel(rng)
+				_, _ = p.Do(ctx, i)
+				cancel()
+			default:
+				if rng.IntN(64) == 0 {
+					b.SetWidth(1 + rng.IntN(3))
+					pool.SetWidth(1 + rng.IntN(3))
 				}
-				time.Sleep(100 * time.Microsecond)
-			}
-		})
-		var ids atomic.Int64
-		begun := make([][]promise.Future[int], 8)
-		schedtest.Stress(t, next, 8, func(w int, rng *rand.Rand) {
-			for range n / 8 {
-				i := int(ids.Add(1)) - 1
-				switch rng.IntN(4) {
-				case 0:
-					_ = p.Submit(bg, i)
-				case 1:
-					ctx, cancel := schedtest.MayCancel(rng)
-					_, _ = p.Do(ctx, i)
-					cancel()
-				default:
-					if rng.IntN(64) == 0 {
-						b.SetWidth(1 + rng.IntN(3))
-						pool.SetWidth(1 + rng.IntN(3))
-					}
-					if f, err := p.Begin(bg, i); err == nil {
-						begun[w] = append(begun[w], f)
-					}
+				if f, err := p.Begin(bg, i); err == nil {
+					begun[w] = append(begun[w], f)
 				}
-			}
-		})
-		if seed%4 == 3 { // cut off in the middle
-			ctx, cancel := context.WithCancel(bg)
-			cancel()
-			for _, s := range []stage.Closer{a, b, c, d} {
-				_ = s.Close(ctx)
-			}
-		}
-		if err := stage.Close(bg, a, b, c, d); err != nil {
-			t.Error(err)
-		}
-		close(stop)
-		looks.Wait()
-		sum.offered = uint64(ids.Load())
-		for k, o := range stages {
-			s := o.Stats()
-			holds(t, s)
-			if s.Waiting+s.Busy+s.Delayed+s.Outside != 0 {
-				t.Errorf("%s: left behind: %+v", s.Name, s)
-			}
-			sum.cancelled += s.Cancelled
-			sum.failed += s.Failed
-			sum.late += s.Late
-			sum.retried += s.Retried
-			sum.completed = s.Completed
-			if k == 0 {
-				sum.accepted = s.Accepted
-			} else if before := stages[k-1].Stats(); before.Completed != s.Accepted {
-				t.Errorf("%s has completed %d, %s accepted %d", before.Name, before.Completed, s.Name, s.Accepted)
-			}
-		}
-		if sum.accepted != sum.completed+sum.failed+sum.late+sum.cancelled {
-			t.Errorf("lost or doubled: %+v", sum)
-		}
-		var told uint64
-		for i := range ends {
-			if k := ends[i].Load(); k > 1 {
-				t.Errorf("task %d met %d fates", i, k)
-			} else {
-				told += uint64(k)
-			}
-		}
-		if told != sum.completed+sum.failed+sum.late {
-			t.Errorf("%d tasks were seen to end: %+v", told, sum)
-		}
-		for _, fs := range begun {
-			for _, f := range fs {
-				if _, ok, _ := f.Try(); !ok {
-					ctx, cancel := context.WithTimeout(bg, 10*time.Second)
-					_, err := f.Await(ctx)
-					cancel()
-					t.Errorf("a task was not told when Close returned, but then: %v", err)
-				}
-				sum.answered++
 			}
 		}
 	})
+	if err := p.Close(bg); err != nil {
+		t.Error(err)
+	}
+	sum.closes++
+	close(stop)
+	looks.Wait()
+	sum.offered = uint64(ids.Load())
+	for k, o := range stages {
+		s := o.Stats()
+		holds(t, s)
+		if s.Waiting+s.Busy+s.Delayed+s.Outside != 0 {
+			t.Errorf("%s: left behind: %+v", s.Name, s)
+		}
+		sum.cancelled += s.Cancelled
+		sum.failed += s.Failed
+		sum.late += s.Late
+		sum.retried += s.Retried
+		sum.completed = s.Completed
+		if k == 0 {
+			sum.accepted = s.Accepted
+		} else if before := stages[k-1].Stats(); before.Completed != s.Accepted {
+			t.Errorf("%s has completed %d, %s accepted %d", before.Name, before.Completed, s.Name, s.Accepted)
+		}
+	}
+	if sum.accepted != sum.completed+sum.failed+sum.late+sum.cancelled {
+		t.Errorf("lost or doubled: %+v", sum)
+	}
+	var told uint64
+	for i := range ends {
+		if k := ends[i].Load(); k > 1 {
+			t.Errorf("task %d met %d fates", i, k)
+		} else {
+			told += uint64(k)
+		}
+	}
+	if told != sum.completed+sum.failed+sum.late {
+		t.Errorf("%d tasks were seen to end: %+v", told, sum)
+	}
+	for _, fs := range begun {
+		for _, f := range fs {
+			if _, ok, _ := f.Try(); !ok {
+				ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+				_, err := f.Await(ctx)
+				cancel()
+				t.Errorf("a task was not told when Close returned, but then: %v", err)
+			}
+		}
+	}
 	return sum
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // flows are a stage, and what is made of stages: each takes an int, waits for let, and answers it twice; 7 fails.
-func flows(let chan struct{}, full stage.Full) map[string]func() (stage.Flow[int, int], func(ctx context.Context) error) {
+func flows(let chan struct{}, full stage.Full) map[string]func() stage.Flow[int, int] {
 	f := func(_ context.Context, n int) (int, error) {
 		<-let
 		if n == 7 {
@@ -26,35 +26,34 @@ func flows(let chan struct{}, full stage.Full) map[string]func() (stage.Flow[int
 	}
 	o := stage.Options{Width: 1, Queue: 1, Full: full}
 	same := func(_ context.Context, n int) (int, error) { return n, nil }
-	return map[string]func() (stage.Flow[int, int], func(ctx context.Context) error){
-		"Stage": func() (stage.Flow[int, int], func(ctx context.Context) error) {
-			s := stage.New("s", f, o)
-			return s, s.Close
+	return map[string]func() stage.Flow[int, int]{
+		"Stage": func() stage.Flow[int, int] {
+			return stage.New("s", f, o)
 		},
-		"NewBatch": func() (stage.Flow[int, int], func(ctx context.Context) error) {
+		"NewBatch": func() stage.Flow[int, int] {
 			o := o
 			o.Batch = 1
 			s := stage.NewBatch("s", func(ctx context.Context, in, out []int) (err error) {
 				out[0], err = f(ctx, in[0])
 				return err
 			}, o)
-			return s, s.Close
+			return s
 		},
-		"Pipe": func() (stage.Flow[int, int], func(ctx context.Context) error) {
+		"Pipe": func() stage.Flow[int, int] {
 			a, b := stage.New("a", f, o), stage.New("b", same, stage.Options{})
-			return stage.Pipe(a, b), func(ctx context.Context) error { return stage.Close(ctx, a, b) }
+			return stage.Pipe(a, b)
 		},
-		"a long pipe on one pool": func() (stage.Flow[int, int], func(ctx context.Context) error) {
+		"a long pipe on one pool": func() stage.Flow[int, int] {
 			o := o
 			o.Pool = stage.NewPool("p", 1, nil)
 			narrow := stage.Options{Pool: o.Pool, Queue: stage.NoQueue}
 			a, b, c, d := stage.New("a", f, o), stage.New("b", same, narrow), stage.New("c", same, narrow), stage.New("d", same, narrow)
 			p := stage.Pipe(stage.Pipe3(a, b, c), d)
-			return p, p.Close
+			return p
 		},
-		"Replicate": func() (stage.Flow[int, int], func(ctx context.Context) error) {
+		"Replicate": func() stage.Flow[int, int] {
 			r := stage.Replicate(2, func(int) uint64 { return 1 }, func(i int) *stage.Stage[int, int] { return stage.New(fmt.Sprint("r", i), f, o) })
-			return r, r.Close
+			return r
 		},
 	}
 }
@@ -65,7 +64,7 @@ func TestFlows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				let := make(chan struct{})
-				f, closeAll := flows(let, stage.FullReject)[name]()
+				f := flows(let, stage.FullReject)[name]()
 				done, cancel := context.WithCancel(bg)
 				cancel()
 				_, err := f.Do(done, 1)
@@ -98,7 +97,7 @@ func TestFlows(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, 2*i, v)
 				}
-				require.NoError(t, closeAll(bg))
+				require.NoError(t, f.Close(bg))
 				_, err = f.Do(bg, 1)
 				require.ErrorIs(t, err, suspend.ErrClosed)
 				for _, s := range stage.Stages(f) {
@@ -107,7 +106,7 @@ func TestFlows(t *testing.T) {
 			})
 			synctest.Test(t, func(t *testing.T) {
 				let := make(chan struct{})
-				f, closeAll := flows(let, stage.FullWait)[name]()
+				f := flows(let, stage.FullWait)[name]()
 				var all sync.WaitGroup
 				for i := range 20 {
 					all.Go(func() {
@@ -120,7 +119,7 @@ func TestFlows(t *testing.T) {
 				require.ErrorIs(t, f.TrySubmit(bg, 1), stage.ErrFull)
 				close(let)
 				all.Wait()
-				require.NoError(t, closeAll(bg))
+				require.NoError(t, f.Close(bg))
 			})
 		})
 	}
