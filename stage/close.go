@@ -66,10 +66,7 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	s.cut = true
 	s.letBegin()
 	all := func(*item[In, Out]) bool { return true }
-	gone := append(s.hurry.sweep(all), s.ring.sweep(all)...)
-	for i := range gone {
-		gone[i].left()
-	}
+	gone := append(s.hurry.sweep(all), s.take(all)...)
 	s.queued(-s.waiting)
 	delayed, stop := s.takeDelayed()
 	gone = append(gone, delayed...)
@@ -104,12 +101,13 @@ func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
 	}()
 	for n < len(gone) {
 		n++
-		s.endCut(&gone[n-1])
+		s.end(&gone[n-1], verdict{fate: failed, err: s.errs.closed, service: notServed})
 	}
 }
 
-func (s *Stage[In, Out]) endCut(e *item[In, Out]) {
-	t, v := e.t, verdict{fate: failed, err: s.errs.closed, service: notServed}
+// end gives up a task that waited, and is counted in progress.
+func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
+	t := e.t
 	defer func() {
 		t.leave(v.err)
 		s.pool.guard.Lock()

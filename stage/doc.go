@@ -8,7 +8,7 @@
 //
 // A [Stage] is a queue, a handler, and a number of workers: Width tasks are in progress at a time, Queue tasks wait, and a
 // task that finds the queue full waits for room or is rejected, as its Options say. Delay sheds the tasks that have waited
-// too long, and a [Limiter] such as [Climb] finds the width. [Pipe] puts stages behind one another, a shared [Pool] runs
+// too long, Prioritize says which begin first, and a [Limiter] such as [Climb] finds the width. [Pipe] puts stages behind one another, a shared [Pool] runs
 // several on the same workers, [Replicate] puts copies beside one another, and [Each] feeds a sequence through.
 //
 // Workers are tasks of any scheduler: plain goroutines, a work-stealing pool, an event loop, fifo. An idle stage holds

@@ -37,7 +37,7 @@ type gate[In, Out any] struct {
 
 func (g *gate[In, Out]) full(h how) error {
 	s := g.s
-	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() {
+	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() || s.priority != nil {
 		return nil
 	}
 	s.pool.guard.Lock()
@@ -71,6 +71,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	s := g.s
 	p := s.pool
 	now := p.now()
+	s.rank(t, in)
 	p.guard.Lock()
 	switch {
 	case s.closed:
@@ -82,6 +83,12 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		p.release()
 		return nil
 	case (h == never || h == asFull && s.o.Full == FullReject) && !s.lends(t):
+		if e, ok := s.displace(t); ok {
+			s.accept(g, t, in, now)
+			p.release()
+			s.tell(e)
+			return nil
+		}
 		return s.reject()
 	}
 	p.guard.Unlock()
@@ -114,6 +121,7 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due startin
 	if p != q && (p.clock != nil || q.clock != nil) { // it may be another one
 		now = q.now()
 	}
+	s.rank(t, in)
 	lockBoth(p, q)
 	if s.closed || !s.admits(t) {
 		if p != q {
@@ -213,12 +221,20 @@ func (s *Stage[In, Out]) drop(t *task) {
 	s.sweep(s.pool.now(), func(e *item[In, Out]) bool { return e.t == t })
 }
 
-// sweep removes tasks, and returns them for the caller to end.
-func (s *Stage[In, Out]) sweep(now int64, out func(*item[In, Out]) bool) []item[In, Out] {
-	gone := s.ring.sweep(out)
+// take takes tasks that wait off their lines.
+func (s *Stage[In, Out]) take(out func(*item[In, Out]) bool) (gone []item[In, Out]) {
+	for level := len(s.urgent); level >= 0; level-- {
+		gone = append(gone, s.lineOf(level).sweep(out)...)
+	}
 	for i := range gone {
 		gone[i].left()
 	}
+	return gone
+}
+
+// sweep removes tasks, and returns them for the caller to end.
+func (s *Stage[In, Out]) sweep(now int64, out func(*item[In, Out]) bool) []item[In, Out] {
+	gone := s.take(out)
 	s.queued(-len(gone))
 	s.cancelled += uint64(len(gone))
 	if len(gone) > 0 {

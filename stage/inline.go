@@ -64,6 +64,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
 	returned := false
 	defer s.unwound(&returned, &e)
+	s.rank(t, in) // for a retry
 	start := now
 	out, err = s.call(t, in)
 	now = s.pool.now()

@@ -20,6 +20,7 @@ type model struct {
 	queue   int
 	reject  bool // Full is FullReject
 	lifo    bool
+	level   func(id int) int
 	width   int
 	closed  bool
 	cut     bool
@@ -35,8 +36,8 @@ type model struct {
 	stats                     stage.Stats
 }
 
-func newModel(o stage.Options) *model {
-	return &model{queue: o.Queue, reject: o.Full == stage.FullReject, lifo: o.LIFO, width: o.Width, busy: map[int]bool{}, mayEnd: map[int]bool{},
+func newModel(o stage.Options, level func(id int) int) *model {
+	return &model{level: level, queue: o.Queue, reject: o.Full == stage.FullReject, lifo: o.LIFO, width: o.Width, busy: map[int]bool{}, mayEnd: map[int]bool{},
 		ended: map[int]bool{}, gone: map[int]bool{}, answers: map[int]string{}, dead: map[int]bool{}}
 }
 
@@ -50,6 +51,8 @@ func (m *model) offer(id int, never bool) {
 	case m.closed:
 		m.refuse(id, "closed")
 	case m.room():
+		m.accept(id)
+	case (never || m.reject) && m.displaces(id):
 		m.accept(id)
 	case never || m.reject:
 		if m.rejects++; m.rejects >= len(m.waiting) { // the gone are swept
@@ -67,6 +70,27 @@ func (m *model) offer(id int, never bool) {
 		m.outside = append(m.outside, id)
 	}
 	m.begin()
+}
+
+// displaces ends the last in turn of the lowest level, if id has a higher one.
+func (m *model) displaces(id int) bool {
+	last := -1
+	for i, w := range m.waiting {
+		if last < 0 || m.level(w) < m.level(m.waiting[last]) || m.level(w) == m.level(m.waiting[last]) && !m.lifo {
+			last = i
+		}
+	}
+	if last < 0 || m.level(m.waiting[last]) >= m.level(id) {
+		return false
+	}
+	out := m.waiting[last]
+	m.waiting = slices.Delete(m.waiting, last, last+1)
+	if m.ended[out] {
+		m.end(out, &m.stats.Cancelled, "cancelled")
+	} else {
+		m.end(out, &m.stats.Late, "displaced")
+	}
+	return true
 }
 
 func (m *model) refuse(id int, why string) {
@@ -92,7 +116,7 @@ func (m *model) admit() {
 func (m *model) end(id int, count *uint64, answer string) {
 	*count++
 	m.answers[id] = cmp.Or(answer, "oops")
-	m.dead[id] = count == &m.stats.Failed
+	m.dead[id] = count == &m.stats.Failed || count == &m.stats.Late
 }
 
 // begin begins tasks as long as there is a free slot.
@@ -108,8 +132,10 @@ func (m *model) take() (id int, ok bool) {
 		return 0, false
 	}
 	i := 0
-	if m.lifo {
-		i = len(m.waiting) - 1
+	for k, w := range m.waiting {
+		if l, most := m.level(w), m.level(m.waiting[i]); l > most || l == most && m.lifo {
+			i = k
+		}
 	}
 	id = m.waiting[i]
 	m.waiting = slices.Delete(m.waiting, i, i+1)
@@ -229,7 +255,7 @@ type real struct {
 
 type retryLater struct{ error }
 
-func newReal(on suspend.Spawner, o stage.Options) *real {
+func newReal(on suspend.Spawner, o stage.Options, level func(id int) int) *real {
 	r := &real{busy: map[int]*promise.Promise[command]{}, answers: map[int]string{}, dead: map[int]int{}, cancels: map[int]context.CancelFunc{},
 		futures: map[int]promise.Future[int]{}}
 	o.On = on
@@ -244,7 +270,7 @@ func newReal(on suspend.Spawner, o stage.Options) *real {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.dead[id]++
-	})
+	}).Prioritize(level)
 	return r
 }
 

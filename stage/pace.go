@@ -53,8 +53,8 @@ func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 		paced = s.pace.next - now
 	}
 	wait = paced
-	if s.gathers() && s.ring.len > 0 {
-		wait = max(wait, s.ring.of(0).since+int64(s.o.Gather)-now)
+	if s.gathers() && s.waiting > 0 {
+		wait = max(wait, s.first().of(0).since+int64(s.o.Gather)-now)
 	}
 	return paced, wait
 }

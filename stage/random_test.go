@@ -25,6 +25,8 @@ func answerOf(v int, err error) string {
 		return fmt.Sprint(v)
 	case errors.Is(err, stage.ErrFull):
 		return "full"
+	case errors.Is(err, stage.ErrDisplaced):
+		return "displaced"
 	case errors.Is(err, stage.ErrClosed):
 		return "closed"
 	case errors.Is(err, context.Canceled):
@@ -53,7 +55,9 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 		LIFO:  rapid.Bool().Draw(t, "lifo"),
 		Full:  stage.Full(rapid.IntRange(0, 1).Draw(t, "full")),
 	}
-	m, r := newModel(o), newReal(on, o)
+	levels := rapid.IntRange(1, 3).Draw(t, "levels")
+	level := func(id int) int { return id % levels }
+	m, r := newModel(o, level), newReal(on, o, level)
 	defer r.drop()
 	var calls sync.WaitGroup
 	isDo := map[int]bool{}

@@ -81,9 +81,9 @@ func (d *delay[In, Out]) over() {
 		case d.e.ticket == lent:
 			s.hurry.pushBack(d.e)
 		case s.o.LIFO:
-			s.ring.pushBack(d.e)
+			s.line(d.e.t).pushBack(d.e)
 		default:
-			s.ring.pushFront(d.e)
+			s.line(d.e.t).pushFront(d.e)
 		}
 		s.queued(1)
 		if !s.listed {

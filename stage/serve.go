@@ -56,13 +56,10 @@ func (s *Stage[In, Out]) serve(w *worker) {
 // pop takes the next task to begin.
 func (s *Stage[In, Out]) pop(e *item[In, Out]) {
 	s.queued(-1)
-	switch {
-	case s.hurry.len > 0:
-		s.hurry.popFront(e)
-	case s.o.LIFO:
-		s.ring.popBack(e)
-	default:
-		s.ring.popFront(e)
+	if r := s.first(); s.o.LIFO && r != &s.hurry {
+		r.popBack(e)
+	} else {
+		r.popFront(e)
 	}
 	e.left()
 }

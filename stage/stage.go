@@ -70,8 +70,9 @@ type Options struct {
 // The errors of this package. A stage returns its own, which say its name, and are these in the sense of errors.Is.
 var (
 	ErrOverload  = errors.New("stage: overload")
-	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)      // the task was not accepted
-	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload) // it was accepted, and shed
+	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)                                 // the task was not accepted
+	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // it was accepted, and shed
+	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // it was accepted, and shed
 	ErrClosed    = fmt.Errorf("stage: closed: %w", suspend.ErrClosed)
 	ErrCycle     = errors.New("stage: a cycle of Dos") // says which stages wait for each other
 	ErrEnded     = errors.New("stage: the task of this context has ended")
@@ -87,7 +88,7 @@ type stageError struct {
 func (e *stageError) Error() string { return e.stage + ": " + e.error.Error() }
 func (e *stageError) Unwrap() error { return e.error }
 
-type stageErrors struct{ full, late, closed error }
+type stageErrors struct{ full, late, displaced, closed error }
 
 // A Stage is a queue in front of a handler. It is made by New or NewBatch. Its tasks wait in the queue, then a worker of
 // its pool runs the handler with each. The arrows name the worker, -W>, the timer of a retry, -T>, and Close, -X>.
@@ -105,14 +106,16 @@ type stageErrors struct{ full, late, closed error }
 // Debt: the one that takes a task out of the stage owes a call of admit.
 type Stage[In, Out any] struct {
 	core
-	f       func(ctx context.Context, in In) (Out, error)
-	batch   func(ctx context.Context, in []In, out []Out) error
-	onFail  func(ctx context.Context, in In, err error)
-	entry   gate[In, Out] // where Do, Begin and Submit hand in
-	ring    ring[item[In, Out]]
-	hurry   ring[item[In, Out]] // tasks for which a handler of this stage waits: they begin first
-	outside suspend.Queue[struct{}, outsider[In, Out]]
-	later   map[*delay[In, Out]]struct{}
+	f        func(ctx context.Context, in In) (Out, error)
+	batch    func(ctx context.Context, in []In, out []Out) error
+	onFail   func(ctx context.Context, in In, err error)
+	priority func(in In) int
+	entry    gate[In, Out] // where Do, Begin and Submit hand in
+	ring     ring[item[In, Out]]
+	urgent   []ring[item[In, Out]] // tasks of a priority above 0, which begin before
+	hurry    ring[item[In, Out]]   // tasks for which a handler of this stage waits: they begin first
+	outside  suspend.Queue[struct{}, outsider[In, Out]]
+	later    map[*delay[In, Out]]struct{}
 }
 
 // An item is a task in a stage.
@@ -163,7 +166,7 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	s := &Stage[In, Out]{core: core{name: name, pool: p, o: o, width: o.Width}}
 	s.entry.s = s
 	s.server = s
-	s.errs = stageErrors{&stageError{name, ErrFull}, &stageError{name, ErrLate}, &stageError{name, ErrClosed}}
+	s.errs = stageErrors{&stageError{name, ErrFull}, &stageError{name, ErrLate}, &stageError{name, ErrDisplaced}, &stageError{name, ErrClosed}}
 	s.labels = pprof.WithLabels(context.Background(), pprof.Labels("stage", name))
 	s.shed.target = int64(o.Delay)
 	s.pace.set(o)
@@ -226,7 +229,7 @@ func (s *Stage[In, Out]) oldest() uint64 {
 	if s.hurry.len > 0 {
 		return lent
 	}
-	return s.ring.of(0).ticket
+	return s.first().of(0).ticket
 }
 
 // accept puts a task in the queue.
@@ -237,11 +240,11 @@ func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
 	if t.asked != nil {
 		t.asked.moved(&s.core)
 	}
-	to, ticket := &s.ring, uint64(lent)
+	to, ticket := &s.hurry, uint64(lent)
 	if s.lends(t) {
 		s.lent++
-		to = &s.hurry
 	} else {
+		to = s.line(t)
 		s.pool.tickets++
 		ticket = s.pool.tickets
 	}

@@ -15,7 +15,7 @@ type Stats struct {
 	Arrived   uint64
 	Accepted  uint64
 	Rejected  uint64 // refused because the queue was full, or the stage closed
-	Late      uint64 // shed by Delay
+	Late      uint64 // shed by Delay, or displaced by a task of a higher priority
 	Cancelled uint64 // by their callers
 	Completed uint64
 	Failed    uint64 // for good

@@ -35,6 +35,7 @@ type task struct {
 	gone   atomicx.Bool // its Do has returned; pairs with the loads in over and lends
 	tries  int32        // of the handler of the stage that it is in, under the guard
 	until  until        // never changes
+	level  uint8        // the priority in the stage that it is in
 	dead   bool         // OnFail was called for it
 }
 

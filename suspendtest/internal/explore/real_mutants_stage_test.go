@@ -38,7 +38,7 @@ var stageMutants = []realMutant{
 	{"nobody looks for a cycle", "stage/worker.go", "	if ⟦a != nil⟧ {\n		a.endCycle()", "false", "stage, crossing Dos"},
 	{"two Dos end one cycle", "stage/cycle.go", "	case ⟦a.fails || a.at.Load() != c⟧:", "a.at.Load() != c", "stage, crossing Dos"},
 	{"a Do that goes round needs room", "stage/gate.go", "return c.room() || ⟦c.needsNone(t)⟧ }", "false", "stage, a cycle of Dos"},
-	{"what goes round waits behind the others", "stage/serve.go", "	case ⟦s.hurry.len > 0⟧:", "s.hurry.len > 0 && s.ring.len == 0", "stage, a cycle of Dos"},
+	{"what goes round waits behind the others", "stage/priority.go", "	if ⟦s.hurry.len > 0⟧ {", "s.hurry.len > 0 && s.ring.len == 0", "stage, a cycle of Dos"},
 	{"a slot that was lent stays lent", "stage/fate.go", "			s.lent--\n", "			if !IS {\n				s.lent--\n			}\n", "stage, after a cycle"},
 	{"a handler that waits is counted for ever", "stage/worker.go", "	c.blocked--\n", "	if !IS {\n		c.blocked--\n	}\n", "stage, after a cycle"},
 	{"a hold has no end", "stage/pace.go", "	c.held = false\n", "	if !IS {\n		c.held = false\n	}\n", "stage, gathering"},

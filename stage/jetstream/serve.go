@@ -1,0 +1,301 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/braidgo/braid/stage"
+)
+
+// pullFor is how long a request for messages waits on the server. It is also how long Serve takes to end when idle.
+const pullFor = time.Second
+
+// A pull costs as much as some messages, so it waits a little until there are enough free workers.
+const (
+	enough = 8
+	gather = 300 * time.Microsecond
+)
+
+// Serve pulls messages, at most width at a time, and begins a task of f with each. When the task is done, and all that it
+// has begun, the message is acknowledged. If it fails, the message is delivered again after a while, and after Tries
+// deliveries it is dead. A message that is not a T, and one that fails with an error of Permanent, is dead at once.
+//
+// An overload is not a failure: if a stage of f rejects or sheds a message, or a handler returns an ErrOverload, the message waits
+// here and begins again.
+//
+// When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the error of the cancellation. Messages that
+// wait for a stage go back to the queue. Serve returns early if a stage of f is closed, with its stage.ErrClosed; messages in hand go
+// back to the queue. A message that goes back counts as delivered. The ErrClosed of any other stage is an error of a try. While the
+// servers are away, or the queue is gone, Serve tries again, and tells Options.OnError. It returns nats.ErrConnectionClosed if the
+// connection is closed for good.
+func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {
+	if width < 1 {
+		panic("jetstream: Serve without a width")
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := &serving[T, Out]{q: q, f: f, width: width, work: make(chan jetstream.Msg, width), free: make(chan struct{}, width), hand: make([]jetstream.Msg, width)}
+	var workers, beats sync.WaitGroup
+	for i := range width {
+		s.free <- struct{}{}
+		workers.Go(func() {
+			for m := range s.work {
+				s.put(i, m)
+				err := s.do(ctx, m)
+				s.put(i, nil)
+				s.free <- struct{}{}
+				if err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	ended := make(chan struct{})
+	beats.Go(func() { s.beat(ended) })
+	for ctx.Err() == nil {
+		if err := s.pull(ctx); errors.Is(err, nats.ErrConnectionClosed) {
+			stop(err)
+		} else if err != nil {
+			q.meet("pull", err)
+			pause(ctx, pullFor/4)
+		}
+	}
+	close(s.work)
+	workers.Wait()
+	close(ended)
+	beats.Wait()
+	return context.Cause(ctx)
+}
+
+// A serving is one Serve. A worker is free, or has a message in hand, or is promised to a pull.
+type serving[T, Out any] struct {
+	q     *Queue[T]
+	f     stage.Flow[T, Out]
+	width int
+	work  chan jetstream.Msg
+	free  chan struct{}
+
+	mu   sync.Mutex
+	hand []jetstream.Msg // of each worker; nil: none
+}
+
+func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
+	s.mu.Lock()
+	s.hand[i] = m
+	s.mu.Unlock()
+}
+
+// pull waits for a free worker, and asks for a message for each free worker. It returns when they have come, or pullFor is over.
+func (s *serving[T, Out]) pull(ctx context.Context) error {
+	q := s.q
+	select {
+	case <-s.free:
+	case <-ctx.Done():
+		return nil
+	}
+	n := 1
+	late := time.NewTimer(gather)
+	defer late.Stop()
+	for n < min(enough, s.width) {
+		select {
+		case <-s.free:
+			n++
+			continue
+		case <-late.C:
+		}
+		break
+	}
+	for more := true; more && n < s.width; {
+		select {
+		case <-s.free:
+			n++
+		default:
+			more = false
+		}
+	}
+	defer func() {
+		for range n {
+			s.free <- struct{}{}
+		}
+	}()
+	begun := time.Now()
+	batch, err := q.consumer.Fetch(n, jetstream.FetchMaxWait(pullFor))
+	if err != nil {
+		return err
+	}
+	came := false
+	for m := range batch.Messages() {
+		came = true
+		n--
+		q.pulled.Add(1)
+		s.work <- m // there is room: a worker is promised
+	}
+	err = batch.Error()
+	if err == nil && !came && time.Since(begun) > pullFor+pullFor/2 {
+		err = nats.ErrTimeout // the servers have not even said that there is no message
+	}
+	return err
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// beat tells the servers which messages are in progress, so that they are not delivered again.
+func (s *serving[T, Out]) beat(ended <-chan struct{}) {
+	tick := time.NewTicker(s.q.o.AckWait / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			s.mu.Lock()
+			hand := slices.Clone(s.hand)
+			s.mu.Unlock()
+			for _, m := range hand {
+				if m == nil {
+					continue
+				}
+				if err := m.InProgress(); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+					s.q.meet("in progress", err)
+				}
+			}
+		}
+	}
+}
+
+// do begins a task with a message, and answers the message when it is done. It returns an error if f is closed.
+func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
+	q, ctx := s.q, context.WithoutCancel(serve)
+	err := s.perform(serve, ctx, m)
+	var closed *closedError
+	switch {
+	case err == nil:
+		q.confirm(ctx, m)
+	case errors.As(err, &closed), errors.Is(err, errGiveBack):
+		q.returned.Add(1)
+		q.answer("give back", m.NakWithDelay(pullFor)) // when the pulls of this Serve are over
+		if closed != nil {
+			return closed.error
+		}
+	case errors.As(err, new(*permanentError)), delivered(m) >= q.o.Tries:
+		q.bury(ctx, m, err)
+	default:
+		q.failed.Add(1)
+		q.tell("a try", err)
+		q.answer("try again", m.NakWithDelay(min(100*time.Millisecond<<min(delivered(m), 10), 10*time.Second)))
+	}
+	return nil
+}
+
+// A closedError says that f is closed.
+type closedError struct{ error }
+
+// errGiveBack says that Serve ends before f has had room.
+var errGiveBack = errors.New("jetstream: Serve ends")
+
+// The waits of a message: for room, and after an overload further on, where a try costs more.
+const (
+	roomWait    = 10 * time.Millisecond
+	longestWait = 200 * time.Millisecond
+)
+
+// perform has a message done by f, as often as f is overloaded.
+func (s *serving[T, Out]) perform(serve, ctx context.Context, m jetstream.Msg) error {
+	var v T
+	if err := json.Unmarshal(m.Data(), &v); err != nil {
+		return Permanent(err)
+	}
+	for wait := roomWait; ; {
+		answer, err := s.f.Begin(ctx, v)
+		if err == nil {
+			_, err = answer.Await(ctx)
+			wait = min(2*wait, longestWait)
+		} else if errors.Is(err, stage.ErrClosed) {
+			return &closedError{err}
+		}
+		switch {
+		case errors.Is(err, stage.ErrClosed) && s.closed():
+			return &closedError{err}
+		case !errors.Is(err, stage.ErrOverload), errors.As(err, new(*permanentError)):
+			return err
+		}
+		s.q.waits.Add(1)
+		if pause(serve, wait); serve.Err() != nil {
+			return errGiveBack
+		}
+	}
+}
+
+// closed reports whether a stage of f is closed.
+func (s *serving[T, Out]) closed() bool {
+	return slices.ContainsFunc(stage.Stages(s.f), func(o stage.Observed) bool { return o.Stats().Closed })
+}
+
+// answer notes whether an answer has reached the client. If it is lost behind it, the message comes again.
+func (q *Queue[T]) answer(what string, err error) {
+	if err != nil {
+		q.meet(what, err)
+	}
+}
+
+// confirm acknowledges m, and tries again while the servers are away: a message whose acknowledgement is lost comes again.
+func (q *Queue[T]) confirm(ctx context.Context, m jetstream.Msg) {
+	ctx, cancel := context.WithTimeout(ctx, q.o.AckWait)
+	defer cancel()
+	for {
+		try, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := m.DoubleAck(try)
+		cancel()
+		if err == nil || errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+			q.done.Add(1)
+			return
+		}
+		q.meet("acknowledge", err)
+		if errors.Is(err, nats.ErrConnectionClosed) {
+			return
+		}
+		if pause(ctx, 50*time.Millisecond); ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// bury stores a dead message, with the reason, and takes it out of the queue.
+func (q *Queue[T]) bury(ctx context.Context, m jetstream.Msg, reason error) {
+	if q.o.Dead != "" {
+		dead := &nats.Msg{Subject: q.o.Dead, Data: m.Data(), Header: nats.Header{"Reason": {reason.Error()}}}
+		var opts []jetstream.PublishOpt
+		if meta, err := m.Metadata(); err == nil {
+			opts = append(opts, jetstream.WithMsgID(fmt.Sprintf("%s-%d-%d", q.name, meta.Sequence.Stream, meta.Timestamp.UnixNano())))
+		}
+		if _, err := q.js.PublishMsg(ctx, dead, opts...); err != nil {
+			q.meet("bury", err)
+			q.answer("bury later", m.NakWithDelay(time.Second)) // it must not be lost
+			return
+		}
+	}
+	q.dead.Add(1)
+	q.tell("dead", reason)
+	q.answer("bury", m.TermWithReason(reason.Error()))
+}
+
+func delivered(m jetstream.Msg) int {
+	meta, err := m.Metadata()
+	if err != nil {
+		return 1
+	}
+	return int(meta.NumDelivered)
+}
