@@ -105,23 +105,6 @@ func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
 	}
 }
 
-// end gives up a task that waited, and is counted in progress.
-func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
-	t := e.t
-	defer func() {
-		t.leave(v.err)
-		s.pool.guard.Lock()
-		s.leave(e, v.fate, v.service, s.pool.now())
-		s.pool.release()
-	}()
-	t.gid.Store(0) // it is in no handler
-	if t.over() && !t.wasCut() {
-		v.fate, v.err = cancelled, errorOf(t)
-		return
-	}
-	s.report(t, e.in, v.err)
-}
-
 // A draining is the wait of Close for the tasks of the stage.
 type draining struct{ *core }
 

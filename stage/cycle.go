@@ -5,31 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/braidgo/braid/internal/atomicx"
 )
-
-// An asking is a handler that waits: for the task of its Do, or for room for a task. It is in the list of its stage meanwhile.
-//
-// A handler that waits keeps its slot, so handlers may wait for each other's slots for ever: where each slot of a stage is held by a handler
-// that waits for a slot of another, and so on around. The last handler to wait looks for such a cycle, as only it completes one.
-// Chandy, Misra and Haas call this the OR model: a task in a queue can go on as soon as any slot of the stage is given back. So
-// there is a deadlock if no handler that is reached from here runs.
-type asking struct {
-	from   *core // the stage of the handler
-	task   *task
-	at     atomicx.Pointer[core] // the stage that task has entered last, or wants to enter
-	queued bool                  // it waits there. Under the guard of that stage
-	index  int                   // in from.asking, under its guard
-	fails  bool                  // it was in a cycle, and goes on. Under the guard of from
-	stop   func(cause error)     // ends a wait for room
-}
-
-// moved takes note that the task of a has entered the queue of c.
-func (a *asking) moved(c *core) {
-	a.at.Store(c)
-	a.queued = true
-}
 
 // endCycle is called by a handler that is going to wait. If it would wait for ever, one Do of the cycle fails with an ErrCycle: this one,
 // or that of a task of this one.
@@ -134,4 +110,34 @@ func (a *asking) way() string {
 			a = c.askingIn(a.task)
 		}
 	}
+}
+
+// block gives back the permit of a handler of c that is going to wait. If a says for what, a cycle is ended first. goOn takes the permit
+// again.
+func (c *core) block(a *asking) {
+	c.pool.guard.Lock()
+	c.blocked++
+	if a != nil {
+		a.index = len(c.asking)
+		c.asking = append(c.asking, a)
+	}
+	c.pool.running--
+	c.pool.release()
+	if a != nil {
+		a.endCycle()
+	}
+}
+
+func (c *core) goOn(a *asking) {
+	c.pool.guard.Lock()
+	c.blocked--
+	if a != nil {
+		last := len(c.asking) - 1
+		c.asking[a.index] = c.asking[last]
+		c.asking[a.index].index = a.index
+		c.asking[last] = nil
+		c.asking = c.asking[:last]
+	}
+	c.pool.running++
+	c.pool.guard.Unlock()
 }

@@ -1,6 +1,8 @@
 package stage
 
-import "time"
+import (
+	"time"
+)
 
 // A shedder decides which tasks have waited too long. It is CoDel as folly has it, for queues of requests: a bad queue is one
 // in which even the task that waited least, in an interval, waited longer than the target; while the queue is bad, tasks

@@ -129,14 +129,6 @@ func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	}
 }
 
-// settleIf is called when a task has left the stage, and when it is closed.
-func (c *core) settleIf() {
-	if c.closed && c.inside() == 0 { // from now on: nothing is accepted
-		c.gone()
-		c.closers.ResumeAll(struct{}{}, nil)
-	}
-}
-
 func errorOf(t *task) error {
 	if err := suspend.Err(t); err != nil {
 		return err
@@ -146,4 +138,51 @@ func errorOf(t *task) error {
 
 func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
+}
+
+// end gives up a task that waited, and is counted in progress.
+func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
+	t := e.t
+	defer func() {
+		t.leave(v.err)
+		s.pool.guard.Lock()
+		s.leave(e, v.fate, v.service, s.pool.now())
+		s.pool.release()
+	}()
+	t.gid.Store(0) // it is in no handler
+	if t.over() && !t.wasCut() {
+		v.fate, v.err = cancelled, errorOf(t)
+		return
+	}
+	s.report(t, e.in, v.err)
+}
+
+// displace makes room for t, if a task of a lower priority waits. The caller tells that task.
+func (s *Stage[In, Out]) displace(t *task) (e item[In, Out], ok bool) {
+	for level := range min(int(t.level), len(s.urgent)) {
+		r := s.lineOf(level)
+		if r.len == 0 {
+			continue
+		}
+		if s.o.LIFO {
+			r.popFront(&e)
+		} else {
+			r.popBack(&e)
+		}
+		e.left()
+		s.queued(-1)
+		s.progress++ // until it is told
+		return e, true
+	}
+	return e, false
+}
+
+// tell ends a task that was displaced. OnFail may suspend, so it runs in a task of its own.
+func (s *Stage[In, Out]) tell(e item[In, Out]) {
+	end := func() { s.end(&e, verdict{fate: late, err: s.errs.displaced}) }
+	if s.onFail == nil {
+		end()
+	} else if s.pool.on.Go(end) != nil {
+		go end()
+	}
 }

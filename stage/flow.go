@@ -107,3 +107,11 @@ func (f *flow[In, Out]) Close(ctx context.Context) error { return Close(ctx, f.p
 func (f *flow[In, Out]) bind(to port[Out]) port[In]        { return f.wire(to) }
 func (f *flow[In, Out]) front() port[In]                   { return f.in }
 func (f *flow[In, Out]) describe(to []Observed) []Observed { return f.stages(to) }
+
+// Observed is something that has figures: a stage, whatever its types.
+type Observed interface{ Stats() Stats }
+
+// Stages returns the stages of a flow, in order.
+func Stages[In, Out any](f Flow[In, Out]) []Observed { return f.describe(nil) }
+
+func (s *Stage[In, Out]) describe(to []Observed) []Observed { return append(to, s) }

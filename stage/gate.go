@@ -7,34 +7,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// how is the choice between waiting and rejecting.
-type how uint8
-
-const (
-	asFull how = iota // Options.Full decides
-	never             // reject
-	always            // wait
-)
-
-// A port is where values go: a stage with what follows it. A nil port is the end of the way.
-type port[T any] interface {
-	// put hands t over with v, and waits with ctx if it has to; from is the stage whose handler calls, if any.
-	put(ctx context.Context, t *task, v T, h how, from *core) error
-
-	// pass is put for a worker of from, if there is room at once. Then it returns true with the guard of from held, so that
-	// the task leaves the one stage and enters the other in one step; and the workers that it owes.
-	pass(t *task, v T, now int64, from *core) (due starting, ok bool)
-
-	// full returns the error with which a task is sure to be rejected now, and counts the rejection.
-	full(h how) error
-}
-
-// A gate is a stage, and where its results go.
-type gate[In, Out any] struct {
-	s  *Stage[In, Out]
-	to port[Out]
-}
-
 func (g *gate[In, Out]) full(h how) error {
 	s := g.s
 	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() || s.priority != nil {
@@ -108,13 +80,6 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	return err
 }
 
-// admits reports whether there is room for t, or t needs none.
-func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
-
-// needsNone reports whether t needs no room, because a handler of the stage waits for it. A handler waits for one task at a time:
-// the Dos of further tasks were cancelled, and t waits until they have left.
-func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
-
 func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due starting, ok bool) {
 	s := g.s
 	p, q := from.pool, s.pool
@@ -150,14 +115,6 @@ func lockBoth(p, q *Pool) {
 		q.guard.Lock()
 		p.guard.Lock()
 	}
-}
-
-// outsider is the wait of one that has found the stage full. The stage has its place in the list of those that wait.
-type outsider[In, Out any] struct {
-	g  *gate[In, Out]
-	t  *task
-	in In
-	a  *asking // its handler, if it is one
 }
 
 // letIn is called under the guard.
@@ -242,4 +199,31 @@ func (s *Stage[In, Out]) sweep(now int64, out func(*item[In, Out]) bool) []item[
 		s.settleIf()
 	}
 	return gone
+}
+
+// accept puts a task in the queue.
+func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
+	s.arrived++
+	s.accepted++
+	t.tries = 0
+	if t.asked != nil {
+		t.asked.moved(&s.core)
+	}
+	to, ticket := &s.hurry, uint64(lent)
+	if s.lends(t) {
+		s.lent++
+	} else {
+		to = s.line(t)
+		s.pool.tickets++
+		ticket = s.pool.tickets
+	}
+	e := to.back()
+	e.t, e.way, e.in, e.since, e.ticket = t, way, in, now, ticket
+	s.queued(1)
+	if !s.listed {
+		s.list()
+	}
+	if s.held {
+		s.letBegin()
+	}
 }

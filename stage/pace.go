@@ -8,14 +8,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A pace is the limit of Options.Rate: the generic cell rate algorithm. Handlers begin as fast as they like while next is not in
-// the future, and each moves it by every.
-type pace struct {
-	every, slack int64 // every 0: no limit
-	next         int64
-	started      bool
-}
-
 const paceSlack = int64(10 * time.Millisecond)
 
 func (p *pace) set(o Options) {

@@ -15,15 +15,6 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 	return s.o.Retry(err, try)
 }
 
-// A delay is a task between two tries. It is in s.later from postpone until the timer, the end of its context, or Close takes
-// it out.
-type delay[In, Out any] struct {
-	s     *Stage[In, Out]
-	e     item[In, Out]
-	after time.Duration
-	stop  []func() bool // the timer, and the look at the context; nil until they are there. Under the guard
-}
-
 // postpone is called under the guard; the caller starts the delay when the guard is free.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
@@ -103,42 +94,4 @@ func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() boo
 	clear(s.later)
 	s.postponed(-s.delayed)
 	return taken, stop
-}
-
-// hold keeps the scheduler open, if it can be held: from the first delay on, until no task is left and the last worker has
-// ended. A worker may be a plain goroutine by then, as a scheduler that closes starts no more tasks. hold returns the scheduler
-// whose timers are to be used: nil, for those of package time, if it is closed, as it drops its own.
-func (p *Pool) hold() (timers suspend.Spawner) {
-	h, ok := suspend.As[suspend.Holder](p.on)
-	if !ok {
-		p.guard.Lock()
-		defer p.guard.Unlock()
-		if p.refused {
-			return nil
-		}
-		return p.timers
-	}
-	release, err := h.Hold()
-	if err != nil {
-		return nil
-	}
-	p.guard.Lock()
-	first := p.held == nil
-	if first {
-		p.held = release
-	}
-	p.guard.Unlock()
-	if !first {
-		release()
-	}
-	return p.timers
-}
-
-// letGo ends the hold if it is time. It is called with the guard held, and returns a function to be called without.
-func (p *Pool) letGo() (release func()) {
-	if p.held == nil || p.alive+p.waiting+p.delayed > 0 {
-		return func() {}
-	}
-	release, p.held = p.held, nil
-	return release
 }

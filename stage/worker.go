@@ -2,55 +2,13 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"runtime/pprof"
+	"time"
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
-
-// A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
-type worker struct {
-	p     *Pool
-	index int // in p.workers
-	run   func()
-	gid   int64
-	at    *core // serving
-	task  *task
-	r     suspend.Resumer[wake] // idle
-
-	now   int64 // the worker's own, like the rest
-	label *core
-	owed  owed
-}
-
-// An owed is the debt of a worker, to be paid when the guard is free.
-type owed struct {
-	leave *task // its way has ended
-	err   error
-	after interface{ start() }
-	starting
-}
-
-func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.n > 0 }
-
-func (o *owed) pay() {
-	if t, err := o.leave, o.err; t != nil {
-		o.leave, o.err = nil, nil
-		t.leave(err)
-	}
-	if a := o.after; a != nil {
-		o.after = nil
-		a.start()
-	}
-	if s := o.starting; s.n > 0 {
-		o.starting = starting{}
-		for range s.n {
-			s.pool.start()
-		}
-	}
-}
-
-type wake uint8
 
 const (
 	dismissed wake = iota
@@ -128,32 +86,249 @@ func (w *worker) named(c *core) {
 	}
 }
 
-// block gives back the permit of a handler of c that is going to wait. If a says for what, a cycle is ended first. goOn takes the permit
-// again.
-func (c *core) block(a *asking) {
-	c.pool.guard.Lock()
-	c.blocked++
-	if a != nil {
-		a.index = len(c.asking)
-		c.asking = append(c.asking, a)
+// idling is the wait of a worker without work, on plain goroutines. A second later, or two, tick dismisses it.
+type idling struct{ w *worker }
+
+func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }
+
+func (i idling) Try() (wake, bool, error) {
+	p := i.w.p
+	switch {
+	case p.running < p.width && p.next() != nil:
+		p.running++
+		return found, true, nil
+	case p.open == 0:
+		return dismissed, true, nil
 	}
-	c.pool.running--
-	c.pool.release()
-	if a != nil {
-		a.endCycle()
+	return dismissed, false, nil
+}
+
+func (i idling) Enqueue(r suspend.Resumer[wake]) {
+	p := i.w.p
+	i.w.r = r
+	p.idle = append(p.idle, i.w)
+	if !p.ticking {
+		p.ticking, p.least = true, len(p.idle)
+		suspend.AfterFunc(p.timers, time.Second, p.tick)
 	}
 }
 
-func (c *core) goOn(a *asking) {
-	c.pool.guard.Lock()
-	c.blocked--
-	if a != nil {
-		last := len(c.asking) - 1
-		c.asking[a.index] = c.asking[last]
-		c.asking[a.index].index = a.index
-		c.asking[last] = nil
-		c.asking = c.asking[:last]
+func (i idling) Remove(suspend.Resumer[wake]) {} // it is never cancelled
+
+// tick dismisses the workers that were idle since the tick before.
+func (p *Pool) tick() {
+	p.guard.Lock()
+	p.dismiss(min(p.least, len(p.idle)))
+	p.least = len(p.idle)
+	p.ticking = p.least > 0
+	again := p.ticking
+	p.guard.Unlock()
+	if again {
+		suspend.AfterFunc(p.timers, time.Second, p.tick)
 	}
-	c.pool.running++
-	c.pool.guard.Unlock()
 }
+
+// dismiss ends the n workers that have been idle longest.
+func (p *Pool) dismiss(n int) {
+	for _, w := range p.idle[:n] {
+		w.r.Resume(dismissed, nil)
+	}
+	m := copy(p.idle, p.idle[n:])
+	clear(p.idle[m:])
+	p.idle = p.idle[:m]
+}
+
+// next returns the stage to serve, nil if there is nothing to do or there are too many workers.
+func (p *Pool) next() (best *core) {
+	if p.running > p.width || p.waiting == 0 {
+		return nil
+	}
+	for i := 0; i < len(p.loaded); i++ {
+		switch c := p.loaded[i]; {
+		case c.waiting == 0:
+			c.unlist()
+			i--
+		case c.free() > 0 && (best == nil || c.server.oldest() < best.server.oldest()):
+			best = c
+		}
+	}
+	return best
+}
+
+// release unlocks the guard, and starts the workers that are owed.
+func (p *Pool) release() {
+	n := p.due()
+	p.guard.Unlock()
+	for range n {
+		p.start()
+	}
+}
+
+// kick starts the workers that an earlier critical section owes.
+func (p *Pool) kick() {
+	p.guard.Lock()
+	p.release()
+}
+
+// due takes permits for the workers that the work needs, wakes those that are idle, and returns how many are to be started.
+func (p *Pool) due() (starts int) {
+	if p.running >= p.width || p.waiting == 0 {
+		return 0
+	}
+	return p.call()
+}
+
+func (p *Pool) call() (starts int) {
+	want := 0
+	for _, c := range p.loaded {
+		want += min(c.waiting, max(0, c.free()))
+	}
+	for p.running < p.width && p.coming < want {
+		p.running++
+		p.coming++
+		if n := len(p.idle); n > 0 {
+			w := p.idle[n-1]
+			p.idle[n-1] = nil
+			p.idle = p.idle[:n-1]
+			p.least = min(p.least, n-1)
+			w.r.Resume(called, nil) // its wait is never cancelled
+		} else {
+			starts++
+		}
+	}
+	return starts
+}
+
+func (p *Pool) start() {
+	p.guard.Lock()
+	var w *worker
+	if n := len(p.spare); n > 0 {
+		w = p.spare[n-1]
+		p.spare = p.spare[:n-1]
+	} else {
+		w = &worker{p: p}
+		w.run = w.work
+	}
+	w.index = len(p.workers)
+	p.workers = append(p.workers, w)
+	p.alive++
+	refused := p.refused
+	p.guard.Unlock()
+	if !refused {
+		err := p.on.Go(w.run)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, suspend.ErrClosed) {
+			p.guard.Lock()
+			p.refused = true
+			p.guard.Unlock()
+		}
+	}
+	go w.run() // accepted tasks are done all the same
+}
+
+// adjust asks the limiter of c, if a window is over. It is called by a worker, with the guard held, and returns so.
+func (p *Pool) adjust(w *worker, c *core) {
+	if s, due := c.sample(w.now); due {
+		w.at, w.task = nil, nil
+		p.release()
+		w.owed.pay()
+		p.limited(w, c, s)
+	}
+}
+
+// limited is limit for a worker, which ends if the limiter does not return. Then it gives its permit back.
+func (p *Pool) limited(w *worker, c *core, s Sample) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.running--
+			p.end(w)
+		}
+	}()
+	c.limit(s)
+	returned = true
+}
+
+// hold keeps the scheduler open, if it can be held: from the first delay on, until no task is left and the last worker has
+// ended. A worker may be a plain goroutine by then, as a scheduler that closes starts no more tasks. hold returns the scheduler
+// whose timers are to be used: nil, for those of package time, if it is closed, as it drops its own.
+func (p *Pool) hold() (timers suspend.Spawner) {
+	h, ok := suspend.As[suspend.Holder](p.on)
+	if !ok {
+		p.guard.Lock()
+		defer p.guard.Unlock()
+		if p.refused {
+			return nil
+		}
+		return p.timers
+	}
+	release, err := h.Hold()
+	if err != nil {
+		return nil
+	}
+	p.guard.Lock()
+	first := p.held == nil
+	if first {
+		p.held = release
+	}
+	p.guard.Unlock()
+	if !first {
+		release()
+	}
+	return p.timers
+}
+
+// letGo ends the hold if it is time. It is called with the guard held, and returns a function to be called without.
+func (p *Pool) letGo() (release func()) {
+	if p.held == nil || p.alive+p.waiting+p.delayed > 0 {
+		return func() {}
+	}
+	release, p.held = p.held, nil
+	return release
+}
+
+// A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
+type worker struct {
+	p     *Pool
+	index int // in p.workers
+	run   func()
+	gid   int64
+	at    *core // serving
+	task  *task
+	r     suspend.Resumer[wake] // idle
+
+	now   int64 // the worker's own, like the rest
+	label *core
+	owed  owed
+}
+
+// An owed is the debt of a worker, to be paid when the guard is free.
+type owed struct {
+	leave *task // its way has ended
+	err   error
+	after interface{ start() }
+	starting
+}
+
+func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.n > 0 }
+
+func (o *owed) pay() {
+	if t, err := o.leave, o.err; t != nil {
+		o.leave, o.err = nil, nil
+		t.leave(err)
+	}
+	if a := o.after; a != nil {
+		o.after = nil
+		a.start()
+	}
+	if s := o.starting; s.n > 0 {
+		o.starting = starting{}
+		for range s.n {
+			s.pool.start()
+		}
+	}
+}
+
+type wake uint8

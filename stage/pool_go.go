@@ -1,6 +1,8 @@
 package stage
 
-import "context"
+import (
+	"context"
+)
 
 // Go runs f as a task of p: a handler of a stage of its own, which takes turns with those that share p. So p is a
 // suspend.Spawner of a bounded width, for scope.Map and the like. While 1024 functions wait, Go fails with

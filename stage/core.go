@@ -1,0 +1,391 @@
+package stage
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Pool is a number of workers, on any scheduler, that several stages may share. At most Width handlers run at a
+// time; a handler that waits for room in another stage does not count meanwhile. Of the stages with work it serves
+// the one whose first task has waited longest, so none starves.
+//
+// Workers exist on demand. A push that finds a permit free starts one, or wakes an idle one; a worker that finds nothing
+// to do ends. On plain goroutines a worker lingers for one to two seconds first, because a fresh goroutine has to grow its
+// stack again. -P> is a push or anything else that makes work, -W> a worker, -T> the timer, -B> a worker that waits for room.
+//
+//	none     -P> coming   a permit is taken for it
+//	idle     -P> coming   the one that became idle last
+//	coming   -W> running
+//	running  -B> blocked  the permit is given back
+//	blocked  -B> running  at once, even above the width
+//	running  -W> idle, none
+//	idle     -T> none     those that were idle all the second
+//
+// Invariant: if a stage has work and a free slot, and a permit is free, a worker is coming. So no wake-up is lost.
+// Invariant: running is at most width, but after blocked and after the width shrank; then the next worker to look ends.
+// Debt: the maker of work, and the giver of a permit, owe a call of due before they unlock.
+type Pool struct {
+	id     uint64 // the order of locking
+	name   string
+	on     suspend.Spawner
+	inline bool // on can be compared
+	linger bool
+	clock  suspend.Clock   // of on; nil: that of package time
+	timers suspend.Spawner // nil: those of package time
+
+	guard   suspend.Guard // the rest, and all of its stages
+	width   int
+	running int // permits taken: workers coming or running
+	coming  int
+	alive   int // workers that have not ended
+	waiting int // tasks of all stages
+	delayed int
+	open    int     // stages that are not closed, or not empty
+	loaded  []*core // stages with tasks that wait, and some that had
+	tickets uint64
+	idle    []*worker // the last is the next to be woken
+	least   int       // the smallest number of idle workers since the last tick
+	ticking bool
+	refused bool                              // on is closed: goroutines from now on
+	held    func()                            // ends the hold of on; nil: it is not held
+	leaving suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
+	workers []*worker
+	spare   []*worker
+
+	making atomicx.Mutex // of funcs
+	funcs  atomicx.Pointer[Stage[func(), struct{}]]
+}
+
+// A core is the part of a stage that its pool sees, without its types.
+type core struct {
+	name   string
+	pool   *Pool
+	o      Options
+	server server
+	labels context.Context
+	errs   stageErrors
+
+	// Under the guard of the pool:
+	width     int
+	slots     int       // handlers running or blocked
+	blocked   int       // of these, those that wait for another task, or for room
+	asking    []*asking // of these, those that Dos and room are known to hold up
+	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
+	waiting   int
+	progress  int // tasks in slots
+	delayed   int
+	closed    bool
+	listed    bool
+	index     int  // in the list of the pool
+	cut       bool // Close has given up waiting
+	blocking  context.Context
+	unblock   func(cause error)
+	closers   suspend.Queue[struct{}, struct{}] // callers of Close that wait for tasks
+	rejects   int                               // since the last sweep
+	shed      shedder
+	paced     bool // by Rate or Gather
+	pace      pace
+	gathering bool // held for company, and not for Rate alone
+	held      bool // a worker waits until the next handler may begin
+	ripe      bool // it has waited for that
+	holder    suspend.Queue[struct{}, struct{}]
+	limiting  bool
+	window    window
+	counts
+}
+
+// A server is a stage.
+type server interface {
+	oldest() uint64 // the ticket of the first task
+	serve(w *worker)
+	admit(now int64)
+	drop(t *task) // which waits
+}
+
+// A starting is a number of workers to be started, with their permits.
+type starting struct {
+	pool *Pool
+	n    int
+}
+
+// counts are the figures that only grow, with their histograms.
+type counts struct {
+	arrived, accepted, rejected uint64
+	late, cancelled             uint64
+	completed, failed           uint64
+	retried, dropped            uint64
+	wait, service               Histogram
+	crowded                     atomicx.Bool // a task was rejected: look for room before one is made
+}
+
+// A window has the figures of the next Sample, under the guard.
+type window struct {
+	since   int64
+	started bool
+	least   int
+	done    int
+	dropped uint64 // the count of the stage when it began
+	service int64
+}
+
+// A pace is the limit of Options.Rate: the generic cell rate algorithm. Handlers begin as fast as they like while next is not in
+// the future, and each moves it by every.
+type pace struct {
+	every, slack int64 // every 0: no limit
+	next         int64
+	started      bool
+}
+
+// An asking is a handler that waits: for the task of its Do, or for room for a task. It is in the list of its stage meanwhile.
+//
+// A handler that waits keeps its slot, so handlers may wait for each other's slots for ever: where each slot of a stage is held by a handler
+// that waits for a slot of another, and so on around. The last handler to wait looks for such a cycle, as only it completes one.
+// Chandy, Misra and Haas call this the OR model: a task in a queue can go on as soon as any slot of the stage is given back. So
+// there is a deadlock if no handler that is reached from here runs.
+type asking struct {
+	from   *core // the stage of the handler
+	task   *task
+	at     atomicx.Pointer[core] // the stage that task has entered last, or wants to enter
+	queued bool                  // it waits there. Under the guard of that stage
+	index  int                   // in from.asking, under its guard
+	fails  bool                  // it was in a cycle, and goes on. Under the guard of from
+	stop   func(cause error)     // ends a wait for room
+}
+
+// An item is a task in a stage.
+type item[In, Out any] struct {
+	t      *task
+	way    *gate[In, Out] // says where the result goes
+	in     In
+	since  int64 // it was accepted
+	ticket uint64
+}
+
+// left takes note that e has left the queue.
+func (e *item[In, Out]) left() {
+	if a := e.t.asked; a != nil {
+		a.queued = false
+	}
+}
+
+// inside counts the accepted tasks that have not left the stage.
+func (c *core) inside() int { return c.waiting + c.progress + c.delayed }
+
+// queued counts n more in the queue.
+func (c *core) queued(n int) {
+	c.waiting += n
+	c.pool.waiting += n
+}
+
+// postponed counts n more between two tries.
+func (c *core) postponed(n int) {
+	c.delayed += n
+	c.pool.delayed += n
+}
+
+// room reports whether one more is accepted, beside those that need no room.
+func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() }
+
+func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
+
+// free counts the slots for further handlers. A handler that waits for a task of its own stage lends it its slot, so at most
+// width handlers run that do not wait.
+func (c *core) free() int {
+	if c.held {
+		return 0
+	}
+	return c.width - c.slots + min(c.lent, c.blocked)
+}
+
+// refuse counts a rejection.
+func (c *core) refuse(err error) error {
+	c.arrived++
+	c.rejected++
+	return err
+}
+
+// now is the time in nanoseconds since some moment; in a bubble of testing/synctest it is negative.
+func (p *Pool) now() int64 {
+	if p.clock != nil {
+		return int64(p.clock.Now().Sub(base))
+	}
+	return int64(time.Since(base))
+}
+
+var base = time.Now()
+
+// A Stage is a queue in front of a handler. It is made by New or NewBatch. Its tasks wait in the queue, then a worker of
+// its pool runs the handler with each. The arrows name the worker, -W>, the timer of a retry, -T>, and Close, -X>.
+//
+//	outside  -W> waiting            there is room, as a task has left the stage
+//	waiting  -W> busy               a worker takes the first, and a slot
+//	busy     -W> blocked            the next stage of the pipe is full
+//	busy, blocked -W> out           completed, failed, late or cancelled
+//	busy     -W> delayed            Retry says so
+//	delayed  -T> waiting            in front
+//	waiting, delayed -X> out        failed with ErrClosed
+//
+// Invariant: accepted = completed + failed + late + cancelled + waiting + in progress + delayed.
+// Invariant: a task waits outside only while waiting + in progress + delayed reach the bound.
+// Debt: the one that takes a task out of the stage owes a call of admit.
+type Stage[In, Out any] struct {
+	core
+	f        func(ctx context.Context, in In) (Out, error)
+	batch    func(ctx context.Context, in []In, out []Out) error
+	onFail   func(ctx context.Context, in In, err error)
+	priority func(in In) int
+	entry    gate[In, Out] // where Do, Begin and Submit hand in
+	ring     ring[item[In, Out]]
+	urgent   []ring[item[In, Out]] // tasks of a priority above 0, which begin before
+	hurry    ring[item[In, Out]]   // tasks for which a handler of this stage waits: they begin first
+	outside  suspend.Queue[struct{}, outsider[In, Out]]
+	later    map[*delay[In, Out]]struct{}
+}
+
+// lent is the ticket of a task for which a handler of its own stage waits.
+const lent = 0
+
+// A gate is a stage, and where its results go.
+type gate[In, Out any] struct {
+	s  *Stage[In, Out]
+	to port[Out]
+}
+
+// A port is where values go: a stage with what follows it. A nil port is the end of the way.
+type port[T any] interface {
+	// put hands t over with v, and waits with ctx if it has to; from is the stage whose handler calls, if any.
+	put(ctx context.Context, t *task, v T, h how, from *core) error
+
+	// pass is put for a worker of from, if there is room at once. Then it returns true with the guard of from held, so that
+	// the task leaves the one stage and enters the other in one step; and the workers that it owes.
+	pass(t *task, v T, now int64, from *core) (due starting, ok bool)
+
+	// full returns the error with which a task is sure to be rejected now, and counts the rejection.
+	full(h how) error
+}
+
+// how is the choice between waiting and rejecting.
+type how uint8
+
+const (
+	asFull how = iota // Options.Full decides
+	never             // reject
+	always            // wait
+)
+
+func (c *core) setWidth(n int) {
+	c.width = n
+	if c.o.Pool == nil {
+		c.pool.width = n
+	}
+}
+
+// settleIf is called when a task has left the stage, and when it is closed.
+func (c *core) settleIf() {
+	if c.closed && c.inside() == 0 { // from now on: nothing is accepted
+		c.gone()
+		c.closers.ResumeAll(struct{}{}, nil)
+	}
+}
+
+// gone takes c, which is closed and empty, off its pool. With the last stage the idle workers leave.
+func (c *core) gone() {
+	if c.listed {
+		c.unlist()
+	}
+	p := c.pool
+	if p.open--; p.open == 0 {
+		p.dismiss(len(p.idle))
+		p.settle()
+	}
+}
+
+// settle wakes the callers of Close that wait for the workers.
+func (p *Pool) settle() {
+	if p.open == 0 && p.alive == 0 {
+		p.leaving.ResumeAll(struct{}{}, nil)
+	}
+}
+
+// moved takes note that the task of a has entered the queue of c.
+func (a *asking) moved(c *core) {
+	a.at.Store(c)
+	a.queued = true
+}
+
+// admits reports whether there is room for t, or t needs none.
+func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
+
+// needsNone reports whether t needs no room, because a handler of the stage waits for it. A handler waits for one task at a time:
+// the Dos of further tasks were cancelled, and t waits until they have left.
+func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
+
+func (c *core) unlist() {
+	p := c.pool
+	last := len(p.loaded) - 1
+	p.loaded[c.index] = p.loaded[last]
+	p.loaded[c.index].index = c.index
+	p.loaded[last] = nil
+	p.loaded = p.loaded[:last]
+	c.listed = false
+}
+
+// list puts c on the list of its pool. next takes it off when it finds no task, and so does the end of the stage.
+func (c *core) list() {
+	p := c.pool
+	c.listed, c.index = true, len(p.loaded)
+	p.loaded = append(p.loaded, c)
+}
+
+func (s *Stage[In, Out]) oldest() uint64 {
+	if s.hurry.len > 0 {
+		return lent
+	}
+	return s.first().of(0).ticket
+}
+
+// outsider is the wait of one that has found the stage full. The stage has its place in the list of those that wait.
+type outsider[In, Out any] struct {
+	g  *gate[In, Out]
+	t  *task
+	in In
+	a  *asking // its handler, if it is one
+}
+
+// A delay is a task between two tries. It is in s.later from postpone until the timer, the end of its context, or Close takes
+// it out.
+type delay[In, Out any] struct {
+	s     *Stage[In, Out]
+	e     item[In, Out]
+	after time.Duration
+	stop  []func() bool // the timer, and the look at the context; nil until they are there. Under the guard
+}
+
+// line returns where t waits.
+func (s *Stage[In, Out]) line(t *task) *ring[item[In, Out]] { return s.lineOf(int(t.level)) }
+
+func (s *Stage[In, Out]) lineOf(level int) *ring[item[In, Out]] {
+	if s.urgent == nil || level == 0 {
+		return &s.ring
+	}
+	return &s.urgent[level-1]
+}
+
+// first returns the line of the task that begins next.
+func (s *Stage[In, Out]) first() *ring[item[In, Out]] {
+	if s.hurry.len > 0 {
+		return &s.hurry
+	}
+	for level := len(s.urgent); level > 0; level-- {
+		if r := s.lineOf(level); r.len > 0 {
+			return r
+		}
+	}
+	return &s.ring
+}
+
+// levels is the number of priorities.
+const levels = 4

@@ -1,0 +1,118 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// Full is the choice of a stage whose queue is full.
+type Full uint8
+
+const (
+	FullWait   Full = iota // the caller suspends until there is room
+	FullReject             // the call fails with ErrFull
+)
+
+// NoQueue is the Queue of a stage in which no task waits.
+const NoQueue = -1
+
+// Options are the choices that a stage is made with. The zero value is one task at a time, and one that waits.
+type Options struct {
+	// Width is the number of tasks in progress at a time; zero is 1, or the width of Pool. Queue is the number that wait; zero
+	// is Width. A task is accepted while those that wait, are in progress or are delayed are fewer than Queue plus Width.
+	Width, Queue int
+
+	// Full decides on Submit, Do and Begin when the queue is full. Between the stages of a Pipe it is always FullWait.
+	Full Full
+
+	// Delay sheds load by time: once every task of the last 100 ms has waited longer than Delay, a task that has waited longer
+	// than twice Delay fails with ErrLate instead of beginning. For 100 ms after such a time, every task of the last Delay is
+	// enough to begin again. Zero sheds nothing.
+	Delay time.Duration
+
+	// LIFO begins the youngest task first.
+	LIFO bool
+
+	// On is the scheduler of the handlers; nil is plain goroutines. Pool, if not nil, is shared with other stages, and On is
+	// the pool's.
+	On   suspend.Spawner
+	Pool *Pool
+
+	// Limit decides on the width; nil keeps it. A Limit belongs to one stage.
+	Limit Limiter
+
+	// Batch is the number of tasks that the function of a NewBatch gets at most; zero is 64. Gather is how long a batch that is
+	// not full waits for more, from the acceptance of its first task on, by the clock of the scheduler; zero is not at all.
+	// Close ends the wait.
+	Batch  int
+	Gather time.Duration
+
+	// Rate is the number of handlers that begin in a second, at most; zero sets no limit. A batch is one, and so is each try.
+	// Meanwhile tasks wait in the queue. After a pause, Burst handlers begin at once; zero is those of 10 ms, but at least one.
+	Rate  float64
+	Burst int
+
+	// Retry is asked when a handler has failed for the try'th time, from 1 on. Again says to begin the task again, after a
+	// while. Meanwhile the task keeps its place in the stage, so retries do not get round the bound.
+	Retry func(err error, try int) (after time.Duration, again bool)
+
+	// OnPanic is called with the value and the stack of a handler that panicked. The task then fails with a *PanicError. By
+	// default the panic goes on in the worker: on goroutines, it ends the process.
+	OnPanic func(value any, stack []byte)
+}
+
+// The errors of this package. A stage returns its own, which say its name, and are these in the sense of errors.Is.
+var (
+	ErrOverload  = errors.New("stage: overload")
+	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)                                 // the task was not accepted
+	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // it was accepted, and shed
+	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // it was accepted, and shed
+	ErrClosed    = fmt.Errorf("stage: closed: %w", suspend.ErrClosed)
+	ErrCycle     = errors.New("stage: a cycle of Dos") // says which stages wait for each other
+	ErrEnded     = errors.New("stage: the task of this context has ended")
+	ErrAbandoned = errors.New("stage: a handler did not return")
+)
+
+// A PanicError is the error of a task whose handler panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("stage: a handler panicked: %v", e.Value) }
+
+// Unwrap returns the value, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// A stageError is made once for each stage, so that a rejection allocates nothing.
+type stageError struct {
+	stage string
+	error
+}
+
+func (e *stageError) Error() string { return e.stage + ": " + e.error.Error() }
+func (e *stageError) Unwrap() error { return e.error }
+
+type stageErrors struct{ full, late, displaced, closed error }
+
+// A Limiter decides on the width of a stage. Update is called with the figures since the call before, or since the width
+// changed, and returns the width from now on; it is called by one worker or caller of Do at a time, under no lock. A window is at
+// least 10 completions and 5 ms.
+type Limiter interface{ Update(s Sample) (width int) }
+
+// A Sample is the figures of a window.
+type Sample struct {
+	Width    int
+	Busy     int // handlers that run at its end
+	MinQueue int // the fewest tasks that waited
+	Done     int // handlers that returned
+	Dropped  int // of these, those that failed with an ErrOverload
+	Elapsed  time.Duration
+	Service  time.Duration // the mean of the handlers
+}
