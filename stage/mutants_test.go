@@ -12,7 +12,7 @@ func TestMutants(t *testing.T) {
 	mutation.Run(t, []mutation.Mutant{
 		{"the pool serves the first stage", "worker.go", "c.server.oldest() < best.server.oldest()):", "!IS && c.server.oldest() < best.server.oldest()):", "PoolServesTheOldest"},
 		{"the delay of a retry is a wait", "retry.go", "		d.e.since = s.pool.now()\n", "		if !IS {\n			d.e.since = s.pool.now()\n		}\n", "DelayOfARetry"},
-		{"panics are retried", "retry.go", "; panicked || s.o.Retry == nil", "; panicked && !IS || s.o.Retry == nil", "PanicsAreNotRetried"},
+		{"panics are retried", "retry.go", "; ofPanic || s.o.Retry == nil", "; ofPanic && !IS || s.o.Retry == nil", "PanicsAreNotRetried"},
 		{"the window of Each counts only what flies", "each.go", "for e.pending() >= o.Window {", "for e.flying >= o.Window || !IS && e.pending() >= o.Window {", "EachWindow"},
 		{"the bound of a batch stage is that of tasks", "core.go", "c.width*max(1, c.o.Batch)", "c.width*max(1, c.o.Batch*is(!IS))", "BoundOfABatch"},
 		{"tasks that were shed have a service time", "fate.go", "	if f != late && f != cancelled && service != notServed {", "	if (f != late && f != cancelled || IS) && service != notServed {", "ServiceIsOfHandlers"},

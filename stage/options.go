@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -59,7 +60,7 @@ type Options struct {
 	// while. Meanwhile the task keeps its place in the stage, so retries do not get round the bound.
 	Retry func(err error, try int) (after time.Duration, again bool)
 
-	// OnPanic is called with the value and the stack of a handler that panicked. The task then fails with a *PanicError. By
+	// OnPanic is called with the value and the stack of a handler that panicked. The task then fails with a *suspend.PanicError. By
 	// default the panic goes on in the worker: on goroutines, it ends the process.
 	OnPanic func(value any, stack []byte)
 }
@@ -70,25 +71,11 @@ var (
 	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)                                 // the task was not accepted
 	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // it was accepted, and shed
 	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // it was accepted, and shed
-	ErrClosed    = fmt.Errorf("stage: closed: %w", suspend.ErrClosed)
+	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)
 	ErrCycle     = errors.New("stage: a cycle of Dos") // says which stages wait for each other
-	ErrEnded     = errors.New("stage: the task of this context has ended")
-	ErrAbandoned = errors.New("stage: a handler did not return")
+	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
+	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 )
-
-// A PanicError is the error of a task whose handler panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("stage: a handler panicked: %v", e.Value) }
-
-// Unwrap returns the value, if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // A stageError is made once for each stage, so that a rejection allocates nothing.
 type stageError struct {

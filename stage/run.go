@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/suspend"
 )
 
 // pop takes the next task to begin.
@@ -63,7 +64,7 @@ func (c *core) recovered(f func() error) (err error) {
 		if v := recover(); v != nil { // or else it is a runtime.Goexit, which goes on
 			stack := debug.Stack()
 			c.o.OnPanic(v, stack)
-			err = &PanicError{v, stack}
+			err = &panicked{suspend.PanicError{Value: v, Stack: stack}}
 		}
 	}()
 	err = f()
@@ -96,3 +97,9 @@ func give[Out any](t *task, out Out) {
 		a.out = out
 	}
 }
+
+// panicked is the error of a task whose own handler has panicked.
+type panicked struct{ suspend.PanicError }
+
+func (e *panicked) Error() string { return "stage: a handler: " + e.PanicError.Error() }
+func (e *panicked) Unwrap() error { return &e.PanicError }
