@@ -141,7 +141,7 @@ type pace struct {
 
 // An asking is a handler that waits: for the task of its Do, or for room for a task. It is in the list of its stage meanwhile.
 //
-// A handler that waits keeps its slot, so handlers may wait for each other's slots for ever: where each slot of a stage is held by a handler
+// A handler that waits keeps its slot, so handlers may wait for each other's slots without end: where each slot of a stage is held by a handler
 // that waits for a slot of another, and so on around. The last handler to wait looks for such a cycle, as only it completes one.
 // Chandy, Misra and Haas call this the OR model: a task in a queue can go on as soon as any slot of the stage is given back. So
 // there is a deadlock if no handler that is reached from here runs.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// endCycle is called by a handler that is going to wait. If it would wait for ever, one Do of the cycle fails with an ErrCycle: this one,
+// endCycle is called by a handler that is going to wait. If it would wait without end, one Do of the cycle fails with an ErrCycle: this one,
 // or that of a task of this one.
 func (a *asking) endCycle() {
 	locked := []*Pool{a.from.pool}
@@ -32,7 +32,7 @@ func (a *asking) endCycle() {
 	}
 }
 
-// fail ends a wait of a cycle. It is called under all guards, and returns what is to be done without.
+// fail ends a wait of a cycle. It is called under all guards, and returns the rest, to be done without.
 func (a *asking) fail() (end func()) {
 	err := fmt.Errorf("%w: %s", ErrCycle, a.way())
 	for !a.queued {
@@ -80,7 +80,7 @@ func (s *search) goesOn(a *asking) bool {
 		slices.ContainsFunc(c.asking, s.goesOn)
 }
 
-// askingIn returns what the handler of t waits for, nil if it runs. t is in progress in c.
+// askingIn returns the wait of the handler of t, nil if it runs. t is in progress in c.
 func (c *core) askingIn(t *task) *asking {
 	for _, a := range c.asking {
 		if a.stop != nil { // on the way to another stage, or in a Submit

@@ -123,7 +123,7 @@ func TestCycleOfDos(t *testing.T) {
 // it goes through. The others go on.
 func TestCrossingDos(t *testing.T) {
 	for name, c := range map[string]struct {
-		stages, far int // each root needs a slot of another one, so many stages on
+		stages, far int // each root needs a slot of the root so many stages on
 		o           stage.Options
 		batch       bool
 	}{
