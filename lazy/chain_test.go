@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
@@ -91,4 +93,31 @@ func TestAChainIsForcedInNearlyLinearTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A function that has forced something before, which has ended, costs the links of a row nothing. A look at each link over all links
+// before it would take 25 times as long as allowed.
+func TestARowWhoseFunctionsHaveForcedBefore(t *testing.T) {
+	const n = 2000
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		ls, gates := make([]*lazy.Lazy[int], n), make([]promise.Promise[int], n)
+		for i := range ls {
+			ls[i] = lazy.New(func(ctx context.Context) (int, error) {
+				_, _ = lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Record).Force(ctx)
+				if _, _ = gates[i].Await(ctx); i+1 < n {
+					return ls[i+1].Force(ctx)
+				}
+				return 1, nil
+			}, lazy.Record)
+			_ = s.Go(func() { _, _ = ls[i].Force(bg) })
+		}
+		suspend.Yield()
+		began := processor.Used()
+		for i := range ls {
+			_ = gates[i].Fill(1)
+			suspend.Yield()
+		}
+		_, _ = ls[0].Force(bg)
+		require.Less(t, processor.Used()-began, 300*time.Millisecond)
+	})
 }

@@ -18,12 +18,12 @@ import (
 // that it is to wait for. So the last part of a circle sees the others: a runner is stored before it has parts.
 type forcing struct {
 	context.Context
-	of       *core
-	gid      int64        // the calling goroutine
-	in       [2]*forcing  // it is part of two forcings at most, see below; nil: none
-	hasParts atomicx.Bool // or has had some
-	at       node         // its place in of.waiting, if it is part of anything
-	seen     uint64       // the last look that came here
+	of   *core
+	gid  int64         // the calling goroutine
+	in   [2]*forcing   // it is part of two forcings at most, see below; nil: none
+	live atomicx.Int32 // itself, until Force returns, and its parts that are live
+	at   node          // its place in of.waiting, if it is part of anything
+	seen uint64        // the last look that came here
 }
 
 const (
@@ -51,9 +51,10 @@ func newForcing(ctx context.Context, of *core) *forcing {
 	f := &forcing{Context: ctx, of: of, gid: gid.Get()}
 	f.in[byContext], _ = ctx.Value(forcingKey{}).(*forcing)
 	f.in[byGoroutine] = innermost(f.gid)
+	f.live.Store(1)
 	for _, whole := range f.in {
 		if whole != nil {
-			whole.hasParts.Store(true)
+			whole.keep()
 		}
 	}
 	if outer, ok := ctx.(*forcing); ok {
@@ -75,7 +76,7 @@ func (f *forcing) closesCircle() bool {
 		f.of.waiting.Push(&f.at)
 	}
 	runner := f.of.runner.Load()
-	if !runner.hasParts.Load() {
+	if runner.live.Load() == 1 {
 		return false
 	}
 	waits.looks++
@@ -107,6 +108,7 @@ func (f *forcing) closesCircle() bool {
 
 // leave is called when Force returns.
 func (f *forcing) leave() {
+	defer f.drop()
 	if f.at.Value != nil {
 		waits.Lock()
 		f.of.waiting.Remove(&f.at)
@@ -163,4 +165,40 @@ func (f *forcing) AfterFunc(g func()) (stop func() bool) {
 		return a.AfterFunc(g)
 	}
 	return context.AfterFunc(f.Context, g)
+}
+
+// keep counts a part of f. An f that has ended, with all its parts, counts again in those that it is part of.
+func (f *forcing) keep() {
+	for n := f.live.Load(); n > 0; n = f.live.Load() {
+		if f.live.CompareAndSwap(n, n+1) {
+			return
+		}
+	}
+	waits.Lock()
+	defer waits.Unlock()
+	f.keepLocked()
+}
+
+func (f *forcing) keepLocked() {
+	for n := f.live.Load(); n > 0; n = f.live.Load() {
+		if f.live.CompareAndSwap(n, n+1) {
+			return
+		}
+	}
+	for _, whole := range f.in {
+		if whole != nil {
+			whole.keepLocked()
+		}
+	}
+	f.live.Store(1)
+}
+
+func (f *forcing) drop() {
+	if f.live.Add(-1) == 0 {
+		for _, whole := range f.in {
+			if whole != nil {
+				whole.drop()
+			}
+		}
+	}
 }

@@ -144,7 +144,8 @@ func (w *World) caller() (*host, int) {
 
 // call calls a callback, on the goroutine of Run, where suspending is forbidden.
 func (w *World) call(f func()) {
-	defer labels.Here().Put() // f may set others
+	defer labels.Here().Put() // those of the caller of Run, which f is not to begin with
+	labels.Clear()
 	defer func() {
 		if v := recover(); v != nil {
 			w.panicked(v, debug.Stack())

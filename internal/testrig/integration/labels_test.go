@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/limited"
 	"github.com/braidgo/braid/adapters/random"
@@ -270,4 +271,59 @@ func TestLabelsOfForks(t *testing.T) {
 		require.Equal(t, want, labels)
 	}
 	require.NoError(t, p.Close())
+}
+
+// A callback has no labels, also where its scheduler was made or is run by a caller that has some.
+func TestCallbacksOfALabelledMaker(t *testing.T) {
+	pprof.Do(bg, pprof.Labels("maker", "1"), func(context.Context) {
+		look := func() (*promise.Promise[string], func()) {
+			p := promise.New[string]()
+			return p, func() { _ = p.Fill(labelsHere()) }
+		}
+		try := func(name string, s suspend.Spawner, e suspend.Executor) {
+			if e != nil {
+				p, f := look()
+				_ = e.Execute(f)
+				requireNone(t, name+" Execute", p)
+			}
+			p, f := look()
+			suspend.AfterFunc(s, time.Millisecond, f)
+			requireNone(t, name+" AfterFunc", p)
+			p, f = look()
+			var q promise.Promise[int]
+			if e != nil {
+				suspend.Then(bg, q.AwaitOp(), e, func(int, error) { f() })
+				_ = q.Fill(1)
+				requireNone(t, name+" Then", p)
+			}
+		}
+		p := workstealing.New(workstealing.Options{Workers: 1})
+		try("workstealing", p, p)
+		_ = p.Close()
+		l := limited.New(1, limited.Options{})
+		try("limited", l, l)
+		_ = l.Close()
+		if lp, err := eventloop.New(eventloop.Options{}); err == nil {
+			try("eventloop", lp, lp)
+			_ = lp.Close()
+		}
+		f := fifo.New(fifo.Options{})
+		_ = f.Run(bg, func(ctx context.Context) error { try("fifo", f, f); return nil })
+		if l := labelsHere(); l != `{"maker":"1"}` {
+			t.Error("the caller of Run has lost its labels:", l)
+		}
+		r := simulation.Run(simulation.Options{}, func(ctx context.Context, w *simulation.World) error { try("simulation", w, w); return nil })
+		require.NoError(t, r.Err)
+		if l := labelsHere(); l != `{"maker":"1"}` {
+			t.Error("the caller of simulation.Run has lost its labels:", l)
+		}
+		try("Goroutines", suspend.Goroutines, nil)
+	})
+}
+
+func requireNone(t *testing.T, name string, labels *promise.Promise[string]) {
+	t.Helper()
+	v, err := labels.Await(bg)
+	require.NoError(t, err)
+	require.Empty(t, v, name)
 }
