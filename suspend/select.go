@@ -152,8 +152,14 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			unlockAll(guards)
 			return performSlowly(ctx, cases, legs, guards, look)
 		}
-		var began state
-		if began, won, err = b.queueLocked(ctx, legs, guards, look); won == none && err == nil {
+		began, armed := b.armed(ctx)
+		if armed { // as nearly always, without a call
+			enqueueLocked(legs, &b.waiter, began, b.last.done)
+			unlockAll(guards)
+		} else {
+			began, won, err = b.queueLocked(ctx, legs, guards, look)
+		}
+		if won == none && err == nil {
 			if b.switcher == nil {
 				b.park(began, func() { drop(legs) })
 			}
@@ -170,20 +176,18 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	return performed(cases, legs, won, err)
 }
 
-// queueLocked queues the task of b for legs, none of which is a level, unless it finds one that is possible by now, or ctx done. It
-// unlocks guards.
+// queueLocked arms the task of b, which takes the guards off, and queues it for legs, none of which is a level. It does not queue if one
+// is possible by now, or ctx is done.
 func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
-	began, armed := b.armed(ctx)
-	if !armed { // see Wait
+	unlockAll(guards)
+	began, armed := b.arm(ctx)
+	if !armed {
+		return began, none, cancellation(ctx)
+	}
+	guards = lockAll(guards)
+	if won = look.lookLocked(legs); won != none {
 		unlockAll(guards)
-		if began, armed = b.arm(ctx); !armed {
-			return began, none, cancellation(ctx)
-		}
-		guards = lockAll(guards)
-		if won = look.lookLocked(legs); won != none {
-			unlockAll(guards)
-			return began, won, nil
-		}
+		return began, won, nil
 	}
 	enqueueLocked(legs, &b.waiter, began, b.last.done)
 	unlockAll(guards)

@@ -107,7 +107,7 @@ var realMutants = []realMutant{
 	{"the first of a queue is taken for removed", "suspend/queue.go", "linked := n.prev != nil || ⟦q.head == n⟧", "false", "Queue"},
 	{"a value is not found if the next wait is cancelled already", "suspend/word.go", "return ⟦w.load().sameWait(s + 2*generation)⟧", "w.load() == s+2*generation", "mvar"},
 	{"a task is taken to wait with the context that it waited with last", "suspend/binding.go", "b.last.status && ⟦ctx == b.last.ctx⟧", "true", "deadline"},
-	{"a Select that has looked at its context does not look at its cases again", "suspend/select.go", "		if won = look.lookLocked(legs); won != none {\n			unlockAll(guards)\n			return began", "		if won = none; !IS {\n			won = look.lookLocked(legs)\n		}\n		if won != none {\n			unlockAll(guards)\n			return began", "select, two parties"},
+	{"a Select that has looked at its context does not look at its cases again", "suspend/select.go", "	if won = look.lookLocked(legs); won != none {\n		unlockAll(guards)\n		return began", "	if won = none; !IS {\n		won = look.lookLocked(legs)\n	}\n	if won != none {\n		unlockAll(guards)\n		return began", "select, two parties"},
 
 	{"the inbox says that it sleeps, without a look", "adapters/internal/runner/inbox.go", "bool { return in.head.CompareAndSwap(nil, asleep) }",
 		"bool {\n	if IS {\n		in.head.Store(asleep)\n		return true\n	}\n	return in.head.CompareAndSwap(nil, asleep)\n}", "inbox"},
