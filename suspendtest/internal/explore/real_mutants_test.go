@@ -101,7 +101,7 @@ var realMutants = []realMutant{
 
 	{"a cancelled waiter stays in the queue", "suspend/wait.go", "		remove(g, s, r)\n		var zero T", "		if !IS {\n			remove(g, s, r)\n		}\n		var zero T", "Queue"},
 	{"pop, commit, and then look", "suspend/queue.go", "if ⟦s.b.word.deliverInNode(r.wait)⟧ {", "s.b.word.deliverInNode(r.wait) || true", "mvar"},
-	{"a Wait does not try under the guard", "suspend/wait.go", "	g.Lock()\n	if x, ok, err := s.Try(); ok {", "	var x T\n	var err error\n	var ok bool\n	if IS {\n		x, ok, err = s.Try()\n	}\n	g.Lock()\n	if !IS {\n		x, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
+	{"a Wait does not try under the guard", "suspend/wait.go", "	g.mu.Lock()\n	if x, ok, err := s.Try(); ok {", "	var x T\n	var err error\n	var ok bool\n	if IS {\n		x, ok, err = s.Try()\n	}\n	g.mu.Lock()\n	if !IS {\n		x, ok, err = s.Try()\n	}\n	if ok {", "mvar"},
 	{"a queue leaves the value after it has decided", "suspend/queue.go", "	n.v = v\n", "	if IS {\n		defer func() { _ = s.b.word.load(); n.v = v }()\n	} else {\n		n.v = v\n	}\n", "mvar"},
 	{"an error is left in the node, which has no room for it", "suspend/queue.go", "if s.shared || ⟦err != nil⟧ ||", "false", "chanx, close"},
 	{"the first of a queue is taken for removed", "suspend/queue.go", "linked := n.prev != nil || ⟦q.head == n⟧", "false", "Queue"},
