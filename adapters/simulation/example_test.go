@@ -104,6 +104,9 @@ func inTest(f func(t *testing.T)) {
 	skip := flag.Lookup("test.skip").Value // it asks the function that -run asks
 	defer func(was string) { _ = skip.Set(was) }(skip.String())
 	_ = skip.Set("")
+	v := flag.Lookup("test.v").Value // under -v the test would print into the output of the example
+	defer func(was string) { _ = v.Set(was) }(v.String())
+	_ = v.Set("false")
 	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "bubble", F: func(t *testing.T) { once.Do(func() { f(t) }) },
 	}})
