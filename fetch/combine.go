@@ -163,6 +163,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	}
 	g.ctx.Init(ctx, watching.Here)
 	g.frame.begin(outer, &g.ctx.Context, outer.s, outer.d)
+	g.frame.crowd = max(n, outer.crowd)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()
 	}

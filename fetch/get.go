@@ -21,7 +21,7 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 		return *new(V), err
 	}
 	checkKey(src.keys, k)
-	t, e := src.answered(f.s, k)
+	t, e := src.answered(f.s, k, f.crowd)
 	if e == nil {
 		c := &call[K, V]{t: t, one: [1]K{k}}
 		c.keys, c.waiter.links = c.one[:], c.link[:]
@@ -81,7 +81,7 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 	for _, k := range ks {
 		checkKey(src.keys, k)
 	}
-	c := &call[K, V]{t: src.in(f.s, len(ks)), keys: ks}
+	c := &call[K, V]{t: src.in(f.s, max(f.crowd, len(ks))), keys: ks}
 	c.waiter.links = make([]link, len(ks))
 	if err := c.wait(ctx, f); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 }
 
 // answered returns the table of src in s, and the answer to k if it is there.
-func (src *Source[K, V]) answered(s *Session, k K) (*tableOf[K, V], *entry[K, V]) {
+func (src *Source[K, V]) answered(s *Session, k K, crowd int) (*tableOf[K, V], *entry[K, V]) {
 	s.guard.Lock()
 	t := lookLocked(s, src)
 	if t != nil {
@@ -112,7 +112,7 @@ func (src *Source[K, V]) answered(s *Session, k K) (*tableOf[K, V], *entry[K, V]
 	}
 	s.guard.Unlock()
 	if t == nil {
-		t = src.in(s, 0)
+		t = src.in(s, crowd)
 	}
 	return t, nil
 }

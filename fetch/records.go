@@ -218,6 +218,7 @@ type frame struct {
 	context.Context
 	s        *Session // nil: only a label
 	d        *driver  // of the Run that it was made for; nil: none
+	crowd    int      // items of the combinator that it was made for: so many may ask
 	inSource bool     // it is a source's
 	trail    *trail   // nil: no trace
 	label    string

@@ -252,7 +252,7 @@ func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 		c.Context = outer.Context // as deep as the user's are
 	}
 	if f != nil {
-		c.inSource, c.label, c.trail = f.inSource, f.label, f.trail
+		c.inSource, c.label, c.trail, c.crowd = f.inSource, f.label, f.trail, f.crowd
 	}
 	if s.tracer != nil && (c.trail == nil || f.s != s) {
 		c.trail = new(trail)
