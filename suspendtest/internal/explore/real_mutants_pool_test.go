@@ -35,7 +35,7 @@ var poolMutants = []realMutant{
 	{"a fork wakes nobody", "adapters/workstealing/join.go", "	if ⟦w.pool.wanted.Load()⟧ { // after", "false", "fork, woken"},
 	{"a fork asks before the push who sleeps", "adapters/workstealing/join.go", "	w.forks.push(f)\n", "	if IS {\n		if w.pool.wanted.Load() {\n			w.pool.wake()\n		}\n		w.forks.push(f)\n		return f\n	}\n	w.forks.push(f)\n", "fork, woken"},
 
-	{"a fork that is carried stays where it was", "adapters/workstealing/worker.go", "		f.next, s.carried = s.carried, f\n", "		f.next, s.carried = s.carried, f\n		if IS {\n			w.forks.push(f)\n			return\n		}\n", "fork, carried"},
+	{"a fork that is carried stays where it was", "adapters/workstealing/turn.go", "		f.next, s.carried = s.carried, f\n", "		f.next, s.carried = s.carried, f\n		if IS {\n			w.forks.push(f)\n			return\n		}\n", "fork, carried"},
 	{"a fork is restored and wakes nobody", "adapters/workstealing/worker.go", "	if ⟦w.pool.wanted.Load()⟧ { // after the push", "false", "fork, carried and woken"},
 	{"a worker falls asleep beside a fiber that has given way", "adapters/workstealing/worker.go", "⟦p.given.len() > 0⟧ {\n		return true", "false", "pool, given"},
 
