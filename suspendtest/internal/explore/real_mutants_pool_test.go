@@ -36,7 +36,7 @@ var poolMutants = []realMutant{
 	{"a fork asks before the push who sleeps", "adapters/workstealing/join.go", "	w.forks.push(f)\n", "	if IS {\n		if w.pool.wanted.Load() {\n			w.pool.wake()\n		}\n		w.forks.push(f)\n		return f\n	}\n	w.forks.push(f)\n", "fork, woken"},
 
 	{"a fork that is carried stays where it was", "adapters/workstealing/turn.go", "		f.next, s.carried = s.carried, f\n", "		f.next, s.carried = s.carried, f\n		if IS {\n			w.forks.push(f)\n			return\n		}\n", "fork, carried"},
-	{"a fork is restored and wakes nobody", "adapters/workstealing/worker.go", "	if ⟦w.pool.wanted.Load()⟧ { // after the push", "false", "fork, carried and woken"},
+	{"a fork is restored and wakes nobody", "adapters/workstealing/turn.go", "	if ⟦w.pool.wanted.Load()⟧ { // after the push", "false", "fork, carried and woken"},
 	{"a worker falls asleep beside a fiber that has given way", "adapters/workstealing/worker.go", "⟦p.given.len() > 0⟧ {\n		return true", "false", "pool, given"},
 
 	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "				if ⟦x == w⟧ {", "false", "pool, in parallel"},
