@@ -280,4 +280,3 @@ func (p *stdPipes) transfer(n int) {
 	}
 	all.Wait()
 }
-

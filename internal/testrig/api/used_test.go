@@ -1,0 +1,267 @@
+package api
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// unused has the exported names that nothing in the repository uses, with the reason why they stay. It is to become shorter.
+var unused = map[string]string{
+	"actor/natsactor: Server.Lost":            "what an operator reads",
+	"actor: OrElse":                           "the paper has it",
+	"adapters/callback: Loop.CloseContext":    "the form of Close with a context",
+	"adapters/random: Scheduler.OnIdle":       "for tests of users",
+	"adapters/random: Scheduler.Seed":         "for tests of users",
+	"adapters/simulation: Check":              "for tests of users",
+	"adapters/simulation: Here":               "for tests of users",
+	"adapters/simulation: Node.Crashed":       "for tests of users",
+	"adapters/simulation: Node.Skew":          "for tests of users",
+	"cancel: WithDeadline":                    "as package context",
+	"chanx: Chan.Cap":                         "as cap",
+	"fetch/fetchtest: Source.Cancelled":       "for tests of users",
+	"fetch/fetchtest: Source.Instead":         "for tests of users",
+	"fetch/fetchtest: Source.InsteadOfEffect": "for tests of users",
+	"fetch: And":                              "FETCH.md shows it",
+	"fetch: Batched":                          "FETCH.md shows it",
+	"fetch: Direct":                           "FETCH.md shows it",
+	"fetch: Inline":                           "FETCH.md shows it",
+	"fetch: Once":                             "FETCH.md shows it",
+	"fetch: Or":                               "FETCH.md shows it",
+	"fetch: Request":                          "FETCH.md shows it",
+	"fetch: Source.AllSettled":                "FETCH.md shows it",
+	"fetch: Source.Forget":                    "FETCH.md shows it",
+	"fetch: Source.Prime":                     "FETCH.md shows it",
+	"fetch: Together":                         "FETCH.md shows it",
+	"fetch: Transient":                        "FETCH.md shows it",
+	"idle: Group.Idle":                        "a look without a wait",
+	"mutex: RWMutex.RLocker":                  "as package sync",
+	"stage/otel: Register":                    "the way into the module",
+	"stage/prom: NewCollector":                "the way into the module",
+	"stage/view: Rows":                        "the page without the page",
+	"stage/view: Text":                        "the page without the page",
+	"stage: FullWait":                         "STAGES.md shows it",
+	"stage: Pipe3":                            "STAGES.md shows it",
+	"stage: Pool.SetWidth":                    "STAGES.md shows it",
+	"stage: Replicate":                        "STAGES.md shows it",
+	"stage: Stage.Prioritize":                 "STAGES.md shows it",
+	"stage: Stage.SetWidth":                   "STAGES.md shows it",
+	"stm/collections: Check":                  "a collection is whole",
+	"stm/collections: Counter.Add":            "a collection is whole",
+	"stm/collections: Counter.AtMost":         "a collection is whole",
+	"stm/collections: Modify":                 "a collection is whole",
+	"stm/collections: NewQueue":               "a collection is whole",
+	"stm/collections: Queue.Empty":            "a collection is whole",
+	"stm/collections: Queue.Peek":             "a collection is whole",
+	"stm/collections: Slot.Full":              "a collection is whole",
+	"stm: Change":                             "STM.md shows it",
+	"stm: Nested":                             "STM.md shows it",
+	"stm: ReadStats":                          "STM.md shows it",
+	"suspend: Ban.In":                         "for authors",
+	"suspend: Until":                          "for authors",
+	"suspendtest: Accesses":                   "an option for tests of users",
+	"suspendtest: Cancellations":              "an option for tests of users",
+	"suspendtest: Ending":                     "an option for tests of users",
+	"suspendtest: Executions":                 "an option for tests of users",
+	"suspendtest: Preemptions":                "an option for tests of users",
+	"suspendtest: Programs":                   "an option for tests of users",
+	"suspendtest: Replay":                     "an option for tests of users",
+	"suspendtest: ReplayVariable":             "an option for tests of users",
+	"suspendtest: Seed":                       "an option for tests of users",
+	"suspendtest: SeedVariable":               "an option for tests of users",
+	"suspendtest: Spurious":                   "an option for tests of users",
+	"suspendtest: Steps":                      "an option for tests of users",
+	"suspendtest: UntilCancelled":             "an option for tests of users",
+	"suspendtest: Waits":                      "an option for tests of users",
+	"suspendtest: World.OnIdle":               "an option for tests of users",
+	"suspendtest: Yields":                     "an option for tests of users",
+}
+
+// A code is what TestUsed reads of the repository: for each package with exported names, the names that others select.
+type code struct {
+	exports   map[string][]string        // of a folder: "Name", or "Type.Method"
+	selected  map[string]map[string]bool // of a folder: what follows its name in files that import it
+	anywhere  map[string]map[string]bool // of a folder: what follows any value in these files
+	signed    map[string]map[string]bool // of a folder: the types of its exported functions and fields
+	contracts map[string]bool            // the methods of all interfaces
+}
+
+// TestUsed fails for an exported name that no other package, no example, no row of bench and no Example of its own package
+// uses. A method counts as used if a file that imports its package selects the name from anything, and if an interface has it. Errors
+// are for callers that the repository does not have, and a type is used by the functions that return or take it.
+func TestUsed(t *testing.T) {
+	c := code{map[string][]string{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
+	for _, m := range []string{"Error", "Unwrap", "Is", "As", "String", "GoString", "Format", "LocalAddr", "RemoteAddr", "SyscallConn", "SetDeadline", "SetReadDeadline", "SetWriteDeadline", "SetKeepAlive", "SetKeepAlivePeriod", "SetNoDelay", "Name", "ReadAt", "Size", "Truncate", "Rename"} {
+		c.contracts[m] = true // of the standard library's interfaces
+	}
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() != ".." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(file, ".go") {
+			c.read(t, file, filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator))))
+		}
+		return nil
+	}))
+	require.Greater(t, len(c.exports), 20, "where is the repository?")
+	found := map[string]bool{}
+	for folder, names := range c.exports {
+		for _, name := range names {
+			typ, method, isMethod := strings.Cut(name, ".")
+			used := c.selected[folder][typ] || c.signed[folder][typ] || strings.HasPrefix(name, "Err") || slices.Contains(names, name+".Error")
+			if isMethod {
+				used = c.contracts[method] || c.anywhere[folder][method]
+			}
+			if !used {
+				found[folder+": "+name] = true
+			}
+		}
+	}
+	for name := range found {
+		if unused[name] == "" {
+			t.Errorf("no example, bench row, Example or other package uses %s", name)
+		}
+	}
+	for name := range unused {
+		require.True(t, found[name], "%s is used, or is no more", name)
+	}
+}
+
+func (c code) read(t *testing.T, at, name string) {
+	if ok, err := linux.MatchFile(path.Dir(filepath.ToSlash(at)), path.Base(name)); err != nil || !ok {
+		return // of the model checker, or of another system
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), at, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	folder := path.Dir(name)
+	test := strings.HasSuffix(name, "_test.go")
+	if public := !strings.Contains("/"+folder, "/internal/") && !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/") && folder != "adapters/callback/foreigntest"; public && !test && f.Name.Name != "main" {
+		c.exports[folder] = append(c.exports[folder], exports(f)...)
+		c.sign(folder, f)
+	}
+	imports := map[string]string{} // folder by its name in the file
+	for _, spec := range f.Imports {
+		if to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "github.com/braidgo/braid/"); ours {
+			as := path.Base(to)
+			if spec.Name != nil {
+				as = spec.Name.Name
+			}
+			imports[as] = to
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if own := imports[strings.TrimSuffix(f.Name.Name, "_test")]; test && own == folder && !strings.HasPrefix(n.Name.Name, "Example") {
+				return false // a test of the package itself
+			}
+		case *ast.InterfaceType:
+			for _, m := range n.Methods.List {
+				for _, id := range m.Names {
+					c.contracts[id.Name] = true
+				}
+			}
+		case *ast.SelectorExpr:
+			for _, to := range imports {
+				note(c.anywhere, to, n.Sel.Name)
+			}
+			if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] != "" {
+				note(c.selected, imports[x.Name], n.Sel.Name)
+			}
+		}
+		return true
+	})
+}
+
+// sign notes the types in the exported declarations of a file.
+func (c code) sign(folder string, f *ast.File) {
+	in := func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				note(c.signed, folder, id.Name)
+			}
+			return true
+		})
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() {
+				in(d.Type)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if spec, ok := spec.(*ast.TypeSpec); ok && spec.Name.IsExported() {
+					in(spec.Type)
+				}
+			}
+		}
+	}
+}
+
+func note(in map[string]map[string]bool, folder, name string) {
+	if in[folder] == nil {
+		in[folder] = map[string]bool{}
+	}
+	in[folder][name] = true
+}
+
+// exports returns the exported functions, methods of exported types, types, variables and constants of a file.
+func exports(f *ast.File) (names []string) {
+	add := func(id *ast.Ident, of string) {
+		if id.IsExported() {
+			names = append(names, of+id.Name)
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				add(d.Name, "")
+				continue
+			}
+			typ := d.Recv.List[0].Type
+			for {
+				switch x := typ.(type) {
+				case *ast.StarExpr:
+					typ = x.X
+					continue
+				case *ast.IndexExpr:
+					typ = x.X
+					continue
+				case *ast.IndexListExpr:
+					typ = x.X
+					continue
+				}
+				break
+			}
+			if id := typ.(*ast.Ident); id.IsExported() {
+				add(d.Name, id.Name+".")
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					add(spec.Name, "")
+				case *ast.ValueSpec:
+					for _, id := range spec.Names {
+						add(id, "")
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
