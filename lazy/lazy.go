@@ -95,7 +95,7 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 // Force returns ErrRecursive, and changes nothing, where it would wait for itself. It finds three kinds of circles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
 //   - ctx descends from the context that the function was given;
-//   - tasks wait for each other's functions, and this Force closes the circle.
+//   - tasks wait for each other's functions, and this Force closes the circle. A Force that is cancelled waits until its task runs again.
 //
 // It does not find a circle through another primitive, through a task with an unrelated context, or through the body of a suspend.Pull
 // with an unrelated context. Such a circle is a deadlock like any other.

@@ -44,7 +44,8 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 //	pages, err := suspend.Do(ctx, promise.All(first, second))
 //
 // Like every Op, All, Any and Race do nothing until they are performed, and leave nothing behind with the futures afterwards. Of the
-// futures that are filled by then, the first in the order of futures counts as the first. A nil Future panics.
+// futures that are filled by then, the first in the order of futures counts as the first. A task that a future has woken may fill another
+// one before the operation looks, so that the consequence may count as the first. A nil Future panics.
 func All[T any](futures ...Future[T]) suspend.Op[[]T] {
 	decides := func(left int, err error) bool { return left == 0 || err != nil }
 	return combine(futures, decides, func(fs []*Promise[T], last int) ([]T, error) {
