@@ -81,7 +81,12 @@ func (b *batch) beginAll() {
 func (b *batch) runAll() {
 	for b != nil {
 		b.run()
-		b = b.finish()
+		next := b.finish()
+		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // its Goexit is not to end the caller of another Run
+			goroutine(next.runAll)
+			return
+		}
+		b = next
 	}
 }
 

@@ -303,7 +303,10 @@ func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	b := aloneLocked(&e.request)
 	b.kept = true // it is the caller's, and nobody else cancels it
 	s.guard.Unlock()
-	b.runAll()
+	b.run()
+	if next := b.finish(); next != nil { // of another Get, which is not to hold up this one, or to end its task
+		goroutine(next.runAll)
+	}
 	return e
 }
 

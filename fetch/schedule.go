@@ -346,7 +346,6 @@ func (d *driver) end() {
 	s := d.s
 	s.guard.Lock()
 	d.ended = true
-	s.drivers.Remove(&d.node)
 	d.releaseLocked()
 	var cancelled []*batch
 	for n := d.batches.First(); n != nil; {
@@ -359,6 +358,11 @@ func (d *driver) end() {
 	}
 	s.guard.Unlock()
 	cancelAll(cancelled, nil)
+	defer func() { // until then a Close cancels its batches
+		s.guard.Lock()
+		s.drivers.Remove(&d.node)
+		s.guard.Unlock()
+	}()
 	_, _ = suspend.Wait[struct{}](context.Background(), (*driverEnd)(d), false)
 }
 

@@ -153,14 +153,16 @@ func (x *exchange[K, V]) startLocked(c *crowd[K, V]) {
 // runNext is called when c is over.
 func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	delete(x.running, c)
 	c = x.next
 	if x.next = nil; c != nil {
 		x.startLocked(c)
-		return
+	} else {
+		x.open--
 	}
-	if x.open--; x.open == 0 && x.closed {
+	quiet := x.open == 0 && x.closed
+	x.mu.Unlock()
+	if quiet {
 		_ = x.quiet.Fill(struct{}{})
 	}
 }
@@ -168,17 +170,16 @@ func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 // close cancels the crowds, and waits until none is open.
 func (x *exchange[K, V]) close(ctx context.Context) error {
 	x.mu.Lock()
-	if !x.closed {
-		x.closed = true
-		if x.open == 0 {
-			_ = x.quiet.Fill(struct{}{})
-		}
-	}
+	x.closed = true
+	quiet := x.open == 0
 	crowds := slices.Collect(maps.Keys(x.running))
 	if x.next != nil { // it runs, and finds out
 		crowds = append(crowds, x.next)
 	}
 	x.mu.Unlock()
+	if quiet { // not under mu: Explore switches at the guard of the promise
+		_ = x.quiet.Fill(struct{}{})
+	}
 	for _, c := range crowds {
 		c.cancel()
 	}

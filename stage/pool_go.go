@@ -2,6 +2,8 @@ package stage
 
 import (
 	"context"
+
+	"github.com/braidgo/braid/suspend"
 )
 
 // Go runs f as a task of p: a handler of a stage of its own, which takes turns with those that share p. So p is a
@@ -25,11 +27,13 @@ func (p *Pool) functions() *Stage[func(), struct{}] {
 	}
 	p.making.Lock()
 	defer p.making.Unlock()
-	if p.funcs.Load() == nil {
-		p.funcs.Store(New(p.name, func(_ context.Context, f func()) (struct{}, error) {
-			f()
-			return struct{}{}, nil
-		}, Options{Pool: p, Queue: 1024}))
-	}
+	suspend.Bind(nil, func() { // Explore would switch at a guard, with the lock held
+		if p.funcs.Load() == nil {
+			p.funcs.Store(New(p.name, func(_ context.Context, f func()) (struct{}, error) {
+				f()
+				return struct{}{}, nil
+			}, Options{Pool: p, Queue: 1024}))
+		}
+	})
 	return p.funcs.Load()
 }

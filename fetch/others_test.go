@@ -1,0 +1,72 @@
+package fetch_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/fetch"
+)
+
+// A Close cancels a batch of a Run whose body has returned, and which waits for the batch.
+func TestCloseReachesABatchOfARunThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := fetch.New("slow", func(ctx context.Context, _ *fetch.Batch[int, int]) error { <-ctx.Done(); return ctx.Err() })
+		ctx, s := fetch.Open(context.Background(), fetch.Options{})
+		ended := make(chan error, 2)
+		get, cancel := context.WithCancel(context.Background())
+		go func() {
+			ended <- fetch.Run(ctx, func(ctx context.Context) error {
+				ctx, stop := context.WithCancel(ctx)
+				defer context.AfterFunc(get, stop)()
+				_, err := slow.Get(ctx, 1)
+				return err
+			})
+		}()
+		synctest.Wait()
+		go func() { _, err := slow.Get(ctx, 1); ended <- err }() // joins the request
+		synctest.Wait()
+		cancel()
+		synctest.Wait() // the Run waits for its batch
+		s.Close()
+		require.Error(t, <-ended)
+		require.Error(t, <-ended)
+	})
+}
+
+// A caller whose source has a MaxOpen runs its own batch, and not the next one, which is of another Get: the caller returns while the
+// next load goes on, and does not end with it. In the mode Inline this is so for the callers of other Runs.
+func TestACallerRunsNoLoadOfOthers(t *testing.T) {
+	for _, mode := range []fetch.Mode{fetch.Direct, fetch.Inline} {
+		synctest.Test(t, func(t *testing.T) {
+			src := fetch.New("s", func(_ context.Context, b *fetch.Batch[int, int]) error {
+				time.Sleep(time.Second)
+				if b.Keys()[0] == 2 {
+					time.Sleep(time.Second)
+					runtime.Goexit()
+				}
+				b.Set(1, 1)
+				return nil
+			}, fetch.SourceOptions{Mode: mode, MaxOpen: 1})
+			ctx, s := fetch.Open(context.Background(), fetch.Options{})
+			start := time.Now()
+			var took time.Duration
+			get := func(k int) {
+				_ = fetch.Run(ctx, func(ctx context.Context) error { _, err := src.Get(ctx, k); return err })
+				if k == 1 {
+					took = time.Since(start)
+				}
+			}
+			go get(1)
+			synctest.Wait()
+			go get(2)
+			time.Sleep(time.Minute)
+			require.Equal(t, time.Second, took)
+			s.Close()
+		})
+	}
+}
