@@ -109,6 +109,7 @@ type server interface {
 type starting struct {
 	pool *Pool
 	n    int
+	asks *asking // of the task that has moved: it may have completed a cycle
 }
 
 // counts are the figures that only grow, with their histograms.

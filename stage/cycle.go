@@ -18,7 +18,7 @@ func (a *asking) endCycle() {
 		}
 		s := search{locked: locked}
 		end := func() {}
-		if !s.goesOn(a) {
+		if a.waits() && !s.goesOn(a) {
 			end = a.fail()
 		}
 		for _, p := range locked {
@@ -30,6 +30,11 @@ func (a *asking) endCycle() {
 		}
 		locked = append(locked, s.unlocked)
 	}
+}
+
+// waits reports whether a is in the list of its stage.
+func (a *asking) waits() bool {
+	return a.index < len(a.from.asking) && a.from.asking[a.index] == a
 }
 
 // fail ends a wait of a cycle. It is called under all guards, and returns the rest, to be done without.
@@ -64,7 +69,7 @@ func (s *search) goesOn(a *asking) bool {
 	case !slices.Contains(s.locked, c.pool):
 		s.unlocked = c.pool
 		return true
-	case a.fails || a.at.Load() != c: // it went on just now
+	case a.fails || a.at.Load() != c || a.stop != nil && !a.queued: // it went on just now
 		return true
 	case !a.queued:
 		b := c.askingIn(a.task)

@@ -477,3 +477,51 @@ func TestLimiterSeesInlineDos(t *testing.T) {
 type limiter func(stage.Sample) int
 
 func (l limiter) Update(s stage.Sample) int { return l(s) }
+
+// A cycle is also found where a task completes it by going on, and no handler begins to wait: by passing to the next stage of a Pipe, or by
+// another try.
+func TestCrossingDosCompletedByATask(t *testing.T) {
+	for name, crossed := range map[string]func(b *stage.Stage[string, int], hold chan struct{}) stage.Flow[string, int]{
+		"pipe": func(b *stage.Stage[string, int], hold chan struct{}) stage.Flow[string, int] {
+			c := stage.New("c", func(_ context.Context, in string) (string, error) { <-hold; return in, nil }, stage.Options{Width: 1})
+			return stage.Pipe[string, string, int](c, b)
+		},
+		"retry": func(b *stage.Stage[string, int], hold chan struct{}) stage.Flow[string, int] { return b },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hold := make(chan struct{})
+				var a, b *stage.Stage[string, int]
+				var flow stage.Flow[string, int]
+				tries := 0
+				b = stage.New("b", func(ctx context.Context, in string) (int, error) {
+					if in == "h2" {
+						return a.Do(ctx, "t2")
+					}
+					if tries++; tries == 1 {
+						return 0, errOops
+					}
+					return 1, nil
+				}, stage.Options{Width: 1, Queue: 4, Retry: func(error, int) (time.Duration, bool) { return time.Second, true }})
+				flow = crossed(b, hold)
+				a = stage.New("a", func(ctx context.Context, in string) (int, error) {
+					if in == "h1" {
+						return flow.Do(ctx, "t1")
+					}
+					return 2, nil
+				}, stage.Options{Width: 1, Queue: 4, Retry: func(error, int) (time.Duration, bool) { return 0, false }})
+				errs := make(chan error, 2)
+				go func() { _, err := a.Do(bg, "h1"); errs <- err }()
+				synctest.Wait()
+				go func() { _, err := b.Do(bg, "h2"); errs <- err }()
+				synctest.Wait()
+				close(hold)
+				require.ErrorIs(t, errors.Join(<-errs, <-errs), stage.ErrCycle)
+				require.NoError(t, stage.Close(bg, a, b))
+				if name == "pipe" {
+					require.NoError(t, flow.Close(bg))
+				}
+			})
+		})
+	}
+}

@@ -15,7 +15,8 @@ import (
 //
 // A Do in a handler, with its context and on its goroutine, cannot wait for itself. If a handler of this stage waits for it,
 // directly or by a chain of Dos, it needs no room, and runs in the slot of that handler. Where several chains cross, so that each waits
-// for a slot of another, one of the Dos fails with ErrCycle.
+// for a slot of another, one of the Dos fails with ErrCycle. It is not found if a SetWidth that narrows completes it, or if a task of it is
+// between two tries in the slot of a handler that waits.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {

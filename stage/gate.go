@@ -97,9 +97,10 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due startin
 	}
 	s.accept(g, t, in, now)
 	if p != q {
-		due = starting{q, q.due()}
+		due = starting{pool: q, n: q.due()}
 		q.guard.Unlock()
 	}
+	due.asks = t.asked
 	return due, true
 }
 
@@ -175,7 +176,17 @@ func (s *Stage[In, Out]) sweepDue() bool {
 
 // drop removes t, for the caller to end.
 func (s *Stage[In, Out]) drop(t *task) {
-	s.sweep(s.pool.now(), func(e *item[In, Out]) bool { return e.t == t })
+	is := func(e *item[In, Out]) bool { return e.t == t }
+	if gone := s.hurry.sweep(is); len(gone) > 0 { // the width was narrowed, or it would have begun
+		gone[0].left()
+		s.queued(-1)
+		s.lent--
+		s.cancelled++
+		s.admit(s.pool.now())
+		s.settleIf()
+		return
+	}
+	s.sweep(s.pool.now(), is)
 }
 
 // take takes tasks that wait off their lines.

@@ -83,6 +83,9 @@ func (d *delay[In, Out]) over() {
 	}
 	s.pool.release()
 	stopAll(stop)
+	if a := d.e.t.asked; a != nil {
+		a.endCycle()
+	}
 }
 
 // takeDelayed takes the tasks between two tries, for Close. The caller ends them, and calls the functions.

@@ -110,6 +110,8 @@ func TestTimeToANo(t *testing.T) {
 	loads := []float64{0.7, 1.1, 1.2, 1.3, 1.5, 2, 3, 8}
 	if schedtest.Race {
 		loads = loads[4:5]
+	} else if testing.Short() {
+		loads = loads[2:5]
 	}
 	for _, limit := range []bool{false, true} {
 		for _, load := range loads {

@@ -312,7 +312,7 @@ type owed struct {
 	starting
 }
 
-func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.n > 0 }
+func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.n > 0 || o.asks != nil }
 
 func (o *owed) pay() {
 	if t, err := o.leave, o.err; t != nil {
@@ -323,8 +323,11 @@ func (o *owed) pay() {
 		o.after = nil
 		a.start()
 	}
-	if s := o.starting; s.n > 0 {
+	if s := o.starting; s.n > 0 || s.asks != nil {
 		o.starting = starting{}
+		if s.asks != nil {
+			defer s.asks.endCycle() // when the workers have started
+		}
 		for range s.n {
 			s.pool.start()
 		}

@@ -70,7 +70,7 @@ func Run(t *testing.T, mutants []Mutant, flags ...string) {
 	for i, some := range apart(texts, mutants) {
 		binary := build(t, fmt.Sprint("build", i), texts, some)
 		run := func(name, tests string) (string, error) {
-			c := exec.Command(binary, append([]string{"-test.short", "-test.run=" + tests, "-test.timeout=60s", "-test.failfast"}, flags...)...)
+			c := exec.Command(binary, append([]string{"-test.short", "-test.run=" + tests, "-test.timeout=2m", "-test.failfast"}, flags...)...)
 			c.Env = append(os.Environ(), which+"="+name)
 			out, err := c.CombinedOutput()
 			return string(out), err
