@@ -18,5 +18,5 @@ var blockingMutants = []mutant{
 	{"the width grows and nothing begins", blocking + "/blocking.go", "	for g.running < g.width && len(g.queue) > 0 {", "	for g.running < g.width && len(g.queue) > 0 && !Wrong {", blocking, "TestOrders"},
 	{"the width stays grown", blocking + "/blocking.go", "	if g.running == 0 {\n", "	if g.running == 0 && !Wrong {\n", blocking, "TestOrders"},
 	{"the width grows beyond Max", blocking + "/blocking.go", "	g.width = min(2*was, most)\n", "	g.width = min(2*was, most)\n	if Wrong {\n		g.width = 2 * was\n	}\n", blocking, "TestOrders"},
-	{"the place of a function that exits is lost", blocking + "/blocking.go", "		defer g.end() // f may exit the goroutine\n		f()\n", "		if !Wrong {\n			defer g.end() // f may exit the goroutine\n		}\n		f()\n		if Wrong {\n			g.end()\n		}\n", blocking, "TestGoexit"},
+	{"the place of a function that exits is lost", blocking + "/blocking.go", "		defer g.end()  // f may exit the goroutine\n		labels.Clear() // those of the function before\n		f()\n", "		if !Wrong {\n			defer g.end() // f may exit the goroutine\n		}\n		labels.Clear()\n		f()\n		if Wrong {\n			g.end()\n		}\n", blocking, "TestGoexit"},
 }

@@ -13,5 +13,5 @@ var stallsMutants = []mutant{
 	{"the end of the queue moves on", coro + "/rows.go", "	case passed >= r.mark:", "	case Wrong || passed >= r.mark:", coro, "TestStallsOfARow"},
 	{"an executor's step says nothing of the queue", coro + "/stalls.go", "		s.state.Store(none)\n		s.answered(time.Now())", "		s.state.Store(none)\n		if !Wrong {\n			s.answered(time.Now())\n		}", coro, "TestStallsOfARow"},
 	{"tasks that compute are a row", coro + "/rows.go", "	case computes(waitState(stack)):", "	case !Wrong && computes(waitState(stack)):", integration, "TestARowOf"},
-	{"labels stay with a coroutine", coro + "/coroutine.go", "func (c *Coroutine) TaskEnded() {\n	pprof.SetGoroutineLabels(context.Background())\n", "func (c *Coroutine) TaskEnded() {\n	if !Wrong {\n		pprof.SetGoroutineLabels(context.Background())\n	}\n", integration, "TestLabels"},
+	{"labels stay with a coroutine", coro + "/coroutine.go", "func (c *Coroutine) TaskEnded() {\n	labels.Clear()\n", "func (c *Coroutine) TaskEnded() {\n	if !Wrong {\n		labels.Clear()\n	}\n", integration, "TestLabels"},
 }

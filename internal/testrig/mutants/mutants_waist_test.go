@@ -19,7 +19,7 @@ var waist = []mutant{
 	{"a continuation is lost with its context", "suspend/context.go", "		if v := recover(); v != nil {\n			err =", "		if v := recover(); v != nil {\n			if Wrong {\n				panic(v)\n			}\n			err =", "suspend", "TestThenIsCalledThough"},
 	{"a job is left running", "suspend/blocking.go", "		if !settled { // ctx", "		if !settled && !Wrong { // ctx", "suspend", "TestBlockingWaitsThough"},
 	{"what is drawn is of the process", "suspend/order.go", "		if r, ok := As[Rand](spawnerOf(b.task)); ok {", "		if r, ok := As[Rand](spawnerOf(b.task)); ok && !Wrong {", "suspend", "TestAScheduledSelectIsRepeatable"},
-	{"the order begins at random, and goes on in a row", "suspend/order.go", "		i := left[k]\n", "		i := left[k]\n		if Wrong {\n			i = (int(mix(seed-golden*uint64(len(legs)-n+1))>>33) + len(legs) - n) % len(legs)\n		}\n", "suspend", "TestReadyCasesHaveEqualShares"},
+	{"the order begins at random, and goes on in a row", "suspend/order.go", "		i := left[k]\n", "		i := left[k]\n		if Wrong {\n			i = (int(splitmix.Mix(seed-splitmix.Golden*uint64(len(legs)-n+1))>>33) + len(legs) - n) % len(legs)\n		}\n", "suspend", "TestReadyCasesHaveEqualShares"},
 	{"a level that panics loses what another has won", "suspend/context.go", "	defer func() { _ = recover() }()\n", "	if !Wrong {\n		defer func() { _ = recover() }()\n	}\n", integration, panics},
 	{"a context that was taken back harms a later call", "suspend/context.go", "	defer func() { _ = recover() }()\n", "	if !Wrong {\n		defer func() { _ = recover() }()\n	}\n", "suspend", "TestARecycledContextHarmsNoThen"},
 	{"the clock is that of package time", "suspend/timers.go", "	if c, ok := As[Clock](on); ok {", "	if c, ok := As[Clock](on); ok && !Wrong {", "suspend", "TestTimersAreTheSchedulers/Sleep"},
