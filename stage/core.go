@@ -28,7 +28,6 @@ import (
 // Invariant: running is at most width, but after blocked and after the width shrank; then the next worker to look ends.
 // Debt: the maker of work, and the giver of a permit, owe a call of due before they unlock.
 type Pool struct {
-	id     uint64 // the order of locking
 	name   string
 	on     suspend.Spawner
 	inline bool // on can be compared

@@ -1,29 +1,25 @@
 package stage
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/braidgo/braid/suspend"
 )
 
 // endCycle is called by a handler that is going to wait. If it would wait without end, one Do of the cycle fails with an ErrCycle: this one,
 // or that of a task of this one.
 func (a *asking) endCycle() {
-	locked := []*Pool{a.from.pool}
+	locked := []*suspend.Guard{&a.from.pool.guard}
 	for {
-		slices.SortFunc(locked, func(p, q *Pool) int { return cmp.Compare(p.id, q.id) })
-		for _, p := range locked {
-			p.guard.Lock()
-		}
+		suspend.LockAll(locked)
 		s := search{locked: locked}
 		end := func() {}
 		if a.waits() && !s.goesOn(a) {
 			end = a.fail()
 		}
-		for _, p := range locked {
-			p.guard.Unlock()
-		}
+		suspend.UnlockAll(locked)
 		if s.unlocked == nil {
 			end()
 			return
@@ -57,17 +53,18 @@ func (a *asking) fail() (end func()) {
 
 // A search looks at stages whose guards it holds.
 type search struct {
-	locked   []*Pool
-	unlocked *Pool // its guard is needed, too
+	locked   []*suspend.Guard
+	unlocked *suspend.Guard // is needed as well
 	seen     map[*core]bool
 }
 
 // goesOn reports whether something that a waits for can go on, or is not known to be unable to.
 func (s *search) goesOn(a *asking) bool {
 	c := a.at.Load()
+	guard := &c.pool.guard
 	switch {
-	case !slices.Contains(s.locked, c.pool):
-		s.unlocked = c.pool
+	case !slices.Contains(s.locked, guard):
+		s.unlocked = guard
 		return true
 	case a.fails || a.at.Load() != c || a.stop != nil && !a.queued: // it went on just now
 		return true

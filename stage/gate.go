@@ -87,12 +87,9 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due startin
 		now = q.now()
 	}
 	s.rank(t, in)
-	lockBoth(p, q)
+	guards := suspend.LockAll([]*suspend.Guard{&p.guard, &q.guard})
 	if s.closed || !s.admits(t) {
-		if p != q {
-			q.guard.Unlock()
-		}
-		p.guard.Unlock()
+		suspend.UnlockAll(guards)
 		return due, false
 	}
 	s.accept(g, t, in, now)
@@ -102,20 +99,6 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due startin
 	}
 	due.asks = t.asked
 	return due, true
-}
-
-// lockBoth locks the guards of two pools, in an order that is the same for all.
-func lockBoth(p, q *Pool) {
-	switch {
-	case p == q:
-		p.guard.Lock()
-	case p.id < q.id:
-		p.guard.Lock()
-		q.guard.Lock()
-	default:
-		q.guard.Lock()
-		p.guard.Lock()
-	}
 }
 
 // letIn is called under the guard.

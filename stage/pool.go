@@ -3,7 +3,6 @@ package stage
 import (
 	"reflect"
 
-	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -16,14 +15,12 @@ func NewPool(name string, width int, on suspend.Spawner) *Pool {
 		on = suspend.Goroutines
 	}
 	comparable := reflect.ValueOf(on).Comparable()
-	p := &Pool{id: pools.Add(1), name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
+	p := &Pool{name: name, on: on, inline: comparable, linger: comparable && on == suspend.Goroutines, width: width}
 	if c, ok := suspend.As[suspend.Clock](on); ok {
 		p.clock, p.timers = c, on
 	}
 	return p
 }
-
-var pools atomicx.Uint64
 
 // SetWidth changes the number of handlers that run at a time. Those that run above it end in their own time.
 func (p *Pool) SetWidth(n int) {

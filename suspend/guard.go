@@ -15,7 +15,7 @@ type Guard struct {
 	number
 }
 
-// Lock locks g. A holder of one Guard locks no other, except by lockAll.
+// Lock locks g. A holder of one Guard locks no other, except by LockAll.
 func (g *Guard) Lock() {
 	if preempt.On() {
 		preemptibleGuard()
@@ -26,9 +26,9 @@ func (g *Guard) Lock() {
 // Unlock unlocks g.
 func (g *Guard) Unlock() { g.mu.Unlock() }
 
-// lockAll locks all of guards, each once even if it is there more than once, in an order that is the same for all
-// callers. It sorts guards, and returns those that are locked, for the caller to unlock, which is a part of it.
-func lockAll(guards []*Guard) []*Guard {
+// LockAll locks each of guards, once even if it is there more than once, in an order that is the same for all callers, so that two of them
+// do not wait for each other. It sorts guards, and returns the locked part of it, for UnlockAll.
+func LockAll(guards []*Guard) []*Guard {
 	if len(guards) <= 8 { // insertion
 		for i, g := range guards {
 			id := g.order()
@@ -51,7 +51,8 @@ func lockAll(guards []*Guard) []*Guard {
 	return guards[:n]
 }
 
-func unlockAll(guards []*Guard) {
+// UnlockAll unlocks each of guards.
+func UnlockAll(guards []*Guard) {
 	for _, g := range guards {
 		g.Unlock()
 	}

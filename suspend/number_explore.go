@@ -4,7 +4,7 @@ package suspend
 
 import "sync/atomic"
 
-// A number is the place of a Guard in the order of lockAll, during one run of the model checker. A Guard that outlives
+// A number is the place of a Guard in the order of LockAll, during one run of the model checker. A Guard that outlives
 // the run, since it belongs to a package, gets another in the next, and so each run begins alike. The checker is not told
 // of this access: one goroutine at a time makes them.
 type number struct{ n, run atomic.Uint64 }

@@ -138,9 +138,9 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 		b = current()
 		look = shuffled(b, len(legs))
 	}
-	guards = lockAll(guards)
+	guards = LockAll(guards)
 	if len(guards) < len(legs) && twice(legs) { // levels, or two legs on one object; or else they are different legs
-		unlockAll(guards)
+		UnlockAll(guards)
 		panic(sameTwice)
 	}
 	won, err := look.lookLocked(legs), error(nil)
@@ -149,13 +149,13 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			b = current()
 		}
 		if b == nil || levels {
-			unlockAll(guards)
+			UnlockAll(guards)
 			return performSlowly(ctx, cases, legs, guards, look)
 		}
 		began, armed := b.armed(ctx)
 		if armed { // as nearly always, without a call
 			enqueueLocked(legs, &b.waiter, began, b.last.done)
-			unlockAll(guards)
+			UnlockAll(guards)
 		} else {
 			began, won, err = b.queueLocked(ctx, legs, guards, look)
 		}
@@ -171,7 +171,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			}
 		}
 	} else {
-		unlockAll(guards)
+		UnlockAll(guards)
 	}
 	return performed(cases, legs, won, err)
 }
@@ -179,18 +179,18 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 // queueLocked arms the task of b, which takes the guards off, and queues it for legs, none of which is a level. It does not queue if one
 // is possible by now, or ctx is done.
 func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
-	unlockAll(guards)
+	UnlockAll(guards)
 	began, armed := b.arm(ctx)
 	if !armed {
 		return began, none, cancellation(ctx)
 	}
-	guards = lockAll(guards)
+	guards = LockAll(guards)
 	if won = look.lookLocked(legs); won != none {
-		unlockAll(guards)
+		UnlockAll(guards)
 		return began, won, nil
 	}
 	enqueueLocked(legs, &b.waiter, began, b.last.done)
-	unlockAll(guards)
+	UnlockAll(guards)
 	return began, none, nil
 }
 
@@ -219,9 +219,9 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		if how == atRandom && len(legs) > 1 {
 			look = shuffled(current(), len(legs))
 		}
-		guards := lockAll(guardsOf(legs, guardsBuf[:0]))
+		guards := LockAll(guardsOf(legs, guardsBuf[:0]))
 		won, err := look.lookLocked(legs), error(nil)
-		unlockAll(guards)
+		UnlockAll(guards)
 		if won == none && how != atOnce {
 			waited := false
 			if won, waited, err = suspendOn(ctx, legs, guards, look); waited {
@@ -308,13 +308,13 @@ func twice(legs []leg) bool {
 // enqueueAll performs one of legs that need not wait, or makes all of them wait, and returns none. guards are theirs. If a level panics when
 // it begins, nothing is left waiting, and the panic goes on.
 func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, done <-chan struct{}) (won int) {
-	guards = lockAll(guards)
+	guards = LockAll(guards)
 	if won = look.lookLocked(legs); won != none {
-		unlockAll(guards)
+		UnlockAll(guards)
 		return won
 	}
 	enqueueLocked(legs, b, wait, done)
-	unlockAll(guards)
+	UnlockAll(guards)
 	begun := false
 	defer func() {
 		if !begun {

@@ -65,7 +65,8 @@ func (e *endless) end() {
 // fork-join that gave way was once put behind its own forks, each of which then gave way in turn: each new task waited thirty times as
 // long as the one before.
 func TestForksGiveWay(t *testing.T) {
-	const tasks, every, atMost, depth = 200, 500, 2 * 61, 20
+	const every, atMost, depth = 500, 2 * 61, 20
+	tasks := scale(200)
 	for kind, submit := range map[string]func(p *workstealing.Pool, ran func()){
 		"new":      func(p *workstealing.Pool, ran func()) { _ = p.Go(ran) },
 		"callback": func(p *workstealing.Pool, ran func()) { _ = p.Execute(ran) },
