@@ -356,11 +356,13 @@ func TestFirstStack(t *testing.T) {
 	}
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const n = 1000
-		handle := func(int) error { return nil }
+		sum := 0
 		before := stacks()
 		all := []actor.Ref[int]{}
-		for range n {
-			all = append(all, actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error { return receiving(ctx, self, handle) }))
+		for i := range n {
+			all = append(all, actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
+				return receiving(ctx, self, func(m int) error { sum += m + i; return nil })
+			}))
 			suspend.Yield()
 		}
 		require.Less(t, (stacks()-before)/n, uint64(2600), "bytes of stack for each")
