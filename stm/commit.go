@@ -50,8 +50,8 @@ func (tx *Tx) commitLocked(most int) outcome {
 	}
 	clock.Store(now) // after all boxes: pairs with the loads in attempt and extend
 	for _, w := range tx.writes {
-		if l := &w.at.watched; l.last != nil {
-			if most = l.wakeLocked(nil, most); most == 0 && l.last != nil && l.last.tx != nil {
+		if l := &w.at.watched; l.First() != nil {
+			if most = l.wakeLocked(nil, most); most == 0 && l.First() != nil && l.Last().Value != nil {
 				tx.markLocked(l)
 			}
 		}

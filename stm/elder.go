@@ -92,6 +92,6 @@ func (t turn) Enqueue(r suspend.Resumer[struct{}]) {
 // queueLocked links tx behind the elder, for w to be resumed.
 func (tx *Tx) queueLocked(w waiter) {
 	tx.waiter = w
-	tx.nodes = append(tx.nodes[:0], node{tx: tx})
-	younger.pushLast(&tx.nodes[0])
+	tx.nodes = append(tx.nodes[:0], node{})
+	younger.pushLast(&tx.nodes[0], tx)
 }

@@ -4,7 +4,7 @@ package stm
 func (v *Var[T]) Linked() (n int) {
 	guard.Lock()
 	defer guard.Unlock()
-	for x := v.watched.first; x != nil; x = x.next {
+	for x := v.watched.First(); x != nil; x = x.Next() {
 		n++
 	}
 	return n
@@ -14,7 +14,7 @@ func (v *Var[T]) Linked() (n int) {
 func Younger() (n int) {
 	guard.Lock()
 	defer guard.Unlock()
-	for x := younger.first; x != nil; x = x.next {
+	for x := younger.First(); x != nil; x = x.Next() {
 		n++
 	}
 	return n

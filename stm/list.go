@@ -1,44 +1,30 @@
 package stm
 
+import "github.com/braidgo/braid/internal/dlist"
+
 // A list has the nodes of the transactions that wait for one Var to change, in the order in which they came. It is used under
 // the guard.
-type list struct{ first, last *node }
+type list struct{ dlist.List[*Tx] }
 
-// A node is in one list, or in none.
+// A node is in one list, or in none. Its Value is the transaction that waits; nil: a mark, see markLocked.
 type node struct {
-	prev, next *node
-	in         *list // nil: linked nowhere
-	tx         *Tx   // which waits; nil: a mark, see markLocked
+	dlist.Node[*Tx]
+	in *list // nil: linked nowhere
 }
 
 // A waiter is the suspension of a Tx that is linked.
 type waiter interface{ resumeLocked() }
 
-// pushLast links n behind all others.
-func (l *list) pushLast(n *node) {
-	if n.prev = l.last; n.prev != nil {
-		n.prev.next = n
-	} else {
-		l.first = n
-	}
-	l.last, n.in = n, l
+// pushLast links n, which is in no list, behind all others, for tx.
+func (l *list) pushLast(n *node, tx *Tx) {
+	n.Value, n.in = tx, l
+	l.Push(&n.Node)
 }
 
 // unlink takes n off its list, and leaves it zero.
 func (n *node) unlink() {
-	l := n.in
-	if l == nil {
-		return
+	if n.in != nil {
+		n.in.Remove(&n.Node)
+		*n = node{}
 	}
-	if n.prev != nil {
-		n.prev.next = n.next
-	} else {
-		l.first = n.next
-	}
-	if n.next != nil {
-		n.next.prev = n.prev
-	} else {
-		l.last = n.prev
-	}
-	*n = node{}
 }

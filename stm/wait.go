@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -52,11 +53,11 @@ func (tx *Tx) linkLocked(w waiter) {
 	tx.waiter = w
 	for _, b := range tx.reads {
 		l := &b.of.base().watched
-		if l.last != nil && l.last.tx == tx { // nobody else has come since this critical section began
+		if last := l.Last(); last != nil && last.Value == tx { // nobody else has come since this critical section began
 			continue
 		}
-		tx.nodes = append(tx.nodes, node{tx: tx})
-		l.pushLast(&tx.nodes[len(tx.nodes)-1])
+		tx.nodes = append(tx.nodes, node{})
+		l.pushLast(&tx.nodes[len(tx.nodes)-1], tx)
 	}
 }
 
@@ -69,10 +70,10 @@ func (tx *Tx) unlinkLocked() {
 
 // wakeLocked resumes the transactions that are linked before a node, and at most that number. Each is unlinked everywhere first. It
 // returns how many more it might have resumed.
-func (l *list) wakeLocked(before *node, most int) int {
-	for n := l.first; n != before && most > 0; {
-		next := n.next // not one of the same transaction: each is linked to a Var once
-		if tx := n.tx; tx != nil {
+func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
+	for n := l.First(); n != before && most > 0; {
+		next := n.Next() // not one of the same transaction: each is linked to a Var once
+		if tx := n.Value; tx != nil {
 			w := tx.waiter
 			tx.unlinkLocked()
 			w.resumeLocked()
@@ -88,7 +89,7 @@ func (l *list) wakeLocked(before *node, most int) int {
 func (tx *Tx) markLocked(l *list) {
 	tx.nodes = slices.Grow(tx.nodes, len(tx.writes)-len(tx.nodes)) // once: a node that is linked stays where it is
 	tx.nodes = append(tx.nodes, node{})
-	l.pushLast(&tx.nodes[len(tx.nodes)-1])
+	l.pushLast(&tx.nodes[len(tx.nodes)-1], nil)
 }
 
 // wakeRest resumes the waiters that a commit has left, a portion at a time: others may commit in between. A commit in between that
@@ -97,7 +98,7 @@ func (tx *Tx) wakeRest() {
 	for i := range tx.nodes {
 		for m, done := &tx.nodes[i], false; !done; {
 			guard.Lock()
-			if done = m.in.wakeLocked(m, portion) > 0; done {
+			if done = m.in.wakeLocked(&m.Node, portion) > 0; done {
 				m.unlink()
 			}
 			guard.Unlock()

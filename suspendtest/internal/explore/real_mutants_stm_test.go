@@ -11,7 +11,7 @@ var stmMutants = []realMutant{
 		"	if IS {\n		clock.Store(now)\n	}\n	for _, w := range tx.writes {\n		w.of.publish(w.to, now)", "stm, opacity"},
 	{"a Get does not look at the version", "stm/var.go", "	for ⟦b.version > tx.now⟧ {", "false", "stm, opacity"},
 	{"a waiter of several Vars is passed over", "stm/wait.go", "if tx := n.tx; ⟦tx != nil⟧ {", "tx != nil && len(tx.nodes) < 2", "stm, OrElse"},
-	{"only the first Var is watched", "stm/wait.go", "if ⟦l.last != nil && l.last.tx == tx⟧ {", "len(tx.nodes) > 0", "stm, OrElse"},
+	{"only the first Var is watched", "stm/wait.go", "if last := l.Last(); ⟦last != nil && last.Value == tx⟧ {", "len(tx.nodes) > 0 && last == last", "stm, OrElse"},
 	{"a branch that returns Retry is not rolled back", "stm/tx.go", "			tx.rollback(writes)\n", "			if !IS {\n				tx.rollback(writes)\n			}\n", "stm, OrElse, rolled back"},
 
 	{"a snapshot is extended without a look", "stm/tx.go", "		if ⟦!b.current()⟧ {\n			tx.now, tx.doomed", "false", "stm, opacity;stm, extension"},
@@ -19,7 +19,7 @@ var stmMutants = []realMutant{
 		"		tx.extend(b.version)\n		if IS {\n			break\n		}\n		b = v.load()\n", "stm, opacity, two commits"},
 	{"a snapshot is extended to the middle of a commit", "stm/tx.go", "	if now < version {", "	if now < version && IS {\n		now = version\n	} else if now < version {", "stm, opacity, two commits;stm, extension"},
 	{"a Load sees a part of a commit", "stm/var.go", "if ⟦b.version > clock.Load()⟧ {", "false", "stm, Load"},
-	{"a commit wakes nobody", "stm/commit.go", "		if l := &w.at.watched; ⟦l.last != nil⟧ {", "false", "stm, retry"},
+	{"a commit wakes nobody", "stm/commit.go", "		if l := &w.at.watched; ⟦l.First() != nil⟧ {", "false", "stm, retry"},
 	{"a commit owes nothing to those beyond its portion", "stm/stm.go", "	if ⟦len(tx.nodes) > 0⟧ {\n		tx.wakeRest()", "false", "stm, retry, two consumers"},
 	{"a commit wakes one", "stm/wait.go", "		n = next\n", "		if IS && n.tx == nil {\n			return 1\n		}\n		n = next\n", "stm, retry, two consumers"},
 	{"a doomed run is taken for one that has ended", "stm/stm.go", "	case ⟦tx.doomed⟧:\n		return conflict, nil\n	case err == nil:\n		return tx.commit(), nil", "false", "stm, a swallowed conflict;stm, extension"},
