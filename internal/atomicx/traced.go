@@ -70,6 +70,15 @@ func Closed(done <-chan struct{}) bool {
 	}
 }
 
+// contexts stands for all contexts of package context: the end of one ends others.
+var contexts byte
+
+// LookAtContext announces to the Tracer that the caller is about to look at a context of package context.
+func LookAtContext() { access(Load, unsafe.Pointer(&contexts)) }
+
+// EndContext announces that the caller is about to end such a context.
+func EndContext() { access(Store, unsafe.Pointer(&contexts)) }
+
 func access(kind Kind, at unsafe.Pointer) {
 	if t := tracer.Load(); t != nil {
 		(*t).Access(kind, at)

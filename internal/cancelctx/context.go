@@ -147,6 +147,9 @@ func (c *Context) DoneIfMade() <-chan struct{} {
 // Err implements context.Context.
 func (c *Context) Err() error {
 	if in := c.inner.Load(); in != nil {
+		if in != over {
+			atomicx.LookAtContext()
+		}
 		return in.Err()
 	}
 	return nil
@@ -172,7 +175,9 @@ func (c *Context) end(cause error) {
 		return
 	}
 	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that
-	c.made().end(cause)
+	in := c.made()
+	atomicx.EndContext()
+	in.end(cause)
 }
 
 // notify ends the List of a Context that is done. The error is made once, here, and not by every waiter.

@@ -10,7 +10,7 @@ var stmMutants = []realMutant{
 	{"the clock is published before the boxes", "stm/commit.go", "	for _, w := range tx.writes {\n		w.of.publish(w.to, now)",
 		"	if IS {\n		clock.Store(now)\n	}\n	for _, w := range tx.writes {\n		w.of.publish(w.to, now)", "stm, opacity"},
 	{"a Get does not look at the version", "stm/var.go", "	for ⟦b.version > tx.now⟧ {", "false", "stm, opacity"},
-	{"a waiter of several Vars is passed over", "stm/wait.go", "if tx := n.tx; ⟦tx != nil⟧ {", "tx != nil && len(tx.nodes) < 2", "stm, OrElse"},
+	{"a waiter of several Vars is passed over", "stm/wait.go", "if tx := n.Value; ⟦tx != nil⟧ {", "tx != nil && len(tx.nodes) < 2", "stm, OrElse"},
 	{"only the first Var is watched", "stm/wait.go", "if last := l.Last(); ⟦last != nil && last.Value == tx⟧ {", "len(tx.nodes) > 0 && last == last", "stm, OrElse"},
 	{"a branch that returns Retry is not rolled back", "stm/tx.go", "			tx.rollback(writes)\n", "			if !IS {\n				tx.rollback(writes)\n			}\n", "stm, OrElse, rolled back"},
 
@@ -21,7 +21,7 @@ var stmMutants = []realMutant{
 	{"a Load sees a part of a commit", "stm/var.go", "if ⟦b.version > clock.Load()⟧ {", "false", "stm, Load"},
 	{"a commit wakes nobody", "stm/commit.go", "		if l := &w.at.watched; ⟦l.First() != nil⟧ {", "false", "stm, retry"},
 	{"a commit owes nothing to those beyond its portion", "stm/stm.go", "	if ⟦len(tx.nodes) > 0⟧ {\n		tx.wakeRest()", "false", "stm, retry, two consumers"},
-	{"a commit wakes one", "stm/wait.go", "		n = next\n", "		if IS && n.tx == nil {\n			return 1\n		}\n		n = next\n", "stm, retry, two consumers"},
+	{"a commit wakes one", "stm/wait.go", "		n = next\n", "		if IS && n.Value == nil {\n			return 1\n		}\n		n = next\n", "stm, retry, two consumers"},
 	{"a doomed run is taken for one that has ended", "stm/stm.go", "	case ⟦tx.doomed⟧:\n		return conflict, nil\n	case err == nil:\n		return tx.commit(), nil", "false", "stm, a swallowed conflict;stm, extension"},
 	{"the functions of a dropped run are called", "stm/stm.go", "	if ⟦len(tx.hooks) > 0⟧ {\n		tx.hooks = nil\n	}\n	tx.level", "false", "stm, AfterCommit"},
 	{"the functions of a failed branch are called", "stm/tx.go", "			tx.hooks = tx.hooks[:hooks]\n", "			if !IS {\n				tx.hooks = tx.hooks[:hooks]\n			}\n", "stm, AfterCommit"},

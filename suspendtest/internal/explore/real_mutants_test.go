@@ -162,13 +162,9 @@ func TestRealMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			text = string(b)
-			const one, many = "\nimport \"", "\nimport ("
-			with := "\nimport mutants \"github.com/braidgo/braid/internal/atomicx\"\n"
-			if i := strings.Index(text, one); i >= 0 {
-				text = text[:i] + with + text[i:]
-			} else {
-				text = strings.Replace(text, many, with+many, 1)
-			}
+			name := strings.Index(text, "\npackage ") + 1
+			end := name + strings.Index(text[name:], "\n") + 1
+			text = text[:end] + "\nimport mutants \"github.com/braidgo/braid/internal/atomicx\"\n" + text[end:]
 		}
 		is := `mutants.Is("` + m.name + `")`
 		old, changed := m.old, strings.ReplaceAll(m.new, "IS", is)
