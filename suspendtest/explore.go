@@ -31,6 +31,13 @@ func (w *World) OnIdle(f func(waiting []string) error) { w.w.OnIdle(f) }
 // Log adds a line to the trace of the run, which a failure prints.
 func (w *World) Log(format string, args ...any) { w.w.Log(format, args...) }
 
+// Called is used by a task at the beginning of an operation whose order with others counts, and Returned at its end, as by package
+// suspendtest/linear. With Accesses each is a point where others can take turns.
+func (w *World) Called() { w.w.Called() }
+
+// Returned is used after Called.
+func (w *World) Returned() { w.w.Returned() }
+
 // An ExploreOption changes what Explore does.
 type ExploreOption func(*exploreConfig)
 
@@ -69,6 +76,16 @@ func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } 
 // Executions bounds the number of runs. There is no bound otherwise.
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
+// Random makes n runs at random in place of all, and n without a cancellation: for programs that have too many. Each task, and each context
+// that can be cancelled, has a random priority, and the one with the highest that can go on does. At depth-1 random points the task whose turn
+// it is falls below all others. Some mistakes show in each run in which certain pairs of steps, depth of them, come in a certain order. Such a
+// mistake, in a program of n tasks that take k turns, fails a run with a chance of at least 1/(n·k^(depth-1)): Burckhardt, Kothari, Musuvathi and
+// Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). Two locks taken in the wrong order have depth
+// 2, and so has a lost update. The runs are the same each time. Preemptions means nothing then, and Accesses only that each access is a point.
+func Random(n, depth int) ExploreOption {
+	return func(c *exploreConfig) { c.Executions, c.Depth = n, max(depth, 1) }
+}
+
 // Replay makes one run only: the one that a failure has named with this string. So does the environment variable
 // BRAID_REPLAY.
 func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
@@ -81,9 +98,11 @@ func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Re
 // Braid's own primitives are followed down to their atomics. Other shared variables must be of the types of suspendtest/atomic, or be
 // accessed under a lock or after a wait. A run is as on a machine that keeps the order of all accesses. A data race is not noticed: see go
 // test -race. No task may wait for a change by looking in a loop, and Yield is no choice. Preemptions, Yields and Waits mean nothing then.
+// A Sleep takes any time, and the orders in which tasks wake up are all made. That its timer may fire before the task waits is left out: package
+// suspend makes no difference between the two.
 func Accesses() ExploreOption {
 	return func(c *exploreConfig) {
-		c.Fine, c.Reduced, c.Points, c.Preemptions = true, true, false, explore.Unlimited
+		c.Fine, c.Reduced, c.Asleep, c.Points, c.Preemptions = true, true, true, false, explore.Unlimited
 	}
 }
 
@@ -97,8 +116,8 @@ func Accesses() ExploreOption {
 // looked at in one order only.
 //
 // A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to any that may suspend, and to the lock of a
-// suspend.Guard. Only there others take turns. A task that waits in another way blocks all, so no task may hold a lock of package sync
-// at such a place. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled
+// suspend.Guard. Only there others take turns. So no task may hold a lock of package sync at such a place, or a Guard: a task that waits
+// for it natively, for five seconds, fails the run with its name and its line. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled
 // are, one after another. If there are none, the run is a deadlock.
 //
 // Explore finds errors in the logic of a primitive and of its users: values and wake-ups lost between a Resume and a cancellation, and
@@ -114,6 +133,9 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	if c.Fine && !explore.Built {
 		t.Error("suspendtest: Accesses needs a build with the tag explore: go test -tags explore")
 		return
+	}
+	if c.Depth > 0 {
+		c.Reduced = false
 	}
 	begin := func(w *explore.World) { program(&World{w}) }
 	if c.Replay != "" {

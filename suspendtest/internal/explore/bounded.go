@@ -12,10 +12,14 @@ type bounded struct {
 	cancelled   int
 	interrupted *task // by the canceller whose turn it is
 	options     []*task
+	pct         *pct // nil: all runs are made
 }
 
 func (b *bounded) begin(w *World) {
 	b.w, b.made, b.preempted, b.cancelled, b.interrupted = w, 0, 0, 0, nil
+	if b.pct != nil && len(b.path) == 0 {
+		b.pct.begin(b.e.Depth)
+	}
 }
 
 func (b *bounded) add(_, t *task) { t.id = len(b.w.tasks) - 1 }
@@ -25,6 +29,10 @@ func (b *bounded) replay(path []choice) { b.path = path }
 func (b *bounded) choices() []choice { return b.path }
 
 func (b *bounded) next() bool {
+	if b.pct != nil {
+		b.path = b.path[:0]
+		return true
+	}
 	for i := len(b.path) - 1; i >= 0; i-- {
 		if b.path[i].nth+1 < b.path[i].of {
 			b.path[i].nth++
@@ -36,6 +44,24 @@ func (b *bounded) next() bool {
 }
 
 func (b *bounded) choose(of int) int {
+	if of > 1 && b.pct != nil && b.made == len(b.path) {
+		b.path = append(b.path, choice{b.pct.IntN(of), of})
+	}
+	return b.nth(of)
+}
+
+// chooseTask is choose for tasks.
+func (b *bounded) chooseTask(of []*task) *task {
+	if b.pct != nil && b.made == len(b.path) {
+		if nth := b.pct.pick(of); len(of) > 1 {
+			b.path = append(b.path, choice{nth, len(of)})
+		}
+	}
+	return of[b.nth(len(of))]
+}
+
+// nth is the next choice, the first if there is none yet.
+func (b *bounded) nth(of int) int {
 	if of == 1 {
 		return 0
 	}
@@ -122,7 +148,7 @@ func (b *bounded) pick(last *task) *task {
 		w.deadlock()
 		return nil
 	}
-	t := o[b.choose(len(o))]
+	t := b.chooseTask(o)
 	switch {
 	case w.failure != "":
 		return nil

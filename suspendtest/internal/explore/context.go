@@ -96,6 +96,7 @@ func (c *taskContext) look(kind accessKind) {
 	case !b.mayCancel():
 		w.e.cut.Cancellations = true
 	case w.e.choose(2) == 1:
+		w.e.step()
 		b.cancelled++
 		c.canceller.begun, c.canceller.ended = true, true
 		c.cancel()

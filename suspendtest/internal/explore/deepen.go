@@ -17,7 +17,7 @@ type Extent struct {
 // level leaves nothing out, at c.Preemptions unless it is Unlimited, or else after enough runs, of the levels above none.
 func Deepen(c Config, enough int, program func(w *World)) Extent {
 	x := Extent{Preemptions: Never}
-	if c.Reduced { // a bound would not save anything
+	if c.Reduced || c.Depth > 0 { // a bound would not save anything
 		r := Run(c, program)
 		if x.Executions, x.Failure, x.Cut = r.Executions, r.Failure, r.Cut; r.Exhausted {
 			x.Preemptions = Unlimited

@@ -75,7 +75,7 @@ type look struct {
 // canStep reports whether t can make a step.
 func (t *task) canStep() bool {
 	switch {
-	case t.ended:
+	case t.ended, t.early:
 		return false
 	case t.cancels != nil:
 		return t.live

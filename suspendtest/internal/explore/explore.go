@@ -20,6 +20,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/braidgo/braid/internal/preempt"
 )
@@ -43,17 +45,29 @@ type Config struct {
 	// Preempt, and at each lock of a Guard. Not with Fine, which has more.
 	Points bool
 
-	Preemptions   int    // how often, in a run, a task that could go on is made to wait, or cancelled meanwhile if Points; Unlimited if it is negative
-	Cancellations int    // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
-	Yields        int    // how often a task may go on after a Yield while another that could run does not; none if Fine
-	Spurious      int    // how often, in a run, each task's Park returns for no reason
-	Steps         int    // turns in a run, more being taken for a livelock; 0: 10000
-	Executions    int    // runs after which to give up; 0: no limit
-	Replay        string // the one run to make, as a Failure names it
+	// Asleep says that the timer of a suspend.Sleep fires when its task waits, and no earlier. Package suspend makes no difference between the
+	// two; its own programs, which have timers that fire at any time, check that. Whether the task goes on early or late is open in any
+	// case, whatever the durations: so each order of the tasks that sleep is still made.
+	Asleep bool
+
+	// Depth says, unless it is 0, to make Executions runs at random in place of all. Each task has a random priority, and of those that can
+	// run the highest has its turn. At Depth-1 random turns, that task falls below all others. Preemptions means nothing then.
+	Depth int
+
+	Preemptions   int           // how often, in a run, a task that could go on is made to wait, or cancelled meanwhile if Points; Unlimited if it is negative
+	Cancellations int           // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
+	Yields        int           // how often a task may go on after a Yield while another that could run does not; none if Fine
+	Spurious      int           // how often, in a run, each task's Park returns for no reason
+	Steps         int           // turns in a run, more being taken for a livelock; 0: 10000
+	Executions    int           // runs after which to give up; 0: no limit
+	Stall         time.Duration // how long a task may wait natively; 0: 5 s
+	Replay        string        // the one run to make, as a Failure names it
 
 	// For tests: Reduced, but without reducing anything, and maybe at random.
 	brute  bool
 	random *rand.Rand
+
+	tracing bool
 }
 
 // A Result is that of a search.
@@ -77,10 +91,11 @@ type Failure struct {
 	Reason string
 	Trace  []string // what happened, in order
 	Replay string   // for Config.Replay
+	Stacks string   // of the tasks, if one of them waits natively
 }
 
 func (f *Failure) Error() string {
-	return fmt.Sprintf("%s\n\t%s\nreplay: %s", f.Reason, strings.Join(f.Trace, "\n\t"), f.Replay)
+	return fmt.Sprintf("%s\n\t%s\nreplay: %s%s", f.Reason, strings.Join(f.Trace, "\n\t"), f.Replay, f.Stacks)
 }
 
 // An explorer is one Run.
@@ -88,9 +103,13 @@ type explorer struct {
 	Config
 	search
 	workers []*worker
-	tracing bool
 	cut     Cut
 	face
+
+	world *World // the run
+	gid   int64
+	turn  atomic.Int64 // the goroutine that has it
+	steps atomic.Int64 // of all runs; negative once the search is given up
 }
 
 // A search knows which runs there are. It is bounded or a reduction.
@@ -113,8 +132,10 @@ func Run(c Config, program func(w *World)) Result {
 	if c.Steps == 0 {
 		c.Steps = 10_000
 	}
+	if c.Stall == 0 {
+		c.Stall = 5 * time.Second
+	}
 	e := &explorer{Config: c}
-	defer e.stop()
 	var path []choice
 	if c.Replay != "" {
 		var err error
@@ -131,14 +152,24 @@ func Run(c Config, program func(w *World)) Result {
 		}
 		e.search = newReduction(e)
 	} else {
-		e.search = &bounded{e: e}
+		b := &bounded{e: e}
+		if c.Depth > 0 && c.Replay == "" {
+			e.Preemptions, b.pct = Unlimited, new(pct)
+		}
+		e.search = b
 	}
 	e.search.replay(path)
 	defer e.trace(c.Fine)()
 	if c.Points {
 		defer preempt.Begin()()
 	}
-	r := e.all(program)
+	r := e.watch(func() Result { defer e.stop(); return e.all(program) })
+	if f := r.Failure; f != nil && f.Stacks != "" && !c.tracing {
+		c.Replay, c.tracing = f.Replay, true
+		if again := Run(c, program).Failure; again != nil {
+			f.Trace = again.Trace
+		}
+	}
 	r.Cut = e.cut
 	return r
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -29,7 +30,10 @@ type task struct {
 	holds    []locker
 	starved  map[*task]int // Yields since another, which could run at each of them, has made a step
 	worker   *worker
-	drawn    int // random numbers
+	timer    *task   // of its Sleep, which does not wait yet
+	early    bool    // such a timer
+	drawn    int     // random numbers
+	priority float64 // of a run at random
 
 	reducible
 }
@@ -48,7 +52,7 @@ func (w *World) add(parent, t *task) {
 // enabled reports whether t can make a step.
 func (t *task) enabled() bool {
 	switch {
-	case t.ended, t.parked, t.cancels != nil && !t.begun:
+	case t.ended, t.parked, t.early, t.cancels != nil && !t.begun:
 		return false
 	case t.lock != nil:
 		return t.lockIsFree()
@@ -101,6 +105,7 @@ func (w *World) access(kind accessKind, at *[]string) {
 
 // handOver ends the turn of t, unless it is next.
 func (w *World) handOver(t, next *task) {
+	w.e.step()
 	if next == t {
 		return
 	}
@@ -117,6 +122,7 @@ func (t *task) Park() {
 	if w.dead {
 		panic(unwound{})
 	}
+	t.waits()
 	if w.e.Reduced {
 		t.parkReduced()
 		return
@@ -257,13 +263,39 @@ func (s spawner) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 		}
 	})
 	t.pending = footprint{unsafe.Pointer(over), write}
+	if u := s.w.running(); u != nil && s.w.e.Asleep && sleeps() {
+		u.timer, t.early = t, true
+	}
 	return func() bool {
 		if u := s.w.running(); u != nil && s.w.e.Fine {
 			access(u, write, over)
+			u.waits()
 		}
 		before := *over
 		*over = true
 		return !before
+	}
+}
+
+// sleeps reports whether the caller is called by suspend.Sleep.
+func sleeps() bool {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if f.Function == module+"suspend.Sleep" || !more {
+			return more
+		}
+	}
+}
+
+// waits lets the timer of t's Sleep fire, which comes after the present step then.
+func (t *task) waits() {
+	if x := t.timer; x != nil {
+		t.timer, x.early = nil, false
+		if r, ok := t.w.e.search.(*reduction); ok {
+			r.born |= one(x.id)
+		}
 	}
 }
 

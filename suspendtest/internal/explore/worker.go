@@ -68,6 +68,8 @@ func (c *worker) resume() {
 
 func (c *worker) body(yield func(struct{}) bool) {
 	c.yield, c.gid = yield, gid.Get()
+	c.e.turn.Store(c.gid)
+	c.e.step()
 	for {
 		c.run()
 		if !yield(struct{}{}) {
@@ -117,14 +119,20 @@ func userSite() string {
 	operation := ""
 	for {
 		f, more := frames.Next()
-		name, inside := strings.CutPrefix(f.Function, module)
-		if !more || !inside || strings.HasSuffix(f.File, "_test.go") || strings.HasPrefix(name, "examples/") {
+		name, inside := inside(f.Function, f.File)
+		if !more || !inside {
 			return operation + "at " + site(f)
 		}
 		if !strings.HasPrefix(name, "suspend.") && !strings.HasPrefix(name, "suspendtest/") && !strings.HasPrefix(name, "internal/") {
 			operation = "in " + strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "[...]", "") + " "
 		}
 	}
+}
+
+// inside reports whether a function is one of the library's, and not of its tests and examples.
+func inside(function, file string) (name string, yes bool) {
+	name, ours := strings.CutPrefix(function, module)
+	return name, ours && !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(name, "examples/")
 }
 
 func site(f runtime.Frame) string {

@@ -78,6 +78,7 @@ func (w *World) event(t *task, format string, args ...any) {
 		name = t.name
 	}
 	w.trace = append(w.trace, fmt.Sprintf("%-8s ", name)+fmt.Sprintf(format, args...))
+	w.e.step()
 }
 
 func (w *World) fail(format string, args ...any) {
@@ -90,6 +91,8 @@ func (w *World) fail(format string, args ...any) {
 // run makes one run.
 func (e *explorer) run(program func(w *World)) *World {
 	w := &World{e: e}
+	e.world = w
+	e.step()
 	e.face.begin(w)
 	defer e.face.begin(nil)
 	e.search.begin(w)
@@ -106,6 +109,7 @@ func (e *explorer) run(program func(w *World)) *World {
 	}
 	if w.failure == "" && !w.redundant {
 		for _, f := range w.checks {
+			e.step()
 			if err := f(); err != nil {
 				w.fail("check: %v", err)
 			}
@@ -136,8 +140,12 @@ func (w *World) turn(t *task) {
 		}
 	}
 	w.current = t
+	w.e.turn.Store(t.worker.gid)
+	w.e.step()
 	t.worker.resume()
 	w.current = nil
+	w.e.turn.Store(w.e.gid)
+	w.e.step()
 	if t.ended {
 		if t.cancels == nil && w.failure == "" {
 			w.event(t, "has ended")
@@ -174,6 +182,7 @@ func (w *World) allWait() bool {
 		return false
 	}
 	for _, f := range w.idle {
+		w.e.step()
 		if err := f(waiting); err != nil {
 			w.fail("while %s wait: %v", strings.Join(waiting, ", "), err)
 			return false

@@ -1,0 +1,122 @@
+package explore
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/outcome"
+)
+
+// watch makes runs on a goroutine of its own. A task that waits in a way that the explorer does not see stops this goroutine for ever. The
+// result is a failure then, and the goroutines are left as they are.
+func (e *explorer) watch(runs func() Result) Result {
+	var r Result
+	var how outcome.Outcome
+	ended := make(chan struct{})
+	go func() {
+		e.gid = gid.Get()
+		e.turn.Store(e.gid)
+		outcome.Of(func() { r = runs() }, func(o outcome.Outcome) { how = o; close(ended) })
+	}()
+	looks := time.NewTicker(e.Stall / 5)
+	defer looks.Stop()
+	for before, waits := int64(0), 0; ; {
+		select {
+		case <-ended:
+			how.Rethrow()
+			return r
+		case <-looks.C:
+		}
+		steps := e.steps.Load()
+		if steps != before || steps == 0 || !waitsNatively(stacks()[e.turn.Load()]) {
+			before, waits = steps, 0
+		} else if waits++; waits == 5 && e.steps.CompareAndSwap(steps, math.MinInt64) {
+			return Result{Failure: e.stalled()}
+		}
+	}
+}
+
+// step is called at each step, by the goroutine that makes it. If the search is given up, it is not made.
+func (e *explorer) step() {
+	if e.steps.Add(1) < 0 {
+		select {}
+	}
+}
+
+// stalled is the failure of a run whose task waits natively.
+func (e *explorer) stalled() *Failure {
+	w, all := e.world, stacks()
+	name, stack := "the program", all[e.turn.Load()]
+	var s, others, traces strings.Builder
+	if w.current != nil {
+		name = w.current.name
+	} else {
+		fmt.Fprintf(&traces, "\n%s: %s\n", name, stack)
+	}
+	for _, t := range w.tasks {
+		if t.worker != nil {
+			fmt.Fprintf(&traces, "\n%s: %s\n", t.name, all[t.worker.gid])
+			if t != w.current {
+				fmt.Fprintf(&others, ", %s at %s", t.name, lineOf(all[t.worker.gid]))
+			}
+		}
+	}
+	fmt.Fprintf(&s, "%s makes no step: it waits natively (%s) at %s.", name, waitState(stack), lineOf(stack))
+	if others.Len() > 0 {
+		fmt.Fprintf(&s, " A task that is not at its end probably holds what it waits for: %s.", others.String()[2:])
+	}
+	s.WriteString(" No task may hold a lock of package sync, or a Guard, where others can take turns")
+	if e.Points {
+		s.WriteString("; with suspendtest.Waits they do so only where a task waits, yields or ends")
+	}
+	return &Failure{Reason: s.String(), Trace: w.trace, Replay: e.format(), Stacks: traces.String()}
+}
+
+func stacks() map[int64][]byte {
+	all := map[int64][]byte{}
+	for id, stack := range gid.Stacks() {
+		all[id] = stack
+	}
+	return all
+}
+
+// waitState is the state in the head of a stack trace.
+func waitState(stack []byte) string {
+	head, _, _ := bytes.Cut(stack, []byte{'\n'})
+	_, head, _ = bytes.Cut(head, []byte{'['})
+	if end := bytes.IndexAny(head, ",]"); end >= 0 {
+		return string(head[:end])
+	}
+	return ""
+}
+
+// waitsNatively reports whether a goroutine would not go on if it had a processor.
+func waitsNatively(stack []byte) bool {
+	switch state := waitState(stack); state {
+	case "", "running", "runnable", "preempted", "syscall":
+		return false
+	default:
+		return !strings.HasPrefix(state, "GC ")
+	}
+}
+
+// lineOf is the innermost line of a stack trace that is neither the library's nor the runtime's.
+func lineOf(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i := 1; i+1 < len(lines); i += 2 {
+		at, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		_, ours := inside(lines[i], at[:max(0, strings.LastIndexByte(at, ':'))])
+		if !ours && !below.MatchString(lines[i]) {
+			return at[strings.LastIndexByte(at, '/')+1:]
+		}
+	}
+	return "its beginning"
+}
+
+// below are the functions under a call of the program.
+var below = regexp.MustCompile(`^(created by|runtime|sync|time|internal|iter)[ ./]`)

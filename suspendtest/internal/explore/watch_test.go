@@ -1,0 +1,95 @@
+package explore_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/explore"
+)
+
+// A task that waits natively fails the run, which names the task, its line, and the tasks that may hold what it waits for.
+func TestNativeWaitsAreFound(t *testing.T) {
+	const waits, holds = " makes no step: it waits natively (sync.Mutex.Lock) at watch_test.go:", "probably holds what it waits for: a at watch_test.go:"
+	for name, c := range map[string]struct {
+		program func(w *explore.World)
+		points  bool
+		want    []string
+	}{
+		"a lock of package sync, at a point": {func(w *explore.World) {
+			var mu sync.Mutex
+			var m mutex.Mutex
+			for _, name := range []string{"a", "b"} {
+				w.Go(name, func(context.Context) { mu.Lock(); _ = m.Lock(bg); m.Unlock(); mu.Unlock() })
+			}
+		}, true, []string{"b" + waits, holds, "suspendtest.Waits"}},
+		"a lock of package sync, at a wait": {func(w *explore.World) {
+			var mu sync.Mutex
+			empty := mvar.New[int]()
+			w.Go("a", func(context.Context) { mu.Lock(); _, _ = empty.Take(bg); mu.Unlock() })
+			w.Go("b", func(context.Context) { mu.Lock(); _ = empty.Put(bg, 1); mu.Unlock() })
+		}, false, []string{"b" + waits, holds}},
+		"a Guard under a Guard": {func(w *explore.World) {
+			var g, h suspend.Guard
+			w.Go("a", func(context.Context) { g.Lock(); h.Lock(); h.Unlock(); g.Unlock() })
+			w.Go("b", func(context.Context) { g.Lock(); _ = 0; g.Unlock() })
+		}, true, []string{"b" + waits, holds, "or a Guard, where"}},
+		"a channel": {func(w *explore.World) {
+			w.Go("a", func(context.Context) { <-make(chan int) })
+		}, false, []string{"a makes no step: it waits natively (chan receive) at watch_test.go:"}},
+		"in a Check": {func(w *explore.World) {
+			var mu sync.Mutex
+			w.Go("a", func(context.Context) { mu.Lock() })
+			w.Check(func() error { mu.Lock(); mu.Unlock(); return nil }) //nolint:staticcheck // it hangs
+		}, false, []string{"the program" + waits}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := explore.Run(explore.Config{Points: c.points, Yields: 1, Preemptions: explore.Unlimited, Stall: 100 * time.Millisecond}, c.program)
+			if r.Failure == nil {
+				t.Fatal("not found")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(r.Failure.Reason, want) {
+					t.Errorf("%s, want %s", r.Failure.Reason, want)
+				}
+			}
+			if text := r.Failure.Error(); !strings.Contains(text, "begins") || !strings.Contains(text, "watch_test.go") {
+				t.Errorf("no story and no stacks: %s", text)
+			}
+		})
+	}
+}
+
+// A task that computes for long does not wait.
+func TestATaskThatComputesIsNoStall(t *testing.T) {
+	c := all
+	c.Stall = 10 * time.Millisecond
+	r := explore.Run(c, func(w *explore.World) {
+		w.Go("a", func(context.Context) {
+			for begun := time.Now(); time.Since(begun) < 20*c.Stall; {
+			}
+		})
+	})
+	if r.Failure != nil || !r.Exhausted {
+		t.Error(r.Failure)
+	}
+}
+
+// A program that panics, or ends its goroutine, does so to its caller.
+func TestTheProgramEndsTheCaller(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "ouch" {
+			t.Errorf("%v", v)
+		}
+	}()
+	t.Run("exits", func(t *testing.T) {
+		explore.Run(all, func(*explore.World) { t.SkipNow() })
+		t.Error("goes on")
+	})
+	explore.Run(all, func(*explore.World) { panic("ouch") })
+}
