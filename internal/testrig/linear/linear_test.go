@@ -5,9 +5,7 @@ package linear_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/internal/testrig/stress"
@@ -24,6 +21,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/linear"
 )
 
 // A call is an operation and its argument.
@@ -32,61 +30,41 @@ type call struct {
 	arg  int
 }
 
-// A history is what happened to one object.
-type history struct {
-	clock atomic.Int64
-	mu    sync.Mutex
-	ops   []porcupine.Operation
-	seen  *stress.Outcomes
-}
-
-// do performs an operation and records it.
-func (h *history) do(client int, c call, f func() (string, error)) (result string) {
-	begun := h.clock.Add(1)
-	result, err := f()
-	ended := h.clock.Add(1)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		h.seen.Add(c.name + ": cancelled")
-		return ""
-	}
-	if err != nil {
-		result = err.Error()
-	}
-	h.mu.Lock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: c, Call: begun, Output: result, Return: ended})
-	h.mu.Unlock()
-	kind, _, _ := strings.Cut(result, "=")
-	h.seen.Add(c.name + ": " + kind)
-	return result
-}
-
 // A state is what an object is, in a form that can be compared.
 type state string
 
 // A step returns the state of the object after an operation with this result, and whether the result is possible.
-type step func(s state, c call, result string) (state, bool)
+type step = func(s state, c call, result string) (state, bool)
 
-// check looks for an order.
-func (h *history) check(init state, next step) error {
-	m := porcupine.Model{
-		Init: func() any { return init },
-		Step: func(s, c, result any) (bool, any) {
-			t, ok := next(s.(state), c.(call), result.(string))
-			return ok, t
-		},
+// A history is what happened to one object.
+type history struct {
+	*linear.History[state, call, string]
+	seen *stress.Outcomes
+}
+
+func newHistory(o object, seen *stress.Outcomes) *history {
+	return &history{(&linear.Model[state, call, string]{First: o.init, Step: o.step}).New(), seen}
+}
+
+// do performs an operation and records it.
+func (h *history) do(client int, c call, f func() (string, error)) (result string) {
+	result, err := h.Do(client, c, func() (string, error) {
+		result, err := f()
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return "", err
+		}
+		if err != nil {
+			result = err.Error()
+		}
+		return result, nil
+	})
+	if err != nil {
+		h.seen.Add(c.name + ": cancelled")
+		return ""
 	}
-	switch porcupine.CheckOperationsTimeout(m, h.ops, 20*time.Second) {
-	case porcupine.Ok:
-		return nil
-	case porcupine.Unknown:
-		return fmt.Errorf("undecided: %d operations", len(h.ops))
-	}
-	slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
-	var s strings.Builder
-	for _, o := range h.ops {
-		fmt.Fprintf(&s, "\n\t%3d to %3d: %v returned %q", o.Call, o.Return, o.Input, o.Output)
-	}
-	return fmt.Errorf("there is no order for%s", s.String())
+	kind, _, _ := strings.Cut(result, "=")
+	h.seen.Add(c.name + ": " + kind)
+	return result
 }
 
 // An object is one that histories are recorded of.
@@ -110,7 +88,7 @@ func record(t *testing.T, o object, seen *stress.Outcomes, next func() suspend.S
 	var all sync.WaitGroup
 	histories := make([]*history, at)
 	for i := range histories {
-		h := &history{seen: seen}
+		h := newHistory(o, seen)
 		histories[i] = h
 		use := o.anew(rand.New(rand.NewPCG(seed, uint64(i))))
 		for client := range clients {
@@ -137,7 +115,7 @@ func record(t *testing.T, o object, seen *stress.Outcomes, next func() suspend.S
 	}
 	all.Wait()
 	for _, h := range histories {
-		if err := h.check(o.init, o.step); err != nil {
+		if err := h.Check(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
@@ -181,7 +159,7 @@ func TestBrokenMVarIsNotLinearizable(t *testing.T) {
 	broken := mvarObject(func() placer { return new(brokenMVar) })
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		for seed := range uint64(100) {
-			h := &history{seen: stress.Of()}
+			h := newHistory(broken, stress.Of())
 			use := broken.anew(rand.New(rand.NewPCG(seed, 0)))
 			var all sync.WaitGroup
 			for client := range clients {
@@ -199,7 +177,7 @@ func TestBrokenMVarIsNotLinearizable(t *testing.T) {
 				}
 			}
 			all.Wait()
-			if err := h.check(broken.init, broken.step); err != nil {
+			if err := h.Check(); err != nil {
 				t.Logf("found in history %d: %v", seed, err)
 				return
 			}
@@ -232,16 +210,16 @@ func TestModelsReject(t *testing.T) {
 		{5, []string{"Fill 1 ok", "Try 0 no"}},
 	} {
 		o := objects[c.object]
-		h := &history{}
-		for i, line := range c.history {
+		h := newHistory(o, stress.Of())
+		for _, line := range c.history {
 			f := strings.Fields(line)
 			arg, err := strconv.Atoi(f[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.ops = append(h.ops, porcupine.Operation{Input: call{f[0], arg}, Output: f[2], Call: int64(2 * i), Return: int64(2*i + 1)})
+			h.do(0, call{f[0], arg}, func() (string, error) { return f[2], nil })
 		}
-		if h.check(o.init, o.step) == nil {
+		if h.Check() == nil {
 			t.Errorf("%s: %v is let pass", o.name, c.history)
 		}
 	}

@@ -20,7 +20,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
-				h := &history{seen: stress.Of()}
+				h := newHistory(o, stress.Of())
 				use := o.anew(rand.New(rand.NewPCG(w.Seed(), 0)))
 				err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 					for client := range clients {
@@ -43,7 +43,7 @@ func TestHistoriesInASimulation(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return h.check(o.init, o.step)
+				return h.Check()
 			})
 		})
 	}

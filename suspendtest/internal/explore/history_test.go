@@ -7,18 +7,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
+	"github.com/braidgo/braid/suspendtest/linear"
 )
 
-// A history has the results of the operations of a run, and which ended before which began. In a reduced search runs with different
-// histories are different.
-type history struct {
-	w     *explore.World
-	model porcupine.Model
-	ops   []porcupine.Operation
-	now   int64
-}
+// A history is the Do of one of package linear. In a reduced search runs with different histories are different.
+type history func(client int, in op, f func() (int, error)) (int, error)
 
 // An op is an operation: its name, its argument, and its result.
 type op struct {
@@ -27,59 +21,27 @@ type op struct {
 }
 
 // linearizable checks the history of this run at its end.
-func linearizable(w *explore.World, model porcupine.Model) *history {
-	h := &history{w: w, model: model}
-	w.Check(h.check)
-	return h
+func linearizable[S comparable](w *explore.World, m *linear.Model[S, op, int]) history {
+	return m.In(w).Do
 }
 
-// knownHistories has the answer for each history that was checked.
-var knownHistories = map[string]bool{}
-
-func (h *history) check() error {
-	var s strings.Builder
-	s.WriteString(fmt.Sprint(h.model.Init()))
-	for _, x := range h.ops {
-		fmt.Fprintf(&s, " %v=%v %d-%d", x.Input, x.Output, x.Call, x.Return)
-	}
-	ok, known := knownHistories[s.String()]
-	if !known {
-		ok = porcupine.CheckOperations(h.model, h.ops)
-		knownHistories[s.String()] = ok
-	}
-	if !ok {
-		return fmt.Errorf("not linearizable: %s", s.String())
-	}
-	return nil
-}
-
-// do does an operation. One that has failed has no effect, so it is as if it had not been.
-func (h *history) do(client int, name string, n int, f func() (out int, err error)) (int, error) {
-	h.w.Called()
-	h.now++
-	call := h.now
-	out, err := f()
-	h.w.Returned()
-	h.now++
-	if err == nil {
-		h.w.Log("%s %d returns %d", name, n, out)
-		h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: op{name, n}, Call: call, Output: out, Return: h.now})
-	}
-	return out, err
+// do does an operation.
+func (h history) do(client int, name string, n int, f func() (out int, err error)) (int, error) {
+	return h(client, op{name, n}, f)
 }
 
 // none is for what returns nothing but an error.
-func (h *history) none(client int, name string, n int, f func(ctx context.Context) error, ctx context.Context) error {
+func (h history) none(client int, name string, n int, f func(ctx context.Context) error, ctx context.Context) error {
 	_, err := h.do(client, name, n, func() (int, error) { return 0, f(ctx) })
 	return err
 }
 
 // model makes a model of the state s.
-func model[S comparable](s S, step func(s S, o op, out int) (bool, S)) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return s },
-		Step: func(s, in, out any) (bool, any) { return step(s.(S), in.(op), out.(int)) },
-	}
+func model[S comparable](s S, step func(s S, o op, out int) (bool, S)) *linear.Model[S, op, int] {
+	return &linear.Model[S, op, int]{First: s, Step: func(s S, o op, out int) (S, bool) {
+		ok, after := step(s, o, out)
+		return after, ok
+	}}
 }
 
 var lockModel = model(false, func(held bool, o op, out int) (bool, bool) {
@@ -110,7 +72,7 @@ var placeModel = model(0, func(v int, o op, out int) (bool, int) {
 })
 
 // The values in a channel are digits.
-func chanModel(capacity int) porcupine.Model {
+func chanModel(capacity int) *linear.Model[string, op, int] {
 	return model("", func(s string, o op, out int) (bool, string) {
 		if o.name == "send" {
 			return len(s) < capacity, s + fmt.Sprint(o.n)
@@ -119,7 +81,7 @@ func chanModel(capacity int) porcupine.Model {
 	})
 }
 
-func permitModel(n int) porcupine.Model {
+func permitModel(n int) *linear.Model[int, op, int] {
 	return model(n, func(free int, o op, out int) (bool, int) {
 		switch o.name {
 		case "acquire":

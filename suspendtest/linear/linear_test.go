@@ -1,0 +1,86 @@
+package linear_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspendtest"
+	"github.com/braidgo/braid/suspendtest/linear"
+)
+
+// A counter adds in one section, or in two.
+type counter struct {
+	mu  mutex.Mutex
+	n   int
+	two bool
+}
+
+func (c *counter) add(ctx context.Context) (before int, err error) {
+	if err := c.mu.Lock(ctx); err != nil {
+		return 0, err
+	}
+	before = c.n
+	if c.two {
+		c.mu.Unlock()
+		_ = c.mu.Lock(context.Background())
+	}
+	c.n = before + 1
+	c.mu.Unlock()
+	return before, nil
+}
+
+// Step is that of a counter.
+func step(n int, op string, out int) (after int, possible bool) { return n + 1, out == n }
+
+func counting(two bool) func(w *suspendtest.World) {
+	m := &linear.Model[int, string, int]{Step: step}
+	return func(w *suspendtest.World) {
+		c := &counter{two: two}
+		h := m.In(w)
+		for i, name := range []string{"a", "b"} {
+			w.Go(name, func(ctx context.Context) {
+				_, _ = h.Do(i, "add", func() (int, error) { return c.add(ctx) })
+			})
+		}
+	}
+}
+
+type hearing struct {
+	testing.TB
+	text string
+}
+
+func (h *hearing) Errorf(format string, args ...any) { h.text = fmt.Sprintf(format, args...) }
+func (h *hearing) Logf(format string, args ...any)   { h.text = fmt.Sprintf(format, args...) }
+
+// Results that no order has are found, and the trace has them.
+func TestHistories(t *testing.T) {
+	for two, wants := range map[bool][]string{false: {"which are all"}, true: {"linear: there is no order for", "add returns 0, <nil>", "1 to "}} {
+		heard := &hearing{TB: t}
+		suspendtest.Explore(heard, counting(two))
+		for _, want := range wants {
+			if !strings.Contains(heard.text, want) {
+				t.Errorf("%s, want %s", heard.text, want)
+			}
+		}
+	}
+}
+
+// Operations that do not overlap keep their order, and one that fails is left out.
+func TestOrders(t *testing.T) {
+	for results, want := range map[string]bool{"0 1 2": true, "0 0": false, "1 0": false, "0 - 1": true, "": true} {
+		h := (&linear.Model[int, string, int]{Step: step}).New()
+		for i, result := range strings.Fields(results) {
+			_, _ = h.Do(i, "add", func() (out int, err error) {
+				_, err = fmt.Sscan(result, &out)
+				return out, err
+			})
+		}
+		if err := h.Check(); (err == nil) != want {
+			t.Errorf("%q: %v", results, err)
+		}
+	}
+}
