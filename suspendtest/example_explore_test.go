@@ -86,15 +86,35 @@ func ExampleExplore() {
 
 	// Output:
 	// run 16 of the exploration has failed: check: put once, found 0 times
-	// 	taker    begins
-	// 	taker    suspended at example_explore_test.go:34
-	// 	taker    is cancelled
-	// 	putter   begins
-	// 	putter   has ended
-	// 	taker    has ended
-	// 	         FAILED: check: put once, found 0 times
+	// 	taker         putter
+	// 	begins
+	// 	suspended                example_explore_test.go:34: return suspend.Wait[int](ctx, (*boxSource)(b), false)
+	// 	is cancelled
+	// 	              begins
+	// 	              has ended
+	// 	has ended
+	// 	FAILED: check: put once, found 0 times
 	// replay: 0.*.000011
 	// explored: 112 runs, which are all
+}
+
+// A program that has too many runs is tried at random.
+func ExampleRandom() {
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(mvar.New[int]())(w) }, suspendtest.Random(500, 2))
+	suspendtest.Explore(printed{}, func(w *suspendtest.World) { takeAndPut(new(Box))(w) }, suspendtest.Random(500, 2))
+
+	// Output:
+	// explored: 1000 runs, and there are more
+	// run 541 of the exploration has failed: check: put once, found 0 times
+	// 	taker         putter
+	// 	begins
+	// 	suspended                example_explore_test.go:34: return suspend.Wait[int](ctx, (*boxSource)(b), false)
+	// 	is cancelled
+	// 	              begins
+	// 	              has ended
+	// 	has ended
+	// 	FAILED: check: put once, found 0 times
+	// replay: *.*.0000011
 }
 
 // printed stands in for a test.

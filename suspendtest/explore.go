@@ -125,7 +125,7 @@ func Accesses() ExploreOption {
 func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	t.Helper()
 	c := exploreConfig{Config: explore.Config{
-		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 1, Points: true, Replay: os.Getenv(ReplayVariable),
+		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 1, Points: true, Shorter: shorter, Replay: os.Getenv(ReplayVariable),
 	}}
 	for _, f := range opts {
 		f(&c)
@@ -165,6 +165,9 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	}
 	t.Logf("explored: %s", all)
 }
+
+// shorter runs are made after a failure, which may have one with fewer turns.
+const shorter = 1000
 
 // enough runs with preemptions are a second or two.
 const enough = 20_000

@@ -114,7 +114,11 @@ func (c *taskContext) point(kind accessKind) {
 }
 
 func (c *taskContext) cancel() {
-	c.w.event(c.t, "is cancelled")
+	if t := c.w.running(); t != nil && t == c.t { // it has looked
+		t.eventHere("is cancelled")
+	} else {
+		c.w.event(c.t, "is cancelled")
+	}
 	c.err = c.reason
 	close(c.done)
 	for len(c.after) > 0 {

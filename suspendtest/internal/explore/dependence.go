@@ -129,8 +129,8 @@ func (c *taskContext) at() unsafe.Pointer { return unsafe.Pointer(&c.err) }
 
 func (t *task) parkReduced() {
 	t.parked = true
-	if t.w.e.tracing && !t.permit {
-		t.w.event(t, "suspended %s", userSite())
+	if !t.permit {
+		t.eventHere("suspended")
 	}
 	access(t, parks, &t.permit)
 	t.parked = false

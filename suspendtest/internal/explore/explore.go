@@ -61,6 +61,7 @@ type Config struct {
 	Steps         int           // turns in a run, more being taken for a livelock; 0: 10000
 	Executions    int           // runs after which to give up; 0: no limit
 	Stall         time.Duration // how long a task may wait natively; 0: 5 s
+	Shorter       int           // runs after a failure that look for a shorter one with the same reason
 	Replay        string        // the one run to make, as a Failure names it
 
 	// For tests: Reduced, but without reducing anything, and maybe at random.
@@ -89,7 +90,7 @@ type Cut struct {
 // A Failure is a run that went wrong.
 type Failure struct {
 	Reason string
-	Trace  []string // what happened, in order
+	Trace  []string // what happened, in order, under the names of the tasks
 	Replay string   // for Config.Replay
 	Stacks string   // of the tasks, if one of them waits natively
 }
@@ -104,9 +105,11 @@ type explorer struct {
 	search
 	workers []*worker
 	cut     Cut
+	failure *Result // the shortest so far
 	face
 
-	world *World // the run
+	runs  int
+	world *World // the last of them
 	gid   int64
 	turn  atomic.Int64 // the goroutine that has it
 	steps atomic.Int64 // of all runs; negative once the search is given up
@@ -164,10 +167,14 @@ func Run(c Config, program func(w *World)) Result {
 		defer preempt.Begin()()
 	}
 	r := e.watch(func() Result { defer e.stop(); return e.all(program) })
-	if f := r.Failure; f != nil && f.Stacks != "" && !c.tracing {
-		c.Replay, c.tracing = f.Replay, true
-		if again := Run(c, program).Failure; again != nil {
-			f.Trace = again.Trace
+	if f := r.Failure; f != nil && !c.tracing {
+		c.Replay, c.tracing, c.random = f.Replay, true, nil
+		again := Run(c, program).Failure
+		if again == nil {
+			again = new(Failure)
+		}
+		if f.Trace = again.Trace; again.Reason != f.Reason {
+			f.Reason += "\n(and not when it was run again, with " + strconv.Quote(again.Reason) + ": the program depends on something else)"
 		}
 	}
 	r.Cut = e.cut
@@ -176,19 +183,21 @@ func Run(c Config, program func(w *World)) Result {
 
 // all is Run, once the search is chosen.
 func (e *explorer) all(program func(w *World)) (r Result) {
+	least, failed := 0, 0
 	for {
-		r.Executions++
 		w := e.run(program)
-		if w.failure != "" {
-			r.Failure = &Failure{Reason: w.failure, Replay: e.format()}
-			e.tracing = true
-			again := e.run(program)
-			r.Failure.Trace = again.trace
-			if again.failure != w.failure {
-				r.Failure.Reason += "\n(and not when it was run again, with " + strconv.Quote(again.failure) + ": the program depends on something else)"
-			}
-			return r
+		if f := r.Failure; w.failure != "" && (f == nil || w.failure == f.Reason && w.steps < least) {
+			r.Executions, least = e.runs, w.steps
+			r.Failure = &Failure{Reason: w.failure, Trace: w.story(), Replay: e.format()}
+			e.failure = &r
 		}
+		if r.Failure != nil {
+			if failed++; failed > e.Shorter || e.Replay != "" || e.runs == e.Executions || !e.next() {
+				return r
+			}
+			continue
+		}
+		r.Executions = e.runs
 		if w.redundant {
 			r.Blocked++
 		}
@@ -199,7 +208,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 			r.Exhausted = true
 			return r
 		}
-		if r.Executions == e.Executions {
+		if e.runs == e.Executions {
 			return r
 		}
 	}

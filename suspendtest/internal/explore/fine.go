@@ -101,7 +101,7 @@ func (t *task) traced(kind string) {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for f, more := frames.Next(); more; f, more = frames.Next() {
 		if !strings.Contains(f.Function, "/internal/atomicx.") {
-			t.w.event(t, "%s at %s", kind, site(f))
+			t.w.eventAt(f, t, "%s", kind)
 			return
 		}
 	}

@@ -127,7 +127,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		}
 		c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}
 		x := explore.Deepen(c, 1000, program)
-		if x.Failure == nil || x.Failure.Reason != "check: lost" || !strings.Contains(strings.Join(x.Failure.Trace, "\n"), "a        lets others run") {
+		if x.Failure == nil || x.Failure.Reason != "check: lost" || !strings.Contains(strings.Join(x.Failure.Trace, "\n"), "lets others run") {
 			t.Errorf("%s: %v, %v", name, x, x.Failure)
 		}
 		if x.Failure != nil && !strings.HasPrefix(x.Failure.Replay, "1.") {

@@ -97,7 +97,7 @@ func (t *task) access(kind accessKind, at unsafe.Pointer) {
 }
 
 // access is for callers that may be no task.
-func (w *World) access(kind accessKind, at *[]string) {
+func (w *World) access(kind accessKind, at *[]event) {
 	if t := w.running(); t != nil && w.e.Reduced {
 		access(t, kind, at)
 	}
@@ -137,9 +137,7 @@ func (t *task) Park() {
 		return
 	}
 	t.parked = true
-	if w.e.tracing {
-		w.event(t, "suspended %s", userSite())
-	}
+	t.eventHere("suspended")
 	w.handOver(t, w.pick(nil))
 }
 
@@ -204,8 +202,8 @@ func (t *task) PreemptGuard() {
 		return
 	}
 	next := w.pick(t)
-	if next != t && w.e.tracing && w.failure == "" {
-		w.event(t, "lets others run %s", userSite())
+	if next != t && w.failure == "" {
+		t.eventHere("lets others run")
 	}
 	w.handOver(t, next)
 }

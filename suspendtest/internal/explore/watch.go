@@ -36,7 +36,10 @@ func (e *explorer) watch(runs func() Result) Result {
 		if steps != before || steps == 0 || !waitsNatively(stacks()[e.turn.Load()]) {
 			before, waits = steps, 0
 		} else if waits++; waits == 5 && e.steps.CompareAndSwap(steps, math.MinInt64) {
-			return Result{Failure: e.stalled()}
+			if e.failure != nil { // the search was for a shorter one
+				return *e.failure
+			}
+			return Result{Executions: e.runs, Failure: e.stalled()}
 		}
 	}
 }
@@ -74,7 +77,7 @@ func (e *explorer) stalled() *Failure {
 	if e.Points {
 		s.WriteString("; with suspendtest.Waits they do so only where a task waits, yields or ends")
 	}
-	return &Failure{Reason: s.String(), Trace: w.trace, Replay: e.format(), Stacks: traces.String()}
+	return &Failure{Reason: s.String(), Trace: w.story(), Replay: e.format(), Stacks: traces.String()}
 }
 
 func stacks() map[int64][]byte {

@@ -95,7 +95,8 @@ func (c *worker) run() {
 			}
 			c.gone = true
 		default:
-			t.w.event(t, "panics: %v\n%s", v, debug.Stack())
+			t.w.event(t, "panics: %v", v)
+			t.w.event(nil, "%s", debug.Stack())
 			t.w.fail("%s panics: %v", t.name, v)
 		}
 		if c.gone = c.gone || t.exits; c.gone { // a Goexit goes on, also after a panic of a deferred function
@@ -112,8 +113,11 @@ func (c *worker) run() {
 
 const module = "github.com/braidgo/braid/"
 
-// userSite is where the program has called the library, and which operation of a primitive.
-func userSite() string {
+// eventHere is an event where the program has called the library: in which operation of a primitive, and on which line.
+func (t *task) eventHere(what string) {
+	if !t.w.e.tracing || t.w.dead {
+		return
+	}
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	operation := ""
@@ -121,10 +125,11 @@ func userSite() string {
 		f, more := frames.Next()
 		name, inside := inside(f.Function, f.File)
 		if !more || !inside {
-			return operation + "at " + site(f)
+			t.w.eventAt(f, t, "%s%s", what, operation)
+			return
 		}
 		if !strings.HasPrefix(name, "suspend.") && !strings.HasPrefix(name, "suspendtest/") && !strings.HasPrefix(name, "internal/") {
-			operation = "in " + strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "[...]", "") + " "
+			operation = " in " + strings.NewReplacer("[...]", "", "(*", "", ")", "").Replace(name[strings.LastIndexByte(name, '/')+1:])
 		}
 	}
 }

@@ -23,7 +23,7 @@ type World struct {
 	spent     int  // accesses since
 	redundant bool // given up, since all that can come would be as in another run
 	failure   string
-	trace     []string
+	trace     []event
 }
 
 // Go starts a task. Its context may be cancelled at any time.
@@ -69,18 +69,6 @@ func (w *World) Called() { w.access(called, &w.trace) }
 // Returned is used after Called.
 func (w *World) Returned() { w.access(returned, &w.trace) }
 
-func (w *World) event(t *task, format string, args ...any) {
-	if !w.e.tracing || w.dead {
-		return
-	}
-	name := ""
-	if t != nil {
-		name = t.name
-	}
-	w.trace = append(w.trace, fmt.Sprintf("%-8s ", name)+fmt.Sprintf(format, args...))
-	w.e.step()
-}
-
 func (w *World) fail(format string, args ...any) {
 	if w.failure == "" && !w.dead {
 		w.failure = fmt.Sprintf(format, args...)
@@ -91,7 +79,7 @@ func (w *World) fail(format string, args ...any) {
 // run makes one run.
 func (e *explorer) run(program func(w *World)) *World {
 	w := &World{e: e}
-	e.world = w
+	e.runs, e.world = e.runs+1, w
 	e.step()
 	e.face.begin(w)
 	defer e.face.begin(nil)

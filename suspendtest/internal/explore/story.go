@@ -1,0 +1,87 @@
+package explore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// An event is something that has happened in a run, to a task or to none, and where.
+type event struct {
+	t     *task
+	what  string
+	where runtime.Frame
+}
+
+func (w *World) event(t *task, format string, args ...any) {
+	w.eventAt(runtime.Frame{}, t, format, args...)
+}
+
+func (w *World) eventAt(where runtime.Frame, t *task, format string, args ...any) {
+	if w.e.tracing && !w.dead {
+		w.trace = append(w.trace, event{t, fmt.Sprintf(format, args...), where})
+		w.e.step()
+	}
+}
+
+// wide is a column of a story at most, for lines that are not alone in theirs.
+const wide = 32
+
+// story is the run, one event a line: with a column for each task, and then the line of the source.
+func (w *World) story() (lines []string) {
+	var tasks []*task
+	var widths []int
+	for _, e := range w.trace {
+		if e.t == nil {
+			continue
+		}
+		i := slices.Index(tasks, e.t)
+		if i < 0 {
+			i = len(tasks)
+			tasks, widths = append(tasks, e.t), append(widths, length(e.t.name))
+		}
+		if n := length(e.what); n <= wide {
+			widths[i] = max(widths[i], n)
+		}
+	}
+	head, all := "", 0
+	for i, t := range tasks {
+		head = pad(head, all) + t.name
+		widths[i], all = all, all+widths[i]+2
+	}
+	lines = append(lines, head)
+	sources := map[string][]string{}
+	for _, e := range w.trace {
+		line := e.what
+		if i := slices.Index(tasks, e.t); i >= 0 {
+			line = pad("", widths[i]) + line
+		}
+		if e.where.File != "" {
+			line = pad(line, max(all, length(line)+2)) + site(e.where) + source(sources, e.where)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// source is the text of a line, if it is to be had.
+func source(known map[string][]string, f runtime.Frame) string {
+	lines, ok := known[f.File]
+	if !ok {
+		text, _ := os.ReadFile(filepath.Clean(f.File)) // the tests of a user run where their source is
+		lines = strings.Split(string(text), "\n")
+		known[f.File] = lines
+	}
+	if f.Line > len(lines) {
+		return ""
+	}
+	return ": " + strings.TrimSpace(lines[f.Line-1])
+}
+
+func length(s string) int { return utf8.RuneCountInString(s) }
+
+func pad(s string, to int) string { return s + strings.Repeat(" ", max(0, to-length(s))) }
