@@ -53,8 +53,39 @@ type hearing struct {
 	text string
 }
 
+func (h *hearing) Helper()                           {}
 func (h *hearing) Errorf(format string, args ...any) { h.text = fmt.Sprintf(format, args...) }
 func (h *hearing) Logf(format string, args ...any)   { h.text = fmt.Sprintf(format, args...) }
+
+// A counter that adds in two sections returns the same number twice.
+func ExampleModel_In() {
+	m := &linear.Model[int, string, int]{Step: func(n int, op string, out int) (after int, possible bool) { return n + 1, out == n }}
+	heard := new(hearing)
+	suspendtest.Explore(heard, func(w *suspendtest.World) {
+		c, h := &counter{two: true}, m.In(w)
+		for client, name := range []string{"a", "b"} {
+			w.Go(name, func(ctx context.Context) {
+				_, _ = h.Do(client, "add", func() (int, error) { return c.add(ctx) })
+			})
+		}
+	})
+	_, story, _ := strings.Cut(heard.text, "\n\ta ")
+	fmt.Println("	a " + story)
+
+	// Output:
+	// 	a                     b
+	// 	begins
+	// 	lets others run in mutex.Mutex.Lock         linear_test.go:28: _ = c.mu.Lock(context.Background())
+	// 	                      begins
+	// 	                      add returns 0, <nil>
+	// 	                      has ended
+	// 	add returns 0, <nil>
+	// 	has ended
+	// 	FAILED: check: linear: there is no order for
+	// 	  1 to   4: add returned 0
+	// 	  2 to   3: add returned 0
+	// replay: 1.-.001
+}
 
 // Results that no order has are found, and the trace has them.
 func TestHistories(t *testing.T) {

@@ -149,6 +149,55 @@ func TestOutput(t *testing.T) {
 	require.GreaterOrEqual(t, reports, 4, "where are the reports of Explore?")
 }
 
+var lineNumber = regexp.MustCompile(`(_test)?\.go:[0-9]+`)
+
+// TestPrimitiveInAnEmptyModule follows docs/primitive.md: its blocks, pasted into a new module, print the reports that it shows. The numbers of
+// the lines are others. The imports are those of the example, in place of goimports.
+func TestPrimitiveInAnEmptyModule(t *testing.T) {
+	text, dir := read(t, "docs/primitive.md"), t.TempDir()
+	code, tests, ok := strings.Cut(text, "## 4. ")
+	require.True(t, ok)
+	for name, text := range map[string]string{"box.go": code, "box_test.go": tests} {
+		head, _, ok := strings.Cut(read(t, "examples/primitive/"+name), "\n)\n")
+		require.True(t, ok)
+		head = "package box\n" + head[strings.Index(head, "import ("):] + "\n)\n"
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
+			head += "\n" + m[1]
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(head), 0o600))
+	}
+	here, err := filepath.Abs(root)
+	require.NoError(t, err)
+	printed := ""
+	for _, command := range []string{
+		"go mod init example.com/box",
+		"go mod edit -require=github.com/braidgo/braid@v0.0.0 -replace=github.com/braidgo/braid=" + here,
+		"go mod tidy",
+		"go test -v -count=1 .",
+	} {
+		shown := strings.ReplaceAll(command, here, "../braid")
+		require.Contains(t, text, strings.ReplaceAll(shown, " -count=1", ""))
+		args := strings.Fields(command)
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", command, out)
+		printed = string(out)
+	}
+	plain := func(s string) string {
+		return lineNumber.ReplaceAllString(seconds.ReplaceAllString(normal(command.ReplaceAllString(s, "")), ""), "$1.go:N")
+	}
+	reports := 0
+	for _, report := range indented.FindAllString(text, -1) {
+		if explored.MatchString(report) {
+			reports++
+			require.Contains(t, plain(printed), plain(report))
+		}
+	}
+	require.Equal(t, 2, reports)
+}
+
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
 var code = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
 var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
