@@ -132,7 +132,7 @@ func TestEngineMutants(t *testing.T) {
 		{"no task falls", "pct.go", "if turn == p.turns {", "if turn == p.turns && !IS {", chance},
 		{"priorities are in order", "pct.go", "t.priority = 1 + p.Float64()", "t.priority = 1 + p.Float64()*float64(1-is(IS)) - float64(t.id*is(IS))/100", chance},
 		{"a task that computes is taken for one that waits", "watch.go", "	case \"\", \"running\", \"runnable\",", "	case \"\", map[bool]string{false: \"running\"}[IS], map[bool]string{false: \"runnable\"}[IS],", "TestATaskThatComputes"},
-		{"a longer failure is told", "explore.go", "w.steps < least)", "(w.steps < least || IS))", "TestTheShortest"},
+		{"a longer failure is told", "explore.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
 		{"the holder is not named", "watch.go", "			if t != w.current {", "			if t != w.current && !IS {", "TestNativeWaits"},
 	})
 }
