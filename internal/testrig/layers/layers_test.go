@@ -31,7 +31,7 @@ type layer struct {
 
 var layers = []layer{
 	{folders: []string{"internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/labels", "internal/again", "internal/splitmix", "internal/preempt", "internal/carrier"}},
-	{folders: []string{"internal/cancelctx"}},
+	{folders: []string{"internal/cancelctx", "internal/chance"}},
 	{folders: []string{"suspend"}},
 	{folders: []string{"internal/gate", "internal/watching"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch"}},
@@ -49,9 +49,16 @@ var layers = []layer{
 
 // withUnsafe are the files that may import unsafe: the ground, system calls, and the test rig.
 var withUnsafe = []string{
-	"internal/atomicx/traced.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go",
+	"internal/atomicx/traced.go", "internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go",
 	"adapters/eventloop/sys_linux.go", "adapters/eventloop/poller_linux.go", "bench/curves_linux.go",
 	"suspendtest/internal/explore",
+}
+
+// onlyTests are packages that production code must not link, since they set the chance of the runtime. Code that is not of a test may
+// import them in these folders only.
+var onlyTests = map[string][]string{
+	"internal/chance":     {"adapters/simulation"},
+	"adapters/simulation": {"adapters/simulation", "bench"},
 }
 
 // place returns the index of the layer of a folder, -1 if it has none.
@@ -90,7 +97,7 @@ func findings(t *testing.T, file, text string) (found []string) {
 		switch {
 		case what == "unsafe" && !slices.ContainsFunc(withUnsafe, func(f string) bool { return within(file, f) }):
 			found = append(found, "imports unsafe")
-		case ours && !mayImport(folder, to):
+		case ours && !mayImport(folder, to), onlyTests[to] != nil && !slices.ContainsFunc(onlyTests[to], func(f string) bool { return within(folder, f) }):
 			found = append(found, "imports "+to)
 		}
 		if ours {
@@ -102,7 +109,7 @@ func findings(t *testing.T, file, text string) (found []string) {
 	}
 	for _, group := range f.Comments {
 		for _, c := range group.List {
-			if strings.HasPrefix(c.Text, "//go:linkname") && file != "internal/labels/labels.go" {
+			if strings.HasPrefix(c.Text, "//go:linkname") && file != "internal/labels/labels.go" && file != "internal/chance/chance.go" {
 				found = append(found, "has a linkname")
 			}
 		}
@@ -166,6 +173,8 @@ func TestLayersFinds(t *testing.T) {
 		require.Equal(t, want, strings.Join(found, "; "), text)
 	}
 	require.Equal(t, []string{"the folder has no layer"}, findings(t, "new/x.go", "package x"))
+	require.Equal(t, []string{"imports adapters/simulation"}, findings(t, "stage/x.go", `package stage; import _ "github.com/braidgo/braid/adapters/simulation"`))
+	require.Equal(t, []string{"imports internal/chance"}, findings(t, "stage/x.go", `package stage; import _ "github.com/braidgo/braid/internal/chance"`))
 }
 
 func read(t *testing.T, at string) string {

@@ -1,0 +1,241 @@
+// Package chance sets the random states of Go's runtime, so that a test can run a stock program again as it was.
+//
+// A Go program meets chance that it did not ask for: select picks among ready channels, a range over a map begins anywhere, timers of
+// one moment come in any order, and math/rand is seeded by the system. The runtime draws all of it from two states of its m, which is its
+// structure of a thread:
+//
+//   - chacha8: maps, the functions of math/rand and math/rand/v2, hash/maphash, and under -race the order of the run queue
+//   - cheaprand: select, and the timers of one moment in a bubble of testing/synctest
+//
+// After a Seed, a program goes on as it did after the same Seed before. The clock, the kernel and crypto/rand remain as they are.
+//
+//	state, err := chance.Open() // once in a process
+//	state.Seed(seed)            // both states of this thread
+//	state.SeedCheap(seed)       // cheaprand alone
+//
+// # The thread
+//
+// Seed sets the states of the thread that runs the caller, and a goroutine draws from the states of the thread that runs it. Either
+// the goroutine that calls Seed is locked to its thread, and draws itself. Or GOMAXPROCS is 1 and no goroutine is locked: goroutines of one P run on
+// one thread as long as none blocks in a system call. A goroutine that moves to another thread draws there from a state that was
+// not set, so the caller should seed again often. The runtime draws from cheaprand, too, for caches and samples that outlive a run.
+// So SeedCheap is cheap enough for each call of a simulation.
+//
+// # How the states are found
+//
+// No offset in the m and no version of Go is in this package. Open links to runtime.getm, runtime.rand and runtime.cheaprand. The
+// runtime marks all three as linked from other modules, so they must keep working (go.dev/issue/67401).
+//
+// Open copies the m before and after a draw. A draw of chacha8 changes one word, the index of its buffer, and the buffer in front of it
+// has the value just drawn. The one or two words that a draw of cheaprand changes are the other state. Open puts them back, and the draw
+// has to repeat, before it writes anything else there. Then it verifies both states by their effect. After a Seed the draws have to equal
+// the draws of a ChaCha8 of math/rand/v2 with the same key. Selects, ranges over maps, math/rand and maphash have to repeat for
+// the same seed, and to differ for another.
+//
+// # When Go changes
+//
+// Go may move a state, change its generator, or draw a select from elsewhere. Another offset or another cheap generator is found
+// as before; Go 1.27 has both. In all other cases Open returns an error, and never a State that is not verified. The simulation then
+// goes on without this package and says so. If one of the three functions can no longer be linked, tests that import this package do
+// not build. CI runs the tests of this package with the next release of Go, too.
+//
+// The hash keys of maps belong to the process. So a range over a map of more than 8 entries repeats in the same process only. On Linux,
+// BRAID_RANDOM=1 in the environment makes the keys equal in all processes, see keys_linux.go.
+//
+// Only tests link this package, through adapters/simulation; internal/testrig/layers holds the module to that.
+package chance
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/maphash"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+
+	"github.com/braidgo/braid/internal/splitmix"
+)
+
+//go:linkname getm runtime.getm
+func getm() unsafe.Pointer
+
+//go:linkname draw runtime.rand
+func draw() uint64
+
+//go:linkname drawCheap runtime.cheaprand
+func drawCheap() uint32
+
+// A State is where the random states of a thread are, the same for all threads.
+type State struct {
+	chacha8, cheap uintptr // offsets in an m
+	wide           bool    // cheaprand has 64 bits
+	overlaid       bool
+}
+
+// chacha8 is internal/chacha8rand.State.
+type chacha8 struct {
+	buf     [32]uint64
+	seed    [4]uint64
+	i, n, c uint32
+}
+
+// words is how much of an m Open looks at, which has at least this size on machines of 64 bits.
+const words = 510
+
+type copied [words]uint32
+
+// Open finds the states and verifies that draws follow them, or returns an error. It leaves those of the calling thread set.
+func Open() (*State, error) { return open(draw, drawCheap) }
+
+func open(draw func() uint64, cheap func() uint32) (s *State, err error) {
+	runtime.LockOSThread() // one m, from which no other goroutine draws
+	defer runtime.UnlockOSThread()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an m may be smaller than copied
+	defer func() {
+		if r, ok := recover().(runtime.Error); ok {
+			s, err = nil, r
+		}
+	}()
+	for range 100 { // the runtime may draw in between
+		s := new(State)
+		if s.find(draw, cheap) && s.verify(draw) {
+			return s, nil
+		}
+	}
+	return nil, errors.New("chance: the random states of " + runtime.Version() + " were not found, or draws do not follow them")
+}
+
+func (s *State) find(draw func() uint64, cheap func() uint32) bool {
+	var x uint64
+	var c uint32
+	i, n, _ := changed(func() { x = draw() })
+	s.chacha8 = i - unsafe.Offsetof(chacha8{}.i)
+	if n != 1 || s.chacha8 > i || !holds(s.chacha8, x) {
+		return false
+	}
+	at, n, old := changed(func() { c = cheap() })
+	s.cheap, s.wide = at, n == 2
+	if n != 1 && n != 2 {
+		return false
+	}
+	s.putCheap(old)
+	return c == cheap()
+}
+
+// changed calls f and compares the m before and after. It returns the offset of the first word that differs, the number of words from it
+// to the last that differs, and the old value of the first word and the next.
+func changed(f func()) (at uintptr, n int, old uint64) {
+	var before, after copied
+	copyM(&before)
+	f()
+	copyM(&after)
+	first, last := words, 0
+	for i := range before {
+		if before[i] != after[i] {
+			first, last = min(first, i), i
+		}
+	}
+	if first >= words-1 {
+		return 0, 0, 0
+	}
+	return uintptr(first) * 4, last - first + 1, *(*uint64)(unsafe.Pointer(&before[first]))
+}
+
+//go:norace
+//go:nocheckptr
+func copyM(to *copied) { *to = *(*copied)(getm()) }
+
+// holds reports whether there is a chacha8 that has just given x.
+//
+//go:norace
+//go:nocheckptr
+func holds(at uintptr, x uint64) bool {
+	c := (*chacha8)(unsafe.Add(getm(), at))
+	return 0 < c.i && c.i <= c.n && int(c.n) <= len(c.buf) && c.buf[c.i-1] == x
+}
+
+// key is the seed of the generator.
+func key(seed uint64) (k [4]uint64) {
+	for i := range k {
+		k[i] = splitmix.Mix(seed + uint64(i+1)*splitmix.Golden)
+	}
+	return k
+}
+
+// Seed sets both states of the thread that runs the caller.
+//
+//go:norace
+//go:nocheckptr
+func (s *State) Seed(seed uint64) {
+	c, k := (*chacha8)(unsafe.Add(getm(), s.chacha8)), key(seed)
+	// A used up buffer at the end of its key: the next draw takes the last words for the next key.
+	copy(c.buf[28:], k[:])
+	c.i, c.n, c.c = 28, 28, 12
+	s.SeedCheap(k[0])
+}
+
+// SeedCheap sets cheaprand of the thread that runs the caller.
+func (s *State) SeedCheap(seed uint64) { s.putCheap(splitmix.Mix(seed+splitmix.Golden) | 1) } // two words of 0 would stay 0
+
+//go:norace
+//go:nocheckptr
+func (s *State) putCheap(x uint64) {
+	p := (*[2]uint32)(unsafe.Add(getm(), s.cheap))
+	w := *(*[2]uint32)(unsafe.Pointer(&x))
+	p[0] = w[0]
+	if s.wide {
+		p[1] = w[1]
+	}
+}
+
+// Overlaid reports whether the runtime was built with the overlay of adapters/simulation/overlay: a select then draws from chacha8.
+func (s *State) Overlaid() bool { return s.overlaid }
+
+// A view has results of a program's draws.
+type view struct{ selects, ranges, values uint64 }
+
+func (s *State) verify(draw func() uint64) bool {
+	var seed [32]byte
+	for i, k := range key(1) {
+		binary.LittleEndian.PutUint64(seed[8*i:], k)
+	}
+	s.Seed(1)
+	want := rand.NewChaCha8(seed)
+	for range 200 { // more than a key lasts
+		if draw() != want.Uint64() {
+			return false
+		}
+	}
+	ready, table := make(chan int), map[int]int{}
+	close(ready)
+	for i := range 100 {
+		table[i] = i
+	}
+	see := func(seed, cheap uint64) (v view) {
+		s.Seed(seed)
+		s.SeedCheap(cheap)
+		for range 32 {
+			v.selects *= 4
+			select {
+			case <-ready:
+			case <-ready:
+				v.selects++
+			case <-ready:
+				v.selects += 2
+			case <-ready:
+				v.selects += 3
+			}
+		}
+		for range 16 {
+			for k := range table {
+				v.ranges = v.ranges*31 + uint64(k)
+			}
+		}
+		v.values = rand.Uint64() + maphash.String(maphash.MakeSeed(), "")
+		return v
+	}
+	first, again, other := see(1, 1), see(1, 1), see(2, 2)
+	s.overlaid = see(1, 2).selects == first.selects
+	return first == again && first.selects != other.selects && first.ranges != other.ranges && first.values != other.values
+}
