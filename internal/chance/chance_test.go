@@ -185,6 +185,22 @@ func TestThreads(t *testing.T) {
 	require.NotEqual(t, first[1], second[1])
 }
 
+// Goroutines that are not locked may set the state of a thread that another goroutine draws from, or opens: this is safe.
+func TestWithoutLocks(t *testing.T) {
+	s := opened(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range uint64(2000) {
+				s.Seed(i)
+				rand.Int()
+			}
+			opened(t)
+		})
+	}
+	all.Wait()
+}
+
 // A runtime of another kind is refused: Open finds no state, or one that programs do not draw from.
 func TestOpenRefuses(t *testing.T) {
 	own := rand.NewPCG(1, 2)
