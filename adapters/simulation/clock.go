@@ -66,7 +66,7 @@ func (w *World) discard(t *timer) {
 
 // due reports whether the next timers may fire: in a bubble, only when its clock has come to them.
 func (w *World) due() bool {
-	return len(w.timers.heap) > 0 && (w.parent == nil || w.timers.heap[0].at <= w.now)
+	return len(w.timers.heap) > 0 && (!w.stock || w.timers.heap[0].at <= w.now)
 }
 
 // advance lets time pass, up to the next timers. Those of one moment fire in the order in which they were set, and then the seed picks among

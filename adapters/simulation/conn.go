@@ -22,6 +22,12 @@ type Conn struct {
 	unread   int    // sent, and not read by the peer
 	err      error  // of the connection, once it is broken
 	closed   bool   // or not established yet
+	id       int    // in the order in which they were made
+	boot     int    // of node
+	draws    source // of its own, for guests: their order does not move the faults of others
+	later    []func()
+	pend     []byte // written in this window
+	credit   int    // read in this window
 	noReads  bool   // CloseRead
 	noWrites bool   // CloseWrite
 	read     endpoint
@@ -35,10 +41,16 @@ const (
 
 // connection returns the two ends of one that is to be established.
 func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
-	c = &Conn{node: from, link: link, local: addr{from.name, from.freePort()}, remote: addr{to.name, port}, closed: true}
-	peer = &Conn{node: to, link: link, local: c.remote, remote: c.local, peer: c, closed: true}
+	w := from.world
+	w.conns += 2
+	c = &Conn{node: from, link: link, local: addr{from.name, from.freePort()}, remote: addr{to.name, port}, closed: true, id: w.conns, boot: from.files.boot}
+	peer = &Conn{node: to, link: link, local: c.remote, remote: c.local, peer: c, closed: true, id: w.conns + 1}
 	c.peer = peer
-	c.out, peer.out = path{link: link, way: 0}, path{link: link, way: 1}
+	c.out, peer.out = path{link: link, way: 0, draws: &w.net}, path{link: link, way: 1, draws: &w.net}
+	if w.guests != nil {
+		c.draws, peer.draws = source(mix(w.o.Seed, uint64(c.id))), source(mix(w.o.Seed, uint64(peer.id)))
+		c.out.draws, peer.out.draws = &c.draws, &peer.draws
+	}
 	if from.name > to.name {
 		c.out.way, peer.out.way = 1, 0
 	}
@@ -47,10 +59,10 @@ func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
 
 // Read reads the bytes that have arrived into p, and suspends the caller while there are none.
 func (c *Conn) Read(p []byte) (int, error) {
-	if !c.node.world.enter() {
+	t := c.read.join(c.node.world)
+	if t == nil {
 		return 0, c.fail("read", ErrForeign)
 	}
-	t := c.read.join()
 	defer c.read.leave(t)
 	for {
 		switch {
@@ -72,18 +84,36 @@ func (c *Conn) Read(p []byte) (int, error) {
 		case c.ended:
 			return 0, io.EOF
 		}
-		t.wait(c.node.world)
+		t.wait()
 	}
 }
 
 // send calls do at the peer's end of the link.
-func (c *Conn) send(size int, do func()) { c.out.send(c, size, do) }
+func (c *Conn) send(size int, do func()) {
+	if g := c.node.world.calling(); g != nil {
+		g.later(c, func() { c.out.send(c, size, do) })
+		return
+	}
+	c.out.send(c, size, do)
+}
 
 // consume takes n bytes off, which makes room for the peer.
 func (c *Conn) consume(n int) {
 	if c.in = c.in[n:]; len(c.in) == 0 {
 		c.in = nil
 	}
+	if g := c.node.world.calling(); g != nil {
+		if c.credit == 0 {
+			g.later(c, func() { n := c.credit; c.credit = 0; c.room(n) })
+		}
+		c.credit += n
+		return
+	}
+	c.room(n)
+}
+
+// room is the news that n bytes were read.
+func (c *Conn) room(n int) {
 	if len(c.peer.write.line) == 0 {
 		c.peer.unread -= n
 		return
@@ -96,11 +126,10 @@ func (c *Conn) consume(n int) {
 
 // Write writes all of p, and suspends the caller while the peer has 64 KB to read. If it fails, n bytes have been sent.
 func (c *Conn) Write(p []byte) (n int, err error) {
-	w := c.node.world
-	if !w.enter() {
+	t := c.write.join(c.node.world)
+	if t == nil {
 		return 0, c.fail("write", ErrForeign)
 	}
-	t := c.write.join()
 	defer c.write.leave(t)
 	for {
 		switch {
@@ -114,19 +143,26 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			return n, c.fail("write", syscall.EPIPE)
 		case n == len(p):
 			return n, nil
-		case c.write.first(t) && c.unread < window:
-			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread))])
+		case c.write.first(t) && c.unread+len(c.pend) < window:
+			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread-len(c.pend)))])
 			continue
 		}
-		t.wait(c.node.world)
+		t.wait()
 	}
 }
 
 // transmit sends the beginning of p, mostly all of it, and returns how much. The network breaks the connection, perhaps.
 func (c *Conn) transmit(p []byte) int {
 	w := c.node.world
-	if len(p) > 1 && w.net.below(16) == 0 {
-		p = p[:1+w.net.below(len(p)-1)]
+	if g := w.calling(); g != nil {
+		if len(c.pend) == 0 {
+			g.later(c, c.flush)
+		}
+		c.pend = append(c.pend, p...)
+		return len(p)
+	}
+	if len(p) > 1 && c.out.draws.below(16) == 0 {
+		p = p[:1+c.out.draws.below(len(p)-1)]
 	}
 	h, id := w.caller()
 	e := event{kind: sent, host: h, task: id, of: &c.peer.node.host, n: len(p), data: hashBytes(0, p)}
@@ -134,7 +170,7 @@ func (c *Conn) transmit(p []byte) int {
 		e.text = string(p[:min(len(p), 40)])
 	}
 	w.note(e)
-	if w.net.chance(c.link.now().Reset) {
+	if c.out.draws.chance(c.link.now().Reset) {
 		c.sever()
 		return len(p)
 	}
@@ -142,6 +178,15 @@ func (c *Conn) transmit(p []byte) int {
 	c.unread += len(data)
 	c.send(len(data), func() { c.peer.receive(data) })
 	return len(data)
+}
+
+// flush sends what guests have written in a window, as one stretch of bytes.
+func (c *Conn) flush() {
+	p := c.pend
+	c.pend = nil
+	for len(p) > 0 && c.err == nil {
+		p = p[c.transmit(p[:min(len(p), maxSegment)]):]
+	}
 }
 
 // receive is the arrival of a segment.
@@ -167,54 +212,61 @@ func (c *Conn) receive(data []byte) {
 // Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. The peer reads all that was sent, and then
 // io.EOF. If c has bytes to read, the peer fails with ECONNRESET instead, as over TCP.
 func (c *Conn) Close() error {
-	switch {
-	case !c.node.world.enter():
-		return c.fail("close", ErrForeign)
-	case c.closed:
-		return c.fail("close", net.ErrClosed)
+	return c.brief("close", func() error {
+		lost := len(c.in) > 0 && c.err == nil
+		c.forget()
+		switch {
+		case lost:
+			c.reset()
+		case c.err == nil && !c.noWrites:
+			c.end()
+		}
+		return nil
+	})
+}
+
+// brief calls f, which does not wait, if c is open.
+func (c *Conn) brief(op string, f func() error) error {
+	w := c.node.world
+	guest, ok := w.begin()
+	if guest {
+		defer w.guests.exit()
 	}
-	lost := len(c.in) > 0 && c.err == nil
-	c.forget()
+	err := error(net.ErrClosed)
 	switch {
-	case lost:
-		c.reset()
-	case c.err == nil && !c.noWrites:
-		c.end()
+	case !ok:
+		err = ErrForeign
+	case !c.closed:
+		err = f()
+	}
+	if err != nil {
+		return c.fail(op, err)
 	}
 	return nil
 }
 
 // CloseWrite ends the direction to the peer: it reads all that was sent, and then io.EOF. The other direction goes on.
 func (c *Conn) CloseWrite() error {
-	switch {
-	case !c.node.world.enter():
-		return c.fail("close", ErrForeign)
-	case c.closed:
-		return c.fail("close", net.ErrClosed)
-	case c.err != nil:
-		return c.fail("close", c.err)
-	case !c.noWrites:
-		c.noWrites = true
-		c.write.wakeAll()
-		c.end()
-	}
-	return nil
+	return c.brief("close", func() error {
+		if c.err == nil && !c.noWrites {
+			c.noWrites = true
+			c.write.wakeAll()
+			c.end()
+		}
+		return c.err
+	})
 }
 
 // CloseRead ends the direction from the peer: reads return io.EOF, and bytes that arrive break the connection, both ends, with
 // ECONNRESET. Bytes that have arrived and were not read are lost.
 func (c *Conn) CloseRead() error {
-	switch {
-	case !c.node.world.enter():
-		return c.fail("close", ErrForeign)
-	case c.closed:
-		return c.fail("close", net.ErrClosed)
-	}
-	if c.noReads = true; len(c.in) > 0 {
-		c.consume(len(c.in))
-	}
-	c.read.wakeAll()
-	return nil
+	return c.brief("close", func() error {
+		if c.noReads = true; len(c.in) > 0 {
+			c.consume(len(c.in))
+		}
+		c.read.wakeAll()
+		return nil
+	})
 }
 
 // LocalAddr returns the address of this end.
@@ -235,19 +287,20 @@ func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.deadline(t, &c.write) }
 
 func (c *Conn) deadline(t time.Time, ends ...*endpoint) error {
-	switch {
-	case !c.node.world.enter():
-		return c.fail("set", ErrForeign)
-	case c.closed:
-		return c.fail("set", net.ErrClosed)
-	}
-	for _, s := range ends {
-		s.deadline(&c.node.host, t)
-	}
-	return nil
+	return c.brief("set", func() error {
+		for _, s := range ends {
+			if g := c.node.world.calling(); g != nil {
+				g.deadline(c, s, t)
+			} else {
+				s.deadline(&c.node.host, t)
+			}
+		}
+		return nil
+	})
 }
 
 func (c *Conn) fail(op string, err error) error {
 	giveWay()
+	c.node.late(c.boot)
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }

@@ -22,7 +22,7 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	if w.o.Bubble || w.o.open || !w.on() {
 		return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
 	}
-	if at, ok := ctx.Deadline(); ok && at != at.Round(0) && !w.over {
+	if at, ok := ctx.Deadline(); ok && !w.stock && at != at.Round(0) && !w.over {
 		w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w", w.o.Seed, w.steps, w.now, errStockTimeout))
 	}
 	t := &watch{done: ctx.Done(), host: h}

@@ -15,27 +15,47 @@ type endpoint struct {
 	timer   *timer
 }
 
-// A turn is an operation in the line.
-type turn struct{ r suspend.Resumer[struct{}] }
+// A turn is an operation in the line, of a task or of a guest.
+type turn struct {
+	r    suspend.Resumer[struct{}]
+	w    *World
+	woke chan struct{} // of a guest
+}
 
 var errDeadline = os.ErrDeadlineExceeded
 
-func (s *endpoint) join() *turn {
-	t := new(turn)
+// join begins an operation. It returns nil for a caller outside the World.
+func (s *endpoint) join(w *World) *turn {
+	guest, ok := w.begin()
+	if !ok {
+		return nil
+	}
+	t := &turn{w: w}
+	if guest {
+		t.woke = make(chan struct{}, 1)
+	}
 	s.line = append(s.line, t)
 	return t
 }
 
 func (s *endpoint) first(t *turn) bool { return s.line[0] == t }
 
-// leave lets the next go on.
+// leave ends it, and lets the next go on.
 func (s *endpoint) leave(t *turn) {
 	s.line = without(s.line, t)
 	s.wakeFirst()
+	if t.woke != nil {
+		t.w.guests.exit()
+	}
 }
 
 // wait suspends the caller until it is woken, perhaps for nothing.
-func (t *turn) wait(w *World) {
+func (t *turn) wait() {
+	w := t.w
+	if t.woke != nil {
+		w.guests.wait(context.Background(), t.woke)
+		return
+	}
 	w.still = w.o.Preempt
 	_, _ = suspend.Suspend(context.Background(), func(r suspend.Resumer[struct{}]) (struct{}, bool) {
 		t.r = r
@@ -43,7 +63,19 @@ func (t *turn) wait(w *World) {
 	})
 }
 
-func (t *turn) wake() { t.r.Resume(struct{}{}, nil) }
+func (t *turn) wake() {
+	if g := t.w.calling(); t.woke != nil {
+		select {
+		case t.woke <- struct{}{}:
+		default:
+		}
+		t.w.guests.woken = true
+	} else if g != nil { // by a guest, which has the lock that Resume takes
+		g.ask(nil, t.wake)
+	} else {
+		t.r.Resume(struct{}{}, nil)
+	}
+}
 
 func (s *endpoint) wakeFirst() {
 	if len(s.line) > 0 {
@@ -66,7 +98,7 @@ func (s *endpoint) deadline(h *host, t time.Time) {
 		return
 	}
 	d := t.Sub(now)
-	if w.parent == nil && t != t.Round(0) { // a monotonic reading: stock code has added d to time.Now a moment ago
+	if !w.stock && t != t.Round(0) { // a monotonic reading: stock code has added d to time.Now a moment ago
 		if d = roundUp(time.Until(t), 100*time.Millisecond); d > time.Second {
 			d = roundUp(d, time.Second)
 		}

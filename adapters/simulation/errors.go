@@ -31,6 +31,17 @@ var (
 	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
+// Those of a run with guests.
+var (
+	// ErrStuck says that a guest waits for a sync.Mutex, or for real I/O, while others wait for package time: the clock does not go on.
+	ErrStuck = errors.New("stuck: a guest waits for a lock or for something outside, and the clock cannot go on")
+
+	// ErrBusy says that a guest has run for ten seconds of real time without a wait.
+	ErrBusy = errors.New("busy: a guest runs without end")
+
+	errGuests = errors.New("simulation: Options.Guests is for Test, which gives each run a bubble")
+)
+
 func (w *World) panicked(value any, stack []byte) {
 	if t := w.current; w.leaving || t != nil && t.host.dead { // in a defer of a task that was ended
 		return
@@ -64,6 +75,9 @@ func (w *World) account(err error) error {
 		for n := h.holds.First(); n != nil; n = n.Next() {
 			fmt.Fprintf(&b, "\n\n%s is held by a wait without a task, which began at:\n%s", cmp.Or(h.name, "the World"), frame(n.Value.stack()))
 		}
+	}
+	if g := w.guests; g != nil {
+		b.WriteString(g.stacks(stacks))
 	}
 	b.WriteString(w.fleet.strays(stacks))
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())

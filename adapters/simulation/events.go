@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -132,9 +133,13 @@ func taskName(h *host, id int) string {
 	switch {
 	case h == nil:
 		return "a timer or segment"
+	case id == 0:
+		return cmp.Or(h.name, "a guest")
+	case h.name != "" && id < 0:
+		return fmt.Sprintf("%s(%d)", h.name, -id)
 	case h.name != "":
 		return fmt.Sprintf("%s#%d", h.name, id)
-	case id == 1:
+	case id == 1 || id == -1:
 		return "main"
 	}
 	return fmt.Sprintf("#%d", id)

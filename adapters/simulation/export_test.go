@@ -27,3 +27,14 @@ func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *W
 	o.Bubble = true
 	return c.check(o)
 }
+
+// RunGuests is Run for a World with guests, as Test does it.
+func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World) error) Report {
+	random, level, _ := openChance()
+	r := inGuests(t, o, random, main)
+	r.Level = level
+	return r
+}
+
+// Calm is what Test does first.
+var Calm = calm

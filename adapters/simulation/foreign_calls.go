@@ -27,7 +27,8 @@ type outside struct {
 	driver  int64 // the goroutine of Run
 	current *task // that runs; nil: the World's own goroutine does
 	parent  suspend.Task
-	begun   time.Time    // by the clock of package time, if it is the World's
+	stock   bool         // the clock of package time is the World's
+	begun   time.Time    // by that
 	called  atomicx.Bool // foreign is not nil, or in is not empty
 
 	mu      atomicx.Mutex
@@ -49,9 +50,29 @@ func (w *World) arrive() error {
 			return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
 		}
 	}
-	if w.admits = w.o.open; w.o.open || w.o.Bubble {
-		w.parent, w.begun = suspend.Self(), time.Now()
+	if w.admits = w.o.open; w.o.open || w.o.Bubble || w.guests != nil {
+		w.stock, w.begun = true, time.Now()
 		w.start = w.begun
+	}
+	if w.o.open || w.o.Bubble {
+		w.parent = suspend.Self()
+	}
+	return nil
+}
+
+// begin begins a call of a task, or of a guest, which ends it by exit of guests. It reports whether the caller may call.
+func (w *World) begin() (guest, ok bool) {
+	if g := w.guests; g != nil && !w.on() {
+		g.enter()
+		return true, true
+	}
+	return false, w.enter()
+}
+
+// calling returns the guests if one of them calls.
+func (w *World) calling() *guests {
+	if g := w.guests; g != nil && g.calling {
+		return g
 	}
 	return nil
 }
@@ -98,6 +119,9 @@ func (w *World) enter() bool {
 
 // fromOutside takes what another goroutine has made ready. The zero ready is a call of the World's own, which is never admitted.
 func (w *World) fromOutside(r ready) error {
+	if w.guests != nil {
+		return w.guests.fromOutside(r)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -159,6 +183,11 @@ func (w *World) admit() {
 	if !w.called.Load() {
 		return
 	}
+	if w.guests != nil {
+		w.called.Store(false)
+		w.guests.take()
+		return
+	}
 	w.mu.Lock()
 	in, foreign := w.in, w.foreign
 	w.in = nil
@@ -174,14 +203,18 @@ func (w *World) admit() {
 		})
 	}
 	for _, r := range in {
-		switch t := r.task; {
-		case t == nil:
-			w.ready = append(w.ready, r)
-		case t.mark == parked:
-			w.rouse(t)
-		default:
-			t.mark = woken
-		}
+		w.letIn(r)
+	}
+}
+
+func (w *World) letIn(r ready) {
+	switch t := r.task; {
+	case t == nil:
+		w.ready = append(w.ready, r)
+	case t.mark == parked:
+		w.rouse(t)
+	default:
+		t.mark = woken
 	}
 }
 
@@ -210,8 +243,8 @@ func (w *World) settle() {
 
 // pass reads the clock of package time, if it is the World's: a native wait in a step takes time.
 func (w *World) pass() {
-	if w.parent != nil {
-		w.now = time.Since(w.begun)
+	if w.stock {
+		w.now = max(w.now, time.Since(w.begun)) // ahead, if a guest waits natively
 	}
 }
 
@@ -219,6 +252,9 @@ func (w *World) pass() {
 // stands for the World's own. If nothing can come, the run is a deadlock.
 func (w *World) sleep() {
 	switch {
+	case w.guests != nil:
+		w.guests.sleep()
+		return
 	case w.parent == nil:
 		w.stuck()
 		return

@@ -32,52 +32,41 @@ type Link struct {
 type pair struct{ a, b string }
 
 // Link returns the link between two nodes, in any order, the same each time.
-func (w *World) Link(a, b string) *Link {
-	if !w.enter() {
-		return nil
-	}
+func (w *World) Link(a, b string) (l *Link) {
+	w.do(func() { l = w.link(a, b) })
+	return l
+}
+
+func (w *World) link(a, b string) *Link {
 	p := pair{min(a, b), max(a, b)}
-	if l := w.links[p]; l != nil {
-		return l
+	l := w.links[p]
+	if l == nil {
+		if w.links == nil {
+			w.links = map[pair]*Link{}
+		}
+		l = &Link{w: w}
+		w.links[p] = l
+		w.all = append(w.all, l)
 	}
-	if w.links == nil {
-		w.links = map[pair]*Link{}
-	}
-	l := &Link{w: w}
-	w.links[p] = l
-	w.all = append(w.all, l)
 	return l
 }
 
 // SetFaults sets the faults of all links that have none of their own, and of all disks.
-func (w *World) SetFaults(f Faults) {
-	if w.enter() {
-		w.base = f
-	}
-}
+func (w *World) SetFaults(f Faults) { w.do(func() { w.base = f }) }
 
 // SetFaults sets the faults of l, in place of those of the World.
-func (l *Link) SetFaults(f Faults) {
-	if l.w.enter() {
-		l.faults = &f
-	}
-}
+func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 
 // Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. The end of
 // a connection that has had something on hold for 15 minutes fails with ETIMEDOUT: bytes, the end of its direction, or the
 // news of room for its Write. A Dial waits for the Heal until its context is done, and two minutes at most.
-func (l *Link) Hold() {
-	if l.w.enter() {
-		l.held = true
-	}
-}
+func (l *Link) Hold() { l.w.do(func() { l.held = true }) }
 
 // Cut breaks the connections over l with ECONNRESET, both ends at once. A Dial fails with EHOSTUNREACH until Heal, and so does
 // one that is under way, three seconds later.
-func (l *Link) Cut() {
-	if !l.w.enter() {
-		return
-	}
+func (l *Link) Cut() { l.w.do(l.sever) }
+
+func (l *Link) sever() {
 	l.cut, l.queue = true, nil
 	for _, h := range l.w.hosts[1:] {
 		for _, c := range h.spawner.(*Node).conns {
@@ -92,10 +81,9 @@ func (l *Link) Cut() {
 }
 
 // Heal ends Hold and Cut. All that was held is sent, in order.
-func (l *Link) Heal() {
-	if !l.w.enter() {
-		return
-	}
+func (l *Link) Heal() { l.w.do(l.heal) }
+
+func (l *Link) heal() {
 	l.held, l.cut = false, false
 	queue := l.queue
 	l.queue = nil
@@ -106,10 +94,9 @@ func (l *Link) Heal() {
 
 // Partition holds the links between nodes of different groups, and heals all others. The nodes that no group names are
 // one more group. Nodes that are made later reach all others.
-func (w *World) Partition(groups ...[]string) {
-	if !w.enter() {
-		return
-	}
+func (w *World) Partition(groups ...[]string) { w.do(func() { w.partition(groups) }) }
+
+func (w *World) partition(groups [][]string) {
 	of := map[string]int{}
 	for i, g := range groups {
 		for _, name := range g {
@@ -119,10 +106,10 @@ func (w *World) Partition(groups ...[]string) {
 	}
 	for i, a := range w.hosts[1:] {
 		for _, b := range w.hosts[i+2:] {
-			if l := w.Link(a.name, b.name); of[a.name] != of[b.name] {
-				l.Hold()
+			if l := w.link(a.name, b.name); of[a.name] != of[b.name] {
+				l.held = true
 			} else {
-				l.Heal()
+				l.heal()
 			}
 		}
 	}
@@ -130,9 +117,11 @@ func (w *World) Partition(groups ...[]string) {
 
 // Heal heals all links.
 func (w *World) Heal() {
-	for _, l := range w.all {
-		l.Heal()
-	}
+	w.do(func() {
+		for _, l := range w.all {
+			l.heal()
+		}
+	})
 }
 
 func (l *Link) now() *Faults {
@@ -152,9 +141,10 @@ type segment struct {
 
 // A path is one direction of a connection, or of a Dial. Its segments arrive in order.
 type path struct {
-	link *Link
-	way  int           // direction
-	last time.Duration // the arrival of the last segment
+	link  *Link
+	way   int           // direction
+	last  time.Duration // the arrival of the last segment
+	draws *source
 }
 
 const holdTimeout = 15 * time.Minute
@@ -186,7 +176,7 @@ func (l *Link) transmit(s *segment) {
 	}
 	latency := f.MinLatency
 	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
-		latency += w.net.upTo(spread)
+		latency += p.draws.upTo(spread)
 	}
 	p.last = max(p.last, plus(leaves, latency))
 	w.after(p.last-w.now, nil, s.do)

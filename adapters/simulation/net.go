@@ -22,6 +22,7 @@ func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.p
 // A Listener is the net.Listener of a Node. Its methods may be called by several tasks at a time.
 type Listener struct {
 	node    *Node
+	boot    int // of node
 	addr    addr
 	backlog []*Conn
 	accept  endpoint
@@ -37,7 +38,7 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	}
 	h, id := n.world.caller()
 	n.world.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port)})
-	l := &Listener{node: n, addr: addr{n.name, port}}
+	l := &Listener{node: n, boot: n.files.boot, addr: addr{n.name, port}}
 	n.ports[port] = l
 	n.bound = append(n.bound, l)
 	return l, nil
@@ -102,15 +103,15 @@ func (n *Node) freePort() int {
 // Accept suspends the caller until there is a connection. It fails with net.ErrClosed when l is closed, and with
 // os.ErrDeadlineExceeded at the deadline.
 func (l *Listener) Accept() (net.Conn, error) {
-	w := l.node.world
-	if !w.enter() {
+	t := l.accept.join(l.node.world)
+	if t == nil {
 		return nil, l.fail(ErrForeign)
 	}
-	t := l.accept.join()
 	defer l.accept.leave(t)
 	for {
 		switch {
 		case l.closed:
+			l.node.late(l.boot)
 			return nil, l.fail(net.ErrClosed)
 		case l.accept.expired:
 			return nil, l.fail(errDeadline)
@@ -120,20 +121,26 @@ func (l *Listener) Accept() (net.Conn, error) {
 			l.backlog = l.backlog[1:]
 			return c, nil
 		}
-		t.wait(w)
+		t.wait()
 	}
 }
 
 // Close stops listening: Accepts, under way and to come, fail with net.ErrClosed. Connections that nobody has accepted
 // are reset.
-func (l *Listener) Close() error {
-	switch {
-	case !l.node.world.enter():
-		return l.fail(ErrForeign)
-	case l.closed:
-		return l.fail(net.ErrClosed)
+func (l *Listener) Close() error { return l.brief(l.shut) }
+
+// brief calls f on the World, if l is open.
+func (l *Listener) brief(f func()) error {
+	err := ErrForeign
+	l.node.world.do(func() {
+		if err = net.ErrClosed; !l.closed {
+			err = nil
+			f()
+		}
+	})
+	if err != nil {
+		return l.fail(err)
 	}
-	l.shut()
 	return nil
 }
 
@@ -154,14 +161,7 @@ func (l *Listener) Addr() net.Addr { return l.addr }
 
 // SetDeadline sets when Accepts, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
 func (l *Listener) SetDeadline(t time.Time) error {
-	switch {
-	case !l.node.world.enter():
-		return l.fail(ErrForeign)
-	case l.closed:
-		return l.fail(net.ErrClosed)
-	}
-	l.accept.deadline(&l.node.host, t)
-	return nil
+	return l.brief(func() { l.accept.deadline(&l.node.host, t) })
 }
 
 // giveWay lets others run after a failure: a caller that tries again at once, without end, does not stop the World.
@@ -283,10 +283,10 @@ func (d *dial) arrive() {
 	l := to.ports[peer.local.port]
 	switch {
 	case d.lost:
-	case d.given || l == nil || to.world.net.chance(peer.link.now().Refuse):
+	case d.given || l == nil || peer.out.draws.chance(peer.link.now().Refuse):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
-		peer.closed = false
+		peer.closed, peer.boot = false, to.files.boot
 		to.conns = append(to.conns, peer)
 		l.backlog = append(l.backlog, peer)
 		l.accept.wakeFirst()

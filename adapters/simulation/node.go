@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -16,19 +17,25 @@ type Node struct {
 	lastPort int
 	conns    []*Conn
 	files    disk
+	stops    []context.CancelFunc // of guests
+	zombies  int                  // calls of guests of an older boot
 }
 
 // Node returns the node with this name, the same each time. Outside the World it returns a node that does nothing. It panics for
 // the empty name.
-func (w *World) Node(name string) *Node {
+func (w *World) Node(name string) (n *Node) {
 	if name == "" {
 		panic("simulation: a Node without a name")
 	}
-	if !w.enter() {
-		n := &Node{host: host{world: w, name: name, rate: normal}}
+	w.do(func() { n = w.node(name) })
+	if n == nil {
+		n = &Node{host: host{world: w, name: name, rate: normal}}
 		n.spawner = n
-		return n
 	}
+	return n
+}
+
+func (w *World) node(name string) *Node {
 	if n := w.nodes[name]; n != nil {
 		return n
 	}
@@ -57,10 +64,10 @@ func (n *Node) World() *World { return n.world }
 // keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the call does
 // not return. On a crashed node Crash does nothing.
 func (n *Node) Crash() {
-	if n.world.enter() {
+	n.world.do(func() {
 		n.crash()
 		n.world.exitIfKilled()
-	}
+	})
 }
 
 // exitIfKilled ends the calling task if a Crash that it was in has ended its node.
@@ -79,6 +86,10 @@ func (n *Node) crash() {
 	h, id := w.caller()
 	w.note(event{kind: crashed, host: h, task: id, of: &n.host})
 	n.dead, n.paused = true, false // a task under a Shield still has to run
+	for _, stop := range n.stops {
+		stop()
+	}
+	n.stops, n.zombies = nil, 0
 	n.letGo()
 	w.kill(&n.host) // first: the end of a connection resumes none of them
 	w.timers.drop(&n.host)
@@ -100,20 +111,19 @@ func (n *Node) Restart(main func(ctx context.Context)) {
 		panic("simulation: Restart with a nil function")
 	}
 	w := n.world
-	if !w.enter() {
-		return
-	}
-	n.crash()
-	if w.running(func(t *task) bool { return t.host == &n.host }) {
-		_ = w.Execute(func() { n.Restart(main) })
-	} else {
-		n.boot(main)
-	}
-	w.exitIfKilled()
+	w.do(func() {
+		n.crash()
+		if w.running(func(t *task) bool { return t.host == &n.host }) {
+			_ = w.Execute(func() { n.Restart(main) })
+		} else {
+			n.boot(func() { _ = n.Go(func() { main(context.Background()) }) })
+		}
+		w.exitIfKilled()
+	})
 }
 
-// boot begins a node that has crashed again.
-func (n *Node) boot(main func(ctx context.Context)) {
+// boot begins a node that has crashed again, and calls main.
+func (n *Node) boot(main func()) {
 	w := n.world
 	w.endTasks(&n.host)         // after a Crash by one of its own tasks, which may wait in a defer
 	if n.tasks.First() != nil { // under a Shield: its defers are not to run in the new life
@@ -123,27 +133,37 @@ func (n *Node) boot(main func(ctx context.Context)) {
 	h, id := w.caller()
 	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
 	n.dead, n.paused = false, false
-	_ = n.Go(func() { main(context.Background()) })
+	main()
+}
+
+// late notes a call of a guest of an older boot, which ends the guest after many.
+func (n *Node) late(boot int) {
+	if n.world.calling() != nil && (n.dead || n.files.boot != boot) {
+		if n.zombies++; n.zombies > 2000 {
+			runtime.Goexit()
+		}
+	}
 }
 
 // Crashed reports whether n has crashed and not been restarted.
-func (n *Node) Crashed() bool { n.world.enter(); return n.dead }
+func (n *Node) Crashed() (dead bool) {
+	n.world.do(func() { dead = n.dead })
+	return dead
+}
 
 // Pause stops the tasks and timers of n until Resume, as a long collection or a stopped virtual machine does. Its network
 // goes on: what arrives waits to be read.
-func (n *Node) Pause() {
-	if n.world.enter() {
-		n.paused = true
-	}
-}
+func (n *Node) Pause() { n.world.do(func() { n.paused = true }) }
 
 // Resume ends a Pause.
 func (n *Node) Resume() {
-	if n.world.enter() && n.paused {
-		n.paused = false
-		n.world.ready = append(n.world.ready, n.held...)
-		n.held = nil
-	}
+	n.world.do(func() {
+		if n.paused {
+			n.paused = false
+			n.world.ready = append(n.world.ready, n.held...)
+			n.held = nil
+		}
+	})
 }
 
 // Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on, to 32 bits after the
@@ -152,9 +172,9 @@ func (n *Node) Skew(offset time.Duration, rate float64) {
 	if !(rate > 0 && rate < 1<<31) {
 		panic("simulation: Skew with a rate that is not positive, or too large")
 	}
-	if n.world.enter() {
+	n.world.do(func() {
 		n.since, n.offset, n.rate = n.world.now, offset, max(1, uint64(math.Round(rate*normal)))
-	}
+	})
 }
 
 // drop takes out the timers of h.

@@ -30,13 +30,18 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	if w.o.Preempt {
 		defer preempt.Begin()()
 	}
-	w.ready = append(w.ready, ready{host: &w.host, f: func() {
+	first := func() {
 		err := ErrExited
-		defer func() { w.mainEnded(err) }()
+		defer func() { w.do(func() { w.mainEnded(err) }) }()
 		err = main(context.Background(), w)
-	}})
+	}
 	suspend.Bind(nil, func() {
 		defer w.leave()
+		if w.guests == nil {
+			w.ready = append(w.ready, ready{host: &w.host, f: first})
+		} else {
+			w.guests.start(&w.host, first)
+		}
 		w.loop()
 	})
 }
@@ -134,12 +139,12 @@ func (w *World) rouse(t *task) {
 	w.ready = append(w.ready, ready{host: t.host, task: t})
 }
 
-// caller returns the task that runs; nil and 0 stand for a timer, a segment or a callback.
+// caller returns the task that runs, or the guest, whose number is negative; nil and 0 stand for a timer, a segment or a callback.
 func (w *World) caller() (*host, int) {
 	if t := w.current; t != nil {
 		return t.host, t.id
 	}
-	return nil, 0
+	return w.acting.host, -w.acting.n
 }
 
 // call calls a callback, on the goroutine of Run, where suspending is forbidden.

@@ -78,6 +78,10 @@ type Options struct {
 	// 0 means a second; negative: never. In a bubble nothing is reported.
 	StallAfter time.Duration
 
+	// Guests says that main is no task but a guest, a goroutine, and so is what Node.Start starts: a program of goroutines, native
+	// channels, sync.Mutex and package time. It is for Test, which gives each run a bubble. Experimental.
+	Guests bool
+
 	fleet *fleet                  // of a Test; nil: one for this run
 	watch func(w *World, e event) // told of each event
 	open  bool                    // for the conformance kit: other goroutines may call
@@ -90,6 +94,13 @@ type Report struct {
 	Steps   int           // of tasks, callbacks and timers
 	Elapsed time.Duration // of virtual time
 	Err     error         // what main returned, or the reason for which the run was ended
+
+	// Of a run with guests.
+	Level   Level
+	Windows int // times that all guests have run until each was blocked
+	Long    int // those of more than 5 ms of real time, in which the machine may have decided an order
+	Ahead   int // events while a guest waited for a sync.Mutex, say, over which the clock of package time stood
+	Left    int // goroutines that had not ended at the end, and keep what they hold
 }
 
 // Run runs main as the first task of a World, and everything that main starts, until main returns. Tasks that are left
@@ -101,8 +112,15 @@ type Report struct {
 // ends so ends the caller of Run as well; under Check and Test it is ErrExited, too. ctx of main is never done.
 func Run(o Options, main func(ctx context.Context, w *World) error) Report {
 	w := newWorld(o)
+	if o.Guests {
+		return Report{Seed: w.o.Seed, Err: errGuests}
+	}
 	w.run(main)
-	return Report{w.o.Seed, w.hash, w.steps, w.now, w.err}
+	return w.report()
+}
+
+func (w *World) report() Report {
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err}
 }
 
 // A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are those of the test
@@ -142,6 +160,9 @@ type World struct {
 	base  Faults
 
 	outside
+	guests *guests // nil: none
+	acting guest   // whose call the World does
+	conns  int
 }
 
 var newYear = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -170,7 +191,7 @@ func (w *World) Seed() uint64 { return w.o.Seed }
 
 // Rand returns the random source for the test's own choices. It is apart from that of the order and the network.
 func (w *World) Rand() *rand.Rand {
-	if !w.enter() {
+	if w.guests != nil || !w.enter() {
 		return rand.New(draws{w})
 	}
 	if w.rand == nil {
@@ -183,20 +204,32 @@ func (w *World) Rand() *rand.Rand {
 type draws struct{ w *World }
 
 func (d draws) Uint64() uint64 {
-	if !d.w.enter() {
+	x, drawn := uint64(0), false
+	d.w.do(func() { x, drawn = d.w.choices.Uint64(), true })
+	if !drawn {
 		return rand.Uint64()
 	}
-	return d.w.choices.Uint64()
+	return x
 }
 
 // Log adds a line to the trace, and to the hash: two runs that log different lines count as different.
 func (w *World) Log(format string, args ...any) {
-	if !w.enter() {
+	guest, ok := w.begin()
+	if guest {
+		defer w.guests.exit()
+	} else if !ok {
 		return
 	}
 	text := fmt.Sprintf(format, args...)
-	host, id := w.caller()
-	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
+	note := func() {
+		host, id := w.caller()
+		w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
+	}
+	if guest {
+		w.guests.ask(nil, note)
+	} else {
+		note()
+	}
 }
 
 // Always calls holds after each step from now on. The run fails with the first error that it returns, also after the last step, in
@@ -205,9 +238,7 @@ func (w *World) Always(holds func() error) {
 	if holds == nil {
 		panic("suspend: nil function")
 	}
-	if w.enter() {
-		w.always = append(w.always, holds)
-	}
+	w.do(func() { w.always = append(w.always, holds) })
 }
 
 // Here returns the World of the calling task, nil elsewhere.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -41,11 +42,23 @@ const checkEvery = 10
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
 	t.Helper()
 	s := newSeeds(t, o)
-	if !o.Bubble {
+	if !o.Bubble && !o.Guests {
 		s.o.fleet = newFleet(o.Options)
 		defer s.o.fleet.stop()
 	}
+	random, level, why := chance(nil), LevelNone, error(nil)
+	if o.Guests {
+		calm(t)
+		random, level, why = openChance()
+		defer func() { t.Logf("guests, level %v%s", level, because(why)) }()
+	}
 	s.checker.run = func(o Options) (r Report) {
+		if o.Guests {
+			cryptotest.SetGlobalRandom(t, o.Seed)
+			r = inGuests(t, o, random, main)
+			r.Level = level
+			return r
+		}
 		if !o.Bubble {
 			return runApart(o, main)
 		}
@@ -60,6 +73,13 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	took := time.Since(begun)
 	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf(", since %v", err)
 }
 
 // inBubbleOf is runApart in a bubble of its own. A bubble that is left with goroutines panics, and so does one in which all of them wait

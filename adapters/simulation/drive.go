@@ -1,0 +1,204 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braidgo/braid/internal/labels"
+)
+
+// How a World with guests is driven. Four kinds of goroutines take turns on one processor:
+//
+//	the driver   outside. It lets all guests run until each is blocked, a window. Then it switches to
+//	the World    a coroutine in the bubble of the guests. It does its steps and wakes guests, or it wants time to pass. Then
+//	the sleeper  of the bubble sleeps as told. The clock of the bubble goes on meanwhile, and at no other time
+//	the guests   call the World, which queues the call and ends the sleep
+//
+// The World is a coroutine, since a goroutine outside must not wake a wait of the bubble, and a goroutine inside would stop its clock. At such a
+// switch the runtime keeps the books of a bubble only if the caller is in a bubble, too. So the driver has a bubble of its own.
+
+// The samples of the driver.
+const (
+	runnable = iota // goroutines that could run: with one processor, which the driver has, 0 says that all others are blocked
+	inCalls         // goroutines in calls of the system
+)
+
+const (
+	longWindow = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
+	busyAfter  = 10 * time.Second     // of real time
+	collectAt  = 10_000               // windows
+)
+
+// inGuests is runApart for a World with guests.
+func inGuests(t *testing.T, o Options, random chance, main func(ctx context.Context, w *World) error) Report {
+	r := Report{Seed: o.Seed, Err: ErrExited}
+	g := &guests{
+		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
+		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guest{},
+	}
+	for range 2 { // a sync.Pool keeps the timers of an older bubble for so long
+		runtime.GC()
+	}
+	for range 10 { // goroutines on their way into a call of the system are there then
+		runtime.Gosched()
+	}
+	before := runtime.NumGoroutine()
+	metrics.Read(g.samples)
+	g.baseline = g.samples[inCalls].Value.Uint64()
+	g.mu.Lock()
+	ready, ended, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() { // of a bubble that is left with goroutines
+			if v := recover(); v != nil && !strings.HasPrefix(fmt.Sprint(v), "deadlock: ") {
+				panic(v)
+			}
+		}()
+		synctest.Test(t, func(*testing.T) {
+			g.next, _ = iter.Pull(func(yield func(struct{}) bool) { g.world(o, main, &r, yield) })
+			g.sleeper(ready)
+		})
+	}()
+	<-ready
+	busy := make(chan struct{})
+	go func() { // a callback that ends by runtime.Goexit ends this goroutine
+		defer close(done)
+		synctest.Test(t, func(*testing.T) {
+			defer close(busy)
+			go func() { <-busy }() // which is no durable wait: the clock of this bubble is not to move
+			defer g.end()
+			g.drive()
+		})
+	}()
+	<-done
+	r.Windows, r.Long, r.Ahead, r.Left = g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
+	return r
+}
+
+// world is the coroutine.
+func (g *guests) world(o Options, main func(ctx context.Context, w *World) error, r *Report, yield func(struct{}) bool) {
+	w := newWorld(o)
+	w.guests, g.w, g.yield = g, w, yield
+	defer func() {
+		g.over = true
+		close(g.done)
+		g.touch()
+	}()
+	w.run(main)
+	*r = w.report()
+}
+
+// sleeper is the main goroutine of the bubble.
+func (g *guests) sleeper(ready chan struct{}) {
+	g.kick, g.done, g.begun = make(chan struct{}, 1), make(chan struct{}), time.Now()
+	g.bubble = strings.TrimSuffix(bubbleOf(), "]:") + " labels:"
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	close(ready)
+	for until := range g.commands {
+		select {
+		case <-g.kick: // of an earlier sleep
+		default:
+		}
+		rang := false
+		timer.Reset(until - time.Since(g.begun)) // the World may be ahead
+		select {
+		case <-timer.C:
+			rang = true
+		case <-g.kick:
+		}
+		timer.Stop()
+		g.mu.Lock()
+		g.asleep, g.rang = false, rang
+		g.mu.Unlock()
+	}
+}
+
+// drive is the driver. It holds the lock but in windows.
+func (g *guests) drive() {
+	for g.step() {
+		if g.pausing {
+			g.asleep = true
+			g.commands <- g.until
+		}
+		g.window()
+		for g.asleep { // a guest waits, and not durably: the World goes on without the clock of the bubble
+			g.ahead++
+			switch w := g.w; {
+			case len(w.timers.heap) == 0:
+				w.fail(w.account(ErrStuck))
+			default:
+				w.now = max(w.now, w.timers.heap[0].at)
+			}
+			if !g.step() {
+				return
+			}
+			g.window()
+		}
+	}
+}
+
+// step lets the World run until it sleeps, and reports whether it is not over.
+func (g *guests) step() bool {
+	_, ok := g.next()
+	return ok
+}
+
+// end ends the guests that are in a call, and the bubble.
+func (g *guests) end() {
+	g.window()
+	if !g.asleep {
+		close(g.commands)
+		g.window()
+	}
+	g.mu.Unlock()
+}
+
+// window lets all guests run until each of them is blocked, on whatever. testing/synctest.Wait would wait for the guests that wait for a
+// sync.Mutex, too.
+func (g *guests) window() {
+	g.windows++
+	if g.windows%collectAt == 0 {
+		runtime.GC()
+	}
+	g.random.Seed(mix(g.w.o.Seed, uint64(g.windows)))
+	begun := nanotime()
+	g.mu.Unlock()
+	for blocked := false; !blocked; {
+		runtime.Gosched()
+		metrics.Read(g.samples)
+		blocked = g.samples[runnable].Value.Uint64() == 0 && g.samples[inCalls].Value.Uint64() <= g.baseline
+		if !blocked && time.Duration(nanotime()-begun) > g.patience {
+			break
+		}
+	}
+	g.mu.Lock()
+	switch took := time.Duration(nanotime() - begun); {
+	case took > g.patience:
+		g.patience = longWindow // it has no end
+		g.w.fail(g.w.account(ErrBusy))
+	case took > longWindow:
+		g.long = append(g.long, g.windows)
+	}
+}
+
+// calm prepares the process for guests, until t ends: one processor, collections of garbage between events, and labels in stacks.
+func calm(t *testing.T) {
+	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // panics in a parallel test
+	procs, percent, rate := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate
+	runtime.MemProfileRate = 0
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(procs)
+		debug.SetGCPercent(percent)
+		runtime.MemProfileRate = rate
+	})
+}

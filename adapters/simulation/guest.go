@@ -1,0 +1,340 @@
+package simulation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braidgo/braid/internal/labels"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Host is one boot of a Node, for a program of goroutines that is started on it: all that such a program has of the World. After a
+// Crash it is dead for ever. Its calls then fail with net.ErrClosed. A program that ignores this ends by runtime.Goexit after some
+// thousand calls.
+type Host struct {
+	n    *Node
+	boot int
+}
+
+// Start runs f on a goroutine, as a program of n: a guest, and so is each goroutine that f starts. ctx is cancelled by Crash. If n
+// has crashed, it begins again. Start panics without Options.Guests.
+func (n *Node) Start(f func(ctx context.Context, h *Host)) {
+	w := n.world
+	switch {
+	case f == nil:
+		panic("simulation: Start with a nil function")
+	case w.guests == nil:
+		panic("simulation: Start without Options.Guests")
+	}
+	w.do(func() {
+		start := func() {
+			ctx, stop := context.WithCancel(context.Background())
+			n.stops = append(n.stops, stop)
+			h := &Host{n, n.files.boot}
+			w.guests.start(&n.host, func() { f(ctx, h) })
+		}
+		if n.dead {
+			n.boot(start)
+		} else {
+			start()
+		}
+	})
+}
+
+// Listen listens on address, which is ":port" or "name:port" with the name of the node. Port 0 stands for a free one.
+func (h *Host) Listen(network, address string) (l net.Listener, err error) {
+	err = h.gone("listen", network)
+	h.call(func(done func()) {
+		l, err = h.n.Listen(network, address)
+		done()
+	})
+	return l, err
+}
+
+// Dial connects to address, "name:port", as the DialContext of a net.Dialer does, and waits meanwhile.
+func (h *Host) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
+	err = h.gone("dial", network)
+	h.callContext(ctx, func(done func()) { // a task, which waits as a task does
+		f := func() {
+			defer done()
+			c, err = h.n.Dial(ctx, network, address)
+		}
+		if h.n.Go(f) != nil {
+			done()
+		}
+	})
+	return c, err
+}
+
+func (h *Host) gone(op, network string) error {
+	return &net.OpError{Op: op, Net: network, Err: net.ErrClosed}
+}
+
+// Name returns the name of the node.
+func (h *Host) Name() string { return h.n.name }
+
+// guests are the goroutines of a World that are none of its tasks.
+type guests struct {
+	mu sync.Mutex // a guest has it in a call, and the driver at all times but in windows
+	w  *World
+
+	// What guests have done in this window.
+	who     map[labels.Set]guest // of all goroutines that a Start, or main, has started in the end
+	asked   []asked
+	touched []*Conn
+	calling bool // a guest holds the lock
+	calls   uint64
+	over    bool
+
+	// Between the World and the driver.
+	yield   func(struct{}) bool
+	next    func() (struct{}, bool)
+	born    int
+	woken   bool          // guests, in this step
+	pausing bool          // the World wants time to pass
+	until   time.Duration // then
+
+	// Of the bubble, and of the driver.
+	bubble   string
+	begun    time.Time
+	kick     chan struct{} // ends the sleep
+	done     chan struct{} // is closed when the run is over
+	commands chan time.Duration
+	asleep   bool
+	rang     bool // the sleep has ended by itself
+	random   chance
+	samples  []metrics.Sample
+	baseline uint64
+	patience time.Duration
+	windows  int
+	long     []int // windows
+	ahead    int
+}
+
+// A guest is where a goroutine has its start, as profiler labels tell, which the go statement hands on. Functions of time.AfterFunc have none.
+type guest struct {
+	host *host
+	n    int // of the Starts; main is 1
+}
+
+// An asked is a call of a guest that the World does after the window.
+type asked struct {
+	guest
+	f func()
+}
+
+// start starts f on a goroutine of h. It is called on the World.
+func (g *guests) start(h *host, f func()) {
+	g.born++
+	l := pprof.Labels("node", hostName(h), "guest", strconv.Itoa(g.born), "seed", strconv.FormatUint(g.w.o.Seed, 10))
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), l))
+	g.who[labels.Here()] = guest{h, g.born}
+	go f()
+	labels.Clear()
+	g.woken = true
+}
+
+// enter begins a call, and exit ends it. It ends the guest if the run is over.
+func (g *guests) enter() {
+	if g.again(); g.over {
+		g.exit()
+		runtime.Goexit()
+	}
+}
+
+func (g *guests) exit() {
+	g.calling = false
+	g.mu.Unlock()
+}
+
+// wait waits in a call until woke has a value or is closed, or ctx is done.
+func (g *guests) wait(ctx context.Context, woke <-chan struct{}) {
+	g.exit()
+	defer g.again()
+	select {
+	case <-woke:
+	case <-ctx.Done():
+	case <-g.done:
+		runtime.Goexit()
+	}
+}
+
+func (g *guests) again() {
+	g.mu.Lock()
+	g.calling = true
+	g.calls++
+	g.random.SeedCheap(mix(g.w.o.Seed, g.calls))
+}
+
+// touch ends the sleep of the World.
+func (g *guests) touch() {
+	if g.asleep {
+		select {
+		case g.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// ask has f done after the window: in the order of nodes, guests and calls, and not in that of arrival. h is nil for a call of the World.
+func (g *guests) ask(h *host, f func()) {
+	by := g.who[labels.Here()]
+	if h != nil {
+		by.host = h
+	}
+	g.asked = append(g.asked, asked{by, f})
+	g.w.called.Store(true)
+	g.touch()
+}
+
+// later does f with what guests have done to c in this window.
+func (g *guests) later(c *Conn, f func()) {
+	if len(c.later) == 0 {
+		g.touched = append(g.touched, c)
+		g.w.called.Store(true)
+		g.touch()
+	}
+	c.later = append(c.later, f)
+}
+
+// deadline sets one of c, by package time.
+func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
+	s.expired = false
+	s.clear(g.w)
+	if t.IsZero() {
+		return
+	}
+	if time.Until(t) <= 0 {
+		s.expire()
+		return
+	}
+	at := t.Sub(g.begun)
+	g.later(c, func() {
+		if s.clear(g.w); !c.closed {
+			s.timer = g.w.after(at-g.w.now, nil, s.expire)
+		}
+	})
+}
+
+// take does what guests have asked for.
+func (g *guests) take() {
+	all, conns := g.asked, g.touched
+	g.asked, g.touched = nil, nil
+	slices.SortFunc(conns, func(a, b *Conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
+	for _, c := range conns {
+		later := c.later
+		c.later = nil
+		g.w.acting = guest{&c.node.host, 0}
+		for _, f := range later {
+			f()
+		}
+	}
+	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.number()-b.host.number(), a.n-b.n) })
+	for _, a := range all {
+		g.w.acting = a.guest
+		a.f()
+	}
+	g.w.acting = guest{}
+}
+
+// sleep is that of the World: until the guests have run, or until time has passed.
+func (g *guests) sleep() {
+	w := g.w
+	g.pausing = !g.woken
+	g.woken, g.rang, g.until = false, false, plus(w.now, w.alarm())
+	g.yield(struct{}{})
+	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() {
+		w.stuck()
+		return
+	}
+	w.pass()
+	w.admit()
+}
+
+// fromOutside is that of a World with guests. The guest may hold locks of package suspend, and does not end here.
+func (g *guests) fromOutside(r ready) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.over:
+		return suspend.ErrClosed
+	case r.host == nil && r.task == nil: // a call for tasks
+		err := fmt.Errorf("simulation: %w: a guest calls what is for tasks; its network is that of a Host\n%s", ErrForeign, debug.Stack())
+		g.ask(nil, func() { g.w.fail(err) })
+		return ErrForeign
+	}
+	g.ask(r.host, func() { g.w.letIn(r) })
+	return nil
+}
+
+// stacks are those of the guests, by node.
+func (g *guests) stacks(all map[int64][]byte) string {
+	of := map[string][]string{}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		head, _, _ := bytes.Cut(all[id], []byte{'\n'})
+		if _, node, ok := bytes.Cut(head, []byte(`"node": "`)); ok && bytes.Contains(head, []byte(g.bubble)) {
+			name, _, _ := bytes.Cut(node, []byte{'"'})
+			of[string(name)] = append(of[string(name)], fmt.Sprintf("\n\n%s\n%s", head, frame(frames(all[id]))))
+		}
+	}
+	var b strings.Builder
+	for _, node := range slices.Sorted(maps.Keys(of)) {
+		fmt.Fprintf(&b, "\n\nguests of %s:%s", node, strings.Join(of[node], ""))
+	}
+	return b.String()
+}
+
+// do calls f on the World, and waits for that.
+func (w *World) do(f func()) {
+	switch g := w.guests; {
+	case g != nil && !w.on():
+		g.call(context.Background(), nil, func(done func()) { f(); done() })
+	case w.enter():
+		f()
+	}
+}
+
+// call calls f on the World, and waits until f has called done. Meanwhile the World notices that ctx is done.
+func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
+	g.enter()
+	defer g.exit()
+	woke, returns := make(chan struct{}), false
+	g.ask(h, func() {
+		f(func() {
+			returns, g.woken = true, true
+			close(woke)
+		})
+	})
+	g.wait(ctx, woke)
+	if !returns {
+		g.touch()
+		g.wait(context.Background(), woke)
+	}
+}
+
+func (h *Host) call(f func(done func())) { h.callContext(context.Background(), f) }
+
+// callContext does not call f if the boot of h is over.
+func (h *Host) callContext(ctx context.Context, f func(done func())) {
+	n := h.n
+	n.world.guests.call(ctx, &n.host, func(done func()) {
+		if n.dead || n.files.boot != h.boot {
+			done()
+		} else {
+			f(done)
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// guests runs main as a guest, with latency.
+func guests(t *testing.T, main func(ctx context.Context, w *simulation.World) error) simulation.Report {
+	t.Helper()
+	simulation.Calm(t)
+	return simulation.RunGuests(t, simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 5 * time.Millisecond})
+		return main(ctx, w)
+	})
+}
+
+// pipe connects the nodes c and s.
+func pipe(w *simulation.World) (c, s net.Conn) {
+	cs, ss := make(chan net.Conn), make(chan net.Conn)
+	listens := make(chan bool)
+	w.Node("s").Start(func(ctx context.Context, h *simulation.Host) {
+		l, _ := h.Listen("tcp", ":1")
+		close(listens)
+		c, _ := l.Accept()
+		ss <- c
+	})
+	<-listens
+	w.Node("c").Start(func(ctx context.Context, h *simulation.Host) {
+		c, _ := h.Dial(ctx, "tcp", "s:1")
+		cs <- c
+	})
+	return <-cs, <-ss
+}
+
+// A mutex is held over a Read, and another guest waits for it: the World goes on.
+func TestGuestHoldsAMutexOverARead(t *testing.T) {
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		c, s := pipe(w)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		wg.Go(func() { mu.Lock(); defer mu.Unlock(); _, _ = c.Read(make([]byte, 1)) })
+		time.Sleep(time.Millisecond)
+		wg.Go(func() { mu.Lock(); defer mu.Unlock() })
+		_, _ = s.Write([]byte("x"))
+		wg.Wait()
+		begun := time.Now()
+		time.Sleep(time.Hour)
+		require.Equal(t, time.Hour, time.Since(begun))
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.Positive(t, r.Ahead)
+	require.Less(t, r.Elapsed, time.Hour+20*time.Millisecond) // the clock of package time has caught up
+}
+
+func TestGuestEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		main func(ctx context.Context, w *simulation.World) error
+		err  error
+		text []string
+	}{
+		"a mutex held over a sleep": {func(ctx context.Context, w *simulation.World) error {
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			wg.Go(func() { mu.Lock(); defer mu.Unlock(); time.Sleep(time.Second) })
+			time.Sleep(time.Millisecond)
+			wg.Go(func() { mu.Lock(); defer mu.Unlock() })
+			wg.Wait()
+			return nil
+		}, simulation.ErrStuck, []string{"guests of the World:", "sync.Mutex.Lock"}},
+		"nothing can happen": {func(ctx context.Context, w *simulation.World) error {
+			w.Node("a").Start(func(ctx context.Context, h *simulation.Host) { l, _ := h.Listen("tcp", ":1"); _, _ = l.Accept() })
+			<-make(chan int)
+			return nil
+		}, simulation.ErrDeadlock, []string{"guests of a:", "Accept", "guests of the World:", "chan receive"}},
+		"a call of a task's": {func(ctx context.Context, w *simulation.World) error {
+			_, err := w.Node("a").Dial(ctx, "tcp", "a:1")
+			return err
+		}, simulation.ErrForeign, []string{"a Host"}},
+		"main exits": {func(ctx context.Context, w *simulation.World) error { runtime.Goexit(); return nil }, simulation.ErrExited, nil},
+		"an invariant does not hold": {func(ctx context.Context, w *simulation.World) error {
+			w.Always(func() error { return errOdd })
+			time.Sleep(time.Hour)
+			return nil
+		}, errOdd, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := guests(t, c.main)
+			require.ErrorIs(t, r.Err, c.err)
+			for _, s := range c.text {
+				require.ErrorContains(t, r.Err, s)
+			}
+		})
+	}
+}
+
+var errOdd = errors.New("odd")
+
+// Guests that are left: in a call, which ends them; in a native wait and in a loop of ticks, which keep them.
+func TestGuestsLeft(t *testing.T) {
+	ended := 0
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		c, _ := pipe(w)
+		go func() { defer func() { ended++ }(); _, _ = c.Read(make([]byte, 1)) }()
+		go func() { <-make(chan int) }()
+		go func() {
+			for range time.Tick(time.Second) {
+			}
+		}()
+		time.Sleep(5 * time.Second)
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.Equal(t, 1, ended)
+	require.Equal(t, 2, r.Left)
+}
+
+// A crash resets the connections, cancels the context, and leaves a Host whose calls fail.
+func TestGuestCrash(t *testing.T) {
+	calls, exited := 0, false
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		c, s := pipe(w)
+		var host *simulation.Host
+		cancelled := false
+		started := make(chan bool)
+		w.Node("c").Start(func(ctx context.Context, h *simulation.Host) {
+			host = h
+			close(started)
+			_, err := c.Read(make([]byte, 1))
+			require.ErrorIs(t, err, net.ErrClosed)
+			<-ctx.Done()
+			cancelled = true
+			defer func() { exited = true }()
+			for ; calls < 1e6; calls++ {
+				_, _ = c.Write([]byte("x"))
+			}
+		})
+		<-started
+		w.Node("c").Crash()
+		time.Sleep(time.Second)
+		_, err := s.Read(make([]byte, 1))
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		require.True(t, cancelled)
+		_, err = host.Dial(ctx, "tcp", "s:1")
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = host.Listen("tcp", ":5")
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.True(t, w.Node("c").Crashed())
+		again := make(chan error)
+		w.Node("c").Start(func(ctx context.Context, h *simulation.Host) { _, err := h.Listen("tcp", ":5"); again <- err })
+		require.NoError(t, <-again)
+		_, err = host.Listen("tcp", ":6")
+		require.ErrorIs(t, err, net.ErrClosed)
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.True(t, exited)
+	require.InDelta(t, 2000, calls, 10)
+}
+
+// Deadlines, a context, and closes, as of a connection of package net.
+func TestGuestConn(t *testing.T) {
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		c, s := pipe(w)
+		begun := time.Now()
+		_ = c.SetReadDeadline(begun.Add(time.Second))
+		_, err := c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begun))
+		_ = c.SetReadDeadline(time.Now().Add(-1))
+		_, err = c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		_ = c.SetReadDeadline(time.Time{})
+
+		go func() { // more than a window
+			_, _ = s.Write([]byte(strings.Repeat("x", 300_000)))
+			_ = s.(*simulation.Conn).CloseWrite()
+		}()
+		n, p := 0, make([]byte, 1000)
+		for err = nil; err == nil; {
+			var k int
+			k, err = c.Read(p)
+			n += k
+		}
+		require.Equal(t, 300_000, n)
+
+		w.Partition([]string{"s"})
+		short, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		begun = time.Now()
+		dialled := make(chan error)
+		w.Node("c").Start(func(_ context.Context, h *simulation.Host) { _, err := h.Dial(short, "tcp", "s:1"); dialled <- err })
+		require.ErrorIs(t, <-dialled, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begun))
+		w.Heal()
+
+		go func() { time.Sleep(time.Second); _ = c.Close() }()
+		_, err = c.Read(p)
+		require.Error(t, err)
+		return nil
+	})
+	require.NoError(t, r.Err)
+}
+
+// Tasks and guests are in one World, and wait for each other by primitives of Braid.
+func TestGuestsAndTasks(t *testing.T) {
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		asked, answered := promise.New[int](), promise.New[int]()
+		_ = w.Node("a").Go(func() {
+			x, _ := asked.Await(ctx)
+			_ = suspend.Sleep(ctx, time.Second)
+			_ = answered.Fill(x + 1)
+		})
+		go func() { time.Sleep(time.Second); _ = asked.Fill(1) }()
+		x, err := answered.Await(ctx)
+		require.Equal(t, 2, x)
+		return err
+	})
+	require.NoError(t, r.Err)
+	require.Equal(t, 2*time.Second, r.Elapsed)
+}

@@ -1,0 +1,123 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/simulation"
+)
+
+var far = simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.01}
+
+// posts is net/http as it is: clients with pools, timeouts and retries, each of which posts so many bodies, and a server.
+func posts(clients, requests int) func(ctx context.Context, w *simulation.World) error {
+	return func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(far)
+		var mu sync.Mutex
+		seen := map[string]int{}
+		srv := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			seen[string(body)]++
+			n := len(seen)
+			mu.Unlock()
+			time.Sleep(time.Duration(len(body)) * time.Millisecond)
+			fmt.Fprintf(rw, "%s is %d", body, n)
+		}), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 20 * time.Second}
+		w.Node("server").Start(func(ctx context.Context, h *simulation.Host) {
+			ln, err := h.Listen("tcp", ":80")
+			if err == nil {
+				err = srv.Serve(ln)
+			}
+			w.Log("%v", err)
+		})
+		errs := make(chan error, clients)
+		for i := range clients {
+			w.Node("clients").Start(func(ctx context.Context, h *simulation.Host) { errs <- post(h, i, requests) })
+		}
+		var all error
+		for range clients {
+			all = errors.Join(all, <-errs)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(seen) != clients*requests {
+			all = errors.Join(all, fmt.Errorf("%d seen", len(seen)))
+		}
+		_ = srv.Close()
+		return all
+	}
+}
+
+func post(h *simulation.Host, i, requests int) error {
+	tr := &http.Transport{DialContext: h.Dial, MaxIdleConnsPerHost: 2, IdleConnTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Second}
+	defer tr.CloseIdleConnections()
+	client := &http.Client{Transport: tr, Timeout: 150 * time.Millisecond}
+	for k := range requests {
+		body := fmt.Sprintf("c%d-%d", i, k)
+		for try, done := 0, false; !done; try++ {
+			if try > 100 {
+				return fmt.Errorf("%s: too many tries", body)
+			}
+			resp, err := client.Post("http://server:80/", "text/plain", strings.NewReader(body))
+			if err != nil {
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			got, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if done = err == nil && resp.StatusCode == 200; done && !strings.HasPrefix(string(got), body) {
+				return fmt.Errorf("%s: %s", body, got)
+			}
+		}
+	}
+	return nil
+}
+
+// fromEnv returns how many seeds to run.
+func fromEnv(n int) int {
+	if v, err := strconv.Atoi(os.Getenv("BRAID_GUESTS")); err == nil {
+		return v
+	}
+	return n
+}
+
+// repeats runs each seed twice, and reports how many did the same.
+func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulation.World) error) {
+	simulation.Calm(t)
+	same, windows, steps, long := 0, 0, 0, 0
+	for seed := range uint64(seeds) {
+		var rs [2]simulation.Report
+		for i := range rs {
+			cryptotest.SetGlobalRandom(t, seed+1)
+			rs[i] = simulation.RunGuests(t, simulation.Options{Seed: seed + 1, MaxTime: 24 * time.Hour}, main)
+			require.NoError(t, rs[i].Err)
+			windows += rs[i].Windows
+			steps += rs[i].Steps
+			long += rs[i].Long
+		}
+		if rs[0].Hash == rs[1].Hash {
+			same++
+		} else {
+			t.Log(seed+1, rs)
+		}
+	}
+	t.Logf("%d of %d seeds repeat, level %v; %d steps and %d windows a run, %d long", same, seeds, "", steps/2/seeds, windows/2/seeds, long)
+}
+
+func TestPosts(t *testing.T) { repeats(t, fromEnv(10), posts(20, 10)) }
+
+var _ = net.ErrClosed
