@@ -34,9 +34,10 @@ const (
 
 const (
 	longWindow = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
-	busyAfter  = 10 * time.Second     // of real time
 	collectAt  = 10_000               // windows
 )
+
+var busyAfter = 10 * time.Second // of real time
 
 // inGuests is runApart for a World with guests.
 func inGuests(t *testing.T, o Options, random chance, main func(ctx context.Context, w *World) error) Report {

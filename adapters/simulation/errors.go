@@ -77,7 +77,7 @@ func (w *World) account(err error) error {
 		}
 	}
 	if g := w.guests; g != nil {
-		b.WriteString(g.stacks(stacks))
+		b.WriteString(g.byNode(stacks))
 	}
 	b.WriteString(w.fleet.strays(stacks))
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())

@@ -38,3 +38,6 @@ func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World)
 
 // Calm is what Test does first.
 var Calm = calm
+
+// BusyAfter is the real time after which a guest is busy.
+var BusyAfter = &busyAfter

@@ -280,14 +280,14 @@ func (g *guests) fromOutside(r ready) error {
 	return nil
 }
 
-// stacks are those of the guests, by node.
-func (g *guests) stacks(all map[int64][]byte) string {
+// byNode are the stacks of the guests.
+func (g *guests) byNode(stacks map[int64][]byte) string {
 	of := map[string][]string{}
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		head, _, _ := bytes.Cut(all[id], []byte{'\n'})
+	for _, id := range slices.Sorted(maps.Keys(stacks)) {
+		head, _, _ := bytes.Cut(stacks[id], []byte{'\n'})
 		if _, node, ok := bytes.Cut(head, []byte(`"node": "`)); ok && bytes.Contains(head, []byte(g.bubble)) {
 			name, _, _ := bytes.Cut(node, []byte{'"'})
-			of[string(name)] = append(of[string(name)], fmt.Sprintf("\n\n%s\n%s", head, frame(frames(all[id]))))
+			of[string(name)] = append(of[string(name)], fmt.Sprintf("\n\n%s\n%s", head, frame(frames(stacks[id]))))
 		}
 	}
 	var b strings.Builder

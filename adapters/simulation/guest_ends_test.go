@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -47,6 +49,20 @@ func pipe(w *simulation.World) (c, s net.Conn) {
 	return <-cs, <-ss
 }
 
+// apart reports whether the caller is a process of its own for this test: guests are left in it. Otherwise it runs one, and its output
+// is that of the test.
+func apart(t *testing.T, fails bool) (child bool, out string) {
+	t.Helper()
+	if os.Getenv("BRAID_APART") != "" {
+		return true, ""
+	}
+	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
+	c.Env = append(os.Environ(), "BRAID_APART=1")
+	all, err := c.CombinedOutput()
+	require.Equal(t, fails, err != nil, "%s", all)
+	return false, string(all)
+}
+
 // A mutex is held over a Read, and another guest waits for it: the World goes on.
 func TestGuestHoldsAMutexOverARead(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
@@ -69,6 +85,11 @@ func TestGuestHoldsAMutexOverARead(t *testing.T) {
 }
 
 func TestGuestEnds(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	*simulation.BusyAfter = 100 * time.Millisecond
+	var stop atomic.Bool
 	for name, c := range map[string]struct {
 		main func(ctx context.Context, w *simulation.World) error
 		err  error
@@ -88,6 +109,14 @@ func TestGuestEnds(t *testing.T) {
 			<-make(chan int)
 			return nil
 		}, simulation.ErrDeadlock, []string{"guests of a:", "Accept", "guests of the World:", "chan receive"}},
+		"a loop": {func(ctx context.Context, w *simulation.World) error {
+			w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
+				for !stop.Load() {
+				}
+			})
+			time.Sleep(time.Hour)
+			return nil
+		}, simulation.ErrBusy, []string{"guests of a:", "guest_ends_test.go"}},
 		"a call of a task's": {func(ctx context.Context, w *simulation.World) error {
 			_, err := w.Node("a").Dial(ctx, "tcp", "a:1")
 			return err
@@ -100,7 +129,9 @@ func TestGuestEnds(t *testing.T) {
 		}, errOdd, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			stop.Store(false)
 			r := guests(t, c.main)
+			stop.Store(true)
 			require.ErrorIs(t, r.Err, c.err)
 			for _, s := range c.text {
 				require.ErrorContains(t, r.Err, s)
@@ -113,6 +144,9 @@ var errOdd = errors.New("odd")
 
 // Guests that are left: in a call, which ends them; in a native wait and in a loop of ticks, which keep them.
 func TestGuestsLeft(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
 	ended := 0
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		c, _ := pipe(w)
@@ -128,6 +162,24 @@ func TestGuestsLeft(t *testing.T) {
 	require.NoError(t, r.Err)
 	require.Equal(t, 1, ended)
 	require.Equal(t, 2, r.Left)
+}
+
+// The first line of a panic names the guest.
+func TestGuestPanics(t *testing.T) {
+	child, out := apart(t, true)
+	if !child {
+		_, line, _ := strings.Cut(out, "panic: a mistake\n\n")
+		line, _, _ = strings.Cut(line, "\n")
+		require.Contains(t, line, `"guest": "2", "node": "a", "seed": "1"`, out)
+		return
+	}
+	guests(t, func(ctx context.Context, w *simulation.World) error {
+		w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
+			go func() { time.Sleep(time.Second); panic("a mistake") }()
+		})
+		time.Sleep(time.Hour)
+		return nil
+	})
 }
 
 // A crash resets the connections, cancels the context, and leaves a Host whose calls fail.
@@ -209,9 +261,9 @@ func TestGuestConn(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(begun))
 		w.Heal()
 
-		go func() { time.Sleep(time.Second); _ = c.Close() }()
-		_, err = c.Read(p)
-		require.Error(t, err)
+		go func() { time.Sleep(time.Second); _ = s.Close() }()
+		_, err = s.Read(p)
+		require.ErrorIs(t, err, net.ErrClosed)
 		return nil
 	})
 	require.NoError(t, r.Err)
