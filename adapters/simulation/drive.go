@@ -106,10 +106,6 @@ func (g *guests) sleeper(ready chan struct{}) {
 	timer.Stop()
 	close(ready)
 	for until := range g.commands {
-		select {
-		case <-g.kick: // of an earlier sleep
-		default:
-		}
 		rang := false
 		timer.Reset(until - time.Since(g.begun)) // the World may be ahead
 		select {

@@ -255,6 +255,10 @@ func (g *guests) sleep() {
 	w := g.w
 	g.pausing = !g.woken
 	g.woken, g.rang, g.until = false, false, plus(w.now, w.alarm())
+	select {
+	case <-g.kick: // it came when the last sleep had ended. A sleeper that took it would take that of a guest which has run before it, too
+	default:
+	}
 	g.yield(struct{}{})
 	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() {
 		w.stuck()

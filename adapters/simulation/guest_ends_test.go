@@ -147,10 +147,10 @@ func TestGuestsLeft(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
 	}
-	ended := 0
+	var ended atomic.Int64
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		c, _ := pipe(w)
-		go func() { defer func() { ended++ }(); _, _ = c.Read(make([]byte, 1)) }()
+		go func() { defer ended.Add(1); _, _ = c.Read(make([]byte, 1)) }()
 		go func() { <-make(chan int) }()
 		go func() {
 			for range time.Tick(time.Second) {
@@ -160,7 +160,7 @@ func TestGuestsLeft(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
-	require.Equal(t, 1, ended)
+	require.EqualValues(t, 1, ended.Load())
 	require.Equal(t, 2, r.Left)
 }
 
@@ -184,7 +184,7 @@ func TestGuestPanics(t *testing.T) {
 
 // A crash resets the connections, cancels the context, and leaves a Host whose calls fail.
 func TestGuestCrash(t *testing.T) {
-	calls, exited := 0, false
+	var calls, exited atomic.Int64
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		c, s := pipe(w)
 		var host *simulation.Host
@@ -197,8 +197,8 @@ func TestGuestCrash(t *testing.T) {
 			require.ErrorIs(t, err, net.ErrClosed)
 			<-ctx.Done()
 			cancelled = true
-			defer func() { exited = true }()
-			for ; calls < 1e6; calls++ {
+			defer exited.Add(1)
+			for calls.Add(1) < 1e6 {
 				_, _ = c.Write([]byte("x"))
 			}
 		})
@@ -221,8 +221,8 @@ func TestGuestCrash(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
-	require.True(t, exited)
-	require.InDelta(t, 2000, calls, 10)
+	require.EqualValues(t, 1, exited.Load())
+	require.InDelta(t, 2000, calls.Load(), 10)
 }
 
 // Deadlines, a context, and closes, as of a connection of package net.
