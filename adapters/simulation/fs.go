@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,7 +15,10 @@ import (
 //
 // File.Sync makes the bytes of a file durable, FS.Sync the names: of what Create, Rename and Remove did. After a crash
 // the first few of the changes to names that were not synced are there, and of the bytes each sector of 512 is there or not.
-type FS struct{ n *Node }
+type FS struct {
+	n *Node
+	h *Host // of a guest
+}
 
 // A File is an open file. It is dead once its node has crashed.
 type File struct {
@@ -22,13 +26,18 @@ type File struct {
 	boot int
 	name string
 	i    *inode
+	h    *Host
 }
 
 // FS returns the disk of n.
-func (n *Node) FS() FS { return FS{n} }
+func (n *Node) FS() FS { return FS{n: n} }
 
 // Create makes an empty file with this name, in place of an older one. No file has the empty name.
 func (s FS) Create(name string) (*File, error) {
+	return onDisk(s.h, func() (*File, error) { return s.create(name) })
+}
+
+func (s FS) create(name string) (*File, error) {
 	if err := s.use("create", name); err != nil {
 		return nil, err
 	}
@@ -37,11 +46,15 @@ func (s FS) Create(name string) (*File, error) {
 	}
 	i := s.n.files.newInode()
 	s.n.files.change(change{name: name, i: i})
-	return &File{s.n, s.n.files.boot, name, i}, nil
+	return &File{s.n, s.n.files.boot, name, i, s.h}, nil
 }
 
 // Open opens a file for reading and writing.
 func (s FS) Open(name string) (*File, error) {
+	return onDisk(s.h, func() (*File, error) { return s.open(name) })
+}
+
+func (s FS) open(name string) (*File, error) {
 	if err := s.use("open", name); err != nil {
 		return nil, err
 	}
@@ -49,11 +62,16 @@ func (s FS) Open(name string) (*File, error) {
 	if i == nil {
 		return nil, pathError("open", name, fs.ErrNotExist)
 	}
-	return &File{s.n, s.n.files.boot, name, i}, nil
+	return &File{s.n, s.n.files.boot, name, i, s.h}, nil
 }
 
 // Rename gives the file old the name new, in place of an older one.
 func (s FS) Rename(old, new string) error {
+	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.rename(old, new) })
+	return err
+}
+
+func (s FS) rename(old, new string) error {
 	if err := s.use("rename", old); err != nil {
 		return err
 	}
@@ -70,6 +88,11 @@ func (s FS) Rename(old, new string) error {
 
 // Remove takes the name away. A File that is open stays.
 func (s FS) Remove(name string) error {
+	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.remove(name) })
+	return err
+}
+
+func (s FS) remove(name string) error {
 	if err := s.use("remove", name); err != nil {
 		return err
 	}
@@ -82,6 +105,11 @@ func (s FS) Remove(name string) error {
 
 // Sync makes the names durable. The caller yields first: a crash may come before.
 func (s FS) Sync() error {
+	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.sync() })
+	return err
+}
+
+func (s FS) sync() error {
 	if err := s.use("sync", "."); err != nil {
 		return err
 	}
@@ -116,7 +144,9 @@ func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 // slowly is the time in which a sync has not happened yet, and then may fail.
 func (n *Node) slowly(op, name string) error {
 	boot := n.files.boot
-	if suspend.Current() != nil {
+	if d := n.world.base.MaxSync; d > 0 {
+		_ = suspend.Sleep(context.Background(), n.world.disk.upTo(d))
+	} else if suspend.Current() != nil {
 		suspend.Yield()
 	}
 	switch {
@@ -142,6 +172,10 @@ func (f *File) Name() string { return f.name }
 
 // Size returns the length.
 func (f *File) Size() (int64, error) {
+	return onDisk(f.h, func() (int64, error) { return f.size() })
+}
+
+func (f *File) size() (int64, error) {
 	if err := f.use("stat", 0); err != nil {
 		return 0, err
 	}
@@ -150,6 +184,10 @@ func (f *File) Size() (int64, error) {
 
 // ReadAt implements io.ReaderAt. It reads all that was written, synced or not.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	return onDisk(f.h, func() (int, error) { return f.readAt(p, off) })
+}
+
+func (f *File) readAt(p []byte, off int64) (int, error) {
 	if err := f.use("read", 0); err != nil {
 		return 0, err
 	}
@@ -168,6 +206,10 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 
 // WriteAt implements io.WriterAt. Of a write that fails nothing is there. A file has at most 1 GiB: beyond, a write fails with EFBIG.
 func (f *File) WriteAt(p []byte, off int64) (int, error) {
+	return onDisk(f.h, func() (int, error) { return f.writeAt(p, off) })
+}
+
+func (f *File) writeAt(p []byte, off int64) (int, error) {
 	if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
 		return 0, err
 	}
@@ -188,6 +230,11 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 
 // Truncate changes the length. Beyond 1 GiB it fails with EFBIG.
 func (f *File) Truncate(size int64) error {
+	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.truncate(size) })
+	return err
+}
+
+func (f *File) truncate(size int64) error {
 	if err := f.use("truncate", uint64(size)); err != nil {
 		return err
 	}
@@ -204,6 +251,11 @@ func (f *File) Truncate(size int64) error {
 // Sync makes the bytes durable. The caller yields first: a crash may come before. If Sync fails, the bytes are not
 // durable, and no later Sync makes them so: they have to be written again.
 func (f *File) Sync() error {
+	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.sync() })
+	return err
+}
+
+func (f *File) sync() error {
 	if err := f.use("sync", 0); err != nil {
 		return err
 	}

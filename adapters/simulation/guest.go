@@ -57,7 +57,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 // Listen listens on address, which is ":port" or "name:port" with the name of the node. Port 0 stands for a free one.
 func (h *Host) Listen(network, address string) (l net.Listener, err error) {
 	err = h.gone("listen", network)
-	h.call(func(done func()) {
+	h.call(context.Background(), func(done func()) {
 		l, err = h.n.Listen(network, address)
 		done()
 	})
@@ -67,16 +67,37 @@ func (h *Host) Listen(network, address string) (l net.Listener, err error) {
 // Dial connects to address, "name:port", as the DialContext of a net.Dialer does, and waits meanwhile.
 func (h *Host) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
 	err = h.gone("dial", network)
-	h.callContext(ctx, func(done func()) { // a task, which waits as a task does
-		f := func() {
-			defer done()
-			c, err = h.n.Dial(ctx, network, address)
-		}
-		if h.n.Go(f) != nil {
+	h.task(ctx, func() { c, err = h.n.Dial(ctx, network, address) })
+	return c, err
+}
+
+// FS returns the disk of the node. Calls of a dead Host end the goroutine by runtime.Goexit: programs panic at an error of their disk.
+func (h *Host) FS() FS { return FS{h.n, h} }
+
+// onDisk calls f, which may wait: for a guest, in a task.
+func onDisk[T any](h *Host, f func() (T, error)) (v T, err error) {
+	if h == nil {
+		return f()
+	}
+	return inTask(h, f)
+}
+
+func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
+	ended := false
+	h.task(context.Background(), func() { v, err = f(); ended = true })
+	if !ended {
+		runtime.Goexit()
+	}
+	return v, err
+}
+
+// task calls f in a task of the node, unless its boot is over.
+func (h *Host) task(ctx context.Context, f func()) {
+	h.call(ctx, func(done func()) {
+		if h.n.Go(func() { defer done(); f() }) != nil {
 			done()
 		}
 	})
-	return c, err
 }
 
 func (h *Host) gone(op, network string) error {
@@ -329,10 +350,8 @@ func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 	}
 }
 
-func (h *Host) call(f func(done func())) { h.callContext(context.Background(), f) }
-
-// callContext does not call f if the boot of h is over.
-func (h *Host) callContext(ctx context.Context, f func(done func())) {
+// call does not call f if the boot of h is over.
+func (h *Host) call(ctx context.Context, f func(done func())) {
 	n := h.n
 	n.world.guests.call(ctx, &n.host, func(done func()) {
 		if n.dead || n.files.boot != h.boot {

@@ -225,6 +225,46 @@ func TestGuestCrash(t *testing.T) {
 	require.InDelta(t, 2000, calls.Load(), 10)
 }
 
+// A disk survives a crash as far as it was synced, and ends the guests of an older boot. A mutex may be held over a Sync.
+func TestGuestDisk(t *testing.T) {
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MaxSync: time.Second})
+		n, synced := w.Node("a"), make(chan simulation.FS)
+		n.Start(func(ctx context.Context, h *simulation.Host) {
+			f, err := h.FS().Create("log")
+			require.NoError(t, err)
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			write := func(off int64) { mu.Lock(); defer mu.Unlock(); _, _ = f.WriteAt([]byte("data"), off); _ = f.Sync() }
+			wg.Go(func() { write(0) })
+			wg.Go(func() { write(4) })
+			wg.Wait()
+			require.NoError(t, h.FS().Sync())
+			synced <- h.FS()
+			for {
+				_, _ = f.WriteAt([]byte("more"), 8)
+			}
+		})
+		old := <-synced
+		n.Crash()
+		exited := make(chan bool)
+		go func() { defer close(exited); _, _ = old.Open("log"); t.Error("a call of a dead disk has returned") }()
+		<-exited
+		size := make(chan int64)
+		n.Start(func(ctx context.Context, h *simulation.Host) {
+			f, err := h.FS().Open("log")
+			require.NoError(t, err)
+			k, _ := f.Size()
+			size <- k
+		})
+		require.GreaterOrEqual(t, <-size, int64(8))
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.Positive(t, r.Ahead)
+	require.Positive(t, r.Elapsed)
+}
+
 // Deadlines, a context, and closes, as of a connection of package net.
 func TestGuestConn(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {

@@ -15,6 +15,9 @@ type Faults struct {
 
 	// Write and Sync are the probabilities of each call on a disk to fail.
 	Write, Sync float64
+
+	// MaxSync is how long a Sync of a disk may take. 0: no time.
+	MaxSync time.Duration
 }
 
 // A Link is the way between two nodes, in both directions.
