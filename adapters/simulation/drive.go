@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/internal/labels"
 )
 
@@ -40,7 +41,7 @@ const (
 var busyAfter = 10 * time.Second // of real time
 
 // inGuests is runApart for a World with guests.
-func inGuests(t *testing.T, o Options, random chance, main func(ctx context.Context, w *World) error) Report {
+func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx context.Context, w *World) error) Report {
 	r := Report{Seed: o.Seed, Err: ErrExited}
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
@@ -81,7 +82,7 @@ func inGuests(t *testing.T, o Options, random chance, main func(ctx context.Cont
 		})
 	}()
 	<-done
-	r.Windows, r.Long, r.Ahead, r.Left = g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
+	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
 	return r
 }
 
@@ -167,19 +168,21 @@ func (g *guests) window() {
 	if g.windows%collectAt == 0 {
 		runtime.GC()
 	}
-	g.random.Seed(mix(g.w.o.Seed, uint64(g.windows)))
-	begun := nanotime()
+	if g.random != nil {
+		g.random.Seed(mix(g.w.o.Seed, uint64(g.windows)))
+	}
+	begun := chance.Nanotime()
 	g.mu.Unlock()
 	for blocked := false; !blocked; {
 		runtime.Gosched()
 		metrics.Read(g.samples)
 		blocked = g.samples[runnable].Value.Uint64() == 0 && g.samples[inCalls].Value.Uint64() <= g.baseline
-		if !blocked && time.Duration(nanotime()-begun) > g.patience {
+		if !blocked && time.Duration(chance.Nanotime()-begun) > g.patience {
 			break
 		}
 	}
 	g.mu.Lock()
-	switch took := time.Duration(nanotime() - begun); {
+	switch took := time.Duration(chance.Nanotime() - begun); {
 	case took > g.patience:
 		g.patience = longWindow // it has no end
 		g.w.fail(g.w.account(ErrBusy))
@@ -193,6 +196,7 @@ func calm(t *testing.T) {
 	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // panics in a parallel test
 	procs, percent, rate := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate
 	runtime.MemProfileRate = 0
+	_ = chance.Calm() // without it a busy machine may decide an order, which Report.Long tells
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(procs)
 		debug.SetGCPercent(percent)

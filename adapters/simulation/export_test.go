@@ -30,10 +30,8 @@ func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *W
 
 // RunGuests is Run for a World with guests, as Test does it.
 func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World) error) Report {
-	random, level, _ := openChance()
-	r := inGuests(t, o, random, main)
-	r.Level = level
-	return r
+	random, _ := openChance()
+	return inGuests(t, o, random, main)
 }
 
 // Calm is what Test does first.

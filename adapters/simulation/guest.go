@@ -17,12 +17,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A Host is one boot of a Node, for a program of goroutines that is started on it: all that such a program has of the World. After a
-// Crash it is dead for ever. Its calls then fail with net.ErrClosed. A program that ignores this ends by runtime.Goexit after some
+// Crash it is dead, and stays so. Its calls then fail with net.ErrClosed. A program that ignores this ends by runtime.Goexit after some
 // thousand calls.
 type Host struct {
 	n    *Node
@@ -128,7 +129,7 @@ type guests struct {
 	pausing bool          // the World wants time to pass
 	until   time.Duration // then
 
-	// Of the bubble, and of the driver.
+	// The bubble and its driver.
 	bubble   string
 	begun    time.Time
 	kick     chan struct{} // ends the sleep
@@ -136,7 +137,7 @@ type guests struct {
 	commands chan time.Duration
 	asleep   bool
 	rang     bool // the sleep has ended by itself
-	random   chance
+	random   *chance.State
 	samples  []metrics.Sample
 	baseline uint64
 	patience time.Duration
@@ -197,7 +198,9 @@ func (g *guests) again() {
 	g.mu.Lock()
 	g.calling = true
 	g.calls++
-	g.random.SeedCheap(mix(g.w.o.Seed, g.calls))
+	if g.random != nil { // the runtime itself draws, for caches that outlive a run
+		g.random.SeedCheap(mix(g.w.o.Seed, g.calls))
+	}
 }
 
 // touch ends the sleep of the World.

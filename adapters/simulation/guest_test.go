@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -22,7 +21,7 @@ import (
 
 var far = simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.01}
 
-// posts is net/http as it is: clients with pools, timeouts and retries, each of which posts so many bodies, and a server.
+// posts is net/http as it is: a server, and clients with pools, timeouts and retries. Each client posts requests bodies.
 func posts(clients, requests int) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(far)
@@ -98,7 +97,7 @@ func fromEnv(n int) int {
 // repeats runs each seed twice, and reports how many did the same.
 func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulation.World) error) {
 	simulation.Calm(t)
-	same, windows, steps, long := 0, 0, 0, 0
+	same, windows, steps, long, level := 0, 0, 0, 0, ""
 	for seed := range uint64(seeds) {
 		var rs [2]simulation.Report
 		for i := range rs {
@@ -108,6 +107,7 @@ func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulati
 			windows += rs[i].Windows
 			steps += rs[i].Steps
 			long += rs[i].Long
+			level = rs[i].Level
 		}
 		if rs[0].Hash == rs[1].Hash {
 			same++
@@ -115,9 +115,8 @@ func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulati
 			t.Log(seed+1, rs)
 		}
 	}
-	t.Logf("%d of %d seeds repeat, level %v; %d steps and %d windows a run, %d long", same, seeds, "", steps/2/seeds, windows/2/seeds, long)
+	t.Logf("%d of %d seeds repeat, level %s; %d steps and %d windows a run, %d long", same, seeds, level, steps/2/seeds, windows/2/seeds, long)
+	require.Equal(t, seeds, same)
 }
 
 func TestPosts(t *testing.T) { repeats(t, fromEnv(10), posts(20, 10)) }
-
-var _ = net.ErrClosed

@@ -96,11 +96,11 @@ type Report struct {
 	Err     error         // what main returned, or the reason for which the run was ended
 
 	// Of a run with guests.
-	Level   Level
-	Windows int // times that all guests have run until each was blocked
-	Long    int // those of more than 5 ms of real time, in which the machine may have decided an order
-	Ahead   int // events while a guest waited for a sync.Mutex, say, over which the clock of package time stood
-	Left    int // goroutines that had not ended at the end, and keep what they hold
+	Level   string // what is under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay
+	Windows int    // times that all guests have run until each was blocked
+	Long    int    // those of more than 5 ms of real time, in which the machine may have decided an order
+	Ahead   int    // events while a guest waited for a sync.Mutex, say, over which the clock of package time stood
+	Left    int    // goroutines that had not ended at the end. They keep their memory
 }
 
 // Run runs main as the first task of a World, and everything that main starts, until main returns. Tasks that are left

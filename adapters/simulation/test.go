@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/internal/gid"
 )
 
@@ -46,18 +47,17 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		s.o.fleet = newFleet(o.Options)
 		defer s.o.fleet.stop()
 	}
-	random, level, why := chance(nil), LevelNone, error(nil)
+	var random *chance.State
 	if o.Guests {
 		calm(t)
-		random, level, why = openChance()
-		defer func() { t.Logf("guests, level %v%s", level, because(why)) }()
+		var why string
+		random, why = openChance()
+		defer func() { t.Logf("guests at level %s%s", level(random), why) }()
 	}
 	s.checker.run = func(o Options) (r Report) {
 		if o.Guests {
 			cryptotest.SetGlobalRandom(t, o.Seed)
-			r = inGuests(t, o, random, main)
-			r.Level = level
-			return r
+			return inGuests(t, o, random, main)
 		}
 		if !o.Bubble {
 			return runApart(o, main)
@@ -75,11 +75,24 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
 }
 
-func because(err error) string {
-	if err == nil {
-		return ""
+// openChance returns nil where the draws of the runtime cannot be set, and then why.
+func openChance() (random *chance.State, why string) {
+	random, err := chance.Open()
+	if err != nil {
+		return nil, ": " + err.Error()
 	}
-	return fmt.Sprintf(", since %v", err)
+	return random, ""
+}
+
+// level is that of Report.
+func level(random *chance.State) string {
+	switch {
+	case random == nil:
+		return "A"
+	case random.Overlaid():
+		return "C"
+	}
+	return "B"
 }
 
 // inBubbleOf is runApart in a bubble of its own. A bubble that is left with goroutines panics, and so does one in which all of them wait

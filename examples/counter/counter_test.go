@@ -1,9 +1,12 @@
-package simulation_test
+package counter_test
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,24 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/examples/counter"
 )
-
-// A counter counts requests, each id once.
-type counter struct {
-	forgets bool // the mistake
-	mu      sync.Mutex
-	seen    map[string]bool
-	total   int
-}
-
-func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if id := r.URL.Query().Get("id"); c.forgets || !c.seen[id] {
-		c.seen[id] = true
-		c.total++
-	}
-}
 
 // add repeats a request until it is answered.
 func add(client *http.Client, id string) {
@@ -45,7 +32,7 @@ func add(client *http.Client, id string) {
 func counts(forgets bool) func(ctx context.Context, w *simulation.World) error {
 	return func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.02})
-		c := &counter{forgets: forgets, seen: map[string]bool{}}
+		c := &counter.Counter{Forgets: forgets}
 		w.Node("server").Start(func(ctx context.Context, h *simulation.Host) {
 			ln, err := h.Listen("tcp", ":80")
 			if err == nil {
@@ -65,10 +52,8 @@ func counts(forgets bool) func(ctx context.Context, w *simulation.World) error {
 			})
 		}
 		all.Wait()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.total != 15 {
-			return fmt.Errorf("15 were added, and the server has counted %d", c.total)
+		if total := c.Total(); total != 15 {
+			return fmt.Errorf("15 were added, and the server has counted %d", total)
 		}
 		return nil
 	}
@@ -78,20 +63,25 @@ func TestCounts(t *testing.T) {
 	simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Guests: true}}, counts(false))
 }
 
-// The counter that forgets is found, and each seed that finds it says the same again.
-func TestForgets(t *testing.T) {
-	simulation.Calm(t)
-	found := 0
-	for seed := range uint64(20) {
-		o := simulation.Options{Seed: seed + 1}
-		first, second := simulation.RunGuests(t, o, counts(true)), simulation.RunGuests(t, o, counts(true))
-		require.Equal(t, first.Hash, second.Hash)
-		require.Equal(t, first.Err, second.Err)
-		if first.Err != nil {
-			require.ErrorContains(t, first.Err, "15 were added")
-			found++
-		}
+// TestFails fails, in a process of its own.
+func TestFails(t *testing.T) {
+	if os.Getenv("BRAID_FAILS") != "" {
+		simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Guests: true}}, counts(true))
 	}
-	require.Greater(t, found, 2)
-	t.Logf("%d of 20 seeds find it", found)
+}
+
+// The counter that forgets is found, in each process by the same seed and with the same trace.
+func TestForgets(t *testing.T) {
+	var found [2]string
+	for i := range found {
+		c := exec.Command(os.Args[0], "-test.run=^TestFails$")
+		c.Env = append(os.Environ(), "BRAID_FAILS=1", "BRAID_SEEDS=100")
+		out, err := c.CombinedOutput()
+		require.Error(t, err, "%s", out)
+		require.Contains(t, string(out), "seed 7: 15 were added, and the server has counted 16")
+		_, trace, _ := strings.Cut(string(out), "The end of its trace:")
+		found[i], _, _ = strings.Cut(trace, "To repeat it")
+	}
+	require.Equal(t, found[0], found[1])
+	require.Greater(t, len(found[0]), 1000)
 }
