@@ -25,6 +25,7 @@ var unused = map[string]string{
 	"adapters/simulation: Here":               "for tests of users",
 	"adapters/simulation: Node.Crashed":       "for tests of users",
 	"adapters/simulation: Node.Skew":          "for tests of users",
+	"adapters/simulation: Node.Start":         "SIMULATION.md shows it",
 	"cancel: WithDeadline":                    "as package context",
 	"chanx: Chan.Cap":                         "as cap",
 	"fetch/fetchtest: Source.Cancelled":       "for tests of users",
