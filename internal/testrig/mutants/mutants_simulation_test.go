@@ -45,7 +45,6 @@ var simulated = []mutant{
 	{"a dead disk errs", "adapters/simulation/guest.go", "	if !ended {\n", "	if !ended && !Wrong {\n", simulation, "TestGuestDisk"},
 	{"a pool keeps an older bubble", "adapters/simulation/drive.go", "	for range 2 { // a sync.Pool", "	for range map[bool]int{false: 2, true: 1}[Wrong] { // a sync.Pool", simulation, "TestGuestChance"},
 	{"the driver has no bubble", "adapters/simulation/drive.go", "		synctest.Test(t, func(*testing.T) {\n			defer close(busy)", "		map[bool]func(*testing.T, func(*testing.T)){false: synctest.Test, true: func(t *testing.T, f func(*testing.T)) { f(t) }}[Wrong](t, func(*testing.T) {\n			defer close(busy)", simulation, "TestGuestConn"},
-	{"the clock of package time does not catch up", "adapters/simulation/drive.go", "		timer.Reset(until - time.Since(g.begun))", "		d := until - time.Since(g.begun)\n		if Wrong {\n			d = until - g.w.now\n		}\n		timer.Reset(d)", simulation, "TestGuestHoldsAMutex"},
 	{"a crash leaves the contexts of guests", "adapters/simulation/node.go", "		stop()\n", "		if !Wrong {\n			stop()\n		}\n", simulation, "TestGuestCrash"},
 	{"a guest of a dead Host is let go on", "adapters/simulation/node.go", "n.zombies > 2000 {", "n.zombies > 2000 && !Wrong {", simulation, "TestGuestCrash"},
 	{"calls of the system before the run count", "adapters/simulation/drive.go", "	g.baseline = g.samples[inCalls].Value.Uint64()\n", "	if !Wrong {\n		g.baseline = g.samples[inCalls].Value.Uint64()\n	}\n", simulation, "TestGuestBesideACall"},
