@@ -15,7 +15,7 @@ import (
 
 // A goroutine that is in a call of the system before the run does not count.
 func TestGuestBesideACall(t *testing.T) {
-	*simulation.BusyAfter = time.Second
+	*simulation.BusyAfter = 5 * time.Second
 	defer func() { *simulation.BusyAfter = 10 * time.Second }()
 	var ends [2]int
 	require.NoError(t, syscall.Pipe(ends[:]))

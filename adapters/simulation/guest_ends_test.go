@@ -90,7 +90,7 @@ func TestGuestEnds(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
 	}
-	*simulation.BusyAfter = 100 * time.Millisecond
+	*simulation.BusyAfter = 3 * time.Second
 	var stop atomic.Bool
 	for name, c := range map[string]struct {
 		main func(ctx context.Context, w *simulation.World) error
