@@ -121,6 +121,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 			s.finish(&b.items[i], &e.verdict, w.now, &e.owed)
 		}
 	}
+	s.lose()
 	w.owed.after = b
 }
 
@@ -205,7 +206,7 @@ func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now int64)
 			e.passed = true
 			s.leave(it, completed, e.service, now)
 			s.pool.release()
-			e.owed.starting = due
+			e.owed.dues = due
 			e.owed.pay()
 			return
 		}
@@ -245,6 +246,7 @@ func (b *batch[In, Out]) end(w *worker) {
 			s.finish(&b.items[i], &e.verdict, now, &e.owed)
 		}
 	}
+	s.lose()
 	p.release()
 	b.start()
 	p.guard.Lock()

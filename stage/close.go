@@ -66,11 +66,10 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	s.cut = true
 	s.letBegin()
 	all := func(*item[In, Out]) bool { return true }
-	gone := append(s.hurry.sweep(all), s.take(all)...)
-	s.queued(-s.waiting)
+	gone := s.take(all)
 	delayed, stop := s.takeDelayed()
 	gone = append(gone, delayed...)
-	s.progress += len(gone) // until they are told
+	s.gaveUp(len(gone))
 	var running []*task
 	for _, w := range p.workers {
 		if w.at == &s.core {

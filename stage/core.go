@@ -26,7 +26,7 @@ import (
 //
 // Invariant: if a stage has work and a free slot, and a permit is free, a worker is coming. So no wake-up is lost.
 // Invariant: running is at most width, but after blocked and after the width shrank; then the next worker to look ends.
-// Debt: the maker of work, and the giver of a permit, owe a call of due before they unlock.
+// Debt: the maker of work, and the giver of a permit, owe a call of due before they unlock; release makes it, and pays what is due.
 type Pool struct {
 	name   string
 	on     suspend.Spawner
@@ -35,24 +35,25 @@ type Pool struct {
 	clock  suspend.Clock   // of on; nil: that of package time
 	timers suspend.Spawner // nil: those of package time
 
-	guard   suspend.Guard // the rest, and all of its stages
-	width   int
-	running int // permits taken: workers coming or running
-	coming  int
-	alive   int // workers that have not ended
-	waiting int // tasks of all stages
-	delayed int
-	open    int     // stages that are not closed, or not empty
-	loaded  []*core // stages with tasks that wait, and some that had
-	tickets uint64
-	idle    []*worker // the last is the next to be woken
-	least   int       // the smallest number of idle workers since the last tick
-	ticking bool
-	refused bool                              // on is closed: goroutines from now on
-	held    func()                            // ends the hold of on; nil: it is not held
-	leaving suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
-	workers []*worker
-	spare   []*worker
+	guard    suspend.Guard // the rest, and all of its stages
+	width    int
+	running  int // permits taken: workers coming or running
+	coming   int
+	alive    int // workers that have not ended
+	waiting  int // tasks of all stages
+	delayed  int
+	suspects []*asking // waits that may be without end from now on
+	open     int       // stages that are not closed, or not empty
+	loaded   []*core   // stages with tasks that wait, and some that had
+	tickets  uint64
+	idle     []*worker // the last is the next to be woken
+	least    int       // the smallest number of idle workers since the last tick
+	ticking  bool
+	refused  bool                              // on is closed: goroutines from now on
+	held     func()                            // ends the hold of on; nil: it is not held
+	leaving  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
+	workers  []*worker
+	spare    []*worker
 
 	making atomicx.Mutex // of funcs
 	funcs  atomicx.Pointer[Stage[func(), struct{}]]
@@ -73,8 +74,10 @@ type core struct {
 	blocked   int       // of these, those that wait for another task, or for room
 	asking    []*asking // of these, those that Dos and room are known to hold up
 	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
+	lentLater int       // of these, those between two tries
 	waiting   int
-	progress  int // tasks in slots
+	progress  int // tasks in slots, or given up
+	givenUp   int // tasks of which OnFail is told; they keep their room meanwhile
 	delayed   int
 	closed    bool
 	listed    bool
@@ -101,14 +104,14 @@ type server interface {
 	oldest() uint64 // the ticket of the first task
 	serve(w *worker)
 	admit(now int64)
-	drop(t *task) // which waits
+	drop(t *task, err error) (tell func()) // gives up t, which waits; tell is called without the guard
 }
 
-// A starting is a number of workers to be started, with their permits.
-type starting struct {
-	pool *Pool
-	n    int
-	asks *asking // of the task that has moved: it may have completed a cycle
+// dues are what the end of a critical section of pool owes.
+type dues struct {
+	pool     *Pool
+	starts   int // workers, which have their permits
+	suspects []*asking
 }
 
 // counts are the figures that only grow, with their histograms.
@@ -142,9 +145,12 @@ type pace struct {
 // An asking is a handler that waits: for the task of its Do, or for room for a task. It is in the list of its stage meanwhile.
 //
 // A handler that waits keeps its slot, so handlers may wait for each other's slots without end: where each slot of a stage is held by a handler
-// that waits for a slot of another, and so on around. The last handler to wait looks for such a cycle, as only it completes one.
-// Chandy, Misra and Haas call this the OR model: a task in a queue can go on as soon as any slot of the stage is given back. So
-// there is a deadlock if no handler that is reached from here runs.
+// that waits for a slot of another, and so on around. Chandy, Misra and Haas call this the OR model: a task in a queue can go on as soon as any
+// slot of the stage is given back. So there is a deadlock if no handler that is reached from here runs.
+//
+// Invariant: each asking can go on, or is among the suspects of a pool, or reaches one that is.
+// Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, over, letIn), and when a stage loses what let it go
+// on (lose). The release that follows looks at it.
 type asking struct {
 	from   *core // the stage of the handler
 	task   *task
@@ -192,12 +198,12 @@ func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() 
 func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
 // free counts the slots for further handlers. A handler that waits for a task of its own stage lends it its slot, so at most
-// width handlers run that do not wait.
+// width handlers run that do not wait. Between two tries the slot stays with the task.
 func (c *core) free() int {
 	if c.held {
 		return 0
 	}
-	return c.width - c.slots + min(c.lent, c.blocked)
+	return c.width - c.slots + min(c.lent-c.lentLater, c.blocked)
 }
 
 // refuse counts a rejection.
@@ -260,8 +266,8 @@ type port[T any] interface {
 	put(ctx context.Context, t *task, v T, h how, from *core) error
 
 	// pass is put for a worker of from, if there is room at once. Then it returns true with the guard of from held, so that
-	// the task leaves the one stage and enters the other in one step; and the workers that it owes.
-	pass(t *task, v T, now int64, from *core) (due starting, ok bool)
+	// the task leaves the one stage and enters the other in one step; and what the other owes.
+	pass(t *task, v T, now int64, from *core) (due dues, ok bool)
 
 	// full returns the error with which a task is sure to be rejected now, and counts the rejection.
 	full(h how) error
@@ -281,6 +287,7 @@ func (c *core) setWidth(n int) {
 	if c.o.Pool == nil {
 		c.pool.width = n
 	}
+	c.lose()
 }
 
 // settleIf is called when a task has left the stage, and when it is closed.

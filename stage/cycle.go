@@ -8,23 +8,42 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// endCycle is called by a handler that is going to wait. If it would wait without end, one Do of the cycle fails with an ErrCycle: this one,
-// or that of a task of this one.
-func (a *asking) endCycle() {
-	locked := []*suspend.Guard{&a.from.pool.guard}
+// suspect makes the next release look at a, if there is one.
+func (p *Pool) suspect(a *asking) {
+	if a != nil {
+		p.suspects = append(p.suspects, a)
+	}
+}
+
+// lose is called when c has lost what let waits for it go on: a handler, a part of the width, a hold, a task that was given up.
+func (c *core) lose() {
+	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
+		c.pool.suspect(c.asking[0])
+	}
+}
+
+// look ends a wait without end: one Do of the cycle fails with an ErrCycle. It is called without a guard. If the Do of a was cancelled, and its
+// task still waits, look ends that task: it will not begin, so nothing is to wait until it leaves the queue.
+func (a *asking) look() {
+	s := search{locked: []*suspend.Guard{&a.from.pool.guard}}
 	for {
-		suspend.LockAll(locked)
-		s := search{locked: locked}
+		s.locked = suspend.LockAll(s.locked)
 		end := func() {}
-		if a.waits() && !s.goesOn(a) {
+		switch {
+		case a.task.gone.Load() && a.stop == nil:
+			if s.enters(a) && a.queued && !a.task.told {
+				a.task.told = true
+				end = func() { a.task.leave(errorOf(a.task)) }
+			}
+		case a.waits() && !s.goesOn(a):
 			end = a.fail()
 		}
-		suspend.UnlockAll(locked)
+		suspend.UnlockAll(s.locked)
 		if s.unlocked == nil {
 			end()
 			return
 		}
-		locked = append(locked, s.unlocked)
+		s = search{locked: append(s.locked, s.unlocked)}
 	}
 }
 
@@ -43,12 +62,7 @@ func (a *asking) fail() (end func()) {
 	if a.stop != nil {
 		return func() { a.stop(err) }
 	}
-	c := a.at.Load()
-	c.server.drop(a.task)
-	return func() {
-		c.pool.kick()
-		a.task.leave(err)
-	}
+	return a.at.Load().server.drop(a.task, err)
 }
 
 // A search looks at stages whose guards it holds.
@@ -58,15 +72,24 @@ type search struct {
 	seen     map[*core]bool
 }
 
+// enters reports whether the guard of the stage that a.task is in is held. Otherwise it is to be locked.
+func (s *search) enters(a *asking) bool {
+	c := a.at.Load()
+	if guard := &c.pool.guard; !slices.Contains(s.locked, guard) {
+		s.unlocked = guard
+		return false
+	}
+	return a.at.Load() == c // or it went on just now
+}
+
 // goesOn reports whether something that a waits for can go on, or is not known to be unable to.
 func (s *search) goesOn(a *asking) bool {
-	c := a.at.Load()
-	guard := &c.pool.guard
-	switch {
-	case !slices.Contains(s.locked, guard):
-		s.unlocked = guard
+	if !s.enters(a) || a.fails {
 		return true
-	case a.fails || a.at.Load() != c || a.stop != nil && !a.queued: // it went on just now
+	}
+	c := a.at.Load()
+	switch {
+	case a.stop != nil && (!a.queued || c.givenUp > 0 || c.admits(a.task)): // it has got in, or will
 		return true
 	case !a.queued:
 		b := c.askingIn(a.task)
@@ -78,8 +101,7 @@ func (s *search) goesOn(a *asking) bool {
 		s.seen = map[*core]bool{}
 	}
 	s.seen[c] = true
-	return c.held || c.free() > 0 || len(c.asking) < c.slots || a.stop != nil && c.admits(a.task) ||
-		slices.ContainsFunc(c.asking, s.goesOn)
+	return c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots || slices.ContainsFunc(c.asking, s.goesOn)
 }
 
 // askingIn returns the wait of the handler of t, nil if it runs. t is in progress in c.
@@ -114,8 +136,7 @@ func (a *asking) way() string {
 	}
 }
 
-// block gives back the permit of a handler of c that is going to wait. If a says for what, a cycle is ended first. goOn takes the permit
-// again.
+// block gives back the permit of a handler of c that is going to wait; a says for what, if it is known. goOn takes the permit again.
 func (c *core) block(a *asking) {
 	c.pool.guard.Lock()
 	c.blocked++
@@ -123,11 +144,9 @@ func (c *core) block(a *asking) {
 		a.index = len(c.asking)
 		c.asking = append(c.asking, a)
 	}
+	c.pool.suspect(a)
 	c.pool.running--
 	c.pool.release()
-	if a != nil {
-		a.endCycle()
-	}
 }
 
 func (c *core) goOn(a *asking) {

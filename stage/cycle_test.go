@@ -478,50 +478,255 @@ type limiter func(stage.Sample) int
 
 func (l limiter) Update(s stage.Sample) int { return l(s) }
 
-// A cycle is also found where a task completes it by going on, and no handler begins to wait: by passing to the next stage of a Pipe, or by
-// another try.
+// A crossing is a stage a with a handler "h" that asks b for "t" by a flow, and a stage b with a handler "k" that asks a for "t".
+type crossing struct {
+	pool      *stage.Pool // of a
+	a, b      *stage.Stage[string, int]
+	flow      stage.Flow[string, int]
+	let, hold chan struct{} // k asks, and "held" ends, when they are closed
+	answers   []promise.Future[int]
+	beside    stage.Closer
+}
+
+func (x *crossing) begin(f stage.Flow[string, int], in string) {
+	answer, err := f.Begin(bg, in)
+	if err != nil {
+		panic(err)
+	}
+	x.answers = append(x.answers, answer)
+	synctest.Wait()
+}
+
+func (x *crossing) cross() {
+	close(x.let)
+	x.begin(x.a, "h")
+	x.begin(x.b, "k")
+	close(x.hold)
+}
+
+// narrow lets k ask while a has two slots, of which h holds one, and takes the other away.
+func (x *crossing) narrow(f stage.Flow[string, int], beside string) {
+	x.begin(x.b, "k")
+	x.begin(x.a, "h")
+	x.begin(f, beside)
+	close(x.let)
+	synctest.Wait()
+	x.a.SetWidth(1)
+	close(x.hold)
+}
+
+// A cycle is also found where no handler begins to wait and completes it: a task goes to the next stage of a Pipe or is tried again, the
+// stage becomes narrower, or a handler ends whose slot is gone. The task of the Do that fails is a failure, of which OnFail hears.
 func TestCrossingDosCompletedByATask(t *testing.T) {
-	for name, crossed := range map[string]func(b *stage.Stage[string, int], hold chan struct{}) stage.Flow[string, int]{
-		"pipe": func(b *stage.Stage[string, int], hold chan struct{}) stage.Flow[string, int] {
-			c := stage.New("c", func(_ context.Context, in string) (string, error) { <-hold; return in, nil }, stage.Options{Width: 1})
-			return stage.Pipe[string, string, int](c, b)
-		},
-		"retry": func(b *stage.Stage[string, int], hold chan struct{}) stage.Flow[string, int] { return b },
+	one, two := stage.Options{Width: 1, Queue: 4}, stage.Options{Width: 2, Queue: 4}
+	for name, c := range map[string]struct {
+		a     stage.Options
+		cross func(x *crossing)
+	}{
+		"pipe": {one, func(x *crossing) {
+			c := stage.New("c", func(_ context.Context, in string) (string, error) { <-x.hold; return in, nil }, one)
+			x.beside, x.flow = c, stage.Pipe[string, string, int](c, x.b)
+			x.cross()
+		}},
+		"retry":          {one, (*crossing).cross},
+		"a handler ends": {two, func(x *crossing) { x.narrow(x.a, "held") }},
+		"a batch ends": {stage.Options{Width: 2, Queue: 4, Batch: 1}, func(x *crossing) {
+			c := stage.New("c", func(_ context.Context, n int) (int, error) { return n, nil }, one)
+			x.beside = c
+			x.narrow(stage.Pipe(x.a, c), "held")
+		}},
+		"SetWidth": {two, func(x *crossing) { // the other slot of a is free, and its pool is not
+			busy := stage.New("busy", func(context.Context, string) (int, error) { <-x.hold; return 0, nil }, stage.Options{Pool: x.pool})
+			x.beside = busy
+			x.narrow(busy, "")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				hold := make(chan struct{})
-				var a, b *stage.Stage[string, int]
-				var flow stage.Flow[string, int]
-				tries := 0
-				b = stage.New("b", func(ctx context.Context, in string) (int, error) {
-					if in == "h2" {
-						return a.Do(ctx, "t2")
+				x := &crossing{pool: stage.NewPool("p", 1, nil), let: make(chan struct{}), hold: make(chan struct{})}
+				c.a.Pool = x.pool
+				ofA := func(ctx context.Context, in string) (int, error) {
+					switch in {
+					case "h":
+						return x.flow.Do(ctx, "t")
+					case "held":
+						<-x.hold
 					}
-					if tries++; tries == 1 {
+					return 1, nil
+				}
+				if c.a.Batch == 0 {
+					x.a = stage.New("a", ofA, c.a)
+				} else {
+					x.a = stage.NewBatch("a", func(ctx context.Context, in []string, out []int) (err error) {
+						out[0], err = ofA(ctx, in[0])
+						return err
+					}, c.a)
+				}
+				tries := 0
+				x.b = stage.New("b", func(ctx context.Context, in string) (int, error) {
+					if in == "k" {
+						<-x.let
+						return x.a.Do(ctx, "t")
+					}
+					if tries++; tries == 1 && name == "retry" {
 						return 0, errOops
 					}
 					return 1, nil
 				}, stage.Options{Width: 1, Queue: 4, Retry: func(error, int) (time.Duration, bool) { return time.Second, true }})
-				flow = crossed(b, hold)
-				a = stage.New("a", func(ctx context.Context, in string) (int, error) {
-					if in == "h1" {
-						return flow.Do(ctx, "t1")
-					}
-					return 2, nil
-				}, stage.Options{Width: 1, Queue: 4, Retry: func(error, int) (time.Duration, bool) { return 0, false }})
-				errs := make(chan error, 2)
-				go func() { _, err := a.Do(bg, "h1"); errs <- err }()
-				synctest.Wait()
-				go func() { _, err := b.Do(bg, "h2"); errs <- err }()
-				synctest.Wait()
-				close(hold)
-				require.ErrorIs(t, errors.Join(<-errs, <-errs), stage.ErrCycle)
-				require.NoError(t, stage.Close(bg, a, b))
-				if name == "pipe" {
-					require.NoError(t, flow.Close(bg))
+				x.flow = x.b
+				heard := 0
+				for _, s := range []*stage.Stage[string, int]{x.a, x.b} {
+					s.OnFail(func(_ context.Context, in string, err error) {
+						if in == "t" && errors.Is(err, stage.ErrCycle) {
+							heard++
+						}
+					})
+				}
+				c.cross(x)
+				var errs []error
+				for _, answer := range x.answers {
+					_, err := answer.Await(bg)
+					errs = append(errs, err)
+				}
+				require.ErrorIs(t, errors.Join(errs...), stage.ErrCycle)
+				require.Equal(t, 1, heard)
+				if x.beside != nil {
+					require.NoError(t, x.beside.Close(bg))
+				}
+				require.NoError(t, stage.Close(bg, x.a, x.b))
+				for _, s := range []*stage.Stage[string, int]{x.a, x.b} {
+					holds(t, s.Stats())
+					require.Zero(t, s.Stats().Cancelled)
 				}
 			})
 		})
 	}
+}
+
+// A lent task between two tries keeps the slot for itself: a stranger in it would have to end before the next try begins. A handler that waits
+// until the task has left is in no cycle.
+func TestLentSlotBetweenTwoTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s, b *stage.Stage[string, time.Duration]
+		start, tries := time.Now(), 0
+		o := stage.Options{Width: 1, Queue: 2, Retry: func(_ error, try int) (time.Duration, bool) { return time.Second, try < 2 }}
+		handler := func(ctx context.Context, in string) (time.Duration, error) {
+			switch in {
+			case "ask":
+				return s.Do(ctx, "lent")
+			case "ask, and go on":
+				short, cancel := context.WithTimeout(ctx, time.Millisecond)
+				defer cancel()
+				_, err := b.Do(short, "")
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				return s.Do(ctx, "other")
+			case "lent":
+				if tries++; tries%2 == 1 {
+					return 0, errOops
+				}
+			case "stranger":
+				time.Sleep(time.Hour)
+			}
+			return time.Since(start), nil
+		}
+		s = stage.New("s", handler, o)
+		f, err := s.Begin(bg, "ask")
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, s.Submit(bg, "stranger"))
+		after, err := f.Await(bg)
+		require.NoError(t, err)
+		require.Equal(t, time.Second, after)
+		require.NoError(t, s.Close(bg))
+
+		o.Queue = stage.NoQueue
+		s = stage.New("s", handler, o)
+		b = stage.New("b", func(ctx context.Context, _ string) (time.Duration, error) {
+			return s.Do(context.WithoutCancel(ctx), "lent")
+		}, o)
+		start = time.Now()
+		after, err = s.Do(bg, "ask, and go on")
+		require.NoError(t, err)
+		require.Equal(t, time.Second, after)
+		require.NoError(t, stage.Close(bg, s, b))
+	})
+}
+
+// A task whose Do was cancelled before it began leaves its parent at once, and not when it leaves the queue: until then the parent might wait
+// for itself.
+func TestCancelledDoLeavesItsParent(t *testing.T) {
+	for _, piped := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var a, b, c *stage.Stage[string, int]
+			one := stage.Options{Width: 1, Queue: 4}
+			a = stage.New("a", func(ctx context.Context, in string) (int, error) {
+				if in == "h" {
+					return b.Do(ctx, "t")
+				}
+				return 1, nil
+			}, one)
+			first := stage.New("first", func(_ context.Context, in string) (string, error) { time.Sleep(2 * time.Second); return in, nil }, one)
+			b = stage.New("b", func(ctx context.Context, in string) (int, error) {
+				short, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				to := stage.Flow[string, int](c)
+				if piped {
+					to = stage.Pipe(first, to)
+				}
+				_, err := to.Do(short, "gone")
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				return 1, nil
+			}, one)
+			c = stage.New("c", func(ctx context.Context, in string) (int, error) {
+				if in == "k" {
+					time.Sleep(10 * time.Second)
+					return a.Do(ctx, "t")
+				}
+				panic("it was cancelled")
+			}, one)
+			k, err := c.Begin(bg, "k")
+			require.NoError(t, err)
+			start := time.Now()
+			_, err = a.Do(bg, "h")
+			require.ErrorIs(t, err, context.DeadlineExceeded, "of a child")
+			require.Less(t, time.Since(start), 3*time.Second)
+			_, err = k.Await(bg)
+			require.NoError(t, err)
+			require.NoError(t, stage.Close(bg, first, a, b, c))
+			require.EqualValues(t, 1, c.Stats().Cancelled)
+			holds(t, c.Stats())
+		})
+	}
+}
+
+// A handler that waits for room is in no cycle while OnFail is told of a task that is given up: then there is room.
+func TestNoCycleWhileOnFailRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a, b *stage.Stage[string, int]
+		let := make(chan struct{})
+		a = stage.New("a", func(ctx context.Context, in string) (int, error) {
+			if in == "h" {
+				<-let
+				return 1, b.Submit(ctx, "child")
+			}
+			return 1, nil
+		}, stage.Options{Width: 1, Queue: 4})
+		b = stage.New("b", func(ctx context.Context, in string) (int, error) {
+			if in == "k" {
+				return a.Do(ctx, "t")
+			}
+			return 1, nil
+		}, stage.Options{Width: 1, Queue: 1})
+		b.Prioritize(func(in string) int { return len(in) / 4 }).OnFail(func(context.Context, string, error) { time.Sleep(time.Second) })
+		h, err := a.Begin(bg, "h")
+		require.NoError(t, err)
+		for _, in := range []string{"k", "low", "high"} {
+			require.NoError(t, b.TrySubmit(bg, in))
+			synctest.Wait()
+		}
+		close(let)
+		_, err = h.Await(bg)
+		require.NoError(t, err)
+		require.NoError(t, stage.Close(bg, a, b))
+	})
 }

@@ -15,8 +15,8 @@ import (
 //
 // A Do in a handler, with its context and on its goroutine, cannot wait for itself. If a handler of this stage waits for it,
 // directly or by a chain of Dos, it needs no room, and runs in the slot of that handler. Where several chains cross, so that each waits
-// for a slot of another, one of the Dos fails with ErrCycle. It is not found if a SetWidth that narrows completes it, or if a task of it is
-// between two tries in the slot of a handler that waits.
+// for a slot of another, one of the Dos fails with ErrCycle. A wait for
+// the children of Begin and Submit is not looked at.
 func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	parent, from, err := enterDo(ctx, &s.entry)
 	if err != nil {
@@ -259,6 +259,9 @@ func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error
 	out, err := r.promise.Await(ctx)
 	if err != nil && t.open.Load() >= 0 {
 		t.gone.Store(true) // cancelled: it need not begin
+		if t.asked != nil {
+			t.asked.look()
+		}
 	}
 	return out, err
 }

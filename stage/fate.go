@@ -90,16 +90,16 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 // finish counts the fate of a task that was in progress. The debt of its worker goes to an empty o. The task is told that it
 // is done only when its slot is free.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
-	s.leave(e, v.fate, v.service, now)
 	switch {
 	case v.fate == again:
 		o.after = s.postpone(*e, v.after)
 	case v.fate != completed || e.way.to == nil:
 		o.leave, o.err = e.t, v.err
 	}
+	s.leave(e, v.fate, v.service, now)
 }
 
-// leave counts a task that is in progress no more.
+// leave counts a task that is in progress no more. Its slot is free.
 func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.progress--
 	switch f {
@@ -127,6 +127,7 @@ func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 		s.settleIf()
 		s.admit(now)
 	}
+	s.lose()
 }
 
 func errorOf(t *task) error {
@@ -140,12 +141,19 @@ func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
 }
 
-// end gives up a task that waited, and is counted in progress.
+// gaveUp counts n tasks that have left the queue, and are in progress until they are told.
+func (c *core) gaveUp(n int) {
+	c.progress += n
+	c.givenUp += n
+}
+
+// end gives up a task that waited, after gaveUp.
 func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
 	t := e.t
 	defer func() {
-		t.leave(v.err)
+		t.ends(v.err)
 		s.pool.guard.Lock()
+		s.givenUp--
 		s.leave(e, v.fate, v.service, s.pool.now())
 		s.pool.release()
 	}()
@@ -171,15 +179,15 @@ func (s *Stage[In, Out]) displace(t *task) (e item[In, Out], ok bool) {
 		}
 		e.left()
 		s.queued(-1)
-		s.progress++ // until it is told
+		s.gaveUp(1)
 		return e, true
 	}
 	return e, false
 }
 
-// tell ends a task that was displaced. OnFail may suspend, so it runs in a task of its own.
-func (s *Stage[In, Out]) tell(e item[In, Out]) {
-	end := func() { s.end(&e, verdict{fate: late, err: s.errs.displaced}) }
+// tell is end for a task of another caller. OnFail may suspend, so it runs in a task of its own.
+func (s *Stage[In, Out]) tell(e item[In, Out], v verdict) {
+	end := func() { s.end(&e, v) }
 	if s.onFail == nil {
 		end()
 	} else if s.pool.on.Go(end) != nil {

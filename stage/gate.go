@@ -29,12 +29,12 @@ func (g *gate[In, Out]) full(h how) error {
 func (s *Stage[In, Out]) reject() error {
 	var gone []item[In, Out]
 	if s.crowded.Store(true); s.sweepDue() {
-		gone = s.sweep(s.pool.now(), func(e *item[In, Out]) bool { return e.t.gone.Load() })
+		gone = s.sweep(s.pool.now())
 	}
 	err := s.refuse(s.errs.full)
 	s.pool.release()
 	for _, e := range gone {
-		e.t.leave(suspend.Err(e.t))
+		e.t.ends(suspend.Err(e.t))
 	}
 	return err
 }
@@ -58,7 +58,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		if e, ok := s.displace(t); ok {
 			s.accept(g, t, in, now)
 			p.release()
-			s.tell(e)
+			s.tell(e, verdict{fate: late, err: s.errs.displaced})
 			return nil
 		}
 		return s.reject()
@@ -80,7 +80,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	return err
 }
 
-func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due starting, ok bool) {
+func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
 	s := g.s
 	p, q := from.pool, s.pool
 	if p != q && (p.clock != nil || q.clock != nil) { // it may be another one
@@ -93,17 +93,17 @@ func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due startin
 		return due, false
 	}
 	s.accept(g, t, in, now)
+	q.suspect(t.asked)
 	if p != q {
-		due = starting{pool: q, n: q.due()}
-		q.guard.Unlock()
+		due = q.unlock()
 	}
-	due.asks = t.asked
 	return due, true
 }
 
 // letIn is called under the guard.
 func (o outsider[In, Out]) letIn(now int64) {
 	o.g.s.accept(o.g, o.t, o.in, now)
+	o.g.s.pool.suspect(o.t.asked)
 	if o.a != nil {
 		o.a.queued = false
 	}
@@ -157,36 +157,29 @@ func (s *Stage[In, Out]) sweepDue() bool {
 	return true
 }
 
-// drop removes t, for the caller to end.
-func (s *Stage[In, Out]) drop(t *task) {
-	is := func(e *item[In, Out]) bool { return e.t == t }
-	if gone := s.hurry.sweep(is); len(gone) > 0 { // the width was narrowed, or it would have begun
-		gone[0].left()
-		s.queued(-1)
-		s.lent--
-		s.cancelled++
-		s.admit(s.pool.now())
-		s.settleIf()
-		return
-	}
-	s.sweep(s.pool.now(), is)
+// drop implements server.
+func (s *Stage[In, Out]) drop(t *task, err error) (tell func()) {
+	e := s.take(func(e *item[In, Out]) bool { return e.t == t })[0]
+	s.gaveUp(1)
+	return func() { s.tell(e, verdict{fate: failed, err: err, service: notServed}) }
 }
 
 // take takes tasks that wait off their lines.
 func (s *Stage[In, Out]) take(out func(*item[In, Out]) bool) (gone []item[In, Out]) {
+	gone = s.hurry.sweep(out)
 	for level := len(s.urgent); level >= 0; level-- {
 		gone = append(gone, s.lineOf(level).sweep(out)...)
 	}
 	for i := range gone {
 		gone[i].left()
 	}
+	s.queued(-len(gone))
 	return gone
 }
 
-// sweep removes tasks, and returns them for the caller to end.
-func (s *Stage[In, Out]) sweep(now int64, out func(*item[In, Out]) bool) []item[In, Out] {
-	gone := s.take(out)
-	s.queued(-len(gone))
+// sweep removes the tasks whose Do has gone, and returns them for the caller to end. Those that were lent a slot begin soon, and stay.
+func (s *Stage[In, Out]) sweep(now int64) []item[In, Out] {
+	gone := s.take(func(e *item[In, Out]) bool { return e.ticket != lent && e.t.gone.Load() })
 	s.cancelled += uint64(len(gone))
 	if len(gone) > 0 {
 		s.admit(now)

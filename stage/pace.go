@@ -84,6 +84,7 @@ func (c *core) hold(w *worker, wait int64) {
 	stop(nil)
 	p.guard.Lock()
 	c.held = false
+	c.lose()
 	c.ripe = err != nil && c.waiting > 0
 	p.running++
 	w.now = p.now()

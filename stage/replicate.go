@@ -57,7 +57,7 @@ func (s *spread[In, Out]) put(ctx context.Context, t *task, in In, h how, from *
 	return s.ports[s.r.choose(in)].put(ctx, t, in, h, from)
 }
 
-func (s *spread[In, Out]) pass(t *task, in In, now int64, from *core) (starting, bool) {
+func (s *spread[In, Out]) pass(t *task, in In, now int64, from *core) (dues, bool) {
 	return s.ports[s.r.choose(in)].pass(t, in, now, from)
 }
 

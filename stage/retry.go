@@ -19,6 +19,9 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
 	s.postponed(1)
+	if e.ticket == lent {
+		s.lentLater++
+	}
 	d := &delay[In, Out]{s: s, e: e, after: after}
 	if s.later == nil {
 		s.later = map[*delay[In, Out]]struct{}{}
@@ -70,6 +73,7 @@ func (d *delay[In, Out]) over() {
 		d.e.since = s.pool.now()
 		switch {
 		case d.e.ticket == lent:
+			s.lentLater--
 			s.hurry.pushBack(d.e)
 		case s.o.LIFO:
 			s.line(d.e.t).pushBack(d.e)
@@ -80,12 +84,11 @@ func (d *delay[In, Out]) over() {
 		if !s.listed {
 			s.list()
 		}
+		s.pool.suspect(d.e.t.asked)
+		s.lose()
 	}
 	s.pool.release()
 	stopAll(stop)
-	if a := d.e.t.asked; a != nil {
-		a.endCycle()
-	}
 }
 
 // takeDelayed takes the tasks between two tries, for Close. The caller ends them, and calls the functions.
@@ -95,6 +98,7 @@ func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() boo
 		stop = append(stop, d.stop...) // or else start will see that the delay was taken
 	}
 	clear(s.later)
+	s.lentLater = 0
 	s.postponed(-s.delayed)
 	return taken, stop
 }

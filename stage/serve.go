@@ -32,7 +32,7 @@ func (s *Stage[In, Out]) serve(w *worker) {
 			returned = true
 			s.slots--
 			s.leave(&e, completed, v.service, w.now)
-			w.owed.starting = due
+			w.owed.dues = due
 			return
 		}
 	}

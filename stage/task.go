@@ -37,6 +37,7 @@ type task struct {
 	until  until        // never changes
 	level  uint8        // the priority in the stage that it is in
 	dead   bool         // OnFail was called for it
+	told   bool         // it was cancelled, and has left its parent before the queue; under the guard
 }
 
 // until says which context ends the task.
@@ -227,6 +228,13 @@ func (t *task) leave(err error) {
 			return
 		}
 		t = t.parent
+	}
+}
+
+// ends ends the way of t, unless look has done so.
+func (t *task) ends(err error) {
+	if !t.told {
+		t.leave(err)
 	}
 }
 

@@ -155,16 +155,35 @@ func (p *Pool) next() (best *core) {
 	return best
 }
 
-// release unlocks the guard, and starts the workers that are owed.
-func (p *Pool) release() {
-	n := p.due()
+// unlock unlocks the guard, and returns what is owed from now on.
+func (p *Pool) unlock() (due dues) {
+	if n := p.due(); n > 0 || p.suspects != nil {
+		due = dues{p, n, p.suspects}
+		p.suspects = nil
+	}
 	p.guard.Unlock()
-	for range n {
-		p.start()
+	return due
+}
+
+// release unlocks the guard, and pays what is owed.
+func (p *Pool) release() {
+	if due := p.unlock(); due.any() {
+		due.pay()
 	}
 }
 
-// kick starts the workers that an earlier critical section owes.
+func (d *dues) any() bool { return d.pool != nil }
+
+func (d *dues) pay() {
+	for range d.starts {
+		d.pool.start()
+	}
+	for _, a := range d.suspects {
+		a.look()
+	}
+}
+
+// kick is release for an earlier critical section.
 func (p *Pool) kick() {
 	p.guard.Lock()
 	p.release()
@@ -309,28 +328,23 @@ type owed struct {
 	leave *task // its way has ended
 	err   error
 	after interface{ start() }
-	starting
+	dues
 }
 
-func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.n > 0 || o.asks != nil }
+func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.dues.any() }
 
 func (o *owed) pay() {
 	if t, err := o.leave, o.err; t != nil {
 		o.leave, o.err = nil, nil
-		t.leave(err)
+		t.ends(err)
 	}
 	if a := o.after; a != nil {
 		o.after = nil
 		a.start()
 	}
-	if s := o.starting; s.n > 0 || s.asks != nil {
-		o.starting = starting{}
-		if s.asks != nil {
-			defer s.asks.endCycle() // when the workers have started
-		}
-		for range s.n {
-			s.pool.start()
-		}
+	if d := o.dues; d.any() {
+		o.dues = dues{}
+		d.pay()
 	}
 }
 

@@ -178,38 +178,10 @@ var stagePrograms = []program{
 		w.OnIdle(lost)
 		w.Check(settled(p, a, b))
 	}},
-	{"stage, crossing Dos", "2 × 1", func(w *explore.World) {
-		p, q := stage.NewPool("p", 1, here{}), stage.NewPool("q", 1, here{})
-		var a, b *stage.Stage[int, int]
-		ask := func(s **stage.Stage[int, int]) func(ctx context.Context, n int) error {
-			return func(ctx context.Context, n int) (err error) {
-				if n > 0 {
-					_, err = (*s).Do(ctx, n-1)
-				}
-				return err
-			}
-		}
-		a = stageOf(p, "a", stage.Options{Width: 1}, ask(&b))
-		b = stageOf(q, "b", stage.Options{Queue: stage.NoQueue, Width: 1}, ask(&a))
-		var cycles atomicx.Int32
-		for _, s := range []*stage.Stage[int, int]{a, b} {
-			w.Go("do", func(context.Context) {
-				switch _, err := s.Do(bg, 1); {
-				case errors.Is(err, stage.ErrCycle):
-					cycles.Add(1)
-				case err != nil:
-					panic(err)
-				}
-			})
-		}
-		w.OnIdle(lost)
-		w.Check(settled(p, a))
-		w.Check(settled(q, b))
-		w.Check(func() error {
-			if n := cycles.Load(); n > 1 {
-				return fmt.Errorf("%d of 2 Dos failed", n)
-			}
-			return nil
+	{"stage, crossing Dos", "2 × 1", func(w *explore.World) { crossingDos(w, 1, func(*stage.Stage[int, int]) {}) }},
+	{"stage, crossing Dos, narrowed", "3 × 1", func(w *explore.World) {
+		crossingDos(w, 2, func(a *stage.Stage[int, int]) {
+			w.Go("narrow", func(context.Context) { a.SetWidth(1) })
 		})
 	}},
 	{"stage, after a cycle", "1 × 1", func(w *explore.World) {
@@ -556,6 +528,43 @@ var stagePrograms = []program{
 			w.Check(ended)
 		})
 	}},
+}
+
+// crossingDos has a stage a of a width, and a stage b: a handler of each asks the other.
+func crossingDos(w *explore.World, width int, beside func(a *stage.Stage[int, int])) {
+	p, q := stage.NewPool("p", width, here{}), stage.NewPool("q", 1, here{})
+	var a, b *stage.Stage[int, int]
+	ask := func(s **stage.Stage[int, int]) func(ctx context.Context, n int) error {
+		return func(ctx context.Context, n int) (err error) {
+			if n > 0 {
+				_, err = (*s).Do(ctx, n-1)
+			}
+			return err
+		}
+	}
+	a = stageOf(p, "a", stage.Options{Width: width}, ask(&b))
+	b = stageOf(q, "b", stage.Options{Queue: stage.NoQueue, Width: 1}, ask(&a))
+	var cycles atomicx.Int32
+	for _, s := range []*stage.Stage[int, int]{a, b} {
+		w.Go("do", func(context.Context) {
+			switch _, err := s.Do(bg, 1); {
+			case errors.Is(err, stage.ErrCycle):
+				cycles.Add(1)
+			case err != nil:
+				panic(err)
+			}
+		})
+	}
+	beside(a)
+	w.OnIdle(lost)
+	w.Check(settled(p, a))
+	w.Check(settled(q, b))
+	w.Check(func() error {
+		if n := cycles.Load(); n > 1 {
+			return fmt.Errorf("%d of 2 Dos failed", n)
+		}
+		return nil
+	})
 }
 
 // A holder counts how often it is held.
