@@ -181,37 +181,22 @@ func (b *batch[In, Out]) perform(w *worker) {
 		if e.settled {
 			continue
 		}
-		if e.err = err; some != nil {
-			e.err = nil
-			if n < len(some) {
-				e.err = some[n]
+		own := err
+		if some != nil {
+			if own = nil; n < len(some) {
+				own = some[n]
 			}
 		}
 		e.service = each
-		b.settle(&b.items[i], e, b.out[n], w.now)
+		if it := &b.items[i]; s.settle(it, b.out[n], own, &w.now, &e.verdict, &e.owed.dues) {
+			e.passed = true
+			s.leave(it, completed, e.service, w.now)
+			s.pool.release()
+			e.owed.pay()
+		}
 		e.settled = true
 		n++
 	}
-}
-
-// settle hands on the result of one, or finds its fate.
-func (b *batch[In, Out]) settle(it *item[In, Out], e *ended, out Out, now int64) {
-	s := b.s
-	if err := e.err; err != nil {
-		s.failure(it.t, it.in, err, &e.verdict)
-		return
-	}
-	if it.way.to != nil {
-		if due, ok := it.way.to.pass(it.t, out, now, &s.core); ok {
-			e.passed = true
-			s.leave(it, completed, e.service, now)
-			s.pool.release()
-			e.owed.dues = due
-			e.owed.pay()
-			return
-		}
-	}
-	s.handOn(it, out, &now, &e.verdict)
 }
 
 // abandoned is called while a panic or a Goexit ends the worker. Tasks without a fate are given up, from the n'th on. OnFail

@@ -61,20 +61,13 @@ func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
 
 // inline runs the handler on the caller of Do. Only if the task has children then, or is tried again, it waits for a reply.
 func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now int64, ticket uint64) (out Out, err error) {
-	t := &task{values: ctx, parent: parent, at: &s.core, until: likeCtx}
-	t.gid.Store(gid.Get())
+	t := &task{values: ctx, parent: parent, until: likeCtx}
 	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
 	returned := false
 	defer s.unwound(&returned, &e)
 	s.rank(t, in) // for a retry
-	start := now
-	out, err = s.call(t, in)
-	now = s.pool.now()
-	v := verdict{service: now - start}
-	if err != nil {
-		s.failure(t, in, err, &v)
-		now = s.pool.now()
-	}
+	v := verdict{}
+	out, _ = s.perform(&e, false, gid.Get(), &now, &v, nil)
 	s.decide(&e, &v)
 	returned = true
 
@@ -84,7 +77,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 		t.answer = r // from finish on, others may end the task
 	}
 	var o owed
-	s.inlined(&e, &v, now, &o)
+	s.vacate(&e, &v, now, &o)
 	if r == nil {
 		if o.leave != nil && t.leaveAlone(&o.err) {
 			return answered(ctx, out, o.err)
@@ -94,14 +87,6 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	}
 	o.pay()
 	return r.await(ctx, t, nil)
-}
-
-// inlined gives the slot and the permit back, and counts the fate. It is called with the guard held, and unlocks it.
-func (s *Stage[In, Out]) inlined(e *item[In, Out], v *verdict, now int64, o *owed) {
-	s.slots--
-	s.pool.running--
-	s.finish(e, v, now, o)
-	s.pool.release()
 }
 
 // unwound is called while a panic or a Goexit leaves the handler of a Do, or OnFail.
@@ -114,12 +99,7 @@ func (s *Stage[In, Out]) unwound(returned *bool, e *item[In, Out]) {
 			endProcess(v, debug.Stack()) // a recover of the caller must not hide it
 		}
 	}
-	defer func() {
-		var o owed
-		s.pool.guard.Lock()
-		s.inlined(e, &verdict{fate: failed, err: ErrAbandoned}, s.pool.now(), &o)
-		o.pay()
-	}()
+	defer s.abandon(e)
 	s.report(e.t, e.in, ErrAbandoned)
 }
 

@@ -30,19 +30,6 @@ func (c *core) begun(since, now int64) (late bool) {
 	return false
 }
 
-// handOn hands the result to the end, or to a stage that is full.
-func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, now *int64, v *verdict) {
-	if e.way.to == nil {
-		give(e.t, out)
-		return
-	}
-	err := e.way.to.put(s.patience(e.t), e.t, out, always, &s.core)
-	*now = s.pool.now()
-	if err != nil {
-		s.giveUp(e.t, e.in, err, v)
-	}
-}
-
 // call calls the handler, and turns a panic into an error if there is somebody to tell.
 func (s *Stage[In, Out]) call(ctx context.Context, in In) (out Out, err error) {
 	if s.o.OnPanic == nil {

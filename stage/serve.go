@@ -26,18 +26,11 @@ func (s *Stage[In, Out]) serve(w *worker) {
 		}
 	}()
 	v := verdict{}
-	out, done := s.perform(&e, isLate, w, &v)
-	if done && e.way.to != nil {
-		if due, ok := e.way.to.pass(e.t, out, w.now, &s.core); ok {
-			returned = true
-			s.slots--
-			s.leave(&e, completed, v.service, w.now)
-			w.owed.dues = due
-			return
-		}
-	}
-	if done {
-		s.handOn(&e, out, &w.now, &v)
+	if _, passed := s.perform(&e, isLate || e.t.over(), w.gid, &w.now, &v, &w.owed.dues); passed {
+		returned = true
+		s.slots--
+		s.leave(&e, completed, v.service, w.now)
+		return
 	}
 	s.decide(&e, &v)
 	returned = true
@@ -45,44 +38,69 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	s.finish(&e, &v, w.now, &w.owed)
 }
 
-// perform runs the handler, and reports whether its result is to be handed on. Otherwise v is the fate of the task. w.now is
-// the time of the last event, before and after.
-func (s *Stage[In, Out]) perform(e *item[In, Out], isLate bool, w *worker, v *verdict) (out Out, done bool) {
-	t := e.t
-	t.at = &s.core
-	t.gid.Store(w.gid)
-	if isLate || t.over() {
+// perform runs the handler, unless skip says that it is too late for it, and settles the task. now is the time of the last event, before and
+// after.
+func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *int64, v *verdict, due *dues) (out Out, passed bool) {
+	e.t.at = &s.core
+	e.t.gid.Store(gid)
+	if skip {
 		s.notPaced()
-		s.notBegun(t, e.in, v)
-		w.now = s.pool.now()
+		s.notBegun(e.t, e.in, v)
+		*now = s.pool.now()
 		return out, false
 	}
-	start := w.now
-	out, err := s.call(t, e.in)
-	w.now = s.pool.now()
-	v.service = w.now - start
-	if err != nil {
-		s.failure(t, e.in, err, v)
-		if s.onFail != nil { // it takes time
-			w.now = s.pool.now()
-		}
-	}
-	return out, err == nil
+	start := *now
+	out, err := s.call(e.t, e.in)
+	*now = s.pool.now()
+	v.service = *now - start
+	return out, s.settle(e, out, err, now, v, due)
 }
 
-// abandoned is called while a panic or a Goexit ends the worker. It gives back the slot and the permit.
+// settle hands the result on, or finds the fate of the task. If passed, the task is in the next stage already, and the guard is held.
+func (s *Stage[In, Out]) settle(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
+	switch {
+	case err != nil:
+		if s.failure(e.t, e.in, err, v); s.onFail != nil { // it takes time
+			*now = s.pool.now()
+		}
+		return false
+	case e.way.to == nil:
+		give(e.t, out)
+		return false
+	}
+	if *due, passed = e.way.to.pass(e.t, out, *now, &s.core); passed {
+		return true
+	}
+	err = e.way.to.put(s.patience(e.t), e.t, out, always, &s.core)
+	*now = s.pool.now()
+	if err != nil {
+		s.giveUp(e.t, e.in, err, v)
+	}
+	return false
+}
+
+// abandoned is called while a panic or a Goexit ends the worker.
 func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 	defer func() {
-		p := s.pool
-		p.guard.Lock()
-		p.running--
-		w.at, w.task = nil, nil
-		s.slots--
-		s.leave(e, failed, 0, p.now())
-		p.release()
-		e.t.leave(ErrAbandoned)
-		p.guard.Lock()
-		p.end(w)
+		s.abandon(e)
+		s.pool.guard.Lock()
+		s.pool.end(w)
 	}()
 	s.report(e.t, e.in, ErrAbandoned)
+}
+
+// abandon gives up a task whose handler has not returned, with its slot and its permit.
+func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
+	var o owed
+	s.pool.guard.Lock()
+	s.vacate(e, &verdict{fate: failed, err: ErrAbandoned}, s.pool.now(), &o)
+	o.pay()
+}
+
+// vacate gives the slot and the permit of a handler back, and counts the fate. It is called with the guard held, and unlocks it.
+func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed) {
+	s.slots--
+	s.pool.running--
+	s.finish(e, v, now, o)
+	s.pool.release()
 }
