@@ -42,9 +42,9 @@ type Pool struct {
 	alive    int // workers that have not ended
 	waiting  int // tasks of all stages
 	delayed  int
-	suspects []*asking // waits that may be without end from now on
-	open     int       // stages that are not closed, or not empty
-	loaded   []*core   // stages with tasks that wait, and some that had
+	suspects *suspect // waits that may be without end from now on
+	open     int      // stages that are not closed, or not empty
+	loaded   []*core  // stages with tasks that wait, and some that had
 	tickets  uint64
 	idle     []*worker // the last is the next to be woken
 	least    int       // the smallest number of idle workers since the last tick
@@ -111,7 +111,13 @@ type server interface {
 type dues struct {
 	pool     *Pool
 	starts   int // workers, which have their permits
-	suspects []*asking
+	suspects *suspect
+}
+
+// A suspect is a wait that a release is to look at, in a list.
+type suspect struct {
+	a    *asking
+	next *suspect
 }
 
 // counts are the figures that only grow, with their histograms.

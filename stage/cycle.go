@@ -11,7 +11,7 @@ import (
 // suspect makes the next release look at a, if there is one.
 func (p *Pool) suspect(a *asking) {
 	if a != nil {
-		p.suspects = append(p.suspects, a)
+		p.suspects = &suspect{a, p.suspects}
 	}
 }
 

@@ -157,8 +157,8 @@ func (p *Pool) next() (best *core) {
 
 // unlock unlocks the guard, and returns what is owed from now on.
 func (p *Pool) unlock() (due dues) {
-	if n := p.due(); n > 0 || p.suspects != nil {
-		due = dues{p, n, p.suspects}
+	due = dues{p, p.due(), p.suspects}
+	if due.suspects != nil {
 		p.suspects = nil
 	}
 	p.guard.Unlock()
@@ -167,19 +167,20 @@ func (p *Pool) unlock() (due dues) {
 
 // release unlocks the guard, and pays what is owed.
 func (p *Pool) release() {
-	if due := p.unlock(); due.any() {
+	due := p.unlock()
+	if due.any() {
 		due.pay()
 	}
 }
 
-func (d *dues) any() bool { return d.pool != nil }
+func (d *dues) any() bool { return d.starts > 0 || d.suspects != nil }
 
 func (d *dues) pay() {
 	for range d.starts {
 		d.pool.start()
 	}
-	for _, a := range d.suspects {
-		a.look()
+	for s := d.suspects; s != nil; s = s.next {
+		s.a.look()
 	}
 }
 
