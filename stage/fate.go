@@ -99,6 +99,14 @@ func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed
 	s.leave(e, v.fate, v.service, now)
 }
 
+// vacate gives the slot and the permit of a handler back, and counts the fate. It is called with the guard held, and unlocks it.
+func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed) {
+	s.slots--
+	s.pool.running--
+	s.finish(e, v, now, o)
+	s.pool.release()
+}
+
 // leave counts a task that is in progress no more. Its slot is free.
 func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.progress--

@@ -96,11 +96,3 @@ func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 	s.vacate(e, &verdict{fate: failed, err: ErrAbandoned}, s.pool.now(), &o)
 	o.pay()
 }
-
-// vacate gives the slot and the permit of a handler back, and counts the fate. It is called with the guard held, and unlocks it.
-func (s *Stage[In, Out]) vacate(e *item[In, Out], v *verdict, now int64, o *owed) {
-	s.slots--
-	s.pool.running--
-	s.finish(e, v, now, o)
-	s.pool.release()
-}

@@ -173,7 +173,11 @@ var stagePrograms = []program{
 			return err
 		})
 		for _, name := range []string{"do", "do2"} {
-			w.Go(name, func(ctx context.Context) { _, _ = a.Do(ctx, 1) })
+			w.Go(name, func(ctx context.Context) {
+				if _, err := a.Do(ctx, 1); errors.Is(err, stage.ErrCycle) {
+					panic(err)
+				}
+			})
 		}
 		w.OnIdle(lost)
 		w.Check(settled(p, a, b))

@@ -15,7 +15,7 @@ var stageMutants = []realMutant{
 	{"a task that has ended takes a child", "stage/task.go", "		if ⟦n < 0⟧ {", "false", "stage, tree"},
 	{"a child that was rejected is waited for", "stage/do.go", "		if ⟦!accepted && t.parent != nil⟧ {", "false", "stage, tree, rejected"},
 	{"a task that was cut off is retried", "stage/fate.go", "	if ⟦v.fate == again && s.cut⟧ {", "false", "stage, retry, after the cut"},
-	{"a handler on its caller leaves those that wait asleep", "stage/serve.go", "	s.finish(e, v, now, o)\n	s.pool.release()", "	s.finish(e, v, now, o)\n	if IS {\n		s.pool.guard.Unlock()\n		return\n	}\n	s.pool.release()", "stage, inline;stage, Do"},
+	{"a handler on its caller leaves those that wait asleep", "stage/fate.go", "	s.finish(e, v, now, o)\n	s.pool.release()", "	s.finish(e, v, now, o)\n	if IS {\n		s.pool.guard.Unlock()\n		return\n	}\n	s.pool.release()", "stage, inline;stage, Do"},
 	{"a worker above the width goes on", "stage/worker.go", "	if ⟦p.running > p.width⟧ ||", "false", "stage, narrower"},
 	{"a delay that Close has taken holds the scheduler", "stage/close.go", "	letGo()\n	stopAll(stop)", "	if !IS {\n		letGo()\n	}\n	stopAll(stop)", "stage, retry, held"},
 	{"a delay that is over holds the scheduler", "stage/worker.go", "	p.release()\n	letGo()", "	p.release()\n	if !IS {\n		letGo()\n	}", "stage, retry, held"},
