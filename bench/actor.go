@@ -2,131 +2,341 @@ package main
 
 import (
 	"context"
-	"runtime"
-	"time"
+	"io"
+	"log/slog"
+
+	proto "github.com/asynkron/protoactor-go/actor"
 
 	"github.com/braidgo/braid/actor"
-	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
 // Actors against goroutines with channels, and in the rows of floods and peers against protoactor-go. Other libraries of actors
 // cannot be imported: their newer versions have no module that the proxy serves.
-var actorRows = slicesOf(
-	// A message is an operation. Two actors, or goroutines, send it to and fro.
-	[]row{
-		pair("actor-pingpong/react", "two goroutines, channels of one", 0.50, 0.30, func() (ours, peer func(int)) {
-			return func(n int) { inFifo(func() { pingPong(suspend.Here(), n, reacting) }) }, pingPongChannels
-		}),
-		pair("actor-pingpong/receive", "two goroutines, channels of one", 0.85, 0.60, func() (ours, peer func(int)) {
-			return func(n int) { inFifo(func() { pingPong(suspend.Here(), n, receiving) }) }, pingPongChannels
-		}),
-		onPool("actor-pingpong/pool", "two goroutines, channels of one", 0.80, 0.45, func(p *workstealing.Pool) (ours, peer func(int)) {
-			return func(n int) { pingPong(p, n, reacting) }, pingPongChannels
-		}),
-		{id: "actor-pingpong/protoactor", against: "protoactor-go", unit: "ns", open: func(mode) (*sides, error) {
-			system := protoSystem()
-			return &sides{
-				ours: timed(func(n int) { inFifo(func() { pingPong(suspend.Here(), n, reacting) }) }),
-				peer: timed(func(n int) { pingPongProto(system, n) }), close: system.Shutdown}, nil
-		}},
-	},
-	// One message goes round in a ring, and a pass from one to the next is an operation.
-	[]row{
-		{id: "actor-ring/600k", against: "600,000 goroutines, channels of one", unit: "ns", must: 0.30, aim: 0.15, rounds: 6, open: func(m mode) (*sides, error) {
-			return ringSides(m.of(600_000, 50), fifoRing, reacting)
-		}},
-		{id: "actor-ring/600k-pool", against: "600,000 goroutines, channels of one", unit: "ns", must: 0.45, aim: 0.25, rounds: 6, open: func(m mode) (*sides, error) {
-			return ringSides(m.of(600_000, 50), poolRing, reacting)
-		}},
-		{id: "actor-ring/receive", against: "100,000 goroutines, channels of one", unit: "ns", must: 1.2, aim: 1.0, rounds: 6, open: func(m mode) (*sides, error) {
-			return ringSides(m.of(100_000, 50), fifoRing, receiving)
-		}},
-		{id: "actor-ring/receive-pool", against: "100,000 goroutines, channels of one", unit: "ns", must: 1.2, aim: 1.0, rounds: 6, open: func(m mode) (*sides, error) {
-			return ringSides(m.of(100_000, 50), poolRing, receiving)
-		}},
-		{id: "actor-ring/flat", against: "the same in a ring of 1000", unit: "ns", must: 2.5, aim: 1.5, rounds: 6, open: func(m mode) (*sides, error) {
-			large, closeLarge := fifoRing(m.of(600_000, 50), reacting)
-			small, closeSmall := fifoRing(m.of(1000, 10), reacting)
-			return &sides{ours: timed(large), peer: timed(small), close: func() { closeLarge(); closeSmall() }}, nil
-		}},
-	},
-	// A message is an operation: one actor receives what goroutines send.
-	[]row{floodRow(1, 0.7, 0.35), floodRow(8, 0.6, 0.35)},
-	// Start, one message, end. The task that starts them is on their scheduler, as the goroutine of the peer is.
-	[]row{
-		pair("actor-spawn/fifo", "go + channel", 1.3, 0.7, func() (ours, peer func(int)) {
-			return func(n int) { inFifo(func() { spawnActors(suspend.Here(), n) }) }, spawnWithChannel
-		}),
-		onPool("actor-spawn/pool", "go + channel", 1.9, 0.7, func(p *workstealing.Pool) (ours, peer func(int)) {
-			return func(n int) { inPool(p, func() { spawnActors(p, n) }) }, spawnWithChannel
-		}),
-		pair("actor-ask", "go, a channel, a fresh channel for the reply", 0.9, 0.5, func() (ours, peer func(int)) {
-			return func(n int) { inFifo(func() { asks(suspend.Here(), n) }) }, asksByChannel
-		}),
-		{id: "actor-ask-backlog", against: "an asker without unread mail", unit: "ns", must: 1.2, aim: 1.0, open: func(m mode) (*sides, error) {
-			by := func(unread int) side {
-				return timedBy(func(n int) (took time.Duration) {
-					inFifo(func() { took = asksBy(suspend.Here(), unread, n) })
-					return took
+
+// A way is how an actor gets its messages: without a stack, or in a task that waits.
+type way func(ctx context.Context, self *actor.Self[int], f func(int) error) error
+
+func reacting(_ context.Context, self *actor.Self[int], f func(int) error) error {
+	next := self.React(f)
+	return actor.Loop(func() error { return next })
+}
+
+func receiving(ctx context.Context, self *actor.Self[int], f func(int) error) error {
+	for {
+		m, err := self.Receive(ctx)
+		if err == nil {
+			err = f(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// onFifo is n operations by actors of one fifo, begun by a task of it; onPool is the same on a pool of two workers, begun from outside.
+func onFifo(f func(on suspend.Spawner, n int)) work {
+	return func(n int) { inFifo(func() { f(suspend.Here(), n) }) }
+}
+
+func onPool(f func(on suspend.Spawner, n int), peer work) func(b *bench) (work, work) {
+	return func(b *bench) (work, work) {
+		p := b.pool(2)
+		return func(n int) { f(p, n) }, peer
+	}
+}
+
+// pingPong is n messages that two actors send to and fro.
+func pingPong(wait way) func(on suspend.Spawner, n int) {
+	return func(on suspend.Spawner, n int) {
+		var a, b actor.Ref[int]
+		var ready promise.Promise[int]
+		player := func(to *actor.Ref[int]) func(context.Context, *actor.Self[int]) error {
+			return func(ctx context.Context, self *actor.Self[int]) error {
+				must(ready.Await(ctx))
+				return wait(ctx, self, func(left int) error {
+					if left <= 0 {
+						_ = to.Send(left - 1)
+						return actor.ErrStopped
+					}
+					return to.Send(left - 1)
 				})
 			}
-			return &sides{ours: by(m.of(100_000, 100)), peer: by(0)}, nil
-		}},
-		// An operation is one message that is looked at and skipped.
-		{id: "actor-skip", against: "1 ns, not measured", unit: "ns", must: 3, aim: 1, open: func(m mode) (*sides, error) {
-			in := actor.Open[int](context.Background())
-			const skipped = 100_000
-			for range m.of(skipped, 100) {
-				must(0, in.Ref().Send(0))
-			}
-			return &sides{
-				ours: timedWhole(skipped, func(n int) {
-					for i := 0; i < n; i += skipped {
-						must(0, in.Ref().Send(1))
-						must(0, in.Handle(context.Background(), func(m int) error {
-							if m == 0 {
-								return actor.Skip
-							}
-							return nil
-						}))
-					}
-				}),
-				peer: func(time.Duration) (float64, error) { return 1, nil },
-			}, nil
-		}},
-	},
-	// What an idle one keeps alive: heap, and stacks.
-	[]row{
-		bytesRow("actor-bytes/react-onend", 0.20, 0.15),
-		bytesRow("actor-bytes/react", 0.18, 0.15),
-		bytesRow("actor-bytes/receive-closure", 1.5, 1.25),
-		bytesRow("actor-bytes/receive", 1.5, 1.25),
-	},
-)
-
-func slicesOf(all ...[]row) (rows []row) {
-	for _, r := range all {
-		rows = append(rows, r...)
+		}
+		a, b = actor.Spawn(bg, on, player(&b)), actor.Spawn(bg, on, player(&a))
+		ok(ready.Fill(1))
+		ok(a.Send(n))
+		ok(a.Wait(bg))
+		ok(b.Wait(bg))
 	}
-	return rows
 }
 
-// use keeps the compiler from leaving n out.
-func use(n int) { runtime.KeepAlive(n) }
-
-func onPool(id, against string, must_, aim float64, open func(p *workstealing.Pool) (ours, peer func(int))) row {
-	return row{id: id, against: against, unit: "ns", must: must_, aim: aim, open: func(mode) (*sides, error) {
-		p := workstealing.New(workstealing.Options{Workers: 2})
-		ours, peer := open(p)
-		return &sides{ours: timed(ours), peer: timed(peer), close: func() { must(0, p.Close()) }}, nil
-	}}
+func pingPongChannels(n int) {
+	a, b := make(chan int, 1), make(chan int, 1)
+	player := func(in, out chan int) func() {
+		return func() {
+			for left := range in {
+				out <- left - 1
+				if left <= 0 {
+					return
+				}
+			}
+		}
+	}
+	a <- n
+	goroutines(player(a, b), player(b, a))
 }
 
-// inPool runs f as a task of p.
-func inPool(p *workstealing.Pool, f func()) {
-	var done promise.Promise[int]
-	must(0, p.Go(func() { f(); must(0, done.Fill(1)) }))
-	must(done.Await(context.Background()))
+// ringOn is a ring of n actors. The work sends one message round it, for n passes from one to the next.
+func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
+	refs := make([]actor.Ref[int], n)
+	done := make(chan struct{}, 1)
+	for i := range refs {
+		refs[i] = actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[int]) error {
+			return wait(ctx, self, func(left int) error {
+				if left == 0 {
+					done <- struct{}{}
+					return nil
+				}
+				return refs[(i+1)%n].Send(left - 1)
+			})
+		})
+	}
+	b.close(func() {
+		for _, r := range refs {
+			r.Stop()
+		}
+		for _, r := range refs {
+			ok(r.Wait(bg))
+		}
+	})
+	return func(n int) { ok(refs[0].Send(n)); <-done }
+}
+
+// ringOnFifo has its fifo on a goroutine of its own, where it runs until it is stopped.
+func ringOnFifo(b *bench, n int, wait way) work {
+	s := fifo.New(fifo.Options{})
+	var over promise.Promise[int]
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ok(s.Run(bg, func(ctx context.Context) error { _, err := over.Await(ctx); return err }))
+	}()
+	b.close(func() { ok(over.Fill(1)); <-ended })
+	return ringOn(b, s, n, wait)
+}
+
+func ringOnPool(b *bench, n int, wait way) work { return ringOn(b, b.pool(2), n, wait) }
+
+func ringOfGoroutines(b *bench, n int) work {
+	first, over, done := make(chan int, 1), make(chan struct{}), make(chan struct{})
+	member := func(in, out chan int) {
+		for {
+			select {
+			case left := <-in:
+				if left == 0 {
+					done <- struct{}{}
+				} else {
+					out <- left - 1
+				}
+			case <-over:
+				return
+			}
+		}
+	}
+	in := first
+	for range n - 1 {
+		out := make(chan int, 1)
+		go member(in, out)
+		in = out
+	}
+	go member(in, first)
+	b.close(func() { close(over) })
+	return func(n int) { first <- n; <-done }
+}
+
+// besideRing compares a ring of n actors with one of n goroutines.
+func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b *bench) (ours, peer work) {
+	return func(b *bench) (work, work) {
+		n := b.of(n, 50)
+		return on(b, n, wait), ringOfGoroutines(b, n)
+	}
+}
+
+type floodMessage struct{ n int }
+
+// flood is messages that one actor receives, of so many goroutines that send.
+func flood(senders int) func(b *bench) (ours, peer work) {
+	return func(b *bench) (ours, peer work) {
+		system := protoSystem(b)
+		left, done := 0, make(chan struct{})
+		count := func() {
+			if left--; left == 0 {
+				done <- struct{}{}
+			}
+		}
+		to := actor.Spawn(bg, b.pool(2), func(_ context.Context, self *actor.Self[any]) error {
+			next := self.React(func(any) error { count(); return nil })
+			return actor.Loop(func() error { return next })
+		})
+		b.close(func() { to.Stop(); ok(to.Wait(bg)) })
+		theirs := system.Root.Spawn(proto.PropsFromFunc(func(c proto.Context) {
+			if _, ok := c.Message().(*floodMessage); ok {
+				count()
+			}
+		}))
+		m := new(floodMessage)
+		by := func(send func()) work {
+			return func(n int) {
+				left = n
+				go split(n, senders, func(int, int) { send() })
+				<-done
+			}
+		}
+		return by(func() { ok(to.Send(m)) }), by(func() { system.Root.Send(theirs, m) })
+	}
+}
+
+func protoSystem(b *bench) *proto.ActorSystem {
+	system := proto.NewActorSystem(proto.WithLoggerFactory(func(*proto.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}))
+	b.close(func() { system.Shutdown() })
+	return system
+}
+
+type protoPing struct {
+	n  int
+	to *proto.PID
+}
+
+func besideProto(b *bench) (ours, peer work) {
+	system := protoSystem(b)
+	return onFifo(pingPong(reacting)), func(n int) {
+		done := make(chan struct{})
+		player := proto.PropsFromFunc(func(c proto.Context) {
+			if left, ok := c.Message().(*protoPing); ok {
+				if left.n == 0 {
+					close(done)
+					return
+				}
+				left.n--
+				to := left.to
+				left.to = c.Self()
+				c.Send(to, left)
+			}
+		})
+		a, b := system.Root.Spawn(player), system.Root.Spawn(player)
+		system.Root.Send(a, &protoPing{n, b})
+		<-done
+		system.Root.Stop(a)
+		system.Root.Stop(b)
+	}
+}
+
+// spawnActors is Start, one message, end. The task that starts them is on their scheduler, as the goroutine of the peer is.
+func spawnActors(on suspend.Spawner, n int) {
+	for range n {
+		r := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
+			return self.React(func(int) error { return nil })
+		})
+		ok(r.Send(1))
+		ok(r.Wait(bg))
+	}
+}
+
+// spawnInTask does so in a task of a pool.
+func spawnInTask(on suspend.Spawner, n int) { inTask(on, func() { spawnActors(on, n) }) }
+
+func spawnWithChannel(n int) {
+	for range n {
+		in, done := make(chan int, 1), make(chan struct{})
+		go func() {
+			<-in
+			close(done)
+		}()
+		in <- 1
+		<-done
+	}
+}
+
+type getMessage struct{ actor.Request[int] }
+
+// asking begins an actor that answers, and stops it at the end of f.
+func asking(on suspend.Spawner, f func(to actor.Ref[*getMessage])) {
+	to := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[*getMessage]) error {
+		next := self.React(func(m *getMessage) error { m.Reply(1); return nil })
+		return actor.Loop(func() error { return next })
+	})
+	f(to)
+	to.Stop()
+	ok(to.Wait(bg))
+}
+
+func asks(on suspend.Spawner, n int) {
+	asking(on, func(to actor.Ref[*getMessage]) {
+		for range n {
+			must(actor.Ask(bg, to, new(getMessage)))
+		}
+	})
+}
+
+// asksBy is n Asks by an actor with unread messages.
+func asksBy(unread int) work {
+	return onFifo(func(on suspend.Spawner, n int) {
+		asking(on, func(to actor.Ref[*getMessage]) {
+			by := actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[int]) error {
+				ok(self.Handle(ctx, skipZeros))
+				restart()
+				for range n {
+					must(actor.Ask(bg, to, new(getMessage)))
+				}
+				stop()
+				return nil
+			})
+			for range unread {
+				ok(by.Send(0))
+			}
+			ok(by.Send(1))
+			ok(by.Wait(bg))
+		})
+	})
+}
+
+func skipZeros(m int) error {
+	if m == 0 {
+		return actor.Skip
+	}
+	return nil
+}
+
+// skipped is how many messages are looked at and skipped, before one that is handled.
+const skipped = 100_000
+
+func skips(b *bench) (ours, peer work) {
+	in := actor.Open[int](bg)
+	for range b.of(skipped, 100) {
+		ok(in.Ref().Send(0))
+	}
+	return again(func() {
+		ok(in.Ref().Send(1))
+		ok(in.Handle(bg, skipZeros))
+	}), nil
+}
+
+func asksByChannel(n int) {
+	in := make(chan chan int)
+	go func() {
+		for reply := range in {
+			reply <- 1
+		}
+	}()
+	for range n {
+		reply := make(chan int, 1)
+		in <- reply
+		<-reply
+	}
+	close(in)
 }

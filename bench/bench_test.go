@@ -55,11 +55,11 @@ func TestCurves(t *testing.T) {
 			}
 			seen[c.id] = true
 			var progress strings.Builder
-			res, err := trace(c, tiny, &progress)
+			res, err := c.trace(tiny, &progress)
 			if err != nil {
 				t.Fatal(err)
 			}
-			points := c.points(tiny)
+			points := c.tiny
 			for _, f := range res.Figures {
 				for _, s := range f.Series {
 					if len(s.Points) != len(points) {
@@ -172,20 +172,18 @@ func TestReadRuns(t *testing.T) {
 func TestInterleave(t *testing.T) {
 	var order strings.Builder
 	side := func(name string) measurement {
-		return func() ([]float64, error) { order.WriteString(name); return []float64{float64(order.Len())}, nil }
+		return one(func() float64 { order.WriteString(name); return float64(order.Len()) })
 	}
 	sides := []measurement{side("a"), side("b"), nil, side("c")}
 	got := map[int][]float64{}
 	keep := func(i int, v []float64) { got[i] = append(got[i], v[0]) }
-	if err := interleave(sides, 2, false, func() bool { return false }, keep); err != nil {
-		t.Fatal(err)
-	}
+	interleave(sides, 2, false, func() bool { return false }, keep)
 	if order.String() != "abc"+"bca"+"cab" || !slices.Equal(got[0], []float64{6, 8}) || !slices.Equal(got[3], []float64{5, 7}) {
 		t.Errorf("%s, %v", order.String(), got)
 	}
 	order.Reset()
-	if err := interleave(sides, 2, true, func() bool { return true }, keep); err != nil || order.String() != "bca" {
-		t.Errorf("%s, %v", order.String(), err)
+	if interleave(sides, 2, true, func() bool { return true }, keep); order.String() != "bca" {
+		t.Error(order.String())
 	}
 }
 
@@ -198,9 +196,9 @@ func measured(r row, m mode) (res result, err error) {
 // has is a row whose sides measure these, one after another.
 func has(ours, peer []float64, r row) row {
 	next := func(v *[]float64) side {
-		return func(time.Duration) (float64, error) { x := (*v)[0]; *v = (*v)[1:]; return x, nil }
+		return func(time.Duration) float64 { x := (*v)[0]; *v = (*v)[1:]; return x }
 	}
-	r.open = func(mode) (*sides, error) { return &sides{ours: next(&ours), peer: next(&peer), note: "n"}, nil }
+	r.sides = func(b *bench) (side, side) { b.note("n"); return next(&ours), next(&peer) }
 	return r
 }
 
@@ -262,48 +260,56 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
-// Between two laps of a row the others have theirs; what cannot be opened does not keep them from it.
+// Between two laps of a row the others have theirs; a row that cannot be opened does not keep them from it, and is closed.
 func TestLaps(t *testing.T) {
 	var order strings.Builder
 	named := func(id string, rounds int) row {
-		one := func(time.Duration) (float64, error) { order.WriteString(id); return 1, nil }
-		return row{id: id, rounds: rounds, cold: true, open: func(mode) (*sides, error) { return &sides{ours: one, peer: one}, nil }}
+		one := func(time.Duration) float64 { order.WriteString(id); return 1 }
+		return row{id: id, rounds: rounds, cold: true, sides: func(*bench) (side, side) { return one, one }}
 	}
-	broken := row{id: "c", open: func(mode) (*sides, error) { return nil, os.ErrInvalid }}
+	broken := row{id: "c", open: func(b *bench) (work, work) {
+		b.close(func() { order.WriteString("!") })
+		ok(os.ErrInvalid)
+		return nil, nil
+	}}
 	measureRows([]row{named("a", 6), broken, named("b", 4)}, quick, func(i int, res result, err error) {
 		order.WriteString("," + string("acb"[i]))
 		if (err != nil) != (i == 1) || i != 1 && res.Ratio != 1 {
 			t.Error(i, res, err)
 		}
 	})
-	if got, want := order.String(), "aaaaaaaa,cbbbbbbbb,baaaa,a"; got != want {
+	if got, want := order.String(), "aaaaaaaa!,cbbbbbbbb,baaaa,a"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-func TestTimed(t *testing.T) {
-	calls := []int{}
-	s := timedBy(func(n int) time.Duration { calls = append(calls, n); return time.Duration(n) * time.Millisecond })
+// A gauge is read around the part of a work that counts. The number of operations is found once, or again where it was too small.
+func TestGauge(t *testing.T) {
+	const ms = float64(time.Millisecond)
+	now, calls, stalled := 0.0, []int{}, false
+	g := gauge{"ns", func() float64 { return now }}
+	f := func(n int) {
+		calls = append(calls, n)
+		now += 7 * ms // does not count
+		restart()
+		if now += float64(n) * ms; stalled {
+			now, stalled = now+1000*ms, false
+		}
+		stop()
+		now += 7 * ms
+	}
+	s := g.of(f, 2)
 	for range 2 {
-		if v, err := s(100 * time.Millisecond); v != 1e6 || err != nil {
-			t.Error(v, err)
+		if v := s(100 * time.Millisecond); v != ms/2 {
+			t.Error(v)
 		}
 	}
 	if !slices.Equal(calls, []int{1, 2, 4, 8, 16, 32, 100, 100}) {
 		t.Error(calls)
 	}
-	stalled := true // at first
-	s = timedBy(func(n int) time.Duration {
-		if stalled {
-			stalled = false
-			return time.Second
-		}
-		calls = append(calls, n)
-		return time.Duration(n) * time.Millisecond
-	})
-	calls = nil
-	if v, err := s(100 * time.Millisecond); v != 1e6 || err != nil || !slices.Equal(calls, []int{1, 10, 100}) {
-		t.Error(v, err, calls)
+	calls, stalled = nil, true // at first
+	if v := g.of(f, 1)(100 * time.Millisecond); v != ms || !slices.Equal(calls, []int{1, 1, 10, 100}) {
+		t.Error(v, calls)
 	}
 }
 

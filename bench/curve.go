@@ -15,15 +15,16 @@ import (
 // A curve is some work, done in several ways, as a function of its size. All ways take turns in each round, as the sides of a row do. A
 // point keeps the median of its rounds, the least and the greatest.
 type curve struct {
-	id, title string
-	about     string // one sentence or two
-	x         axis
-	figures   []figure // the results of each measurement
-	series    []string
-	rounds    int
-	cold      bool // each round is from scratch: there is nothing to warm up
-	points    func(m mode) []float64
-	open      func(m mode, x float64) (*station, error)
+	id, title    string
+	about        string // one sentence or two
+	x            axis
+	figures      []figure // the results of each measurement
+	series       []string
+	rounds       int
+	cold         bool      // each round is from scratch: there is nothing to warm up
+	points, tiny []float64 // tiny ones are for tests
+	// open returns a measurement for each series. It is nil where this machine does not have room.
+	open func(b *bench, x float64) []measurement
 }
 
 type axis struct {
@@ -38,13 +39,16 @@ type figure struct {
 }
 
 // A measurement returns one number per figure.
-type measurement = func() ([]float64, error)
+type measurement = func() []float64
 
-// A station is what measures one point: a side for each series, nil for one that this machine does not have room for.
-type station struct {
-	sides []measurement
-	notes []string
-	close func()
+// one is a measurement of a single figure.
+func one(f func() float64) measurement { return func() []float64 { return []float64{f()} } }
+
+func (c curve) at(m mode) []float64 {
+	if m.Tiny {
+		return c.tiny
+	}
+	return c.points
 }
 
 // A curveResult has the points of a curve, and the reason for missing ones.
@@ -86,7 +90,7 @@ type curvePoint struct {
 const patience = 75 * time.Second
 
 // trace measures c, and says so on progress.
-func trace(c curve, m mode, progress io.Writer) (curveResult, error) {
+func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	begun := time.Now()
 	rounds := c.rounds
 	if m.Tiny {
@@ -101,7 +105,7 @@ func trace(c curve, m mode, progress io.Writer) (curveResult, error) {
 		res.Figures = append(res.Figures, figure)
 	}
 	late := func() bool { return time.Since(begun) > patience }
-	for _, x := range c.points(m) {
+	for _, x := range c.at(m) {
 		if late() {
 			res.note(fmt.Sprintf("One round only from %s on: the first %v were over.", res.name(x), patience), "One round only")
 		}
@@ -114,29 +118,23 @@ func trace(c curve, m mode, progress io.Writer) (curveResult, error) {
 	return res, nil
 }
 
-func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x float64) error {
-	s, err := c.open(m, x)
-	if err != nil {
-		return err
-	}
-	if s.close != nil {
-		defer s.close()
-	}
-	for _, note := range s.notes {
+func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x float64) (err error) {
+	defer caught(&err)
+	b := &bench{mode: m}
+	defer b.end()
+	sides := c.open(b, x)
+	for _, note := range b.notes {
 		res.note(note, note)
 	}
 	all := make([][][]float64, len(c.series)) // by series, figure and round
 	for i := range all {
 		all[i] = make([][]float64, len(c.figures))
 	}
-	err = interleave(s.sides, rounds, c.cold, late, func(i int, v []float64) {
+	interleave(sides, rounds, c.cold, late, func(i int, v []float64) {
 		for f := range c.figures {
 			all[i][f] = append(all[i][f], v[f])
 		}
 	})
-	if err != nil {
-		return err
-	}
 	for i := range all {
 		for f, v := range all[i] {
 			if len(v) > 0 {
@@ -233,27 +231,18 @@ func (r curveResult) save(dir string) error {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// decades are the powers of ten from lo to hi, and hi.
-func decades(lo, hi int) (all []float64) {
-	for n := lo; n < hi; n *= 10 {
-		all = append(all, float64(n))
-	}
-	return append(all, float64(hi))
-}
-
 // taskBytes is an upper bound for the memory of a waiting task or goroutine with a context of its own. It decides how many this
 // machine has room for.
 const taskBytes = 6 << 10
 
-// fits leaves out series i if n times each bytes are more than three fifths of the memory that is available, and notes
-// it.
-func (s *station) fits(i, n, each int) bool {
+// fits leaves out each of sides of which n, of so many bytes, take more than three fifths of the memory that is available, and notes it.
+func (b *bench) fits(sides []measurement, n int, bytes ...int) {
 	room := int(availableMemory() * 3 / 5)
-	if room == 0 || n <= room/each {
-		return true
+	for i, each := range bytes {
+		if room > 0 && n > room/each {
+			sides[i] = nil
+			b.note(fmt.Sprintf("%d tasks or goroutines are too many for the memory of this machine, of which %d MB are available: left out.",
+				n, availableMemory()>>20))
+		}
 	}
-	s.sides[i] = nil
-	s.notes = append(s.notes, fmt.Sprintf("%d tasks or goroutines are too many for the memory of this machine, of which %d MB are available: left out.",
-		n, availableMemory()>>20))
-	return false
 }

@@ -1,173 +1,168 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
-	"slices"
-	"strconv"
-	"sync"
-
-	"github.com/braidgo/braid/suspend"
 )
 
+const fibAbout = "One in 100 requests is for fib(32), the others for fib(1), sent when they are due on 64 connections. " +
+	"Client and server are processes of their own on this machine. "
+
+var served = []figure{{name: "throughput", label: "answers per second"}, {name: "p90", label: "90th percentile, ms", log: true}}
+
+// curves are all of them. Table 6.1 and the figures of chapter 6 are those of the thesis of Ande (2023); thread-bytes, disk-reads and pipes
+// are the three of Li and Zdancewic (2007).
 func curves() []curve {
-	return slices.Concat([]curve{mvarTable, cancelPercent, threadBytes, waitBytes, ring, stageTasks, herd}, systemCurves)
-}
-
-// Table 6.1 and the figures of chapter 6 are those of the thesis of Ande (2023).
-var mvarTable = curve{
-	id: "mvar-table", title: "Table 6.1: an MVar against native queues of one",
-	about: "A value handed over, by two tasks. Serial: both on one fifo, and the goroutines with GOMAXPROCS 1. " +
-		"Parallel: a fifo each on goroutines of their own, and GOMAXPROCS 2 for all.",
-	x:       axis{label: "the two tasks are", names: []string{"serial", "parallel"}},
-	figures: []figure{{name: "time", label: "ns per value"}},
-	series:  []string{"MVar", "MVar, cancellable ctx", "channel of one", "channel of one, select with ctx.Done", "queue of one: sync.Mutex, two sync.Conds"},
-	rounds:  9,
-	points:  func(mode) []float64 { return []float64{0, 1} },
-	open: func(m mode, x float64) (*station, error) {
-		bg, ctx := context.Background(), cancellable()
-		all := []func(int){oneFifo(bg), oneFifo(ctx), channel, channelOr(ctx), condQueue}
-		if x == 1 {
-			all[0], all[1] = twoFifos(bg), twoFifos(ctx)
-		}
-		s := &station{}
-		for _, f := range all {
-			s.sides = append(s.sides, onProcs(int(x)+1, timed(f)).once(m))
-		}
-		return s, nil
-	},
-}
-
-// condQueue is a queue of one as it is written without channels.
-func condQueue(n int) {
-	var mu sync.Mutex
-	filled, emptied := sync.NewCond(&mu), sync.NewCond(&mu)
-	full, value := false, 0
-	both(func() {
-		for i := range n {
-			mu.Lock()
-			for full {
-				emptied.Wait()
-			}
-			full, value = true, i
-			filled.Signal()
-			mu.Unlock()
-		}
-	}, func() {
-		for i := range n {
-			mu.Lock()
-			for !full {
-				filled.Wait()
-			}
-			check(value == i)
-			full = false
-			emptied.Signal()
-			mu.Unlock()
-		}
-	})
-}
-
-// The three curves of Li and Zdancewic (2007) are this, disk-reads and pipes.
-var threadBytes = curve{
-	id: "thread-bytes", title: "Live bytes of one of n threads that yield in a loop",
-	about:   "The growth of the heap and the stacks, after a collection, when all have yielded once; each time in a new process.",
-	x:       axis{label: "threads", log: true},
-	figures: []figure{{name: "bytes", label: "bytes per thread", log: true}},
-	series:  []string{"callbacks of a fifo that submit their successors", "tasks of a fifo", "goroutines"},
-	rounds:  3, cold: true,
-	points: func(m mode) []float64 { return decades(m.of(1000, 100), m.of(10_000_000, 1000)) },
-	open: func(m mode, x float64) (*station, error) {
-		n := int(x)
-		s := &station{}
-		for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
-			s.sides = append(s.sides, bytesOf(kind, n))
-		}
-		s.fits(0, n, 100)
-		s.fits(1, n, taskBytes)
-		s.fits(2, n, taskBytes/2)
-		if n > 1_000_000 {
-			s.sides[1], s.sides[2] = nil, nil
-			s.notes = append(s.notes, "More than a million tasks or goroutines are not tried, to save time.")
-		}
-		return s, nil
-	},
-}
-
-// bytesArg makes a process measure threads of one kind, and print the bytes of one: the runtime never returns the
-// descriptors of goroutines, so a second measurement in one process would find less.
-const bytesArg = "-bytes"
-
-func threadsBytes(args []string) error {
-	if len(args) != 2 {
-		return errors.New("-bytes is what the curves of threads and waits start a process with: a kind and a number")
-	}
-	n, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
-	f, ok := map[string]func(int) float64{"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines}[args[0]]
-	if !ok {
-		f, ok = waitKinds[args[0]]
-	}
-	if !ok {
-		f, ok = idleKinds[args[0]]
-	}
-	if !ok {
-		return fmt.Errorf("there are no threads and no waits %q", args[0])
-	}
-	_, err = fmt.Println(f(n))
-	return err
-}
-
-func liveBytesAndStacks() int64 {
-	runtime.GC()
-	return bytesAndStacks()
-}
-
-func bytesAndStacks() int64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
-}
-
-func yieldingTasks(n int) (each float64) {
-	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	before := liveBytesAndStacks()
-	inFifo(func() {
-		here, over, turns := suspend.Here(), false, 0
-		for range n {
-			must(0, here.Go(func() {
-				for !over {
-					turns++
-					suspend.Yield()
+	return []curve{
+		{
+			id: "mvar-table", title: "Table 6.1: an MVar against native queues of one",
+			about: "A value handed over, by two tasks. Serial: both on one fifo, and the goroutines with GOMAXPROCS 1. " +
+				"Parallel: a fifo each on goroutines of their own, and GOMAXPROCS 2 for all.",
+			x:       axis{label: "the two tasks are", names: []string{"serial", "parallel"}},
+			figures: []figure{{name: "time", label: "ns per value"}},
+			series: []string{"MVar", "MVar, cancellable ctx", "channel of one", "channel of one, select with ctx.Done",
+				"queue of one: sync.Mutex, two sync.Conds"},
+			rounds: 9,
+			points: []float64{0, 1}, tiny: []float64{0, 1},
+			open: mvarTable,
+		},
+		{
+			id: "cancel-percent", title: "Figure 6.3: what cancelling a share of the waiting tasks costs",
+			about:   "10,000 tasks hand 50,000 items over in one MVar on one fifo; the share is cancelled while it waits.",
+			x:       axis{label: "cancelled, %"},
+			figures: []figure{{name: "cost", label: "time with cancelling / without"}, {name: "time", label: "ns per item, with cancelling"}},
+			series:  []string{"SPMC", "MPSC", "MPMC", "SPMC lazily", "MPSC lazily", "MPMC lazily"},
+			rounds:  5,
+			points:  []float64{10, 20, 30}, tiny: []float64{10, 20, 30},
+			open: cancelPercent,
+		},
+		{
+			id: "thread-bytes", title: "Live bytes of one of n threads that yield in a loop",
+			about:   "The growth of the heap and the stacks, after a collection, when all have yielded once; each time in a new process.",
+			x:       axis{label: "threads", log: true},
+			figures: []figure{{name: "bytes", label: "bytes per thread", log: true}},
+			series:  []string{"callbacks of a fifo that submit their successors", "tasks of a fifo", "goroutines"},
+			rounds:  3, cold: true,
+			points: []float64{1000, 10_000, 100_000, 1_000_000, 10_000_000}, tiny: []float64{100, 1000},
+			open: func(b *bench, x float64) []measurement {
+				all := bytesPer([]string{"callbacks", "tasks", "goroutines"}, 100, taskBytes, taskBytes/2)(b, x)
+				if x > 1_000_000 {
+					all[1], all[2] = nil, nil
+					b.note("More than a million tasks or goroutines are not tried, to save time.")
 				}
-			}))
-		}
-		suspend.Yield()
-		check(turns == n)
-		each = float64(liveBytesAndStacks()-before) / float64(n)
-		over = true
-	})
-	return each
+				return all
+			},
+		},
+		{
+			id: "wait-bytes", title: "Live bytes of one of n waits",
+			about: "The growth of the heap and the stacks of a fifo, after a collection, when all wait for the same promise, or Var; " +
+				"each time in a new process.",
+			x:       axis{label: "waits", log: true},
+			figures: []figure{{name: "bytes", label: "bytes per wait", log: true}},
+			series: []string{"continuations (Then) that wait for a promise", "continuations that wait for a transaction",
+				"tasks that wait for a promise", "tasks in a transaction that has returned Retry"},
+			rounds: 1, cold: true,
+			points: []float64{1000, 10_000, 100_000, 1_000_000, 10_000_000}, tiny: []float64{100, 1000},
+			open: bytesPer([]string{"then", "then-stm", "await", "retry"}, 500, 900, 3700, 5700),
+		},
+		{
+			id: "ring", title: "A token through a ring of n processes",
+			about:   "One token, 100,000 passes; making the ring and ending it is not counted.",
+			x:       axis{label: "processes in the ring", log: true},
+			figures: []figure{{name: "throughput", label: "passes per second"}},
+			series:  []string{"MVars, Then on a fifo", "MVars, tasks of a fifo", "MVars, goroutines", "channels of one, goroutines"},
+			rounds:  3, cold: true,
+			points: []float64{10, 100, 1000, 10_000, 100_000, 600_000}, tiny: []float64{10, 100},
+			open: passing,
+		},
+		{
+			id: "stage-tasks", title: "Figures 3, 5 and 7: throughput and tasks in the pipeline",
+			about: "Tasks of 50 ms that go round: 1 a goroutine each, which is the figure 3; 2 timers of an event loop, figure 5; " +
+				"3 a stage of width 1000 before the goroutines, figure 7 d, which holds T/L = 20,000 a second.",
+			x:       axis{label: "tasks in the pipeline", log: true},
+			figures: []figure{{name: "throughput", label: "tasks a second", log: true}},
+			series:  []string{"goroutine each", "event loop", "stage, T = 1000"},
+			rounds:  3, cold: true,
+			points: []float64{100, 1000, 10_000, 100_000}, tiny: []float64{10},
+			open: circling,
+		},
+		{
+			id: "stm-herd", title: "One of n waiting transactions goes on",
+			about: "Each of n tasks of a fifo waits for a token of its own. They read one Var, or a Var each; " +
+				"a commit hands one token to one of them.",
+			x:       axis{label: "transactions that wait", log: true},
+			figures: []figure{{name: "time", label: "nanoseconds until it has the token", log: true}},
+			series:  []string{"all wait for one Var", "each waits for its own"},
+			rounds:  3,
+			points:  []float64{1, 10, 100, 1000}, tiny: []float64{1, 10},
+			open: herd,
+		},
+		{
+			id: "disk-reads", title: "Random reads of 4 KB from a file of 1 GB",
+			about: "Each thread reads one block after the other, at random, for a third of a second: tasks of an event loop through " +
+				"suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
+			x:       axis{label: "threads", log: true},
+			figures: []figure{{name: "throughput", label: "MB per second"}},
+			series:  []string{"event loop, BlockingWidth 64", "event loop, BlockingWidth 1024", "goroutines"},
+			rounds:  3, cold: true,
+			points: []float64{1, 8, 64, 512, 4096, 16_384}, tiny: []float64{1, 4},
+			open: reading,
+		},
+		{
+			id: "pipes", title: "128 busy pipes among n idle ones",
+			about: "4 KB at a time, a thread at each end of a busy pipe and one that waits to read from each idle one. " +
+				"Opening is not counted; each round opens its own.",
+			x:       axis{label: "idle pipes"},
+			figures: []figure{{name: "throughput", label: "MB per second"}},
+			series:  []string{"event loop", "os.Pipe, goroutines"},
+			rounds:  5, cold: true,
+			points: idlePoints(), tiny: []float64{0, 10},
+			open: amongIdle,
+		},
+		{
+			id: "fib-load", title: "Figure 6.1: a Fibonacci server, against offered load",
+			about: fibAbout + "Workers and GOMAXPROCS are the number of processors, GOMAXPROCS one more where it says so; " +
+				"the composed server has one reactor.",
+			x:       axis{label: "requests per second, offered", log: true},
+			figures: served, series: fibSeries(),
+			rounds: 3, cold: true,
+			points: []float64{1000, 2000, 4000, 8000, 12_000}, tiny: []float64{500},
+			open: func(b *bench, x float64) []measurement { return fibServed(b, runtime.NumCPU(), x) },
+		},
+		{
+			id: "fib-workers", title: "Figure 6.2: a Fibonacci server, against workers",
+			about: fibAbout + "4000 requests per second are offered. The number of workers is the server's GOMAXPROCS, plus one where it says so; " +
+				"for the composed server, its pool beside one reactor; for the inline server, its reactors.",
+			x:       axis{label: "workers"},
+			figures: served, series: fibSeries(),
+			rounds: 3, cold: true,
+			points: workerPoints(), tiny: []float64{2},
+			open: fibByWorkers,
+		},
+	}
 }
 
-// yieldingGoroutines blocks the goroutines after they have yielded, without an entry in a queue, since a million that go on would disturb
-// the measurement. It is for a process that ends then.
-func yieldingGoroutines(n int) float64 {
-	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	before := liveBytesAndStacks()
-	for range n {
-		go func() {
-			runtime.Gosched()
-			yielding.goroutines.Add(1)
-			select {}
-		}()
+func mvarTable(b *bench, x float64) (all []measurement) {
+	place := []place{tasks, fifos}[int(x)]
+	for _, f := range []work{handover(place, mvarOf(bg)), handover(place, mvarOf(uncancelled)), handover(goroutines, channelOf(1)),
+		handover(goroutines, channelOr(uncancelled)), handover(goroutines, condOf(1))} {
+		all = append(all, b.once(wall.of(onProcs(int(x)+1, f), 1)))
 	}
-	for yielding.goroutines.Load() < int64(n) {
-		runtime.Gosched()
+	return all
+}
+
+// workerPoints are the powers of two to twice the number of processors, and 1 and 2.
+func workerPoints() []float64 {
+	all := []float64{1, 2}
+	for n := 4; n <= 2*runtime.NumCPU(); n *= 2 {
+		all = append(all, float64(n))
 	}
-	return float64(liveBytesAndStacks()-before) / float64(n)
+	return all
+}
+
+func fibByWorkers(b *bench, x float64) []measurement {
+	if int(x) > runtime.NumCPU() {
+		b.note(fmt.Sprintf("This machine has %d processors.", runtime.NumCPU()))
+	}
+	return fibServed(b, int(x), float64(b.of(4000, 200)))
 }

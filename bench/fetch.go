@@ -15,91 +15,10 @@ import (
 
 // Package fetch beside dataloaders, and beside a loop that collects the keys by hand. The work is 1,000 users, 5 posts each, and the
 // authors of those: two batches. Item is a task for each user and each post; bulk asks for the authors of a user in one call.
-var fetchRows = []row{
-	fetchRow("fetch-chain10", "dataloadgen, wait 1 ms: 10 dependent loads", "ns", 0.01, 0.004, chainOurs, chainLoader),
-	fetchRow("fetch-bulk-1ms", "a loop by hand, on a source of 1 ms", "ns", 2.5, 1.4,
-		wall(ourPosts(time.Millisecond, bulkItem)), wall(handPosts(time.Millisecond))),
-	fetchRow("fetch-bulk-1ms-loader", "dataloadgen, wait 1 ms, on a source of 1 ms", "ns", 1.0, 0.6,
-		wall(ourPosts(time.Millisecond, bulkItem)), wall(loaderPosts(time.Millisecond, time.Millisecond, true))),
-	fetchRow("fetch-item-cpu", "dataloadgen, wait 1 ms, goroutine each", "ns", 2.0, 0.8,
-		cpu(ourPosts(0, oneItem)), cpu(loaderPosts(0, wait1, false))),
-	fetchRow("fetch-item-wall", "dataloadgen, default wait 16 ms", "ns", 0.7, 0.3,
-		wall(ourPosts(0, oneItem)), wall(loaderPosts(0, 16*time.Millisecond, false))),
-	fetchRow("fetch-bulk-cpu", "dataloadgen, wait 1 ms", "ns", 1.2, 0.7,
-		cpu(ourPosts(0, bulkItem)), cpu(loaderPosts(0, wait1, true))),
-	fetchRow("fetch-bulk-allocs", "dataloadgen, wait 1 ms", "allocs", 1.2, 0.8,
-		allocs(ourPosts(0, bulkItem)), allocs(loaderPosts(0, wait1, true))),
-	fetchRow("fetch-item-gophers", "graph-gophers/dataloader, wait 1 ms: CPU", "ns", 0, 0,
-		cpu(ourPosts(0, oneItem)), cpu(gophersPosts(0, time.Millisecond))),
-	fetchRow("fetch-run", "10 µs: a Run with one Get", "ns", 1.0, 0.5, wall(oneGet), exactly(10_000)),
-	fetchRow("fetch-run-allocs", "40: a Run with one Get", "allocs", 1.0, 0.5, allocs(oneGet), exactly(40)),
-	fetchRow("fetch-run-empty", "3 µs: an empty Run", "ns", 1.0, 0.5, wall(emptyRun), exactly(3_000)),
-	fetchRow("fetch-run-empty-allocs", "15: an empty Run", "allocs", 1.0, 0, allocs(emptyRun), exactly(15)),
-	fetchRow("fetch-hit", "dataloadgen, a value that is there", "ns", 3.0, 2.0, hitOurs, hitLoader),
-	fetchRow("fetch-trace", "the same without a trace: CPU", "ns", 2.0, 1.5,
-		cpu(tracedPosts), cpu(ourPosts(0, oneItem))),
-}
-
-func fetchRow(id, against, unit string, must, aim float64, ours, peer side) row {
-	return row{id: id, against: against, unit: unit, must: must, aim: aim, open: func(mode) (*sides, error) {
-		return &sides{ours: ours, peer: peer}, nil
-	}}
-}
-
-// A piece is some work, done once.
-type piece func() error
-
-// wall measures the time that a piece takes, cpu that of the processors, and allocs its allocations.
-func wall(f piece) side {
-	return func(d time.Duration) (float64, error) {
-		begun, n := time.Now(), 0
-		for n == 0 || time.Since(begun) < d {
-			if err := f(); err != nil {
-				return 0, err
-			}
-			n++
-		}
-		return float64(time.Since(begun)) / float64(n), nil
-	}
-}
-
-func cpu(f piece) side {
-	return func(d time.Duration) (float64, error) {
-		if err := f(); err != nil { // the turn of the other side, and the collection after it, have taken what is kept for the next piece
-			return 0, err
-		}
-		before, n := cpuTime(), 0
-		for begun := time.Now(); n == 0 || time.Since(begun) < d; n++ {
-			if err := f(); err != nil {
-				return 0, err
-			}
-		}
-		return max(1, float64(cpuTime()-before)/float64(n)), nil
-	}
-}
-
-func allocs(f piece) side {
-	return func(d time.Duration) (float64, error) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before) // which allocates some, too
-		n := 0
-		for begun := time.Now(); n < 5 || time.Since(begun) < d; n++ {
-			if err := f(); err != nil {
-				return 0, err
-			}
-		}
-		runtime.ReadMemStats(&after)
-		return float64(after.Mallocs-before.Mallocs) / float64(n), nil
-	}
-}
-
-// exactly is a peer that is a figure.
-func exactly(v float64) side { return func(time.Duration) (float64, error) { return v, nil } }
+const benchUsers, benchPosts = 1000, 5
 
 // wait1 is the time for which a dataloader waits for more keys, where it is not the default of 16 ms.
 const wait1 = time.Millisecond
-
-const benchUsers, benchPosts = 1000, 5
 
 var benchIDs = func() []int {
 	ids := make([]int, benchUsers)
@@ -109,8 +28,13 @@ var benchIDs = func() []int {
 	return ids
 }()
 
-func postsOf(delay time.Duration, users []int) [][]int {
-	time.Sleep(delay)
+// A source answers a batch of users with their posts, and of posts with their authors, after a delay.
+type source struct{ delay time.Duration }
+
+var quickly, slow = source{}, source{delay: time.Millisecond}
+
+func (s source) posts(_ context.Context, users []int) ([][]int, error) {
+	time.Sleep(s.delay)
 	out := make([][]int, len(users))
 	for i, u := range users {
 		out[i] = make([]int, benchPosts)
@@ -118,56 +42,47 @@ func postsOf(delay time.Duration, users []int) [][]int {
 			out[i][j] = (benchPosts*u + j) % benchUsers
 		}
 	}
-	return out
+	return out, nil
 }
 
-func authorsOf(delay time.Duration, ids []int) []int {
-	time.Sleep(delay)
-	return ids
+func (s source) authors(_ context.Context, ids []int) ([]int, error) {
+	time.Sleep(s.delay)
+	return ids, nil
 }
 
-var errBatches = errors.New("bench: not two batches")
-
-// ourPosts does the work by fetch: f does that of one user.
-func ourPosts(delay time.Duration, f func(ctx context.Context, posts *fetch.Source[int, []int], authors *fetch.Source[int, int], user int) error) piece {
-	return func() error { return runPosts(fetch.Options{}, delay, f) }
+// warmed does one operation before n: the turn of the other side, and the collection after it, have taken what is kept for the next.
+func warmed(f work) work {
+	return func(n int) { f(1); restart(); f(n) }
 }
 
-func tracedPosts() error { return runPosts(fetch.Options{Trace: true}, 0, oneItem) }
-
-func runPosts(o fetch.Options, delay time.Duration, f func(context.Context, *fetch.Source[int, []int], *fetch.Source[int, int], int) error) error {
-	posts := fetch.BySlice("posts", func(_ context.Context, ids []int) ([][]int, error) { return postsOf(delay, ids), nil })
-	authors := fetch.BySlice("authors", func(_ context.Context, ids []int) ([]int, error) { return authorsOf(delay, ids), nil })
-	return o.Run(context.Background(), func(ctx context.Context) error {
-		_, err := fetch.Map(ctx, benchIDs, func(ctx context.Context, u int) (struct{}, error) { return struct{}{}, f(ctx, posts, authors, u) })
-		if err == nil && fetch.Of(ctx).Stats().Batches != 2 {
-			err = errBatches
+// ourPosts does the work by fetch.
+func ourPosts(s source, o fetch.Options, bulk bool) work {
+	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
+	user := func(ctx context.Context, u int) (struct{}, error) {
+		ps, err := posts.Get(ctx, u)
+		if err == nil && bulk {
+			_, err = authors.All(ctx, ps)
+		} else if err == nil {
+			_, err = fetch.Map(ctx, ps, authors.Get)
 		}
-		return err
+		return struct{}{}, err
+	}
+	return again(func() {
+		ok(o.Run(bg, func(ctx context.Context) error {
+			_, err := fetch.Map(ctx, benchIDs, user)
+			if err == nil && fetch.Of(ctx).Stats().Batches != 2 {
+				err = errors.New("not two batches")
+			}
+			return err
+		}))
 	})
 }
 
-func oneItem(ctx context.Context, posts *fetch.Source[int, []int], authors *fetch.Source[int, int], user int) error {
-	ps, err := posts.Get(ctx, user)
-	if err == nil {
-		_, err = fetch.Map(ctx, ps, authors.Get)
-	}
-	return err
-}
-
-func bulkItem(ctx context.Context, posts *fetch.Source[int, []int], authors *fetch.Source[int, int], user int) error {
-	ps, err := posts.Get(ctx, user)
-	if err == nil {
-		_, err = authors.All(ctx, ps)
-	}
-	return err
-}
-
 // handPosts is the loop by hand.
-func handPosts(delay time.Duration) piece {
-	return func() error {
+func handPosts(s source) work {
+	return again(func() {
 		seen, ids := map[int]int{}, []int(nil)
-		posts := postsOf(delay, benchIDs)
+		posts := must(s.posts(bg, benchIDs))
 		for _, ps := range posts {
 			for _, p := range ps {
 				if _, ok := seen[p]; !ok {
@@ -176,66 +91,35 @@ func handPosts(delay time.Duration) piece {
 				}
 			}
 		}
-		names, sum := authorsOf(delay, ids), 0
+		names, sum := must(s.authors(bg, ids)), 0
 		for _, ps := range posts {
 			for _, p := range ps {
 				sum += names[seen[p]]
 			}
 		}
 		check(sum > 0)
-		return nil
-	}
+	})
 }
 
-// loaderPosts does the work by dataloadgen, with a goroutine for each user, and in bulk with one LoadAll, or else with a goroutine
-// for each post. As with fetch, the goroutine of a user has the authors of its posts in the end, in order, or an error.
-func loaderPosts(delay, wait time.Duration, bulk bool) piece {
-	return func() error {
-		posts := dataloadgen.NewLoader(func(_ context.Context, ids []int) ([][]int, []error) { return postsOf(delay, ids), nil }, dataloadgen.WithWait(wait))
-		authors := dataloadgen.NewLoader(func(_ context.Context, ids []int) ([]int, []error) { return authorsOf(delay, ids), nil }, dataloadgen.WithWait(wait))
-		ctx := context.Background()
+// loading does the work by two loaders, with a goroutine for each user. As with fetch, the goroutine of a user has the authors of its
+// posts in the end, in order, or an error.
+func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
+	return again(func() {
+		posts, authors := open()
 		var all sync.WaitGroup
 		var failed firstError
 		for _, u := range benchIDs {
 			all.Go(func() {
-				ps, err := posts.Load(ctx, u)
-				if bulk && err == nil {
-					_, err = authors.LoadAll(ctx, ps)
-				} else if err == nil {
-					_, err = each(ps, func(p int) (int, error) { return authors.Load(ctx, p) })
-				}
-				failed.note(err)
-			})
-		}
-		all.Wait()
-		return failed.err
-	}
-}
-
-// gophersPosts does it by graph-gophers/dataloader, with a goroutine for each user and post.
-func gophersPosts(delay, wait time.Duration) piece {
-	return func() error {
-		posts := dataloader.NewBatchedLoader(func(_ context.Context, ids []int) []*dataloader.Result[[]int] {
-			return results(postsOf(delay, ids))
-		}, dataloader.WithWait[int, []int](wait))
-		authors := dataloader.NewBatchedLoader(func(_ context.Context, ids []int) []*dataloader.Result[int] {
-			return results(authorsOf(delay, ids))
-		}, dataloader.WithWait[int, int](wait))
-		ctx := context.Background()
-		var all sync.WaitGroup
-		var failed firstError
-		for _, u := range benchIDs {
-			all.Go(func() {
-				ps, err := posts.Load(ctx, u)()
+				ps, err := posts(u)
 				if err == nil {
-					_, err = each(ps, func(p int) (int, error) { return authors.Load(ctx, p)() })
+					_, err = authors(ps)
 				}
 				failed.note(err)
 			})
 		}
 		all.Wait()
-		return failed.err
-	}
+		ok(failed.err)
+	})
 }
 
 // each calls load for every post, on a goroutine each, and returns the results in order.
@@ -261,76 +145,130 @@ func (f *firstError) note(err error) {
 	}
 }
 
-func results[V any](vs []V) []*dataloader.Result[V] {
-	out := make([]*dataloader.Result[V], len(vs))
-	for i, v := range vs {
-		out[i] = &dataloader.Result[V]{Data: v}
-	}
-	return out
+// newLoader is a dataloadgen of a batch function.
+func newLoader[V any](batch func(context.Context, []int) ([]V, error), wait time.Duration) *dataloadgen.Loader[int, V] {
+	return dataloadgen.NewLoader(func(ctx context.Context, ids []int) ([]V, []error) { vs, _ := batch(ctx, ids); return vs, nil },
+		dataloadgen.WithWait(wait))
 }
 
-var benchInts = fetch.BySlice("ints", func(_ context.Context, ids []int) ([]int, error) { return ids, nil })
-
-func chainOurs(d time.Duration) (float64, error) {
-	return wall(func() error {
-		return fetch.Run(context.Background(), func(ctx context.Context) error {
-			for k := range 10 {
-				if _, err := benchInts.Get(ctx, k); err != nil {
-					return err
-				}
+// loaderPosts does the work by dataloadgen, in bulk with one LoadAll, or else with a goroutine for each post.
+func loaderPosts(s source, wait time.Duration, bulk bool) work {
+	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
+		posts, authors := newLoader(s.posts, wait), newLoader(s.authors, wait)
+		return func(u int) ([]int, error) { return posts.Load(bg, u) }, func(ps []int) ([]int, error) {
+			if bulk {
+				return authors.LoadAll(bg, ps)
 			}
-			return nil
-		})
-	})(d)
-}
-
-func chainLoader(d time.Duration) (float64, error) {
-	return wall(func() error {
-		l := dataloadgen.NewLoader(func(_ context.Context, ids []int) ([]int, []error) { return ids, nil }, dataloadgen.WithWait(time.Millisecond))
-		for k := range 10 {
-			if _, err := l.Load(context.Background(), k); err != nil {
-				return err
-			}
+			return each(ps, func(p int) (int, error) { return authors.Load(bg, p) })
 		}
-		return nil
-	})(d)
-}
-
-func oneGet() error {
-	return fetch.Run(context.Background(), func(ctx context.Context) error { _, err := benchInts.Get(ctx, 1); return err })
-}
-
-func emptyRun() error {
-	return fetch.Run(context.Background(), func(context.Context) error { return nil })
-}
-
-const hits = 1000
-
-func hitOurs(d time.Duration) (per float64, err error) {
-	err = fetch.Run(context.Background(), func(ctx context.Context) error {
-		per, err = wall(func() error {
-			for range hits {
-				if _, err := benchInts.Get(ctx, 1); err != nil {
-					return err
-				}
-			}
-			return nil
-		})(d)
-		return err
 	})
-	return per / hits, err
 }
 
-func hitLoader(d time.Duration) (float64, error) {
-	l := dataloadgen.NewLoader(func(_ context.Context, ids []int) ([]int, []error) { return ids, nil }, dataloadgen.WithWait(time.Microsecond))
-	ctx := context.Background()
-	per, err := wall(func() error {
-		for range hits {
-			if _, err := l.Load(ctx, 1); err != nil {
+// gophersPosts does it by graph-gophers/dataloader, with a goroutine for each user and post.
+func gophersPosts(s source, wait time.Duration) work {
+	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
+		posts, authors := newGophers(s.posts, wait), newGophers(s.authors, wait)
+		return func(u int) ([]int, error) { return posts.Load(bg, u)() }, func(ps []int) ([]int, error) {
+			return each(ps, func(p int) (int, error) { return authors.Load(bg, p)() })
+		}
+	})
+}
+
+func newGophers[V any](batch func(context.Context, []int) ([]V, error), wait time.Duration) *dataloader.Loader[int, V] {
+	return dataloader.NewBatchedLoader(func(ctx context.Context, ids []int) []*dataloader.Result[V] {
+		vs, _ := batch(ctx, ids)
+		out := make([]*dataloader.Result[V], len(vs))
+		for i, v := range vs {
+			out[i] = &dataloader.Result[V]{Data: v}
+		}
+		return out
+	}, dataloader.WithWait[int, V](wait))
+}
+
+var benchInts = fetch.BySlice("ints", source{}.authors)
+
+// chain is so many loads that depend on each other, by load.
+func chain(n int, load func(k int) (int, error)) error {
+	for k := range n {
+		if _, err := load(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func chainOurs(ctx context.Context, n int) error {
+	return chain(n, func(k int) (int, error) { return benchInts.Get(ctx, k) })
+}
+
+func chainLoader(n int) work {
+	return again(func() {
+		l := newLoader(source{}.authors, wait1)
+		ok(chain(n, func(k int) (int, error) { return l.Load(bg, k) }))
+	})
+}
+
+// gets is a Run with so many dependent Gets.
+func gets(n int) work {
+	return again(func() { ok(fetch.Run(bg, func(ctx context.Context) error { return chainOurs(ctx, n) })) })
+}
+
+// hits ask for a value that is there.
+func hits(n int) {
+	ok(fetch.Run(bg, func(ctx context.Context) error {
+		must(benchInts.Get(ctx, 1))
+		restart()
+		defer stop()
+		for range n {
+			if _, err := benchInts.Get(ctx, 1); err != nil {
 				return err
 			}
 		}
 		return nil
-	})(d)
-	return per / hits, err
+	}))
+}
+
+func loaderHits(n int) {
+	l := newLoader(source{}.authors, time.Microsecond)
+	ctx := context.Background()
+	must(l.Load(ctx, 1))
+	restart()
+	for range n {
+		if _, err := l.Load(ctx, 1); err != nil {
+			ok(err)
+		}
+	}
+}
+
+// settled is requests of goroutines that are no tasks: three loads that depend on each other, as one resolver of a GraphQL server makes
+// them, beside goroutines that compute. A wait that lets others run first is as long as the others want. A timer is not.
+func settled(busy int) func(*bench) (ours, peer work) {
+	beside := func(f work) work {
+		return func(n int) {
+			over := make(chan struct{})
+			defer close(over)
+			for range busy {
+				go func() {
+					for x := 0; ; x++ {
+						if x&0xffff == 0 {
+							select {
+							case <-over:
+								return
+							default:
+							}
+						}
+					}
+				}()
+			}
+			runtime.Gosched()
+			restart()
+			f(n)
+			stop()
+		}
+	}
+	return fixed(beside(again(func() {
+		ctx, s := fetch.Open(bg, fetch.Options{})
+		defer s.Close()
+		ok(chainOurs(ctx, 3))
+	})), beside(chainLoader(3)))
 }

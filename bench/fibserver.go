@@ -11,77 +11,58 @@ import (
 	"time"
 )
 
-// These rows compare the example server, a loop and a pool, with a loop that computes inline and with net/http: "ahead of both". The example
-// drives all three itself, one after the other, from a process of its own, two seconds each, and the rows read its output. 16 connections
-// ask for fib(1), whose p90 is a row, and 2 for fib(35). The time of a request, of either kind, is another row. A run of the example is a
-// round.
+// fibserver has the output of the runs of the example server, a loop and a pool, with a loop that computes inline and with net/http: "ahead
+// of both". The example drives all three itself, one after the other, from a process of its own, two seconds each. 16 connections ask for
+// fib(1), and 2 for fib(35). A run of the example is a round of all rows.
 //
 // The time of a costly request is a row without a must. All connections ask again as soon as they are answered, so the processors are
 // divided between the two kinds. A server that answers ten times the number of cheap requests has less left for the costly ones.
-var fibserverRows = func() (all []row) {
-	var runs fibserver
-	for i, peer := range []string{"inline", "net-http"} {
-		against := []string{"a loop that computes inline", "net/http, goroutines"}[i]
-		all = append(all,
-			runs.row("fibserver/p90/"+peer, against, i+1, func(f fibFigures) float64 { return f.cheapP90 }),
-			runs.row("fibserver/throughput/"+peer, against, i+1, func(f fibFigures) float64 { return 1e9 / (f.cheap + f.costly) }),
-			runs.row("fibserver/costly/"+peer, against, i+1, func(f fibFigures) float64 { return 1e9 / f.costly }))
-		all[len(all)-1].must, all[len(all)-1].aim = 0, 0
-	}
-	return all
-}()
+var fibserver struct{ runs [][]fibFigures }
 
 const fibRuns = 3
-
-// fibserver has the output of the runs of the example, for all rows.
-type fibserver struct{ runs [][]fibFigures }
 
 // fibFigures are of one server: in nanoseconds, and requests a second.
 type fibFigures struct{ cheapP90, cheap, costly float64 }
 
-func (s *fibserver) row(id, against string, peer int, figure func(fibFigures) float64) row {
-	var rounds [2]int // that either side has had
-	return row{id: id, against: against, unit: "ns", must: 1, aim: 1, rounds: fibRuns, cold: true, open: func(m mode) (*sides, error) {
-		one := func(i, server int) side {
-			return func(time.Duration) (float64, error) {
-				for len(s.runs) <= rounds[i] {
-					if err := s.run(m); err != nil {
-						return 0, err
-					}
+func fibP90(f fibFigures) float64 { return f.cheapP90 }
+
+func fibBoth(f fibFigures) float64 { return 1e9 / (f.cheap + f.costly) }
+
+func fibCostly(f fibFigures) float64 { return 1e9 / f.costly }
+
+// fibRow compares a figure of the first server with that of another, in the runs that either side has not had.
+func fibRow(other int, figure func(fibFigures) float64) func(b *bench) (ours, peer side) {
+	var had [2]int
+	return func(b *bench) (ours, peer side) {
+		of := func(i, server int) side {
+			return func(time.Duration) float64 {
+				for len(fibserver.runs) <= had[i] {
+					runFibserver(b.mode)
 				}
-				rounds[i]++
-				return figure(s.runs[rounds[i]-1][server]), nil
+				had[i]++
+				return figure(fibserver.runs[had[i]-1][server])
 			}
 		}
-		return &sides{ours: one(0, 0), peer: one(1, peer)}, nil
-	}}
+		return of(0, 0), of(1, other)
+	}
 }
 
-// run has some more rounds.
-func (s *fibserver) run(m mode) error {
-	dir, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return err
-	}
+// runFibserver has some more rounds.
+func runFibserver(m mode) {
+	dir := must(os.MkdirTemp("", "bench"))
 	defer os.RemoveAll(dir)
 	server := filepath.Join(dir, "fibserver")
 	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/fibserver"), "-o", server, ".")
 	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return err
-	}
+	ok(build.Run())
 	for range m.of(fibRuns, 1) {
-		out, err := exec.Command(server, "-load", fmt.Sprint(time.Duration(m.of(2000, 50))*time.Millisecond)).Output()
-		if err != nil {
-			return err
-		}
+		out := must(exec.Command(server, "-load", fmt.Sprint(time.Duration(m.of(2000, 50))*time.Millisecond)).Output())
 		figures, err := parseFibserver(out)
 		if err != nil {
-			return fmt.Errorf("%w in what the example printed:\n%s", err, out)
+			ok(fmt.Errorf("%w in what the example printed:\n%s", err, out))
 		}
-		s.runs = append(s.runs, figures)
+		fibserver.runs = append(fibserver.runs, figures)
 	}
-	return nil
 }
 
 var (

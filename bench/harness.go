@@ -7,28 +7,48 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/braidgo/braid/internal/testrig/processor"
 )
+
+// A work does n operations.
+type work = func(n int)
+
+// A side measures for about d, and returns the cost of one operation.
+type side = func(d time.Duration) float64
 
 // A row is one comparison: the same work, done by us and by a peer.
 type row struct {
 	id        string
 	against   string  // the peer, in a few words
-	unit      string  // "ns" or "bytes", per operation
 	must, aim float64 // of the ratio; 0: the row is there to be read, and has no verdict
 	rounds    int     // 0: the number of the mode
 	cold      bool    // each round is from scratch: there is nothing to warm up
-	open      func(m mode) (*sides, error)
+	gauge     gauge   // what a work is measured by; wall time unless it is given
+	batch     int     // the operations of each of the n of a work, if there are several
+	constant  float64 // a peer that is a figure, and not measured
+	open      func(b *bench) (ours, peer work)
+	sides     func(b *bench) (ours, peer side) // instead of open: they measure themselves
 }
 
-// A side measures for about d and returns the cost of one operation.
-type side func(d time.Duration) (float64, error)
+// A bench is one opening of a row, or of a point of a curve. What open sets up, and the functions given to close take down, is not counted.
+type bench struct {
+	mode
+	notes []string
+	ends  []func()
+}
 
-// sides are the two that a row compares. What open set up, and close takes down, is not counted.
-type sides struct {
-	ours, peer side
-	note       string // a remark about this machine
-	close      func()
+// note adds a remark about this machine.
+func (b *bench) note(text string) { b.notes = append(b.notes, text) }
+
+func (b *bench) close(f func()) { b.ends = append(b.ends, f) }
+
+func (b *bench) end() {
+	for _, f := range slices.Backward(b.ends) {
+		f()
+	}
 }
 
 // A mode says how long is measured.
@@ -50,6 +70,140 @@ func (m mode) of(n, tiny int) int {
 		return tiny
 	}
 	return n
+}
+
+// A gauge is what a work is measured by.
+type gauge struct {
+	unit string // of one operation
+	now  func() float64
+}
+
+var (
+	begun = time.Now()
+
+	wall = gauge{"ns", func() float64 { return float64(time.Since(begun)) }}
+	// cpu is the time of all processors; threads of other processes count for less there.
+	cpu = gauge{"ns", func() float64 { return float64(cmp.Or(processor.Used(), time.Since(begun))) }}
+	// thread is the processor time of the calling thread, to which the work has locked itself before restart.
+	thread = gauge{"ns", func() float64 { return float64(threadTime()) }}
+	allocs = gauge{"allocs", func() float64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.Mallocs)
+	}}
+	live = gauge{unit: "bytes"} // of sides that measure themselves
+)
+
+// meter is that of the work that runs. A work calls restart after a beginning that does not count, and stop before such an end.
+var meter struct {
+	now      func() float64
+	from, to float64
+	stopped  bool
+}
+
+func restart() { meter.from = meter.now() }
+
+func stop() {
+	if !meter.stopped {
+		meter.to, meter.stopped = meter.now(), true
+	}
+}
+
+// of makes a side of f. The first call finds the number that lasts for the requested time. Later calls do this number, and more if it
+// turns out to be too small, because another process had the processor in the first call.
+func (g gauge) of(f work, batch int) side {
+	if g.now == nil {
+		g = wall
+	}
+	n := 0
+	once := func() (value, took float64) {
+		start := time.Now()
+		meter.now, meter.stopped = g.now, false
+		restart()
+		f(n)
+		stop()
+		value = max(1, meter.to-meter.from)
+		if g.unit == "ns" {
+			return value, value
+		}
+		return value, float64(time.Since(start))
+	}
+	return func(d time.Duration) float64 {
+		if n == 0 {
+			took := 0.0
+			for n = 1; ; n *= 2 {
+				if _, took = once(); took >= float64(d)/4 {
+					break
+				}
+			}
+			n = max(1, int(float64(n)*float64(d)/took))
+		}
+		value, took := once()
+		for range 3 {
+			if took >= float64(d)/2 {
+				break
+			}
+			n = min(10*n, int(float64(n)*float64(d)/took)+1)
+			value, took = once()
+		}
+		return value / float64(n*max(1, batch))
+	}
+}
+
+// both opens the row.
+func (r row) both(b *bench) (ours, peer side) {
+	if r.sides != nil {
+		ours, peer = r.sides(b)
+	} else {
+		o, p := r.open(b)
+		ours = r.gauge.of(o, r.batch)
+		if p != nil {
+			peer = r.gauge.of(p, r.batch)
+		}
+	}
+	if peer == nil {
+		peer = func(time.Duration) float64 { return r.constant }
+	}
+	return ours, peer
+}
+
+// fixed is for sides without a set-up.
+func fixed(ours, peer work) func(*bench) (work, work) {
+	return func(*bench) (work, work) { return ours, peer }
+}
+
+// fresh is for sides that are set up each time.
+func fresh(ours, peer func() work) func(*bench) (work, work) {
+	return func(*bench) (work, work) { return ours(), peer() }
+}
+
+// A failure is the panic of work that could not be done.
+type failure struct{ error }
+
+func ok(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+func must[T any](v T, err error) T { ok(err); return v }
+
+// check keeps the work from being optimized away.
+func check(ok bool) {
+	if !ok {
+		panic("bench: wrong result")
+	}
+}
+
+// caught makes an error of a failure.
+func caught(err *error) {
+	switch v := recover().(type) {
+	case nil:
+	case failure:
+		*err = v.error
+	default:
+		panic(v)
+	}
 }
 
 // A result is that of one row. Ours and Peer are medians. Ratio is the median of the ratios of the rounds, which lie between Low and High if
@@ -98,20 +252,17 @@ func bound(v float64) string {
 }
 
 func show(v float64, unit string) string {
-	switch unit {
-	case "ns":
-	case "bytes":
+	switch {
+	case unit == "bytes":
 		return fmt.Sprintf("%.1fB", v)
-	default:
+	case unit != "ns":
 		return strconv.FormatFloat(v, 'g', 4, 64)
-	}
-	for _, u := range []struct {
-		name string
-		ns   float64
-	}{{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}} {
-		if v >= u.ns {
-			return fmt.Sprintf("%.2f%s", v/u.ns, u.name)
-		}
+	case v >= 1e9:
+		return fmt.Sprintf("%.2fs", v/1e9)
+	case v >= 1e6:
+		return fmt.Sprintf("%.2fms", v/1e6)
+	case v >= 1e3:
+		return fmt.Sprintf("%.2fµs", v/1e3)
 	}
 	return fmt.Sprintf("%.2fns", v)
 }
@@ -146,31 +297,24 @@ func newTrial(r row, m mode) *trial {
 }
 
 // lap opens the row, runs both sides once to warm up, and then some rounds, in which they take turns to be the first.
-func (x *trial) lap() error {
+func (x *trial) lap() (err error) {
 	begun := time.Now()
-	s, err := x.open(x.m)
-	if err != nil {
-		return err
-	}
-	if s.close != nil {
-		defer s.close()
-	}
-	x.note = s.note
+	defer caught(&err)
+	b := &bench{mode: x.m}
+	defer b.end()
+	ours, peer := x.both(b)
+	x.note = strings.Join(b.notes, "; ")
 	left, rounds := x.least-len(x.ratios), max(oneLap, x.least/laps)
 	if left > 0 {
 		rounds = min(rounds, left)
 	}
-	both := []func() ([]float64, error){s.ours.once(x.m), s.peer.once(x.m)}
-	err = interleave(both, rounds, x.cold, nil, func(i int, v []float64) {
+	interleave([]measurement{x.m.once(ours), x.m.once(peer)}, rounds, x.cold, nil, func(i int, v []float64) {
 		if i == 0 {
 			x.ours = append(x.ours, v[0])
 		} else {
 			x.peer = append(x.peer, v[0])
 		}
 	})
-	if err != nil {
-		return err
-	}
 	for i := len(x.ratios); i < len(x.ours); i++ {
 		x.ratios = append(x.ratios, x.ours[i]/x.peer[i])
 	}
@@ -198,12 +342,12 @@ func (x *trial) result() result {
 	if len(sorted) > 4 {
 		sorted = sorted[1 : len(sorted)-1]
 	}
-	return result{ID: x.id, Against: x.against, Unit: x.unit, Must: x.must, Aim: x.aim, Note: x.note,
+	return result{ID: x.id, Against: x.against, Unit: cmp.Or(x.gauge.unit, wall.unit), Must: x.must, Aim: x.aim, Note: x.note,
 		Ours: median(x.ours), Peer: median(x.peer), Ratio: median(x.ratios), Ratios: x.ratios,
 		Low: sorted[0], High: sorted[len(sorted)-1], Took: x.took}
 }
 
-// measureRows measures all, and calls measured with each as soon as it is done. What could not be measured has an error.
+// measureRows measures all, and calls measured with each as soon as it is done, or has failed.
 func measureRows(all []row, m mode, measured func(i int, res result, err error)) {
 	left := make([]*trial, len(all))
 	for i, r := range all {
@@ -227,17 +371,14 @@ func measureRows(all []row, m mode, measured func(i int, res result, err error))
 	}
 }
 
-func (s side) once(m mode) func() ([]float64, error) {
-	return func() ([]float64, error) {
-		v, err := s(m.Round)
-		return []float64{v}, err
-	}
+func (m mode) once(s side) measurement {
+	return func() []float64 { return []float64{s(m.Round)} }
 }
 
 // interleave measures each of sides once per round, beginning with another in each round, and once before unless
 // cold, which does not count. Each begins without the garbage of the one before. There are fewer rounds, but one
 // at least, if enough says so.
-func interleave(sides []func() ([]float64, error), rounds int, cold bool, enough func() bool, got func(i int, v []float64)) error {
+func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v []float64)) {
 	first := 0
 	if cold {
 		first = 1
@@ -249,19 +390,14 @@ func interleave(sides []func() ([]float64, error), rounds int, cold bool, enough
 				continue
 			}
 			runtime.GC()
-			v, err := sides[i]()
-			if err != nil {
-				return err
-			}
-			if round > 0 {
+			if v := sides[i](); round > 0 {
 				got(i, v)
 			}
 		}
 		if round > 0 && enough != nil && enough() {
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // confidence returns the interval in which the true median lies in 19 of 20 cases. It is by ranks, as nothing is assumed about the
@@ -276,47 +412,4 @@ func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)
 	return (v[(n-1)/2] + v[n/2]) / 2
-}
-
-// timed makes a side of f, which does n operations. The first call finds the number that lasts for the requested time. Later calls do
-// this number, and more if it turns out to be too small, because another process had the processor in the first call.
-func timed(f func(n int)) side {
-	return timedBy(func(n int) time.Duration {
-		start := time.Now()
-		f(n)
-		return time.Since(start)
-	})
-}
-
-// timedBy is timed for an f that says itself what counts.
-func timedBy(f func(n int) time.Duration) side {
-	n := 0
-	return func(d time.Duration) (float64, error) {
-		if n == 0 {
-			took := time.Duration(0)
-			for n = 1; ; n *= 2 {
-				if took = f(n); took >= d/4 {
-					break
-				}
-			}
-			n = max(1, int(float64(n)*float64(d)/float64(took)))
-		}
-		took := f(n)
-		for range 3 {
-			if took >= d/2 {
-				break
-			}
-			n = min(10*n, int(float64(n)*float64(d)/float64(max(1, took)))+1)
-			took = f(n)
-		}
-		return float64(took) / float64(n), nil
-	}
-}
-
-// pair is a row of two functions that do n operations each.
-func pair(id, against string, must, aim float64, open func() (ours, peer func(n int))) row {
-	return row{id: id, against: against, unit: "ns", must: must, aim: aim, open: func(mode) (*sides, error) {
-		ours, peer := open()
-		return &sides{ours: timed(ours), peer: timed(peer)}, nil
-	}}
 }

@@ -28,10 +28,6 @@ import (
 	"time"
 )
 
-func rows() []row {
-	return slices.Concat(mvarRows, mutexRows, readyRows, spawnRows, selectRows, cancelRows, memoryRows, fairnessRows, blockingRows, netRows, fibserverRows, peerRows, stageRows, stmRows, actorRows, fetchRows, fetchFloors, settledRows, simulationRows)
-}
-
 // A run is what -json writes and -against and -from read.
 type run struct {
 	Date    time.Time     `json:"date"`
@@ -109,19 +105,6 @@ func main() {
 	}
 }
 
-// isHelper does what rows and curves start this program for.
-func isHelper() bool {
-	if len(os.Args) < 2 {
-		return false
-	}
-	f := map[string]func([]string) error{driveArg: drive, serveArg: serveFib, bytesArg: threadsBytes}[os.Args[1]]
-	if f == nil {
-		return false
-	}
-	exitOn(f(os.Args[2:]))
-	return true
-}
-
 func measureAll(chosen []row, traced []curve, isFull bool) run {
 	m := quick
 	if isFull {
@@ -143,7 +126,7 @@ func measureAll(chosen []row, traced []curve, isFull bool) run {
 	})
 	now.Results = slices.DeleteFunc(results, func(r result) bool { return r.ID == "" })
 	for _, c := range traced {
-		res, err := trace(c, m, os.Stdout)
+		res, err := c.trace(m, os.Stdout)
 		if err != nil {
 			failed(c.id, err)
 			continue

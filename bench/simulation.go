@@ -15,25 +15,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A seed is a server, three clients with ten requests each, resets and partitions, in two minutes of virtual time. The peer is the
-// same program on goroutines over loopback, without faults: the test that a simulation replaces.
-var simulationRows = []row{
-	pair("simulation-seeds", "goroutines over loopback, no faults", 0.9, 0.4, func() (ours, peer func(n int)) {
-		return simulatedSeeds, overLoopback
-	}),
-	pair("simulation-step", "the two switches of iter.Pull", 2, 1.5, func() (ours, peer func(n int)) {
-		return simulatedSteps, switches
-	}),
-}
-
 const adders, adds = 3, 10
 
+// simulatedSeeds has a server, three clients with ten requests each, resets and partitions, in two minutes of virtual time.
 func simulatedSeeds(n int) {
 	for seed := range n {
-		r := simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster)
-		if r.Err != nil {
-			panic(r.Err)
-		}
+		ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err)
 	}
 }
 
@@ -41,15 +28,15 @@ func simulatedCluster(ctx context.Context, w *simulation.World) error {
 	w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.02})
 	server, node := new(register.Server), w.Node("server")
 	ln := must(node.Listen("tcp", ":80"))
-	must(0, node.Go(func() { _ = server.Serve(ctx, ln) }))
+	ok(node.Go(func() { _ = server.Serve(ctx, ln) }))
 	all := latch.New(adders)
 	for i := range adders {
 		name := fmt.Sprint("client", i)
 		client := w.Node(name)
 		to := register.Client{Dial: func(ctx context.Context) (net.Conn, error) { return client.Dial(ctx, "tcp", "server:80") }}
-		must(0, client.Go(func() { add(ctx, &to, name); all.CountDown() }))
+		ok(client.Go(func() { add(ctx, &to, name); all.CountDown() }))
 	}
-	must(0, w.Go(func() {
+	ok(w.Go(func() {
 		for range 10 {
 			_ = suspend.Sleep(ctx, time.Duration(w.Rand().IntN(1000))*time.Millisecond)
 			w.Partition([]string{fmt.Sprint("client", w.Rand().IntN(adders))})
@@ -57,7 +44,7 @@ func simulatedCluster(ctx context.Context, w *simulation.World) error {
 			w.Heal()
 		}
 	}))
-	must(0, all.Wait(ctx))
+	ok(all.Wait(ctx))
 	if server.Total != adders*adds {
 		return fmt.Errorf("%d were counted", server.Total)
 	}
@@ -71,8 +58,8 @@ func add(ctx context.Context, to *register.Client, name string) {
 	to.Close()
 }
 
+// overLoopback is the same program on goroutines, without faults: the test that a simulation replaces.
 func overLoopback(n int) {
-	ctx := context.Background()
 	for range n {
 		ln := must(net.Listen("tcp", "127.0.0.1:0"))
 		counted := new(locked)
@@ -80,10 +67,10 @@ func overLoopback(n int) {
 		var all sync.WaitGroup
 		for i := range adders {
 			to := register.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", ln.Addr().String()) }}
-			all.Go(func() { add(ctx, &to, fmt.Sprint("client", i)) })
+			all.Go(func() { add(bg, &to, fmt.Sprint("client", i)) })
 		}
 		all.Wait()
-		must(0, ln.Close())
+		ok(ln.Close())
 	}
 }
 
@@ -101,7 +88,7 @@ func (l *locked) serve(ln net.Listener) error {
 		}
 		go func() {
 			var s register.Server
-			s.ServeConn(context.Background(), c)
+			s.ServeConn(bg, c)
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.total += s.Total
@@ -112,7 +99,7 @@ func (l *locked) serve(ln net.Listener) error {
 // simulatedSteps has two tasks that yield.
 func simulatedSteps(n int) {
 	simulation.Run(simulation.Options{Seed: 1, MaxSteps: math.MaxInt}, func(ctx context.Context, w *simulation.World) error {
-		must(0, w.Go(func() {
+		ok(w.Go(func() {
 			for {
 				suspend.Yield()
 			}
@@ -124,13 +111,12 @@ func simulatedSteps(n int) {
 	})
 }
 
+// switches are the two of iter.Pull.
 func switches(n int) {
-	next, stop := iter.Pull(func(yield func(int) bool) {
+	next, end := iter.Pull(func(yield func(int) bool) {
 		for yield(0) {
 		}
 	})
-	defer stop()
-	for range n {
-		next()
-	}
+	defer end()
+	times(n, func() { next() })
 }

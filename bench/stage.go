@@ -3,94 +3,51 @@ package main
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/stage"
 )
 
-// These rows measure the cost of a task that does next to nothing, in processor time of all threads. Wall time depends on other processes.
+// The rows measure the cost of a task that does next to nothing, in processor time of all threads. Wall time depends on other processes.
 // Queues and channels have room for 100.
-var stageRows = []row{
-	stageRow("stage/1", "1 channel, select with ctx", 1.2, 0.9, stagePipe(1), channelPipe(1)),
-	stageRow("stage/3", "3 channels, select with ctx", 1.0, 0.7, stagePipe(3), channelPipe(3)),
-	stageRow("stage/10", "10 channels, select with ctx", 0.85, 0.6, stagePipe(10), channelPipe(10)),
-	stageRow("stage/10-bare", "10 channels, no ctx", 0, 0, stagePipe(10), barePipe(10)),
-	// The two readings of the clock, for Stats.Service, take longer than the semaphore; 1.2 would be without them.
-	stageRow("stage/do", "semaphore: a channel, with ctx", 2.7, 2.0, stageDo, channelSemaphore),
-	stageRow("stage/do-worker", "a worker and a reply channel", 1.7, 1.2, stageBegin, replyChannel),
-	stageRow("stage/do-pond", "pond ResultPool", 0, 0, stageBegin, pondResult),
-	stageRow("stage/reject", "a full channel, select with default", 0, 0, stageReject, channelReject),
-}
-
-func stageRow(id, against string, must, aim float64, ours, peer func(n int)) row {
-	cpu := func(f func(n int)) side {
-		return timedBy(func(n int) time.Duration {
-			start := processorTime()
-			f(n)
-			return max(processorTime()-start, 1)
-		})
-	}
-	return row{id: id, against: against, unit: "ns", must: must, aim: aim, open: func(mode) (*sides, error) {
-		return &sides{ours: cpu(ours), peer: cpu(peer)}, nil
-	}}
-}
 
 func increment(_ context.Context, n int) (int, error) { return n + 1, nil }
 
-// stagePipe sends n tasks through a pipe of stages.
-func stagePipe(stages int) func(n int) {
+func newStage() *stage.Stage[int, int] { return stage.New("s", increment, stage.Options{Queue: 100}) }
+
+// stages sends n tasks through a pipe of so many.
+func stages(number int) work {
 	return func(n int) {
-		bg := context.Background()
-		var f stage.Flow[int, int]
-		var all []stage.Closer
-		for i := range stages {
-			s := stage.New("s", increment, stage.Options{Queue: 100})
-			all = append(all, s)
-			if i == 0 {
-				f = s
-			} else {
-				f = stage.Pipe(f, stage.Flow[int, int](s))
-			}
+		s := newStage()
+		var f stage.Flow[int, int] = s
+		all := []stage.Closer{s}
+		for range number - 1 {
+			s := newStage()
+			all, f = append(all, s), stage.Pipe(f, stage.Flow[int, int](s))
 		}
 		for i := range n {
-			must(0, f.Submit(bg, i))
+			ok(f.Submit(bg, i))
 		}
-		must(0, stage.Close(bg, all...))
+		ok(stage.Close(bg, all...))
 	}
 }
 
-// channelPipe does the same with a goroutine for each stage, that stops when ctx is done.
-func channelPipe(stages int) func(n int) {
+// channels does the same with a goroutine for each stage. Each hands values on until its input is closed.
+func channels(number int, handOn func(ctx context.Context, in, out chan int), send func(ctx context.Context, to chan int, v int)) work {
 	return func(n int) {
-		ctx, stop := context.WithCancel(context.Background())
+		ctx, stop := context.WithCancel(bg)
 		defer stop()
-		in := make(chan int, 100)
+		first := make(chan int, 100)
 		var all sync.WaitGroup
-		from := in
-		for range stages {
-			to, source := make(chan int, 100), from
-			all.Go(func() {
-				defer close(to)
-				for {
-					select {
-					case v, ok := <-source:
-						if !ok {
-							return
-						}
-						v, _ = increment(ctx, v)
-						select {
-						case to <- v:
-						case <-ctx.Done():
-							return
-						}
-					case <-ctx.Done():
-						return
-					}
-				}
-			})
+		from := first
+		for range number {
+			to, in := make(chan int, 100), from
+			all.Go(func() { defer close(to); handOn(ctx, in, to) })
 			from = to
 		}
 		all.Go(func() {
@@ -98,55 +55,55 @@ func channelPipe(stages int) func(n int) {
 			}
 		})
 		for i := range n {
-			select {
-			case in <- i:
-			case <-ctx.Done():
-			}
+			send(ctx, first, i)
 		}
-		close(in)
+		close(first)
 		all.Wait()
 	}
 }
 
-func barePipe(stages int) func(n int) {
-	return func(n int) {
-		in := make(chan int, 100)
-		var all sync.WaitGroup
-		from := in
-		for range stages {
-			to, source := make(chan int, 100), from
-			all.Go(func() {
-				for v := range source {
-					to <- v + 1
-				}
-				close(to)
-			})
-			from = to
-		}
-		all.Go(func() {
-			for range from {
+// withCtx hands on until ctx is done, too.
+func withCtx(ctx context.Context, in, out chan int) {
+	for {
+		select {
+		case v, more := <-in:
+			if !more {
+				return
 			}
-		})
-		for i := range n {
-			in <- i
+			v, _ = increment(ctx, v)
+			sendCtx(ctx, out, v)
+		case <-ctx.Done():
+			return
 		}
-		close(in)
-		all.Wait()
 	}
 }
 
-func stageDo(n int) {
-	ctx := cancellable()
-	s := stage.New("s", increment, stage.Options{Queue: 100})
+func sendCtx(ctx context.Context, to chan int, v int) {
+	select {
+	case to <- v:
+	case <-ctx.Done():
+	}
+}
+
+func bare(_ context.Context, in, out chan int) {
+	for v := range in {
+		out <- v + 1
+	}
+}
+
+func sendBare(_ context.Context, to chan int, v int) { to <- v }
+
+// inlineDo is Do of a stage that is free: the caller does the task. Its peer is a semaphore around the function.
+func inlineDo(n int) {
+	s := newStage()
 	for i := range n {
-		must(s.Do(ctx, i))
+		must(s.Do(uncancelled, i))
 	}
-	must(0, s.Close(ctx))
+	ok(s.Close(bg))
 }
 
 func channelSemaphore(n int) {
-	ctx := cancellable()
-	sem := make(chan struct{}, 1)
+	ctx, sem := uncancelled, make(chan struct{}, 1)
 	for i := range n {
 		select {
 		case sem <- struct{}{}:
@@ -157,23 +114,21 @@ func channelSemaphore(n int) {
 	}
 }
 
-// stageBegin waits for the answer of a worker.
-func stageBegin(n int) {
-	ctx := cancellable()
-	s := stage.New("s", increment, stage.Options{Queue: 100})
+// workerDo waits for the answer of a worker.
+func workerDo(n int) {
+	s := newStage()
 	for i := range n {
-		must(must[promise.Future[int]](s.Begin(ctx, i)).Await(ctx))
+		must(must[promise.Future[int]](s.Begin(uncancelled, i)).Await(uncancelled))
 	}
-	must(0, s.Close(ctx))
+	ok(s.Close(bg))
 }
 
 func replyChannel(n int) {
-	ctx := cancellable()
 	type request struct {
 		n     int
 		reply chan int
 	}
-	in := make(chan request, 100)
+	ctx, in := uncancelled, make(chan request, 100)
 	go func() {
 		for r := range in {
 			v, _ := increment(ctx, r.n)
@@ -202,20 +157,19 @@ func pondResult(n int) {
 	p.StopAndWait()
 }
 
-// A full stage rejects n tasks.
-func stageReject(n int) {
-	bg := context.Background()
+// rejecting is a full stage that rejects n tasks.
+func rejecting(n int) {
 	let := make(chan struct{})
 	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil }, stage.Options{Queue: stage.NoQueue, Full: stage.FullReject})
-	must(0, s.Submit(bg, 0))
+	ok(s.Submit(bg, 0))
 	for i := range n {
 		check(s.Submit(bg, i) != nil)
 	}
 	close(let)
-	must(0, s.Close(bg))
+	ok(s.Close(bg))
 }
 
-func channelReject(n int) {
+func fullChannel(n int) {
 	c := make(chan int, 1)
 	c <- 0
 	for i := range n {
@@ -225,4 +179,88 @@ func channelReject(n int) {
 		default:
 		}
 	}
+}
+
+// circling is after figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000): a closed loop, in which each task takes 50 ms, almost
+// all of it waiting. It counts completions a second, without those of the first quarter.
+func circling(b *bench, x float64) (all []measurement) {
+	n, d := int(x), time.Duration(b.of(1500, 100))*time.Millisecond
+	for _, begin := range []func(n int, done func() (again bool)) (end func()){circlingGoroutines, circlingTimers, circlingStage} {
+		all = append(all, one(func() float64 {
+			var done atomic.Int64
+			var over atomic.Bool
+			end := begin(n, func() bool { done.Add(1); return !over.Load() })
+			time.Sleep(d / 4)
+			before, start := done.Load(), time.Now()
+			time.Sleep(d - d/4)
+			rate := float64(done.Load()-before) / time.Since(start).Seconds()
+			over.Store(true)
+			end()
+			return rate
+		}))
+	}
+	return all
+}
+
+const taskTime = 50 * time.Millisecond
+
+// phase is the length of the first round of a task. The rounds of all tasks so end spread over time, and a count of
+// completions does not depend on how many rounds happen to end in its time.
+func phase(i, n int) time.Duration { return taskTime * time.Duration(1+i%n) / time.Duration(n) }
+
+// circlingGoroutines has a goroutine for each round of a task.
+func circlingGoroutines(n int, done func() bool) (end func()) {
+	var left sync.WaitGroup
+	left.Add(n)
+	var round func(d time.Duration)
+	round = func(d time.Duration) {
+		time.Sleep(d)
+		if !done() {
+			left.Done()
+			return
+		}
+		go round(taskTime)
+	}
+	for i := range n {
+		go round(phase(i, n))
+	}
+	return left.Wait
+}
+
+// circlingTimers has timers of an event loop.
+func circlingTimers(n int, done func() bool) (end func()) {
+	l := must(eventloop.New(eventloop.Options{}))
+	var round func(d time.Duration)
+	round = func(d time.Duration) {
+		l.AfterFunc(d, func() {
+			if done() {
+				round(taskTime)
+			}
+		})
+	}
+	for i := range n {
+		round(phase(i, n))
+	}
+	return func() { ok(l.Close()) }
+}
+
+// circlingStage has a stage of width 1000 before the goroutines.
+func circlingStage(n int, done func() bool) (end func()) {
+	const width = 1000
+	var s *stage.Stage[int, int]
+	s = stage.New("T", func(ctx context.Context, i int) (int, error) {
+		d := taskTime
+		if i < min(n, width) { // the first in each slot
+			d = phase(i, min(n, width))
+		}
+		time.Sleep(d)
+		if done() {
+			return i, s.TrySubmit(stage.Detach(ctx), n)
+		}
+		return i, nil
+	}, stage.Options{Width: width, Queue: n + 1})
+	for i := range n {
+		ok(s.Submit(bg, i))
+	}
+	return func() { ok(s.Close(bg)) }
 }

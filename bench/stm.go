@@ -1,103 +1,64 @@
 package main
 
 import (
-	"context"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	peer "github.com/anacrolix/stm"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 )
 
-const anacrolix = "anacrolix/stm v0.5"
-
 // Transactions. An operation is one transaction, or what stands in its place.
-var stmRows = []row{
-	pair("stm-counter/anacrolix", anacrolix, 0.12, 0.05, func() (ours, theirs func(int)) { return serially(incOurs()), serially(incPeer()) }),
-	pair("stm-counter/mutex", "sync.Mutex", 18, 10, func() (ours, theirs func(int)) { return serially(incOurs()), serially(incMutex()) }),
-	eightOf("stm-contended/anacrolix", anacrolix, 0.12, 0.05, incOurs, incPeer),
-	eightOf("stm-contended/mutex", "sync.Mutex", 12, 8, incOurs, incMutex),
 
-	// Between two of 1000 accounts, chosen at random.
-	pair("stm-transfer/locks", "two mutexes, in order", 11, 8, func() (ours, theirs func(int)) { return transferOurs(), transferLocks() }),
-	pair("stm-transfer/mutex", "one sync.Mutex", 13, 9, func() (ours, theirs func(int)) { return transferOurs(), transferMutex() }),
-	pair("stm-transfer/anacrolix", anacrolix, 0.15, 0.06, func() (ours, theirs func(int)) { return transferOurs(), transferPeer() }),
+func atomically(f func(tx *stm.Tx) error) { ok(stm.Atomically(bg, f)) }
 
-	// Five goroutines take two forks each, and put them back.
-	pair("stm-philosophers", anacrolix, 0.15, 0.06, func() (ours, theirs func(int)) { return philosophersOurs, philosophersPeer }),
+func peerAtomically(f func(tx *peer.Tx)) { peer.Atomically(peer.VoidOperation(f)) }
 
-	// 19 of 20 transactions read four variables, one writes one, eight goroutines.
-	eightOf("stm-readmostly/rwmutex", "sync.RWMutex", 6, 3, readMostlyOurs, func() func(*rand.Rand) { return readMostlyLocked(new(sync.RWMutex)) }),
-	eightOf("stm-readmostly/mutex", "sync.Mutex", 3, 2, readMostlyOurs, func() func(*rand.Rand) { return readMostlyLocked(oneMutex{new(sync.Mutex)}) }),
-	eightOf("stm-readmostly/anacrolix", anacrolix, 0.06, 0.03, readMostlyOurs, readMostlyPeer),
-
-	// A queue of 16, one goroutine puts and one takes.
-	pair("stm-queue16/cond", "mutex and sync.Cond", 14, 8, func() (ours, theirs func(int)) { return twoSides(queueOurs), twoSides(queueCond) }),
-	pair("stm-queue16/channel", "channel of 16", 8, 5, func() (ours, theirs func(int)) { return twoSides(queueOurs), twoSides(queueChannel) }),
-	pair("stm-queue16/anacrolix", anacrolix, 0.08, 0.04, func() (ours, theirs func(int)) { return twoSides(queueOurs), twoSides(queuePeer) }),
-	pair("stm-queue16/fifo", "channel of 16, two goroutines", 7, 4, func() (ours, theirs func(int)) {
-		return func(n int) {
-			put, take := queueOurs()
-			inFifo(func() {
-				must(0, suspend.Here().Go(func() { times(n, put) }))
-				times(n, take)
-			})
-		}, twoSides(queueChannel)
-	}),
-
-	// A Select over a transaction and a receive, which come in turn, so that each waits; against two receives. Two tasks of a fifo.
-	pair("stm-select", "Select over two receives, same scheduler", 6, 3, func() (ours, theirs func(int)) { return selectTransaction, selectReceives }),
-
-	// A scan of 1000 variables while another goroutine writes one that is not among them; against the same scan while another
-	// goroutine allocates as much and writes no variable. Two processors may be one core, so a scan alone is quicker than both.
-	{id: "stm-scan/beside", against: "the same, beside a writer of no Var: CPU", unit: "ns", must: 1.2, aim: 1.05, open: scanBesideWriter(true)},
-	{id: "stm-scan/alone", against: "the same, alone: CPU", unit: "ns", open: scanBesideWriter(false)},
-}
-
-func times(n int, f func()) {
-	for range n {
-		f()
+func peerVars[T any](n int, v T) []*peer.Var[T] {
+	all := make([]*peer.Var[T], n)
+	for i := range all {
+		all[i] = peer.NewVar(v)
 	}
+	return all
 }
 
-func serially(f func(*rand.Rand)) func(int) {
-	return func(n int) { times(n, func() { f(nil) }) }
+// An op is done again and again.
+type op = func(rng *rand.Rand)
+
+// oneByOne is an op on one goroutine, and byEight on eight of them at once.
+func oneByOne(open func() op) func() work {
+	return func() work { f := open(); return again(func() { f(nil) }) }
 }
 
-// eightOf compares two operations that eight goroutines do at once.
-func eightOf(id, against string, must, aim float64, ours, theirs func() func(rng *rand.Rand)) row {
-	side := func(open func() func(*rand.Rand)) func(int) {
+func byEight(open func() op) func() work {
+	return func() work {
 		f := open()
 		return func(n int) {
-			var all sync.WaitGroup
-			for i := range 8 {
-				all.Go(func() {
-					rng := rand.New(rand.NewPCG(uint64(i), 1))
-					times((n+i)/8, func() { f(rng) })
-				})
+			var rngs [8]*rand.Rand
+			for i := range rngs {
+				rngs[i] = rand.New(rand.NewPCG(uint64(i), 1))
 			}
-			all.Wait()
+			split(n, 8, func(w, _ int) { f(rngs[w]) })
 		}
 	}
-	return pair(id, against, must, aim, func() (func(int), func(int)) { return side(ours), side(theirs) })
 }
 
-func atomically(f func(tx *stm.Tx) error) { must(0, stm.Atomically(context.Background(), f)) }
-
-func incOurs() func(*rand.Rand) {
+func incOurs() op {
 	v := stm.NewVar(0)
-	return func(*rand.Rand) {
-		atomically(func(tx *stm.Tx) error { v.Set(tx, v.Get(tx)+1); return nil })
-	}
+	return func(*rand.Rand) { atomically(func(tx *stm.Tx) error { v.Set(tx, v.Get(tx)+1); return nil }) }
 }
 
-func incPeer() func(*rand.Rand) {
+func incPeer() op {
 	v := peer.NewVar(0)
-	return func(*rand.Rand) { peer.Atomically(peer.VoidOperation(func(tx *peer.Tx) { v.Set(tx, v.Get(tx)+1) })) }
+	return func(*rand.Rand) { peerAtomically(func(tx *peer.Tx) { v.Set(tx, v.Get(tx)+1) }) }
 }
 
-func incMutex() func(*rand.Rand) {
+func incMutex() op {
 	var mu sync.Mutex
 	n := 0
 	return func(*rand.Rand) {
@@ -109,87 +70,76 @@ func incMutex() func(*rand.Rand) {
 
 const accounts = 1000
 
-// fromTo chooses two accounts for each of n transfers.
-func fromTo(n int, f func(from, to int)) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range n {
-		from := rng.IntN(accounts)
-		f(from, (from+1+rng.IntN(accounts-1))%accounts)
+// transfers are between two of 1000 accounts, chosen at random.
+func transfers(open func() (transfer func(from, to int))) func() work {
+	return func() work {
+		transfer := open()
+		return func(n int) {
+			rng := rand.New(rand.NewPCG(1, 1))
+			for range n {
+				from := rng.IntN(accounts)
+				transfer(from, (from+1+rng.IntN(accounts-1))%accounts)
+			}
+		}
 	}
 }
 
-func transferOurs() func(int) {
+func transferOurs() func(from, to int) {
 	all := make([]stm.Var[int], accounts)
-	return func(n int) {
-		fromTo(n, func(from, to int) {
-			atomically(func(tx *stm.Tx) error {
-				all[from].Set(tx, all[from].Get(tx)-1)
-				all[to].Set(tx, all[to].Get(tx)+1)
-				return nil
-			})
+	return func(from, to int) {
+		atomically(func(tx *stm.Tx) error {
+			all[from].Set(tx, all[from].Get(tx)-1)
+			all[to].Set(tx, all[to].Get(tx)+1)
+			return nil
 		})
 	}
 }
 
-func transferPeer() func(int) {
-	var all []*peer.Var[int]
-	for range accounts {
-		all = append(all, peer.NewVar(0))
-	}
-	return func(n int) {
-		fromTo(n, func(from, to int) {
-			peer.Atomically(peer.VoidOperation(func(tx *peer.Tx) {
-				all[from].Set(tx, all[from].Get(tx)-1)
-				all[to].Set(tx, all[to].Get(tx)+1)
-			}))
+func transferPeer() func(from, to int) {
+	all := peerVars(accounts, 0)
+	return func(from, to int) {
+		peerAtomically(func(tx *peer.Tx) {
+			all[from].Set(tx, all[from].Get(tx)-1)
+			all[to].Set(tx, all[to].Get(tx)+1)
 		})
 	}
 }
 
-func transferLocks() func(int) {
+// transferLocks takes the mutexes of both, in order.
+func transferLocks() func(from, to int) {
 	all := make([]struct {
 		sync.Mutex
 		n int
 	}, accounts)
-	return func(n int) {
-		fromTo(n, func(from, to int) {
-			a, b := &all[min(from, to)], &all[max(from, to)]
-			a.Lock()
-			b.Lock()
-			all[from].n--
-			all[to].n++
-			b.Unlock()
-			a.Unlock()
-		})
+	return func(from, to int) {
+		a, b := &all[min(from, to)], &all[max(from, to)]
+		a.Lock()
+		b.Lock()
+		all[from].n--
+		all[to].n++
+		b.Unlock()
+		a.Unlock()
 	}
 }
 
-func transferMutex() func(int) {
+func transferMutex() func(from, to int) {
 	var mu sync.Mutex
 	var all [accounts]int
-	return func(n int) {
-		fromTo(n, func(from, to int) {
-			mu.Lock()
-			all[from]--
-			all[to]++
-			mu.Unlock()
-		})
+	return func(from, to int) {
+		mu.Lock()
+		all[from]--
+		all[to]++
+		mu.Unlock()
 	}
 }
 
 const seats = 5
 
-func table(n int, meal func(left, right int)) {
-	var all sync.WaitGroup
-	for i := range seats {
-		all.Go(func() { times((n+i)/seats, func() { meal(i, (i+1)%seats) }) })
-	}
-	all.Wait()
-}
-
+// philosophers are five goroutines that take two forks each, and put them back.
 func philosophersOurs(n int) {
 	var taken [seats]stm.Var[bool]
-	table(n, func(left, right int) {
+	split(n, seats, func(left, _ int) {
+		right := (left + 1) % seats
 		atomically(func(tx *stm.Tx) error {
 			if taken[left].Get(tx) || taken[right].Get(tx) {
 				return stm.Retry
@@ -207,26 +157,25 @@ func philosophersOurs(n int) {
 }
 
 func philosophersPeer(n int) {
-	var taken [seats]*peer.Var[bool]
-	for i := range taken {
-		taken[i] = peer.NewVar(false)
-	}
-	table(n, func(left, right int) {
-		peer.Atomically(peer.VoidOperation(func(tx *peer.Tx) {
+	taken := peerVars(seats, false)
+	split(n, seats, func(left, _ int) {
+		right := (left + 1) % seats
+		peerAtomically(func(tx *peer.Tx) {
 			tx.Assert(!taken[left].Get(tx) && !taken[right].Get(tx))
 			taken[left].Set(tx, true)
 			taken[right].Set(tx, true)
-		}))
-		peer.Atomically(peer.VoidOperation(func(tx *peer.Tx) {
+		})
+		peerAtomically(func(tx *peer.Tx) {
 			taken[left].Set(tx, false)
 			taken[right].Set(tx, false)
-		}))
+		})
 	})
 }
 
+// few is how many variables 19 of 20 transactions read, and one writes one of.
 const few = 4
 
-func readMostlyOurs() func(*rand.Rand) {
+func readMostlyOurs() op {
 	var vars [few]stm.Var[int]
 	return func(rng *rand.Rand) {
 		write := rng.IntN(20 * few)
@@ -245,14 +194,11 @@ func readMostlyOurs() func(*rand.Rand) {
 	}
 }
 
-func readMostlyPeer() func(*rand.Rand) {
-	var vars [few]*peer.Var[int]
-	for i := range vars {
-		vars[i] = peer.NewVar(0)
-	}
+func readMostlyPeer() op {
+	vars := peerVars(few, 0)
 	return func(rng *rand.Rand) {
 		write := rng.IntN(20 * few)
-		peer.Atomically(peer.VoidOperation(func(tx *peer.Tx) {
+		peerAtomically(func(tx *peer.Tx) {
 			if write < few {
 				vars[write].Set(tx, vars[write].Get(tx)+1)
 				return
@@ -262,22 +208,15 @@ func readMostlyPeer() func(*rand.Rand) {
 				sum += vars[i].Get(tx)
 			}
 			check(sum >= 0)
-		}))
+		})
 	}
 }
 
-type rwLocker interface {
-	sync.Locker
-	RLock()
-	RUnlock()
-}
+func readMostlyRWMutex() op { mu := new(sync.RWMutex); return readMostlyLocked(mu, mu.RLocker()) }
 
-type oneMutex struct{ *sync.Mutex }
+func readMostlyMutex() op { mu := new(sync.Mutex); return readMostlyLocked(mu, mu) }
 
-func (m oneMutex) RLock()   { m.Lock() }
-func (m oneMutex) RUnlock() { m.Unlock() }
-
-func readMostlyLocked(mu rwLocker) func(*rand.Rand) {
+func readMostlyLocked(mu, reading sync.Locker) op {
 	var vars [few]int
 	return func(rng *rand.Rand) {
 		if write := rng.IntN(20 * few); write < few {
@@ -287,11 +226,108 @@ func readMostlyLocked(mu rwLocker) func(*rand.Rand) {
 			return
 		}
 		sum := 0
-		mu.RLock()
+		reading.Lock()
 		for i := range vars {
 			sum += vars[i]
 		}
-		mu.RUnlock()
+		reading.Unlock()
 		check(sum >= 0)
 	}
+}
+
+// scans read 1000 variables, while another goroutine writes one that is not among them. The peer is the same scan while another goroutine
+// allocates as much and writes no variable, or alone. Two processors may be one core, so a scan alone is quicker than both. It is time of
+// the scanning thread, since the writer, and others, may have the processor meanwhile.
+func scans(alone bool) func(b *bench) (ours, peer work) {
+	return func(b *bench) (ours, peer work) {
+		vars := make([]stm.Var[int], 1000)
+		scan := func(n int) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			restart()
+			times(n, func() {
+				atomically(func(tx *stm.Tx) error {
+					for i := range vars {
+						vars[i].Get(tx)
+					}
+					return nil
+				})
+			})
+			stop()
+		}
+		beside := func(write func(i int)) work {
+			return func(n int) {
+				over, writing, ended := new(atomic.Bool), make(chan struct{}), make(chan struct{})
+				go func() {
+					defer close(ended)
+					for i := 0; !over.Load(); i++ {
+						if write(i); i == 0 {
+							close(writing)
+						}
+					}
+				}()
+				<-writing
+				scan(n)
+				over.Store(true)
+				<-ended
+			}
+		}
+		if runtime.GOMAXPROCS(0) < 2 {
+			b.note("one processor: the two take turns")
+		}
+		other, plain := stm.NewVar(0), new(atomic.Pointer[[2]int])
+		ours = beside(func(i int) { atomically(func(tx *stm.Tx) error { other.Set(tx, i); return nil }) })
+		if alone {
+			return ours, scan
+		}
+		return ours, beside(func(i int) { plain.Store(&[2]int{i}) })
+	}
+}
+
+// herd is how long it takes until one of n transactions that wait has its token.
+func herd(b *bench, x float64) []measurement {
+	n := int(x)
+	tokens := b.of(max(20, 20_000/n), 2)
+	b.note(fmt.Sprintf("%d tokens", tokens))
+	return []measurement{one(func() float64 { return wakeOne(n, 1, tokens) }), one(func() float64 { return wakeOne(n, n, tokens) })}
+}
+
+func wakeOne(n, vars, tokens int) (each float64) {
+	owner := make([]stm.Var[int], vars) // 1 + the task that has the token; 0: nobody; -1: it is over
+	got := 0
+	inFifo(func() {
+		for i := range n {
+			v := &owner[i%vars]
+			ok(suspend.Here().Go(func() {
+				for over := false; !over; {
+					atomically(func(tx *stm.Tx) error {
+						switch v.Get(tx) {
+						case i + 1:
+							v.Set(tx, 0)
+						case -1:
+							over = true
+						default:
+							return stm.Retry
+						}
+						return nil
+					})
+					got++
+				}
+			}))
+		}
+		suspend.Yield()
+		start := time.Now()
+		for k := range tokens {
+			i := k * 7919 % n
+			atomically(func(tx *stm.Tx) error { owner[i%vars].Set(tx, i+1); return nil })
+			for got == k {
+				suspend.Yield()
+			}
+		}
+		each = float64(time.Since(start)) / float64(tokens)
+		for i := range owner {
+			atomically(func(tx *stm.Tx) error { owner[i].Set(tx, -1); return nil })
+		}
+	})
+	return each
 }

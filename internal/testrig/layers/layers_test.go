@@ -50,7 +50,7 @@ var layers = []layer{
 // withUnsafe are the files that may import unsafe: the ground, system calls, and the test rig.
 var withUnsafe = []string{
 	"internal/atomicx/traced.go", "internal/chance/chance.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go",
-	"adapters/eventloop/sys_linux.go", "adapters/eventloop/poller_linux.go", "bench/curves_linux.go",
+	"adapters/eventloop/sys_linux.go", "adapters/eventloop/poller_linux.go", "bench/files.go",
 	"suspendtest/internal/explore",
 }
 

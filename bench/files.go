@@ -1,0 +1,255 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Pipes and files.
+
+const (
+	block     = 4096
+	busyPipes = 128
+	wantIdle  = 65_536
+)
+
+// idlePairs is how many idle pipes there may be: fewer where the limit of descriptors is too low. Then the id of the row says how many.
+var idlePairs, idleID = func() (int, string) {
+	limit := allowDescriptors(2*(wantIdle+2*busyPipes) + 500)
+	if limit == 0 {
+		return wantIdle, "idle-pipes"
+	}
+	n := max(0, (limit-4*busyPipes-500)/2/1000*1000)
+	return n, fmt.Sprintf("idle-pipes/%d", n)
+}()
+
+// pipes are 128 busy ones, with a task or goroutine at each end, and others that somebody waits to read from.
+type pipes struct {
+	begin func(f func())
+	open  func() (r io.ReadCloser, w io.WriteCloser)
+	r     [busyPipes]io.ReadCloser
+	w     [busyPipes]io.WriteCloser
+}
+
+// loopPipes are those of a loop, and osPipes of goroutines. The busy ones come before the idle ones of all sides: the system may give
+// small buffers to the pipes of a user that has many.
+func loopPipes(b *bench) *pipes {
+	loop := b.loop(eventloop.Options{})
+	return newPipes(func(f func()) { ok(loop.Go(f)) }, func() (io.ReadCloser, io.WriteCloser) {
+		r, w, err := loop.Pipe()
+		ok(err)
+		return r, w
+	})
+}
+
+func osPipes(b *bench) *pipes {
+	var all sync.WaitGroup
+	b.close(all.Wait)
+	return newPipes(func(f func()) { all.Go(f) }, func() (io.ReadCloser, io.WriteCloser) {
+		r, w, err := os.Pipe()
+		ok(err)
+		b.close(func() { w.Close(); r.Close() })
+		return r, w
+	})
+}
+
+func newPipes(begin func(f func()), open func() (io.ReadCloser, io.WriteCloser)) *pipes {
+	p := &pipes{begin: begin, open: open}
+	for i := range busyPipes {
+		p.r[i], p.w[i] = open()
+	}
+	return p
+}
+
+// idle adds n pipes, and returns when their readers wait.
+func (p *pipes) idle(n int) *pipes {
+	for range n {
+		r, w := p.open()
+		p.begin(func() {
+			_, _ = r.Read(make([]byte, 1)) // until the loop, or the other end, is closed
+			w.Close()
+		})
+	}
+	waiting := make(chan struct{})
+	p.begin(func() { close(waiting) }) // after all of them
+	<-waiting
+	return p
+}
+
+// transfer sends n messages of 4 KB, all pipes together.
+func (p *pipes) transfer(n int) {
+	var all sync.WaitGroup
+	all.Add(2 * busyPipes)
+	for i := range busyPipes {
+		end := func(move func(buf []byte) (int, error)) {
+			p.begin(func() {
+				defer all.Done()
+				buf := make([]byte, block)
+				for range (n + i) / busyPipes {
+					must(move(buf))
+				}
+			})
+		}
+		end(p.w[i].Write)
+		end(func(buf []byte) (int, error) { return io.ReadFull(p.r[i], buf) })
+	}
+	all.Wait()
+}
+
+func besideIdle(b *bench) (ours, peer work) {
+	o, p := loopPipes(b), loopPipes(b)
+	o.idle(b.of(idlePairs, 10))
+	return o.transfer, p.transfer
+}
+
+func idlePoints() (all []float64) {
+	for _, n := range []int{0, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000} {
+		if n < idlePairs {
+			all = append(all, float64(n))
+		}
+	}
+	if idlePairs < wantIdle {
+		all = append(all, float64(idlePairs))
+	}
+	return all
+}
+
+// amongIdle measures MB a second. Opening is not counted; each round opens its own.
+func amongIdle(b *bench, x float64) (all []measurement) {
+	if idlePairs < wantIdle {
+		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePairs, wantIdle))
+	}
+	d := time.Duration(b.of(int(150*time.Millisecond), int(time.Millisecond)))
+	for _, open := range []func(b *bench) *pipes{loopPipes, osPipes} {
+		all = append(all, one(func() float64 {
+			round := &bench{mode: b.mode}
+			defer round.end()
+			s := wall.of(open(round).idle(int(x)).transfer, 1)
+			s(d) // finds out how many, and warms up
+			return block / s(d) * 1e3
+		}))
+	}
+	return all
+}
+
+// A disk is a file that is read at random: a gigabyte, past the cache of the system if its file system allows that. It has no name.
+type disk struct {
+	*os.File
+	blocks int
+	note   string
+}
+
+var gigabyte = sync.OnceValue(func() disk { return newDisk(1 << 30) })
+
+func newDisk(size int) disk {
+	f := must(os.CreateTemp(".", ".disk-*"))
+	defer os.Remove(f.Name())
+	part := make([]byte, min(size, 1<<20))
+	rng := rand.NewChaCha8([32]byte{})
+	for range size / len(part) {
+		_, _ = rng.Read(part)
+		must(f.Write(part))
+	}
+	ok(f.Sync())
+	if direct, err := os.OpenFile(f.Name(), os.O_RDONLY|openDirect, 0); err == nil && openDirect != 0 {
+		if _, err := direct.ReadAt(aligned(), 0); err == nil {
+			f.Close()
+			return disk{direct, size / block, "The reads bypass the cache of the system (O_DIRECT)."}
+		}
+		direct.Close()
+	}
+	return disk{f, size / block,
+		"This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them."}
+}
+
+// aligned is a buffer of a block that begins at a multiple of its size, as O_DIRECT demands.
+func aligned() []byte {
+	b := make([]byte, 2*block)
+	off := block - int(uintptr(unsafe.Pointer(&b[0]))%block)
+	return b[off : off+block]
+}
+
+// read is one of a random block.
+func (d disk) read(buf []byte) {
+	must(d.ReadAt(buf, int64(rand.IntN(d.blocks))*block))
+}
+
+// reading measures MB a second of n readers: tasks of an event loop through suspend.Blocking, of which a limited number runs at a time, and
+// goroutines.
+func reading(b *bench, x float64) (all []measurement) {
+	n, f := int(x), disk{}
+	if b.Tiny {
+		f = newDisk(1 << 20)
+		b.close(func() { f.Close() })
+	} else {
+		f = gigabyte()
+	}
+	b.note(f.note)
+	d := time.Duration(b.of(300, 1)) * time.Millisecond
+	for _, width := range []int{64, 1024} {
+		all = append(all, one(func() float64 {
+			round := new(bench)
+			defer round.end()
+			loop := round.loop(eventloop.Options{BlockingWidth: width})
+			return f.readers(n, d, func(reader func(read func([]byte))) {
+				ok(loop.Go(func() {
+					reader(func(buf []byte) { ok(suspend.Blocking(bg, func() { f.read(buf) })) })
+				}))
+			})
+		}))
+	}
+	if n > 8000 {
+		b.note("More than 8000 goroutines are not tried: each may need a thread, and a Go program ends at 10,000.")
+		return append(all, nil)
+	}
+	return append(all, one(func() float64 {
+		return f.readers(n, d, func(reader func(read func([]byte))) { go reader(f.read) })
+	}))
+}
+
+// readers has n read, and returns the throughput of the reads that end in a time of d after each has read once.
+func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([]byte)))) float64 {
+	ready, ended := latch.New(n), latch.New(n)
+	var blocks atomic.Int64
+	var counting, over atomic.Bool
+	for range n {
+		begin(func(read func([]byte)) {
+			buf, mine := aligned(), int64(0)
+			read(buf)
+			ready.CountDown()
+			for !over.Load() {
+				read(buf)
+				if counting.Load() {
+					mine++
+				}
+			}
+			blocks.Add(mine)
+			ended.CountDown()
+		})
+	}
+	ok(ready.Wait(bg))
+	counting.Store(true)
+	start := time.Now()
+	time.Sleep(d)
+	counting.Store(false)
+	took := time.Since(start)
+	over.Store(true)
+	ok(ended.Wait(bg))
+	return float64(blocks.Load()) * block / 1e6 / took.Seconds()
+}
+
+// availableMemory is the memory that the system could give to this process, in bytes. 0 means unknown.
+func availableMemory() (bytes uint64) {
+	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%d kB", &bytes)
+	return bytes << 10
+}

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	peer "github.com/anacrolix/stm"
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/stm"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A queue makes something that two parties hand values over by. Each calls its function with 0, 1, … again and again.
+type queue = func() (put, take func(i int))
+
+// handover is n values, by two parties in a place. A value is an operation: a put and a take. Starting and ending the two is counted,
+// once for all values.
+func handover(where place, q queue) work {
+	return func(n int) {
+		put, take := q()
+		all := func(f func(i int)) func() {
+			return func() {
+				for i := range n {
+					f(i)
+				}
+			}
+		}
+		where(all(take), all(put))
+	}
+}
+
+func mvarOf(ctx context.Context) queue {
+	return func() (put, take func(int)) {
+		var m mvar.MVar[int]
+		return func(i int) { ok(m.Put(ctx, i)) }, func(i int) { check(must(m.Take(ctx)) == i) }
+	}
+}
+
+func channelOf(size int) queue {
+	return func() (put, take func(int)) {
+		c := make(chan int, size)
+		return func(i int) { c <- i }, func(i int) { check(<-c == i) }
+	}
+}
+
+// channelOr is a channel of one, each side of which is a select with ctx.Done.
+func channelOr(ctx context.Context) queue {
+	return func() (put, take func(int)) {
+		c := make(chan int, 1)
+		return func(i int) {
+				select {
+				case c <- i:
+				case <-ctx.Done():
+					check(false)
+				}
+			}, func(i int) {
+				select {
+				case v := <-c:
+					check(v == i)
+				case <-ctx.Done():
+					check(false)
+				}
+			}
+	}
+}
+
+func chanxOf(size int) queue {
+	return func() (put, take func(int)) {
+		c := chanx.New[int](size)
+		return func(i int) { ok(c.Send(bg, i)) }, func(i int) { check(must(c.Recv(bg)) == i) }
+	}
+}
+
+// condOf is a queue as it is written without channels: a sync.Mutex and two sync.Conds.
+func condOf(size int) queue {
+	return func() (put, take func(int)) {
+		var mu sync.Mutex
+		notEmpty, notFull := sync.NewCond(&mu), sync.NewCond(&mu)
+		ring := make([]int, size)
+		first, stored := 0, 0
+		return func(i int) {
+				mu.Lock()
+				for stored == size {
+					notFull.Wait()
+				}
+				ring[(first+stored)%size] = i
+				stored++
+				mu.Unlock()
+				notEmpty.Signal()
+			}, func(i int) {
+				mu.Lock()
+				for stored == 0 {
+					notEmpty.Wait()
+				}
+				got := ring[first]
+				first = (first + 1) % size
+				stored--
+				mu.Unlock()
+				notFull.Signal()
+				check(got == i)
+			}
+	}
+}
+
+// selecting is two channels without buffers, used in turn. The taker waits for both in a Select. The cases are made once for all values.
+func selecting() (put, take func(int)) {
+	x, y := chanx.New[int](0), chanx.New[int](0)
+	first, second := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
+	return func(i int) { ok(x.Send(bg, i)); x, y = y, x }, func(i int) {
+		got := first
+		if must(suspend.Select(bg, first, second)) == second {
+			got = second
+		}
+		check(got.Value() == i)
+	}
+}
+
+func selectingNatively() (put, take func(int)) {
+	x, y := make(chan int), make(chan int)
+	to, other := x, y
+	return func(i int) { to <- i; to, other = other, to }, func(i int) {
+		select {
+		case v := <-x:
+			check(v == i)
+		case v := <-y:
+			check(v == i)
+		}
+	}
+}
+
+// selectingTransaction has a channel and a Var in turn. The taker waits each time, in a Select over a receive and a transaction.
+func selectingTransaction() (put, take func(int)) {
+	var v stm.Var[int]
+	c := chanx.New[int](0)
+	tx := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
+		if v.Get(tx) == 0 {
+			return 0, stm.Retry
+		}
+		v.Set(tx, 0)
+		return 1, nil
+	}))
+	recv := suspend.On(c.RecvOp())
+	return func(i int) {
+		if i%2 == 0 {
+			ok(c.Send(bg, 1))
+			return
+		}
+		atomically(func(tx *stm.Tx) error { v.Set(tx, 1); return nil })
+		suspend.Yield() // the other waits again
+	}, func(int) { must(suspend.Select(bg, tx, recv)) }
+}
+
+// slots is the room in the queues of transactions. Their values are ones: both libraries allocate for others.
+const slots = 16
+
+func stmOurs() (put, take func(int)) {
+	var ring [slots]stm.Var[int]
+	var first, stored stm.Var[int]
+	return func(int) {
+			atomically(func(tx *stm.Tx) error {
+				n := stored.Get(tx)
+				if n == slots {
+					return stm.Retry
+				}
+				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
+				stored.Set(tx, n+1)
+				return nil
+			})
+		}, func(int) {
+			got := 0
+			atomically(func(tx *stm.Tx) error {
+				n, at := stored.Get(tx), first.Get(tx)
+				if n == 0 {
+					return stm.Retry
+				}
+				got = ring[at].Get(tx)
+				first.Set(tx, (at+1)%slots)
+				stored.Set(tx, n-1)
+				return nil
+			})
+			check(got == 1)
+		}
+}
+
+func stmPeer() (put, take func(int)) {
+	ring := peerVars(slots, 0)
+	first, stored := peer.NewVar(0), peer.NewVar(0)
+	return func(int) {
+			peerAtomically(func(tx *peer.Tx) {
+				n := stored.Get(tx)
+				tx.Assert(n < slots)
+				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
+				stored.Set(tx, n+1)
+			})
+		}, func(int) {
+			got := peer.Atomically(func(tx *peer.Tx) int {
+				n, at := stored.Get(tx), first.Get(tx)
+				tx.Assert(n > 0)
+				first.Set(tx, (at+1)%slots)
+				stored.Set(tx, n-1)
+				return ring[at].Get(tx)
+			})
+			check(got == 1)
+		}
+}
+
+// bounded is n items through a buffer of 8 between four producers and four consumers, under a sync.Mutex.
+func bounded(newCond func(l sync.Locker) condition) work {
+	return func(n int) {
+		var mu sync.Mutex
+		notFull, notEmpty := newCond(&mu), newCond(&mu)
+		inBuffer := 0
+		four := func(closed int, wait, signal condition, by int) func() {
+			return func() {
+				split(n, 4, func(int, int) {
+					mu.Lock()
+					for inBuffer == closed {
+						ok(wait.Wait(uncancelled))
+					}
+					inBuffer += by
+					signal.Signal()
+					mu.Unlock()
+				})
+			}
+		}
+		goroutines(four(8, notFull, notEmpty, 1), four(0, notEmpty, notFull, -1))
+		check(inBuffer == 0)
+	}
+}
+
+type condition interface {
+	Wait(ctx context.Context) error
+	Signal()
+}
+
+func newCond(l sync.Locker) condition { return cond.New(l) }
+
+// afterFuncCond is a sync.Cond that the end of ctx broadcasts to, as the documentation of context.AfterFunc has it.
+type afterFuncCond struct{ *sync.Cond }
+
+func newAfterFuncCond(l sync.Locker) condition { return &afterFuncCond{sync.NewCond(l)} }
+
+func (c *afterFuncCond) Wait(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		c.L.Lock()
+		defer c.L.Unlock()
+		c.Broadcast()
+	})
+	defer stop()
+	if ctx.Err() == nil {
+		c.Cond.Wait()
+	}
+	return ctx.Err()
+}
+
+// channelCond has a channel of one for each waiter. It is used under its lock.
+type channelCond struct {
+	l       sync.Locker
+	waiting []chan struct{}
+}
+
+func newChannelCond(l sync.Locker) condition { return &channelCond{l: l} }
+
+func (c *channelCond) Wait(ctx context.Context) error {
+	woken := make(chan struct{}, 1)
+	c.waiting = append(c.waiting, woken)
+	c.l.Unlock()
+	select {
+	case <-woken:
+		c.l.Lock()
+		return nil
+	case <-ctx.Done():
+	}
+	c.l.Lock()
+	for i, w := range c.waiting {
+		if w == woken {
+			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
+			return ctx.Err()
+		}
+	}
+	c.Signal() // the signal to this waiter goes to another
+	return ctx.Err()
+}
+
+func (c *channelCond) Signal() {
+	if len(c.waiting) > 0 {
+		c.waiting[0] <- struct{}{}
+		c.waiting = c.waiting[1:]
+	}
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/alitto/pond/v2"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+	"github.com/panjf2000/ants/v2"
+	concpool "github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/errgroup"
+)
+
+// Locks, values that are there, pools, and groups of tasks.
+
+// lockFree counts under a lock that nobody else wants. The loops are written out, as a call would be a third of an operation.
+func lockFree(*bench) (ours, peer work) {
+	var m mutex.Mutex
+	var std sync.Mutex
+	ctx, count := context.Background(), 0
+	return func(n int) {
+			for range n {
+				_ = m.Lock(ctx)
+				count++
+				m.Unlock()
+			}
+		}, func(n int) {
+			for range n {
+				std.Lock()
+				count++
+				std.Unlock()
+			}
+		}
+}
+
+func readLockFree(*bench) (ours, peer work) {
+	var m mutex.RWMutex
+	var std sync.RWMutex
+	ctx, value, sum := context.Background(), 1, 0
+	return func(n int) {
+			for range n {
+				_ = m.RLock(ctx)
+				sum += value
+				m.RUnlock()
+			}
+		}, func(n int) {
+			for range n {
+				std.RLock()
+				sum += value
+				std.RUnlock()
+			}
+		}
+}
+
+// eight goroutines share n operations. They all find the lock held at first: otherwise it is chance whether two ever
+// meet. Starting them is not counted, the calls through lock and unlock are, for both.
+func eight(lock, unlock func()) work {
+	return func(n int) {
+		count := 0
+		ended := make(chan struct{})
+		lock()
+		go func() {
+			split(n, 8, func(int, int) {
+				lock()
+				count++
+				unlock()
+			})
+			close(ended)
+		}()
+		time.Sleep(time.Millisecond)
+		restart()
+		unlock()
+		<-ended
+		stop()
+		check(count == n)
+	}
+}
+
+func mutexes(ctx context.Context) (lock, unlock func()) {
+	m := new(mutex.Mutex)
+	return func() { ok(m.Lock(ctx)) }, m.Unlock
+}
+
+// mixed is 8 readers. Every hundredth turn of each is a writer's.
+func mixed(rlock, runlock, lock, unlock func()) work {
+	return func(n int) {
+		split(n, 8, func(_, i int) {
+			if i%100 == 99 {
+				lock()
+				unlock()
+			} else {
+				rlock()
+				runlock()
+			}
+		})
+	}
+}
+
+// awaiting and forcing ask for a value that is there, as calling does of sync.OnceValue's function. Either side has its object from
+// elsewhere, as in a program: where the compiler sees the OnceValue made, it inlines the call altogether.
+func awaiting(*bench) (ours, peer work) {
+	p := promise.New[int]()
+	ok(p.Fill(1))
+	ctx := context.Background()
+	return func(n int) {
+		sum := 0
+		for range n {
+			v, _ := p.Await(ctx)
+			sum += v
+		}
+		check(sum == n)
+	}, calling()
+}
+
+func forcing(*bench) (ours, peer work) {
+	l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
+	ctx := context.Background()
+	must(l.Force(ctx))
+	return func(n int) {
+		sum := 0
+		for range n {
+			v, _ := l.Force(ctx)
+			sum += v
+		}
+		check(sum == n)
+	}, calling()
+}
+
+func calling() work {
+	f := sync.OnceValue(func() int { return 1 })
+	f()
+	return func(n int) {
+		sum := 0
+		for range n {
+			sum += f()
+		}
+		check(sum == n)
+	}
+}
+
+// small is a microsecond's work, more or less.
+func small() {
+	x := uint64(1)
+	for range 1000 {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	check(x != 0)
+}
+
+// submitting is n small tasks: one goroutine submits them, and waits until all have ended.
+func submitting(submit func(f func())) work {
+	return func(n int) {
+		var wg sync.WaitGroup
+		wg.Add(n)
+		f := func() { small(); wg.Done() }
+		for range n {
+			submit(f)
+		}
+		wg.Wait()
+	}
+}
+
+// besidePool compares the pool with another, which is made once, for one task on each processor.
+func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
+	return func(b *bench) (work, work) {
+		p := b.pool(0)
+		return submitting(func(f func()) { ok(p.Go(f)) }), peer(b, runtime.GOMAXPROCS(0))
+	}
+}
+
+func byGo(*bench, int) work { return submitting(func(f func()) { go f() }) }
+
+func byAnts(b *bench, procs int) work {
+	p := must(ants.NewPool(procs))
+	b.close(p.Release)
+	return submitting(func(f func()) { ok(p.Submit(f)) })
+}
+
+func byPond(b *bench, procs int) work {
+	p := pond.NewPool(procs)
+	b.close(p.StopAndWait)
+	return submitting(func(f func()) { ok(p.Go(f)) })
+}
+
+// byErrgroup and byConc have a group for all n: its Wait ends it.
+func byErrgroup(_ *bench, procs int) work {
+	return func(n int) {
+		var g errgroup.Group
+		g.SetLimit(procs)
+		times(n, func() { g.Go(func() error { small(); return nil }) })
+		ok(g.Wait())
+	}
+}
+
+func byConc(_ *bench, procs int) work {
+	return func(n int) {
+		p := concpool.New().WithMaxGoroutines(procs)
+		times(n, func() { p.Go(small) })
+		p.Wait()
+	}
+}
+
+// inTens does n in parts of ten, in batches in parts of so many.
+func inTens(n int, f func(part int)) { inBatches(n, 10, f) }
+
+func inBatches(n, size int, f func(part int)) {
+	for ; n > 0; n -= size {
+		f(min(size, n))
+	}
+}
+
+// scopes have ten children each, on one fifo.
+func scopes(n int) {
+	count := 0
+	inFifo(func() {
+		here := suspend.Here()
+		inTens(n, func(part int) {
+			ok(scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
+				for range part {
+					if err := s.Go(here, func(context.Context) error { count++; return nil }); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		})
+	})
+	check(count == n)
+}
+
+func errgroups(n int) {
+	inTens(n, func(part int) {
+		g, ctx := errgroup.WithContext(bg)
+		times(part, func() { g.Go(ctx.Err) })
+		ok(g.Wait())
+	})
+}
+
+// latches are counted down by 1000 tasks each, while another waits, on one fifo.
+func latches(n int) {
+	inFifo(func() {
+		here := suspend.Here()
+		inBatches(n, 1000, func(part int) {
+			l := latch.New(part)
+			times(part, func() { ok(here.Go(l.CountDown)) })
+			ok(l.Wait(bg))
+		})
+	})
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Starting tasks, forks, and functions that block.
+
+// spawnFifo starts n tasks that end at once, so many at a time. Starting the fifo is counted, once for all.
+func spawnFifo(batch int) work {
+	return func(n int) {
+		ended := 0
+		inFifo(func() {
+			here := suspend.Here()
+			one := func() { ended++ }
+			inBatches(n, batch, func(part int) {
+				for range part {
+					ok(here.Go(one))
+				}
+				suspend.Yield() // they come first
+			})
+		})
+		check(ended == n)
+	}
+}
+
+func spawnGo(batch int) work {
+	return func(n int) {
+		var wg sync.WaitGroup
+		one := func() { wg.Done() }
+		inBatches(n, batch, func(part int) {
+			for range part {
+				wg.Add(1)
+				go one()
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// forking is what the forks share. Captured, the pool would make each closure larger.
+var forking struct {
+	pool *workstealing.Pool
+	cut  int         // fib of this and less is computed without forks
+	over atomic.Bool // the goroutines are to end
+}
+
+// forks sets a pool up for fib, and a cut-off for fib and fibGo.
+func (b *bench) forks(workers, cut int) (inTasks func(f func())) {
+	forking.pool, forking.cut = b.pool(workers), cut
+	return func(f func()) { inTask(forking.pool, f) }
+}
+
+func fib(ctx context.Context, n int) (int, error) {
+	if n < 2 {
+		return n, nil
+	}
+	if n <= forking.cut {
+		return fibSerial(n), nil
+	}
+	x, y, err := workstealing.Join(ctx, forking.pool,
+		func(ctx context.Context) (int, error) { return fib(ctx, n-1) },
+		func(ctx context.Context) (int, error) { return fib(ctx, n-2) })
+	return x + y, err
+}
+
+func fibGo(n int) int {
+	switch {
+	case n < 2:
+		return n
+	case n <= forking.cut:
+		return fibSerial(n)
+	case forking.over.Load():
+		return 0
+	}
+	var wg sync.WaitGroup
+	var y int
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		y = fibGo(n - 2)
+	}()
+	x := fibGo(n - 1)
+	wg.Wait()
+	return x + y
+}
+
+func fibSerial(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fibSerial(n-1) + fibSerial(n-2)
+}
+
+// forksOf25 is how often fib(25) without cut-off forks. That is done again and again, with a worker for each processor.
+const forksOf25 = 121392
+
+func forkAll(b *bench) (ours, peer work) {
+	inTasks := b.forks(0, 0)
+	forking.over.Store(false)
+	return again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }), again(func() { check(fibGo(25) == 75025) })
+}
+
+// speedup is fib(40), with forks down to fib(20) on two workers, and without any.
+func speedup(b *bench) (ours, peer work) {
+	n, want := b.of(40, 24), b.of(102334155, 46368)
+	inTasks := b.forks(2, 20)
+	return func(turns int) { inTasks(func() { times(turns, func() { check(must(fib(bg, n)) == want) }) }) },
+		again(func() { check(fibSerial(n) == want) })
+}
+
+// besideForks is the time of an empty task that is begun, and waited for, beside a fork-join of a minute: fib(50) with forks down to
+// fib(20), a worker for each processor. Twenty tasks are a round, a few milliseconds apart, when the fork-join has reached all processors.
+func besideForks(b *bench) (ours, peer side) {
+	b.forks(0, 20)
+	pause, tasks := time.Duration(b.of(3, 0))*time.Millisecond, b.of(20, 1)
+	beside := func(begin func(f func()), work func() (fork, over func())) side {
+		return func(time.Duration) float64 {
+			fork, over := work()
+			ended := make(chan struct{})
+			begin(func() { fork(); close(ended) })
+			time.Sleep(5 * pause)
+			var took time.Duration
+			for range tasks {
+				time.Sleep(pause)
+				start, done := time.Now(), make(chan struct{})
+				begin(func() { close(done) })
+				<-done
+				took += time.Since(start)
+			}
+			over()
+			<-ended
+			return float64(took) / float64(tasks)
+		}
+	}
+	return beside(func(f func()) { ok(forking.pool.Go(f)) }, func() (fork, over func()) {
+			ctx, cancel := context.WithCancel(bg)
+			return func() { _, _ = fib(ctx, 50) }, cancel
+		}), beside(func(f func()) { go f() }, func() (fork, over func()) {
+			forking.over.Store(false)
+			return func() { fibGo(50) }, func() { forking.over.Store(true) }
+		})
+}
+
+// keptTasks is so many tasks that wait, in a Run of their own. The Runs before have left their coroutines.
+const keptTasks = 5000
+
+func keptCoroutines(b *bench) (ours, peer work) {
+	waiting := b.of(keptTasks, 50)
+	return again(func() {
+			ended := 0
+			ok(fifo.Run(bg, func(ctx context.Context) error {
+				var gate mvar.MVar[struct{}]
+				times(waiting, func() { ok(suspend.Here().Go(func() { must(gate.Read(ctx)); ended++ })) })
+				suspend.Yield()
+				return gate.Put(ctx, struct{}{})
+			}))
+			check(ended == waiting)
+		}), again(func() {
+			gate := make(chan struct{})
+			var all sync.WaitGroup
+			times(waiting, func() { all.Go(func() { <-gate }) })
+			close(gate)
+			all.Wait()
+		})
+}
+
+// transactions is how many begin at once: Begin, a query of two milliseconds and Commit over four connections, each in a Blocking of a
+// task, and the same calls on a goroutine. The width of the loop begins at 64 each time, and has to grow four times.
+const transactions = 1000
+
+func blocking(b *bench) (ours, peer work) {
+	loop := b.loop(eventloop.Options{OnStall: func([]byte) {}})
+	do := func(on suspend.Spawner, call func(f func()) error) work {
+		free := make(chan int, 4)
+		for i := range cap(free) {
+			free <- i
+		}
+		return again(func() {
+			var all sync.WaitGroup
+			all.Add(b.of(transactions, 80))
+			times(b.of(transactions, 80), func() {
+				ok(on.Go(func() {
+					defer all.Done()
+					connection := 0
+					ok(call(func() { connection = <-free }))
+					ok(call(func() { time.Sleep(2 * time.Millisecond) }))
+					ok(call(func() { free <- connection }))
+				}))
+			})
+			all.Wait()
+		})
+	}
+	return do(loop, func(f func()) error { return suspend.Blocking(bg, f) }),
+		do(suspend.Goroutines, func(f func()) error { f(); return nil })
+}

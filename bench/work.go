@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/suspend"
+)
+
+// The places where the work of rows runs, and how it is divided.
+
+var bg = context.Background()
+
+// uncancelled could be cancelled, and is not.
+var uncancelled, neverCalled = context.WithCancel(bg)
+
+func times(n int, f func()) {
+	for range n {
+		f()
+	}
+}
+
+// again is n times a piece of work.
+func again(f func()) work { return func(n int) { times(n, f) } }
+
+// A place runs all of fs at once, to the end of the last.
+type place = func(fs ...func())
+
+func goroutines(fs ...func()) {
+	var wg sync.WaitGroup
+	for _, f := range fs {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// tasks are those of one fifo. It begins with the first of fs.
+func tasks(fs ...func()) {
+	inFifo(func() {
+		for _, f := range fs[1:] {
+			ok(suspend.Here().Go(f))
+		}
+		fs[0]()
+	})
+}
+
+// fifos are one for each of fs, on goroutines that are not locked to threads.
+func fifos(fs ...func()) {
+	all := make([]func(), len(fs))
+	for i, f := range fs {
+		all[i] = func() { inFifo(f) }
+	}
+	goroutines(all...)
+}
+
+// inFifo runs f as the first task of a fifo, to the end of all its tasks.
+func inFifo(f func()) {
+	ok(fifo.Run(bg, func(context.Context) error { f(); return nil }))
+}
+
+// inTask runs f as a task of on.
+func inTask(on suspend.Spawner, f func()) {
+	done := make(chan struct{})
+	ok(on.Go(func() { defer close(done); f() }))
+	<-done
+}
+
+// onProcs is f with GOMAXPROCS as asked for.
+func onProcs(procs int, f work) work {
+	return func(n int) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+		restart()
+		f(n)
+		stop()
+	}
+}
+
+// split divides n operations among k goroutines. Worker w does f(w, i) for its i-th.
+func split(n, k int, f func(w, i int)) {
+	var wg sync.WaitGroup
+	for w := range k {
+		wg.Go(func() {
+			for i := range (n + w) / k {
+				f(w, i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// pool is one with so many workers, or one for each processor.
+func (b *bench) pool(workers int) *workstealing.Pool {
+	p := workstealing.New(workstealing.Options{Workers: workers})
+	b.close(func() { ok(p.Close()) })
+	return p
+}
+
+func (b *bench) loop(o eventloop.Options) *eventloop.Loop {
+	l := must(eventloop.New(o))
+	b.close(func() { ok(l.Close()) })
+	return l
+}
+
+// collecting sets the percentage of the collector until the returned function is called.
+func collecting(percent int) (back func()) {
+	before := debug.SetGCPercent(percent)
+	return func() { debug.SetGCPercent(before) }
+}
