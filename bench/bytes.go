@@ -10,45 +10,15 @@ import (
 
 	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/adapters/fifo"
-	"github.com/braidgo/braid/promise"
-	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 )
 
-// What an idle task, goroutine, wait or actor keeps alive: heap, and stacks.
+// What an idle task, goroutine or actor keeps alive: heap, and stacks.
 
 // kinds measure the bytes of one of n. Each is measured in a process of its own, bench -bytes KIND N: the runtime never returns the
 // descriptors of goroutines, so a second measurement in one process would find less.
 var kinds = map[string]func(n int) float64{
 	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
-	"then": func(n int) float64 {
-		p := promise.New[int]()
-		return waits(n, func(on *fifo.Scheduler, over func()) error {
-			suspend.Then(bg, p.AwaitOp(), on, func(int, error) { over() })
-			return nil
-		}, func() { p.Resolve(1, nil) })
-	},
-	"then-stm": func(n int) float64 {
-		gate := stm.NewVar(false)
-		op := stm.Op(func(tx *stm.Tx) (none struct{}, err error) { return none, opened(gate, tx) })
-		return waits(n, func(on *fifo.Scheduler, over func()) error {
-			suspend.Then(bg, op, on, func(struct{}, error) { over() })
-			return nil
-		}, func() { open(gate) })
-	},
-	"await": func(n int) float64 {
-		p := promise.New[int]()
-		return waits(n, func(on *fifo.Scheduler, over func()) error {
-			return on.Go(func() { _, _ = p.Await(bg); over() })
-		}, func() { p.Resolve(1, nil) })
-	},
-	"retry": func(n int) float64 {
-		gate := stm.NewVar(false)
-		f := func(tx *stm.Tx) error { return opened(gate, tx) }
-		return waits(n, func(on *fifo.Scheduler, over func()) error {
-			return on.Go(func() { _ = stm.Atomically(bg, f); over() })
-		}, func() { open(gate) })
-	},
 	"a goroutine in a channel": goroutinesInChannels,
 	"actor-bytes/react-onend": actors(func(i int) body {
 		return func(_ context.Context, self *actor.Self[int]) error {
@@ -90,7 +60,7 @@ const bytesArg = "-bytes"
 // bytesHere is what such a process does.
 func bytesHere(args []string) any {
 	if len(args) != 2 || kinds[args[0]] == nil {
-		ok(errors.New("-bytes is followed by a kind and a number, as the curves of threads and waits start it"))
+		ok(errors.New("-bytes is followed by a kind and a number, as the rows and curves of memory start it"))
 	}
 	return kinds[args[0]](must(strconv.Atoi(args[1])))
 }
@@ -105,29 +75,25 @@ func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 	}
 }
 
-// bytesPer is the curve of some kinds, whose maximal bytes say how many there is room for.
-func bytesPer(names []string, most ...int) func(b *bench, x float64) []measurement {
-	return func(b *bench, x float64) (all []measurement) {
-		for _, kind := range names {
-			all = append(all, one(func() float64 { return bytesOf(kind, int(x)) }))
-		}
-		b.fits(all, int(x), most...)
-		return all
+// threadBytes leaves out kinds of which n would not fit, by their most bytes.
+func threadBytes(b *bench, x float64) (all []measurement) {
+	for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
+		all = append(all, one(func() float64 { return bytesOf(kind, int(x)) }))
 	}
+	b.fits(all, int(x), 100, taskBytes, taskBytes/2)
+	if x > 1_000_000 {
+		all[1], all[2] = nil, nil
+		b.note("More than a million tasks or goroutines are not tried, to save time.")
+	}
+	return all
 }
 
-func liveBytes() int64 {
+// liveBytes are those of the heap and the stacks after a collection.
+func liveBytes() (heap, stacks int64) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
-func liveBytesAndStacks() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+	return int64(m.HeapAlloc), int64(m.StackInuse)
 }
 
 // yielding is shared by the yielders, so that each has only its code and its remaining turns.
@@ -143,7 +109,8 @@ var yielding struct {
 // yield once. The first of the second turn measures the growth of the heap, after a collection, divided by their number.
 func yielders(n int) float64 {
 	y := &yielding
-	y.Scheduler, y.n, y.begun, y.before = fifo.New(fifo.Options{}), n, 0, liveBytes()
+	y.Scheduler, y.n, y.begun = fifo.New(fifo.Options{}), n, 0
+	y.before, _ = liveBytes()
 	for range n {
 		ok(y.Execute(yielder(1)))
 	}
@@ -157,7 +124,8 @@ func yielder(left int) func() {
 	return func() {
 		y := &yielding
 		if y.begun++; y.begun == y.n+1 {
-			y.each = float64(liveBytes()-y.before) / float64(y.n)
+			now, _ := liveBytes()
+			y.each = float64(now-y.before) / float64(y.n)
 		}
 		if left > 0 {
 			ok(y.Execute(yielder(left - 1)))
@@ -168,9 +136,10 @@ func yielder(left int) func() {
 // grown is the growth of the heap and the stacks for each of n, by what start does.
 func grown(n int, start func()) float64 {
 	defer collecting(1000)()
-	before := liveBytesAndStacks()
+	heap, stacks := liveBytes()
 	start()
-	return float64(liveBytesAndStacks()-before) / float64(n)
+	heapNow, stacksNow := liveBytes()
+	return float64(heapNow-heap+stacksNow-stacks) / float64(n)
 }
 
 func yieldingTasks(n int) (each float64) {
@@ -227,36 +196,6 @@ func goroutinesInChannels(n int) float64 {
 			runtime.Gosched()
 		}
 	})
-}
-
-// waits are n on one fifo, each begun by start. It measures, ends them, and sees that all have ended.
-func waits(n int, start func(on *fifo.Scheduler, over func()) error, end func()) (each float64) {
-	on, ended := fifo.New(fifo.Options{StallAfter: -1}), 0 // a collection holds it for seconds
-	over := func() { ended++ }
-	ok(on.Run(bg, func(context.Context) error {
-		each = grown(n, func() {
-			for range n {
-				ok(start(on, over))
-			}
-			suspend.Yield()
-			check(ended == 0)
-		})
-		end()
-		return nil
-	}))
-	check(ended == n)
-	return each
-}
-
-func opened(gate *stm.Var[bool], tx *stm.Tx) error {
-	if !gate.Get(tx) {
-		return stm.Retry
-	}
-	return nil
-}
-
-func open(gate *stm.Var[bool]) {
-	atomically(func(tx *stm.Tx) error { gate.Set(tx, true); return nil })
 }
 
 type body = func(ctx context.Context, self *actor.Self[int]) error

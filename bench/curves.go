@@ -44,26 +44,7 @@ func curves() []curve {
 			series:  []string{"callbacks of a fifo that submit their successors", "tasks of a fifo", "goroutines"},
 			rounds:  3, cold: true,
 			points: []float64{1000, 10_000, 100_000, 1_000_000, 10_000_000}, tiny: []float64{100, 1000},
-			open: func(b *bench, x float64) []measurement {
-				all := bytesPer([]string{"callbacks", "tasks", "goroutines"}, 100, taskBytes, taskBytes/2)(b, x)
-				if x > 1_000_000 {
-					all[1], all[2] = nil, nil
-					b.note("More than a million tasks or goroutines are not tried, to save time.")
-				}
-				return all
-			},
-		},
-		{
-			id: "wait-bytes", title: "Live bytes of one of n waits",
-			about: "The growth of the heap and the stacks of a fifo, after a collection, when all wait for the same promise, or Var; " +
-				"each time in a new process.",
-			x:       axis{label: "waits", log: true},
-			figures: []figure{{name: "bytes", label: "bytes per wait", log: true}},
-			series: []string{"continuations (Then) that wait for a promise", "continuations that wait for a transaction",
-				"tasks that wait for a promise", "tasks in a transaction that has returned Retry"},
-			rounds: 1, cold: true,
-			points: []float64{1000, 10_000, 100_000, 1_000_000, 10_000_000}, tiny: []float64{100, 1000},
-			open: bytesPer([]string{"then", "then-stm", "await", "retry"}, 500, 900, 3700, 5700),
+			open: threadBytes,
 		},
 		{
 			id: "ring", title: "A token through a ring of n processes",

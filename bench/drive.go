@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The clients of the servers. They are in a process of their own, on the same machine, so their processor time counts against both sides.
@@ -91,14 +93,13 @@ func driveHere(args []string) any {
 func driveConns(conns int, d time.Duration, ask, begin string, size int, dial func() net.Conn) float64 {
 	var trips atomic.Int64
 	var over atomic.Bool
-	var failed firstError
-	var all sync.WaitGroup
+	var all errgroup.Group
 	open := make([]net.Conn, conns)
 	for i := range open {
 		open[i] = dial()
 	}
 	for _, c := range open {
-		all.Go(func() {
+		all.Go(func() error {
 			request, prefix, buf := []byte(ask), []byte(begin), make([]byte, size)
 			for !over.Load() {
 				_, err := c.Write(request)
@@ -109,11 +110,11 @@ func driveConns(conns int, d time.Duration, ask, begin string, size int, dial fu
 					err = fmt.Errorf("the server said %q", buf)
 				}
 				if err != nil {
-					failed.note(err)
-					return
+					return err
 				}
 				trips.Add(1)
 			}
+			return nil
 		})
 	}
 	time.Sleep(d / 5)
@@ -121,11 +122,9 @@ func driveConns(conns int, d time.Duration, ask, begin string, size int, dial fu
 	time.Sleep(d)
 	n, took := trips.Load()-before, time.Since(start)
 	over.Store(true)
-	all.Wait()
-	if n == 0 {
-		failed.note(errors.New("no answers"))
+	if ok(all.Wait()); n == 0 {
+		ok(errors.New("no answers"))
 	}
-	ok(failed.err)
 	return float64(took) / float64(n)
 }
 
@@ -151,10 +150,9 @@ func driveFib(addr string, rate float64, d time.Duration) fibReport {
 	var mu sync.Mutex
 	var took []time.Duration
 	answered := 0
-	var failed error
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for i, c := range conns {
-		all.Go(func() {
+		all.Go(func() error {
 			k, mine, inTime, err := i, []time.Duration(nil), 0, error(nil)
 			_ = c.SetDeadline(end)
 			in := bufio.NewReader(c)
@@ -188,11 +186,11 @@ func driveFib(addr string, rate float64, d time.Duration) fibReport {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			took, answered, failed = append(took, mine...), answered+inTime, errors.Join(failed, err)
+			took, answered = append(took, mine...), answered+inTime
+			return err
 		})
 	}
-	all.Wait()
-	ok(failed)
+	ok(all.Wait())
 	p90 := time.Duration(0)
 	if len(took) > 0 {
 		slices.Sort(took)

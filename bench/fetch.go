@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/graph-gophers/dataloader/v7"
 	"github.com/vikstrous/dataloadgen"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/braidgo/braid/fetch"
 )
@@ -106,43 +106,28 @@ func handPosts(s source) work {
 func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
 	return again(func() {
 		posts, authors := open()
-		var all sync.WaitGroup
-		var failed firstError
+		var all errgroup.Group
 		for _, u := range benchIDs {
-			all.Go(func() {
+			all.Go(func() error {
 				ps, err := posts(u)
 				if err == nil {
 					_, err = authors(ps)
 				}
-				failed.note(err)
+				return err
 			})
 		}
-		all.Wait()
-		ok(failed.err)
+		ok(all.Wait())
 	})
 }
 
 // each calls load for every post, on a goroutine each, and returns the results in order.
 func each(posts []int, load func(post int) (int, error)) ([]int, error) {
-	out, errs := make([]int, len(posts)), make([]error, len(posts))
-	var all sync.WaitGroup
+	out := make([]int, len(posts))
+	var all errgroup.Group
 	for i, p := range posts {
-		all.Go(func() { out[i], errs[i] = load(p) })
+		all.Go(func() (err error) { out[i], err = load(p); return err })
 	}
-	all.Wait()
-	return out, errors.Join(errs...)
-}
-
-// A firstError keeps the first of the errors that goroutines meet.
-type firstError struct {
-	once sync.Once
-	err  error
-}
-
-func (f *firstError) note(err error) {
-	if err != nil {
-		f.once.Do(func() { f.err = err })
-	}
+	return out, all.Wait()
 }
 
 // newLoader is a dataloadgen of a batch function.

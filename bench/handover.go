@@ -49,21 +49,26 @@ func channelOf(size int) queue {
 func channelOr(ctx context.Context) queue {
 	return func() (put, take func(int)) {
 		c := make(chan int, 1)
-		return func(i int) {
-				select {
-				case c <- i:
-				case <-ctx.Done():
-					check(false)
-				}
-			}, func(i int) {
-				select {
-				case v := <-c:
-					check(v == i)
-				case <-ctx.Done():
-					check(false)
-				}
-			}
+		return func(i int) { sendOr(ctx, c, i) }, func(i int) {
+			v, _ := receiveOr(ctx, c)
+			check(v == i)
+		}
 	}
+}
+
+func sendOr[T any](ctx context.Context, to chan T, v T) {
+	select {
+	case to <- v:
+	case <-ctx.Done():
+	}
+}
+
+func receiveOr[T any](ctx context.Context, from chan T) (v T, more bool) {
+	select {
+	case v, more = <-from:
+	case <-ctx.Done():
+	}
+	return v, more
 }
 
 func chanxOf(size int) queue {

@@ -151,10 +151,10 @@ func rows() []row {
 		{id: "latch", against: "sync.WaitGroup", open: fixed(latches, spawnGo(1000))},
 
 		// A task of a stage, or a message from channel to channel, is an operation: processor time.
-		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu, open: fixed(stages(1), channels(1, withCtx, sendCtx))},
-		{id: "stage/3", against: "3 channels, select with ctx", must: 1.0, aim: 0.7, gauge: cpu, open: fixed(stages(3), channels(3, withCtx, sendCtx))},
+		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu, open: fixed(stages(1), channels(1, withCtx, sendOr))},
+		{id: "stage/3", against: "3 channels, select with ctx", must: 1.0, aim: 0.7, gauge: cpu, open: fixed(stages(3), channels(3, withCtx, sendOr))},
 		{id: "stage/10", against: "10 channels, select with ctx", must: 0.85, aim: 0.6, gauge: cpu,
-			open: fixed(stages(10), channels(10, withCtx, sendCtx))},
+			open: fixed(stages(10), channels(10, withCtx, sendOr))},
 		{id: "stage/10-bare", against: "10 channels, no ctx", gauge: cpu, open: fixed(stages(10), channels(10, bare, sendBare))},
 		// The two readings of the clock, for Stats.Service, take longer than the semaphore; 1.2 would be without them.
 		{id: "stage/do", against: "semaphore: a channel, with ctx", must: 2.7, aim: 2.0, gauge: cpu, open: fixed(inlineDo, channelSemaphore)},

@@ -65,23 +65,12 @@ func channels(number int, handOn func(ctx context.Context, in, out chan int), se
 // withCtx hands on until ctx is done, too.
 func withCtx(ctx context.Context, in, out chan int) {
 	for {
-		select {
-		case v, more := <-in:
-			if !more {
-				return
-			}
-			v, _ = increment(ctx, v)
-			sendCtx(ctx, out, v)
-		case <-ctx.Done():
+		v, more := receiveOr(ctx, in)
+		if !more {
 			return
 		}
-	}
-}
-
-func sendCtx(ctx context.Context, to chan int, v int) {
-	select {
-	case to <- v:
-	case <-ctx.Done():
+		v, _ = increment(ctx, v)
+		sendOr(ctx, out, v)
 	}
 }
 
@@ -105,10 +94,7 @@ func inlineDo(n int) {
 func channelSemaphore(n int) {
 	ctx, sem := uncancelled, make(chan struct{}, 1)
 	for i := range n {
-		select {
-		case sem <- struct{}{}:
-		case <-ctx.Done():
-		}
+		sendOr(ctx, sem, struct{}{})
 		must(increment(ctx, i))
 		<-sem
 	}
@@ -137,14 +123,8 @@ func replyChannel(n int) {
 	}()
 	for i := range n {
 		reply := make(chan int, 1)
-		select {
-		case in <- request{i, reply}:
-		case <-ctx.Done():
-		}
-		select {
-		case <-reply:
-		case <-ctx.Done():
-		}
+		sendOr(ctx, in, request{i, reply})
+		receiveOr(ctx, reply)
 	}
 	close(in)
 }

@@ -61,11 +61,7 @@ func incPeer() op {
 func incMutex() op {
 	var mu sync.Mutex
 	n := 0
-	return func(*rand.Rand) {
-		mu.Lock()
-		n++
-		mu.Unlock()
-	}
+	return func(*rand.Rand) { mu.Lock(); n++; mu.Unlock() }
 }
 
 const accounts = 1000
