@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,25 +12,25 @@ import (
 
 // readRuns reads a file that -json has written, or all of a directory.
 func readRuns(name string) (all []run, err error) {
+	defer caught(&err)
 	files := []string{name}
-	if info, err := os.Stat(name); err != nil {
-		return nil, err
-	} else if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(name, "*.json")); err != nil {
-			return nil, err
-		}
+	if must(os.Stat(name)).IsDir() {
+		files = must(filepath.Glob(filepath.Join(name, "*.json")))
 	}
 	if len(files) == 0 {
-		return nil, errors.New("no runs in " + name)
+		ok(errors.New("no runs in " + name))
 	}
 	for _, f := range files {
-		var r run
-		if err := readJSON(f, &r); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
+		all = append(all, readRun(f))
 	}
 	return all, nil
+}
+
+func readRun(name string) (r run) {
+	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
+		ok(fmt.Errorf("%s: %w", name, err))
+	}
+	return r
 }
 
 // certain is how much worse a ratio has to be even where no noise was seen, as where something is counted, and how much

@@ -199,14 +199,10 @@ func (r curveResult) xs() (all []float64) {
 }
 
 // save writes the table and the plots of r to dir.
-func (r curveResult) save(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.Create(filepath.Join(dir, r.ID+".csv"))
-	if err != nil {
-		return err
-	}
+func (r curveResult) save(dir string) (err error) {
+	defer caught(&err)
+	ok(os.MkdirAll(dir, 0o755))
+	f := must(os.Create(filepath.Join(dir, r.ID+".csv")))
 	defer f.Close()
 	w := csv.NewWriter(f)
 	_ = w.Write([]string{"figure", "series", r.X, "median", "min", "max", "rounds"})
@@ -216,16 +212,10 @@ func (r curveResult) save(dir string) error {
 				_ = w.Write([]string{fig.Label, s.Name, r.name(p.X), number(p.Median), number(p.Min), number(p.Max), strconv.Itoa(len(p.Rounds))})
 			}
 		}
+		r.plot(fig, filepath.Join(dir, r.ID+"-"+fig.Name))
 	}
 	w.Flush()
-	if err := w.Error(); err != nil {
-		return err
-	}
-	for _, fig := range r.Figures {
-		if err := r.plot(fig, filepath.Join(dir, r.ID+"-"+fig.Name)); err != nil {
-			return err
-		}
-	}
+	ok(w.Error())
 	return nil
 }
 

@@ -45,6 +45,16 @@ func main() {
 	if isHelper() {
 		return
 	}
+	bad := false
+	err := func() (err error) { defer caught(&err); bad = runAll(); return nil }()
+	exitOn(err)
+	if bad {
+		os.Exit(1)
+	}
+}
+
+// runAll does what the flags ask for, and reports whether a row has become worse or could not be measured.
+func runAll() (bad bool) {
 	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
 	isFull := flag.Bool("full", false, "longer rounds, and curves")
 	list := flag.Bool("list", false, "print the ids of rows and curves")
@@ -56,7 +66,7 @@ func main() {
 	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
 	flag.Parse()
 	if *isQuick && *isFull {
-		exitOn(errors.New("-quick or -full"))
+		ok(errors.New("-quick or -full"))
 	}
 	if *list {
 		for _, r := range rows() {
@@ -65,44 +75,36 @@ func main() {
 		for _, c := range curves() {
 			fmt.Printf("%-24s -full only: %s\n", c.id, c.title)
 		}
-		return
+		return false
 	}
 	var then []run
 	if *against != "" { // before anything is measured
-		var err error
-		then, err = readRuns(*against)
-		exitOn(err)
+		then = must(readRuns(*against))
 	}
 	var now run
 	if *from != "" {
-		exitOn(readJSON(*from, &now))
+		now = readRun(*from)
 	} else {
 		chosen, traced, err := choose(rows(), curves(), *isFull, flag.Args())
-		exitOn(err)
+		ok(err)
 		if *profile != "" {
-			f, err := os.Create(*profile)
-			exitOn(err)
-			exitOn(pprof.StartCPUProfile(f))
+			ok(pprof.StartCPUProfile(must(os.Create(*profile))))
 		}
 		now = measureAll(chosen, traced, *isFull)
 		pprof.StopCPUProfile()
 	}
 	if *out != "" {
-		text, err := json.Marshal(now)
-		exitOn(err)
-		exitOn(os.WriteFile(*out, append(text, '\n'), 0o644))
+		ok(os.WriteFile(*out, append(must(json.Marshal(now)), '\n'), 0o644))
 	}
 	if *isFull || *report != "" {
 		for _, c := range now.Curves {
-			exitOn(c.save(*dir))
+			ok(c.save(*dir))
 		}
 	}
 	if *report != "" {
-		exitOn(writeReport(*report, *dir, now))
+		ok(writeReport(*report, *dir, now))
 	}
-	if *against != "" && regressed(os.Stdout, now, then) || len(now.Failed) > 0 {
-		os.Exit(1)
-	}
+	return *against != "" && regressed(os.Stdout, now, then) || len(now.Failed) > 0
 }
 
 func measureAll(chosen []row, traced []curve, isFull bool) run {
@@ -144,17 +146,6 @@ func exitOn(err error) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
-}
-
-func readJSON(name string, v any) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
 }
 
 // choose returns the rows, and with -full the curves, that have one of ids, or one of ids before a slash; without ids,

@@ -25,7 +25,7 @@ func (t trail) XY(i int) (x, y float64)       { return t[i].X, t[i].Median }
 func (t trail) YError(i int) (lo, hi float64) { return t[i].Median - t[i].Min, t[i].Max - t[i].Median }
 
 // plot draws fig to base.svg and base.png.
-func (r curveResult) plot(fig curveFigure, base string) error {
+func (r curveResult) plot(fig curveFigure, base string) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.Title, r.X, fig.Label
 	p.Title.TextStyle.Font.Size = vg.Points(11)
@@ -53,13 +53,8 @@ func (r curveResult) plot(fig curveFigure, base string) error {
 			continue
 		}
 		line, points, err := plotter.NewLinePoints(t)
-		if err != nil {
-			return err
-		}
-		bars, err := plotter.NewYErrorBars(t)
-		if err != nil {
-			return err
-		}
+		ok(err)
+		bars := must(plotter.NewYErrorBars(t))
 		c := palette[i%len(palette)]
 		line.Color, points.Color, bars.Color = c, c, c
 		line.Width, bars.Width, points.Radius = vg.Points(1.5), vg.Points(1), vg.Points(2.5)
@@ -89,11 +84,8 @@ func (r curveResult) plot(fig curveFigure, base string) error {
 		logarithmic(&p.X)
 	}
 	for _, ext := range []string{".svg", ".png"} {
-		if err := p.Save(6.5*vg.Inch, 4*vg.Inch, base+ext); err != nil {
-			return err
-		}
+		ok(p.Save(6.5*vg.Inch, 4*vg.Inch, base+ext))
 	}
-	return nil
 }
 
 // logarithmic makes a so, unless nothing is on it.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"text/template"
 	"time"
 )
 
@@ -85,94 +87,65 @@ func writeReport(name, dir string, r run) error {
 	return os.WriteFile(name, []byte(reportOf(r, filepath.ToSlash(plots), err == nil)), 0o644)
 }
 
+//go:embed results.tmpl
+var reportText string
+
+// A reported is what the text of the report speaks of, beyond the run itself.
+type reported struct {
+	run
+	Analysis, Plots, Short string
+	Analysed               bool
+	Reached, Bound         int // rows with a must
+	Longer                 time.Duration
+}
+
 func reportOf(r run, plots string, analysed bool) string {
+	x := reported{run: r, Analysis: analysis, Plots: plots, Analysed: analysed, Longer: longer}
+	var short []string
+	for _, row := range r.Results {
+		switch row.verdict() {
+		case "ok":
+			x.Reached++
+		case "SHORT":
+			short = append(short, row.ID)
+		}
+	}
+	x.Bound, x.Short = x.Reached+len(short), strings.Join(short, ", ")
 	var b strings.Builder
-	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	p("# Results\n\n")
-	p("<!-- Written by go run . -results: do not edit. What there is to say is in %s. -->\n\n", analysis)
-	if analysed {
-		p("How to read these figures: [%s](%s).\n\n", analysis, analysis)
-	}
-	p("- Measured %s in %s by `%s`.\n", r.Date.UTC().Format("2006-01-02 15:04 UTC"), r.Took.Round(time.Second), r.Command)
-	p("- On %s.\n", r.Machine)
-	if r.Machine.Load != "" {
-		p("- Load averages before: %s; after, with the benchmark's own: %s.\n", r.Machine.Load, r.Machine.LoadAfter)
-	}
-	p("- Again, in this directory: `go run . -quick` measures the rows, `go run . -full -json FILE -results RESULTS.md` all of this, " +
-		"`go run . -quick -against history` lists the ratios that have become worse; ids after that choose.\n\n")
-	if len(r.Results) > 0 {
-		p("## Rows\n\n")
-		p("Ours and the peer's are medians of one operation. The ratio is the median of the ratios of the rounds, in each of which both are "+
-			"measured one right after the other; the range leaves out the best and the worst round where there are more than four. Smaller is better. "+
-			"The comment of a row in the source says what it counts. Rounds are of %v, unless a row has its own measure. They are had in laps: all rows "+
-			"have some of theirs before any has the next. A row whose must lies within its error has more of them, for %v at most.\n\n",
-			r.Mode.Round, longer)
-		p("| id | against | ours | peer | ratio | range | rounds | must | aim | verdict |\n|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n")
-		count := map[string]int{}
-		for _, x := range r.Results {
-			against := x.Against
-			if x.Note != "" {
-				against += " (" + x.Note + ")"
-			}
-			p("| %s | %s | %s | %s | **%.2f** | %.2f–%.2f | %d | %s | %s | %s |\n", x.ID, against,
-				show(x.Ours, x.Unit), show(x.Peer, x.Unit), x.Ratio, x.Low, x.High, len(x.Ratios), bound(x.Must), bound(x.Aim), x.verdict())
-			count[x.verdict()]++
-		}
-		p("\n%d of %d rows with a must reach it.", count["ok"], count["ok"]+count["SHORT"])
-		var short []string
-		for _, x := range r.Results {
-			if x.verdict() == "SHORT" {
-				short = append(short, x.ID)
-			}
-		}
-		if len(short) > 0 {
-			p(" SHORT: %s.", strings.Join(short, ", "))
-		}
-		p("\n\n")
-	}
-	if len(r.Curves) > 0 {
-		p("## Curves\n\nMedians of the rounds, and in brackets the least and the greatest, as the bars in the plots.\n\n")
-	}
-	for _, c := range r.Curves {
-		c.report(&b, plots)
-	}
-	if len(r.Failed) > 0 {
-		p("## Not measured\n\n")
-		for _, f := range r.Failed {
-			p("- %s\n", f)
-		}
-	}
+	ok(template.Must(template.New("report").Parse(reportText)).Execute(&b, x))
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func (c curveResult) report(b *strings.Builder, plots string) {
-	p := func(format string, args ...any) { fmt.Fprintf(b, format, args...) }
-	p("### %s: %s\n\n%s %d rounds. [Table](%s/%s.csv).\n", c.ID, c.Title, c.About, c.Rounds, plots, c.ID)
-	for _, note := range c.Notes {
-		p("%s\n", note)
+func (x reported) When() string { return x.Date.UTC().Format("2006-01-02 15:04 UTC") }
+
+func (x reported) Lasted() time.Duration { return x.run.Took.Round(time.Second) }
+
+// Cells is a line of the table of rows.
+func (r result) Cells() string {
+	against := r.Against
+	if r.Note != "" {
+		against += " (" + r.Note + ")"
 	}
-	for _, f := range c.Figures {
-		file := plots + "/" + c.ID + "-" + f.Name
-		p("\n![%s](%s.svg)\n\n", f.Label, file)
-		p("%s ([PNG](%s.png)):\n\n| %s |", strings.ToUpper(f.Label[:1])+f.Label[1:], file, c.X)
+	return fmt.Sprintf("| %s | %s | %s | %s | **%.2f** | %.2f–%.2f | %d | %s | %s | %s |", r.ID, against,
+		show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, len(r.Ratios), bound(r.Must), bound(r.Aim), r.verdict())
+}
+
+// Caption is the label of a figure as a sentence begins.
+func (f curveFigure) Caption() string { return strings.ToUpper(f.Label[:1]) + f.Label[1:] }
+
+// Lines are the table of f, one for each x, with all series.
+func (r curveResult) Lines(f curveFigure) (all []string) {
+	for _, x := range r.xs() {
+		line := "| " + r.name(x) + " |"
 		for _, s := range f.Series {
-			p(" %s |", s.Name)
-		}
-		p("\n|--:|%s\n", strings.Repeat("--:|", len(f.Series)))
-		for _, x := range c.xs() {
-			p("| %s |", c.name(x))
-			for _, s := range f.Series {
-				v, ok := s.at(x)
-				if !ok {
-					p(" |")
-					continue
-				}
-				p(" %s [%s–%s] |", digits(v.Median), digits(v.Min), digits(v.Max))
+			if v, found := s.at(x); found {
+				line += fmt.Sprintf(" %s [%s–%s]", digits(v.Median), digits(v.Min), digits(v.Max))
 			}
-			p("\n")
+			line += " |"
 		}
+		all = append(all, line)
 	}
-	p("\n")
+	return all
 }
 
 // digits is v with three of them, or all before the point.
