@@ -1,16 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"runtime"
-)
-
-const fibAbout = "One in 100 requests is for fib(32), the others for fib(1), sent when they are due on 64 connections. " +
-	"Client and server are processes of their own on this machine. "
-
-var served = []figure{{name: "throughput", label: "answers per second"}, {name: "p90", label: "90th percentile, ms", log: true}}
-
-// curves are all of them. Table 6.1 and the figures of chapter 6 are those of the thesis of Ande (2023); thread-bytes, disk-reads and pipes
+// curves are all of them. Table 6.1 and figure 6.3 are those of the thesis of Ande (2023); thread-bytes, disk-reads and pipes
 // are the three of Li and Zdancewic (2007).
 func curves() []curve {
 	return []curve{
@@ -100,26 +90,6 @@ func curves() []curve {
 			points: idlePoints(), tiny: []float64{0, 10},
 			open: amongIdle,
 		},
-		{
-			id: "fib-load", title: "Figure 6.1: a Fibonacci server, against offered load",
-			about: fibAbout + "Workers and GOMAXPROCS are the number of processors, GOMAXPROCS one more where it says so; " +
-				"the composed server has one reactor.",
-			x:       axis{label: "requests per second, offered", log: true},
-			figures: served, series: fibSeries(),
-			rounds: 3, cold: true,
-			points: []float64{1000, 2000, 4000, 8000, 12_000}, tiny: []float64{500},
-			open: func(b *bench, x float64) []measurement { return fibServed(b, runtime.NumCPU(), x) },
-		},
-		{
-			id: "fib-workers", title: "Figure 6.2: a Fibonacci server, against workers",
-			about: fibAbout + "4000 requests per second are offered. The number of workers is the server's GOMAXPROCS, plus one where it says so; " +
-				"for the composed server, its pool beside one reactor; for the inline server, its reactors.",
-			x:       axis{label: "workers"},
-			figures: served, series: fibSeries(),
-			rounds: 3, cold: true,
-			points: workerPoints(), tiny: []float64{2},
-			open: fibByWorkers,
-		},
 	}
 }
 
@@ -130,20 +100,4 @@ func mvarTable(b *bench, x float64) (all []measurement) {
 		all = append(all, b.once(wall.of(onProcs(int(x)+1, f), 1)))
 	}
 	return all
-}
-
-// workerPoints are the powers of two to twice the number of processors, and 1 and 2.
-func workerPoints() []float64 {
-	all := []float64{1, 2}
-	for n := 4; n <= 2*runtime.NumCPU(); n *= 2 {
-		all = append(all, float64(n))
-	}
-	return all
-}
-
-func fibByWorkers(b *bench, x float64) []measurement {
-	if int(x) > runtime.NumCPU() {
-		b.note(fmt.Sprintf("This machine has %d processors.", runtime.NumCPU()))
-	}
-	return fibServed(b, int(x), float64(b.of(4000, 200)))
 }

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +20,7 @@ import (
 
 // The clients of the servers. They are in a process of their own, on the same machine, so their processor time counts against both sides.
 
-// driveArg makes a process a client: of a kind of server, at an address, with so many connections or requests a second, for so long.
+// driveArg makes a process a client: of a kind of server, at an address, with so many connections, for so long.
 const driveArg = "-drive"
 
 const (
@@ -73,8 +70,7 @@ func driveHere(args []string) any {
 	if len(args) != 4 {
 		ok(errors.New(driveArg + " is what the rows of servers start their client with"))
 	}
-	addr, rate, d := args[1], must(strconv.ParseFloat(args[2], 64)), must(time.ParseDuration(args[3]))
-	conns := int(rate)
+	addr, conns, d := args[1], must(strconv.Atoi(args[2])), must(time.ParseDuration(args[3]))
 	switch args[0] {
 	case "http":
 		return driveTCP(addr, conns, d, httpRequest, "HTTP/1.1 200 ", len(response))
@@ -85,7 +81,7 @@ func driveHere(args []string) any {
 			return must(tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}))
 		})
 	}
-	return driveFib(addr, rate, d)
+	return must[any](nil, fmt.Errorf("nothing drives %q", args[0]))
 }
 
 // driveConns has one request under way on each connection, on a goroutine each. It checks how each answer begins and how long it is. The
@@ -126,112 +122,4 @@ func driveConns(conns int, d time.Duration, ask, begin string, size int, dial fu
 		ok(errors.New("no answers"))
 	}
 	return float64(took) / float64(n)
-}
-
-// fibReport is the output of the client of the Fibonacci servers: answers a second, and the time of the 90th percentile in seconds.
-type fibReport struct{ PerSecond, P90 float64 }
-
-// driveFib sends rate requests a second for a fifth of d, which does not count, and then for d. Every costly-th is for costlyN. They are
-// sent on 64 connections when they are due, even if the server does not keep up, but one at a time on each connection. If the answer
-// before it is late, the time of a request counts from the moment when it was due. So a slow server cannot hide by being asked less.
-// Otherwise it counts from the moment when it was sent, which may be a millisecond late because of the client's timers. A request that is
-// due and not answered at the end counts as answered then, which is too early, for the times, and not at all for the throughput.
-func driveFib(addr string, rate float64, d time.Duration) fibReport {
-	conns := make([]net.Conn, fibConns)
-	for i := range conns {
-		conns[i] = must(net.Dial("tcp", addr))
-		defer conns[i].Close()
-	}
-	apart := time.Duration(float64(time.Second) / rate)
-	first := time.Now().Add(10 * time.Millisecond)
-	begin := first.Add(d / 5)
-	end := begin.Add(d)
-	due := func(k int) time.Time { return first.Add(time.Duration(k) * apart) }
-	var mu sync.Mutex
-	var took []time.Duration
-	answered := 0
-	var all errgroup.Group
-	for i, c := range conns {
-		all.Go(func() error {
-			k, mine, inTime, err := i, []time.Duration(nil), 0, error(nil)
-			_ = c.SetDeadline(end)
-			in := bufio.NewReader(c)
-			for ; err == nil && due(k).Before(end); k += len(conns) {
-				from := due(k)
-				if wait := time.Until(from); wait > 0 {
-					time.Sleep(wait)
-					from = time.Now()
-				}
-				n := cheapN
-				if k%costly == costly-1 {
-					n = costlyN
-				}
-				if err = askFib(c, in, n); err != nil {
-					break
-				}
-				if now := time.Now(); now.After(begin) && now.Before(end) {
-					inTime++
-				}
-				if !due(k).Before(begin) {
-					mine = append(mine, time.Since(from))
-				}
-			}
-			for ; due(k).Before(end); k += len(conns) { // not answered
-				if !due(k).Before(begin) {
-					mine = append(mine, end.Sub(due(k)))
-				}
-			}
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				err = nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			took, answered = append(took, mine...), answered+inTime
-			return err
-		})
-	}
-	ok(all.Wait())
-	p90 := time.Duration(0)
-	if len(took) > 0 {
-		slices.Sort(took)
-		p90 = took[(len(took)-1)*90/100]
-	}
-	return fibReport{float64(answered) / d.Seconds(), p90.Seconds()}
-}
-
-func askFib(c net.Conn, in *bufio.Reader, n int) error {
-	if _, err := fmt.Fprintf(c, "GET /fib/%d HTTP/1.1\r\nHost: localhost\r\n\r\n", n); err != nil {
-		return err
-	}
-	status, err := in.ReadString('\n')
-	if err != nil {
-		return err
-	}
-	if !strings.HasPrefix(status, "HTTP/1.1 200 ") {
-		return fmt.Errorf("the server said %q", status)
-	}
-	size := 0
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if len(line) == 2 {
-			break
-		}
-		if v, ok := strings.CutPrefix(string(line), "Content-Length: "); ok {
-			if size, err = strconv.Atoi(strings.TrimSpace(v)); err != nil {
-				return err
-			}
-		}
-	}
-	body, err := in.Peek(size)
-	if err != nil {
-		return err
-	}
-	if want := map[int]string{cheapN: "1\n", costlyN: "2178309\n"}[n]; string(body) != want {
-		return fmt.Errorf("fib(%d) is %q", n, body)
-	}
-	_, err = in.Discard(size)
-	return err
 }
