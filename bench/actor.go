@@ -253,10 +253,7 @@ func spawnInTask(on suspend.Spawner, n int) { inTask(on, func() { spawnActors(on
 func spawnWithChannel(n int) {
 	for range n {
 		in, done := make(chan int, 1), make(chan struct{})
-		go func() {
-			<-in
-			close(done)
-		}()
+		go func() { <-in; close(done) }()
 		in <- 1
 		<-done
 	}
@@ -277,9 +274,7 @@ func asking(on suspend.Spawner, f func(to actor.Ref[*getMessage])) {
 
 func asks(on suspend.Spawner, n int) {
 	asking(on, func(to actor.Ref[*getMessage]) {
-		for range n {
-			must(actor.Ask(bg, to, new(getMessage)))
-		}
+		times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
 	})
 }
 
@@ -290,15 +285,11 @@ func asksBy(unread int) work {
 			by := actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[int]) error {
 				ok(self.Handle(ctx, skipZeros))
 				restart()
-				for range n {
-					must(actor.Ask(bg, to, new(getMessage)))
-				}
+				times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
 				stop()
 				return nil
 			})
-			for range unread {
-				ok(by.Send(0))
-			}
+			times(unread, func() { ok(by.Send(0)) })
 			ok(by.Send(1))
 			ok(by.Wait(bg))
 		})
@@ -317,13 +308,8 @@ const skipped = 100_000
 
 func skips(b *bench) (ours, peer work) {
 	in := actor.Open[int](bg)
-	for range b.of(skipped, 100) {
-		ok(in.Ref().Send(0))
-	}
-	return again(func() {
-		ok(in.Ref().Send(1))
-		ok(in.Handle(bg, skipZeros))
-	}), nil
+	times(b.of(skipped, 100), func() { ok(in.Ref().Send(0)) })
+	return again(func() { ok(in.Ref().Send(1)); ok(in.Handle(bg, skipZeros)) }), nil
 }
 
 func asksByChannel(n int) {
@@ -333,10 +319,10 @@ func asksByChannel(n int) {
 			reply <- 1
 		}
 	}()
-	for range n {
+	times(n, func() {
 		reply := make(chan int, 1)
 		in <- reply
 		<-reply
-	}
+	})
 	close(in)
 }

@@ -73,23 +73,16 @@ func TestCurves(t *testing.T) {
 			if err := res.save(dir); err != nil {
 				t.Fatal(err)
 			}
-			table, err := os.ReadFile(filepath.Join(dir, c.id+".csv"))
-			if want := 1 + len(points)*len(c.figures)*len(c.series); err != nil || bytes.Count(table, []byte("\n")) != want {
-				t.Errorf("want %d lines: %v\n%s", want, err, table)
+			file := func(name string) []byte { return must(os.ReadFile(filepath.Join(dir, c.id+name))) }
+			table := file(".csv")
+			if want := 1 + len(points)*len(c.figures)*len(c.series); bytes.Count(table, []byte("\n")) != want {
+				t.Errorf("want %d lines:\n%s", want, table)
 			}
 			for _, f := range c.figures {
-				base := filepath.Join(dir, c.id+"-"+f.name)
-				if svg, err := os.ReadFile(base + ".svg"); err != nil || !bytes.Contains(svg, []byte("</svg>")) {
-					t.Error("no SVG", err)
+				if !bytes.Contains(file("-"+f.name+".svg"), []byte("</svg>")) {
+					t.Error("no SVG")
 				}
-				image, err := os.Open(base + ".png")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer image.Close()
-				if _, err := png.Decode(image); err != nil {
-					t.Error(err)
-				}
+				must(png.Decode(bytes.NewReader(file("-" + f.name + ".png"))))
 			}
 		})
 	}
@@ -139,33 +132,27 @@ func TestRegressed(t *testing.T) {
 
 func TestReadRuns(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := readRuns(dir); err == nil {
-		t.Error("an empty directory")
-	}
-	for name, want := range map[string]run{"a.json": {Command: "a"}, "b.json": {Command: "b"}} {
-		text, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
+	read := func(name string, want ...string) {
+		t.Helper()
+		all, err := readRuns(filepath.Join(dir, name))
+		if len(all) != len(want) || (err != nil) != (len(want) == 0) {
+			t.Fatalf("%s: %+v, %v", name, all, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
+		for i, r := range all {
+			if r.Command != want[i] {
+				t.Errorf("%s: %+v", name, r)
+			}
 		}
 	}
-	if all, err := readRuns(dir); err != nil || len(all) != 2 {
-		t.Errorf("%+v, %v", all, err)
-	}
-	if one, err := readRuns(filepath.Join(dir, "b.json")); err != nil || len(one) != 1 || one[0].Command != "b" {
-		t.Errorf("%+v, %v", one, err)
-	}
-	if _, err := readRuns(filepath.Join(dir, "c.json")); err == nil {
-		t.Error("a file that is not there")
-	}
-	if err := os.WriteFile(filepath.Join(dir, "c.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readRuns(dir); err == nil {
-		t.Error("a file that is no run")
-	}
+	write := func(name, text string) { ok(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	read(".") // an empty directory
+	write("a.json", string(must(json.Marshal(run{Command: "a"}))))
+	write("b.json", string(must(json.Marshal(run{Command: "b"}))))
+	read(".", "a", "b")
+	read("b.json", "b")
+	read("c.json") // a file that is not there
+	write("c.json", "{")
+	read(".") // a file that is no run
 }
 
 // The sides take turns in each round, another comes first in each, and a warm-up does not count.
@@ -357,9 +344,7 @@ func TestParseWrk(t *testing.T) {
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	byHand := filepath.Join(dir, analysis)
-	if err := os.WriteFile(byHand, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(os.WriteFile(byHand, []byte("mine"), 0o600))
 	points := []curvePoint{{X: 10, Median: 1.234, Min: 1, Max: 2, Rounds: []float64{1, 1.234, 2}}}
 	r := run{
 		Date: time.Unix(0, 0), Took: time.Minute, Command: "go run . -full", Mode: full,
@@ -374,13 +359,8 @@ func TestReport(t *testing.T) {
 		Failed: []string{"row: not here"},
 	}
 	report := filepath.Join(dir, "RESULTS.md")
-	if err := writeReport(report, filepath.Join(dir, "results"), r); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(writeReport(report, filepath.Join(dir, "results"), r))
+	text := string(must(os.ReadFile(report)))
 	for _, want := range []string{
 		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3", "-against history",
 		"| reached | peer | 1.00ns | 2.00ns | **0.50** | 0.40–0.60 | 1 | 1.00 | 0.50 | ok |",
@@ -389,12 +369,12 @@ func TestReport(t *testing.T) {
 		"### c: A curve", "About it. 3 rounds. [Table](results/c.csv)", "Less than there should be.", "](results/c-f.svg)", "](results/c-f.png)",
 		"| n | one | none |", "| 10 | 1.23 [1.00–2.00] | |", "- row: not here",
 	} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if mine, err := os.ReadFile(byHand); string(mine) != "mine" || err != nil {
-		t.Errorf("%q, %v", mine, err)
+	if mine := must(os.ReadFile(byHand)); string(mine) != "mine" {
+		t.Errorf("%q", mine)
 	}
 }
 

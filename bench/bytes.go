@@ -111,9 +111,7 @@ func yielders(n int) float64 {
 	y := &yielding
 	y.Scheduler, y.n, y.begun = fifo.New(fifo.Options{StallAfter: -1}), n, 0
 	y.before, _ = liveBytes()
-	for range n {
-		ok(y.Execute(yielder(1)))
-	}
+	times(n, func() { ok(y.Execute(yielder(1))) })
 	ok(y.Run(bg, func(context.Context) error { return nil }))
 	check(y.begun == 2*n)
 	y.Scheduler = nil
@@ -166,13 +164,9 @@ func yieldingTasks(n int) (each float64) {
 // the measurement. It is for a process that ends then.
 func yieldingGoroutines(n int) float64 {
 	return grown(n, func() {
-		for range n {
-			go func() {
-				runtime.Gosched()
-				yielding.goroutines.Add(1)
-				select {}
-			}()
-		}
+		times(n, func() {
+			go func() { runtime.Gosched(); yielding.goroutines.Add(1); select {} }()
+		})
 		for yielding.goroutines.Load() < int64(n) {
 			runtime.Gosched()
 		}
@@ -192,9 +186,7 @@ func goroutinesInChannels(n int) float64 {
 				}
 			}()
 		}
-		for range 100 {
-			runtime.Gosched()
-		}
+		times(100, runtime.Gosched)
 	})
 }
 
@@ -205,10 +197,7 @@ func actors(make func(i int) body) func(n int) float64 {
 		inFifo(func() {
 			all := []actor.Ref[int]{}
 			each = grown(n, func() {
-				for i := range n {
-					all = append(all, actor.Spawn(bg, suspend.Here(), make(i)))
-					suspend.Yield()
-				}
+				upTo(n, func(i int) { all = append(all, actor.Spawn(bg, suspend.Here(), make(i))); suspend.Yield() })
 			})
 			for _, r := range all {
 				r.Stop()

@@ -20,14 +20,7 @@ type queue = func() (put, take func(i int))
 func handover(where place, q queue) work {
 	return func(n int) {
 		put, take := q()
-		all := func(f func(i int)) func() {
-			return func() {
-				for i := range n {
-					f(i)
-				}
-			}
-		}
-		where(all(take), all(put))
+		where(func() { upTo(n, take) }, func() { upTo(n, put) })
 	}
 }
 

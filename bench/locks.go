@@ -20,43 +20,21 @@ import (
 
 // Locks, values that are there, pools, and groups of tasks.
 
-// lockFree counts under a lock that nobody else wants. The loops are written out, as a call would be a third of an operation.
+// lockFree counts under a lock that nobody else wants.
 func lockFree(*bench) (ours, peer work) {
 	var m mutex.Mutex
 	var std sync.Mutex
 	ctx, count := context.Background(), 0
-	return func(n int) {
-			for range n {
-				_ = m.Lock(ctx)
-				count++
-				m.Unlock()
-			}
-		}, func(n int) {
-			for range n {
-				std.Lock()
-				count++
-				std.Unlock()
-			}
-		}
+	return func(n int) { times(n, func() { _ = m.Lock(ctx); count++; m.Unlock() }) },
+		func(n int) { times(n, func() { std.Lock(); count++; std.Unlock() }) }
 }
 
 func readLockFree(*bench) (ours, peer work) {
 	var m mutex.RWMutex
 	var std sync.RWMutex
 	ctx, value, sum := context.Background(), 1, 0
-	return func(n int) {
-			for range n {
-				_ = m.RLock(ctx)
-				sum += value
-				m.RUnlock()
-			}
-		}, func(n int) {
-			for range n {
-				std.RLock()
-				sum += value
-				std.RUnlock()
-			}
-		}
+	return func(n int) { times(n, func() { _ = m.RLock(ctx); sum += value; m.RUnlock() }) },
+		func(n int) { times(n, func() { std.RLock(); sum += value; std.RUnlock() }) }
 }
 
 // eight goroutines share n operations. They all find the lock held at first: otherwise it is chance whether two ever
@@ -67,11 +45,7 @@ func eight(lock, unlock func()) work {
 		ended := make(chan struct{})
 		lock()
 		go func() {
-			split(n, 8, func(int, int) {
-				lock()
-				count++
-				unlock()
-			})
+			split(n, 8, func(int, int) { lock(); count++; unlock() })
 			close(ended)
 		}()
 		time.Sleep(time.Millisecond)
@@ -109,40 +83,20 @@ func awaiting(*bench) (ours, peer work) {
 	p := promise.New[int]()
 	ok(p.Fill(1))
 	ctx := context.Background()
-	return func(n int) {
-		sum := 0
-		for range n {
-			v, _ := p.Await(ctx)
-			sum += v
-		}
-		check(sum == n)
-	}, calling()
+	return func(n int) { total(n, func() int { v, _ := p.Await(ctx); return v }) }, calling()
 }
 
 func forcing(*bench) (ours, peer work) {
 	l := lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Restart)
 	ctx := context.Background()
 	must(l.Force(ctx))
-	return func(n int) {
-		sum := 0
-		for range n {
-			v, _ := l.Force(ctx)
-			sum += v
-		}
-		check(sum == n)
-	}, calling()
+	return func(n int) { total(n, func() int { v, _ := l.Force(ctx); return v }) }, calling()
 }
 
 func calling() work {
 	f := sync.OnceValue(func() int { return 1 })
 	f()
-	return func(n int) {
-		sum := 0
-		for range n {
-			sum += f()
-		}
-		check(sum == n)
-	}
+	return func(n int) { total(n, f) }
 }
 
 // small is a microsecond's work, more or less.
@@ -160,9 +114,7 @@ func submitting(submit func(f func())) work {
 		var wg sync.WaitGroup
 		wg.Add(n)
 		f := func() { small(); wg.Done() }
-		for range n {
-			submit(f)
-		}
+		times(n, func() { submit(f) })
 		wg.Wait()
 	}
 }

@@ -30,9 +30,7 @@ func stages(number int) work {
 			s := newStage()
 			all, f = append(all, s), stage.Pipe(f, stage.Flow[int, int](s))
 		}
-		for i := range n {
-			ok(f.Submit(bg, i))
-		}
+		upTo(n, func(i int) { ok(f.Submit(bg, i)) })
 		ok(stage.Close(bg, all...))
 	}
 }
@@ -51,12 +49,10 @@ func channels(number int, handOn func(ctx context.Context, in, out chan int), se
 			from = to
 		}
 		all.Go(func() {
-			for range from {
+			for range from { // until it is closed
 			}
 		})
-		for i := range n {
-			send(ctx, first, i)
-		}
+		upTo(n, func(i int) { send(ctx, first, i) })
 		close(first)
 		all.Wait()
 	}
@@ -85,27 +81,19 @@ func sendBare(_ context.Context, to chan int, v int) { to <- v }
 // inlineDo is Do of a stage that is free: the caller does the task. Its peer is a semaphore around the function.
 func inlineDo(n int) {
 	s := newStage()
-	for i := range n {
-		must(s.Do(uncancelled, i))
-	}
+	upTo(n, func(i int) { must(s.Do(uncancelled, i)) })
 	ok(s.Close(bg))
 }
 
 func channelSemaphore(n int) {
 	ctx, sem := uncancelled, make(chan struct{}, 1)
-	for i := range n {
-		sendOr(ctx, sem, struct{}{})
-		must(increment(ctx, i))
-		<-sem
-	}
+	upTo(n, func(i int) { sendOr(ctx, sem, struct{}{}); must(increment(ctx, i)); <-sem })
 }
 
 // workerDo waits for the answer of a worker.
 func workerDo(n int) {
 	s := newStage()
-	for i := range n {
-		must(must[promise.Future[int]](s.Begin(uncancelled, i)).Await(uncancelled))
-	}
+	upTo(n, func(i int) { must(must[promise.Future[int]](s.Begin(uncancelled, i)).Await(uncancelled)) })
 	ok(s.Close(bg))
 }
 
@@ -131,9 +119,7 @@ func replyChannel(n int) {
 
 func pondResult(n int) {
 	p := pond.NewResultPool[int](1)
-	for i := range n {
-		must(p.Submit(func() int { return i + 1 }).Wait())
-	}
+	upTo(n, func(i int) { must(p.Submit(func() int { return i + 1 }).Wait()) })
 	p.StopAndWait()
 }
 
@@ -142,9 +128,7 @@ func rejecting(n int) {
 	let := make(chan struct{})
 	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil }, stage.Options{Queue: stage.NoQueue, Full: stage.FullReject})
 	ok(s.Submit(bg, 0))
-	for i := range n {
-		check(s.Submit(bg, i) != nil)
-	}
+	upTo(n, func(i int) { check(s.Submit(bg, i) != nil) })
 	close(let)
 	ok(s.Close(bg))
 }
@@ -201,9 +185,7 @@ func circlingGoroutines(n int, done func() bool) (end func()) {
 		}
 		go round(taskTime)
 	}
-	for i := range n {
-		go round(phase(i, n))
-	}
+	upTo(n, func(i int) { go round(phase(i, n)) })
 	return left.Wait
 }
 
@@ -218,9 +200,7 @@ func circlingTimers(n int, done func() bool) (end func()) {
 			}
 		})
 	}
-	for i := range n {
-		round(phase(i, n))
-	}
+	upTo(n, func(i int) { round(phase(i, n)) })
 	return func() { ok(l.Close()) }
 }
 
@@ -239,8 +219,6 @@ func circlingStage(n int, done func() bool) (end func()) {
 		}
 		return i, nil
 	}, stage.Options{Width: width, Queue: n + 1})
-	for i := range n {
-		ok(s.Submit(bg, i))
-	}
+	upTo(n, func(i int) { ok(s.Submit(bg, i)) })
 	return func() { ok(s.Close(bg)) }
 }

@@ -23,9 +23,7 @@ func spawnFifo(batch int) work {
 			here := suspend.Here()
 			one := func() { ended++ }
 			inBatches(n, batch, func(part int) {
-				for range part {
-					ok(here.Go(one))
-				}
+				times(part, func() { ok(here.Go(one)) })
 				suspend.Yield() // they come first
 			})
 		})
@@ -38,10 +36,7 @@ func spawnGo(batch int) work {
 		var wg sync.WaitGroup
 		one := func() { wg.Done() }
 		inBatches(n, batch, func(part int) {
-			for range part {
-				wg.Add(1)
-				go one()
-			}
+			times(part, func() { wg.Add(1); go one() })
 			wg.Wait()
 		})
 	}

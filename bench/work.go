@@ -19,10 +19,26 @@ var bg = context.Background()
 // uncancelled could be cancelled, and is not.
 var uncancelled, neverCalled = context.WithCancel(bg)
 
+// times, upTo and total are loops that the compiler inlines with a literal f, so an operation of some nanoseconds is not a call.
 func times(n int, f func()) {
 	for range n {
 		f()
 	}
+}
+
+func upTo(n int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}
+
+// total adds n ones.
+func total(n int, f func() int) {
+	sum := 0
+	for range n {
+		sum += f()
+	}
+	check(sum == n)
 }
 
 // again is n times a piece of work.
