@@ -19,7 +19,7 @@ var bg = context.Background()
 // uncancelled could be cancelled, and is not.
 var uncancelled, neverCalled = context.WithCancel(bg)
 
-// times, upTo and total are loops that the compiler inlines with a literal f, so an operation of some nanoseconds is not a call.
+// times, upTo and total are loops. The compiler inlines them with a literal f.
 func times(n int, f func()) {
 	for range n {
 		f()
