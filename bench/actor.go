@@ -165,9 +165,9 @@ func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b
 	}
 }
 
-type floodMessage struct{ n int }
+type floodMessage struct{ _ int }
 
-// flood is messages that one actor receives, of so many goroutines that send.
+// flood is messages from a number of goroutines, which one actor receives.
 func flood(senders int) func(b *bench) (ours, peer work) {
 	return func(b *bench) (ours, peer work) {
 		system := protoSystem(b)

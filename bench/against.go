@@ -20,10 +20,11 @@ func readRuns(name string) (all []run, err error) {
 	if len(files) == 0 {
 		ok(errors.New("no runs in " + name))
 	}
-	for _, f := range files {
-		all = append(all, readRun(f))
+	runs := make([]run, len(files))
+	for i, f := range files {
+		runs[i] = readRun(f)
 	}
-	return all, nil
+	return runs, nil
 }
 
 func readRun(name string) (r run) {

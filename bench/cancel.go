@@ -22,7 +22,7 @@ type exchange struct {
 
 const exchanged = 50_000
 
-// exchanges are one producer, one consumer, and as many of each, of the size of the thesis.
+// exchanges have one producer, one consumer, or half of each. Their size is that of the thesis.
 func exchanges(m mode, percent int, lazily bool) (all []exchange) {
 	tasks, items := m.of(10_000, 40), m.of(exchanged, 200)
 	for _, producers := range []int{1, tasks - 1, tasks / 2} {

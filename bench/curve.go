@@ -225,7 +225,7 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 // machine has room for.
 const taskBytes = 6 << 10
 
-// fits leaves out each of sides of which n, of so many bytes, take more than three fifths of the memory that is available, and notes it.
+// fits leaves out a side if n times its bytes are more than three fifths of the memory that is available, and notes it.
 func (b *bench) fits(sides []measurement, n int, bytes ...int) {
 	room := int(availableMemory() * 3 / 5)
 	for i, each := range bytes {

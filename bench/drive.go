@@ -20,7 +20,7 @@ import (
 
 // The clients of the servers. They are in a process of their own, on the same machine, so their processor time counts against both sides.
 
-// driveArg makes a process a client: of a kind of server, at an address, with so many connections, for so long.
+// driveArg makes a process a client. The kind of server, its address, the number of connections and the duration follow.
 const driveArg = "-drive"
 
 const (
@@ -41,7 +41,8 @@ func driven(what string, addr net.Addr, conns int) side {
 		d = min(10*d, time.Second)
 		if what == "http" && wrk() != "" {
 			seconds := int(max(1, (d+time.Second/2)/time.Second))
-			out, err := exec.Command(wrk(), "-t1", fmt.Sprintf("-c%d", conns), fmt.Sprintf("-d%ds", seconds), "http://"+addr.String()+"/").CombinedOutput()
+			out, err := exec.Command(wrk(), "-t1", fmt.Sprintf("-c%d", conns), fmt.Sprintf("-d%ds", seconds),
+				"http://"+addr.String()+"/").CombinedOutput()
 			if err != nil {
 				ok(fmt.Errorf("%w: %s", err, out))
 			}

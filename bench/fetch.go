@@ -50,7 +50,7 @@ func (s source) authors(_ context.Context, ids []int) ([]int, error) {
 	return ids, nil
 }
 
-// warmed does one operation before n: the turn of the other side, and the collection after it, have taken what is kept for the next.
+// warmed does one operation before n, which does not count: the turn of the other side, and the collection after it, have emptied pools.
 func warmed(f work) work {
 	return func(n int) { f(1); restart(); f(n) }
 }
@@ -182,7 +182,7 @@ func chainLoader(n int) work {
 	})
 }
 
-// gets is a Run with so many dependent Gets.
+// gets is a Run with n dependent Gets.
 func gets(n int) work {
 	return again(func() { ok(fetch.Run(bg, func(ctx context.Context) error { chainOurs(ctx, n); return nil })) })
 }

@@ -26,7 +26,7 @@ type row struct {
 	must, aim float64 // of the ratio; 0: the row is there to be read, and has no verdict
 	rounds    int     // 0: the number of the mode
 	cold      bool    // each round is from scratch: there is nothing to warm up
-	gauge     gauge   // what a work is measured by; wall time unless it is given
+	gauge     gauge   // measures a work; wall time unless it is given
 	batch     int     // the operations of each of the n of a work, if there are several
 	constant  float64 // a peer that is a figure, and not measured
 	open      func(b *bench) (ours, peer work)
@@ -72,7 +72,7 @@ func (m mode) of(n, tiny int) int {
 	return n
 }
 
-// A gauge is what a work is measured by.
+// A gauge measures a work: it is read before and after.
 type gauge struct {
 	unit string // of one operation
 	now  func() float64

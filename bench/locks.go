@@ -181,7 +181,7 @@ func byConc(_ *bench, procs int) work {
 	}
 }
 
-// inTens does n in parts of ten, in batches in parts of so many.
+// inTens does n in parts of ten, and inBatches in parts of a size.
 func inTens(n int, f func(part int)) { inBatches(n, 10, f) }
 
 func inBatches(n, size int, f func(part int)) {

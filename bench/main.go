@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// runAll does what the flags ask for, and reports whether a row has become worse or could not be measured.
+// runAll follows the flags, and reports whether a row has become worse or could not be measured.
 func runAll() (bad bool) {
 	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
 	isFull := flag.Bool("full", false, "longer rounds, and curves")

@@ -25,7 +25,7 @@ type server func(b *bench, handle handler) net.Addr
 
 type handler = func(ctx context.Context, c net.Conn)
 
-// onLoop is a loop with so many reactors.
+// onLoop is a loop with a number of reactors.
 func onLoop(reactors int) server {
 	return func(b *bench, handle handler) net.Addr {
 		ln := must(b.loop(eventloop.Options{Loops: reactors}).Listen("tcp", "127.0.0.1:0"))
@@ -136,5 +136,6 @@ func tlsEcho(b *bench) (ours, peer side) {
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	cert := must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
-	return besideServer("tls", 200, onLoop(runtime.GOMAXPROCS(0)), onNet, func(ctx context.Context, c net.Conn) { echo(ctx, tls.Server(c, config)) })(b)
+	handle := func(ctx context.Context, c net.Conn) { echo(ctx, tls.Server(c, config)) }
+	return besideServer("tls", 200, onLoop(runtime.GOMAXPROCS(0)), onNet, handle)(b)
 }

@@ -46,7 +46,8 @@ func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size i
 	for range conns {
 		fd := must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
 		event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
-		ok(errors.Join(syscall.Connect(fd, sa), syscall.SetNonblock(fd, true), syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1),
+		ok(errors.Join(syscall.Connect(fd, sa), syscall.SetNonblock(fd, true),
+			syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1),
 			syscall.EpollCtl(ep, syscall.EPOLL_CTL_ADD, fd, &event)))
 		got[int32(fd)] = 0
 	}

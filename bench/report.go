@@ -90,7 +90,7 @@ func writeReport(name, dir string, r run) error {
 //go:embed results.tmpl
 var reportText string
 
-// A reported is what the text of the report speaks of, beyond the run itself.
+// A reported has the values of the template, beyond those of the run itself.
 type reported struct {
 	run
 	Analysis, Plots, Short string

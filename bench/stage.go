@@ -20,7 +20,7 @@ func increment(_ context.Context, n int) (int, error) { return n + 1, nil }
 
 func newStage() *stage.Stage[int, int] { return stage.New("s", increment, stage.Options{Queue: 100}) }
 
-// stages sends n tasks through a pipe of so many.
+// stages sends n tasks through a pipe with a number of stages.
 func stages(number int) work {
 	return func(n int) {
 		s := newStage()
@@ -126,7 +126,8 @@ func pondResult(n int) {
 // rejecting is a full stage that rejects n tasks.
 func rejecting(n int) {
 	let := make(chan struct{})
-	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil }, stage.Options{Queue: stage.NoQueue, Full: stage.FullReject})
+	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil },
+		stage.Options{Queue: stage.NoQueue, Full: stage.FullReject})
 	ok(s.Submit(bg, 0))
 	upTo(n, func(i int) { check(s.Submit(bg, i) != nil) })
 	close(let)

@@ -15,7 +15,7 @@ import (
 
 // Starting tasks, forks, and functions that block.
 
-// spawnFifo starts n tasks that end at once, so many at a time. Starting the fifo is counted, once for all.
+// spawnFifo starts n tasks that end at once, in batches. Starting the fifo is counted, once for all.
 func spawnFifo(batch int) work {
 	return func(n int) {
 		ended := 0
@@ -42,7 +42,7 @@ func spawnGo(batch int) work {
 	}
 }
 
-// forking is what the forks share. Captured, the pool would make each closure larger.
+// forking is shared by the forks. Captured, the pool would make each closure larger.
 var forking struct {
 	pool *workstealing.Pool
 	cut  int         // fib of this and less is computed without forks
@@ -146,7 +146,7 @@ func besideForks(b *bench) (ours, peer side) {
 		})
 }
 
-// keptTasks is so many tasks that wait, in a Run of their own. The Runs before have left their coroutines.
+// keptTasks is the number of tasks that wait, in a Run of their own. The Runs before have left their coroutines.
 const keptTasks = 5000
 
 func keptCoroutines(b *bench) (ours, peer work) {

@@ -17,7 +17,7 @@ import (
 var bg = context.Background()
 
 // uncancelled could be cancelled, and is not.
-var uncancelled, neverCalled = context.WithCancel(bg)
+var uncancelled, _ = context.WithCancel(bg)
 
 // times, upTo and total are loops. The compiler inlines them with a literal f.
 func times(n int, f func()) {
@@ -109,7 +109,7 @@ func split(n, k int, f func(w, i int)) {
 	wg.Wait()
 }
 
-// pool is one with so many workers, or one for each processor.
+// pool has a number of workers, or one for each processor if that is 0.
 func (b *bench) pool(workers int) *workstealing.Pool {
 	p := workstealing.New(workstealing.Options{Workers: workers})
 	b.close(func() { ok(p.Close()) })
