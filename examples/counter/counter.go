@@ -1,4 +1,6 @@
 // Package counter is a service on net/http that knows nothing of Braid. Its test runs it in a simulation as it is.
+//
+//	go test -v ./examples/counter
 package counter
 
 import (
