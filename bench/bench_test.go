@@ -358,13 +358,16 @@ func TestReport(t *testing.T) {
 			Figures: []curveFigure{{Name: "f", Label: "label", Series: []curveSeries{{"one", points}, {"none", nil}}}}}},
 		Failed: []string{"row: not here"},
 	}
+	r.replace(run{Date: time.Unix(3600, 0), Command: "go run . open", Machine: machine{Load: "4", LoadAfter: "5"},
+		Results: []result{{ID: "open", Against: "peer", Unit: "bytes", Ours: 3, Peer: 1, Ratio: 3, Low: 3, High: 3, Note: "a note", Ratios: []float64{3}}}})
 	report := filepath.Join(dir, "RESULTS.md")
 	ok(writeReport(report, filepath.Join(dir, "results"), r))
 	text := string(must(os.ReadFile(report)))
 	for _, want := range []string{
 		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3", "-against history",
 		"| reached | peer | 1.00ns | 2.00ns | **0.50** | 0.40–0.60 | 1 | 1.00 | 0.50 | ok |",
-		"| open | peer (a note) | 2.0B | 1.0B | **2.00** | 2.00–2.00 | 1 | - | - | - |",
+		"| open | peer (a note) | 3.0B | 1.0B | **3.00** | 3.00–3.00 | 1 | - | - | - |",
+		"- open: measured 1970-01-01 01:00 UTC by `go run . open`, at loads of 4 and 5.",
 		"1 of 2 rows with a must reach it. SHORT: missed.",
 		"### c: A curve", "About it. 3 rounds. [Table](results/c.csv)", "Less than there should be.", "](results/c-f.svg)", "](results/c-f.png)",
 		"| n | one | none |", "| 10 | 1.23 [1.00–2.00] | |", "- row: not here",

@@ -9,6 +9,7 @@
 //	go run . -full -json now.json               the figures, to a file
 //	go run . -full -results RESULTS.md          the report, and the plots and tables of the curves in -dir
 //	go run . -from now.json -results RESULTS.md the same of an earlier run; nothing is measured
+//	go run . -from now.json,rows.json ...       the same, with rows of a later run in place of those of the earlier
 //	go run . -quick -against history            which ratios have become worse by more than their noise; exits with 1 if any
 //
 // A line has the id, the medians of Braid and of the peer for one operation, and the median of the ratios with their range, without the worst
@@ -17,6 +18,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -39,6 +41,23 @@ type run struct {
 	Results []result      `json:"results"`
 	Curves  []curveResult `json:"curves,omitempty"`
 	Failed  []string      `json:"failed,omitempty"` // what could not be measured, and why
+	Later   []string      `json:"later,omitempty"`  // which rows are of a later run
+}
+
+// replace takes the rows of a later run in place of the rows of r with their ids, in the order of the tables.
+func (r *run) replace(later run) {
+	var ids []string
+	for _, x := range later.Results {
+		ids = append(ids, x.ID)
+	}
+	r.Results = append(slices.DeleteFunc(r.Results, func(x result) bool { return slices.Contains(ids, x.ID) }), later.Results...)
+	place := map[string]int{}
+	for i, x := range rows() {
+		place[x.id] = i
+	}
+	slices.SortStableFunc(r.Results, func(x, y result) int { return cmp.Compare(place[x.ID], place[y.ID]) })
+	r.Later = append(r.Later, fmt.Sprintf("%s: measured %s by `%s`, at loads of %s and %s.", strings.Join(ids, ", "), when(later), later.Command,
+		later.Machine.Load, later.Machine.LoadAfter))
 }
 
 func main() {
@@ -60,7 +79,7 @@ func runAll() (bad bool) {
 	list := flag.Bool("list", false, "print the ids of rows and curves")
 	dir := flag.String("dir", "results", "the `directory` for the tables and plots of curves")
 	out := flag.String("json", "", "write the results to this `file`")
-	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json")
+	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows of further ones, after commas, replace its rows")
 	report := flag.String("results", "", "write the results as Markdown to this `file`")
 	against := flag.String("against", "", "compare the ratios with those of this `file`, written by -json, or of all files of a directory")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
@@ -83,7 +102,17 @@ func runAll() (bad bool) {
 	}
 	var now run
 	if *from != "" {
-		now = readRun(*from)
+		files := strings.Split(*from, ",")
+		now = readRun(files[0])
+		for _, f := range files[1:] {
+			now.replace(readRun(f))
+		}
+		now.Results = slices.DeleteFunc(now.Results, func(x result) bool {
+			return !slices.ContainsFunc(rows(), func(r row) bool { return r.id == x.ID })
+		})
+		now.Curves = slices.DeleteFunc(now.Curves, func(x curveResult) bool {
+			return !slices.ContainsFunc(curves(), func(c curve) bool { return c.id == x.ID })
+		})
 	} else {
 		chosen, traced, err := choose(rows(), curves(), *isFull, flag.Args())
 		ok(err)

@@ -116,7 +116,9 @@ func reportOf(r run, plots string, analysed bool) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func (x reported) When() string { return x.Date.UTC().Format("2006-01-02 15:04 UTC") }
+func (x reported) When() string { return when(x.run) }
+
+func when(r run) string { return r.Date.UTC().Format("2006-01-02 15:04 UTC") }
 
 func (x reported) Lasted() time.Duration { return x.run.Took.Round(time.Second) }
 
