@@ -137,12 +137,13 @@ var primPrograms = []program{
 		var x, y *lazy.Lazy[int]
 		var running, gaveUp promise.Promise[int] // y is; x has
 		impatient, end := cancel.New(bg)
-		x = lazy.New(func(context.Context) (int, error) {
+		inside := lazy.New(func(context.Context) (int, error) { // a part of x that is live when y looks
 			_, _ = running.Await(bg)
 			_, _ = y.Force(impatient)
 			_ = gaveUp.Fill(1)
 			return 1, nil
 		}, lazy.Record)
+		x = lazy.New(func(ctx context.Context) (int, error) { return inside.Force(ctx) }, lazy.Record)
 		y = lazy.New(func(ctx context.Context) (int, error) {
 			_ = running.Fill(1)
 			_, _ = gaveUp.Await(bg)
