@@ -56,12 +56,15 @@ type ended struct {
 	owed    owed
 	passed  bool // it is in the next stage, and counted
 	settled bool // it has its fate
+	adopted bool // the batch holds it open
 }
 
 // settled is told when f has returned, and every child of the batch is done.
 func (b *batch[In, Out]) settled(err error) {
-	for _, e := range b.items {
-		e.t.leave(err)
+	for i := range b.items {
+		if b.ends[i].adopted {
+			b.items[i].t.leave(err)
+		}
 	}
 }
 
@@ -97,9 +100,8 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 		if s.begun(e.since, w.now) {
 			f = late
 		}
-		e.t.adopt() // it cannot be done, as it is in this stage
 		b.items = append(b.items, e)
-		b.ends = append(b.ends, ended{verdict: verdict{fate: f}})
+		b.ends = append(b.ends, ended{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // it is done already if look has told it
 	}
 	w.at, w.task = &s.core, &b.task
 	s.pool.release()

@@ -158,13 +158,14 @@ type pace struct {
 // Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, over, letIn), and when a stage loses what let it go
 // on (lose). The release that follows looks at it.
 type asking struct {
-	from   *core // the stage of the handler
-	task   *task
-	at     atomicx.Pointer[core] // the stage that task has entered last, or wants to enter
-	queued bool                  // it waits there. Under the guard of that stage
-	index  int                   // in from.asking, under its guard
-	fails  bool                  // it was in a cycle, and goes on. Under the guard of from
-	stop   func(cause error)     // ends a wait for room
+	from  *core // the stage of the handler
+	task  *task
+	at    atomicx.Pointer[core] // the stage that task has entered last, or wants to enter
+	in    atomicx.Pointer[core] // the same, while it waits there; changed under the guard of that stage
+	ctx   context.Context       // of a wait for room
+	index int                   // in from.asking, under its guard
+	fails bool                  // it was in a cycle, and goes on. Under the guard of from
+	stop  func(cause error)     // ends a wait for room
 }
 
 // An item is a task in a stage.
@@ -179,7 +180,7 @@ type item[In, Out any] struct {
 // left takes note that e has left the queue.
 func (e *item[In, Out]) left() {
 	if a := e.t.asked; a != nil {
-		a.queued = false
+		a.in.Store(nil)
 	}
 }
 
@@ -326,7 +327,7 @@ func (p *Pool) settle() {
 // moved takes note that the task of a has entered the queue of c.
 func (a *asking) moved(c *core) {
 	a.at.Store(c)
-	a.queued = true
+	a.in.Store(c)
 }
 
 // admits reports whether there is room for t, or t needs none.

@@ -26,16 +26,26 @@ func (c *core) lose() {
 // task still waits, look ends that task: it will not begin, so nothing is to wait until it leaves the queue.
 func (a *asking) look() {
 	s := search{locked: []*suspend.Guard{&a.from.pool.guard}}
+	asked := false
 	for {
 		s.locked = suspend.LockAll(s.locked)
 		end := func() {}
 		switch {
 		case a.task.gone.Load() && a.stop == nil:
-			if s.enters(a) && a.queued && !a.task.told {
+			if c := a.at.Load(); s.enters(a, c) && a.in.Load() == c && !a.task.told {
 				a.task.told = true
 				end = func() { a.task.leave(errorOf(a.task)) }
 			}
 		case a.waits() && !s.goesOn(a):
+			if !asked { // contexts are foreign, so they are asked without the guards
+				asked = true
+				suspend.UnlockAll(s.locked)
+				if slices.ContainsFunc(s.waits, (*asking).over) {
+					return
+				}
+				s = search{locked: s.locked}
+				continue
+			}
 			end = a.fail()
 		}
 		suspend.UnlockAll(s.locked)
@@ -55,7 +65,7 @@ func (a *asking) waits() bool {
 // fail ends a wait of a cycle. It is called under all guards, and returns the rest, to be done without.
 func (a *asking) fail() (end func()) {
 	err := fmt.Errorf("%w: %s", ErrCycle, a.way())
-	for !a.queued {
+	for a.in.Load() == nil {
 		a = a.at.Load().askingIn(a.task)
 	}
 	a.fails = true
@@ -70,11 +80,19 @@ type search struct {
 	locked   []*suspend.Guard
 	unlocked *suspend.Guard // is needed as well
 	seen     map[*core]bool
+	waits    []*asking // that cannot go on
 }
 
-// enters reports whether the guard of the stage that a.task is in is held. Otherwise it is to be locked.
-func (s *search) enters(a *asking) bool {
-	c := a.at.Load()
+// over reports whether the wait was cancelled, so that its handler will go on.
+func (a *asking) over() bool {
+	if a.ctx != nil {
+		return a.ctx.Err() != nil
+	}
+	return a.task.over()
+}
+
+// enters reports whether a.task is in c, and the guard of c is held. Otherwise it is to be locked.
+func (s *search) enters(a *asking, c *core) bool {
 	if guard := &c.pool.guard; !slices.Contains(s.locked, guard) {
 		s.unlocked = guard
 		return false
@@ -84,14 +102,15 @@ func (s *search) enters(a *asking) bool {
 
 // goesOn reports whether something that a waits for can go on, or is not known to be unable to.
 func (s *search) goesOn(a *asking) bool {
-	if !s.enters(a) || a.fails {
+	c := a.at.Load()
+	if !s.enters(a, c) || a.fails {
 		return true
 	}
-	c := a.at.Load()
+	s.waits = append(s.waits, a)
 	switch {
-	case a.stop != nil && (!a.queued || c.givenUp > 0 || c.admits(a.task)): // it has got in, or will
+	case a.stop != nil && (a.in.Load() != c || c.closed || c.givenUp > 0 || c.admits(a.task)): // it has got in, or will
 		return true
-	case !a.queued:
+	case a.in.Load() != c:
 		b := c.askingIn(a.task)
 		return b == nil || s.goesOn(b)
 	case s.seen[c]:
@@ -107,17 +126,28 @@ func (s *search) goesOn(a *asking) bool {
 // askingIn returns the wait of the handler of t, nil if it runs. t is in progress in c.
 func (c *core) askingIn(t *task) *asking {
 	for _, a := range c.asking {
-		if a.stop != nil { // on the way to another stage, or in a Submit
-			if a.task == t || a.task.parent == t {
+		parent := a.task.parent
+		if parent == t || a.stop != nil && (a.task == t || c.o.Batch > 0 && c.together(a.task, t)) { // on the way to another stage
+			return a
+		}
+		if parent != nil {
+			if b, ok := parent.values.(several); ok && b.has(t) {
 				return a
 			}
-		} else if parent := a.task.parent; parent == t {
-			return a
-		} else if b, ok := parent.values.(several); ok && b.has(t) {
-			return a
 		}
 	}
 	return nil
+}
+
+// together reports whether t and u are in one batch.
+func (c *core) together(t, u *task) bool {
+	return slices.ContainsFunc(c.pool.workers, func(w *worker) bool {
+		if w.at != c {
+			return false
+		}
+		b, ok := w.task.values.(several)
+		return ok && b.has(t) && b.has(u)
+	})
 }
 
 // way names the stages around the cycle.
@@ -128,7 +158,7 @@ func (a *asking) way() string {
 			return strings.Join(names, " -> ")
 		}
 		seen[c] = true
-		if a.queued {
+		if a.in.Load() == c {
 			a = c.asking[0]
 		} else {
 			a = c.askingIn(a.task)

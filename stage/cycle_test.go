@@ -429,11 +429,11 @@ func TestLimiterDoesNotReturn(t *testing.T) {
 				require.Equal(t, i, v)
 			}
 			require.Greater(t, updates.Load(), int32(4))
+			require.NoError(t, s.Close(bg))
+			sched.Close()
 			if name == "panic" {
 				require.Equal(t, (updates.Load()+1)/2, panics.Load())
 			}
-			require.NoError(t, s.Close(bg))
-			sched.Close()
 		})
 	}
 }

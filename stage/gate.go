@@ -51,6 +51,9 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		p.guard.Unlock()
 		return err
 	case s.admits(t):
+		if h == always { // from the stage before: its Do waits already
+			p.suspect(t.asked)
+		}
 		s.accept(g, t, in, now)
 		p.release()
 		return nil
@@ -66,12 +69,10 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 	p.guard.Unlock()
 	var a *asking
 	if from != nil {
-		if t.parent != nil { // a handler may wait for it
-			a = &asking{from: from, task: t}
-			ctx, a.stop = cancel.New(ctx)
-			defer a.stop(nil)
-			a.moved(&s.core)
-		}
+		a = &asking{from: from, task: t, ctx: ctx}
+		ctx, a.stop = cancel.New(ctx)
+		defer a.stop(nil)
+		a.moved(&s.core)
 		from.block(a)
 		defer from.goOn(a)
 	}
@@ -105,7 +106,7 @@ func (o outsider[In, Out]) letIn(now int64) {
 	o.g.s.accept(o.g, o.t, o.in, now)
 	o.g.s.pool.suspect(o.t.asked)
 	if o.a != nil {
-		o.a.queued = false
+		o.a.in.Store(nil)
 	}
 }
 

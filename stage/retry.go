@@ -68,7 +68,7 @@ func (d *delay[In, Out]) over() {
 		stop = d.stop
 		s.postponed(-1)
 		if a := d.e.t.asked; a != nil {
-			a.queued = true
+			a.in.Store(&s.core)
 		}
 		d.e.since = s.pool.now()
 		switch {

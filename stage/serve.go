@@ -58,23 +58,29 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 
 // settle hands the result on, or finds the fate of the task. If passed, the task is in the next stage already, and the guard is held.
 func (s *Stage[In, Out]) settle(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
+	gid := e.t.gid.Load()
 	switch {
 	case err != nil:
 		if s.failure(e.t, e.in, err, v); s.onFail != nil { // it takes time
 			*now = s.pool.now()
 		}
+		e.t.gid.Store(0) // the handler has returned: its worker may run another with this context
 		return false
 	case e.way.to == nil:
+		e.t.gid.Store(0)
 		give(e.t, out)
 		return false
 	}
+	e.t.gid.Store(0)
 	if *due, passed = e.way.to.pass(e.t, out, *now, &s.core); passed {
 		return true
 	}
 	err = e.way.to.put(s.patience(e.t), e.t, out, always, &s.core)
 	*now = s.pool.now()
 	if err != nil {
+		e.t.gid.Store(gid) // for OnFail
 		s.giveUp(e.t, e.in, err, v)
+		e.t.gid.Store(0)
 	}
 	return false
 }

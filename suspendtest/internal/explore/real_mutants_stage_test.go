@@ -37,7 +37,7 @@ var stageMutants = []realMutant{
 	{"a Do that goes round waits for its own slot", "stage/task.go", "		if ⟦t.asked.from == c⟧ {", "false", "stage, a cycle of Dos"},
 	{"nobody looks for a cycle", "stage/cycle.go", "	c.pool.suspect(a)\n", "	if !IS {\n		c.pool.suspect(a)\n	}\n", "stage, crossing Dos"},
 	{"a narrower stage completes no cycle", "stage/core.go", "	c.lose()\n", "	if !IS {\n		c.lose()\n	}\n", "stage, crossing Dos, narrowed"},
-	{"two Dos end one cycle", "stage/cycle.go", "	if !s.enters(a) || ⟦a.fails⟧ {", "false", "stage, crossing Dos"},
+	{"two Dos end one cycle", "stage/cycle.go", "	if !s.enters(a, c) || ⟦a.fails⟧ {", "false", "stage, crossing Dos"},
 	{"a Do that goes round needs room", "stage/core.go", "return c.room() || ⟦c.needsNone(t)⟧ }", "false", "stage, a cycle of Dos"},
 	{"what goes round waits behind the others", "stage/core.go", "	if ⟦s.hurry.len > 0⟧ {\n		return &s.hurry", "s.hurry.len > 0 && s.ring.len == 0", "stage, a cycle of Dos"},
 	{"a slot that was lent stays lent", "stage/fate.go", "			s.lent--\n", "			if !IS {\n				s.lent--\n			}\n", "stage, after a cycle"},

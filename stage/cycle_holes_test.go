@@ -1,0 +1,311 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A Do of a batch stage is cancelled while its task waits. The batch that takes the task later does not end it a second time.
+func TestBatchTakesAToldTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bg := context.Background()
+		c := NewBatch("c", func(ctx context.Context, in []string, out []int) error { time.Sleep(10 * time.Second); return nil }, Options{Width: 1, Queue: 4, Batch: 1})
+		var running atomic.Bool
+		a := New("a", func(ctx context.Context, in string) (int, error) {
+			running.Store(true)
+			defer running.Store(false)
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			if _, err := c.Do(short, "gone"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+			return 7, nil
+		}, Options{Width: 1})
+		if err := c.Submit(bg, "k"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		start := time.Now()
+		f, err := a.Begin(bg, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = f.Await(bg) // the error of the child
+		if running.Load() {
+			t.Errorf("the task is done after %v, and its handler runs", time.Since(start))
+		}
+		_ = Close(bg, a, c)
+	})
+}
+
+// A handler of a batch waits for room in another stage, and so closes a circle.
+func TestBatchThatWaitsForRoom(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		for _, piped := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				bg := context.Background()
+				let := make(chan struct{})
+				var a, b *Stage[string, int]
+				var c *Stage[string, string]
+				var flow Flow[string, int]
+				a = New("a", func(ctx context.Context, in string) (int, error) {
+					if in == "h" {
+						return flow.Do(ctx, "t")
+					}
+					return 1, nil
+				}, Options{Width: 1, Queue: 4})
+				one := func(ctx context.Context, in string) (string, error) {
+					if in == "t" && !piped {
+						return "", b.Submit(ctx, "child")
+					}
+					if in == "t" && batch {
+						time.Sleep(time.Second)
+					}
+					return in, nil
+				}
+				if batch {
+					c = NewBatch("c", func(ctx context.Context, in, out []string) (err error) {
+						for i := range in {
+							out[i], err = one(ctx, in[i])
+						}
+						return err
+					}, Options{Width: 1, Queue: 4, Batch: 2})
+				} else {
+					c = New("c", one, Options{Width: 1, Queue: 4})
+				}
+				b = New("b", func(ctx context.Context, in string) (int, error) {
+					if in == "k" {
+						<-let
+						return a.Do(ctx, "u")
+					}
+					return 1, nil
+				}, Options{Width: 1, Queue: NoQueue})
+				end := New("end", func(_ context.Context, in string) (int, error) { return 1, nil }, Options{})
+				if piped {
+					flow = Pipe[string, string, int](c, b)
+				} else {
+					flow = Pipe[string, string, int](c, end)
+				}
+				if err := b.Submit(bg, "k"); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				f, err := a.Begin(bg, "h")
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Second)
+				close(let)
+				wait, cancel := context.WithTimeout(bg, time.Hour)
+				defer cancel()
+				if _, err = f.Await(wait); errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("hangs: batch %v, piped %v", batch, piped)
+				}
+				done, stop := context.WithCancel(bg)
+				stop()
+				_ = Close(done, b, c, a, end)
+			})
+		}
+	}
+}
+
+// A task without a parent waits for room in the next stage of a pipe, and holds a slot of its own, which closes a circle.
+func TestRootInAPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bg := context.Background()
+		let := make(chan struct{})
+		var a, b *Stage[string, int]
+		a = New("a", func(ctx context.Context, in string) (int, error) { return 1, nil }, Options{Width: 1, Queue: 4})
+		c := New("c", func(_ context.Context, in string) (string, error) { return in, nil }, Options{Width: 1, Queue: 4})
+		b = New("b", func(ctx context.Context, in string) (int, error) {
+			if in == "k" {
+				<-let
+				return a.Do(ctx, "u")
+			}
+			return 1, nil
+		}, Options{Width: 1, Queue: NoQueue})
+		flow := Pipe[string, string, int](c, b)
+		a.f = func(ctx context.Context, in string) (int, error) {
+			if in == "h" {
+				return flow.Do(ctx, "t")
+			}
+			return 1, nil
+		}
+		_ = b.Submit(bg, "k")
+		synctest.Wait()
+		_ = flow.Submit(bg, "root")
+		synctest.Wait()
+		f, _ := a.Begin(bg, "h")
+		synctest.Wait()
+		close(let)
+		wait, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		_, err := f.Await(wait)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Error("hangs")
+		}
+		done, stop := context.WithCancel(bg)
+		stop()
+		_ = Close(done, b, c, a)
+	})
+}
+
+// A Do waits for one task of a batch whose worker waits for room with another task.
+func TestOtherMemberOfABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bg := context.Background()
+		let := make(chan struct{})
+		var a, b *Stage[string, int]
+		var flow Flow[string, int]
+		a = New("a", func(ctx context.Context, in string) (int, error) {
+			if in == "h" {
+				return flow.Do(ctx, "m2")
+			}
+			return 1, nil
+		}, Options{Width: 1, Queue: 4})
+		c := NewBatch("c", func(ctx context.Context, in, out []string) error {
+			if in[0] == "gate" {
+				time.Sleep(time.Second)
+			}
+			copy(out, in)
+			return nil
+		}, Options{Width: 1, Queue: 4, Batch: 2})
+		b = New("b", func(ctx context.Context, in string) (int, error) {
+			if in == "k" {
+				<-let
+				return a.Do(ctx, "u")
+			}
+			return 1, nil
+		}, Options{Width: 1, Queue: 1})
+		flow = Pipe[string, string, int](c, b)
+		other := New("other", func(ctx context.Context, in string) (int, error) { return flow.Do(ctx, in) }, Options{}) // m1 has a parent
+		_ = b.Submit(bg, "k")
+		synctest.Wait()
+		_ = flow.Submit(bg, "gate") // and is in the queue of b then
+		synctest.Wait()
+		_, _ = other.Begin(bg, "m1")
+		synctest.Wait()
+		f, _ := a.Begin(bg, "h")
+		time.Sleep(2 * time.Second)
+		close(let)
+		wait, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		_, err := f.Await(wait)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Error("hangs")
+		}
+		done, stop := context.WithCancel(bg)
+		stop()
+		_ = Close(done, b, c, a, other)
+	})
+}
+
+// A task of a pipe finds the next stage full, and a moment later finds room there, which closes a circle.
+func TestPutCompletesACycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bg := context.Background()
+		let := make(chan struct{})
+		one := Options{Width: 1, Queue: 1}
+		var a, b *Stage[string, int]
+		var flow Flow[string, int]
+		a = New("a", func(ctx context.Context, in string) (int, error) {
+			if in == "h" {
+				return flow.Do(ctx, "t")
+			}
+			return 1, nil
+		}, Options{Width: 1, Queue: 4})
+		c := New("c", func(_ context.Context, in string) (string, error) { return in, nil }, one)
+		b = New("b", func(ctx context.Context, in string) (int, error) {
+			switch in {
+			case "k1":
+				<-let
+			case "k2":
+				return a.Do(ctx, "u")
+			}
+			return 1, nil
+		}, one)
+		asked := 0
+		b.Prioritize(func(in string) int {
+			if in == "t" {
+				if asked++; asked == 2 { // between pass and put
+					close(let)
+					time.Sleep(time.Second)
+				}
+			}
+			return 0
+		})
+		flow = Pipe[string, string, int](c, b)
+		for _, in := range []string{"k1", "k2"} {
+			if err := b.Submit(bg, in); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		f, err := a.Begin(bg, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		_, err = f.Await(wait)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Error("hangs: ", a.Stats().Handlers, b.Stats().Handlers, b.Stats().Waiting)
+		}
+		if asked != 2 {
+			t.Error("the test missed its window")
+		}
+		done, stop := context.WithCancel(bg)
+		stop()
+		_ = Close(done, b, c, a)
+	})
+}
+
+// A worker runs a handler with the context of a task that it ran before. The handler counts in its own stage.
+func TestStaleGid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bg := context.Background()
+		type job struct {
+			name string
+			ctx  context.Context
+		}
+		var c, d, e *Stage[job, int]
+		p := NewPool("p", 1, nil)
+		let := make(chan struct{})
+		c = New("c", func(ctx context.Context, in job) (int, error) {
+			switch in.name {
+			case "root":
+				return 1, d.Submit(ctx, job{"child", ctx})
+			case "runs":
+				time.Sleep(time.Minute)
+			}
+			return 1, nil
+		}, Options{Pool: p, Width: 1, Queue: 4})
+		d = New("d", func(_ context.Context, in job) (int, error) { return e.Do(in.ctx, job{name: "t"}) }, Options{Pool: p, Width: 1, Queue: 4})
+		e = New("e", func(ctx context.Context, in job) (int, error) {
+			if in.name == "x" {
+				<-let
+				return c.Do(ctx, job{name: "y"})
+			}
+			return 1, nil
+		}, Options{Width: 1, Queue: 4})
+		x, _ := e.Begin(bg, job{name: "x"})
+		synctest.Wait()
+		root, _ := c.Begin(bg, job{name: "root"})
+		synctest.Wait()
+		p.SetWidth(2) // a permit for the next, whatever d has done with its own
+		_ = c.Submit(bg, job{name: "runs"})
+		synctest.Wait()
+		close(let)
+		_, err := x.Await(bg)
+		if errors.Is(err, ErrCycle) {
+			t.Error("a handler of c runs:", err)
+		}
+		_, _ = root.Await(bg)
+		_ = Close(bg, e, c, d)
+	})
+}
