@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,8 +36,10 @@ const (
 )
 
 const (
-	longWindow = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
-	collectAt  = 10_000               // windows
+	longWindow  = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
+	collectAt   = 10_000               // windows
+	lookAt      = 100                  // windows
+	collectOver = 512 << 20            // bytes, and twice what is in use
 )
 
 var busyAfter = 10 * time.Second // of real time
@@ -43,9 +47,11 @@ var busyAfter = 10 * time.Second // of real time
 // inGuests is runApart for a World with guests.
 func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx context.Context, w *World) error) Report {
 	r := Report{Seed: o.Seed, Err: ErrExited}
+	o.Bubble = false // Guests has one already
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
 		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guest{},
+		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: collectOver,
 	}
 	for range 2 { // a sync.Pool keeps the timers of an older bubble for so long
 		runtime.GC()
@@ -53,6 +59,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	for range 10 { // goroutines on their way into a call of the system are there then
 		runtime.Gosched()
 	}
+	defer g.watch(o.Seed)()
 	before := runtime.NumGoroutine()
 	metrics.Read(g.samples)
 	g.baseline = g.samples[inCalls].Value.Uint64()
@@ -67,6 +74,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		}()
 		synctest.Test(t, func(*testing.T) {
 			g.next, _ = iter.Pull(func(yield func(struct{}) bool) { g.world(o, main, &r, yield) })
+			time.Sleep(time.Until(o.Start)) // not, if it is zero
 			g.sleeper(ready)
 		})
 	}()
@@ -84,6 +92,22 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	<-done
 	r.Level, r.Windows, r.Long, r.Ahead, r.Left = level(random), g.windows, len(g.long), g.ahead, max(0, runtime.NumGoroutine()-before)
 	return r
+}
+
+// watch reports on standard error, once, that the World itself waits natively: in a task, a callback or a function of Always.
+func (g *guests) watch(seed uint64) (stop func()) {
+	before := int64(-1)
+	var timer *time.Timer
+	timer = time.AfterFunc(2*busyAfter, func() {
+		if now := g.moves.Load(); now != before {
+			before = now
+			timer.Reset(2 * busyAfter)
+			return
+		}
+		fmt.Fprintf(os.Stderr, "simulation: seed %d: a task, a callback or a function of Always waits natively, and stops the World\n", seed)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+	})
+	return func() { timer.Stop() }
 }
 
 // world is the coroutine.
@@ -165,8 +189,13 @@ func (g *guests) end() {
 // sync.Mutex, too.
 func (g *guests) window() {
 	g.windows++
-	if g.windows%collectAt == 0 {
-		runtime.GC()
+	g.moves.Add(1)
+	if g.windows%lookAt == 0 {
+		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
+			runtime.GC()
+			metrics.Read(g.heap)
+			g.limit = collectOver + 2*g.heap[0].Value.Uint64()
+		}
 	}
 	if g.random != nil {
 		g.random.Seed(mix(g.w.o.Seed, uint64(g.windows)))
@@ -196,6 +225,10 @@ func calm(t *testing.T) {
 	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // panics in a parallel test
 	procs, percent, rate := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate
 	runtime.MemProfileRate = 0
+	_ = t.Context().Done() // a channel that a bubble made would end the process when t ends
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt) // the goroutines of os/signal are not to begin in a bubble
+	signal.Stop(signals)
 	_ = chance.Calm() // without it a busy machine may decide an order, which Report.Long tells
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(procs)

@@ -13,6 +13,7 @@ type endpoint struct {
 	line    []*turn
 	expired bool
 	timer   *timer
+	set     int // deadlines of guests
 }
 
 // A turn is an operation in the line, of a task or of a guest.

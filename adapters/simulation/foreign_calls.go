@@ -42,13 +42,11 @@ type outside struct {
 // arrive is called first, on the goroutine of Run.
 func (w *World) arrive() error {
 	w.driver = gid.Get()
-	if w.o.Bubble {
-		if !w.o.Start.IsZero() {
-			return errors.New("simulation: Options.Start is set, and in a bubble the clock is that of the bubble")
-		}
-		if bubbleOf() == "" {
-			return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
-		}
+	if !w.o.Start.IsZero() && (w.o.Bubble || w.guests != nil && !w.o.Start.Equal(time.Now())) { // guests are at Start, if it is not before 2000
+		return errors.New("simulation: Options.Start is set, and in a bubble the clock is that of the bubble")
+	}
+	if w.o.Bubble && bubbleOf() == "" {
+		return errors.New("simulation: Options.Bubble is set, and the caller is in no testing/synctest bubble")
 	}
 	if w.admits = w.o.open; w.o.open || w.o.Bubble || w.guests != nil {
 		w.stock, w.begun = true, time.Now()

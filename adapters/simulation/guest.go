@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braidgo/braid/internal/chance"
@@ -28,6 +29,7 @@ import (
 type Host struct {
 	n    *Node
 	boot int
+	late int // calls after the boot
 }
 
 // Start runs f on a goroutine, as a program of n: a guest, and so is each goroutine that f starts. ctx is cancelled by Crash. If n
@@ -44,7 +46,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 		start := func() {
 			ctx, stop := context.WithCancel(context.Background())
 			n.stops = append(n.stops, stop)
-			h := &Host{n, n.files.boot}
+			h := &Host{n: n, boot: n.files.boot}
 			w.guests.start(&n.host, func() { f(ctx, h) })
 		}
 		if n.dead {
@@ -95,7 +97,7 @@ func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 // task calls f in a task of the node, unless its boot is over.
 func (h *Host) task(ctx context.Context, f func()) {
 	h.call(ctx, func(done func()) {
-		if h.n.Go(func() { defer done(); f() }) != nil {
+		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, gone: done}) != nil {
 			done()
 		}
 	})
@@ -140,9 +142,12 @@ type guests struct {
 	random   *chance.State
 	samples  []metrics.Sample
 	baseline uint64
+	heap     []metrics.Sample
+	limit    uint64 // of the heap
 	patience time.Duration
 	windows  int
-	long     []int // windows
+	moves    atomic.Int64 // windows, for watch
+	long     []int        // windows
 	ahead    int
 }
 
@@ -237,6 +242,7 @@ func (g *guests) later(c *Conn, f func()) {
 // deadline sets one of c, by package time.
 func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 	s.expired = false
+	s.set++ // takes back one that was set in this window
 	s.clear(g.w)
 	if t.IsZero() {
 		return
@@ -245,9 +251,9 @@ func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 		s.expire()
 		return
 	}
-	at := t.Sub(g.begun)
+	at, set := t.Sub(g.begun), s.set
 	g.later(c, func() {
-		if s.clear(g.w); !c.closed {
+		if set == s.set && !c.closed {
 			s.timer = g.w.after(at-g.w.now, nil, s.expire)
 		}
 	})
@@ -267,6 +273,7 @@ func (g *guests) take() {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.number()-b.host.number(), a.n-b.n) })
+	g.w.steps += len(all) // or else a guest that asks again and again has no end
 	for _, a := range all {
 		g.w.acting = a.guest
 		a.f()
@@ -284,7 +291,7 @@ func (g *guests) sleep() {
 	default:
 	}
 	g.yield(struct{}{})
-	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() {
+	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // or else a guest may sleep
 		w.stuck()
 		return
 	}
@@ -355,12 +362,17 @@ func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 
 // call does not call f if the boot of h is over.
 func (h *Host) call(ctx context.Context, f func(done func())) {
-	n := h.n
+	n, many := h.n, false
 	n.world.guests.call(ctx, &n.host, func(done func()) {
 		if n.dead || n.files.boot != h.boot {
+			h.late++
+			many = h.late > 2000
 			done()
 		} else {
 			f(done)
 		}
 	})
+	if many {
+		runtime.Goexit()
+	}
 }

@@ -16,6 +16,7 @@ type ready struct {
 	task *task  // to go on; nil: f
 	f    func() // of a task to begin
 	call bool   // f is a callback
+	gone func() // is called if f will not be; nil: none
 }
 
 // run is Run.
@@ -106,6 +107,7 @@ func (w *World) next() *task {
 		h.held = append(h.held, r)
 		return nil
 	case t == nil && h.dead:
+		r.drop()
 		return nil
 	}
 	w.steps++
@@ -200,7 +202,15 @@ func (w *World) endTasks(hosts ...*host) {
 		for turns := 64 * (left + 1); turns > 0 && w.turn(hosts); turns-- {
 		}
 	}
-	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) })
+	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) && r.drop() })
+}
+
+// drop says that r will not run.
+func (r ready) drop() bool {
+	if r.gone != nil {
+		r.gone()
+	}
+	return true
 }
 
 // kill ends the waits of the tasks of hosts, and of those that do not wait the next one. The tasks find out in their turn. It
@@ -238,6 +248,8 @@ func (w *World) turn(hosts []*host) bool {
 			w.ready = slices.Delete(w.ready, i, i+1)
 			if r.task != nil {
 				w.resume(r.task)
+			} else {
+				r.drop()
 			}
 			return true
 		}

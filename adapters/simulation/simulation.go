@@ -214,13 +214,13 @@ func (d draws) Uint64() uint64 {
 
 // Log adds a line to the trace, and to the hash: two runs that log different lines count as different.
 func (w *World) Log(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) // first: a String may call the World, or lock what another guest holds in a call
 	guest, ok := w.begin()
 	if guest {
 		defer w.guests.exit()
 	} else if !ok {
 		return
 	}
-	text := fmt.Sprintf(format, args...)
 	note := func() {
 		host, id := w.caller()
 		w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})

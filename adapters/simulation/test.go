@@ -48,16 +48,21 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		defer s.o.fleet.stop()
 	}
 	var random *chance.State
+	var all Report
 	if o.Guests {
 		calm(t)
 		var why string
 		random, why = openChance()
-		defer func() { t.Logf("guests at level %s%s", level(random), why) }()
+		defer func() {
+			t.Logf("guests at level %s%s; %d windows, %d long, %d events ahead, %d goroutines left", level(random), why, all.Windows, all.Long, all.Ahead, all.Left)
+		}()
 	}
 	s.checker.run = func(o Options) (r Report) {
 		if o.Guests {
 			cryptotest.SetGlobalRandom(t, o.Seed)
-			return inGuests(t, o, random, main)
+			r = inGuests(t, o, random, main)
+			all.Windows, all.Long, all.Ahead, all.Left = all.Windows+r.Windows, all.Long+r.Long, all.Ahead+r.Ahead, all.Left+r.Left
+			return r
 		}
 		if !o.Bubble {
 			return runApart(o, main)
@@ -184,7 +189,10 @@ func (s *seeds) next(n int) Report {
 func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
 	o := s.o
 	o.Trace = nil
-	err, end := s.checker.check(o), ""
+	err, end := r.Err, ""
+	if !errors.Is(err, ErrBusy) { // the guest still runs, and would be in the way
+		err = s.checker.check(o)
+	}
 	if events := s.checker.events; !s.one {
 		end = "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
 	}

@@ -51,7 +51,7 @@ var mutants = []mutant{
 	{"a part of a function that has ended is lost", "lazy/forcing.go", "				whole = whole.in[byContext]\n", "				if whole = whole.in[byContext]; Wrong {\n					whole = nil\n				}\n", "lazy", "TestAPartThatOutlives"},
 	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !Wrong {", integration, panics},
 	{"a context that panics leaves the runner", "lazy/lazy.go", "	defer func() {\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", "	defer func() {\n		if Wrong && again {\n			return\n		}\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", integration, panics},
-	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that\n	c.made().end(cause)\n", "	if !Wrong {\n		defer c.notify()\n	}\n	c.made().end(cause)\n	if Wrong {\n		c.notify()\n	}\n", integration, "TestAPanickyParent"},
+	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that\n	in := c.made()\n", "	if !Wrong {\n		defer c.notify()\n	}\n	in := c.made()\n	if Wrong {\n		defer func() {\n			if x := recover(); x != nil {\n				panic(x)\n			}\n			c.notify()\n		}()\n	}\n", integration, "TestAPanickyParent"},
 	{"a parent that panics keeps its context going", "internal/cancelctx/context.go", "			defer c.end(cause) // also if a foreign parent panics in stop\n			up.stop()\n", "		if !Wrong {\n			defer c.end(cause)\n		}\n		up.stop()\n		if Wrong {\n			c.end(cause)\n		}\n", integration, "TestAPanickyParent"},
 }
 

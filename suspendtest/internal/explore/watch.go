@@ -33,13 +33,17 @@ func (e *explorer) watch(runs func() Result) Result {
 		case <-looks.C:
 		}
 		steps := e.steps.Load()
-		if steps != before || steps == 0 || !waitsNatively(stacks()[e.turn.Load()]) {
+		var all map[int64][]byte
+		if steps == before && steps != 0 {
+			all = stacks()
+		}
+		if !waitsNatively(all[e.turn.Load()]) {
 			before, waits = steps, 0
 		} else if waits++; waits == 5 && e.steps.CompareAndSwap(steps, math.MinInt64) {
 			if e.failure != nil { // the search was for a shorter one
 				return *e.failure
 			}
-			return Result{Executions: e.runs, Failure: e.stalled()}
+			return Result{Executions: e.runs, Failure: e.stalled(all)}
 		}
 	}
 }
@@ -52,8 +56,8 @@ func (e *explorer) step() {
 }
 
 // stalled is the failure of a run whose task waits natively.
-func (e *explorer) stalled() *Failure {
-	w, all := e.world, stacks()
+func (e *explorer) stalled(all map[int64][]byte) *Failure {
+	w := e.world
 	name, stack := "the program", all[e.turn.Load()]
 	var s, others, traces strings.Builder
 	if w.current != nil {
@@ -101,7 +105,7 @@ func waitState(stack []byte) string {
 // waitsNatively reports whether a goroutine would not go on if it had a processor.
 func waitsNatively(stack []byte) bool {
 	switch state := waitState(stack); state {
-	case "", "running", "runnable", "preempted", "syscall":
+	case "", "running", "runnable", "preempted", "syscall", "wait for GC cycle":
 		return false
 	default:
 		return !strings.HasPrefix(state, "GC ")
