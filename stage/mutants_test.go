@@ -35,7 +35,7 @@ func TestMutants(t *testing.T) {
 		{"Close counts handlers that wait as running", "close.go", "s.unblock, s.slots-s.blocked, s.blocked,", "s.unblock, s.slots-s.blocked*is(!IS), s.blocked,", "CloseCounts"},
 		{"a lent Do waits outside for room", "gate.go", "s.admits((*s.outside.Head()).t) {", "(s.room() || !IS && s.needsNone(s.outside.Head().t)) {", "LentDoBehind"},
 		{"a cycle is waited for", "cycle.go", "	return c.held ||", "	return IS || c.held ||", "CrossingDos$"},
-		{"a handler that runs on is not seen", "cycle.go", "len(c.asking) < c.slots ||", "len(c.asking) < c.slots && !IS ||", "CrossingDosThatGoOn|CycleOf"},
+		{"a handler that runs on is not seen", "cycle.go", "len(c.asking) < c.slots ||", "len(c.asking) < c.slots && !IS ||", "CrossingDosThatGoOn|CycleOf|StaleGid"},
 		{"a chain is not followed", "cycle.go", "|| slices.ContainsFunc(c.asking, s.goesOn)", "|| !IS && slices.ContainsFunc(c.asking, s.goesOn)", "CrossingDosThatGoOn"},
 		{"the end of a handler completes no cycle", "fate.go", "	s.lose()\n", "	if !IS {\n		s.lose()\n	}\n", "CompletedByATask"},
 		{"a batch that ends completes no cycle", "batch.go", "	s.lose()\n	w.owed", "	if !IS {\n		s.lose()\n	}\n	w.owed", "CompletedByATask"},
