@@ -207,9 +207,12 @@ func TestRate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Duration
+				var guard sync.Mutex // several begin at once
 				start := time.Now()
 				c.o.Width, c.o.Queue = 3, 100
 				s := stage.New("s", func(_ context.Context, n int) (int, error) {
+					guard.Lock()
+					defer guard.Unlock()
 					at = append(at, time.Since(start))
 					return n, nil
 				}, c.o)
