@@ -2,6 +2,8 @@ package simulation_test
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +71,27 @@ func TestAStockCancelStopsATimerInABubble(t *testing.T) {
 	})
 	require.NoError(t, r.Err)
 	require.Equal(t, time.Minute+time.Second, r.Elapsed)
+}
+
+// A context of a wait that is over ends beside the task that cancels it. When its goroutine runs makes no difference to the trace.
+func TestAStockCancelRepeats(t *testing.T) {
+	var traces [2]strings.Builder
+	for i := range traces {
+		r := inBubble(t, simulation.Options{Trace: &traces[i]}, func(ctx context.Context, w *simulation.World) error {
+			over, end := context.WithCancel(ctx)
+			defer end()
+			if err := suspend.Sleep(over, time.Second); err != nil {
+				return err
+			}
+			end()
+			for range i * 1000 {
+				runtime.Gosched()
+			}
+			return suspend.Sleep(context.Background(), time.Second)
+		})
+		require.NoError(t, r.Err)
+	}
+	require.Equal(t, traces[0].String(), traces[1].String())
 }
 
 // A function of time.AfterFunc is a goroutine outside, and may not call what is for the World's own.

@@ -10,16 +10,17 @@ import (
 
 // A watch waits for the end of a context that does not call back by itself, such as one of package context.
 type watch struct {
-	done <-chan struct{}
-	host *host
-	f    func() // nil: called, or stopped
+	done   <-chan struct{}
+	host   *host
+	f      func()      // nil: called, or stopped
+	unhook func() bool // takes back the call that ends a sleep of the World; nil outside a bubble
 }
 
 // AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine, which is none of the
-// World. So the World looks at the Done channel after each step. In a bubble, package context calls.
+// World, and runs beside the task that cancels. So the World looks at the Done channel after each step, so that a seed repeats.
 func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	w := h.world
-	if w.o.Bubble || w.o.open || !w.on() {
+	if w.o.open || !w.on() {
 		return context.AfterFunc(ctx, func() { suspend.Bind(nil, f) })
 	}
 	if at, ok := ctx.Deadline(); ok && !w.stock && at != at.Round(0) && !w.over {
@@ -29,6 +30,9 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	if !h.dead {
 		t.f = f
 		w.watches = append(w.watches, t)
+		if w.o.Bubble {
+			t.unhook = context.AfterFunc(ctx, w.look)
+		}
 	}
 	return t.stop
 }
@@ -37,7 +41,7 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 func (w *World) unwatch(h *host) {
 	for _, t := range w.watches {
 		if t.host == h {
-			t.f = nil
+			t.stop()
 		}
 	}
 }
@@ -45,6 +49,9 @@ func (w *World) unwatch(h *host) {
 func (t *watch) stop() bool {
 	waits := t.f != nil
 	t.f = nil
+	if t.unhook != nil {
+		t.unhook()
+	}
 	return waits
 }
 

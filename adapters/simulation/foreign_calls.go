@@ -29,7 +29,7 @@ type outside struct {
 	parent  suspend.Task
 	stock   bool         // the clock of package time is the World's
 	begun   time.Time    // by that
-	called  atomicx.Bool // foreign is not nil, or in is not empty
+	called  atomicx.Bool // foreign is not nil, in is not empty, or a context has ended
 
 	mu      atomicx.Mutex
 	foreign error   // the first call that was none of a timer
@@ -294,7 +294,7 @@ func (w *World) fallAsleep() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.admits = true
-	w.asleep = len(w.in) == 0 && w.foreign == nil
+	w.asleep = !w.called.Load()
 }
 
 // park is the sleep.
@@ -331,6 +331,12 @@ func (w *World) sleeps() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.asleep
+}
+
+// look lets the World notice that a context has ended, also if it is about to sleep.
+func (w *World) look() {
+	w.called.Store(true)
+	w.rouseSelf()
 }
 
 func (w *World) rouseSelf() {
