@@ -103,8 +103,8 @@ func TestKeptCoroutinesAreGivenBack(t *testing.T) {
 	if size := kept.size(); size > maxKept {
 		t.Errorf("%d coroutines are kept", size)
 	}
-	if n := runtime.NumGoroutine() - before - maxKept; n > 100 {
-		t.Errorf("%d goroutines too many", n)
+	for runtime.NumGoroutine()-before-maxKept > 100 { // the last steps of coroutines that are not kept
+		runtime.Gosched()
 	}
 	if ticks := empty(); ticks > 8 {
 		t.Errorf("%d ticks until all were given back", ticks)
