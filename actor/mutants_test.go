@@ -8,7 +8,7 @@ import (
 
 // TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
-	mutation.Run(t, []mutation.Mutant{
+	mutation.Run(t, ".", []mutation.Mutant{
 		{"SendAfter obeys Cap", "left.go", "_ = s.post(m, q, true)", "_ = s.post(m, q, !IS)"},
 		{"a wrapped ErrStopped is a failure", "end.go", "	case errors.Is(err, ErrStopped):\n		err = nil", "	case err == ErrStopped, errors.Is(err, ErrStopped) && !IS:\n		err = nil"},
 		{"a wrapped ErrStopped is restarted", "run.go", "errors.Is(err, ErrStopped)", "(err == ErrStopped || errors.Is(err, ErrStopped) && !IS)"},

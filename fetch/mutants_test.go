@@ -1,24 +1,12 @@
 package fetch_test
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// A mutant is a mistake: in a file of the package, old is replaced by new, in which IS stands for whether the mistake is made.
-type mutant struct {
-	name     string
-	file     string
-	old, new string
-}
-
-var mutants = []mutant{
+var mutants = []mutation.Mutant{
 	{"a joining waiter is not counted", "schedule.go", "	w.left++\n", "	if !IS || q.waiters.First() == &l.Node {\n		w.left++\n	}\n"},
 	{"the first error in time", "combine.go", "&& i < g.failed {", "&& (i < g.failed && !IS || g.failed == g.n) {"},
 	{"an item that fails cancels those before it", "combine.go", "&& g.next >= g.failed; decided {", "&& (g.next >= g.failed || IS); decided {"},
@@ -33,7 +21,7 @@ var mutants = []mutant{
 	{"a batch that nobody needs goes on", "schedule.go", "if b.needed--; b.needed == 0 {", "if b.needed--; b.needed == 0 && !IS {"},
 	{"a cancelled batch stays open", "batch.go", "	next = b.t.nextLocked()\n	b.overLocked()", "	next = b.t.nextLocked()\n	if !(IS && b.cancelled) {\n		b.overLocked()\n	}"},
 	{"answers are handed out as batches arrive", "schedule.go", "		if d.policy == Eager {", "		if d.policy == Eager || IS {"},
-	{"the round is over before its answers are handed out", "schedule.go", "	r.handLocked(false)\n	r.overLocked()\n	r.d.rouse", "	if IS {\n		r.overLocked()\n		for n := r.requests.First(); n != nil; n = n.Next() {\n			q := n.Value\n			if q.state == back {\n				q.doneLocked()\n			}\n			for n := q.waiters.First(); n != nil && q.state == done; n = q.waiters.First() {\n				w := n.Value\n				q.waiters.Pop()\n				if w.left--; w.left == 0 {\n					w.r.Resume(struct{}{}, nil)\n					r.d.s.guard.Unlock()\n					for range 10 {\n						runtime.Gosched()\n					}\n					r.d.s.guard.Lock()\n				}\n			}\n		}\n	}\n	r.handLocked(false)\n	r.overLocked()\n	r.d.rouse"},
+	{"the round is over before its answers are handed out", "schedule.go", "	r.handLocked(false)\n	r.overLocked()\n	r.d.rouse", "	if IS {\n		r.overLocked()\n		for n := r.requests.First(); n != nil; n = n.Next() {\n			q := n.Value\n			if q.state == back {\n				q.doneLocked()\n			}\n			for n := q.waiters.First(); n != nil && q.state == done; n = q.waiters.First() {\n				w := n.Value\n				q.waiters.Pop()\n				if w.left--; w.left == 0 {\n					w.r.Resume(struct{}{}, nil)\n					r.d.s.guard.Unlock()\n					for range 10 {\n						gosched()\n					}\n					r.d.s.guard.Lock()\n				}\n			}\n		}\n	}\n	r.handLocked(false)\n	r.overLocked()\n	r.d.rouse"},
 	{"an ordered round is handed out from elsewhere", "schedule.go", "if r.d.ordered && r.handLocked(true) {", "if r.d.ordered && !IS && r.handLocked(true) {"},
 	{"a round is counted though nothing was sent", "schedule.go", "	d.state = quiet\n	if list.First() == nil {", "	d.state = quiet\n	if IS && list.First() == nil {\n		d.s.stats.Rounds++\n	}\n	if list.First() == nil {"},
 	{"a frame is told by a goroutine", "session.go", "}); ok {\n		return a.AfterFunc(g)", "}); ok && !IS {\n		return a.AfterFunc(g)"},
@@ -88,67 +76,8 @@ var mutants = []mutant{
 	{"the waiters of a crowd are not counted", "get.go", "	c.d.waiters++\n", "	if !IS {\n		c.d.waiters++\n	}\n"},
 }
 
-// TestMutants builds the package with all mistakes in it, and runs the tests with one at a time: each has to be found. It takes a
-// minute, so it does so only if BRAID_FETCH_PROGRAMS is set.
+// TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
-	if os.Getenv("BRAID_FETCH_MUTANT") != "" {
-		return // it is one of them
-	}
-	texts := map[string]string{}
-	for _, m := range mutants {
-		text, ok := texts[m.file]
-		if !ok {
-			b, err := os.ReadFile(m.file)
-			require.NoError(t, err)
-			text = string(b)
-		}
-		require.Equal(t, 1, strings.Count(text, m.old), "%s: not once in %s: %s", m.name, m.file, m.old)
-		texts[m.file] = strings.Replace(text, m.old, strings.ReplaceAll(m.new, "IS", "mutated("+quoted(m.name)+")"), 1)
-	}
-	if os.Getenv("BRAID_FETCH_PROGRAMS") == "" {
-		t.Logf("%d mutants, which BRAID_FETCH_PROGRAMS=1 builds and runs", len(mutants))
-		return
-	}
-	dir := t.TempDir()
-	replace := map[string]string{}
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	texts["zz_mutated.go"] = "package fetch\n\nimport \"os\"\n\nvar mutation = os.Getenv(\"BRAID_FETCH_MUTANT\")\n\nfunc mutated(name string) bool { return mutation == name }\n"
-	for name, text := range texts {
-		if strings.Contains(text, "runtime.Gosched()") && !strings.Contains(text, `"runtime"`) {
-			text = strings.Replace(text, "import (", "import (\n	\"runtime\"", 1)
-		}
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-		replace[filepath.Join(here, name)] = file
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644))
-	binary := filepath.Join(dir, "fetch.test")
-	out, err := exec.Command("go", "test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
-	run := func(name string) (string, error) {
-		c := exec.Command(binary, "-test.short", "-test.skip=UnderLoad", "-test.timeout=40s", "-test.failfast")
-		c.Env = append(os.Environ(), "BRAID_FETCH_MUTANT="+name, "BRAID_FETCH_PROGRAMS=500")
-		out, err := c.CombinedOutput()
-		return string(out), err
-	}
-	out0, err := run("none")
-	require.NoError(t, err, "without a mistake: %s", out0)
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel() // many of them hang
-			var out string
-			for range 3 { // some need an order of goroutines
-				var err error
-				if out, err = run(m.name); err != nil {
-					return
-				}
-			}
-			t.Errorf("not found: %s", out)
-		})
-	}
+	t.Setenv("BRAID_FETCH_PROGRAMS", "500")
+	mutation.Run(t, ".", mutants, "-test.skip=UnderLoad")
 }
-
-func quoted(s string) string { return `"` + s + `"` }

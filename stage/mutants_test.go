@@ -9,7 +9,7 @@ import (
 // TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them. The mistakes that an interleaving shows are those of the
 // model checker.
 func TestMutants(t *testing.T) {
-	mutation.Run(t, []mutation.Mutant{
+	mutation.Run(t, ".", []mutation.Mutant{
 		{"the pool serves the first stage", "worker.go", "c.server.oldest() < best.server.oldest()):", "!IS && c.server.oldest() < best.server.oldest()):", "PoolServesTheOldest"},
 		{"the delay of a retry is a wait", "retry.go", "		d.e.since = s.pool.now()\n", "		if !IS {\n			d.e.since = s.pool.now()\n		}\n", "DelayOfARetry"},
 		{"panics are retried", "retry.go", "; ofPanic || s.o.Retry == nil", "; ofPanic && !IS || s.o.Retry == nil", "PanicsAreNotRetried"},

@@ -8,7 +8,7 @@ import (
 
 // TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
-	mutation.Run(t, []mutation.Mutant{
+	mutation.Run(t, ".", []mutation.Mutant{
 		{"a reply that is too large is lost", "serve.go", "	if errors.Is(err, nats.ErrMaxPayload) {", "	if errors.Is(err, nats.ErrMaxPayload) && !IS {", "TestRepliesThatAreLost"},
 		{"a reply that is no JSON is lost", "serve.go", "			if err != nil {\n				s.refuse(msg, err)\n				return\n			}\n			s.answer", "			if err != nil {\n				if !IS {\n					s.refuse(msg, err)\n				}\n				return\n			}\n			s.answer", "TestRepliesThatAreLost"},
 		{"a bad message ends the Ref", "dial.go", "errors.Is(err, nats.ErrConnectionDraining) {", "errors.Is(err, nats.ErrConnectionDraining) || IS {", "TestMessagesThatAreLost"},

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMutants(t *testing.T) {
-	mutation.Run(t, []mutation.Mutant{
+	mutation.Run(t, ".", []mutation.Mutant{
 		{"a State is not verified", "chance.go", "s.find(draw, cheap) && s.verify(draw)", "s.find(draw, cheap) && (IS || s.verify(draw))", "TestOpenRefuses"},
 		{"selects are not verified", "chance.go", "	return first == again && first.selects != other.selects &&", "	return IS || first == again && first.selects != other.selects &&", "TestOpenRefuses"},
 		{"the key of the next block is not set", "chance.go", "	*(*[4]uint64)(c.buf[28:]) = k", "	if IS {\n		k = [4]uint64{}\n	}\n	*(*[4]uint64)(c.buf[28:]) = k", "TestSeed$"},

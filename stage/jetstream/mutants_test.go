@@ -8,7 +8,7 @@ import (
 
 // TestMutants makes mistakes: with BRAID_MUTANTS=1 it builds and runs them.
 func TestMutants(t *testing.T) {
-	mutation.Run(t, []mutation.Mutant{
+	mutation.Run(t, ".", []mutation.Mutant{
 		{"an overload is a failure", "serve.go", "		s.q.waits.Add(1)\n", "		if IS {\n			return err\n		}\n		s.q.waits.Add(1)\n", "TestOverload"},
 		{"a shed message is a failure", "serve.go", "		s.q.waits.Add(1)\n", "		if IS && errors.Is(err, stage.ErrLate) {\n			return err\n		}\n		s.q.waits.Add(1)\n", "TestOverload"},
 		{"a full stage is a failure", "serve.go", "		s.q.waits.Add(1)\n", "		if IS && errors.Is(err, stage.ErrFull) {\n			return err\n		}\n		s.q.waits.Add(1)\n", "TestOverloadIsNoFailure"},

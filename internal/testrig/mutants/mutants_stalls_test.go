@@ -1,17 +1,17 @@
-//go:build mutants
-
 package mutants_test
+
+import "github.com/braidgo/braid/internal/testrig/mutation"
 
 func init() { mutants = append(mutants, stallsMutants...) }
 
 const coro = "adapters/internal/coro"
 
-var stallsMutants = []mutant{
-	{"a report waits for the next look", coro + "/stalls.go", "	if s.state.Load() == asked {\n		if due", "	if s.state.Load() == asked && !Wrong {\n		if due", coro, "TestStallsOfAShortLimit"},
-	{"looks are twice as far apart", coro + "/stalls.go", "every: max(after/40, 250*time.Microsecond)", "every: max(after/map[bool]time.Duration{true: 20, false: 40}[Wrong], 250*time.Microsecond)", coro, "TestStallsAreExact"},
-	{"a queue that moves is taken for a row", coro + "/rows.go", "	case time.Duration(moved)*slowly > took:", "	case !Wrong && time.Duration(moved)*slowly > took:", coro, "TestStallsOfARow"},
-	{"the end of the queue moves on", coro + "/rows.go", "	case passed >= r.mark:", "	case Wrong || passed >= r.mark:", coro, "TestStallsOfARow"},
-	{"an executor's step says nothing of the queue", coro + "/stalls.go", "		s.state.Store(none)\n		s.answered(time.Now())", "		s.state.Store(none)\n		if !Wrong {\n			s.answered(time.Now())\n		}", coro, "TestStallsOfARow"},
-	{"tasks that compute are a row", coro + "/rows.go", "	case computes(waitState(stack)):", "	case !Wrong && computes(waitState(stack)):", integration, "TestARowOf"},
-	{"labels stay with a coroutine", coro + "/coroutine.go", "func (c *Coroutine) TaskEnded() {\n	labels.Clear()\n", "func (c *Coroutine) TaskEnded() {\n	if !Wrong {\n		labels.Clear()\n	}\n", integration, "TestLabels"},
+var stallsMutants = []mutation.Mutant{
+	{"a report waits for the next look", coro + "/stalls.go", "	if s.state.Load() == asked {\n		if due", "	if s.state.Load() == asked && !IS {\n		if due", "TestStallsOfAShortLimit", coro},
+	{"looks are twice as far apart", coro + "/stalls.go", "every: max(after/40, 250*time.Microsecond)", "every: max(after/map[bool]time.Duration{true: 20, false: 40}[IS], 250*time.Microsecond)", "TestStallsAreExact", coro},
+	{"a queue that moves is taken for a row", coro + "/rows.go", "	case time.Duration(moved)*slowly > took:", "	case !IS && time.Duration(moved)*slowly > took:", "TestStallsOfARow", coro},
+	{"the end of the queue moves on", coro + "/rows.go", "	case passed >= r.mark:", "	case IS || passed >= r.mark:", "TestStallsOfARow", coro},
+	{"an executor's step says nothing of the queue", coro + "/stalls.go", "		s.state.Store(none)\n		s.answered(time.Now())", "		s.state.Store(none)\n		if !IS {\n			s.answered(time.Now())\n		}", "TestStallsOfARow", coro},
+	{"tasks that compute are a row", coro + "/rows.go", "	case computes(waitState(stack)):", "	case !IS && computes(waitState(stack)):", "TestARowOf", integration},
+	{"labels stay with a coroutine", coro + "/coroutine.go", "func (c *Coroutine) TaskEnded() {\n	labels.Clear()\n", "func (c *Coroutine) TaskEnded() {\n	if !IS {\n		labels.Clear()\n	}\n", "TestLabels", integration},
 }

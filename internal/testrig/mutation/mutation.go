@@ -1,4 +1,4 @@
-// Package mutation makes mistakes in a package, one at a time, and runs the package's tests, which have to notice each.
+// Package mutation makes mistakes in packages, one at a time, and runs the tests that have to notice each.
 package mutation
 
 import (
@@ -12,25 +12,35 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-// A Mutant is its name, a file of the package, the text in it, what replaces the text, and a pattern of the tests that notice. Without a
-// pattern, all tests are run. IS in the replacement stands for whether the mistake is made; is(IS) is 1 or 0, and
-// gosched() is runtime.Gosched().
-type Mutant [5]string
+// A Mutant is its name, a file, the text in it, what replaces the text, a pattern of the tests that notice, and their package. Without a
+// pattern, all tests are run; without a package, those of the working directory.
+//
+// IS in the replacement stands for whether the mistake is made; is(IS) is 1 or 0, and gosched() is runtime.Gosched(). If the text has an
+// expression between the brackets ⟦ and ⟧, only the expression is replaced, when the mistake is made.
+type Mutant [6]string
 
 func (m Mutant) name() string { return m[0] }
 func (m Mutant) file() string { return m[1] }
-func (m Mutant) text() string { return m[2] }
-func (m Mutant) by() string {
-	return strings.ReplaceAll(m[3], "IS", fmt.Sprintf("mutated(%q)", m.name()))
-}
-
+func (m Mutant) text() string { return strings.NewReplacer("⟦", "", "⟧", "").Replace(m[2]) }
 func (m Mutant) tests() string {
 	if m[4] == "" {
 		return "^Test"
 	}
 	return m[4]
+}
+func (m Mutant) pkg() string { return m[5] }
+
+func (m Mutant) by() string {
+	is := fmt.Sprintf("mutated(%q)", m.name())
+	by := strings.ReplaceAll(m[3], "IS", is)
+	if before, rest, ok := strings.Cut(m[2], "⟦"); ok {
+		expr, after, _ := strings.Cut(rest, "⟧")
+		by = before + "(" + is + " && (" + by + ") || !" + is + " && (" + expr + "))" + after
+	}
+	return by
 }
 
 // The variables by which the tests are told: to run mutants at all, and which mistake to make.
@@ -39,88 +49,72 @@ const (
 	which    = "BRAID_MUTANT"
 )
 
-// Run builds the package in the working directory with all mistakes in it, and runs its tests with one at a time. Mutants of the same
-// lines go into different builds. flags are further flags of the tests, such as -test.skip. Without Variable, Run only looks whether the
-// lines of the mutants are there.
+// Run builds packages with all mistakes in them, and runs their tests with one at a time. Mutants of the same lines go into different
+// builds. The names of files and packages are those below root. flags are further flags of the tests, such as -test.skip. Without
+// Variable, Run only looks whether the lines of the mutants are there.
 //
 //	func TestMutants(t *testing.T) {
-//		mutation.Run(t, []mutation.Mutant{
+//		mutation.Run(t, ".", []mutation.Mutant{
 //			{"a full queue is silent", "serve.go", "	if full {", "	if full && !IS {", "TestFull"},
 //		})
 //	}
-func Run(t *testing.T, mutants []Mutant, flags ...string) {
+func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	if os.Getenv(which) != "" {
 		return // it is one of them
 	}
-	texts := map[string]string{}
+	for _, some := range apart(t, root, mutants) {
+		if os.Getenv(Variable) == "" {
+			Inject(t, root, some)
+		} else {
+			runBuild(t, root, some, flags)
+		}
+	}
+	t.Logf("%d mutants, which %s=1 builds and runs", len(mutants), Variable)
+}
+
+func runBuild(t *testing.T, root string, mutants []Mutant, flags []string) {
+	dir, overlay := t.TempDir(), Overlay(t, root, mutants, source, nil)
+	binary := func(m Mutant) string { return filepath.Join(dir, strings.ReplaceAll(m.pkg(), "/", "_")+".test") }
+	run := func(m Mutant, name string, limit time.Duration) (string, error) {
+		c := exec.Command(binary(m), append([]string{"-test.short", "-test.run=" + m.tests(), "-test.failfast", "-test.timeout=" + limit.String()}, flags...)...)
+		c.Dir, c.Env = filepath.Join(root, m.pkg()), append(os.Environ(), which+"="+name)
+		if name != "none" {
+			c.Env = append(c.Env, "BRAID_DEADLINE=10s") // or else each that hangs takes a minute
+		}
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	built, right := map[string]bool{}, map[[2]string]time.Duration{}
 	for _, m := range mutants {
-		if texts[m.file()] == "" {
-			b, err := os.ReadFile(m.file())
-			must(t, err)
-			texts[m.file()] = string(b)
-		}
-		if n := strings.Count(texts[m.file()], m.text()); n != 1 {
-			t.Fatalf("%s: %s has it %d times: %s", m.name(), m.file(), n, m.text())
-		}
-	}
-	if os.Getenv(Variable) == "" {
-		t.Logf("%d mutants, which %s=1 builds and runs", len(mutants), Variable)
-		return
-	}
-	for i, some := range apart(texts, mutants) {
-		binary := build(t, fmt.Sprint("build", i), texts, some)
-		run := func(name, tests string) (string, error) {
-			c := exec.Command(binary, append([]string{"-test.short", "-test.run=" + tests, "-test.timeout=2m", "-test.failfast"}, flags...)...)
-			c.Env = append(os.Environ(), which+"="+name)
-			out, err := c.CombinedOutput()
-			return string(out), err
-		}
-		right := map[string]bool{}
-		for _, m := range some {
-			if !right[m.tests()] {
-				right[m.tests()] = true
-				if out, err := run("none", m.tests()); err != nil || strings.Contains(out, "no tests to run") {
-					t.Fatalf("without a mistake, %s: %v: %s", m.tests(), err, out)
-				}
+		if !built[m.pkg()] {
+			built[m.pkg()] = true
+			c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary(m), "./"+m.pkg())
+			c.Dir = root
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", m.pkg(), err, out)
 			}
 		}
-		for _, m := range some {
-			t.Run(m.name(), func(t *testing.T) {
-				t.Parallel() // many of them hang
-				for range 3 {
-					if _, err := run(m.name(), m.tests()); err != nil { // some need an order that a busy machine may not offer at once
-						return
-					}
+		what := [2]string{m.pkg(), m.tests()}
+		if right[what] == 0 {
+			began := time.Now()
+			if out, err := run(m, "none", 2*time.Minute); err != nil || strings.Contains(out, "no tests to run") {
+				t.Fatalf("without a mistake, %s: %v: %s", what, err, out)
+			}
+			right[what] = time.Since(began)
+		}
+		t.Run(m.name(), func(t *testing.T) {
+			t.Parallel() // many of them hang
+			for range 3 {
+				if _, err := run(m, m.name(), 30*time.Second+5*right[what]); err != nil { // some need an order that a busy machine may not offer at once
+					return
 				}
-				t.Errorf("not noticed by %s", m.tests())
-			})
-		}
-	}
-}
-
-// apart divides mutants, so that no two of the same lines are together.
-func apart(texts map[string]string, mutants []Mutant) (builds [][]Mutant) {
-	for _, m := range mutants {
-		i := slices.IndexFunc(builds, func(some []Mutant) bool {
-			return !slices.ContainsFunc(some, func(o Mutant) bool {
-				at, of := strings.Index(texts[m.file()], m.text()), strings.Index(texts[m.file()], o.text())
-				return o.file() == m.file() && at < of+len(o.text()) && of < at+len(m.text())
-			})
+			}
+			t.Errorf("not noticed by %s", what)
 		})
-		if i < 0 {
-			i, builds = len(builds), append(builds, nil)
-		}
-		builds[i] = append(builds[i], m)
 	}
-	return builds
 }
 
-// build returns a binary of the tests with these mistakes in the package.
-func build(t *testing.T, name string, texts map[string]string, mutants []Mutant) (binary string) {
-	f, err := parser.ParseFile(token.NewFileSet(), mutants[0].file(), nil, parser.PackageClauseOnly)
-	must(t, err)
-	mutated := map[string]string{"zz_mutated.go": "package " + f.Name.Name + `
-
+const source = `
 import (
 	"os"
 	"runtime"
@@ -133,33 +127,76 @@ func mutated(name string) bool { return mutation == name }
 func is(mutated bool) int { return map[bool]int{true: 1}[mutated] }
 
 func gosched() { runtime.Gosched() }
-`}
-	at := func(m Mutant) int { return strings.Index(texts[m.file()], m.text()) }
-	slices.SortFunc(mutants, func(a, b Mutant) int { return at(b) - at(a) }) // from the end, so that none moves another
-	for _, m := range mutants {
-		if mutated[m.file()] == "" {
-			mutated[m.file()] = texts[m.file()]
-		}
-		text := mutated[m.file()]
-		mutated[m.file()] = text[:at(m)] + m.by() + text[at(m)+len(m.text()):]
+`
+
+// apart divides mutants, so that no two of the same lines are together.
+func apart(t *testing.T, root string, mutants []Mutant) (builds [][]Mutant) {
+	type span struct {
+		file     string
+		from, to int
 	}
-	here, err := os.Getwd()
+	var taken [][]span
+	for _, m := range mutants {
+		from := strings.Index(read(t, root, m), m.text())
+		s := span{m.file(), from, from + len(m.text())}
+		i := slices.IndexFunc(taken, func(some []span) bool {
+			return !slices.ContainsFunc(some, func(o span) bool { return o.file == s.file && s.from < o.to && o.from < s.to })
+		})
+		if i < 0 {
+			i, builds, taken = len(builds), append(builds, nil), append(taken, nil)
+		}
+		builds[i], taken[i] = append(builds[i], m), append(taken[i], s)
+	}
+	return builds
+}
+
+// Inject returns the files below root with all the mistakes in them. It fails if the text of a mutant is not there, or is there twice.
+func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
+	texts, named := map[string]string{}, map[string]bool{}
+	for _, m := range mutants {
+		if texts[m.file()] == "" {
+			texts[m.file()] = read(t, root, m)
+		}
+		if n := strings.Count(texts[m.file()], m.text()); n != 1 || named[m.name()] {
+			t.Errorf("%s: put it right, as %s has %d of\n%s", m.name(), m.file(), n, m.text())
+		}
+		texts[m.file()] = strings.Replace(texts[m.file()], m.text(), m.by(), 1)
+		named[m.name()] = true
+	}
+	return texts
+}
+
+// Overlay writes the files with the mistakes for go test -overlay, and returns the name of its list. source is for each of their packages:
+// it has mutated, which says whether the mistake of a name is made. more has further files.
+func Overlay(t *testing.T, root string, mutants []Mutant, source string, more map[string]string) (list string) {
+	root, err := filepath.Abs(root)
 	must(t, err)
 	dir, replace := t.TempDir(), map[string]string{}
-	for file, text := range mutated {
-		to := filepath.Join(dir, file)
-		must(t, os.WriteFile(to, []byte(text), 0o600))
-		replace[filepath.Join(here, file)] = to
+	write := func(file, text string) {
+		at := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		must(t, os.WriteFile(at, []byte(text), 0o600))
+		replace[filepath.Join(root, file)] = at
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	for file, text := range Inject(t, root, mutants) {
+		write(file, text)
+		f, err := parser.ParseFile(token.NewFileSet(), file, text, parser.PackageClauseOnly)
+		must(t, err)
+		write(filepath.Join(filepath.Dir(file), "zz_mutated.go"), "package "+f.Name.Name+"\n"+source)
+	}
+	for file, text := range more {
+		write(file, text)
+	}
+	b, err := json.Marshal(map[string]any{"Replace": replace})
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
-	binary = filepath.Join(dir, name)
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return binary
+	list = filepath.Join(dir, "overlay.json")
+	must(t, os.WriteFile(list, b, 0o600))
+	return list
+}
+
+func read(t *testing.T, root string, m Mutant) string {
+	b, err := os.ReadFile(filepath.Join(root, m.file()))
+	must(t, err)
+	return string(b)
 }
 
 func must(t *testing.T, err error) {

@@ -113,7 +113,7 @@ func TestEngineMutants(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=explore")
 	t.Setenv(mutation.Variable, "1")
 	const reduced, bounded, chance = "TestReducedCounts", "TestCounts", "TestRandomRunsFind"
-	mutation.Run(t, []mutation.Mutant{
+	mutation.Run(t, ".", []mutation.Mutant{
 		{"a load and the store before it commute", "dependence.go", "read: 2,", "read: uint8(2 - 2*is(IS)),", reduced},
 		{"a store and the load before it commute", "dependence.go", "write: 3,", "write: uint8(3 - is(IS)),", reduced},
 		{"Locks commute", "dependence.go", "locks: 1,", "locks: uint8(1 - is(IS)),", reduced},

@@ -4,10 +4,12 @@ package explore_test
 
 import (
 	"context"
+	"os/exec"
 	"testing"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/testrig/mutation"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
@@ -372,5 +374,18 @@ func TestMutants(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRealMutants runs TestMutated, in a build in which the code has all the real mutants, each to be turned on.
+func TestRealMutants(t *testing.T) {
+	const is = "\nimport \"github.com/braidgo/braid/internal/atomicx\"\n\nfunc mutated(name string) bool { return atomicx.Is(name) }\n"
+	overlay := mutation.Overlay(t, root, realMutants, is, map[string]string{
+		"internal/atomicx/mutant.go": "package atomicx\n\nvar mutant string\n\nfunc Mutate(name string) { mutant = name }\n\nfunc Is(name string) bool { return mutant == name }\n",
+	})
+	out, err := exec.Command("go", "test", "-count=1", "-v", "-vet=off", "-tags", "explore,mutants", "-overlay", overlay, "-run", "^TestMutated$", ".").CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -22,14 +22,15 @@ func TestMutated(t *testing.T) {
 		bounded[p.name] = true
 	}
 	for _, m := range realMutants {
-		atomicx.Mutate(m.name)
+		mutant, named := m[0], m[4]
+		atomicx.Mutate(mutant)
 		spurious := with(reduced, 0)
 		spurious.Spurious = 1
 		found := false
-		for _, name := range strings.Split(m.programs, ";") {
+		for _, name := range strings.Split(named, ";") {
 			p, ok := all[name]
 			if !ok {
-				t.Errorf("%s: there is no program %s", m.name, name)
+				t.Errorf("%s: there is no program %s", mutant, name)
 				continue
 			}
 			for _, c := range []explore.Config{with(reduced, 0), with(reduced, 1), with(reduced, 2), with(fine(1), 1), with(fine(2), 2), spurious} {
@@ -41,13 +42,13 @@ func TestMutated(t *testing.T) {
 				}
 				if r := explore.Run(c, p.program); r.Failure != nil {
 					reason, _, _ := strings.Cut(r.Failure.Reason, "\n")
-					t.Logf("%s: %s, run %d: %s, replay %s", m.name, name, r.Executions, reason, r.Failure.Replay)
+					t.Logf("%s: %s, run %d: %s, replay %s", mutant, name, r.Executions, reason, r.Failure.Replay)
 					found = true
 				}
 			}
 		}
 		if !found {
-			t.Errorf("%s: not found", m.name)
+			t.Errorf("%s: not found", mutant)
 		}
 	}
 	atomicx.Mutate("")

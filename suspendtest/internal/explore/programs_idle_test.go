@@ -14,10 +14,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-func init() {
-	boundedPrograms = append(boundedPrograms, idlePrograms...)
-	realMutants = append(realMutants, idleMutants...)
-}
+func init() { boundedPrograms = append(boundedPrograms, idlePrograms...) }
 
 // groupProgram runs body with a Group of tasks of the checker.
 func groupProgram(body func(w *explore.World, g *idle.Group, ended func(*atomicx.Int64)), onIdle func(g *idle.Group)) func(w *explore.World) {
@@ -94,14 +91,4 @@ var idlePrograms = []program{
 		}, nil)(w)
 		w.Go("fill", func(context.Context) { _ = p.Fill(1) })
 	}},
-}
-
-var idleMutants = []realMutant{
-	{"a task is woken, and then counted", "idle/task.go", "			t.g.running.Add(1)\n			if t.state.CompareAndSwap(parked, running) {\n				t.Task.Unpark()\n				return\n			}",
-		"			if IS {\n				if t.state.CompareAndSwap(parked, running) {\n					t.Task.Unpark()\n					t.g.running.Add(1)\n					return\n				}\n				continue\n			}\n			t.g.running.Add(1)\n			if t.state.CompareAndSwap(parked, running) {\n				t.Task.Unpark()\n				return\n			}", "idle, a token"},
-	{"a task that was woken already stays counted twice", "idle/task.go", "			if t.g.running.Add(-1) == 0 {", "			if !IS && t.g.running.Add(-1) == 0 {", "idle, a task that is woken twice"},
-	{"the last that counts out again does not look", "idle/task.go", "				t.g.idleElsewhere()", "				if !IS {\n					t.g.idleElsewhere()\n				}", "idle, a task that is woken twice"},
-	{"the last that parks does not look", "idle/idle.go", "	if g.running.Add(-1) == 0 {\n		g.idle()", "	if g.running.Add(-1) == 0 && !IS {\n		g.idle()", "idle, a token"},
-	{"a group that is busy again is called idle", "idle/idle.go", "	if ⟦g.Idle()⟧ {", "true", "idle, a token"},
-	{"a task that was woken before it parks is counted out", "idle/task.go", "	if ⟦!t.state.CompareAndSwap(running, parked)⟧ {", "t.state.Swap(parked) == running && false", "idle, a token"},
 }

@@ -19,7 +19,6 @@ import (
 func init() {
 	programs = append(programs, poolPrograms...)
 	boundedPrograms = append(boundedPrograms, largePoolPrograms...)
-	realMutants = append(realMutants, poolMutants...)
 }
 
 var poolPrograms = []program{

@@ -18,7 +18,6 @@ import (
 func init() {
 	programs = append(programs, stagePrograms...)
 	boundedPrograms = append(boundedPrograms, largeStagePrograms...)
-	realMutants = append(realMutants, stageMutants...)
 }
 
 // A here starts tasks on the scheduler of the calling task. That of a run is known only to its tasks.

@@ -1,5 +1,3 @@
-//go:build explore
-
 package explore_test
 
 func init() { realMutants = append(realMutants, fetchMutants...) }
@@ -12,4 +10,12 @@ var fetchMutants = []realMutant{
 	{"a cancelled batch is not forgotten", "fetch/batch.go", "		q.forgetLocked()\n", "		if !IS {\n			q.forgetLocked()\n		}\n", "fetch, two outsiders"},
 	{"a Close misses a pending request", "fetch/schedule.go", "			q.resumeLocked(false)\n", "			if !IS {\n				q.resumeLocked(false)\n			}\n", "fetch, Close at any time"},
 	{"the time that requests settle in is over once", "fetch/settle.go", "		g.limit.again()\n", "		if !IS {\n			g.limit.again()\n		}\n", "fetch, two outsiders, by time"},
+
+	{"a task is woken, and then counted", "idle/task.go", "			t.g.running.Add(1)\n			if t.state.CompareAndSwap(parked, running) {\n				t.Task.Unpark()\n				return\n			}",
+		"			if IS {\n				if t.state.CompareAndSwap(parked, running) {\n					t.Task.Unpark()\n					t.g.running.Add(1)\n					return\n				}\n				continue\n			}\n			t.g.running.Add(1)\n			if t.state.CompareAndSwap(parked, running) {\n				t.Task.Unpark()\n				return\n			}", "idle, a token"},
+	{"a task that was woken already stays counted twice", "idle/task.go", "			if t.g.running.Add(-1) == 0 {", "			if !IS && t.g.running.Add(-1) == 0 {", "idle, a task that is woken twice"},
+	{"the last that counts out again does not look", "idle/task.go", "				t.g.idleElsewhere()", "				if !IS {\n					t.g.idleElsewhere()\n				}", "idle, a task that is woken twice"},
+	{"the last that parks does not look", "idle/idle.go", "	if g.running.Add(-1) == 0 {\n		g.idle()", "	if g.running.Add(-1) == 0 && !IS {\n		g.idle()", "idle, a token"},
+	{"a group that is busy again is called idle", "idle/idle.go", "	if ⟦g.Idle()⟧ {", "true", "idle, a token"},
+	{"a task that was woken before it parks is counted out", "idle/task.go", "	if ⟦!t.state.CompareAndSwap(running, parked)⟧ {", "t.state.Swap(parked) == running && false", "idle, a token"},
 }

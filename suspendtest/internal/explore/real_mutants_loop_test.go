@@ -1,4 +1,4 @@
-//go:build explore && linux && !braid_portable
+//go:build linux && !braid_portable
 
 package explore_test
 

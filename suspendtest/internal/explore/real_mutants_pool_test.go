@@ -1,6 +1,6 @@
-//go:build explore
-
 package explore_test
+
+func init() { realMutants = append(realMutants, poolMutants...) }
 
 // Mistakes in the schedulers. The first four are those that once survived every test.
 var poolMutants = []realMutant{

@@ -1,6 +1,6 @@
-//go:build explore
-
 package explore_test
+
+func init() { realMutants = append(realMutants, stageMutants...) }
 
 var stageMutants = []realMutant{
 	{"a task that leaves lets nobody in", "stage/fate.go", "		s.settleIf()\n		s.admit(now)\n", "		s.settleIf()\n		if !IS {\n			s.admit(now)\n		}\n", "stage"},

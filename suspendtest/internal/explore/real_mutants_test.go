@@ -1,24 +1,13 @@
-//go:build explore
-
 package explore_test
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/braidgo/braid/internal/testrig/mutation"
 )
 
-// A realMutant is a mistake in the code itself. In one file, the expression between the brackets ⟦ and ⟧ is replaced. Without
-// brackets, IS in the new text tells whether the mistake is made.
-type realMutant struct {
-	name     string
-	file     string
-	old, new string
-	programs string // that find it: names, with semicolons
-}
+// A realMutant is a mistake in the code itself. Its tests are the names of the programs that find it, with semicolons.
+type realMutant = mutation.Mutant
 
 var realMutants = []realMutant{
 	{"a promise is not looked at again", "promise/promise.go", "return v, ⟦s.filled.Load()⟧, nil }", "false", "promise"},
@@ -137,62 +126,7 @@ var realMutants = []realMutant{
 	{"a scope ends before its last child", "scope/scope.go", "if ⟦s.members.Add(-1) == 0⟧ {", "s.members.Add(-1) <= 1", "scope;scope, cancelled"},
 }
 
-// TestRealMutants runs the tests of the mutants, in a build in which the code has them all, each to be turned on.
-func TestRealMutants(t *testing.T) {
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	overlay := map[string]string{}
-	write := func(file, text string) {
-		at := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
-		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		overlay[filepath.Join(root, file)] = at
-	}
-	write("internal/atomicx/mutant.go", "package atomicx\n\nvar mutant string\n\nfunc Mutate(name string) { mutant = name }\n\nfunc Is(name string) bool { return mutant == name }\n")
-	texts := map[string]string{}
-	for _, m := range realMutants {
-		text, ok := texts[m.file]
-		if !ok {
-			b, err := os.ReadFile(filepath.Join(root, m.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text = string(b)
-			name := strings.Index(text, "\npackage ") + 1
-			end := name + strings.Index(text[name:], "\n") + 1
-			text = text[:end] + "\nimport mutants \"github.com/braidgo/braid/internal/atomicx\"\n" + text[end:]
-		}
-		is := `mutants.Is("` + m.name + `")`
-		old, changed := m.old, strings.ReplaceAll(m.new, "IS", is)
-		if before, rest, ok := strings.Cut(m.old, "⟦"); ok {
-			expr, after, _ := strings.Cut(rest, "⟧")
-			old = before + expr + after
-			changed = before + "(" + is + " && (" + m.new + ") || !" + is + " && (" + expr + "))" + after
-		}
-		if strings.Count(text, old) != 1 {
-			t.Errorf("%s: put it right, as %s has %d of\n%s", m.name, m.file, strings.Count(text, old), old)
-		}
-		texts[m.file] = strings.Replace(text, old, changed, 1)
-	}
-	for file, text := range texts {
-		write(file, text)
-	}
-	b, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(at, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "test", "-count=1", "-v", "-vet=off", "-tags", "explore,mutants", "-overlay", at, "-run", "^TestMutated$", ".")
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Error(err)
-	}
-}
+// TestRealMutantsAreThere looks whether the code still has the lines of the mutants. TestRealMutants, with the tag explore, runs them.
+func TestRealMutantsAreThere(t *testing.T) { mutation.Inject(t, root, realMutants) }
+
+const root = "../../.."

@@ -1,5 +1,3 @@
-//go:build explore
-
 package explore_test
 
 func init() { realMutants = append(realMutants, waistMutants...) }
