@@ -278,40 +278,6 @@ func asks(on suspend.Spawner, n int) {
 	})
 }
 
-// asksBy is n Asks by an actor with unread messages.
-func asksBy(unread int) work {
-	return onFifo(func(on suspend.Spawner, n int) {
-		asking(on, func(to actor.Ref[*getMessage]) {
-			by := actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[int]) error {
-				ok(self.Handle(ctx, skipZeros))
-				restart()
-				times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
-				stop()
-				return nil
-			})
-			times(unread, func() { ok(by.Send(0)) })
-			ok(by.Send(1))
-			ok(by.Wait(bg))
-		})
-	})
-}
-
-func skipZeros(m int) error {
-	if m == 0 {
-		return actor.Skip
-	}
-	return nil
-}
-
-// skipped is how many messages are looked at and skipped, before one that is handled.
-const skipped = 100_000
-
-func skips(b *bench) (ours, peer work) {
-	in := actor.Open[int](bg)
-	times(b.of(skipped, 100), func() { ok(in.Ref().Send(0)) })
-	return again(func() { ok(in.Ref().Send(1)); ok(in.Handle(bg, skipZeros)) }), nil
-}
-
 func asksByChannel(n int) {
 	in := make(chan chan int)
 	go func() {

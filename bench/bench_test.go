@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -60,14 +58,12 @@ func TestCurves(t *testing.T) {
 				t.Fatal(err)
 			}
 			points := c.tiny
-			for _, f := range res.Figures {
-				for _, s := range f.Series {
-					if len(s.Points) != len(points) {
-						t.Errorf("%s, %s: %d of %d points", f.Name, s.Name, len(s.Points), len(points))
-					}
+			for _, s := range res.Series {
+				if len(s.Points) != len(points) {
+					t.Errorf("%s: %d of %d points", s.Name, len(s.Points), len(points))
 				}
 			}
-			if n := strings.Count(progress.String(), "\n"); n != len(points)*len(c.figures) {
+			if n := strings.Count(progress.String(), "\n"); n != len(points) {
 				t.Errorf("%d lines of progress", n)
 			}
 			if err := res.save(dir); err != nil {
@@ -75,95 +71,25 @@ func TestCurves(t *testing.T) {
 			}
 			file := func(name string) []byte { return must(os.ReadFile(filepath.Join(dir, c.id+name))) }
 			table := file(".csv")
-			if want := 1 + len(points)*len(c.figures)*len(c.series); bytes.Count(table, []byte("\n")) != want {
+			if want := 1 + len(points)*len(c.series); bytes.Count(table, []byte("\n")) != want {
 				t.Errorf("want %d lines:\n%s", want, table)
 			}
-			for _, f := range c.figures {
-				if !bytes.Contains(file("-"+f.name+".svg"), []byte("</svg>")) {
-					t.Error("no SVG")
-				}
-				must(png.Decode(bytes.NewReader(file("-" + f.name + ".png"))))
+			if !bytes.Contains(file(".svg"), []byte("</svg>")) {
+				t.Error("no SVG")
 			}
 		})
 	}
-}
-
-// What earlier runs say of a row is the range of all of them, and only what lies outside of it is a change.
-func TestRegressed(t *testing.T) {
-	row := func(id string, low, ratio, high float64) result {
-		return result{ID: id, Low: low, Ratio: ratio, High: high}
-	}
-	then := []run{
-		{Results: []result{row("noisy", 0.8, 1, 1.1), row("steady", 1, 1, 1), row("gone", 1, 1, 1)}},
-		{Results: []result{row("noisy", 0.9, 1.2, 1.5)}},
-		{Results: []result{row("noisy", 0.9, 1.1, 1.3)}},
-	}
-	for _, c := range []struct {
-		now  result
-		want string
-		bad  bool
-	}{
-		{row("noisy", 1.0, 1.2, 1.4), "same", false},
-		{row("noisy", 1.2, 2, 3), "same", false},      // the first run alone would call this one worse
-		{row("noisy", 1.51, 1.6, 1.7), "same", false}, // by less than is certain
-		{row("noisy", 1.6, 1.7, 1.8), "REGRESSED", true},
-		{row("noisy", 0.5, 0.6, 0.7), "better", false},
-		{row("noisy", 0.5, 0.7, 0.9), "same", false},
-		{row("steady", 1.01, 1.01, 1.01), "same", false},
-		{row("steady", 1.1, 1.1, 1.1), "REGRESSED", true},
-		{row("steady", 0.9, 0.9, 0.9), "better", false},
-		{row("other", 9, 9, 9), "new", false},
-	} {
-		var out strings.Builder
-		bad := regressed(&out, run{Results: []result{c.now}}, then)
-		if bad != c.bad || !strings.HasSuffix(out.String(), c.want+"\n") || !strings.Contains(out.String(), c.now.ID) {
-			t.Errorf("%+v: %v, %q, want %v, %s", c.now, bad, out.String(), c.bad, c.want)
-		}
-	}
-	if p, ok := pastOf("noisy", then); !ok || p != (past{0.8, 1.1, 1.5}) {
-		t.Errorf("%+v, %v", p, ok)
-	}
-	var out strings.Builder
-	regressed(&out, run{Machine: machine{CPU: "x"}}, then[:1])
-	if !strings.Contains(out.String(), "another machine") {
-		t.Errorf("%q", out.String())
-	}
-}
-
-func TestReadRuns(t *testing.T) {
-	dir := t.TempDir()
-	read := func(name string, want ...string) {
-		t.Helper()
-		all, err := readRuns(filepath.Join(dir, name))
-		if len(all) != len(want) || (err != nil) != (len(want) == 0) {
-			t.Fatalf("%s: %+v, %v", name, all, err)
-		}
-		for i, r := range all {
-			if r.Command != want[i] {
-				t.Errorf("%s: %+v", name, r)
-			}
-		}
-	}
-	write := func(name, text string) { ok(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
-	read(".") // an empty directory
-	write("a.json", string(must(json.Marshal(run{Command: "a"}))))
-	write("b.json", string(must(json.Marshal(run{Command: "b"}))))
-	read(".", "a", "b")
-	read("b.json", "b")
-	read("c.json") // a file that is not there
-	write("c.json", "{")
-	read(".") // a file that is no run
 }
 
 // The sides take turns in each round, another comes first in each, and a warm-up does not count.
 func TestInterleave(t *testing.T) {
 	var order strings.Builder
 	side := func(name string) measurement {
-		return one(func() float64 { order.WriteString(name); return float64(order.Len()) })
+		return func() float64 { order.WriteString(name); return float64(order.Len()) }
 	}
 	sides := []measurement{side("a"), side("b"), nil, side("c")}
 	got := map[int][]float64{}
-	keep := func(i int, v []float64) { got[i] = append(got[i], v[0]) }
+	keep := func(i int, v float64) { got[i] = append(got[i], v) }
 	interleave(sides, 2, false, func() bool { return false }, keep)
 	if order.String() != "abc"+"bca"+"cab" || !slices.Equal(got[0], []float64{6, 8}) || !slices.Equal(got[3], []float64{5, 7}) {
 		t.Errorf("%s, %v", order.String(), got)
@@ -318,28 +244,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-const ofWrk = `Running 1s test @ http://127.0.0.1:8080/
-  1 threads and 1000 connections
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency    10.00ms    1.00ms  20.00ms   90.00%
-    Req/Sec   100.00k     1.00k  110.00k    80.00%
-  100000 requests in 1.00s, 9.54MB read
-Requests/sec: 100000.00
-Transfer/sec:      9.54MB
-`
-
-func TestParseWrk(t *testing.T) {
-	if each, err := parseWrk(ofWrk); each != 1e4 || err != nil {
-		t.Error(each, err)
-	}
-	for _, bad := range []string{"", strings.Replace(ofWrk, "Requests/sec", "  Socket errors: connect 0, read 1, write 0, timeout 0\nRequests/sec", 1),
-		strings.Replace(ofWrk, "100000.00", "0.00", 1)} {
-		if _, err := parseWrk(bad); err == nil {
-			t.Errorf("%q", bad)
-		}
-	}
-}
-
 // The report has everything that a run has, and leaves the text written by hand alone.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
@@ -355,7 +259,7 @@ func TestReport(t *testing.T) {
 			{ID: "open", Against: "peer", Unit: "bytes", Ours: 2, Peer: 1, Ratio: 2, Low: 2, High: 2, Note: "a note", Ratios: []float64{2}},
 		},
 		Curves: []curveResult{{ID: "c", Title: "A curve", About: "About it.", X: "n", Rounds: 3, Notes: []string{"Less than there should be."},
-			Figures: []curveFigure{{Name: "f", Label: "label", Series: []curveSeries{{"one", points}, {"none", nil}}}}}},
+			Y: "label", Series: []curveSeries{{"one", points}, {"none", nil}}}},
 		Failed: []string{"row: not here"},
 	}
 	r.replace(run{Date: time.Unix(3600, 0), Command: "go run . open", Machine: machine{Load: "4", LoadAfter: "5"},
@@ -364,12 +268,12 @@ func TestReport(t *testing.T) {
 	ok(writeReport(report, filepath.Join(dir, "results"), r))
 	text := string(must(os.ReadFile(report)))
 	for _, want := range []string{
-		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3", "-against history",
+		"(ANALYSIS.md)", "1970-01-01 00:00 UTC", "`go run . -full`", "a processor, 2 processors", "0.1 0.2 0.3",
 		"| reached | peer | 1.00ns | 2.00ns | **0.50** | 0.40–0.60 | 1 | 1.00 | 0.50 | ok |",
 		"| open | peer (a note) | 3.0B | 1.0B | **3.00** | 3.00–3.00 | 1 | - | - | - |",
 		"- open: measured 1970-01-01 01:00 UTC by `go run . open`, at loads of 4 and 5.",
 		"1 of 2 rows with a must reach it. SHORT: missed.",
-		"### c: A curve", "About it. 3 rounds. [Table](results/c.csv)", "Less than there should be.", "](results/c-f.svg)", "](results/c-f.png)",
+		"### c: A curve", "About it. 3 rounds. [Table](results/c.csv)", "Less than there should be.", "](results/c.svg)",
 		"| n | one | none |", "| 10 | 1.23 [1.00–2.00] | |", "- row: not here",
 	} {
 		if !strings.Contains(text, want) {
@@ -383,33 +287,13 @@ func TestReport(t *testing.T) {
 
 // A value that has no place on a logarithmic axis is left out of the plot, and a curve of none is drawn empty.
 func TestPlotOfOddValues(t *testing.T) {
-	r := curveResult{ID: "odd", Title: "t", X: "x", LogX: true, Figures: []curveFigure{{Name: "f", Label: "y", LogY: true, Series: []curveSeries{
-		{"zero", []curvePoint{{X: 0, Median: 1, Min: 1, Max: 1}, {X: 1, Median: 0}}}, {"none", nil}}}}}
+	r := curveResult{ID: "odd", Title: "t", X: "x", LogX: true, Y: "y", LogY: true, Series: []curveSeries{
+		{"zero", []curvePoint{{X: 0, Median: 1, Min: 1, Max: 1}, {X: 1, Median: 0}}}, {"none", nil}}}
 	for range 2 {
 		if err := r.save(t.TempDir()); err != nil {
 			t.Error(err)
 		}
-		r.Figures[0].Series[0].Points = append(r.Figures[0].Series[0].Points, curvePoint{X: 10, Median: 2, Min: 2, Max: 2})
-	}
-}
-
-func TestLogTicks(t *testing.T) {
-	labels := func(lo, hi float64) (all []string) {
-		for _, tick := range logTicks(lo, hi) {
-			if tick.Value < lo*0.999 || tick.Value > hi*1.001 {
-				t.Error(tick, "is off the axis")
-			}
-			if tick.Label != "" {
-				all = append(all, tick.Label)
-			}
-		}
-		return all
-	}
-	if got := labels(100, 1100); !slices.Equal(got, []string{"100", "200", "500", "1000"}) {
-		t.Error(got)
-	}
-	if got := labels(0.1, 2e6); !slices.Equal(got, []string{"0.1", "1", "10", "100", "1000", "10k", "100k", "1M"}) {
-		t.Error(got)
+		r.Series[0].Points = append(r.Series[0].Points, curvePoint{X: 10, Median: 2, Min: 2, Max: 2})
 	}
 }
 

@@ -20,20 +20,9 @@ import (
 var kinds = map[string]func(n int) float64{
 	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
 	"a goroutine in a channel": goroutinesInChannels,
-	"actor-bytes/react-onend": actors(func(i int) body {
-		return func(_ context.Context, self *actor.Self[int]) error {
-			self.OnEnd(func() { use(1) })
-			return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
-		}
-	}),
 	"actor-bytes/react": actors(func(i int) body {
 		return func(_ context.Context, self *actor.Self[int]) error {
 			return actor.Loop(func() error { return self.React(func(m int) error { use(m + i); return nil }) })
-		}
-	}),
-	"actor-bytes/receive-closure": actors(func(i int) body {
-		return func(ctx context.Context, self *actor.Self[int]) error {
-			return receiving(ctx, self, func(m int) error { use(m + i); return nil })
 		}
 	}),
 	"actor-bytes/receive": actors(func(i int) body {
@@ -78,7 +67,7 @@ func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 // threadBytes leaves out kinds of which n would not fit, by their most bytes.
 func threadBytes(b *bench, x float64) (all []measurement) {
 	for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
-		all = append(all, one(func() float64 { return bytesOf(kind, int(x)) }))
+		all = append(all, func() float64 { return bytesOf(kind, int(x)) })
 	}
 	b.fits(all, int(x), 100, taskBytes, taskBytes/2)
 	if x > 1_000_000 {

@@ -16,27 +16,16 @@ import (
 type exchange struct {
 	tasks, producers int
 	items            int
-	percent          int  // of a crowd are cancelled
-	lazily           bool // with suspend.Lazily
+	percent          int // of a crowd are cancelled
 }
 
-const exchanged = 50_000
-
-// exchanges have one producer, one consumer, or half of each. Their size is that of the thesis.
-func exchanges(m mode, percent int, lazily bool) (all []exchange) {
-	tasks, items := m.of(10_000, 40), m.of(exchanged, 200)
-	for _, producers := range []int{1, tasks - 1, tasks / 2} {
-		all = append(all, exchange{tasks, producers, items, percent, lazily})
-	}
-	return all
-}
-
-// cancelCost is an item of an exchange; the peer is the same without the cancelling. Everything is counted: starting the tasks, making
+// cancelCost is an item of an exchange with one producer, one consumer, or half of each, in the size of the thesis. The peer is the same without the cancelling. Everything is counted: starting the tasks, making
 // the contexts, the end of each task; but no collection runs in it, which would take a third of the time of either side, and now more,
 // now less.
 func cancelCost(kind, percent int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
-		x := exchanges(b.mode, percent, false)[kind]
+		tasks := b.of(10_000, 40)
+		x := exchange{tasks, []int{1, tasks - 1, tasks / 2}[kind], b.of(50_000, 200), percent}
 		b.close(collecting(-1))
 		one := func(cancelling bool) side {
 			return func(d time.Duration) float64 {
@@ -63,9 +52,6 @@ func (x exchange) run(cancelling bool) time.Duration {
 			if n > 1 && i*x.percent%100 < x.percent {
 				c, stop := cancel.New(bg)
 				ctx, doomed = c, append(doomed, stop)
-				if x.lazily {
-					ctx = suspend.Lazily(c)
-				}
 			}
 			ok(suspend.Here().Go(func() { f(ctx) }))
 		}
@@ -111,26 +97,6 @@ func (x exchange) run(cancelling bool) time.Duration {
 	})
 	check(arrived == x.items)
 	return time.Since(start)
-}
-
-// cancelPercent measures an exchange with the cancelling and without, each of them first in every second round.
-func cancelPercent(b *bench, percent float64) (all []measurement) {
-	for _, x := range append(exchanges(b.mode, int(percent), false), exchanges(b.mode, int(percent), true)...) {
-		turn := 0
-		all = append(all, func() []float64 {
-			turn++
-			var with, without time.Duration
-			if turn%2 == 0 {
-				with = x.run(true)
-			}
-			without = x.run(false)
-			if turn%2 == 1 {
-				with = x.run(true)
-			}
-			return []float64{float64(with) / float64(without), float64(with) / float64(x.items)}
-		})
-	}
-	return all
 }
 
 // cancelOne measures cancelling one of a million waiters that take from an MVar, and for comparison one of a crowd in some places. They

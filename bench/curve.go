@@ -17,8 +17,7 @@ import (
 type curve struct {
 	id, title    string
 	about        string // one sentence or two
-	x            axis
-	figures      []figure // the results of each measurement
+	x, y         axis
 	series       []string
 	rounds       int
 	cold         bool      // each round is from scratch: there is nothing to warm up
@@ -33,16 +32,7 @@ type axis struct {
 	names []string // instead of the numbers 0, 1, …
 }
 
-type figure struct {
-	name, label string
-	log         bool
-}
-
-// A measurement returns one number per figure.
-type measurement = func() []float64
-
-// one is a measurement of a single figure.
-func one(f func() float64) measurement { return func() []float64 { return []float64{f()} } }
+type measurement = func() float64
 
 func (c curve) at(m mode) []float64 {
 	if m.Tiny {
@@ -53,23 +43,18 @@ func (c curve) at(m mode) []float64 {
 
 // A curveResult has the points of a curve, and the reason for missing ones.
 type curveResult struct {
-	ID      string        `json:"id"`
-	Title   string        `json:"title"`
-	About   string        `json:"about"`
-	X       string        `json:"x"`
-	LogX    bool          `json:"log_x,omitempty"`
-	Names   []string      `json:"names,omitempty"`
-	Figures []curveFigure `json:"figures"`
-	Rounds  int           `json:"rounds"`
-	Notes   []string      `json:"notes,omitempty"`
-	Took    time.Duration `json:"took"`
-}
-
-type curveFigure struct {
-	Name   string        `json:"name"`
-	Label  string        `json:"label"`
+	ID     string        `json:"id"`
+	Title  string        `json:"title"`
+	About  string        `json:"about"`
+	X      string        `json:"x"`
+	LogX   bool          `json:"log_x,omitempty"`
+	Names  []string      `json:"names,omitempty"`
+	Y      string        `json:"y"`
 	LogY   bool          `json:"log_y,omitempty"`
 	Series []curveSeries `json:"series"`
+	Rounds int           `json:"rounds"`
+	Notes  []string      `json:"notes,omitempty"`
+	Took   time.Duration `json:"took"`
 }
 
 type curveSeries struct {
@@ -96,13 +81,9 @@ func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	if m.Tiny {
 		rounds = 1
 	}
-	res := curveResult{ID: c.id, Title: c.title, About: c.about, X: c.x.label, LogX: c.x.log, Names: c.x.names, Rounds: rounds}
-	for _, f := range c.figures {
-		figure := curveFigure{Name: f.name, Label: f.label, LogY: f.log}
-		for _, s := range c.series {
-			figure.Series = append(figure.Series, curveSeries{Name: s})
-		}
-		res.Figures = append(res.Figures, figure)
+	res := curveResult{ID: c.id, Title: c.title, About: c.about, X: c.x.label, LogX: c.x.log, Names: c.x.names, Y: c.y.label, LogY: c.y.log, Rounds: rounds}
+	for _, s := range c.series {
+		res.Series = append(res.Series, curveSeries{Name: s})
 	}
 	late := func() bool { return time.Since(begun) > patience }
 	for _, x := range c.at(m) {
@@ -126,21 +107,12 @@ func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x f
 	for _, note := range b.notes {
 		res.note(note, note)
 	}
-	all := make([][][]float64, len(c.series)) // by series, figure and round
-	for i := range all {
-		all[i] = make([][]float64, len(c.figures))
-	}
-	interleave(sides, rounds, c.cold, late, func(i int, v []float64) {
-		for f := range c.figures {
-			all[i][f] = append(all[i][f], v[f])
-		}
-	})
-	for i := range all {
-		for f, v := range all[i] {
-			if len(v) > 0 {
-				points := &res.Figures[f].Series[i].Points
-				*points = append(*points, curvePoint{x, median(v), slices.Min(v), slices.Max(v), v})
-			}
+	all := make([][]float64, len(c.series))
+	interleave(sides, rounds, c.cold, late, func(i int, v float64) { all[i] = append(all[i], v) })
+	for i, v := range all {
+		if len(v) > 0 {
+			points := &res.Series[i].Points
+			*points = append(*points, curvePoint{x, median(v), slices.Min(v), slices.Max(v), v})
 		}
 	}
 	return nil
@@ -153,21 +125,17 @@ func (r *curveResult) note(note, begin string) {
 	}
 }
 
-// at returns a line for each figure at x, for the terminal.
+// at returns a line for x, for the terminal.
 func (r curveResult) at(x float64) string {
-	var b strings.Builder
-	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "%-16s %-10s %8s", r.ID, f.Name, r.name(x))
-		for _, s := range f.Series {
-			v := "-"
-			if p, ok := s.at(x); ok {
-				v = fmt.Sprintf("%.4g [%.4g–%.4g]", p.Median, p.Min, p.Max)
-			}
-			fmt.Fprintf(&b, "  %s: %s", s.Name, v)
+	line := fmt.Sprintf("%-16s %8s", r.ID, r.name(x))
+	for _, s := range r.Series {
+		v := "-"
+		if p, ok := s.at(x); ok {
+			v = fmt.Sprintf("%.4g [%.4g–%.4g]", p.Median, p.Min, p.Max)
 		}
-		b.WriteByte('\n')
+		line += fmt.Sprintf("  %s: %s", s.Name, v)
 	}
-	return b.String()
+	return line + "\n"
 }
 
 func (r curveResult) name(x float64) string {
@@ -187,33 +155,29 @@ func (s curveSeries) at(x float64) (curvePoint, bool) {
 
 // xs are the points that r has.
 func (r curveResult) xs() (all []float64) {
-	for _, f := range r.Figures {
-		for _, s := range f.Series {
-			for _, p := range s.Points {
-				all = append(all, p.X)
-			}
+	for _, s := range r.Series {
+		for _, p := range s.Points {
+			all = append(all, p.X)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// save writes the table and the plots of r to dir.
+// save writes the table and the plot of r to dir.
 func (r curveResult) save(dir string) (err error) {
 	defer caught(&err)
 	ok(os.MkdirAll(dir, 0o755))
 	f := must(os.Create(filepath.Join(dir, r.ID+".csv")))
 	defer f.Close()
 	w := csv.NewWriter(f)
-	_ = w.Write([]string{"figure", "series", r.X, "median", "min", "max", "rounds"})
-	for _, fig := range r.Figures {
-		for _, s := range fig.Series {
-			for _, p := range s.Points {
-				_ = w.Write([]string{fig.Label, s.Name, r.name(p.X), number(p.Median), number(p.Min), number(p.Max), strconv.Itoa(len(p.Rounds))})
-			}
+	_ = w.Write([]string{"series", r.X, "median", "min", "max", "rounds"})
+	for _, s := range r.Series {
+		for _, p := range s.Points {
+			_ = w.Write([]string{s.Name, r.name(p.X), number(p.Median), number(p.Min), number(p.Max), strconv.Itoa(len(p.Rounds))})
 		}
-		r.plot(fig, filepath.Join(dir, r.ID+"-"+fig.Name))
 	}
+	r.plot(filepath.Join(dir, r.ID+".svg"))
 	w.Flush()
 	ok(w.Error())
 	return nil

@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,42 +26,11 @@ const (
 	response    = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, world\n"
 )
 
-// wrk is where wrk is installed, empty where it is not.
-var wrk = sync.OnceValue(func() string {
-	path, _ := exec.LookPath("wrk")
-	return path
-})
-
-// driven measures the nanoseconds per operation of the server at addr. For HTTP the client is wrk where there is one, for whole seconds.
+// driven measures the nanoseconds per operation of the server at addr.
 func driven(what string, addr net.Addr, conns int) side {
 	return func(d time.Duration) float64 {
-		d = min(10*d, time.Second)
-		if what == "http" && wrk() != "" {
-			seconds := int(max(1, (d+time.Second/2)/time.Second))
-			out, err := exec.Command(wrk(), "-t1", fmt.Sprintf("-c%d", conns), fmt.Sprintf("-d%ds", seconds),
-				"http://"+addr.String()+"/").CombinedOutput()
-			if err != nil {
-				ok(fmt.Errorf("%w: %s", err, out))
-			}
-			return must(parseWrk(string(out)))
-		}
-		return itself[float64](nil, driveArg, what, addr.String(), strconv.Itoa(conns), d.String())
+		return itself[float64](nil, driveArg, what, addr.String(), strconv.Itoa(conns), min(10*d, time.Second).String())
 	}
-}
-
-var wrkRate = regexp.MustCompile(`(?m)^Requests/sec:\s+([0-9.]+)$`)
-
-// parseWrk finds the rate in what wrk prints, which must not speak of errors.
-func parseWrk(out string) (each float64, err error) {
-	found := wrkRate.FindStringSubmatch(out)
-	if found == nil || strings.Contains(out, "Socket errors") || strings.Contains(out, "Non-2xx") {
-		return 0, fmt.Errorf("wrk: %s", out)
-	}
-	rate, err := strconv.ParseFloat(found[1], 64)
-	if err != nil || rate == 0 {
-		return 0, fmt.Errorf("wrk: %s", out)
-	}
-	return 1e9 / rate, nil
 }
 
 func driveHere(args []string) any {

@@ -131,13 +131,13 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 	}
 	d := time.Duration(b.of(int(150*time.Millisecond), int(time.Millisecond)))
 	for _, open := range []func(b *bench) *pipes{loopPipes, osPipes} {
-		all = append(all, one(func() float64 {
+		all = append(all, func() float64 {
 			round := &bench{mode: b.mode}
 			defer round.end()
 			s := wall.of(open(round).idle(int(x)).transfer, 1)
 			s(d) // finds out how many, and warms up
 			return block / s(d) * 1e3
-		}))
+		})
 	}
 	return all
 }
@@ -197,7 +197,7 @@ func reading(b *bench, x float64) (all []measurement) {
 	b.note(f.note)
 	d := time.Duration(b.of(300, 1)) * time.Millisecond
 	for _, width := range []int{64, 1024} {
-		all = append(all, one(func() float64 {
+		all = append(all, func() float64 {
 			round := new(bench)
 			defer round.end()
 			loop := round.loop(eventloop.Options{BlockingWidth: width})
@@ -206,15 +206,15 @@ func reading(b *bench, x float64) (all []measurement) {
 					reader(func(buf []byte) { ok(suspend.Blocking(bg, func() { f.read(buf) })) })
 				}))
 			})
-		}))
+		})
 	}
 	if n > 8000 {
 		b.note("More than 8000 goroutines are not tried: each may need a thread, and a Go program ends at 10,000.")
 		return append(all, nil)
 	}
-	return append(all, one(func() float64 {
+	return append(all, func() float64 {
 		return f.readers(n, d, func(reader func(read func([]byte))) { go reader(f.read) })
-	}))
+	})
 }
 
 // readers has n read, and returns the throughput of the reads that end in a time of d after each has read once.

@@ -128,28 +128,6 @@ func selectingNatively() (put, take func(int)) {
 	}
 }
 
-// selectingTransaction has a channel and a Var in turn. The taker waits each time, in a Select over a receive and a transaction.
-func selectingTransaction() (put, take func(int)) {
-	var v stm.Var[int]
-	c := chanx.New[int](0)
-	tx := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
-		if v.Get(tx) == 0 {
-			return 0, stm.Retry
-		}
-		v.Set(tx, 0)
-		return 1, nil
-	}))
-	recv := suspend.On(c.RecvOp())
-	return func(i int) {
-		if i%2 == 0 {
-			ok(c.Send(bg, 1))
-			return
-		}
-		atomically(func(tx *stm.Tx) error { v.Set(tx, 1); return nil })
-		suspend.Yield() // the other waits again
-	}, func(int) { must(suspend.Select(bg, tx, recv)) }
-}
-
 // slots is the room in the queues of transactions. Their values are ones: both libraries allocate for others.
 const slots = 16
 

@@ -83,9 +83,7 @@ var (
 
 	wall = gauge{"ns", func() float64 { return float64(time.Since(begun)) }}
 	// cpu is the time of all processors; threads of other processes count for less there.
-	cpu = gauge{"ns", func() float64 { return float64(cmp.Or(processor.Used(), time.Since(begun))) }}
-	// thread is the processor time of the calling thread, to which the work has locked itself before restart.
-	thread = gauge{"ns", func() float64 { return float64(threadTime()) }}
+	cpu    = gauge{"ns", func() float64 { return float64(cmp.Or(processor.Used(), time.Since(begun))) }}
 	allocs = gauge{"allocs", func() float64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -308,11 +306,11 @@ func (x *trial) lap() (err error) {
 	if left > 0 {
 		rounds = min(rounds, left)
 	}
-	interleave([]measurement{x.m.once(ours), x.m.once(peer)}, rounds, x.cold, nil, func(i int, v []float64) {
+	interleave([]measurement{x.m.once(ours), x.m.once(peer)}, rounds, x.cold, nil, func(i int, v float64) {
 		if i == 0 {
-			x.ours = append(x.ours, v[0])
+			x.ours = append(x.ours, v)
 		} else {
-			x.peer = append(x.peer, v[0])
+			x.peer = append(x.peer, v)
 		}
 	})
 	for i := len(x.ratios); i < len(x.ours); i++ {
@@ -372,13 +370,13 @@ func measureRows(all []row, m mode, measured func(i int, res result, err error))
 }
 
 func (m mode) once(s side) measurement {
-	return func() []float64 { return []float64{s(m.Round)} }
+	return func() float64 { return s(m.Round) }
 }
 
 // interleave measures each of sides once per round, beginning with another in each round, and once before unless
 // cold, which does not count. Each begins without the garbage of the one before. There are fewer rounds, but one
 // at least, if enough says so.
-func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v []float64)) {
+func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v float64)) {
 	first := 0
 	if cold {
 		first = 1

@@ -10,7 +10,6 @@
 //	go run . -full -results RESULTS.md          the report, and the plots and tables of the curves in -dir
 //	go run . -from now.json -results RESULTS.md the same of an earlier run; nothing is measured
 //	go run . -from now.json,rows.json ...       the same, with rows of a later run in place of those of the earlier
-//	go run . -quick -against history            which ratios have become worse by more than their noise; exits with 1 if any
 //
 // A line has the id, the medians of Braid and of the peer for one operation, and the median of the ratios with their range, without the worst
 // and the best. Then follow the must and the aim for the ratio. The rows take turns. A line is printed when its row has had all its
@@ -30,7 +29,7 @@ import (
 	"time"
 )
 
-// A run is what -json writes and -against and -from read.
+// A run is what -json writes and -from reads.
 type run struct {
 	Date    time.Time     `json:"date"`
 	Machine machine       `json:"machine"`
@@ -60,6 +59,13 @@ func (r *run) replace(later run) {
 		later.Machine.Load, later.Machine.LoadAfter))
 }
 
+func readRun(name string) (r run) {
+	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
+		ok(fmt.Errorf("%s: %w", name, err))
+	}
+	return r
+}
+
 func main() {
 	if isHelper() {
 		return
@@ -72,7 +78,7 @@ func main() {
 	}
 }
 
-// runAll follows the flags, and reports whether a row has become worse or could not be measured.
+// runAll follows the flags, and reports whether a row could not be measured.
 func runAll() (bad bool) {
 	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
 	isFull := flag.Bool("full", false, "longer rounds, and curves")
@@ -81,7 +87,6 @@ func runAll() (bad bool) {
 	out := flag.String("json", "", "write the results to this `file`")
 	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows of further ones, after commas, replace its rows")
 	report := flag.String("results", "", "write the results as Markdown to this `file`")
-	against := flag.String("against", "", "compare the ratios with those of this `file`, written by -json, or of all files of a directory")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
 	flag.Parse()
 	if *isQuick && *isFull {
@@ -95,10 +100,6 @@ func runAll() (bad bool) {
 			fmt.Printf("%-24s -full only: %s\n", c.id, c.title)
 		}
 		return false
-	}
-	var then []run
-	if *against != "" { // before anything is measured
-		then = must(readRuns(*against))
 	}
 	var now run
 	if *from != "" {
@@ -133,7 +134,7 @@ func runAll() (bad bool) {
 	if *report != "" {
 		ok(writeReport(*report, *dir, now))
 	}
-	return *against != "" && regressed(os.Stdout, now, then) || len(now.Failed) > 0
+	return len(now.Failed) > 0
 }
 
 func measureAll(chosen []row, traced []curve, isFull bool) run {

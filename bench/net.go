@@ -75,16 +75,9 @@ func onNetpoll(b *bench, _ handler) net.Addr {
 	return ln.Addr()
 }
 
-// besideServer compares servers of the same handler, by a client in another process. Connecting, and a warm-up of a fifth, are not counted
-// (wrk counts them, where it is the client).
+// besideServer compares servers of the same handler, by a client in another process. Connecting, and a warm-up of a fifth, are not counted.
 func besideServer(what string, conns int, ours, peer server, handle handler) func(b *bench) (side, side) {
 	return func(b *bench) (side, side) {
-		switch {
-		case what == "http" && wrk() != "":
-			b.note("client: wrk")
-		case what == "http":
-			b.note("client: a thread on epoll")
-		}
 		conns := max(2, b.of(conns, conns/100))
 		return driven(what, ours(b, handle), conns), driven(what, peer(b, handle), conns)
 	}

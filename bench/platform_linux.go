@@ -12,13 +12,6 @@ import (
 // openDirect lets reads of a file bypass the cache of the system.
 const openDirect = syscall.O_DIRECT
 
-// threadTime is the processor time of the calling thread so far, to which the caller is locked.
-func threadTime() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_THREAD, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // allowDescriptors raises the limit to n. Where that is not allowed it returns the limit, otherwise 0.
 func allowDescriptors(n int) (limit int) {
 	var l syscall.Rlimit

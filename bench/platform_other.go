@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-// The figures are those of Linux. Elsewhere the rows run, and some know less: openDirect has no effect, threadTime is the time so far,
-// the limit of descriptors is taken to be 10,000, and the client has a goroutine for each connection.
+// The figures are those of Linux. Elsewhere the rows run, and some know less: openDirect has no effect, the limit of descriptors is taken to
+// be 10,000, and the client has a goroutine for each connection.
 
 const openDirect = 0
-
-func threadTime() time.Duration { return time.Since(begun) }
 
 func allowDescriptors(int) (limit int) { return 10_000 }
 

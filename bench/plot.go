@@ -2,8 +2,6 @@ package main
 
 import (
 	"image/color"
-	"math"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -24,10 +22,10 @@ func (t trail) Len() int                      { return len(t) }
 func (t trail) XY(i int) (x, y float64)       { return t[i].X, t[i].Median }
 func (t trail) YError(i int) (lo, hi float64) { return t[i].Median - t[i].Min, t[i].Max - t[i].Median }
 
-// plot draws fig to base.svg and base.png.
-func (r curveResult) plot(fig curveFigure, base string) {
+// plot draws r to a file.
+func (r curveResult) plot(file string) {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.Title, r.X, fig.Label
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.Title, r.X, r.Y
 	p.Title.TextStyle.Font.Size = vg.Points(11)
 	p.Title.Padding = vg.Points(6)
 	p.Legend.Top, p.Legend.YOffs = true, vg.Points(-4)
@@ -35,17 +33,17 @@ func (r curveResult) plot(fig curveFigure, base string) {
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{220}, color.Gray{235}
 	p.Add(grid)
-	if !fig.LogY {
+	if !r.LogY {
 		p.Y.Min = 0
 	}
-	for i, s := range fig.Series {
+	for i, s := range r.Series {
 		t := make(trail, 0, len(s.Points))
 		for _, point := range s.Points {
-			if fig.LogY && point.Min <= 0 || r.LogX && point.X <= 0 {
+			if r.LogY && point.Min <= 0 || r.LogX && point.X <= 0 {
 				continue // it has no place on this axis; the table has it
 			}
 			if len(r.Names) > 0 { // beside each other
-				point.X += (float64(i) - float64(len(fig.Series)-1)/2) * 0.08
+				point.X += (float64(i) - float64(len(r.Series)-1)/2) * 0.08
 			}
 			t = append(t, point)
 		}
@@ -70,7 +68,7 @@ func (r curveResult) plot(fig curveFigure, base string) {
 		}
 		p.Add(points, bars)
 	}
-	if fig.LogY {
+	if r.LogY {
 		p.Y.Max *= 4 // room for the legend
 		logarithmic(&p.Y)
 	} else {
@@ -83,9 +81,7 @@ func (r curveResult) plot(fig curveFigure, base string) {
 	case r.LogX:
 		logarithmic(&p.X)
 	}
-	for _, ext := range []string{".svg", ".png"} {
-		ok(p.Save(6.5*vg.Inch, 4*vg.Inch, base+ext))
-	}
+	ok(p.Save(6.5*vg.Inch, 4*vg.Inch, file))
 }
 
 // logarithmic makes a so, unless nothing is on it.
@@ -96,34 +92,5 @@ func logarithmic(a *plot.Axis) {
 	if a.Max < 10*a.Min { // ticks are at powers of ten
 		a.Min, a.Max = a.Min/3, a.Max*3
 	}
-	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
-}
-
-// logTicks are at the multiples of powers of ten, with labels at these, and at two and five times these where there are
-// few.
-func logTicks(lo, hi float64) (all []plot.Tick) {
-	for power := math.Pow10(int(math.Floor(math.Log10(lo)))); power <= hi; power *= 10 {
-		for k := 1.0; k < 10; k++ {
-			v := k * power
-			if v < lo*0.999 || v > hi*1.001 {
-				continue
-			}
-			t := plot.Tick{Value: v}
-			if k == 1 || hi < 500*lo && (k == 2 || k == 5) {
-				t.Label = tickLabel(v)
-			}
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
-func tickLabel(v float64) string {
-	switch {
-	case v >= 0.999e6:
-		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
-	case v >= 0.999e4:
-		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 }

@@ -37,10 +37,6 @@ func thisMachine() machine {
 	return m
 }
 
-func (m machine) like(other machine) bool {
-	return m.CPU == other.CPU && m.Gomaxprocs == other.Gomaxprocs && m.Go == other.Go && m.System == other.System
-}
-
 func (m machine) String() string {
 	s := m.CPU
 	if s == "" {
@@ -132,14 +128,14 @@ func (r result) Cells() string {
 		show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, len(r.Ratios), bound(r.Must), bound(r.Aim), r.verdict())
 }
 
-// Caption is the label of a figure as a sentence begins.
-func (f curveFigure) Caption() string { return strings.ToUpper(f.Label[:1]) + f.Label[1:] }
+// Caption is what is measured, as a sentence begins.
+func (r curveResult) Caption() string { return strings.ToUpper(r.Y[:1]) + r.Y[1:] }
 
-// Lines are the table of f, one for each x, with all series.
-func (r curveResult) Lines(f curveFigure) (all []string) {
+// Lines are the table, one for each x, with all series.
+func (r curveResult) Lines() (all []string) {
 	for _, x := range r.xs() {
 		line := "| " + r.name(x) + " |"
-		for _, s := range f.Series {
+		for _, s := range r.Series {
 			if v, found := s.at(x); found {
 				line += fmt.Sprintf(" %s [%s–%s]", digits(v.Median), digits(v.Min), digits(v.Max))
 			}

@@ -16,10 +16,10 @@ import (
 func passing(b *bench, x float64) (all []measurement) {
 	n, passes := int(x), b.of(100_000, 100)
 	for _, ring := range []func(n, passes int) time.Duration{ringThen, ringTasks, ringGoroutines, ringChannels} {
-		all = append(all, one(func() float64 {
+		all = append(all, func() float64 {
 			defer collecting(1000)()
 			return float64(passes) / ring(n, passes).Seconds()
-		}))
+		})
 	}
 	b.fits(all, n, 1000, taskBytes, taskBytes, taskBytes/2)
 	return all

@@ -90,8 +90,8 @@ func rows() []row {
 		// A transaction of those that begin at once is an operation.
 		{id: "blocking-transactions", against: "the same on goroutines", must: 2.5, aim: 1.5, rounds: 4, batch: transactions, open: blocking},
 
-		// A request is an operation: 1000 connections ask again as soon as they are answered. The client is wrk with one
-		// thread, or where that is not installed one thread on epoll.
+		// A request is an operation: 1000 connections ask again as soon as they are answered. The client is one
+		// thread on epoll.
 		{id: "http-loop", against: overNet, must: 0.95, aim: 0.70, rounds: 6, sides: besideServer("http", 1000, onLoop(1), onNet, serveHTTP)},
 		// 64 bytes there and back on one of 200 connections are an operation, of TLS on goroutines in the client, or on one epoll.
 		{id: "tls-loop", against: overNet, must: 1.10, aim: 0.90, rounds: 12, sides: tlsEcho},
@@ -188,10 +188,6 @@ func rows() []row {
 			open: fixed(handover(goroutines, stmOurs), handover(goroutines, stmPeer))},
 		{id: "stm-queue16/fifo", against: "channel of 16, two goroutines", must: 7, aim: 4,
 			open: fixed(handover(tasks, stmOurs), handover(goroutines, channelOf(slots)))},
-		{id: "stm-select", against: "Select over two receives, same scheduler", must: 6, aim: 3,
-			open: fixed(handover(tasks, selectingTransaction), handover(tasks, selecting))},
-		{id: "stm-scan/beside", against: "the same, beside a writer of no Var: CPU", must: 1.2, aim: 1.05, gauge: thread, open: scans(false)},
-		{id: "stm-scan/alone", against: "the same, alone: CPU", gauge: thread, open: scans(true)},
 
 		// A message is an operation. Two actors, or goroutines, send it to and fro.
 		{id: "actor-pingpong/react", against: pingPeer, must: 0.50, aim: 0.30, open: fixed(onFifo(pingPong(reacting)), pingPongChannels)},
@@ -207,26 +203,14 @@ func rows() []row {
 			open: besideRing(100_000, ringOnFifo, receiving)},
 		{id: "actor-ring/receive-pool", against: "100,000 goroutines, channels of one", must: 1.2, aim: 1.0, rounds: 6,
 			open: besideRing(100_000, ringOnPool, receiving)},
-		{id: "actor-ring/flat", against: "the same in a ring of 1000", must: 2.5, aim: 1.5, rounds: 6, open: func(b *bench) (ours, peer work) {
-			return ringOnFifo(b, b.of(600_000, 50), reacting), ringOnFifo(b, b.of(1000, 10), reacting)
-		}},
 		// A message is an operation: one actor receives what goroutines send.
 		{id: "actor-flood/1", against: "protoactor-go", must: 0.7, aim: 0.35, open: flood(1)},
 		{id: "actor-flood/8", against: "protoactor-go", must: 0.6, aim: 0.35, open: flood(8)},
 		{id: "actor-spawn/fifo", against: "go + channel", must: 1.3, aim: 0.7, open: fixed(onFifo(spawnActors), spawnWithChannel)},
 		{id: "actor-spawn/pool", against: "go + channel", must: 1.9, aim: 0.7, open: onPool(spawnInTask, spawnWithChannel)},
 		{id: "actor-ask", against: "go, a channel, a fresh channel for the reply", must: 0.9, aim: 0.5, open: fixed(onFifo(asks), asksByChannel)},
-		{id: "actor-ask-backlog", against: "an asker without unread mail", must: 1.2, aim: 1.0, open: func(b *bench) (ours, peer work) {
-			return asksBy(b.of(100_000, 100)), asksBy(0)
-		}},
-		// An operation is one message that is looked at and skipped.
-		{id: "actor-skip", against: "1 ns, not measured", must: 3, aim: 1, batch: skipped, constant: 1, open: skips},
-		{id: "actor-bytes/react-onend", against: inChannel, must: 0.20, aim: 0.15, rounds: 3, cold: true, gauge: live,
-			sides: bytesBeside("actor-bytes/react-onend")},
 		{id: "actor-bytes/react", against: inChannel, must: 0.18, aim: 0.15, rounds: 3, cold: true, gauge: live,
 			sides: bytesBeside("actor-bytes/react")},
-		{id: "actor-bytes/receive-closure", against: inChannel, must: 1.5, aim: 1.25, rounds: 3, cold: true, gauge: live,
-			sides: bytesBeside("actor-bytes/receive-closure")},
 		{id: "actor-bytes/receive", against: inChannel, must: 1.5, aim: 1.25, rounds: 3, cold: true, gauge: live,
 			sides: bytesBeside("actor-bytes/receive")},
 
@@ -252,8 +236,6 @@ func rows() []row {
 		{id: "fetch-run-empty", against: "3 µs: an empty Run", must: 1.0, aim: 0.5, constant: 3_000, open: fixed(gets(0), nil)},
 		{id: "fetch-run-empty-allocs", against: "15: an empty Run", must: 1.0, gauge: allocs, constant: 15, open: fixed(gets(0), nil)},
 		{id: "fetch-hit", against: "dataloadgen, a value that is there", must: 3.0, aim: 2.0, open: fixed(hits, loaderHits)},
-		{id: "fetch-trace", against: "the same without a trace: CPU", must: 2.0, aim: 1.5, gauge: cpu,
-			open: fixed(warmed(ourPosts(quickly, fetch.Options{Trace: true}, false)), warmed(ourPosts(quickly, fetch.Options{}, false)))},
 		{id: "fetch-settled-idle", against: settledPeer, must: 1.0, aim: 0.5, cold: true, open: settled(0)},
 		{id: "fetch-settled-busy2", against: settledPeer, must: 1.0, aim: 0.5, cold: true, open: settled(2)},
 		{id: "fetch-settled-busy8", against: settledPeer, must: 1.0, aim: 0.5, cold: true, open: settled(8)},

@@ -151,7 +151,7 @@ func fullChannel(n int) {
 func circling(b *bench, x float64) (all []measurement) {
 	n, d := int(x), time.Duration(b.of(1500, 100))*time.Millisecond
 	for _, begin := range []func(n int, done func() (again bool)) (end func()){circlingGoroutines, circlingTimers, circlingStage} {
-		all = append(all, one(func() float64 {
+		all = append(all, func() float64 {
 			var done atomic.Int64
 			var over atomic.Bool
 			end := begin(n, func() bool { done.Add(1); return !over.Load() })
@@ -162,7 +162,7 @@ func circling(b *bench, x float64) (all []measurement) {
 			over.Store(true)
 			end()
 			return rate
-		}))
+		})
 	}
 	return all
 }

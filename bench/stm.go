@@ -1,16 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	peer "github.com/anacrolix/stm"
 	"github.com/braidgo/braid/stm"
-	"github.com/braidgo/braid/suspend"
 )
 
 // Transactions. An operation is one transaction, or what stands in its place.
@@ -229,101 +224,4 @@ func readMostlyLocked(mu, reading sync.Locker) op {
 		reading.Unlock()
 		check(sum >= 0)
 	}
-}
-
-// scans read 1000 variables, while another goroutine writes one that is not among them. The peer is the same scan while another goroutine
-// allocates as much and writes no variable, or alone. Two processors may be one core, so a scan alone is quicker than both. It is time of
-// the scanning thread, since the writer, and others, may have the processor meanwhile.
-func scans(alone bool) func(b *bench) (ours, peer work) {
-	return func(b *bench) (ours, peer work) {
-		vars := make([]stm.Var[int], 1000)
-		scan := func(n int) {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			restart()
-			times(n, func() {
-				atomically(func(tx *stm.Tx) error {
-					for i := range vars {
-						vars[i].Get(tx)
-					}
-					return nil
-				})
-			})
-			stop()
-		}
-		beside := func(write func(i int)) work {
-			return func(n int) {
-				over, writing, ended := new(atomic.Bool), make(chan struct{}), make(chan struct{})
-				go func() {
-					defer close(ended)
-					for i := 0; !over.Load(); i++ {
-						if write(i); i == 0 {
-							close(writing)
-						}
-					}
-				}()
-				<-writing
-				scan(n)
-				over.Store(true)
-				<-ended
-			}
-		}
-		if runtime.GOMAXPROCS(0) < 2 {
-			b.note("one processor: the two take turns")
-		}
-		other, plain := stm.NewVar(0), new(atomic.Pointer[[2]int])
-		ours = beside(func(i int) { atomically(func(tx *stm.Tx) error { other.Set(tx, i); return nil }) })
-		if alone {
-			return ours, scan
-		}
-		return ours, beside(func(i int) { plain.Store(&[2]int{i}) })
-	}
-}
-
-// herd is how long it takes until one of n transactions that wait has its token.
-func herd(b *bench, x float64) []measurement {
-	n := int(x)
-	tokens := b.of(max(20, 20_000/n), 2)
-	b.note(fmt.Sprintf("%d tokens", tokens))
-	return []measurement{one(func() float64 { return wakeOne(n, 1, tokens) }), one(func() float64 { return wakeOne(n, n, tokens) })}
-}
-
-func wakeOne(n, vars, tokens int) (each float64) {
-	owner := make([]stm.Var[int], vars) // 1 + the task that has the token; 0: nobody; -1: it is over
-	got := 0
-	inFifo(func() {
-		for i := range n {
-			v := &owner[i%vars]
-			ok(suspend.Here().Go(func() {
-				for over := false; !over; {
-					atomically(func(tx *stm.Tx) error {
-						switch v.Get(tx) {
-						case i + 1:
-							v.Set(tx, 0)
-						case -1:
-							over = true
-						default:
-							return stm.Retry
-						}
-						return nil
-					})
-					got++
-				}
-			}))
-		}
-		suspend.Yield()
-		start := time.Now()
-		for k := range tokens {
-			i := k * 7919 % n
-			atomically(func(tx *stm.Tx) error { owner[i%vars].Set(tx, i+1); return nil })
-			for got == k {
-				suspend.Yield()
-			}
-		}
-		each = float64(time.Since(start)) / float64(tokens)
-		for i := range owner {
-			atomically(func(tx *stm.Tx) error { owner[i].Set(tx, -1); return nil })
-		}
-	})
-	return each
 }
