@@ -1,12 +1,13 @@
 package stage_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/stage"
 )
+
+// The alternatives are beside these in module bench.
 
 func BenchmarkSubmit1(b *testing.B) {
 	defer perCPU(b)()
@@ -30,57 +31,6 @@ func BenchmarkSubmit10(b *testing.B) {
 	}
 }
 
-func chans(ctx context.Context, n int) (in chan int, done chan struct{}) {
-	in = make(chan int, 100)
-	from := in
-	for range n {
-		to := make(chan int, 100)
-		go func(from, to chan int) {
-			for {
-				select {
-				case v, ok := <-from:
-					if !ok {
-						close(to)
-						return
-					}
-					v, _ = double(ctx, v)
-					select {
-					case to <- v:
-					case <-ctx.Done():
-						return
-					}
-				case <-ctx.Done():
-					return
-				}
-			}
-		}(from, to)
-		from = to
-	}
-	done = make(chan struct{})
-	go func() {
-		for range from {
-		}
-		close(done)
-	}()
-	return in, done
-}
-
-func benchChan(b *testing.B, n int) {
-	defer perCPU(b)()
-	ctx, stop := context.WithCancel(bg)
-	defer stop()
-	in, done := chans(ctx, n)
-	for b.Loop() {
-		select {
-		case in <- 1:
-		case <-ctx.Done():
-		}
-	}
-	close(in)
-	<-done
-}
-func BenchmarkChan1(b *testing.B)  { benchChan(b, 1) }
-func BenchmarkChan10(b *testing.B) { benchChan(b, 10) }
 func BenchmarkDoInline(b *testing.B) {
 	defer perCPU(b)()
 	one := stage.New("one", double, stage.Options{Queue: 100})

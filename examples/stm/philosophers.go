@@ -1,7 +1,3 @@
-// Philosophers is the dining philosophers' problem with transactions: a philosopher takes both forks at once, or waits until
-// one of the two is put back. No order of the forks is needed, and no one holds a fork and waits.
-//
-//	go run ./examples/philosophers
 package main
 
 import (
@@ -45,12 +41,12 @@ func dine(ctx context.Context, left, right *fork, meals *stm.Var[int]) error {
 	})
 }
 
-func main() {
+// philosophers take both forks at once, or wait until one of the two is put back. No order of the forks is needed, and no philosopher
+// holds a fork and waits.
+func philosophers(pool *workstealing.Pool) {
 	const philosophers, rounds = 5, 100
 	var forks [philosophers]fork
 	var meals stm.Var[int]
-	pool := workstealing.New(workstealing.Options{})
-	defer pool.Close()
 	err := scope.Run(context.Background(), func(_ context.Context, s *scope.Scope) error {
 		for i := range philosophers {
 			_ = s.Go(pool, func(ctx context.Context) error {

@@ -1,8 +1,3 @@
-// Queue is a bounded queue of Vars, shared by an event loop that puts and a pool that takes. A full queue suspends the task
-// that puts, and the loop goes on. The consumer waits for an order, an instruction to end, or a second of silence, whichever
-// comes first.
-//
-//	go run ./examples/queue
 package main
 
 import (
@@ -65,15 +60,15 @@ func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum i
 	}
 }
 
-func main() {
+// orders shares a bounded queue between an event loop that puts and a pool that takes. A full queue suspends the task that puts, and the
+// loop goes on. The consumer waits for an order, an instruction to end, or a second of silence, whichever comes first.
+func orders(pool *workstealing.Pool) {
 	ctx := context.Background()
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
 		panic(err)
 	}
 	defer loop.Close()
-	pool := workstealing.New(workstealing.Options{})
-	defer pool.Close()
 
 	q, end := newQueue[int](4), chanx.New[string](0)
 	produced := promise.Go(ctx, loop, func(ctx context.Context) (int, error) {

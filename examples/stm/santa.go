@@ -1,7 +1,3 @@
-// Santa is the Santa Claus problem (Trono, 1994) with transactions, after "Beautiful concurrency" (Peyton Jones, 2007).
-// Santa sleeps until nine reindeer are back, or three of the elves want to see him; the reindeer come first.
-//
-//	go run ./examples/santa
 package main
 
 import (
@@ -88,12 +84,12 @@ func (g *group) await(party *gates) func(tx *stm.Tx) error {
 	}
 }
 
-func main() {
+// santa is the Santa Claus problem (Trono, 1994), after "Beautiful concurrency" (Peyton Jones, 2007). Santa sleeps until nine reindeer are
+// back, or three of the elves want to see him; the reindeer come first.
+func santa(pool *workstealing.Pool) {
 	const years, meetings = 3, 6
 	reindeer, elves := newGroup("deliver toys", 9), newGroup("meet in my study", 3)
 	var toys, questions atomic.Int32
-	pool := workstealing.New(workstealing.Options{})
-	defer pool.Close()
 	err := scope.Run(context.Background(), func(ctx context.Context, s *scope.Scope) error {
 		helpers := func(n, rounds int, g *group, count *atomic.Int32) {
 			for range n {
