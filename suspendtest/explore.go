@@ -56,11 +56,11 @@ func Cancellations(n int) ExploreOption {
 func UntilCancelled() ExploreOption { return func(c *exploreConfig) { c.untilCancelled = true } }
 
 // Preemptions has Explore make all runs with at most n preemptions: turns that a task loses, or a cancellation, where the task need not wait.
-// Otherwise it makes all without one, then all with one, and so on, until there are no others or some 20,000 runs are made.
+// Otherwise it makes all without one, then all with one, and so on, until there are no others or 20,000 runs are made.
 func Preemptions(n int) ExploreOption { return func(c *exploreConfig) { c.Preemptions = max(n, 0) } }
 
 // Yields bounds how often a task goes on after a Yield while another task, which could run, does not. Or else a loop that yields until
-// something changes would have endless runs. It is 1 otherwise.
+// something changes would have endless runs. A Sleep that cannot be cancelled counts as a Yield. It is 2 otherwise.
 func Yields(n int) ExploreOption { return func(c *exploreConfig) { c.Yields = max(n, 0) } }
 
 // Waits says that tasks take turns only where they wait, yield or end, and not where an operation begins that need not wait. There are far
@@ -73,7 +73,8 @@ func Spurious(n int) ExploreOption { return func(c *exploreConfig) { c.Spurious 
 // Steps bounds the turns that tasks take in one run; more are taken for a livelock. It is 10000 otherwise.
 func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } }
 
-// Executions bounds the number of runs. There is no bound otherwise.
+// Executions bounds the number of runs: those without a cancellation, and again the others. It is 20,000 otherwise, or none with Preemptions or
+// Accesses.
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
 // Random makes n runs at random in place of all, and n without a cancellation: for programs that have too many. Each task, and each context
@@ -125,7 +126,7 @@ func Accesses() ExploreOption {
 func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	t.Helper()
 	c := exploreConfig{Config: explore.Config{
-		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 1, Points: true, Shorter: shorter, Replay: os.Getenv(ReplayVariable),
+		Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Yields: 2, Points: true, Asleep: true, Shorter: shorter, Replay: os.Getenv(ReplayVariable),
 	}}
 	for _, f := range opts {
 		f(&c)
@@ -146,16 +147,19 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 		}
 		return
 	}
-	var calm, all explore.Extent
+	if c.Executions == 0 && c.Preemptions < 0 && !c.Reduced {
+		c.Executions = enough
+	}
+	var calm, all explore.Result
 	if !c.untilCancelled {
 		without := c.Config
 		without.Cancellations = explore.Never
-		calm = explore.Deepen(without, enough, begin)
+		calm = explore.Run(without, begin)
 	}
 	what := ", without a cancellation,"
-	if all = calm; calm.Failure == nil {
+	if all = calm; calm.Failure == nil && (c.untilCancelled || calm.Cut.Never) {
 		what = ""
-		if all = explore.Deepen(c.Config, enough, begin); !c.untilCancelled {
+		if all = explore.Run(c.Config, begin); !c.untilCancelled {
 			all = calm.And(all)
 		}
 	}
@@ -169,5 +173,5 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 // shorter runs are made after a failure, which may have one with fewer turns.
 const shorter = 1000
 
-// enough runs with preemptions are a second or two.
+// enough runs are a second or two.
 const enough = 20_000

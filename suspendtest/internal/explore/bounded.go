@@ -2,10 +2,14 @@ package explore
 
 import "slices"
 
-// bounded is the search with a bound on preemptions, which may be none.
+// bounded is the search with a bound on preemptions, which may be none. It makes the runs without one, then those with one, and so on, and
+// each of them once. So the first failure has as few as possible. A run with a preemption begins like one without, up to the choice that preempts.
 type bounded struct {
 	e           *explorer
+	level       int      // preemptions of the present runs
+	now, later  []string // beginnings of runs: of this level, and of the next
 	path        []choice
+	begun       int // choices of path that are such a beginning
 	made        int // choices
 	w           *World
 	preempted   int
@@ -26,65 +30,109 @@ func (b *bounded) add(_, t *task) { t.id = len(b.w.tasks) - 1 }
 
 func (b *bounded) replay(path []choice) { b.path = path }
 
-func (b *bounded) choices() []choice { return b.path }
+// choices are those of a replay, which has no other preemptions: after the last one it chooses among the rest only.
+func (b *bounded) choices() (made []choice, preemptions int) {
+	kept := 0
+	for i, c := range b.path {
+		if c.nth >= c.free && c.of > 0 {
+			preemptions++
+			kept = i + 1
+		}
+	}
+	made = append(made, b.path[:kept]...)
+	for _, c := range b.path[kept:] {
+		if c.free > 1 {
+			made = append(made, c)
+		}
+	}
+	return made, preemptions
+}
 
 func (b *bounded) next() bool {
 	if b.pct != nil {
 		b.path = b.path[:0]
 		return true
 	}
-	for i := len(b.path) - 1; i >= 0; i-- {
-		if b.path[i].nth+1 < b.path[i].of {
+	for i := len(b.path) - 1; i >= b.begun; i-- {
+		if b.path[i].nth+1 < b.path[i].free {
 			b.path[i].nth++
 			b.path = b.path[:i+1]
 			return true
 		}
+		b.preempt(i)
 	}
-	return false
+	if len(b.now) == 0 {
+		b.e.level = b.level
+		b.level++
+		b.now, b.later = b.later, nil
+	}
+	if len(b.now) == 0 {
+		return false
+	}
+	b.path = b.path[:0]
+	for _, nth := range b.now[0] {
+		b.path = append(b.path, choice{nth: int(nth)})
+	}
+	b.now, b.begun = b.now[1:], len(b.path)
+	return true
+}
+
+// preempt leaves the preemptions at choice i to the next level.
+func (b *bounded) preempt(i int) {
+	c := b.path[i]
+	if b.level == b.e.Preemptions {
+		b.e.cut.Preemptions = b.e.cut.Preemptions || c.free < c.of
+		return
+	}
+	var before []rune
+	for _, c := range b.path[:i] {
+		before = append(before, rune(c.nth))
+	}
+	for nth := c.free; nth < c.of; nth++ {
+		if b.e.Executions > 0 && len(b.later) > b.e.Executions-b.e.runs {
+			return // more than can be made
+		}
+		b.later = append(b.later, string(append(before, rune(nth))))
+	}
 }
 
 func (b *bounded) choose(of int) int {
 	if of > 1 && b.pct != nil && b.made == len(b.path) {
-		b.path = append(b.path, choice{b.pct.IntN(of), of})
+		b.path = append(b.path, choice{b.pct.IntN(of), of, of})
 	}
-	return b.nth(of)
+	return b.nth(of, of)
 }
 
-// chooseTask is choose for tasks.
-func (b *bounded) chooseTask(of []*task) *task {
+// chooseTask is choose for tasks, the first of which are no preemption.
+func (b *bounded) chooseTask(of []*task, free int) *task {
 	if b.pct != nil && b.made == len(b.path) {
 		if nth := b.pct.pick(of); len(of) > 1 {
-			b.path = append(b.path, choice{nth, len(of)})
+			b.path = append(b.path, choice{nth, len(of), free})
 		}
 	}
-	return of[b.nth(len(of))]
+	return of[b.nth(len(of), free)]
 }
 
 // nth is the next choice, the first if there is none yet.
-func (b *bounded) nth(of int) int {
+func (b *bounded) nth(of, free int) int {
 	if of == 1 {
 		return 0
 	}
 	i := b.made
 	b.made++
 	if i == len(b.path) {
-		b.path = append(b.path, choice{0, of})
+		b.path = append(b.path, choice{0, of, free})
 		return 0
 	}
 	c := &b.path[i]
 	if c.of == 0 {
-		c.of = of
+		c.of, c.free = of, free
 	}
 	if c.of != of || c.nth >= of {
 		b.w.fail(otherChoices)
 		return 0
 	}
 	return c.nth
-}
-
-// others reports whether a task beside last could run.
-func (b *bounded) others(last *task) bool {
-	return slices.ContainsFunc(b.w.tasks, func(t *task) bool { return t != last && t.eligible() })
 }
 
 // holdsBack reports whether a task that can run is not among the options, as it has yielded too often.
@@ -95,6 +143,11 @@ func (b *bounded) holdsBack(options []*task) bool {
 		}
 	}
 	return false
+}
+
+// spent reports whether the run is one that is repeated, and has no preemptions left.
+func (b *bounded) spent() bool {
+	return b.e.Replay != "" && b.e.Preemptions >= 0 && b.preempted >= b.e.Preemptions
 }
 
 func (b *bounded) mayCancel() bool {
@@ -112,7 +165,8 @@ func (b *bounded) pick(last *task) *task {
 		o = append(o, last)
 	}
 	point := preempting && b.e.Points
-	if !preempting || b.e.Preemptions < 0 || b.preempted < b.e.Preemptions {
+	free := 1
+	if !preempting || !b.spent() {
 		for _, may := range []func(*task) bool{(*task).eligible, (*task).enabled} {
 			for _, t := range w.tasks {
 				if t != last && may(t) || t == last && !preempting && may(t) {
@@ -125,21 +179,24 @@ func (b *bounded) pick(last *task) *task {
 		}
 	}
 	busy := len(o) > 0
-	b.e.cut.Preemptions = b.e.cut.Preemptions || busy && preempting && len(o) == 1 && b.e.Preemptions >= 0 && b.others(last)
 	b.e.cut.Yields = b.e.cut.Yields || !b.e.Fine && busy && b.holdsBack(o)
 	if !busy && !w.allWait() {
 		return nil
 	}
+	if !preempting {
+		free = len(o)
+	}
 	for _, t := range w.tasks {
-		if c := t.cancels; c != nil && !t.begun && c.used && !c.t.ended {
+		if c := t.cancels; c != nil && !t.begun && c.used && !c.t.ended && !c.never() {
 			switch {
-			case c.never():
 			case busy && !b.mayCancel():
 				b.e.cut.Cancellations = true
-			case point && b.e.Preemptions >= 0 && b.preempted >= b.e.Preemptions:
-				b.e.cut.Preemptions = true
-			case busy || c.t.parked:
+			case point && b.spent():
+			case point:
 				o = append(o, t)
+			case busy || c.t.parked:
+				o = slices.Insert(o, free, t)
+				free++
 			}
 		}
 	}
@@ -148,7 +205,7 @@ func (b *bounded) pick(last *task) *task {
 		w.deadlock()
 		return nil
 	}
-	t := b.chooseTask(o)
+	t := b.chooseTask(o, free)
 	switch {
 	case w.failure != "":
 		return nil

@@ -77,6 +77,7 @@ func (c *taskContext) look(kind accessKind) {
 	if t == nil || w.dead {
 		return
 	}
+	w.e.cut.Never = w.e.cut.Never || c.never()
 	if c.t == nil {
 		c.t = t
 	}

@@ -47,7 +47,7 @@ type Config struct {
 
 	// Asleep says that the timer of a suspend.Sleep fires when its task waits, and no earlier. Package suspend makes no difference between the
 	// two; its own programs, which have timers that fire at any time, check that. Whether the task goes on early or late is open in any
-	// case, whatever the durations: so each order of the tasks that sleep is still made.
+	// case, whatever the durations: so each order of the tasks that sleep is still made. A Sleep that cannot be cancelled is like a Yield then.
 	Asleep bool
 
 	// Depth says, unless it is 0, to make Executions runs at random in place of all. Each task has a random priority, and of those that can
@@ -71,22 +71,6 @@ type Config struct {
 	tracing bool
 }
 
-// A Result is that of a search.
-type Result struct {
-	Executions int
-	Blocked    int  // runs, of these, that Reduced gave up as they could only repeat others
-	Exhausted  bool // there are no others, within the bounds
-	Cut        Cut  // the bounds that have cut something off
-	Failure    *Failure
-}
-
-// A Cut says which bounds have cut a choice off. Without one, a search that is exhausted has made all runs.
-type Cut struct {
-	Preemptions, Cancellations, Yields bool
-
-	Draws bool // a random number was drawn, as by Select: each time the same
-}
-
 // A Failure is a run that went wrong.
 type Failure struct {
 	Reason string
@@ -104,6 +88,7 @@ type explorer struct {
 	Config
 	search
 	workers []*worker
+	level   int // of preemptions, whose runs are all made
 	cut     Cut
 	failure *Result // the shortest so far
 	face
@@ -124,8 +109,8 @@ type search interface {
 	// made to wait; nil if it cannot go on by itself, or does not want to.
 	pick(last *task) *task
 
-	choose(of int) int    // between other things
-	choices() []choice    // all that were made
+	choose(of int) int // between other things
+	choices() (made []choice, preemptions int)
 	replay(made []choice) // makes them the first
 	next() bool           // prepares for the next run, and reports whether there is one
 }
@@ -138,7 +123,7 @@ func Run(c Config, program func(w *World)) Result {
 	if c.Stall == 0 {
 		c.Stall = 5 * time.Second
 	}
-	e := &explorer{Config: c}
+	e := &explorer{Config: c, level: Never}
 	var path []choice
 	if c.Replay != "" {
 		var err error
@@ -177,7 +162,9 @@ func Run(c Config, program func(w *World)) Result {
 			f.Reason += "\n(and not when it was run again, with " + strconv.Quote(again.Reason) + ": the program depends on something else)"
 		}
 	}
-	r.Cut = e.cut
+	if r.Preemptions, r.Cut = e.level, e.cut; r.Exhausted && !r.Cut.Preemptions {
+		r.Preemptions = Unlimited
+	}
 	return r
 }
 
@@ -192,7 +179,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 			e.failure = &r
 		}
 		if r.Failure != nil {
-			if failed++; failed > e.Shorter || e.Replay != "" || e.runs == e.Executions || !e.next() {
+			if failed++; failed > e.Shorter || least > e.Steps || e.Replay != "" || e.runs == e.Executions || !e.next() {
 				return r
 			}
 			continue

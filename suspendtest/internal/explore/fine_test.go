@@ -89,7 +89,7 @@ func TestProgramsAtPoints(t *testing.T) {
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 500}
-			if x := explore.Deepen(c, 500, p.program); x.Failure != nil {
+			if x := explore.Run(c, p.program); x.Failure != nil {
 				t.Error(x.Failure)
 			}
 		})

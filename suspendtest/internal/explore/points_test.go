@@ -3,7 +3,6 @@ package explore_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -41,6 +40,7 @@ func TestCounts(t *testing.T) {
 	var m mutex.Mutex
 	lock := func() { _ = m.Lock(bg); m.Unlock() }
 	var c = chanx.New[int](1)
+	sleep := func() { _ = suspend.Sleep(bg, 1) }
 	try := func() { _, _ = c.TrySend(1); _, _, _ = c.TryRecv() }
 	for name, p := range map[string]struct {
 		names               string
@@ -56,11 +56,13 @@ func TestCounts(t *testing.T) {
 		"three tasks, two yields, bounded":          {"abc", 2, suspend.Yield, 1, -1, 690, 90, explore.Cut{Yields: true}},
 		"two tasks, two locks":                      {"ab", 2, lock, 1, -1, 20, 6, explore.Cut{}}, // a lock is one point: 6!/(3!3!)
 		"two tasks, two locks, no preemption":       {"ab", 2, lock, 1, 0, 2, 2, explore.Cut{Preemptions: true}},
-		"two tasks, two operations that never wait": {"ab", 1, try, 1, -1, 20, 2, explore.Cut{}}, // each a point
+		"two tasks, two locks, one preemption":      {"ab", 2, lock, 1, 1, 6, 4, explore.Cut{Preemptions: true}}, // 2 + 2·2, of which 2 are as if there were none
+		"three tasks, two sleeps":                   {"abc", 2, sleep, 2, -1, 1680, 90, explore.Cut{}},           // 9!/(3!3!3!), as of Yields
+		"two tasks, two operations that never wait": {"ab", 1, try, 1, -1, 20, 2, explore.Cut{}},                 // each a point
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, orders := letters(p.names, p.n, p.between)
-			r := explore.Run(explore.Config{Points: true, Yields: p.yields, Preemptions: p.preemptions, Cancellations: explore.Unlimited}, program)
+			r := explore.Run(explore.Config{Points: true, Asleep: true, Yields: p.yields, Preemptions: p.preemptions, Cancellations: explore.Unlimited}, program)
 			if r.Failure != nil || !r.Exhausted || r.Executions != p.runs || len(orders) != p.orders || r.Cut != p.cut {
 				t.Errorf("%d runs, %d orders, cut %+v, %v", r.Executions, len(orders), r.Cut, r.Failure)
 			}
@@ -125,22 +127,22 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 				return nil
 			})
 		}
-		c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}
-		x := explore.Deepen(c, 1000, program)
+		c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 1000}
+		x := explore.Run(c, program)
 		if x.Failure == nil || x.Failure.Reason != "check: lost" || !strings.Contains(strings.Join(x.Failure.Trace, "\n"), "lets others run") {
 			t.Errorf("%s: %v, %v", name, x, x.Failure)
 		}
 		if x.Failure != nil && !strings.HasPrefix(x.Failure.Replay, "1.") {
 			t.Errorf("%s: more than one preemption: %s", name, x.Failure.Replay)
 		}
-		if c.Points = false; explore.Deepen(c, 1000, program).Failure != nil {
+		if c.Points = false; explore.Run(c, program).Failure != nil {
 			t.Errorf("%s: found without points", name)
 		}
 	}
 }
 
-// What Deepen says is all, and what it leaves out.
-func TestDeepen(t *testing.T) {
+// A result names the bounds that have left out runs.
+func TestResultsSayWhatIsLeftOut(t *testing.T) {
 	c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}
 	var m mutex.Mutex
 	locks := func(n int) func(w *explore.World) {
@@ -153,14 +155,14 @@ func TestDeepen(t *testing.T) {
 		program          func(w *explore.World)
 		want             string
 	}{
-		{explore.Unlimited, 0, locks(1), " runs, which are all"},
-		{explore.Unlimited, 0, locks(4), " runs, which are all but those with more preemptions than 2"},
+		{explore.Unlimited, 1000, locks(1), " runs, which are all"},
+		{explore.Unlimited, 1000, locks(4), " runs, which are all but those with more preemptions than 2"},
 		{1, 0, locks(4), " runs, which are all but those with more preemptions than 1"},
 		{1, 5, locks(4), "5 runs, and there are more"},
-		{explore.Unlimited, 0, yields, " runs, which are all but those with more yields of a task while another could run"},
+		{explore.Unlimited, 1000, yields, " runs, which are all but those with more yields of a task while another could run"},
 	} {
 		c.Preemptions, c.Executions = p.most, p.executions
-		if x := fmt.Sprint(explore.Deepen(c, 1000, p.program)); !strings.HasSuffix(x, p.want) {
+		if x := explore.Run(c, p.program).String(); !strings.HasSuffix(x, p.want) {
 			t.Errorf("%s, want %s", x, p.want)
 		}
 	}

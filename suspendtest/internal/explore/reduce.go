@@ -120,7 +120,7 @@ func (r *reduction) thing(at unsafe.Pointer) *thing {
 
 func (r *reduction) replay(path []choice) { r.forced = path }
 
-func (r *reduction) choices() (made []choice) {
+func (r *reduction) choices() (made []choice, _ int) {
 	previous := -1
 	for i := range r.stack[:r.depth] {
 		s := &r.stack[i]
@@ -129,11 +129,11 @@ func (r *reduction) choices() (made []choice) {
 			made = append(made, s.choice)
 			continue
 		case s.enabled.len() > 1:
-			made = append(made, choice{s.nth(previous), s.enabled.len()})
+			made = append(made, choice{nth: s.nth(previous), of: s.enabled.len()})
 		}
 		previous = s.task
 	}
-	return made
+	return made, 0
 }
 
 // nth is the place of the task among those enabled: the one that made the last step comes first.
@@ -205,7 +205,7 @@ func (r *reduction) decide(of, context int) int {
 		return 0
 	}
 	if r.depth == len(r.stack) {
-		r.stack = append(r.stack, step{other: true, choice: choice{r.force(of), of}, context: context})
+		r.stack = append(r.stack, step{other: true, choice: choice{nth: r.force(of), of: of}, context: context})
 	}
 	s := &r.stack[r.depth]
 	r.depth++

@@ -7,18 +7,20 @@ import (
 	"strings"
 )
 
-// A choice is one that was made in a run: number nth of several.
-type choice struct{ nth, of int }
+// A choice is one that was made in a run: number nth of several, of which the first are no preemption.
+type choice struct{ nth, of, free int }
 
 const (
 	digits  = "0123456789abcdefghijklmnopqrstuvwxyz"
 	reduced = "r" // in place of the bound on preemptions
 )
 
-// format writes the choices that were made, and the bounds under which they were: 2.*.0103, without the zeros at the end.
+// format writes the choices that were made, after the number of preemptions among them and the bound on cancellations: 2.*.0103, without the
+// zeros at the end.
 func (e *explorer) format() string {
 	var s strings.Builder
-	bounds := []int{e.Preemptions, e.Cancellations}
+	path, preemptions := e.choices()
+	bounds := []int{preemptions, e.Cancellations}
 	if e.Reduced {
 		s.WriteString(reduced + ".")
 		bounds = bounds[1:]
@@ -33,7 +35,6 @@ func (e *explorer) format() string {
 			fmt.Fprintf(&s, "%d.", n)
 		}
 	}
-	path := e.choices()
 	for len(path) > 0 && path[len(path)-1].nth == 0 {
 		path = path[:len(path)-1]
 	}

@@ -30,7 +30,7 @@ begins
 suspended in mvar.MVar.Take                story_test.go:19: v, _ := place.Take(bg)
                              begins
                              wakes taker
-                             panics: ouch
+                             panics: ouch  story_test.go:24: panic("ouch")
 `
 	text := "\n" + strings.Join(r.Failure.Trace, "\n")
 	for line := range strings.Lines(want) {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -172,11 +173,17 @@ func (t *task) Yield() {
 	if w.dead {
 		panic(unwound{})
 	}
-	w.event(t, "yields")
+	t.eventHere("yields")
 	if w.e.Reduced {
 		return
 	}
-	for _, u := range w.tasks {
+	t.gaveWay()
+	w.handOver(t, w.pick(nil))
+}
+
+// gaveWay counts a Yield, or a Sleep.
+func (t *task) gaveWay() {
+	for _, u := range t.w.tasks {
 		if u != t && u.enabled() {
 			if t.starved == nil {
 				t.starved = map[*task]int{}
@@ -186,7 +193,6 @@ func (t *task) Yield() {
 			delete(t.starved, u)
 		}
 	}
-	w.handOver(t, w.pick(nil))
 }
 
 // Preempt is where an operation begins that may suspend, see suspend.Preemptible. The task takes its turn here, and never yields.
@@ -249,6 +255,21 @@ func (w *World) help(name string, f func()) *task {
 	t := &task{w: w, name: name, helps: true, f: f}
 	w.add(w.running(), t)
 	return t
+}
+
+// Sleeps is called by suspend.Sleep. A Sleep that cannot be cancelled is like a Yield: the task wakes up at any time.
+func (s spawner) Sleeps(ctx context.Context) bool {
+	t := s.w.running()
+	if t == nil || !s.w.e.Asleep || s.w.e.Fine {
+		return false
+	}
+	t.gaveWay()
+	if c, ok := ctx.(*taskContext); ctx.Done() != nil && !(ok && c.never()) {
+		return false
+	}
+	t.eventHere("sleeps")
+	s.w.handOver(t, s.w.pick(nil))
+	return true
 }
 
 // AfterFunc calls f at any time.

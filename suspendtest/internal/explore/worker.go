@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/braidgo/braid/internal/gid"
@@ -95,8 +94,7 @@ func (c *worker) run() {
 			}
 			c.gone = true
 		default:
-			t.w.event(t, "panics: %v", v)
-			t.w.event(nil, "%s", debug.Stack())
+			t.eventsHere(fmt.Sprintf("panics: %v", v), true)
 			t.w.fail("%s panics: %v", t.name, v)
 		}
 		if c.gone = c.gone || t.exits; c.gone { // a Goexit goes on, also after a panic of a deferred function
@@ -114,21 +112,27 @@ func (c *worker) run() {
 const module = "github.com/braidgo/braid/"
 
 // eventHere is an event where the program has called the library: in which operation of a primitive, and on which line.
-func (t *task) eventHere(what string) {
+func (t *task) eventHere(what string) { t.eventsHere(what, false) }
+
+// eventsHere is eventHere, and tells the callers of that function as well.
+func (t *task) eventsHere(what string, callers bool) {
 	if !t.w.e.tracing || t.w.dead {
 		return
 	}
-	var pcs [32]uintptr
+	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	operation := ""
-	for {
-		f, more := frames.Next()
+	for operation, told, more := "", false, true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
 		name, inside := inside(f.Function, f.File)
-		if !more || !inside {
+		switch {
+		case !inside && !below.MatchString(f.Function) || !more && !told:
 			t.w.eventAt(f, t, "%s%s", what, operation)
-			return
-		}
-		if !strings.HasPrefix(name, "suspend.") && !strings.HasPrefix(name, "suspendtest/") && !strings.HasPrefix(name, "internal/") {
+			if !callers {
+				return
+			}
+			what, operation, told = "called", "", true
+		case inside && !strings.HasPrefix(name, "suspend.") && !strings.HasPrefix(name, "suspendtest/") && !strings.HasPrefix(name, "internal/"):
 			operation = " in " + strings.NewReplacer("[...]", "", "(*", "", ")", "").Replace(name[strings.LastIndexByte(name, '/')+1:])
 		}
 	}
