@@ -90,7 +90,6 @@ func TestParentsWithoutAnEnd(t *testing.T) {
 	endBehind(errors.New("of another"))
 	for name, parent := range map[string]context.Context{
 		"background":    bg,
-		"todo":          context.TODO(),
 		"a value":       context.WithValue(bg, key{}, "one"),
 		"WithoutCancel": context.WithoutCancel(behind),
 		"hidden":        hidden{behind},

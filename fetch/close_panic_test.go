@@ -3,13 +3,14 @@ package fetch_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/braidgo/braid/fetch"
 )
 
 func TestPanicAtClose(t *testing.T) {
+	loading := make(chan struct{})
 	src := fetch.ByKey("s", 1, func(ctx context.Context, k int) (int, error) {
+		close(loading)
 		<-ctx.Done()
 		panic("mine")
 	})
@@ -20,7 +21,7 @@ func TestPanicAtClose(t *testing.T) {
 		_, err := src.Get(ctx, 1)
 		t.Log("err", err)
 	}()
-	time.Sleep(50 * time.Millisecond)
+	<-loading
 	s.Close()
 	if v := <-got; v != nil && v != "mine" {
 		t.Errorf("%T %v", v, v)

@@ -104,6 +104,11 @@ func TestAPoolThatWasFull(t *testing.T) {
 
 // Accepted tasks are done on goroutines if the scheduler is closed, retries included, though it drops its timers.
 func TestARetryOnAClosedLoop(t *testing.T) {
+	delayed := func(s *stage.Stage[int, int]) { // or is tried again already
+		for st := s.Stats(); st.Delayed+int(st.Retried) == 0; st = s.Stats() {
+			runtime.Gosched()
+		}
+	}
 	try := func(name string, after time.Duration, closed func(l *eventloop.Loop, s *stage.Stage[int, int], begin func())) {
 		t.Run(name, func(t *testing.T) {
 			loop, err := eventloop.New(eventloop.Options{})
@@ -134,9 +139,7 @@ func TestARetryOnAClosedLoop(t *testing.T) {
 	})
 	try("closed while it is delayed", 200*time.Millisecond, func(l *eventloop.Loop, s *stage.Stage[int, int], begin func()) {
 		begin()
-		for s.Stats().Delayed == 0 {
-			runtime.Gosched()
-		}
+		delayed(s)
 		go l.Close()
 	})
 	try("closed while the handler runs", 200*time.Millisecond, func(l *eventloop.Loop, s *stage.Stage[int, int], begin func()) {
@@ -144,9 +147,11 @@ func TestARetryOnAClosedLoop(t *testing.T) {
 		require.NoError(t, l.Go(func() { _ = suspend.Blocking(bg, func() { close(entered); <-leave }) }))
 		<-entered
 		go l.Close()
-		time.Sleep(50 * time.Millisecond)
+		for l.Go(func() {}) == nil {
+			runtime.Gosched()
+		}
 		begin()
-		time.Sleep(50 * time.Millisecond)
+		delayed(s)
 		close(leave)
 	})
 }

@@ -79,17 +79,13 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 		return id
 	}
 	one := func(t *rapid.T, of map[int]bool, what string) int {
-		if len(of) == 0 {
-			t.Skip("none")
-		}
 		return rapid.SampledFrom(slices.Sorted(maps.Keys(of))).Draw(t, what)
 	}
 	let := func(id int, how command) {
 		m.let(id, how)
 		r.let(id, how)
 	}
-	t.Repeat(map[string]func(*rapid.T){
-		"": func(t *rapid.T) { agree(t, r, m) },
+	acts := map[string]func(*rapid.T){
 		"Submit": func(*rapid.T) {
 			m.offer(call(func(ctx context.Context, id int) (int, bool, error) { return 0, false, r.Submit(ctx, id) }), false)
 		},
@@ -122,9 +118,6 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 			let(id, rapid.SampledFrom(hows).Draw(t, "how"))
 		},
 		"cancel": func(t *rapid.T) {
-			if next == 0 {
-				t.Skip("none")
-			}
 			id := rapid.IntRange(0, next-1).Draw(t, "call")
 			m.cancel(id, isDo[id])
 			r.cancels[id]()
@@ -135,19 +128,26 @@ func runModel(t *rapid.T, on suspend.Spawner) {
 			m.begin()
 			r.SetWidth(m.width)
 		},
-		"Close": func(t *rapid.T) {
-			if rapid.IntRange(0, 4).Draw(t, "really") > 0 {
-				t.Skip("not now")
-			}
+		"Close": func(*rapid.T) {
 			m.close(false)
 			calls.Go(func() { _ = r.Close(bg) })
 		},
-		"cut": func(t *rapid.T) {
-			if rapid.IntRange(0, 9).Draw(t, "really") > 0 {
-				t.Skip("not now")
-			}
+		"cut": func(*rapid.T) {
 			m.close(true)
 			_ = r.Close(over)
+		},
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"": func(t *rapid.T) { agree(t, r, m) },
+		"act": func(t *rapid.T) {
+			often := []string{"Submit", "TrySubmit", "Do", "Begin", "SetWidth"}
+			if len(m.busy) > 0 {
+				often = append(often, "let")
+			}
+			if next > 0 {
+				often = append(often, "cancel")
+			}
+			acts[rapid.SampledFrom(append(slices.Repeat(often, 10), "Close", "Close", "cut")).Draw(t, "what")](t)
 		},
 	})
 	m.close(true)

@@ -93,7 +93,7 @@ func isFreed[T any](make func() *T) bool {
 	func() { runtime.AddCleanup(make(), func(int) { freed.Store(true) }, 0) }()
 	for range 100 {
 		runtime.GC()
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // cleanups have a goroutine of their own
 		if freed.Load() {
 			return true
 		}

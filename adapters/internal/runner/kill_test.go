@@ -377,15 +377,11 @@ func TestOnForeign(t *testing.T) {
 		_ = k.Go(func() { _ = m.Put(bg, 1) })
 		_, _ = m.Take(bg)
 		require.Empty(t, stacks)
-		go intruder(&m)
-		_, _ = m.Take(bg)
+		_, _ = suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) { go intruder(r); return 0, false })
 		return nil
 	}))
 	require.Len(t, stacks, 1)
 	require.True(t, strings.Contains(stacks[0], "intruder"), stacks[0])
 }
 
-func intruder(m *mvar.MVar[int]) {
-	time.Sleep(10 * time.Millisecond) // or else it may come before the wait: then it leaves its value, and wakes nobody
-	_ = m.Put(bg, 1)
-}
+func intruder(r suspend.Resumer[int]) { r.Resume(1, nil) }
