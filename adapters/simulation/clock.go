@@ -37,7 +37,7 @@ func (w *World) after(d time.Duration, h *host, f func()) *timer {
 // stop reports whether it has prevented the call of t.
 func (w *World) stop(t *timer) bool {
 	if !w.on() { // a context of package context has ended, in a bubble
-		_ = w.fromOutside(ready{host: &w.host, call: true, f: func() { w.stop(t) }})
+		_ = w.fromOutside(ready{host: &w.host, as: callback, f: func() { w.stop(t) }})
 		return false
 	}
 	switch {
@@ -100,7 +100,7 @@ func (w *World) fire(t *timer) {
 	case h.dead:
 	case h.paused:
 		t.late = true
-		h.held = append(h.held, ready{host: h, call: true, f: func() {
+		h.held = append(h.held, ready{host: h, as: callback, f: func() {
 			if t.take() {
 				t.f()
 			}

@@ -76,7 +76,7 @@ func (w *World) notice() {
 		}
 		select {
 		case <-t.done:
-			w.ready = append(w.ready, ready{host: t.host, f: t.call, call: true})
+			w.ready = append(w.ready, ready{host: t.host, f: t.call, as: callback})
 		default:
 			left = append(left, t)
 		}

@@ -39,7 +39,7 @@ func (x *Exploring) Run(alarm, over func() bool) {
 
 // Call is a call from outside.
 func (x *Exploring) Call(f func()) error {
-	return x.w.fromOutside(ready{host: &x.w.host, f: f, call: true})
+	return x.w.fromOutside(ready{host: &x.w.host, f: f, as: callback})
 }
 
 // Alarm is the alarm.

@@ -149,7 +149,7 @@ func (w *World) fromOutside(r ready) error {
 // timerFromOutside is AfterFunc for another goroutine.
 func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func() bool) {
 	set := make(chan *timer, 1)
-	if w.fromOutside(ready{host: h, call: true, f: func() { set <- w.after(h.scaled(d), h, f) }}) != nil {
+	if w.fromOutside(ready{host: h, as: callback, f: func() { set <- w.after(h.scaled(d), h, f) }}) != nil {
 		return func() bool { return false }
 	}
 	var once sync.Once

@@ -97,7 +97,7 @@ func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 // task calls f in a task of the node, unless its boot is over.
 func (h *Host) task(ctx context.Context, f func()) {
 	h.call(ctx, func(done func()) {
-		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, gone: done}) != nil {
+		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, as: &way{gone: done}}) != nil {
 			done()
 		}
 	})

@@ -46,7 +46,7 @@ func (h *host) ownOrOutside(f func()) error {
 	w := h.world
 	switch {
 	case !w.on():
-		return w.fromOutside(ready{host: h, f: f, call: true})
+		return w.fromOutside(ready{host: h, f: f, as: callback})
 	case w.over || h.dead:
 		return suspend.ErrClosed
 	}

@@ -33,7 +33,7 @@ const normal = 1 << 32
 func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: labels.Inherit(f)}) }
 
 // Execute runs f as a callback, some steps later. f must not suspend. It refuses as Go does.
-func (h *host) Execute(f func()) error { return h.submit(ready{host: h, f: f, call: true}) }
+func (h *host) Execute(f func()) error { return h.submit(ready{host: h, f: f, as: callback}) }
 
 func (h *host) submit(r ready) error {
 	if r.f == nil {
@@ -47,7 +47,7 @@ func (h *host) submit(r ready) error {
 		return suspend.ErrClosed
 	}
 	kind := starts
-	if r.call {
+	if r.as == callback {
 		kind = asks
 	}
 	by, id := w.caller()

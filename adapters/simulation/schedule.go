@@ -14,10 +14,16 @@ import (
 type ready struct {
 	host *host
 	task *task  // to go on; nil: f
-	f    func() // of a task to begin
-	call bool   // f is a callback
-	gone func() // is called if f will not be; nil: none
+	f    func() // of a task to begin, or a callback
+	as   *way   // nil: f is a task
 }
+
+// A way is how f of a ready is called. It is apart, as each step copies a ready.
+type way struct {
+	gone func() // is called if the task f does not begin
+}
+
+var callback = new(way)
 
 // run is Run.
 func (w *World) run(main func(ctx context.Context, w *World) error) {
@@ -113,7 +119,7 @@ func (w *World) next() *task {
 	w.steps++
 	kind := resumed
 	switch {
-	case r.call:
+	case r.as == callback:
 		w.note(event{kind: called, host: h, n: n})
 		w.call(r.f)
 		return nil
@@ -207,8 +213,8 @@ func (w *World) endTasks(hosts ...*host) {
 
 // drop says that r will not run.
 func (r ready) drop() bool {
-	if r.gone != nil {
-		r.gone()
+	if r.as != nil && r.as != callback {
+		r.as.gone()
 	}
 	return true
 }
