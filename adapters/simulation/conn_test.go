@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -289,6 +290,15 @@ func TestDialFails(t *testing.T) {
 		require.ErrorIs(t, err, syscall.EADDRINUSE)
 		_, err = a.Listen("tcp", "b:81")
 		require.ErrorIs(t, err, syscall.EADDRNOTAVAIL)
+		for i, name := range []string{"0.0.0.0", "[::]", "localhost", "127.0.0.1", "[::1]"} {
+			port := strconv.Itoa(90 + i)
+			_, err = a.Listen("tcp", name+":"+port)
+			require.NoError(t, err)
+			require.NoError(t, dial(ctx, name+":"+port))
+			require.NoError(t, dial(ctx, "a:"+port))
+			c, err := w.Node("b").Dial(ctx, "tcp", "a:"+port)
+			require.Equal(t, i < 2, c != nil, "%s: %v", name, err)
+		}
 		w.SetFaults(simulation.Faults{Refuse: 1})
 		require.ErrorIs(t, dial(ctx, "a:80"), syscall.ECONNREFUSED)
 	})

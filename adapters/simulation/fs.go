@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/braidgo/braid/suspend"
@@ -101,6 +103,16 @@ func (s FS) remove(name string) error {
 	}
 	s.n.files.change(change{gone: name})
 	return nil
+}
+
+// Names returns the names of all files, in order.
+func (s FS) Names() ([]string, error) {
+	return onDisk(s.h, func() ([]string, error) {
+		if err := s.use("list", "."); err != nil {
+			return nil, err
+		}
+		return slices.Sorted(maps.Keys(s.n.files.names)), nil
+	})
 }
 
 // Sync makes the names durable. The caller yields first: a crash may come before.

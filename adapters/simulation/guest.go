@@ -57,7 +57,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	})
 }
 
-// Listen listens on address, which is ":port" or "name:port" with the name of the node. Port 0 stands for a free one.
+// Listen listens on address, ":port", as Listen of a Node does.
 func (h *Host) Listen(network, address string) (l net.Listener, err error) {
 	err = h.gone("listen", network)
 	h.call(context.Background(), func(done func()) {

@@ -23,45 +23,50 @@ func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.p
 type Listener struct {
 	node    *Node
 	boot    int // of node
+	local   bool
 	addr    addr
 	backlog []*Conn
 	accept  endpoint
 	closed  bool
 }
 
-// Listen listens on address, which is ":port" or "name:port" with the name of n, on network tcp, tcp4 or tcp6. Port 0 stands
-// for a free one.
+// Listen listens on address, ":port", on network tcp, tcp4 or tcp6. In front may stand the name of n, or 0.0.0.0 or [::]. With localhost,
+// 127.0.0.1 or [::1] only dials of n itself are answered. Port 0 stands for a free one.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
-	port, err := n.port(network, address)
+	port, local, err := n.port(network, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: addr{n.name, port}, Err: err}
 	}
 	h, id := n.world.caller()
 	n.world.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port)})
-	l := &Listener{node: n, boot: n.files.boot, addr: addr{n.name, port}}
+	l := &Listener{node: n, boot: n.files.boot, local: local, addr: addr{n.name, port}}
 	n.ports[port] = l
 	n.bound = append(n.bound, l)
 	return l, nil
 }
 
 // port is where Listen listens.
-func (n *Node) port(network, address string) (int, error) {
+func (n *Node) port(network, address string) (port int, local bool, err error) {
 	if err := n.usable(network); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	name, port, err := split(address)
-	switch {
+	switch local = loopback(name); {
 	case err != nil:
-		return 0, err
-	case name != "" && name != n.name:
-		return port, syscall.EADDRNOTAVAIL
+		return 0, false, err
+	case name != n.name && !anywhere(name) && !local:
+		return port, false, syscall.EADDRNOTAVAIL
 	case port == 0:
-		return n.freePort(), nil
+		return n.freePort(), local, nil
 	case n.ports[port] != nil:
-		return port, syscall.EADDRINUSE
+		return port, false, syscall.EADDRINUSE
 	}
-	return port, nil
+	return port, local, nil
 }
+
+// loopback and anywhere are the names of each host for itself.
+func loopback(name string) bool { return name == "localhost" || name == "127.0.0.1" || name == "::1" }
+func anywhere(name string) bool { return name == "" || name == "0.0.0.0" || name == "::" }
 
 func split(address string) (name string, port int, err error) {
 	name, service, err := net.SplitHostPort(address)
@@ -212,7 +217,7 @@ func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error)
 		return nil, err
 	}
 	w := n.world
-	if name == "" || name == "localhost" {
+	if anywhere(name) || loopback(name) {
 		name = n.name
 	}
 	to := w.nodes[name]
@@ -283,7 +288,7 @@ func (d *dial) arrive() {
 	l := to.ports[peer.local.port]
 	switch {
 	case d.lost:
-	case d.given || l == nil || peer.out.draws.chance(peer.link.now().Refuse):
+	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.chance(peer.link.now().Refuse):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
 		peer.closed, peer.boot = false, to.files.boot

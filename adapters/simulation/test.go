@@ -27,6 +27,9 @@ type TestOptions struct {
 	// Seeds is how many seeds to run. 0 stands for 100, under -short for 10.
 	Seeds int
 
+	// Twice says that each seed runs twice, and not every tenth.
+	Twice bool
+
 	// NoPreempt turns Options.Preempt off, which is on in a Test.
 	NoPreempt bool
 }
@@ -129,6 +132,7 @@ func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World
 // seeds are those of a Test.
 type seeds struct {
 	o       Options
+	every   uint64 // of which one runs twice
 	first   uint64
 	n       int
 	lasts   time.Duration // in place of n, unless 0
@@ -137,7 +141,10 @@ type seeds struct {
 }
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
-	s := &seeds{o: o.Options, first: max(o.Seed, 1), n: o.Seeds}
+	s := &seeds{o: o.Options, every: checkEvery, first: max(o.Seed, 1), n: o.Seeds}
+	if o.Twice {
+		s.every = 1
+	}
 	s.o.Preempt = !o.NoPreempt
 	if s.n == 0 {
 		if s.n = 100; testing.Short() {
@@ -176,7 +183,7 @@ func (s *seeds) more(n int, since time.Duration) bool {
 // next runs the n'th seed.
 func (s *seeds) next(n int) Report {
 	s.o.Seed = s.first + uint64(n)
-	if !s.one && s.o.Seed%checkEvery != 0 {
+	if !s.one && s.o.Seed%s.every != 0 {
 		return s.checker.run(s.o)
 	}
 	err := s.checker.check(s.o)

@@ -76,6 +76,16 @@ func TestTest(t *testing.T) {
 	require.Contains(t, test("return", "BRAID_SEEDS=1m"), "in the wrong order")
 }
 
+// Each seed runs twice, or only the tenth.
+func TestTwice(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		runs := 0
+		count := func(context.Context, *simulation.World) error { runs++; return nil }
+		simulation.Test(t, simulation.TestOptions{Seeds: 10, Twice: twice}, count)
+		require.Equal(t, map[bool]int{false: 11, true: 20}[twice], runs)
+	}
+}
+
 // The subtest of TestTheCommandOfASubtest fails there, in another process.
 func TestFailingSubtest(t *testing.T) {
 	if os.Getenv("BRAID_FAILING_SUBTEST") != "" {
