@@ -175,3 +175,21 @@ func TestCheckPasses(t *testing.T) {
 	require.Equal(t, boom, simulation.Check(simulation.Options{}, func(context.Context, *simulation.World) error { return boom }))
 	require.ErrorContains(t, simulation.Check(simulation.Options{Bubble: true}, nil), "use Test")
 }
+
+// A difference beside a long window is the machine's, and the seed runs again. Without one, and after five tries, it is the program's.
+func TestALongWindow(t *testing.T) {
+	for _, c := range []struct{ long, same, runs int }{{0, 3, 2}, {1, 3, 6}, {1, 6, 10}} { // runs from the same'th pair on do the same
+		runs := 0
+		err := simulation.CheckRuns(simulation.Options{Seed: 1}, func(simulation.Options) simulation.Report {
+			runs++
+			r := simulation.Report{Long: c.long}
+			if runs%2 == 1 && runs < 2*c.same-1 {
+				r.Err = errors.New("the first of two")
+			}
+			return r
+		})
+		var differs *simulation.Nondeterminism
+		require.Equal(t, c.long == 0 || c.same > 5, errors.As(err, &differs), "%v", err)
+		require.Equal(t, c.runs, runs)
+	}
+}

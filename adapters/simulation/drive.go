@@ -2,8 +2,10 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -36,13 +38,23 @@ const (
 )
 
 const (
-	longWindow  = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
-	collectAt   = 10_000               // windows
-	lookAt      = 100                  // windows
-	collectOver = 512 << 20            // bytes, and twice what is in use
+	longWindow = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
+	collectAt  = 10_000               // windows
+	lookAt     = 100                  // windows
 )
 
-var busyAfter = 10 * time.Second // of real time
+var (
+	busyAfter   = 10 * time.Second // of real time
+	collectOver = 512 << 20        // bytes, and twice what is in use
+)
+
+var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
+
+// unnamed knows no names but those of /etc/hosts. A look-up that is real leaves the World, and net.DefaultResolver shares look-ups between
+// bubbles.
+func unnamed() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNames }}
+}
 
 // inGuests is runApart for a World with guests.
 func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx context.Context, w *World) error) Report {
@@ -51,8 +63,9 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
 		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guest{},
-		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: collectOver,
+		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver),
 	}
+	net.DefaultResolver = unnamed()
 	for range 2 { // a sync.Pool keeps the timers of an older bubble for so long
 		runtime.GC()
 	}
@@ -194,7 +207,7 @@ func (g *guests) window() {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
 			runtime.GC()
 			metrics.Read(g.heap)
-			g.limit = collectOver + 2*g.heap[0].Value.Uint64()
+			g.limit = uint64(collectOver) + 2*g.heap[0].Value.Uint64()
 		}
 	}
 	if g.random != nil {
@@ -204,6 +217,7 @@ func (g *guests) window() {
 	g.mu.Unlock()
 	for blocked := false; !blocked; {
 		runtime.Gosched()
+		_ = debug.SetGCPercent(-1) // waits for a collection that a guest has begun, and waits for
 		metrics.Read(g.samples)
 		blocked = g.samples[runnable].Value.Uint64() == 0 && g.samples[inCalls].Value.Uint64() <= g.baseline
 		if !blocked && time.Duration(chance.Nanotime()-begun) > g.patience {
@@ -223,9 +237,10 @@ func (g *guests) window() {
 // calm prepares the process for guests, until t ends: one processor, collections of garbage between events, and labels in stacks.
 func calm(t *testing.T) {
 	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // panics in a parallel test
-	procs, percent, rate := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate
+	procs, percent, rate, names := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate, net.DefaultResolver
 	runtime.MemProfileRate = 0
-	_ = t.Context().Done() // a channel that a bubble made would end the process when t ends
+	_, _ = unnamed().LookupHost(context.Background(), "localhost") // package net makes channels at its first look-up
+	_ = t.Context().Done()                                         // a channel that a bubble made would end the process when t ends
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt) // the goroutines of os/signal are not to begin in a bubble
 	signal.Stop(signals)
@@ -233,6 +248,6 @@ func calm(t *testing.T) {
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(procs)
 		debug.SetGCPercent(percent)
-		runtime.MemProfileRate = rate
+		runtime.MemProfileRate, net.DefaultResolver = rate, names
 	})
 }

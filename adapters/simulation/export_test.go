@@ -37,5 +37,14 @@ func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World)
 // Calm is what Test does first.
 var Calm = calm
 
+// CollectOver is the size of the heap over which garbage is collected.
+var CollectOver = &collectOver
+
+// CheckRuns is Check for runs of another kind.
+func CheckRuns(o Options, run func(Options) Report) error {
+	c := checker{run: run}
+	return c.check(o)
+}
+
 // BusyAfter is the real time after which a guest is busy.
 var BusyAfter = &busyAfter

@@ -209,7 +209,16 @@ func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
 	case err == nil:
 		err = fmt.Errorf("main has marked the test as failed")
 	}
-	return fmt.Sprintf("seed %d: %v\n%s\nTo repeat it, with the whole trace:\n\n\tBRAID_SEED=%d go test -v -run '%s' %s\n", o.Seed, err, end, o.Seed, pattern(t.Name()), pkg)
+	again, keys := "", ""
+	if o.Guests { // the first is what BRAID_RANDOM makes of itself
+		if os.Getenv("BRAID_RANDOM") != "" {
+			again = "BRAID_RANDOM=1 "
+		} else {
+			keys = "\nA range over a map of more than 8 entries has its order by keys of the process. If the command fails otherwise, test with\n" +
+				"BRAID_RANDOM=1 in the environment (Linux), which makes the keys the same everywhere.\n"
+		}
+	}
+	return fmt.Sprintf("seed %d: %v\n%s\nTo repeat it, with the whole trace:\n\n\t%sBRAID_SEED=%d go test -v -run '%s' %s\n%s", o.Seed, err, end, again, o.Seed, pattern(t.Name()), pkg, keys)
 }
 
 // pattern is the argument of -run for one test. The shell has it in quotes, so a quote in a name becomes any character.
