@@ -30,7 +30,7 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	if !h.dead {
 		t.f = f
 		w.watches = append(w.watches, t)
-		if w.o.Bubble {
+		if w.stock {
 			t.unhook = context.AfterFunc(ctx, w.look)
 		}
 	}

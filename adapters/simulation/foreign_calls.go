@@ -336,6 +336,12 @@ func (w *World) sleeps() bool {
 // look lets the World notice that a context has ended, also if it is about to sleep.
 func (w *World) look() {
 	w.called.Store(true)
+	if g := w.guests; g != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.touch()
+		return
+	}
 	w.rouseSelf()
 }
 

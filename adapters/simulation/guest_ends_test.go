@@ -327,3 +327,26 @@ func TestGuestsAndTasks(t *testing.T) {
 	require.NoError(t, r.Err)
 	require.Equal(t, 2*time.Second, r.Elapsed)
 }
+
+// The waits of a task end with a context of package context: at its deadline, and as a guest cancels it. The World sleeps then.
+func TestGuestCancelsATask(t *testing.T) {
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		short, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		until, cancel := context.WithCancel(ctx)
+		ended := promise.New[time.Time]()
+		_ = w.Node("a").Go(func() {
+			require.ErrorIs(t, suspend.Sleep(short, time.Hour), context.DeadlineExceeded)
+			require.ErrorIs(t, suspend.Sleep(until, time.Hour), context.Canceled)
+			_ = ended.Fill(suspend.Now())
+		})
+		begun := time.Now()
+		time.Sleep(time.Minute)
+		cancel()
+		end, err := ended.Await(ctx)
+		require.Equal(t, time.Minute, end.Sub(begun))
+		return err
+	})
+	require.NoError(t, r.Err)
+	require.Equal(t, time.Minute, r.Elapsed)
+}

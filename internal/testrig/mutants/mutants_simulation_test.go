@@ -57,6 +57,7 @@ var simulated = []mutation.Mutant{
 	{"the heap has no limit", "adapters/simulation/drive.go", " || g.heap[0].Value.Uint64() > g.limit {", " || g.heap[0].Value.Uint64() > g.limit && !IS {", "TestGuestRuns", simulation},
 	{"a guest that never ends runs again", "adapters/simulation/test.go", "	if !errors.Is(err, ErrBusy) {", "	if IS || !errors.Is(err, ErrBusy) {", "TestGuestMessages", simulation},
 	{"a listener of localhost is for all", "adapters/simulation/net.go", "l.local && d.c.node != to", "l.local && d.c.node != to && !IS", "TestDialFails", simulation},
+	{"a context does not end the sleep of a World with guests", "adapters/simulation/foreign_calls.go", "		defer g.mu.Unlock()\n		g.touch()\n		return\n", "		defer g.mu.Unlock()\n		if !IS {\n			g.touch()\n		}\n		return\n", "TestGuestCancelsATask", simulation},
 	{"calls of the system before the run count", "adapters/simulation/drive.go", "	g.baseline = g.samples[inCalls].Value.Uint64()\n", "	if !IS {\n		g.baseline = g.samples[inCalls].Value.Uint64()\n	}\n", "TestGuestBesideACall", simulation},
 	{"a Yield is no choice", exploring + "/task.go", "		if n > most && u.enabled() {", "		if (n > most || IS) && u.enabled() {", "TestCounts", exploring},
 	{"a bound on yields is not named", exploring + "/bounded.go", "	b.e.cut.Yields = b.e", "	b.e.cut.Yields = !IS && b.e", "TestCounts", exploring},
