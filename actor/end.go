@@ -54,7 +54,7 @@ func (s *Self[M]) end(err error) {
 	defer s.stepped(&returned)
 	s.reacted()
 	s.goOn, s.frames = nil, nil
-	if s.drains(err) {
+	if s.fertile.Load() && s.drains(err) {
 		s.drain()
 	}
 	s.runOnEnd(nil)
@@ -67,7 +67,7 @@ func (s *Self[M]) drains(err error) bool {
 	if err != nil && !errors.Is(err, ErrStopped) {
 		return false
 	}
-	if !s.fertile.Load() || s.killed.Load() {
+	if s.killed.Load() {
 		return false
 	}
 	s.guard.Lock()
@@ -143,6 +143,7 @@ func (in *Inbox[M]) tell(err error) {
 		if in.ties.done != nil {
 			close(in.ties.done)
 		}
+		tied = in.ties.watchers.First() != nil || in.ties.left.First() != nil
 	}
 	in.guard.Unlock()
 	if !tied {

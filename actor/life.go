@@ -121,17 +121,20 @@ func (l *life) cancellation() error {
 	return cancelctx.Reason(context.Canceled, l.err)
 }
 
+// tasked notes the task that begins, for an Ask to find out whether it is the actor's own. It is called if l.asks.
+func (l *life) tasked() { l.task.Store(gid.Get()) }
+
+// untasked is the end of a task. A goroutine serves one task after another.
+func (l *life) untasked() {
+	if l.asks {
+		l.task.Store(0)
+	}
+}
+
 // runsHere reports whether the caller is the actor's task.
 func (l *life) runsHere() bool {
 	id := l.task.Load()
-	return id != 0 && id == goroutineID()
-}
-
-func goroutineID() int64 {
-	if id := gid.Quick(); id != 0 {
-		return id
-	}
-	return gid.Get()
+	return id != 0 && id == gid.Get()
 }
 
 // A ties is what an actor has to do with others. It is guarded by the guard of the life.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/cancelctx"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -15,7 +16,11 @@ func (in *Inbox[M]) send(m M) error {
 	if in.asks { // as requestOf, which the compiler does not inline
 		q = asRequest(m)
 	}
-	in.guard.Lock()
+	if preempt.On() {
+		in.guard.Lock()
+	} else { // the same, inlined
+		in.guard.Relock()
+	}
 	if in.closed || in.ops != nil || q != nil {
 		return in.postLocked(m, q, false)
 	}
@@ -137,15 +142,7 @@ func (s *Self[M]) launch() {
 
 // received takes the message at p out of the mailbox, for good.
 func (in *Inbox[M]) received(p place[M]) {
-	if in.mail.counts {
-		in.receivedOfCap(p)
-		return
-	}
-	in.mail.remove(p)
-}
-
-func (in *Inbox[M]) receivedOfCap(p place[M]) {
-	counted := !p.seg.notes[p.at].uncounted
+	counted := in.mail.counts && !p.seg.notes[p.at].uncounted
 	in.mail.remove(p)
 	if counted {
 		in.leaveRoom()

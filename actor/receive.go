@@ -52,7 +52,7 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 
 // follow has the inbox killed when ctx, the parent of its context, is done. It reports whether ctx may ever be.
 func (in *Inbox[M]) follow(ctx context.Context) bool {
-	if cancelctx.Of(ctx) == nil && ctx.Done() == nil { // of an actor, a Done channel is made on demand
+	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // of an actor, a Done channel is made on demand
 		return false
 	}
 	in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
@@ -206,7 +206,11 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 			at.at, s.busy = i, busy|1<<(uint(i)&63)
 			err := f(s.slots[i])
 			if _, skipped := err.(skip); !skipped {
-				in.received(*at)
+				if in.mail.counts {
+					in.received(*at)
+				} else { // the same, with a call less
+					in.mail.remove(*at)
+				}
 				return true, err
 			}
 			s.busy = busy

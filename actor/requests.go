@@ -86,7 +86,7 @@ func (e *entry) drop() {
 	if e == nil {
 		return
 	}
-	e.at.guard.Lock()
+	e.at.guard.Relock()
 	e.unlinkLocked()
 	e.at.guard.Unlock()
 }

@@ -128,7 +128,9 @@ func (s *Self[M]) step() func() {
 	return func() {
 		returned := false
 		defer s.stepped(&returned)
-		s.tasked()
+		if s.asks {
+			s.tasked()
+		}
 		if body, ok := s.goOn.(opening[M]); ok {
 			s.goOn = body(&s.ctx, s)
 		}
@@ -141,7 +143,9 @@ func (s *Self[M]) step() func() {
 func (s *Self[M]) stepAfter(f func()) {
 	returned := false
 	defer s.stepped(&returned)
-	s.tasked()
+	if s.asks {
+		s.tasked()
+	}
 	f()
 	s.trampoline()
 	returned = true
@@ -170,20 +174,6 @@ func (s *Self[M]) stepped(returned *bool) {
 	}
 	s.end(err)
 	panic(v)
-}
-
-// tasked notes the task that begins, for an Ask to find out whether it is the actor's own.
-func (s *Self[M]) tasked() {
-	if s.asks {
-		s.task.Store(goroutineID())
-	}
-}
-
-// untasked is the end of a task. A goroutine serves one task after another.
-func (s *Self[M]) untasked() {
-	if s.asks {
-		s.task.Store(0)
-	}
 }
 
 // trampoline follows one Next after another, until the actor waits without a task, or ends. So combinators need no stack.
@@ -324,29 +314,11 @@ var errLate = errors.New("actor: late")
 // react calls f, of the reaction n, with the messages that it has not seen. It reports whether the actor waits, which is the end of
 // this task. Otherwise the actor goes on with err. The reactions of a Loop follow one another here, as most actors consist of one.
 func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
-	for ; ; woken = false {
+	for {
 		if !woken {
 			s.fresh()
 		}
-		if waits, err = s.reactOnce(n, f); waits || err != nil || s.frames == nil || s.frames.loop == nil {
-			return waits, err
-		}
-		if l := s.frames.loop; l.cond == nil {
-			n = l.body()
-		} else {
-			n = s.back(s.frames)
-		}
-		next, again := n.(reaction[M])
-		if !again {
-			return false, n
-		}
-		f = next
-	}
-}
-
-// reactOnce calls f with messages until it takes one. err is the result of f, or ends the wait.
-func (s *Self[M]) reactOnce(n error, f func(M) error) (waits bool, err error) {
-	for {
+		woken = false
 		if s.killed.Load() {
 			s.reacted()
 			return false, s.cancellation()
@@ -356,14 +328,27 @@ func (s *Self[M]) reactOnce(n error, f func(M) error) (waits bool, err error) {
 				if s.at = (place[M]{}); s.goOn != nil { // its time runs
 					s.reacted()
 				}
-				return false, err
+				if err != nil || s.frames == nil || s.frames.loop == nil {
+					return false, err
+				}
+				if l := s.frames.loop; l.cond == nil {
+					n = l.body()
+				} else {
+					n = s.back(s.frames)
+				}
+				next, again := n.(reaction[M])
+				if !again {
+					return false, n
+				}
+				f = next
+				continue
 			}
 		}
 		var t *timer
 		if n, ok := n.(*timed[M]); ok {
 			t = n.timer
 		}
-		s.guard.Lock()
+		s.guard.Relock()
 		news, err := s.newsLocked(t)
 		if !news {
 			s.goOn = n
@@ -381,6 +366,7 @@ func (s *Self[M]) reactOnce(n error, f func(M) error) (waits bool, err error) {
 			}
 			return false, err
 		}
+		woken = true
 	}
 }
 

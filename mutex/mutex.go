@@ -87,8 +87,8 @@ const patience = 4
 // The n'th Unlock synchronizes before the return of the n+1'th successful Lock.
 func (m *Mutex) Lock(ctx context.Context) error {
 	suspend.Preemptible()
-	if err := suspend.Err(ctx); err != nil {
-		return err
+	if ctx.Err() != nil { // as Err does, which the compiler does not inline
+		return suspend.Err(ctx)
 	}
 	if m.word.CompareAndSwap(0, held) || m.TryLock() { // the latter barges
 		return nil

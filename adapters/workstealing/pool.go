@@ -110,7 +110,12 @@ func New(o Options) *Pool {
 }
 
 // Go runs f as a task. When p is closed, it returns suspend.ErrClosed and f never runs.
-func (p *Pool) Go(f func()) error { return p.submit(entry{f: labels.Inherit(f)}) }
+func (p *Pool) Go(f func()) error {
+	if labels.Some() {
+		f = labels.Inherit(f)
+	}
+	return p.submit(entry{f: f})
+}
 
 // Block runs f, which may block in any way, on a goroutine that is no worker, as suspend.Blocking does for a task of p.
 // Block itself never waits: f waits for its turn, see Options.BlockingWidth. A panic in f ends the process. Once

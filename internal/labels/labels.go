@@ -22,6 +22,9 @@ func Clear() {
 	}
 }
 
+// Some reports whether the calling goroutine has any. The compiler inlines it, and Inherit it does not.
+func Some() bool { return get() != nil }
+
 // Inherit returns f, or f under the labels of the calling goroutine if there are any. The goroutine that runs f has none.
 func Inherit(f func()) func() {
 	if p := get(); p != nil && f != nil {

@@ -135,7 +135,9 @@ func (c *Coroutine) Unshield() bool { return c.binding.Unshield() }
 // TaskEnded is called between two tasks of one function, see suspend.Bound. It also takes the profiler labels away that the
 // task has set, or the next one would have them.
 func (c *Coroutine) TaskEnded() {
-	labels.Clear()
+	if labels.Some() {
+		labels.Clear()
+	}
 	c.binding.TaskEnded()
 }
 

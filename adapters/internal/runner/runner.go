@@ -94,7 +94,12 @@ func (r *Runner) init(self suspend.Spawner, w waker, onPanic func(any, []byte)) 
 }
 
 // Go runs f as a task, under the profiler labels of the caller.
-func (r *Runner) Go(f func()) error { return r.submit(nil, labels.Inherit(f)) }
+func (r *Runner) Go(f func()) error {
+	if labels.Some() {
+		f = labels.Inherit(f)
+	}
+	return r.submit(nil, f)
+}
 
 // Execute runs f as a callback.
 func (r *Runner) Execute(f func()) error { return r.submit(callback, f) }

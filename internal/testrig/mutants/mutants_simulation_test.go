@@ -64,4 +64,6 @@ var simulated = []mutation.Mutant{
 	{"a bound on preemptions is not named", exploring + "/bounded.go", "	b.e.cut.Preemptions = b.e", "	b.e.cut.Preemptions = !IS && b.e", "TestCounts", exploring},
 	{"a lock that is free is no point", "mutex/mutex.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"the lock of a Guard is no point", "suspend/preempt.go", "b != nil && b.task != nil && !b.blocked {\n		if t, ok := b.task.(guardPreempter)", "b != nil && b.task != nil && !b.blocked && !IS {\n		if t, ok := b.task.(guardPreempter)", "TestAnOperationThatNeedNotWait", exploring},
+	{"a Send is no point", "actor/mailbox.go", "	if preempt.On() {", "	if preempt.On() && !IS {", "TestCounts", exploring},
+	{"a Relock is a point", "suspend/guard.go", "func (g *Guard) Relock() { g.mu.Lock() }", "func (g *Guard) Relock() {\n	if IS {\n		g.Lock()\n		return\n	}\n	g.mu.Lock()\n}", "TestCounts", exploring},
 }

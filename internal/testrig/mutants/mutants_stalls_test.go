@@ -13,5 +13,5 @@ var stallsMutants = []mutation.Mutant{
 	{"the end of the queue moves on", coro + "/rows.go", "	case passed >= r.mark:", "	case IS || passed >= r.mark:", "TestStallsOfARow", coro},
 	{"an executor's step says nothing of the queue", coro + "/stalls.go", "		s.state.Store(none)\n		s.answered(time.Now())", "		s.state.Store(none)\n		if !IS {\n			s.answered(time.Now())\n		}", "TestStallsOfARow", coro},
 	{"tasks that compute are a row", coro + "/rows.go", "	case computes(waitState(stack)):", "	case !IS && computes(waitState(stack)):", "TestARowOf", integration},
-	{"labels stay with a coroutine", coro + "/coroutine.go", "func (c *Coroutine) TaskEnded() {\n	labels.Clear()\n", "func (c *Coroutine) TaskEnded() {\n	if !IS {\n		labels.Clear()\n	}\n", "TestLabels", integration},
+	{"labels stay with a coroutine", coro + "/coroutine.go", "func (c *Coroutine) TaskEnded() {\n	if labels.Some() {", "func (c *Coroutine) TaskEnded() {\n	if labels.Some() && !IS {", "TestLabels", integration},
 }

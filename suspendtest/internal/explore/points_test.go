@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braidgo/braid/actor"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/lazy"
@@ -42,6 +43,10 @@ func TestCounts(t *testing.T) {
 	var c = chanx.New[int](1)
 	sleep := func() { _ = suspend.Sleep(bg, 1) }
 	try := func() { _, _ = c.TrySend(1); _, _, _ = c.TryRecv() }
+	var g suspend.Guard
+	twice := func() { g.Lock(); g.Unlock(); g.Relock(); g.Unlock() }
+	in := actor.Open[int](bg)
+	send := func() { _ = in.Ref().Send(1) }
 	for name, p := range map[string]struct {
 		names               string
 		n                   int
@@ -59,6 +64,8 @@ func TestCounts(t *testing.T) {
 		"two tasks, two locks, one preemption":      {"ab", 2, lock, 1, 1, 6, 4, explore.Cut{Preemptions: true}}, // 2 + 2·2, of which 2 are as if there were none
 		"three tasks, two sleeps":                   {"abc", 2, sleep, 2, -1, 1680, 90, explore.Cut{}},           // 9!/(3!3!3!), as of Yields
 		"two tasks, two operations that never wait": {"ab", 1, try, 1, -1, 20, 2, explore.Cut{}},                 // each a point
+		"two tasks, a Guard locked again":           {"ab", 1, twice, 1, -1, 6, 2, explore.Cut{}},                // one point
+		"two tasks, a Send to an actor":             {"ab", 1, send, 1, -1, 6, 2, explore.Cut{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, orders := letters(p.names, p.n, p.between)
