@@ -45,7 +45,7 @@ func descriptors() int {
 // within runs f, and ends the process with all stacks if it does not return.
 func within(t testing.TB, f func()) {
 	t.Helper()
-	defer schedtest.Within(t, 10*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	f()
 }
 

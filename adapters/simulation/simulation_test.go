@@ -255,7 +255,7 @@ func TestBubble(t *testing.T) {
 	require.ErrorContains(t, simulation.Run(simulation.Options{Bubble: true}, func(context.Context, *simulation.World) error { return nil }).Err, "no testing/synctest bubble")
 }
 
-// Several timers of package time of one moment wake tasks in any order, and the run is the same.
+// Several timers of package time of one moment wake tasks in any order, by their contexts or by Resumes, and the run is the same.
 func TestStockTimersOfOneMoment(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for range 20 {
@@ -267,6 +267,10 @@ func TestStockTimersOfOneMoment(t *testing.T) {
 						short, end := context.WithTimeout(ctx, time.Minute)
 						defer end()
 						_, _ = suspend.Suspend(short, func(suspend.Resumer[int]) (int, bool) { return 0, false })
+						_, _ = suspend.Suspend(ctx, func(r suspend.Resumer[int]) (int, bool) {
+							time.AfterFunc(time.Minute, func() { r.Resume(0, nil) })
+							return 0, false
+						})
 						left--
 					})
 				}
