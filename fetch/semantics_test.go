@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -792,7 +791,7 @@ func TestAnItemsContextTellsAtOnce(t *testing.T) {
 
 // With Eager an effect does not wait for a read that is open, if all other tasks wait as well.
 func TestAnEffectGoesBesideAnOpenRead(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	done := make(chan struct{})
 	src := fetch.ByKey("waits", 1, func(_ context.Context, k int) (int, error) { <-done; return k, nil })
 	effect := fetch.NewEffect("ends", func(_ context.Context, b *fetch.Batch[int, int]) error {

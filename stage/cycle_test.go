@@ -96,7 +96,7 @@ func TestCycleOfDos(t *testing.T) {
 		for _, shared := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
 				schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
-					defer schedtest.Within(t, 5*time.Second)()
+					defer schedtest.Within(t, schedtest.Deadline)()
 					o := c.o
 					if shared {
 						o.Pool = stage.NewPool("p", 1, next())
@@ -134,7 +134,7 @@ func TestCrossingDos(t *testing.T) {
 		for _, shared := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
 				schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
-					defer schedtest.Within(t, 5*time.Second)()
+					defer schedtest.Within(t, schedtest.Deadline)()
 					o := c.o
 					if shared {
 						o.Pool = stage.NewPool("p", c.stages*c.o.Width, next())
@@ -224,7 +224,7 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 
 // In a pipe, too, and through replicas: the stage in which the task of the Do would wait may be any of them.
 func TestCycleThroughAPipe(t *testing.T) {
-	defer schedtest.Within(t, 5*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	var last *stage.Stage[int, int]
 	var p stage.Flow[int, int]
 	one := stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject}
@@ -405,7 +405,7 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 func TestLimiterDoesNotReturn(t *testing.T) {
 	for name, end := range map[string]func(){"Goexit": runtime.Goexit, "panic": func() { panic("from Update") }} {
 		t.Run(name, func(t *testing.T) {
-			defer schedtest.Within(t, 5*time.Second)()
+			defer schedtest.Within(t, schedtest.Deadline)()
 			var panics atomic.Int32
 			sched := workstealing.New(workstealing.Options{Workers: 2, OnPanic: func(any, []byte) { panics.Add(1) }})
 			var updates atomic.Int32

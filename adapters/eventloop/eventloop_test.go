@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/internal/testrig/schedtest"

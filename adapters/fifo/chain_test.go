@@ -27,7 +27,7 @@ func warm(s *fifo.Scheduler) {
 
 // An endless chain of callbacks does not hold up the scheduler in whose task its own is nested.
 func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	var stop atomic.Bool
 	n := 0
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
@@ -56,7 +56,7 @@ func TestAChainOfCallbacksHoldsUpNobody(t *testing.T) {
 
 // Nor is it taken for one that takes long.
 func TestAChainOfCallbacksIsNoStall(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	const after = 200 * time.Millisecond
 	var stalls atomic.Int32
 	s := fifo.New(fifo.Options{StallAfter: after, OnStall: func([]byte) { stalls.Add(1) }})
@@ -82,7 +82,7 @@ func TestAChainOfCallbacksIsNoStall(t *testing.T) {
 
 // The body of a Pull is not the scheduler's, though it has begun in a task: somebody else may have it go on.
 func TestABodyIsNotTheSchedulers(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	var ran atomic.Int64
 	s := fifo.New(fifo.Options{})
 	submitted := int64(0)

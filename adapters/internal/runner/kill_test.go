@@ -56,7 +56,7 @@ func (k *killer) start(f func()) (t *runner.Task) {
 func onKillers(t *testing.T, f func(t *testing.T, k *killer)) {
 	for name, helps := range map[string]bool{"helping": true, "not helping": false} {
 		t.Run(name, func(t *testing.T) {
-			defer schedtest.Within(t, 20*time.Second)()
+			defer schedtest.Within(t, schedtest.Deadline)()
 			k := newKiller(helps)
 			require.NoError(t, k.run(func(context.Context) error { f(t, k); return nil }))
 		})
@@ -313,7 +313,7 @@ var errEnded = errors.New("ended")
 func TestEnd(t *testing.T) {
 	for name, helps := range map[string]bool{"helping": true, "not helping": false} {
 		t.Run(name, func(t *testing.T) {
-			defer schedtest.Within(t, 20*time.Second)()
+			defer schedtest.Within(t, schedtest.Deadline)()
 			before := runtime.NumGoroutine()
 			k := newKiller(helps)
 			ended, begun := 0, 0
@@ -365,7 +365,7 @@ func TestEndFromATask(t *testing.T) {
 
 // A foreign goroutine is seen, with its stack, before its wake-up takes effect; the Runner's own wake-ups are not foreign.
 func TestOnForeign(t *testing.T) {
-	defer schedtest.Within(t, 20*time.Second)()
+	defer schedtest.Within(t, schedtest.Deadline)()
 	k := newKiller(true)
 	var stacks []string
 	k.OnForeign(func() {
