@@ -229,10 +229,11 @@ func TestTheTextOfAnEnd(t *testing.T) {
 
 // TestHangs hangs until its standard input ends, in a process of its own.
 func TestHangs(t *testing.T) {
-	if os.Getenv("BRAID_HANGS") == "" {
+	after, err := time.ParseDuration(os.Getenv("BRAID_HANGS"))
+	if err != nil {
 		return // see TestANativeWaitIsTold
 	}
-	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: time.Millisecond}}, func(ctx context.Context, w *simulation.World) error {
+	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: after}}, func(ctx context.Context, w *simulation.World) error {
 		_ = w.Node("client").Go(func() { _, _ = io.Copy(io.Discard, os.Stdin) })
 		return suspend.Sleep(ctx, time.Second)
 	})
@@ -240,8 +241,19 @@ func TestHangs(t *testing.T) {
 
 // A native wait that never ends is told with the seed and the task: the run cannot come to tell them.
 func TestANativeWaitIsTold(t *testing.T) {
+	const waits = "no other task of its World runs meanwhile"
+	told := ""
+	for after := time.Millisecond; after < time.Minute && !strings.Contains(told, waits); after *= 10 { // a loaded machine has not come to the wait
+		told = toldByHangs(t, after)
+	}
+	require.Contains(t, told, "simulation: seed 7: client#1 has held its scheduler")
+	require.Contains(t, told, waits)
+}
+
+// toldByHangs returns what TestHangs says up to its stack.
+func toldByHangs(t *testing.T, after time.Duration) string {
 	c := exec.Command(os.Args[0], "-test.run=^TestHangs$")
-	c.Env = append(os.Environ(), "BRAID_HANGS=1")
+	c.Env = append(os.Environ(), "BRAID_HANGS="+after.String())
 	in, err := c.StdinPipe()
 	require.NoError(t, err)
 	out, err := c.StderrPipe()
@@ -257,8 +269,7 @@ func TestANativeWaitIsTold(t *testing.T) {
 	require.NoError(t, in.Close())
 	_, _ = io.Copy(io.Discard, out)
 	require.NoError(t, c.Wait())
-	require.Contains(t, told.String(), "simulation: seed 7: client#1 has held its scheduler")
-	require.Contains(t, told.String(), "no other task of its World runs meanwhile")
+	return told.String()
 }
 
 // A connection that outlives its World does nothing any more. A pool in a package variable has such.
