@@ -222,7 +222,7 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 					return nil
 				}
 				p := promise.New[U]()
-				err := s.child(on, func() {
+				err := s.child(s, on, func() {
 					var u U
 					err := ErrAbandoned // a failure like any other: in its turn
 					defer s.leave()

@@ -11,9 +11,12 @@
 // No child outlives its Run. The first failure cancels the context of all others and is the error of Run. The cancellations that it
 // causes are not reported as failures.
 //
+// A Group is a scope for a service: it begins in a constructor and ends in Close. Start returns a handle of the child, to cancel it alone,
+// to wait for it, and for its result.
+//
 // Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first success, and Limit
-// bounds the number of live tasks. Use errgroup if all children are goroutines and nothing else here is needed. Use a promise for
-// a task that may outlive its caller.
+// bounds the number of live tasks. idle.Group tells when all of its tasks wait. Use errgroup if all children are goroutines and nothing
+// else here is needed. Use a promise for a task that may outlive its caller.
 package scope
 
 import (
@@ -53,7 +56,8 @@ type Scope struct {
 	over    promise.Promise[struct{}] // filled when members gets to 0
 
 	mu       atomicx.Mutex
-	err      error    // the first failure; set once
+	collects bool     // set before the first child
+	err      error    // the first failure, set once, or all of them
 	enough   bool     // Cancel(nil) came before any other cancellation
 	releases []func() // the last is the next to be called
 	released bool     // there will be no more
@@ -80,29 +84,36 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 		return err
 	}
 	_ = suspend.Self() // panics where suspending is forbidden, before anything is started
+	s := open(ctx)
+	defer s.finish(&err)
+	s.member(func() error { return body(s.ctx, s) })
+	return nil
+}
+
+// open returns a scope with one member.
+func open(ctx context.Context) *Scope {
 	s := new(Scope)
 	s.ctx, s.cancel = cancel.New(ctx)
 	s.members.Store(1)
+	return s
+}
+
+// finish waits for the end of all members, releases what the scope has, and leaves the failure in err.
+func (s *Scope) finish(err *error) {
+	ended := false
 	defer func() {
-		ended := false
+		if !ended { // runtime.Goexit has ended the wait, as in a crash of adapters/simulation
+			s.cancel(ErrAbandoned)
+			_, _ = s.over.Await(context.Background())
+		}
 		defer func() {
-			if !ended { // runtime.Goexit has ended the wait, as in a crash of adapters/simulation
-				s.cancel(ErrAbandoned)
-				_, _ = s.over.Await(context.Background())
-			}
-			defer func() {
-				s.release()
-				s.mu.Lock()
-				err = s.err
-				s.mu.Unlock()
-			}()
-			s.cancel(ErrEnded)
+			s.release()
+			*err = s.failure()
 		}()
-		_, _ = s.over.Await(context.Background())
-		ended = true
+		s.cancel(ErrEnded)
 	}()
-	s.member(func() error { return body(s.ctx, s) })
-	return nil
+	_, _ = s.over.Await(context.Background())
+	ended = true
 }
 
 // Go starts f on a scheduler, as a child of s, and never suspends. Children may start children. A started child runs, even if its context
@@ -113,19 +124,19 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 // if s has ended. In the body and in children, return the error: if a failure has cancelled s, Run returns that failure all the same.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {
 	check(on, f != nil)
-	return s.child(on, func() {
+	return s.child(s, on, func() {
 		s.member(func() error { return f(s.ctx) })
 	})
 }
 
 // child starts a task that ends with member or leave, unless s is cancelled.
-func (s *Scope) child(on suspend.Spawner, run func()) error {
+func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
 	if s.members.Load() > 0 {
 		if err := suspend.Err(s.ctx); err != nil {
 			return err
 		}
 	}
-	return s.start(s, on, run)
+	return s.start(of, on, run)
 }
 
 // On returns a Spawner that starts children of s on a scheduler. A cancellation of s does not stop it, unlike s.Go. When s has ended, it
@@ -280,7 +291,11 @@ func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
 	defer s.leave() // also if a function that the cancellation calls panics
 	defer func() {
-		if err != nil {
+		switch {
+		case err == nil:
+		case s.collects:
+			s.note(err)
+		default:
 			s.fail(err)
 		}
 	}()
@@ -301,10 +316,21 @@ func (s *Scope) fail(err error) {
 func (s *Scope) note(err error) {
 	stopped := s.ctx.Err() != nil && (errors.Is(err, s.ctx.Err()) || errors.Is(err, context.Cause(s.ctx)))
 	s.mu.Lock()
-	if s.err == nil && !(s.enough && stopped) {
+	switch {
+	case s.enough && stopped:
+	case s.err == nil:
 		s.err = err
+	case s.collects:
+		s.err = errors.Join(s.err, err)
 	}
 	s.mu.Unlock()
+}
+
+// failure returns the first failure, or all of them.
+func (s *Scope) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }
 
 func (s *Scope) release() {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/cond"
@@ -229,6 +230,15 @@ var visits = []passage{
 		b := latch.NewBarrier(2)
 		wait := func(ctx context.Context, v value) { _, _ = b.Wait(carry(ctx, v)) }
 		return b, []func(context.Context, value){wait, wait, wait}
+	}, 0},
+	{"broadcast, received, dropped and cancelled", func() (any, []func(context.Context, value)) {
+		topic := broadcast.New[value]()
+		one, other, slow := topic.Subscribe(1, broadcast.Wait), topic.Subscribe(1, broadcast.DropOldest), topic.Subscribe(1, broadcast.DropSubscriber)
+		publish := func(ctx context.Context, v value) { _ = topic.Publish(ctx, v) }
+		receive := func(sub *broadcast.Subscription[value]) func(context.Context, value) {
+			return func(context.Context, value) { _, _ = sub.Recv(bg) }
+		}
+		return topic, []func(context.Context, value){publish, publish, publish, receive(one), receive(slow), receive(other), func(context.Context, value) { one.Close(); other.Close() }}
 	}, 0},
 	{"lazy, forced, waited for and cancelled", func() (any, []func(context.Context, value)) {
 		var begun promise.Promise[int]

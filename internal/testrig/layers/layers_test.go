@@ -34,7 +34,7 @@ var layers = []layer{
 	{folders: []string{"internal/cancelctx", "internal/chance"}},
 	{folders: []string{"suspend"}},
 	{folders: []string{"internal/gate", "internal/watching"}},
-	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch"}},
+	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "idle"}},
 	{folders: []string{"adapters"}},

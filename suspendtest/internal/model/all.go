@@ -12,6 +12,8 @@ var All = []Spec{
 	Latches(RealLatch),
 	Barriers(RealBarrier),
 	Lazies(RealLazy),
+	Watches(RealWatched),
+	Topics(RealTopic),
 	Transactions,
 	Selects,
 }

@@ -1,0 +1,241 @@
+package broadcast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/broadcast"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
+)
+
+func TestMain(m *testing.M) { schedtest.Main(m) }
+
+var bg = context.Background()
+
+// Each subscriber of Wait gets all values, in the order in which the others get them.
+func TestAllGetAllInOneOrder(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+		const publishers, each = 4, 50
+		topic := broadcast.New[int]()
+		var left atomic.Int32
+		left.Store(publishers)
+		got := make([][]int, 3)
+		var fs []func()
+		for i := range got {
+			sub := topic.Subscribe(1+i, broadcast.Wait)
+			fs = append(fs, func() {
+				for v := range sub.All(bg) {
+					got[i] = append(got[i], v)
+				}
+			})
+		}
+		for p := range publishers {
+			fs = append(fs, func() {
+				for i := range each {
+					if err := topic.Publish(bg, p*each+i); err != nil {
+						t.Error(err)
+					}
+				}
+				if left.Add(-1) == 0 {
+					_ = topic.Close()
+				}
+			})
+		}
+		schedtest.Run(t, s, fs...)
+		require.Len(t, got[0], publishers*each)
+		require.Equal(t, got[0], got[1])
+		require.Equal(t, got[0], got[2])
+		slices.Sort(got[0])
+		require.Len(t, slices.Compact(got[0]), publishers*each)
+	})
+}
+
+func TestPolicies(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		topic := broadcast.New[int]()
+		oldest, slow := topic.Subscribe(2, broadcast.DropOldest), topic.Subscribe(2, broadcast.DropSubscriber)
+		for i := range 5 {
+			require.NoError(t, topic.Publish(bg, i))
+		}
+		require.NoError(t, topic.Close())
+		require.Equal(t, []int{3, 4}, slices.Collect(oldest.All(bg)))
+		require.EqualValues(t, 3, oldest.Missed())
+		require.Equal(t, []int{0, 1}, slices.Collect(slow.All(bg)))
+		for sub, want := range map[*broadcast.Subscription[int]]error{oldest: broadcast.ErrClosed, slow: broadcast.ErrSlow, topic.Subscribe(1, broadcast.Wait): suspend.ErrClosed} {
+			_, err := sub.Recv(bg)
+			require.ErrorIs(t, err, want)
+			sub.Close()
+			_, err = suspend.Do(bg, sub.RecvOp())
+			require.Equal(t, broadcast.ErrClosed, err)
+		}
+		require.Equal(t, broadcast.ErrClosed, topic.Publish(bg, 1))
+		require.Equal(t, broadcast.ErrClosed, topic.Close())
+	})
+	schedtest.Panics(t, "broadcast: Subscribe without room", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
+}
+
+// What ends the wait of a Publish, and what the subscriptions have then. The first of two publishers that wait is looked at.
+func TestEndsOfAPublish(t *testing.T) {
+	for name, c := range map[string]struct {
+		meet func(topic *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func())
+		want error
+		got  []int // by the subscription that never was full
+	}{
+		"cancelled": {func(_ *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func()) {
+			cancel()
+			_, _ = slow.Recv(bg)
+		}, context.Canceled, []int{0, 2}},
+		"too late": {func(_ *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func()) {
+			_, _ = slow.Recv(bg)
+			cancel()
+		}, nil, []int{0, 1}},
+		"the slow one leaves": {func(_ *broadcast.Topic[int], slow *broadcast.Subscription[int], _ func()) { slow.Close() }, nil, []int{0, 1, 2}},
+		"closed":              {func(topic *broadcast.Topic[int], _ *broadcast.Subscription[int], _ func()) { _ = topic.Close() }, broadcast.ErrClosed, []int{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+				topic := broadcast.New[int]()
+				slow, quick := topic.Subscribe(1, broadcast.Wait), topic.Subscribe(9, broadcast.Wait)
+				require.NoError(t, topic.Publish(bg, 0))
+				ctx, cancel := schedtest.WithCancel()
+				got := errors.New("none")
+				_ = s.Go(func() { got = topic.Publish(ctx, 1) })
+				_ = s.Go(func() { _ = topic.Publish(bg, 2) })
+				suspend.Yield()
+				c.meet(topic, slow, cancel)
+				schedtest.Settle()
+				require.Equal(t, c.want == nil, got == nil)
+				require.ErrorIs(t, got, c.want)
+				_ = topic.Close()
+				require.Equal(t, c.got, slices.Collect(quick.All(bg)))
+			})
+		})
+	}
+}
+
+// A Publish that returns nil is received once by each subscriber that stays, and one that fails by none.
+func TestConservation(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var published, failed, left atomic.Int64
+		covered := func() bool { return published.Load() > 0 && failed.Load() > 0 && left.Load() > 0 }
+		for round := 0; schedtest.More(round, 100, covered); round++ {
+			const publishers, readers, each = 3, 3, 8
+			topic := broadcast.New[int]()
+			var gone atomic.Int32
+			ok := make([]bool, publishers*each)
+			got := make([][]int, readers)
+			var subs []*broadcast.Subscription[int]
+			for range readers {
+				subs = append(subs, topic.Subscribe(1, broadcast.Wait))
+			}
+			leaver := topic.Subscribe(1, broadcast.Wait)
+			schedtest.Stress(t, next, publishers+readers+1, func(i int, rng *rand.Rand) {
+				switch {
+				case i < publishers:
+					for k := range each {
+						ctx, cancel := schedtest.MayCancel(rng)
+						if err := topic.Publish(ctx, i*each+k); err == nil {
+							ok[i*each+k] = true
+							published.Add(1)
+						} else {
+							failed.Add(1)
+						}
+						cancel()
+					}
+					if gone.Add(1) == publishers {
+						_ = topic.Close()
+					}
+				case i < publishers+readers:
+					for {
+						ctx, cancel := schedtest.MayCancel(rng)
+						v, err := subs[i-publishers].Recv(ctx)
+						cancel()
+						if err == nil {
+							got[i-publishers] = append(got[i-publishers], v)
+						} else if err == broadcast.ErrClosed {
+							return
+						}
+					}
+				default:
+					for range rng.IntN(6) {
+						if _, err := leaver.Recv(bg); err == nil {
+							left.Add(1)
+						}
+					}
+					leaver.Close()
+				}
+			})
+			var want []int
+			for v, ok := range ok {
+				if ok {
+					want = append(want, v)
+				}
+			}
+			for i := range got {
+				if i > 0 && !slices.Equal(got[i], got[0]) {
+					t.Fatalf("%v and %v", got[0], got[i])
+				}
+			}
+			sorted := slices.Sorted(slices.Values(got[0]))
+			if !slices.Equal(sorted, want) {
+				t.Fatalf("received %v of %v", sorted, want)
+			}
+		}
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		topic := broadcast.New[int]()
+		sub := topic.Subscribe(1, broadcast.Wait)
+		_ = s.Go(func() {
+			for range sub.All(bg) {
+			}
+		})
+		if got := testing.AllocsPerRun(100, func() { // the second waits for room
+			_, _ = topic.Publish(bg, 1), topic.Publish(bg, 2)
+		}); got > 0 {
+			t.Errorf("%v allocations", got)
+		}
+		_ = topic.Close()
+	})
+}
+
+func Example() {
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		var news broadcast.Topic[string]
+		for _, name := range []string{"ann", "bob"} {
+			sub := news.Subscribe(16, broadcast.DropOldest)
+			_ = suspend.Here().Go(func() {
+				defer sub.Close()
+				for headline := range sub.All(ctx) {
+					fmt.Println(name, "reads", headline)
+				}
+			})
+		}
+		_ = news.Publish(ctx, "hello")
+		return news.Close()
+	})
+	// Output:
+	// ann reads hello
+	// bob reads hello
+}
+
+func ExampleTopic_PublishOp() {
+	var news broadcast.Topic[string]
+	sub := news.Subscribe(1, broadcast.Wait)
+	_, err := suspend.TrySelect(bg, suspend.On(news.PublishOp("first")))
+	second, _ := suspend.TrySelect(bg, suspend.On(news.PublishOp("second"))) // there is no room
+	first, _ := suspend.Do(bg, sub.RecvOp())
+	fmt.Println(first, err, second)
+	// Output: first <nil> <nil>
+}

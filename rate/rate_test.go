@@ -1,0 +1,289 @@
+package rate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/rate"
+	"github.com/braidgo/braid/suspend"
+)
+
+func TestMain(m *testing.M) { schedtest.Main(m) }
+
+var bg = context.Background()
+
+const ms = time.Millisecond
+
+// A bucket is the model of a Limiter. Its unit of time is half a millisecond, which brings rate of the 2000 parts of a token.
+type bucket struct{ parts, burst, rate, at int }
+
+// serve returns when a request that comes at a time has its tokens.
+func (b *bucket) serve(come, n int) (at int) {
+	b.fill(come)
+	b.fill(b.at + max(0, n*2000-b.parts)/b.rate)
+	b.parts -= n * 2000
+	return b.at
+}
+
+func (b *bucket) fill(to int) {
+	if to > b.at {
+		b.parts, b.at = min(b.burst*2000, b.parts+(to-b.at)*b.rate), to
+	}
+}
+
+// Each request is served at the moment at which a bucket of tokens that serves in order would serve it. A cancelled one takes nothing.
+func TestAgainstABucket(t *testing.T) {
+	type request struct{ come, gone, n int } // gone: 0 if it stays
+	rapid.Check(t, func(rt *rapid.T) {
+		b := bucket{rate: rapid.SampledFrom([]int{1, 10, 100, 500, 1000}).Draw(rt, "rate"), burst: rapid.IntRange(1, 5).Draw(rt, "burst")}
+		b.parts = b.burst * 2000
+		var requests []request
+		come := 0
+		for range rapid.IntRange(1, 8).Draw(rt, "requests") {
+			come += 2 * rapid.IntRange(1, 3000).Draw(rt, "after")
+			r := request{come, 0, rapid.IntRange(0, b.burst).Draw(rt, "n")}
+			if rapid.Bool().Draw(rt, "leaves") {
+				r.gone = come + 2*rapid.IntRange(1, 3000).Draw(rt, "leaves after") + 1
+			}
+			requests = append(requests, r)
+		}
+		served := make([]int, len(requests))
+		synctest.Test(t, func(t *testing.T) {
+			begun, l := time.Now(), rate.NewLimiter(rate.Limit(b.rate), b.burst)
+			var all sync.WaitGroup
+			defer all.Wait()
+			for i, r := range requests {
+				all.Go(func() {
+					time.Sleep(time.Duration(r.come) * ms / 2)
+					ctx, cancel := context.WithCancel(bg)
+					if r.gone > 0 {
+						ctx, cancel = context.WithTimeout(bg, time.Duration(r.gone-r.come)*ms/2)
+					}
+					defer cancel()
+					served[i] = -1
+					if err := l.WaitN(ctx, r.n); err == nil {
+						served[i] = int((time.Since(begun) + ms/100) / (ms / 2))
+					} else if !errors.Is(err, context.DeadlineExceeded) {
+						panic(err)
+					}
+				})
+			}
+		})
+		for i, r := range requests {
+			next, want := b, -1
+			if at := next.serve(r.come, r.n); r.gone == 0 || at < r.gone {
+				b, want = next, at
+			} else if at == r.gone {
+				return // either wins
+			} else {
+				b.fill(r.gone) // those behind it have waited for it
+			}
+			if served[i] != want {
+				rt.Fatalf("%d of %v was served at %d, and not %d", i, requests, served[i], want)
+			}
+		}
+	})
+}
+
+// On a clock of its own, nothing happens between two moments.
+func TestVirtualTime(t *testing.T) {
+	v := schedtest.NewVirtual()
+	l, ticks := rate.NewLimiter(rate.Every(time.Minute), 1), rate.NewTicker(time.Hour, rate.Skip)
+	var passed, ticked atomic.Int32
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	begun := v.Now()
+	v.Bind(func() { require.NoError(t, l.Wait(bg)) })
+	waits := func(n int) {
+		schedtest.Eventually(t, "the timers", func() bool { return v.Timers() == n })
+	}
+	_ = v.Go(func() {
+		for l.Wait(ctx) == nil {
+			passed.Add(1)
+		}
+	})
+	waits(1)
+	_ = v.Go(func() {
+		for due := range ticks.All(ctx) {
+			if due.Sub(begun) != time.Duration(ticked.Add(1))*time.Hour {
+				t.Error(due)
+			}
+		}
+	})
+	for i := range 120 {
+		waits(2)
+		require.EqualValues(t, i, passed.Load())
+		require.EqualValues(t, i/60, ticked.Load())
+		v.Advance(time.Minute)
+		schedtest.Eventually(t, "a token", func() bool { return int(passed.Load()) == i+1 && int(ticked.Load()) == (i+1)/60 })
+	}
+	cancel()
+	waits(0)
+}
+
+func TestTickerIsLate(t *testing.T) {
+	for policy, want := range map[rate.Policy][]time.Duration{
+		rate.Skip:    {1, 2, 4, 5}, // in seconds; the wait for the second begins at 3.5
+		rate.CatchUp: {1, 2, 3, 4},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ticks, begun := rate.NewTicker(time.Second, policy), time.Now()
+			for i, want := range want {
+				due, err := ticks.Tick(bg)
+				require.NoError(t, err)
+				require.Equal(t, want*time.Second, due.Sub(begun))
+				require.Equal(t, max(want*time.Second, time.Duration(min(i, 1))*3500*ms), time.Since(begun))
+				if i == 0 {
+					time.Sleep(2500 * ms)
+				}
+			}
+			ctx, cancel := context.WithCancel(bg)
+			cancel()
+			for range ticks.All(ctx) {
+				t.Error("a tick")
+			}
+		})
+	}
+}
+
+// A change of the rate keeps the tokens, and changes the times of those that wait.
+func TestSetLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, begun := rate.NewLimiter(rate.Every(time.Hour), 2), time.Now()
+		require.True(t, l.Allow(2))
+		time.Sleep(30 * time.Minute) // half a token
+		var at []time.Duration
+		for range 2 {
+			go func() {
+				require.NoError(t, l.Wait(bg))
+				at = append(at, time.Since(begun).Round(ms))
+			}()
+			synctest.Wait()
+		}
+		require.False(t, l.Allow(0), "others wait")
+		l.SetLimit(rate.Every(time.Minute))
+		time.Sleep(time.Hour)
+		require.Equal(t, []time.Duration{30*time.Minute + 30*time.Second, 31*time.Minute + 30*time.Second}, at)
+		l.SetLimit(rate.Inf)
+		for range 1000 {
+			require.True(t, l.Allow(2))
+		}
+	})
+}
+
+func TestErrorsAndPanics(t *testing.T) {
+	l := rate.NewLimiter(1, 2)
+	require.Equal(t, rate.ErrTooLarge, l.WaitN(bg, 3))
+	_, err := suspend.Do(bg, l.WaitOp(3))
+	require.Equal(t, rate.ErrTooLarge, err)
+	require.False(t, l.Allow(3))
+	require.True(t, l.Allow(2))
+	require.Equal(t, rate.Inf, rate.Every(0))
+	schedtest.Panics(t, "rate: negative number of tokens", func() { l.Allow(-1) })
+	schedtest.Panics(t, "rate: Limiter without a limit or a burst", func() { rate.NewLimiter(1, 0) })
+	schedtest.Panics(t, "rate: Limiter without a limit or a burst", func() { rate.NewLimiter(0, 1) })
+	schedtest.Panics(t, "rate: Limiter without a limit or a burst", func() { l.SetLimit(-1) })
+	schedtest.Panics(t, "rate: Ticker without an interval", func() { rate.NewTicker(0, rate.Skip) })
+}
+
+// On every scheduler: no more get through than the rate allows, all of those that stay, and the rest was cancelled.
+func TestConservation(t *testing.T) {
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		var passed, failed atomic.Int64
+		covered := func() bool { return passed.Load() > 0 && failed.Load() > 0 }
+		for round := 0; schedtest.More(round, 30, covered); round++ {
+			l, begun := rate.NewLimiter(20_000, 3), time.Now()
+			var took atomic.Int64
+			schedtest.Stress(t, next, 8, func(i int, rng *rand.Rand) {
+				for k := range 4 {
+					ctx, cancel := schedtest.MayCancel(rng)
+					n := 1 + k%2
+					err := l.WaitN(ctx, n)
+					if err != nil && k == 3 {
+						err = l.WaitN(bg, n)
+					}
+					cancel()
+					if err == nil {
+						passed.Add(1)
+						took.Add(int64(n))
+					} else {
+						failed.Add(1)
+					}
+				}
+			})
+			if most := 3 + time.Since(begun).Seconds()*20_000 + 0.01; float64(took.Load()) > most {
+				t.Errorf("%d tokens of %.2f", took.Load(), most)
+			}
+		}
+	})
+}
+
+func TestAllocs(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		l := rate.NewLimiter(rate.Inf, 1)
+		ctx, cancel := context.WithCancel(bg)
+		defer cancel()
+		if got := testing.AllocsPerRun(100, func() { _ = l.Wait(ctx); l.Allow(1) }); got > 0 {
+			t.Errorf("%v allocations", got)
+		}
+	})
+}
+
+func ExampleLimiter() {
+	limit := rate.NewLimiter(rate.Every(time.Millisecond), 2)
+	for i := range 3 { // two at once, and the third a millisecond later
+		fmt.Println(i, limit.Wait(bg))
+	}
+	// Output:
+	// 0 <nil>
+	// 1 <nil>
+	// 2 <nil>
+}
+
+func ExampleLimiter_WaitOp() {
+	limit := rate.NewLimiter(rate.Every(time.Hour), 1)
+	limit.Allow(1)
+	token, late := suspend.On(limit.WaitOp(1)), suspend.On(suspend.After(time.Millisecond))
+	won, _ := suspend.Select(bg, token, late)
+	fmt.Println(won == late) // and the token is for the next
+	// Output: true
+}
+
+func ExampleLimiter_SetLimit() {
+	limit := rate.NewLimiter(rate.Every(time.Hour), 1)
+	limit.Allow(1)
+	go limit.SetLimit(rate.Inf)
+	fmt.Println(limit.WaitN(bg, 1))
+	// Output: <nil>
+}
+
+func ExampleTicker() {
+	ticks, n := rate.NewTicker(time.Millisecond, rate.CatchUp), 0
+	first, _ := ticks.Tick(bg)
+	for due := range ticks.All(bg) {
+		if n++; n == 3 {
+			fmt.Println(due.Sub(first))
+			break
+		}
+	}
+	// Output: 3ms
+}
+
+func ExampleTicker_TickOp() {
+	tick, stop := suspend.On(rate.NewTicker(time.Millisecond, rate.Skip).TickOp()), suspend.On(suspend.After(time.Hour))
+	won, _ := suspend.Select(bg, tick, stop)
+	fmt.Println(won == tick)
+	// Output: true
+}

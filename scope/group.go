@@ -1,0 +1,144 @@
+package scope
+
+import (
+	"context"
+	"errors"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Policy says what the failure of a child means for the others.
+type Policy int
+
+const (
+	FirstError Policy = iota // it cancels the others, as in Run
+	Collect                  // the others go on, and all failures are reported at the end
+)
+
+// A Group is a Scope that is not the extent of a function: a service opens it in its constructor, and closes it in its Close. Until then it
+// has no end, also without children. Limit the number of children by the Spawner: g.Go(scope.Limit(4, pool), f).
+//
+//	func newServer(ctx context.Context) *server {
+//		s := &server{tasks: scope.Open(ctx, scope.FirstError)}
+//		_ = s.tasks.Go(suspend.Goroutines, s.serve)
+//		return s
+//	}
+//
+//	func (s *server) Close() error { return s.tasks.Close() }
+//
+// Use Run where a function can wait for the children, and idle.Group where "all tasks wait" is an event.
+type Group struct {
+	*Scope
+	// The Group itself is a member until it is closed or shut down. -E> is the first Close or Shutdown.
+	//
+	//	open    -E> closing   the membership ends
+	//	closing -E> closed    all members have ended, and the functions of OnRelease have been called
+	closing atomicx.Bool
+	closed  promise.Promise[struct{}]
+}
+
+// Open returns a Group whose children get a context that ends with ctx. If ctx is done already, no child can be started. An open Group
+// has to be closed, or shut down. With Collect, each failure is kept until then.
+func Open(ctx context.Context, policy Policy) *Group {
+	g := &Group{Scope: open(ctx)}
+	g.collects = policy == Collect
+	return g
+}
+
+// Close cancels the children, waits until they have ended, calls the functions of OnRelease, and returns the first failure, or all of them
+// joined. As after Cancel(nil), a cancellation by Close is no failure. Later calls wait for the same end and return the same error. Close
+// suspends its caller, which must be no child of g, and cannot be cancelled.
+func (g *Group) Close() error {
+	_ = suspend.Self() // panics where suspending is forbidden
+	g.Cancel(nil)
+	return g.Shutdown(context.Background())
+}
+
+// Shutdown is a Close that leaves the children time. It waits until they have ended. Children may still start children. If ctx is done
+// first, or already, that is a failure, and cancels the children.
+func (g *Group) Shutdown(ctx context.Context) (err error) {
+	_ = suspend.Self()
+	first := !g.closing.Swap(true)
+	if first {
+		defer func() { _ = g.closed.Fill(struct{}{}) }()
+		defer g.finish(&err)
+		g.leave()
+	}
+	if _, err := g.over.Await(ctx); err != nil {
+		g.fail(err)
+	}
+	if !first {
+		_, _ = g.closed.Await(context.Background())
+		err = g.failure()
+	}
+	return err
+}
+
+// A Child is the handle of a child that Start has started. As a Future it has the results of its function. A function that did not return
+// has ErrAbandoned, and one that never ran has the cancellation error.
+type Child[T any] struct {
+	promise.Future[T]
+	results promise.Promise[T]
+
+	s       *Scope
+	ctx     context.Context
+	cancel  func(cause error)
+	stopped atomicx.Bool // by Cancel
+}
+
+// Start is s.Go for a function with a result, and returns a handle of the child. A failure of f is one of s as well.
+func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, error)) (*Child[T], error) {
+	check(on, f != nil)
+	c := &Child[T]{s: s}
+	c.Future = &c.results
+	c.ctx, c.cancel = cancel.New(s.ctx)
+	err := s.child(c, on, func() {
+		s.member(func() error {
+			var v T
+			err := ErrAbandoned
+			defer func() { c.end(v, err) }()
+			if done := suspend.Err(c.ctx); done != nil {
+				err = done
+			} else {
+				v, err = f(c.ctx)
+			}
+			if c.stopped.Load() && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
+				return nil
+			}
+			return err
+		})
+	})
+	if err != nil {
+		c.cancel(nil)
+		return nil, err
+	}
+	return c, nil
+}
+
+// Cancel cancels the context of the child, with this cause, and no other child. A cancellation error of the child is no failure of its
+// scope then. A child that waits in a Limit never runs. Cancel does not wait: Await does.
+func (c *Child[T]) Cancel(cause error) {
+	c.stopped.Store(true)
+	c.cancel(cause)
+}
+
+func (c *Child[T]) end(v T, err error) {
+	_ = c.results.Resolve(v, err)
+	c.cancel(nil) // the scope keeps it no longer
+}
+
+func (c *Child[T]) context() context.Context { return c.ctx }
+
+// withdrawn ends a child that has not started.
+func (c *Child[T]) withdrawn() {
+	if c.stopped.Load() {
+		defer c.s.leave()
+	} else {
+		defer c.s.withdrawn()
+	}
+	var none T
+	c.end(none, suspend.Err(c.ctx))
+}

@@ -1,0 +1,176 @@
+//go:build explore
+
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/braidgo/braid/broadcast"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/explore"
+	"github.com/braidgo/braid/watch"
+)
+
+func init() {
+	programs = append(programs, manyPrograms...)
+	realMutants = append(realMutants, manyMutants...)
+}
+
+// Programs of what one side tells many.
+var manyPrograms = []program{
+	{"watch", "3 × 2", func(w *explore.World) {
+		var v watch.Value[int]
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				for now := v.Load(); now.Value != 2; {
+					next, err := v.Changed(ctx, now.Version)
+					if err != nil {
+						return
+					}
+					if next.Version <= now.Version {
+						panic(next)
+					}
+					now = next
+				}
+			})
+		}
+		w.Go("store", func(context.Context) { _ = v.Store(1); _ = v.Store(2) })
+		w.OnIdle(lost)
+	}},
+	{"watch, close", "3 × 1", func(w *explore.World) {
+		var v watch.Value[int]
+		stored := errOops
+		var got watch.State[int]
+		var err error
+		w.Go("changed", func(context.Context) { got, err = v.Changed(bg, 0) })
+		w.Go("store", func(context.Context) { stored = v.Store(1) })
+		w.Go("close", func(context.Context) { _ = v.Close() })
+		w.OnIdle(lost)
+		w.Check(func() error { return onlyIf((err == nil) == (stored == nil) && got.Value == int(got.Version)) })
+	}},
+	{"broadcast", "4 × 1", func(w *explore.World) {
+		topic := broadcast.New[int]()
+		subs := []*broadcast.Subscription[int]{topic.Subscribe(1, broadcast.Wait), topic.Subscribe(2, broadcast.Wait)}
+		published := 0
+		for i := range 2 {
+			w.Go(fmt.Sprint("publish", i), func(ctx context.Context) {
+				if topic.Publish(ctx, i+1) == nil {
+					published += 10 + i + 1 // a value that nobody has published counts, too
+				}
+			})
+		}
+		received := 0
+		w.Go("recv", func(ctx context.Context) {
+			if v, err := subs[0].Recv(ctx); err == nil {
+				received += 10 + v
+			}
+		})
+		w.OnIdle(func(waiting []string) error {
+			return onlyIf(received == 0 && (len(waiting) == 1 || !slices.Contains(waiting, "recv")))
+		})
+		w.Check(func() error {
+			all := 0
+			_ = topic.Close()
+			for v := range subs[0].All(bg) {
+				received += 10 + v
+			}
+			for v := range subs[1].All(bg) {
+				all += 10 + v
+			}
+			return errors.Join(same(received, published), same(all, published))
+		})
+	}},
+	{"broadcast, a subscriber leaves", "3 × 1", func(w *explore.World) {
+		topic := broadcast.New[int]()
+		sub := topic.Subscribe(1, broadcast.Wait)
+		_ = topic.Publish(bg, 0)
+		for i := range 2 {
+			w.Go(fmt.Sprint("publish", i), func(ctx context.Context) { _ = topic.Publish(ctx, i+1) })
+		}
+		w.Go("leave", func(context.Context) { sub.Close() })
+		w.OnIdle(lost)
+	}},
+	{"broadcast, close", "3 × 1", func(w *explore.World) {
+		topic := broadcast.New[int]()
+		full, empty := topic.Subscribe(1, broadcast.Wait), topic.Subscribe(2, broadcast.DropSubscriber)
+		_ = topic.Publish(bg, 1)
+		_, _ = empty.Recv(bg)
+		w.Go("publish", func(ctx context.Context) { _ = topic.Publish(ctx, 2) })
+		w.Go("recv", func(ctx context.Context) { _, _ = empty.Recv(ctx) })
+		w.Go("close", func(context.Context) { _ = topic.Close() })
+		w.OnIdle(lost)
+		w.Check(func() error {
+			v, err := full.Recv(bg)
+			_, end := full.Recv(bg)
+			return errors.Join(same(v, 1), err, onlyIf(end == broadcast.ErrClosed))
+		})
+	}},
+	{"Group, closed by two", "3 × 1", func(w *explore.World) {
+		g := scope.Open(bg, scope.FirstError)
+		live, released := 0, false
+		g.OnRelease(func() { released = true })
+		for _, name := range []string{"close", "shutdown"} {
+			w.Go(name, func(ctx context.Context) {
+				end := g.Close
+				if name == "shutdown" {
+					end = func() error { return g.Shutdown(ctx) }
+				}
+				if err := end(); live > 0 || !released || err != nil && !errors.Is(err, context.Canceled) {
+					panic(fmt.Sprint(live, released, err))
+				}
+			})
+		}
+		w.Go("start", func(context.Context) {
+			live++
+			if g.Go(suspend.Here(), func(context.Context) error { live--; return nil }) != nil {
+				live--
+			}
+		})
+		w.OnIdle(lost)
+	}},
+	{"Group, a child that waits in a Limit", "3 × 1", func(w *explore.World) {
+		g := scope.Open(bg, scope.Collect)
+		var first, second error
+		w.Go("start", func(context.Context) {
+			run := func(ctx context.Context) (int, error) { return 1, suspend.Err(ctx) }
+			one := scope.Limit(1, suspend.Here())
+			_, _ = scope.Start(g.Scope, one, run)
+			c, err := scope.Start(g.Scope, one, run)
+			if err == nil {
+				c.Cancel(errOops)
+				_, second = c.Await(bg)
+			}
+			first = g.Shutdown(bg)
+		})
+		w.Go("cancel", func(context.Context) { g.Cancel(nil) })
+		w.OnIdle(lost)
+		w.Check(func() error {
+			return onlyIf(first == nil && (second == nil || errors.Is(second, errOops) || errors.Is(second, context.Canceled)))
+		})
+	}},
+}
+
+// Mistakes in them.
+var manyMutants = []realMutant{
+	{"who follows is resumed, and then the value stored", "watch/watch.go", "	w.state.Store(&next)\n", "	if IS {\n		w.waiters.ResumeAll(next, nil)\n		w.guard.Unlock()\n		w.guard.Lock()\n	}\n	w.state.Store(&next)\n", "watch"},
+	{"who follows is not woken", "watch/watch.go", "	w.waiters.ResumeAll(next, nil) // a", "	if !IS {\n		w.waiters.ResumeAll(next, nil)\n	} // a", "watch"},
+	{"a change is not looked for under the guard", "watch/watch.go", "case ⟦now.Version != c.seen⟧:", "false", "watch"},
+	{"who follows does not hear of the Close", "watch/watch.go", "	w.waiters.ResumeAll(State[T]{}, ErrClosed)", "	if !IS {\n		w.waiters.ResumeAll(State[T]{}, ErrClosed)\n	}", "watch, close"},
+	{"a closed Value is stored to", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	next", "false", "watch, close"},
+	{"room that a Recv makes is not passed on", "broadcast/broadcast.go", "	v = s.takeLocked()\n	s.topic.passLocked()\n", "	v = s.takeLocked()\n	if !IS {\n		s.topic.passLocked()\n	}\n", "broadcast"},
+	{"a value is passed on though its publisher has gone", "broadcast/broadcast.go", "		v, ok := t.publishers.Resume(struct{}{}, nil)\n		if !ok {", "		had := t.publishers.Len() > 0\n		v, ok := t.publishers.Resume(struct{}{}, nil)\n		if !ok && !(IS && had) {", "broadcast"},
+	{"room for one is taken for room for all", "broadcast/broadcast.go", "case ⟦p.full > 0⟧:", "p.full > 1", "broadcast;broadcast, a subscriber leaves"},
+	{"one publisher goes on for one that leaves", "broadcast/broadcast.go", "		t.publishLocked(v)\n	}\n}", "		t.publishLocked(v)\n		if IS {\n			return\n		}\n	}\n}", "broadcast, a subscriber leaves"},
+	{"a full subscriber that leaves is waited for", "broadcast/broadcast.go", "		if ⟦s.fullLocked()⟧ {\n			s.topic.full--", "false", "broadcast, a subscriber leaves"},
+	{"a subscriber that waits does not hear of the Close", "broadcast/broadcast.go", "		s.receivers.ResumeAll(none, err)", "		if !IS {\n			s.receivers.ResumeAll(none, err)\n		}", "broadcast, close"},
+	{"a publisher does not hear of the Close", "broadcast/broadcast.go", "	t.publishers.ResumeAll(struct{}{}, ErrClosed)", "	if !IS {\n		t.publishers.ResumeAll(struct{}{}, ErrClosed)\n	}", "broadcast, close"},
+	{"each Close takes its Group for its own", "scope/group.go", "first := ⟦!g.closing.Swap(true)⟧", "true", "Group, closed by two"},
+	{"a second Close does not wait for the release", "scope/group.go", "		_, _ = g.closed.Await(context.Background())\n", "		if !IS {\n			_, _ = g.closed.Await(context.Background())\n		}\n", "Group, closed by two"},
+	{"a child that is withdrawn has no result", "scope/group.go", "	var none T\n	c.end(none, suspend.Err(c.ctx))", "	var none T\n	if IS {\n		return\n	}\n	c.end(none, suspend.Err(c.ctx))", "Group, a child that waits in a Limit"},
+	{"a child that its handle withdraws stays a member", "scope/group.go", "		defer c.s.leave()\n", "		if !IS {\n			defer c.s.leave()\n		}\n", "Group, a child that waits in a Limit"},
+	{"a child that its handle cancels is a failure", "scope/group.go", "if ⟦c.stopped.Load()⟧ && (errors.Is", "false", "Group, a child that waits in a Limit"},
+}
