@@ -133,6 +133,35 @@ func TestVirtualTime(t *testing.T) {
 	waits(0)
 }
 
+// A clocked task of a fifo has the clock of a Virtual.
+type clocked struct {
+	suspend.Task
+	v *schedtest.Virtual
+}
+
+func (c clocked) Spawner() suspend.Spawner { return c.v }
+
+// The time of a first waiter comes when that is cancelled and has not left yet: its token is for the second.
+func TestATokenForACancelledWaiter(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		v, l := schedtest.NewVirtual(), rate.NewLimiter(rate.Every(time.Hour), 1)
+		on := func(f func()) { suspend.Bind(clocked{suspend.Self(), v}, f) }
+		on(func() { require.True(t, l.Allow(1)) })
+		ctx, cancel := schedtest.WithCancel()
+		errs := []error{nil, errors.New("none")}
+		for i, ctx := range []context.Context{ctx, bg} {
+			_ = s.Go(func() { on(func() { errs[i] = l.Wait(ctx) }) })
+		}
+		schedtest.Settle()
+		cancel()
+		v.Advance(time.Hour)
+		schedtest.Settle()
+		require.ErrorIs(t, errs[0], context.Canceled)
+		require.NoError(t, errs[1])
+		require.Zero(t, v.Timers())
+	})
+}
+
 func TestTickerIsLate(t *testing.T) {
 	for policy, want := range map[rate.Policy][]time.Duration{
 		rate.Skip:    {1, 2, 4, 5}, // in seconds; the wait for the second begins at 3.5

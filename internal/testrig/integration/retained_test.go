@@ -238,7 +238,7 @@ var visits = []passage{
 		receive := func(sub *broadcast.Subscription[value]) func(context.Context, value) {
 			return func(context.Context, value) { _, _ = sub.Recv(bg) }
 		}
-		return topic, []func(context.Context, value){publish, publish, publish, receive(one), receive(slow), receive(other), func(context.Context, value) { one.Close(); other.Close() }}
+		return []any{topic, one, other, slow}, []func(context.Context, value){publish, publish, publish, receive(one), receive(one), receive(one), receive(slow), func(context.Context, value) { other.Close() }}
 	}, 0},
 	{"lazy, forced, waited for and cancelled", func() (any, []func(context.Context, value)) {
 		var begun promise.Promise[int]

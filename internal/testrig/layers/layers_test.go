@@ -36,7 +36,7 @@ var layers = []layer{
 	{folders: []string{"internal/gate", "internal/watching"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
-	{folders: []string{"scope", "stm", "idle"}},
+	{folders: []string{"scope", "stm", "idle", "keyed"}},
 	{folders: []string{"adapters"}},
 	{folders: []string{"adapters/callback/foreigntest"}},
 	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/braidgo/braid/broadcast"
+	"github.com/braidgo/braid/keyed"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -125,10 +127,12 @@ var manyPrograms = []program{
 			})
 		}
 		w.Go("start", func(context.Context) {
-			live++
-			if g.Go(suspend.Here(), func(context.Context) error { live--; return nil }) != nil {
+			_ = g.Go(suspend.Here(), func(context.Context) error {
+				live++
+				suspend.Yield()
 				live--
-			}
+				return nil
+			})
 		})
 		w.OnIdle(lost)
 	}},
@@ -152,6 +156,42 @@ var manyPrograms = []program{
 			return onlyIf(first == nil && (second == nil || errors.Is(second, errOops) || errors.Is(second, context.Canceled)))
 		})
 	}},
+	{"keyed, Mutex", "2 × 2", func(w *explore.World) {
+		var m keyed.Mutex[int]
+		var in inside
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				for range 2 {
+					if m.Lock(ctx, 1) == nil {
+						in.write()
+						m.Unlock(1)
+					}
+				}
+			})
+		}
+		w.OnIdle(lost)
+		w.Check(func() error { return same(m.Len(), 0) })
+	}},
+	{"keyed, Cache", "3 × 1", func(w *explore.World) {
+		var told promise.Promise[int]
+		live, most := 0, 0
+		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) {
+			live++
+			defer func() { live-- }()
+			most = max(most, live)
+			return told.Await(ctx)
+		}, 0)
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if v, err := c.Get(ctx, 1); err == nil && v != 7 || err != nil && ctx.Err() == nil {
+					panic(fmt.Sprint(v, err))
+				}
+			})
+		}
+		w.Go("fill", func(context.Context) { _ = told.Fill(7) })
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(same(live, 0), same(c.Len(), 0), atMost(2, most)) })
+	}},
 }
 
 // Mistakes in them.
@@ -173,4 +213,8 @@ var manyMutants = []realMutant{
 	{"a child that is withdrawn has no result", "scope/group.go", "	var none T\n	c.end(none, suspend.Err(c.ctx))", "	var none T\n	if IS {\n		return\n	}\n	c.end(none, suspend.Err(c.ctx))", "Group, a child that waits in a Limit"},
 	{"a child that its handle withdraws stays a member", "scope/group.go", "		defer c.s.leave()\n", "		if !IS {\n			defer c.s.leave()\n		}\n", "Group, a child that waits in a Limit"},
 	{"a child that its handle cancels is a failure", "scope/group.go", "if ⟦c.stopped.Load()⟧ && (errors.Is", "false", "Group, a child that waits in a Limit"},
+	{"an entry is found, and then counted", "keyed/keyed.go", "	e.users++\n", "	if IS {\n		t.mu.Unlock()\n		t.mu.Lock()\n	}\n	e.users++\n", "keyed, Mutex"},
+	{"a key that waits is forgotten", "keyed/keyed.go", "	if e.users--; ⟦e.users == 0⟧ {", "true", "keyed, Mutex"},
+	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache"},
+	{"a load that is cancelled is found", "keyed/cache.go", "	if last {\n		c.dropLocked(e)", "	if last && !IS {\n		c.dropLocked(e)", "keyed, Cache"},
 }

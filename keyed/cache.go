@@ -1,0 +1,167 @@
+package keyed
+
+import (
+	"context"
+	"time"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// ErrAbandoned is the error of a Get whose load did not return. It ended its task with runtime.Goexit, or it panicked and its scheduler
+// went on.
+var ErrAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAbandoned)
+
+// A Cache has the values of keys that were loaded a short time ago, or are being loaded. NewCache makes a Cache, and it must not be copied.
+type Cache[K comparable, V any] struct {
+	// -G> is a Get, -L> a Get that gives up, -E> the end of the load.
+	//
+	//	none    -G> loading  in a task of its own
+	//	loading -G> loading  one more waits
+	//	loading -L> none     the last one that waits: the load is cancelled
+	//	loading -E> loaded   or none, after an error or without a time to live
+	//	loaded  -G> loaded   or none, and on from there, if its time is over
+	//
+	// Invariant: an entry that is loading, and in entries, has a Get that waits.
+
+	load    func(ctx context.Context, key K) (V, error)
+	ttl     time.Duration
+	mu      atomicx.Mutex
+	entries map[K]*cached[K, V]
+	old     dlist.List[*cached[K, V]] // those loaded, the one whose time is over first in front
+}
+
+type cached[K comparable, V any] struct {
+	key     K
+	value   promise.Promise[V]
+	waiting int // Gets
+	loaded  bool
+	cancel  func(cause error)
+	until   time.Time
+	at      dlist.Node[*cached[K, V]]
+}
+
+// NewCache returns a Cache that loads what it does not have, and keeps each value for ttl, by the clock of the task's scheduler. With a ttl
+// of 0 it keeps none, and only shares a load among the tasks that wait for it. It panics if load is nil.
+func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, error), ttl time.Duration) *Cache[K, V] {
+	if load == nil {
+		panic("keyed: Cache without a load")
+	}
+	return &Cache[K, V]{load: load, ttl: ttl, entries: map[K]*cached[K, V]{}}
+}
+
+// Get returns the value of key. If c does not have it, the first caller starts load in a task of its scheduler, and all callers suspend
+// until it returns. Its error is that of all of them, and is not kept.
+//
+// If ctx is done first, or already, Get returns the cancellation error. When the last caller has gone, the load is cancelled, and the next
+// Get starts another one, maybe beside the one that is ending. The context of load has the values of the context of its first caller. If
+// the scheduler refuses the task, Get returns its error. A load must not Get its own key, as it would wait for itself.
+func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
+	if err := suspend.Err(ctx); err != nil {
+		return v, err
+	}
+	e, first, loaded := c.enter(key)
+	if loaded {
+		v, _, err = e.value.Try()
+		return v, err
+	}
+	defer c.leave(e)
+	if first {
+		c.start(ctx, e)
+	}
+	return e.value.Await(ctx)
+}
+
+// Forget drops the value of key. Tasks that wait for its load get that, and later ones start another.
+func (c *Cache[K, V]) Forget(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[key]; e != nil {
+		c.dropLocked(e)
+	}
+}
+
+// Len returns the number of keys that are loaded or being loaded. A value whose time is over counts until the next Get of any key.
+func (c *Cache[K, V]) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.entries)
+}
+
+// enter finds the entry of key, or makes it for the caller to load. A Get waits with it from now on, unless it is loaded.
+func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
+	now := suspend.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := c.old.First(); n != nil && !now.Before(n.Value.until); n = c.old.First() {
+		c.dropLocked(n.Value)
+	}
+	e = c.entries[key]
+	if first = e == nil; first {
+		e = &cached[K, V]{key: key}
+		e.at.Value = e
+		c.entries[key] = e
+	}
+	if !e.loaded {
+		e.waiting++
+	}
+	return e, first, e.loaded
+}
+
+// start starts the load of e. The caller waits with e, so nobody cancels it yet.
+func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) {
+	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
+	var v V
+	err := suspend.Here().Go(func() {
+		err := error(ErrAbandoned)
+		defer func() { c.end(e, v, err) }()
+		v, err = c.load(ctx, e.key)
+	})
+	if err != nil {
+		c.end(e, v, err)
+	}
+}
+
+// end is that of the load.
+func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
+	now := suspend.Now()
+	_ = e.value.Resolve(v, err)
+	c.mu.Lock()
+	e.loaded = true
+	switch {
+	case c.entries[e.key] != e:
+	case err != nil || c.ttl <= 0:
+		delete(c.entries, e.key)
+	default:
+		e.until = now.Add(c.ttl)
+		c.old.Push(&e.at)
+	}
+	c.mu.Unlock()
+	e.cancel(nil)
+}
+
+// leave is the end of a Get that has waited.
+func (c *Cache[K, V]) leave(e *cached[K, V]) {
+	c.mu.Lock()
+	e.waiting--
+	last := e.waiting == 0 && !e.loaded
+	if last {
+		c.dropLocked(e)
+	}
+	c.mu.Unlock()
+	if last && e.cancel != nil { // or starting it has panicked
+		e.cancel(nil)
+	}
+}
+
+// dropLocked takes e off, if it is there.
+func (c *Cache[K, V]) dropLocked(e *cached[K, V]) {
+	c.old.Remove(&e.at)
+	if c.entries[e.key] == e {
+		delete(c.entries, e.key)
+	}
+}
