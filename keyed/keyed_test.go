@@ -198,7 +198,7 @@ func TestALoadWithoutWaiters(t *testing.T) {
 			require.Equal(t, 2, v)
 			require.NoError(t, err)
 		}
-		_ = gate.Fill(1)
+		_ = gate.Fail(errOops)
 		schedtest.Settle()
 		v, _ := c.Get(bg, "k")
 		require.Equal(t, 2, v, "the load that nobody waited for has left nothing")

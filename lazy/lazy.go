@@ -8,7 +8,7 @@
 //	c, err := config.Force(ctx)
 //
 // The function runs once. The Mode says whether a cancelled run counts. A Force that would wait for itself returns ErrRecursive.
-// A map of Lazy values is a cache that loads each key once, see examples/beside.
+// For many values by key, each loaded once, see keyed.Cache.
 //
 // Use sync.OnceValues where the function is quick or cannot be cancelled, and a promise where the work starts before it is asked for.
 package lazy

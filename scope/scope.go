@@ -98,7 +98,7 @@ func open(ctx context.Context) *Scope {
 	return s
 }
 
-// finish waits for the end of all members, releases what the scope has, and leaves the failure in err.
+// finish waits for the end of all members, calls the functions of OnRelease, and leaves the failure in err.
 func (s *Scope) finish(err *error) {
 	ended := false
 	defer func() {

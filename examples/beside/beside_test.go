@@ -34,6 +34,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
 )
 
 // TestLines counts the lines of code of each pair, without imports, comments and empty lines. docs/programs.md has the same figures.
@@ -43,7 +44,7 @@ func TestLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	names, err := filepath.Glob("*_usual.go")
-	if err != nil || len(names) != 11 {
+	if err != nil || len(names) != 14 {
 		t.Fatal(names, err)
 	}
 	for _, usual := range names {
@@ -399,6 +400,137 @@ func TestCrawl(t *testing.T) {
 			})
 		})
 	}
+}
+
+// everywhere runs test with Braid on goroutines, a reactor and a pool of one, and in the usual way with a nil Spawner.
+func everywhere(t *testing.T, test func(t *testing.T, on suspend.Spawner)) {
+	reactor, err := eventloop.New(eventloop.Options{Loops: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reactor.Close()
+	pool := workstealing.New(workstealing.Options{Workers: 1})
+	defer pool.Close()
+	for name, on := range map[string]suspend.Spawner{"usual": nil, "goroutines": suspend.Goroutines, "reactor": reactor, "pool of one": pool} {
+		t.Run(name, func(t *testing.T) { test(t, on) })
+	}
+}
+
+func TestPolite(t *testing.T) {
+	everywhere(t, func(t *testing.T, on suspend.Spawner) {
+		crawl := politeUsual
+		if on != nil {
+			crawl = func(ctx context.Context, start string, links func(context.Context, string) ([]string, error)) (int, error) {
+				return polite(ctx, on, start, links)
+			}
+		}
+		var all, one atomic.Int64
+		begun := time.Now()
+		pages, err := crawl(t.Context(), "0/1", func(ctx context.Context, page string) ([]string, error) {
+			if n := all.Add(1); n > 3 {
+				t.Error(n, "at a time")
+			}
+			defer all.Add(-1)
+			if page[0] == '0' {
+				if n := one.Add(1); n > 2 {
+					t.Error(n, "of a host")
+				}
+				defer one.Add(-1)
+			}
+			_, number, _ := strings.Cut(page, "/")
+			n, _ := strconv.Atoi(number)
+			if n > 15 {
+				return []string{"0/1"}, suspend.Sleep(ctx, 30*time.Millisecond)
+			}
+			return []string{fmt.Sprintf("%d/%d", n%2, 2*n), fmt.Sprintf("%d/%d", n%2, 2*n+1)}, nil
+		})
+		if pages != 31 || err != nil || time.Since(begun) < 290*time.Millisecond {
+			t.Error(pages, err, time.Since(begun))
+		}
+		oops := errors.New("oops")
+		if _, err := crawl(t.Context(), "0/1", func(context.Context, string) ([]string, error) { return nil, oops }); !errors.Is(err, oops) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWorkers(t *testing.T) {
+	type pool interface {
+		submit(ctx context.Context, urgency int, run func(ctx context.Context)) error
+		shutdown(ctx context.Context) error
+	}
+	everywhere(t, func(t *testing.T, on suspend.Spawner) {
+		ctx := t.Context()
+		open := func() pool {
+			if on == nil {
+				return newWorkersUsual(ctx, 1)
+			}
+			return newWorkers(ctx, on, 1)
+		}
+		begun, gate := promise.New[int](), promise.New[int]()
+		w := open()
+		require.NoError(t, w.submit(ctx, 0, func(ctx context.Context) { _ = begun.Fill(1); _, _ = gate.Await(ctx) }))
+		_, _ = begun.Await(ctx)
+		var order []int
+		for _, urgency := range []int{1, 3, 2} {
+			require.NoError(t, w.submit(ctx, urgency, func(context.Context) { order = append(order, urgency) }))
+		}
+		_ = gate.Fill(1)
+		require.NoError(t, w.shutdown(ctx))
+		require.Equal(t, []int{3, 2, 1}, order)
+		require.Equal(t, errClosed, w.submit(ctx, 0, nil))
+
+		w, begun = open(), promise.New[int]()
+		cancelled := false
+		require.NoError(t, w.submit(ctx, 0, func(ctx context.Context) {
+			_ = begun.Fill(1)
+			_, err := promise.New[int]().Await(ctx)
+			cancelled = err != nil
+		}))
+		_, _ = begun.Await(ctx)
+		late, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, w.shutdown(late), context.DeadlineExceeded)
+		require.True(t, cancelled)
+	})
+}
+
+func TestCron(t *testing.T) {
+	type jobs interface {
+		every(d time.Duration, job func(ctx context.Context)) (stop func(ctx context.Context), err error)
+		close() error
+	}
+	everywhere(t, func(t *testing.T, on suspend.Spawner) {
+		var c jobs = newCronUsual(t.Context())
+		if on != nil {
+			c = newCron(t.Context(), on)
+		}
+		var running, runs [2]atomic.Int64
+		start := func(i int, runsOf int) (stop func(context.Context)) {
+			enough := promise.New[int]()
+			stop, err := c.every(time.Millisecond, func(ctx context.Context) {
+				if n := running[i].Add(1); n > 1 {
+					t.Error(n, "at a time")
+				}
+				_ = suspend.Sleep(ctx, 2*time.Millisecond)
+				if runs[i].Add(1) == int64(runsOf) {
+					_ = enough.Fill(1)
+				}
+				running[i].Add(-1)
+			})
+			require.NoError(t, err)
+			_, _ = enough.Await(t.Context())
+			return stop
+		}
+		start(0, 3)(t.Context())
+		n := runs[0].Load()
+		start(1, 3)
+		require.Equal(t, n, runs[0].Load(), "it was stopped")
+		require.NoError(t, c.close())
+		require.Zero(t, running[1].Load(), "close waits")
+		_, err := c.every(time.Hour, nil)
+		require.Error(t, err)
+	})
 }
 
 // What differs: a request for more than there is.

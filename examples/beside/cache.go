@@ -4,30 +4,19 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync"
+	"time"
 
-	"github.com/braidgo/braid/lazy"
+	"github.com/braidgo/braid/keyed"
 )
 
 // A cache loads each page once, however many requests ask for it. Each request may give up, and an error is not kept.
-type cache struct {
-	pages sync.Map // of *lazy.Lazy[string]
-	load  func(ctx context.Context, path string) (string, error)
+type cache struct{ pages *keyed.Cache[string, string] }
+
+func newCache(load func(context.Context, string) (string, error)) *cache {
+	return &cache{keyed.NewCache(load, time.Hour)}
 }
 
-func newCache(load func(context.Context, string) (string, error)) *cache { return &cache{load: load} }
-
-func (c *cache) get(ctx context.Context, path string) (string, error) {
-	page := lazy.New(func(ctx context.Context) (string, error) { return c.load(ctx, path) }, lazy.Restart)
-	if known, loaded := c.pages.LoadOrStore(path, page); loaded {
-		page = known.(*lazy.Lazy[string])
-	}
-	text, err := page.Force(ctx)
-	if _, ok, failed := page.Value(); ok && failed != nil {
-		c.pages.CompareAndDelete(path, page)
-	}
-	return text, err
-}
+func (c *cache) get(ctx context.Context, path string) (string, error) { return c.pages.Get(ctx, path) }
 
 func (c *cache) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := c.get(r.Context(), r.URL.Path)

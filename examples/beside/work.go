@@ -3,8 +3,10 @@ package beside
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/panjf2000/gnet/v2"
@@ -74,4 +76,31 @@ func lines(c gnet.Conn) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// host returns the host of a page such as a.org/x.
+func host(page string) string { name, _, _ := strings.Cut(page, "/"); return name }
+
+var errClosed = errors.New("closed")
+
+// A job is something to run, the more urgent the sooner.
+type job struct {
+	urgency int
+	run     func(ctx context.Context)
+}
+
+// jobs are a heap.
+type jobs []job
+
+func (h jobs) Len() int           { return len(h) }
+func (h jobs) Less(i, j int) bool { return h[i].urgency > h[j].urgency }
+func (h jobs) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *jobs) Push(j any)        { *h = append(*h, j.(job)) }
+
+func (h *jobs) Pop() any {
+	last := len(*h) - 1
+	j := (*h)[last]
+	(*h)[last] = job{}
+	*h = (*h)[:last]
+	return j
 }

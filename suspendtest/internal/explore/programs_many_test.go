@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/braidgo/braid/broadcast"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
@@ -22,7 +23,7 @@ func init() {
 	realMutants = append(realMutants, manyMutants...)
 }
 
-// Programs of what one side tells many.
+// Programs of a value that many follow, of groups and of keys.
 var manyPrograms = []program{
 	{"watch", "3 × 2", func(w *explore.World) {
 		var v watch.Value[int]
@@ -192,6 +193,19 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return errors.Join(same(live, 0), same(c.Len(), 0), atMost(2, most)) })
 	}},
+	{"keyed, Cache, one gives up", "3 × 1", func(w *explore.World) {
+		var told promise.Promise[int]
+		impatient, end := cancel.New(bg)
+		c := keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return told.Await(ctx) }, 0)
+		w.Go("one", func(context.Context) { _, _ = c.Get(impatient, 1) })
+		w.Go("other", func(context.Context) {
+			if v, err := c.Get(bg, 1); v != 7 || err != nil {
+				panic(fmt.Sprint(v, err))
+			}
+		})
+		w.Go("end", func(context.Context) { end(nil); _ = told.Fill(7) })
+		w.OnIdle(lost)
+	}},
 }
 
 // Mistakes in them.
@@ -215,6 +229,6 @@ var manyMutants = []realMutant{
 	{"a child that its handle cancels is a failure", "scope/group.go", "if ⟦c.stopped.Load()⟧ && (errors.Is", "false", "Group, a child that waits in a Limit"},
 	{"an entry is found, and then counted", "keyed/keyed.go", "	e.users++\n", "	if IS {\n		t.mu.Unlock()\n		t.mu.Lock()\n	}\n	e.users++\n", "keyed, Mutex"},
 	{"a key that waits is forgotten", "keyed/keyed.go", "	if e.users--; ⟦e.users == 0⟧ {", "true", "keyed, Mutex"},
-	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache"},
-	{"a load that is cancelled is found", "keyed/cache.go", "	if last {\n		c.dropLocked(e)", "	if last && !IS {\n		c.dropLocked(e)", "keyed, Cache"},
+	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache, one gives up;keyed, Cache"},
+	{"a load that is cancelled is found", "keyed/cache.go", "	if last {\n		c.dropLocked(e)", "	if last && !IS {\n		c.dropLocked(e)", "keyed, Cache, one gives up"},
 }
