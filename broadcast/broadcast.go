@@ -1,7 +1,7 @@
 // Package broadcast passes each value to all subscribers.
 //
-// A channel hands each value to one receiver. A loop over a channel for each subscriber blocks at the slowest one, or drops values with a
-// default, and has to find out who has gone. Here each subscription has a buffer, and says what happens when it is full:
+// A channel hands each value to one receiver. A loop over a channel for each subscriber blocks at the slowest one, or at one that has
+// gone, or drops values with a default. Here each subscription has a buffer, and a policy for the time when it is full:
 //
 //	news := broadcast.New[string]()
 //	...
@@ -34,7 +34,7 @@ var ErrClosed = outcome.Named("broadcast: closed", suspend.ErrClosed)
 // Subscribe again to go on with later values.
 var ErrSlow = errors.New("broadcast: dropped a slow subscriber")
 
-// A Policy says what happens to a value for which a subscription has no room.
+// A Policy decides about a value for which a subscription has no room.
 type Policy int
 
 const (

@@ -83,7 +83,7 @@ func TestPolicies(t *testing.T) {
 	schedtest.Panics(t, "broadcast: Subscribe without room", func() { broadcast.New[int]().Subscribe(0, broadcast.Wait) })
 }
 
-// What ends the wait of a Publish, and what the subscriptions have then. The first of two publishers that wait is looked at.
+// The ends of a Publish that waits, and the values of the subscriptions afterwards. The first of two publishers that wait is looked at.
 func TestEndsOfAPublish(t *testing.T) {
 	for name, c := range map[string]struct {
 		meet func(topic *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func())

@@ -45,7 +45,7 @@ type cached[K comparable, V any] struct {
 	at      dlist.Node[*cached[K, V]]
 }
 
-// NewCache returns a Cache that loads what it does not have, and keeps each value for ttl, by the clock of the task's scheduler. With a ttl
+// NewCache returns a Cache that loads a missing value, and keeps it for ttl, by the clock of the task's scheduler. With a ttl
 // of 0 it keeps none, and only shares a load among the tasks that wait for it. It panics if load is nil.
 func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, error), ttl time.Duration) *Cache[K, V] {
 	if load == nil {

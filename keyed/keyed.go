@@ -1,6 +1,6 @@
 // Package keyed has a lock, permits and a cache for each key of a set that nobody knows in advance: users, files, hosts.
 //
-// A map of locks under a mutex grows for good, or has to count who uses each lock. Here a key takes memory while a task holds it or waits
+// A map of locks under a mutex grows for good, or has to count the users of each lock. Here a key takes memory while a task holds it or waits
 // for it:
 //
 //	var files keyed.Mutex[string]
@@ -31,7 +31,7 @@ import (
 
 // A table has a T for each key that is in use.
 //
-// Invariant: an entry has as many users as there are tasks that hold its T or are about to wait for it, and one at least.
+// Invariant: users counts the tasks that hold the T, wait for it, or are about to. An entry has one at least.
 type table[K comparable, T any] struct {
 	mu      atomicx.Mutex
 	entries map[K]*entry[T]

@@ -86,7 +86,7 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// Whoever waits keeps its key, another key is free meanwhile, and a failure leaves nothing.
+// A task that waits keeps its key, another key is free meanwhile, and a failure leaves nothing.
 func TestKeys(t *testing.T) {
 	for name, anew := range locks {
 		t.Run(name, func(t *testing.T) {

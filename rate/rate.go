@@ -130,7 +130,7 @@ func (l *Limiter) take(now time.Time, n int) {
 	l.empty = l.at(now, n)
 }
 
-// duration is that of so many nanoseconds, if it has one.
+// duration converts nanoseconds, and cuts off what does not fit.
 func duration(ns float64) time.Duration {
 	const most = 1 << 62
 	return time.Duration(max(-most, min(ns, most)))

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Policy says what becomes of ticks that nobody has waited for in time.
+// A Policy decides about ticks that no task has waited for in time.
 type Policy int
 
 const (

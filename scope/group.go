@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Policy says what the failure of a child means for the others.
+// A Policy decides whether the failure of a child ends the others.
 type Policy int
 
 const (
