@@ -193,18 +193,19 @@ func TestSetLimit(t *testing.T) {
 		l, begun := rate.NewLimiter(rate.Every(time.Hour), 2), time.Now()
 		require.True(t, l.Allow(2))
 		time.Sleep(30 * time.Minute) // half a token
-		var at []time.Duration
-		for range 2 {
-			go func() {
+		var at [2]time.Duration
+		var all sync.WaitGroup
+		for i := range at {
+			all.Go(func() {
 				require.NoError(t, l.Wait(bg))
-				at = append(at, time.Since(begun).Round(ms))
-			}()
+				at[i] = time.Since(begun).Round(ms)
+			})
 			synctest.Wait()
 		}
 		require.False(t, l.Allow(0), "others wait")
 		l.SetLimit(rate.Every(time.Minute))
-		time.Sleep(time.Hour)
-		require.Equal(t, []time.Duration{30*time.Minute + 30*time.Second, 31*time.Minute + 30*time.Second}, at)
+		all.Wait()
+		require.Equal(t, [2]time.Duration{30*time.Minute + 30*time.Second, 31*time.Minute + 30*time.Second}, at)
 		l.SetLimit(rate.Inf)
 		for range 1000 {
 			require.True(t, l.Allow(2))

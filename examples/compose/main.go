@@ -1,4 +1,4 @@
-// Compose shares one promise among three schedulers and a plain goroutine. It is the program of the README.
+// Compose shares one promise among three schedulers and a plain goroutine. README.md names it.
 //
 //	go run ./examples/compose
 package main
