@@ -114,16 +114,19 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 
 // start starts the load of e. The caller waits with e, so nobody cancels it yet.
 func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) {
-	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
 	var v V
-	err := suspend.Here().Go(func() {
-		err := error(ErrAbandoned)
+	err := ErrAbandoned // if ctx panics, or Go
+	defer func() {
+		if err != nil {
+			c.end(e, v, err)
+		}
+	}()
+	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
+	err = suspend.Here().Go(func() {
+		err := ErrAbandoned
 		defer func() { c.end(e, v, err) }()
 		v, err = c.load(ctx, e.key)
 	})
-	if err != nil {
-		c.end(e, v, err)
-	}
 }
 
 // end is that of the load.
@@ -141,7 +144,14 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 		c.old.Push(&e.at)
 	}
 	c.mu.Unlock()
-	e.cancel(nil)
+	e.stop()
+}
+
+// stop cancels the load, if it has been started.
+func (e *cached[K, V]) stop() {
+	if e.cancel != nil {
+		e.cancel(nil)
+	}
 }
 
 // leave is the end of a Get that has waited.
@@ -153,8 +163,8 @@ func (c *Cache[K, V]) leave(e *cached[K, V]) {
 		c.dropLocked(e)
 	}
 	c.mu.Unlock()
-	if last && e.cancel != nil { // or starting it has panicked
-		e.cancel(nil)
+	if last {
+		e.stop()
 	}
 }
 

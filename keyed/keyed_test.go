@@ -276,6 +276,32 @@ func TestOtherEndsOfALoad(t *testing.T) {
 	})
 }
 
+// The first caller panics in Go. Another one that waits by then is told.
+func TestAStartThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := keyed.NewCache(func(context.Context, int) (int, error) { return 1, nil }, time.Hour)
+		other := errors.New("none")
+		suspend.Bind(panicking{suspend.Thread(), func() {
+			go func() { _, other = c.Get(bg, 1) }()
+			synctest.Wait()
+			panic(errOops)
+		}}, func() {
+			schedtest.Panics(t, errOops, func() { _, _ = c.Get(bg, 1) })
+		})
+		synctest.Wait()
+		require.Equal(t, keyed.ErrAbandoned, other)
+		require.Zero(t, c.Len())
+	})
+}
+
+type panicking struct {
+	suspend.Task
+	f func()
+}
+
+func (p panicking) Spawner() suspend.Spawner { return p }
+func (p panicking) Go(func()) error          { p.f(); return nil }
+
 // A refusing task is on a scheduler that starts no others.
 type refusing struct{ suspend.Task }
 

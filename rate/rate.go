@@ -52,10 +52,10 @@ type Limiter struct {
 
 // NewLimiter returns a Limiter with a full bucket. It panics if limit or burst is not positive.
 func NewLimiter(limit Limit, burst int) *Limiter {
-	if !(limit > 0) || burst < 1 {
-		panic("rate: Limiter without a limit or a burst")
+	if burst < 1 {
+		panic("rate: Limiter without a burst")
 	}
-	l := &Limiter{every: float64(time.Second) / float64(limit), burst: float64(burst)}
+	l := &Limiter{every: interval(limit), burst: float64(burst)}
 	l.line.of = l
 	return l
 }
@@ -88,18 +88,17 @@ func (l *Limiter) Allow(n int) bool {
 
 // SetLimit changes the rate. The tokens that are there stay, and tasks that wait come earlier, or later. It panics if limit is not positive.
 func (l *Limiter) SetLimit(limit Limit) {
-	if !(limit > 0) {
-		panic("rate: Limiter without a limit or a burst")
-	}
+	every := interval(limit)
 	now := suspend.Now()
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	l.fill(now)
-	every := float64(time.Second) / float64(limit)
-	if l.every > 0 {
-		l.empty = now.Add(duration(-float64(now.Sub(l.empty)) / l.every * every))
+	tokens := l.burst
+	if l.every > 0 { // or else the bucket is always full
+		tokens = float64(now.Sub(l.empty)) / l.every
 	}
 	l.every = every
+	l.empty = now.Add(duration(-tokens * l.every))
 	l.serveLocked()
 }
 
@@ -128,6 +127,17 @@ func (l *Limiter) at(_ time.Time, n int) time.Time {
 func (l *Limiter) take(now time.Time, n int) {
 	l.fill(now)
 	l.empty = l.at(now, n)
+}
+
+// interval returns the nanoseconds for a token.
+func interval(limit Limit) float64 {
+	switch {
+	case !(limit > 0):
+		panic("rate: Limit that is not positive")
+	case limit == Inf:
+		return 0
+	}
+	return float64(time.Second) / float64(limit)
 }
 
 // duration converts nanoseconds, and cuts off what does not fit.

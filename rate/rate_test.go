@@ -210,6 +210,9 @@ func TestSetLimit(t *testing.T) {
 		for range 1000 {
 			require.True(t, l.Allow(2))
 		}
+		l.SetLimit(rate.Every(time.Hour))
+		require.True(t, l.Allow(2), "the bucket was full")
+		require.False(t, l.Allow(1))
 	})
 }
 
@@ -222,9 +225,9 @@ func TestErrorsAndPanics(t *testing.T) {
 	require.True(t, l.Allow(2))
 	require.Equal(t, rate.Inf, rate.Every(0))
 	schedtest.Panics(t, "rate: negative number of tokens", func() { l.Allow(-1) })
-	schedtest.Panics(t, "rate: Limiter without a limit or a burst", func() { rate.NewLimiter(1, 0) })
-	schedtest.Panics(t, "rate: Limiter without a limit or a burst", func() { rate.NewLimiter(0, 1) })
-	schedtest.Panics(t, "rate: Limiter without a limit or a burst", func() { l.SetLimit(-1) })
+	schedtest.Panics(t, "rate: Limiter without a burst", func() { rate.NewLimiter(1, 0) })
+	schedtest.Panics(t, "rate: Limit that is not positive", func() { rate.NewLimiter(0, 1) })
+	schedtest.Panics(t, "rate: Limit that is not positive", func() { l.SetLimit(-1) })
 	schedtest.Panics(t, "rate: Ticker without an interval", func() { rate.NewTicker(0, rate.Skip) })
 }
 

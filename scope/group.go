@@ -58,21 +58,21 @@ func (g *Group) Close() error {
 }
 
 // Shutdown is a Close that leaves the children time. It waits until they have ended. Children may still start children. If ctx is done
-// first, or already, that is a failure, and cancels the children.
+// first, that is a failure, and cancels the children.
 func (g *Group) Shutdown(ctx context.Context) (err error) {
 	_ = suspend.Self()
 	first := !g.closing.Swap(true)
 	if first {
-		defer func() { _ = g.closed.Fill(struct{}{}) }()
+		defer func() { _ = g.closed.Resolve(struct{}{}, err) }()
 		defer g.finish(&err)
 		g.leave()
 	}
-	if _, err := g.over.Await(ctx); err != nil {
-		g.fail(err)
+	_, late := g.over.Await(ctx)
+	if _, over, _ := g.over.Try(); !over {
+		g.fail(late)
 	}
 	if !first {
-		_, _ = g.closed.Await(context.Background())
-		err = g.failure()
+		_, err = g.closed.Await(context.Background())
 	}
 	return err
 }

@@ -75,6 +75,8 @@ func TestEndsOfAGroup(t *testing.T) {
 					require.ErrorIs(t, err, want)
 				}
 				require.Equal(t, err, g.Close(), "a later Close")
+				end()
+				require.Equal(t, err, g.Shutdown(ctx), "after the end")
 				require.Equal(t, 1, released)
 				require.ErrorIs(t, g.Go(on, forever), scope.ErrEnded)
 			})

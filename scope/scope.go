@@ -108,7 +108,9 @@ func (s *Scope) finish(err *error) {
 		}
 		defer func() {
 			s.release()
-			*err = s.failure()
+			s.mu.Lock()
+			*err = s.err
+			s.mu.Unlock()
 		}()
 		s.cancel(ErrEnded)
 	}()
@@ -324,13 +326,6 @@ func (s *Scope) note(err error) {
 		s.err = errors.Join(s.err, err)
 	}
 	s.mu.Unlock()
-}
-
-// failure returns the first failure, or all of them.
-func (s *Scope) failure() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
 }
 
 func (s *Scope) release() {

@@ -1,0 +1,28 @@
+package explore_test
+
+func init() { realMutants = append(realMutants, manyMutants...) }
+
+// Mistakes in watch, broadcast, groups and keys.
+var manyMutants = []realMutant{
+	{"who follows is resumed, and then the value stored", "watch/watch.go", "	w.state.Store(&next)\n", "	if IS {\n		w.waiters.ResumeAll(next, nil)\n		w.guard.Unlock()\n		w.guard.Lock()\n	}\n	w.state.Store(&next)\n", "watch"},
+	{"who follows is not woken", "watch/watch.go", "	w.waiters.ResumeAll(next, nil) // a", "	if !IS {\n		w.waiters.ResumeAll(next, nil)\n	} // a", "watch"},
+	{"a change is not looked for under the guard", "watch/watch.go", "case ⟦now.Version != c.seen⟧:", "false", "watch"},
+	{"who follows does not hear of the Close", "watch/watch.go", "	w.waiters.ResumeAll(State[T]{}, ErrClosed)", "	if !IS {\n		w.waiters.ResumeAll(State[T]{}, ErrClosed)\n	}", "watch, close"},
+	{"a closed Value is stored to", "watch/watch.go", "	if ⟦w.closed⟧ {\n		return ErrClosed\n	}\n	next", "false", "watch, close"},
+	{"room that a Recv makes is not passed on", "broadcast/broadcast.go", "	v = s.takeLocked()\n	s.topic.passLocked()\n", "	v = s.takeLocked()\n	if !IS {\n		s.topic.passLocked()\n	}\n", "broadcast"},
+	{"a value is passed on though its publisher has gone", "broadcast/broadcast.go", "		v, ok := t.publishers.Resume(struct{}{}, nil)\n		if !ok {", "		had := t.publishers.Len() > 0\n		v, ok := t.publishers.Resume(struct{}{}, nil)\n		if !ok && !(IS && had) {", "broadcast"},
+	{"room for one is taken for room for all", "broadcast/broadcast.go", "case ⟦p.full > 0⟧:", "p.full > 1", "broadcast;broadcast, a subscriber leaves"},
+	{"one publisher goes on for one that leaves", "broadcast/broadcast.go", "		t.publishLocked(v)\n	}\n}", "		t.publishLocked(v)\n		if IS {\n			return\n		}\n	}\n}", "broadcast, a subscriber leaves"},
+	{"a full subscriber that leaves is waited for", "broadcast/broadcast.go", "		if ⟦s.fullLocked()⟧ {\n			s.topic.full--", "false", "broadcast, a subscriber leaves"},
+	{"a subscriber that waits does not hear of the Close", "broadcast/broadcast.go", "		s.receivers.ResumeAll(none, err)", "		if !IS {\n			s.receivers.ResumeAll(none, err)\n		}", "broadcast, close"},
+	{"a publisher does not hear of the Close", "broadcast/broadcast.go", "	t.publishers.ResumeAll(struct{}{}, ErrClosed)", "	if !IS {\n		t.publishers.ResumeAll(struct{}{}, ErrClosed)\n	}", "broadcast, close"},
+	{"each Close takes its Group for its own", "scope/group.go", "first := ⟦!g.closing.Swap(true)⟧", "true", "Group, closed by two"},
+	{"a second Close does not wait for the release", "scope/group.go", "		_, err = g.closed.Await(context.Background())\n", "		if !IS {\n			_, err = g.closed.Await(context.Background())\n		}\n", "Group, closed by two"},
+	{"a child that is withdrawn has no result", "scope/group.go", "	var none T\n	c.end(none, suspend.Err(c.ctx))", "	var none T\n	if IS {\n		return\n	}\n	c.end(none, suspend.Err(c.ctx))", "Group, a child that waits in a Limit"},
+	{"a child that its handle withdraws stays a member", "scope/group.go", "		defer c.s.leave()\n", "		if !IS {\n			defer c.s.leave()\n		}\n", "Group, a child that waits in a Limit"},
+	{"a child that its handle cancels is a failure", "scope/group.go", "if ⟦c.stopped.Load()⟧ && (errors.Is", "false", "Group, a child that waits in a Limit"},
+	{"an entry is found, and then counted", "keyed/keyed.go", "	e.users++\n", "	if IS {\n		t.mu.Unlock()\n		t.mu.Lock()\n	}\n	e.users++\n", "keyed, Mutex"},
+	{"a key that waits is forgotten", "keyed/keyed.go", "	if e.users--; ⟦e.users == 0⟧ {", "true", "keyed, Mutex"},
+	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache, one gives up;keyed, Cache"},
+	{"a load that is cancelled is found", "keyed/cache.go", "	if last {\n		c.dropLocked(e)", "	if last && !IS {\n		c.dropLocked(e)", "keyed, Cache, one gives up"},
+}
