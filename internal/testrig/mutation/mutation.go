@@ -86,26 +86,27 @@ func runBuild(t *testing.T, root string, mutants []Mutant, flags []string) {
 	}
 	built, right := map[string]bool{}, map[[2]string]time.Duration{}
 	for _, m := range mutants {
-		if !built[m.pkg()] {
-			built[m.pkg()] = true
-			c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary(m), "./"+m.pkg())
-			c.Dir = root
-			if out, err := c.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v: %s", m.pkg(), err, out)
-			}
-		}
-		what := [2]string{m.pkg(), m.tests()}
-		if right[what] == 0 {
-			began := time.Now()
-			if out, err := run(m, "none", 2*time.Minute); err != nil || strings.Contains(out, "no tests to run") {
-				t.Fatalf("without a mistake, %s: %v: %s", what, err, out)
-			}
-			right[what] = time.Since(began)
-		}
 		t.Run(m.name(), func(t *testing.T) {
+			if !built[m.pkg()] {
+				built[m.pkg()] = true
+				c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary(m), "./"+m.pkg())
+				c.Dir = root
+				if out, err := c.CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v: %s", m.pkg(), err, out)
+				}
+			}
+			what := [2]string{m.pkg(), m.tests()}
+			if right[what] == 0 {
+				began := time.Now()
+				if out, err := run(m, "none", 2*time.Minute); err != nil || strings.Contains(out, "no tests to run") {
+					t.Fatalf("without a mistake, %s: %v: %s", what, err, out)
+				}
+				right[what] = time.Since(began)
+			}
+			limit := 30*time.Second + 5*right[what]
 			t.Parallel() // many of them hang
 			for range 3 {
-				if _, err := run(m, m.name(), 30*time.Second+5*right[what]); err != nil { // some need an order that a busy machine may not offer at once
+				if _, err := run(m, m.name(), limit); err != nil { // some need an order that a busy machine may not offer at once
 					return
 				}
 			}

@@ -57,7 +57,7 @@ func environment(t *testing.T, proxy string) []string {
 	}
 	kept := "file://" + filepath.ToSlash(env("GOMODCACHE")) + "/cache/download"
 	return append(os.Environ(), "GOPROXY=file://"+filepath.ToSlash(proxy)+","+kept+","+env("GOPROXY"), "GOWORK=off", "GOSUMDB=off",
-		"GOFLAGS=-modcacherw -trimpath", "GOMODCACHE="+t.TempDir()) // never the user's cache: it would keep this version
+		"GOFLAGS=-modcacherw", "GOMODCACHE="+t.TempDir()) // never the user's cache: it would keep this version
 }
 
 // build builds a new module that imports the package in a folder.
