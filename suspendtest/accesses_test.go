@@ -213,8 +213,21 @@ func TestSleepsAreReduced(t *testing.T) {
 			})
 		}
 		w.Check(func() error { orders[order] = true; return nil })
-	}, suspendtest.Accesses(), suspendtest.UntilCancelled())
+	}, suspendtest.Accesses())
 	if len(orders) != 90 || text != "explored: 90 runs, which are all" {
 		t.Errorf("%d orders, %s", len(orders), text)
+	}
+}
+
+// A variable that Accesses cannot see is no reason for another run, and Explore says so.
+func TestPlainVariablesAreNotSeen(t *testing.T) {
+	text := explored(t, func(w *suspendtest.World) {
+		n := 0
+		for _, name := range []string{"a", "b"} {
+			w.Go(name, func(context.Context) { n++ })
+		}
+	}, suspendtest.Accesses())
+	if text != "explored: 1 runs, which are all; no two tasks access one variable that Accesses sees" {
+		t.Error(text)
 	}
 }

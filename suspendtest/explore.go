@@ -97,10 +97,10 @@ func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Re
 //	go test -tags explore ./...
 //
 // Braid's own primitives are followed down to their atomics. Other shared variables must be of the types of suspendtest/atomic, or be
-// accessed under a lock or after a wait. A run is as on a machine that keeps the order of all accesses. A data race is not noticed: see go
-// test -race. No task may wait for a change by looking in a loop, and Yield is no choice. Preemptions, Yields and Waits mean nothing then.
-// A Sleep takes any time, and the orders in which tasks wake up are all made. That its timer may fire before the task waits is left out: package
-// suspend makes no difference between the two.
+// accessed under a lock or after a wait: "all" means all orders of the accesses to those. A run is as on a machine that keeps the order of
+// all accesses. A data race is not noticed: see go test -race. No task may wait for a change by looking in a loop, and Yield is no choice.
+// Preemptions, Yields and Waits mean nothing then. A Sleep takes any time, and the orders in which tasks wake up are all made. That its timer
+// may fire before the task waits is left out: package suspend makes no difference between the two.
 func Accesses() ExploreOption {
 	return func(c *exploreConfig) {
 		c.Fine, c.Reduced, c.Asleep, c.Points, c.Preemptions = true, true, true, false, explore.Unlimited
@@ -167,7 +167,11 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 		t.Errorf("run %d of the exploration%s has failed: %v", all.Executions, what, all.Failure)
 		return
 	}
-	t.Logf("explored: %s", all)
+	hint := ""
+	if c.Reduced && all.Executions == 1 {
+		hint = "; no two tasks access one variable that Accesses sees"
+	}
+	t.Logf("explored: %s%s", all, hint)
 }
 
 // shorter runs are made after a failure, which may have one with fewer turns.

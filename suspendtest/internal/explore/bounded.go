@@ -80,19 +80,19 @@ func (b *bounded) next() bool {
 // preempt leaves the preemptions at choice i to the next level.
 func (b *bounded) preempt(i int) {
 	c := b.path[i]
-	if b.level == b.e.Preemptions {
-		b.e.cut.Preemptions = b.e.cut.Preemptions || c.free < c.of
-		return
-	}
-	var before []rune
-	for _, c := range b.path[:i] {
-		before = append(before, rune(c.nth))
-	}
 	for nth := c.free; nth < c.of; nth++ {
+		if b.level == b.e.Preemptions {
+			b.e.cut.Preemptions = true
+			return
+		}
 		if b.e.Executions > 0 && len(b.later) > b.e.Executions-b.e.runs {
 			return // more than can be made
 		}
-		b.later = append(b.later, string(append(before, rune(nth))))
+		var s []rune
+		for _, c := range b.path[:i] {
+			s = append(s, rune(c.nth))
+		}
+		b.later = append(b.later, string(append(s, rune(nth))))
 	}
 }
 

@@ -130,7 +130,7 @@ func TestEngineMutants(t *testing.T) {
 		{"a bound that cuts off is not named", "bounded.go", "b.e.cut.Yields = b.e.cut.Yields ||", "b.e.cut.Yields = !IS && b.e.cut.Yields || !IS &&", bounded},
 		{"the last alternative is not made", "bounded.go", "if b.path[i].nth+1 < b.path[i].free {", "if b.path[i].nth+1+is(IS) < b.path[i].free {", bounded},
 		{"a preemption is left out", "bounded.go", "for nth := c.free; nth < c.of; nth++ {", "for nth := c.free + is(IS); nth < c.of; nth++ {", bounded},
-		{"a bound on preemptions is not named", "bounded.go", "|| c.free < c.of\n", "|| c.free < c.of && !IS\n", bounded},
+		{"a bound on preemptions is not named", "bounded.go", "b.e.cut.Preemptions = true", "b.e.cut.Preemptions = !IS", bounded},
 		{"a Sleep is no Yield", "task.go", "if t == nil || !s.w.e.Asleep ||", "if t == nil || IS || !s.w.e.Asleep ||", bounded},
 		{"no task falls", "pct.go", "if turn == p.turns {", "if turn == p.turns && !IS {", chance},
 		{"priorities are in order", "pct.go", "t.priority = 1 + p.Float64()", "t.priority = 1 + p.Float64()*float64(1-is(IS)) - float64(t.id*is(IS))/100", chance},

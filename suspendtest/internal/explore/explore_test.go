@@ -74,6 +74,9 @@ func TestFailures(t *testing.T) {
 			if strings.HasPrefix(c.reason, "not the same") {
 				return
 			}
+			if n := len(r.Failure.Trace); n > 201 {
+				t.Errorf("a story of %d lines", n)
+			}
 			if last := r.Failure.Trace[len(r.Failure.Trace)-1]; !strings.Contains(last, "FAILED") {
 				t.Errorf("the trace ends with %s", last)
 			}

@@ -1160,7 +1160,7 @@ func dequeProgram(size, pushes, thieves int) func(w *explore.World) {
 
 // Park may return for no reason, once for each task.
 func TestSpuriousReturns(t *testing.T) {
-	runs := deeper(2_000)
+	runs := deeper(500)
 	for _, p := range programs {
 		for _, c := range []explore.Config{with(reduced, 0), with(reduced, 1), with(fine(1), 1)} {
 			c.Spurious, c.Executions = 1, runs
@@ -1197,14 +1197,14 @@ func TestPrimitives(t *testing.T) {
 		runs = 3_000
 	}
 	t.Logf("%-24s %-6s %-11s %-13s %9s %9s  %s", "primitive", "size", "preemptions", "cancellations", "runs", "a second", "")
-	row := func(t *testing.T, p program, c explore.Config) (all, ok bool) {
+	row := func(t *testing.T, p program, c explore.Config) explore.Result {
 		c.Executions = runs
 		start := time.Now()
 		r := explore.Run(c, p.program)
 		took := time.Since(start)
 		if r.Failure != nil {
 			t.Errorf("%s, run %d: %v", p.name, r.Executions, r.Failure)
-			return false, false
+			return r
 		}
 		end := "all"
 		if !r.Exhausted {
@@ -1212,25 +1212,17 @@ func TestPrimitives(t *testing.T) {
 		}
 		t.Logf("%-24s %-6s %-11s %-13s %9d %9.0f  %s", p.name, p.size, bound(c.Preemptions), bound(c.Cancellations), r.Executions,
 			float64(r.Executions)/took.Seconds(), end)
-		return r.Exhausted, true
+		return r
 	}
-	preempting := func(t *testing.T, p program) {
-		for n := 0; n < 4; n++ {
-			c := fine(n)
-			c.Cancellations = 1
-			if all, _ := row(t, p, c); !all {
-				break
-			}
-		}
-	}
+	preempting := func(t *testing.T, p program) { row(t, p, with(fine(3), 1)) }
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			for _, n := range []int{0, 1, 2, explore.Unlimited} {
-				all, ok := row(t, p, with(reduced, n))
-				if ok && !all && (n == 0 || n == 1) { // where time is short, not only the first choices
+				r := row(t, p, with(reduced, n))
+				if r.Failure == nil && !r.Exhausted && (n == 0 || n == 1) { // where time is short, not only the first choices
 					preempting(t, p)
 				}
-				if !all {
+				if !r.Exhausted || !r.Cut.Cancellations {
 					break
 				}
 			}

@@ -28,6 +28,7 @@ type reduction struct {
 	forced []choice       // of a replay
 	ids    map[[2]int]int // of the tasks, by the task that started them and their number
 	used   procs          // contexts that have ever been looked at
+	spared procs          // contexts that the bound has ever left alone
 	fresh  int            // the first step of this run that no other has made
 
 	// Of this run.
@@ -195,6 +196,7 @@ func (r *reduction) next() bool {
 		}
 		r.stack = r.stack[:r.fresh]
 	}
+	r.e.cut.Cancellations = r.used&r.spared != 0
 	return false
 }
 
@@ -296,7 +298,7 @@ func (r *reduction) chooseCancelled() {
 			continue
 		}
 		if left == 0 {
-			r.e.cut.Cancellations = true
+			r.spared |= one(i)
 		} else if r.decide(2, i) == 1 {
 			c.canceller.live = true
 			left--

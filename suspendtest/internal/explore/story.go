@@ -31,6 +31,9 @@ func (w *World) eventAt(where runtime.Frame, t *task, format string, args ...any
 // wide is a column of a story at most, for lines that are not alone in theirs.
 const wide = 32
 
+// long is how much of a story is told, of its beginning and of its end.
+const long = 100
+
 // story is the run, one event a line: with a column for each task, and then the line of the source.
 func (w *World) story() (lines []string) {
 	var tasks []*task
@@ -64,6 +67,9 @@ func (w *World) story() (lines []string) {
 			line = pad(line, max(all, length(line)+2)) + site(e.where) + source(sources, e.where)
 		}
 		lines = append(lines, line)
+	}
+	if n := len(lines) - 2*long; n > 0 { // of a livelock, as a rule
+		lines = slices.Concat(lines[:long], []string{fmt.Sprintf("… %d lines …", n)}, lines[len(lines)-long:])
 	}
 	return lines
 }
