@@ -1,10 +1,12 @@
 package suspendtest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
 // For the mutants.
@@ -42,10 +44,15 @@ func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d
 
 // Names returns the names of all checks.
 func Names() (names []string) {
-	for _, c := range schedulerChecks {
+	for _, c := range slices.Concat(schedulerChecks, executorChecks) {
 		names = append(names, c.name)
 	}
-	for _, c := range executorChecks {
+	return names
+}
+
+// EndingNames returns the names of the checks of Ending.
+func EndingNames() (names []string) {
+	for _, c := range endingChecks {
 		names = append(names, c.name)
 	}
 	return names
@@ -63,6 +70,24 @@ func CheckExecutor(tb testing.TB, name string, deadline time.Duration, s Suspend
 	o := gather(opts)
 	o.deadline = deadline
 	find(tb, executorChecks, name).onExecutor(tb, &env{opts: o, suspend: s}, open)
+}
+
+// CheckEnding runs one check of a scheduler whose executor may end first.
+func CheckEnding(tb testing.TB, name string, deadline time.Duration, s SuspendFunc, open OpenEnding, opts ...Option) {
+	o := gather(opts)
+	o.deadline = deadline
+	for _, c := range endingChecks {
+		if c.name == name {
+			c.onEnding(tb, &env{opts: o, suspend: s}, open)
+			return
+		}
+	}
+	tb.Fatalf("there is no check %s", name)
+}
+
+// PropertiesOf is Properties for one Spec.
+func PropertiesOf(tb testing.TB, spec model.Spec, open Open, patience time.Duration) {
+	properties(tb, spec, open, propertiesOptions{patience: patience})
 }
 
 func find(tb testing.TB, checks []check, name string) check {
