@@ -73,6 +73,7 @@ type core struct {
 	slots     int       // handlers running or blocked
 	blocked   int       // of these, those that wait for another task, or for room
 	asking    []*asking // of these, those that Dos and room are known to hold up
+	seen      uint64    // the number of the last look that came here
 	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
 	lentLater int       // of these, those between two tries
 	waiting   int

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/braidgo/braid/suspend"
 )
@@ -25,10 +26,11 @@ func (c *core) lose() {
 // look ends a wait without end: one Do of the cycle fails with an ErrCycle. It is called without a guard. If the Do of a was cancelled, and its
 // task still waits, look ends that task: it will not begin, so nothing is to wait until it leaves the queue.
 func (a *asking) look() {
-	s := search{locked: []*suspend.Guard{&a.from.pool.guard}}
+	s := search{locked: []*suspend.Guard{&a.from.pool.guard, &a.at.Load().pool.guard}}
 	asked := false
 	for {
 		s.locked = suspend.LockAll(s.locked)
+		s.number = searches.Add(1)
 		end := func() {}
 		switch {
 		case a.task.gone.Load() && a.stop == nil:
@@ -79,9 +81,12 @@ func (a *asking) fail() (end func()) {
 type search struct {
 	locked   []*suspend.Guard
 	unlocked *suspend.Guard // is needed as well
-	seen     map[*core]bool
-	waits    []*asking // that cannot go on
+	waits    []*asking      // that cannot go on
+	number   uint64         // marks the stages that were seen
 }
+
+// searches numbers the looks.
+var searches atomic.Uint64
 
 // over reports whether the wait was cancelled, so that its handler will go on.
 func (a *asking) over() bool {
@@ -106,21 +111,27 @@ func (s *search) goesOn(a *asking) bool {
 	if !s.enters(a, c) || a.fails {
 		return true
 	}
-	s.waits = append(s.waits, a)
 	switch {
 	case a.stop != nil && (a.in.Load() != c || c.closed || c.givenUp > 0 || c.admits(a.task)): // it has got in, or will
 		return true
 	case a.in.Load() != c:
+		s.waits = append(s.waits, a)
 		b := c.askingIn(a.task)
 		return b == nil || s.goesOn(b)
-	case s.seen[c]:
+	case c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots: // nearly always, so nothing is made before
+		return true
+	}
+	s.waits = append(s.waits, a)
+	if c.seen == s.number {
 		return false
 	}
-	if s.seen == nil {
-		s.seen = map[*core]bool{}
+	c.seen = s.number
+	for _, b := range c.asking {
+		if s.goesOn(b) {
+			return true
+		}
 	}
-	s.seen[c] = true
-	return c.held || c.lentLater > 0 || c.free() > 0 || len(c.asking) < c.slots || slices.ContainsFunc(c.asking, s.goesOn)
+	return false
 }
 
 // askingIn returns the wait of the handler of t, nil if it runs. t is in progress in c.
