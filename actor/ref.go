@@ -21,7 +21,8 @@ type Actor interface {
 	// Wait suspends the caller until the actor has ended, and returns the error with which it did: nil if it was done or stopped, the
 	// cause itself if it was killed. By then its dead letters are accounted for. If ctx is done first, or already, Wait
 	// returns the error of the cancellation. An actor that waits for its own end, or for the end of an actor whose descendant it is,
-	// gets an error at once if it waits with its context: it has to end first.
+	// gets an error at once if it waits with its context: it has to end first. Every context derived from that counts as its own, also by
+	// context.WithoutCancel and on another goroutine. Such a goroutine waits with a context of other origin.
 	Wait(ctx context.Context) error
 
 	// WaitOp is Wait as an Op. Its value is the error of the actor. It does not know its caller: a child must not wait for its parent.

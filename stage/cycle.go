@@ -88,8 +88,10 @@ type search struct {
 // searches numbers the looks.
 var searches atomic.Uint64
 
-// over reports whether the wait was cancelled, so that its handler will go on.
-func (a *asking) over() bool {
+// over reports whether the wait was cancelled, so that its handler will go on. A context that panics is not done: the caller may be any other
+// handler of the cycle, or none.
+func (a *asking) over() (yes bool) {
+	defer func() { _ = recover() }()
 	if a.ctx != nil {
 		return a.ctx.Err() != nil
 	}

@@ -309,3 +309,85 @@ func TestStaleGid(t *testing.T) {
 		_ = Close(bg, e, c, d)
 	})
 }
+
+// A rude context panics when it is asked.
+type rude struct {
+	context.Context
+	now *atomic.Bool
+}
+
+func (r rude) Err() error {
+	if r.now.Load() {
+		panic("rude")
+	}
+	return r.Context.Err()
+}
+
+// The context of a wait in a cycle panics when the wait of another handler asks for it. That handler is not harmed, and the cycle ends.
+func TestCycleOfARudeContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bg := context.Background()
+		var now atomic.Bool
+		var a, b *Stage[string, int]
+		var second error
+		a = New("a", func(ctx context.Context, in string) (int, error) {
+			if in == "first" {
+				return b.Do(rude{ctx, &now}, "x")
+			}
+			return 1, nil
+		}, Options{Width: 1, Queue: 4})
+		b = New("b", func(ctx context.Context, in string) (int, error) {
+			if in == "second" {
+				time.Sleep(time.Second)
+				now.Store(true)
+				defer now.Store(false)
+				_, second = a.Do(ctx, "y")
+			}
+			return 2, nil
+		}, Options{Width: 1, Queue: 4, OnPanic: func(v any, _ []byte) { t.Errorf("the other handler panics: %v", v) }})
+		if err := b.Submit(bg, "second"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if v, err := a.Do(bg, "first"); v != 2 || err != nil || !errors.Is(second, ErrCycle) {
+			t.Errorf("%d, %v; %v", v, err, second)
+		}
+		_ = Close(bg, a, b)
+		if n := a.pool.running + b.pool.running; n != 0 {
+			t.Errorf("%d permits are taken", n)
+		}
+	})
+}
+
+// A Do was cancelled, and its context panics when its task enters the next queue. The worker that has handed it over is not harmed.
+func TestCancelledDoOfARudeContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bg := context.Background()
+		var now atomic.Bool
+		one := Options{Width: 1, Queue: 4, OnPanic: func(v any, _ []byte) { t.Errorf("the worker panics: %v", v) }}
+		first := New("first", func(_ context.Context, in string) (string, error) { time.Sleep(2 * time.Second); return in, nil }, one)
+		c := New("c", func(context.Context, string) (int, error) {
+			time.Sleep(10 * time.Second)
+			now.Store(false)
+			return 1, nil
+		}, one)
+		a := New("a", func(ctx context.Context, in string) (int, error) {
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			_, err := Pipe(first, Flow[string, int](c)).Do(rude{short, &now}, in)
+			now.Store(true)
+			return 1, err
+		}, one)
+		if err := c.Submit(bg, "k"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := a.Do(bg, "h"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		_ = Close(bg, a, first, c)
+		if n := a.pool.running + first.pool.running + c.pool.running; n != 0 {
+			t.Errorf("%d permits are taken", n)
+		}
+	})
+}

@@ -138,7 +138,13 @@ func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.lose()
 }
 
-func errorOf(t *task) error {
+// errorOf returns the error of a task that is over. The caller may be a worker of another stage, which its context does not harm.
+func errorOf(t *task) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = context.Canceled
+		}
+	}()
 	if err := suspend.Err(t); err != nil {
 		return err
 	}

@@ -72,9 +72,12 @@ var (
 	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // it was accepted, and shed
 	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // it was accepted, and shed
 	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)
-	ErrCycle     = errors.New("stage: a cycle of Dos") // says which stages wait for each other
 	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
+
+	// ErrCycle says which stages wait for each other. Such a cycle is made of Dos and of waits for room. No other wait is looked at: not
+	// for the children of Begin and Submit, not for those of a cancelled Do, and not in Each.
+	ErrCycle = errors.New("stage: a cycle of Dos")
 )
 
 // A stageError is made once for each stage, so that a rejection allocates nothing.
