@@ -56,6 +56,7 @@ type checker struct {
 	events []event
 	report Report // of the first run
 	long   int    // windows of both
+	again  int    // tries after the first
 }
 
 // tries is how often runs may differ that had a window in which the machine may have decided an order.
@@ -63,7 +64,8 @@ const tries = 5
 
 // check returns the verdict of two runs.
 func (c *checker) check(o Options) (err error) {
-	for range tries {
+	for try := range tries {
+		c.again += min(try, 1)
 		var differs *Nondeterminism
 		if err = c.twice(o); c.long == 0 || !errors.As(err, &differs) {
 			break

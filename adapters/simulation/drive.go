@@ -39,6 +39,7 @@ const (
 
 const (
 	longWindow = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
+	starving   = time.Millisecond     // of real time, after which a sync.Mutex changes its order
 	collectAt  = 10_000               // windows
 	lookAt     = 100                  // windows
 )
@@ -166,8 +167,11 @@ func (g *guests) drive() {
 			g.commands <- g.until
 		}
 		g.window()
-		for g.asleep { // a guest waits, and not durably: the World goes on without the clock of the bubble
+		for begun := chance.Nanotime(); g.asleep; { // a guest waits, and not durably: the World goes on without the clock of the bubble
 			g.ahead++
+			if time.Duration(chance.Nanotime()-begun) > starving {
+				g.long = append(g.long, g.windows)
+			}
 			switch w := g.w; {
 			case len(w.timers.heap) == 0:
 				w.fail(w.account(ErrStuck))

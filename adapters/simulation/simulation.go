@@ -98,7 +98,7 @@ type Report struct {
 	// Of a run with guests.
 	Level   string // what is under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay
 	Windows int    // times that all guests have run until each was blocked
-	Long    int    // those of more than 5 ms of real time, in which the machine may have decided an order
+	Long    int    // those in which the machine may have decided an order: of more than 5 ms of real time, or Ahead for more than 1 ms
 	Ahead   int    // events while a guest waited for a sync.Mutex, say, over which the clock of package time stood
 	Left    int    // goroutines that had not ended at the end. They keep their memory
 }

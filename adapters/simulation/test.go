@@ -57,7 +57,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		var why string
 		random, why = openChance()
 		defer func() {
-			t.Logf("guests at level %s%s; %d windows, %d long, %d events ahead, %d goroutines left", level(random), why, all.Windows, all.Long, all.Ahead, all.Left)
+			t.Logf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(random), why, all.Windows, all.Long, s.checker.again, all.Ahead, all.Left)
 		}()
 	}
 	s.checker.run = func(o Options) (r Report) {
