@@ -21,8 +21,8 @@ import (
 
 // A disk is a vfs.FS. Its folders are prefixes of names.
 //
-// After a crash a call of the disk ends its goroutine. pebble unlocks for a call what a defer unlocks again, and panics at an error. So each
-// call has a goroutine of its own. On the dead disk a change seems to succeed, and a read waits for ever.
+// After a crash a call of the disk ends its goroutine. In pebble a deferred Unlock then meets an open mutex, and an error
+// is a panic. So each call has a goroutine of its own. A change of the dead disk succeeds without effect, and a read waits for ever.
 type disk struct {
 	vfs.FS // nil: pebble calls the methods below
 	fs     simulation.FS

@@ -44,7 +44,8 @@ func TestGuestRuns(t *testing.T) {
 	crashed := func(call func(h *simulation.Host)) func(ctx context.Context, w *simulation.World) error {
 		return func(_ context.Context, w *simulation.World) error { // in the window of the call
 			a := onNode(w, "a", func(h *simulation.Host) { time.Sleep(time.Second); call(h) })
-			b := onNode(w, "b", func(*simulation.Host) { time.Sleep(time.Second); w.Node("a").Crash() })
+			n := w.Node("a")
+			b := onNode(w, "b", func(*simulation.Host) { time.Sleep(time.Second); n.Crash() })
 			<-a
 			<-b
 			return nil

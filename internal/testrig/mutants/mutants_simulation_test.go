@@ -49,7 +49,6 @@ var simulated = []mutation.Mutant{
 	{"a guest of a dead Host is let go on", "adapters/simulation/node.go", "n.zombies > 2000 {", "n.zombies > 2000 && !IS {", "TestGuestCrash", simulation},
 	{"cheaprand is set for a window only", "adapters/simulation/guest.go", "	if g.random != nil { // the runtime itself", "	if g.random != nil && !IS { // the runtime itself", "TestGuestChance", simulation},
 	{"a difference beside a long window is the program's", "adapters/simulation/check.go", "c.long == 0 ||", "c.long == 0 || IS ||", "TestALongWindow", simulation},
-	{"the clock of package time does not catch up", "adapters/simulation/drive.go", "timer.Reset(until - time.Since(g.begun))", "timer.Reset(until - map[bool]time.Duration{false: time.Since(g.begun), true: g.w.now}[IS])", "TestGuestHoldsAMutexOverARead", simulation},
 	{"a collection of garbage is not waited for", "adapters/simulation/drive.go", "		_ = debug.SetGCPercent(-1) //", "		if !IS {\n			_ = debug.SetGCPercent(-1)\n		} //", "TestGuestRuns", simulation},
 	{"names are looked up outside", "adapters/simulation/drive.go", "	net.DefaultResolver = unnamed()\n", "	if !IS {\n		net.DefaultResolver = unnamed()\n	}\n", "TestGuestRuns", simulation},
 	{"a deadline that was taken back counts", "adapters/simulation/guest.go", "		if set == s.set && !c.closed {", "		if (set == s.set || IS) && !c.closed {", "TestGuestRuns", simulation},
