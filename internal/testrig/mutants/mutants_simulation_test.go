@@ -60,7 +60,6 @@ var simulated = []mutation.Mutant{
 	{"calls of the system before the run count", "adapters/simulation/drive.go", "	g.baseline = g.samples[inCalls].Value.Uint64()\n", "	if !IS {\n		g.baseline = g.samples[inCalls].Value.Uint64()\n	}\n", "TestGuestBesideACall", simulation},
 	{"a Yield is no choice", exploring + "/task.go", "		if n > most && u.enabled() {", "		if (n > most || IS) && u.enabled() {", "TestCounts", exploring},
 	{"a bound on yields is not named", exploring + "/bounded.go", "	b.e.cut.Yields = b.e", "	b.e.cut.Yields = !IS && b.e", "TestCounts", exploring},
-	{"a bound on preemptions is not named", exploring + "/bounded.go", "	b.e.cut.Preemptions = b.e", "	b.e.cut.Preemptions = !IS && b.e", "TestCounts", exploring},
 	{"a lock that is free is no point", "mutex/mutex.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"the lock of a Guard is no point", "suspend/preempt.go", "b != nil && b.task != nil && !b.blocked {\n		if t, ok := b.task.(guardPreempter)", "b != nil && b.task != nil && !b.blocked && !IS {\n		if t, ok := b.task.(guardPreempter)", "TestAnOperationThatNeedNotWait", exploring},
 	{"a Send is no point", "actor/mailbox.go", "	if preempt.On() {", "	if preempt.On() && !IS {", "TestCounts", exploring},
