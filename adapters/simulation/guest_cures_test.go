@@ -52,20 +52,20 @@ func TestGuestRuns(t *testing.T) {
 			return nil
 		}
 	}
-	calls, of := 0, t
+	of := t
 	zombie := func(call func(h *simulation.Host)) func(ctx context.Context, w *simulation.World) error {
 		return func(_ context.Context, w *simulation.World) error {
-			calls = 0
+			var calls atomic.Int64
 			w.Node("a").Start(func(ctx context.Context, h *simulation.Host) {
-				for <-ctx.Done(); calls < 100_000; calls++ {
+				for <-ctx.Done(); calls.Load() < 100_000; calls.Add(1) {
 					call(h)
 				}
 			})
 			time.Sleep(time.Second)
 			w.Node("a").Crash()
 			time.Sleep(time.Second)
-			if calls > 3000 {
-				return fmt.Errorf("%d calls", calls)
+			if n := calls.Load(); n > 3000 {
+				return fmt.Errorf("%d calls", n)
 			}
 			return nil
 		}
