@@ -162,6 +162,27 @@ func TestATokenForACancelledWaiter(t *testing.T) {
 	})
 }
 
+// The first waits for five tokens, and leaves: the second has waited long enough for its one, whose time is not that of the first.
+func TestAFirstWaiterThatLeaves(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		v, l := schedtest.NewVirtual(), rate.NewLimiter(rate.Every(time.Hour), 5)
+		on := func(f func()) { suspend.Bind(clocked{suspend.Self(), v}, f) }
+		on(func() { require.True(t, l.Allow(5)) })
+		ctx, cancel := schedtest.WithCancel()
+		first, second := errors.New("none"), errors.New("none")
+		_ = s.Go(func() { on(func() { first = l.WaitN(ctx, 5) }) })
+		_ = s.Go(func() { on(func() { second = l.Wait(bg) }) })
+		schedtest.Settle()
+		cancel()
+		schedtest.Settle()
+		require.ErrorIs(t, first, context.Canceled)
+		v.Advance(time.Hour)
+		schedtest.Settle()
+		require.NoError(t, second)
+		require.Zero(t, v.Timers())
+	})
+}
+
 func TestTickerIsLate(t *testing.T) {
 	for policy, want := range map[rate.Policy][]time.Duration{
 		rate.Skip:    {1, 2, 4, 5}, // in seconds; the wait for the second begins at 3.5

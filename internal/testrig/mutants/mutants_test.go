@@ -30,7 +30,7 @@ var mutants = []mutation.Mutant{
 	{"a cancelled waiter stays with its latch", "latch/latch.go", "{ w.waiters.Remove(r) }", "{\n	if !IS {\n		w.waiters.Remove(r)\n	}\n}", ties + "/latch", integration},
 	{"a scope that is unwound does not wait", "scope/scope.go", "	_, _ = s.over.Await(context.Background())\n	ended = true\n", "	if !IS || s.ctx.Err() == nil {\n		_, _ = s.over.Await(context.Background())\n	}\n	ended = true\n", panics + "LeavesNoChild", integration},
 	{"a token is taken for a waiter that has gone", "rate/line.go", "ok := l.waiters.ResumeHead(due, nil); ok {", "ok := l.waiters.ResumeHead(due, nil); ok || IS {", "TestATokenForACancelled", "rate"},
-	{"a first waiter that leaves takes its timer along", "rate/line.go", "t.waiters.Head() != first {", "t.waiters.Head() != first && !IS {", "TestAgainstABucket", "rate"},
+	{"a first waiter that leaves takes its timer along", "rate/line.go", "t.waiters.Head() != first {", "t.waiters.Head() != first && !IS {", "TestAFirstWaiter", "rate"},
 	{"the timer of the first is not begun again", "rate/line.go", "			l.armLocked(due.Sub(now))\n", "			if !IS {\n				l.armLocked(due.Sub(now))\n			}\n", "TestVirtualTime|TestAgainstABucket", "rate"},
 	{"a token is taken before those that wait", "rate/line.go", "t.waiters.Len() > 0 {\n		return due", "t.waiters.Len() > 0 && !IS {\n		return due", "TestAgainstABucket|TestSetLimit", "rate"},
 	{"a bucket has no bottom", "rate/rate.go", "l.empty.Before(full) {", "l.empty.Before(full) && !IS {", "TestAgainstABucket|TestVirtualTime", "rate"},
