@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -348,7 +349,11 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 		if n, ok := n.(*timed[M]); ok {
 			t = n.timer
 		}
-		s.guard.Relock()
+		if preempt.On() { // a wait begins
+			s.guard.Lock()
+		} else {
+			s.guard.Relock()
+		}
 		news, err := s.newsLocked(t)
 		if !news {
 			s.goOn = n

@@ -66,8 +66,10 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	}
 	e, first, loaded := c.enter(key)
 	if loaded {
-		v, _, err = e.value.Try()
-		return v, err
+		if v, ok, err := e.value.Try(); ok {
+			return v, err
+		}
+		return e.value.Await(ctx) // the end of the load is about to tell
 	}
 	defer c.leave(e)
 	if first {
@@ -100,7 +102,10 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 	for n := c.old.First(); n != nil && !now.Before(n.Value.until); n = c.old.First() {
 		c.dropLocked(n.Value)
 	}
-	e = c.entries[key]
+	if e = c.entries[key]; e != nil && e.loaded && !now.Before(e.until) { // behind one of another clock
+		c.dropLocked(e)
+		e = nil
+	}
 	if first = e == nil; first {
 		e = &cached[K, V]{key: key}
 		e.at.Value = e
@@ -121,6 +126,7 @@ func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) {
 			c.end(e, v, err)
 		}
 	}()
+	_ = suspend.Self() // panics where suspending is forbidden
 	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
 	err = suspend.Here().Go(func() {
 		err := ErrAbandoned
@@ -132,9 +138,10 @@ func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) {
 // end is that of the load.
 func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 	now := suspend.Now()
-	_ = e.value.Resolve(v, err)
 	c.mu.Lock()
 	e.loaded = true
+	stop := e.cancel
+	e.cancel = nil // which keeps the context of the first caller
 	switch {
 	case c.entries[e.key] != e:
 	case err != nil || c.ttl <= 0:
@@ -144,13 +151,9 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 		c.old.Push(&e.at)
 	}
 	c.mu.Unlock()
-	e.stop()
-}
-
-// stop cancels the load, if it has been started.
-func (e *cached[K, V]) stop() {
-	if e.cancel != nil {
-		e.cancel(nil)
+	_ = e.value.Resolve(v, err) // at last: a Get that is told finds the value kept, and the error gone
+	if stop != nil {
+		stop(nil)
 	}
 }
 
@@ -159,12 +162,13 @@ func (c *Cache[K, V]) leave(e *cached[K, V]) {
 	c.mu.Lock()
 	e.waiting--
 	last := e.waiting == 0 && !e.loaded
+	stop := e.cancel
 	if last {
 		c.dropLocked(e)
 	}
 	c.mu.Unlock()
-	if last {
-		e.stop()
+	if last && stop != nil {
+		stop(nil)
 	}
 }
 

@@ -88,7 +88,10 @@ const patience = 4
 func (m *Mutex) Lock(ctx context.Context) error {
 	suspend.Preemptible()
 	if ctx.Err() != nil { // as Err does, which the compiler does not inline
-		return suspend.Err(ctx)
+		if err := suspend.Err(ctx); err != nil {
+			return err
+		}
+		return context.Canceled // it breaks its contract, and the lock is not held
 	}
 	if m.word.CompareAndSwap(0, held) || m.TryLock() { // the latter barges
 		return nil

@@ -92,7 +92,7 @@ func (t turn) Try() (due time.Time, ok bool, err error) {
 }
 
 func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
-	p := place{t.n, suspend.Here()}
+	p := place{t.n, r.Spawner()}
 	t.waiters.Push(r, p)
 	if t.waiters.Len() == 1 {
 		now := p.now()

@@ -42,12 +42,13 @@ func Every(interval time.Duration) Limit {
 // A Limiter is a bucket of tokens, which is full at first, holds a burst of them, and is filled at a rate. Requests are served strictly in
 // order. NewLimiter makes a Limiter, and it must not be copied.
 //
-// The tasks of one Limiter must have one clock, as all have but those of a simulation. A Then takes the clock and the timers of its caller.
+// The tasks of one Limiter must have one clock, as all have but those of a simulation. A Then waits by the timers of its executor.
 type Limiter struct {
 	line
-	every float64   // nanoseconds for a token; the fields are under the guard
-	burst float64   // tokens
-	empty time.Time // the bucket was empty then, or will be: so it has (now-empty)/every tokens, and at most burst
+	every  float64 // nanoseconds for a token; the fields are under the guard
+	burst  float64 // tokens, at most
+	tokens float64 // at last; less than none by what is gained in a nanosecond, at most
+	last   time.Time
 }
 
 // NewLimiter returns a Limiter with a full bucket. It panics if limit or burst is not positive.
@@ -55,7 +56,7 @@ func NewLimiter(limit Limit, burst int) *Limiter {
 	if burst < 1 {
 		panic("rate: Limiter without a burst")
 	}
-	l := &Limiter{every: interval(limit), burst: float64(burst)}
+	l := &Limiter{every: interval(limit), burst: float64(burst), tokens: float64(burst)}
 	l.line.of = l
 	return l
 }
@@ -93,12 +94,7 @@ func (l *Limiter) SetLimit(limit Limit) {
 	l.guard.Lock()
 	defer l.guard.Unlock()
 	l.fill(now)
-	tokens := l.burst
-	if l.every > 0 { // or else the bucket is always full
-		tokens = float64(now.Sub(l.empty)) / l.every
-	}
 	l.every = every
-	l.empty = now.Add(duration(-tokens * l.every))
 	l.serveLocked()
 }
 
@@ -113,20 +109,25 @@ func (l *Limiter) turn(n int) turn {
 	return t
 }
 
-// fill takes off what does not fit into the bucket.
+// fill fills the bucket up to now.
 func (l *Limiter) fill(now time.Time) {
-	if full := now.Add(duration(-l.burst * l.every)); l.empty.Before(full) {
-		l.empty = full
+	if d := now.Sub(l.last); d > 0 {
+		l.tokens, l.last = min(l.burst, l.tokens+float64(d)/l.every), now
 	}
 }
 
 func (l *Limiter) at(_ time.Time, n int) time.Time {
-	return l.empty.Add(duration(float64(n) * l.every))
+	if missing := float64(n) - l.tokens; missing > 0 {
+		return l.last.Add(duration(missing * l.every))
+	}
+	return l.last
 }
 
 func (l *Limiter) take(now time.Time, n int) {
 	l.fill(now)
-	l.empty = l.at(now, n)
+	if l.tokens -= float64(n); l.every == 0 {
+		l.tokens = l.burst
+	}
 }
 
 // interval returns the nanoseconds for a token.
@@ -143,5 +144,5 @@ func interval(limit Limit) float64 {
 // duration converts nanoseconds, and cuts off what does not fit.
 func duration(ns float64) time.Duration {
 	const most = 1 << 62
-	return time.Duration(max(-most, min(ns, most)))
+	return time.Duration(min(ns, most))
 }

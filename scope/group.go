@@ -67,7 +67,14 @@ func (g *Group) Shutdown(ctx context.Context) (err error) {
 		defer g.finish(&err)
 		g.leave()
 	}
+	asked := false
+	defer func() {
+		if !asked { // ctx has panicked, or is nil
+			g.fail(ErrAbandoned)
+		}
+	}()
 	_, late := g.over.Await(ctx)
+	asked = true
 	if _, over, _ := g.over.Try(); !over {
 		g.fail(late)
 	}

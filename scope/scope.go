@@ -57,7 +57,7 @@ type Scope struct {
 
 	mu       atomicx.Mutex
 	collects bool     // set before the first child
-	err      error    // the first failure, set once, or all of them
+	errs     []error  // the first failure, or all of them
 	enough   bool     // Cancel(nil) came before any other cancellation
 	releases []func() // the last is the next to be called
 	released bool     // there will be no more
@@ -107,10 +107,8 @@ func (s *Scope) finish(err *error) {
 			_, _ = s.over.Await(context.Background())
 		}
 		defer func() {
+			defer func() { *err = s.failure() }() // also if one of them panics
 			s.release()
-			s.mu.Lock()
-			*err = s.err
-			s.mu.Unlock()
 		}()
 		s.cancel(ErrEnded)
 	}()
@@ -320,12 +318,19 @@ func (s *Scope) note(err error) {
 	s.mu.Lock()
 	switch {
 	case s.enough && stopped:
-	case s.err == nil:
-		s.err = err
-	case s.collects:
-		s.err = errors.Join(s.err, err)
+	case s.errs == nil || s.collects:
+		s.errs = append(s.errs, err)
 	}
 	s.mu.Unlock()
+}
+
+func (s *Scope) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.errs) == 1 {
+		return s.errs[0]
+	}
+	return errors.Join(s.errs...)
 }
 
 func (s *Scope) release() {

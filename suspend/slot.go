@@ -26,6 +26,14 @@ type Resumer[T any] struct {
 // What happened before a Resume that returned true happened before the return of its Suspend.
 func (r Resumer[T]) Resume(v T, err error) bool { return r.resume(v, err, false) }
 
+// Spawner returns the scheduler whose timers the waiter uses: that of its task, and for a Then its executor, as by After.
+func (r Resumer[T]) Spawner() Spawner {
+	if s := spawnerOf(r.slot.b.task); s != nil {
+		return s
+	}
+	return Goroutines
+}
+
 // resume is Resume; freed says that r was queued, and is so no more.
 func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 	s := r.slot

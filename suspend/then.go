@@ -68,6 +68,9 @@ func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuati
 // Park implements Task.
 func (t *continuation[T]) Park() { panic("suspend: a continuation does not park") }
 
+// Spawner is for Resumer.Spawner.
+func (t *continuation[T]) Spawner() Spawner { return timersOf(t.on) }
+
 // Unpark implements Task. It is owed by the goroutine that moves the word.
 func (t *continuation[T]) Unpark() {
 	for {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -12,8 +13,8 @@ import (
 type watch struct {
 	done   <-chan struct{}
 	host   *host
-	f      func()      // nil: called, or stopped
-	unhook func() bool // takes back the call that ends a sleep of the World; nil outside a bubble
+	f      atomicx.Pointer[func()] // nil: called, or stopped, maybe by a goroutine outside
+	unhook func() bool             // takes back the call that ends a sleep of the World; nil outside a bubble
 }
 
 // AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine, which is none of the
@@ -28,7 +29,7 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	}
 	t := &watch{done: ctx.Done(), host: h}
 	if !h.dead {
-		t.f = f
+		t.f.Store(&f)
 		w.watches = append(w.watches, t)
 		if w.stock {
 			t.unhook = context.AfterFunc(ctx, w.look)
@@ -47,8 +48,7 @@ func (w *World) unwatch(h *host) {
 }
 
 func (t *watch) stop() bool {
-	waits := t.f != nil
-	t.f = nil
+	waits := t.f.Swap(nil) != nil
 	if t.unhook != nil {
 		t.unhook()
 	}
@@ -56,9 +56,8 @@ func (t *watch) stop() bool {
 }
 
 func (t *watch) call() {
-	if f := t.f; f != nil {
-		t.f = nil
-		f()
+	if f := t.f.Swap(nil); f != nil {
+		(*f)()
 	}
 }
 
@@ -71,7 +70,7 @@ var errStockTimeout = errors.New("a task waits with a timeout of package context
 func (w *World) notice() {
 	left := w.watches[:0]
 	for _, t := range w.watches {
-		if t.f == nil {
+		if t.f.Load() == nil {
 			continue
 		}
 		select {

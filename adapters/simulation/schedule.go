@@ -192,6 +192,9 @@ func (w *World) leave() {
 		}
 	}
 	w.endTasks(w.hosts...)
+	for _, t := range w.watches { // a context may live for longer
+		t.stop()
+	}
 	w.ready, w.timers, w.always, w.watches = nil, timers{}, nil, nil // a connection may be kept, and so is the World
 	w.fleet.stalls.End()
 }

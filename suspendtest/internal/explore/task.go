@@ -260,7 +260,7 @@ func (w *World) help(name string, f func()) *task {
 // Sleeps is called by suspend.Sleep. A Sleep that cannot be cancelled is like a Yield: the task wakes up at any time.
 func (s spawner) Sleeps(ctx context.Context) bool {
 	t := s.w.running()
-	if t == nil || !s.w.e.Asleep || s.w.e.Fine {
+	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // a Suspend panics then
 		return false
 	}
 	t.gaveWay()

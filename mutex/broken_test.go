@@ -1,0 +1,29 @@
+package mutex_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/braidgo/braid/mutex"
+)
+
+// A context that breaks its contract: it is done when it is asked first, and then it has no error. suspend.Err stands for Canceled there.
+type once struct {
+	context.Context
+	asked int
+}
+
+func (c *once) Err() error {
+	if c.asked++; c.asked == 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestLockOfABrokenContext(t *testing.T) {
+	var m mutex.Mutex
+	m.TryLock()
+	if err := m.Lock(&once{context.Background(), 0}); err == nil {
+		t.Error("Lock has returned nil, and another task holds the lock")
+	}
+}
