@@ -48,4 +48,3 @@ type fails struct {
 
 func (f *fails) Helper()                   {}
 func (f *fails) Errorf(s string, a ...any) { f.failed = true; f.TB.Logf(s, a...) }
-

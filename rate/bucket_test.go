@@ -122,4 +122,3 @@ func TestThenOfAnEndedLoop(t *testing.T) {
 type executor struct{}
 
 func (executor) Execute(f func()) error { go suspend.Bind(nil, f); return nil }
-

@@ -36,7 +36,6 @@ func TestShutdownPanics(t *testing.T) {
 	}
 }
 
-
 // A function of OnRelease that panics does not hide the failure from later calls.
 func TestReleasePanics(t *testing.T) {
 	g := scope.Open(bg, scope.FirstError)
@@ -61,4 +60,3 @@ func TestCollectMany(t *testing.T) {
 		t.Errorf("%d errors in the join of %d", len(m.Unwrap()), n)
 	}
 }
-
