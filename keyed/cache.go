@@ -162,12 +162,13 @@ func (c *Cache[K, V]) leave(e *cached[K, V]) {
 	c.mu.Lock()
 	e.waiting--
 	last := e.waiting == 0 && !e.loaded
-	stop := e.cancel
+	var stop func(cause error)
 	if last {
+		stop = e.cancel // by now the first has set it
 		c.dropLocked(e)
 	}
 	c.mu.Unlock()
-	if last && stop != nil {
+	if stop != nil {
 		stop(nil)
 	}
 }

@@ -44,7 +44,15 @@ func TestCounts(t *testing.T) {
 	sleep := func() { _ = suspend.Sleep(bg, 1) }
 	try := func() { _, _ = c.TrySend(1); _, _, _ = c.TryRecv() }
 	var g suspend.Guard
-	twice := func() { g.Lock(); g.Unlock(); g.Relock(); g.Unlock() }
+	held := 0
+	twice := func() {
+		g.Lock()
+		held++
+		g.Unlock()
+		g.Relock()
+		held++
+		g.Unlock()
+	}
 	in := actor.Open[int](bg)
 	send := func() { _ = in.Ref().Send(1) }
 	for name, p := range map[string]struct {

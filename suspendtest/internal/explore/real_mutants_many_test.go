@@ -24,5 +24,5 @@ var manyMutants = []realMutant{
 	{"an entry is found, and then counted", "keyed/keyed.go", "	e.users++\n", "	if IS {\n		t.mu.Unlock()\n		t.mu.Lock()\n	}\n	e.users++\n", "keyed, Mutex"},
 	{"a key that waits is forgotten", "keyed/keyed.go", "	if e.users--; ⟦e.users == 0⟧ {", "true", "keyed, Mutex"},
 	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache, one gives up;keyed, Cache"},
-	{"a load that is cancelled is found", "keyed/cache.go", "	if last {\n		c.dropLocked(e)", "	if last && !IS {\n		c.dropLocked(e)", "keyed, Cache, one gives up"},
+	{"a load that is cancelled is found", "keyed/cache.go", "		c.dropLocked(e)\n	}\n	c.mu.Unlock()\n	if stop", "		if !IS {\n			c.dropLocked(e)\n		}\n	}\n	c.mu.Unlock()\n	if stop", "keyed, Cache, one gives up"},
 }
