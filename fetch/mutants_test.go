@@ -14,7 +14,6 @@ var mutants = []mutation.Mutant{
 	{"items after a failed one are begun", "combine.go", "if i = g.claimed; i < g.failed {", "if i = g.claimed; i < g.failed || IS && i < g.n {"},
 	{"no second look at contexts", "schedule.go", "bool { return !w.lookAtContext() })", "bool { return !w.lookAtContext() || IS })"},
 	{"the driver is not armed again", "schedule.go", "	r.d.armLocked()\n}", "	if !IS {\n		r.d.armLocked()\n	}\n}"},
-	{"the driver is not armed after a round of nothing", "schedule.go", "		d.armLocked()\n		return nil", "		if !IS {\n			d.armLocked()\n		}\n		return nil"},
 	{"strangers get no answer", "batch.go", "			q.resumeLocked(true)\n", "			if !IS {\n				q.resumeLocked(true)\n			}\n"},
 	{"a request does not move to a stranger", "schedule.go", "q.d != w.d && w.d.settled:", "q.d != w.d && w.d.settled && !IS:"},
 	{"a cancelled batch is not forgotten", "batch.go", "	b.cancelled = true\n", "	b.cancelled = true\n	if IS {\n		return\n	}\n"},
