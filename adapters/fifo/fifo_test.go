@@ -874,7 +874,7 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 // tasks end. (A Run with a thread of its own shares none with others.)
 func TestCoroutinesThatAreKept(t *testing.T) {
 	const n, few = 6000, 1024
-	run(t, fifo.Options{LockOSThread: true}, func(*fifo.Scheduler) {
+	run(t, fifo.Options{LockOSThread: true, StallAfter: -1}, func(*fifo.Scheduler) { // a report of a stall has a goroutine too
 		before := schedtest.Goroutines()
 		var m mvar.MVar[int]
 		live, exits := 0, false
