@@ -13,6 +13,7 @@ import (
 	"runtime/metrics"
 	"runtime/pprof"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,18 +111,24 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 
 // watch reports on standard error, once, that the World itself waits natively: in a task, a callback or a function of Always.
 func (g *guests) watch(seed uint64) (stop func()) {
-	before := int64(-1)
-	var timer *time.Timer
-	timer = time.AfterFunc(2*busyAfter, func() {
-		if now := g.moves.Load(); now != before {
+	before, over := int64(-1), new(atomic.Bool)
+	var look func()
+	look = func() {
+		switch now := g.moves.Load(); {
+		case over.Load(): // this call had begun
+		case now != before:
 			before = now
-			timer.Reset(2 * busyAfter)
-			return
+			time.AfterFunc(2*busyAfter, look)
+		default:
+			fmt.Fprintf(os.Stderr, "simulation: seed %d: a task, a callback or a function of Always waits natively, and stops the World\n", seed)
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
 		}
-		fmt.Fprintf(os.Stderr, "simulation: seed %d: a task, a callback or a function of Always waits natively, and stops the World\n", seed)
-		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
-	})
-	return func() { timer.Stop() }
+	}
+	first := time.AfterFunc(2*busyAfter, look)
+	return func() {
+		over.Store(true)
+		first.Stop()
+	}
 }
 
 // world is the coroutine.
