@@ -128,7 +128,8 @@ func TestStallsOfNobody(t *testing.T) {
 	})
 }
 
-// Fifty tasks that wait natively for 60 ms each keep a newcomer waiting for three seconds, and no step is long.
+// Fifty tasks that wait natively for 61 ms each keep a newcomer waiting for three seconds, and no step is long. A look comes every 25 ms,
+// and never when a step ends: it would find the next task on its way into the wait, or in it.
 func TestStallsOfARow(t *testing.T) {
 	for _, test := range []struct {
 		each  time.Duration
@@ -136,9 +137,9 @@ func TestStallsOfARow(t *testing.T) {
 		ended bool // each step is followed by End, as on an executor of others
 		want  int
 	}{
-		{60 * time.Millisecond, 50, false, 2}, // after one second and after two
-		{60 * time.Millisecond, 50, true, 2},
-		{60 * time.Millisecond, 15, false, 0}, // 0.9 s
+		{61 * time.Millisecond, 50, false, 2}, // after one second and after two
+		{61 * time.Millisecond, 50, true, 2},
+		{61 * time.Millisecond, 15, false, 0}, // 0.9 s
 		{12 * time.Millisecond, 100, false, 1},
 		{50 * time.Microsecond, 50_000, false, 0}, // a queue that moves
 	} {
