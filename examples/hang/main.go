@@ -26,11 +26,12 @@ func main() {
 
 // native reports what has happened after some time.
 func native(patience time.Duration) string {
-	gui, greeting := make(mainThread, 8), make(chan string)
+	gui, greeting := make(mainThread, 8), make(chan string, 1)
+	show := func(s string) { greeting <- s }
 	replies := make(chan string)
-	onClick := func() { s := <-replies; greeting <- s } // the one thread waits here for a reply,
-	onReply := func() { replies <- "hello" }            // which the same thread would deliver
-	_, _ = gui.Execute(onClick), gui.Execute(onReply)   // nothing moves any more
+	onClick := func() { show(<-replies) }             // the one thread waits here for a reply,
+	onReply := func() { replies <- "hello" }          // which the same thread would deliver
+	_, _ = gui.Execute(onClick), gui.Execute(onReply) // nothing moves any more
 	go func() {
 		for f := range gui {
 			f()
@@ -46,9 +47,10 @@ func native(patience time.Duration) string {
 
 func braid(ctx context.Context) string {
 	gui, greeting := make(mainThread, 8), make(chan string, 1)
+	show := func(s string) { greeting <- s }
 	loop := callback.New(gui, callback.Options{}) // makes a scheduler of the main thread
 	replies := chanx.New[string](0)
-	onClick := func() { s, _ := replies.Recv(ctx); greeting <- s } // the task waits, and its thread goes on
+	onClick := func() { s, _ := replies.Recv(ctx); show(s) } // the task waits, and its thread goes on
 	onReply := func() { _ = replies.Send(ctx, "hello") }
 	_, _ = loop.Go(onClick), loop.Go(onReply)
 	go func() {
