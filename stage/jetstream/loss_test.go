@@ -196,7 +196,7 @@ func TestOnError(t *testing.T) {
 	if err := <-told; !errors.Is(err, errOops) {
 		t.Error(err)
 	}
-	eventually(t, "done", func() bool { return waiting(q) == 0 })
+	eventually(t, "done", func() bool { return waiting(q) == 0 && q.Stats().Done == 1 }) // the server has the ack first
 	if stats := q.Stats(); stats.Failed != 1 || stats.Done != 1 || stats.Pulled != 2 || stats.Errors != 0 {
 		t.Errorf("%+v", stats)
 	}
