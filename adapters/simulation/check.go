@@ -80,7 +80,7 @@ func (c *checker) twice(o Options) error {
 	o.watch = func(_ *World, e event) { c.events = append(c.events, e) }
 	c.report = c.run(o)
 	c.long = c.report.Long
-	if errors.Is(c.report.Err, ErrForeign) || errors.Is(c.report.Err, ErrBusy) { // the guest still runs
+	if errors.Is(c.report.Err, ErrForeign) || unending(c.report.Err) {
 		return c.report.Err
 	}
 	at := 0
@@ -100,7 +100,7 @@ func (c *checker) twice(o Options) error {
 	second := c.run(o)
 	c.long += second.Long
 	switch {
-	case errors.Is(second.Err, ErrForeign):
+	case errors.Is(second.Err, ErrForeign) || unending(second.Err):
 		return second.Err
 	case differs != nil:
 		return differs
@@ -121,17 +121,30 @@ func verdict(r Report) string {
 	return first
 }
 
-// runApart is Run on a goroutine of its own: a callback that ends by runtime.Goexit ends that goroutine, and not the caller.
+// runApart is Run on a goroutine of its own. A callback that ends by runtime.Goexit ends that goroutine, and not the caller. A task that
+// waits natively for too long keeps that goroutine, and not the caller.
 func runApart(o Options, main func(ctx context.Context, w *World) error) Report {
-	r := Report{Seed: o.Seed, Err: ErrExited}
-	done := make(chan struct{})
+	if o.fleet == nil {
+		o.fleet = newFleet(o)
+		defer o.fleet.stop()
+	}
+	done := make(chan Report, 1)
 	go func() {
-		defer close(done)
+		r := Report{Seed: o.Seed, Err: ErrExited}
+		defer func() { done <- r }()
 		r = Run(o, main)
 	}()
-	<-done
-	return r
+	select {
+	case r := <-done:
+		return r
+	case err := <-o.fleet.hangs:
+		o.fleet.hung = done
+		return Report{Seed: o.Seed, Err: err}
+	}
 }
+
+// unending reports whether err is of a run that still has a goroutine, which a second run would meet.
+func unending(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) }
 
 // differs is the account of a difference: the second run did something else than the at'th event of the first.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {

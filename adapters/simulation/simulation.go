@@ -23,7 +23,7 @@
 //	several stock timers of one moment in a bubble               the wake-ups are ordered; functions of time.AfterFunc are not
 //	a range over a map that decides an order                     no: use slices.Sorted(maps.Keys(m))
 //	a native select with several ready cases                     no: use suspend.Select
-//	a native wait: a channel, a sync.Mutex across a suspension   it stops everything, and StallAfter reports it
+//	a native wait: a channel, a sync.Mutex across a suspension   it stops everything: ErrNative
 //	the go statement                                             outside the World: ErrForeign as soon as it touches the World
 //	math/rand                                                    no: use World.Rand
 //	crypto/rand                                                  no: testing/cryptotest.SetGlobalRandom
@@ -75,7 +75,8 @@ type Options struct {
 	OnPanic func(value any, stack []byte)
 
 	// StallAfter is the real time that a task may run without suspending. Then its stack is reported on standard error.
-	// 0 means a second; negative: never. In a bubble nothing is reported.
+	// 0 means a second; negative: never. In a bubble nothing is reported. A task that waits natively for eight times as long fails the run
+	// with ErrNative: at once in Test and Check, and in a Run when the wait ends.
 	StallAfter time.Duration
 
 	// Guests says that main is no task but a guest, a goroutine, and so is what Node.Start starts: a program of goroutines, native

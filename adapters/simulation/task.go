@@ -1,11 +1,15 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"time"
 
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -91,21 +95,25 @@ func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value
 type fleet struct {
 	idle   []*task
 	stalls *coro.Stalls
+	limit  time.Duration // of a native wait
+	hangs  chan error    // of a native wait over the limit
+	hung   <-chan Report // of a run that goes on: it still has these coroutines
 
 	mu  atomicx.Mutex // goroutines outside look, too
 	all dlist.List[*task]
 }
 
 func newFleet(o Options) *fleet {
-	l := &fleet{stalls: coro.WatchStalls(o.StallAfter, nil)}
+	l := &fleet{stalls: coro.WatchStalls(o.StallAfter, nil), limit: 8 * cmp.Or(o.StallAfter, time.Second), hangs: make(chan error, 1)}
 	if l.stalls != nil {
 		l.stalls.About(l.stalled)
 	}
 	return l
 }
 
-// stalled is for the report of a task that holds up its World. The run may never come to tell its seed.
-func (l *fleet) stalled(goroutine int64) (name, remedy string) {
+// stalled is for the report of a task that holds up its World. The run may never come to tell its seed. A native wait over the limit ends
+// the run: at once in Test and Check, and in a Run with the wait.
+func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy string) {
 	t := l.find(goroutine)
 	if t == nil {
 		return "a task", inWorld
@@ -117,10 +125,19 @@ func (l *fleet) stalled(goroutine int64) (name, remedy string) {
 	w := h.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if remedy = inWorld; w.foreign != nil {
+	name, remedy = taskName(h, int(id)), inWorld
+	if w.foreign != nil {
 		remedy += "\nbefore it, a goroutine outside the World had called: " + w.foreign.Error()
 	}
-	return fmt.Sprintf("simulation: seed %d: %s", w.o.Seed, taskName(h, int(id))), remedy
+	if waits >= l.limit && !w.closed {
+		w.foreign = fmt.Errorf("simulation: seed %d: %s: %w: %s\n%s", w.o.Seed, name, ErrNative, remedy, frame(frames(maps.Collect(gid.Stacks())[goroutine])))
+		w.called.Store(true)
+		select {
+		case l.hangs <- w.foreign:
+		default:
+		}
+	}
+	return fmt.Sprintf("simulation: seed %d: %s", w.o.Seed, name), remedy
 }
 
 const inWorld = "no other task of its World runs meanwhile. Wait by package suspend or a primitive of Braid"
@@ -189,6 +206,11 @@ func (l *fleet) find(id int64) *task {
 
 // stop ends all coroutines.
 func (l *fleet) stop() {
+	if hung := l.hung; hung != nil {
+		l.hung = nil
+		go func() { <-hung; l.stop() }()
+		return
+	}
 	for _, t := range l.idle {
 		t.Stop()
 	}

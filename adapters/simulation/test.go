@@ -197,11 +197,11 @@ func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
 	o := s.o
 	o.Trace = nil
 	err, end := r.Err, ""
-	if !errors.Is(err, ErrBusy) { // the guest still runs, and would be in the way
+	if !unending(err) {
 		err = s.checker.check(o)
-	}
-	if events := s.checker.events; !s.one {
-		end = "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
+		if events := s.checker.events; !s.one {
+			end = "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
+		}
 	}
 	switch {
 	case err == nil && r.Err != nil:

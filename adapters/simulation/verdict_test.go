@@ -1,11 +1,9 @@
 package simulation_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -20,6 +18,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 )
@@ -203,6 +202,16 @@ func TestTheTextOfAnEnd(t *testing.T) {
 			defer end()
 			return suspend.Sleep(short, time.Hour)
 		}, []string{"seed 1, step 1, 0s: a task waits with a timeout of package context", "cancel.WithTimeout"}},
+		"a timeout below one of package context": {func(ctx context.Context, w *simulation.World) error {
+			short, end := context.WithTimeout(ctx, 20*time.Millisecond)
+			defer end()
+			return scope.Run(short, func(ctx context.Context, _ *scope.Scope) error {
+				below, end := cancel.New(ctx)
+				defer end(nil)
+				_, err := w.Node("a").Dial(below, "tcp", "b:80")
+				return err
+			})
+		}, []string{"a task waits with a timeout of package context"}},
 		"a goroutine that is too late": {func(ctx context.Context, w *simulation.World) error {
 			never := make(chan int)
 			defer close(never)
@@ -227,49 +236,44 @@ func TestTheTextOfAnEnd(t *testing.T) {
 	})
 }
 
-// TestHangs hangs until its standard input ends, in a process of its own.
+// TestHangs fails, in a process of its own: a task waits natively, for ever.
 func TestHangs(t *testing.T) {
-	after, err := time.ParseDuration(os.Getenv("BRAID_HANGS"))
-	if err != nil {
-		return // see TestANativeWaitIsTold
+	if os.Getenv("BRAID_HANGS") == "" {
+		return // see TestANativeWaitEndsTheRun
 	}
-	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: after}}, func(ctx context.Context, w *simulation.World) error {
-		_ = w.Node("client").Go(func() { _, _ = io.Copy(io.Discard, os.Stdin) })
+	simulation.Test(t, simulation.TestOptions{Seeds: 1, Options: simulation.Options{Seed: 7, StallAfter: 10 * time.Millisecond}}, func(ctx context.Context, w *simulation.World) error {
+		_ = w.Node("client").Go(func() { <-make(chan int) })
 		return suspend.Sleep(ctx, time.Second)
 	})
 }
 
-// A native wait that never ends is told with the seed and the task: the run cannot come to tell them.
-func TestANativeWaitIsTold(t *testing.T) {
-	const waits = "no other task of its World runs meanwhile"
-	told := ""
-	for after := time.Millisecond; after < time.Minute && !strings.Contains(told, waits); after *= 10 { // a loaded machine has not come to the wait
-		told = toldByHangs(t, after)
+// A native wait that never ends is reported with the seed and the task, and then fails the test.
+func TestANativeWaitEndsTheRun(t *testing.T) {
+	limited, end := context.WithTimeout(bg, 2*time.Minute)
+	defer end()
+	c := exec.CommandContext(limited, os.Args[0], "-test.run=^TestHangs$")
+	c.Env = append(os.Environ(), "BRAID_HANGS=1")
+	out, err := c.CombinedOutput()
+	require.NoError(t, limited.Err(), "%s", out)
+	require.Error(t, err)
+	for _, want := range []string{
+		"simulation: seed 7: client#1 has held its scheduler", "no other task of its World runs meanwhile",
+		"seed 7: simulation: seed 7: client#1: a task waits natively", "TestHangs.func", "BRAID_SEED=7 go test",
+	} {
+		require.Contains(t, string(out), want)
 	}
-	require.Contains(t, told, "simulation: seed 7: client#1 has held its scheduler")
-	require.Contains(t, told, waits)
-}
 
-// toldByHangs returns what TestHangs says up to its stack.
-func toldByHangs(t *testing.T, after time.Duration) string {
-	c := exec.Command(os.Args[0], "-test.run=^TestHangs$")
-	c.Env = append(os.Environ(), "BRAID_HANGS="+after.String())
-	in, err := c.StdinPipe()
-	require.NoError(t, err)
-	out, err := c.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, c.Start())
-	var told strings.Builder
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		told.WriteString(lines.Text())
-		if strings.Contains(told.String(), "TestHangs") {
-			break // the stack
-		}
-	}
-	require.NoError(t, in.Close())
-	_, _ = io.Copy(io.Discard, out)
-	require.NoError(t, c.Wait())
-	return told.String()
+	// The run ends as soon as the wait does.
+	over, completed := make(chan struct{}), make(chan bool, 1)
+	require.ErrorIs(t, simulation.Check(simulation.Options{Seed: 1, StallAfter: time.Millisecond}, func(ctx context.Context, w *simulation.World) error {
+		slept := false
+		defer func() { completed <- slept }()
+		_ = w.Go(func() { <-over })
+		slept = suspend.Sleep(ctx, time.Second) == nil
+		return nil
+	}), simulation.ErrNative)
+	close(over)
+	require.False(t, <-completed)
 }
 
 // A connection that outlives its World does nothing any more. A pool in a package variable has such.

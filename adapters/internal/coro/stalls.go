@@ -32,7 +32,7 @@ type Stalls struct {
 	report       func(text []byte)
 	others       func() int64 // how many tasks wait behind the one that runs; may be nil
 	waitsOnly    bool         // a task that computes is not reported
-	about        func(goroutine int64) (task, remedy string)
+	about        func(goroutine int64, waits time.Duration) (task, remedy string)
 
 	row row
 
@@ -120,9 +120,10 @@ func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
 
-// About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. s is not nil. About is called
-// before the first Begin, and f on any goroutine.
-func (s *Stalls) About(f func(goroutine int64) (task, remedy string)) { s.about = f }
+// About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. waits is how long the task has
+// held its worker, if it waits natively and was reported before, or else 0. s is not nil. About is called before the first Begin, and f on
+// any goroutine.
+func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remedy string)) { s.about = f }
 
 // Begin says that a step begins, on the worker that s watches, of a coroutine that s watches. The step before has ended.
 func (s *Stalls) Begin() {
@@ -242,7 +243,11 @@ func (s *Stalls) text(what string, again bool, held time.Duration, id int64, sta
 	var b bytes.Buffer
 	state, task, remedy := waitState(stack), "a task", "see suspend.Call and STOCK.md"
 	if s.about != nil {
-		task, remedy = s.about(id)
+		waits := held
+		if !again || computes(state) {
+			waits = 0
+		}
+		task, remedy = s.about(id, waits)
 	}
 	if id != 0 {
 		what = task + " " + what

@@ -1,6 +1,7 @@
 package coro
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,23 @@ func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 		task.Step()
 		task.Stop()
 		s.End()
+	})
+}
+
+// A wait counts from its second report: at a first one, the machine may have slept.
+func TestStallsSayHowLongATaskWaits(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	watched(t, limit, func(s *Stalls, _ func() []string) {
+		var waited []time.Duration
+		s.About(func(_ int64, waits time.Duration) (task, remedy string) {
+			waited = append(waited, waits.Round(limit/10))
+			return "", ""
+		})
+		held(s, 4*limit+limit/2)
+		s.End()
+		if want := []time.Duration{0, 2 * limit, 4 * limit}; !slices.Equal(waited, want) {
+			t.Errorf("%v, and not %v", waited, want)
+		}
 	})
 }
 
