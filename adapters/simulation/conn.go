@@ -90,6 +90,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 
 // send calls do at the peer's end of the link.
 func (c *Conn) send(size int, do func()) {
+	if c.node.off {
+		return
+	}
 	if g := c.node.world.calling(); g != nil {
 		g.later(c, func() { c.out.send(c, size, do) })
 		return
@@ -194,6 +197,9 @@ func (c *Conn) receive(data []byte) {
 	w := c.node.world
 	w.note(event{kind: arrived, of: &c.node.host, n: len(data)})
 	switch {
+	case c.node.off:
+		c.node.unheard = append(without(c.node.unheard, c), c)
+		c.peer.repeat()
 	case c.closed || c.noReads || c.node.dead:
 		if c.err == nil {
 			c.broke(syscall.ECONNRESET)

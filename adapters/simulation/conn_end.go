@@ -35,6 +35,13 @@ func (c *Conn) sever() {
 	c.peer.broke(syscall.ECONNRESET)
 }
 
+// repeat is called for what c has sent and cannot arrive now. TCP repeats it, and gives up in the end.
+func (c *Conn) repeat() {
+	if c.held == nil && c.err == nil && !c.closed {
+		c.held = c.node.world.after(holdTimeout, nil, c.timeOut)
+	}
+}
+
 // timeOut is called when something that c waits for was on hold for too long.
 func (c *Conn) timeOut() {
 	c.held = nil

@@ -3,6 +3,7 @@ package simulation
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // A disk is the state of an FS: names for inodes, and the durable part of both.
@@ -11,6 +12,8 @@ type disk struct {
 	names   map[string]*inode
 	durable map[string]*inode
 	changes []change // of names since then, in order
+	slow    time.Duration
+	full    bool
 	inodes  []*inode // that have a name, or have had one since the last sync of the names; the oldest first
 }
 

@@ -114,6 +114,9 @@ func (e event) act() string {
 	case broken:
 		return fmt.Sprintf("a connection of %s and %s breaks: %s", hostName(e.host), hostName(e.of), e.text)
 	case crashed:
+		if e.n > 0 {
+			return fmt.Sprintf("%s loses its power", hostName(e.of))
+		}
 		return fmt.Sprintf("%s crashes", hostName(e.of))
 	case restarted:
 		return fmt.Sprintf("%s restarts", hostName(e.of))

@@ -46,6 +46,9 @@ func (s FS) create(name string) (*File, error) {
 	if name == "" {
 		return nil, pathError("create", name, fs.ErrNotExist)
 	}
+	if s.n.files.full {
+		return nil, pathError("create", name, syscall.ENOSPC)
+	}
 	i := s.n.files.newInode()
 	s.n.files.change(change{name: name, i: i})
 	return &File{s.n, s.n.files.boot, name, i, s.h}, nil
@@ -156,7 +159,7 @@ func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 // slowly is the time in which a sync has not happened yet, and then may fail.
 func (n *Node) slowly(op, name string) error {
 	boot := n.files.boot
-	if d := n.world.base.MaxSync; d > 0 {
+	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
 		_ = suspend.Sleep(context.Background(), n.world.disk.upTo(d))
 	} else if suspend.Current() != nil {
 		suspend.Yield()
@@ -233,6 +236,8 @@ func (f *File) writeAt(p []byte, off int64) (int, error) {
 		return 0, nil
 	case off > maxSize-int64(len(p)):
 		return 0, pathError("write", f.name, syscall.EFBIG)
+	case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
+		return 0, pathError("write", f.name, syscall.ENOSPC)
 	case w.disk.chance(w.base.Write):
 		return 0, pathError("write", f.name, syscall.EIO)
 	}

@@ -7,6 +7,9 @@ type Faults struct {
 	// Each segment takes a latency of its own between these two.
 	MinLatency, MaxLatency time.Duration
 
+	// Tail is the probability of a segment to take twice as long, of one that does to take twice as long again, and so on.
+	Tail float64
+
 	// Bandwidth is in bytes a second, for each direction. 0: no limit.
 	Bandwidth int
 
@@ -23,8 +26,9 @@ type Faults struct {
 // A Link is the way between two nodes, in both directions.
 type Link struct {
 	w      *World
+	ends   pair
 	faults *Faults // nil: those of the World
-	held   bool
+	held   [2]bool // of each direction: from the first of ends, and from the second
 	cut    bool
 	queue  []*segment       // sent while held
 	dials  []*dial          // under way
@@ -47,7 +51,7 @@ func (w *World) link(a, b string) *Link {
 		if w.links == nil {
 			w.links = map[pair]*Link{}
 		}
-		l = &Link{w: w}
+		l = &Link{w: w, ends: p}
 		w.links[p] = l
 		w.all = append(w.all, l)
 	}
@@ -63,7 +67,17 @@ func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 // Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. The end of
 // a connection that has had something on hold for 15 minutes fails with ETIMEDOUT: bytes, the end of its direction, or the
 // news of room for its Write. A Dial waits for the Heal until its context is done, and two minutes at most.
-func (l *Link) Hold() { l.w.do(func() { l.held = true }) }
+func (l *Link) Hold() { l.w.do(func() { l.held = [2]bool{true, true} }) }
+
+// HoldFrom is Hold in the direction from the node, and not in that to it: a network that is broken in one direction. It panics if the node
+// is no end of l.
+func (l *Link) HoldFrom(node string) {
+	of := [2]bool{node == l.ends.a, node == l.ends.b}
+	if of == [2]bool{} {
+		panic("simulation: HoldFrom a node that is no end of the Link")
+	}
+	l.w.do(func() { l.held = [2]bool{l.held[0] || of[0], l.held[1] || of[1]} })
+}
 
 // Cut breaks the connections over l with ECONNRESET, both ends at once. A Dial fails with EHOSTUNREACH until Heal, and so does
 // one that is under way, three seconds later.
@@ -87,10 +101,12 @@ func (l *Link) sever() {
 func (l *Link) Heal() { l.w.do(l.heal) }
 
 func (l *Link) heal() {
-	l.held, l.cut = false, false
+	l.held, l.cut = [2]bool{}, false
 	queue := l.queue
 	l.queue = nil
 	for _, s := range queue {
+		l.w.discard(s.waits.held)
+		s.waits.held = nil
 		l.transmit(s)
 	}
 }
@@ -110,7 +126,7 @@ func (w *World) partition(groups [][]string) {
 	for i, a := range w.hosts[1:] {
 		for _, b := range w.hosts[i+2:] {
 			if l := w.link(a.name, b.name); of[a.name] != of[b.name] {
-				l.held = true
+				l.held = [2]bool{true, true}
 			} else {
 				l.heal()
 			}
@@ -156,22 +172,18 @@ const holdTimeout = 15 * time.Minute
 func (p *path) send(waits *Conn, size int, do func()) {
 	l := p.link
 	s := &segment{path: p, waits: waits, size: size, do: do}
-	if !l.held {
+	if !l.held[p.way] {
 		l.transmit(s)
 		return
 	}
 	l.queue = append(l.queue, s)
-	if waits.held == nil && waits.err == nil && !waits.closed {
-		waits.held = l.w.after(holdTimeout, nil, waits.timeOut)
-	}
+	waits.repeat()
 }
 
 // transmit sets the timer of the arrival.
 func (l *Link) transmit(s *segment) {
 	w, f, p := l.w, l.now(), s.path
 	w.pass()
-	w.discard(s.waits.held)
-	s.waits.held = nil
 	leaves := w.now
 	if f.Bandwidth > 0 && s.size > 0 {
 		leaves = max(leaves, l.free[p.way]) + time.Duration(float64(s.size)/float64(f.Bandwidth)*float64(time.Second))
@@ -180,6 +192,9 @@ func (l *Link) transmit(s *segment) {
 	latency := f.MinLatency
 	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
 		latency += p.draws.upTo(spread)
+	}
+	for latency > 0 && latency < 24*time.Hour && p.draws.chance(f.Tail) {
+		latency *= 2
 	}
 	p.last = max(p.last, plus(leaves, latency))
 	w.after(p.last-w.now, nil, s.do)

@@ -288,6 +288,10 @@ func (d *dial) arrive() {
 	l := to.ports[peer.local.port]
 	switch {
 	case d.lost:
+	case to.off: // no answer: TCP repeats the request
+		if !d.given {
+			to.world.after(time.Second, nil, d.arrive)
+		}
 	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.chance(peer.link.now().Refuse):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
@@ -303,12 +307,18 @@ func (d *dial) arrive() {
 func (d *dial) reply(err error) {
 	if !d.lost && !d.given {
 		d.c.closed = err != nil
+		if err == nil && d.peer.err != nil { // a reset has broken it before it was established here
+			d.c.broke(syscall.ECONNRESET)
+		}
 		d.answer.Resume(err, nil)
 	}
 }
 
 // cut loses the request, or the answer. If the answer has come, there is a connection, which breaks.
 func (d *dial) cut() {
+	if d.lost {
+		return
+	}
 	d.lost = true
 	d.c.node.world.discard(d.late)
 	d.failAfter(unreachable, syscall.EHOSTUNREACH)

@@ -39,6 +39,7 @@ func TestADialUnderWayAtACut(t *testing.T) {
 					link.Hold()
 				}
 				w.AfterFunc(at*time.Millisecond, link.Cut)
+				w.AfterFunc(time.Second, link.Cut) // which has cut it already
 				begin := suspend.Now()
 				_, err = a.Dial(ctx, "tcp", "b:80")
 				require.ErrorIs(t, err, syscall.EHOSTUNREACH)

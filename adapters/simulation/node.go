@@ -19,6 +19,8 @@ type Node struct {
 	files    disk
 	stops    []context.CancelFunc // of guests
 	zombies  int                  // calls of guests of an older boot
+	off      bool                 // dead by PowerOff
+	unheard  []*Conn              // to which bytes have come since
 }
 
 // Node returns the node with this name, the same each time. Outside the World it returns a node that does nothing. It panics for
@@ -70,6 +72,17 @@ func (n *Node) Crash() {
 	})
 }
 
+// PowerOff ends the node as Crash does, but its peers are not told. Their bytes are lost, and after 15 minutes the connections fail with
+// ETIMEDOUT, as over TCP. Once the node has restarted, it answers with ECONNRESET. A Dial to it waits for the restart, or fails with
+// ETIMEDOUT after two minutes.
+func (n *Node) PowerOff() {
+	n.world.do(func() {
+		n.off = n.off || !n.dead
+		n.crash()
+		n.world.exitIfKilled()
+	})
+}
+
 // exitIfKilled ends the calling task if a Crash that it was in has ended its node.
 func (w *World) exitIfKilled() {
 	if t := w.current; t != nil {
@@ -84,7 +97,11 @@ func (n *Node) crash() {
 	}
 	w := n.world
 	h, id := w.caller()
-	w.note(event{kind: crashed, host: h, task: id, of: &n.host})
+	e := event{kind: crashed, host: h, task: id, of: &n.host}
+	if n.off {
+		e.n = 1
+	}
+	w.note(e)
 	n.dead, n.paused = true, false // a task under a Shield still has to run
 	for _, stop := range n.stops {
 		stop()
@@ -132,7 +149,11 @@ func (n *Node) boot(main func()) {
 	}
 	h, id := w.caller()
 	w.note(event{kind: restarted, host: h, task: id, of: &n.host})
-	n.dead, n.paused = false, false
+	n.dead, n.paused, n.off = false, false, false
+	for _, c := range n.unheard {
+		c.reset()
+	}
+	n.unheard = nil
 	main()
 }
 
@@ -165,6 +186,12 @@ func (n *Node) Resume() {
 		}
 	})
 }
+
+// SlowDisk makes each Sync of the disk take up to d longer. 0: as Faults.MaxSync says.
+func (n *Node) SlowDisk(d time.Duration) { n.world.do(func() { n.files.slow = max(d, 0) }) }
+
+// FullDisk says whether the disk of n is full. A Create, and a write that makes a file longer, then fails with ENOSPC.
+func (n *Node) FullDisk(full bool) { n.world.do(func() { n.files.full = full }) }
 
 // Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on, to 32 bits after the
 // point. rate is above 0 and below 2³¹. Timers that are set already keep their moment.
