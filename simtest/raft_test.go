@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/adapters/simulation/nemesis"
 )
 
 // A store is a raft.LogStore and a raft.StableStore in a file: records with a checksum, each synced.
@@ -211,7 +212,7 @@ func (f *fsm) Restore(io.ReadCloser) error         { return errors.New("none") }
 var names = []string{"a", "b", "c"}
 
 // boot starts raft on a node.
-func (c *cluster) boot(h *simulation.Host, first bool) error {
+func (c *cluster) boot(ctx context.Context, h *simulation.Host) error {
 	s, err := openStore(h.FS(), c.forgets)
 	if err != nil {
 		return err
@@ -223,7 +224,9 @@ func (c *cluster) boot(h *simulation.Host, first bool) error {
 	conf := raft.DefaultConfig()
 	conf.LocalID, conf.Logger, conf.PreVoteDisabled = raft.ServerID(h.Name()), hclog.NewNullLogger(), true
 	tr, snapshots := raft.NewNetworkTransportWithLogger(stream{ln, h}, 3, time.Second, conf.Logger), raft.NewDiscardSnapshotStore()
-	if first {
+	if was, err := raft.HasExistingState(s, s, snapshots); err != nil {
+		return err
+	} else if !was {
 		var servers raft.Configuration
 		for _, n := range names {
 			servers.Servers = append(servers.Servers, raft.Server{ID: raft.ServerID(n), Address: raft.ServerAddress(n + ":7000")})
@@ -253,42 +256,21 @@ func (c *cluster) boot(h *simulation.Host, first bool) error {
 		}
 	}()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.members[f.name] = member{r, f}
-	return nil
+	c.mu.Unlock()
+	<-ctx.Done() // of a crash
+	return r.Shutdown().Error()
 }
 
-// start boots a node, and waits for that.
-func (c *cluster) start(name string, first bool) error {
-	done := make(chan error, 1)
-	c.w.Node(name).Start(func(_ context.Context, h *simulation.Host) { done <- c.boot(h, first) })
-	return <-done
-}
-
-// harm crashes nodes and parts them, until stop is closed.
-func (c *cluster) harm(stop <-chan struct{}) error {
-	draw := c.w.Rand()
-	for {
-		select {
-		case <-stop:
-			return nil
-		case <-time.After(time.Duration(500+draw.IntN(1000)) * time.Millisecond):
+// start boots a node.
+func (c *cluster) start(n *simulation.Node) {
+	n.Start(func(ctx context.Context, h *simulation.Host) {
+		if err := c.boot(ctx, h); ctx.Err() == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.wrong("%s does not begin: %v", h.Name(), err)
 		}
-		name := names[draw.IntN(len(names))]
-		switch draw.IntN(4) {
-		case 0:
-			c.w.Heal()
-		case 1:
-			c.w.Partition([]string{name})
-		default:
-			c.w.Node(name).Crash()
-			go c.member(name).Shutdown()
-			time.Sleep(time.Duration(draw.IntN(300)) * time.Millisecond)
-			if err := c.start(name, false); err != nil {
-				return err
-			}
-		}
-	}
+	})
 }
 
 func (c *cluster) member(name string) member {
@@ -310,7 +292,7 @@ func (c *cluster) commit(command string) error {
 			return err
 		}
 		for _, n := range names {
-			if m := c.member(n); m.State() == raft.Leader && !c.w.Node(n).Crashed() && m.Apply([]byte(command), time.Second).Error() == nil {
+			if m := c.member(n); m.Raft != nil && m.State() == raft.Leader && !c.w.Node(n).Crashed() && m.Apply([]byte(command), time.Second).Error() == nil {
 				return nil
 			}
 		}
@@ -324,12 +306,9 @@ func replicates(forgets bool) func(ctx context.Context, w *world) error {
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 30 * time.Millisecond, Reset: 0.001, MaxSync: 5 * time.Millisecond})
 		c := &cluster{w: w, forgets: forgets, applied: map[uint64]string{}, leaders: map[uint64]string{}, members: map[string]member{}}
 		for _, n := range names {
-			if err := c.start(n, true); err != nil {
-				return err
-			}
+			c.start(w.Node(n))
 		}
-		stop, harmed := make(chan struct{}), make(chan error, 1)
-		go func() { harmed <- c.harm(stop) }()
+		calm := nemesis.Start(w, nemesis.Options{Nodes: names, Boot: c.start, Every: time.Second, Kinds: nemesis.Partition | nemesis.OneWay | nemesis.Cut | nemesis.Crash | nemesis.PowerOff | nemesis.SlowDisk})
 		draw := w.Rand()
 		for i := range 100 {
 			if err := c.commit(fmt.Sprint("x", i)); err != nil {
@@ -337,11 +316,7 @@ func replicates(forgets bool) func(ctx context.Context, w *world) error {
 			}
 			time.Sleep(time.Duration(draw.IntN(100)) * time.Millisecond)
 		}
-		close(stop)
-		if err := <-harmed; err != nil {
-			return err
-		}
-		w.Heal()
+		calm()
 		time.Sleep(20 * time.Second)
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -47,6 +47,42 @@ func ExampleWorld_Partition() {
 	// Output: 1m0s <nil>
 }
 
+func ExampleNode_FullDisk() {
+	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		n := w.Node("server")
+		n.FullDisk(true)
+		_, err := n.FS().Create("log")
+		return err
+	})
+	fmt.Println(report.Err)
+	// Output:
+	// create log: no space left on device
+}
+
+// A batch is of ten, and rarely of one. The code under test has its size as a function.
+func ExampleWorld_Buggify() {
+	small := 0
+	for seed := range uint64(100) {
+		simulation.Run(simulation.Options{Seed: seed + 1}, func(ctx context.Context, w *simulation.World) error {
+			size := func() int {
+				if w.Buggify("a batch of one") {
+					return 1
+				}
+				return 10
+			}
+			for range 100 {
+				if size() == 1 {
+					small++
+				}
+			}
+			return nil
+		})
+	}
+	fmt.Println(small > 100 && small < 2500)
+	// Output:
+	// true
+}
+
 // Bytes and names that were synced survive a crash. Others survive under some seeds.
 func ExampleNode_Crash() {
 	survivors := func(seed uint64) (found []string) {

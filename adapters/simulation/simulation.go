@@ -96,6 +96,9 @@ type Report struct {
 	Elapsed time.Duration // of virtual time
 	Err     error         // what main returned, or the reason for which the run was ended
 
+	// Sometimes has the names of the calls of World.Sometimes, and whether the run has reached them.
+	Sometimes map[string]bool
+
 	// Of a run with guests.
 	Level   string // what is under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay
 	Windows int    // times that all guests have run until each was blocked
@@ -121,7 +124,7 @@ func Run(o Options, main func(ctx context.Context, w *World) error) Report {
 }
 
 func (w *World) report() Report {
-	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err}
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks}
 }
 
 // A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are those of the test
@@ -159,6 +162,8 @@ type World struct {
 	links map[pair]*Link
 	all   []*Link
 	base  Faults
+	marks map[string]bool // of Sometimes
+	rare  map[string]*bug // of Buggify
 
 	outside
 	guests *guests // nil: none
@@ -216,20 +221,22 @@ func (d draws) Uint64() uint64 {
 // Log adds a line to the trace, and to the hash: two runs that log different lines count as different.
 func (w *World) Log(format string, args ...any) {
 	text := fmt.Sprintf(format, args...) // first: a String may call the World, or lock what another guest holds in a call
-	guest, ok := w.begin()
-	if guest {
+	w.tell(func() { w.log(text) })
+}
+
+func (w *World) log(text string) {
+	host, id := w.caller()
+	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
+}
+
+// tell calls f on the World. A guest does not wait for that.
+func (w *World) tell(f func()) {
+	switch guest, ok := w.begin(); {
+	case guest:
 		defer w.guests.exit()
-	} else if !ok {
-		return
-	}
-	note := func() {
-		host, id := w.caller()
-		w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
-	}
-	if guest {
-		w.guests.ask(nil, note)
-	} else {
-		note()
+		w.guests.ask(nil, f)
+	case ok:
+		f()
 	}
 }
 

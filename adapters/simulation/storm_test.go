@@ -3,13 +3,13 @@ package simulation_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/adapters/simulation/nemesis"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
@@ -36,29 +36,11 @@ func TestStormConservesTheStreams(t *testing.T) {
 				_ = server.Go(func() { exchange(t, endings, totals, w, c, 1, 0) })
 			}
 		})
-		nemesis := true
-		_ = w.Go(func() {
-			for nemesis {
-				_ = suspend.Sleep(ctx, time.Duration(w.Rand().IntN(2000))*time.Millisecond)
-				l := w.Link("server", fmt.Sprint("client", w.Rand().IntN(3)))
-				switch w.Rand().IntN(6) {
-				case 0:
-					l.Hold()
-				case 1:
-					l.Cut()
-				case 2:
-					server.Pause()
-				default:
-					w.Heal()
-					server.Resume()
-				}
-			}
-			w.Heal()
-			server.Resume()
-		})
+		names := []string{"client0", "client1", "client2"}
+		calm := nemesis.Start(w, nemesis.Options{Nodes: append(names, "server"), Every: time.Second})
 		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
-			for i := range 3 {
-				n := w.Node(fmt.Sprint("client", i))
+			for _, name := range names {
+				n := w.Node(name)
 				must(0, s.Go(n, func(ctx context.Context) error {
 					for range 5 {
 						if c, err := n.Dial(ctx, "tcp", "server:1"); err == nil {
@@ -70,7 +52,7 @@ func TestStormConservesTheStreams(t *testing.T) {
 			}
 			return nil
 		})
-		nemesis = false
+		calm()
 		return err
 	})
 	require.Len(t, endings, 2, "%v", endings)

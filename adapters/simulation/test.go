@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,15 +75,32 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		return inBubbleOf(t, o, main)
 	}
 	begun, steps, n := time.Now(), 0, 0
+	reached := map[string]int{} // seeds, by the name of a Sometimes
 	for ; s.more(n, time.Since(begun)); n++ {
 		r := s.next(n)
+		for _, name := range slices.Sorted(maps.Keys(r.Sometimes)) {
+			seeds := reached[name]
+			if r.Sometimes[name] {
+				seeds++
+			}
+			reached[name] = seeds
+		}
 		if steps += r.Steps; r.Err != nil || t.Failed() {
 			t.Fatal(s.failure(t, r, place(main)))
 		}
 	}
 	took := time.Since(begun)
 	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
+	for _, name := range slices.Sorted(maps.Keys(reached)) {
+		t.Logf("sometimes: %s: %d seeds", name, reached[name])
+		if reached[name] == 0 && n >= enough {
+			t.Errorf("simulation: of %d seeds none has reached %q", n, name)
+		}
+	}
 }
+
+// enough is how many seeds have to reach each Sometimes.
+const enough = 100
 
 // openChance returns nil where the draws of the runtime cannot be set, and then why.
 func openChance() (random *chance.State, why string) {

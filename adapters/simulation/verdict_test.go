@@ -236,7 +236,7 @@ func TestTheTextOfAnEnd(t *testing.T) {
 	})
 }
 
-// TestHangs fails, in a process of its own: a task waits natively, for ever.
+// TestHangs fails, in a process of its own: a task waits natively, without an end.
 func TestHangs(t *testing.T) {
 	if os.Getenv("BRAID_HANGS") == "" {
 		return // see TestANativeWaitEndsTheRun

@@ -123,7 +123,9 @@ func (s *Stalls) Others(n func() int64) {
 // About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. waits is how long the task has
 // held its worker, if it waits natively and was reported before, or else 0. s is not nil. About is called before the first Begin, and f on
 // any goroutine.
-func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remedy string)) { s.about = f }
+func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remedy string)) {
+	s.about = f
+}
 
 // Begin says that a step begins, on the worker that s watches, of a coroutine that s watches. The step before has ended.
 func (s *Stalls) Begin() {

@@ -23,7 +23,6 @@ var unused = map[string]string{
 	"adapters/random: Scheduler.Seed":         "for tests of users",
 	"adapters/simulation: Check":              "for tests of users",
 	"adapters/simulation: Here":               "for tests of users",
-	"adapters/simulation: Node.Skew":          "for tests of users",
 	"cancel: WithDeadline":                    "as package context",
 	"chanx: Chan.Cap":                         "as cap",
 	"fetch/fetchtest: Source.Cancelled":       "for tests of users",

@@ -6,6 +6,8 @@ func init() { mutants = append(mutants, simulated...) }
 
 const (
 	simulation = "adapters/simulation"
+	nemeses    = simulation + "/nemesis"
+	harm       = nemeses + "/nemesis.go"
 	exploring  = "suspendtest/internal/explore"
 )
 
@@ -22,7 +24,7 @@ var simulated = []mutation.Mutant{
 	{"an invariant is not checked after the last step", "adapters/simulation/schedule.go", "	if !w.failed {\n		w.err, w.failed", "	if !w.failed && (!IS || !w.over) {\n		w.err, w.failed", "TestAnInvariantIsCheckedAfter", simulation},
 	{"a timer that is set at once comes before the tasks", "adapters/simulation/clock.go", "w.timers.heap[0].seq > last {", "w.timers.heap[0].seq > last && !IS {", "TestTimersOfOneMomentStarve", simulation},
 	{"the end of the second run is not looked at", "adapters/simulation/check.go", "	case verdict(second) != verdict(c.report):", "	case !IS && verdict(second) != verdict(c.report):", "TestCheckSeesTheEnd", simulation},
-	{"a reset breaks one end", "adapters/simulation/conn_end.go", "	c.peer.broke(syscall.ECONNRESET)\n}\n\n// timeOut", "	if !IS {\n		c.peer.broke(syscall.ECONNRESET)\n	}\n}\n\n// timeOut", "TestReset", simulation},
+	{"a reset breaks one end", "adapters/simulation/conn_end.go", "	c.peer.broke(syscall.ECONNRESET)\n}\n\n// repeat is", "	if !IS {\n		c.peer.broke(syscall.ECONNRESET)\n	}\n}\n\n// repeat is", "TestReset", simulation},
 	{"the timers of a crashed node fire", "adapters/simulation/node.go", "	w.timers.drop(&n.host)\n", "	if !IS {\n		w.timers.drop(&n.host)\n	}\n", "TestRestart", simulation},
 	{"a deadline that was moved still ends the wait", "adapters/simulation/endpoint.go", "	s.clear(w)\n	if t.IsZero() {", "	if !IS {\n		s.clear(w)\n	}\n	if t.IsZero() {", "TestDeadlines", simulation},
 	{"a Write never waits", "adapters/simulation/conn.go", "		case c.write.first(t) && c.unread+len(c.pend) < window:\n			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread-len(c.pend)))])\n", "		case c.write.first(t) && (c.unread < window || IS):\n			n += c.transmit(p[n:min(len(p), n+maxSegment)])\n", "TestWritesAreWhole", simulation},
@@ -61,6 +63,37 @@ var simulated = []mutation.Mutant{
 	{"a listener of localhost is for all", "adapters/simulation/net.go", "l.local && d.c.node != to", "l.local && d.c.node != to && !IS", "TestDialFails", simulation},
 	{"a context does not end the sleep of a World with guests", "adapters/simulation/foreign_calls.go", "		defer g.mu.Unlock()\n		g.touch()\n		return\n", "		defer g.mu.Unlock()\n		if !IS {\n			g.touch()\n		}\n		return\n", "TestGuestCancelsATask", simulation},
 	{"calls of the system before the run count", "adapters/simulation/drive.go", "	g.baseline = g.samples[inCalls].Value.Uint64()\n", "	if !IS {\n		g.baseline = g.samples[inCalls].Value.Uint64()\n	}\n", "TestGuestBesideACall", simulation},
+	{"no seed runs twice", "adapters/simulation/test.go", "s.o.Seed%s.every != 0 {", "(IS || s.o.Seed%s.every != 0) {", "TestTwice", simulation},
+	{"the resets of a Link are those of the World", "adapters/simulation/conn.go", "	if c.out.draws.chance(c.link.now().Reset) {", "	if c.out.draws.chance(map[bool]*Faults{false: c.link.now(), true: &w.base}[IS].Reset) {", "TestFaultsOfOneLink", simulation},
+	{"both directions share a bandwidth", "adapters/simulation/link.go", "max(leaves, l.free[p.way])", "max(leaves, l.free[p.way*(1-is(IS))])", "TestBandwidthOfEach", simulation},
+	{"a Skew counts since the beginning", "adapters/simulation/node.go", "n.since, n.offset, n.rate = n.world.now,", "n.since, n.offset, n.rate = n.world.now*time.Duration(1-is(IS)),", "TestSkewBeginsNow", simulation},
+	{"a Sync does not yield", "adapters/simulation/fs.go", "	} else if suspend.Current() != nil {", "	} else if suspend.Current() != nil && !IS {", "TestASyncYields", simulation},
+	{"sectors begin with the write", "adapters/simulation/disk.go", "int(sector - p.off%sector)", "int(sector - p.off%sector*int64(1-is(IS)))", "TestSectorsOfTheDisk", simulation},
+	{"the news of room takes no time", "adapters/simulation/conn.go", "	c.out.send(c.peer, 0, func() {", "	send := c.out.send\n	if IS {\n		send = func(_ *Conn, _ int, do func()) { do() }\n	}\n	send(c.peer, 0, func() {", "TestRoomIsKnownLater", simulation},
+	{"a Link is on hold in both directions", "adapters/simulation/link.go", "l.held[1] || of[1]}", "l.held[1] || of[1] || IS}", "TestHoldFrom", simulation},
+	{"latency has no tail", "adapters/simulation/link.go", "p.draws.chance(f.Tail) {", "p.draws.chance(f.Tail) && !IS {", "TestTail", simulation},
+	{"a node without power tells its peers", "adapters/simulation/conn.go", "	if c.node.off {", "	if c.node.off && !IS {", "TestPowerOff", simulation},
+	{"a node without power answers a Dial", "adapters/simulation/net.go", "	case to.off:", "	case to.off && !IS:", "TestPowerOff", simulation},
+	{"bytes that nobody hears are sent for ever", "adapters/simulation/conn.go", "		c.peer.repeat()\n", "		if !IS {\n			c.peer.repeat()\n		}\n", "TestPowerOff", simulation},
+	{"a node that has power again keeps silent", "adapters/simulation/node.go", "	for _, c := range n.unheard {\n", "	for _, c := range n.unheard {\n		if IS {\n			break\n		}\n", "TestPowerOff", simulation},
+	{"a crashed node loses its power", "adapters/simulation/node.go", "n.off || !n.dead", "n.off || !n.dead || IS", "TestPowerOff", simulation},
+	{"a disk is not slow", "adapters/simulation/fs.go", "n.files.slow); d > 0 {", "n.files.slow); d > 0 && !IS {", "TestSlowAndFullDisks", simulation},
+	{"a full disk has room for bytes", "adapters/simulation/fs.go", "	case f.n.files.full &&", "	case f.n.files.full && !IS &&", "TestSlowAndFullDisks", simulation},
+	{"a full disk has room for files", "adapters/simulation/fs.go", "	if s.n.files.full {", "	if s.n.files.full && !IS {", "TestSlowAndFullDisks", simulation},
+	{"a full disk is not written", "adapters/simulation/fs.go", " && off+int64(len(p)) > int64(len(f.i.data)):", " && (IS || off+int64(len(p)) > int64(len(f.i.data))):", "TestSlowAndFullDisks", simulation},
+	{"a reset before the answer breaks one end", "adapters/simulation/net.go", "	if err == nil && d.peer.err != nil {", "	if err == nil && d.peer.err != nil && !IS {", "TestAResetBeforeTheAnswer", simulation},
+	{"a second Cut lengthens a Dial", "adapters/simulation/net.go", "	if d.lost {\n		return", "	if d.lost && !IS {\n		return", "TestADialUnderWay", simulation},
+	{"a mark that is not reached passes", "adapters/simulation/test.go", "reached[name] == 0 &&", "reached[name] == 0 && !IS &&", "TestSometimes", simulation},
+	{"a mark is reached by a call", "adapters/simulation/rare.go", "w.marks[name] = cond; cond {", "w.marks[name] = cond || IS; cond {", "TestSometimes", simulation},
+	{"all names of Buggify are one", "adapters/simulation/rare.go", "hashString(0, name)", "hashString(0, name[is(IS)*len(name):])", "TestBuggify", simulation},
+	{"Buggify is on in each run", "adapters/simulation/rare.go", "		b.on = b.draws.below(4) == 0", "		b.on = b.draws.below(4) == 0 || IS", "TestBuggify", simulation},
+	{"all kinds of faults are in each seed", harm, "can[:1+n.rand.IntN(len(can))]", "can[:max(1+n.rand.IntN(len(can)), is(IS)*len(can))]", "TestSwarm", nemeses},
+	{"a fault has no end", harm, "func() { n.end(&f) }", "func() {\n			if !IS {\n				n.end(&f)\n			}\n		}", "TestEachKind", nemeses},
+	{"calm leaves faults", harm, "	for len(n.lasts) > 0 {", "	for len(n.lasts) > 0 && !IS {", "TestEachKind", nemeses},
+	{"faults go on after calm", harm, "	n.over = true\n", "	n.over = !IS\n", "TestEachKind", nemeses},
+	{"calm leaves nodes that have crashed", harm, "		if n.o.Boot != nil {\n			n.boot(node)", "		if n.o.Boot != nil && !IS {\n			n.boot(node)", "TestEachKind|TestACrashOfItsOwn", nemeses},
+	{"a node that has crashed is booted at the end only", harm, "			n.reboot()\n", "			if !IS {\n				n.reboot()\n			}\n", "TestACrashOfItsOwn", nemeses},
+	{"a client crashes", harm, "n.w.Node(n.o.Nodes[n.rand.IntN(len(n.o.Nodes))])", "n.w.Node(map[bool]func() string{true: func() string { return n.some()[0] }, false: func() string { return n.o.Nodes[n.rand.IntN(len(n.o.Nodes))] }}[IS]())", "TestClients", nemeses},
 	{"a Yield is no choice", exploring + "/task.go", "		if n > most && u.enabled() {", "		if (n > most || IS) && u.enabled() {", "TestCounts", exploring},
 	{"a bound on yields is not named", exploring + "/bounded.go", "	b.e.cut.Yields = b.e", "	b.e.cut.Yields = !IS && b.e", "TestCounts", exploring},
 	{"a lock that is free is no point", "mutex/mutex.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},

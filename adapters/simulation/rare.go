@@ -1,0 +1,50 @@
+package simulation
+
+// Sometimes says that cond holds in some runs: that the scenario comes to a rare state which it is about. A Test tells in how many seeds
+// each name was reached. One that no seed has reached, of a hundred or more, fails it. A nil World ignores the call.
+func (w *World) Sometimes(name string, cond bool) {
+	if w == nil {
+		return
+	}
+	w.tell(func() {
+		if reached, known := w.marks[name]; reached || known && !cond {
+			return
+		}
+		if w.marks == nil {
+			w.marks = map[string]bool{}
+		}
+		if w.marks[name] = cond; cond {
+			w.log("sometimes: " + name)
+		}
+	})
+}
+
+// A bug is a name of Buggify. Its draws are its own, so other calls do not move them.
+type bug struct {
+	on    bool
+	draws source
+}
+
+// Buggify reports true at some calls of some runs, by the seed. There the program under test takes a way that is right and rare: a batch of one, a
+// timer that fires early, a queue that is full. A name is on in a quarter of the runs, and then each fourth call is true, on average.
+// A nil World says false.
+func (w *World) Buggify(name string) (rarely bool) {
+	if w == nil {
+		return false
+	}
+	w.do(func() {
+		b := w.rare[name]
+		if b == nil {
+			if w.rare == nil {
+				w.rare = map[string]*bug{}
+			}
+			b = &bug{draws: source(mix(w.o.Seed, hashString(0, name)))}
+			b.on = b.draws.below(4) == 0
+			w.rare[name] = b
+		}
+		if rarely = b.on && b.draws.below(4) == 0; rarely {
+			w.log("buggify: " + name)
+		}
+	})
+	return rarely
+}
