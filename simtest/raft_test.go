@@ -308,7 +308,9 @@ func replicates(forgets bool) func(ctx context.Context, w *world) error {
 		for _, n := range names {
 			c.start(w.Node(n))
 		}
-		calm := nemesis.Start(w, nemesis.Options{Nodes: names, Boot: c.start, Every: time.Second, Kinds: nemesis.Partition | nemesis.OneWay | nemesis.Cut | nemesis.Crash | nemesis.PowerOff | nemesis.SlowDisk})
+		calm := nemesis.Start(w, nemesis.Options{Nodes: names, Boot: c.start, Every: time.Second, Kinds: nemesis.Partition | nemesis.OneWay | nemesis.Cut | nemesis.Crash | nemesis.PowerOff})
+		calmed := make(chan struct{})
+		go func() { time.Sleep(20 * time.Second); calm(); close(calmed) }()
 		draw := w.Rand()
 		for i := range 100 {
 			if err := c.commit(fmt.Sprint("x", i)); err != nil {
@@ -316,7 +318,7 @@ func replicates(forgets bool) func(ctx context.Context, w *world) error {
 			}
 			time.Sleep(time.Duration(draw.IntN(100)) * time.Millisecond)
 		}
-		calm()
+		<-calmed
 		time.Sleep(20 * time.Second)
 		c.mu.Lock()
 		defer c.mu.Unlock()
