@@ -168,14 +168,21 @@ func (g *guests) sleeper(ready chan struct{}) {
 
 // drive is the driver. It holds the lock but in windows.
 func (g *guests) drive() {
+	begun := int64(0) // a wait that is not durable; 0: there is none, since the clock has moved
 	for g.step() {
 		if g.pausing {
 			g.asleep = true
 			g.commands <- g.until
 		}
 		g.window()
-		for begun := chance.Nanotime(); g.asleep; { // a guest waits, and not durably: the World goes on without the clock of the bubble
+		if g.rang {
+			begun = 0
+		}
+		for g.asleep { // a guest waits, and not durably: the World goes on without the clock of the bubble
 			g.ahead++
+			if begun == 0 {
+				begun = chance.Nanotime()
+			}
 			if time.Duration(chance.Nanotime()-begun) > starving {
 				g.long = append(g.long, g.windows)
 			}

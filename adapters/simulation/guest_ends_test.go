@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -84,6 +85,30 @@ func TestGuestHoldsAMutexOverARead(t *testing.T) {
 	require.NoError(t, r.Err)
 	require.Positive(t, r.Ahead)
 	require.Equal(t, end, r.Elapsed) // the clock of package time has caught up
+}
+
+// A long wait for a mutex counts as long, also if another guest calls the World meanwhile, again and again.
+func TestGuestWaitsForAMutexInParts(t *testing.T) {
+	r := guests(t, func(ctx context.Context, w *simulation.World) error {
+		c, s := pipe(w)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		wg.Go(func() { mu.Lock(); defer mu.Unlock(); _, _ = c.Read(make([]byte, 1)) })
+		time.Sleep(time.Millisecond)
+		wg.Go(func() { mu.Lock(); defer mu.Unlock() })
+		w.Node("c").Start(func(ctx context.Context, h *simulation.Host) {
+			for range 20 {
+				_, _ = h.Dial(ctx, "tcp", "s:999") // is refused
+				for begun := chance.Nanotime(); chance.Nanotime()-begun < int64(200*time.Microsecond); {
+				}
+			}
+			_, _ = s.Write([]byte("x"))
+		})
+		wg.Wait()
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.Positive(t, r.Long)
 }
 
 func TestGuestEnds(t *testing.T) {
