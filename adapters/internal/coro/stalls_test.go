@@ -1,7 +1,6 @@
 package coro
 
 import (
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,15 +202,17 @@ func TestStallsOfATaskThatHasGivenControlBack(t *testing.T) {
 func TestStallsSayHowLongATaskWaits(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	watched(t, limit, func(s *Stalls, _ func() []string) {
-		var waited []time.Duration
+		waited := make(chan time.Duration, 3)
 		s.About(func(_ int64, waits time.Duration) (task, remedy string) {
-			waited = append(waited, waits.Round(limit/10))
+			waited <- waits.Round(limit / 10)
 			return "", ""
 		})
 		held(s, 4*limit+limit/2)
 		s.End()
-		if want := []time.Duration{0, 2 * limit, 4 * limit}; !slices.Equal(waited, want) {
-			t.Errorf("%v, and not %v", waited, want)
+		for _, want := range []time.Duration{0, 2 * limit, 4 * limit} {
+			if got := <-waited; got != want {
+				t.Errorf("%v, and not %v", got, want)
+			}
 		}
 	})
 }
