@@ -76,7 +76,8 @@ type fault struct {
 }
 
 // Start begins the faults. They go on until calm, which ends them all, boots the nodes that have crashed, and returns then. A task or a
-// guest may call both. Pause and Skew do nothing to guests.
+// guest may call both. Pause and Skew do nothing to guests. If guests hold a sync.Mutex over a Sync, leave SlowDisk out: a long wait for
+// one makes a seed hard to repeat.
 func Start(w *simulation.World, o Options) (calm func()) {
 	if len(o.Nodes) == 0 {
 		panic("nemesis: no Nodes")
