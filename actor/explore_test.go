@@ -11,33 +11,71 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// The actor reads x in the reaction to one message, and writes it in that to the next, which is there already. Between the two it may wait:
-// an operation begins. Another task that adds one there loses its update, on any scheduler of several threads.
-func TestExploreLooksBetweenReactions(t *testing.T) {
-	f := &fails{TB: t}
-	suspendtest.Explore(f, func(w *suspendtest.World) {
-		var x atomic.Int32 // no data race, and two sections that are not atomic together
-		w.Go("starter", func(context.Context) {
-			v := int32(0)
-			a := actor.Spawn(context.Background(), suspend.Here(), func(_ context.Context, s *actor.Self[int]) error {
-				return s.React(func(int) error {
-					_ = s.Ref().Send(2)
-					v = x.Load()
-					return s.React(func(int) error { x.Store(v + 1); return nil })
+// The actor reads x when it has one message, and writes it when it has the next, which is there already. Another task that adds one in
+// between loses its update, on any scheduler of several threads. Nothing waits there.
+func TestExploreLooksBetweenMessages(t *testing.T) {
+	var x atomic.Int32 // no data race, and two sections that are not atomic together
+	v, wrote := int32(0), false
+	read := func() error { v = x.Load(); return nil }
+	write := func() error { x.Store(v + 1); wrote = true; return nil }
+	both := func(m int) error { return []func() error{read, write}[m-1]() }
+	skips := func(m int) error {
+		if m == 1 {
+			_ = read()
+			return actor.Skip
+		}
+		return write()
+	}
+	for name, body := range map[string]func(ctx context.Context, s *actor.Self[int]) error{
+		"React": func(_ context.Context, s *actor.Self[int]) error {
+			return s.React(func(int) error {
+				_ = read()
+				return s.React(func(int) error { return write() })
+			})
+		},
+		"React that skips": func(_ context.Context, s *actor.Self[int]) error { return s.React(skips) },
+		"ReactWithin": func(_ context.Context, s *actor.Self[int]) error {
+			next := func() error { return s.ReactWithin(1, both, func() error { return nil }) }
+			return actor.AndThen(next(), next)
+		},
+		"a Loop": func(_ context.Context, s *actor.Self[int]) error {
+			left := 3
+			return actor.LoopWhile(func() bool { left--; return left > 0 }, func() error { return s.React(both) })
+		},
+		"Handle": func(ctx context.Context, s *actor.Self[int]) error {
+			return errors.Join(s.Handle(ctx, both), s.Handle(ctx, both))
+		},
+		"Handle that skips": func(ctx context.Context, s *actor.Self[int]) error { return s.Handle(ctx, skips) },
+		"Receive": func(ctx context.Context, s *actor.Self[int]) error {
+			_, _ = s.Receive(ctx)
+			_ = read()
+			_, _ = s.Receive(ctx)
+			return write()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fails{TB: t}
+			suspendtest.Explore(f, func(w *suspendtest.World) {
+				x.Store(0)
+				wrote = false
+				w.Go("starter", func(context.Context) {
+					actor.Spawn(context.Background(), suspend.Here(), func(ctx context.Context, s *actor.Self[int]) error {
+						_, _ = s.Ref().Send(1), s.Ref().Send(2)
+						return body(ctx, s)
+					})
+				})
+				w.Go("adds", func(context.Context) { x.Add(1) })
+				w.Check(func() error {
+					if wrote && x.Load() != 2 {
+						return errors.New("lost")
+					}
+					return nil
 				})
 			})
-			_ = a.Send(1)
-		})
-		w.Go("adds", func(context.Context) { x.Add(1) })
-		w.Check(func() error {
-			if x.Load() != 2 {
-				return errors.New("lost")
+			if !f.failed {
+				t.Error("Explore has not found the lost update")
 			}
-			return nil
 		})
-	})
-	if !f.failed {
-		t.Error("Explore has not found the lost update")
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/cancelctx"
-	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -16,11 +15,8 @@ func (in *Inbox[M]) send(m M) error {
 	if in.asks { // as requestOf, which the compiler does not inline
 		q = asRequest(m)
 	}
-	if preempt.On() {
-		in.guard.Lock()
-	} else { // the same, inlined
-		in.guard.Relock()
-	}
+	suspend.Point()
+	in.guard.Relock() // inlined
 	if in.closed || in.ops != nil || q != nil {
 		return in.postLocked(m, q, false)
 	}

@@ -143,6 +143,7 @@ func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, err
 	}
+	suspend.Preemptible()
 	in.fresh()
 	if in.killed.Load() {
 		return nil, in.cancellation()
@@ -156,7 +157,7 @@ func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 // turnsUntilYield is how many messages an actor handles before it lets other tasks run.
 const turnsUntilYield = 64
 
-// fresh is called before the mailbox is looked at from its front.
+// fresh is called before the mailbox is looked at from its front, after a Preemptible: another task may come between two messages.
 func (in *Inbox[M]) fresh() {
 	in.mail.spins = 0
 	if in.mail.turns++; in.mail.turns >= turnsUntilYield {
@@ -214,6 +215,7 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 				return true, err
 			}
 			s.busy = busy
+			suspend.Preemptible()
 		}
 	}
 	return false, nil

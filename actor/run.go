@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -317,6 +316,7 @@ var errLate = errors.New("actor: late")
 func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
 	for {
 		if !woken {
+			suspend.Preemptible()
 			s.fresh()
 		}
 		woken = false
@@ -349,11 +349,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 		if n, ok := n.(*timed[M]); ok {
 			t = n.timer
 		}
-		if preempt.On() { // a wait begins
-			s.guard.Lock()
-		} else {
-			s.guard.Relock()
-		}
+		s.guard.Relock()
 		news, err := s.newsLocked(t)
 		if !news {
 			s.goOn = n

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/preempt"
 )
 
 // A Guard is the lock of a primitive: held for a few instructions, never across a suspension, never while
@@ -15,16 +14,13 @@ type Guard struct {
 	number
 }
 
-// Lock locks g. A holder of one Guard locks no other, except by LockAll. suspendtest.Explore lets other tasks run before it.
+// Lock locks g, after a Point. A holder of one Guard locks no other, except by LockAll.
 func (g *Guard) Lock() {
-	if preempt.On() {
-		preemptibleGuard()
-	}
+	Point()
 	g.mu.Lock()
 }
 
-// Relock is Lock within an operation that has begun: no scheduler for tests lets other tasks run there, see Preemptible. The compiler
-// inlines it, but not Lock.
+// Relock is Lock without the Point, for an operation that has begun. The compiler inlines it, but not Lock.
 func (g *Guard) Relock() { g.mu.Lock() }
 
 // Unlock unlocks g.

@@ -11,12 +11,19 @@ func Preemptible() {
 	}
 }
 
+// Point is Preemptible for an operation that never suspends. Its caller may hold a native lock, so only suspendtest.Explore lets other tasks
+// run there. Guard.Lock begins with a Point.
+func Point() {
+	if preempt.On() {
+		point()
+	}
+}
+
 // A preempter is a Task whose scheduler may do so. It yields if Preempt returns true.
 type preempter interface{ Preempt() (yield bool) }
 
-// A guardPreempter is a Task whose scheduler switches at each lock of a Guard as well. The holder of a native lock may come there, so most
-// schedulers do not.
-type guardPreempter interface{ PreemptGuard() }
+// A pointer is a Task whose scheduler switches at each Point as well.
+type pointer interface{ PreemptPoint() }
 
 func preemptible() {
 	if b := current(); b != nil && b.task != nil && !b.blocked {
@@ -26,11 +33,10 @@ func preemptible() {
 	}
 }
 
-// preemptibleGuard is preemptible for an operation that may not suspend.
-func preemptibleGuard() {
+func point() {
 	if b := current(); b != nil && b.task != nil && !b.blocked {
-		if t, ok := b.task.(guardPreempter); ok {
-			t.PreemptGuard()
+		if t, ok := b.task.(pointer); ok {
+			t.PreemptPoint()
 		}
 	}
 }

@@ -97,7 +97,7 @@ var simulated = []mutation.Mutant{
 	{"a Yield is no choice", exploring + "/task.go", "		if n > most && u.enabled() {", "		if (n > most || IS) && u.enabled() {", "TestCounts", exploring},
 	{"a bound on yields is not named", exploring + "/bounded.go", "	b.e.cut.Yields = b.e", "	b.e.cut.Yields = !IS && b.e", "TestCounts", exploring},
 	{"a lock that is free is no point", "mutex/mutex.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
-	{"the lock of a Guard is no point", "suspend/preempt.go", "b != nil && b.task != nil && !b.blocked {\n		if t, ok := b.task.(guardPreempter)", "b != nil && b.task != nil && !b.blocked && !IS {\n		if t, ok := b.task.(guardPreempter)", "TestAnOperationThatNeedNotWait", exploring},
-	{"a Send is no point", "actor/mailbox.go", "	if preempt.On() {", "	if preempt.On() && !IS {", "TestCounts", exploring},
+	{"the lock of a Guard is no point", "suspend/guard.go", "	Point()\n", "	if !IS {\n		Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
+	{"a Send is no point", "actor/mailbox.go", "	suspend.Point()\n", "	if !IS {\n		suspend.Point()\n	}\n", "TestCounts", exploring},
 	{"a Relock is a point", "suspend/guard.go", "func (g *Guard) Relock() { g.mu.Lock() }", "func (g *Guard) Relock() {\n	if IS {\n		g.Lock()\n		return\n	}\n	g.mu.Lock()\n}", "TestCounts", exploring},
 }

@@ -42,7 +42,7 @@ type Config struct {
 	Reduced bool
 
 	// Points says to take turns where an operation of a primitive begins as well, also if it need not wait: where package suspend calls
-	// Preempt, and at each lock of a Guard. Not with Fine, which has more.
+	// Preempt, and at each suspend.Point. Not with Fine, which has more.
 	Points bool
 
 	// Asleep says that the timer of a suspend.Sleep fires when its task waits, and no earlier. Package suspend makes no difference between the

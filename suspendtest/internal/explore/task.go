@@ -197,12 +197,12 @@ func (t *task) gaveWay() {
 
 // Preempt is where an operation begins that may suspend, see suspend.Preemptible. The task takes its turn here, and never yields.
 func (t *task) Preempt() (yield bool) {
-	t.PreemptGuard()
+	t.PreemptPoint()
 	return false
 }
 
-// PreemptGuard is where any other operation of a primitive begins.
-func (t *task) PreemptGuard() {
+// PreemptPoint is where any other operation of a primitive begins, see suspend.Point.
+func (t *task) PreemptPoint() {
 	w := t.w
 	if !w.e.Points || w.dead || w.current != t {
 		return
