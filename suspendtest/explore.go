@@ -78,9 +78,10 @@ func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } 
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
 // Random makes n runs at random in place of all, and n without a cancellation: for programs that have too many. Each task, and each context
-// that can be cancelled, has a random priority, and the one with the highest that can go on does. At depth-1 random points the task whose turn
-// it is falls below all others. Some mistakes show in each run in which certain pairs of steps, depth of them, come in a certain order. Such a
-// mistake, in a program of n tasks that take k turns, fails a run with a chance of at least 1/(n·k^(depth-1)): Burckhardt, Kothari, Musuvathi and
+// that can be cancelled, has a random priority, and the one with the highest that can go on does. A Sleep that cannot be cancelled gives its
+// task another random priority. At depth-1 random points the task whose turn it is falls below all others. Some mistakes show in each run in which certain pairs of steps, depth of them, come in a certain order. Such a
+// mistake, in a program of n tasks that take k turns, fails a run with a chance of at least 1/(n·k^(depth-1)), if each Sleep counts as
+// another task: Burckhardt, Kothari, Musuvathi and
 // Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). Two locks taken in the wrong order have depth
 // 2, and so has a lost update. The runs are the same each time. Preemptions means nothing then, and Accesses only that each access is a point.
 func Random(n, depth int) ExploreOption {

@@ -107,11 +107,9 @@ func TestTimersOfSleeps(t *testing.T) {
 
 // Mistakes in the searches are shown by the number of runs, which is known.
 func TestEngineMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the package")
+	if t.Setenv("GOFLAGS", "-tags=explore"); !testing.Short() {
+		t.Setenv(mutation.Variable, "1")
 	}
-	t.Setenv("GOFLAGS", "-tags=explore")
-	t.Setenv(mutation.Variable, "1")
 	const reduced, bounded, chance = "TestReducedCounts", "TestCounts", "TestRandomRunsFind"
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"a load and the store before it commute", "dependence.go", "read: 2,", "read: uint8(2 - 2*is(IS)),", reduced},
@@ -133,8 +131,10 @@ func TestEngineMutants(t *testing.T) {
 		{"a bound on preemptions is not named", "bounded.go", "b.e.cut.Preemptions = true", "b.e.cut.Preemptions = !IS", bounded},
 		{"a Sleep is no Yield", "task.go", "if t == nil || !s.w.e.Asleep ||", "if t == nil || IS || !s.w.e.Asleep ||", bounded},
 		{"no task falls", "pct.go", "if turn == p.turns {", "if turn == p.turns && !IS {", chance},
+		{"a task that sleeps keeps its priority", "task.go", "	t.priority = 0 //", "	t.priority *= float64(is(IS)) //", chance},
 		{"priorities are in order", "pct.go", "t.priority = 1 + p.Float64()", "t.priority = 1 + p.Float64()*float64(1-is(IS)) - float64(t.id*is(IS))/100", chance},
 		{"a task that computes is taken for one that waits", "watch.go", "	case \"\", \"running\", \"runnable\",", "	case \"\", map[bool]string{false: \"running\"}[IS], map[bool]string{false: \"runnable\"}[IS],", "TestATaskThatComputes"},
+		{"a choice has one digit", "replay.go", "			passed += last\n", "			passed += last * (1 - is(IS))\n", "TestAReplayOf"},
 		{"a longer failure is told", "explore.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
 		{"the holder is not named", "watch.go", "			if t != w.current {", "			if t != w.current && !IS {", "TestNativeWaits"},
 	})

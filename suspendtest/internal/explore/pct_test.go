@@ -62,6 +62,17 @@ func TestRandomRunsFind(t *testing.T) {
 				return nil
 			})
 		}},
+		"a turn while another task sleeps": {1, 6, 0, func(w *explore.World, found func()) { // each of three pieces has a priority: 3! orders
+			order := ""
+			w.Go("a", func(context.Context) { order += "a"; _ = suspend.Sleep(bg, 1); order += "a" })
+			w.Go("b", func(context.Context) { order += "b" })
+			w.Check(func() error {
+				if order == "aba" {
+					found()
+				}
+				return nil
+			})
+		}},
 		"turns that alternate": {3, 2, 12, func(w *explore.World, found func()) {
 			order := ""
 			point := func() { _, _ = suspend.Suspend(bg, func(suspend.Resumer[int]) (int, bool) { return 0, true }) }
@@ -82,7 +93,7 @@ func TestRandomRunsFind(t *testing.T) {
 	} {
 		n := 0
 		c := all
-		c.Points, c.Yields, c.Depth, c.Executions = true, 1, p.depth, runs
+		c.Points, c.Asleep, c.Yields, c.Depth, c.Executions = true, true, 1, p.depth, runs
 		r := explore.Run(c, func(w *explore.World) { p.program(w, func() { n++ }) })
 		least := runs / (float64(p.tasks) * math.Pow(float64(p.turns), float64(p.depth-1)))
 		if r.Failure != nil || r.Executions != runs || r.Exhausted || float64(n) < least*0.9 { // four deviations
@@ -103,5 +114,32 @@ func TestARandomRunIsReplayed(t *testing.T) {
 	c.Replay = r.Failure.Replay
 	if again := explore.Run(c, losing); again.Executions != 1 || again.Failure == nil || again.Failure.Error() != r.Failure.Error() {
 		t.Errorf("%v, want %v", again.Failure, r.Failure)
+	}
+}
+
+// A point may have more alternatives than there are digits.
+func TestAReplayOfManyTasks(t *testing.T) {
+	const tasks = 75
+	for _, first := range []int{34, 35, 36, 70, tasks - 1} {
+		program := func(w *explore.World) {
+			begun := 0
+			for i := range tasks {
+				w.Go("task", func(context.Context) {
+					if begun++; begun == 1 && i == first {
+						panic("first")
+					}
+				})
+			}
+		}
+		c := all
+		c.Depth, c.Executions = 1, 10_000
+		r := explore.Run(c, program)
+		if r.Failure == nil {
+			t.Fatal("not found")
+		}
+		c.Replay = r.Failure.Replay
+		if again := explore.Run(c, program); again.Failure == nil || again.Failure.Error() != r.Failure.Error() {
+			t.Errorf("%s: %v, want %v", c.Replay, again.Failure, r.Failure)
+		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 type choice struct{ nth, of, free int }
 
 const (
-	digits  = "0123456789abcdefghijklmnopqrstuvwxyz"
+	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // the last stands for as many alternatives that are passed over
+	last    = len(digits) - 1
 	reduced = "r" // in place of the bound on preemptions
 )
 
@@ -39,7 +40,8 @@ func (e *explorer) format() string {
 		path = path[:len(path)-1]
 	}
 	for _, c := range path {
-		s.WriteByte(digits[c.nth])
+		s.WriteString(strings.Repeat(digits[last:], c.nth/last))
+		s.WriteByte(digits[c.nth%last])
 	}
 	return s.String()
 }
@@ -65,12 +67,20 @@ func (e *explorer) parse(replay string) (path []choice, err error) {
 			*bound = int(n)
 		}
 	}
+	passed := 0
 	for _, d := range []byte(parts[2]) {
-		nth := strings.IndexByte(digits, d)
-		if nth < 0 {
+		switch nth := strings.IndexByte(digits, d); nth {
+		case -1:
 			return nil, errReplay
+		case last:
+			passed += last
+		default:
+			path = append(path, choice{nth: passed + nth})
+			passed = 0
 		}
-		path = append(path, choice{nth: nth})
+	}
+	if passed > 0 {
+		return nil, errReplay
 	}
 	return path, nil
 }

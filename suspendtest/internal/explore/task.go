@@ -268,6 +268,7 @@ func (s spawner) Sleeps(ctx context.Context) bool {
 		return false
 	}
 	t.eventHere("sleeps")
+	t.priority = 0 // at random, as if another task began
 	s.w.handOver(t, s.w.pick(nil))
 	return true
 }
