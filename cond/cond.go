@@ -135,10 +135,11 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 // With no waiter it takes no lock, and comes before every later Wait. A task that has changed the condition under L comes after all
 // tasks that found it unchanged, as those joined the list under L.
 func (c *Cond) Signal() {
+	suspend.Point()
 	if !c.waited.Load() {
 		return
 	}
-	c.guard.Lock()
+	c.guard.Relock()
 	c.signalLocked()
 	c.guard.Unlock()
 }
@@ -146,10 +147,11 @@ func (c *Cond) Signal() {
 // Broadcast wakes all waiters of this moment, in the order in which they came, and no later one. A waiter that it wakes may cancel
 // another of them. That one was waiting as well, so its Wait returns nil. Broadcast never suspends.
 func (c *Cond) Broadcast() {
+	suspend.Point()
 	if !c.waited.Load() {
 		return
 	}
-	c.guard.Lock()
+	c.guard.Relock()
 	for w := c.listed.First(); w != nil; w = c.listed.First() {
 		if !c.wakeLocked(w) {
 			w.Value.signalled = true

@@ -61,6 +61,7 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 // Get starts another one, maybe beside the one that is ending. The context of load has the values of the context of its first caller. If
 // the scheduler refuses the task, Get returns its error. A load must not Get its own key, as it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
+	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
 		return v, err
 	}
@@ -80,6 +81,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 
 // Forget drops the value of key. Tasks that wait for its load get that, and later ones start another.
 func (c *Cache[K, V]) Forget(key K) {
+	suspend.Point()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.entries[key]; e != nil {

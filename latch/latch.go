@@ -52,6 +52,7 @@ func New(n int) *Latch {
 //
 // Every CountDown synchronizes before the return of every Wait that returns nil.
 func (l *Latch) CountDown() {
+	suspend.Point()
 	for {
 		n := l.count.Load()
 		if n <= 1 {
@@ -66,9 +67,9 @@ func (l *Latch) CountDown() {
 
 // open is the last CountDown, or one too many. The count is at most 1, and changes only under the guard.
 func (l *Latch) open() {
-	l.guard.Lock()
+	l.guard.Relock()
 	defer l.guard.Unlock()
-	if l.TryWait() {
+	if l.isOpen() {
 		panic("latch: CountDown below zero")
 	}
 	l.count.Store(0)
@@ -82,18 +83,23 @@ func (l *Latch) open() {
 // cancelled while it waited returns nil if l is open by the time of its return.
 func (l *Latch) Wait(ctx context.Context) error {
 	suspend.Preemptible()
-	if err := suspend.Err(ctx); err != nil || l.TryWait() {
+	if err := suspend.Err(ctx); err != nil || l.isOpen() {
 		return err
 	}
 	_, err := suspend.Wait[struct{}](ctx, (*wait)(l), false)
-	if l.TryWait() {
+	if l.isOpen() {
 		return nil
 	}
 	return err
 }
 
 // TryWait reports whether l is open. It never suspends.
-func (l *Latch) TryWait() bool { return l.count.Load() == 0 }
+func (l *Latch) TryWait() bool {
+	suspend.Point()
+	return l.isOpen()
+}
+
+func (l *Latch) isOpen() bool { return l.count.Load() == 0 }
 
 // WaitOp is Wait as an Op. A cancelled one fails, even if l has been opened since.
 func (l *Latch) WaitOp() suspend.Op[struct{}] { return suspend.OpOf[struct{}]((*wait)(l)) }
@@ -104,7 +110,7 @@ func (l *Latch) Done() <-chan struct{} {
 	defer l.guard.Unlock()
 	if l.done == nil {
 		l.done = make(chan struct{})
-		if l.TryWait() {
+		if l.isOpen() {
 			close(l.done)
 		}
 	}
@@ -115,6 +121,6 @@ func (l *Latch) Done() <-chan struct{} {
 type wait Latch
 
 func (w *wait) Guard() *suspend.Guard               { return &w.guard }
-func (w *wait) Try() (v struct{}, ok bool, _ error) { return v, (*Latch)(w).TryWait(), nil }
+func (w *wait) Try() (v struct{}, ok bool, _ error) { return v, (*Latch)(w).isOpen(), nil }
 func (w *wait) Enqueue(r suspend.Resumer[struct{}]) { w.waiters.Push(r, struct{}{}) }
 func (w *wait) Remove(r suspend.Resumer[struct{}])  { w.waiters.Remove(r) }

@@ -221,6 +221,7 @@ func (l *Lazy[T]) result() (T, error) {
 // Value returns the results of the function, and whether it has run. It never suspends. If the function has panicked, so does Value. The
 // answer that there is no value may be stale on return.
 func (l *Lazy[T]) Value() (v T, ok bool, err error) {
+	suspend.Point()
 	if l.state.Load() == pending {
 		return v, false, nil
 	}

@@ -93,7 +93,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 		}
 		return context.Canceled // it breaks its contract, and the lock is not held
 	}
-	if m.word.CompareAndSwap(0, held) || m.TryLock() { // the latter barges
+	if m.word.CompareAndSwap(0, held) || m.take() { // the latter barges
 		return nil
 	}
 	return m.lockSlow(ctx)
@@ -102,6 +102,11 @@ func (m *Mutex) Lock(ctx context.Context) error {
 // TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends. There is a moment in which
 // it may fail without a holder: a Lock that gives up is handing m over to an Op, which is cancelled as well.
 func (m *Mutex) TryLock() bool {
+	suspend.Point()
+	return m.take()
+}
+
+func (m *Mutex) take() bool {
 	for {
 		w := m.word.Load()
 		if w&held != 0 {

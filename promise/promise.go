@@ -122,6 +122,7 @@ func (p *Promise[T]) await(ctx context.Context) (T, error) {
 
 // Try returns the value and the error of p, and whether p is filled. It never suspends.
 func (p *Promise[T]) Try() (v T, ok bool, err error) {
+	suspend.Point()
 	if !p.filled.Load() {
 		return v, false, nil
 	}

@@ -86,6 +86,7 @@ func Do[T any](ctx context.Context, f func(tx *Tx) (T, error)) (T, error) {
 // Try is Atomically without waiting: it reports whether the transaction has committed. If f returns Retry, Try returns false
 // and nil. Try never suspends, so it may be used in a callback, and it does not wait for the elder.
 func Try(f func(tx *Tx) error) (ok bool, err error) {
+	suspend.Point()
 	ok, hooks, err := try(f)
 	callAll(hooks)
 	return ok, err

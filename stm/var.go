@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A Var is a variable that transactions read and write. The zero Var holds the zero T and is ready to use. A Var must not
@@ -134,6 +135,7 @@ func (v *Var[T]) Load() T {
 	if inside.In() {
 		panic("stm: Load in a transaction: Get is what was meant")
 	}
+	suspend.Point()
 	b := v.box.Load()
 	if b == nil {
 		var zero T

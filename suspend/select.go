@@ -118,7 +118,9 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
 	}
-	if how != atOnce {
+	if how == atOnce {
+		Point()
+	} else {
 		Preemptible()
 	}
 	if ctx.Err() != nil {

@@ -59,6 +59,11 @@ func New[T any](v T) *Value[T] {
 
 // Load returns the latest value, and its version for Changed. It never suspends.
 func (w *Value[T]) Load() (now State[T]) {
+	suspend.Point()
+	return w.now()
+}
+
+func (w *Value[T]) now() (now State[T]) {
 	if s := w.state.Load(); s != nil {
 		now = *s
 	}
@@ -75,7 +80,7 @@ func (w *Value[T]) Store(v T) error {
 	if w.closed {
 		return ErrClosed
 	}
-	next := State[T]{v, w.Load().Version + 1}
+	next := State[T]{v, w.now().Version + 1}
 	w.state.Store(&next)
 	w.waiters.ResumeAll(next, nil) // a refused waiter was cancelled, and is owed nothing
 	return nil
@@ -132,7 +137,7 @@ func (c changed[T]) Enqueue(r suspend.Resumer[State[T]]) { c.waiters.Push(r, str
 func (c changed[T]) Remove(r suspend.Resumer[State[T]])  { c.waiters.Remove(r) }
 
 func (c changed[T]) Try() (now State[T], ok bool, err error) {
-	switch now = c.Load(); {
+	switch now = c.now(); {
 	case now.Version != c.seen:
 		return now, true, nil
 	case c.closed:

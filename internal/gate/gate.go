@@ -58,9 +58,10 @@ func (g *Gate) Acquire(ctx context.Context, n uint64) error {
 
 // TryAcquire takes n permits if they are free and no task waits, and reports whether it did.
 func (g *Gate) TryAcquire(n uint64) bool {
+	suspend.Point()
 	ok, sure := g.take(n)
 	if !sure {
-		g.guard.Lock()
+		g.guard.Relock()
 		ok = g.takeLocked(n)
 		g.grantLocked()
 		g.guard.Unlock()
