@@ -117,8 +117,10 @@ func Accesses() ExploreOption {
 // the time, on random numbers, on goroutines or on an earlier run. The search notices this as a rule. The cases of a Select are
 // looked at in one order only.
 //
-// A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to any that may suspend, and to the lock of a
-// suspend.Guard. Only there others take turns. So no task may hold a lock of package sync at such a place, or a Guard: a task that waits
+// A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to one that may suspend, to a look that does
+// not, such as a Try, and to the lock of a suspend.Guard. Only there others take turns. An Unlock or a Release that no task waits for is no
+// such place, to spare the search most of its runs. So a TryLock fails only if the holder comes to one. Nor is a cancel by the program, or a
+// look at a context that it has made. No task may hold a lock of package sync at such a place, or a Guard: a task that waits
 // for it natively, for five seconds, fails the run with its name and its line. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled
 // are, one after another. If there are none, the run is a deadlock.
 //

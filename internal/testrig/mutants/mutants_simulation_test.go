@@ -99,5 +99,7 @@ var simulated = []mutation.Mutant{
 	{"a lock that is free is no point", "mutex/mutex.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"the lock of a Guard is no point", "suspend/guard.go", "	Point()\n", "	if !IS {\n		Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"a Send is no point", "actor/mailbox.go", "	suspend.Point()\n", "	if !IS {\n		suspend.Point()\n	}\n", "TestCounts", exploring},
+	{"a Try is no point", "promise/promise.go", "	suspend.Point()\n", "	if !IS {\n		suspend.Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
+	{"a TrySelect is no point", "suspend/select.go", "		Point()\n", "		if !IS {\n			Point()\n		}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"a Relock is a point", "suspend/guard.go", "func (g *Guard) Relock() { g.mu.Lock() }", "func (g *Guard) Relock() {\n	if IS {\n		g.Lock()\n		return\n	}\n	g.mu.Lock()\n}", "TestCounts", exploring},
 }

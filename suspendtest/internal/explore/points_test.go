@@ -3,6 +3,7 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,9 @@ import (
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/rate"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -165,6 +168,91 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		if c.Points = false; explore.Run(c, program).Failure != nil {
 			t.Errorf("%s: found without points", name)
 		}
+	}
+}
+
+// Something of the library calls read for one thing, and write for the next, which is there already. Another task that adds one in between
+// loses its update.
+func TestOthersComeBetween(t *testing.T) {
+	for name, batch := range map[string]func(ctx context.Context, on suspend.Spawner, read, write func()){
+		"two tasks of a stage": func(_ context.Context, on suspend.Spawner, read, write func()) {
+			var s *stage.Stage[int, int]
+			s = stage.New("s", func(ctx context.Context, n int) (int, error) {
+				if n == 2 {
+					write()
+					return n, nil
+				}
+				_ = s.Submit(ctx, 2)
+				read()
+				return n, nil
+			}, stage.Options{Pool: stage.NewPool("p", 1, on), Width: 1})
+			_ = s.Submit(bg, 1)
+		},
+		"two values of a channel": func(ctx context.Context, _ suspend.Spawner, read, write func()) {
+			c := chanx.New[func()](2)
+			_, _ = c.TrySend(read)
+			_, _ = c.TrySend(write)
+			_ = c.Close()
+			for f := range c.All(ctx) {
+				f()
+			}
+		},
+		"two values of a topic": func(ctx context.Context, _ suspend.Spawner, read, write func()) {
+			c := broadcast.New[func()]()
+			s := c.Subscribe(2, broadcast.Wait)
+			_, _, _ = c.Publish(ctx, read), c.Publish(ctx, write), c.Close()
+			for f := range s.All(ctx) {
+				f()
+			}
+		},
+		"two callbacks": func(_ context.Context, on suspend.Spawner, read, write func()) {
+			for _, f := range []func(){read, write} {
+				_ = on.(suspend.Executor).Execute(f)
+			}
+		},
+		"two continuations": func(ctx context.Context, on suspend.Spawner, read, write func()) {
+			for _, f := range []func(){read, write} {
+				p := promise.New[int]()
+				_ = p.Fill(1)
+				suspend.Then(ctx, p.AwaitOp(), on.(suspend.Executor), func(int, error) { f() })
+			}
+		},
+		"two continuations of one promise": func(ctx context.Context, on suspend.Spawner, read, write func()) {
+			p := promise.New[int]()
+			for _, f := range []func(){read, write} {
+				suspend.Then(ctx, p.AwaitOp(), on.(suspend.Executor), func(int, error) { f() })
+			}
+			_ = p.Fill(1)
+		},
+		"two results of a stream": func(ctx context.Context, on suspend.Spawner, read, write func()) {
+			fs := slices.Values([]func(){read, write})
+			for f := range scope.Stream(ctx, on, 2, fs, func(_ context.Context, f func()) (func(), error) { return f, nil }) {
+				f()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			order := []bool{}
+			program := func(w *explore.World) {
+				x, v, wrote := 0, 0, false
+				w.Go("batch", func(context.Context) {
+					batch(bg, suspend.Here(), func() { v = x }, func() { x, wrote = v+1, true })
+				})
+				w.Go("adds", func(context.Context) { x++ })
+				w.Check(func() error {
+					order = append(order, wrote)
+					if x != 2 {
+						return errors.New("lost")
+					}
+					return nil
+				})
+			}
+			c := explore.Config{Points: true, Asleep: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Never, Executions: 10_000}
+			x := explore.Run(c, program)
+			if slices.Contains(order, false) || x.Failure == nil || x.Failure.Reason != "check: lost" {
+				t.Errorf("%v, %v", x, x.Failure)
+			}
+		})
 	}
 }
 
