@@ -79,11 +79,11 @@ func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executi
 
 // Random makes n runs at random in place of all, and n without a cancellation: for programs that have too many. Each task, and each context
 // that can be cancelled, has a random priority, and the one with the highest that can go on does. A Sleep that cannot be cancelled gives its
-// task another random priority. At depth-1 random points the task whose turn it is falls below all others. Some mistakes show in each run in which certain pairs of steps, depth of them, come in a certain order. Such a
-// mistake, in a program of n tasks that take k turns, fails a run with a chance of at least 1/(n·k^(depth-1)), if each Sleep counts as
-// another task: Burckhardt, Kothari, Musuvathi and
-// Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). Two locks taken in the wrong order have depth
-// 2, and so has a lost update. The runs are the same each time. Preemptions means nothing then, and Accesses only that each access is a point.
+// task another random priority. At depth-1 random points the task whose turn it is falls below all others. Some mistakes show in each run
+// in which certain pairs of steps, depth of them, come in a certain order. Such a mistake, in a program of n tasks that take k turns, fails
+// a run with a chance of at least 1/(n·k^(depth-1)), if each Sleep counts as another task: Burckhardt, Kothari, Musuvathi and Nagarakatte,
+// A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). Two locks taken in the wrong order have depth 2, and
+// so has a lost update. The runs are the same each time. Preemptions means nothing then, and Accesses only that each access is a point.
 func Random(n, depth int) ExploreOption {
 	return func(c *exploreConfig) { c.Executions, c.Depth = n, max(depth, 1) }
 }
@@ -119,10 +119,10 @@ func Accesses() ExploreOption {
 //
 // A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to one that may suspend, to a look that does
 // not, such as a Try, and to the lock of a suspend.Guard. Only there others take turns. An Unlock or a Release that no task waits for is no
-// such place, to spare the search most of its runs. So a TryLock fails only if the holder comes to one. Nor is a cancel by the program, or a
-// look at a context that it has made. No task may hold a lock of package sync at such a place, or a Guard: a task that waits
-// for it natively, for five seconds, fails the run with its name and its line. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled
-// are, one after another. If there are none, the run is a deadlock.
+// such place, to spare the search most of its runs. So a TryLock fails only if the holder comes to one. Nor is a look at a context that the
+// program has made, or its cancel. No task may hold a lock of package sync at such a place, or a Guard: a task that waits for it natively,
+// for five seconds, fails the run with its name and its line. Others may take turns between a cancellation and its effect. When all tasks
+// wait, those whose contexts can be cancelled are, one after another. If there are none, the run is a deadlock.
 //
 // Explore finds errors in the logic of a primitive and of its users: values and wake-ups lost between a Resume and a cancellation, and
 // sections that are not atomic together. It does not look at the order of single memory accesses, unless Accesses says so.
