@@ -114,8 +114,8 @@ func Accesses() ExploreOption {
 // were all: a bound that has left out runs is named.
 //
 // program is called for each run. It makes the shared objects and starts the tasks, and must do the same each time. It must not depend on
-// the time, on random numbers, on goroutines or on an earlier run. The search notices this as a rule. The cases of a Select are
-// looked at in one order only.
+// the time, on random numbers, on an earlier run, or on goroutines, which a Run of package fetch starts. The search notices this as a rule.
+// The cases of a Select are looked at in one order only.
 //
 // A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to one that may suspend, to a look that does
 // not, such as a Try, and to the lock of a suspend.Guard. Only there others take turns. An Unlock or a Release that no task waits for is no

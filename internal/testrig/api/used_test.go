@@ -63,7 +63,6 @@ var unused = map[string]string{
 	"stm: Change":                             "STM.md shows it",
 	"stm: Nested":                             "STM.md shows it",
 	"stm: ReadStats":                          "STM.md shows it",
-	"suspend: Ban.In":                         "for authors",
 	"suspend: Until":                          "for authors",
 	"suspendtest: Accesses":                   "an option for tests of users",
 	"suspendtest: Cancellations":              "an option for tests of users",
