@@ -51,11 +51,5 @@ func inTest(f func(t *testing.T)) {
 	v := flag.Lookup("test.v").Value // the test would print into the output of the example
 	defer func(was string) { _ = v.Set(was) }(v.String())
 	_ = v.Set("false")
-	begun := false // a test runs as often as -count and -cpu say
-	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "Example", F: func(t *testing.T) {
-		if !begun {
-			begun = true
-			f(t)
-		}
-	}}})
+	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "Example", F: f}})
 }
