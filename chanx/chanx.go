@@ -21,7 +21,7 @@ import (
 )
 
 // ErrClosed is the error of a send on a closed channel, of a receive from a channel that is closed and empty, and of a second Close. A
-// receiver ends its loop then.
+// receiver ends its loop then. CloseWith gives sends and receives another error.
 var ErrClosed = outcome.Named("chanx: closed", suspend.ErrClosed)
 
 // A Chan passes values from senders to receivers, first come first served on both sides. It holds up to Cap values that were sent
@@ -35,7 +35,7 @@ type Chan[T any] struct {
 	//	       else wait
 	//	-Recv> a value is stored: take the first; the value of the first sender that can be resumed is stored
 	//	       a sender waits: take the value of the first that can be resumed
-	//	       closed: ErrClosed
+	//	       closed: the error of the close
 	//	       else wait
 	//
 	// Invariant: a waiter in senders that can be resumed waits because the buffer is full, one in receivers because it is empty. A
@@ -44,10 +44,10 @@ type Chan[T any] struct {
 	// it could meet.
 
 	guard     suspend.Guard
-	closed    bool
-	buffered  bool // never changes; if false, every wait is sure to be met, and may be cancelled lazily
-	ring      []T  // as long as the capacity; a place without a value is zero
-	first     int  // the index of the first value stored
+	end       error // of sends and receives; nil: c is open
+	buffered  bool  // never changes; if false, every wait is sure to be met, and may be cancelled lazily
+	ring      []T   // as long as the capacity; a place without a value is zero
+	first     int   // the index of the first value stored
 	stored    int
 	receivers suspend.Queue[T, struct{}]
 	senders   suspend.Queue[struct{}, T]
@@ -62,7 +62,7 @@ func New[T any](capacity int) *Chan[T] {
 }
 
 // Send sends v. It suspends the caller until a receiver takes v or there is room in the buffer. If ctx is done first, or already, Send
-// returns the cancellation error. If c is closed first, or already, it returns ErrClosed. In both cases the channel has not seen v,
+// returns the cancellation error. If c is closed first, or already, it returns ErrClosed, or the error of CloseWith. In both cases the channel has not seen v,
 // which is still the caller's. If the hand-over and the cancellation meet, one of them wins.
 //
 // A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send that it
@@ -73,14 +73,14 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 }
 
 // Recv receives the oldest value. It suspends the caller until there is one. If c is closed and its buffer is empty, Recv returns
-// ErrClosed. If ctx is done first, or already, Recv returns the cancellation error and has taken nothing. If a value and the
+// ErrClosed, or the error of CloseWith. If ctx is done first, or already, Recv returns the cancellation error and has taken nothing. If a value and the
 // cancellation meet, one of them wins, and a value that was handed to a Recv is returned by it. A Recv that makes room lets the longest
 // waiting sender store its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
 }
 
-// TrySend sends v if it need not wait, and reports whether it did. The error is ErrClosed if c is closed, and nil if c is full. With a
+// TrySend sends v if it need not wait, and reports whether it did. The error is that of Send if c is closed, and nil if c is full. With a
 // capacity of 0 it succeeds if a receiver waits. It never suspends.
 func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	c.guard.Lock()
@@ -89,8 +89,8 @@ func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// TryRecv receives a value if it need not wait, and reports whether it did. The error is ErrClosed if c is closed and empty, and nil if
-// more may come. It never suspends.
+// TryRecv receives a value if it need not wait, and reports whether it did. The error is that of Recv if c is closed and empty, and nil
+// if more may come. It never suspends.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	c.guard.Lock()
 	v, ok, err = c.recvLocked()
@@ -133,16 +133,23 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 // In Kotlin a waiting sender survives, as close is like one more value behind all others. Such a Close does not end a Send, which waits
 // without end once the receivers have gone, and the buffer of a closed channel goes on filling. Here no task waits on a closed channel.
 // A sender whose value must be received sends it before it closes.
-func (c *Chan[T]) Close() error {
+func (c *Chan[T]) Close() error { return c.CloseWith(ErrClosed) }
+
+// CloseWith is Close, with err in place of ErrClosed for all sends and receives: a stream that has failed, and has not come to its end.
+// Receivers get the values in the buffer first. With a nil err it is Close.
+func (c *Chan[T]) CloseWith(err error) error {
+	if err == nil {
+		err = ErrClosed
+	}
 	c.guard.Lock()
 	defer c.guard.Unlock()
-	if c.closed {
+	if c.end != nil {
 		return ErrClosed
 	}
-	c.closed = true
+	c.end = err
 	var none T
-	c.receivers.ResumeAll(none, ErrClosed) // a refused waiter was cancelled, and is owed nothing
-	c.senders.ResumeAll(struct{}{}, ErrClosed)
+	c.receivers.ResumeAll(none, err) // a refused waiter was cancelled, and is owed nothing
+	c.senders.ResumeAll(struct{}{}, err)
 	return nil
 }
 
@@ -156,10 +163,10 @@ func (c *Chan[T]) Len() int {
 // Cap returns the capacity.
 func (c *Chan[T]) Cap() int { return len(c.ring) }
 
-// sendLocked sends v, or finds c closed: err. It reports false if the caller has to wait.
+// sendLocked sends v, or finds c closed: err is the end. It reports false if the caller has to wait.
 func (c *Chan[T]) sendLocked(v T) (ok bool, err error) {
-	if c.closed {
-		return true, ErrClosed
+	if c.end != nil {
+		return true, c.end
 	}
 	if _, ok := c.receivers.Resume(v, nil); ok {
 		return true, nil
@@ -185,8 +192,8 @@ func (c *Chan[T]) recvLocked() (v T, ok bool, err error) {
 		return v, true, nil
 	case sent:
 		return next, true, nil
-	case c.closed:
-		return v, true, ErrClosed
+	case c.end != nil:
+		return v, true, c.end
 	}
 	return v, false, nil
 }

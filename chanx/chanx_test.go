@@ -1,9 +1,11 @@
 package chanx_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"testing"
@@ -248,10 +250,7 @@ var receivers = []struct {
 		for v := range c.All(ctx) {
 			return v, nil
 		}
-		if err := suspend.Err(ctx); err != nil {
-			return 0, err
-		}
-		return 0, chanx.ErrClosed
+		return c.Recv(ctx)
 	}},
 	{"Select", func(ctx context.Context, c *chanx.Chan[int]) (int, error) {
 		var other chanx.Chan[int]
@@ -362,11 +361,12 @@ func TestCancelAtEachPoint(t *testing.T) {
 	}
 }
 
-// Close resumes all waiters with ErrClosed, in order, receivers before senders; a sender keeps its value.
+// CloseWith resumes all waiters with its error, in order, receivers before senders; a sender keeps its value.
 func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		var order []int
-		for _, capacity := range []int{0, 2} {
+		for capacity, reason := range []error{chanx.ErrClosed, nil, io.ErrUnexpectedEOF} {
+			closed := cmp.Or(reason, chanx.ErrClosed)
 			for _, way := range senders {
 				c := chanx.New[int](capacity)
 				for i := range capacity {
@@ -381,12 +381,12 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 					}))
 				}
 				ends[2].cancel() // cancelled, and still queued when the channel is closed
-				if err := c.Close(); err != nil {
+				if err := c.CloseWith(reason); err != nil || c.CloseWith(io.EOF) != chanx.ErrClosed {
 					t.Error(err)
 				}
 				schedtest.Settle()
 				for i, e := range ends {
-					if want := map[bool]error{true: context.Canceled, false: chanx.ErrClosed}[i == 2]; !e.ended || !errors.Is(e.err, want) {
+					if want := map[bool]error{true: context.Canceled, false: closed}[i == 2]; !e.ended || !errors.Is(e.err, want) {
 						t.Errorf("%s %d: %+v", way.name, i, e)
 					}
 				}
@@ -398,7 +398,7 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 						t.Errorf("Recv = %d, %v", v, err)
 					}
 				}
-				if _, err := c.Recv(bg); err != chanx.ErrClosed {
+				if _, err := c.Recv(bg); err != closed {
 					t.Errorf("Recv = %v: a parked sender's value was sent", err)
 				}
 			}
@@ -412,10 +412,10 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 						return way.recv(ctx, c)
 					}))
 				}
-				_ = c.Close()
+				_ = c.CloseWith(reason)
 				schedtest.Settle()
 				for i, e := range ends {
-					if !e.ended || e.err != chanx.ErrClosed {
+					if !e.ended || e.err != closed {
 						t.Errorf("%s %d: %+v", way.name, i, e)
 					}
 				}

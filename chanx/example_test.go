@@ -3,6 +3,7 @@ package chanx_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
@@ -74,6 +75,21 @@ func ExampleChan_RecvOp() {
 		fmt.Println("no answer")
 	}
 	// Output: near
+}
+
+func ExampleChan_CloseWith() {
+	// A source that breaks is told from one that ends.
+	lines := chanx.New[string](1)
+	_ = lines.Send(bg, "begin")
+	_ = lines.CloseWith(io.ErrUnexpectedEOF)
+	for line := range lines.All(bg) {
+		fmt.Println(line)
+	}
+	_, err := lines.Recv(bg)
+	fmt.Println(err)
+	// Output:
+	// begin
+	// unexpected EOF
 }
 
 func ExampleChan_All() {

@@ -30,30 +30,30 @@ const (
 // immediately. If the hand-over and the cancellation meet, one of them wins.
 //
 // The n'th Unlock, and all RUnlocks before it, synchronize before the return of the n+1'th successful Lock.
-func (m *RWMutex) Lock(ctx context.Context) error { return m.gate.Acquire(ctx, writer) }
+func (m *RWMutex) Lock(ctx context.Context) error { return m.gate.Acquire(ctx, writer, writer) }
 
 // RLock locks m for reading. It suspends the caller while a writer holds m, or another task has been waiting for longer. If ctx is done
 // first, or already, RLock returns the cancellation error and the caller does not hold m. If the hand-over and the cancellation
 // meet, one of them wins.
 //
 // An Unlock synchronizes before the return of every RLock that comes after it.
-func (m *RWMutex) RLock(ctx context.Context) error { return m.gate.Acquire(ctx, reader) }
+func (m *RWMutex) RLock(ctx context.Context) error { return m.gate.Acquire(ctx, reader, writer) }
 
 // LockOp is Lock as an Op.
 func (m *RWMutex) LockOp() suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: writer})
+	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: writer, Size: writer})
 }
 
 // RLockOp is RLock as an Op. In a Select with the LockOp of the same RWMutex, put it first, or it queues behind the writer.
 func (m *RWMutex) RLockOp() suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: reader})
+	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: reader, Size: writer})
 }
 
 // TryLock locks m for writing if no task holds it or waits for it, and reports whether it did. It never suspends.
-func (m *RWMutex) TryLock() bool { return m.gate.TryAcquire(writer) }
+func (m *RWMutex) TryLock() bool { return m.gate.TryAcquire(writer, writer) }
 
 // TryRLock locks m for reading if no writer holds it and no task waits for it, and reports whether it did. It never suspends.
-func (m *RWMutex) TryRLock() bool { return m.gate.TryAcquire(reader) }
+func (m *RWMutex) TryRLock() bool { return m.gate.TryAcquire(reader, writer) }
 
 // Unlock unlocks m for writing, and hands it to the first waiters. It never suspends. It panics, and changes nothing, if m is not
 // locked for writing.

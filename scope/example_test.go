@@ -9,6 +9,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 )
@@ -92,6 +93,36 @@ func ExampleMap() {
 	})
 	fmt.Println(squares, err)
 	// Output: [1 4 9] <nil>
+}
+
+// Results as they come: the calls send them, and the channel ends with the calls. An error of a call is that of Run.
+func ExampleMap_asTheyCome() {
+	err := fifo.Run(context.Background(), func(ctx context.Context) error {
+		return scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			results, here := chanx.New[int](0), suspend.Here()
+			_ = s.Go(here, func(ctx context.Context) error {
+				defer results.Close()
+				_, err := scope.Map(ctx, scope.Limit(2, here), []int{3, 1, 2}, func(ctx context.Context, n int) (none struct{}, err error) {
+					for range n {
+						suspend.Yield() // the work
+					}
+					return none, results.Send(ctx, n)
+				})
+				return err
+			})
+			for n := range results.All(ctx) {
+				fmt.Println(n)
+			}
+			s.Cancel(nil) // ends the calls, had the loop been left by a break
+			return nil
+		})
+	})
+	fmt.Println(err)
+	// Output:
+	// 1
+	// 3
+	// 2
+	// <nil>
 }
 
 func ExampleFirst() {

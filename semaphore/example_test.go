@@ -53,6 +53,21 @@ func ExampleSemaphore_AcquireOp() {
 	// Output: replica
 }
 
+// A pool that shrinks loses its connections as they come back.
+func ExampleSemaphore_Resize() {
+	ctx := context.Background()
+	pool := semaphore.New(2)
+	_ = pool.Acquire(ctx, 2)
+	pool.Resize(1)
+	pool.Release(1)
+	fmt.Println(pool.TryAcquire(1))
+	pool.Release(1)
+	fmt.Println(pool.TryAcquire(1))
+	// Output:
+	// false
+	// true
+}
+
 func ExampleSemaphore_Acquire_timeout() {
 	s := semaphore.New(3)
 	_ = s.Acquire(context.Background(), 2)

@@ -15,23 +15,27 @@ package semaphore
 
 import (
 	"context"
-	"errors"
+	"math"
 
 	"github.com/braidgo/braid/internal/gate"
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrTooLarge is the error of a request for more permits than the semaphore has altogether. Ask for less, or make a larger one.
-var ErrTooLarge = errors.New("semaphore: more permits than there are")
+// ErrTooLarge is the error of a request for more permits than the semaphore has altogether. Ask for less, or make it larger.
+var ErrTooLarge = gate.ErrTooLarge
+
+// ErrClosed is the error of a request after the Close, of one that waits then, and of a second Close.
+var ErrClosed = gate.ErrClosed
 
 // A Semaphore is a number of permits that tasks acquire and release, several at a time. One task may acquire a permit and another
-// release it. New makes a Semaphore, and it must not be copied. The zero Semaphore has no permits.
+// release it. New makes a Semaphore, and it must not be copied. The zero Semaphore has no permits. After a Resize or a Close each
+// operation takes a lock for an instant.
 //
 // Permits are granted strictly in the order of the requests. As long as one task waits, all later ones queue behind it, even for
 // permits that are free. So a large request is not starved by small ones. Permits are handed over: a resumed waiter has all of its
 // permits, and a waiting one has none.
 type Semaphore struct {
-	size uint64 // never changes
+	size uint64 // until the first Resize; never changes
 	gate gate.Gate
 }
 
@@ -47,42 +51,47 @@ func New(n int64) *Semaphore {
 // If ctx is done first, or already, Acquire returns the cancellation error and the caller has no permits. Waiters behind it that fit
 // now get theirs. If the grant and the cancellation meet, one of them wins.
 //
-// A request for more permits than s has altogether can never succeed. Acquire returns ErrTooLarge for it, and no task waits behind it.
-// It panics if n is negative.
+// A request for more permits than s has altogether can never succeed. Acquire returns ErrTooLarge for it, and no task waits behind it. If s
+// is closed first, or already, it returns ErrClosed. It panics if n is negative.
 //
 // A Release synchronizes before the return of every Acquire that could not have returned without it.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
-	want := permits(n)
-	if want > s.size {
-		if err := suspend.Err(ctx); err != nil {
-			return err
-		}
-		return ErrTooLarge
-	}
-	return s.gate.Acquire(ctx, want)
+	return s.gate.Acquire(ctx, permits(n), s.size)
 }
 
 // AcquireOp is Acquire as an Op. Two of them in one Select queue like those of two tasks, in the order of the cases. Put the smaller
 // request first, or it waits for the larger one.
 func (s *Semaphore) AcquireOp(n int64) suspend.Op[struct{}] {
-	want := permits(n)
-	return suspend.OpOf[struct{}](&acquire{gate.Request{Gate: &s.gate, N: want}, want > s.size})
+	return suspend.OpOf[struct{}](&gate.Request{Gate: &s.gate, N: permits(n), Size: s.size})
 }
 
 // TryAcquire takes n permits if they are free and no task waits, and reports whether it did. It never suspends, and panics if n is
 // negative.
 func (s *Semaphore) TryAcquire(n int64) bool {
-	want := permits(n)
-	return want <= s.size && s.gate.TryAcquire(want)
+	return s.gate.TryAcquire(permits(n), s.size)
 }
 
 // Release gives n permits back. It grants them to the waiters, the longest waiting first, until there are too few for the next. It
 // never suspends. It panics, and changes nothing, if n is negative or more than the permits that are held.
 func (s *Semaphore) Release(n int64) {
 	back := permits(n)
-	if back > s.size || back > 0 && !s.gate.Release(back, gate.Max-s.size+back, gate.Max) {
+	if back > 0 && !s.gate.Release(back, gate.Max-s.size+back, math.MaxUint64) {
 		panic("semaphore: released more than held")
 	}
+}
+
+// Resize makes n the number of permits. More permits go to the waiters at once. With fewer, those that are held stay valid, and as many
+// Releases as are too many grant nothing. A waiter for more than n gets ErrTooLarge when it is the first. Resize never suspends, and
+// panics if n is negative.
+func (s *Semaphore) Resize(n int64) { s.gate.Resize(s.size, permits(n)) }
+
+// Close says that no more permits will be granted. All waiters are resumed with ErrClosed, in order. Permits that are held can be
+// released. A second Close changes nothing and returns ErrClosed. It never suspends.
+func (s *Semaphore) Close() error {
+	if !s.gate.Close(s.size) {
+		return ErrClosed
+	}
+	return nil
 }
 
 // permits converts n.
@@ -91,18 +100,4 @@ func permits(n int64) uint64 {
 		panic("semaphore: negative number of permits")
 	}
 	return uint64(n)
-}
-
-// An acquire is the Source of AcquireOp.
-type acquire struct {
-	gate.Request
-	tooLarge bool
-}
-
-// Try implements suspend.Source.
-func (a *acquire) Try() (v struct{}, ok bool, err error) {
-	if a.tooLarge {
-		return v, true, ErrTooLarge
-	}
-	return a.Request.Try()
 }

@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -115,6 +116,7 @@ func TestMisusePanicsAndChangesNothing(t *testing.T) {
 			"Release":     {func() { sem.Release(-1) }, "semaphore: negative number of permits"},
 			"over":        {func() { sem.Release(3) }, "semaphore: released more than held"},
 			"over by far": {func() { sem.Release(math.MaxInt64) }, "semaphore: released more than held"},
+			"Resize":      {func() { sem.Resize(-1) }, "semaphore: negative number of permits"},
 		}
 		check := func() {
 			for name, c := range cases {
@@ -145,6 +147,86 @@ func TestMisusePanicsAndChangesNothing(t *testing.T) {
 		if n := free(sem, 3); !got || n != 3 {
 			t.Errorf("granted: %v, %d free, want 3", got, n)
 		}
+	})
+}
+
+// A smaller semaphore takes its permits as they come back, a larger one grants more at once, and both in order.
+func TestResize(t *testing.T) {
+	for name, sem := range map[string]*semaphore.Semaphore{"made": semaphore.New(2), "zero": new(semaphore.Semaphore), "huge": semaphore.New(math.MaxInt64)} {
+		schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+			var got []string
+			ask := func(n int64) {
+				_ = s.Go(func() {
+					err := sem.Acquire(bg, n)
+					got = append(got, fmt.Sprint(n, " ", err))
+				})
+				schedtest.Yield(2)
+			}
+			expect := func(want ...string) {
+				t.Helper()
+				schedtest.Yield(3)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: %v, want %v", name, got, want)
+				}
+				got = nil
+			}
+			sem.Resize(4)
+			require.NoError(t, sem.Acquire(bg, 4))
+			sem.Resize(1) // three are owed
+			ask(2)
+			expect("2 " + semaphore.ErrTooLarge.Error())
+			ask(1)
+			sem.Release(3)
+			expect()
+			require.False(t, sem.TryAcquire(0))
+			sem.Resize(2) // one more, for the waiter
+			expect("1 <nil>")
+			ask(2)
+			ask(0)
+			ask(1)
+			sem.Resize(1) // and one is owed again
+			expect("2 "+semaphore.ErrTooLarge.Error(), "0 <nil>")
+			sem.Release(1)
+			expect()
+			sem.Resize(3)
+			expect("1 <nil>")
+			if n := free(sem, 9); n != 1 {
+				t.Errorf("%s: %d free, want 1", name, n)
+			}
+			sem.Release(2)
+			schedtest.Panics(t, "semaphore: released more than held", func() { sem.Release(1) })
+			sem.Resize(math.MaxInt64)
+			require.True(t, sem.TryAcquire(math.MaxInt64))
+			sem.Resize(0)
+			sem.Release(math.MaxInt64)
+			require.False(t, sem.TryAcquire(1))
+		})
+	}
+}
+
+// Close ends the waits in order, and keeps what is held.
+func TestClose(t *testing.T) {
+	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
+		sem := semaphore.New(2)
+		require.NoError(t, sem.Acquire(bg, 1))
+		var order []int
+		for i, n := range []int64{2, 1, 0} {
+			_ = s.Go(func() {
+				require.Equal(t, semaphore.ErrClosed, sem.Acquire(bg, n))
+				order = append(order, i)
+			})
+		}
+		suspend.Yield()
+		require.NoError(t, sem.Close())
+		require.Equal(t, semaphore.ErrClosed, sem.Close())
+		require.ErrorIs(t, sem.Acquire(bg, 3), suspend.ErrClosed)
+		_, err := suspend.Do(bg, sem.AcquireOp(1))
+		require.Equal(t, semaphore.ErrClosed, err)
+		require.False(t, sem.TryAcquire(1))
+		schedtest.Yield(2)
+		require.Equal(t, []int{0, 1, 2}, order)
+		sem.Release(1)
+		schedtest.Panics(t, "semaphore: released more than held", func() { sem.Release(1) })
 	})
 }
 
@@ -354,7 +436,8 @@ func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
 
 // Conservation: whatever is cancelled when, no more permits are out than there are, and all are back in the end.
 func TestStressWithCancellation(t *testing.T) {
-	for _, size := range []int64{1, 7} {
+	for i, size := range []int64{1, 7, 7} {
+		resized := i == 2
 		schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 			const tasks, rounds = 20, 250
 			sem, other := semaphore.New(size), semaphore.New(1)
@@ -365,6 +448,9 @@ func TestStressWithCancellation(t *testing.T) {
 					n := rng.Int64N(size) + 1
 					if rng.IntN(8) == 0 {
 						n = size
+					}
+					if resized && rng.IntN(8) == 0 {
+						sem.Resize(rng.Int64N(size + 1))
 					}
 					ctx, cancel := schedtest.MayCancel(rng)
 					var err error
@@ -381,6 +467,9 @@ func TestStressWithCancellation(t *testing.T) {
 							cancel()
 							continue
 						}
+						if err == nil {
+							_, err = mine.Result() // ErrTooLarge is one
+						}
 					case 2:
 						if sem.TryAcquire(n) {
 							tried.Add(1)
@@ -392,7 +481,7 @@ func TestStressWithCancellation(t *testing.T) {
 					}
 					if err != nil {
 						cancelled.Add(1)
-						if !errors.Is(err, context.Canceled) {
+						if !errors.Is(err, context.Canceled) && !(resized && err == semaphore.ErrTooLarge) {
 							t.Errorf("Acquire = %v", err)
 						}
 					} else {
@@ -417,6 +506,7 @@ func TestStressWithCancellation(t *testing.T) {
 			if !covered() {
 				t.Error("an outcome was not covered")
 			}
+			sem.Resize(size)
 			if n := free(sem, size); n != size || !other.TryAcquire(1) {
 				t.Errorf("%d of %d are free in the end", n, size)
 			}

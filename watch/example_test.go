@@ -3,6 +3,7 @@ package watch_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/suspend"
@@ -41,7 +42,14 @@ func ExampleValue_Until() {
 	go func() { _ = ready.Store(true) }()
 	set, err := ready.Until(context.Background(), func(set bool) bool { return set })
 	fmt.Println(set, err)
-	// Output: true <nil>
+	_ = ready.Store(false)
+	late, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	set, err = ready.Until(late, func(set bool) bool { return set })
+	fmt.Println(set, err)
+	// Output:
+	// true <nil>
+	// false context deadline exceeded
 }
 
 func ExampleValue_ChangedOp() {

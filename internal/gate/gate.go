@@ -4,9 +4,17 @@ package gate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
+)
+
+// The errors of package semaphore.
+var (
+	ErrTooLarge = errors.New("semaphore: more permits than there are")
+	ErrClosed   = outcome.Named("semaphore: closed", suspend.ErrClosed)
 )
 
 // Max is the number of permits of each Gate. A gate of fewer permits begins with the others taken.
@@ -25,6 +33,8 @@ type Gate struct {
 	//	taken+waiting  -R> taken[+waiting]  the first that fit are granted theirs
 	//	taken+waiting  -C> taken[+waiting]  and here as well: the cancelled one may have been the first that did not fit
 	//
+	// After a Resize or a Close, waiting stays: everything that comes looks at the change, under the guard.
+	//
 	// Invariant: while the guard is free and nothing is owed, the first waiter does not fit. A word that has waiting is
 	// changed under the guard only. A queue with waiters implies waiting. The converse may fail: a task that found too few
 	// and did not queue, being cancelled or a Select with another result, leaves waiting behind for the next to put right.
@@ -32,6 +42,17 @@ type Gate struct {
 	word    atomicx.Uint64
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, uint64] // with the number of permits asked for
+	changed *change
+}
+
+// A change is what Resize and Close have made of a Gate.
+//
+// Invariant: permits are owed only while all are taken.
+type change struct {
+	limit  uint64 // as many are taken for good by Limit
+	lost   uint64 // as many are taken for good now
+	owed   uint64 // as many will be, when they are given back
+	closed bool
 }
 
 // The taken permits are counted in units of one, above the flag.
@@ -43,33 +64,89 @@ const (
 // Limit leaves a fresh Gate n permits, and takes the others for good.
 func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
 
-// Acquire takes n permits, at once or when they are granted. It suspends, and is cancelled, as Semaphore.Acquire.
-func (g *Gate) Acquire(ctx context.Context, n uint64) error {
+// Resize leaves a Gate that Limit has left size permits n of them. Those that are held and too many are lost when they are given back.
+func (g *Gate) Resize(size, n uint64) {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	c := g.changeLocked(size)
+	if now := Max - c.lost - c.owed; n < now {
+		c.owed += now - n
+	} else {
+		kept := min(n-now, c.owed)
+		c.owed -= kept
+		found := n - now - kept
+		c.lost -= found
+		g.word.Add(-found * one)
+	}
+	g.grantLocked()
+}
+
+// Close ends all waits with ErrClosed, and grants no more permits. It reports whether the Gate was open.
+func (g *Gate) Close(size uint64) bool {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	c := g.changeLocked(size)
+	open := !c.closed
+	c.closed = true
+	g.grantLocked()
+	return open
+}
+
+func (g *Gate) changeLocked(size uint64) *change {
+	taken := g.word.Or(waiting) / one
+	if g.changed == nil {
+		g.changed = &change{limit: Max - size, lost: Max - size}
+		g.word.Store(max(taken, Max-size)*one | waiting) // Limit has not been called for a zero Semaphore
+	}
+	return g.changed
+}
+
+// refusedLocked returns the error of a request that is not for waiting.
+func (g *Gate) refusedLocked(n, size uint64) error {
+	if c := g.changed; c != nil {
+		if c.closed {
+			return ErrClosed
+		}
+		size = Max - c.lost - c.owed
+	}
+	if n > size {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// Acquire takes n permits of size, at once or when they are granted. It suspends, is cancelled and fails as Semaphore.Acquire.
+func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	if ok, _ := g.take(n); ok {
-		return nil
+	if n <= size {
+		if ok, _ := g.take(n); ok {
+			return nil
+		}
 	}
-	_, err := suspend.Wait[struct{}](ctx, Request{g, n}, false)
+	_, err := suspend.Wait[struct{}](ctx, Request{g, n, size}, false)
 	return err
 }
 
-// TryAcquire takes n permits if they are free and no task waits, and reports whether it did.
-func (g *Gate) TryAcquire(n uint64) bool {
+// TryAcquire takes n permits of size if they are free and no task waits, and reports whether it did.
+func (g *Gate) TryAcquire(n, size uint64) bool {
 	suspend.Point()
-	ok, sure := g.take(n)
-	if !sure {
-		g.guard.Relock()
-		ok = g.takeLocked(n)
-		g.grantLocked()
-		g.guard.Unlock()
+	if n <= size {
+		if ok, sure := g.take(n); sure {
+			return ok
+		}
 	}
+	g.guard.Relock()
+	defer g.guard.Unlock()
+	ok := g.refusedLocked(n, size) == nil && g.takeLocked(n)
+	g.grantLocked()
 	return ok
 }
 
-// Release gives n permits back if at least least and at most most are taken, and reports whether it did.
+// Release gives n permits back if at least least and at most most are taken, by those that hold them and by Limit, and reports
+// whether it did.
 func (g *Gate) Release(n, least, most uint64) bool {
 	for {
 		w := g.word.Load()
@@ -88,6 +165,9 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	taken := g.word.Or(waiting) / one
+	if c := g.changed; c != nil {
+		taken = taken - c.lost + c.limit
+	}
 	ok := least <= taken && taken <= most
 	if ok {
 		g.word.Add(-n * one)
@@ -117,36 +197,53 @@ func (g *Gate) takeLocked(n uint64) bool {
 	if g.waiters.Len() > 0 || n > Max-taken {
 		return false
 	}
-	g.word.Store((taken + n) * one)
+	g.storeLocked(taken + n)
 	return true
 }
 
 // grantLocked grants the first waiters their permits, as far as there are enough.
 func (g *Gate) grantLocked() {
 	taken := g.word.Or(waiting) / one // from here on only the guard changes it
-	for n := g.waiters.Head(); n != nil && *n <= Max-taken; n = g.waiters.Head() {
-		if n, ok := g.waiters.ResumeHead(struct{}{}, nil); ok {
+	if c := g.changed; c != nil {
+		paid := min(c.owed, Max-taken)
+		c.owed, c.lost, taken = c.owed-paid, c.lost+paid, taken+paid
+	}
+	for n := g.waiters.Head(); n != nil; n = g.waiters.Head() {
+		err := g.refusedLocked(*n, Max)
+		if err == nil && *n > Max-taken {
+			break
+		}
+		if n, ok := g.waiters.ResumeHead(struct{}{}, err); ok && err == nil {
 			taken += n
 		}
 	}
+	g.storeLocked(taken)
+}
+
+func (g *Gate) storeLocked(taken uint64) {
 	w := taken * one
-	if g.waiters.Len() > 0 {
+	if g.waiters.Len() > 0 || g.changed != nil {
 		w |= waiting
 	}
 	g.word.Store(w)
 }
 
-// A Request is an Acquire of N permits as a Source.
+// A Request is an Acquire of N permits of Size as a Source.
 type Request struct {
 	*Gate
-	N uint64
+	N, Size uint64
 }
 
 // Guard implements suspend.Source.
 func (r Request) Guard() *suspend.Guard { return &r.guard }
 
 // Try implements suspend.Source.
-func (r Request) Try() (v struct{}, ok bool, err error) { return v, r.takeLocked(r.N), nil }
+func (r Request) Try() (v struct{}, ok bool, err error) {
+	if err := r.refusedLocked(r.N, r.Size); err != nil {
+		return v, true, err
+	}
+	return v, r.takeLocked(r.N), nil
+}
 
 // Enqueue implements suspend.Source.
 func (r Request) Enqueue(w suspend.Resumer[struct{}]) { r.waiters.Push(w, r.N) }

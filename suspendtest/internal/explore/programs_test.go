@@ -152,6 +152,47 @@ var programs = []program{
 		w.Go("release", func(context.Context) { s.Release(2) })
 		w.Check(func() error { return free(!s.TryAcquire(1)) })
 	}},
+	{"semaphore, smaller", "3 × 1", func(w *explore.World) {
+		s := semaphore.New(2)
+		_ = s.Acquire(bg, 2)
+		w.Go("acquire", func(ctx context.Context) {
+			if s.Acquire(ctx, 2) == nil {
+				s.Release(2)
+			}
+		})
+		w.Go("release", func(context.Context) { s.Release(1); s.Release(1) })
+		w.Go("resize", func(context.Context) { s.Resize(0); s.Resize(1) })
+		w.OnIdle(lost)
+		w.Check(func() error { return free(s.TryAcquire(1) && !s.TryAcquire(1)) })
+	}},
+	{"semaphore, larger", "3 × 1", func(w *explore.World) {
+		s := semaphore.New(1)
+		_ = s.Acquire(bg, 1)
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if s.Acquire(ctx, 1) == nil {
+					s.Release(1)
+				}
+			})
+		}
+		w.Go("resize", func(context.Context) { s.Resize(2) })
+		w.OnIdle(lost)
+		w.Check(func() error { return free(s.TryAcquire(1) && !s.TryAcquire(1)) })
+	}},
+	{"semaphore, close", "3 × 1", func(w *explore.World) {
+		s := semaphore.New(1)
+		_ = s.Acquire(bg, 1)
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if s.Acquire(ctx, 1) == nil {
+					s.Release(1)
+				}
+			})
+		}
+		w.Go("close", func(context.Context) { _ = s.Close() })
+		w.OnIdle(lost)
+		w.Check(func() error { s.Release(1); return free(!s.TryAcquire(1)) })
+	}},
 	{"semaphore, TryAcquire", "3 × 1", func(w *explore.World) {
 		s := semaphore.New(1)
 		var in inside
@@ -867,20 +908,26 @@ func chanProgram(capacity int) func(w *explore.World) {
 }
 
 func closeProgram(capacity int) func(w *explore.World) {
+	told := func(err error) error {
+		if err == chanx.ErrClosed {
+			panic("the error of the close is lost")
+		}
+		return err
+	}
 	return func(w *explore.World) {
 		c := chanx.New[int](capacity)
 		sent, received := 0, 0
 		w.Go("send", func(ctx context.Context) {
-			if c.Send(ctx, 1) == nil {
+			if told(c.Send(ctx, 1)) == nil {
 				sent++
 			}
 		})
 		w.Go("recv", func(ctx context.Context) {
-			if _, err := c.Recv(ctx); err == nil {
+			if _, err := c.Recv(ctx); told(err) == nil {
 				received++
 			}
 		})
-		w.Go("close", func(context.Context) { _ = c.Close() })
+		w.Go("close", func(context.Context) { _ = c.CloseWith(errOops) })
 		w.OnIdle(lost)
 		w.Check(func() error {
 			v, _, _ := c.TryRecv()

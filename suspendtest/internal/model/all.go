@@ -22,7 +22,7 @@ var All = []Spec{
 var Selects = Spec{Name: "select", New: func(Choose) *System {
 	m, s, p, l := mvarPart(RealMVar()), semaphorePart(1, RealSemaphore(1)), promisePart(RealPromise()), mutexPart(RealMutex())
 	l.Name = "l"
-	m.Kinds = m.Kinds[:4]
+	m.Kinds, s.Kinds = m.Kinds[:4], s.Kinds[:4]
 	return &System{
 		Title:   "c0 is a channel of 0, c1 one of 1, m an MVar, s a semaphore of 1, p a Promise, l a Mutex",
 		Parts:   []Part{chanPart("c0", 0, RealChan(0), false), chanPart("c1", 1, RealChan(1), false), m, s, p, l},

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,7 @@ type Chan interface {
 	SendOp(v int) suspend.Op[struct{}]
 	RecvOp() suspend.Op[int]
 	Close() error
+	CloseWith(err error) error
 	Len() int
 }
 
@@ -64,19 +66,24 @@ func chanPart(name string, capacity int, c Chan, closes bool) Part {
 	if closes {
 		closed := chanx.ErrClosed.Error()
 		for i := range p.Kinds[:4] {
-			p.Kinds[i].Seen += "," + closed
+			p.Kinds[i].Seen += "," + closed + "," + errBroken.Error()
 		}
-		p.Kinds = append(p.Kinds, Kind{Name: "Close", Try: true, Seen: "ok," + closed,
-			Run: func(context.Context, int) string { return result("ok", c.Close()) }})
+		p.Kinds = append(p.Kinds,
+			Kind{Name: "Close", Try: true, Seen: "ok," + closed,
+				Run: func(context.Context, int) string { return result("ok", c.Close()) }},
+			Kind{Name: "CloseWith", Try: true, Seen: "ok," + closed,
+				Run: func(context.Context, int) string { return result("ok", c.CloseWith(errBroken)) }})
 	}
 	return p
 }
+
+var errBroken = errors.New("broken")
 
 // A chanModel is a buffer, and closed or not.
 type chanModel struct {
 	capacity int
 	buffer   []int
-	closed   bool
+	end      error // of a closed one
 }
 
 func (c *chanModel) Copy() Object { d := *c; return &d }
@@ -92,13 +99,15 @@ func (c *chanModel) Serve(w *World) bool {
 		case "Len":
 			w.End(o, equals(len(c.buffer)))
 			return true
-		case "Close":
-			if c.closed {
+		case "Close", "CloseWith":
+			if c.end != nil {
 				w.End(o, chanx.ErrClosed.Error())
-			} else {
-				w.End(o, "ok")
+				return true
 			}
-			c.closed = true
+			if c.end = errBroken; o.Kind == "Close" {
+				c.end = chanx.ErrClosed
+			}
+			w.End(o, "ok")
 			return true
 		}
 	}
@@ -106,9 +115,9 @@ func (c *chanModel) Serve(w *World) bool {
 	case len(recvs) > 0 && len(c.buffer) > 0:
 		w.End(recvs[0], equals(c.buffer[0]))
 		c.buffer = c.buffer[1:]
-	case len(sends)+len(recvs) > 0 && c.closed:
+	case len(sends)+len(recvs) > 0 && c.end != nil:
 		all := append(sends, recvs...) // several if one comes for both
-		w.End(all[w.Choose(len(all))], chanx.ErrClosed.Error())
+		w.End(all[w.Choose(len(all))], c.end.Error())
 	case len(sends) > 0 && len(c.buffer) < c.capacity:
 		c.buffer = append(slices.Clip(c.buffer), sends[0].Arg)
 		w.End(sends[0], "ok")

@@ -214,6 +214,8 @@ type Semaphore interface {
 	AcquireOp(n int64) suspend.Op[struct{}]
 	TryAcquire(n int64) bool
 	Release(n int64)
+	Resize(n int64)
+	Close() error
 }
 
 // Semaphores is the Spec of a Semaphore.
@@ -234,18 +236,25 @@ func RealSemaphore(n int64) Semaphore { return semaphore.New(n) }
 func semaphorePart(size int, s Semaphore) Part {
 	release := Kind{Name: "Release", Args: 3, Try: true, Seen: "ok,panic: semaphore: released more than held",
 		Run: func(_ context.Context, n int) string { s.Release(int64(n)); return "ok" }}
-	return Part{Name: "s", Model: &semaphoreModel{size, size}, Kinds: []Kind{
-		{Name: "Acquire", Args: 4, Seen: "ok," + semaphore.ErrTooLarge.Error(),
+	closed := "," + semaphore.ErrClosed.Error()
+	return Part{Name: "s", Model: &semaphoreModel{size: size, free: size}, Kinds: []Kind{
+		{Name: "Acquire", Args: 4, Seen: "ok," + semaphore.ErrTooLarge.Error() + closed,
 			Run: func(ctx context.Context, n int) string { return result("ok", s.Acquire(ctx, int64(n))) },
 			Op:  func(n int) suspend.Op[string] { return done(s.AcquireOp(int64(n))) }},
 		release,
 		{Name: "TryAcquire", Args: 4, Try: true, Seen: "ok,no",
 			Run: func(_ context.Context, n int) string { return tried("ok", s.TryAcquire(int64(n))) }},
 		release,
+		{Name: "Resize", Args: 4, Try: true, Seen: "ok", Run: func(_ context.Context, n int) string { s.Resize(int64(n - 1)); return "ok" }},
+		{Name: "Close", Try: true, Seen: "ok" + closed, Run: func(context.Context, int) string { return result("ok", s.Close()) }},
 	}}
 }
 
-type semaphoreModel struct{ size, free int }
+// A semaphoreModel has fewer than 0 free after a Resize to less than are held.
+type semaphoreModel struct {
+	size, free int
+	closed     bool
+}
 
 func (s *semaphoreModel) Copy() Object { c := *s; return &c }
 
@@ -254,11 +263,14 @@ func (s *semaphoreModel) Serve(w *World) bool {
 	for _, o := range w.Waiting() {
 		switch o.Kind {
 		case "Acquire", "TryAcquire":
-			if o.Arg > s.size && o.Kind == "Acquire" {
+			switch tried := o.Kind == "TryAcquire"; {
+			case s.closed && !tried:
+				w.End(o, semaphore.ErrClosed.Error())
+				return true
+			case o.Arg > s.size && !tried && (!blocked || w.Arriving(o.ID)):
 				w.End(o, semaphore.ErrTooLarge.Error())
 				return true
-			}
-			if o.Arg > s.free || blocked {
+			case o.Arg > s.free || blocked || s.closed:
 				blocked = true
 				continue
 			}
@@ -270,6 +282,17 @@ func (s *semaphoreModel) Serve(w *World) bool {
 				return true
 			}
 			s.free += o.Arg
+			w.End(o, "ok")
+		case "Resize":
+			s.free += o.Arg - 1 - s.size
+			s.size = o.Arg - 1
+			w.End(o, "ok")
+		case "Close":
+			if s.closed {
+				w.End(o, semaphore.ErrClosed.Error())
+				return true
+			}
+			s.closed = true
 			w.End(o, "ok")
 		}
 		return true
