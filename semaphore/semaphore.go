@@ -80,9 +80,9 @@ func (s *Semaphore) Release(n int64) {
 	}
 }
 
-// Resize makes n the number of permits. More permits go to the waiters at once. With fewer, those that are held stay valid, and as many
-// Releases as are too many grant nothing. A waiter for more than n gets ErrTooLarge when it is the first. Resize never suspends, and
-// panics if n is negative.
+// Resize makes n the number of permits. New permits go to the waiters at once. If more than n are held, they stay valid, and the surplus is
+// lost as permits come back. A waiter for more than n gets ErrTooLarge when it is the first. Resize never suspends, and panics if n is
+// negative.
 func (s *Semaphore) Resize(n int64) { s.gate.Resize(s.size, permits(n)) }
 
 // Close says that no more permits will be granted. All waiters are resumed with ErrClosed, in order. Permits that are held can be

@@ -204,7 +204,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// Close ends the waits in order, and keeps what is held.
+// Close ends the waits in order. Permits that are held can be released.
 func TestClose(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		sem := semaphore.New(2)

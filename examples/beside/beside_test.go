@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	names, err := filepath.Glob("*_usual.go")
-	if err != nil || len(names) != 14 {
+	if err != nil || len(names) != 20 {
 		t.Fatal(names, err)
 	}
 	for _, usual := range names {
@@ -89,9 +89,10 @@ type pageCache interface {
 }
 
 func TestCache(t *testing.T) {
-	for name, open := range map[string]func(load func(context.Context, string) (string, error)) pageCache{
-		"braid": func(load func(context.Context, string) (string, error)) pageCache { return newCache(load) },
-		"usual": func(load func(context.Context, string) (string, error)) pageCache { return newCacheUsual(load) },
+	type loads = func(context.Context, string) (string, error)
+	for name, open := range map[string]func(loads) pageCache{
+		"braid": func(load loads) pageCache { return newCache(load, time.Hour) },
+		"usual": func(load loads) pageCache { return newCacheUsual(load, time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,8 +120,13 @@ func TestCache(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if loads.Load() != 1 {
-					t.Error(loads.Load(), "loads")
+				time.Sleep(59 * time.Minute)
+				if _, err := c.get(t.Context(), "/a"); err != nil || loads.Load() != 1 {
+					t.Error(loads.Load(), "loads", err)
+				}
+				time.Sleep(time.Minute)
+				if _, err := c.get(t.Context(), "/a"); err != nil || loads.Load() != 2 {
+					t.Error(loads.Load(), "loads, when an hour is over", err)
 				}
 				loads.Store(0)
 				if _, err := c.get(t.Context(), "/broken"); err == nil {

@@ -9,11 +9,12 @@ import (
 	"github.com/braidgo/braid/keyed"
 )
 
-// A cache loads each page once, however many requests ask for it. Each request may give up, and an error is not kept.
+// A cache loads each page once, however many requests ask for it, and keeps it for a time. Each request may give up, and an error is not
+// kept.
 type cache struct{ pages *keyed.Cache[string, string] }
 
-func newCache(load func(context.Context, string) (string, error)) *cache {
-	return &cache{keyed.NewCache(load, time.Hour)}
+func newCache(load func(context.Context, string) (string, error), keep time.Duration) *cache {
+	return &cache{keyed.NewCache(load, keep)}
 }
 
 func (c *cache) get(ctx context.Context, path string) (string, error) { return c.pages.Get(ctx, path) }

@@ -5,28 +5,35 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 )
 
 type cacheUsual struct {
-	pages sync.Map // of string
+	pages sync.Map // of pageUsual; those of which nobody asks stay for good
 	group singleflight.Group
 	load  func(ctx context.Context, path string) (string, error)
+	keep  time.Duration
 }
 
-func newCacheUsual(load func(context.Context, string) (string, error)) *cacheUsual {
-	return &cacheUsual{load: load}
+type pageUsual struct {
+	text  string
+	until time.Time
+}
+
+func newCacheUsual(load func(context.Context, string) (string, error), keep time.Duration) *cacheUsual {
+	return &cacheUsual{load: load, keep: keep}
 }
 
 func (c *cacheUsual) get(ctx context.Context, path string) (string, error) {
-	if text, ok := c.pages.Load(path); ok {
-		return text.(string), nil
+	if page, ok := c.pages.Load(path); ok && time.Now().Before(page.(pageUsual).until) {
+		return page.(pageUsual).text, nil
 	}
 	result := c.group.DoChan(path, func() (any, error) {
 		text, err := c.load(context.WithoutCancel(ctx), path) // goes on when all requests have given up
 		if err == nil {
-			c.pages.Store(path, text)
+			c.pages.Store(path, pageUsual{text, time.Now().Add(c.keep)})
 		}
 		return text, err
 	})

@@ -104,3 +104,13 @@ func (h *jobs) Pop() any {
 	*h = (*h)[:last]
 	return j
 }
+
+// A conn is a connection to a database.
+type conn interface{ close() }
+
+// A lease has one holder at a time. The store of a lease is etcd, say, or NATS.
+type lease interface {
+	take() (held bool, err error) // or renews it
+}
+
+var errLost = errors.New("the lease is lost")

@@ -49,9 +49,9 @@ type Gate struct {
 //
 // Invariant: permits are owed only while all are taken.
 type change struct {
-	limit  uint64 // as many are taken for good by Limit
-	lost   uint64 // as many are taken for good now
-	owed   uint64 // as many will be, when they are given back
+	limit  uint64 // permits that Limit has taken for good
+	lost   uint64 // permits that are taken for good now
+	owed   uint64 // permits to be lost when they come back
 	closed bool
 }
 

@@ -1,0 +1,36 @@
+package beside
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/suspend"
+)
+
+// campaign takes a lease as soon as it can, leads as long as it has it, and stands again when it is lost. It ends with lead.
+func campaign(ctx context.Context, on suspend.Spawner, l lease, every time.Duration, lead func(ctx context.Context) error) error {
+	for {
+		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
+			for leads := false; ; {
+				held, err := l.take() // in a suspend.Call, if the client blocks
+				switch {
+				case err != nil:
+					return err
+				case leads && !held:
+					return errLost
+				case held && !leads:
+					leads = true
+					_ = s.Go(on, func(ctx context.Context) error { defer s.Cancel(nil); return lead(ctx) })
+				}
+				if err := suspend.Sleep(ctx, every); err != nil {
+					return err
+				}
+			}
+		})
+		if !errors.Is(err, errLost) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package beside
+
+import (
+	"context"
+	"iter"
+
+	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
+)
+
+// pipeline fetches eight pages at a time, parses two, and stores one. A slow step holds up those before it. The first error ends the rest.
+func pipeline(ctx context.Context, on suspend.Spawner, pages iter.Seq[string], fetch, parse, store func(ctx context.Context, page string) (string, error)) error {
+	all := stage.Pipe3(
+		stage.New("fetch", fetch, stage.Options{Width: 8, On: on}),
+		stage.New("parse", parse, stage.Options{Width: 2, On: on}),
+		stage.New("store", store, stage.Options{Width: 1, On: on}))
+	defer all.Close(ctx)
+	for _, err := range stage.Each(ctx, all, pages, stage.EachOptions{Unordered: true}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

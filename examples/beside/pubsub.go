@@ -1,0 +1,26 @@
+package beside
+
+import (
+	"context"
+	"sync"
+
+	"github.com/braidgo/braid/broadcast"
+)
+
+// A pubsub passes each value to all subscribers of its topic, and waits for the slow ones.
+type pubsub struct{ topics sync.Map }
+
+func (p *pubsub) topic(name string) *broadcast.Topic[int] {
+	t, _ := p.topics.LoadOrStore(name, broadcast.New[int]())
+	return t.(*broadcast.Topic[int])
+}
+
+func (p *pubsub) publish(ctx context.Context, topic string, v int) error {
+	return p.topic(topic).Publish(ctx, v)
+}
+
+// subscribe has a subscriber until leave.
+func (p *pubsub) subscribe(topic string) (recv func(ctx context.Context) (int, error), leave func()) {
+	s := p.topic(topic).Subscribe(1, broadcast.Wait)
+	return s.Recv, s.Close
+}
