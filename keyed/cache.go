@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/braidgo/braid/cancel"
@@ -23,6 +24,7 @@ type Cache[K comparable, V any] struct {
 	//	none    -G> loading  in a task of its own
 	//	loading -G> loading  one more waits
 	//	loading -L> none     the last one that waits: the load is cancelled
+	//	loading -L> none     the one that has started the load, before it begins: the others start again
 	//	loading -E> loaded   or none, after an error or without a time to live
 	//	loaded  -G> loaded   or none, and on from there, if its time is over
 	//
@@ -38,7 +40,8 @@ type Cache[K comparable, V any] struct {
 type cached[K comparable, V any] struct {
 	key     K
 	value   promise.Promise[V]
-	waiting int // Gets
+	waiting int  // Gets
+	begun   bool // the load; or it never will
 	loaded  bool
 	cancel  func(cause error)
 	until   time.Time
@@ -65,6 +68,17 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return v, err
 	}
+	for err = errLeft; err == errLeft; {
+		v, err = c.get(ctx, key)
+	}
+	return v, err
+}
+
+// errLeft tells those that wait for a load that the Get that has started it is gone, before the load has begun. Its scheduler may have
+// crashed, as a node of adapters/simulation does, and then the load never begins.
+var errLeft = errors.New("keyed: the first has left")
+
+func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 	e, first, loaded := c.enter(key)
 	if loaded {
 		if v, ok, err := e.value.Try(); ok {
@@ -72,7 +86,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 		}
 		return e.value.Await(ctx) // the end of the load is about to tell
 	}
-	defer c.leave(e)
+	defer func() { c.leave(e, first) }()
 	if first {
 		c.start(ctx, e)
 	}
@@ -98,6 +112,7 @@ func (c *Cache[K, V]) Len() int {
 
 // enter finds the entry of key, or makes it for the caller to load. A Get waits with it from now on, unless it is loaded.
 func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
+	check(key)
 	now := suspend.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,10 +146,21 @@ func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) {
 	_ = suspend.Self() // panics where suspending is forbidden
 	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
 	err = suspend.Here().Go(func() {
+		if !c.begin(e) {
+			return
+		}
 		err := ErrAbandoned
 		defer func() { c.end(e, v, err) }()
 		v, err = c.load(ctx, e.key)
 	})
+}
+
+func (c *Cache[K, V]) begin(e *cached[K, V]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := e.begun
+	e.begun = true
+	return !left
 }
 
 // end is that of the load.
@@ -160,18 +186,23 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 }
 
 // leave is the end of a Get that has waited.
-func (c *Cache[K, V]) leave(e *cached[K, V]) {
+func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 	c.mu.Lock()
 	e.waiting--
 	last := e.waiting == 0 && !e.loaded
+	left := first && !e.begun && !e.loaded
 	var stop func(cause error)
-	if last {
+	if last || left {
+		e.begun = true
 		stop = e.cancel // by now the first has set it
 		c.dropLocked(e)
 	}
 	c.mu.Unlock()
 	if stop != nil {
 		stop(nil)
+	}
+	if left {
+		_ = e.value.Fail(errLeft)
 	}
 }
 

@@ -17,6 +17,8 @@
 // It replaces x/sync/singleflight and a map. A load of singleflight has the context of its first caller, or none. This one ends when
 // nobody waits for it any more.
 //
+// A key has to equal itself. Each method that takes one panics for a NaN, which a map never finds again.
+//
 // Use a lazy.Lazy for one value, package fetch for many keys in one request, and a cache with a limit on its size where there are more keys
 // than memory.
 package keyed
@@ -49,8 +51,16 @@ func (t *table[K, T]) Len() int {
 	return len(t.entries)
 }
 
+// check panics for a key that a map never finds again: a NaN.
+func check[K comparable](key K) {
+	if key != key {
+		panic("keyed: a key that does not equal itself")
+	}
+}
+
 // use returns the entry of key, with one user more.
 func (t *table[K, T]) use(key K, make func() T) *entry[T] {
+	check(key)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.entries[key]

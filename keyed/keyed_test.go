@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -351,6 +352,26 @@ func TestCacheUnderStress(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A map never finds a NaN again, so that its lock would be lost.
+func TestNaN(t *testing.T) {
+	nan := math.NaN()
+	var m keyed.Mutex[any]
+	s := keyed.NewSemaphore[[1]float64](1)
+	c := keyed.NewCache(func(context.Context, float64) (int, error) { return 1, nil }, time.Hour)
+	for name, f := range map[string]func(){
+		"Lock":       func() { _ = m.Lock(bg, nan) },
+		"TryLock":    func() { m.TryLock(nan) },
+		"Acquire":    func() { _ = s.Acquire(bg, [1]float64{nan}) },
+		"TryAcquire": func() { s.TryAcquire([1]float64{nan}) },
+		"Get":        func() { _, _ = c.Get(bg, nan) },
+	} {
+		t.Run(name, func(t *testing.T) { schedtest.Panics(t, "keyed: a key that does not equal itself", f) })
+	}
+	if n := m.Len() + s.Len() + c.Len(); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
 }
 
 func TestAllocs(t *testing.T) {

@@ -184,19 +184,24 @@ func TestAFirstWaiterThatLeaves(t *testing.T) {
 }
 
 func TestTickerIsLate(t *testing.T) {
-	for policy, want := range map[rate.Policy][]time.Duration{
-		rate.Skip:    {1, 2, 4, 5}, // in seconds; the wait for the second begins at 3.5
-		rate.CatchUp: {1, 2, 3, 4},
+	for _, c := range []struct {
+		policy rate.Policy
+		second time.Duration   // when the wait for the second tick begins
+		want   []time.Duration // in seconds
+	}{
+		{rate.Skip, 3500 * ms, []time.Duration{1, 2, 4, 5}},
+		{rate.Skip, 4000 * ms, []time.Duration{1, 2, 5, 6}}, // and not two at 4
+		{rate.CatchUp, 3500 * ms, []time.Duration{1, 2, 3, 4}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ticks, begun := rate.NewTicker(time.Second, policy), time.Now()
-			for i, want := range want {
+			ticks, begun := rate.NewTicker(time.Second, c.policy), time.Now()
+			for i, want := range c.want {
 				due, err := ticks.Tick(bg)
 				require.NoError(t, err)
 				require.Equal(t, want*time.Second, due.Sub(begun))
-				require.Equal(t, max(want*time.Second, time.Duration(min(i, 1))*3500*ms), time.Since(begun))
+				require.Equal(t, max(want*time.Second, time.Duration(min(i, 1))*c.second), time.Since(begun))
 				if i == 0 {
-					time.Sleep(2500 * ms)
+					time.Sleep(c.second - time.Second)
 				}
 			}
 			ctx, cancel := context.WithCancel(bg)

@@ -12,7 +12,7 @@ import (
 type Policy int
 
 const (
-	Skip    Policy = iota // the first comes at once, and the others are dropped
+	Skip    Policy = iota // the first comes at once, and the others are dropped, also one that is due just then
 	CatchUp               // all come at once, one after the other
 )
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -37,6 +38,7 @@ type Group struct {
 	//	open    -E> closing   the membership ends
 	//	closing -E> closed    all members have ended, and the functions of OnRelease have been called
 	closing atomicx.Bool
+	closer  atomicx.Int64 // the goroutine of the first Close or Shutdown
 	closed  promise.Promise[struct{}]
 }
 
@@ -49,8 +51,9 @@ func Open(ctx context.Context, policy Policy) *Group {
 }
 
 // Close cancels the children, waits until they have ended, calls the functions of OnRelease, and returns the first failure, or all of them
-// joined. As after Cancel(nil), a cancellation by Close is no failure. Later calls wait for the same end and return the same error. Close
-// suspends its caller, which must be no child of g, and cannot be cancelled.
+// joined. As after Cancel(nil), a cancellation by Close is no failure. Later calls wait for the same end and return the same error. One by a
+// function of OnRelease does not wait for itself: it returns the failure so far. Close suspends its caller, which must be no child of g, and
+// cannot be cancelled.
 func (g *Group) Close() error {
 	_ = suspend.Self() // panics where suspending is forbidden
 	g.Cancel(nil)
@@ -63,6 +66,7 @@ func (g *Group) Shutdown(ctx context.Context) (err error) {
 	_ = suspend.Self()
 	first := !g.closing.Swap(true)
 	if first {
+		g.closer.Store(gid.Get())
 		defer func() { _ = g.closed.Resolve(struct{}{}, err) }()
 		defer g.finish(&err)
 		g.leave()
@@ -78,7 +82,11 @@ func (g *Group) Shutdown(ctx context.Context) (err error) {
 	if _, over, _ := g.over.Try(); !over {
 		g.fail(late)
 	}
-	if !first {
+	switch {
+	case first:
+	case g.closer.Load() == gid.Get(): // in a function of OnRelease
+		err = g.failure()
+	default:
 		_, err = g.closed.Await(context.Background())
 	}
 	return err
@@ -102,6 +110,12 @@ func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, 
 	c := &Child[T]{s: s}
 	c.Future = &c.results
 	c.ctx, c.cancel = cancel.New(s.ctx)
+	started := false
+	defer func() {
+		if !started { // refused, or the spawner has panicked
+			c.cancel(nil)
+		}
+	}()
 	err := s.child(c, on, func() {
 		s.member(func() error {
 			var v T
@@ -119,9 +133,9 @@ func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, 
 		})
 	})
 	if err != nil {
-		c.cancel(nil)
 		return nil, err
 	}
+	started = true
 	return c, nil
 }
 

@@ -3,6 +3,7 @@ package scope_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -45,6 +46,49 @@ func TestReleasePanics(t *testing.T) {
 	schedtest.Panics(t, "release", func() { _ = g.Shutdown(bg) })
 	if err := g.Close(); err != errOops {
 		t.Errorf("a later Close returned %v", err)
+	}
+}
+
+// A function of OnRelease closes its Group, as that of a service that closes another one, which closes the first.
+func TestCloseInARelease(t *testing.T) {
+	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
+		schedtest.Run(t, on, func() {
+			g := scope.Open(bg, scope.FirstError)
+			ctx, cancel := context.WithCancel(bg)
+			cancel()
+			var released []error
+			g.OnRelease(func() { released = append(released, g.Close(), g.Shutdown(ctx)) })
+			c, _ := scope.Start(g.Scope, on, func(context.Context) (int, error) { return 0, errOops })
+			_, _ = c.Await(bg)
+			if err := g.Close(); err != errOops || len(released) != 2 || released[0] != errOops || released[1] != errOops {
+				t.Error(err, released)
+			}
+		})
+	})
+}
+
+type broken struct{}
+
+func (broken) Go(func()) error { panic("broken") }
+
+// A child that is not started leaves nothing with the context of its Group.
+func TestStartThatPanics(t *testing.T) {
+	g := scope.Open(bg, scope.FirstError)
+	defer g.Close()
+	objects := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapObjects)
+	}
+	const n = 20_000
+	before := objects()
+	for range n {
+		schedtest.Panics(t, "broken", func() { _, _ = scope.Start(g.Scope, broken{}, func(context.Context) (int, error) { return 0, nil }) })
+	}
+	if more := objects() - before; more > n/2 {
+		t.Errorf("%d objects more after %d Starts", more, n)
 	}
 }
 
