@@ -9,7 +9,7 @@ package gid
 import (
 	"bytes"
 	"iter"
-	"log"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -44,7 +44,7 @@ func Quick() int64 {
 }
 
 func slowly() int64 {
-	check.Do(func() { decide(fast, log.Print) })
+	check.Do(func() { decide(fast, slog.Warn) })
 	if way.Load() == read {
 		return fast()
 	}
@@ -52,14 +52,14 @@ func slowly() int64 {
 }
 
 // decide chooses the way, and says so where it is the slow one.
-func decide(fast func() int64, warn func(...any)) {
+func decide(fast func() int64, warn func(text string, about ...any)) {
 	if agree(fast, Printed) {
 		way.Store(read)
 		return
 	}
 	way.Store(printed)
-	warn("braid: github.com/petermattis/goid misreads goroutine ids with " + runtime.Version() +
-		"; runtime.Stack replaces it, and each suspension takes microseconds until that module is updated")
+	warn("braid: github.com/petermattis/goid misreads goroutine ids; runtime.Stack replaces it, and each suspension takes microseconds "+
+		"until that module is updated", "go", runtime.Version())
 }
 
 func agree(fast, printed func() int64) bool {

@@ -1,4 +1,4 @@
-// Package otel shows the figures of stages to OpenTelemetry.
+// Package otel shows the figures of stages, and of schedulers, to OpenTelemetry.
 package otel
 
 import (

@@ -3,6 +3,7 @@ package otel_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/otel"
+	"github.com/braidgo/braid/suspend"
 )
 
 func TestRegister(t *testing.T) {
@@ -38,6 +40,29 @@ func TestRegister(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A scheduler with these figures.
+type scheduler suspend.Stats
+
+func (s scheduler) Stats() suspend.Stats { return suspend.Stats(s) }
+
+func TestRegisterSchedulers(t *testing.T) {
+	reader := metric.NewManualReader()
+	r, err := otel.RegisterSchedulers(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"), map[string]interface{ Stats() suspend.Stats }{
+		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"scheduler_running": 1, "scheduler_suspended": 6, "scheduler_queued": 2, "scheduler_blocking": 4,
+		"scheduler_blocking_queued": 5, "scheduler_wakes_total": 70, "scheduler_steals_total": 3}
+	if got := collect(t, reader); !maps.Equal(got, want) {
+		t.Error(got)
+	}
+	if err := r.Unregister(); err != nil {
 		t.Error(err)
 	}
 }

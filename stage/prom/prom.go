@@ -1,4 +1,4 @@
-// Package prom shows the figures of stages to Prometheus.
+// Package prom shows the figures of stages, and of schedulers, to Prometheus.
 package prom
 
 import (

@@ -9,8 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/prom"
+	"github.com/braidgo/braid/suspend"
 )
 
 func TestCollector(t *testing.T) {
@@ -99,5 +101,44 @@ func TestBucketsDoNotWrap(t *testing.T) {
 	}
 	if seen != 2 {
 		t.Error(seen, "histograms")
+	}
+}
+
+// A scheduler with these figures.
+type scheduler suspend.Stats
+
+func (s scheduler) Stats() suspend.Stats { return suspend.Stats(s) }
+
+func TestSchedulerCollector(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() suspend.Stats }{
+		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5},
+	}))
+	want := `
+# HELP scheduler_blocking Functions that block.
+# TYPE scheduler_blocking gauge
+scheduler_blocking{scheduler="loop",state="queued"} 5
+scheduler_blocking{scheduler="loop",state="running"} 4
+# HELP scheduler_steals_total Tasks that a worker took from another.
+# TYPE scheduler_steals_total counter
+scheduler_steals_total{scheduler="loop"} 3
+# HELP scheduler_tasks Tasks and callbacks that have not ended.
+# TYPE scheduler_tasks gauge
+scheduler_tasks{scheduler="loop",state="queued"} 2
+scheduler_tasks{scheduler="loop",state="running"} 1
+scheduler_tasks{scheduler="loop",state="suspended"} 6
+# HELP scheduler_wakes_total Suspended tasks that were resumed.
+# TYPE scheduler_wakes_total counter
+scheduler_wakes_total{scheduler="loop"} 70
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	pool := workstealing.New(workstealing.Options{Workers: 1})
+	defer pool.Close()
+	r = prometheus.NewPedanticRegistry()
+	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() suspend.Stats }{"pool": pool}))
+	if n, err := testutil.GatherAndCount(r); n != 7 || err != nil {
+		t.Error(n, err)
 	}
 }

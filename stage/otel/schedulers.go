@@ -1,0 +1,37 @@
+package otel
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// RegisterSchedulers makes observable instruments of schedulers, by their names: a loop, a pool, whatever has Stats. Unregister the
+// registration when they are closed.
+func RegisterSchedulers(m metric.Meter, schedulers map[string]interface{ Stats() suspend.Stats }) (metric.Registration, error) {
+	r := &registrar{m: m}
+	running, suspended := r.gauge("scheduler_running", "Tasks that run.", "1"), r.gauge("scheduler_suspended", "Tasks that are suspended.", "1")
+	queued := r.gauge("scheduler_queued", "Tasks that have not begun.", "1")
+	blocking, waiting := r.gauge("scheduler_blocking", "Functions that block.", "1"), r.gauge("scheduler_blocking_queued", "Functions that will block.", "1")
+	wakes := r.counter("scheduler_wakes_total", "Suspended tasks that were resumed.", "1")
+	steals := r.counter("scheduler_steals_total", "Tasks that a worker took from another.", "1")
+	if r.err != nil {
+		return nil, r.err
+	}
+	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for name, scheduler := range schedulers {
+			s := scheduler.Stats()
+			of := metric.WithAttributes(attribute.String("scheduler", name))
+			for g, v := range map[metric.Float64Observable]float64{
+				running: float64(s.Running), suspended: float64(s.Suspended), queued: float64(max(s.Live-s.Running-s.Suspended, 0)),
+				blocking: float64(s.Blocking), waiting: float64(s.BlockingQueued), wakes: float64(s.Wakes), steals: float64(s.Steals),
+			} {
+				o.ObserveFloat64(g, v, of)
+			}
+		}
+		return nil
+	}, r.all...)
+}

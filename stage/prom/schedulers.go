@@ -1,0 +1,49 @@
+package prom
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// NewSchedulerCollector returns a collector of schedulers, by their names: a loop, a pool, whatever has Stats.
+//
+//	scheduler_tasks{scheduler,state}  those that run, are suspended, or have not begun
+//	scheduler_blocking{scheduler,state}  functions of suspend.Blocking that run, or are queued
+//	scheduler_wakes_total, scheduler_steals_total
+func NewSchedulerCollector(schedulers map[string]interface{ Stats() suspend.Stats }) prometheus.Collector {
+	return schedulerCollector(schedulers)
+}
+
+type schedulerCollector map[string]interface{ Stats() suspend.Stats }
+
+var (
+	states   = prometheus.NewDesc("scheduler_tasks", "Tasks and callbacks that have not ended.", []string{"scheduler", "state"}, nil)
+	blocking = prometheus.NewDesc("scheduler_blocking", "Functions that block.", []string{"scheduler", "state"}, nil)
+	wakes    = prometheus.NewDesc("scheduler_wakes_total", "Suspended tasks that were resumed.", []string{"scheduler"}, nil)
+	steals   = prometheus.NewDesc("scheduler_steals_total", "Tasks that a worker took from another.", []string{"scheduler"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c schedulerCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{states, blocking, wakes, steals} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector. The counts of a scheduler are not of one moment.
+func (c schedulerCollector) Collect(to chan<- prometheus.Metric) {
+	for name, scheduler := range c {
+		s := scheduler.Stats()
+		gauge := func(d *prometheus.Desc, state string, n int64) {
+			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(max(n, 0)), name, state)
+		}
+		gauge(states, "running", s.Running)
+		gauge(states, "suspended", s.Suspended)
+		gauge(states, "queued", s.Live-s.Running-s.Suspended)
+		gauge(blocking, "running", s.Blocking)
+		gauge(blocking, "queued", s.BlockingQueued)
+		to <- prometheus.MustNewConstMetric(wakes, prometheus.CounterValue, float64(s.Wakes), name)
+		to <- prometheus.MustNewConstMetric(steals, prometheus.CounterValue, float64(s.Steals), name)
+	}
+}
