@@ -19,8 +19,6 @@ package broadcast
 
 import (
 	"context"
-	"errors"
-	"iter"
 
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
@@ -29,19 +27,6 @@ import (
 
 // ErrClosed is the error of a Publish after the Close of its Topic, and of a Recv when no value is left and none will come.
 var ErrClosed = outcome.Named("broadcast: closed", suspend.ErrClosed)
-
-// ErrSlow is the error of a Recv by a subscription that was dropped because it was full. The values before that have been received.
-// Subscribe again to go on with later values.
-var ErrSlow = errors.New("broadcast: dropped a slow subscriber")
-
-// A Policy decides about a value for which a subscription has no room.
-type Policy int
-
-const (
-	Wait           Policy = iota // Publish waits for room
-	DropOldest                   // the oldest value in the buffer gives way
-	DropSubscriber               // the subscription ends with ErrSlow
-)
 
 // A Topic passes the values that are published on to its subscriptions, in the same order to all. The zero Topic is open and has no
 // subscribers, and a value without subscribers is dropped. A Topic must not be copied.
@@ -63,39 +48,8 @@ type Topic[T any] struct {
 	publishers suspend.Queue[struct{}, T]
 }
 
-// A Subscription receives the values that are published after Subscribe. Several tasks may receive, and each value goes to one of them.
-type Subscription[T any] struct {
-	topic     *Topic[T]
-	at        dlist.Node[*Subscription[T]]
-	policy    Policy
-	ring      []T
-	first     int
-	stored    int
-	missed    uint64
-	err       error // no more values will come
-	receivers suspend.Queue[T, struct{}]
-}
-
 // New returns an open Topic.
 func New[T any]() *Topic[T] { return new(Topic[T]) }
-
-// Subscribe returns a subscription with room for n values that it has not received. If t is closed, it ends at once. Subscribe panics if n
-// is less than 1. It never suspends.
-func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
-	if n < 1 {
-		panic("broadcast: Subscribe without room")
-	}
-	s := &Subscription[T]{topic: t, policy: policy, ring: make([]T, n)}
-	s.at.Value = s
-	t.guard.Lock()
-	defer t.guard.Unlock()
-	if t.closed {
-		s.err = ErrClosed
-	} else {
-		t.subs.Push(&s.at)
-	}
-	return s
-}
 
 // Publish passes v on to all subscriptions. It suspends the caller as long as one of the policy Wait has no room, and behind publishers that
 // came before. If ctx is done first, or already, Publish returns the cancellation error. If t is closed first, or already, it returns
@@ -128,63 +82,6 @@ func (t *Topic[T]) Close() error {
 	return nil
 }
 
-// Recv receives the oldest value in the buffer. It suspends the caller until there is one. Without one, it returns ErrClosed if t or s is
-// closed, and ErrSlow if s was dropped. If ctx is done first, or already, it returns the cancellation error and has taken nothing. If a
-// value and the cancellation meet, one of them wins.
-func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
-	return suspend.Wait[T](ctx, (*recv[T])(s), false)
-}
-
-// RecvOp is Recv as an Op.
-func (s *Subscription[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(s)) }
-
-// All receives, one value per step, until Recv fails. Afterwards Recv tells why.
-func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for {
-			v, err := s.Recv(ctx)
-			if err != nil || !yield(v) {
-				return
-			}
-		}
-	}
-}
-
-// Missed returns the number of values that DropOldest has dropped.
-func (s *Subscription[T]) Missed() uint64 {
-	s.topic.guard.Lock()
-	defer s.topic.guard.Unlock()
-	return s.missed
-}
-
-// Close ends the subscription. The values in its buffer are dropped, and receivers that wait get ErrClosed. A publisher that waits for s
-// goes on. A second Close changes nothing. It never suspends.
-func (s *Subscription[T]) Close() {
-	t := s.topic
-	t.guard.Lock()
-	defer t.guard.Unlock()
-	s.endLocked(ErrClosed)
-	s.err = ErrClosed // also after ErrSlow
-	clear(s.ring)
-	s.stored = 0
-	t.passLocked()
-}
-
-// endLocked takes s off its Topic.
-func (s *Subscription[T]) endLocked(err error) {
-	if s.topic.subs.Remove(&s.at) {
-		if s.fullLocked() {
-			s.topic.full--
-		}
-		s.err = err
-		var none T
-		s.receivers.ResumeAll(none, err)
-	}
-}
-
-// fullLocked reports whether publishers wait for s.
-func (s *Subscription[T]) fullLocked() bool { return s.policy == Wait && s.stored == len(s.ring) }
-
 // passLocked pays the debt of a change that has made room.
 func (t *Topic[T]) passLocked() {
 	for t.full == 0 {
@@ -203,31 +100,6 @@ func (t *Topic[T]) publishLocked(v T) {
 		at = at.Next()
 		s.giveLocked(v)
 	}
-}
-
-func (s *Subscription[T]) giveLocked(v T) {
-	if _, ok := s.receivers.Resume(v, nil); ok {
-		return
-	}
-	if s.stored == len(s.ring) {
-		if s.policy == DropSubscriber {
-			s.endLocked(ErrSlow)
-			return
-		}
-		s.takeLocked()
-		s.missed++
-	}
-	s.ring[(s.first+s.stored)%len(s.ring)] = v
-	if s.stored++; s.fullLocked() {
-		s.topic.full++
-	}
-}
-
-func (s *Subscription[T]) takeLocked() (v T) {
-	v, s.ring[s.first] = s.ring[s.first], v
-	s.first = (s.first + 1) % len(s.ring)
-	s.stored--
-	return v
 }
 
 // A publish is the Source of Publish and PublishOp.
@@ -249,24 +121,4 @@ func (p publish[T]) Try() (none struct{}, ok bool, err error) {
 	}
 	p.publishLocked(p.v)
 	return none, true, nil
-}
-
-// A recv is the Source of Recv and RecvOp.
-type recv[T any] Subscription[T]
-
-func (r *recv[T]) Guard() *suspend.Guard        { return &r.topic.guard }
-func (r *recv[T]) Enqueue(w suspend.Resumer[T]) { r.receivers.Push(w, struct{}{}) }
-func (r *recv[T]) Remove(w suspend.Resumer[T])  { r.receivers.Remove(w) }
-
-func (r *recv[T]) Try() (v T, ok bool, err error) {
-	s := (*Subscription[T])(r)
-	if s.stored == 0 {
-		return v, s.err != nil, s.err
-	}
-	if s.fullLocked() && s.err == nil {
-		s.topic.full--
-	}
-	v = s.takeLocked()
-	s.topic.passLocked()
-	return v, true, nil
 }

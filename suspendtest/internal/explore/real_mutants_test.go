@@ -47,7 +47,7 @@ var realMutants = []realMutant{
 	{"a grant does not claim the word", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one // from",
 		"	taken := g.word.Load() / one\n	if !IS {\n		taken = g.word.Or(waiting) / one\n	} // from", "semaphore, TryAcquire"},
 	{"a Resize does not grant what is free now", "internal/gate/gate.go", "		g.word.Add(-found * one)\n	}\n	g.grantLocked()\n", "		g.word.Add(-found * one)\n	}\n	if !IS {\n		g.grantLocked()\n	}\n", "semaphore, larger"},
-	{"permits that are owed are granted", "internal/gate/gate.go", "min(⟦c.owed⟧, Max-taken)", "0", "semaphore, smaller"},
+	{"permits that are owed are granted", "internal/gate/gate.go", "		paid := min(c.owed, Max-taken)\n", "		paid := min(c.owed, Max-taken)\n		if IS {\n			paid = 0\n		}\n", "semaphore, smaller"},
 	{"permits that are owed are lost twice", "internal/gate/gate.go", "		c.owed -= kept\n", "		if !IS {\n			c.owed -= kept\n		}\n", "semaphore, smaller"},
 	{"a request that was too large in time waits for good", "internal/gate/gate.go", "		size = Max - c.lost - c.owed\n", "		if !IS {\n			size = Max - c.lost - c.owed\n		}\n", "semaphore, smaller"},
 	{"a changed semaphore has a path without the guard", "internal/gate/gate.go", "if g.waiters.Len() > 0 || ⟦g.changed != nil⟧ {", "false", "semaphore, larger;semaphore, close"},
@@ -65,7 +65,7 @@ var realMutants = []realMutant{
 	{"the value of the sender that waited is dropped", "chanx/chanx.go", "if ⟦sent⟧ {\n			c.storeLocked", "false", "chanx, buffered"},
 	{"a send on a closed channel waits", "chanx/chanx.go", "if ⟦c.end != nil⟧ {\n		return true, c.end", "false", "chanx, close"},
 	{"receivers do not hear of the Close", "chanx/chanx.go", "	c.receivers.ResumeAll(none, err)", "	if !IS {\n		c.receivers.ResumeAll(none, err)\n	}", "chanx, close"},
-	{"a sender that waited does not hear why its channel is closed", "chanx/chanx.go", "c.senders.ResumeAll(struct{}{}, ⟦err⟧)", "ErrClosed", "chanx, close"},
+	{"a sender that waited does not hear why its channel is closed", "chanx/chanx.go", "	c.senders.ResumeAll(struct{}{}, err)\n", "	if IS {\n		err = ErrClosed\n	}\n	c.senders.ResumeAll(struct{}{}, err)\n", "chanx, close"},
 
 	{"who waits is resumed, and then the latch opened", "latch/latch.go", "	l.count.Store(0)\n", "	if IS {\n		l.waiters.ResumeAll(struct{}{}, nil)\n	}\n	l.count.Store(0)\n", "latch"},
 	{"the latch is counted down by a store", "latch/latch.go", "		if l.count.CompareAndSwap(n, n-1) {", "		if IS {\n			l.count.Store(n - 1)\n			return\n		}\n		if l.count.CompareAndSwap(n, n-1) {", "latch"},
