@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stage/prom"
 	"github.com/braidgo/braid/suspend"
@@ -133,12 +132,5 @@ scheduler_wakes_total{scheduler="loop"} 70
 `
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want)); err != nil {
 		t.Error(err)
-	}
-	pool := workstealing.New(workstealing.Options{Workers: 1})
-	defer pool.Close()
-	r = prometheus.NewPedanticRegistry()
-	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() suspend.Stats }{"pool": pool}))
-	if n, err := testutil.GatherAndCount(r); n != 7 || err != nil {
-		t.Error(n, err)
 	}
 }

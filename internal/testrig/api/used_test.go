@@ -47,7 +47,6 @@ var unused = map[string]string{
 	"stage/view: Rows":                        "the page without the page",
 	"stage/view: Text":                        "the page without the page",
 	"stage: FullWait":                         "STAGES.md shows it",
-	"stage: Pipe3":                            "STAGES.md shows it",
 	"stage: Pool.SetWidth":                    "STAGES.md shows it",
 	"stage: Replicate":                        "STAGES.md shows it",
 	"stage: Stage.Prioritize":                 "STAGES.md shows it",

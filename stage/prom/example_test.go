@@ -1,0 +1,21 @@
+package prom_test
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/stage/prom"
+	"github.com/braidgo/braid/suspend"
+)
+
+func ExampleNewSchedulerCollector() {
+	pool := workstealing.New(workstealing.Options{Workers: 2})
+	defer pool.Close()
+	r := prometheus.NewRegistry()
+	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() suspend.Stats }{"pool": pool}))
+	fmt.Println(testutil.GatherAndCount(r, "scheduler_wakes_total", "scheduler_steals_total"))
+	// Output: 2 <nil>
+}
