@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/braidgo/braid/promise"
 )
 
 // A Do of a batch stage is cancelled while its task waits. The batch that takes the task later does not end it a second time.
@@ -43,22 +45,53 @@ func TestBatchTakesAToldTask(t *testing.T) {
 	})
 }
 
+// A circle is a stage a, which sends what it is asked by "h" through a flow, and a stage b, whose handler of "k" waits until let is
+// closed, and then for a. The flow, which ends in b, is added later.
+type circle struct {
+	let  chan struct{}
+	a, b *Stage[string, int]
+	flow Flow[string, int]
+}
+
+func newCircle(asked string, b Options) *circle {
+	x := &circle{let: make(chan struct{})}
+	x.a = New("a", func(ctx context.Context, in string) (int, error) {
+		if in == "h" {
+			return x.flow.Do(ctx, asked)
+		}
+		return 1, nil
+	}, Options{Width: 1, Queue: 4})
+	x.b = New("b", func(ctx context.Context, in string) (int, error) {
+		if in == "k" {
+			<-x.let
+			return x.a.Do(ctx, "u")
+		}
+		return 1, nil
+	}, b)
+	return x
+}
+
+// ends fails the test if f is not done after an hour, and closes the stages.
+func (x *circle) ends(t *testing.T, f promise.Future[int], others ...Closer) {
+	t.Helper()
+	wait, cancel := context.WithTimeout(context.Background(), time.Hour)
+	if _, err := f.Await(wait); errors.Is(err, context.DeadlineExceeded) {
+		t.Error("hangs: ", x.a.Stats().Handlers, x.b.Stats().Handlers, x.b.Stats().Waiting)
+	}
+	cancel()
+	_ = Close(wait, append(others, x.b, x.a)...)
+}
+
 // A handler of a batch waits for room in another stage, and so closes a circle.
 func TestBatchThatWaitsForRoom(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		for _, piped := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
+				t.Logf("batch %v, piped %v", batch, piped)
 				bg := context.Background()
-				let := make(chan struct{})
-				var a, b *Stage[string, int]
+				x := newCircle("t", Options{Width: 1, Queue: NoQueue})
+				a, b := x.a, x.b
 				var c *Stage[string, string]
-				var flow Flow[string, int]
-				a = New("a", func(ctx context.Context, in string) (int, error) {
-					if in == "h" {
-						return flow.Do(ctx, "t")
-					}
-					return 1, nil
-				}, Options{Width: 1, Queue: 4})
 				one := func(ctx context.Context, in string) (string, error) {
 					if in == "t" && !piped {
 						return "", b.Submit(ctx, "child")
@@ -78,18 +111,9 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 				} else {
 					c = New("c", one, Options{Width: 1, Queue: 4})
 				}
-				b = New("b", func(ctx context.Context, in string) (int, error) {
-					if in == "k" {
-						<-let
-						return a.Do(ctx, "u")
-					}
-					return 1, nil
-				}, Options{Width: 1, Queue: NoQueue})
 				end := New("end", func(_ context.Context, in string) (int, error) { return 1, nil }, Options{})
-				if piped {
-					flow = Pipe[string, string, int](c, b)
-				} else {
-					flow = Pipe[string, string, int](c, end)
+				if x.flow = Pipe[string, string, int](c, end); piped {
+					x.flow = Pipe[string, string, int](c, b)
 				}
 				if err := b.Submit(bg, "k"); err != nil {
 					t.Fatal(err)
@@ -100,15 +124,8 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Second)
-				close(let)
-				wait, cancel := context.WithTimeout(bg, time.Hour)
-				defer cancel()
-				if _, err = f.Await(wait); errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("hangs: batch %v, piped %v", batch, piped)
-				}
-				done, stop := context.WithCancel(bg)
-				stop()
-				_ = Close(done, b, c, a, end)
+				close(x.let)
+				x.ends(t, f, c, end)
 			})
 		}
 	}
@@ -118,40 +135,17 @@ func TestBatchThatWaitsForRoom(t *testing.T) {
 func TestRootInAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bg := context.Background()
-		let := make(chan struct{})
-		var a, b *Stage[string, int]
-		a = New("a", func(ctx context.Context, in string) (int, error) { return 1, nil }, Options{Width: 1, Queue: 4})
+		x := newCircle("t", Options{Width: 1, Queue: NoQueue})
 		c := New("c", func(_ context.Context, in string) (string, error) { return in, nil }, Options{Width: 1, Queue: 4})
-		b = New("b", func(ctx context.Context, in string) (int, error) {
-			if in == "k" {
-				<-let
-				return a.Do(ctx, "u")
-			}
-			return 1, nil
-		}, Options{Width: 1, Queue: NoQueue})
-		flow := Pipe[string, string, int](c, b)
-		a.f = func(ctx context.Context, in string) (int, error) {
-			if in == "h" {
-				return flow.Do(ctx, "t")
-			}
-			return 1, nil
-		}
-		_ = b.Submit(bg, "k")
+		x.flow = Pipe[string, string, int](c, x.b)
+		_ = x.b.Submit(bg, "k")
 		synctest.Wait()
-		_ = flow.Submit(bg, "root")
+		_ = x.flow.Submit(bg, "root")
 		synctest.Wait()
-		f, _ := a.Begin(bg, "h")
+		f, _ := x.a.Begin(bg, "h")
 		synctest.Wait()
-		close(let)
-		wait, cancel := context.WithTimeout(bg, time.Hour)
-		defer cancel()
-		_, err := f.Await(wait)
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Error("hangs")
-		}
-		done, stop := context.WithCancel(bg)
-		stop()
-		_ = Close(done, b, c, a)
+		close(x.let)
+		x.ends(t, f, c)
 	})
 }
 
@@ -159,15 +153,7 @@ func TestRootInAPipe(t *testing.T) {
 func TestOtherMemberOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bg := context.Background()
-		let := make(chan struct{})
-		var a, b *Stage[string, int]
-		var flow Flow[string, int]
-		a = New("a", func(ctx context.Context, in string) (int, error) {
-			if in == "h" {
-				return flow.Do(ctx, "m2")
-			}
-			return 1, nil
-		}, Options{Width: 1, Queue: 4})
+		x := newCircle("m2", Options{Width: 1, Queue: 1})
 		c := NewBatch("c", func(ctx context.Context, in, out []string) error {
 			if in[0] == "gate" {
 				time.Sleep(time.Second)
@@ -175,33 +161,18 @@ func TestOtherMemberOfABatch(t *testing.T) {
 			copy(out, in)
 			return nil
 		}, Options{Width: 1, Queue: 4, Batch: 2})
-		b = New("b", func(ctx context.Context, in string) (int, error) {
-			if in == "k" {
-				<-let
-				return a.Do(ctx, "u")
-			}
-			return 1, nil
-		}, Options{Width: 1, Queue: 1})
-		flow = Pipe[string, string, int](c, b)
-		other := New("other", func(ctx context.Context, in string) (int, error) { return flow.Do(ctx, in) }, Options{}) // m1 has a parent
-		_ = b.Submit(bg, "k")
+		x.flow = Pipe[string, string, int](c, x.b)
+		other := New("other", func(ctx context.Context, in string) (int, error) { return x.flow.Do(ctx, in) }, Options{}) // m1 has a parent
+		_ = x.b.Submit(bg, "k")
 		synctest.Wait()
-		_ = flow.Submit(bg, "gate") // and is in the queue of b then
+		_ = x.flow.Submit(bg, "gate") // and is in the queue of b then
 		synctest.Wait()
 		_, _ = other.Begin(bg, "m1")
 		synctest.Wait()
-		f, _ := a.Begin(bg, "h")
+		f, _ := x.a.Begin(bg, "h")
 		time.Sleep(2 * time.Second)
-		close(let)
-		wait, cancel := context.WithTimeout(bg, time.Hour)
-		defer cancel()
-		_, err := f.Await(wait)
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Error("hangs")
-		}
-		done, stop := context.WithCancel(bg)
-		stop()
-		_ = Close(done, b, c, a, other)
+		close(x.let)
+		x.ends(t, f, c, other)
 	})
 }
 
@@ -209,59 +180,43 @@ func TestOtherMemberOfABatch(t *testing.T) {
 func TestPutCompletesACycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bg := context.Background()
-		let := make(chan struct{})
 		one := Options{Width: 1, Queue: 1}
-		var a, b *Stage[string, int]
-		var flow Flow[string, int]
-		a = New("a", func(ctx context.Context, in string) (int, error) {
-			if in == "h" {
-				return flow.Do(ctx, "t")
-			}
-			return 1, nil
-		}, Options{Width: 1, Queue: 4})
+		x := newCircle("t", one)
 		c := New("c", func(_ context.Context, in string) (string, error) { return in, nil }, one)
-		b = New("b", func(ctx context.Context, in string) (int, error) {
+		x.b.f = func(ctx context.Context, in string) (int, error) {
 			switch in {
 			case "k1":
-				<-let
+				<-x.let
 			case "k2":
-				return a.Do(ctx, "u")
+				return x.a.Do(ctx, "u")
 			}
 			return 1, nil
-		}, one)
+		}
 		asked := 0
-		b.Prioritize(func(in string) int {
+		x.b.Prioritize(func(in string) int {
 			if in == "t" {
 				if asked++; asked == 2 { // between pass and put
-					close(let)
+					close(x.let)
 					time.Sleep(time.Second)
 				}
 			}
 			return 0
 		})
-		flow = Pipe[string, string, int](c, b)
+		x.flow = Pipe[string, string, int](c, x.b)
 		for _, in := range []string{"k1", "k2"} {
-			if err := b.Submit(bg, in); err != nil {
+			if err := x.b.Submit(bg, in); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 		}
-		f, err := a.Begin(bg, "h")
+		f, err := x.a.Begin(bg, "h")
 		if err != nil {
 			t.Fatal(err)
 		}
-		wait, cancel := context.WithTimeout(bg, time.Hour)
-		defer cancel()
-		_, err = f.Await(wait)
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Error("hangs: ", a.Stats().Handlers, b.Stats().Handlers, b.Stats().Waiting)
-		}
+		x.ends(t, f, c)
 		if asked != 2 {
 			t.Error("the test missed its window")
 		}
-		done, stop := context.WithCancel(bg)
-		stop()
-		_ = Close(done, b, c, a)
 	})
 }
 
