@@ -71,9 +71,6 @@ func TestWhatIsReadAgainIsLookedAt(t *testing.T) {
 
 // The room would be made anew for each run, at thirty times its costs.
 func TestTheRoomOfALongTransactionIsKept(t *testing.T) {
-	if schedtest.Race {
-		t.Skip("a sync.Pool forgets under the race detector")
-	}
 	vars := make([]stm.Var[int], 100_000)
 	scan := func(tx *stm.Tx) (s int, _ error) {
 		for i := range vars {
@@ -86,9 +83,11 @@ func TestTheRoomOfALongTransactionIsKept(t *testing.T) {
 		"a case": func() { _, _ = suspend.Do(bg, stm.Op(scan)) },
 	} {
 		least := uint64(1 << 62)
-		for range 20 { // a collection empties the pool
+		for range 20 { // a collection empties the pool, and under the race detector it forgets a quarter
 			f()
-			least = min(least, allocated(f))
+			if least = min(least, allocated(f)); least < 4096 {
+				break
+			}
 		}
 		require.Less(t, least, uint64(4096), name)
 	}
