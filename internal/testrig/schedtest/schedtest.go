@@ -2,6 +2,7 @@
 package schedtest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -13,8 +14,8 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/random"
 	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
-	"github.com/braidgo/braid/suspendtest"
 )
 
 // Deadline is how long a test may take before it is taken for hung. The environment variable BRAID_DEADLINE sets another.
@@ -114,14 +115,25 @@ func (g *goroutines) Execute(f func()) error {
 	return nil
 }
 
+// drive is suspendtest.Drive. That package would link its checkers and models into all test programs.
+func drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (stop func()) {
+	var over promise.Promise[struct{}]
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = run(context.Background(), func(ctx context.Context) error { _, err := over.Await(ctx); return err })
+	}()
+	return func() { _ = over.Fill(struct{}{}); <-ended }
+}
+
 func openFIFO() (suspend.Spawner, func()) {
 	s := fifo.New(fifo.Options{})
-	return s, suspendtest.Drive(s.Run)
+	return s, drive(s.Run)
 }
 
 func openRandom() (suspend.Spawner, func()) {
 	s := random.New(random.Options{})
-	return s, suspendtest.Drive(s.Run)
+	return s, drive(s.Run)
 }
 
 func openPool() (suspend.Spawner, func()) {
