@@ -62,7 +62,7 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 //
 // If ctx is done first, or already, Get returns the cancellation error. When the last caller has gone, the load is cancelled, and the next
 // Get starts another one, maybe beside the one that is ending. The context of load has the values of the context of its first caller. If
-// the scheduler refuses the task, Get returns its error. A load must not Get its own key, as it would wait for itself.
+// the scheduler of the first caller refuses the task, its Get returns the error, and another caller starts the load. A load must not Get its own key, as it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
@@ -74,8 +74,8 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	return v, err
 }
 
-// errLeft tells those that wait for a load that the Get that has started it is gone, before the load has begun. Its scheduler may have
-// crashed, as a node of adapters/simulation does, and then the load never begins.
+// errLeft tells those that wait for a load that the Get that was to start it is gone, before the load has begun. Its scheduler may have
+// refused the load, or crashed, as a node of adapters/simulation does, and then the load never begins.
 var errLeft = errors.New("keyed: the first has left")
 
 func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
@@ -88,13 +88,16 @@ func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 	}
 	defer func() { c.leave(e, first) }()
 	if first {
-		c.start(ctx, e)
+		if err := c.start(ctx, e); err != nil {
+			return v, err // another scheduler may take the load of the others
+		}
 	}
 	return e.value.Await(ctx)
 }
 
 // Forget drops the value of key. Tasks that wait for its load get that, and later ones start another.
 func (c *Cache[K, V]) Forget(key K) {
+	check(key)
 	suspend.Point()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,17 +138,17 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 }
 
 // start starts the load of e. The caller waits with e, so nobody cancels it yet.
-func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) {
+func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) error {
 	var v V
-	err := ErrAbandoned // if ctx panics, or Go
+	returned := false
 	defer func() {
-		if err != nil {
-			c.end(e, v, err)
+		if !returned { // ctx panics, or Go
+			c.end(e, v, ErrAbandoned)
 		}
 	}()
 	_ = suspend.Self() // panics where suspending is forbidden
 	ctx, e.cancel = cancel.New(context.WithoutCancel(ctx))
-	err = suspend.Here().Go(func() {
+	err := suspend.Here().Go(func() {
 		if !c.begin(e) {
 			return
 		}
@@ -153,6 +156,8 @@ func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) {
 		defer func() { c.end(e, v, err) }()
 		v, err = c.load(ctx, e.key)
 	})
+	returned = true
+	return err
 }
 
 func (c *Cache[K, V]) begin(e *cached[K, V]) bool {

@@ -7,7 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/keyed"
@@ -111,4 +114,37 @@ func TestGetInACallback(t *testing.T) {
 	if loads.Load() != 0 {
 		t.Error("a load was started")
 	}
+}
+
+// A declining is a task of a scheduler that refuses each load, after others have joined.
+type declining struct {
+	wakes chan struct{}
+	join  func()
+}
+
+func (r *declining) Park()                    { <-r.wakes }
+func (r *declining) Unpark()                  { r.wakes <- struct{}{} }
+func (r *declining) Spawner() suspend.Spawner { return r }
+func (r *declining) Go(func()) error          { r.join(); return suspend.ErrClosed }
+
+// Once a task that waited for a load had the error with which the scheduler of the first refused it.
+func TestARefusedLoadIsBegunByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := keyed.NewCache(func(context.Context, int) (int, error) { return 7, nil }, 0)
+		second := make(chan int, 1)
+		join := func() {
+			go func() {
+				v, err := c.Get(bg, 1)
+				second <- v
+				require.NoError(t, err)
+			}()
+			synctest.Wait()
+			require.Empty(t, second) // it waits with the first
+		}
+		suspend.Bind(&declining{make(chan struct{}, 1), join}, func() {
+			_, err := c.Get(bg, 1)
+			require.ErrorIs(t, err, suspend.ErrClosed)
+		})
+		require.Equal(t, 7, <-second)
+	})
 }

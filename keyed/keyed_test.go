@@ -366,6 +366,7 @@ func TestNaN(t *testing.T) {
 		"Acquire":    func() { _ = s.Acquire(bg, [1]float64{nan}) },
 		"TryAcquire": func() { s.TryAcquire([1]float64{nan}) },
 		"Get":        func() { _, _ = c.Get(bg, nan) },
+		"Forget":     func() { c.Forget(nan) },
 	} {
 		t.Run(name, func(t *testing.T) { schedtest.Panics(t, "keyed: a key that does not equal itself", f) })
 	}

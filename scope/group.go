@@ -67,7 +67,10 @@ func (g *Group) Shutdown(ctx context.Context) (err error) {
 	first := !g.closing.Swap(true)
 	if first {
 		g.closer.Store(gid.Get())
-		defer func() { _ = g.closed.Resolve(struct{}{}, err) }()
+		defer func() {
+			g.closer.Store(0) // a later call by this goroutine waits for the result, as all do
+			_ = g.closed.Resolve(struct{}{}, err)
+		}()
 		defer g.finish(&err)
 		g.leave()
 	}

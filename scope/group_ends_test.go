@@ -104,3 +104,18 @@ func TestCollectMany(t *testing.T) {
 		t.Errorf("%d errors in the join of %d", len(m.Unwrap()), n)
 	}
 }
+
+// A Close by the goroutine of the first had another error than one by others.
+func TestEachCloseHasTheSameError(t *testing.T) {
+	g := scope.Open(bg, scope.Collect)
+	for range 2 {
+		_ = g.Go(suspend.Goroutines, func(context.Context) error { return errOops })
+	}
+	first := g.Shutdown(bg)
+	g.Cancel(context.DeadlineExceeded)
+	second, other := g.Close(), make(chan error)
+	go func() { other <- g.Close() }()
+	if third := <-other; first == nil || second != first || third != first {
+		t.Errorf("%p, %p, %p", first, second, third)
+	}
+}

@@ -17,21 +17,22 @@ type Conn struct {
 	out           path
 	held          *timer // calls timeOut
 
-	in       []byte // has arrived, and was not read
-	ended    bool   // the peer has ended its direction
-	unread   int    // sent, and not read by the peer
-	err      error  // of the connection, once it is broken
-	closed   bool   // or not established yet
-	id       int    // in the order in which they were made
-	boot     int    // of node
-	draws    source // of its own, for guests: their order does not move the faults of others
-	later    []func()
-	pend     []byte // written in this window
-	credit   int    // read in this window
-	noReads  bool   // CloseRead
-	noWrites bool   // CloseWrite
-	read     endpoint
-	write    endpoint
+	in        []byte // has arrived, and was not read
+	ended     bool   // the peer has ended its direction
+	unread    int    // sent, and not read by the peer
+	err       error  // of the connection, once it is broken
+	closed    bool   // or not established yet
+	unplugged bool   // closed by a PowerOff
+	id        int    // in the order in which they were made
+	boot      int    // of node
+	draws     source // of its own, for guests: their order does not move the faults of others
+	later     []func()
+	pend      []byte // written in this window
+	credit    int    // read in this window
+	noReads   bool   // CloseRead
+	noWrites  bool   // CloseWrite
+	read      endpoint
+	write     endpoint
 }
 
 const (
@@ -150,6 +151,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			n += c.transmit(p[n:min(len(p), n+min(maxSegment, window-c.unread-len(c.pend)))])
 			continue
 		}
+		c.full()
 		t.wait()
 	}
 }
@@ -198,8 +200,7 @@ func (c *Conn) receive(data []byte) {
 	w.note(event{kind: arrived, of: &c.node.host, n: len(data)})
 	switch {
 	case c.node.off:
-		c.node.unheard = append(without(c.node.unheard, c), c)
-		c.peer.repeat()
+		c.peer.probe()
 	case c.closed || c.noReads || c.node.dead:
 		if c.err == nil {
 			c.broke(syscall.ECONNRESET)

@@ -7,9 +7,34 @@ import "syscall"
 // end tells the peer, behind all that was sent, that no more comes.
 func (c *Conn) end() {
 	c.send(0, func() {
-		c.peer.ended = true
-		c.peer.read.wakeAll()
+		if !c.probe() {
+			c.peer.ended = true
+			c.peer.read.wakeAll()
+		}
 	})
+}
+
+// probe reports whether something that c has sent finds no peer: the node is without power, or has lost the connection by that.
+func (c *Conn) probe() bool {
+	switch p := c.peer; {
+	case p.node.off:
+		p.node.unheard = append(without(p.node.unheard, p), p)
+		c.repeat()
+	case p.unplugged && p.err == nil:
+		p.reset()
+	default:
+		return false
+	}
+	return true
+}
+
+// full is called while c has no room to write. TCP sends a probe now and then.
+func (c *Conn) full() {
+	if g := c.node.world.calling(); g != nil {
+		g.later(c, func() { c.probe() })
+		return
+	}
+	c.probe()
 }
 
 // reset tells the peer that the connection is broken.

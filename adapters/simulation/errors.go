@@ -27,7 +27,7 @@ var (
 	// ErrTime says that a run took MaxTime.
 	ErrTime = errors.New("the run has taken MaxTime")
 
-	// ErrNative says that a task has waited natively for eight times StallAfter: on a channel, a sync.Mutex or real I/O.
+	// ErrNative says that a task has waited natively, in one place, for eight times StallAfter: on a channel, a sync.Mutex or a network.
 	ErrNative = errors.New("a task waits natively, which stops the World")
 
 	// ErrExited says that main, or a callback, ended by runtime.Goexit.

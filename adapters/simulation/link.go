@@ -1,6 +1,9 @@
 package simulation
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Faults are the properties of links and disks. The zero Faults are a network without latency, and nothing fails.
 type Faults struct {
@@ -94,6 +97,15 @@ func (l *Link) sever() {
 	}
 	for _, d := range l.dials {
 		d.cut()
+	}
+}
+
+// unsend drops what is on hold and was sent by n: nobody repeats it.
+func (w *World) unsend(n *Node) {
+	for _, l := range w.all {
+		l.queue = slices.DeleteFunc(l.queue, func(s *segment) bool {
+			return [...]string{l.ends.a, l.ends.b}[s.path.way] == n.name
+		})
 	}
 }
 

@@ -290,7 +290,11 @@ func (d *dial) arrive() {
 	case d.lost:
 	case to.off: // no answer: TCP repeats the request
 		if !d.given {
-			to.world.after(time.Second, nil, d.arrive)
+			to.world.after(time.Second, nil, func() {
+				if !d.lost && !d.given {
+					d.c.send(0, d.arrive)
+				}
+			})
 		}
 	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.chance(peer.link.now().Refuse):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })

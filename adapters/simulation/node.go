@@ -115,7 +115,17 @@ func (n *Node) crash() {
 		l.shut()
 	}
 	for _, c := range slices.Clone(n.conns) {
+		if c.unplugged = n.off; n.off {
+			w.discard(c.held)
+			c.held = nil
+			if len(c.peer.write.line) > 0 {
+				c.peer.probe()
+			}
+		}
 		c.abort()
+	}
+	if n.off {
+		w.unsend(n)
 	}
 	n.files.crash(n)
 	w.endTasks(&n.host)

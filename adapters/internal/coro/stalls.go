@@ -43,6 +43,8 @@ type Stalls struct {
 	timer   *time.Timer // made by the first step
 	since   time.Time   // when it was asked
 	next    time.Duration
+	waitsAt []byte    // where the step waits natively, by the last report; nil: it did not
+	waited  time.Time // since when the reports have said so
 	stopped bool
 }
 
@@ -212,6 +214,11 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	again := s.next > s.after
 	s.next = 2 * held
 	id, stack := s.running()
+	if at := waitPlace(stack); !again {
+		s.waitsAt, s.waited = at, s.since
+	} else if !bytes.Equal(at, s.waitsAt) {
+		s.waitsAt, s.waited = at, now
+	}
 	if s.state.Load() != asked || stack == nil { // it has given control back
 		return nil
 	}
@@ -245,9 +252,9 @@ func (s *Stalls) text(what string, again bool, held time.Duration, id int64, sta
 	var b bytes.Buffer
 	state, task, remedy := waitState(stack), "a task", "see suspend.Call and STOCK.md"
 	if s.about != nil {
-		waits := held
-		if !again || computes(state) {
-			waits = 0
+		waits := time.Duration(0)
+		if again && s.waitsAt != nil {
+			waits = held - s.waited.Sub(s.since)
 		}
 		task, remedy = s.about(id, waits)
 	}
@@ -304,6 +311,15 @@ func waitState(stack []byte) string {
 	}
 	state, _, _ := bytes.Cut(head[:end], []byte(" ("))
 	return string(state)
+}
+
+// waitPlace returns the stack of a goroutine that waits natively, and not for the operating system. Otherwise it returns nil.
+func waitPlace(stack []byte) []byte {
+	head, at, _ := bytes.Cut(stack, []byte{'\n'})
+	if state := waitState(head); computes(state) || state == "syscall" {
+		return nil
+	}
+	return at
 }
 
 // computes reports whether a goroutine in this state would go on if it had a processor.
