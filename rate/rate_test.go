@@ -191,6 +191,7 @@ func TestTickerIsLate(t *testing.T) {
 	}{
 		{rate.Skip, 3500 * ms, []time.Duration{1, 2, 4, 5}},
 		{rate.Skip, 4000 * ms, []time.Duration{1, 2, 5, 6}}, // and not two at 4
+		{rate.Skip, 3000 * ms, []time.Duration{1, 2, 4, 5}}, // and not two at 3
 		{rate.CatchUp, 3500 * ms, []time.Duration{1, 2, 3, 4}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
