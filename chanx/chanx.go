@@ -62,8 +62,8 @@ func New[T any](capacity int) *Chan[T] {
 }
 
 // Send sends v. It suspends the caller until a receiver takes v or there is room in the buffer. If ctx is done first, or already, Send
-// returns the cancellation error. If c is closed first, or already, it returns ErrClosed, or the error of CloseWith. In both cases the channel has not seen v,
-// which is still the caller's. If the hand-over and the cancellation meet, one of them wins.
+// returns the cancellation error. If c is closed first, or already, it returns ErrClosed, or the error of CloseWith. In both cases the
+// channel has not seen v, which is still the caller's. If the hand-over and the cancellation meet, one of them wins.
 //
 // A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send that it
 // takes the value of or makes room for.
@@ -73,9 +73,9 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 }
 
 // Recv receives the oldest value. It suspends the caller until there is one. If c is closed and its buffer is empty, Recv returns
-// ErrClosed, or the error of CloseWith. If ctx is done first, or already, Recv returns the cancellation error and has taken nothing. If a value and the
-// cancellation meet, one of them wins, and a value that was handed to a Recv is returned by it. A Recv that makes room lets the longest
-// waiting sender store its value.
+// ErrClosed, or the error of CloseWith. If ctx is done first, or already, Recv returns the cancellation error and has taken nothing. If a
+// value and the cancellation meet, one of them wins, and a value that was handed to a Recv is returned by it. A Recv that makes room lets
+// the longest waiting sender store its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
 }

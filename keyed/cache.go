@@ -62,7 +62,8 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 //
 // If ctx is done first, or already, Get returns the cancellation error. When the last caller has gone, the load is cancelled, and the next
 // Get starts another one, maybe beside the one that is ending. The context of load has the values of the context of its first caller. If
-// the scheduler of the first caller refuses the task, its Get returns the error, and another caller starts the load. A load must not Get its own key, as it would wait for itself.
+// the scheduler of the first caller refuses the task, its Get returns the error, and another caller starts the load. A load must not Get
+// its own key, as it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {

@@ -28,8 +28,12 @@ func (c *Conn) probe() bool {
 	return true
 }
 
-// full is called while c has no room to write. TCP sends a probe now and then.
+// full is called while c has no room to write. TCP sends a probe now and then, which matters only if the peer has lost its power: a
+// peer that loses it later sees the Write that waits.
 func (c *Conn) full() {
+	if p := c.peer; !p.node.off && !p.unplugged {
+		return
+	}
 	if g := c.node.world.calling(); g != nil {
 		g.later(c, func() { c.probe() })
 		return

@@ -122,9 +122,9 @@ func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
 
-// About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. waits is how long the task has
-// held its worker, if it waits natively and was reported before, or else 0. s is not nil. About is called before the first Begin, and f on
-// any goroutine.
+// About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. waits is for how long all
+// reports of the step have found it in the same native wait, and 0 in the first. s is not nil. About is called before the first Begin, and
+// f on any goroutine, under the lock of s.
 func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remedy string)) {
 	s.about = f
 }
@@ -215,9 +215,9 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.next = 2 * held
 	id, stack := s.running()
 	if at := waitPlace(stack); !again {
-		s.waitsAt, s.waited = at, s.since
+		s.waitsAt, s.waited = bytes.Clone(at), s.since // a part of the stacks of all goroutines
 	} else if !bytes.Equal(at, s.waitsAt) {
-		s.waitsAt, s.waited = at, now
+		s.waitsAt, s.waited = bytes.Clone(at), now
 	}
 	if s.state.Load() != asked || stack == nil { // it has given control back
 		return nil
