@@ -37,9 +37,15 @@ type Inbox[M any] struct {
 	life
 	mail stock[M] // the owner's, like what follows; while the owner waits, senders append to it
 
-	within *timer // of the wait that suspends the owner; nil: it has no timeout
-	opts   *Options[M]
-	self   *Self[M] // nil: made by Open
+	within *timer    // of the wait that suspends the owner; nil: it has no timeout
+	hooks  *hooks[M] // nil: nobody wants to know
+	self   *Self[M]  // nil: made by Open
+}
+
+// A hooks is Dead and OnEnd of the Options, which are not kept whole: that would be 64 bytes for each actor.
+type hooks[M any] struct {
+	dead  func(M)
+	onEnd func(error)
 }
 
 // A Self is an actor as its own code sees it. Its methods are for the actor alone.

@@ -100,14 +100,18 @@ func (s *Self[M]) drain() {
 // end ends the inbox with err, unless it has been killed. Whatever is accepted before is received by now or becomes a dead letter
 // here.
 func (in *Inbox[M]) end(err error) {
+	if in.ctx.Err() != nil { // the owner may have seen it before the callback that kills
+		in.kill(context.Cause(&in.ctx))
+	}
 	in.guard.Lock()
 	if in.state == ended {
 		in.guard.Unlock()
 		return
 	}
+	var cause error
 	switch {
 	case in.killed.Load():
-		err = in.err
+		err, cause = in.err, in.err
 	case errors.Is(err, ErrStopped):
 		err = nil
 	}
@@ -120,13 +124,13 @@ func (in *Inbox[M]) end(err error) {
 
 	// One after another, the last one first. A panic or a Goexit of a function that is called here ends none of the others.
 	defer in.tell(err)
-	if in.opts != nil && in.opts.OnEnd != nil {
-		defer in.opts.OnEnd(err)
+	if in.hooks != nil && in.hooks.onEnd != nil {
+		defer in.hooks.onEnd(err)
 	}
 	if in.mail.count > 0 {
 		defer each(in.bury)
 	}
-	in.ctx.Cancel(nil)
+	in.ctx.Cancel(cause) // a Kill may be about to, and the children are to end with its cause
 	calls.fail(err)
 }
 

@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
@@ -62,7 +63,10 @@ type life struct {
 type who struct {
 	name   string
 	asking *asking    // guarded by cycles; the Ask in which the actor waits, if somebody wants to know
-	stuck  stuckActor // nil: nobody wants to know. Never changes
+	stuck  stuckActor // nil: nobody wants to know. Never changes, like the rest
+
+	after   time.Duration
+	onStuck func(chain []string)
 }
 
 // Cycles of Asks. An actor with an OnStuck notes its Ask while it waits. When an Ask has waited for StuckAfter, its chain is

@@ -153,8 +153,8 @@ func (in *Inbox[M]) bury() (more bool) {
 	}
 	m := p.message()
 	in.mail.remove(p)
-	if in.opts != nil && in.opts.Dead != nil {
-		in.opts.Dead(m)
+	if in.hooks != nil && in.hooks.dead != nil {
+		in.hooks.dead(m)
 	}
 	return true
 }
@@ -244,9 +244,9 @@ func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
 	return suspend.AfterFunc(suspend.Here(), d, f)
 }
 
-func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.opts.StuckAfter, f) }
+func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s.who.after, f) }
 
-func (s *Self[M]) onStuck(chain []string) { s.opts.OnStuck(chain) }
+func (s *Self[M]) onStuck(chain []string) { s.who.onStuck(chain) }
 
 // offerLocked hands m to the first RecvOp that matches it and can be resumed. It reports whether there is one. A waiter
 // that refuses is cancelled, and removes itself.

@@ -22,13 +22,16 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	switch len(o) {
 	case 0:
 	case 1:
-		in.opts = &o[0]
-		if in.opts.Cap > 0 {
-			in.ops, in.mail.counts = &ops[M]{cap: in.opts.Cap}, true
+		o := &o[0]
+		if o.Dead != nil || o.OnEnd != nil {
+			in.hooks = &hooks[M]{o.Dead, o.OnEnd}
 		}
-		if in.opts.Name != "" || in.opts.OnStuck != nil {
-			in.who = &who{name: in.opts.Name}
-			if in.opts.OnStuck != nil && in.opts.StuckAfter > 0 && in.self != nil {
+		if o.Cap > 0 {
+			in.ops, in.mail.counts = &ops[M]{cap: o.Cap}, true
+		}
+		if o.Name != "" || o.OnStuck != nil {
+			in.who = &who{name: o.Name, after: o.StuckAfter, onStuck: o.OnStuck}
+			if o.OnStuck != nil && o.StuckAfter > 0 && in.self != nil {
 				in.who.stuck = in.self
 				watched.Store(true)
 			}
