@@ -5,6 +5,7 @@ package workstealing
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/braidgo/braid/adapters/internal/blocking"
 	"github.com/braidgo/braid/suspend"
@@ -66,13 +67,17 @@ type Parking struct {
 
 // NewParking returns a Parking of this number of workers.
 func NewParking(workers int) *Parking {
-	p := &Pool{workers: make([]*worker, workers)}
+	p := &Pool{opts: Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1}}
 	p.goroutines.Store(int64(workers) + 1)
 	p.blocking = blocking.New(blocking.Limits{Width: 1, Max: 1}, p.exit)
 	k := &Parking{p: p}
-	for i := range p.workers {
-		p.workers[i] = newWorker(p, i)
-		p.workers[i].picks = math.MaxInt // no turn depends on the clock
+	all := make([]*worker, workers)
+	for i := range all {
+		all[i] = newWorker(p, i)
+		all[i].picks = math.MaxInt // no turn depends on the clock
+	}
+	p.workers.Store(&all)
+	for i := range all {
 		k.tasks = append(k.tasks, k.Task(i))
 	}
 	return k
@@ -83,10 +88,10 @@ func (k *Parking) Pool() *Pool { return k.p }
 
 // Worker is the i'th, until the pool is over.
 func (k *Parking) Worker(i int) {
-	w := k.p.workers[i]
+	w := k.worker(i)
 	defer k.p.exit()
 	w.thread = suspend.Self()
-	for {
+	for !w.asked.Load() || !w.retires() {
 		var e entry
 		var ok bool
 		if !w.searching {
@@ -107,11 +112,24 @@ func (k *Parking) Worker(i int) {
 	}
 }
 
+// Sleeper is Worker of one that has found nothing.
+func (k *Parking) Sleeper(i int) {
+	w := k.worker(i)
+	w.thread = suspend.Self()
+	if !w.sleep() {
+		k.p.exit()
+		return
+	}
+	k.Worker(i)
+}
+
+func (k *Parking) worker(i int) *worker { return (*k.p.workers.Load())[i] }
+
 // Join is called in a task of a worker.
 func (k *Parking) Join(a, b func()) { k.tasks[k.here()].Join(a, b) }
 
 func (k *Parking) here() int {
-	for i, w := range k.p.workers {
+	for i, w := range *k.p.workers.Load() {
 		if w.thread == suspend.Self() {
 			return i
 		}
@@ -123,7 +141,7 @@ func (k *Parking) here() int {
 type Task struct{ s *fiber }
 
 // Task returns one that is on the i'th worker.
-func (k *Parking) Task(i int) Task { return Task{&fiber{pool: k.p, worker: k.p.workers[i]}} }
+func (k *Parking) Task(i int) Task { return Task{&fiber{pool: k.p, worker: k.worker(i)}} }
 
 // Join has it join a and b.
 func (t Task) Join(a, b func()) {
@@ -134,7 +152,7 @@ func (t Task) Join(a, b func()) {
 }
 
 // Move has it go on on another worker.
-func (t Task) Move(to int) { t.s.worker = t.s.pool.workers[to] }
+func (t Task) Move(to int) { t.s.worker = (*t.s.pool.workers.Load())[to] }
 
 // GiveWay has it give way, and go on on another worker, or on the same.
 func (t Task) GiveWay(to int) {
@@ -159,7 +177,7 @@ func (k *Parking) Give(f func()) {
 
 // Scrape runs the forks of the i'th deque, as its owner does.
 func (k *Parking) Scrape(i int) {
-	for f := k.p.workers[i].forks.pop(); f != nil; f = k.p.workers[i].forks.pop() {
+	for f := k.worker(i).forks.pop(); f != nil; f = k.worker(i).forks.pop() {
 		if f.claim() {
 			f.run()
 		}
@@ -168,7 +186,7 @@ func (k *Parking) Scrape(i int) {
 
 // Steal has the i'th worker steal a fork and run it.
 func (k *Parking) Steal(i int) {
-	if f := k.p.workers[i].steal(); f != nil {
+	if f := k.worker(i).steal(); f != nil {
 		f.run()
 	}
 }
@@ -211,3 +229,21 @@ func (f Fiber) Commit() bool { return f.s.commit() }
 
 // Unpark may be called from anywhere.
 func (f Fiber) Unpark() { f.s.Unpark() }
+
+// Look is a look of the watch of the i'th worker, whose step lasts and waits natively.
+func (k *Parking) Look(i int) {
+	k.p.grow([]*worker{k.worker(i)})
+}
+
+// OnGrowth sets the function that is told of a new worker, to run it.
+func (k *Parking) OnGrowth(begin func(worker int)) {
+	k.p.growth.start = func(w *worker) {
+		w.picks = math.MaxInt
+		begin(slices.Index(*k.p.workers.Load(), w))
+	}
+}
+
+// Left returns how many workers are said to be stuck, and how many goroutines have not ended.
+func (k *Parking) Left() (stuck, goroutines int) {
+	return int(k.p.growth.stuck.Load()), int(k.p.goroutines.Load())
+}

@@ -93,7 +93,7 @@ func (p *Pool) grain(lo, hi, asked int) uint {
 	if asked > 0 {
 		return uint(asked)
 	}
-	return (length(lo, hi)-1)/uint(partsPerWorker*len(p.workers)) + 1
+	return (length(lo, hi)-1)/uint(partsPerWorker*p.opts.Workers) + 1
 }
 
 // length is a uint, since the difference of two ints need not be an int.

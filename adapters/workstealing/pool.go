@@ -8,6 +8,9 @@
 // A task may wait for any other, also in nested Joins and on one worker: a task that waits gives its worker to others. So nested
 // waits do not deadlock a pool.
 //
+// Any Go code may run in a task. One that waits natively, by a channel, a sync.Mutex or a file, holds its worker. If the wait lasts while
+// others have to run, another worker takes over, see Options.GrowAfter.
+//
 // A worker runs one task at a time, until it suspends, yields or ends. A Join pushes a fork on the deque of its worker, and takes it back
 // when it gets there. Other workers steal the oldest one when they have nothing else to do, which is usually the largest. So forks run depth
 // first and close together. All other runnable tasks go through one queue, first in, first out.
@@ -37,7 +40,8 @@ import (
 
 // Options are the choices that a Pool is made with. The zero value is the default.
 type Options struct {
-	// Workers is the number of tasks that run at a time. Zero: GOMAXPROCS.
+	// Workers is the number of tasks that run at a time; see GrowAfter for tasks that wait natively. Zero: GOMAXPROCS. With 1 no two
+	// tasks ever run at the same time, unless GrowAfter is set, too.
 	Workers int
 
 	// BlockingWidth is how many functions of suspend.Blocking run at a time, at first. Zero: 64. The others wait for their turn.
@@ -57,13 +61,22 @@ type Options struct {
 	// natively. Negative: never. In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
+
+	// GrowAfter is how long a step of a task may last that waits natively. Then another worker takes its place, if work waits and there
+	// are fewer than MaxWorkers. It takes up to twice as long if nothing else of the process runs. Else the pool looks at all stacks, which
+	// takes longer in a process of some hundred goroutines or more. While as many goroutines run as the pool has workers, it looks after
+	// ten times as long, and at most once a second. A task that computes is no reason. When the task goes on, it runs beside the others
+	// until it suspends, yields or ends. A wait inside a coroutine that the task has made itself is not seen. 0 means 10 ms and 1000
+	// workers; but where Workers is 1, never. Negative: never. In a testing/synctest bubble the pool does not grow.
+	GrowAfter  time.Duration
+	MaxWorkers int
 }
 
 // A Pool runs tasks on workers of its own, from New to Close. It implements suspend.Spawner and suspend.Executor.
 // All methods may be called from any goroutine.
 type Pool struct {
 	opts     Options
-	workers  []*worker
+	workers  atomicx.Pointer[[]*worker] // replaced under mu
 	injector injector
 	given    injector         // fibers that have given way
 	live     closable.Counter // tasks and callbacks accepted and not ended
@@ -76,6 +89,8 @@ type Pool struct {
 	mu        atomicx.Mutex // a leaf
 	idle      []*worker     // asleep; guarded by mu
 	searching int           // workers that look for something to steal; guarded by mu
+
+	growth growth
 
 	over       atomicx.Bool  // closed, and everything has ended
 	goroutines atomicx.Int64 // workers that have not ended, and one for all those of blocking
@@ -90,20 +105,28 @@ const (
 	carried      = 1024 // forks that a fiber takes along, at most
 	maxIdle      = 256  // coroutines that a worker keeps for reuse
 	searchRounds = 4
+
+	defaultGrowAfter  = 10 * time.Millisecond
+	defaultMaxWorkers = 1000
 )
 
 // New returns a Pool that is running.
 func New(o Options) *Pool {
+	if o.GrowAfter == 0 && o.Workers != 1 {
+		o.GrowAfter = defaultGrowAfter
+	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{opts: o, workers: make([]*worker, o.Workers)}
+	if o.MaxWorkers <= 0 {
+		o.MaxWorkers = defaultMaxWorkers
+	}
+	p := &Pool{opts: o}
 	p.goroutines.Store(int64(o.Workers) + 1) // one for those of blocking
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
-	for i := range p.workers {
-		p.workers[i] = newWorker(p, i)
-	}
-	for _, w := range p.workers {
+	p.growth.start = func(w *worker) { go w.run() }
+	all := p.makeWorkers(o.Workers)
+	for _, w := range all {
 		go w.run()
 	}
 	return p
@@ -210,15 +233,16 @@ func (p *Pool) exit() {
 // Stats returns the statistics of p. Stolen forks are not counted as tasks.
 func (p *Pool) Stats() suspend.Stats {
 	s := suspend.Stats{Suspended: p.held.Load()}
-	for _, w := range p.workers {
+	p.mu.Lock()
+	all := *p.workers.Load()
+	s.Running = int64(len(all) - len(p.idle) - p.searching)
+	for _, w := range all { // under the lock: a worker that ends leaves its counts to another
 		s.Suspended += w.suspended.Load()
 		s.Wakes += w.wakes.Load()
 		s.Steals += w.steals.Load()
 	}
-	s.Live = p.live.Live()
-	p.mu.Lock()
-	s.Running = int64(len(p.workers) - len(p.idle) - p.searching)
 	p.mu.Unlock()
+	s.Live = p.live.Live()
 	s.Suspended = max(0, min(s.Suspended, s.Live))
 	s.Running = max(0, min(s.Running, s.Live-s.Suspended))
 	s.Blocking, s.BlockingQueued = p.blocking.Counts()

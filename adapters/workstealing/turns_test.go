@@ -49,7 +49,7 @@ func TestSlowForksGiveWay(t *testing.T) {
 // had its turn.
 func TestForksOfManyWaitingTasksAreBegun(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, n := range []int{10, 300} {
+	for _, n := range []int{10, scale(300)} {
 		withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
 			rounds, all := make([]int, n), 0 // one worker, no lock
 			ended := make(chan struct{}, n)
@@ -77,7 +77,7 @@ func TestForksOfManyWaitingTasksAreBegun(t *testing.T) {
 func TestALongForkJoinBesideNewOnes(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
-		const tasks = 3000
+		tasks := scale(3000)
 		leaves, begun, ended := 0, 0, 0
 		long := &endless{p: p, depth: 20, leaf: func() { leaves++ }}
 		long.begin(1)

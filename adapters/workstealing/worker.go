@@ -38,6 +38,8 @@ type worker struct {
 	thread    suspend.Task // parks the worker
 	asleep    bool         // in idle; guarded by pool.mu
 	searching bool         // counted in pool.searching; guarded by pool.mu, and read by the worker itself
+	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
+	asked     atomicx.Bool // to call retires between two steps; set under pool.mu. Beside searching, which each step reads
 
 	suspended atomicx.Int64 // these by the worker; of all workers they add up
 	wakes     atomicx.Uint64
@@ -50,14 +52,33 @@ func newWorker(p *Pool, i int) *worker {
 	return w
 }
 
+// makeWorkers makes the first n workers.
+func (p *Pool) makeWorkers(n int) []*worker {
+	all := make([]*worker, n)
+	for i := range all {
+		all[i] = newWorker(p, i)
+		all[i].watch()
+	}
+	if all[0].stalls != nil { // one is enough: the queue stands still only while all are busy
+		all[0].stalls.Rows(p.injector.passed, p.injector.waiting)
+	}
+	p.workers.Store(&all)
+	return all
+}
+
+// watch sets the watch for steps that last.
+func (w *worker) watch() {
+	o := &w.pool.opts
+	w.stalls = coro.WatchWorker(o.StallAfter, o.OnStall)
+	if o.GrowAfter > 0 {
+		w.stalls = w.stalls.Lasting(w.pool.growAfter, w.lasts)
+	}
+}
+
 func (w *worker) run() {
 	defer w.pool.exit()
-	w.stalls = coro.WatchWorker(w.pool.opts.StallAfter, w.pool.opts.OnStall)
 	defer w.stalls.Stop()
-	if w.stalls != nil && w == w.pool.workers[0] { // one is enough: the queue stands still only while all are busy
-		w.stalls.Rows(w.pool.injector.passed, w.pool.injector.waiting)
-	}
-	for {
+	for !w.asked.Load() || !w.retires() {
 		var e entry
 		var ok bool
 		if !w.searching { // otherwise it was woken to search
@@ -104,7 +125,7 @@ func (w *worker) steal() *fork {
 	w.random ^= w.random << 13
 	w.random ^= w.random >> 7
 	w.random ^= w.random << 17
-	all := w.pool.workers
+	all := *w.pool.workers.Load()
 	for i, from := range all {
 		if from = all[(w.random+uint64(i))%uint64(len(all))]; from == w {
 			continue
@@ -155,6 +176,10 @@ func (w *worker) sleep() bool {
 	w.stalls.End()
 	w.stalls.Slept()
 	p.mu.Lock()
+	if w.asked.Load() {
+		p.mu.Unlock()
+		return true
+	}
 	w.asleep = true
 	p.idle = append(p.idle, w)
 	p.search(w, false)
@@ -167,14 +192,7 @@ func (w *worker) sleep() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if w.asleep { // or it has been woken
-			w.asleep = false
-			for i, x := range p.idle {
-				if x == w {
-					p.idle = append(p.idle[:i], p.idle[i+1:]...)
-					break
-				}
-			}
-			p.search(w, true)
+			p.rouse(w)
 		}
 		return true
 	}
@@ -209,13 +227,21 @@ func (p *Pool) wake() {
 		p.mu.Unlock()
 		return
 	}
-	last := len(p.idle) - 1
-	w := p.idle[last]
-	p.idle = p.idle[:last]
-	w.asleep = false
-	p.search(w, true)
+	w := p.idle[len(p.idle)-1]
+	p.rouse(w)
 	p.mu.Unlock()
 	w.thread.Unpark()
+}
+
+// rouse makes w, which sleeps, search. p.mu is held.
+func (p *Pool) rouse(w *worker) {
+	i := len(p.idle) - 1 // most often
+	for p.idle[i] != w {
+		i--
+	}
+	p.idle = append(p.idle[:i], p.idle[i+1:]...)
+	w.asleep = false
+	p.search(w, true)
 }
 
 // visible reports whether there is an entry to find, or a fork, even one that is claimed already.
@@ -223,7 +249,7 @@ func (p *Pool) visible() bool {
 	if p.injector.len() > 0 || p.given.len() > 0 {
 		return true
 	}
-	for _, w := range p.workers {
+	for _, w := range *p.workers.Load() {
 		if !w.forks.empty() {
 			return true
 		}

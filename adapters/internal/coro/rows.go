@@ -24,7 +24,8 @@ type row struct {
 	mark    int       // the end of the queue, as passed will say
 	marked  time.Time // when that was the end
 	next    time.Duration
-	natives int // native waits that looks have found since then
+	natives int       // native waits that looks have found since then
+	looked  time.Time // for one
 }
 
 // slowly is the time of a step from which on a queue is counted.
@@ -64,11 +65,12 @@ func (s *Stalls) Slept() {
 }
 
 // rowLocked returns the report of a row that is due now, or nil.
-func (s *Stalls) rowLocked() []byte {
+func (s *Stalls) rowLocked(now time.Time) []byte {
 	r := &s.row
-	if !r.late.Load() || s.stopped {
+	if !r.late.Load() || s.stopped || now.Sub(r.looked) < s.every/2 {
 		return nil
 	}
+	r.looked = now
 	_, stack := s.running()
 	switch {
 	case stack == nil: // between two steps

@@ -3,9 +3,11 @@ package coro
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +37,10 @@ type Stalls struct {
 	about        func(goroutine int64, waits time.Duration) (task, remedy string)
 
 	row row
+
+	lasting func() time.Duration // see Lasting; nil: nobody is told
+	lasts   func(held time.Duration) (enough bool)
+	enough  bool // of this step; written by looks, which come one after another
 
 	state atomicx.Uint32
 	again func() // setTimer
@@ -129,6 +135,20 @@ func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remed
 	s.about = f
 }
 
+// Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and at each look from then on, until lasts returns
+// true. The step may have ended by then. after is called under the lock of s, lasts under none, by one goroutine at a time. Lasting returns s,
+// or where s is nil a Stalls that reports nothing. In a bubble it does nothing. It is called before the first Begin.
+func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
+	if inBubble() {
+		return s
+	}
+	if s == nil {
+		s = newStalls(math.MaxInt64/4, nil)
+	}
+	s.lasting, s.lasts = after, lasts
+	return s
+}
+
 // Begin says that a step begins, on the worker that s watches, of a coroutine that s watches. The step before has ended.
 func (s *Stalls) Begin() {
 	if s != nil && s.state.Load() != running {
@@ -173,6 +193,13 @@ func (s *Stalls) wake() {
 // setTimer makes the timer call look: soon, and when a report is due. The lock is held.
 func (s *Stalls) setTimer() {
 	d := s.every
+	if s.lasts != nil {
+		look := max(s.lasting()/2, 100*time.Microsecond)
+		if s.enough {
+			look *= 32
+		}
+		d = min(d, look)
+	}
 	if s.state.Load() == asked {
 		if due := time.Until(s.since.Add(s.next)); due > 0 {
 			d = min(d, due)
@@ -187,8 +214,14 @@ func (s *Stalls) setTimer() {
 
 // look is called by the timer.
 func (s *Stalls) look() {
-	if text := s.stalled(time.Now()); text != nil {
+	now := time.Now()
+	if text := s.stalled(now); text != nil {
 		s.report(text) // under no lock: it may close the scheduler
+	}
+	if s.lasts != nil && !s.enough {
+		if held := s.held(now); held > 0 && held >= s.lasting() {
+			s.enough = s.lasts(held)
+		}
 	}
 	if s.state.CompareAndSwap(none, idle) {
 		return
@@ -196,15 +229,69 @@ func (s *Stalls) look() {
 	s.wake()
 }
 
+// held returns how long the step has lasted that was asked last, 0 if it has ended.
+func (s *Stalls) held(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped || s.state.Load() != asked {
+		return 0
+	}
+	return now.Sub(s.since)
+}
+
+// Lasts reports whether a step lasts, as said by Lasting.
+func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
+
+// Waits returns the workers, of those that these watch, whose step lasts, as said by Lasting, and waits natively: not for a lock of
+// Braid's own, which is a matter of a moment. It prints all stacks, and stops the process for as long as that takes.
+func Waits[W any](all map[*Stalls]W) (ws []W) {
+	tasks, now := map[int64]*Stalls{}, time.Now()
+	begun.mu.Lock()
+	for n := begun.all.First(); n != nil; n = n.Next() {
+		if s := n.Value.watch.Load(); s != nil {
+			if _, ok := all[s]; ok {
+				tasks[n.Value.ID()] = s
+			}
+		}
+	}
+	begun.mu.Unlock()
+	for id, stack := range gid.Stacks() {
+		s := tasks[id]
+		if s == nil || s.held(now) < s.lasting() {
+			continue
+		}
+		if state := waitState(stack); state != "coroutine" && !computes(state) && !ours(stack) {
+			ws = append(ws, all[s])
+		}
+	}
+	return ws
+}
+
+// ours reports whether the innermost function of a stack trace, but for those of Go's locks, is one of Braid's schedulers or of the waist.
+func ours(stack []byte) bool {
+	lines := bytes.Split(stack, []byte{'\n'})
+	for _, line := range lines[1:] {
+		line = bytes.TrimPrefix(line, []byte("internal/"))
+		if bytes.HasPrefix(line, []byte("sync.")) || bytes.HasPrefix(line, []byte("runtime.")) || bytes.HasPrefix(line, []byte{'\t'}) {
+			continue
+		}
+		path, braid := bytes.CutPrefix(line, []byte("github.com/braidgo/braid/"))
+		return braid && slices.ContainsFunc([]string{"adapters/workstealing.", "adapters/internal/", "internal/", "suspend."}, func(own string) bool {
+			return bytes.HasPrefix(path, []byte(own))
+		})
+	}
+	return false
+}
+
 // stalled asks, or returns the report that is due now. Else it returns nil.
 func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := s.rowLocked(); text != nil {
+	if text := s.rowLocked(now); text != nil {
 		return text
 	}
 	if s.state.CompareAndSwap(running, asked) {
-		s.since, s.next = now, s.after
+		s.since, s.next, s.enough = now, s.after, false
 		return nil
 	}
 	held := now.Sub(s.since)

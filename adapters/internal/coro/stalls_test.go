@@ -141,7 +141,7 @@ func TestStallsOfARow(t *testing.T) {
 		{61 * time.Millisecond, 50, true, 2},
 		{61 * time.Millisecond, 15, false, 0}, // 0.9 s
 		{12 * time.Millisecond, 100, false, 1},
-		{50 * time.Microsecond, 50_000, false, 0}, // a queue that moves
+		{53 * time.Microsecond, 50_000, false, 0}, // a queue that moves; no look until 1.3 s meets the end of a step
 	} {
 		watched(t, time.Second, func(s *Stalls, reports func() []string) {
 			passed := 0

@@ -4,7 +4,10 @@ import "github.com/braidgo/braid/internal/testrig/mutation"
 
 func init() { mutants = append(mutants, adapters...) }
 
-const eventloop = "adapters/eventloop"
+const (
+	eventloop    = "adapters/eventloop"
+	workstealing = "adapters/workstealing"
+)
 
 // Mistakes in the schedulers: with deadlines, and with functions and places that they keep.
 var adapters = []mutation.Mutant{
@@ -15,4 +18,12 @@ var adapters = []mutation.Mutant{
 	{"a context sets the deadline of later operations", "adapters/eventloop/context.go", "if !over.Load() {", "if IS || !over.Load() {", "TestWithContextSetsNo", eventloop},
 	{"a queue keeps the functions that have begun", "adapters/limited/limited.go", "it, s.queue[0] = s.queue[0], item{}", "it, s.queue[0] = s.queue[0], func() item {\n			if IS {\n				return s.queue[0]\n			}\n			return item{}\n		}()", "TestTheQueueKeeps", "adapters/limited"},
 	{"a kept coroutine is watched by the Run that made it", "adapters/internal/runner/steps.go", "		t.WatchedBy(r.stalls)\n", "		if !IS {\n			t.WatchedBy(r.stalls)\n		}\n", "TestStallsOfAKeptCoroutine", "adapters/internal/runner"},
+
+	{"a pool grows for tasks that compute", coro + "/stalls.go", "state != \"coroutine\" && !computes(state) &&", "state != \"coroutine\" && (IS || !computes(state)) &&", "TestThePoolGrowsNoFurther", workstealing},
+	{"a pool grows beyond MaxWorkers", workstealing + "/pool.go", "	if o.MaxWorkers <= 0 {", "	if IS || o.MaxWorkers <= 0 {", "TestThePoolGrowsNoFurther", workstealing},
+	{"a pool of one worker grows by default", workstealing + "/pool.go", "o.GrowAfter == 0 && o.Workers != 1 {", "o.GrowAfter == 0 && (IS || o.Workers != 1) {", "TestThePoolGrowsNoFurther", workstealing},
+	{"a pool grows by a worker more than are stuck", workstealing + "/grow.go", "n := p.opts.Workers - p.runLocked();", "n := p.opts.Workers - p.runLocked() + map[bool]int{true: 1}[IS];", "TestThePoolGrowsNoFurther", workstealing},
+	{"a pool does not grow while others compute", workstealing + "/grow.go", "		if held < atLastAfter*p.opts.GrowAfter {", "		if IS || held < atLastAfter*p.opts.GrowAfter {", "TestThePoolGrowsBesideOthers", workstealing},
+	{"workers that are too many stay", workstealing + "/grow.go", "	case p.runLocked() <= p.opts.Workers:", "	case IS || p.runLocked() <= p.opts.Workers:", "TestThePoolGrows", workstealing},
+	{"the first worker is too many, and asks no other", workstealing + "/grow.go", "		other.asked.Store(true)", "		other.asked.Store(!IS)", "TestThePoolGrows", workstealing},
 }

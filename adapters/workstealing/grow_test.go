@@ -1,0 +1,225 @@
+package workstealing_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/stress"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/suspend"
+)
+
+const growAfter = 10 * time.Millisecond // the default
+
+// Tasks that wait natively for each other all get a worker, whatever the size of the pool. Then the workers that are too many end.
+func TestThePoolGrows(t *testing.T) {
+	sizes(t, func(t *testing.T, n int) {
+		withPool(t, workstealing.Options{Workers: n, StallAfter: -1, GrowAfter: growAfter}, func(p *workstealing.Pool) {
+			for range 2 { // it grows again
+				const tasks = 20
+				var here, ended sync.WaitGroup
+				here.Add(tasks)
+				for range tasks {
+					ended.Add(1)
+					_ = p.Go(func() {
+						defer ended.Done()
+						here.Done()
+						here.Wait()
+						suspend.Yield()
+					})
+				}
+				ended.Wait()
+				eventually(t, "no worker is left over", func() bool { return workstealing.Workers(p) == n })
+				in(p, func() {})
+				if s := p.Stats(); s.Suspended != 0 {
+					t.Error(s)
+				}
+			}
+		})
+	})
+}
+
+// most runs tasks that all wait natively for a while, and returns how many did at a time.
+func most(p *workstealing.Pool, tasks int, wait func()) int64 {
+	var now, most atomic.Int64
+	var ended sync.WaitGroup
+	for range tasks {
+		ended.Add(1)
+		_ = p.Go(func() {
+			defer ended.Done()
+			n := now.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			wait()
+			now.Add(-1)
+		})
+	}
+	ended.Wait()
+	return most.Load()
+}
+
+// The pool does not grow beyond MaxWorkers, not at all where its options say so, and not for tasks that compute. A worker that takes over
+// replaces another, so no more tasks compute at a time than before.
+func TestThePoolGrowsNoFurther(t *testing.T) {
+	sleep := func(d time.Duration) func() { return func() { time.Sleep(d) } }
+	wait := sleep(4 * growAfter)
+	compute := func() {
+		for start := time.Now(); time.Since(start) < 150*time.Millisecond; {
+		}
+	}
+	for _, test := range []struct {
+		name  string
+		o     workstealing.Options
+		step  func()
+		tasks int
+		most  int64
+	}{
+		{"MaxWorkers", workstealing.Options{Workers: 1, MaxWorkers: 3, GrowAfter: growAfter}, sleep(20 * growAfter), 5, 3},
+		{"never", workstealing.Options{Workers: 2, GrowAfter: -1}, wait, 6, 2},
+		{"one worker", workstealing.Options{Workers: 1}, wait, 4, 1},
+		{"computing", workstealing.Options{Workers: 1, GrowAfter: growAfter}, compute, 3, 1},
+		{"computing, another stuck", workstealing.Options{Workers: 2, GrowAfter: growAfter}, compute, 4, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			withPool(t, test.o, func(p *workstealing.Pool) {
+				stuck := make(chan struct{})
+				defer close(stuck)
+				if test.name == "computing, another stuck" {
+					_ = p.Go(func() { <-stuck })
+				}
+				if n := most(p, test.tasks, test.step); n > test.most {
+					t.Errorf("%d tasks at a time", n)
+				}
+			})
+		})
+	}
+}
+
+// Stock code that needs a second task of its pool runs on one worker.
+func TestStockCodeOnOneWorker(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	defer server.Close()
+	transport := &http.Transport{MaxConnsPerHost: 10}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport}
+	var mu sync.Mutex
+	for _, test := range []struct {
+		name string
+		task func()
+	}{
+		{"http.Client", func() {
+			for range 5 {
+				r, err := client.Get(server.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				suspend.Yield() // with a connection that others wait for
+				_, _ = io.Copy(io.Discard, r.Body)
+				_ = r.Body.Close()
+			}
+		}},
+		{"sync.Mutex across a wait", func() {
+			mu.Lock()
+			defer mu.Unlock()
+			suspend.Yield()
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter}, func(p *workstealing.Pool) {
+				most(p, scale(50), test.task)
+			})
+		})
+	}
+}
+
+// A pool grows where others keep all processors busy, too.
+func TestThePoolGrowsBesideOthers(t *testing.T) {
+	withPool(t, workstealing.Options{Workers: 1, GrowAfter: time.Millisecond}, func(p *workstealing.Pool) {
+		var over atomic.Bool
+		var others sync.WaitGroup
+		defer others.Wait()
+		defer over.Store(true)
+		for range 2 * runtime.GOMAXPROCS(0) {
+			others.Go(func() {
+				for !over.Load() {
+				}
+			})
+		}
+		in(p, func() {
+			done := make(chan struct{})
+			_ = p.Go(func() { close(done) })
+			<-done
+		})
+	})
+}
+
+// A pool that grows and shrinks all the time runs each step of each task once, and ends: 1 of 100 steps sleeps natively.
+func TestThePoolGrowsAndShrinks(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			seen := stress.Of("grown")
+			stress.Rounds(t, seen, func() {
+				p := workstealing.New(workstealing.Options{Workers: n, GrowAfter: time.Millisecond, StallAfter: -1})
+				var mu mutex.Mutex
+				var native sync.Mutex
+				var place mvar.MVar[int]
+				var locked, held int // steps, under each of the locks
+				var others atomic.Int64
+				const tasks, steps = 100, 30
+				inTime(t, func() {
+					var ended sync.WaitGroup
+					for range tasks {
+						ended.Add(1)
+						_ = p.Go(func() {
+							defer ended.Done()
+							for range steps {
+								switch rand.IntN(40) {
+								case 0, 1, 2, 3, 4:
+									_ = mu.Lock(context.Background())
+									suspend.Yield()
+									locked++
+									mu.Unlock()
+								case 5: // held across a suspension
+									native.Lock()
+									suspend.Yield()
+									held++
+									native.Unlock()
+								case 6, 7, 8, 9, 10:
+									_ = p.Go(func() { _ = place.Put(context.Background(), 1) })
+									i, _ := place.Take(context.Background())
+									others.Add(int64(i))
+								default:
+									_, _ = fibOn(p, 5)
+									others.Add(1)
+								}
+								if rand.IntN(100) == 0 {
+									time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond)
+								}
+								if suspend.Yield(); workstealing.Workers(p) > n {
+									seen.Add("grown")
+								}
+							}
+						})
+					}
+					ended.Wait()
+					_ = p.Close()
+				})
+				if s := p.Stats(); locked+held+int(others.Load()) != tasks*steps || s.Live != 0 || s.Suspended != 0 {
+					t.Errorf("%d, %d and %d of %d steps: %v", locked, held, others.Load(), tasks*steps, s)
+				}
+			})
+		})
+	}
+}
