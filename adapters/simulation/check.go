@@ -174,7 +174,7 @@ func (e event) same(f event) bool {
 	if e.host.number() != f.host.number() || e.of.number() != f.of.number() {
 		return false
 	}
-	e.host, e.of, f.host, f.of = nil, nil, nil, nil
+	e.host, e.of, e.message, f.host, f.of, f.message = nil, nil, nil, nil, nil, nil
 	return e == f
 }
 

@@ -174,14 +174,18 @@ func (c *Conn) transmit(p []byte) int {
 	if w.traced() {
 		e.text = string(p[:min(len(p), 40)])
 	}
+	if w.o.variant != nil {
+		e.text, e.message = string(p[:min(len(p), shown)]), &message{by: c}
+	}
 	w.note(e)
-	if c.out.draws.chance(c.link.now().Reset) {
+	if c.out.draws.chance(c.link.now().Reset) && w.comes("reset") {
 		c.sever()
 		return len(p)
 	}
 	data := append([]byte(nil), p...)
 	c.unread += len(data)
-	c.send(len(data), func() { c.peer.receive(data) })
+	m := e.message
+	c.send(len(data), func() { c.peer.receive(data, m) })
 	return len(data)
 }
 
@@ -195,9 +199,9 @@ func (c *Conn) flush() {
 }
 
 // receive is the arrival of a segment.
-func (c *Conn) receive(data []byte) {
+func (c *Conn) receive(data []byte, m *message) {
 	w := c.node.world
-	w.note(event{kind: arrived, of: &c.node.host, n: len(data)})
+	w.note(event{kind: arrived, of: &c.node.host, n: len(data), message: m})
 	switch {
 	case c.node.off:
 		c.peer.probe()

@@ -19,6 +19,8 @@ type event struct {
 	n    int    // how many could run, number of the task of of, number of bytes
 	data uint64 // hash of the bytes or of the text, port
 	text string
+
+	message *message // of bytes, in a run that is a variant
 }
 
 type kind uint8

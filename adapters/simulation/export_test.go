@@ -28,6 +28,17 @@ func CheckInBubbles(t *testing.T, o Options, main func(ctx context.Context, w *W
 	return c.check(o)
 }
 
+// Shorten is what Test does with BRAID_SHORTEN. of is what BRAID_SEED would have behind the seed.
+func Shorten(o Options, of string, tries int, main func(ctx context.Context, w *World) error) (name, story string, err error) {
+	if o.variant, err = parseVariant(of); err != nil {
+		return "", "", err
+	}
+	s := &seeds{shorten: tries, checker: checker{run: func(o Options) Report { return runApart(o, main) }}}
+	o = s.shortened(o)
+	err = s.checker.check(o)
+	return o.variant.String(), o.variant.print(s.checker.report), err
+}
+
 // RunGuests is Run for a World with guests, as Test does it.
 func RunGuests(t *testing.T, o Options, main func(ctx context.Context, w *World) error) Report {
 	random, _ := openChance()

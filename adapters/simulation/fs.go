@@ -167,7 +167,7 @@ func (n *Node) slowly(op, name string) error {
 	switch {
 	case n.dead || boot != n.files.boot:
 		return pathError(op, name, os.ErrClosed)
-	case n.world.disk.chance(n.world.base.Sync):
+	case n.world.disk.chance(n.world.base.Sync) && n.world.comes("sync"):
 		return pathError(op, name, syscall.EIO)
 	}
 	return nil
@@ -238,7 +238,7 @@ func (f *File) writeAt(p []byte, off int64) (int, error) {
 		return 0, pathError("write", f.name, syscall.EFBIG)
 	case f.n.files.full && off+int64(len(p)) > int64(len(f.i.data)):
 		return 0, pathError("write", f.name, syscall.ENOSPC)
-	case w.disk.chance(w.base.Write):
+	case w.disk.chance(w.base.Write) && w.comes("write"):
 		return 0, pathError("write", f.name, syscall.EIO)
 	}
 	f.i.write(patch{off: off, data: append([]byte(nil), p...)})

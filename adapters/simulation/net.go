@@ -296,7 +296,7 @@ func (d *dial) arrive() {
 				}
 			})
 		}
-	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.chance(peer.link.now().Refuse):
+	case d.given || l == nil || l.local && d.c.node != to || peer.out.draws.chance(peer.link.now().Refuse) && to.world.comes("refuse"):
 		peer.send(0, func() { d.reply(syscall.ECONNREFUSED) })
 	default:
 		peer.closed, peer.boot = false, to.files.boot

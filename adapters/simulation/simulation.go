@@ -83,9 +83,10 @@ type Options struct {
 	// channels, sync.Mutex and package time. It is for Test, which gives each run a bubble. Experimental.
 	Guests bool
 
-	fleet *fleet                  // of a Test; nil: one for this run
-	watch func(w *World, e event) // told of each event
-	open  bool                    // for the conformance kit: other goroutines may call
+	fleet   *fleet                  // of a Test; nil: one for this run
+	watch   func(w *World, e event) // told of each event
+	variant *variant                // of the seed; nil: none
+	open    bool                    // for the conformance kit: other goroutines may call
 }
 
 // A Report says how a run went.
@@ -179,6 +180,9 @@ func newWorld(o Options) *World {
 	}
 	if o.MaxSteps == 0 {
 		o.MaxSteps = 1_000_000
+	}
+	if o.variant != nil {
+		o = o.variant.options(o)
 	}
 	w := &World{o: o, hash: o.Seed, start: o.Start.Round(0)}
 	if w.start.IsZero() {

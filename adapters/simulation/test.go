@@ -45,6 +45,11 @@ const checkEvery = 10
 //
 // The environment chooses other seeds: BRAID_SEED=n runs that one, with its trace; BRAID_SEEDS=n runs n seeds, and
 // BRAID_SEEDS=10s runs seeds for ten seconds. With o.Bubble each run has a synctest bubble of its own.
+//
+// BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find one that fails in the same way after fewer messages. The same way
+// is the same first line of the error, without numbers and names of nodes. The failure then lists the messages, the faults and the lines of
+// Log with their steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before
+// step n: a debugger stops there, and without one the process ends.
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
 	t.Helper()
 	s := newSeeds(t, o)
@@ -156,6 +161,7 @@ type seeds struct {
 	n       int
 	lasts   time.Duration // in place of n, unless 0
 	one     bool
+	shorten int // tries
 	checker checker
 }
 
@@ -171,9 +177,13 @@ func newSeeds(t *testing.T, o TestOptions) *seeds {
 		}
 	}
 	if v := os.Getenv("BRAID_SEED"); v != "" {
-		seed, err := strconv.ParseUint(v, 10, 64)
+		number, _, _ := strings.Cut(v, "-")
+		seed, err := strconv.ParseUint(number, 10, 64)
+		if err == nil {
+			s.o.variant, err = parseVariant(strings.TrimPrefix(v, number))
+		}
 		if err != nil || seed == 0 {
-			t.Fatalf("simulation: BRAID_SEED=%s is not the number of a seed", v)
+			t.Fatalf("simulation: BRAID_SEED=%s is not the number of a seed, or of a shortened one", v)
 		}
 		s.first, s.n, s.one = seed, 1, true
 		s.o.Trace = t.Output()
@@ -185,6 +195,19 @@ func newSeeds(t *testing.T, o TestOptions) *seeds {
 		if err != nil {
 			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
 		}
+	}
+	if v := os.Getenv("BRAID_SHORTEN"); v != "" {
+		var err error
+		if s.shorten, err = strconv.Atoi(v); err != nil || s.shorten <= 0 {
+			t.Fatalf("simulation: BRAID_SHORTEN=%s is not a number of tries", v)
+		}
+	}
+	if v := os.Getenv("BRAID_STOP"); v != "" {
+		stop, err := strconv.Atoi(v)
+		if err != nil || stop <= 0 || !s.one {
+			t.Fatalf("simulation: BRAID_STOP=%s is not the number of a step, or there is no BRAID_SEED", v)
+		}
+		s.o.variant.stop = stop
 	}
 	if s.n <= 0 && s.lasts <= 0 {
 		t.Fatal("simulation: no seeds to run: TestOptions.Seeds and BRAID_SEEDS have to be positive")
@@ -218,7 +241,15 @@ func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
 	err, end := r.Err, ""
 	if !unending(err) {
 		err = s.checker.check(o)
-		if events := s.checker.events; !s.one {
+		var differs *Nondeterminism
+		if s.shorten > 0 && s.checker.report.Err != nil && !errors.As(err, &differs) {
+			o = s.shortened(o)
+			err = s.checker.check(o)
+		}
+		switch events := s.checker.events; {
+		case o.variant.changes():
+			end = "\nIts messages, faults and lines of Log, with their steps:\n" + o.variant.print(s.checker.report)
+		case !s.one:
 			end = "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
 		}
 	}
@@ -237,7 +268,21 @@ func (s *seeds) failure(t *testing.T, r Report, pkg string) string {
 				"BRAID_RANDOM=1 in the environment (Linux), which makes the keys the same everywhere.\n"
 		}
 	}
-	return fmt.Sprintf("seed %d: %v\n%s\nTo repeat it, with the whole trace:\n\n\t%sBRAID_SEED=%d go test -v -run '%s' %s\n%s", o.Seed, err, end, again, o.Seed, pattern(t.Name()), pkg, keys)
+	seed := fmt.Sprintf("%d%v", o.Seed, o.variant)
+	return fmt.Sprintf("seed %s: %v\n%s\nTo repeat it, with the whole trace:\n\n\t%sBRAID_SEED=%s go test -v -run '%s' %s\n%s", seed, err, end, again, seed, pattern(t.Name()), pkg, keys)
+}
+
+// shortened returns the options of a shorter run that fails in the same way.
+func (s *seeds) shortened(o Options) Options {
+	v := o.variant
+	if v == nil {
+		v = &variant{}
+	}
+	o.variant = v.shorten(func(v *variant) Report {
+		o.variant = v
+		return s.checker.run(o)
+	}, s.shorten, o.Seed)
+	return o
 }
 
 // pattern is the argument of -run for one test. The shell has it in quotes, so a quote in a name becomes any character.

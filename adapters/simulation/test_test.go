@@ -71,7 +71,19 @@ func TestTest(t *testing.T) {
 	seed := regexp.MustCompile(`BRAID_SEED=\d+`).FindString(test("return"))
 	require.Contains(t, test("return", seed), seed)
 	require.Contains(t, test("return", seed), "main begins, one of 1", "the whole trace")
-	require.Contains(t, test("return", "BRAID_SEED=x"), "not the number of a seed")
+	for _, seed := range []string{"x", "0", "1-", "1-2", "1-x", "1-x1,", "1-x1..", "1-1.x", "1-1.2.3", "1-x1..9999999", "1 -x1"} {
+		require.Contains(t, test("return", "BRAID_SEED="+seed), "not the number of a seed", seed)
+	}
+	require.Contains(t, test("return", seed, "BRAID_STOP=3"), "simulation: before step 3:")
+	require.Contains(t, test("return", "BRAID_STOP=3"), "there is no BRAID_SEED")
+	require.Contains(t, test("return", seed, "BRAID_STOP=x"), "not the number of a step")
+	require.Contains(t, test("return", "BRAID_SHORTEN=0"), "not a number of tries")
+	for _, how := range []string{"return", "bubble", "panic", "leak", "native", "fatal"} {
+		short := regexp.MustCompile(`(?s)Its messages, faults.*(BRAID_SEED=\S+) `)
+		out := short.FindStringSubmatch(test(how, "BRAID_SHORTEN=20"))
+		require.NotNil(t, out, how)
+		require.Equal(t, out, short.FindStringSubmatch(test(how, out[1])), how)
+	}
 	require.Contains(t, test("return", "BRAID_SEEDS=x"), "neither a number nor a duration")
 	require.Contains(t, test("return", "BRAID_SEEDS=1m"), "in the wrong order")
 }

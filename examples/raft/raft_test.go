@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
+	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,18 +222,20 @@ func TestRaft(t *testing.T) {
 	simulation.Test(t, simulation.TestOptions{Seeds: seeds}, scenario(None))
 }
 
+var mistakes = []struct {
+	name    string
+	mistake Mistake
+	seed    uint64
+	want    string
+}{
+	{"votes twice after a restart without sync", VotesWithoutSync, 275, "has two leaders"},
+	{"commits an entry of an older term by counting", CommitsOlderTerms, 514, "committed"},
+	{"a stale leader serves reads", ReadsWithoutRound, 13, "was acknowledged before"},
+}
+
 // Each mistake is found, by the invariant that it breaks. The search begins at a seed that is known to find it.
 func TestMistakes(t *testing.T) {
-	for _, m := range []struct {
-		name    string
-		mistake Mistake
-		seed    uint64
-		want    string
-	}{
-		{"votes twice after a restart without sync", VotesWithoutSync, 275, "has two leaders"},
-		{"commits an entry of an older term by counting", CommitsOlderTerms, 450, "committed"},
-		{"a stale leader serves reads", ReadsWithoutRound, 13, "was acknowledged before"},
-	} {
+	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
 			seed := m.seed
 			again := func() error { return simulation.Run(simulation.Options{Seed: seed}, scenario(m.mistake)).Err }
@@ -240,6 +247,37 @@ func TestMistakes(t *testing.T) {
 			t.Logf("seed %d: %v", seed, err)
 			require.ErrorContains(t, err, m.want)
 			require.Equal(t, err, again())
+		})
+	}
+}
+
+// TestMistake fails, in a process of its own: see TestShorten.
+func TestMistake(t *testing.T) {
+	if i, err := strconv.Atoi(os.Getenv("BRAID_MISTAKE")); err == nil {
+		m := mistakes[i]
+		simulation.Test(t, simulation.TestOptions{Options: simulation.Options{Seed: m.seed}, Seeds: 10_000, NoPreempt: true}, scenario(m.mistake))
+	}
+}
+
+// The failure of each mistake can be told in a page or two, by any number of processors.
+func TestShorten(t *testing.T) {
+	for i, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			short := regexp.MustCompile(`(?s)seed \S+: ([^\n]*)\n.*Its messages, faults[^\n]*\n(.*)\n *To repeat it.*(BRAID_SEED=\S+) `)
+			test := func(env ...string) []string {
+				c := exec.Command(os.Args[0], "-test.run=^TestMistake$")
+				c.Env = append(append(os.Environ(), "BRAID_MISTAKE="+strconv.Itoa(i)), env...)
+				out, err := c.CombinedOutput()
+				require.Error(t, err)
+				found := short.FindStringSubmatch(string(out))
+				require.NotNil(t, found, "%s", out)
+				return found[1:]
+			}
+			told := test("BRAID_SHORTEN=1000", "GOMAXPROCS=1")
+			t.Log(told[2])
+			require.Contains(t, told[0], m.want)
+			require.LessOrEqual(t, strings.Count(told[1], "\n"), 200)
+			require.Equal(t, told, test(told[2], "GOMAXPROCS=8"))
 		})
 	}
 }

@@ -69,10 +69,11 @@ type nemesis struct {
 	over  bool
 }
 
-// A fault has happened.
+// A fault is all that was drawn for it.
 type fault struct {
-	what string // empty: the World itself logs it
-	end  func() // nil: a Boot ends it
+	what  string // empty: the World itself logs it
+	begin func()
+	end   func() // nil: a Boot ends it
 }
 
 // Start begins the faults. They go on until calm, which ends them all, boots the nodes that have crashed, and returns then. A task or a
@@ -142,12 +143,20 @@ func (n *nemesis) next() {
 // strike makes a fault, and sets its end.
 func (n *nemesis) strike() {
 	f := n.bag[n.rand.IntN(len(n.bag))]()
+	lasts := time.Duration(0)
+	if f.end != nil {
+		lasts = n.upTo(8 * n.o.Every)
+	}
+	if !n.w.Fault("nemesis") {
+		return
+	}
+	f.begin()
 	if f.what != "" {
 		n.w.Log("nemesis: %s", f.what)
 	}
 	if f.end != nil {
 		n.lasts = append(n.lasts, &f)
-		n.w.AfterFunc(n.upTo(8*n.o.Every), func() { n.end(&f) })
+		n.w.AfterFunc(lasts, func() { n.end(&f) })
 	}
 }
 
@@ -217,13 +226,15 @@ func (n *nemesis) partition() fault {
 	var held []*simulation.Link
 	for _, a := range names[:at] {
 		for _, b := range names[at:] {
-			l := n.w.Link(a, b)
-			l.Hold()
-			held = append(held, l)
+			held = append(held, n.w.Link(a, b))
 		}
 	}
 	what := fmt.Sprintf("%s and %s do not reach each other", strings.Join(names[:at], ", "), strings.Join(names[at:], ", "))
 	return fault{what, func() {
+		for _, l := range held {
+			l.Hold()
+		}
+	}, func() {
 		for _, l := range held {
 			l.Heal()
 		}
@@ -233,47 +244,43 @@ func (n *nemesis) partition() fault {
 func (n *nemesis) oneWay() fault {
 	names := n.some()
 	l := n.w.Link(names[0], names[1])
-	l.HoldFrom(names[0])
-	return fault{names[0] + " does not reach " + names[1], l.Heal}
+	return fault{names[0] + " does not reach " + names[1], func() { l.HoldFrom(names[0]) }, l.Heal}
 }
 
 func (n *nemesis) cut() fault {
 	names := n.some()
 	l := n.w.Link(names[0], names[1])
-	l.Cut()
-	return fault{names[0] + " and " + names[1] + " are cut off from each other", l.Heal}
+	return fault{names[0] + " and " + names[1] + " are cut off from each other", l.Cut, l.Heal}
 }
 
 func (n *nemesis) crash() fault {
 	if n.rand.IntN(8) > 0 {
-		n.node().Crash()
-		return fault{}
+		return fault{begin: n.node().Crash}
 	}
-	for _, node := range n.nodes() {
-		node.Crash()
-	}
-	return fault{what: "all nodes have crashed"}
+	return fault{what: "all nodes have crashed", begin: func() {
+		for _, node := range n.nodes() {
+			node.Crash()
+		}
+	}}
 }
 
 func (n *nemesis) powerOff() fault {
-	n.node().PowerOff()
-	return fault{}
+	return fault{begin: n.node().PowerOff}
 }
 
 func (n *nemesis) pause() fault {
 	node := n.node()
-	node.Pause()
-	return fault{node.Name() + " is paused", node.Resume}
+	return fault{node.Name() + " is paused", node.Pause, node.Resume}
 }
 
 func (n *nemesis) skew() fault {
 	node, offset, rate := n.node(), n.upTo(32*n.o.Every)-16*n.o.Every, 0.5+n.rand.Float64()
-	node.Skew(offset, rate)
-	return fault{fmt.Sprintf("the clock of %s is off by %v, and %.2f times as fast", node.Name(), offset, rate), func() { node.Skew(0, 1) }}
+	what := fmt.Sprintf("the clock of %s is off by %v, and %.2f times as fast", node.Name(), offset, rate)
+	return fault{what, func() { node.Skew(offset, rate) }, func() { node.Skew(0, 1) }}
 }
 
 func (n *nemesis) slowDisk() fault {
 	node, most := n.node(), n.upTo(4*n.o.Every)
-	node.SlowDisk(most)
-	return fault{fmt.Sprintf("a Sync of %s takes up to %v longer", node.Name(), most), func() { node.SlowDisk(0) }}
+	what := fmt.Sprintf("a Sync of %s takes up to %v longer", node.Name(), most)
+	return fault{what, func() { node.SlowDisk(most) }, func() { node.SlowDisk(0) }}
 }

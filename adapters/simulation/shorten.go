@@ -1,0 +1,279 @@
+package simulation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A failing seed is shortened by variants of it. A variant leaves faults out, or draws all chance anew from some step on: from the first step
+// on it is as good as another seed. A run of it ends as soon as its story is longer than the shortest so far, so most tries are cheap.
+
+// A variant is a run that differs from that of its seed. BRAID_SEED has it behind the seed, as its String.
+type variant struct {
+	off   map[string]bool // faults, by kind and number
+	forks []fork          // in the order of their steps
+
+	stop  int // before this step, for a debugger
+	limit int // of length; 0: none
+
+	// Of its last run.
+	story []scene
+	came  []string       // faults
+	count map[string]int // of faults, also those that were left out
+	named []string       // nodes
+}
+
+type scene struct {
+	step int
+	event
+}
+
+// A fork is a step from which on all chance is another.
+type fork struct {
+	step int
+	salt uint64
+}
+
+// A message is bytes that are sent.
+type message struct {
+	by      *Conn
+	there   bool
+	arrived time.Duration
+}
+
+const shown = 120 // bytes of a message, in a story
+
+var errLonger = errors.New("simulation: longer than another variant")
+
+// Fault reports whether a fault of this kind comes now. It says true, but while Test shortens a failure it leaves some out, to see which of
+// them matter. A nemesis of one's own asks before each fault, after it has drawn all about it. kind is a word of letters, or else Fault panics.
+// A nil World says true.
+func (w *World) Fault(kind string) (comes bool) {
+	if kind == "" || strings.ContainsFunc(kind, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		panic("simulation: the kind of a fault is a word of letters")
+	}
+	comes = true
+	if w != nil {
+		w.do(func() { comes = w.comes(kind) })
+	}
+	return comes
+}
+
+func (w *World) comes(kind string) bool {
+	v := w.o.variant
+	if v == nil {
+		return true
+	}
+	v.count[kind]++
+	name := kind + strconv.Itoa(v.count[kind])
+	if v.off[name] {
+		return false
+	}
+	v.came = append(v.came, name)
+	return true
+}
+
+// options returns the options of a run of v.
+func (v *variant) options(o Options) Options {
+	v.story, v.came, v.named, v.count = nil, nil, nil, map[string]int{}
+	forks, watch := v.forks, o.watch
+	o.variant = v
+	o.watch = func(w *World, e event) {
+		for len(forks) > 0 && w.steps >= forks[0].step {
+			for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+				*s = source(mix(uint64(*s), forks[0].salt))
+			}
+			forks = forks[1:]
+		}
+		v.tell(w, e)
+		if watch != nil {
+			watch(w, e)
+		}
+	}
+	return o
+}
+
+// tell adds e to the story, if it is a message, a fault or a line of Log.
+func (v *variant) tell(w *World, e event) {
+	switch e.kind {
+	case made:
+		v.named = append(v.named, e.text)
+	case resumed, begun, called, fired:
+		if v.stop > 0 && w.steps >= v.stop {
+			v.stop = 0
+			fmt.Fprintf(os.Stderr, "simulation: before step %d: %v\n", w.steps, e)
+			runtime.Breakpoint()
+		}
+	case arrived:
+		if e.message != nil {
+			e.message.there, e.message.arrived = true, e.at
+		}
+	case logged, sent, broken, crashed, restarted:
+		if v.story = append(v.story, scene{w.steps, e}); v.limit > 0 && len(v.story) > v.limit {
+			w.fail(errLonger)
+		}
+	}
+}
+
+var numbers = regexp.MustCompile(`(\d[\d.]*(ns|µs|ms|s|m|h)?)+`)
+
+// sameness is what failures have in common that count as the same: the first line, without numbers, durations and names of nodes.
+func (v *variant) sameness(r Report) string {
+	text := numbers.ReplaceAllString(verdict(r), "0")
+	for _, name := range v.named {
+		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(numbers.ReplaceAllString(name, "0"))+`\b`).ReplaceAllString(text, "node")
+	}
+	return text
+}
+
+// shorten tries variants, from v on, and returns one with the shortest story. run is a run of a variant.
+func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *variant {
+	r := run(v)
+	best, same, steps, draw := v, v.sameness(r), r.Steps, source(seed)
+	for range tries {
+		next := &variant{off: map[string]bool{}, forks: slices.Clone(best.forks), limit: len(best.story)}
+		maps.Copy(next.off, best.off)
+		how := draw.below(4)
+		if n := len(best.came); how < 2 && n > 0 {
+			at, size := draw.below(n), 1+draw.below(max(1, n>>draw.below(6)))
+			for _, name := range best.came[at:min(n, at+size)] {
+				next.off[name] = true
+			}
+		}
+		if how != 1 {
+			at := 0
+			if how != 2 {
+				at = draw.below(max(1, steps)) >> (4 * draw.below(4))
+			}
+			next.forks = append(slices.DeleteFunc(next.forks, func(f fork) bool { return f.step >= at }), fork{at, draw.Uint64() >> 48})
+		}
+		r := run(next)
+		if unending(r.Err) || next.limit == 0 { // the runs after it would meet its goroutine, or none is shorter
+			break
+		}
+		if next.sameness(r) == same {
+			best, steps = next, r.Steps
+		}
+	}
+	maps.DeleteFunc(best.off, func(name string, _ bool) bool { // to which it has not come
+		kind, n := cutNumber(name)
+		return n > best.count[kind]
+	})
+	return best
+}
+
+// cutNumber cuts the name of a fault.
+func cutNumber(name string) (kind string, n int) {
+	kind = strings.TrimRight(name, "0123456789")
+	n, _ = strconv.Atoi(name[len(kind):])
+	return kind, n
+}
+
+// print writes the story of the last run: the step before which each event comes that a reader needs, its time, and the event.
+func (v *variant) print(r Report) string {
+	var b strings.Builder
+	line := func(step int, at time.Duration, text string) { fmt.Fprintf(&b, "%7d %14v  %s\n", step, at, text) }
+	for i := 0; i < len(v.story); i++ {
+		s := v.story[i]
+		if s.kind == sent { // a Write of several pieces is one message
+			for i+1 < len(v.story) && v.story[i+1].kind == sent && v.story[i+1].message.by == s.message.by && v.story[i+1].at == s.at {
+				i++
+				s.n, s.text, s.message = s.n+v.story[i].n, s.text+v.story[i].text, v.story[i].message
+			}
+		}
+		line(s.step, s.at, s.tell())
+	}
+	line(r.Steps, r.Elapsed, verdict(r))
+	return b.String()
+}
+
+func (s scene) tell() string {
+	switch {
+	case s.kind == sent && s.message.there:
+		return fmt.Sprintf("%s sends %d bytes to %s, there at %v: %.*q", s.message.by.node.name, s.n, hostName(s.of), s.message.arrived, shown, s.text)
+	case s.kind == sent:
+		return fmt.Sprintf("%s sends %d bytes to %s, lost: %.*q", s.message.by.node.name, s.n, hostName(s.of), shown, s.text)
+	case s.kind == logged && s.host == nil:
+		return s.text
+	}
+	return s.act()
+}
+
+// changes reports whether v differs from the run of the seed.
+func (v *variant) changes() bool { return v != nil && len(v.off)+len(v.forks) > 0 }
+
+// String is what parseVariant reads: -kind1,3..5 leaves out these faults, and -12.34 draws anew from step 12 on.
+func (v *variant) String() string {
+	if !v.changes() {
+		return ""
+	}
+	byKind := map[string][]int{}
+	for _, name := range slices.Sorted(maps.Keys(v.off)) {
+		kind, n := cutNumber(name)
+		byKind[kind] = append(byKind[kind], n)
+	}
+	var b strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		slices.Sort(byKind[kind])
+		before := "-" + kind
+		for all := byKind[kind]; len(all) > 0; before = "," {
+			n := 1
+			for n < len(all) && all[n] == all[0]+n {
+				n++
+			}
+			if fmt.Fprint(&b, before, all[0]); n > 1 {
+				fmt.Fprint(&b, "..", all[n-1])
+			}
+			all = all[n:]
+		}
+	}
+	for _, f := range v.forks {
+		fmt.Fprintf(&b, "-%d.%d", f.step, f.salt)
+	}
+	return b.String()
+}
+
+var inVariant = regexp.MustCompile(`^(\pL+)((?:\d+(?:\.\.\d+)?,?)+)$`)
+
+// parseVariant reads what stands behind the seed.
+func parseVariant(s string) (*variant, error) {
+	v := &variant{off: map[string]bool{}}
+	if s == "" {
+		return v, nil
+	}
+	for _, part := range strings.Split(s, "-")[1:] {
+		step, salt, _ := strings.Cut(part, ".")
+		at, err := strconv.Atoi(step)
+		draws, err2 := strconv.ParseUint(salt, 10, 64)
+		if cmp.Or(err, err2) == nil {
+			v.forks = append(v.forks, fork{at, draws})
+			continue
+		}
+		m := inVariant.FindStringSubmatch(part)
+		if m == nil {
+			return nil, fmt.Errorf("%q is no variant of a seed", s)
+		}
+		for _, span := range strings.Split(m[2], ",") {
+			from, to, _ := strings.Cut(span, "..")
+			first, err := strconv.Atoi(from)
+			last, err2 := strconv.Atoi(cmp.Or(to, from))
+			if err = cmp.Or(err, err2); err != nil || last-first > 1_000_000 {
+				return nil, fmt.Errorf("%q is no variant of a seed", s)
+			}
+			for ; first <= last; first++ {
+				v.off[m[1]+strconv.Itoa(first)] = true
+			}
+		}
+	}
+	return v, nil
+}
