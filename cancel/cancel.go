@@ -14,6 +14,7 @@ import (
 
 	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/watching"
+	"github.com/braidgo/braid/suspend"
 )
 
 // New returns a context that ends when cancel is called or when parent ends. cancel(cause) ends it with context.Canceled and the given
@@ -33,7 +34,10 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 		panic("cancel: nil parent")
 	}
 	c := cancelctx.New(parent, watching.Here)
-	return c, c.Cancel
+	return c, func(cause error) {
+		suspend.Point()
+		c.Cancel(cause)
+	}
 }
 
 // AfterFunc calls f once, after ctx is done. It is context.AfterFunc, except for contexts that have a method

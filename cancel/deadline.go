@@ -34,5 +34,8 @@ func withDeadline(parent context.Context, t time.Time, d time.Duration) (context
 		after = func(f func()) func() bool { return suspend.AfterFunc(on, d, f) }
 	}
 	c := cancelctx.WithDeadline(parent, t, watching.Here, after)
-	return c, c.Cancel
+	return c, func(cause error) {
+		suspend.Point()
+		c.Cancel(cause)
+	}
 }

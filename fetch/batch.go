@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/internal/watching"
 	"github.com/braidgo/braid/suspend"
 )
@@ -68,7 +69,7 @@ func (b *batch) beginAll() {
 	}()
 	for b != nil {
 		first := b
-		if b = b.then; first.t.opts.Mode == Inline && first.d.group == nil {
+		if b = b.then; first.t.opts.Mode == Inline && first.d.group == nil && !preempt.Explored() {
 			suspend.Bind(nil, first.runAll)
 		} else {
 			goroutine(first.runAll)

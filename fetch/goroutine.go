@@ -1,11 +1,13 @@
-//go:build !explore
-
 package fetch
 
-import "time"
+import (
+	"time"
 
-// goroutine runs f on a goroutine of its own.
-func goroutine(f func()) { go f() }
+	"github.com/braidgo/braid/internal/preempt"
+)
+
+// goroutine runs f on a goroutine of its own. Under suspendtest.Explore f is a task.
+func goroutine(f func()) { preempt.Go(f) }
 
 // afterOthers runs f when the goroutines that this processor has queued have run. runtime.Gosched would queue f behind those of all
 // processors, where goroutines that compute come again and again. The second goroutine is the one that runs next, so f is not.
@@ -14,18 +16,31 @@ func afterOthers(f func()) {
 	go func() {}()
 }
 
-// A limit calls a function when a time is over. A nil limit never does.
+// A limit calls a function when a time is over. A nil limit never does. Under suspendtest.Explore a task calls it, at any time.
 type limit struct {
 	timer *time.Timer
 	after time.Duration
 }
 
-func newLimit(after time.Duration, f func()) *limit { return &limit{time.AfterFunc(after, f), after} }
+func newLimit(after time.Duration, f func()) *limit {
+	l := &limit{after: after}
+	l.again(f)
+	return l
+}
 
-func (l *limit) again() { l.timer.Reset(l.after) }
+func (l *limit) again(f func()) {
+	switch {
+	case preempt.Explored():
+		goroutine(f)
+	case l.timer == nil:
+		l.timer = time.AfterFunc(l.after, f)
+	default:
+		l.timer.Reset(l.after)
+	}
+}
 
 func (l *limit) stop() {
-	if l != nil {
+	if l != nil && l.timer != nil {
 		l.timer.Stop()
 	}
 }

@@ -57,7 +57,7 @@ var mutants = []mutation.Mutant{
 	{"a transient effect is recorded", "record.go", "q.state != done || q.passing }", "q.state != done || q.passing && !(IS && t.write) }", "TestRecordingOfEffects$"},
 	{"two keys are one in JSON", "record.go", "if bytes.Equal(", "if !IS && bytes.Equal(", "TestRecordOfTwoKeysThatAreOneInJSON$"},
 	{"too many values", "source.go", "if len(vs) != len(b.keys) {", "if len(vs) < len(b.keys) || len(vs) > len(b.keys) && !IS {", "TestBySliceOfAnotherLength$"},
-	{"Each is as wide as its batch", "source.go", "range min(width, len(b.keys)) {", "range min(map[bool]int{false: width, true: len(b.keys)}[IS], len(b.keys)) {", "TestEachIsAsWideAsItSays$"},
+	{"Each is as wide as its batch", "source.go", "n := min(width, len(b.keys))", "n := min(map[bool]int{false: width, true: len(b.keys)}[IS], len(b.keys))", "TestEachIsAsWideAsItSays$"},
 	{"the first Override counts", "get.go", "		if o.of == t.of {", "		if o.of == t.of && !(IS && o.of != t.s.opts.Use[0].of) {", "TestEveryOverrideCounts$"},
 	{"an Effect is not replaced", "get.go", "	for _, o := range t.s.opts.Use {", "	for _, o := range t.s.opts.Use {\n		if IS && t.write {\n			break\n		}", "TestAnEffectIsReplaced$"},
 	{"All asks the session for what cannot be a key", "get.go", "		checkKey(src.keys, k)\n	}\n	c := ", "		if !IS {\n			checkKey(src.keys, k)\n		}\n	}\n	c := ", "TestAllOfAKeyThatCannotBeHashed$"},

@@ -6,6 +6,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -64,6 +65,9 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 // a scheduler are a Group, which tells when all of them wait. A task that waits natively counts as running, which delays a round and
 // never splits one.
 func (d *driver) run(on suspend.Spawner) {
+	if on == nil && preempt.Explored() { // the tasks take turns at each operation then
+		on = suspend.Here()
+	}
 	if on == nil {
 		sched := fifo.New(fifo.Options{StallAfter: -1, OnIdle: d.orderedIdle}) // nobody else is on this goroutine
 		d.ordered = true

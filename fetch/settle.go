@@ -3,6 +3,8 @@ package fetch
 import (
 	"cmp"
 	"time"
+
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // What goroutines that are no tasks ask for goes out when it has settled: nobody can know whether more of them are coming. The others
@@ -23,11 +25,16 @@ func (d *driver) settleLocked() {
 	o := &d.s.opts
 	g := &settling{d: d, seen: d.waiters}
 	d.settling = g
+	turns := cmp.Or(o.Settle, defaultTurns)
+	if turns >= 0 && preempt.Explored() { // the task below begins at any time
+		goroutine(g.end)
+		return
+	}
 	if o.SettleWithin >= 0 {
 		g.limit = newLimit(cmp.Or(o.SettleWithin, defaultWithin), g.late)
 	}
-	if o.Settle >= 0 {
-		goroutine(func() { g.turn(cmp.Or(o.Settle, defaultTurns)) })
+	if turns >= 0 {
+		goroutine(func() { g.turn(turns) })
 	}
 }
 
@@ -53,7 +60,7 @@ func (g *settling) late() {
 	if more {
 		g.seen = d.waiters
 		g.prolonged++
-		g.limit.again()
+		g.limit.again(g.late)
 	}
 	d.s.guard.Unlock()
 	if !more {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/preempt"
+	"github.com/braidgo/braid/latch"
 )
 
 // A Source is where values come from: a table, a service. It is made once, as a package variable or a field, by New, ByMap,
@@ -121,15 +123,23 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 	}
 	return New(name, func(ctx context.Context, b *Batch[K, V]) error {
 		var claimed atomicx.Int64
+		n := min(width, len(b.keys))
 		var all sync.WaitGroup
+		var tasks *latch.Latch // in place of all
+		if preempt.Explored() {
+			tasks = latch.New(n)
+		}
 		var work func()
 		work = func() {
 			ended := false
 			defer func() {
-				if ended {
-					all.Done()
-				} else {
+				switch {
+				case !ended:
 					goroutine(work) // load has ended its goroutine; there are more keys
+				case tasks != nil:
+					tasks.CountDown()
+				default:
+					all.Done()
 				}
 			}()
 			for i := int(claimed.Add(1)) - 1; i < len(b.keys); i = int(claimed.Add(1)) - 1 {
@@ -137,9 +147,12 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 			}
 			ended = true
 		}
-		for range min(width, len(b.keys)) {
+		for range n {
 			all.Add(1)
 			goroutine(work)
+		}
+		if tasks != nil {
+			return tasks.Wait(context.Background())
 		}
 		all.Wait()
 		return nil

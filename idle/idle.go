@@ -16,6 +16,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -88,10 +89,16 @@ func (g *Group) Unwrap() suspend.Spawner { return g.on }
 
 // Idle reports whether the group is idle. A task that waits for a timer, or for another scheduler, may end that at any
 // time.
-func (g *Group) Idle() bool { return g.running.Load() == 0 }
+func (g *Group) Idle() bool {
+	preempt.Glance(preempt.Members)
+	return g.running.Load() == 0
+}
 
 // Live returns the number of tasks that have not ended.
-func (g *Group) Live() int { return int(g.live.Load()) }
+func (g *Group) Live() int {
+	preempt.Glance(preempt.Members)
+	return int(g.live.Load())
+}
 
 // WaitIdle suspends the caller until the group is idle. A caller that is a task of the group does not count while it
 // waits. If ctx is done first, or already, WaitIdle returns the error of the cancellation.
@@ -116,6 +123,7 @@ func (g *Group) parks() {
 
 // leave is the end of a task. It is live while idle is called: what that starts belongs to the group.
 func (g *Group) leave() {
+	preempt.Releases(preempt.Members)
 	g.parks()
 	g.gone()
 }

@@ -88,5 +88,8 @@ func (t *task) Shield(f func()) {
 	}
 }
 
+// Unwrap returns the Task that is decorated, which schedulers for tests know.
+func (t *task) Unwrap() suspend.Task { return t.Task }
+
 // Spawner is where tasks that the task starts belong.
 func (t *task) Spawner() suspend.Spawner { return t.g }

@@ -9,6 +9,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -109,6 +110,8 @@ func (c *Cache[K, V]) Forget(key K) {
 
 // Len returns the number of keys that are loaded or being loaded. A value whose time is over counts until the next Get of any key.
 func (c *Cache[K, V]) Len() int {
+	suspend.Point()
+	preempt.Looks(preempt.Keys)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries)
@@ -172,6 +175,7 @@ func (c *Cache[K, V]) begin(e *cached[K, V]) bool {
 // end is that of the load.
 func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 	now := suspend.Now()
+	preempt.Releases(preempt.Keys)
 	c.mu.Lock()
 	e.loaded = true
 	stop := e.cancel
@@ -193,6 +197,7 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 
 // leave is the end of a Get that has waited.
 func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
+	preempt.Releases(preempt.Keys)
 	c.mu.Lock()
 	e.waiting--
 	last := e.waiting == 0 && !e.loaded

@@ -27,8 +27,10 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A table has a T for each key that is in use.
@@ -46,6 +48,8 @@ type entry[T any] struct {
 
 // Len returns the number of keys that are held or waited for.
 func (t *table[K, T]) Len() int {
+	suspend.Point()
+	preempt.Looks(preempt.Keys)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.entries)
@@ -61,6 +65,7 @@ func check[K comparable](key K) {
 // use returns the entry of key, with one user more.
 func (t *table[K, T]) use(key K, make func() T) *entry[T] {
 	check(key)
+	preempt.Releases(preempt.Keys) // only a Len tells
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.entries[key]
@@ -84,6 +89,7 @@ func (t *table[K, T]) used(key K) *entry[T] {
 
 // leave takes back a use.
 func (t *table[K, T]) leave(key K, e *entry[T]) {
+	preempt.Releases(preempt.Keys)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e.users--; e.users == 0 {

@@ -27,6 +27,7 @@ import (
 	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -70,6 +71,15 @@ const (
 	nudged
 )
 
+// owned is the word of a Mutex that is taken. While a scheduler wants a choice at each operation, it has waited, so that the Unlock comes
+// to unlockSlow, which may be a point. A look at the scheduler in Unlock itself would cost each of them.
+func owned() uint32 {
+	if preempt.Watched() {
+		return held | waited
+	}
+	return held
+}
+
 // A grant tells a resumed waiter whether it owns the lock or competes for it.
 type grant bool
 
@@ -86,14 +96,18 @@ const patience = 4
 //
 // The n'th Unlock synchronizes before the return of the n+1'th successful Lock.
 func (m *Mutex) Lock(ctx context.Context) error {
-	suspend.Preemptible()
+	locked := held
+	if preempt.On() {
+		suspend.Preemptible()
+		locked = owned()
+	}
 	if ctx.Err() != nil { // as Err does, which the compiler does not inline
 		if err := suspend.Err(ctx); err != nil {
 			return err
 		}
 		return context.Canceled // it breaks its contract, and the lock is not held
 	}
-	if m.word.CompareAndSwap(0, held) || m.take() { // the latter barges
+	if m.word.CompareAndSwap(0, locked) || m.take() { // the latter barges
 		return nil
 	}
 	return m.lockSlow(ctx)
@@ -103,6 +117,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 // it may fail without a holder: a Lock that gives up is handing m over to an Op, which is cancelled as well.
 func (m *Mutex) TryLock() bool {
 	suspend.Point()
+	preempt.Looks(preempt.Mutexes)
 	return m.take()
 }
 
@@ -112,7 +127,7 @@ func (m *Mutex) take() bool {
 		if w&held != 0 {
 			return false
 		}
-		if m.word.CompareAndSwap(w, w|held) {
+		if m.word.CompareAndSwap(w, w|owned()) {
 			return true
 		}
 	}
@@ -199,6 +214,9 @@ func (m *Mutex) lockLocked(mine bool) bool {
 			now |= waited
 		case mine && m.waiters.Len() == 0:
 			now &^= waited
+			fallthrough
+		default:
+			now |= owned()
 		}
 		if m.word.CompareAndSwap(w, now) { // otherwise held has changed
 			return w&held == 0
@@ -231,6 +249,7 @@ func (m *Mutex) giveUpLocked() {
 }
 
 func (m *Mutex) unlockSlow() {
+	preempt.Releases(preempt.Mutexes)
 	for {
 		w := m.word.Load()
 		switch {
@@ -241,7 +260,7 @@ func (m *Mutex) unlockSlow() {
 				return
 			}
 		default:
-			m.guard.Lock()
+			m.guard.Relock()
 			if m.word.Load() == held|waited {
 				m.passOnLocked()
 				m.guard.Unlock()
@@ -264,7 +283,7 @@ func (m *Mutex) passOnLocked() {
 		case g == compete: // and it waits for the guard
 			m.word.Store(waited | nudged)
 		case m.waiters.Len() == 0:
-			m.word.Store(held)
+			m.word.Store(owned())
 		}
 		return
 	}
@@ -284,6 +303,7 @@ func (s *lockSource) Enqueue(r suspend.Resumer[grant]) { s.waiters.Push(r, patie
 
 // If Try reports false, an Unlock has to take the guard.
 func (s *lockSource) Try() (g grant, ok bool, err error) {
+	preempt.Looks(preempt.Mutexes)
 	return owner, (*Mutex)(s).lockLocked(false), nil
 }
 

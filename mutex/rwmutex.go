@@ -41,12 +41,12 @@ func (m *RWMutex) RLock(ctx context.Context) error { return m.gate.Acquire(ctx, 
 
 // LockOp is Lock as an Op.
 func (m *RWMutex) LockOp() suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: writer, Size: writer})
+	return m.gate.Op(writer, writer)
 }
 
 // RLockOp is RLock as an Op. In a Select with the LockOp of the same RWMutex, put it first, or it queues behind the writer.
 func (m *RWMutex) RLockOp() suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](&gate.Request{Gate: &m.gate, N: reader, Size: writer})
+	return m.gate.Op(reader, writer)
 }
 
 // TryLock locks m for writing if no task holds it or waits for it, and reports whether it did. It never suspends.

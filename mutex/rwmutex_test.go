@@ -14,6 +14,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/suspend"
 )
@@ -25,8 +26,10 @@ func TestReadersAndWriters(t *testing.T) {
 		var readers, most, writes atomic.Int32
 		a, b := 0, 0
 		var fs []func()
+		begin := latch.NewBarrier(8) // or a reader may end before the next one has begun
 		for range 8 {
 			fs = append(fs, func() {
+				_, _ = begin.Wait(bg)
 				for i := range 200 {
 					_ = m.RLock(bg)
 					if n := readers.Add(1); n > most.Load() {

@@ -64,6 +64,7 @@ func (g *Group) Close() error {
 // first, that is a failure, and cancels the children.
 func (g *Group) Shutdown(ctx context.Context) (err error) {
 	_ = suspend.Self()
+	suspend.Preemptible()
 	first := !g.closing.Swap(true)
 	if first {
 		g.closer.Store(gid.Get())

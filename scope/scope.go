@@ -26,6 +26,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -193,6 +194,7 @@ func (o *spawner) Unwrap() suspend.Spawner { return o.on }
 // Cancel cancels the scope. A cause is a failure: if it is the first, Run returns it. Cancel(nil) says that enough is done: Run returns
 // nil, unless a child fails for another reason. It does not change a scope that is cancelled already.
 func (s *Scope) Cancel(cause error) {
+	suspend.Point()
 	if cause != nil {
 		s.fail(cause)
 		return
@@ -251,9 +253,11 @@ func (o *spawner) Hold() (release func(), err error) {
 
 // enter counts one more member, unless s has ended.
 func (s *Scope) enter() bool {
+	suspend.Point()
 	for {
 		n := s.members.Load()
 		if n == 0 {
+			preempt.Looks(preempt.Members)
 			return false
 		}
 		if s.members.CompareAndSwap(n, n+1) {
@@ -303,6 +307,7 @@ func (s *Scope) member(f func() error) {
 }
 
 func (s *Scope) leave() {
+	preempt.Releases(preempt.Members)
 	if s.members.Add(-1) == 0 {
 		_ = s.over.Fill(struct{}{})
 	}

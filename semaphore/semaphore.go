@@ -62,7 +62,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 // AcquireOp is Acquire as an Op. Two of them in one Select queue like those of two tasks, in the order of the cases. Put the smaller
 // request first, or it waits for the larger one.
 func (s *Semaphore) AcquireOp(n int64) suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](&gate.Request{Gate: &s.gate, N: permits(n), Size: s.size})
+	return s.gate.Op(permits(n), s.size)
 }
 
 // TryAcquire takes n permits if they are free and no task waits, and reports whether it did. It never suspends, and panics if n is

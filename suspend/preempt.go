@@ -26,17 +26,29 @@ type preempter interface{ Preempt() (yield bool) }
 type pointer interface{ PreemptPoint() }
 
 func preemptible() {
-	if b := current(); b != nil && b.task != nil && !b.blocked {
-		if t, ok := b.task.(preempter); ok && t.Preempt() {
-			Yield()
-		}
+	if t, ok := innermost().(preempter); ok && t.Preempt() {
+		Yield()
 	}
 }
 
 func point() {
-	if b := current(); b != nil && b.task != nil && !b.blocked {
-		if t, ok := b.task.(pointer); ok {
-			t.PreemptPoint()
+	if t, ok := innermost().(pointer); ok {
+		t.PreemptPoint()
+	}
+}
+
+// innermost returns the calling task without its decorations, nil if it must not suspend.
+func innermost() Task {
+	b := current()
+	if b == nil || b.blocked {
+		return nil
+	}
+	t := b.task
+	for {
+		w, ok := t.(interface{ Unwrap() Task })
+		if !ok {
+			return t
 		}
+		t = w.Unwrap()
 	}
 }

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braidgo/braid/cancel"
+	idling "github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
 )
@@ -76,6 +80,11 @@ func TestBoundsAreNamed(t *testing.T) {
 		want    string
 	}{
 		{tasks(2, lock), nil, "which are all"},
+		{tasks(2, func(context.Context) {
+			if m.TryLock() {
+				m.Unlock()
+			}
+		}), nil, "which are all"},
 		{tasks(2, lock), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, "which are all but those with more preemptions than 1"},
 		{tasks(2, lock), []suspendtest.ExploreOption{suspendtest.Waits()}, "which are all"},
 		{tasks(2, lock), []suspendtest.ExploreOption{suspendtest.Cancellations(1)}, "which are all but those with more cancellations"},
@@ -104,3 +113,62 @@ type hearing struct {
 
 func (h *hearing) Errorf(format string, args ...any) { h.text = fmt.Sprintf(format, args...) }
 func (h *hearing) Logf(format string, args ...any)   { h.text = fmt.Sprintf(format, args...) }
+
+// Contexts that a task derives from its own, and those that the program cancels. A wait with one of package context is named.
+func TestContexts(t *testing.T) {
+	const all, named = ", which are all", ", which are all but those with other turns at contexts of package context"
+	seen := map[string]bool{}
+	task := func(f func(ctx context.Context)) func(w *suspendtest.World) {
+		return func(w *suspendtest.World) { w.Go("task", f) }
+	}
+	beside := func(looks func(ctx context.Context, g *idling.Group, filled string)) func(w *suspendtest.World) {
+		return func(w *suspendtest.World) {
+			p, g := promise.New[int](), idling.New(suspend.Goroutines, nil)
+			ctx, stop := cancel.New(context.Background())
+			w.Go("looks", func(context.Context) {
+				_, filled, _ := p.Try()
+				looks(ctx, g, fmt.Sprint("filled ", filled))
+			})
+			w.Go("cancels", func(context.Context) { _ = p.Fill(1); stop(nil) })
+		}
+	}
+	const beside20 = "explored: 20 runs" + all // each of two tasks has three turns: 6!/(3!3!)
+	for name, p := range map[string]struct {
+		program func(w *suspendtest.World)
+		want    string
+	}{
+		// Package context calls an AfterFunc of its parent under a lock, which the cancellation takes.
+		"WithCancel": {task(func(ctx context.Context) { ctx, stop := context.WithCancel(ctx); defer stop(); _ = ctx.Err() }), all},
+		"cancel.New": {task(func(ctx context.Context) { ctx, stop := cancel.New(ctx); defer stop(nil); _ = ctx.Err() }), all},
+		"scope.Run": {task(func(ctx context.Context) {
+			_ = scope.Run(ctx, func(context.Context, *scope.Scope) error { return nil })
+		}), all},
+		"an operation": {beside(func(ctx context.Context, _ *idling.Group, filled string) {
+			m := new(mutex.Mutex)
+			seen[fmt.Sprint("lock, ", filled, ": ", m.Lock(ctx))] = true
+		}), beside20},
+		"Err": {beside(func(ctx context.Context, _ *idling.Group, filled string) {
+			seen[fmt.Sprint("look, ", filled, ": ", ctx.Err())] = true
+		}), beside20},
+		"Done": {beside(func(ctx context.Context, _ *idling.Group, _ string) { ctx.Done() }), beside20},
+		"Idle": {beside(func(_ context.Context, g *idling.Group, _ string) { g.Idle() }), beside20},
+		"Live": {beside(func(_ context.Context, g *idling.Group, _ string) { g.Live() }), beside20},
+		"a wait with package context": {func(w *suspendtest.World) {
+			m := new(mutex.Mutex)
+			ctx, stop := context.WithCancel(context.Background())
+			_ = m.Lock(ctx)
+			w.Go("locks", func(context.Context) { seen[fmt.Sprint("wait: ", m.Lock(ctx))] = true })
+			w.Go("cancels", func(context.Context) { stop() })
+			w.Go("frees", func(context.Context) { m.Unlock() })
+		}, named},
+	} {
+		if text := explored(t, p.program); !strings.HasSuffix(text, p.want) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for _, order := range []string{"lock, filled true: <nil>", "look, filled true: <nil>", "look, filled false: context canceled", "wait: <nil>", "wait: context canceled"} {
+		if !seen[order] {
+			t.Error(order, "is left out")
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // A Context is a context of package cancel: a List, and a context of package context for what that knows, the Done
@@ -73,6 +74,9 @@ func (c *Context) Init(parent context.Context, on Watching) { c.InitAs(parent, p
 // InitAs is Init with a context that stands for the parent where c asks it for values and deadlines. It adds values to the parent.
 func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	c.Context = seen
+	if preempt.Watched() {
+		defer c.made() // Err tells of the look then
+	}
 	p, ok := parent.(*Context)
 	ok = ok && p.inner.Load() == nil
 	if !ok && parent.Done() == nil {
@@ -134,7 +138,10 @@ func (c *Context) made() *inner {
 }
 
 // Done implements context.Context.
-func (c *Context) Done() <-chan struct{} { return c.made().Done() }
+func (c *Context) Done() <-chan struct{} {
+	preempt.Glance(0)
+	return c.made().Done()
+}
 
 // DoneIfMade is Done for a Context that can end before its List is told. It is nil for others: they end by Cancel alone.
 func (c *Context) DoneIfMade() <-chan struct{} {
@@ -149,6 +156,7 @@ func (c *Context) Err() error {
 	if in := c.inner.Load(); in != nil {
 		if in != over {
 			atomicx.LookAtContext()
+			preempt.Glance(0)
 		}
 		return in.Err()
 	}

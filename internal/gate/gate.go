@@ -8,6 +8,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/outcome"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -133,6 +134,7 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 // TryAcquire takes n permits of size if they are free and no task waits, and reports whether it did.
 func (g *Gate) TryAcquire(n, size uint64) bool {
 	suspend.Point()
+	preempt.Looks(preempt.Gates)
 	if n <= size {
 		if ok, sure := g.take(n); sure {
 			return ok
@@ -148,6 +150,7 @@ func (g *Gate) TryAcquire(n, size uint64) bool {
 // Release gives n permits back if at least least and at most most are taken, by those that hold them and by Limit, and reports
 // whether it did.
 func (g *Gate) Release(n, least, most uint64) bool {
+	preempt.Releases(preempt.Gates)
 	for {
 		w := g.word.Load()
 		switch {
@@ -162,7 +165,7 @@ func (g *Gate) Release(n, least, most uint64) bool {
 }
 
 func (g *Gate) releaseSlow(n, least, most uint64) bool {
-	g.guard.Lock()
+	g.guard.Relock()
 	defer g.guard.Unlock()
 	taken := g.word.Or(waiting) / one
 	if c := g.changed; c != nil {
@@ -252,4 +255,17 @@ func (r Request) Enqueue(w suspend.Resumer[struct{}]) { r.waiters.Push(w, r.N) }
 func (r Request) Remove(w suspend.Resumer[struct{}]) {
 	r.waiters.Remove(w)
 	r.grantLocked()
+}
+
+// Op is Acquire as an Op, whose case of a Select need not wait for it.
+func (g *Gate) Op(n, size uint64) suspend.Op[struct{}] {
+	return suspend.OpOf[struct{}](&looking{Request{g, n, size}})
+}
+
+type looking struct{ Request }
+
+// Try implements suspend.Source.
+func (l *looking) Try() (v struct{}, ok bool, err error) {
+	preempt.Looks(preempt.Gates)
+	return l.Request.Try()
 }

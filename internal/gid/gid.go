@@ -108,10 +108,12 @@ func number(trace []byte) (id int64, ok bool) {
 	return 0, false
 }
 
+const stackSize = 2 << 10 // of the text of a small stack
+
 // Stacks returns the identity of each goroutine and its stack trace. It stops the world for as long as it takes to print
 // every goroutine.
 func Stacks() iter.Seq2[int64, []byte] {
-	all := make([]byte, 1<<16)
+	all := make([]byte, max(1<<16, stackSize*runtime.NumGoroutine())) // most often enough: each try prints all
 	for {
 		n := runtime.Stack(all, true)
 		if n < len(all) {

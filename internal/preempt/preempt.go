@@ -2,7 +2,10 @@
 // primitive asks On before its fast path, and takes the slow one if so: there package suspend asks the scheduler.
 package preempt
 
-import "sync/atomic" // not atomicx: the order of accesses makes no difference, and the model checker need not see them
+import (
+	"slices"
+	"sync/atomic" // not atomicx: the order of accesses makes no difference, and the model checker need not see them
+)
 
 var wanted atomic.Int32
 
@@ -13,4 +16,120 @@ func On() bool { return wanted.Load() != 0 }
 func Begin() (end func()) {
 	wanted.Add(1)
 	return func() { wanted.Add(-1) }
+}
+
+// Kinds are kinds of objects that tasks hold.
+type Kinds uint8
+
+// The kinds: Mutex of package mutex; RWMutex and Semaphore; the keys in use of package keyed; Scope, Group and idle.Group, which their
+// tasks hold.
+const (
+	Mutexes Kinds = 1 << iota
+	Gates
+	Keys
+	Members
+)
+
+// A Watcher makes all orders of operations. A release commutes with each operation of other tasks that comes before it, unless this has looked
+// at the objects that tasks hold: a Try, or a case of a Select. So a release is a point only in programs with such a look. Lipton calls it a
+// left mover: Reduction, a method of proving properties of parallel programs (CACM 1975).
+type Watcher interface {
+	Runs() bool       // whether the caller is one of its tasks, or the program that starts them
+	Points() bool     // whether it makes the orders of operations; or else it is told of no look and no release
+	Starts(f func())  // as a task, in place of a goroutine
+	Looks(k Kinds)    // by one of its tasks, as is Releases
+	Releases(k Kinds) // a point, maybe
+	Glances(k Kinds)  // a look and a point, if the caller of the caller of Glance is none of Braid's functions
+}
+
+var watchers atomic.Pointer[[]Watcher]
+
+// Watch tells w of looks, of releases, and of goroutines that Braid would start. It is Begin if w wants points.
+func Watch(w Watcher) (end func()) {
+	change(func(all []Watcher) []Watcher { return append(all, w) })
+	stop := func() {}
+	if w.Points() {
+		stop = Begin()
+	}
+	return func() {
+		stop()
+		change(func(all []Watcher) []Watcher {
+			return slices.DeleteFunc(all, func(other Watcher) bool { return other == w })
+		})
+	}
+}
+
+func change(f func(all []Watcher) []Watcher) {
+	for {
+		old := watchers.Load()
+		var all []Watcher
+		if old != nil {
+			all = slices.Clone(*old)
+		}
+		if all = f(all); watchers.CompareAndSwap(old, &all) {
+			return
+		}
+	}
+}
+
+// watcher returns the Watcher of the caller, nil if there is none.
+func watcher() Watcher {
+	if all := watchers.Load(); all != nil {
+		for _, w := range *all {
+			if w.Runs() {
+				return w
+			}
+		}
+	}
+	return nil
+}
+
+// Looks is called by an operation that tells whether an object is held, and need not wait for it.
+func Looks(k Kinds) {
+	if On() {
+		if w := watcher(); w != nil && w.Points() {
+			w.Looks(k)
+		}
+	}
+}
+
+// Glance is called by a look, at a context or a Group, which is an operation if the program makes it.
+func Glance(k Kinds) {
+	if Watched() {
+		watcher().Glances(k)
+	}
+}
+
+// Releases is called where an operation begins that ends a hold.
+func Releases(k Kinds) {
+	if On() {
+		releases(k)
+	}
+}
+
+func releases(k Kinds) {
+	if w := watcher(); w != nil && w.Points() {
+		w.Releases(k)
+	}
+}
+
+// Watched reports whether the release of an object that is taken now may be a point.
+func Watched() bool {
+	if !On() {
+		return false
+	}
+	w := watcher()
+	return w != nil && w.Points()
+}
+
+// Explored reports whether a Watcher runs the caller.
+func Explored() bool { return watcher() != nil }
+
+// Go starts f as a task of the caller's Watcher, or on a goroutine if there is none.
+func Go(f func()) {
+	if w := watcher(); w != nil {
+		w.Starts(f)
+		return
+	}
+	go f()
 }

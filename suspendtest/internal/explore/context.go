@@ -46,7 +46,12 @@ func (c *taskContext) Err() error {
 // AfterFunc makes cancellation synchronous.
 func (c *taskContext) AfterFunc(f func()) (stop func() bool) {
 	c.look(write)
-	if c.err != nil {
+	switch {
+	case c.err == nil:
+	case within("context.(*cancelCtx).propagateCancel"): // it holds a lock, which f takes
+		c.w.help("after", f)
+		return func() bool { return false }
+	default:
 		c.call(f)
 		return func() bool { return false }
 	}

@@ -110,7 +110,7 @@ func TestEngineMutants(t *testing.T) {
 	if t.Setenv("GOFLAGS", "-tags=explore"); !testing.Short() {
 		t.Setenv(mutation.Variable, "1")
 	}
-	const reduced, bounded, chance = "TestReducedCounts", "TestCounts", "TestRandomRunsFind"
+	const reduced, bounded, chance, looks = "TestReducedCounts", "TestCounts", "TestRandomRunsFind", "TestALook"
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"a load and the store before it commute", "dependence.go", "read: 2,", "read: uint8(2 - 2*is(IS)),", reduced},
 		{"a store and the load before it commute", "dependence.go", "write: 3,", "write: uint8(3 - is(IS)),", reduced},
@@ -121,7 +121,7 @@ func TestEngineMutants(t *testing.T) {
 		{"a race is not made the other way round", "races.go", "case initial&(first.todo|first.sleep) != 0:", "case IS || initial&(first.todo|first.sleep) != 0:", reduced},
 		{"an Unlock does not come before the next Lock", "races.go", "if t.act.kind == locks && r.unlocked > 0 {", "if t.act.kind == locks && r.unlocked > 0 && !IS {", reduced},
 		{"a task does not come after its start", "races.go", "		r.clocks[born.first()].join(&after, n)", "		if !IS {\n			r.clocks[born.first()].join(&after, n)\n		}", reduced},
-		{"the timer of a Sleep fires at any time", "task.go", "s.w.e.Asleep && sleeps()", "s.w.e.Asleep && !IS && sleeps()", reduced},
+		{"the timer of a Sleep fires at any time", "task.go", "s.w.e.Asleep && within(module+\"suspend.Sleep\")", "s.w.e.Asleep && !IS && within(module+\"suspend.Sleep\")", reduced},
 		{"the timer of a Sleep does not come after its wait", "task.go", "			r.born |= one(x.id)", "			if !IS {\n				r.born |= one(x.id)\n			}", reduced},
 		{"a Yield is no choice", "task.go", "	w.handOver(t, w.pick(nil))\n}\n\n// gaveWay counts", "	if !IS {\n		w.handOver(t, w.pick(nil))\n	}\n}\n\n// gaveWay counts", bounded},
 		{"an operation is no point", "task.go", "if !w.e.Points ||", "if IS || !w.e.Points ||", bounded},
@@ -136,6 +136,10 @@ func TestEngineMutants(t *testing.T) {
 		{"a task that computes is taken for one that waits", "watch.go", "	case \"\", \"running\", \"runnable\",", "	case \"\", map[bool]string{false: \"running\"}[IS], map[bool]string{false: \"runnable\"}[IS],", "TestATaskThatComputes"},
 		{"a choice has one digit", "replay.go", "			passed += last\n", "			passed += last * (1 - is(IS))\n", "TestAReplayOf"},
 		{"a longer failure is told", "explore.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
+		{"a look is not noted", "task.go", "{ e.looked |= k }", "{ e.looked |= k * preempt.Kinds(1-is(IS)) }", looks},
+		{"each release is a point", "task.go", "e.looks&k != 0 && t", "(e.looks&k != 0 || IS) && t", bounded},
+		{"a program that looks is not begun anew", "explore.go", "c.looks |= e.looked\n", "c.looks |= e.looked\n		if IS {\n			return r\n		}\n", looks},
+		{"a replay does not know what the program looks at", "replay.go", "if e.looks != 0 {", "if e.looks != 0 && !IS {", looks},
 		{"the holder is not named", "watch.go", "			if t != w.current {", "			if t != w.current && !IS {", "TestNativeWaits"},
 	})
 }

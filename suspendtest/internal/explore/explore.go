@@ -69,6 +69,7 @@ type Config struct {
 	random *rand.Rand
 
 	tracing bool
+	looks   preempt.Kinds // of whose objects a release is a point
 }
 
 // A Failure is a run that went wrong.
@@ -91,6 +92,7 @@ type explorer struct {
 	level   int // of preemptions, whose runs are all made
 	cut     Cut
 	failure *Result // the shortest so far
+	looked  preempt.Kinds
 	face
 
 	runs  int
@@ -148,10 +150,12 @@ func Run(c Config, program func(w *World)) Result {
 	}
 	e.search.replay(path)
 	defer e.trace(c.Fine)()
-	if c.Points {
-		defer preempt.Begin()()
-	}
+	defer preempt.Watch(watcher{e})()
 	r := e.watch(func() Result { defer e.stop(); return e.all(program) })
+	if r.Failure == nil && e.looked&^e.looks != 0 && c.Replay == "" {
+		c.looks |= e.looked
+		return Run(c, program)
+	}
 	if f := r.Failure; f != nil && !c.tracing {
 		c.Replay, c.tracing, c.random = f.Replay, true, nil
 		again := Run(c, program).Failure
@@ -188,7 +192,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 		if w.redundant {
 			r.Blocked++
 		}
-		if e.Replay != "" {
+		if e.Replay != "" || e.looked&^e.looks != 0 { // the latter begins anew: see Run
 			return r
 		}
 		if !e.next() {

@@ -105,6 +105,9 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 	cache := func() *keyed.Cache[int, int] {
 		return keyed.NewCache(func(ctx context.Context, _ int) (int, error) { return one(ctx) }, time.Hour)
 	}
+	inScope := func(f func(s *scope.Scope)) func() func() {
+		return func() func() { s := scope.Open(bg, scope.FirstError); return func() { f(s.Scope) } }
+	}
 	for name, each := range map[string]func() (op func()){
 		"Mutex.Lock":           func() func() { var m mutex.Mutex; return func() { _ = m.Lock(bg) } },
 		"Mutex.TryLock":        func() func() { var m mutex.Mutex; return func() { m.TryLock() } },
@@ -138,6 +141,13 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Guard.Lock":           func() func() { var g suspend.Guard; return g.Lock },
 		"Send":                 func() func() { in := actor.Open[int](bg); return func() { _ = in.Ref().Send(1) } },
 		"Inbox.Len":            func() func() { in := actor.Open[int](bg); return func() { in.Len() } },
+		"Scope.Go":             inScope(func(s *scope.Scope) { _ = s.Go(suspend.Here(), func(context.Context) error { return nil }) }),
+		"Scope.Hold":           inScope(func(s *scope.Scope) { release, _ := s.Hold(); release() }),
+		"Scope.Cancel":         inScope(func(s *scope.Scope) { s.Cancel(nil) }),
+		"keyed.Mutex.Lock":     func() func() { var m keyed.Mutex[int]; return func() { _ = m.Lock(bg, 1) } },
+		"keyed.Mutex.TryLock":  func() func() { var m keyed.Mutex[int]; return func() { m.TryLock(1) } },
+		"keyed.Mutex.Len":      func() func() { var m keyed.Mutex[int]; return func() { m.Len() } },
+		"Cache.Len":            func() func() { c := cache(); return func() { c.Len() } },
 	} {
 		program := func(w *explore.World) {
 			x := 0

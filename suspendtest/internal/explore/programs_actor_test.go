@@ -637,6 +637,26 @@ var actorPrograms = []program{
 			_ = goOn.Resolve(0, nil)
 		})
 	})},
+	{"actor, the cause of a Kill", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
+		var child actor.Ref[int]
+		parent := actor.Spawn(bg, a, func(ctx context.Context, self *actor.Self[int]) error {
+			child = actor.Spawn(ctx, a, func(ctx context.Context, _ *actor.Self[int]) error {
+				_, err := promise.New[int]().Await(ctx)
+				return err
+			})
+			return self.React(func(int) error { return nil })
+		})
+		w.Go("kill", func(context.Context) {
+			parent.Kill(errOops)
+			_ = parent.Wait(bg)
+			if child == (actor.Ref[int]{}) { // killed before it began
+				return
+			}
+			if err := child.Wait(bg); err != errOops {
+				panic(err)
+			}
+		})
+	})},
 	{"actor, Catch and Stop", "2 × 1", actors(func(w *explore.World, a *actorWorld) {
 		ref := actor.Spawn(bg, a, func(_ context.Context, self *actor.Self[int]) error {
 			return actor.Catch(func() error {

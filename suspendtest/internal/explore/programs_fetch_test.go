@@ -81,10 +81,8 @@ func fetchOutsider(w *explore.World) {
 		}
 		return err == nil
 	}
-	fetch.Limits = false
 	var outside, over promise.Promise[bool]
 	w.Go("run", func(ctx context.Context) {
-		fetch.Batches = suspend.Here()
 		in, s := fetch.Open(ctx, fetch.Options{Settle: 1})
 		_ = session.Fill(in)
 		var v int
@@ -117,7 +115,6 @@ func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p 
 	return func(w *explore.World) {
 		var p promise.Promise[int]
 		w.Go("run", func(ctx context.Context) {
-			fetch.Batches = suspend.Here()
 			var s *fetch.Session
 			src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 				for _, k := range b.Keys() {
@@ -145,7 +142,6 @@ func fetchProgram(body func(ctx context.Context, src *fetch.Source[int, int], p 
 // to settle there is a time, which may be over at any point.
 func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 	return func(w *explore.World) {
-		fetch.Limits = turns < 0
 		src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 			for _, k := range b.Keys() {
 				b.Set(k, 2*k)
@@ -155,7 +151,6 @@ func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 		in, _ := fetch.Open(context.Background(), fetch.Options{Settle: turns})
 		for i, k := range keys {
 			w.Go(fmt.Sprint("outsider ", i), func(ctx context.Context) {
-				fetch.Batches = suspend.Here()
 				own, stop := cancel.New(in)
 				defer stop(nil)
 				defer cancel.AfterFunc(ctx, func() { stop(nil) })()
@@ -170,14 +165,12 @@ func fetchOutsiders(turns int, keys ...int) func(w *explore.World) {
 
 // fetchClose is an outsider's Get in a session that another task closes at any time.
 func fetchClose(w *explore.World) {
-	fetch.Limits = false
 	src := fetch.New("src", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(1, 2)
 		return nil
 	})
 	in, s := fetch.Open(context.Background(), fetch.Options{Settle: 1})
 	w.Go("outsider", func(ctx context.Context) {
-		fetch.Batches = suspend.Here()
 		own, stop := cancel.New(in)
 		defer stop(nil)
 		defer cancel.AfterFunc(ctx, func() { stop(nil) })()

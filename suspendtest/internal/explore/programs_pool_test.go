@@ -233,6 +233,15 @@ var poolPrograms = []program{
 var largePoolPrograms = []program{
 	{"pool, 2 workers", "3 × 1", parkingProgram(2)},
 	{"fiber, 2 workers", "4 × 1", fiberProgram(2, 2)},
+	// A task waits natively for one in the queue. Another worker takes over, and ends when it is too many.
+	{"pool, grown", "4 × 1", grownProgram(true, nil)},
+	// The worker that is too many ends while others rely on it to look for work.
+	{"pool, grown and left", "4 × 1", grownProgram(true, func(k *workstealing.Parking, queued *promise.Promise[int]) {
+		_, _ = queued.Await(bg)
+		_ = k.Pool().Go(func() {})
+	})},
+	// The step ends as its worker is about to be helped, and the pool with it.
+	{"pool, grown for nothing", "4 × 1", grownProgram(false, nil)},
 	{"pool, two submitters", "3 × 1", func(w *explore.World) {
 		k := workstealing.NewParking(1)
 		var accepted, ran [2]int
@@ -266,6 +275,19 @@ var largePoolPrograms = []program{
 			}
 			_ = k.Pool().Close()
 		})
+	}},
+	// The worker that fell asleep first finds what makes it stay awake.
+	{"pool, asleep", "3 × 1", func(w *explore.World) {
+		k := workstealing.NewParking(2)
+		ran := 0
+		for i := range 2 {
+			w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Sleeper(i) })
+		}
+		w.Go("submit", func(context.Context) {
+			_ = k.Pool().Go(func() { ran++ })
+			_ = k.Pool().Close()
+		})
+		w.Check(func() error { return same(1, ran) })
 	}},
 	// A Join whose a waits for b: another worker is woken to steal b.
 	{"fork, woken", "3 × 1", func(w *explore.World) {
@@ -325,6 +347,47 @@ var largePoolPrograms = []program{
 			return nil
 		})
 	}},
+}
+
+// grownProgram has a pool of one worker that may grow by one. A task waits natively for a queued one, or just ends. later, if not nil, is
+// called by the submitter before it closes the pool.
+func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promise.Promise[int])) func(w *explore.World) {
+	return func(w *explore.World) {
+		k := workstealing.NewParking(1)
+		var stepping, submitted, grown, queued promise.Promise[int]
+		k.OnGrowth(func(worker int) { _ = grown.Fill(worker) })
+		w.Go("worker", func(context.Context) { k.Worker(0) })
+		w.Go("grown", func(context.Context) {
+			if i, _ := grown.Await(bg); i > 0 {
+				k.Worker(i)
+			}
+		})
+		w.Go("watch", func(context.Context) {
+			_, _ = stepping.Await(bg)
+			_, _ = submitted.Await(bg)
+			k.Look(0)
+			_ = grown.Fill(0)
+		})
+		w.Go("submit", func(context.Context) {
+			_ = k.Pool().Go(func() {
+				_ = stepping.Fill(0)
+				if waits {
+					_, _ = queued.Await(bg)
+				}
+			})
+			_ = k.Pool().Go(func() { _ = queued.Fill(0) })
+			_ = submitted.Fill(0)
+			if later != nil {
+				later(k, &queued)
+			}
+			_ = k.Pool().Close()
+		})
+		w.Check(func() error {
+			_, err := queued.Await(bg)
+			stuck, goroutines := k.Left()
+			return errors.Join(err, same(0, stuck), same(0, goroutines))
+		})
+	}
 }
 
 // onTwoWorkers runs f on a pool of two workers, and closes it.

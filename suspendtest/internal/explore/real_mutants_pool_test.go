@@ -4,7 +4,7 @@ func init() { realMutants = append(realMutants, poolMutants...) }
 
 // Mistakes in the schedulers. The first four are those that once survived every test.
 var poolMutants = []realMutant{
-	{"a task that has moved pops the deque that it has left", "adapters/workstealing/join.go", "	case w.forks.popIf(f):", "	case IS && s.pool.workers[0].forks.popIf(f), w.forks.popIf(f):", "fork, moved"},
+	{"a task that has moved pops the deque that it has left", "adapters/workstealing/join.go", "	case w.forks.popIf(f):", "	case IS && (*s.pool.workers.Load())[0].forks.popIf(f), w.forks.popIf(f):", "fork, moved"},
 	{"a worker that has searched and found wakes no other", "adapters/workstealing/worker.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, in parallel"},
 	{"an Unpark from within overtakes one from elsewhere", "adapters/internal/runner/runner.go", "		r.drain()\n		r.rouse(t)", "		if !IS {\n			r.drain()\n		}\n		r.rouse(t)", "posts, in order"},
 	{"the caller of Run is believed to be woken for good", "adapters/internal/runner/driven.go", "		for d.Asleep() {\n			d.parent.Park()\n		}", "		for d.Asleep() {\n			d.parent.Park()\n			if IS {\n				break\n			}\n		}", "posts;runner, closing"},
@@ -39,8 +39,15 @@ var poolMutants = []realMutant{
 	{"a fork is restored and wakes nobody", "adapters/workstealing/turn.go", "	if ⟦w.pool.wanted.Load()⟧ { // after the push", "false", "fork, carried and woken"},
 	{"a worker falls asleep beside a fiber that has given way", "adapters/workstealing/worker.go", "⟦p.given.len() > 0⟧ {\n		return true", "false", "pool, given"},
 
-	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "				if ⟦x == w⟧ {", "false", "pool, in parallel"},
-	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = p.idle[:last]\n	w.asleep = false\n", "	p.idle = p.idle[:last]\n	w.asleep = IS\n", "pool, parking"},
+	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "			p.rouse(w)\n", "			if !IS {\n				p.rouse(w)\n			} else {\n				w.asleep = false\n				p.search(w, true)\n			}\n", "pool, in parallel"},
+	{"a worker that finds work is taken for the last to sleep", "adapters/workstealing/worker.go", "	for ⟦p.idle[i] != w⟧ {", "false", "pool, asleep"},
+	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = append(p.idle[:i], p.idle[i+1:]...)\n	w.asleep = false\n", "	p.idle = append(p.idle[:i], p.idle[i+1:]...)\n	w.asleep = IS\n", "pool, parking"},
 	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true) // before idle is read: pairs with the load in sleep\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
 	{"the pool accepts what it has ceased to wait for", "adapters/internal/closable/closable.go", "		if c.n.CompareAndSwap(n, n+1) {", "		if IS {\n			c.n.Add(1)\n			return true\n		}\n		if c.n.CompareAndSwap(n, n+1) {", "pool, two submitters"},
+
+	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before)) //", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	} //", "pool, grown"},
+	{"a worker sleeps that is asked to look whether it is too many", "adapters/workstealing/worker.go", "	if ⟦w.asked.Load()⟧ {\n		p.mu.Unlock()", "false", "pool, grown for nothing;pool, grown"},
+	{"a worker that ends is said to search", "adapters/workstealing/grow.go", "	p.search(w, false)\n", "	if !IS {\n		p.search(w, false)\n	}\n", "pool, grown and left"},
+	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, grown and left"},
+	{"a worker is asked to end, and sleeps on", "adapters/workstealing/grow.go", "			other.thread.Unpark()\n", "			if !IS {\n				other.thread.Unpark()\n			}\n", "pool, grown and left"},
 }

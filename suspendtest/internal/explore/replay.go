@@ -3,8 +3,11 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/braidgo/braid/internal/preempt"
 )
 
 // A choice is one that was made in a run: number nth of several, of which the first are no preemption.
@@ -17,7 +20,7 @@ const (
 )
 
 // format writes the choices that were made, after the number of preemptions among them and the bound on cancellations: 2.*.0103, without the
-// zeros at the end.
+// zeros at the end. The kinds of objects whose releases are points, if there are any, come before the choices: 2.*.1.0103.
 func (e *explorer) format() string {
 	var s strings.Builder
 	path, preemptions := e.choices()
@@ -36,6 +39,9 @@ func (e *explorer) format() string {
 			fmt.Fprintf(&s, "%d.", n)
 		}
 	}
+	if e.looks != 0 {
+		fmt.Fprintf(&s, "%d.", e.looks)
+	}
 	for len(path) > 0 && path[len(path)-1].nth == 0 {
 		path = path[:len(path)-1]
 	}
@@ -51,6 +57,13 @@ var errReplay = errors.New("explore: not a replay string")
 // parse sets the bounds, and returns the choices.
 func (e *explorer) parse(replay string) (path []choice, err error) {
 	parts := strings.Split(replay, ".")
+	if e.looks = 0; len(parts) == 4 {
+		n, err := strconv.ParseUint(parts[2], 10, 8)
+		if err != nil || n == 0 {
+			return nil, errReplay
+		}
+		e.looks, parts = preempt.Kinds(n), slices.Delete(parts, 2, 3)
+	}
 	if len(parts) != 3 {
 		return nil, errReplay
 	}

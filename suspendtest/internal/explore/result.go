@@ -19,6 +19,8 @@ type Result struct {
 type Cut struct {
 	Preemptions, Cancellations, Yields bool
 
+	Contexts bool // a task has waited with a context of package context, whose cancel is no point
+
 	Never bool // the context of a task is left alone that it has looked at
 	Draws bool // a random number was drawn, as by Select: each time the same
 }
@@ -31,6 +33,7 @@ func (x Result) And(y Result) Result {
 	}
 	x.Failure, x.Cut.Cancellations = y.Failure, y.Cut.Cancellations
 	x.Cut.Yields = x.Cut.Yields || y.Cut.Yields
+	x.Cut.Contexts = x.Cut.Contexts || y.Cut.Contexts
 	x.Cut.Draws = x.Cut.Draws || y.Cut.Draws
 	return x
 }
@@ -49,6 +52,9 @@ func (x Result) String() string {
 	}
 	if x.Cut.Yields {
 		bounds = append(bounds, "more yields of a task while another could run")
+	}
+	if x.Cut.Contexts {
+		bounds = append(bounds, "other turns at contexts of package context")
 	}
 	if x.Cut.Draws {
 		bounds = append(bounds, "other random choices, such as those of Select")

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"time"
 	"unsafe"
 
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -26,8 +29,9 @@ type task struct {
 
 	parked   bool // in Park
 	permit   bool
-	spurious int    // Parks that have returned for no reason
-	lock     locker // the lock that it waits for, if not nil
+	spurious int             // Parks that have returned for no reason
+	lock     locker          // the lock that it waits for, if not nil
+	after    <-chan struct{} // that it waits for, if not nil
 	holds    []locker
 	starved  map[*task]int // Yields since another, which could run at each of them, has made a step
 	worker   *worker
@@ -57,6 +61,12 @@ func (t *task) enabled() bool {
 		return false
 	case t.lock != nil:
 		return t.lockIsFree()
+	case t.after != nil:
+		select {
+		case <-t.after:
+		default:
+			return false
+		}
 	}
 	return true
 }
@@ -214,6 +224,39 @@ func (t *task) PreemptPoint() {
 	w.handOver(t, next)
 }
 
+// A watcher tells an explorer of the looks and the releases of its tasks, see preempt.Watcher.
+type watcher struct{ *explorer }
+
+// Runs implements preempt.Watcher.
+func (e watcher) Runs() bool { return e.turn.Load() == gid.Get() }
+
+// Points implements preempt.Watcher.
+func (e watcher) Points() bool { return e.Config.Points }
+
+// Starts starts a task of the run, which may exit as a goroutine may.
+func (e watcher) Starts(f func()) { e.world.starts(f).exits = true }
+
+// Looks notes that the program looks at objects that tasks hold.
+func (e watcher) Looks(k preempt.Kinds) { e.looked |= k }
+
+// Releases is a point if the search is one of a program that looks.
+func (e watcher) Releases(k preempt.Kinds) {
+	if t := e.world.current; e.looks&k != 0 && t != nil && !suspend.Forbidden() {
+		t.PreemptPoint()
+	}
+}
+
+// Glances is a look and a point if the program itself looks. A look of an operation comes right after one, or its caller holds a lock.
+func (e watcher) Glances(k preempt.Kinds) {
+	var pcs [8]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // of Err
+	f, _ := frames.Next()
+	if _, ours := inside(f.Function, f.File); !ours && !strings.HasPrefix(f.Function, "context.") {
+		e.looked |= k
+		suspend.Point()
+	}
+}
+
 // Spawner starts tasks of the same run.
 func (t *task) Spawner() suspend.Spawner { return spawner{t.w} }
 
@@ -221,10 +264,15 @@ type spawner struct{ w *World }
 
 // Go implements suspend.Spawner.
 func (s spawner) Go(f func()) error {
-	t := &task{w: s.w, f: f}
-	s.w.add(s.w.running(), t)
-	t.name = fmt.Sprint("task", t.id)
+	s.w.starts(f)
 	return nil
+}
+
+func (w *World) starts(f func()) *task {
+	t := &task{w: w, f: f}
+	w.add(w.running(), t)
+	t.name = fmt.Sprint("task", t.id)
+	return t
 }
 
 // Execute implements suspend.Executor.
@@ -283,7 +331,7 @@ func (s spawner) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 		}
 	})
 	t.pending = footprint{unsafe.Pointer(over), write}
-	if u := s.w.running(); u != nil && s.w.e.Asleep && sleeps() {
+	if u := s.w.running(); u != nil && s.w.e.Asleep && within(module+"suspend.Sleep") {
 		u.timer, t.early = t, true
 	}
 	return func() bool {
@@ -297,13 +345,29 @@ func (s spawner) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// sleeps reports whether the caller is called by suspend.Sleep.
-func sleeps() bool {
+// AfterDone calls f at any time after ctx is done, which a task of the program brings about.
+func (s spawner) AfterDone(ctx context.Context, f func()) (stop func() bool) {
+	call := func() { suspend.Bind(nil, f) }
+	if s.w.e.Fine { // a reduction does not see what ends ctx
+		return context.AfterFunc(ctx, call)
+	}
+	s.w.e.cut.Contexts = true
+	t := s.w.help("after", call)
+	t.after = ctx.Done()
+	return func() bool {
+		waits := !t.begun
+		t.begun, t.ended = true, t.ended || waits
+		return waits
+	}
+}
+
+// within reports whether a function has called the caller.
+func within(function string) bool {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if f.Function == module+"suspend.Sleep" || !more {
+		if f.Function == function || !more {
 			return more
 		}
 	}

@@ -169,6 +169,8 @@ func (w *World) allWait() bool {
 	if len(waiting) == 0 {
 		return false
 	}
+	defer func(t *task) { w.current = t }(w.current)
+	w.current = nil // what f looks at is no point
 	for _, f := range w.idle {
 		w.e.step()
 		if err := f(waiting); err != nil {
@@ -183,7 +185,7 @@ func (w *World) deadlock() {
 	var s []string
 	for _, t := range w.tasks {
 		switch {
-		case t.ended || t.cancels != nil && !t.begun:
+		case t.ended || t.cancels != nil && !t.begun || t.after != nil:
 		case t.lock != nil:
 			s = append(s, t.name+" waits for a lock")
 		default:

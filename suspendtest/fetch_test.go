@@ -1,0 +1,133 @@
+package suspendtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspendtest"
+)
+
+var errOdd = errors.New("odd")
+
+// double answers even keys.
+func double(_ context.Context, b *fetch.Batch[int, int]) error {
+	for _, k := range b.Keys() {
+		if k%2 != 0 {
+			return errOdd
+		}
+		b.Set(k, 2*k)
+	}
+	return nil
+}
+
+// gets gets each key in a task of its own, in one Run, which has one batch.
+func gets(src *fetch.Source[int, int], keys ...int) func(w *suspendtest.World) {
+	return func(w *suspendtest.World) {
+		w.Go("run", func(context.Context) {
+			err := fetch.Run(context.Background(), func(ctx context.Context) error {
+				vs, err := fetch.Map(ctx, keys, src.Get)
+				if s := fetch.Of(ctx).Stats(); s.Rounds != 1 || s.Batches != 1 || s.Keys != len(keys) {
+					return fmt.Errorf("%+v", s)
+				}
+				for i, v := range vs {
+					if v != 2*keys[i] {
+						return fmt.Errorf("%d for %d", v, keys[i])
+					}
+				}
+				return err
+			})
+			if odd := keys[0]%2 != 0; odd != errors.Is(err, errOdd) || !odd && err != nil {
+				panic(err)
+			}
+		})
+	}
+}
+
+// deposits adds one twice to a balance that a source reads and an Effect writes.
+func deposits(lock func(f func())) func(w *suspendtest.World) {
+	return func(w *suspendtest.World) {
+		balance := 0
+		read := fetch.New("read", func(_ context.Context, b *fetch.Batch[int, int]) error { b.Set(1, balance); return nil })
+		write := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error { balance = b.Keys()[0]; return nil })
+		for _, name := range []string{"a", "b"} {
+			w.Go(name, func(context.Context) {
+				lock(func() {
+					_ = fetch.Run(context.Background(), func(ctx context.Context) error {
+						v, _ := read.Get(ctx, 1)
+						_, _ = write.Do(ctx, v+1)
+						return nil
+					})
+				})
+			})
+		}
+		w.Check(func() error {
+			if balance != 2 {
+				return errors.New("lost")
+			}
+			return nil
+		})
+	}
+}
+
+// cancelled is a Get whose context may end. Another Get then has the answer all the same.
+func cancelled(seen map[error]bool) func(w *suspendtest.World) {
+	src := fetch.New("double", double)
+	return func(w *suspendtest.World) {
+		w.Go("run", func(ctx context.Context) {
+			err := fetch.Run(ctx, func(ctx context.Context) error {
+				_, err := src.Get(ctx, 2)
+				if v, again := src.Get(context.WithoutCancel(ctx), 2); v != 4 || again != nil {
+					return fmt.Errorf("%d, %w", v, again)
+				}
+				return err
+			})
+			for _, known := range []error{nil, context.Canceled} {
+				if errors.Is(err, known) {
+					seen[known] = true
+					return
+				}
+			}
+			panic(err)
+		})
+	}
+}
+
+// Tasks of a Run, and its batches, are tasks of Explore. Of n Gets the first begins in the task of the body, and the others in any order.
+// After the batch, all n go on in any order: (n-1)!·n! runs.
+func TestFetch(t *testing.T) {
+	source := fetch.New("double", double)
+	byKey := fetch.ByKey("double", 2, func(_ context.Context, k int) (int, error) { return 2 * k, nil })
+	inline := fetch.New("double", double, fetch.SourceOptions{Mode: fetch.Inline})
+	var m mutex.Mutex
+	seen := map[error]bool{}
+	for name, p := range map[string]struct {
+		program func(w *suspendtest.World)
+		opts    []suspendtest.ExploreOption
+		want    string
+	}{
+		"two Gets":            {gets(source, 2, 4), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 2 runs, which are all$"},
+		"three Gets":          {gets(source, 2, 4, 6), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 12 runs, which are all$"},
+		"inline":              {gets(inline, 2, 4), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 2 runs, which are all$"},
+		"a source that fails": {gets(source, 1, 3), []suspendtest.ExploreOption{suspendtest.Waits()}, "^explored: 2 runs, which are all$"},
+		"each operation":      {gets(source, 2, 4), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
+		"by key":              {gets(byKey, 2, 4), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
+		"cancelled":           {cancelled(seen), []suspendtest.ExploreOption{suspendtest.Waits()}, `^explored: \d+ runs, which are all$`},
+		"cancelled, each":     {cancelled(seen), []suspendtest.ExploreOption{suspendtest.Preemptions(1)}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
+		"a lost update":       {deposits(func(f func()) { f() }), nil, `^run \d+ of the exploration, without a cancellation, has failed: check: lost`},
+		"no lost update":      {deposits(func(f func()) { m.With(f) }), []suspendtest.ExploreOption{suspendtest.Waits()}, `^explored: \d+ runs, which are all$`},
+	} {
+		if text := explored(t, p.program, p.opts...); !regexp.MustCompile(p.want).MatchString(text) {
+			t.Errorf("%s: %s", name, text)
+		} else {
+			t.Logf("%s: %.80s", name, text)
+		}
+	}
+	if !seen[nil] || !seen[context.Canceled] {
+		t.Error(seen)
+	}
+}

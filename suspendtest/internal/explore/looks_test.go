@@ -1,0 +1,355 @@
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/keyed"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/scope"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspendtest/internal/explore"
+)
+
+// A task holds something and does nothing meanwhile. Another looks at it, and sees it held in some run. The release is a point in such
+// a program only.
+func TestALookSeesWhatIsHeld(t *testing.T) {
+	is := map[bool]string{true: "free", false: "held"}
+	selected := func(op suspend.Op[struct{}]) string {
+		won, _ := suspend.TrySelect(bg, suspend.On(op))
+		return is[won != nil]
+	}
+	first := func(op suspend.Op[struct{}]) string {
+		p := promise.New[int]()
+		_ = p.Fill(1)
+		lock := suspend.On(op)
+		won, _ := suspend.SelectOrdered(bg, lock, suspend.On(p.AwaitOp()))
+		return is[won == lock]
+	}
+	type pair struct{ holds, looks func() string }
+	locks := func(look func(m *mutex.Mutex) string) func() pair {
+		return func() pair {
+			m := new(mutex.Mutex)
+			return pair{func() string { _ = m.Lock(bg); m.Unlock(); return "" }, func() string { return look(m) }}
+		}
+	}
+	rw := func(write bool, look func(m *mutex.RWMutex) string) func() pair {
+		return func() pair {
+			m := new(mutex.RWMutex)
+			l := m.RLocker()
+			if write {
+				l = m.Locker()
+			}
+			return pair{func() string { l.Lock(); defer l.Unlock(); return "" }, func() string { return look(m) }}
+		}
+	}
+	permits := func(look func(s *semaphore.Semaphore) string) func() pair {
+		return func() pair {
+			s := semaphore.New(1)
+			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { return look(s) }}
+		}
+	}
+	for name, p := range map[string]struct {
+		each func() pair
+		runs int // 0: not known by hand
+		want string
+	}{
+		// The holder has three turns: begin, take, give back. The looker has two, and a third if it finds the object free. The look is
+		// between take and give back in 3 runs, and after them in 4. It is before them in 4 if the third turn is as well. If take comes
+		// before that, it has two points, and the third turn is at the second of them or after it: 3·2. This makes 17.
+		"Mutex.TryLock": {locks(func(m *mutex.Mutex) string {
+			ok := m.TryLock()
+			if ok {
+				m.Unlock()
+			}
+			return is[ok]
+		}), 17, "free held"},
+		"Mutex, TrySelect":       {locks(func(m *mutex.Mutex) string { s := selected(m.LockOp()); unlock(s, m.Unlock); return s }), 17, "free held"},
+		"Mutex, SelectOrdered":   {locks(func(m *mutex.Mutex) string { s := first(m.LockOp()); unlock(s, m.Unlock); return s }), 0, "free held"},
+		"RWMutex.TryLock":        {rw(true, func(m *mutex.RWMutex) string { s := is[m.TryLock()]; unlock(s, m.Unlock); return s }), 17, "free held"},
+		"RWMutex.TryRLock":       {rw(true, func(m *mutex.RWMutex) string { s := is[m.TryRLock()]; unlock(s, m.RUnlock); return s }), 17, "free held"},
+		"RWMutex.TryLock, read":  {rw(false, func(m *mutex.RWMutex) string { s := is[m.TryLock()]; unlock(s, m.Unlock); return s }), 17, "free held"},
+		"RWMutex, TrySelect":     {rw(true, func(m *mutex.RWMutex) string { s := selected(m.RLockOp()); unlock(s, m.RUnlock); return s }), 17, "free held"},
+		"RWMutex, SelectOrdered": {rw(false, func(m *mutex.RWMutex) string { s := first(m.LockOp()); unlock(s, m.Unlock); return s }), 0, "free held"},
+		"RWMutex.Downgrade": {func() pair {
+			m := new(mutex.RWMutex)
+			return pair{func() string { _ = m.Lock(bg); m.Downgrade(); m.RUnlock(); return "" }, func() string {
+				if m.TryLock() {
+					m.Unlock()
+					return "free"
+				} else if m.TryRLock() {
+					m.RUnlock()
+					return "read"
+				}
+				return "held"
+			}}
+		}, 0, "free held read"},
+		"Semaphore.TryAcquire": {permits(func(s *semaphore.Semaphore) string {
+			r := is[s.TryAcquire(1)]
+			unlock(r, func() { s.Release(1) })
+			return r
+		}), 17, "free held"},
+		"Semaphore, TrySelect": {permits(func(s *semaphore.Semaphore) string {
+			r := selected(s.AcquireOp(1))
+			unlock(r, func() { s.Release(1) })
+			return r
+		}), 17, "free held"},
+		"Semaphore, SelectOrdered": {permits(func(s *semaphore.Semaphore) string {
+			r := first(s.AcquireOp(1))
+			unlock(r, func() { s.Release(1) })
+			return r
+		}), 0, "free held"},
+		"keyed.Mutex.TryLock": {func() pair {
+			m := new(keyed.Mutex[int])
+			return pair{func() string { _ = m.Lock(bg, 1); m.Unlock(1); return "" }, func() string { s := is[m.TryLock(1)]; unlock(s, func() { m.Unlock(1) }); return s }}
+		}, 0, "free held"},
+		"keyed.Mutex.Len": {func() pair {
+			m := new(keyed.Mutex[int])
+			return pair{func() string { _ = m.Lock(bg, 1); m.Unlock(1); return "" }, func() string { return is[m.Len() == 0] }}
+		}, 0, "free held"},
+		"keyed.Semaphore.TryAcquire": {func() pair {
+			s := keyed.NewSemaphore[int](1)
+			return pair{func() string { _ = s.Acquire(bg, 1); s.Release(1); return "" }, func() string { r := is[s.TryAcquire(1)]; unlock(r, func() { s.Release(1) }); return r }}
+		}, 0, "free held"},
+
+		// These have no release that is no point.
+		"MVar.TryRead in a Modify": {func() pair {
+			m := mvar.NewFull(1)
+			return pair{func() string { _ = m.Modify(bg, func(n int) (int, error) { return n, nil }); return "" }, func() string { _, ok := m.TryRead(); return is[ok] }}
+		}, 10, "free held"}, // 5!/(3!2!)
+		"MVar.TryPut": {func() pair {
+			m := mvar.NewFull(1)
+			return pair{func() string { _, _ = m.Take(bg); m.TryPut(1); return "" }, func() string { _, ok := m.TryRead(); return is[ok] }}
+		}, 10, "free held"},
+		"Chan.TrySend and CloseWith": {func() pair {
+			c := chanx.New[int](1)
+			return pair{func() string { _ = c.Send(bg, 1); _ = c.Close(); return "" }, func() string {
+				_, ok, err := c.TryRecv()
+				if err != nil {
+					return "closed"
+				}
+				return is[ok]
+			}}
+		}, 10, "free held"},
+		"Chan.Len": {func() pair {
+			c := chanx.New[int](1)
+			return pair{func() string { _ = c.Send(bg, 1); _, _ = c.Recv(bg); return "" }, func() string { return is[c.Len() == 0] }}
+		}, 10, "free held"},
+		"Latch.TryWait": {func() pair {
+			l := latch.New(2)
+			return pair{func() string { l.CountDown(); l.CountDown(); return is[l.TryWait()] }, func() string { return is[l.TryWait()] }}
+		}, 15, "free held"}, // 6!/(4!2!)
+	} {
+		seen := map[string]bool{}
+		r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
+			of := p.each()
+			var held, looked string
+			w.Go("holds", func(context.Context) { held = of.holds() })
+			w.Go("looks", func(context.Context) { looked = of.looks() })
+			w.Check(func() error { seen[looked] = true; _ = held; return nil })
+		})
+		got := strings.Join(slices.Sorted(maps.Keys(seen)), " ")
+		if r.Failure != nil || !r.Exhausted || r.Cut != (explore.Cut{}) || got != p.want || p.runs > 0 && r.Executions != p.runs {
+			t.Errorf("%s: %v, saw %s; %v", name, r, got, r.Failure)
+		}
+	}
+}
+
+// A task waits for the Mutex first, and then holds it. A third looks at it.
+func TestALookSeesWhatWasHandedOver(t *testing.T) {
+	for name, lock := range map[string]func(ctx context.Context, m *mutex.Mutex){
+		"nudged":      func(ctx context.Context, m *mutex.Mutex) { _ = m.Lock(ctx) },
+		"handed over": func(ctx context.Context, m *mutex.Mutex) { _, _ = suspend.Do(ctx, m.LockOp()) },
+	} {
+		seen := false
+		r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
+			m, queued, waited, holds := new(mutex.Mutex), false, false, false
+			_ = m.Lock(bg)
+			w.Go("holds", func(context.Context) { waited = queued; m.Unlock() })
+			w.Go("waits", func(context.Context) {
+				lock(queueing{bg, &queued}, m)
+				holds = true
+				m.Unlock()
+				holds = false
+			})
+			w.Go("looks", func(context.Context) {
+				if m.TryLock() {
+					m.Unlock()
+				} else if waited && holds {
+					seen = true
+				}
+			})
+		})
+		if r.Failure != nil || !r.Exhausted || !seen {
+			t.Errorf("%s: %v, seen: %v; %v", name, r, seen, r.Failure)
+		}
+	}
+}
+
+// A queueing context tells that a task has queued with it.
+type queueing struct {
+	context.Context
+	queued *bool
+}
+
+func (q queueing) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (q queueing) AfterFunc(func()) (stop func() bool) {
+	*q.queued = true
+	return func() bool { return true }
+}
+
+// A key comes into use after the operation before its Lock, and goes out of use after the one before its Unlock. A Len comes in between.
+func TestALookSeesKeys(t *testing.T) {
+	for keys, ops := range map[int]func(m *keyed.Mutex[int], fill func()){
+		0: func(m *keyed.Mutex[int], fill func()) { fill(); _ = m.Lock(bg, 1) },
+		1: func(m *keyed.Mutex[int], fill func()) { _ = m.Lock(bg, 1); fill(); m.Unlock(1) },
+	} {
+		seen := false
+		r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
+			var m keyed.Mutex[int]
+			p := promise.New[int]()
+			w.Go("uses", func(context.Context) { ops(&m, func() { _ = p.Fill(1) }) })
+			w.Go("looks", func(context.Context) {
+				_, filled, _ := p.Try()
+				if n := m.Len(); filled && n == keys {
+					seen = true
+				}
+			})
+		})
+		if r.Failure != nil || !r.Exhausted || !seen {
+			t.Errorf("%d keys: %v, seen: %v; %v", keys, r, seen, r.Failure)
+		}
+	}
+}
+
+// A member ends after the operation before its end. A Go that a scope refuses, or a look at a Group, comes in between.
+func TestALookSeesMembers(t *testing.T) {
+	for name, each := range map[string]func(body func(add func(f func()), look func() string)){
+		"Scope.Go": func(body func(add func(f func()), look func() string)) {
+			_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
+				child := func(f func()) error {
+					return s.Go(suspend.Here(), func(context.Context) error { f(); return nil })
+				}
+				body(func(f func()) { _ = child(f) }, func() string { return fmt.Sprint(child(func() {}) == nil) })
+				return nil
+			})
+		},
+		"Scope.Hold": func(body func(add func(f func()), look func() string)) {
+			_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
+				release, _ := s.Hold()
+				body(func(f func()) { _ = suspend.Here().Go(func() { f(); release() }) }, func() string {
+					release, err := s.Hold()
+					if err == nil {
+						release()
+					}
+					return fmt.Sprint(err == nil)
+				})
+				return nil
+			})
+		},
+		"Group.Live": func(body func(add func(f func()), look func() string)) {
+			g := idle.New(suspend.Here(), nil)
+			body(func(f func()) { _ = g.Go(f) }, func() string { return fmt.Sprint(g.Live() == 1) })
+		},
+		"Group.Idle": func(body func(add func(f func()), look func() string)) {
+			g := idle.New(suspend.Here(), nil)
+			body(func(f func()) { _ = g.Go(f) }, func() string { return fmt.Sprint(!g.Idle()) })
+		},
+	} {
+		seen := map[string]bool{}
+		r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
+			w.Go("main", func(context.Context) {
+				p := promise.New[int]()
+				each(func(add func(f func()), look func() string) {
+					add(func() { _ = p.Fill(1) })
+					_ = suspend.Here().Go(func() {
+						_, filled, _ := p.Try()
+						seen[fmt.Sprint(filled, " ", look())] = true
+					})
+				})
+			})
+		})
+		if r.Failure != nil || !r.Exhausted || !seen["true true"] || !seen["true false"] || !seen["false true"] {
+			t.Errorf("%s: %v, seen: %v; %v", name, r, seen, r.Failure)
+		}
+	}
+}
+
+// The function of OnIdle may look. It is called within a turn of the last task that has begun to wait.
+func TestALookWhileAllWait(t *testing.T) {
+	held := false
+	r := explore.Run(explore.Config{Points: true, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
+		m := new(mutex.Mutex)
+		w.Go("waits", func(ctx context.Context) { _ = m.Lock(bg); _, _ = promise.New[int]().Await(ctx) })
+		w.OnIdle(func([]string) error { held = !m.TryLock(); return nil })
+	})
+	if r.Failure != nil || !r.Exhausted || !held {
+		t.Error(r, held, r.Failure)
+	}
+}
+
+// A run of a program that looks is made again by its string.
+func TestALookIsReplayed(t *testing.T) {
+	program := func(w *explore.World) {
+		var s = semaphore.New(1)
+		w.Go("holds", func(context.Context) { _ = s.Acquire(bg, 1); s.Release(1) })
+		w.Go("looks", func(context.Context) {
+			if !s.TryAcquire(1) {
+				panic("held")
+			}
+			s.Release(1)
+		})
+	}
+	c := explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}
+	first := explore.Run(c, program)
+	if first.Failure == nil || !strings.Contains(first.Failure.Reason, "held") || strings.Contains(first.Failure.Reason, "run again") {
+		t.Fatal(first, first.Failure)
+	}
+	if c.Replay = first.Failure.Replay; strings.Count(c.Replay, ".") != 3 {
+		t.Errorf("%s does not name what is looked at", c.Replay)
+	}
+	if again := explore.Run(c, program); again.Failure == nil || again.Failure.Reason != first.Failure.Reason {
+		t.Error(again.Failure)
+	}
+}
+
+// A task that another package decorates comes to the same points.
+func TestTasksOfAGroup(t *testing.T) {
+	r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 1000}, func(w *explore.World) {
+		n := 0
+		w.Go("main", func(context.Context) {
+			g, m := idle.New(suspend.Here(), nil), new(mutex.Mutex)
+			for range 2 {
+				_ = g.Go(func() {
+					v := n
+					m.With(func() {})
+					n = v + 1
+				})
+			}
+			_ = g.Wait(bg)
+			if n != 2 {
+				panic("lost")
+			}
+		})
+	})
+	if r.Failure == nil || !strings.Contains(r.Failure.Reason, "lost") {
+		t.Error(r, r.Failure)
+	}
+}
+
+func unlock(seen string, f func()) {
+	if seen == "free" {
+		f()
+	}
+}
