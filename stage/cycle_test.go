@@ -388,6 +388,7 @@ func TestCloseCountsHandlersThatRun(t *testing.T) {
 		for i := range 5 {
 			require.NoError(t, p.Submit(bg, i))
 		}
+		<-slow.begun // one of these, or its task might be ask's, which ends with it
 		require.NoError(t, ask.Submit(bg, 1))
 		synctest.Wait()
 		done, cancel := context.WithCancel(bg)
