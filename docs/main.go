@@ -1,15 +1,29 @@
-// The command docs draws the picture of the README.
+// The command docs draws the pictures of the README.
 //
-//	go run ./docs > docs/meeting.svg
+//	go run ./docs
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 )
 
-func main() { draw(os.Stdout) }
+// pictures has what draws each file.
+var pictures = map[string]func(io.Writer){"meeting.svg": drawMeeting, "hang.svg": drawHang}
+
+func main() {
+	for name, draw := range pictures {
+		var b bytes.Buffer
+		draw(&b)
+		if err := os.WriteFile(filepath.Join("docs", name), b.Bytes(), 0o666); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
 
 const (
 	width, height = 920, 372
@@ -55,12 +69,17 @@ func (p picture) island(x, y int, name, thread string, tasks ...task) {
 	}
 }
 
-func draw(w io.Writer) {
-	p := picture{w}
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="Tasks of three schedulers and a goroutine meet at one MVar">`, width, height, width, height)
+// begin writes the head of a picture: its size, its label for screen readers, and its styles.
+func (p picture) begin(height int, label string) {
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, width, height, label)
 	p.printf(`<style>text{font-family:Helvetica,Arial,sans-serif;fill:%s}.name{font-size:15px;font-weight:bold}.task{font-size:13px}.note{font-size:12px;fill:%s}.code{font-family:Menlo,Consolas,monospace;font-size:13px}</style>`, ink, faint)
-	p.printf(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="%s"/></marker></defs>`, ink)
 	p.printf(`<rect width="%d" height="%d" fill="#ffffff"/>`, width, height)
+}
+
+func drawMeeting(w io.Writer) {
+	p := picture{w}
+	p.begin(height, "Tasks of three schedulers and a goroutine meet at one MVar")
+	p.printf(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="%s"/></marker></defs>`, ink)
 
 	p.island(20, 20, "event loop", "one thread",
 		task{"connection 1", "waits in Take", waiting}, task{"connection 2", "runs", running}, task{"connection 3", "waits for its socket", waiting})

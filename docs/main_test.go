@@ -11,17 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPicture(t *testing.T) {
-	var b bytes.Buffer
-	draw(&b)
-	old, err := os.ReadFile("meeting.svg")
-	require.NoError(t, err)
-	require.Equal(t, string(old), b.String(), "run: go run ./docs > docs/meeting.svg")
-	for d := xml.NewDecoder(&b); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err)
+func TestPictures(t *testing.T) {
+	for name, draw := range pictures {
+		var b bytes.Buffer
+		draw(&b)
+		old, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, string(old), b.String(), "run: go run ./docs")
+		for d := xml.NewDecoder(&b); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err)
+			}
 		}
 	}
 }
