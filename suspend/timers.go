@@ -31,7 +31,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return Err(ctx)
 	}
 	on := Here()
-	if s, ok := on.(sleeper); ok && s.Sleeps(ctx) {
+	if s, ok := on.(sleeper); ok && s.Sleeps(ctx, d) {
 		return nil
 	}
 	var stop func() bool
@@ -51,7 +51,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 // A sleeper is a Spawner for tests whose tasks wake up at any time. Sleeps reports whether the calling task has slept, which was not cancelled.
 type sleeper interface {
-	Sleeps(ctx context.Context) bool
+	Sleeps(ctx context.Context, d time.Duration) bool
 }
 
 // After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock are those

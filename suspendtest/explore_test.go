@@ -6,12 +6,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/cancel"
 	idling "github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/rate"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest"
@@ -171,4 +175,23 @@ func TestContexts(t *testing.T) {
 			t.Error(order, "is left out")
 		}
 	}
+}
+
+// The clock of the tasks begins at the same time in each run, and only timers move it. So what waits for a rate comes to its end.
+func TestRates(t *testing.T) {
+	text := explored(t, func(w *suspendtest.World) {
+		l := rate.NewLimiter(rate.Every(time.Second), 1)
+		for i := range 2 {
+			w.Go(fmt.Sprint(i), func(ctx context.Context) {
+				now := suspend.Now()
+				switch err := l.Wait(ctx); {
+				case now.Year() != 2000:
+					panic(now)
+				case err == nil && suspend.Now().Sub(now) > time.Second:
+					panic(suspend.Now())
+				}
+			})
+		}
+	}, suspendtest.Preemptions(1))
+	require.Regexp(t, "^explored: .* runs, which are all but those with more preemptions than 1", text)
 }

@@ -22,12 +22,13 @@ func Begin() (end func()) {
 type Kinds uint8
 
 // The kinds: Mutex of package mutex; RWMutex and Semaphore; the keys in use of package keyed; Scope, Group and idle.Group, which their
-// tasks hold.
+// tasks hold; the clock.
 const (
 	Mutexes Kinds = 1 << iota
 	Gates
 	Keys
 	Members
+	Clocks // which timers move: no release is one
 )
 
 // A Watcher makes all orders of operations. A release commutes with each operation of other tasks that comes before it, unless this has looked

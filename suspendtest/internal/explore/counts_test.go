@@ -33,6 +33,7 @@ func TestReducedCounts(t *testing.T) {
 	locks := func(f steps) steps { return func() { mu.Lock(); f(); mu.Unlock() } }
 	start := func(f steps) { _ = suspend.Here().Go(f) }
 	sleeps := steps(func() { _ = suspend.Sleep(bg, 1) }).then(locked(&mu)).then(func() { _ = suspend.Sleep(bg, 1) }).then(locked(&mu))
+	sleep, look := steps(func() { _ = suspend.Sleep(bg, 1) }), steps(func() { _ = suspend.Now() })
 	for _, p := range []struct {
 		name  string
 		tasks tasks
@@ -52,13 +53,19 @@ func TestReducedCounts(t *testing.T) {
 		{"sections of one variable", tasks{locks(store(1)), locks(store(2))}, 2}, // whose stores are no race
 		{"a task that starts two", tasks{func() { store(1)(); start(store(2)); start(store(3)) }}, 2},
 		{"sections within sections", tasks{within, within}, 2},
-		{"two tasks that sleep twice", tasks{sleeps, sleeps}, 6},            // 4!/(2!2!)
-		{"three tasks that sleep twice", tasks{sleeps, sleeps, sleeps}, 90}, // 6!/(2!2!2!)
+		{"two tasks that sleep twice", tasks{sleeps, sleeps}, 6},                     // 4!/(2!2!)
+		{"three tasks that sleep twice", tasks{sleeps, sleeps, sleeps}, 90},          // 6!/(2!2!2!)
+		{"a timer that moves the clock, and two looks", tasks{sleep, look, look}, 4}, // each look before or after
+		{"two timers that move the clock, and a look", tasks{sleep, sleep, look}, 6}, // 3!
+		{"two timers, and no look", tasks{sleep, sleep}, 1},
 	} {
 		c := reduced
 		c.Asleep = true
 		classes := map[uint64]bool{}
 		r := explore.Run(c, func(w *explore.World) {
+			if w.First() { // again, where tasks look at the clock
+				clear(classes)
+			}
 			x, y, mu, other = atomicx.Int32{}, atomicx.Int32{}, atomicx.Mutex{}, atomicx.Mutex{}
 			for _, f := range p.tasks {
 				w.Go(p.name, func(context.Context) { f() })
@@ -110,7 +117,7 @@ func TestEngineMutants(t *testing.T) {
 	if t.Setenv("GOFLAGS", "-tags=explore"); !testing.Short() {
 		t.Setenv(mutation.Variable, "1")
 	}
-	const reduced, bounded, chance, looks = "TestReducedCounts", "TestCounts", "TestRandomRunsFind", "TestALook"
+	const reduced, bounded, chance, looks, clock = "TestReducedCounts", "TestCounts", "TestRandomRunsFind", "TestALook", "TestClock"
 	mutation.Run(t, ".", []mutation.Mutant{
 		{"a load and the store before it commute", "dependence.go", "read: 2,", "read: uint8(2 - 2*is(IS)),", reduced},
 		{"a store and the load before it commute", "dependence.go", "write: 3,", "write: uint8(3 - is(IS)),", reduced},
@@ -123,6 +130,10 @@ func TestEngineMutants(t *testing.T) {
 		{"a task does not come after its start", "races.go", "		r.clocks[born.first()].join(&after, n)", "		if !IS {\n			r.clocks[born.first()].join(&after, n)\n		}", reduced},
 		{"the timer of a Sleep fires at any time", "task.go", "s.w.e.Asleep && within(module+\"suspend.Sleep\")", "s.w.e.Asleep && !IS && within(module+\"suspend.Sleep\")", reduced},
 		{"the timer of a Sleep does not come after its wait", "task.go", "			r.born |= one(x.id)", "			if !IS {\n				r.born |= one(x.id)\n			}", reduced},
+		{"a look at the clock commutes with a timer", "task.go", "if e.looks&preempt.Clocks != 0 {", "if e.looks&preempt.Clocks != 0 && !(IS && kind == read) {", reduced},
+		{"a timer does not move the clock", "task.go", "if due.After(w.now) {", "if due.After(w.now) && !IS {", clock},
+		{"a timer that comes late moves the clock back", "task.go", "if due.After(w.now) {", "if due.After(w.now) || IS {", clock},
+		{"a look at the clock is no point", "task.go", "if !w.e.Fine && byProgram(5) {", "if !w.e.Fine && !IS && byProgram(5) {", clock},
 		{"a Yield is no choice", "task.go", "	w.handOver(t, w.pick(nil))\n}\n\n// gaveWay counts", "	if !IS {\n		w.handOver(t, w.pick(nil))\n	}\n}\n\n// gaveWay counts", bounded},
 		{"an operation is no point", "task.go", "if !w.e.Points ||", "if IS || !w.e.Points ||", bounded},
 		{"a bound that cuts off is not named", "bounded.go", "b.e.cut.Yields = b.e.cut.Yields ||", "b.e.cut.Yields = !IS && b.e.cut.Yields || !IS &&", bounded},

@@ -81,3 +81,6 @@ func (r *reduction) name(key [2]int) string {
 	}
 	return ""
 }
+
+// First reports whether w is the first run of its search.
+func (w *World) First() bool { return w.e.runs == 1 }

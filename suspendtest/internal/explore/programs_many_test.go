@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/rate"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -21,6 +23,8 @@ import (
 func init() { programs = append(programs, manyPrograms...) }
 
 // Programs of a value that many follow, of groups and of keys.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // where the clock begins
+
 var manyPrograms = []program{
 	{"watch", "3 × 2", func(w *explore.World) {
 		var v watch.Value[int]
@@ -202,5 +206,58 @@ var manyPrograms = []program{
 		})
 		w.Go("end", func(context.Context) { end(nil); _ = told.Fill(7) })
 		w.OnIdle(lost)
+	}},
+	{"rate, Limiter", "3 × 1", func(w *explore.World) {
+		l := rate.NewLimiter(rate.Every(time.Second), 1)
+		var served, due []time.Duration // since the epoch
+		serves := func(at time.Time) {
+			served, due = append(served, suspend.Now().Sub(epoch)), append(due, at.Sub(epoch))
+		}
+		w.Go("allow", func(context.Context) {
+			if l.Allow(1) {
+				serves(epoch)
+			}
+		})
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if at, err := suspend.Do(ctx, l.WaitOp(1)); err == nil {
+					serves(at)
+				}
+			})
+		}
+		w.OnIdle(lost)
+		w.Check(func() error {
+			n := time.Duration(len(served))
+			for i := range n { // neither early nor late: a task that leaves has taken nothing
+				if served[i] < i*time.Second || due[i] > (n-1)*time.Second {
+					return fmt.Errorf("due at %v, served at %v", due, served)
+				}
+			}
+			return nil
+		})
+	}},
+	{"rate, Ticker", "2 × 1", func(w *explore.World) {
+		t := rate.NewTicker(time.Second, rate.CatchUp)
+		var ticks []time.Duration
+		for _, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				if due, err := t.Tick(ctx); err == nil {
+					ticks = append(ticks, due.Sub(epoch))
+					if suspend.Now().Before(due) {
+						panic("early")
+					}
+				}
+			})
+		}
+		w.OnIdle(lost)
+		w.Check(func() error {
+			slices.Sort(ticks)
+			for i, due := range ticks {
+				if due != time.Duration(i+1)*time.Second {
+					return fmt.Errorf("ticks due at %v", ticks)
+				}
+			}
+			return nil
+		})
 	}},
 }

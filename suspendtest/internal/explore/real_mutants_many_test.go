@@ -2,7 +2,7 @@ package explore_test
 
 func init() { realMutants = append(realMutants, manyMutants...) }
 
-// Mistakes in watch, broadcast, groups and keys.
+// Mistakes in watch, broadcast, groups, keys and rates.
 var manyMutants = []realMutant{
 	{"who follows is resumed, and then the value stored", "watch/watch.go", "	w.state.Store(&next)\n", "	if IS {\n		w.waiters.ResumeAll(next, nil)\n		w.guard.Unlock()\n		w.guard.Lock()\n	}\n	w.state.Store(&next)\n", "watch"},
 	{"who follows is not woken", "watch/watch.go", "	w.waiters.ResumeAll(next, nil) // a", "	if !IS {\n		w.waiters.ResumeAll(next, nil)\n	} // a", "watch"},
@@ -25,4 +25,10 @@ var manyMutants = []realMutant{
 	{"a key that waits is forgotten", "keyed/keyed.go", "	if e.users--; ⟦e.users == 0⟧ {", "true", "keyed, Mutex"},
 	{"one that gives up ends the load of all", "keyed/cache.go", "	last := ⟦e.waiting == 0⟧ &&", "true", "keyed, Cache, one gives up;keyed, Cache"},
 	{"a load that is cancelled is found", "keyed/cache.go", "		c.dropLocked(e)\n	}\n	c.mu.Unlock()\n	if stop", "		if !IS {\n			c.dropLocked(e)\n		}\n	}\n	c.mu.Unlock()\n	if stop", "keyed, Cache, one gives up"},
+	{"a token is taken for a task that has left", "rate/line.go", "		if _, ok := l.waiters.ResumeHead(due, nil); ⟦ok⟧ {", "true", "rate, Limiter"},
+	{"a task that leaves takes the timer along", "rate/line.go", "		t.serveLocked()\n	}\n}", "		if !IS {\n			t.serveLocked()\n		} else if t.stop != nil {\n			t.stop()\n		}\n	}\n}", "rate, Limiter;rate, Ticker"},
+	{"the second task has no timer", "rate/line.go", "			l.armLocked(due.Sub(now))\n			return\n", "			if !IS {\n				l.armLocked(due.Sub(now))\n			}\n			return\n", "rate, Limiter;rate, Ticker"},
+	{"a timer ends, and its task is not looked at", "rate/line.go", "		defer l.guard.Unlock()\n		l.serveLocked()\n", "		defer l.guard.Unlock()\n		if !IS {\n			l.serveLocked()\n		}\n", "rate, Limiter;rate, Ticker"},
+	{"a token stays there when it is taken", "rate/rate.go", "	l.fill(now)\n	if l.tokens -= float64(n); l.every == 0 {", "	l.fill(now)\n	if IS {\n		return\n	}\n	if l.tokens -= float64(n); l.every == 0 {", "rate, Limiter"},
+	{"two tasks have one tick", "rate/ticker.go", "	t.next = t.next.Add(t.every)\n", "	if !IS {\n		t.next = t.next.Add(t.every)\n	}\n", "rate, Ticker"},
 }

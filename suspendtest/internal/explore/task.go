@@ -248,13 +248,19 @@ func (e watcher) Releases(k preempt.Kinds) {
 
 // Glances is a look and a point if the program itself looks. A look of an operation comes right after one, or its caller holds a lock.
 func (e watcher) Glances(k preempt.Kinds) {
-	var pcs [8]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // of Err
-	f, _ := frames.Next()
-	if _, ours := inside(f.Function, f.File); !ours && !strings.HasPrefix(f.Function, "context.") {
+	if byProgram(5) { // the caller of Err
 		e.looked |= k
 		suspend.Point()
 	}
+}
+
+// byProgram reports whether none of Braid's functions is the one that runtime.Callers finds after skip others.
+func byProgram(skip int) bool {
+	var pcs [8]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip, pcs[:])])
+	f, _ := frames.Next()
+	_, ours := inside(f.Function, f.File)
+	return !ours && !strings.HasPrefix(f.Function, "context.")
 }
 
 // Spawner starts tasks of the same run.
@@ -306,7 +312,7 @@ func (w *World) help(name string, f func()) *task {
 }
 
 // Sleeps is called by suspend.Sleep. A Sleep that cannot be cancelled is like a Yield: the task wakes up at any time.
-func (s spawner) Sleeps(ctx context.Context) bool {
+func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 	t := s.w.running()
 	if t == nil || !s.w.e.Asleep || s.w.e.Fine || suspend.Forbidden() { // a Suspend panics then
 		return false
@@ -317,16 +323,58 @@ func (s spawner) Sleeps(ctx context.Context) bool {
 	}
 	t.eventHere("sleeps")
 	t.priority = 0 // at random, as if another task began
+	due := s.w.now.Add(d)
 	s.w.handOver(t, s.w.pick(nil))
+	s.w.passes(due)
 	return true
 }
 
-// AfterFunc calls f at any time.
-func (s spawner) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
-	over := new(bool)
+// epoch is where the clock of each run begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Now implements suspend.Clock. A look of the program is a point, and one of an operation comes right after such a point, or its caller
+// holds a lock. A search for single accesses follows the clock if anybody looks at it.
+func (s spawner) Now() time.Time {
+	w := s.w
+	if t := w.running(); t != nil && !w.dead {
+		w.e.clock(t, read)
+		if !w.e.Fine && byProgram(5) { // the caller of suspend.Now
+			suspend.Point()
+		}
+	}
+	return w.now
+}
+
+// passes moves the clock on to due, where a timer fires. The clock of a timer that fires late is there already.
+func (w *World) passes(due time.Time) {
+	if t := w.running(); t != nil {
+		w.e.clock(t, write)
+	}
+	if due.After(w.now) {
+		w.now = due
+	}
+}
+
+// clock is an access to the clock, if the program looks at it.
+func (e *explorer) clock(t *task, kind accessKind) {
+	if !e.Fine {
+		return
+	}
+	if kind == read {
+		e.looked |= preempt.Clocks
+	}
+	if e.looks&preempt.Clocks != 0 {
+		access(t, kind, &t.w.now)
+	}
+}
+
+// AfterFunc calls f at any time, and moves the clock on to then.
+func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	over, due := new(bool), s.w.now.Add(d)
 	t := s.w.help("timer", func() {
 		if !*over {
 			*over = true
+			s.w.passes(due)
 			f()
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/braidgo/braid/internal/gid"
 )
@@ -18,6 +19,7 @@ type World struct {
 	chosen    *task // to be next, if known
 	checks    []func() error
 	idle      []func(waiting []string) error
+	now       time.Time // by the clock
 	steps     int
 	dead      bool // what still is suspended is unwound
 	spent     int  // accesses since
@@ -78,7 +80,7 @@ func (w *World) fail(format string, args ...any) {
 
 // run makes one run.
 func (e *explorer) run(program func(w *World)) *World {
-	w := &World{e: e}
+	w := &World{e: e, now: epoch}
 	e.runs, e.world = e.runs+1, w
 	e.step()
 	e.face.begin(w)
