@@ -295,8 +295,19 @@ func TestAllocs(t *testing.T) {
 		l := rate.NewLimiter(rate.Inf, 1)
 		ctx, cancel := context.WithCancel(bg)
 		defer cancel()
-		if got := testing.AllocsPerRun(100, func() { _ = l.Wait(ctx); l.Allow(1) }); got > 0 {
-			t.Errorf("%v allocations", got)
+		slow, ticker := rate.NewLimiter(rate.Every(time.Microsecond), 1), rate.NewTicker(time.Microsecond, rate.Skip)
+		for name, c := range map[string]struct {
+			most float64
+			f    func()
+		}{
+			"free":   {0, func() { _ = l.Wait(ctx); l.Allow(1) }},
+			// The function of the timer, the one that stops it, and the sleep of the scheduler, if there is any.
+			"a wait": {3, func() { _ = slow.Wait(ctx) }},
+			"a tick": {3, func() { _, _ = ticker.Tick(ctx) }},
+		} {
+			if got := testing.AllocsPerRun(100, c.f); got > c.most {
+				t.Errorf("%s: %v allocations", name, got)
+			}
 		}
 	})
 }

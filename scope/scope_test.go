@@ -828,6 +828,13 @@ func TestAllocs(t *testing.T) {
 			if got > 2 { // one of them the scheduler's
 				t.Errorf("%v allocations for a child", got)
 			}
+			got = testing.AllocsPerRun(100, func() {
+				c, _ := scope.Start(s, on, func(context.Context) (int, error) { return 1, nil })
+				_, _ = c.Await(bg)
+			})
+			if got > 4 { // the Child and its function as well
+				t.Errorf("%v allocations for a child with a handle", got)
+			}
 			return nil
 		})
 	})

@@ -717,11 +717,14 @@ func TestNothingIsRetained(t *testing.T) {
 func TestAllocs(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
-	sem := semaphore.New(3)
+	sem, resized := semaphore.New(3), semaphore.New(2)
+	resized.Resize(3)
 	for name, f := range map[string]func(){
 		"free":              func() { _ = sem.Acquire(bg, 2); sem.Release(2) },
 		"free, cancellable": func() { _ = sem.Acquire(ctx, 2); sem.Release(2) },
 		"try":               func() { sem.TryAcquire(2); sem.Release(2) },
+		"resized":           func() { _ = resized.Acquire(ctx, 2); resized.Release(2) },
+		"Resize":            func() { resized.Resize(4); resized.Resize(3) },
 	} {
 		if got := testing.AllocsPerRun(100, f); got > 0 {
 			t.Errorf("%s: %v allocations", name, got)

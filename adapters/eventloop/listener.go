@@ -3,7 +3,7 @@ package eventloop
 import (
 	"context"
 	"errors"
-	"log"
+	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -159,7 +159,7 @@ func (l *Loop) shortage(err error, retry time.Duration) {
 	if f := l.opts.OnAcceptError; f != nil {
 		f(err, retry)
 	} else {
-		log.Printf("eventloop: %v; trying again in %v", err, retry)
+		slog.Warn("eventloop: no connection can be accepted", "err", err, "retry", retry)
 	}
 }
 

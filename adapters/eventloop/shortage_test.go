@@ -107,7 +107,7 @@ func TestAShortageIsLogged(t *testing.T) {
 	restore()
 	ln.Close()
 	within(t, func() { <-accepted })
-	if s := text.String(); !strings.Contains(s, "eventloop: accept tcp "+ln.Addr().String()+": ") || !strings.Contains(s, "trying again in 5ms") {
+	if s := text.String(); !strings.Contains(s, `eventloop: no connection can be accepted err="accept tcp `+ln.Addr().String()+": ") || !strings.Contains(s, "retry=5ms") {
 		t.Errorf("logged: %q", s)
 	}
 	// An error that does not say where is of little use in a log.
