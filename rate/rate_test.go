@@ -300,7 +300,7 @@ func TestAllocs(t *testing.T) {
 			most float64
 			f    func()
 		}{
-			"free":   {0, func() { _ = l.Wait(ctx); l.Allow(1) }},
+			"free": {0, func() { _ = l.Wait(ctx); l.Allow(1) }},
 			// The function of the timer, the one that stops it, and the sleep of the scheduler, if there is any.
 			"a wait": {3, func() { _ = slow.Wait(ctx) }},
 			"a tick": {3, func() { _, _ = ticker.Tick(ctx) }},

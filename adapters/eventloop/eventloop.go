@@ -50,7 +50,7 @@ type Options struct {
 	OnPanic func(value any, stack []byte)
 
 	// OnAcceptError is told that a Listener has run out of descriptors or memory, and when it tries again. It is called
-	// in the task that accepts. By default the error is logged, as package net/http does.
+	// in the task that accepts. By default package slog logs the error.
 	OnAcceptError func(err error, retry time.Duration)
 
 	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
