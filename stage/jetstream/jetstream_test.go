@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -221,7 +223,7 @@ func replica(url string) {
 		_, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n")
 		return n, err
 	}, stage.Options{Width: replicaWidth})
-	ctx, stop := context.WithCancel(bg)
+	ctx, stop := signal.NotifyContext(bg, syscall.SIGTERM)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
@@ -230,8 +232,8 @@ func replica(url string) {
 	_ = s.Close(bg)
 }
 
-// Three replicas are processes; one is killed in the middle, and the server is restarted once. No message is lost, and not
-// more are done twice than the killed one had in hand.
+// Three replicas are processes. One is killed in the middle, one is asked to end, and the server is restarted once. No message is lost,
+// and not more are done twice than the killed replica had in hand.
 func TestReplicasAsProcesses(t *testing.T) {
 	const all = 5000
 	dir := t.TempDir()
@@ -249,7 +251,8 @@ func TestReplicasAsProcesses(t *testing.T) {
 	var readers sync.WaitGroup
 	var replicas []*exec.Cmd
 	var inputs []io.Closer
-	for range 3 {
+	var silent [3]atomic.Bool // the replica has closed its output
+	for i := range silent {
 		cmd := exec.Command(must(os.Executable()))
 		cmd.Env = append(os.Environ(), "BRAID_REPLICA="+url)
 		cmd.Stderr = os.Stderr
@@ -259,6 +262,7 @@ func TestReplicasAsProcesses(t *testing.T) {
 		}
 		replicas, inputs = append(replicas, cmd), append(inputs, in)
 		readers.Go(func() {
+			defer silent[i].Store(true)
 			for lines := bufio.NewScanner(out); lines.Scan(); {
 				n := must(strconv.Atoi(lines.Text()))
 				mu.Lock()
@@ -273,13 +277,20 @@ func TestReplicasAsProcesses(t *testing.T) {
 	}
 	count := func() int { mu.Lock(); defer mu.Unlock(); return done }
 	refused := 0
-	killed, restarted := false, false
+	killed, asked, restarted := false, false, false
 	for i := 0; i < all; {
 		if !killed && i > all/3 {
 			killed = true
 			if err := replicas[0].Process.Kill(); err != nil { // kill -9
 				t.Fatal(err)
 			}
+		}
+		if !asked && i > all/2 {
+			asked = true
+			if err := replicas[1].Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the replica that is asked to end ends", func() bool { return silent[1].Load() })
 		}
 		if !restarted && i > 2*all/3 {
 			restarted = true
