@@ -174,7 +174,7 @@ func TestGroupAgainstModel(t *testing.T) {
 					}
 				},
 				"cancel": func(rt *rapid.T) {
-					rarely(rt, 1)
+					rarely(rt, 4)
 					if !m.ended() {
 						cause := rapid.SampledFrom([]error{nil, errOops}).Draw(rt, "cause")
 						g.Cancel(cause)
@@ -182,14 +182,14 @@ func TestGroupAgainstModel(t *testing.T) {
 					}
 				},
 				"parent": func(rt *rapid.T) {
-					rarely(rt, 1)
+					rarely(rt, 4)
 					stop()
 					m.stop(nil)
 				},
-				"close":    func(rt *rapid.T) { rarely(rt, 2); m.cancel(nil); closing(g.Close) },
-				"shutdown": func(rt *rapid.T) { rarely(rt, 2); closing(func() error { return g.Shutdown(bg) }) },
+				"close":    func(rt *rapid.T) { rarely(rt, 5); m.cancel(nil); closing(g.Close) },
+				"shutdown": func(rt *rapid.T) { rarely(rt, 5); closing(func() error { return g.Shutdown(bg) }) },
 				"shutdown late": func(rt *rapid.T) {
-					rarely(rt, 2)
+					rarely(rt, 5)
 					if len(m.children) > 0 {
 						m.cancel(context.Canceled)
 					}
