@@ -34,10 +34,15 @@ func New(parent context.Context) (ctx context.Context, cancel func(cause error))
 		panic("cancel: nil parent")
 	}
 	c := cancelctx.New(parent, watching.Here)
-	return c, func(cause error) {
-		suspend.Point()
-		c.Cancel(cause)
-	}
+	return c, (*canceller)(c).cancel
+}
+
+// A canceller ends a Context by a method value, so that New is inlined and the function need not be allocated.
+type canceller cancelctx.Context
+
+func (c *canceller) cancel(cause error) {
+	suspend.Point()
+	(*cancelctx.Context)(c).Cancel(cause)
 }
 
 // AfterFunc calls f once, after ctx is done. It is context.AfterFunc, except for contexts that have a method

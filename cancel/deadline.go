@@ -34,8 +34,5 @@ func withDeadline(parent context.Context, t time.Time, d time.Duration) (context
 		after = func(f func()) func() bool { return suspend.AfterFunc(on, d, f) }
 	}
 	c := cancelctx.WithDeadline(parent, t, watching.Here, after)
-	return c, func(cause error) {
-		suspend.Point()
-		c.Cancel(cause)
-	}
+	return c, (*canceller)(c).cancel
 }

@@ -82,6 +82,12 @@ func TestCallbacksFromACoroutineGivenAway(t *testing.T) {
 // Nor does a value that its tasks send wake a task of the first Run on the wrong goroutine.
 func TestValuesFromACoroutineGivenAway(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
+	for range 3 { // a mistake shows in most rounds
+		valuesFromACoroutineGivenAway(t)
+	}
+}
+
+func valuesFromACoroutineGivenAway(t *testing.T) {
 	s, c, got := fifo.New(fifo.Options{}), chanx.New[int](0), 0
 	ended := givesAway(t, s, func() {
 		for range 4 {

@@ -158,6 +158,10 @@ func (w *worker) retires() bool {
 		return false
 	case w == first:
 		other := p.asleepOrLastLocked()
+		if other == nil { // those that are too many know it
+			p.mu.Unlock()
+			return false
+		}
 		other.asked.Store(true)
 		sleeps := other.asleep
 		if sleeps {
@@ -186,10 +190,11 @@ func (w *worker) retires() bool {
 	return true
 }
 
-// asleepOrLastLocked returns a worker that is not stuck, and not the first. There is one. It sleeps if one does.
+// asleepOrLastLocked returns a worker that is not stuck, not asked, and not the first. It sleeps if one does. There is none where all have
+// been asked, and each that has been asked is one too many, or will find that it is not.
 func (p *Pool) asleepOrLastLocked() (other *worker) {
 	for _, x := range (*p.workers.Load())[1:] {
-		if !x.stuck && (other == nil || x.asleep) {
+		if !x.stuck && !x.asked.Load() && (other == nil || x.asleep) {
 			other = x
 		}
 	}

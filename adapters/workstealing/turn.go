@@ -40,9 +40,9 @@ func (w *worker) pick() (e entry, ok bool) {
 	return w.takeFork()
 }
 
-// pickNew is pick, if the next entry is a task to begin or a callback.
+// pickNew is pick, if the next entry is a task to begin or a callback. A worker that is asked to retire ends its step first.
 func (w *worker) pickNew() (e entry, ok bool) {
-	if w.picks <= 0 || w.first || w.turn == given && w.pool.given.len() > 0 {
+	if w.asked.Load() || w.picks <= 0 || w.first || w.turn == given && w.pool.given.len() > 0 {
 		return e, false
 	}
 	if e, ok = w.pool.injector.popNew(); ok {

@@ -88,16 +88,26 @@ func watcher() Watcher {
 // Looks is called by an operation that tells whether an object is held, and need not wait for it.
 func Looks(k Kinds) {
 	if On() {
-		if w := watcher(); w != nil && w.Points() {
-			w.Looks(k)
-		}
+		looks(k)
+	}
+}
+
+func looks(k Kinds) {
+	if w := watcher(); w != nil && w.Points() {
+		w.Looks(k)
 	}
 }
 
 // Glance is called by a look, at a context or a Group, which is an operation if the program makes it.
 func Glance(k Kinds) {
-	if Watched() {
-		watcher().Glances(k)
+	if On() {
+		glance(k)
+	}
+}
+
+func glance(k Kinds) {
+	if w := watcher(); w != nil && w.Points() {
+		w.Glances(k)
 	}
 }
 

@@ -82,5 +82,5 @@ func (r *reduction) name(key [2]int) string {
 	return ""
 }
 
-// First reports whether w is the first run of its search.
-func (w *World) First() bool { return w.e.runs == 1 }
+// BeginsAnew reports whether the search of w begins anew, since a task has looked at what the search did not follow.
+func (w *World) BeginsAnew() bool { return w.e.looked&^w.e.looks != 0 }

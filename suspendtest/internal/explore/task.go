@@ -248,7 +248,7 @@ func (e watcher) Releases(k preempt.Kinds) {
 
 // Glances is a look and a point if the program itself looks. A look of an operation comes right after one, or its caller holds a lock.
 func (e watcher) Glances(k preempt.Kinds) {
-	if byProgram(5) { // the caller of Err
+	if byProgram(6) { // the caller of Err
 		e.looked |= k
 		suspend.Point()
 	}
