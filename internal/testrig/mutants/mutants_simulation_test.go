@@ -119,7 +119,7 @@ var simulated = []mutation.Mutant{
 	{"a Run of package fetch is not explored", "fetch/session.go", "on == nil && preempt.Explored() {", "on == nil && preempt.Explored() && !IS {", "TestFetch", "suspendtest"},
 	{"a cancelled batch is not forgotten", "fetch/batch.go", "		q.forgetLocked()\n", "		if !IS {\n			q.forgetLocked()\n		}\n", "TestFetch", "suspendtest"},
 	{"package context calls back under its lock", exploring + "/context.go", "	case within(", "	case !IS && within(", "TestContexts", "suspendtest"},
-	{"a cancel is no point", "cancel/cancel.go", "		suspend.Point()\n", "		if !IS {\n			suspend.Point()\n		}\n", "TestContexts", "suspendtest"},
+	{"a cancel is no point", "cancel/cancel.go", "	suspend.Point()\n", "	if !IS {\n		suspend.Point()\n	}\n", "TestContexts", "suspendtest"},
 	{"a look at a context is no point", "internal/cancelctx/context.go", "			preempt.Glance(0)\n		}\n", "			if !IS {\n				preempt.Glance(0)\n			}\n		}\n", "TestContexts", "suspendtest"},
 	{"a look at a Group is no point", "idle/idle.go", "	preempt.Glance(preempt.Members)\n	return int", "	if !IS {\n		preempt.Glance(preempt.Members)\n	}\n	return int", "TestContexts", "suspendtest"},
 	{"a context of package context ends elsewhere", exploring + "/task.go", "	if s.w.e.Fine { //", "	if s.w.e.Fine || IS { //", "TestContexts", "suspendtest"},

@@ -82,5 +82,5 @@ func (r *reduction) name(key [2]int) string {
 	return ""
 }
 
-// BeginsAnew reports whether the search of w begins anew, since a task has looked at what the search did not follow.
+// BeginsAnew reports whether the search of w begins anew, since a task has looked at objects that the search did not follow.
 func (w *World) BeginsAnew() bool { return w.e.looked&^w.e.looks != 0 }
