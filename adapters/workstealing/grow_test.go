@@ -17,6 +17,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/stress"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/mvar"
+	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -74,10 +75,7 @@ func most(p *workstealing.Pool, tasks int, wait func()) int64 {
 func TestThePoolGrowsNoFurther(t *testing.T) {
 	sleep := func(d time.Duration) func() { return func() { time.Sleep(d) } }
 	wait := sleep(4 * growAfter)
-	compute := func() {
-		for start := time.Now(); time.Since(start) < 150*time.Millisecond; {
-		}
-	}
+	computes := func() { compute(150 * time.Millisecond) }
 	for _, test := range []struct {
 		name  string
 		o     workstealing.Options
@@ -88,8 +86,8 @@ func TestThePoolGrowsNoFurther(t *testing.T) {
 		{"MaxWorkers", workstealing.Options{Workers: 1, MaxWorkers: 3, GrowAfter: growAfter}, sleep(20 * growAfter), 5, 3},
 		{"never", workstealing.Options{Workers: 2, GrowAfter: -1}, wait, 6, 2},
 		{"one worker", workstealing.Options{Workers: 1}, wait, 4, 1},
-		{"computing", workstealing.Options{Workers: 1, GrowAfter: growAfter}, compute, 3, 1},
-		{"computing, another stuck", workstealing.Options{Workers: 2, GrowAfter: growAfter}, compute, 4, 2},
+		{"computing", workstealing.Options{Workers: 1, GrowAfter: growAfter}, computes, 3, 1},
+		{"computing, another stuck", workstealing.Options{Workers: 2, GrowAfter: growAfter}, computes, 4, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			withPool(t, test.o, func(p *workstealing.Pool) {
@@ -103,6 +101,93 @@ func TestThePoolGrowsNoFurther(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A worker whose native wait is over, and in whose place another runs, begins none of the tasks that are left of its turn.
+func TestAWorkerTooManyBeginsNothing(t *testing.T) {
+	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
+		const tasks, quick = 40, 300
+		var now, beside atomic.Int64
+		var ended sync.WaitGroup
+		filled, released := make(chan struct{}), make(chan struct{})
+		_ = p.Go(func() { // it lasts, so a turn of the quick ones is long
+			compute(time.Millisecond)
+			<-filled
+		})
+		for range quick {
+			_ = p.Go(func() {})
+		}
+		ended.Add(tasks + 1)
+		_ = p.Go(func() { defer ended.Done(); <-released })
+		for range tasks {
+			_ = p.Go(func() {
+				defer ended.Done()
+				if now.Add(1) > 1 {
+					beside.Add(1)
+				}
+				compute(15 * time.Millisecond)
+				now.Add(-1)
+			})
+		}
+		close(filled)
+		eventually(t, "another worker takes over", func() bool { return workstealing.Workers(p) == 2 })
+		close(released)
+		ended.Wait()
+		if n := beside.Load(); n > 4 {
+			t.Errorf("%d tasks began beside another", n)
+		}
+	})
+}
+
+// The first worker never ends. It asks another one to, which may have been asked already.
+func TestTwoWorkersAreTooMany(t *testing.T) {
+	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
+		var ended sync.WaitGroup
+		first, second := make(chan struct{}), make(chan struct{})
+		var others, fork, forked, computing atomic.Bool
+		var awaited promise.Promise[int]
+		start := func(f func()) {
+			ended.Add(1)
+			_ = p.Go(func() { defer ended.Done(); f() })
+		}
+		start(func() { <-first })
+		time.Sleep(growAfter / 5) // or the second task could come to the first worker
+		start(func() {            // then it suspends, and leaves a fork behind
+			<-second
+			_, _, _ = workstealing.Join(context.Background(), p,
+				func(ctx context.Context) (int, error) { return awaited.Await(ctx) },
+				func(context.Context) (int, error) {
+					forked.Store(true)
+					for !fork.Load() {
+						runtime.Gosched()
+					}
+					return 0, nil
+				})
+		})
+		eventually(t, "a second worker", func() bool { return workstealing.Workers(p) == 2 })
+		start(func() {
+			computing.Store(true)
+			for !others.Load() {
+				runtime.Gosched()
+			}
+		})
+		eventually(t, "a third worker", computing.Load)
+		close(second)
+		eventually(t, "the fork", forked.Load)
+		close(first)
+		time.Sleep(5 * growAfter) // the first has asked
+		others.Store(true)
+		fork.Store(true)
+		_ = awaited.Fill(1)
+		ended.Wait()
+		eventually(t, "one worker is left", func() bool { return workstealing.Workers(p) == 1 })
+	})
+}
+
+// compute computes for d.
+func compute(d time.Duration) {
+	for start := time.Now(); time.Since(start) < d; {
 	}
 }
 
