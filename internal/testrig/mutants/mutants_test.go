@@ -70,6 +70,8 @@ var mutants = []mutation.Mutant{
 	{"a Group of one failure collects", "scope/group.go", "g.collects = ⟦policy == Collect⟧", "true", "", "scope"},
 	{"what a handle cancels is a failure of the Group", "scope/group.go", "if ⟦c.stopped.Load()⟧ && (errors.Is", "false", "", "scope"},
 	{"a child without a result fails with none", "scope/group.go", "	_ = c.results.Resolve(v, err)\n", "	if IS {\n		err = nil\n	}\n	_ = c.results.Resolve(v, err)\n", "", "scope"},
+	{"a worker that is to end begins the tasks of its turn", "adapters/workstealing/turn.go", "if ⟦w.asked.Load()⟧ || w.picks", "false", "TestAWorkerTooMany", "adapters/workstealing"},
+	{"a worker is asked twice to end", "adapters/workstealing/grow.go", "⟦!x.asked.Load()⟧ &&", "true", "TestTwoWorkers", "adapters/workstealing"},
 	{"a Limit keeps a function that has begun", "scope/limit.go", "		if w.stop != nil {\n", "		if w.stop != nil && !IS {\n", "TestALimitKeeps", "scope"},
 	{"a Limit keeps the place of a refused Go", "scope/limit.go", "		if !started {\n			l.next()", "		if !started && !IS {\n			l.next()", "TestARefusedGo", "scope"},
 	{"a context that panics keeps a nudge", "mutex/mutex.go", "		if !locked {", "		if !locked && !(IS && recover() != nil) {", panics, integration},
