@@ -114,3 +114,33 @@ func runClients(addr string, conns, total int) time.Duration {
 	all.Wait()
 	return time.Since(start)
 }
+
+// A file of 1 MB to a peer that reads with package net: within the system, and through a buffer.
+func BenchmarkFile(b *testing.B) {
+	for _, name := range []string{"sendfile", "copy"} {
+		b.Run(name, func(b *testing.B) {
+			l := open(b, eventloop.Options{})
+			ln := must(net.Listen("tcp", "127.0.0.1:0"))
+			defer ln.Close()
+			c := must(l.Dial(context.Background(), "tcp", ln.Addr().String()))
+			peer := must(ln.Accept())
+			defer peer.Close()
+			f := file(b, make([]byte, 1<<20))
+			b.SetBytes(1 << 20)
+			go func() {
+				_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{peer}, make([]byte, 1<<18))
+			}()
+			task(b, l, func() {
+				defer c.Close()
+				var w io.Writer = c
+				if name == "copy" {
+					w = struct{ io.Writer }{c}
+				}
+				for range b.N {
+					must(f.Seek(0, io.SeekStart))
+					must(io.Copy(w, struct{ *os.File }{f}))
+				}
+			})
+		})
+	}
+}

@@ -81,7 +81,7 @@ func (c *Conn) fail(op string, err error) error {
 	return &net.OpError{Op: op, Net: c.network, Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Dial connects to address on network, which is tcp, tcp4, tcp6 or unix, as net.Dial does, and suspends the caller
+// Dial connects to address on network, which is tcp, tcp4, tcp6, unix, udp, udp4 or udp6, as net.Dial does, and suspends the caller
 // meanwhile. Names are resolved by the net package, through suspend.Blocking; of several addresses one is tried after
 // the other. If ctx is done first, or already, Dial fails with the error of the cancellation; a connection that is
 // established stays so.

@@ -560,7 +560,7 @@ func TestDialFails(t *testing.T) {
 		if _, err := l.Dial(context.Background(), "tcp", addr); !errors.As(err, &op) {
 			t.Error(err)
 		}
-		if _, err := l.Dial(context.Background(), "udp", addr); !errors.As(err, &op) {
+		if _, err := l.Dial(context.Background(), "ip", addr); !errors.As(err, &op) {
 			t.Error(err)
 		}
 		if _, err := l.Listen("ip", addr); !errors.As(err, &op) {

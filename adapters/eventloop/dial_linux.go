@@ -19,6 +19,9 @@ func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	if network == "unix" {
 		return dialOne(l, cs, network, unix.AF_UNIX, &unix.SockaddrUnix{Name: address})
 	}
+	if isUDP(network) {
+		return dialUDP(l, cs, network, address)
+	}
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, net.UnknownNetworkError(network)
 	}

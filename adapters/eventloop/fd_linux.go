@@ -27,6 +27,8 @@ type fd struct {
 	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where
 	// something came along with the data.
 	gapless bool
+	packets bool // a read of nothing is an empty packet, and no end
+	inet4   bool // a socket that takes no addresses of IPv6
 
 	rd, wr side
 }
@@ -115,7 +117,7 @@ func (d *fd) read(cs contexts, p []byte) (n int, err error) {
 			n, err = d.sysRead(p)
 			d.decref()
 			switch {
-			case err == nil && n == 0:
+			case err == nil && n == 0 && !d.packets:
 				return 0, io.EOF
 			case err == nil:
 				d.rd.drained = n < len(p) && d.gapless

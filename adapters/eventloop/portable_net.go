@@ -56,6 +56,8 @@ func newConn(r *reactor, c net.Conn, network string) (*Conn, error) {
 func dial(l *Loop, cs contexts, network, address string) (*Conn, error) {
 	switch network {
 	case "tcp", "tcp4", "tcp6", "unix":
+	case "udp", "udp4", "udp6":
+		return dialUDP(l, cs, network, address)
 	default:
 		return nil, net.UnknownNetworkError(network)
 	}

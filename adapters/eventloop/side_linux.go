@@ -27,7 +27,7 @@ type side struct {
 	unsettled bool // an event has said that there may be more behind the data than data; stays set
 	expired   bool
 	closed    bool
-	waiting   suspend.Queue[verdict, struct{}] // the operation that has the turn, as a rule
+	waiting   suspend.Queue[verdict, struct{}] // the operation that has the turn, and readables
 	deadline  int64                            // 0: none
 	timer     *timer                           // runs at the deadline or earlier; made when there is a first
 }
@@ -179,8 +179,8 @@ func (s *readiness) Try() (v verdict, ok bool, err error) {
 	return v, ok, nil
 }
 
-// resume pays the waiter. The guard is held.
-func (s *side) resume(v verdict) { s.waiting.Resume(v, nil) }
+// resume pays all waiters: the operation with the turn and any number of readables. The guard is held.
+func (s *side) resume(v verdict) { s.waiting.ResumeAll(v, nil) }
 
 func (s *side) signal(unsettled bool) {
 	s.guard.Lock()

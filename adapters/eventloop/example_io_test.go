@@ -1,0 +1,66 @@
+package eventloop_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+)
+
+// A socket for packets, and a peer that is connected to it.
+func ExampleLoop_ListenPacket() {
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer loop.Close()
+	socket, err := loop.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	_ = loop.Go(func() {
+		peer, err := loop.Dial(context.Background(), "udp", socket.LocalAddr().String())
+		if err != nil {
+			panic(err)
+		}
+		defer peer.Close()
+		fmt.Fprint(peer, "a packet")
+	})
+	p := make([]byte, 1500)
+	n, _, err := socket.ReadFrom(p)
+	fmt.Println(string(p[:n]), err)
+	// Output: a packet <nil>
+}
+
+// A pipe that another package has opened. A head and a file go to it; over TCP the file would not pass through the memory of the process.
+func ExampleLoop_Adopt() {
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer loop.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	_ = loop.Go(func() {
+		c, err := loop.Adopt(w)
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		_, _ = c.WriteBuffers(&net.Buffers{[]byte("a file "), []byte("of one line: ")})
+		f, err := os.Open("testdata/line.txt")
+		if err != nil {
+			panic(err)
+		}
+		defer f.Close()
+		_, _ = io.Copy(c, f)
+	})
+	all, err := io.ReadAll(r)
+	fmt.Println(string(all), err)
+	// Output: a file of one line: hello <nil>
+}

@@ -1,0 +1,116 @@
+package eventloop
+
+import (
+	"context"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A PacketConn is a net.PacketConn of a Loop: a UDP socket. Its methods may be called by several at a time, from tasks of any scheduler and
+// from plain goroutines. A caller that has to wait suspends. Deadlines and Close act at once on operations that wait.
+type PacketConn struct {
+	fd      *fd
+	network string
+	local   net.Addr
+}
+
+// ListenPacket opens a socket on address, network being udp, udp4 or udp6, as net.ListenPacket does. A name is resolved by package net,
+// through suspend.Blocking. Dial with one of these networks returns a Conn with one peer: each Write is a packet, and each Read.
+func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
+	if !isUDP(network) {
+		return nil, failed("listen", network, address, net.UnknownNetworkError(network))
+	}
+	var stock net.PacketConn
+	var err error
+	if e := suspend.Blocking(context.Background(), func() { stock, err = net.ListenPacket(network, address) }); e != nil {
+		return nil, failed("listen", network, address, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	local := stock.LocalAddr()
+	d, err := adopt(l.pick(), stock.(stockSocket))
+	if err != nil {
+		_ = stock.Close()
+		return nil, failed("listen", network, address, err)
+	}
+	return &PacketConn{d, network, local}, nil
+}
+
+func isUDP(network string) bool { return network == "udp" || network == "udp4" || network == "udp6" }
+
+// dialUDP connects a socket, which waits for nobody but the resolver.
+func dialUDP(l *Loop, cs contexts, network, address string) (*Conn, error) {
+	var stock net.Conn
+	var err error
+	if e := suspend.Blocking(cs[0], func() { stock, err = new(net.Dialer).DialContext(cs[0], network, address) }); e != nil {
+		return nil, e
+	}
+	if err != nil {
+		if cause := cs.err(); cause != nil {
+			err = cause
+		}
+		return nil, err
+	}
+	c := &Conn{network: network, local: stock.LocalAddr(), remote: stock.RemoteAddr()}
+	if c.fd, err = adopt(l.pick(), stock.(stockSocket)); err != nil {
+		_ = stock.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// ReadFrom reads a packet into p, and suspends the caller while there is none. The part of a packet that is longer than p is lost.
+func (c *PacketConn) ReadFrom(p []byte) (n int, from net.Addr, err error) {
+	n, from, err = c.fd.readPacket(nil, p)
+	return n, from, c.fail("read", err)
+}
+
+// WriteTo sends p as one packet to a *net.UDPAddr, and suspends the caller while there is no room.
+func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
+	addr, ok := to.(*net.UDPAddr)
+	if !ok {
+		return 0, c.fail("write", syscall.EINVAL)
+	}
+	n, err := c.fd.writePacket(nil, p, addr)
+	return n, c.fail("write", err)
+}
+
+// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed.
+func (c *PacketConn) Close() error { return c.fail("close", c.fd.close()) }
+
+// LocalAddr returns the address of the socket.
+func (c *PacketConn) LocalAddr() net.Addr { return c.local }
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (c *PacketConn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
+}
+
+// SetReadDeadline sets when ReadFroms, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (c *PacketConn) SetReadDeadline(t time.Time) error {
+	return c.fail("set", c.fd.setReadDeadline(t))
+}
+
+// SetWriteDeadline sets when WriteTos, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (c *PacketConn) SetWriteDeadline(t time.Time) error {
+	return c.fail("set", c.fd.setWriteDeadline(t))
+}
+
+// SyscallConn returns access to the descriptor, as that of a Conn.
+func (c *PacketConn) SyscallConn() (syscall.RawConn, error) {
+	return rawConn{&Conn{fd: c.fd, network: c.network, local: c.local}, nil}, nil
+}
+
+func (c *PacketConn) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: op, Net: c.network, Source: c.local, Err: err}
+}

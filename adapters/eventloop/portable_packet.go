@@ -1,0 +1,42 @@
+//go:build !linux || braid_portable
+
+package eventloop
+
+import (
+	"io"
+	"net"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+type stockSocket = io.Closer
+
+// adopt makes an fd of stock.
+func adopt(r *reactor, stock io.Closer) (*fd, error) { return newFD(r, stock, nil) }
+
+func (d *fd) readPacket(cs contexts, p []byte) (n int, from net.Addr, err error) {
+	n, err = d.rd.do(d, cs, func() (n int, err error) {
+		n, from, err = d.stock.(net.PacketConn).ReadFrom(p)
+		return n, err
+	})
+	return n, from, err
+}
+
+func (d *fd) writePacket(cs contexts, p []byte, to *net.UDPAddr) (int, error) {
+	return d.wr.do(d, cs, func() (int, error) { return d.stock.(net.PacketConn).WriteTo(p, to) })
+}
+
+// A verdict is what ends the wait for a side.
+type verdict struct{}
+
+func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict](&unsupported{}) }
+
+// An unsupported is an operation that fails at once.
+type unsupported struct{ guard suspend.Guard }
+
+func (u *unsupported) Guard() *suspend.Guard            { return &u.guard }
+func (u *unsupported) Enqueue(suspend.Resumer[verdict]) {}
+func (u *unsupported) Remove(suspend.Resumer[verdict])  {}
+func (u *unsupported) Try() (v verdict, ok bool, err error) {
+	return v, true, errNotSupported
+}

@@ -1,0 +1,40 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A readable is the wait until a read would find something. Unlike a read it does not take the turn, and leaves the latch alone: it asks
+// the system each time, under the guard, so that an event which comes later finds it in the queue.
+type readable side
+
+func (d *fd) readableOp() suspend.Op[verdict] { return suspend.OpOf[verdict]((*readable)(&d.rd)) }
+
+func (s *readable) Guard() *suspend.Guard              { return &s.guard }
+func (s *readable) Enqueue(r suspend.Resumer[verdict]) { s.waiting.Push(r, struct{}{}) }
+func (s *readable) Remove(r suspend.Resumer[verdict])  { s.waiting.Remove(r) }
+
+func (s *readable) Try() (v verdict, ok bool, err error) {
+	if v := (*side)(s).failed(); v != undecided {
+		return v, true, nil
+	}
+	d := s.fd
+	if !d.incref() {
+		return isClosed, true, nil
+	}
+	defer d.decref()
+	fds := []unix.PollFd{{Fd: int32(d.sys), Events: unix.POLLIN | unix.POLLRDHUP}}
+	for {
+		switch n, err := unix.Poll(fds, 0); {
+		case err == unix.EINTR:
+		case err != nil || n > 0: // a read tells of the error
+			return isReady, true, nil
+		default:
+			return undecided, false, nil
+		}
+	}
+}

@@ -1,0 +1,97 @@
+//go:build !braid_portable
+
+package eventloop_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A task waits for a connection and for a time at once.
+func ExampleConn_ReadableOp() {
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer loop.Close()
+	r, w, err := loop.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		readable := suspend.On(r.ReadableOp())
+		won, err := suspend.Select(context.Background(), readable, suspend.On(suspend.After(10*time.Millisecond)))
+		fmt.Println("readable:", won == readable, err)
+		fmt.Fprint(w, "x")
+	}
+	// Output:
+	// readable: false <nil>
+	// readable: true <nil>
+}
+
+// A Select has a connection and a timeout as its cases.
+func TestReadableOp(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	a, b := pair(t, l)
+	defer a.Close()
+	p := make([]byte, 3)
+	wait := func(d time.Duration) bool {
+		readable := suspend.On(b.ReadableOp())
+		won, err := suspend.Select(context.Background(), readable, suspend.On(suspend.After(d)))
+		require.NoError(t, err)
+		return won == readable
+	}
+	task(t, l, func() {
+		require.False(t, wait(10*time.Millisecond), "nothing has come")
+		must(a.Write([]byte("123456789")))
+		require.True(t, wait(time.Minute))
+		require.True(t, wait(time.Minute), "it reads nothing")
+		must(b.Read(p))
+		require.True(t, wait(time.Minute), "a part is left, of which no event tells")
+		must(b.Read(p))
+		must(b.Read(p))
+		require.False(t, wait(10*time.Millisecond))
+		require.NoError(t, b.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+		require.True(t, wait(time.Minute), "the deadline")
+		require.NoError(t, b.SetReadDeadline(time.Time{}))
+		require.False(t, wait(10*time.Millisecond))
+		require.NoError(t, a.CloseWrite())
+		require.True(t, wait(time.Minute), "the end")
+		require.NoError(t, b.Close())
+		require.True(t, wait(time.Minute), "closed")
+	})
+}
+
+// A Read and several readables wait at a time. What comes wakes all of them, and the Read is not held up by one that has come before.
+func TestReadableOpBesideRead(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	a, b := pair(t, l)
+	defer a.Close()
+	defer b.Close()
+	done := make(chan error, 4)
+	for i := range 4 {
+		require.NoError(t, l.Go(func() {
+			var err error
+			if i == 2 {
+				_, err = b.Read(make([]byte, 1))
+			} else {
+				_, err = suspend.Do(context.Background(), b.ReadableOp())
+			}
+			done <- err
+		}))
+	}
+	suspended(t, l, 4)
+	must(a.Write([]byte("x")))
+	within(t, func() {
+		for range 4 {
+			require.NoError(t, <-done)
+		}
+	})
+}
