@@ -159,8 +159,12 @@ func (l *Loop) shortage(err error, retry time.Duration) {
 	if f := l.opts.OnAcceptError; f != nil {
 		f(err, retry)
 	} else {
-		slog.Warn("eventloop: no connection can be accepted", "err", err, "retry", retry)
+		noConnection(err, retry)
 	}
+}
+
+func noConnection(err error, retry time.Duration) {
+	slog.Warn("eventloop: no connection can be accepted", "err", err, "retry", retry)
 }
 
 var (
