@@ -6,7 +6,6 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/cancelctx"
-	"github.com/braidgo/braid/internal/preempt"
 )
 
 // arm opens the word to a wait with ctx, unless that is done by now.
@@ -24,8 +23,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 			return 0, false
 		}
 		if w.status = openLazily; isLazy(ctx) {
-			b.unwatch()                 // one context is kept
-			preempt.Looks(preempt.Held) // in place of the cancel, which does not find this wait
+			b.unwatch() // one context is kept
 		} else {
 			w.status, fresh = openToContext, b.watch(ctx, e)
 		}

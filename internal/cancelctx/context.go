@@ -165,9 +165,6 @@ func (c *Context) Err() error {
 
 // Cancel ends c. The first call decides the cause; nil stands for context.Canceled.
 func (c *Context) Cancel(cause error) {
-	if preempt.Watched() && c.List.Used() { // a release just before ends a wait well, if it comes first
-		preempt.Looks(preempt.Held)
-	}
 	if up := c.up; up != nil {
 		up.node.Stop()
 		if up.stop != nil {

@@ -96,13 +96,6 @@ func (l *List) Err() error {
 	return nil
 }
 
-// Used reports whether l has Nodes. The Node of a task stays while the task runs, until it waits with another context.
-func (l *List) Used() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.nodes.First() != nil
-}
-
 // notifyNext notifies the first Node, and reports whether there may be another.
 func (l *List) notifyNext() (more bool) {
 	l.mu.Lock()

@@ -67,7 +67,6 @@ func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
 
 // Resize leaves a Gate that Limit has left size permits n of them. Those that are held and too many are lost when they are given back.
 func (g *Gate) Resize(size, n uint64) {
-	preempt.Looks(preempt.Gates) // it ends waits that a release just before it would have granted
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	c := g.changeLocked(size)
@@ -85,7 +84,6 @@ func (g *Gate) Resize(size, n uint64) {
 
 // Close ends all waits with ErrClosed, and grants no more permits. It reports whether the Gate was open.
 func (g *Gate) Close(size uint64) bool {
-	preempt.Looks(preempt.Gates) // as in Resize
 	g.guard.Lock()
 	defer g.guard.Unlock()
 	c := g.changeLocked(size)

@@ -29,14 +29,11 @@ const (
 	Keys
 	Members
 	Clocks // which timers move: no release is one
-
-	// Held are the kinds for which tasks wait.
-	Held = Mutexes | Gates | Keys | Members
 )
 
 // A Watcher makes all orders of operations. A release commutes with each operation of other tasks that comes before it, unless this has looked
-// at the objects that tasks hold: a Try, a case of a Select, or the end of a wait by something else. So a release is a point only in programs
-// with such a look. Lipton calls it a left mover: Reduction, a method of proving properties of parallel programs (CACM 1975).
+// at the objects that tasks hold: a Try, or a case of a Select. So a release is a point only in programs with such a look. Lipton calls it a
+// left mover: Reduction, a method of proving properties of parallel programs (CACM 1975).
 type Watcher interface {
 	Runs() bool       // whether the caller is one of its tasks, or the program that starts them
 	Points() bool     // whether it makes the orders of operations; or else it is told of no look and no release
@@ -88,7 +85,7 @@ func watcher() Watcher {
 	return nil
 }
 
-// Looks is called by an operation that tells whether an object is held and need not wait for it, or that ends the waits of others for it.
+// Looks is called by an operation that tells whether an object is held, and need not wait for it.
 func Looks(k Kinds) {
 	if On() {
 		looks(k)

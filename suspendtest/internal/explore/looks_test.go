@@ -2,14 +2,12 @@ package explore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/keyed"
@@ -195,99 +193,6 @@ func TestALookSeesWhatWasHandedOver(t *testing.T) {
 		if r.Failure != nil || !r.Exhausted || !seen {
 			t.Errorf("%s: %v, seen: %v; %v", name, r, seen, r.Failure)
 		}
-	}
-}
-
-// A task holds permits, says something, and gives them back. A task that hears it ends the wait of a third, in some run before the permits come.
-func TestTheEndOfAWaitSeesWhatIsHeld(t *testing.T) {
-	ofScope := func(f func(tasks *scope.Scope, child *scope.Child[int])) func(w world) {
-		return func(w world) {
-			_ = scope.Run(bg, func(_ context.Context, tasks *scope.Scope) error {
-				child, _ := scope.Start(tasks, suspend.Here(), func(ctx context.Context) (int, error) { w.waits(ctx); return 0, nil })
-				w.ends(func() { f(tasks, child) })
-				return nil
-			})
-		}
-	}
-	beside := func(f func(s *semaphore.Semaphore, stop func(cause error))) func(w world) {
-		return func(w world) {
-			ctx, stop := cancel.New(bg)
-			_ = suspend.Here().Go(func() { w.waits(ctx) })
-			w.ends(func() { f(w.s, stop) })
-		}
-	}
-	for name, program := range map[string]func(w world){
-		"cancel": beside(func(_ *semaphore.Semaphore, stop func(cause error)) { stop(nil) }),
-		"cancel by a timer": beside(func(_ *semaphore.Semaphore, stop func(cause error)) {
-			suspend.AfterFunc(suspend.Here(), 0, func() { stop(nil) })
-		}),
-		"Close":                beside(func(s *semaphore.Semaphore, _ func(cause error)) { s.Close() }),
-		"Resize":               beside(func(s *semaphore.Semaphore, _ func(cause error)) { s.Resize(1) }),
-		"Scope.Cancel":         ofScope(func(tasks *scope.Scope, _ *scope.Child[int]) { tasks.Cancel(nil) }),
-		"Scope.Cancel, failed": ofScope(func(tasks *scope.Scope, _ *scope.Child[int]) { tasks.Cancel(errors.New("enough")) }),
-		"Child.Cancel":         ofScope(func(_ *scope.Scope, child *scope.Child[int]) { child.Cancel(nil) }),
-	} {
-		gaveUp := false
-		r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited, Executions: 20000}, func(w *explore.World) {
-			s, said, released, early := semaphore.New(2), promise.New[int](), false, false
-			_ = s.Acquire(bg, 2)
-			w.Go("holds", func(context.Context) {
-				_ = said.Fill(1)
-				s.Release(2)
-				released = true
-			})
-			w.Go("others", func(context.Context) {
-				program(world{s, func(ctx context.Context) {
-					if s.Acquire(ctx, 2) != nil && early {
-						gaveUp = true
-					}
-				}, func(end func()) {
-					if _, ok, _ := said.Try(); ok {
-						early = !released
-						end()
-					}
-				}})
-			})
-		})
-		if r.Failure != nil || !gaveUp {
-			t.Errorf("%s: %v, gave up: %v; %v", name, r, gaveUp, r.Failure)
-		}
-	}
-}
-
-// A world is what the two tasks of TestTheEndOfAWaitSeesWhatIsHeld do.
-type world struct {
-	s     *semaphore.Semaphore
-	waits func(ctx context.Context)
-	ends  func(end func())
-}
-
-// The list of a context does not have a task that waits lazily: the wait itself is the look.
-func TestALazyWaitSeesWhatIsHeld(t *testing.T) {
-	gaveUp := false
-	r := explore.Run(explore.Config{Points: true, Yields: 1, Preemptions: explore.Unlimited, Cancellations: explore.Unlimited}, func(w *explore.World) {
-		m, said, released, early := new(mutex.Mutex), promise.New[int](), false, false
-		ctx, stop := cancel.New(bg)
-		_ = m.Lock(bg)
-		w.Go("holds", func(context.Context) {
-			_ = said.Fill(1)
-			m.Unlock()
-			released = true
-		})
-		w.Go("waits", func(context.Context) {
-			if m.Lock(suspend.Lazily(ctx)) != nil && early {
-				gaveUp = true
-			}
-		})
-		w.Go("ends", func(context.Context) {
-			if _, ok, _ := said.Try(); ok {
-				early = !released
-				stop(nil)
-			}
-		})
-	})
-	if r.Failure != nil || !r.Exhausted || !gaveUp {
-		t.Error(r, gaveUp, r.Failure)
 	}
 }
 
