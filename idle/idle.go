@@ -59,6 +59,8 @@ func (g *Group) Go(f func()) error {
 	if f == nil {
 		panic("idle: nil function")
 	}
+	suspend.Point()
+	preempt.Looks(preempt.Members) // whether the group was idle before
 	g.running.Add(1)
 	g.live.Add(1)
 	started := false

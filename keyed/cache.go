@@ -67,6 +67,7 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 // its own key, as it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
+	preempt.Looks(preempt.Keys) // whether a load goes on
 	if err := suspend.Err(ctx); err != nil {
 		return v, err
 	}

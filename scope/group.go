@@ -7,6 +7,7 @@ import (
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -57,13 +58,18 @@ func Open(ctx context.Context, policy Policy) *Group {
 func (g *Group) Close() error {
 	_ = suspend.Self() // panics where suspending is forbidden
 	g.Cancel(nil)
-	return g.Shutdown(context.Background())
+	return g.shutdown(context.Background())
 }
 
 // Shutdown is a Close that leaves the children time. It waits until they have ended. Children may still start children. If ctx is done
 // first, that is a failure, and cancels the children.
-func (g *Group) Shutdown(ctx context.Context) (err error) {
+func (g *Group) Shutdown(ctx context.Context) error {
 	_ = suspend.Self()
+	preempt.Looks(preempt.Members) // whether they end before ctx
+	return g.shutdown(ctx)
+}
+
+func (g *Group) shutdown(ctx context.Context) (err error) {
 	suspend.Preemptible()
 	first := !g.closing.Swap(true)
 	if first {

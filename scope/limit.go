@@ -8,6 +8,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/labels"
+	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -90,6 +91,9 @@ func (l *limited) Go(f func()) error { return l.goFor(nil, f) }
 
 func (l *limited) goFor(of origin, f func()) error {
 	check(l.on, f != nil)
+	if of != nil { // the end of a context withdraws f, unless a place is free first
+		preempt.Looks(preempt.Members)
+	}
 	l.mu.Lock()
 	if l.free == 0 {
 		w := &dlist.Node[waiting]{Value: waiting{f: under(labels.Here(), f), of: of}}
@@ -167,6 +171,7 @@ func (p *placed) withdrawn() {
 // next gives a place that is free again to the first function that waits. It withdraws those before whose contexts have ended: to start them,
 // for the Limit below to withdraw them, would come back here for each, one inside the other.
 func (l *limited) next() {
+	preempt.Releases(preempt.Members)
 	for {
 		l.mu.Lock()
 		n := l.waiting.Pop()

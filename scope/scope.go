@@ -81,6 +81,7 @@ func Run(ctx context.Context, body func(ctx context.Context, s *Scope) error) (e
 	if body == nil {
 		panic("scope: Run of a nil function")
 	}
+	suspend.Preemptible()
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -132,6 +133,7 @@ func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error 
 
 // child starts a task that ends with member or leave, unless s is cancelled.
 func (s *Scope) child(of origin, on suspend.Spawner, run func()) error {
+	suspend.Point()
 	if s.members.Load() > 0 {
 		if err := suspend.Err(s.ctx); err != nil {
 			return err
@@ -166,6 +168,7 @@ func (o *spawner) Go(f func()) error { return o.goFor(nil, f) }
 
 func (o *spawner) goFor(of origin, f func()) error {
 	check(o.on, f != nil)
+	suspend.Point()
 	if of != nil {
 		of = &entered{of, o.s}
 	}
@@ -214,6 +217,7 @@ func (s *Scope) OnRelease(f func()) {
 	if f == nil {
 		panic("scope: OnRelease of a nil function")
 	}
+	suspend.Point()
 	s.mu.Lock()
 	ok := !s.released
 	if ok {
@@ -228,6 +232,7 @@ func (s *Scope) OnRelease(f func()) {
 // Hold counts a wait without a task as a child, until release is called; see suspend.Holder. Run waits for it. When s has ended, Hold
 // returns ErrEnded.
 func (s *Scope) Hold() (release func(), err error) {
+	suspend.Point()
 	if !s.enter() {
 		return nil, ErrEnded
 	}
@@ -236,6 +241,7 @@ func (s *Scope) Hold() (release func(), err error) {
 
 // Hold holds the scope, and the scheduler if it is a Holder.
 func (o *spawner) Hold() (release func(), err error) {
+	suspend.Point()
 	if !o.s.enter() {
 		return nil, ErrEnded
 	}
@@ -251,9 +257,8 @@ func (o *spawner) Hold() (release func(), err error) {
 	return func() { inner(); o.s.leave() }, nil
 }
 
-// enter counts one more member, unless s has ended.
+// enter counts one more member, unless s has ended. Its caller has come to a point.
 func (s *Scope) enter() bool {
-	suspend.Point()
 	for {
 		n := s.members.Load()
 		if n == 0 {

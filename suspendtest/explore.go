@@ -114,19 +114,20 @@ func Accesses() ExploreOption {
 // were all: a bound that has left out runs is named.
 //
 // program is called for each run. It makes the shared objects and starts the tasks, and must do the same each time. It must not depend on
-// the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now is the same in each run. The search notices this as a rule. What package fetch does on goroutines
-// elsewhere, it does in tasks here.
+// the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now is the same in each run. The search notices
+// this as a rule. What package fetch does on goroutines elsewhere, it does in tasks here.
 // The cases of a Select are looked at in one order only.
 //
 // A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to one that may suspend, to a look that
 // does not, such as a Try, and to the lock of a suspend.Guard. Only there others take turns. An Unlock or a Release is such a place only in
-// a program that looks at what tasks hold: by a Try, a case of a Select, or a Len of package keyed. In others it makes no difference, but
-// for one case, which Explore does not notice: a cancel of the program's own, a Close or a Resize ends a wait that a Release would have ended
-// just before. Let a task of such a program try the lock once. The end of a member of a Scope or a Group is a place in a program that looks
-// at members. What package context does is no such place: its cancel, and looks at its contexts. No task may hold a lock of package sync at
-// such a place, or a Guard: a task that waits for it natively, for five seconds, fails the run with its name and its line. Others may take
-// turns between a cancellation and its effect. When all tasks wait, those whose contexts can be cancelled are, one after another. If there
-// are none, the run is a deadlock.
+// a program that looks at what tasks hold: by a Try, a case of a Select, or a Len of package keyed. In others it makes no difference. The
+// end of a member of a Scope or a Group is a place in a program that looks at members, as a Limit and a Shutdown do. Not such a place are what
+// package context does (its cancel, and looks at its contexts, which the result names), a Resume, and what a callback does. The order of
+// operations that only a variable without a lock shows need not be made.
+//
+// No task may hold a lock of package sync at such a place, or a Guard: a task that waits for it natively, for five seconds, fails the run
+// with its name and its line. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be
+// cancelled are, one after another. If there are none, the run is a deadlock.
 //
 // Explore finds errors in the logic of a primitive and of its users: values and wake-ups lost between a Resume and a cancellation, and
 // sections that are not atomic together. It does not look at the order of single memory accesses, unless Accesses says so.

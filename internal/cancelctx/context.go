@@ -212,6 +212,7 @@ func (c *call) Ended() {
 }
 
 func (c *call) stop() bool {
+	preempt.Glance(0)
 	if !c.Stop() {
 		return false
 	}

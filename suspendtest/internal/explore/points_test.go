@@ -12,6 +12,7 @@ import (
 	"github.com/braidgo/braid/broadcast"
 	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/cond"
+	"github.com/braidgo/braid/idle"
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/lazy"
@@ -144,6 +145,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Scope.Go":             inScope(func(s *scope.Scope) { _ = s.Go(suspend.Here(), func(context.Context) error { return nil }) }),
 		"Scope.Hold":           inScope(func(s *scope.Scope) { release, _ := s.Hold(); release() }),
 		"Scope.Cancel":         inScope(func(s *scope.Scope) { s.Cancel(nil) }),
+		"idle.Group.Go":        func() func() { g := idle.New(suspend.Goroutines, nil); return func() { _ = g.Go(func() {}) } },
 		"keyed.Mutex.Lock":     func() func() { var m keyed.Mutex[int]; return func() { _ = m.Lock(bg, 1) } },
 		"keyed.Mutex.TryLock":  func() func() { var m keyed.Mutex[int]; return func() { m.TryLock(1) } },
 		"keyed.Mutex.Len":      func() func() { var m keyed.Mutex[int]; return func() { m.Len() } },

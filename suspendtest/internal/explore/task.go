@@ -254,11 +254,15 @@ func (e watcher) Glances(k preempt.Kinds) {
 	}
 }
 
-// byProgram reports whether none of Braid's functions is the one that runtime.Callers finds after skip others.
+// byProgram reports whether none of Braid's functions is the one that runtime.Callers finds after skip others. A program that calls
+// suspend.Err or context.Cause looks itself.
 func byProgram(skip int) bool {
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip, pcs[:])])
 	f, _ := frames.Next()
+	if f.Function == module+"suspend.Err" || f.Function == "context.Cause" {
+		f, _ = frames.Next()
+	}
 	_, ours := inside(f.Function, f.File)
 	return !ours && !strings.HasPrefix(f.Function, "context.")
 }
@@ -386,6 +390,8 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 		if u := s.w.running(); u != nil && s.w.e.Fine {
 			access(u, write, over)
 			u.waits()
+		} else if byProgram(3) { // the caller of stop
+			suspend.Point()
 		}
 		before := *over
 		*over = true
