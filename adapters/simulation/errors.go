@@ -57,7 +57,7 @@ func (w *World) panicked(value any, stack []byte) {
 	w.fail(fmt.Errorf("simulation: %w\n%s", &suspend.PanicError{Value: value, Stack: stack}, stack))
 }
 
-// account adds to err when it was, where each task waits, and what waits without one.
+// account adds to err its time, the place where each task waits, and the waits without a task.
 func (w *World) account(err error) error {
 	stacks := maps.Collect(gid.Stacks())
 	var b strings.Builder
@@ -86,7 +86,7 @@ func (w *World) account(err error) error {
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
 }
 
-// strays lists the goroutines that tasks have started and that still live: one of them may be to wake a task, which it cannot do.
+// strays lists the goroutines of tasks which still live: one of them may be to wake a task, and cannot.
 func (l *fleet) strays(stacks map[int64][]byte) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {

@@ -23,8 +23,9 @@ type variant struct {
 	off   map[string]bool // faults, by kind and number
 	forks []fork          // in the order of their steps
 
-	stop  int // before this step, for a debugger
-	limit int // of length; 0: none
+	silent bool // there is no story
+	stop   int  // before this step, for a debugger
+	limit  int  // of length; 0: none
 
 	// Of its last run.
 	story []scene
@@ -86,21 +87,32 @@ func (w *World) comes(kind string) bool {
 // options returns the options of a run of v.
 func (v *variant) options(o Options) Options {
 	v.story, v.came, v.named, v.count = nil, nil, nil, map[string]int{}
-	forks, watch := v.forks, o.watch
 	o.variant = v
+	if v.silent {
+		return o
+	}
+	watch := o.watch
 	o.watch = func(w *World, e event) {
-		for len(forks) > 0 && w.steps >= forks[0].step {
-			for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
-				*s = source(mix(uint64(*s), forks[0].salt))
-			}
-			forks = forks[1:]
-		}
 		v.tell(w, e)
 		if watch != nil {
 			watch(w, e)
 		}
 	}
 	return o
+}
+
+// telling reports whether the run has a story.
+func (w *World) telling() bool { return w.o.variant != nil && !w.o.variant.silent }
+
+// fork draws all chance anew, if the step of a fork has come.
+func (w *World) fork() {
+	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
+		salt := w.forks[0].salt
+		for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+			*s = source(mix(uint64(*s), salt))
+		}
+		w.salt, w.forks = mix(w.salt, salt), w.forks[1:]
+	}
 }
 
 // tell adds e to the story, if it is a message, a fault or a line of Log.

@@ -271,3 +271,22 @@ func TestGuests(t *testing.T) {
 	})
 	require.Positive(t, served.Load())
 }
+
+// From a fork on the faults are others.
+func TestAFork(t *testing.T) {
+	crashes := func(seed string) (all []string) {
+		t.Setenv("BRAID_SEED", seed)
+		simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+			all = nil // a seed may run twice
+			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash, Boot: func(n *simulation.Node) {
+				all = append(all, n.Name()+" "+w.Now().String())
+				n.Restart(func(context.Context) {})
+			}})
+			return suspend.Sleep(ctx, 10*time.Second)
+		})
+		return all
+	}
+	first, other := crashes("3"), crashes("3-30.7")
+	require.Equal(t, first[:2], other[:2])
+	require.NotEqual(t, first[6:12], other[6:12])
+}
