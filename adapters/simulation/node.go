@@ -102,6 +102,7 @@ func (n *Node) crash() {
 		e.n = 1
 	}
 	w.note(e)
+	n.world.band(&n.host, nil, "paused", false)
 	n.dead, n.paused = true, false // a task under a Shield still has to run
 	for _, stop := range n.stops {
 		stop()
@@ -184,13 +185,19 @@ func (n *Node) Crashed() (dead bool) {
 
 // Pause stops the tasks and timers of n until Resume, as a long collection or a stopped virtual machine does. Its network
 // goes on: what arrives waits to be read.
-func (n *Node) Pause() { n.world.do(func() { n.paused = true }) }
+func (n *Node) Pause() {
+	n.world.do(func() {
+		n.paused = true
+		n.world.band(&n.host, nil, "paused", true)
+	})
+}
 
 // Resume ends a Pause.
 func (n *Node) Resume() {
 	n.world.do(func() {
 		if n.paused {
 			n.paused = false
+			n.world.band(&n.host, nil, "paused", false)
 			n.world.ready = append(n.world.ready, n.held...)
 			n.held = nil
 		}
@@ -198,10 +205,20 @@ func (n *Node) Resume() {
 }
 
 // SlowDisk makes each Sync of the disk take up to d longer. 0: as Faults.MaxSync says.
-func (n *Node) SlowDisk(d time.Duration) { n.world.do(func() { n.files.slow = max(d, 0) }) }
+func (n *Node) SlowDisk(d time.Duration) {
+	n.world.do(func() {
+		n.files.slow = max(d, 0)
+		n.world.band(&n.host, nil, "slow disk", d > 0)
+	})
+}
 
 // FullDisk says whether the disk of n is full. A Create, and a write that makes a file longer, then fails with ENOSPC.
-func (n *Node) FullDisk(full bool) { n.world.do(func() { n.files.full = full }) }
+func (n *Node) FullDisk(full bool) {
+	n.world.do(func() {
+		n.files.full = full
+		n.world.band(&n.host, nil, "full disk", full)
+	})
+}
 
 // Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on, to 32 bits after the
 // point. rate is above 0 and below 2³¹. Timers that are set already keep their moment.
@@ -211,6 +228,7 @@ func (n *Node) Skew(offset time.Duration, rate float64) {
 	}
 	n.world.do(func() {
 		n.since, n.offset, n.rate = n.world.now, offset, max(1, uint64(math.Round(rate*normal)))
+		n.world.band(&n.host, nil, "wrong clock", offset != 0 || rate != 1)
 	})
 }
 

@@ -54,7 +54,7 @@ func (s *search) plan() run {
 	from := s.pick()
 	from.tries++
 	t := from.trail[s.draws.below(len(from.trail))]
-	t.forks = append(slices.Clip(t.forks), fork{t.step + 1, s.draws.Uint64() >> 40})
+	t.forks = append(slices.Clip(t.forks), fork{t.step + 1, s.draws.Uint64() >> 40, true})
 	return t.run
 }
 

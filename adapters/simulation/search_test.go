@@ -82,8 +82,12 @@ func TestForks(t *testing.T) {
 		return before, after
 	}
 	before, after := draws("")
-	sameBefore, otherAfter := draws("-60.7")
+	sameBefore, otherAfter := draws("-60:7")
 	require.Equal(t, before, sameBefore)
+	_, other := draws("-60.7") // but for sources apart
+	require.NotEqual(t, after[0], other[0])
+	require.NotEqual(t, after[3], other[3])
+	require.Equal(t, after[1:3], other[1:3])
 	for i := range after {
 		require.NotEqual(t, after[i], otherAfter[i])
 	}

@@ -26,14 +26,15 @@ type seeds struct {
 	lasts   time.Duration // in place of n, unless 0
 	one     bool
 	jobs    int
-	shorten int // tries
+	shorten int    // tries
+	diagram string // a file
 	checker checker
 	others  []*checker // of further jobs
 }
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
 	first := max(o.Seed, 1)
-	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, search: search{next: first, guided: o.Guided, draws: source(first)}}
+	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}}
 	if o.Twice {
 		s.every = 1
 	}
@@ -165,11 +166,19 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 			o, shorter = s.shortened(o), true
 			err = s.checker.check(o)
 		}
+		if s.diagram != "" {
+			if o.variant == nil {
+				o.variant = &variant{}
+			}
+			o.variant.silent = false
+			err = s.checker.check(o)
+			end = o.variant.draw(s.diagram, fmt.Sprintf("%d%v", o.Seed, o.variant), s.checker.report)
+		}
 		switch events := s.checker.events; {
 		case shorter && o.variant.changes():
-			end = "\nIts messages, faults and lines of Log, with their steps:\n" + o.variant.print(s.checker.report)
+			end += "\nIts messages, faults and lines of Log, with their steps:\n" + o.variant.print(s.checker.report)
 		case !s.one:
-			end = "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
+			end += "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
 		}
 	}
 	switch {

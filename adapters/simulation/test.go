@@ -45,6 +45,8 @@ const checkEvery = 10
 // The environment chooses other seeds: BRAID_SEED=n runs that one, with its trace; BRAID_SEEDS=n runs n seeds, and
 // BRAID_SEEDS=10s runs seeds for ten seconds. With o.Bubble each run has a synctest bubble of its own.
 //
+// BRAID_DIAGRAM=x.svg writes a diagram of the failure: nodes are lines, messages are arrows, and faults are bands.
+//
 // BRAID_JOBS=n makes n runs at a time, if they are not in bubbles. What is found is the same. main is then called by several goroutines.
 //
 // BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find one that fails in the same way after fewer messages. The same way

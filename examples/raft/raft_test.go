@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -285,7 +286,7 @@ func TestGuided(t *testing.T) {
 	c.Env = append(os.Environ(), "BRAID_MISTAKE=1", "BRAID_GUIDED=10001", "BRAID_SEEDS=200")
 	out, err := c.CombinedOutput()
 	require.Error(t, err, "%s", out)
-	require.Regexp(t, `seed \d+-\d+\.\d+.*: .* without entry \d+, which was committed`, string(out))
+	require.Regexp(t, `seed \d+-\d+:\d+.*: .* without entry \d+, which was committed`, string(out))
 }
 
 // The failure of each mistake can be told in a page or two, by any number of processors.
@@ -309,4 +310,18 @@ func TestShorten(t *testing.T) {
 			require.Equal(t, told, test(told[2], "GOMAXPROCS=8"))
 		})
 	}
+}
+
+// The picture in SIMULATION.md is the diagram of the failure there.
+func TestThePicture(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.svg")
+	c := exec.Command(os.Args[0], "-test.run=^TestMistake$")
+	c.Env = append(os.Environ(), "BRAID_MISTAKE=0", "BRAID_SEED=275-nemesis3..6,8..10-0.31049", "BRAID_DIAGRAM="+file)
+	out, err := c.CombinedOutput()
+	require.Error(t, err)
+	drawn, err := os.ReadFile(file)
+	require.NoError(t, err, "%s", out)
+	picture, err := os.ReadFile("../../docs/simulation.svg")
+	require.NoError(t, err)
+	require.Equal(t, string(picture), string(drawn), "BRAID_DIAGRAM=docs/simulation.svg draws it anew")
 }

@@ -25,7 +25,7 @@ import (
 
 const tick = 10 * time.Millisecond
 
-// A cluster is the nodes, and what they have committed.
+// A cluster is the nodes, and the entries that they have committed.
 type cluster struct {
 	w         *simulation.World
 	names     []string // of the ids 1, 2, 3
@@ -176,7 +176,7 @@ func (r *replica) propose(ctx context.Context) {
 	}
 }
 
-// apply holds what a node has committed to what the others have.
+// apply compares the entries that a node has committed with those of the others.
 func (c *cluster) apply(r *replica, entries []*raftpb.Entry) {
 	for _, e := range entries {
 		i := int(e.GetIndex()) - 2

@@ -286,7 +286,7 @@ func TestAFork(t *testing.T) {
 		})
 		return all
 	}
-	first, other := crashes("3"), crashes("3-30.7")
+	first, other := crashes("3"), crashes("3-30:7")
 	require.Equal(t, first[:2], other[:2])
 	require.NotEqual(t, first[6:12], other[6:12])
 }
