@@ -162,9 +162,18 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 	if !unending(err) {
 		err = s.checker.check(o)
 		var differs *Nondeterminism
-		if s.shorten > 0 && s.checker.report.Err != nil && !errors.As(err, &differs) {
-			o, shorter = s.shortened(o), true
-			err = s.checker.check(o)
+		switch {
+		case s.shorten == 0 || errors.As(err, &differs):
+		case s.checker.report.Err == nil:
+			end = "\nIt is not shortened: main has returned no error, but marked the test as failed.\n"
+		default:
+			short := s.shortened(o)
+			if errShort := s.checker.check(short); errors.As(errShort, &differs) {
+				end = fmt.Sprintf("\nIt is not shortened: the shorter seed %d%v is not deterministic. %v\n", o.Seed, short.variant, differs)
+				err = s.checker.check(o)
+				break
+			}
+			o, shorter, err = short, true, s.checker.report.Err
 		}
 		if s.diagram != "" {
 			if o.variant == nil {
@@ -172,7 +181,7 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 			}
 			o.variant.silent = false
 			err = s.checker.check(o)
-			end = o.variant.draw(s.diagram, fmt.Sprintf("%d%v", o.Seed, o.variant), s.checker.report)
+			end += o.variant.draw(s.diagram, fmt.Sprintf("%d%v", o.Seed, o.variant), s.checker.report)
 		}
 		switch events := s.checker.events; {
 		case shorter && o.variant.changes():
@@ -199,7 +208,16 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 		}
 	}
 	seed := fmt.Sprintf("%d%v", o.Seed, o.variant)
+	end += s.stopped(r)
 	return fmt.Sprintf("seed %s: %v\n%s\nTo repeat it, with the whole trace:\n\n\t%sBRAID_SEED=%s go test -v -run '%s' %s\n%s", seed, err, end, again, seed, pattern(t.Name()), pkg, keys)
+}
+
+// stopped says that the run has not come to the step of BRAID_STOP.
+func (s *seeds) stopped(r Report) string {
+	if v := s.o.variant; v != nil && v.stop > 0 {
+		return fmt.Sprintf("\nBRAID_STOP=%d: the run has no such step. It ended at step %d.\n", v.stop, r.Steps)
+	}
+	return ""
 }
 
 // shortened returns the options of a shorter run that fails in the same way.

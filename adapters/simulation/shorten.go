@@ -153,8 +153,11 @@ func (v *variant) tell(w *World, e event) {
 
 var numbers = regexp.MustCompile(`(\d[\d.]*(ns|µs|ms|s|m|h)?)+`)
 
-// sameness is what failures have in common that count as the same: the first line, without numbers, durations and names of nodes.
+// sameness is equal for failures that count as the same: the first line, without numbers, durations and names of nodes.
 func (v *variant) sameness(r Report) string {
+	if errors.Is(r.Err, ErrExited) {
+		return verdict(r) // whose number is that of a line
+	}
 	text := numbers.ReplaceAllString(verdict(r), "0")
 	for _, name := range v.named {
 		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(numbers.ReplaceAllString(name, "0"))+`\b`).ReplaceAllString(text, "node")

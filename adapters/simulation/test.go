@@ -50,7 +50,7 @@ const checkEvery = 10
 // BRAID_JOBS=n makes n runs at a time, if they are not in bubbles. What is found is the same. main is then called by several goroutines.
 //
 // BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find one that fails in the same way after fewer messages. The same way
-// is the same first line of the error, without numbers and names of nodes. The failure then lists the messages, the faults and the lines of
+// is the same first line of the error, without numbers and names of nodes, or the same line of t.Fatal. A failure by t.Error alone is not shortened. The failure then lists the messages, the faults and the lines of
 // Log with their steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before
 // step n: a debugger stops there, and without one the process ends.
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
@@ -102,6 +102,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 				}
 				reached[name] = seeds
 			}
+			all.Steps = r.Steps
 			if steps += r.Steps; r.Err != nil || t.Failed() {
 				t.Fatal(s.failure(t, p, r, place(main)))
 			}
@@ -109,6 +110,9 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 				break
 			}
 		}
+	}
+	if text := s.stopped(all); text != "" {
+		t.Log(text)
 	}
 	took := time.Since(begun)
 	t.Logf("%d seeds, %d steps each, %.0f seeds a second", n, steps/max(n, 1), float64(n)/took.Seconds())
