@@ -16,6 +16,9 @@ type Faults struct {
 	// Bandwidth is in bytes a second, for each direction. 0: no limit.
 	Bandwidth int
 
+	// Loss and Double are the probabilities of each datagram to be lost, and to arrive twice.
+	Loss, Double float64
+
 	// Reset is the probability of each segment to break its connection, Refuse that of each Dial to be refused.
 	Reset, Refuse float64
 
@@ -204,18 +207,29 @@ func (p *path) send(waits *Conn, size int, do func()) {
 func (l *Link) transmit(s *segment) {
 	w, f, p := l.w, l.now(), s.path
 	w.pass()
-	leaves := w.now
-	if f.Bandwidth > 0 && s.size > 0 {
-		leaves = max(leaves, l.free[p.way]) + time.Duration(float64(s.size)/float64(f.Bandwidth)*float64(time.Second))
-		l.free[p.way] = leaves
-	}
-	latency := f.MinLatency
-	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
-		latency += p.draws.upTo(spread)
-	}
-	for latency > 0 && latency < 24*time.Hour && p.draws.chance(f.Tail) {
-		latency *= 2
-	}
+	leaves, latency := l.leaves(p.way, s.size), f.latency(p.draws)
 	p.last = max(p.last, plus(leaves, latency))
 	w.after(p.last-w.now, nil, s.do)
+}
+
+// leaves returns when the last of size more bytes will have left.
+func (l *Link) leaves(way, size int) time.Duration {
+	leaves, f := l.w.now, l.now()
+	if f.Bandwidth > 0 && size > 0 {
+		leaves = max(leaves, l.free[way]) + time.Duration(float64(size)/float64(f.Bandwidth)*float64(time.Second))
+		l.free[way] = leaves
+	}
+	return leaves
+}
+
+// latency draws that of a segment.
+func (f *Faults) latency(draws *source) time.Duration {
+	latency := f.MinLatency
+	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
+		latency += draws.upTo(spread)
+	}
+	for latency > 0 && latency < 24*time.Hour && draws.chance(f.Tail) {
+		latency *= 2
+	}
+	return latency
 }

@@ -15,6 +15,8 @@ type Node struct {
 	ports    map[int]*Listener // to look up
 	bound    []*Listener
 	lastPort int
+	sockets  map[int]*PacketConn // to look up
+	opened   []*PacketConn
 	conns    []*Conn
 	files    disk
 	stops    []context.CancelFunc // of guests
@@ -115,6 +117,9 @@ func (n *Node) crash() {
 	for _, l := range slices.Clone(n.bound) {
 		l.shut()
 	}
+	for _, c := range slices.Clone(n.opened) {
+		c.shut()
+	}
 	for _, c := range slices.Clone(n.conns) {
 		if c.unplugged = n.off; n.off {
 			w.discard(c.held)
@@ -209,6 +214,15 @@ func (n *Node) SlowDisk(d time.Duration) {
 	n.world.do(func() {
 		n.files.slow = max(d, 0)
 		n.world.band(&n.host, nil, "slow disk", d > 0)
+	})
+}
+
+// RotDisk gives each sector of 512 bytes the probability p to have rotted when it is read: one of its bits is another, for good. Nobody is told: a
+// program that wants to know has checksums.
+func (n *Node) RotDisk(p float64) {
+	n.world.do(func() {
+		n.files.rot = p
+		n.world.band(&n.host, nil, "rotting disk", p > 0)
 	})
 }
 
