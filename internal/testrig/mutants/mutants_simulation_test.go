@@ -137,6 +137,7 @@ var simulated = []mutation.Mutant{
 	{"a crash leaves the sockets", "adapters/simulation/node.go", "	for _, c := range slices.Clone(n.opened) {\n", "	for _, c := range slices.Clone(n.opened)[:len(n.opened)*(1-is(IS))] {\n", "TestPacketsThatAreLost", simulation},
 	{"a socket of localhost is for all", "adapters/simulation/packet.go", "⟦c.local && from != n⟧", "false", "TestPacketsThatAreLost", simulation},
 	{"a socket has room for all", "adapters/simulation/packet.go", "⟦c.size+len(d.data) > window⟧", "false", "TestPacketsThatAreLost", simulation},
+	{"Random has no seed", "suspend/random.go", "return current().draw() }", "return map[bool]func() uint64{true: rand.Uint64, false: current().draw}[IS]() }", "TestRandom", "suspend"},
 	{"all kinds of faults are in each seed", harm, "can[:1+n.rand.IntN(len(can))]", "can[:max(1+n.rand.IntN(len(can)), is(IS)*len(can))]", "TestSwarm", nemeses},
 	{"a fault has no end", harm, "func() { n.end(&f) }", "func() {\n			if !IS {\n				n.end(&f)\n			}\n		}", "TestEachKind", nemeses},
 	{"calm leaves faults", harm, "	for len(n.lasts) > 0 {", "	for len(n.lasts) > 0 && !IS {", "TestEachKind", nemeses},
