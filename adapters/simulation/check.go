@@ -131,7 +131,12 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	done := make(chan Report, 1)
 	go func() {
 		r := Report{Seed: o.Seed, Err: ErrExited}
-		defer func() { done <- r }()
+		defer func() {
+			if r.Err == ErrExited {
+				r.Err = exit()
+			}
+			done <- r
+		}()
 		r = Run(o, main)
 	}()
 	select {

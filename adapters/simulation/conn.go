@@ -49,7 +49,7 @@ func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
 	c.peer = peer
 	c.out, peer.out = path{link: link, way: 0, draws: &w.net}, path{link: link, way: 1, draws: &w.net}
 	if w.guests != nil {
-		c.draws, peer.draws = source(mix(w.o.Seed, uint64(c.id))), source(mix(w.o.Seed, uint64(peer.id)))
+		c.draws, peer.draws = source(mix(w.o.Seed^w.salt, uint64(c.id))), source(mix(w.o.Seed^w.salt, uint64(peer.id)))
 		c.out.draws, peer.out.draws = &c.draws, &peer.draws
 	}
 	if from.name > to.name {
@@ -174,7 +174,7 @@ func (c *Conn) transmit(p []byte) int {
 	if w.traced() {
 		e.text = string(p[:min(len(p), 40)])
 	}
-	if w.o.variant != nil {
+	if w.telling() {
 		e.text, e.message = string(p[:min(len(p), shown)]), &message{by: c}
 	}
 	w.note(e)

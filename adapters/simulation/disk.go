@@ -14,6 +14,7 @@ type disk struct {
 	changes []change // of names since then, in order
 	slow    time.Duration
 	full    bool
+	rot     float64
 	inodes  []*inode // that have a name, or have had one since the last sync of the names; the oldest first
 }
 

@@ -229,7 +229,7 @@ func (g *guests) window() {
 		}
 	}
 	if g.random != nil {
-		g.random.Seed(mix(g.w.o.Seed, uint64(g.windows)))
+		g.random.Seed(mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
 	}
 	begun := chance.Nanotime()
 	g.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +32,7 @@ var (
 	// ErrNative says that a task has waited natively, in one place, for eight times StallAfter: on a channel, a sync.Mutex or a network.
 	ErrNative = errors.New("a task waits natively, which stops the World")
 
-	// ErrExited says that main, or a callback, ended by runtime.Goexit.
+	// ErrExited says that main, or a callback, ended by runtime.Goexit. The text of the error says where.
 	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
@@ -50,14 +52,14 @@ func (w *World) panicked(value any, stack []byte) {
 		return
 	}
 	if f := w.o.OnPanic; f != nil {
-		if f(value, stack); w.err != ErrExited { // or else main has panicked
+		if f(value, stack); !errors.Is(w.err, ErrExited) { // or else main has panicked
 			return
 		}
 	}
 	w.fail(fmt.Errorf("simulation: %w\n%s", &suspend.PanicError{Value: value, Stack: stack}, stack))
 }
 
-// account adds to err when it was, where each task waits, and what waits without one.
+// account adds to err its time, the place where each task waits, and the waits without a task.
 func (w *World) account(err error) error {
 	stacks := maps.Collect(gid.Stacks())
 	var b strings.Builder
@@ -86,7 +88,7 @@ func (w *World) account(err error) error {
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
 }
 
-// strays lists the goroutines that tasks have started and that still live: one of them may be to wake a task, which it cannot do.
+// strays lists the goroutines of tasks which still live: one of them may be to wake a task, and cannot.
 func (l *fleet) strays(stacks map[int64][]byte) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
@@ -100,6 +102,26 @@ func (l *fleet) strays(stacks map[int64][]byte) string {
 	}
 	return b.String()
 }
+
+// exit returns an ErrExited for the deferred call of a function that has ended by runtime.Goexit: with the place of the call that ended it.
+// Packages of tests come between.
+func exit() error {
+	var pcs [64]uintptr
+	exited := false
+	for frames, more := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])]), true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case f.Function == "runtime.Goexit":
+			exited = true
+		case exited && !slices.ContainsFunc(between, func(pkg string) bool { return strings.HasPrefix(f.Function, pkg) }):
+			return fmt.Errorf("%w: in %s, %s:%d", ErrExited, f.Function[strings.LastIndexByte(f.Function, '/')+1:], filepath.Base(f.File), f.Line)
+		}
+	}
+	return ErrExited // a panic
+}
+
+var between = []string{"testing.", "github.com/stretchr/testify/"}
 
 // frames is a stack trace without its head.
 func frames(trace []byte) string {

@@ -58,6 +58,9 @@ func (w *World) note(e event) {
 		h = mix(h, e.data)
 	}
 	w.hash = h
+	if len(w.forks) > 0 {
+		w.fork()
+	}
 	if w.o.watch != nil {
 		e.at = w.now
 		w.o.watch(w, e)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"strings"
@@ -146,4 +147,64 @@ func inTest(f func(t *testing.T)) {
 	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "bubble", F: func(t *testing.T) { once.Do(func() { f(t) }) },
 	}})
+}
+
+// Datagrams are lost, so a client repeats its question until the answer comes.
+func ExampleNode_ListenPacket() {
+	report := simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MaxLatency: 10 * time.Millisecond, Loss: 0.5, Double: 0.1})
+		server, err := w.Node("server").ListenPacket("udp", ":53")
+		if err != nil {
+			return err
+		}
+		_ = w.Node("server").Go(func() {
+			for p := make([]byte, 512); ; {
+				n, from, err := server.ReadFrom(p)
+				if err != nil {
+					return
+				}
+				_, _ = server.WriteTo(append([]byte("hello, "), p[:n]...), from)
+			}
+		})
+		client, err := w.Node("client").ListenPacket("udp", ":0")
+		if err != nil {
+			return err
+		}
+		to, err := simulation.UDPAddr("server:53")
+		for p := make([]byte, 512); err == nil; {
+			_, _ = client.WriteTo([]byte("client"), to)
+			_ = client.SetReadDeadline(suspend.Now().Add(50 * time.Millisecond))
+			if n, _, err := client.ReadFrom(p); err == nil {
+				fmt.Printf("%s\n", p[:n])
+				return nil
+			}
+		}
+		return err
+	})
+	fmt.Println(report.Err)
+
+	// Output:
+	// hello, client
+	// <nil>
+}
+
+// A disk that rots is found by a checksum.
+func ExampleNode_RotDisk() {
+	simulation.Run(simulation.Options{Seed: 1}, func(ctx context.Context, w *simulation.World) error {
+		n, p := w.Node("a"), make([]byte, 4096)
+		f, err := n.FS().Create("f")
+		if err != nil {
+			return err
+		}
+		sum := crc32.ChecksumIEEE(p)
+		_, _ = f.WriteAt(p, 0)
+		_ = f.Sync()
+		n.RotDisk(0.5)
+		_, _ = f.ReadAt(p, 0)
+		fmt.Println("the file is whole:", crc32.ChecksumIEEE(p) == sum)
+		return nil
+	})
+
+	// Output:
+	// the file is whole: false
 }

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -197,7 +198,7 @@ func (f *File) size() (int64, error) {
 	return int64(len(f.i.data)), nil
 }
 
-// ReadAt implements io.ReaderAt. It reads all that was written, synced or not.
+// ReadAt implements io.ReaderAt. It reads all that was written, synced or not, except what has rotted.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.readAt(p, off) })
 }
@@ -212,11 +213,33 @@ func (f *File) readAt(p []byte, off int64) (int, error) {
 	if off >= int64(len(f.i.data)) {
 		return 0, io.EOF
 	}
+	f.rot(off, min(int64(len(f.i.data)), off+int64(len(p))))
 	n := copy(p, f.i.data[off:])
 	if n < len(p) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// rot damages sectors that are read from the disk, from off to end: a bit of each. The bytes of a file that was written and not synced come from
+// memory.
+func (f *File) rot(off, end int64) {
+	d := &f.n.files
+	if d.rot == 0 || len(f.i.patches) > 0 {
+		return
+	}
+	w := f.n.world
+	for at := off - off%sector; at < end; at += sector {
+		if w.disk.chance(d.rot) && w.comes("rot") {
+			k := at + int64(w.disk.below(int(min(sector, int64(len(f.i.data))-at))))
+			bit := byte(1) << w.disk.below(8)
+			f.i.data[k] ^= bit
+			if k < int64(len(f.i.durable)) {
+				f.i.durable[k] ^= bit
+			}
+			w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, k))
+		}
+	}
 }
 
 // WriteAt implements io.WriterAt. Of a write that fails nothing is there. A file has at most 1 GiB: beyond, a write fails with EFBIG.

@@ -67,6 +67,16 @@ func (h *Host) Listen(network, address string) (l net.Listener, err error) {
 	return l, err
 }
 
+// ListenPacket opens a UDP socket, as Node.ListenPacket does.
+func (h *Host) ListenPacket(network, address string) (c net.PacketConn, err error) {
+	err = h.gone("listen", network)
+	h.call(context.Background(), func(done func()) {
+		c, err = h.n.ListenPacket(network, address)
+		done()
+	})
+	return c, err
+}
+
 // Dial connects to address, "name:port", as the DialContext of a net.Dialer does, and waits meanwhile.
 func (h *Host) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
 	err = h.gone("dial", network)

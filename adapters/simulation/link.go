@@ -16,6 +16,9 @@ type Faults struct {
 	// Bandwidth is in bytes a second, for each direction. 0: no limit.
 	Bandwidth int
 
+	// Loss and Double are the probabilities of each datagram to be lost, and to arrive twice.
+	Loss, Double float64
+
 	// Reset is the probability of each segment to break its connection, Refuse that of each Dial to be refused.
 	Reset, Refuse float64
 
@@ -70,7 +73,12 @@ func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 // Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. The end of
 // a connection that has had something on hold for 15 minutes fails with ETIMEDOUT: bytes, the end of its direction, or the
 // news of room for its Write. A Dial waits for the Heal until its context is done, and two minutes at most.
-func (l *Link) Hold() { l.w.do(func() { l.held = [2]bool{true, true} }) }
+func (l *Link) Hold() { l.w.do(func() { l.hold([2]bool{true, true}) }) }
+
+func (l *Link) hold(of [2]bool) {
+	l.held = [2]bool{l.held[0] || of[0], l.held[1] || of[1]}
+	l.band("on hold", true)
+}
 
 // HoldFrom is Hold in the direction from the node, and not in that to it: a network that is broken in one direction. It panics if the node
 // is no end of l.
@@ -79,7 +87,7 @@ func (l *Link) HoldFrom(node string) {
 	if of == [2]bool{} {
 		panic("simulation: HoldFrom a node that is no end of the Link")
 	}
-	l.w.do(func() { l.held = [2]bool{l.held[0] || of[0], l.held[1] || of[1]} })
+	l.w.do(func() { l.hold(of) })
 }
 
 // Cut breaks the connections over l with ECONNRESET, both ends at once. A Dial fails with EHOSTUNREACH until Heal, and so does
@@ -88,6 +96,7 @@ func (l *Link) Cut() { l.w.do(l.sever) }
 
 func (l *Link) sever() {
 	l.cut, l.queue = true, nil
+	l.band("cut", true)
 	for _, h := range l.w.hosts[1:] {
 		for _, c := range h.spawner.(*Node).conns {
 			if c.link == l {
@@ -114,6 +123,8 @@ func (l *Link) Heal() { l.w.do(l.heal) }
 
 func (l *Link) heal() {
 	l.held, l.cut = [2]bool{}, false
+	l.band("on hold", false)
+	l.band("cut", false)
 	queue := l.queue
 	l.queue = nil
 	for _, s := range queue {
@@ -138,7 +149,7 @@ func (w *World) partition(groups [][]string) {
 	for i, a := range w.hosts[1:] {
 		for _, b := range w.hosts[i+2:] {
 			if l := w.link(a.name, b.name); of[a.name] != of[b.name] {
-				l.held = [2]bool{true, true}
+				l.hold([2]bool{true, true})
 			} else {
 				l.heal()
 			}
@@ -196,18 +207,29 @@ func (p *path) send(waits *Conn, size int, do func()) {
 func (l *Link) transmit(s *segment) {
 	w, f, p := l.w, l.now(), s.path
 	w.pass()
-	leaves := w.now
-	if f.Bandwidth > 0 && s.size > 0 {
-		leaves = max(leaves, l.free[p.way]) + time.Duration(float64(s.size)/float64(f.Bandwidth)*float64(time.Second))
-		l.free[p.way] = leaves
-	}
-	latency := f.MinLatency
-	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
-		latency += p.draws.upTo(spread)
-	}
-	for latency > 0 && latency < 24*time.Hour && p.draws.chance(f.Tail) {
-		latency *= 2
-	}
+	leaves, latency := l.leaves(p.way, s.size), f.latency(p.draws)
 	p.last = max(p.last, plus(leaves, latency))
 	w.after(p.last-w.now, nil, s.do)
+}
+
+// leaves returns when the last of size more bytes will have left.
+func (l *Link) leaves(way, size int) time.Duration {
+	leaves, f := l.w.now, l.now()
+	if f.Bandwidth > 0 && size > 0 {
+		leaves = max(leaves, l.free[way]) + time.Duration(float64(size)/float64(f.Bandwidth)*float64(time.Second))
+		l.free[way] = leaves
+	}
+	return leaves
+}
+
+// latency draws that of a segment.
+func (f *Faults) latency(draws *source) time.Duration {
+	latency := f.MinLatency
+	if spread := f.MaxLatency - f.MinLatency; spread > 0 {
+		latency += draws.upTo(spread)
+	}
+	for latency > 0 && latency < 24*time.Hour && draws.chance(f.Tail) {
+		latency *= 2
+	}
+	return latency
 }

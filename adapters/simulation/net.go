@@ -33,7 +33,7 @@ type Listener struct {
 // Listen listens on address, ":port", on network tcp, tcp4 or tcp6. In front may stand the name of n, or 0.0.0.0 or [::]. With localhost,
 // 127.0.0.1 or [::1] only dials of n itself are answered. Port 0 stands for a free one.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
-	port, local, err := n.port(network, address)
+	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.ports[port] != nil })
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: addr{n.name, port}, Err: err}
 	}
@@ -45,9 +45,9 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// port is where Listen listens.
-func (n *Node) port(network, address string) (port int, local bool, err error) {
-	if err := n.usable(network); err != nil {
+// portOf is where Listen listens, by a protocol. used says that something else listens there.
+func (n *Node) portOf(protocol, network, address string, used func(port int) bool) (port int, local bool, err error) {
+	if err := n.usable(protocol, network); err != nil {
 		return 0, false, err
 	}
 	name, port, err := split(address)
@@ -57,8 +57,10 @@ func (n *Node) port(network, address string) (port int, local bool, err error) {
 	case name != n.name && !anywhere(name) && !local:
 		return port, false, syscall.EADDRNOTAVAIL
 	case port == 0:
-		return n.freePort(), local, nil
-	case n.ports[port] != nil:
+		for port = n.freePort(); used(port); port = n.freePort() {
+		}
+		return port, local, nil
+	case used(port):
 		return port, false, syscall.EADDRINUSE
 	}
 	return port, local, nil
@@ -81,13 +83,13 @@ func split(address string) (name string, port int, err error) {
 }
 
 // usable returns the error of a call to the network of n, if it has one already.
-func (n *Node) usable(network string) error {
+func (n *Node) usable(protocol, network string) error {
 	switch {
 	case !n.world.enter():
 		return ErrForeign
 	case n.dead || n.world.over:
 		return net.ErrClosed
-	case network != "tcp" && network != "tcp4" && network != "tcp6":
+	case network != protocol && network != protocol+"4" && network != protocol+"6":
 		return net.UnknownNetworkError(network)
 	}
 	return nil
@@ -206,7 +208,7 @@ func (named) Network() string  { return "tcp" }
 func (a named) String() string { return string(a) }
 
 func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error) {
-	if err := n.usable(network); err != nil {
+	if err := n.usable("tcp", network); err != nil {
 		return nil, err
 	}
 	if err := suspend.Err(ctx); err != nil {

@@ -15,6 +15,8 @@ type Node struct {
 	ports    map[int]*Listener // to look up
 	bound    []*Listener
 	lastPort int
+	sockets  map[int]*PacketConn // to look up
+	opened   []*PacketConn
 	conns    []*Conn
 	files    disk
 	stops    []context.CancelFunc // of guests
@@ -102,6 +104,7 @@ func (n *Node) crash() {
 		e.n = 1
 	}
 	w.note(e)
+	n.world.band(&n.host, nil, "paused", false)
 	n.dead, n.paused = true, false // a task under a Shield still has to run
 	for _, stop := range n.stops {
 		stop()
@@ -113,6 +116,9 @@ func (n *Node) crash() {
 	w.unwatch(&n.host)
 	for _, l := range slices.Clone(n.bound) {
 		l.shut()
+	}
+	for _, c := range slices.Clone(n.opened) {
+		c.shut()
 	}
 	for _, c := range slices.Clone(n.conns) {
 		if c.unplugged = n.off; n.off {
@@ -184,13 +190,19 @@ func (n *Node) Crashed() (dead bool) {
 
 // Pause stops the tasks and timers of n until Resume, as a long collection or a stopped virtual machine does. Its network
 // goes on: what arrives waits to be read.
-func (n *Node) Pause() { n.world.do(func() { n.paused = true }) }
+func (n *Node) Pause() {
+	n.world.do(func() {
+		n.paused = true
+		n.world.band(&n.host, nil, "paused", true)
+	})
+}
 
 // Resume ends a Pause.
 func (n *Node) Resume() {
 	n.world.do(func() {
 		if n.paused {
 			n.paused = false
+			n.world.band(&n.host, nil, "paused", false)
 			n.world.ready = append(n.world.ready, n.held...)
 			n.held = nil
 		}
@@ -198,10 +210,29 @@ func (n *Node) Resume() {
 }
 
 // SlowDisk makes each Sync of the disk take up to d longer. 0: as Faults.MaxSync says.
-func (n *Node) SlowDisk(d time.Duration) { n.world.do(func() { n.files.slow = max(d, 0) }) }
+func (n *Node) SlowDisk(d time.Duration) {
+	n.world.do(func() {
+		n.files.slow = max(d, 0)
+		n.world.band(&n.host, nil, "slow disk", d > 0)
+	})
+}
+
+// RotDisk gives each sector of 512 bytes the probability p to have rotted when it is read: one of its bits is another, for good. Nobody is told: a
+// program that wants to know has checksums.
+func (n *Node) RotDisk(p float64) {
+	n.world.do(func() {
+		n.files.rot = p
+		n.world.band(&n.host, nil, "rotting disk", p > 0)
+	})
+}
 
 // FullDisk says whether the disk of n is full. A Create, and a write that makes a file longer, then fails with ENOSPC.
-func (n *Node) FullDisk(full bool) { n.world.do(func() { n.files.full = full }) }
+func (n *Node) FullDisk(full bool) {
+	n.world.do(func() {
+		n.files.full = full
+		n.world.band(&n.host, nil, "full disk", full)
+	})
+}
 
 // Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on, to 32 bits after the
 // point. rate is above 0 and below 2³¹. Timers that are set already keep their moment.
@@ -211,6 +242,7 @@ func (n *Node) Skew(offset time.Duration, rate float64) {
 	}
 	n.world.do(func() {
 		n.since, n.offset, n.rate = n.world.now, offset, max(1, uint64(math.Round(rate*normal)))
+		n.world.band(&n.host, nil, "wrong clock", offset != 0 || rate != 1)
 	})
 }
 

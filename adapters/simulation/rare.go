@@ -1,7 +1,8 @@
 package simulation
 
 // Sometimes says that cond holds in some runs: that the scenario comes to a rare state which it is about. A Test tells in how many seeds
-// each name was reached. One that no seed has reached, of a hundred or more, fails it. A nil World ignores the call.
+// each name was reached. One that no seed has reached, of a hundred or more, fails it. With TestOptions.Guided further runs begin there. A nil
+// World ignores the call.
 func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return
@@ -14,6 +15,7 @@ func (w *World) Sometimes(name string, cond bool) {
 			w.marks = map[string]bool{}
 		}
 		if w.marks[name] = cond; cond {
+			w.came = append(w.came, mark{name, w.steps})
 			w.log("sometimes: " + name)
 		}
 	})
@@ -23,6 +25,7 @@ func (w *World) Sometimes(name string, cond bool) {
 type bug struct {
 	on    bool
 	draws source
+	salt  uint64 // of the World, as far as draws has it
 }
 
 // Buggify reports true at some calls of some runs, by the seed. There the program under test takes a way that is right and rare: a batch of one, a
@@ -41,6 +44,9 @@ func (w *World) Buggify(name string) (rarely bool) {
 			b = &bug{draws: source(mix(w.o.Seed, hashString(0, name)))}
 			b.on = b.draws.below(4) == 0
 			w.rare[name] = b
+		}
+		if b.salt != w.salt {
+			b.salt, b.draws = w.salt, source(mix(uint64(b.draws), w.salt))
 		}
 		if rarely = b.on && b.draws.below(4) == 0; rarely {
 			w.log("buggify: " + name)

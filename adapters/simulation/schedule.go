@@ -39,7 +39,12 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	}
 	first := func() {
 		err := ErrExited
-		defer func() { w.do(func() { w.mainEnded(err) }) }()
+		defer func() {
+			if err == ErrExited {
+				err = exit()
+			}
+			w.do(func() { w.mainEnded(err) })
+		}()
 		err = main(context.Background(), w)
 	}
 	suspend.Bind(nil, func() {

@@ -23,25 +23,29 @@ type variant struct {
 	off   map[string]bool // faults, by kind and number
 	forks []fork          // in the order of their steps
 
-	stop  int // before this step, for a debugger
-	limit int // of length; 0: none
+	silent bool // there is no story
+	stop   int  // before this step, for a debugger
+	limit  int  // of length; 0: none
 
 	// Of its last run.
 	story []scene
 	came  []string       // faults
 	count map[string]int // of faults, also those that were left out
 	named []string       // nodes
+	bands []*band        // in the order in which they begin
 }
 
 type scene struct {
-	step int
+	step  int
+	order int // in the story
 	event
 }
 
-// A fork is a step from which on all chance is another.
+// A fork is a step from which on all chance is another, or all but that of sources apart: those of RandOf and Buggify.
 type fork struct {
 	step int
 	salt uint64
+	all  bool
 }
 
 // A message is bytes that are sent.
@@ -49,6 +53,7 @@ type message struct {
 	by      *Conn
 	there   bool
 	arrived time.Duration
+	before  int // the scene of the story that comes next
 }
 
 const shown = 120 // bytes of a message, in a story
@@ -85,16 +90,13 @@ func (w *World) comes(kind string) bool {
 
 // options returns the options of a run of v.
 func (v *variant) options(o Options) Options {
-	v.story, v.came, v.named, v.count = nil, nil, nil, map[string]int{}
-	forks, watch := v.forks, o.watch
+	v.story, v.came, v.named, v.bands, v.count = nil, nil, nil, nil, map[string]int{}
 	o.variant = v
+	if v.silent {
+		return o
+	}
+	watch := o.watch
 	o.watch = func(w *World, e event) {
-		for len(forks) > 0 && w.steps >= forks[0].step {
-			for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
-				*s = source(mix(uint64(*s), forks[0].salt))
-			}
-			forks = forks[1:]
-		}
 		v.tell(w, e)
 		if watch != nil {
 			watch(w, e)
@@ -103,11 +105,35 @@ func (v *variant) options(o Options) Options {
 	return o
 }
 
+// telling reports whether the run has a story.
+func (w *World) telling() bool { return w.o.variant != nil && !w.o.variant.silent }
+
+// fork draws all chance anew, if the step of a fork has come.
+func (w *World) fork() {
+	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
+		salt := w.forks[0].salt
+		for _, s := range []*source{&w.order, &w.net, &w.disk, &w.random, &w.choices} {
+			*s = source(mix(uint64(*s), salt))
+		}
+		if w.forks[0].all {
+			w.salt = mix(w.salt, salt)
+		}
+		w.forks = w.forks[1:]
+	}
+}
+
 // tell adds e to the story, if it is a message, a fault or a line of Log.
 func (v *variant) tell(w *World, e event) {
 	switch e.kind {
 	case made:
 		v.named = append(v.named, e.text)
+	case crashed:
+		w.band(e.of, nil, [...]string{"crashed", "without power"}[e.n], true)
+	case restarted:
+		w.band(e.of, nil, "crashed", false)
+		w.band(e.of, nil, "without power", false)
+	}
+	switch e.kind {
 	case resumed, begun, called, fired:
 		if v.stop > 0 && w.steps >= v.stop {
 			v.stop = 0
@@ -116,10 +142,10 @@ func (v *variant) tell(w *World, e event) {
 		}
 	case arrived:
 		if e.message != nil {
-			e.message.there, e.message.arrived = true, e.at
+			*e.message = message{by: e.message.by, there: true, arrived: e.at, before: len(v.story)}
 		}
 	case logged, sent, broken, crashed, restarted:
-		if v.story = append(v.story, scene{w.steps, e}); v.limit > 0 && len(v.story) > v.limit {
+		if v.story = append(v.story, scene{w.steps, len(v.story), e}); v.limit > 0 && len(v.story) > v.limit {
 			w.fail(errLonger)
 		}
 	}
@@ -127,8 +153,11 @@ func (v *variant) tell(w *World, e event) {
 
 var numbers = regexp.MustCompile(`(\d[\d.]*(ns|µs|ms|s|m|h)?)+`)
 
-// sameness is what failures have in common that count as the same: the first line, without numbers, durations and names of nodes.
+// sameness is equal for failures that count as the same: the first line, without numbers, durations and names of nodes.
 func (v *variant) sameness(r Report) string {
+	if errors.Is(r.Err, ErrExited) {
+		return verdict(r) // whose number is that of a line
+	}
 	text := numbers.ReplaceAllString(verdict(r), "0")
 	for _, name := range v.named {
 		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(numbers.ReplaceAllString(name, "0"))+`\b`).ReplaceAllString(text, "node")
@@ -155,7 +184,7 @@ func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *va
 			if how != 2 {
 				at = draw.below(max(1, steps)) >> (4 * draw.below(4))
 			}
-			next.forks = append(slices.DeleteFunc(next.forks, func(f fork) bool { return f.step >= at }), fork{at, draw.Uint64() >> 48})
+			next.forks = append(slices.DeleteFunc(next.forks, func(f fork) bool { return f.step >= at }), fork{step: at, salt: draw.Uint64() >> 48})
 		}
 		r := run(next)
 		if unending(r.Err) || next.limit == 0 { // the runs after it would meet its goroutine, or none is shorter
@@ -183,18 +212,23 @@ func cutNumber(name string) (kind string, n int) {
 func (v *variant) print(r Report) string {
 	var b strings.Builder
 	line := func(step int, at time.Duration, text string) { fmt.Fprintf(&b, "%7d %14v  %s\n", step, at, text) }
-	for i := 0; i < len(v.story); i++ {
-		s := v.story[i]
-		if s.kind == sent { // a Write of several pieces is one message
-			for i+1 < len(v.story) && v.story[i+1].kind == sent && v.story[i+1].message.by == s.message.by && v.story[i+1].at == s.at {
-				i++
-				s.n, s.text, s.message = s.n+v.story[i].n, s.text+v.story[i].text, v.story[i].message
-			}
-		}
+	for _, s := range v.scenes() {
 		line(s.step, s.at, s.tell())
 	}
 	line(r.Steps, r.Elapsed, verdict(r))
 	return b.String()
+}
+
+// scenes returns the story. A Write of several pieces is one message.
+func (v *variant) scenes() (all []scene) {
+	for _, s := range v.story {
+		if n := len(all) - 1; n >= 0 && s.kind == sent && all[n].kind == sent && all[n].message.by == s.message.by && all[n].at == s.at {
+			all[n].n, all[n].text, all[n].message = all[n].n+s.n, all[n].text+s.text, s.message
+			continue
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 func (s scene) tell() string {
@@ -212,7 +246,7 @@ func (s scene) tell() string {
 // changes reports whether v differs from the run of the seed.
 func (v *variant) changes() bool { return v != nil && len(v.off)+len(v.forks) > 0 }
 
-// String is what parseVariant reads: -kind1,3..5 leaves out these faults, and -12.34 draws anew from step 12 on.
+// String is what parseVariant reads: -kind1,3..5 leaves out these faults, and -12.34 draws anew from step 12 on, -12:34 all.
 func (v *variant) String() string {
 	if !v.changes() {
 		return ""
@@ -238,7 +272,7 @@ func (v *variant) String() string {
 		}
 	}
 	for _, f := range v.forks {
-		fmt.Fprintf(&b, "-%d.%d", f.step, f.salt)
+		fmt.Fprintf(&b, "-%d%c%d", f.step, map[bool]rune{false: '.', true: ':'}[f.all], f.salt)
 	}
 	return b.String()
 }
@@ -252,11 +286,14 @@ func parseVariant(s string) (*variant, error) {
 		return v, nil
 	}
 	for _, part := range strings.Split(s, "-")[1:] {
-		step, salt, _ := strings.Cut(part, ".")
+		step, salt, all := strings.Cut(part, ":")
+		if !all {
+			step, salt, _ = strings.Cut(part, ".")
+		}
 		at, err := strconv.Atoi(step)
 		draws, err2 := strconv.ParseUint(salt, 10, 64)
 		if cmp.Or(err, err2) == nil {
-			v.forks = append(v.forks, fork{at, draws})
+			v.forks = append(v.forks, fork{at, draws, all})
 			continue
 		}
 		m := inVariant.FindStringSubmatch(part)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,24 @@ func TestShortenKeepsTheFailure(t *testing.T) {
 	})
 	require.EqualError(t, err, "client took 1.4s for 2")
 	require.Equal(t, 3, strings.Count(story, "\n"), story)
+}
+
+// A shorter run that ends at another call of t.Fatal fails otherwise.
+func TestShortenKeepsThePlace(t *testing.T) {
+	_, story, err := shorten(t, 4, 300, func(ctx context.Context, w *simulation.World) error {
+		lines := w.Rand().IntN(20)
+		for i := range lines {
+			w.Log("line %d", i)
+		}
+		if lines < 3 {
+			runtime.Goexit()
+		}
+		runtime.Goexit()
+		return nil
+	})
+	require.ErrorIs(t, err, simulation.ErrExited)
+	require.Regexp(t, `in simulation_test.TestShortenKeepsThePlace.func1, shorten_test.go:\d+$`, err.Error())
+	require.Equal(t, 4, strings.Count(story, "\n"), story)
 }
 
 // A run ends with the event that makes its story too long.

@@ -99,6 +99,7 @@ type Report struct {
 
 	// Sometimes has the names of the calls of World.Sometimes, and whether the run has reached them.
 	Sometimes map[string]bool
+	came      []mark // to them, in order
 
 	// Of a run with guests.
 	Level   string // what is under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay
@@ -125,7 +126,7 @@ func Run(o Options, main func(ctx context.Context, w *World) error) Report {
 }
 
 func (w *World) report() Report {
-	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks}
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, came: w.came}
 }
 
 // A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are those of the test
@@ -164,7 +165,10 @@ type World struct {
 	all   []*Link
 	base  Faults
 	marks map[string]bool // of Sometimes
+	came  []mark
 	rare  map[string]*bug // of Buggify
+	forks []fork          // to come
+	salt  uint64          // of those that have come; 0: none
 
 	outside
 	guests *guests // nil: none
@@ -193,6 +197,9 @@ func newWorld(o Options) *World {
 	}
 	w.host = host{world: w, spawner: w, rate: normal}
 	w.hosts = []*host{&w.host}
+	if o.variant != nil {
+		w.forks = o.variant.forks
+	}
 	return w
 }
 
@@ -208,6 +215,23 @@ func (w *World) Rand() *rand.Rand {
 		w.rand = rand.New(draws{w})
 	}
 	return w.rand
+}
+
+// RandOf returns a Rand over s, which the caller has seeded by Rand. Its draws do not move those of others, as a nemesis wants it. They are s's
+// own, except in a run that is continued with other chance: see TestOptions.Guided.
+func (w *World) RandOf(s rand.Source) *rand.Rand { return rand.New(apart{w, s}) }
+
+type apart struct {
+	w *World
+	s rand.Source
+}
+
+func (a apart) Uint64() uint64 {
+	x := a.s.Uint64()
+	if a.w.salt != 0 {
+		x = finish(x ^ a.w.salt)
+	}
+	return x
 }
 
 // draws is the source of Rand. A draw outside the World ends the run: it would come at another time in another run.

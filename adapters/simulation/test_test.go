@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var flips int // how often a run was another than before
+
 // TestFails fails, in a process of its own: under a seed in which the second task comes first.
 func TestFails(t *testing.T) {
 	how := os.Getenv("BRAID_FAILS")
@@ -31,6 +33,7 @@ func TestFails(t *testing.T) {
 		switch how {
 		case "error":
 			t.Error("told t")
+			return nil
 		case "fatal":
 			require.Fail(t, "told t")
 		case "leak":
@@ -39,6 +42,13 @@ func TestFails(t *testing.T) {
 			<-make(chan int)
 		case "panic":
 			panic("boom")
+		case "short":
+			if flips++; w.Fault("x") {
+				w.Log("a fault")
+				w.Log("and more")
+			} else {
+				w.Log("flips %d", flips)
+			}
 		}
 		return errors.New("in the wrong order")
 	})
@@ -75,6 +85,14 @@ func TestTest(t *testing.T) {
 		require.Contains(t, test("return", "BRAID_SEED="+seed), "not the number of a seed", seed)
 	}
 	require.Contains(t, test("return", seed, "BRAID_STOP=3"), "simulation: before step 3:")
+	require.Contains(t, test("return", seed, "BRAID_STOP=99999"), "BRAID_STOP=99999: the run has no such step. It ended at step ")
+	passes := exec.Command(os.Args[0], "-test.run=^TestLevels$", "-test.v")
+	passes.Env = append(os.Environ(), "BRAID_LEVELS=plain", "BRAID_SEED=1", "BRAID_STOP=99999")
+	passed, err := passes.CombinedOutput()
+	require.NoError(t, err)
+	require.Contains(t, string(passed), "BRAID_STOP=99999: the run has no such step. It ended at step ")
+	require.Contains(t, test("error", "BRAID_SHORTEN=20"), "It is not shortened: main has returned no error")
+	require.Regexp(t, `(?s)seed \d+: in the wrong order\n.*It is not shortened: the shorter seed \S+ is not deterministic`, test("short", "BRAID_SHORTEN=20"))
 	require.Contains(t, test("return", "BRAID_STOP=3"), "there is no BRAID_SEED")
 	require.Contains(t, test("return", seed, "BRAID_STOP=x"), "not the number of a step")
 	require.Contains(t, test("return", "BRAID_SHORTEN=0"), "not a number of tries")

@@ -5,6 +5,7 @@ package linear
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -16,12 +17,19 @@ import (
 
 // A Model is an object that is used by one task only: its state S at first, and its steps. Step says what the operation in does to the state
 // s, and whether out is a result that it may have then. States are compared by ==.
+//
+// Lost says what in does to s if nobody has learned its result. A model of a service over a network has it: an operation that fails, or whose
+// task ends before it returns, may then have had its effect, may have it later, or never. Without Lost such an operation is left out.
 type Model[S comparable, In, Out any] struct {
 	First S
 	Step  func(s S, in In, out Out) (after S, possible bool)
+	Lost  func(s S, in In) (after S)
 
 	passed sync.Map // histories of runs of an exploration
 }
+
+// unknown is the result of an operation that is lost.
+type unknown struct{}
 
 // A History has the operations on one object. Its methods may be called by any tasks at the same time.
 type History[S comparable, In, Out any] struct {
@@ -50,13 +58,18 @@ func (m *Model[S, In, Out]) In(w World) *History[S, In, Out] {
 	return h
 }
 
-// Do calls f, which performs the operation in of a client, and returns its results. If they include an error the operation is left out: it must
-// have had no effect then. A client has one operation at a time.
+// Do calls f, which performs the operation in of a client, and returns its results. After an error, the operation is one for Lost of the model.
+// Without Lost the operation is left out: it must have had no effect then. A client has one operation at a time.
 func (h *History[S, In, Out]) Do(client int, in In, f func() (Out, error)) (Out, error) {
 	if h.world != nil {
 		h.world.Called()
 	}
-	call := h.clock.Add(1)
+	call, lost := h.clock.Add(1), h.model.Lost != nil
+	defer func() {
+		if lost {
+			h.add(porcupine.Operation{ClientId: client, Input: in, Call: call, Output: unknown{}, Return: math.MaxInt64})
+		}
+	}()
 	out, err := f()
 	if h.world != nil {
 		h.world.Returned()
@@ -64,11 +77,16 @@ func (h *History[S, In, Out]) Do(client int, in In, f func() (Out, error)) (Out,
 	}
 	end := h.clock.Add(1)
 	if err == nil {
-		h.mu.Lock()
-		h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: end})
-		h.mu.Unlock()
+		lost = false
+		h.add(porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: end})
 	}
 	return out, err
+}
+
+func (h *History[S, In, Out]) add(o porcupine.Operation) {
+	h.mu.Lock()
+	h.ops = append(h.ops, o)
+	h.mu.Unlock()
 }
 
 // Check returns an error if there is no order of the operations in which each result is possible, and an operation that ended before another
@@ -77,6 +95,10 @@ func (h *History[S, In, Out]) Check() error {
 	slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 	var s strings.Builder
 	for _, o := range h.ops {
+		if _, lost := o.Output.(unknown); lost {
+			fmt.Fprintf(&s, "\n\t%3d        : %v has not returned, or failed", o.Call, o.Input)
+			continue
+		}
 		fmt.Fprintf(&s, "\n\t%3d to %3d: %v returned %v", o.Call, o.Return, o.Input, o.Output)
 	}
 	if _, ok := h.model.passed.Load(s.String()); ok {
@@ -85,6 +107,9 @@ func (h *History[S, In, Out]) Check() error {
 	model := porcupine.Model{
 		Init: func() any { return h.model.First },
 		Step: func(s, in, out any) (bool, any) {
+			if _, lost := out.(unknown); lost {
+				return true, h.model.Lost(s.(S), in.(In))
+			}
 			after, possible := h.model.Step(s.(S), in.(In), out.(Out))
 			return possible, after
 		},

@@ -90,7 +90,7 @@ func Start(w *simulation.World, o Options) (calm func()) {
 		o.Kinds = all
 	}
 	draw := w.Rand()
-	n := &nemesis{o: o, w: w, rand: rand.New(rand.NewPCG(draw.Uint64(), draw.Uint64())), boots: map[string]bool{}}
+	n := &nemesis{o: o, w: w, rand: w.RandOf(rand.NewPCG(draw.Uint64(), draw.Uint64())), boots: map[string]bool{}}
 	n.choose()
 	n.o.Every = max(1, o.Every<<n.rand.IntN(5)>>2)
 	n.next()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -270,4 +271,59 @@ func TestGuests(t *testing.T) {
 		return <-done
 	})
 	require.Positive(t, served.Load())
+}
+
+// From a fork on the faults are others.
+func TestAFork(t *testing.T) {
+	crashes := func(seed string) (all []string) {
+		t.Setenv("BRAID_SEED", seed)
+		simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
+			all = nil // a seed may run twice
+			nemesis.Start(w, nemesis.Options{Nodes: names, Kinds: nemesis.Crash, Boot: func(n *simulation.Node) {
+				all = append(all, n.Name()+" "+w.Now().String())
+				n.Restart(func(context.Context) {})
+			}})
+			return suspend.Sleep(ctx, 10*time.Second)
+		})
+		return all
+	}
+	first, other := crashes("3"), crashes("3-30:7")
+	require.Equal(t, first[:2], other[:2])
+	require.NotEqual(t, first[6:12], other[6:12])
+}
+
+// Guests repeat what a nemesis, or chance, has lost. A second run does the same.
+func TestGuestsOverUDP(t *testing.T) {
+	simulation.Test(t, simulation.TestOptions{Seeds: 5, Twice: true, Options: simulation.Options{Guests: true}}, func(_ context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MaxLatency: time.Millisecond, Loss: 0.3, Double: 0.3})
+		clients := []string{"x", "y"}
+		nemesis.Start(w, nemesis.Options{Nodes: []string{"server"}, Clients: clients, Kinds: nemesis.Partition | nemesis.OneWay | nemesis.Cut})
+		w.Node("server").Start(func(_ context.Context, h *simulation.Host) {
+			c, err := h.ListenPacket("udp", ":53")
+			for p := make([]byte, 8); err == nil; {
+				var n int
+				var from net.Addr
+				if n, from, err = c.ReadFrom(p); err == nil {
+					_, err = c.WriteTo(p[:n], from)
+				}
+			}
+		})
+		done := make(chan error)
+		for _, name := range clients {
+			w.Node(name).Start(func(_ context.Context, h *simulation.Host) {
+				c, err := h.ListenPacket("udp", ":0")
+				to, _ := simulation.UDPAddr("server:53")
+				for k, p := 0, make([]byte, 8); k < 20 && err == nil; {
+					_, err = c.WriteTo(append([]byte(name), byte('a'+k)), to)
+					_ = c.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+					if n, _, late := c.ReadFrom(p); late == nil && string(p[:n]) == name+string(rune('a'+k)) {
+						k++
+					}
+				}
+				w.Log("%s has all", name)
+				done <- err
+			})
+		}
+		return errors.Join(<-done, <-done)
+	})
 }

@@ -1,0 +1,196 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A diagram is the picture of a story in space and time (Lamport, 1978): a node is a line from top to bottom, a message an arrow, a fault a band. Each
+// event has a row of its own, so the distance of two rows says nothing about the time between them.
+
+// A band is the time of a fault of a node, or of the link of two nodes.
+type band struct {
+	of, with *host // with: nil, or the other end
+	what     string
+	from, to time.Duration // to: -1 until the end
+	at       int           // length of the story at its beginning
+	until    int           // and at its end
+}
+
+// band tells the story of a run that a fault begins or ends. It is no event.
+func (w *World) band(of, with *host, what string, begins bool) {
+	if !w.telling() {
+		return
+	}
+	v := w.o.variant
+	i := slices.IndexFunc(v.bands, func(b *band) bool { return b.of == of && b.with == with && b.what == what && b.to < 0 })
+	switch {
+	case begins && i < 0:
+		v.bands = append(v.bands, &band{of, with, what, w.now, -1, len(v.story), -1})
+	case !begins && i >= 0:
+		v.bands[i].to, v.bands[i].until = w.now, len(v.story)
+	}
+}
+
+func (l *Link) band(what string, begins bool) {
+	if a, b := l.w.nodes[l.ends.a], l.w.nodes[l.ends.b]; a != nil && b != nil {
+		l.w.band(&a.host, &b.host, what, begins)
+	}
+}
+
+const (
+	rowHeight = 18
+	colWidth  = 90
+	left      = 190 // of the first line
+)
+
+// A picture is a diagram that is drawn.
+type picture struct {
+	strings.Builder
+	v    *variant
+	rows []row
+}
+
+// A row is a scene, or the arrival of its message.
+type row struct {
+	scene
+	arrives bool
+}
+
+// first is 0 for an arrival, which comes before the scene that it may have caused.
+func first(r row) int {
+	if r.arrives {
+		return 0
+	}
+	return 1
+}
+
+func (p *picture) x(h *host) int {
+	return left + colWidth*max(0, slices.Index(p.v.named, h.name))
+}
+
+func (p *picture) y(i int) int { return 60 + rowHeight*i }
+
+// diagram returns the diagram of the last run of v, as SVG.
+func (v *variant) diagram(title string, r Report) string {
+	p := &picture{v: v}
+	for _, s := range v.scenes() {
+		p.rows = append(p.rows, row{scene: s})
+	}
+	for _, s := range slices.Clone(p.rows) {
+		if s.kind == sent && s.message.there {
+			s.arrives, s.at, s.order = true, s.message.arrived, s.message.before
+			p.rows = append(p.rows, s)
+		}
+	}
+	slices.SortStableFunc(p.rows, func(a, b row) int { return cmp.Or(int(a.at-b.at), a.order-b.order, first(a)-first(b)) })
+	width, end := left+colWidth*len(v.named)+900, p.y(len(p.rows)+1)
+	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><title>%s</title><style>%s</style><rect width="100%%" height="100%%" fill="#fff"/>`,
+		width, end+40, title, style)
+	for _, b := range v.bands {
+		p.band(b)
+	}
+	for i, name := range v.named {
+		x := left + colWidth*i
+		fmt.Fprintf(p, "\n"+`<line class="node" x1="%d" y1="40" x2="%d" y2="%d"/><text class="name" x="%d" y="28">%s</text>`, x, x, end, x, escaped(name))
+	}
+	for i, s := range p.rows {
+		p.row(i, s)
+	}
+	fmt.Fprintf(p, "\n"+`<text class="end" x="10" y="%d">%s: %s</text></svg>`+"\n", end+20, title, escaped(verdict(r)))
+	return p.String()
+}
+
+const style = `
+text { font: 12px sans-serif } .name { font-weight: bold; text-anchor: middle } .time { fill: #777 } .end { font-weight: bold }
+.node { stroke: #999 } .message { stroke: #36c } .lost { stroke: #c33; stroke-dasharray: 4 3 } circle, .head { fill: #36c }
+.band { fill: #c33; fill-opacity: .25 } .link { fill: #e90; fill-opacity: .35 } .label { fill: #933; font-size: 11px } .cross { stroke: #c33; stroke-width: 2 }`
+
+// escaped is the beginning of a text, as XML may have it.
+func escaped(text string) string {
+	if r := []rune(text); len(r) > shown {
+		text = string(r[:shown]) + "…"
+	}
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0xfffe || r == 0xffff {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?")))
+}
+
+// band draws a fault beside the line of its node, or between those of its link.
+func (p *picture) band(b *band) {
+	from, to := p.y(p.rowAt(b.from, b.at)), p.y(len(p.rows))
+	if b.to >= 0 {
+		to = max(from+4, p.y(p.rowAt(b.to, b.until)))
+	}
+	x, class, what := p.x(b.of), "band", b.of.name+" is "+b.what
+	switch {
+	case b.with != nil:
+		x, class, what = (x+p.x(b.with))/2, "link", fmt.Sprintf("%s–%s: %s", b.of.name, b.with.name, b.what)
+	case strings.Contains(b.what, " "):
+		what = b.of.name + ": " + b.what
+	}
+	fmt.Fprintf(p, "\n"+`<rect class="%s" x="%d" y="%d" width="12" height="%d"><title>%s</title></rect><text class="label" x="%d" y="%d">%s</text>`,
+		class, x-6, from, to-from, escaped(what), x+9, from+11, escaped(b.what))
+}
+
+// rowAt returns the row of the n'th scene of the story, or the next one that has a row.
+func (p *picture) rowAt(at time.Duration, n int) int {
+	i := slices.IndexFunc(p.rows, func(r row) bool { return r.at > at || r.at == at && r.order >= n && !r.arrives })
+	if i < 0 {
+		return len(p.rows)
+	}
+	return i
+}
+
+func (p *picture) row(i int, s row) {
+	y := p.y(i)
+	if s.arrives {
+		return
+	}
+	fmt.Fprintf(p, "\n"+`<text class="time" x="10" y="%d">%d</text><text class="time" x="70" y="%d">%v</text>`, y+4, s.step, y+4, s.at)
+	var on []*host
+	switch s.kind {
+	case sent:
+		from, to, there := p.x(&s.message.by.node.host), p.x(s.of), y+rowHeight
+		class := "message"
+		if !s.message.there {
+			class, to = "message lost", (from+to)/2
+		} else {
+			there = p.y(i + slices.IndexFunc(p.rows[i:], func(r row) bool { return r.arrives && r.message == s.message }))
+		}
+		fmt.Fprintf(p, `<circle cx="%d" cy="%d" r="3"/><line class="%s" x1="%d" y1="%d" x2="%d" y2="%d"><title>%s</title></line>`,
+			from, y, class, from, y, to, there, escaped(s.tell()))
+		if s.message.there {
+			side := 7
+			if to > from {
+				side = -7
+			}
+			fmt.Fprintf(p, `<path class="head" d="M%d %d l%d -5 l0 7 z"/>`, to, there, side)
+		}
+	case broken:
+		on = []*host{s.host, s.of}
+	case crashed:
+		on = []*host{s.of}
+	}
+	for _, h := range on {
+		x := p.x(h)
+		fmt.Fprintf(p, `<path class="cross" d="M%d %d l8 8 m-8 0 l8 -8"/>`, x-4, y-4)
+	}
+	fmt.Fprintf(p, `<text x="%d" y="%d">%s</text>`, left+colWidth*len(p.v.named), y+4, escaped(s.tell()))
+}
+
+// draw writes the diagram of a seed to a file, and returns a line about it.
+func (v *variant) draw(file, seed string, r Report) string {
+	if err := os.WriteFile(file, []byte(v.diagram("seed "+seed, r)), 0o644); err != nil {
+		return fmt.Sprintf("\nIts diagram is not written: %v\n", err)
+	}
+	return "\nIts diagram is " + file + "\n"
+}

@@ -1,0 +1,203 @@
+package simulation
+
+import (
+	"net"
+	"syscall"
+	"time"
+)
+
+// A PacketConn is the net.PacketConn of a Node: a UDP socket. Its methods may be called by several tasks at a time. A datagram takes a latency
+// of its own, so it may overtake others. It may be lost or doubled, see Faults. A link that is held or cut loses it, as do a node without the
+// socket, and a socket that has 64 KB to read. Nobody is told.
+type PacketConn struct {
+	node   *Node
+	boot   int // of node
+	local  bool
+	addr   udpAddr
+	in     []datagram
+	size   int // of in
+	read   endpoint
+	closed bool
+	draws  source
+}
+
+// A datagram is one that has arrived.
+type datagram struct {
+	from udpAddr
+	data []byte
+}
+
+type udpAddr struct{ addr }
+
+func (udpAddr) Network() string { return "udp" }
+
+const maxDatagram = 65507 // bytes, over IPv4
+
+// ListenPacket opens a socket at address, ":port", on network udp, udp4 or udp6. The address is one of Listen. A program sends to the address
+// that it has read from, or to that of UDPAddr.
+func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
+	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.sockets[port] != nil })
+	at := udpAddr{addr{n.name, port}}
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
+	}
+	w := n.world
+	h, id := w.caller()
+	w.note(event{kind: listens, host: h, task: id, of: &n.host, data: uint64(port), text: "udp"})
+	w.conns++
+	c := &PacketConn{node: n, boot: n.files.boot, local: local, addr: at, draws: source(mix(w.o.Seed^w.salt, uint64(w.conns)))}
+	if n.sockets == nil {
+		n.sockets = map[int]*PacketConn{}
+	}
+	n.sockets[port] = c
+	n.opened = append(n.opened, c)
+	return c, nil
+}
+
+// UDPAddr returns the address of a socket, "name:port", for WriteTo. Package net knows no names of nodes.
+func UDPAddr(address string) (net.Addr, error) {
+	name, port, err := split(address)
+	if err != nil {
+		return nil, err
+	}
+	return udpAddr{addr{name, port}}, nil
+}
+
+// ReadFrom suspends the caller until there is a datagram. Of one that is longer than p the rest is lost.
+func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
+	t := c.read.join(c.node.world)
+	if t == nil {
+		return 0, nil, c.fail("read", ErrForeign)
+	}
+	defer c.read.leave(t)
+	for {
+		switch {
+		case c.closed:
+			c.node.late(c.boot)
+			return 0, nil, c.fail("read", net.ErrClosed)
+		case c.read.expired:
+			return 0, nil, c.fail("read", errDeadline)
+		case c.read.first(t) && len(c.in) > 0:
+			d := c.in[0]
+			c.in[0] = datagram{}
+			c.in, c.size = c.in[1:], c.size-len(d.data)
+			return copy(p, d.data), d.from, nil
+		}
+		t.wait()
+	}
+}
+
+// WriteTo sends p, and does not wait. Of an address it takes the text, "name:port". A name that no node has is an error, as a look-up would be.
+func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
+	name, port, err := split(to.String())
+	if err == nil {
+		err = c.brief(func() error { return c.send(p, name, port) })
+	}
+	if err != nil {
+		return 0, c.fail("write", err)
+	}
+	return len(p), nil
+}
+
+func (c *PacketConn) send(p []byte, name string, port int) error {
+	w := c.node.world
+	if anywhere(name) || loopback(name) {
+		name = c.node.name
+	}
+	to := w.nodes[name]
+	switch {
+	case to == nil:
+		return &net.DNSError{Err: "no such node", Name: name, IsNotFound: true}
+	case len(p) > maxDatagram:
+		return syscall.EMSGSIZE
+	}
+	h, id := w.caller()
+	m, e := (*message)(nil), event{kind: sent, host: h, task: id, of: &to.host, n: len(p), data: hashBytes(uint64(port), p)}
+	if w.traced() {
+		e.text = string(p[:min(len(p), 40)])
+	}
+	if w.telling() {
+		m = &message{by: &Conn{node: c.node}}
+		e.text, e.message = string(p[:min(len(p), shown)]), m
+	}
+	w.note(e)
+	l, way := w.link(c.node.name, name), 0
+	if c.node.name > name {
+		way = 1
+	}
+	f := l.now()
+	if l.cut || l.held[way] || c.draws.chance(f.Loss) && w.comes("loss") {
+		return nil
+	}
+	copies := 1
+	if c.draws.chance(f.Double) && w.comes("double") {
+		copies = 2
+	}
+	w.pass()
+	from, data := c.addr, append([]byte(nil), p...)
+	for range copies {
+		arrives := plus(l.leaves(way, len(p)), f.latency(&c.draws))
+		w.after(arrives-w.now, nil, func() { to.take(port, c.node, datagram{from, data}, m) })
+	}
+	return nil
+}
+
+// take is the arrival of a datagram.
+func (n *Node) take(port int, from *Node, d datagram, m *message) {
+	c := n.sockets[port]
+	if n.dead || c == nil || c.local && from != n || c.size+len(d.data) > window {
+		return
+	}
+	n.world.note(event{kind: arrived, of: &n.host, n: len(d.data), message: m})
+	c.in, c.size = append(c.in, d), c.size+len(d.data)
+	c.read.wakeFirst()
+}
+
+// Close closes c. ReadFroms, under way and to come, fail with net.ErrClosed.
+func (c *PacketConn) Close() error {
+	if err := c.brief(func() error { c.shut(); return nil }); err != nil {
+		return c.fail("close", err)
+	}
+	return nil
+}
+
+func (c *PacketConn) shut() {
+	c.closed, c.in = true, nil
+	delete(c.node.sockets, c.addr.port)
+	c.node.opened = without(c.node.opened, c)
+	c.read.clear(c.node.world)
+	c.read.wakeAll()
+}
+
+// brief calls f on the World, if c is open.
+func (c *PacketConn) brief(f func() error) error {
+	err := ErrForeign
+	c.node.world.do(func() {
+		if err = net.ErrClosed; !c.closed {
+			err = f()
+		}
+	})
+	return err
+}
+
+// LocalAddr returns the address.
+func (c *PacketConn) LocalAddr() net.Addr { return c.addr }
+
+// SetDeadline is SetReadDeadline: a WriteTo does not wait.
+func (c *PacketConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+// SetReadDeadline sets when ReadFroms, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (c *PacketConn) SetReadDeadline(t time.Time) error {
+	if err := c.brief(func() error { c.read.deadline(&c.node.host, t); return nil }); err != nil {
+		return c.fail("set", err)
+	}
+	return nil
+}
+
+// SetWriteDeadline does nothing.
+func (c *PacketConn) SetWriteDeadline(time.Time) error { return nil }
+
+func (c *PacketConn) fail(op string, err error) error {
+	giveWay()
+	return &net.OpError{Op: op, Net: "udp", Source: c.addr, Err: err}
+}

@@ -1,0 +1,27 @@
+package simulation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A rare state has one trail of each seed, which ends there.
+func TestTrails(t *testing.T) {
+	var s search
+	for range 3 {
+		s.ran(run{1, []fork{{2, 7, true}, {9, 8, true}}}, []mark{{"x", 5}})
+	}
+	s.ran(run{seed: 2}, []mark{{"x", 6}})
+	require.Equal(t, []trail{{run{1, []fork{{2, 7, true}}}, 5}, {run{seed: 2}, 6}}, trimmed(s.rarities[0].trail))
+	require.Equal(t, 4, s.rarities[0].tries)
+}
+
+func trimmed(all []trail) []trail {
+	for i := range all {
+		if len(all[i].forks) == 0 {
+			all[i].forks = nil
+		}
+	}
+	return all
+}

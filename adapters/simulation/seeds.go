@@ -1,0 +1,249 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// seeds are those of a Test.
+type seeds struct {
+	search
+	o       Options
+	every   uint64 // of which one runs twice
+	n       int
+	lasts   time.Duration // in place of n, unless 0
+	one     bool
+	jobs    int
+	shorten int    // tries
+	diagram string // a file
+	checker checker
+	others  []*checker // of further jobs
+}
+
+func newSeeds(t *testing.T, o TestOptions) *seeds {
+	first := max(o.Seed, 1)
+	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}}
+	if o.Twice {
+		s.every = 1
+	}
+	s.o.Preempt = !o.NoPreempt
+	if s.n == 0 {
+		if s.n = 100; testing.Short() {
+			s.n = 10
+		}
+	}
+	if v := os.Getenv("BRAID_SEED"); v != "" {
+		number, _, _ := strings.Cut(v, "-")
+		seed, err := strconv.ParseUint(number, 10, 64)
+		if err == nil {
+			s.o.variant, err = parseVariant(strings.TrimPrefix(v, number))
+		}
+		if err != nil || seed == 0 {
+			t.Fatalf("simulation: BRAID_SEED=%s is not the number of a seed, or of a shortened one", v)
+		}
+		s.search, s.n, s.one = search{next: seed}, 1, true
+		s.o.Trace = t.Output()
+	} else if v := os.Getenv("BRAID_SEEDS"); v != "" {
+		var err error
+		if s.n, err = strconv.Atoi(v); err != nil {
+			s.lasts, err = time.ParseDuration(v)
+		}
+		if err != nil {
+			t.Fatalf("simulation: BRAID_SEEDS=%s is neither a number nor a duration", v)
+		}
+	}
+	if v := os.Getenv("BRAID_SHORTEN"); v != "" {
+		var err error
+		if s.shorten, err = strconv.Atoi(v); err != nil || s.shorten <= 0 {
+			t.Fatalf("simulation: BRAID_SHORTEN=%s is not a number of tries", v)
+		}
+	}
+	if v := os.Getenv("BRAID_JOBS"); v != "" && !s.one {
+		var err error
+		if s.jobs, err = strconv.Atoi(v); err != nil || s.jobs <= 0 || s.jobs > 1 && (o.Bubble || o.Guests) {
+			t.Fatalf("simulation: BRAID_JOBS=%s is not a number of jobs, or the runs are in bubbles, and take turns", v)
+		}
+	}
+	if v := os.Getenv("BRAID_STOP"); v != "" {
+		stop, err := strconv.Atoi(v)
+		if err != nil || stop <= 0 || !s.one {
+			t.Fatalf("simulation: BRAID_STOP=%s is not the number of a step, or there is no BRAID_SEED", v)
+		}
+		s.o.variant.stop = stop
+	}
+	if s.n <= 0 && s.lasts <= 0 {
+		t.Fatal("simulation: no seeds to run: TestOptions.Seeds and BRAID_SEEDS have to be positive")
+	}
+	return s
+}
+
+func (s *seeds) more(n int, since time.Duration) bool {
+	if s.lasts > 0 {
+		return since < s.lasts
+	}
+	return n < s.n
+}
+
+// round plans some runs after n, and yields each with its report, in the order of the plan. With several jobs the runs are done by then.
+func (s *seeds) round(n int) iter.Seq2[run, Report] {
+	plans := make([]run, round)
+	if s.lasts == 0 {
+		plans = plans[:min(len(plans), s.n-n)]
+	}
+	for i := range plans {
+		plans[i] = s.plan()
+	}
+	perform := func(i int) Report { return s.perform(&s.checker, plans[i]) }
+	if len(s.others) > 0 {
+		perform = s.abreast(plans)
+	}
+	return func(yield func(run, Report) bool) {
+		for i, p := range plans {
+			if !yield(p, perform(i)) {
+				return
+			}
+		}
+	}
+}
+
+// abreast runs all of plans, and returns their reports.
+func (s *seeds) abreast(plans []run) func(i int) Report {
+	reports, at := make([]Report, len(plans)), atomic.Int64{}
+	var all sync.WaitGroup
+	for _, c := range append(s.others, &s.checker) {
+		all.Go(func() {
+			for i := at.Add(1) - 1; int(i) < len(plans); i = at.Add(1) - 1 {
+				reports[i] = s.perform(c, plans[i])
+			}
+		})
+	}
+	all.Wait()
+	return func(i int) Report { return reports[i] }
+}
+
+// options returns those of a run.
+func (s *seeds) options(p run) Options {
+	o := s.o
+	if o.Seed = p.seed; len(p.forks) > 0 {
+		o.variant = &variant{forks: p.forks, silent: true}
+	}
+	return o
+}
+
+// perform does a run, or two.
+func (s *seeds) perform(c *checker, p run) Report {
+	o := s.options(p)
+	if !s.one && (len(p.forks) > 0 || o.Seed%s.every != 0) {
+		return c.run(o)
+	}
+	err := c.check(o)
+	r := c.report
+	r.Err = err
+	return r
+}
+
+// failure is the text about a seed that has failed.
+func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
+	o, shorter := s.options(p), s.one
+	o.Trace = nil
+	err, end := r.Err, ""
+	if !unending(err) {
+		err = s.checker.check(o)
+		var differs *Nondeterminism
+		switch {
+		case s.shorten == 0 || errors.As(err, &differs):
+		case s.checker.report.Err == nil:
+			end = "\nIt is not shortened: main has returned no error, but marked the test as failed.\n"
+		default:
+			short := s.shortened(o)
+			if errShort := s.checker.check(short); errors.As(errShort, &differs) {
+				end = fmt.Sprintf("\nIt is not shortened: the shorter seed %d%v is not deterministic. %v\n", o.Seed, short.variant, differs)
+				err = s.checker.check(o)
+				break
+			}
+			o, shorter, err = short, true, s.checker.report.Err
+		}
+		if s.diagram != "" {
+			if o.variant == nil {
+				o.variant = &variant{}
+			}
+			o.variant.silent = false
+			err = s.checker.check(o)
+			end += o.variant.draw(s.diagram, fmt.Sprintf("%d%v", o.Seed, o.variant), s.checker.report)
+		}
+		switch events := s.checker.events; {
+		case shorter && o.variant.changes():
+			end += "\nIts messages, faults and lines of Log, with their steps:\n" + o.variant.print(s.checker.report)
+		case !s.one:
+			end += "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
+		}
+	}
+	switch {
+	case err == nil && r.Err != nil:
+		err = fmt.Errorf("%w\n\nLater runs of the seed did not fail", r.Err)
+	case err == nil:
+		if err = errors.New("main has marked the test as failed"); s.jobs > 1 {
+			err = fmt.Errorf("%w, in this run or one of the %d after it: BRAID_JOBS=1 says in which", err, round-1)
+		}
+	}
+	again, keys := "", ""
+	if o.Guests { // the first is what BRAID_RANDOM makes of itself
+		if os.Getenv("BRAID_RANDOM") != "" {
+			again = "BRAID_RANDOM=1 "
+		} else {
+			keys = "\nA range over a map of more than 8 entries has its order by keys of the process. If the command fails otherwise, test with\n" +
+				"BRAID_RANDOM=1 in the environment (Linux), which makes the keys the same everywhere.\n"
+		}
+	}
+	seed := fmt.Sprintf("%d%v", o.Seed, o.variant)
+	end += s.stopped(r)
+	return fmt.Sprintf("seed %s: %v\n%s\nTo repeat it, with the whole trace:\n\n\t%sBRAID_SEED=%s go test -v -run '%s' %s\n%s", seed, err, end, again, seed, pattern(t.Name()), pkg, keys)
+}
+
+// stopped says that the run has not come to the step of BRAID_STOP.
+func (s *seeds) stopped(r Report) string {
+	if v := s.o.variant; v != nil && v.stop > 0 {
+		return fmt.Sprintf("\nBRAID_STOP=%d: the run has no such step. It ended at step %d.\n", v.stop, r.Steps)
+	}
+	return ""
+}
+
+// shortened returns the options of a shorter run that fails in the same way.
+func (s *seeds) shortened(o Options) Options {
+	v := o.variant
+	if v == nil {
+		v = &variant{}
+	}
+	v.silent = false
+	o.variant = v.shorten(func(v *variant) Report {
+		o.variant = v
+		return s.checker.run(o)
+	}, s.shorten, o.Seed)
+	return o
+}
+
+// pattern is the argument of -run for one test. The shell has it in quotes, so a quote in a name becomes any character.
+func pattern(name string) string {
+	name = strings.ReplaceAll(regexp.QuoteMeta(name), "'", ".")
+	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
+}
+
+// place returns the package that f is in.
+func place(f func(ctx context.Context, w *World) error) string {
+	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	slash := strings.LastIndexByte(name, '/') + 1
+	pkg, _, _ := strings.Cut(name[slash:], ".")
+	return name[:slash] + strings.TrimSuffix(pkg, "_test")
+}
