@@ -25,7 +25,7 @@ func TestMutants(t *testing.T) {
 		{"Tries is not looked at", "serve.go", "delivered(m) >= q.o.Tries:", "delivered(m) >= q.o.Tries && !IS:", "TestDead$"},
 		{"the servers are not told of progress", "serve.go", "				if err := m.InProgress();", "				if IS {\n					continue\n				}\n				if err := m.InProgress();", "TestInProgress"},
 		{"a worker is not promised", "serve.go", "		n--\n", "		if !IS {\n			n--\n		}\n", "TestWidth|TestServe"},
-		{"one message a pull", "serve.go", "q.consumer.Fetch(n, ", "q.consumer.Fetch(map[bool]int{true: 1, false: n}[IS], ", "TestPulls|TestServeIsNearConsume"},
+		{"one message a pull", "serve.go", "q.consumer.Fetch(n, ", "q.consumer.Fetch(map[bool]int{true: 1, false: n}[IS], ", "TestPulls"},
 		{"a pull that fails is silent", "serve.go", "			q.meet(\"pull\", err)\n", "			if !IS {\n				q.meet(\"pull\", err)\n			}\n", "TestOnError"},
 		{"Serve outlives its connection", "serve.go", "			stop(err)\n		} else", "			if !IS {\n				stop(err)\n			}\n		} else", "TestConnectionClosed"},
 		{"a try that fails is silent", "serve.go", "		q.tell(\"a try\", err)", "		if !IS {\n			q.tell(\"a try\", err)\n		}", "TestOnError"},
