@@ -45,6 +45,7 @@ func TestTheCostOfACase(t *testing.T) {
 // A case reads 10,000 Vars beside two writers, and is performed by its eleventh run at the latest. Each run goes on only once both writers
 // have committed since, or wait for the elder.
 func TestALongCaseDoesNotStarve(t *testing.T) {
+	require.Equal(t, 10, stm.Patience, "as the docs say")
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		vars, never := make([]stm.Var[int], 10_000), chanx.New[int](0)
 		var commits [2]atomic.Int64
