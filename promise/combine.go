@@ -102,7 +102,6 @@ func combine[T, U any](futures []Future[T], decides func(left int, err error) bo
 	}
 	made := suspend.OpOf[*combination[T]](&combination[T]{futures: fs, decides: decides})
 	return suspend.Map(made, func(c *combination[T], _ error) (U, error) {
-		c.Drop()
 		return result(c.futures, c.last)
 	})
 }
@@ -150,6 +149,9 @@ func (c *combination[T]) Prepare() {
 		}
 	}
 }
+
+// Settle implements again.Preparer.
+func (c *combination[T]) Settle() { c.Drop() }
 
 // Drop implements again.Preparer.
 func (c *combination[T]) Drop() {

@@ -96,6 +96,9 @@ func TestAllocations(t *testing.T) {
 		}
 		return nil
 	}
+	inc := func(tx *stm.Tx) (int, error) { x.Set(tx, x.Get(tx)+1); return 0, nil }
+	op := stm.Op(inc)
+	kept := suspend.On(op)
 	for _, c := range []struct {
 		name  string
 		limit float64
@@ -110,6 +113,9 @@ func TestAllocations(t *testing.T) {
 		{"a Set of a pointer", 1, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { p.Set(tx, pointer); return nil }) }},
 		{"a Set, twice", 1, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { x.Set(tx, 1); x.Set(tx, 2); return nil }) }},
 		{"two Sets", 2, func() { _ = stm.Atomically(bg, func(tx *stm.Tx) error { x.Set(tx, 1); y.Set(tx, 2); return nil }) }},
+		{"a case that is kept", 1, func() { _, _ = suspend.Select(bg, kept) }},
+		{"an operation that is kept", 4, func() { _, _ = suspend.Do(bg, op) }},
+		{"an operation", 5, func() { _, _ = suspend.Do(bg, stm.Op(inc)) }},
 		{"Nested", 1, func() {
 			_ = stm.Atomically(bg, func(tx *stm.Tx) error {
 				return stm.Nested(tx, func(tx *stm.Tx) error { x.Set(tx, 1); return nil })

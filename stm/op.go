@@ -20,16 +20,21 @@ func Op[T any](f func(tx *Tx) (T, error)) suspend.Op[T] {
 	if f == nil {
 		panic(nilFunction)
 	}
-	made := suspend.OpOf[*operation[T]](&operation[T]{f: f})
-	return suspend.Map(made, func(o *operation[T], err error) (v T, _ error) {
-		if err != nil {
-			return v, err
-		}
-		return o.result()
-	})
+	return suspend.OpOf[T](maker[T](f))
 }
 
-// An operation is a Tx as a Source. Prepare runs it, and Try commits it.
+// A maker makes the operation of a Case, or of one Do or Then. It is a Source that is never ready, since suspend.OpOf calls Anew alone.
+type maker[T any] func(tx *Tx) (T, error)
+
+// Anew implements again.Maker.
+func (f maker[T]) Anew() suspend.Source[T] { return &operation[T]{f: f} }
+
+func (maker[T]) Guard() *suspend.Guard          { return &guard }
+func (maker[T]) Try() (v T, ok bool, err error) { return v, false, nil }
+func (maker[T]) Enqueue(suspend.Resumer[T])     {}
+func (maker[T]) Remove(suspend.Resumer[T])      {}
+
+// An operation is a Tx as an again.Preparer. Prepare runs it, Try commits it, and Settle calls the functions of AfterCommit.
 //
 //	new      -Prepare> ran ready      f has returned nil
 //	                   ran retry      f has returned Retry
@@ -48,13 +53,10 @@ type operation[T any] struct {
 	v     T
 	err   error
 	ran   outcome
-	r     suspend.Resumer[*operation[T]]
+	r     suspend.Resumer[T]
 }
 
 func (o *operation[T]) Guard() *suspend.Guard { return &guard }
-
-// Anew makes the operation of a Case, or of one Do or Then.
-func (o *operation[T]) Anew() suspend.Source[*operation[T]] { return &operation[T]{f: o.f} }
 
 func (o *operation[T]) Prepare() {
 	tx := o.tx
@@ -70,6 +72,10 @@ func (o *operation[T]) Prepare() {
 		o.v, err = o.f(tx)
 		return err
 	})
+	if o.err != nil {
+		var zero T
+		o.v = zero
+	}
 	switch {
 	case tx.doomed:
 		o.ran = conflict
@@ -86,36 +92,36 @@ func (o *operation[T]) Prepare() {
 	}
 }
 
-func (o *operation[T]) Try() (_ *operation[T], ok bool, err error) {
-	v, ok, err := o.try()
+func (o *operation[T]) Try() (_ T, ok bool, err error) {
+	ok, err = o.try()
 	o.tx.stepDownLocked() // there is no telling when the next look is
-	return v, ok, err
+	return o.v, ok, err
 }
 
-func (o *operation[T]) try() (_ *operation[T], ok bool, err error) {
+func (o *operation[T]) try() (ok bool, err error) {
 	switch o.ran {
 	case ready:
 		if len(o.tx.writes) > 0 {
 			switch o.tx.commitLocked(all) { // the guard is held for other cases as well
 			case behind:
-				return nil, false, nil
+				return false, nil
 			case conflict:
 				o.tx.failed()
-				return nil, true, again.Err
+				return true, again.Err
 			}
 		}
-		return o, true, nil
+		return true, nil
 	case failed:
-		return o, true, nil
+		return true, o.err
 	case retry:
 		if o.tx.validLocked() {
-			return nil, false, nil
+			return false, nil
 		}
 	}
-	return nil, true, again.Err
+	return true, again.Err
 }
 
-func (o *operation[T]) Enqueue(r suspend.Resumer[*operation[T]]) {
+func (o *operation[T]) Enqueue(r suspend.Resumer[T]) {
 	o.r = r
 	if o.ran == retry {
 		o.tx.linkLocked(o)
@@ -124,21 +130,21 @@ func (o *operation[T]) Enqueue(r suspend.Resumer[*operation[T]]) {
 	}
 }
 
-func (o *operation[T]) Remove(suspend.Resumer[*operation[T]]) { o.tx.unlinkLocked() }
-func (o *operation[T]) resumeLocked()                         { o.r.Resume(nil, again.Err) }
+func (o *operation[T]) Remove(suspend.Resumer[T]) { o.tx.unlinkLocked() }
 
-// result ends the Tx, calls the functions of AfterCommit, and returns the result of f.
-func (o *operation[T]) result() (v T, err error) {
-	if err = o.err; err == nil {
-		v = o.v
-	}
-	hooks := o.tx.takeHooks()
+func (o *operation[T]) resumeLocked() {
+	var zero T
+	o.r.Resume(zero, again.Err)
+}
+
+// Settle ends the Tx, and calls the functions of AfterCommit.
+func (o *operation[T]) Settle() {
+	hooks, err := o.tx.takeHooks(), o.err
 	o.Drop()
 	o.fails = 0
 	if err == nil {
 		callAll(hooks)
 	}
-	return v, err
 }
 
 // Drop ends the Tx.

@@ -22,6 +22,13 @@ type preparingLeg[T any] struct {
 	again.Preparer
 }
 
+func (l *preparingLeg[T]) result() (v T, err error, won bool) {
+	if v, err, won = l.landing.result(); won {
+		l.Settle()
+	}
+	return v, err, won
+}
+
 func (l *preparingLeg[T]) again() bool {
 	if !l.has || l.err != again.Err {
 		return false

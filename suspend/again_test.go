@@ -60,15 +60,13 @@ func (a *atLeast) Prepare() {
 
 func (a *atLeast) Drop() {
 	a.guard.Lock() // under no guard
-	a.let()
-	a.guard.Unlock()
-}
-
-func (a *atLeast) let() {
+	defer a.guard.Unlock()
 	if a.holds {
 		a.holding, a.holds = a.holding-1, false
 	}
 }
+
+func (a *atLeast) Settle() { a.Drop() }
 
 func (a *atLeast) Guard() *suspend.Guard          { return &a.guard }
 func (a *atLeast) Enqueue(r suspend.Resumer[int]) { a.waiters.Push(r, struct{}{}) }
@@ -77,9 +75,6 @@ func (a *atLeast) Remove(r suspend.Resumer[int])  { a.waiters.Remove(r) }
 func (a *atLeast) Try() (int, bool, error) {
 	if a.seen != a.n {
 		return 0, true, again.Err
-	}
-	if a.n >= a.least {
-		a.let()
 	}
 	return a.seen, a.n >= a.least, nil
 }

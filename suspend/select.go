@@ -23,6 +23,7 @@ import (
 //	}
 type Case[T any] struct {
 	legs   []leg
+	first  [1]leg // where the first is listed
 	result result[T]
 	v      T
 	err    error
@@ -38,6 +39,7 @@ type Selectable interface {
 // On returns op as a case.
 func On[T any](op Op[T]) *Case[T] {
 	c := new(Case[T])
+	c.legs = c.first[:0]
 	c.Set(op)
 	return c
 }
@@ -211,7 +213,8 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	if twice(legs) {
 		panic(sameTwice)
 	}
-	defer pin(legs)()
+	pinned := pin(legs)
+	defer func() { unpin(pinned) }()
 	last := none
 	defer func() { release(legs, last) }() // after the case has its result: a context may panic
 	var guardsBuf [4]*Guard

@@ -84,18 +84,20 @@ type timerLeg struct {
 }
 
 // pin turns the durations of the timers among legs into times, so that another look does not begin them anew.
-func pin(legs []leg) (undo func()) {
-	var pinned []*timerLeg
+func pin(legs []leg) (pinned []*timerLeg) {
 	for _, l := range legs {
 		if t, ok := l.does.(*timerLeg); ok && !t.absolute {
 			t.t, t.absolute = now(t.scheduler()).Add(t.d), true
 			pinned = append(pinned, t)
 		}
 	}
-	return func() {
-		for _, t := range pinned {
-			t.absolute = false
-		}
+	return pinned
+}
+
+// unpin ends what pin has begun.
+func unpin(pinned []*timerLeg) {
+	for _, t := range pinned {
+		t.absolute = false
 	}
 }
 

@@ -197,3 +197,4 @@ func (m *idleMade) Remove(suspend.Resumer[time.Time])  {}
 func (m *idleMade) Anew() suspend.Source[time.Time]    { return m }
 func (m *idleMade) Prepare()                           {}
 func (m *idleMade) Drop()                              {}
+func (m *idleMade) Settle()                            {}

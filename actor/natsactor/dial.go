@@ -59,43 +59,54 @@ func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject
 		nc.RemoveStatusListener(status)
 		return actor.Ref[M]{}, fmt.Errorf("natsactor: %w", err)
 	}
-	ref := actor.Spawn(ctx, on, func(_ context.Context, self *actor.Self[M]) error {
-		return actor.Loop(func() error {
-			return self.React(func(m M) error {
-				q, asks := carrier.Of(m)
-				asks = asks && q.Waited()
-				data, err := codec.Encode(m)
-				switch {
-				case err != nil:
-				case asks:
-					err = d.ask(data, q)
-				default:
-					err = d.send(data)
-				}
-				switch {
-				case err == nil:
-					return nil
-				case asks:
-					q.Refuse(noReply(err))
-				default:
-					if o.Actor.Dead != nil {
-						o.Actor.Dead(m)
-					}
-					d.lose(1, err)
-				}
-				if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining) {
-					return err
-				}
-				return nil
-			})
-		})
-	}, o.Actor)
+	ref := spawn(ctx, on, d, codec, o)
 	go func() {
-		d.tend(ref, status)
+		d.tend(ref, nc.IsClosed(), status)
 		nc.RemoveStatusListener(status)
 		_ = sub.Unsubscribe()
 	}()
 	return ref, nil
+}
+
+// spawn starts the actor that publishes.
+func spawn[M any](ctx context.Context, on suspend.Spawner, d *dialled, codec Codec[M], o DialOptions[M]) actor.Ref[M] {
+	publish := func(m M) error {
+		q, asks := carrier.Of(m)
+		asks = asks && q.Waited()
+		data, err := codec.Encode(m)
+		switch {
+		case err != nil:
+		case asks:
+			err = d.ask(data, q)
+		default:
+			err = d.send(data)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case asks:
+			q.Refuse(noReply(err))
+		default:
+			if o.Actor.Dead != nil {
+				o.Actor.Dead(m)
+			}
+			d.lose(1, err)
+		}
+		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining) {
+			return err
+		}
+		return nil
+	}
+	return actor.Spawn(ctx, on, func(_ context.Context, self *actor.Self[M]) error {
+		return actor.Loop(func() error { return self.React(publish) })
+	}, o.Actor)
+}
+
+// A client is a *nats.Conn.
+type client interface {
+	PublishMsg(m *nats.Msg) error
+	FlushTimeout(d time.Duration) error
+	IsConnected() bool
 }
 
 // A dialled keeps the requests that were published and are not answered, and counts messages of which it is not known that they
@@ -104,7 +115,7 @@ func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject
 // A flush says that the server has all that was published before it. Requests need none: each third of a lease the servers are asked which
 // of them they hold, and a request that nobody has held for a lease fails.
 type dialled struct {
-	nc      *nats.Conn
+	nc      client
 	subject string
 	id      string // in the questions for requests
 	inbox   string
@@ -113,12 +124,15 @@ type dialled struct {
 	wake    chan struct{} // there is something to tend
 	flushed chan uint64   // a number of messages; 0 if the flush has failed
 
+	away bool // tend's own: the connection is broken, and has been told
+
 	mu      sync.Mutex
 	asked   map[string]*asking // by the last token of the reply's subject
 	last    uint64
 	tending bool
-	begun   uint64 // messages that are given to the client or were; not requests
-	given   uint64 // of these, those that the client has taken
+	sending bool   // a message is being given to the client; not a request
+	broke   bool   // and the connection has broken meanwhile
+	given   uint64 // messages that the client has taken
 	flushes uint64 // of these, those that the server had at the last flush
 	settled uint64 // of these, those that it had at the last flush but one, so that it has passed them on; or that were told
 }
@@ -132,16 +146,23 @@ type asking struct {
 // send publishes a message that is no request.
 func (d *dialled) send(data []byte) error {
 	d.mu.Lock()
-	d.begun++
+	d.sending, d.broke = true, false
 	d.tendLocked()
 	d.mu.Unlock()
 	err := d.nc.PublishMsg(&nats.Msg{Subject: d.subject, Reply: d.inbox + lostToken, Data: data})
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err != nil && d.begun > d.settled {
-		d.begun--
+	d.sending = false
+	doubtful := err == nil && d.broke
+	if err == nil {
+		d.given++
 	}
-	d.given = d.begun
+	if doubtful {
+		d.settled, d.flushes = d.given, d.given
+	}
+	d.mu.Unlock()
+	if doubtful {
+		d.lose(1, ErrInDoubt)
+	}
 	return err
 }
 
@@ -236,35 +257,15 @@ func (d *dialled) hear(msg *nats.Msg) {
 }
 
 // tend looks after requests and messages until a has ended and nothing is left.
-func (d *dialled) tend(a actor.Actor, status <-chan nats.Status) {
+func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	tick := 100 * time.Millisecond
 	if d.lease > 0 {
 		tick = min(tick, max(d.lease/4, time.Millisecond))
 	}
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
-	away := false
-	broken := func(s nats.Status) {
-		if s == nats.CLOSED {
-			a.Kill(nats.ErrConnectionClosed)
-		}
-		if away = away && s == nats.CLOSED || s == nats.RECONNECTING || s == nats.DISCONNECTED; away {
-			d.doubt() // a Close that finds a connection leaves none: it flushes
-		}
-	}
-	// A break is seen before a flush on the next connection is believed, since that flush does not count the messages that the last connection lost.
-	breaks := func() {
-		for {
-			select {
-			case s := <-status:
-				broken(s)
-			default:
-				return
-			}
-		}
-	}
-	if d.nc.IsClosed() { // maybe before there was a listener
-		broken(nats.CLOSED)
+	if closed { // maybe before there was a listener
+		d.broken(a, nats.CLOSED)
 	}
 	flushing, ended := false, a.Done()
 	for ended != nil || d.busy() {
@@ -272,15 +273,14 @@ func (d *dialled) tend(a actor.Actor, status <-chan nats.Status) {
 		case <-ended:
 			ended = nil // the last messages may still be in doubt
 		case s := <-status:
-			broken(s)
+			d.broken(a, s)
 		case n := <-d.flushed:
 			flushing = false
-			breaks()
-			d.settle(n)
+			d.believe(n, a, status)
 		case <-d.wake:
 			timer.Reset(tick)
 		case now := <-timer.C:
-			breaks()
+			d.breaks(a, status)
 			n, more := d.look(now)
 			if n > 0 && !flushing {
 				flushing = true
@@ -293,6 +293,35 @@ func (d *dialled) tend(a actor.Actor, status <-chan nats.Status) {
 	}
 }
 
+// broken takes a status of the connection, and tells of a break.
+func (d *dialled) broken(a actor.Actor, s nats.Status) {
+	if s == nats.CLOSED {
+		a.Kill(nats.ErrConnectionClosed)
+	}
+	if d.away = d.away && s == nats.CLOSED || s == nats.RECONNECTING || s == nats.DISCONNECTED; d.away {
+		d.doubt() // a Close that finds a connection leaves none: it flushes
+	}
+}
+
+// breaks takes what status has.
+func (d *dialled) breaks(a actor.Actor, status <-chan nats.Status) {
+	for {
+		select {
+		case s := <-status:
+			d.broken(a, s)
+		default:
+			return
+		}
+	}
+}
+
+// believe takes the result of a flush. A break is seen before: a flush on the next connection does not count the messages that the last
+// connection lost.
+func (d *dialled) believe(n uint64, a actor.Actor, status <-chan nats.Status) {
+	d.breaks(a, status)
+	d.settle(n)
+}
+
 // busy reports whether the timer of tend is set, or about to be.
 func (d *dialled) busy() bool {
 	d.mu.Lock()
@@ -303,8 +332,8 @@ func (d *dialled) busy() bool {
 // doubt tells of the messages that may be lost as the connection has broken.
 func (d *dialled) doubt() {
 	d.mu.Lock()
-	n := d.begun - d.settled
-	d.settled, d.flushes = d.begun, d.begun
+	n := d.given - d.settled
+	d.settled, d.flushes, d.broke = d.given, d.given, true
 	d.mu.Unlock()
 	if n > 0 {
 		d.lose(int(n), ErrInDoubt)
@@ -362,7 +391,7 @@ func (d *dialled) look(now time.Time) (flush uint64, more bool) {
 	if connected && d.given > d.settled {
 		flush = d.given
 	}
-	more = len(d.asked) > 0 || d.begun > d.settled
+	more = len(d.asked) > 0 || d.sending || d.given > d.settled
 	d.tending = more
 	d.mu.Unlock()
 	for _, q := range over {

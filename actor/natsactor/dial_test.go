@@ -33,6 +33,8 @@ func asked(t *testing.T) (q carrier.Carrier, cancel func(), answer <-chan error)
 	return q, cancel, got
 }
 
+func conn(d *dialled) *nats.Conn { return d.nc.(*nats.Conn) }
+
 func newDialled(t *testing.T, lease time.Duration) (d *dialled, questions *nats.Subscription) {
 	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
 	require.NoError(t, err)
@@ -66,7 +68,7 @@ func TestLease(t *testing.T) {
 	require.True(t, more)
 	_, more = d.look(begun.Add(lease/3 + 1)) // asked for already
 	require.True(t, more)
-	require.NoError(t, d.nc.Flush())
+	require.NoError(t, conn(d).Flush())
 	msg, err := questions.NextMsg(10 * time.Second)
 	require.NoError(t, err)
 	who, tokens, _ := strings.Cut(string(msg.Data), "\n")
@@ -154,7 +156,7 @@ func TestDoubt(t *testing.T) {
 	_, more = d.look(time.Now())
 	require.False(t, more)
 	require.NoError(t, d.send(nil))
-	d.nc.Close()
+	conn(d).Close()
 	require.ErrorIs(t, d.send(nil), nats.ErrConnectionClosed) // it is told by its caller
 	d.doubt()
 	require.Equal(t, 2, told)
@@ -184,7 +186,7 @@ func TestTendEnds(t *testing.T) {
 	ended := make(chan struct{})
 	status := make(chan nats.Status)
 	require.NoError(t, d.send(nil))
-	go func() { d.tend(in.Ref(), status); close(ended) }()
+	go func() { d.tend(in.Ref(), false, status); close(ended) }()
 	in.Close()
 	<-ended
 	require.EqualValues(t, 1, d.settled)
@@ -194,13 +196,13 @@ func TestTendEnds(t *testing.T) {
 func TestHeldIsForgotten(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	in := actor.Open[*question](context.Background(), actor.Options[*question]{})
-	s, err := Serve(d.nc, "q", in.Ref(), JSON(&question{}), Options{})
+	s, err := Serve(conn(d), "q", in.Ref(), JSON(&question{}), Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	replies, err := d.nc.SubscribeSync("replies.*")
+	replies, err := conn(d).SubscribeSync("replies.*")
 	require.NoError(t, err)
 	held := func() string {
-		require.NoError(t, d.nc.PublishMsg(&nats.Msg{Subject: heldSubject("q"), Reply: "replies.held", Data: []byte("me\n1\n2\n3")}))
+		require.NoError(t, conn(d).PublishMsg(&nats.Msg{Subject: heldSubject("q"), Reply: "replies.held", Data: []byte("me\n1\n2\n3")}))
 		msg, err := replies.NextMsg(200 * time.Millisecond) // a server with none of them says nothing
 		if err != nil {
 			return ""
@@ -209,7 +211,7 @@ func TestHeldIsForgotten(t *testing.T) {
 	}
 	require.Empty(t, held())
 	for _, token := range []string{"1", "2"} {
-		require.NoError(t, d.nc.PublishMsg(&nats.Msg{Subject: "q", Reply: "replies.to", Header: nats.Header{askHeader: {"me." + token}}, Data: []byte(`{"type":"question","message":{}}`)}))
+		require.NoError(t, conn(d).PublishMsg(&nats.Msg{Subject: "q", Reply: "replies.to", Header: nats.Header{askHeader: {"me." + token}}, Data: []byte(`{"type":"question","message":{}}`)}))
 	}
 	first, err := in.Receive(context.Background())
 	require.NoError(t, err)
@@ -232,7 +234,7 @@ func TestHeldIsForgotten(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	told := make(chan error, 10)
-	ref, err := Dial(context.Background(), suspend.Goroutines, d.nc, "nobody", JSON(&question{}), DialOptions[*question]{
+	ref, err := Dial(context.Background(), suspend.Goroutines, conn(d), "nobody", JSON(&question{}), DialOptions[*question]{
 		OnLost: func(n int, err error) { require.Equal(t, 1, n); told <- err },
 	})
 	require.NoError(t, err)
@@ -253,9 +255,9 @@ func nobody(w *watch) (alive, over bool) {
 // The end of the only server that was heard of is not the end, if there are others: they are asked.
 func TestWatchAsksAgain(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
-	asks, err := d.nc.SubscribeSync(askSubject("s"))
+	asks, err := conn(d).SubscribeSync(askSubject("s"))
 	require.NoError(t, err)
-	w := &watch{nc: d.nc, subject: "s", inbox: "in", alive: map[string]bool{}}
+	w := &watch{nc: conn(d), subject: "s", inbox: "in", alive: map[string]bool{}}
 	_, over := sign(w, "a")
 	require.False(t, over)
 	_, over = w.sign(end("a"))
@@ -281,7 +283,7 @@ func errorMsgOf(id string) *nats.Msg {
 // A sign of life that comes late, of a server that has ended, is none.
 func TestWatchKnowsTheDead(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
-	w := &watch{nc: d.nc, subject: "s", inbox: "in", alive: map[string]bool{}}
+	w := &watch{nc: conn(d), subject: "s", inbox: "in", alive: map[string]bool{}}
 	sign(w, "a")
 	w.sign(end("a"))
 	alive, _ := sign(w, "a")
@@ -290,7 +292,7 @@ func TestWatchKnowsTheDead(t *testing.T) {
 	require.True(t, over)
 	require.NoError(t, w.end())
 
-	w = &watch{nc: d.nc, subject: "s", inbox: "in", alive: map[string]bool{}} // one is missing, and does not answer
+	w = &watch{nc: conn(d), subject: "s", inbox: "in", alive: map[string]bool{}} // one is missing, and does not answer
 	sign(w, "a")
 	sign(w, "b")
 	w.sign(end("a"))
@@ -302,13 +304,13 @@ func TestWatchKnowsTheDead(t *testing.T) {
 // The end is published before the last question is answered, and after: no Watch misses both.
 func TestEndIsToldTwice(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
-	signs, err := d.nc.SubscribeSync(lifeSubject("q"))
+	signs, err := conn(d).SubscribeSync(lifeSubject("q"))
 	require.NoError(t, err)
 	ref := actor.Spawn(context.Background(), suspend.Goroutines, func(ctx context.Context, self *actor.Self[*question]) error {
 		_, err := self.Receive(ctx)
 		return err
 	})
-	s, err := Serve(d.nc, "q", ref, JSON(&question{}), Options{Beat: time.Hour})
+	s, err := Serve(conn(d), "q", ref, JSON(&question{}), Options{Beat: time.Hour})
 	require.NoError(t, err)
 	ref.Stop()
 	require.NoError(t, ref.Wait(context.Background()))
