@@ -3,14 +3,16 @@ package stocktest
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"os"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 var redisRows = []row{
-	{name: "go-redis, 50 tasks, a pool of 10", server: "redis-server", reactor: deadlock, run: increments(10)},
-	{name: "go-redis, 50 tasks, a pool of 50", server: "redis-server", reactor: deadlock, run: increments(50)},
+	{name: "go-redis, 50 tasks, a pool of 10", server: "redis-server", reactor: deadlock, run: increments(10, maintnotifications.ModeAuto)},
+	{name: "go-redis, 50 tasks, a pool of 50", server: "redis-server", reactor: deadlock, run: increments(50, maintnotifications.ModeAuto)},
+	{name: "go-redis, 50 tasks, a pool of 50, no MaintNotifications", server: "redis-server", run: increments(50, maintnotifications.ModeDisabled)},
 	{name: "go-redis, a Conn for each task: `NewRedis`", server: "redis-server", run: func(ctx context.Context, e *env) error {
 		r := NewRedis(e.dial, e.server, 50)
 		defer r.Close()
@@ -21,24 +23,24 @@ var redisRows = []row{
 		})
 	}},
 	{name: "go-redis, a subscriber and a publisher", server: "redis-server", reactor: deadlock, run: func(ctx context.Context, e *env) error {
-		r := redis.NewClient(&redis.Options{Addr: e.server, Dialer: e.dial})
+		r, channel := redis.NewClient(&redis.Options{Addr: e.server, Dialer: e.dial}), fmt.Sprint(os.Getpid())
 		defer r.Close()
 		return e.tasks(2, 1, func(task int) error {
 			if task == 1 {
 				for n := int64(0); n == 0; { // until there is a subscriber
 					var err error
-					if n, err = r.Publish(ctx, "greetings", "first").Result(); err != nil {
+					if n, err = r.Publish(ctx, channel, "first").Result(); err != nil {
 						return err
 					}
 				}
 				for i := range 50 {
-					if err := r.Publish(ctx, "greetings", i).Err(); err != nil {
+					if err := r.Publish(ctx, channel, i).Err(); err != nil {
 						return err
 					}
 				}
 				return nil
 			}
-			s := r.Subscribe(ctx, "greetings")
+			s := r.Subscribe(ctx, channel)
 			defer s.Close()
 			messages := s.Channel()
 			for m := <-messages; m.Payload != "49"; m = <-messages {
@@ -51,18 +53,24 @@ var redisRows = []row{
 	}},
 }
 
-// increments is 50 tasks on a pool.
-func increments(pool int) func(ctx context.Context, e *env) error {
+// increments is 50 tasks on a pool, four times: most but not all new pools hold a lock across a dial, by MaintNotifications.
+func increments(pool int, mode maintnotifications.Mode) func(ctx context.Context, e *env) error {
 	return func(ctx context.Context, e *env) error {
-		r := redis.NewClient(&redis.Options{Addr: e.server, Dialer: e.dial, PoolSize: pool})
-		defer r.Close()
-		return e.tasks(50, 1, func(task int) error { return increment(ctx, r, task) })
+		for range 4 {
+			r := redis.NewClient(&redis.Options{Addr: e.server, Dialer: e.dial, PoolSize: pool,
+				MaintNotificationsConfig: &maintnotifications.Config{Mode: mode}})
+			defer r.Close()
+			if err := e.tasks(50, 1, func(task int) error { return increment(ctx, r, task) }); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
-// increment counts a key of the task up to 10.
+// increment counts a key of its own up to 10.
 func increment(ctx context.Context, r redis.Cmdable, task int) error {
-	key := strconv.Itoa(task)
+	key := fmt.Sprint(os.Getpid(), " ", task)
 	if err := r.Set(ctx, key, 0, 0).Err(); err != nil {
 		return err
 	}

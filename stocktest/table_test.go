@@ -29,7 +29,7 @@ type outcome string
 
 const (
 	works    outcome = ""
-	slow     outcome = "slow"     // a task beside it has waited for longer than slowly
+	slow     outcome = "slow"     // a task beside it has waited for longer than slowly, and four times as long as a goroutine
 	deadlock outcome = "deadlock" // it has not ended after the limit
 )
 
@@ -166,13 +166,13 @@ func TestMain(m *testing.M) {
 func (o order) obey() {
 	var report string
 	var once, reported sync.Once
-	var s sibling
+	var s, goroutine sibling
 	end := func(r result) {
 		once.Do(func() {
 			reported.Do(func() {}) // none is under way
 			r.Report = report
 			r.Longest, r.P99 = s.delays()
-			if r.Outcome == works && r.Longest > slowly {
+			if busy, _ := goroutine.delays(); r.Outcome == works && r.Longest > max(slowly, 4*busy) {
 				r.Outcome = slow
 			}
 			_ = json.NewEncoder(os.Stdout).Encode(r)
@@ -194,6 +194,7 @@ func (o order) obey() {
 		e.server = o.Server
 		ctx, cancel := context.WithCancel(context.Background())
 		_ = e.spawn(func() { s.run(ctx) })
+		go goroutine.run(ctx)
 		err = rows[slices.IndexFunc(rows, func(r row) bool { return r.name == o.Row })].run(ctx, e)
 		cancel()
 		if closing := e.close(); err == nil {
