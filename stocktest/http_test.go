@@ -15,7 +15,7 @@ import (
 )
 
 var httpRows = []row{
-	{name: "http.Client, 50 tasks, keep-alive", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "http.Client, 50 tasks, keep-alive", reactor: deadlock, pool: slow, run: func(ctx context.Context, e *env) error {
 		return fetch(e, &http.Transport{DialContext: e.dial, MaxIdleConnsPerHost: 50}, func(client *http.Client, url string) error {
 			return get(ctx, client, url)
 		})
@@ -42,7 +42,7 @@ var httpRows = []row{
 		}
 		return visit(ctx, e, ln.Addr().String())
 	}},
-	{name: "http.ReadRequest and Response.Write", run: func(ctx context.Context, e *env) error {
+	{name: "http.ReadRequest and Response.Write", pool: slow, run: func(ctx context.Context, e *env) error {
 		address, err := e.serve(func(c net.Conn) {
 			for in := bufio.NewReader(c); ; {
 				r, err := http.ReadRequest(in)
@@ -60,7 +60,7 @@ var httpRows = []row{
 		}
 		return visit(ctx, e, address)
 	}},
-	{name: "fasthttp, ServeConn in tasks", run: func(ctx context.Context, e *env) error {
+	{name: "fasthttp, ServeConn in tasks", pool: slow, run: func(ctx context.Context, e *env) error {
 		server := &fasthttp.Server{Handler: func(c *fasthttp.RequestCtx) { c.WriteString(greeting) }}
 		address, err := e.serve(func(c net.Conn) { _ = server.ServeConn(c) })
 		if err != nil {
@@ -68,7 +68,7 @@ var httpRows = []row{
 		}
 		return visit(ctx, e, address)
 	}},
-	{name: "fasthttp client, 50 tasks, 10 connections", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "fasthttp client, 50 tasks, 10 connections", reactor: deadlock, pool: slow, run: func(ctx context.Context, e *env) error {
 		server := httptest.NewServer(http.HandlerFunc(hello))
 		defer server.Close()
 		client := &fasthttp.Client{MaxConnsPerHost: 10, MaxConnWaitTimeout: limit,

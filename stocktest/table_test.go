@@ -29,7 +29,7 @@ type outcome string
 
 const (
 	works    outcome = ""
-	slow     outcome = "slow"     // a task beside it has waited for longer than slowly, and four times as long as a goroutine
+	slow     outcome = "slow"     // a task beside it has waited for longer than slowly, and four times as long as a goroutine; or it works
 	deadlock outcome = "deadlock" // it has not ended after the limit
 )
 
@@ -213,8 +213,9 @@ func table(found map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| stock code | reactor | throughput | delay | pool of one | throughput | delay |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		if _, asked := found[r.name+"reactor"]; !asked {
-			continue
+		_, onReactor := found[r.name+"reactor"]
+		if _, inPool := found[r.name+"pool"]; !onReactor && !inPool {
+			continue // it was not asked for
 		}
 		fmt.Fprintf(&b, "| %s |", r.name)
 		for _, s := range []string{"reactor", "pool"} {
