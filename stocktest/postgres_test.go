@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,19 +18,13 @@ import (
 const query = "select $1::int + 1"
 
 var postgresRows = []row{
-	{name: "pgx, a Conn for each task: `ConnectPgx`", server: "postgres", run: func(ctx context.Context, e *env) error {
-		return e.tasks(10, 1, func(task int) error {
-			c, err := ConnectPgx(ctx, e.dial, e.server)
-			if err != nil {
-				return err
-			}
-			defer c.Close(ctx)
-			for range 20 {
-				if err := answer(task, func(n *int) error { return c.QueryRow(ctx, query, task).Scan(n) }); err != nil {
-					return err
-				}
-			}
-			return nil
+	{name: "pgx, a Conn for each task: `ConnectPgx`", server: "postgres", reactor: either, run: func(ctx context.Context, e *env) error {
+		return bare(ctx, e, e.dial)
+	}},
+	{name: "pgx, a Conn for each task, slow writes", server: "postgres", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+		return bare(ctx, e, func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := e.dial(ctx, network, address)
+			return slowConn{c}, err
 		})
 	}},
 	{name: "pgxpool, 20 tasks, 4 connections", server: "postgres", reactor: deadlock, run: func(ctx context.Context, e *env) error {
@@ -84,6 +79,33 @@ var postgresRows = []row{
 			return answer(task, func(n *int) (err error) { *n, err = QueryInt(ctx, db, query, task); return err })
 		})
 	}},
+}
+
+// bare is 10 tasks with connections of their own.
+func bare(ctx context.Context, e *env, dial Dial) error {
+	return e.tasks(10, 1, func(task int) error {
+		c, err := ConnectPgx(ctx, dial, e.server)
+		if err != nil {
+			return err
+		}
+		defer c.Close(ctx)
+		for range 10 {
+			if err := answer(task, func(n *int) error { return c.QueryRow(ctx, query, task).Scan(n) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// A slowConn is one whose other side is slow to read.
+type slowConn struct{ net.Conn }
+
+func (c slowConn) Write(p []byte) (int, error) {
+	if err := suspend.Sleep(context.Background(), 20*time.Millisecond); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
 }
 
 // inDB opens a database whose driver dials as e does.

@@ -5,7 +5,7 @@
 //	cd stocktest && go test -v .
 //
 // A row is some lines of code as its authors document it; see the files of the tests. The functions of the package itself are
-// recipes for the clients that nearly every server uses. With them no reactor waits natively, whatever its options are.
+// recipes for the clients that nearly every server uses.
 package stocktest
 
 import (
@@ -65,6 +65,9 @@ func Over(loop *eventloop.Loop) Dial {
 
 // ConnectPgx opens a bare connection. Over a loop a task that waits for an answer holds up nobody, and no goroutine waits for it.
 // One task at a time uses the connection. Its methods take the contexts of the task.
+//
+// There is one exception. When a write has lasted for 15 ms, pgx reads on a goroutine of its own, and the task waits for it natively. On a
+// reactor that is a deadlock. Where the server or the machine may be that busy, each use of the connection goes through suspend.Call.
 func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -31,12 +31,13 @@ const (
 	works    outcome = ""
 	slow     outcome = "slow"     // a task beside it has waited for longer than slowly, and four times as long as a goroutine; or it works
 	deadlock outcome = "deadlock" // it has not ended after the limit
+	either   outcome = "works, or a deadlock on a busy machine"
 )
 
 const (
 	slowly = 250 * time.Millisecond
 	limit  = 15 * time.Second
-	soon   = 3 * time.Second // the limit of a row that is known to deadlock
+	soon   = 4 * time.Second // the limit of a row that is known to deadlock
 )
 
 // handOver says whether a reactor goes on without a task that waits natively. Then every row works on it.
@@ -73,9 +74,9 @@ func TestStock(t *testing.T) {
 						}
 						if expected == deadlock {
 							t.Parallel()
-							if rounds == 0 {
-								o.Limit = soon
-							}
+						}
+						if rounds == 0 && (expected == deadlock || expected == either) {
+							o.Limit = soon
 						}
 						got := o.run(t)
 						for again := 0; again < 2 && got.Outcome == slow && expected == works; again++ { // or has this machine much to do?
@@ -87,7 +88,7 @@ func TestStock(t *testing.T) {
 						switch {
 						case got.Err != "":
 							t.Error(got.Err)
-						case got.Outcome == expected, got.Outcome == works && expected == slow:
+						case got.Outcome == expected, got.Outcome == works && expected == slow, got.Outcome != slow && expected == either:
 						default:
 							t.Errorf("%q, expected is %q: %v\n%s\n%s", got.Outcome, expected, got.Longest, got.Report, got.Stacks)
 						}
