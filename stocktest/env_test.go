@@ -93,7 +93,7 @@ func (e *env) serve(handle func(c net.Conn)) (address string, err error) {
 	})
 }
 
-// beside is goroutines and package net, for the other side of a client or a server.
+// beside returns goroutines and package net, for the other side of a client or a server.
 func (e *env) beside() *env {
 	other, _ := schedulers[len(schedulers)-1].make(nil)
 	e.atEnd(other.close)
