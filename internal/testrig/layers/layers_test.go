@@ -43,7 +43,7 @@ var layers = []layer{
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},
 	{folders: []string{"internal/testrig"}},
-	{folders: []string{"examples", "docs", "simtest"}},
+	{folders: []string{"examples", "docs", "simtest", "stocktest"}},
 	{folders: []string{"bench"}},
 }
 

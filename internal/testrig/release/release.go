@@ -28,7 +28,7 @@ var published = []string{"actor/natsactor", "stage/jetstream", "stage/otel", "st
 
 // private are folders of modules that nobody requires: programs, and tests with dependencies of their own. A folder stands for those
 // below it.
-var private = []string{"adapters/callback/foreigntest", "bench", "examples", "simtest"}
+var private = []string{"adapters/callback/foreigntest", "bench", "examples", "simtest", "stocktest"}
 
 func main() {
 	version := ""

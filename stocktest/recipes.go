@@ -1,0 +1,84 @@
+// Package stocktest runs stock Go code in tasks: clients and servers of databases and protocols, and the locks and channels of
+// Go itself. Its test is a table. Each row runs in tasks of one reactor of an event loop, in tasks of a pool of one worker, and on
+// goroutines. STOCK.md has the results.
+//
+//	cd stocktest && go test -v .
+//
+// A row is some lines of code as its authors document it; see the files of the tests. The functions of the package itself are
+// recipes for the clients that nearly every server uses.
+package stocktest
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/suspend"
+)
+
+// Get fetches url with a stock client, whose connections, pool and proxies are its own. It suspends the task, and the loop goes on
+// meanwhile. The BlockingWidth of the loop limits the number of Gets that run at a time.
+func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	return suspend.Call(ctx, func() ([]byte, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return nil, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return nil, err
+		}
+		defer response.Body.Close()
+		return io.ReadAll(response.Body)
+	})
+}
+
+// QueryInt asks a database for one number, by a stock *sql.DB, whose pool may be smaller than the number of tasks. It suspends the
+// task meanwhile.
+func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (int, error) {
+	return suspend.Call(ctx, func() (n int, err error) {
+		err = db.QueryRowContext(ctx, query, args...).Scan(&n)
+		return n, err
+	})
+}
+
+// A Dial opens a connection, as stock clients want it.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Over returns the Dial of a loop: a task that waits for a connection, or on one, suspends.
+func Over(loop *eventloop.Loop) Dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := loop.Dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+}
+
+// ConnectPgx opens a bare connection. Over a loop a task that waits for an answer holds up nobody, and no goroutine waits for it.
+// One task at a time uses the connection. Its methods take the contexts of the task.
+//
+// There is one exception. When a write has lasted for 15 ms, pgx reads on a goroutine of its own, and the task waits for it natively. On a
+// reactor that is a deadlock. Where the server or the machine may be that busy, each use of the connection goes through suspend.Call.
+func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.DialFunc = pgconn.DialFunc(dial)
+	return pgx.ConnectConfig(ctx, config)
+}
+
+// NewRedis returns a client. Its pool waits natively, so each task uses a connection of its own, by Conn, and conns is at least
+// the number of such tasks.
+func NewRedis(dial Dial, addr string, conns int) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: conns, Dialer: dial})
+}
