@@ -18,6 +18,7 @@ import (
 	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
@@ -160,7 +161,13 @@ func (l *Lazy[T]) run(ctx context.Context, me *forcing) (v T, err error) {
 		me.Context = context.WithoutCancel(ctx)
 	}
 	me.runs(me)
+	if ledger.On() {
+		ledger.Took(l, 1, 1, 0)
+	}
 	outcome.Of(func() { v, err = l.f(me) }, func(o outcome.Outcome) {
+		if ledger.On() {
+			ledger.Gave(l, 1)
+		}
 		me.runs(me.in[byGoroutine])
 		l.settle(ctx, o, v, err)
 		if !o.Exited() {

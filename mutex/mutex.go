@@ -27,6 +27,7 @@ import (
 	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
 )
@@ -71,10 +72,10 @@ const (
 	nudged
 )
 
-// owned is the word of a Mutex that is taken. While a scheduler wants a choice at each operation, it has waited, so that the Unlock comes
-// to unlockSlow, which may be a point. A look at the scheduler in Unlock itself would cost each of them.
+// owned is the word of a Mutex that is taken. While a scheduler wants a choice at each operation, or holders are recorded, it has waited, so
+// that the Unlock comes to unlockSlow, which may be a point. A look at the scheduler in Unlock itself would cost each of them.
 func owned() uint32 {
-	if preempt.Watched() {
+	if preempt.Watched() || ledger.On() {
 		return held | waited
 	}
 	return held
@@ -108,6 +109,9 @@ func (m *Mutex) Lock(ctx context.Context) error {
 		return context.Canceled // it breaks its contract, and the lock is not held
 	}
 	if m.word.CompareAndSwap(0, locked) || m.take() { // the latter barges
+		if locked != held {
+			m.took(0)
+		}
 		return nil
 	}
 	return m.lockSlow(ctx)
@@ -118,7 +122,18 @@ func (m *Mutex) Lock(ctx context.Context) error {
 func (m *Mutex) TryLock() bool {
 	suspend.Point()
 	preempt.Looks(preempt.Mutexes)
-	return m.take()
+	ok := m.take()
+	if ok {
+		m.took(0)
+	}
+	return ok
+}
+
+// took records the holder, if any are.
+func (m *Mutex) took(then uintptr) {
+	if ledger.On() {
+		ledger.Took(m, 1, 1, then)
+	}
 }
 
 func (m *Mutex) take() bool {
@@ -185,6 +200,7 @@ func (m *Mutex) lockSlow(ctx context.Context) error {
 		}
 		if g == owner {
 			locked = true
+			m.took(0)
 			return nil
 		}
 	}
@@ -250,6 +266,9 @@ func (m *Mutex) giveUpLocked() {
 
 func (m *Mutex) unlockSlow() {
 	preempt.Releases(preempt.Mutexes)
+	if ledger.On() {
+		ledger.Gave(m, 1)
+	}
 	for {
 		w := m.word.Load()
 		switch {
@@ -306,5 +325,8 @@ func (s *lockSource) Try() (g grant, ok bool, err error) {
 	preempt.Looks(preempt.Mutexes)
 	return owner, (*Mutex)(s).lockLocked(false), nil
 }
+
+// Took implements ledger.Holder.
+func (s *lockSource) Took(then uintptr) { (*Mutex)(s).took(then) }
 
 func (s *lockSource) Remove(r suspend.Resumer[grant]) { s.waiters.Remove(r) }

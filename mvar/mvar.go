@@ -17,6 +17,7 @@ package mvar
 import (
 	"context"
 
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -108,7 +109,13 @@ func (m *MVar[T]) Modify(ctx context.Context, f func(T) (T, error)) error {
 	if err != nil {
 		return err
 	}
+	if ledger.On() {
+		ledger.Took(m, 1, 1, 0)
+	}
 	defer func() {
+		if ledger.On() {
+			ledger.Gave(m, 1)
+		}
 		m.guard.Lock()
 		m.offerLocked(v)
 		m.guard.Unlock()

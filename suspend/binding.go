@@ -83,6 +83,8 @@ type foreign struct {
 type pulled struct {
 	busy  atomicx.Bool // next or stop runs
 	bound *binding     // of its caller
+	id    int64        // the goroutine of the body, once it has begun
+	by    int64        // that of the caller, for the ledger
 }
 
 // A list holds a task's objects of each type but one.

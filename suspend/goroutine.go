@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/patience"
 )
 
@@ -88,6 +89,9 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	s := slotOf[T](&g.binding)
 	ok := false
 	rebind(&inBlock, func() { v, ok = s.block(&g.binding, block, Resumer[T]{s, began, done}) })
+	if !ok && ledger.On() {
+		recordSuspend(&g.binding, Resumer[T]{s, began, done})
+	}
 	again := !s.queued // or else there is a node of its
 	switch {
 	case ok:
@@ -117,6 +121,9 @@ func waitGoroutine[T any, S Source[T]](ctx context.Context, guard *Guard, src S)
 	r := Resumer[T]{s, began, done}
 	src.Enqueue(r)
 	guard.Unlock()
+	if ledger.On() {
+		recordWait[T](&g.binding, src, r)
+	}
 	if g.sleep(began, waitFor) {
 		v, err = s.take(began)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/braidgo/braid/internal/again"
+	"github.com/braidgo/braid/internal/ledger"
 )
 
 // An Op is an operation that may have to wait, as a value: a receive, a lock, a promise, a timeout. Nothing happens until it is
@@ -147,6 +148,8 @@ type does interface {
 	remove()                                              // under the guard, in the task that enqueued; not called on the winner
 	won() bool                                            // whether it has been resumed, once the suspension is over
 	abandon()                                             // after a panic
+	about() (source any)                                  // for the ledger, as is took
+	took(then uintptr)                                    // called when it is performed, see ledger.Holder
 }
 
 // none is no leg.
@@ -174,6 +177,8 @@ func (l *landing[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[
 // abandon gives up the slot after a panic: somebody may be writing to it.
 func (l *landing[T]) abandon() { l.r = Resumer[T]{} }
 
+func (l *landing[T]) took(uintptr) {}
+
 func (l *landing[T]) won() bool {
 	s := l.r.slot
 	if s == nil || !s.hit {
@@ -199,7 +204,14 @@ type sourceLeg[T any] struct {
 	s Source[T]
 }
 
-func (l *sourceLeg[T]) remove() { l.s.Remove(l.r) }
+func (l *sourceLeg[T]) remove()    { l.s.Remove(l.r) }
+func (l *sourceLeg[T]) about() any { return l.s }
+
+func (l *sourceLeg[T]) took(then uintptr) {
+	if h, ok := l.s.(ledger.Holder); ok && l.err == nil {
+		h.Took(then)
+	}
+}
 
 func (l *sourceLeg[T]) try() bool {
 	l.v, l.has, l.err = l.s.Try()
@@ -218,6 +230,8 @@ type levelLeg[T any] struct {
 	call  func(f func()) (stop func() bool) // calls f, maybe before it returns
 	stop  func() bool
 }
+
+func (l *levelLeg[T]) about() any { return doneOp{} }
 
 func (l *levelLeg[T]) try() bool {
 	if !l.ready() {

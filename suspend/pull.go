@@ -1,6 +1,11 @@
 package suspend
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/ledger"
+)
 
 // Pull is iter.Pull, except that seq runs under the binding of the caller of next or stop: a Suspend in it suspends the
 // calling task. Under plain iter.Pull the body is a goroutine of its own that is bound to nothing, and a Suspend in it
@@ -11,6 +16,8 @@ import "iter"
 func Pull[V any](seq iter.Seq[V]) (next func() (V, bool), stop func()) {
 	p := &pulled{}
 	pull, end := iter.Pull(func(yield func(V) bool) {
+		p.id = gid.Get()
+		p.lend(p.by)
 		rebind(&binding{via: p}, func() { seq(yield) })
 	})
 	next = func() (V, bool) {
@@ -30,10 +37,22 @@ func (p *pulled) enter() (leave func()) {
 		panic("suspend: next or stop of Pull called while another call has not returned")
 	}
 	p.bound = current()
+	if ledger.On() {
+		p.by = ledger.ID()
+		p.lend(p.by)
+	}
 	return p.leave
+}
+
+// lend says that the body stands for the caller by, until by is 0.
+func (p *pulled) lend(by int64) {
+	if p.id != 0 && ledger.On() {
+		ledger.Lend(p.id, by)
+	}
 }
 
 func (p *pulled) leave() {
 	p.bound = nil
+	p.lend(0)
 	p.busy.Store(false)
 }

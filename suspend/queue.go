@@ -31,7 +31,8 @@ type node[T, P any] struct {
 	in         *Queue[T, P] // where it was pushed; the task's own. nil: free to be pushed
 }
 
-func (n *node[T, P]) release() { n.in = nil }
+func (n *node[T, P]) release()   { n.in = nil }
+func (n *node[T, P]) queue() any { return n.in }
 
 func (n *node[T, P]) take() T {
 	var zero T

@@ -3,6 +3,8 @@ package suspend
 import (
 	"context"
 	"slices"
+
+	"github.com/braidgo/braid/internal/ledger"
 )
 
 // A Case is an Op as one of the cases of a Select, with its result if it was performed. It may be used again and again, by one Select at a
@@ -131,7 +133,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	var legsBuf [4]leg
 	var guardsBuf [4]*Guard
 	legs, prepares := gather(cases, legsBuf[:0])
-	if prepares {
+	if prepares || ledger.On() { // the fast way has no room for records
 		return performAgain(ctx, cases, legs, how)
 	}
 	guards := guardsOf(legs, guardsBuf[:0])
@@ -208,7 +210,8 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards [
 	return performed(cases, legs, won, err)
 }
 
-// performAgain is perform where some of legs are prepared. It begins anew as long as one of these asks for that.
+// performAgain is perform where some of legs are prepared, and while waits are recorded. It begins anew as long as one of the legs asks for
+// that.
 func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
 	if twice(legs) {
 		panic(sameTwice)
@@ -235,6 +238,9 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 		}
 		if !wantsAgain(legs, won) {
 			last = won
+			if won != none && ledger.On() {
+				legs[won].took(0)
+			}
 			if won != none {
 				unprepare(legs, won) // before the functions of a Map are called
 			}
@@ -294,7 +300,9 @@ func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (wo
 	}()
 	_, err = Suspend(ctx, func(r Resumer[struct{}]) (struct{}, bool) {
 		won = enqueueAll(legs, guards, look, r.slot.b, r.wait, r.done)
-		waited = won == none
+		if waited = won == none; waited && ledger.On() {
+			recordSelect(current(), legs, r.slot.b, r.wait, r.done != nil)
+		}
 		return struct{}{}, !waited
 	})
 	returned = true

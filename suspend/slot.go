@@ -207,4 +207,5 @@ func (s *slot[T]) abandonNode() {
 type queued[T any] interface {
 	take() T
 	release()
+	queue() any // for the ledger
 }

@@ -2,6 +2,8 @@ package suspend
 
 import (
 	"context"
+
+	"github.com/braidgo/braid/internal/ledger"
 )
 
 // Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
@@ -53,6 +55,9 @@ func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, e
 	s := slotOf[T](b)
 	if x, ok := s.block(b, block, Resumer[T]{s, began, b.last.done}); ok {
 		return x, nil
+	}
+	if ledger.On() {
+		recordSuspend(b, Resumer[T]{s, began, b.last.done})
 	}
 	if b.switcher == nil {
 		b.park(began, func() {})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ledger"
 )
 
 // Then performs op without a waiting task. It calls k once with the result, as a callback of on, when op has been performed, or when ctx is
@@ -118,6 +119,9 @@ func (t *continuation[T]) begin() {
 	began := t.word.open(openToContext)
 	t.state.Store(uint64(began.with(0))) // after the word: or an Unpark that is late could find it ended
 	t.winner, t.waited = none, false
+	if ledger.On() {
+		t.record(began)
+	}
 	if e := t.end; e != (end{}) {
 		t.watch(t.ctx, e)
 		if e.over(t.ctx) {
@@ -176,6 +180,9 @@ func (t *continuation[T]) finish() {
 		begun = true
 		t.publish()
 		return
+	}
+	if ledger.On() {
+		t.took(won)
 	}
 	ctx, k, result := t.ctx, t.k, t.result
 	defer letGo(t.release)

@@ -124,6 +124,8 @@ func (l *timerLeg) left(on Spawner) time.Duration {
 	return l.d
 }
 
+func (l *timerLeg) about() any { return timerOp{} }
+
 func (l *timerLeg) try() bool {
 	if !l.absolute && l.d > 0 {
 		return false

@@ -1,6 +1,10 @@
 package suspend
 
-import "context"
+import (
+	"context"
+
+	"github.com/braidgo/braid/internal/ledger"
+)
 
 // Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
 // suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
@@ -55,6 +59,9 @@ again:
 	place.abandonNode()
 	s.Enqueue(r)
 	g.Unlock()
+	if ledger.On() {
+		recordWait[T](b, s, r)
+	}
 	if b.switcher == nil {
 		parkIn(b, s, r)
 	}

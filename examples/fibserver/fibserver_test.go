@@ -371,3 +371,31 @@ func TestCompare(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The census has the task of a connection that sends nothing, and that of Serve.
+func TestDebug(t *testing.T) {
+	at, stop, err := startDebug("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	c := dial(t, start(t))
+	c.send(get("/fib/20"))
+	c.expect(200, "6765")
+	read := func() string {
+		r, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + at.String() + "/debug/braid/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	schedtest.Eventually(t, "the census has both", func() bool {
+		text := read()
+		return strings.Contains(text, "(eventloop): eventloop.boundConn.Read at ") && strings.Contains(text, "eventloop.Listener.Serve")
+	})
+}

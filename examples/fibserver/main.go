@@ -3,6 +3,7 @@
 // is a stage, whose handler is a task of the pool. While a task of the loop waits for it, the loop serves others.
 //
 //	go run ./examples/fibserver                serve on 127.0.0.1:8080 until interrupted
+//	go run ./examples/fibserver -debug 127.0.0.1:8081    and say on 127.0.0.1:8081/debug/braid/ which task waits for which
 //	go run ./examples/fibserver -load 3s       drive it, and two others, with 3 seconds of load each
 //
 // The stage computes -width numbers at a time, for as long as -timeout each. One more is refused with 503, and one that takes longer is
@@ -18,6 +19,7 @@ import (
 	"flag"
 	"log"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -26,6 +28,7 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend/census"
 )
 
 func main() {
@@ -36,6 +39,7 @@ func main() {
 	var lim limits
 	flag.IntVar(&lim.width, "width", 256, "numbers that are computed at a time; one more is refused")
 	flag.DurationVar(&lim.timeout, "timeout", 30*time.Second, "how long a number may be computed")
+	debug := flag.String("debug", "", "where to serve /debug/braid/ by net/http, the census of all tasks, which is on then")
 	load := flag.Duration("load", 0, "drive the server, and two others, for so long each, under two loads, and print how they do")
 	drive := flag.String("drive", "", "drive the server there, for -load (this is what -load starts)")
 	rate := flag.Int("rate", 0, "cheap requests a second, for -drive; 0: as many as are answered")
@@ -51,6 +55,14 @@ func main() {
 	case *load > 0:
 		err = compare(ctx, *load, *loops, *workers, lim)
 	default:
+		if *debug != "" {
+			at, stop, failed := startDebug(*debug)
+			if failed != nil {
+				log.Fatal("fibserver: ", failed)
+			}
+			defer stop()
+			log.Print("the census is on http://", at, "/debug/braid/")
+		}
 		err = serve(ctx, *addr, *loops, *workers, lim, *grace)
 	}
 	if err != nil {
@@ -68,6 +80,27 @@ func serve(ctx context.Context, addr string, loops, workers int, lim limits, gra
 	<-ctx.Done()
 	log.Print("shutting down")
 	return srv.Shutdown(grace)
+}
+
+// startDebug switches the census on, and serves it on addr until stop is called.
+func startDebug(addr string) (at net.Addr, stop func(), err error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	off := census.Start(census.Options{})
+	mux := http.NewServeMux()
+	mux.Handle("/debug/braid/", census.Handler())
+	server, done := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(ln)
+	}()
+	return ln.Addr(), func() {
+		_ = server.Close()
+		<-done
+		off()
+	}, nil
 }
 
 // composed is the server of the title.

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
@@ -69,6 +70,9 @@ func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
 func (g *Gate) Resize(size, n uint64) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
+	if ledger.On() {
+		ledger.Resized(g, n)
+	}
 	c := g.changeLocked(size)
 	if now := Max - c.lost - c.owed; n < now {
 		c.owed += now - n
@@ -104,21 +108,28 @@ func (g *Gate) changeLocked(size uint64) *change {
 
 // refusedLocked returns the error of a request that is not for waiting.
 func (g *Gate) refusedLocked(n, size uint64) error {
-	if c := g.changed; c != nil {
-		if c.closed {
-			return ErrClosed
-		}
-		size = Max - c.lost - c.owed
+	if c := g.changed; c != nil && c.closed {
+		return ErrClosed
 	}
-	if n > size {
+	if n > g.sizeLocked(size) {
 		return ErrTooLarge
 	}
 	return nil
 }
 
+// sizeLocked returns how many permits there are, size before the first change.
+func (g *Gate) sizeLocked(size uint64) uint64 {
+	if c := g.changed; c != nil {
+		return Max - c.lost - c.owed
+	}
+	return size
+}
+
 // Acquire takes n permits of size, at once or when they are granted. It suspends, is cancelled and fails as Semaphore.Acquire.
 func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
-	suspend.Preemptible()
+	if preempt.On() {
+		return g.acquire(ctx, n, size)
+	}
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -131,15 +142,44 @@ func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
 	return err
 }
 
+// acquire is Acquire where a scheduler wants a choice, or holders are recorded.
+func (g *Gate) acquire(ctx context.Context, n, size uint64) error {
+	suspend.Preemptible()
+	err := suspend.Err(ctx)
+	if err != nil {
+		return err
+	}
+	ok := false
+	if n <= size {
+		ok, _ = g.take(n)
+	}
+	if !ok {
+		_, err = suspend.Wait[struct{}](ctx, Request{g, n, size}, false)
+	}
+	if err == nil {
+		Request{g, n, size}.Took(0)
+	}
+	return err
+}
+
 // TryAcquire takes n permits of size if they are free and no task waits, and reports whether it did.
 func (g *Gate) TryAcquire(n, size uint64) bool {
 	suspend.Point()
 	preempt.Looks(preempt.Gates)
+	ok, sure := false, false
 	if n <= size {
-		if ok, sure := g.take(n); sure {
-			return ok
-		}
+		ok, sure = g.take(n)
 	}
+	if !sure {
+		ok = g.tryAcquireSlow(n, size)
+	}
+	if ok {
+		Request{g, n, size}.Took(0)
+	}
+	return ok
+}
+
+func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 	g.guard.Relock()
 	defer g.guard.Unlock()
 	ok := g.refusedLocked(n, size) == nil && g.takeLocked(n)
@@ -150,7 +190,9 @@ func (g *Gate) TryAcquire(n, size uint64) bool {
 // Release gives n permits back if at least least and at most most are taken, by those that hold them and by Limit, and reports
 // whether it did.
 func (g *Gate) Release(n, least, most uint64) bool {
-	preempt.Releases(preempt.Gates)
+	if preempt.On() {
+		g.releases(n)
+	}
 	for {
 		w := g.word.Load()
 		switch {
@@ -161,6 +203,13 @@ func (g *Gate) Release(n, least, most uint64) bool {
 		case g.word.CompareAndSwap(w, w-n*one):
 			return true
 		}
+	}
+}
+
+func (g *Gate) releases(n uint64) {
+	preempt.Releases(preempt.Gates)
+	if ledger.On() {
+		ledger.Gave(g, n)
 	}
 }
 
@@ -255,6 +304,19 @@ func (r Request) Enqueue(w suspend.Resumer[struct{}]) { r.waiters.Push(w, r.N) }
 func (r Request) Remove(w suspend.Resumer[struct{}]) {
 	r.waiters.Remove(w)
 	r.grantLocked()
+}
+
+// Wants implements ledger.Wanter.
+func (r Request) Wants() uint64 { return r.N }
+
+// Took implements ledger.Holder: the caller has the permits.
+func (r Request) Took(then uintptr) {
+	if ledger.On() {
+		r.guard.Relock()
+		size := r.sizeLocked(r.Size)
+		r.guard.Unlock()
+		ledger.Took(r.Gate, r.N, size, then)
+	}
 }
 
 // Op is Acquire as an Op, whose case of a Select need not wait for it.

@@ -4,7 +4,12 @@
 // those that other modules link to and that must keep working, see go.dev/issue/67401.
 package labels
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/braidgo/braid/internal/ledger"
+)
 
 // A Set is the labels of a goroutine. The zero Set has none.
 type Set struct{ p unsafe.Pointer }
@@ -22,18 +27,40 @@ func Clear() {
 	}
 }
 
-// Some reports whether the calling goroutine has any. The compiler inlines it, and Inherit it does not.
-func Some() bool { return get() != nil }
+// idle is the Set of idle coroutines. It is made elsewhere, as to make one takes package runtime/pprof.
+var idle atomic.Pointer[Set]
 
-// Inherit returns f, or f under the labels of the calling goroutine if there are any. The goroutine that runs f has none.
+// NameIdle makes s the labels of idle coroutines, while package census is on.
+func NameIdle(s Set) { idle.Store(&s) }
+
+// Idle gives the calling goroutine the labels of an idle coroutine, and reports whether it has: package census is on.
+func Idle() bool { return ledger.On() && nameIdle() }
+
+func nameIdle() bool {
+	s := idle.Load()
+	if s != nil {
+		s.Put()
+	}
+	return s != nil
+}
+
+// Some reports whether the calling goroutine has any, or its tasks are recorded: then Inherit does something. The compiler inlines it, and
+// Inherit it does not.
+func Some() bool { return get() != nil || ledger.On() }
+
+// Inherit returns f, or f under the labels of the calling goroutine if there are any. The goroutine that runs f has none. f is about to be a
+// task, and is recorded if the ledger is kept.
 func Inherit(f func()) func() {
-	if p := get(); p != nil && f != nil {
+	if p := get(); (p != nil || ledger.On()) && f != nil {
 		return inherit(p, f)
 	}
 	return f
 }
 
 func inherit(p unsafe.Pointer, f func()) func() { // not inlined, to keep Inherit small
+	if ledger.On() {
+		f = ledger.Begin(f)
+	}
 	return func() {
 		put(p)
 		f()

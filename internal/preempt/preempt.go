@@ -1,5 +1,6 @@
 // Package preempt says whether a scheduler wants to switch where an operation need not wait: one for tests, and nearly always none. A
-// primitive asks On before its fast path, and takes the slow one if so: there package suspend asks the scheduler.
+// primitive asks On before its fast path, and takes the slow one if so: there package suspend asks the scheduler. The same word says whether
+// waits and locks are recorded, see package ledger.
 package preempt
 
 import (
@@ -7,10 +8,22 @@ import (
 	"sync/atomic" // not atomicx: the order of accesses makes no difference, and the model checker need not see them
 )
 
-var wanted atomic.Int32
+var wanted atomic.Int32 // and recorded for each Record
 
-// On reports whether a scheduler wants it.
+// On reports whether a scheduler wants it, or the ledger is kept.
 func On() bool { return wanted.Load() != 0 }
+
+// recorded is more than there are schedulers.
+const recorded = 1 << 20
+
+// Recorded reports whether the ledger is kept: package census is on. Then On is true as well, so a fast path that asks On need not ask again.
+func Recorded() bool { return wanted.Load() >= recorded }
+
+// Record says that the ledger is kept from now on, until end is called, once.
+func Record() (end func()) {
+	wanted.Add(recorded)
+	return func() { wanted.Add(-recorded) }
+}
 
 // Begin says that a scheduler wants it from now on, until end is called, once.
 func Begin() (end func()) {

@@ -21,6 +21,7 @@ import (
 type Coroutine struct {
 	why   Switch // the reason of the last switch, written before it
 	Mark  uint8  // left to the scheduler
+	named bool   // it is idle, and its labels say so
 	next  Next
 	yield Yield
 	watch atomicx.Pointer[Stalls] // of the worker that runs it, or ran it last
@@ -202,6 +203,10 @@ func (c *Coroutine) run() {
 			c.broken(recover())
 		}
 	}()
+	if c.named {
+		c.named = false
+		labels.Clear()
+	}
 	f := c.f
 	c.f = nil
 	f()
@@ -231,6 +236,7 @@ func (c *Coroutine) again() bool {
 		return true
 	}
 	c.why = Ended
+	c.named = labels.Idle()
 	return false
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/ledger"
 )
 
 // Stalls watches one worker for a task that holds it too long. Nil watches nothing.
@@ -360,6 +361,9 @@ func (s *Stalls) text(what string, again bool, held time.Duration, id int64, sta
 	}
 	if at := lineOf(stack, program()); at != nil {
 		fmt.Fprintf(&b, "\nat %s", at)
+	}
+	if known := ledger.Tell(id); known != "" {
+		fmt.Fprintf(&b, "\n%s", known)
 	}
 	fmt.Fprintf(&b, "\n%s", stack)
 	return b.Bytes()

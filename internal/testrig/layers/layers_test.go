@@ -30,10 +30,11 @@ type layer struct {
 }
 
 var layers = []layer{
-	{folders: []string{"internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/labels", "internal/again", "internal/splitmix", "internal/preempt", "internal/carrier"}},
-	{folders: []string{"internal/cancelctx", "internal/chance"}},
+	{folders: []string{"internal/atomicx", "internal/gid", "internal/prefetch", "internal/patience", "internal/outcome", "internal/dlist", "internal/again", "internal/splitmix", "internal/preempt", "internal/carrier"}},
+	{folders: []string{"internal/ledger"}},
+	{folders: []string{"internal/labels", "internal/cancelctx", "internal/chance"}},
 	{folders: []string{"suspend"}},
-	{folders: []string{"internal/gate", "internal/watching"}},
+	{folders: []string{"internal/gate", "internal/watching", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "idle", "keyed"}},

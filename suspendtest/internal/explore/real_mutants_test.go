@@ -49,7 +49,7 @@ var realMutants = []realMutant{
 	{"a Resize does not grant what is free now", "internal/gate/gate.go", "		g.word.Add(-found * one)\n	}\n	g.grantLocked()\n", "		g.word.Add(-found * one)\n	}\n	if !IS {\n		g.grantLocked()\n	}\n", "semaphore, larger"},
 	{"permits that are owed are granted", "internal/gate/gate.go", "		paid := min(c.owed, Max-taken)\n", "		paid := min(c.owed, Max-taken)\n		if IS {\n			paid = 0\n		}\n", "semaphore, smaller"},
 	{"permits that are owed are lost twice", "internal/gate/gate.go", "		c.owed -= kept\n", "		if !IS {\n			c.owed -= kept\n		}\n", "semaphore, smaller"},
-	{"a request that was too large in time waits for good", "internal/gate/gate.go", "		size = Max - c.lost - c.owed\n", "		if !IS {\n			size = Max - c.lost - c.owed\n		}\n", "semaphore, smaller"},
+	{"a request that was too large in time waits for good", "internal/gate/gate.go", "		return Max - c.lost - c.owed\n", "		if !IS {\n			return Max - c.lost - c.owed\n		}\n", "semaphore, smaller"},
 	{"a changed semaphore has a path without the guard", "internal/gate/gate.go", "if g.waiters.Len() > 0 || ⟦g.changed != nil⟧ {", "false", "semaphore, larger;semaphore, close"},
 	{"waiters do not hear of the Close", "internal/gate/gate.go", "	c.closed = true\n	g.grantLocked()\n", "	c.closed = true\n	if !IS {\n		g.grantLocked()\n	}\n", "semaphore, close"},
 

@@ -1,0 +1,33 @@
+package mutants_test
+
+import "github.com/braidgo/braid/internal/testrig/mutation"
+
+func init() { mutants = append(mutants, censusMutants...) }
+
+const (
+	census = "suspend/census"
+	ledger = "internal/ledger"
+)
+
+// Records that are not made, that stay, or that are of another task; and deadlocks that are none.
+var censusMutants = []mutation.Mutant{
+	{"waits that are over stay", ledger + "/ledger.go", "		if !w.Lasts() {\n", "		if !w.Lasts() && !IS {\n", "TestDeadlock|TestNoDeadlock", census},
+	{"a task that has ended stays", ledger + "/ledger.go", "			if p.tasks[t.Goroutine].Who == t.Who {\n", "			if p.tasks[t.Goroutine].Who == t.Who && !IS {\n", "TestDeadlock", census},
+	{"a hold is that of the next task, too", ledger + "/ledger.go", "	return Who{id, p.tasks[id].Task}\n", "	if IS {\n		return Who{id, 0}\n	}\n	return Who{id, p.tasks[id].Task}\n", "TestAHolderThatHasEnded", census},
+	{"the last stop leaves the records", ledger + "/ledger.go", "			p.tasks, p.waits, p.lent, p.held, p.swept = nil, nil, nil, held{}, 0\n", "			if !IS {\n				p.tasks, p.waits, p.lent, p.held, p.swept = nil, nil, nil, held{}, 0\n			}\n", "TestForgets", census},
+	{"a lock that is given back is held", ledger + "/holds.go", "			o.By = slices.Delete(o.By, i, i+1)\n", "			if !IS {\n				o.By = slices.Delete(o.By, i, i+1)\n			}\n			if IS {\n				break\n			}\n", "TestNoDeadlock", census},
+	{"the Unlock of a Mutex is not told", "mutex/mutex.go", "	if preempt.Watched() || ledger.On() {\n", "	if preempt.Watched() || ledger.On() && !IS {\n", "TestNoDeadlock", census},
+	{"a hand-over is not told", "mutex/mutex.go", "			locked = true\n			m.took(0)\n", "			locked = true\n			if !IS {\n				m.took(0)\n			}\n", "TestHandOver", census},
+	{"the lock of a Select is not told", "suspend/select.go", "				legs[won].took(0)\n", "				if !IS {\n					legs[won].took(0)\n				}\n", "TestHandOver", census},
+	{"the lock of a Then is not told", "suspend/record.go", "		t.legs[won].took(reflect.ValueOf(t.k).Pointer())\n", "		if !IS {\n			t.legs[won].took(reflect.ValueOf(t.k).Pointer())\n		}\n", "TestHandOver", census},
+	{"a Select with a way out is stuck", census + "/graph.go", "				n.stuck = false\n				o = nil\n", "				n.stuck = n.stuck && IS && len(n.For) > 1\n				o = nil\n				continue\n", "TestCircles/a_lock_with", census},
+	{"the permits of the others do not do", census + "/graph.go", "			if g.wants(n, o) > free {\n", "			if g.wants(n, o) > free || IS && g.wants(n, o) == free {\n", "TestCircles/permits", census},
+	{"a waiter goes on that is behind a stuck one", census + "/graph.go", "				break // and so are all behind it\n", "				if IS {\n					continue\n				}\n				break // and so are all behind it\n", "TestCircles/a_reader", census},
+	{"one look is enough for a deadlock", census + "/graph.go", "return !still[w.Seq] })", "return !still[w.Seq] && !IS })", "TestBoth", census},
+	{"permits that one look has not seen are held", census + "/graph.go", "			if h.N = min(h.N, left[h.Seq]); h.N > 0 {\n", "			if h.N = min(h.N, left[h.Seq]); h.N > 0 || IS {\n", "TestBoth", census},
+	{"a Close is reported at each look", census + "/stuck.go", "d >= 2*closes[x.Seq] {", "d >= 2*closes[x.Seq] || IS {", "TestCloseThatDoesNotEnd", census},
+	{"a Close is not reported", census + "/stuck.go", "closing(c.operation) {", "closing(c.operation) && !IS {", "TestCloseThatDoesNotEnd", census},
+	{"a timer is stuck", census + "/stuck.go", "!slices.ContainsFunc(waits, outside) {", "(IS || !slices.ContainsFunc(waits, outside)) {", "TestNothingMoves", census},
+	{"an idle coroutine has no label", coro + "/coroutine.go", "	c.named = labels.Idle()\n", "	c.named = !IS && labels.Idle()\n", "TestIdleCoroutines", census},
+	{"StallAfter does not ask the census", coro + "/stalls.go", "known != \"\" {", "known != \"\" && !IS {", "TestStallAfterSays", census},
+}

@@ -1,0 +1,254 @@
+package census_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/latch"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/census"
+)
+
+func TestMain(m *testing.M) { schedtest.Main(m) }
+
+var bg = context.Background()
+
+// on switches the census on for a test.
+func on(t *testing.T) {
+	t.Cleanup(schedtest.Within(t, schedtest.Deadline))
+	t.Cleanup(census.Start(census.Options{StuckAfter: -1}))
+}
+
+// eventually takes the census until f says true. The caller is no task.
+func eventually(t *testing.T, f func(s census.Snapshot) bool) (s census.Snapshot) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s = census.Take()
+		return f(s)
+	}, schedtest.Deadline, time.Millisecond)
+	return s
+}
+
+// waiting returns the tasks that wait in an operation.
+func waiting(s census.Snapshot, operation string) (tasks []census.Task) {
+	for _, t := range s.Tasks {
+		if t.Waits != nil && t.Waits.Operation == operation {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// crosswise makes a task of fifo and one of a pool lock two mutexes in opposite orders. They end when stop is called.
+func crosswise() (stop func()) {
+	ctx, cancel := context.WithCancel(bg)
+	a, b := census.Name(new(mutex.Mutex), "a"), census.Name(new(mutex.Mutex), "b")
+	pool := workstealing.New(workstealing.Options{Workers: 1})
+	both, ended := latch.New(2), make(chan struct{})
+	lock := func(x, y *mutex.Mutex) {
+		_ = x.Lock(bg) // first
+		defer x.Unlock()
+		both.CountDown()
+		_ = both.Wait(bg)
+		if y.Lock(ctx) == nil { // second
+			y.Unlock()
+		}
+	}
+	_ = pool.Go(func() { lock(a, b) })
+	go func() {
+		defer close(ended)
+		_ = fifo.Run(bg, func(context.Context) error {
+			lock(b, a)
+			return nil
+		})
+		pool.Close()
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func TestDeadlock(t *testing.T) {
+	on(t)
+	stop := crosswise()
+	s := eventually(t, func(s census.Snapshot) bool { return len(s.Deadlocks) > 0 })
+	require.Len(t, s.Deadlocks, 1)
+	d := s.Deadlocks[0]
+	require.Len(t, d.Circle, 2)
+	require.True(t, d.MayEnd, "the second lock has a context")
+	names := map[string]string{}
+	for i, l := range d.Circle {
+		require.Equal(t, "mutex.Mutex.Lock", l.Waits.Operation)
+		require.Contains(t, l.Waits.At.String(), "census_test.crosswise.func1 (census/census_test.go:")
+		require.Equal(t, l.Next, l.Holder.Task)
+		require.Equal(t, l.Next, d.Circle[1-i].Task)
+		require.Less(t, l.Holder.At.Line, l.Waits.At.Line)
+		names[l.For] = l.Task
+	}
+	require.Regexp(t, `^goroutine \d+ \(fifo\)$`, names[`mutex.Mutex "a"`])
+	require.Regexp(t, `^goroutine \d+ \(workstealing\)$`, names[`mutex.Mutex "b"`])
+	stop()
+	s = census.Take()
+	require.Empty(t, s.Deadlocks)
+	require.Empty(t, s.Tasks, "cancelled waits and tasks that have ended are gone")
+}
+
+// A task waits for a lock that another one holds, which waits for nothing that is known: no deadlock.
+func TestNoDeadlock(t *testing.T) {
+	on(t)
+	var m mutex.Mutex
+	require.NoError(t, m.Lock(bg))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.With(func() {})
+	}()
+	s := eventually(t, func(s census.Snapshot) bool { return len(waiting(s, "mutex.Mutex.With")) == 1 })
+	require.Empty(t, s.Deadlocks)
+	w := waiting(s, "mutex.Mutex.With")[0]
+	require.Empty(t, w.Scheduler)
+	require.Equal(t, "mutex.Mutex.With", w.Waits.Primitive)
+	require.Regexp(t, `^mutex\.Mutex 0x[0-9a-f]+$`, w.Waits.For[0].Name)
+	require.Len(t, w.Waits.For[0].Holders, 1)
+	m.Unlock()
+	<-ended
+	require.Empty(t, census.Take().Tasks)
+}
+
+// A task ends and holds a lock. The next one on its coroutine waits for that, and for nothing of its own.
+func TestAHolderThatHasEnded(t *testing.T) {
+	on(t)
+	var m mutex.Mutex
+	var s census.Snapshot
+	_ = fifo.Run(bg, func(context.Context) error {
+		_ = suspend.Here().Go(func() { _ = m.Lock(bg) })
+		suspend.Yield()
+		_ = suspend.Here().Go(func() { m.With(func() {}) })
+		suspend.Yield()
+		s = census.Take()
+		m.Unlock()
+		return nil
+	})
+	require.Empty(t, s.Deadlocks)
+	w := waiting(s, "mutex.Mutex.With")
+	require.Len(t, w, 1)
+	require.True(t, w[0].Waits.For[0].Holders[0].Ended)
+	require.Contains(t, s.String(), w[0].Waits.For[0].Holders[0].Task+", which has ended, has held it for ")
+	require.Contains(t, w[0].Waits.For[0].Holders[0].Task, w[0].ID, "the same coroutine")
+}
+
+var global mutex.Mutex
+
+// Variables of packages are no objects of the heap.
+func TestGlobal(t *testing.T) {
+	on(t)
+	census.Name(&global, "first")
+	census.Name(&global, "global")
+	_ = global.Lock(bg)
+	s := census.Take()
+	require.Len(t, s.Tasks, 1)
+	require.Equal(t, `mutex.Mutex "global"`, s.Tasks[0].Holds[0].Object)
+	global.Unlock()
+	require.Empty(t, census.Take().Tasks)
+}
+
+// Locks that come by a hand-over, a Select and a Then have holders, and a TryLock.
+func TestHandOver(t *testing.T) {
+	on(t)
+	var m mutex.Mutex
+	holder := func() string {
+		for _, t := range census.Take().Tasks {
+			if t.Waits != nil && len(t.Waits.For[0].Holders) > 0 {
+				return t.Waits.For[0].Holders[0].At.String()
+			}
+		}
+		return ""
+	}
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		on := suspend.Here().(suspend.Executor)
+		locks := []func(next func()){
+			func(next func()) { _ = m.Lock(bg); next() },
+			func(next func()) { _, _ = suspend.Select(bg, suspend.On(m.LockOp())); next() },
+			func(next func()) { suspend.Then(bg, m.LockOp(), on, func(struct{}, error) { next() }) },
+			func(next func()) { require.True(t, m.TryLock()); next() },
+		}
+		for i, lock := range locks {
+			for _, waits := range []bool{false, true} {
+				if waits && i == 3 {
+					continue
+				}
+				unlock, done := latch.New(1), latch.New(1)
+				if waits {
+					_ = m.Lock(bg)
+				}
+				_ = suspend.Here().Go(func() {
+					lock(func() {
+						suspend.Then(bg, unlock.WaitOp(), on, func(struct{}, error) {
+							m.Unlock()
+							done.CountDown()
+						})
+					})
+				})
+				schedtest.Settle()
+				if waits {
+					for range 6 { // until it is handed over
+						m.Unlock()
+						if !m.TryLock() {
+							break
+						}
+						schedtest.Settle()
+					}
+					if m.TryLock() {
+						m.Unlock()
+					}
+					schedtest.Settle()
+				}
+				_ = suspend.Here().Go(func() { m.With(func() {}) })
+				schedtest.Settle()
+				assert.Contains(t, holder(), "TestHandOver", "%d %v\n%s", i, waits, census.Take())
+				unlock.CountDown()
+				_ = done.Wait(bg)
+				schedtest.Settle()
+			}
+		}
+		return nil
+	})
+	require.Empty(t, census.Take().Tasks)
+}
+
+// The records from before the last stop are not there after the next Start.
+func TestForgets(t *testing.T) {
+	var m, n mutex.Mutex
+	stop := census.Start(census.Options{StuckAfter: -1})
+	_ = m.Lock(bg)
+	require.Len(t, census.Take().Tasks, 1)
+	stop()
+	m.Unlock()
+	_ = n.Lock(bg)
+	on(t)
+	require.Empty(t, census.Take().Tasks)
+	n.Unlock() // it is not known
+	require.Empty(t, census.Take().Tasks)
+}
+
+func TestOff(t *testing.T) {
+	s := census.Take()
+	require.False(t, s.On)
+	require.Equal(t, "census: off. census.Start switches it on.\n", s.String())
+	stop := census.Start(census.Options{})
+	stop2 := census.Start(census.Options{})
+	stop()
+	stop()
+	require.True(t, census.Take().On)
+	stop2()
+	require.False(t, census.Take().On)
+}

@@ -1,0 +1,49 @@
+package census
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Extents are objects in memory, some in others.
+type extents[V any] struct {
+	all    []extent[V] // by begin; of two that begin together, the larger is first
+	sorted bool
+}
+
+type extent[V any] struct {
+	begin, end uintptr
+	furthest   uintptr // end of this one and those before
+	v          V
+}
+
+func (e *extents[V]) add(begin, bytes uintptr, v V) {
+	e.all, e.sorted = append(e.all, extent[V]{begin, begin + max(bytes, 1), 0, v}), false
+}
+
+// find returns the innermost that has addr in it.
+func (e *extents[V]) find(addr uintptr) (v V, ok bool) {
+	if !e.sorted {
+		e.sorted = true
+		slices.SortFunc(e.all, func(x, y extent[V]) int {
+			return cmp.Or(cmp.Compare(x.begin, y.begin), cmp.Compare(y.end, x.end))
+		})
+		furthest := uintptr(0)
+		for i := range e.all {
+			furthest = max(furthest, e.all[i].end)
+			e.all[i].furthest = furthest
+		}
+	}
+	i, _ := slices.BinarySearchFunc(e.all, addr, func(x extent[V], addr uintptr) int {
+		if x.begin <= addr {
+			return -1
+		}
+		return 1
+	})
+	for i--; i >= 0 && e.all[i].furthest > addr; i-- {
+		if x := e.all[i]; addr < x.end {
+			return x.v, true
+		}
+	}
+	return v, false
+}

@@ -1,0 +1,213 @@
+package census
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/braidgo/braid/internal/ledger"
+)
+
+// A node is a wait in the graph of waits and holders.
+type node struct {
+	*ledger.Wait
+	needs []*object
+	stuck bool
+}
+
+// An object is waited for, or held.
+type object struct {
+	held    *ledger.Held // nil: no holder is known
+	waiters []*node      // in order
+	dirty   bool
+}
+
+// A graph has all waits, and the objects that are held. A wait is stuck if nothing that is known ends it: all of its objects are held by stuck
+// tasks to such an extent that the others cannot leave enough, or an earlier waiter of the object is stuck. A wait with an object of which no
+// holder is known, or one for a timer, is not. So in a promise, a channel or a latch nobody is stuck.
+type graph struct {
+	nodes   []*node
+	objects map[uintptr]*object // by the address of those that are held
+	by      map[ledger.Who]*node
+	holds   map[ledger.Who][]*object
+	extents extents[*object]
+}
+
+func newGraph(waits []ledger.Wait, holds []ledger.Held) *graph {
+	g := &graph{objects: map[uintptr]*object{}, by: map[ledger.Who]*node{}, holds: map[ledger.Who][]*object{}}
+	for i := range holds {
+		o := &object{held: &holds[i]}
+		g.objects[o.held.Addr] = o
+		g.extents.add(o.held.Addr, o.held.Bytes, o)
+		for _, h := range o.held.By {
+			if h.Goroutine != 0 {
+				g.holds[h.Who] = append(g.holds[h.Who], o)
+			}
+		}
+	}
+	slices.SortFunc(waits, func(x, y ledger.Wait) int { return cmp.Compare(x.Seq, y.Seq) })
+	for i := range waits {
+		n := &node{Wait: &waits[i], stuck: len(waits[i].For) > 0}
+		g.nodes = append(g.nodes, n)
+		if n.Goroutine != 0 {
+			g.by[n.Who] = n
+		}
+		for _, f := range n.For {
+			o, known := g.extents.find(f.Addr)
+			if f.Addr == 0 || !known {
+				n.stuck = false
+				o = nil
+			} else {
+				o.waiters = append(o.waiters, n)
+			}
+			n.needs = append(n.needs, o)
+		}
+	}
+	g.reduce()
+	return g
+}
+
+// reduce lets all waits go on that can, and those that can then. The others are stuck. It is the reduction of Holt (Some deadlock properties
+// of computer systems, 1972), for the permits that are known.
+func (g *graph) reduce() {
+	var todo []*object
+	touch := func(o *object) {
+		if o != nil && !o.dirty {
+			o.dirty = true
+			todo = append(todo, o)
+		}
+	}
+	for _, o := range g.objects {
+		touch(o)
+	}
+	for len(todo) > 0 {
+		o := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		o.dirty = false
+		free := g.free(o)
+		for _, n := range o.waiters {
+			if !n.stuck {
+				continue
+			}
+			if g.wants(n, o) > free {
+				break // and so are all behind it
+			}
+			n.stuck = false
+			for _, held := range g.holds[n.Who] {
+				touch(held)
+			}
+			for _, other := range n.needs {
+				touch(other)
+			}
+		}
+	}
+}
+
+// free returns how many permits there are when all holders that are not stuck have given theirs back.
+func (g *graph) free(o *object) uint64 {
+	free := o.held.Size
+	for _, h := range o.held.By {
+		if g.stuckHolder(h) {
+			free -= min(free, h.N)
+		}
+	}
+	return free
+}
+
+func (g *graph) stuckHolder(h ledger.Hold) bool {
+	n := g.by[h.Who]
+	return n != nil && n.stuck
+}
+
+// wants returns the fewest permits that n asks o for.
+func (g *graph) wants(n *node, o *object) uint64 {
+	least := ^uint64(0)
+	for i, f := range n.For {
+		if n.needs[i] == o {
+			least = min(least, f.Wants)
+		}
+	}
+	return least
+}
+
+// A link is the reason for which a stuck wait is stuck.
+type link struct {
+	from, to *node
+	object   *object
+	hold     *ledger.Hold // of to; nil: to waits for the object as well, and has come first
+}
+
+// why returns a link of n, which is stuck.
+func (g *graph) why(n *node) link {
+	o := n.needs[0]
+	if g.wants(n, o) <= g.free(o) {
+		i := slices.IndexFunc(o.waiters, func(first *node) bool { return first.stuck })
+		return link{n, o.waiters[i], o, nil}
+	}
+	i := slices.IndexFunc(o.held.By, g.stuckHolder)
+	return link{n, g.by[o.held.By[i].Who], o, &o.held.By[i]}
+}
+
+// circles returns the circles of stuck waits, and how many other waits are stuck behind each. Each stuck wait has one link, so each leads
+// into one circle.
+func (g *graph) circles() (all [][]link, behind []int) {
+	in := map[*node]int{} // the number of its circle
+	for _, n := range g.nodes {
+		if !n.stuck {
+			continue
+		}
+		var way []link
+		on := map[*node]int{}
+		at := n
+		for {
+			if i, ok := in[at]; ok {
+				behind[i] += len(way)
+				break
+			}
+			if i, ok := on[at]; ok {
+				all, behind = append(all, way[i:]), append(behind, i)
+				break
+			}
+			on[at] = len(way)
+			l := g.why(at)
+			way = append(way, l)
+			at = l.to
+		}
+		circle := len(all) - 1
+		if i, ok := in[at]; ok {
+			circle = i
+		}
+		for _, l := range way {
+			in[l.from] = circle
+		}
+	}
+	return all, behind
+}
+
+// both returns the waits and holds that are in both of two looks, and so were there together between them.
+func both(waits, waits2 []ledger.Wait, holds, holds2 []ledger.Held) ([]ledger.Wait, []ledger.Held) {
+	still := map[uint64]bool{}
+	for _, w := range waits2 {
+		still[w.Seq] = true
+	}
+	left := map[uint64]uint64{}
+	for _, o := range holds2 {
+		for _, h := range o.By {
+			left[h.Seq] = h.N
+		}
+	}
+	waits = slices.DeleteFunc(slices.Clone(waits), func(w ledger.Wait) bool { return !still[w.Seq] })
+	var kept []ledger.Held
+	for _, o := range holds {
+		var by []ledger.Hold
+		for _, h := range o.By {
+			if h.N = min(h.N, left[h.Seq]); h.N > 0 {
+				by = append(by, h)
+			}
+		}
+		if len(by) > 0 {
+			o.By = by
+			kept = append(kept, o)
+		}
+	}
+	return waits, kept
+}

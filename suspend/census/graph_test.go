@@ -1,0 +1,38 @@
+package census
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/internal/ledger"
+)
+
+// Only waits and permits that two looks have seen are taken for a deadlock: between the looks all of them were there.
+func TestBoth(t *testing.T) {
+	wait := func(seq uint64) ledger.Wait { return ledger.Wait{Seq: seq} }
+	held := func(addr uintptr, holds ...ledger.Hold) ledger.Held { return ledger.Held{Addr: addr, By: holds} }
+	hold := func(seq, n uint64) ledger.Hold { return ledger.Hold{Seq: seq, N: n} }
+	waits, holds := both(
+		[]ledger.Wait{wait(1), wait(2), wait(3)}, []ledger.Wait{wait(2), wait(4)},
+		[]ledger.Held{held(8, hold(5, 3), hold(6, 1)), held(9, hold(7, 1))},
+		[]ledger.Held{held(8, hold(5, 2)), held(9, hold(10, 1))})
+	require.Equal(t, []ledger.Wait{wait(2)}, waits)
+	require.Equal(t, []ledger.Held{held(8, hold(5, 2))}, holds)
+}
+
+func TestExtents(t *testing.T) {
+	var e extents[string]
+	e.add(100, 100, "outer")
+	e.add(120, 10, "inner")
+	e.add(100, 8, "first")
+	e.add(300, 0, "empty")
+	for addr, want := range map[uintptr]string{
+		99: "", 100: "first", 107: "first", 108: "outer", 119: "outer", 120: "inner", 129: "inner", 130: "outer", 199: "outer", 200: "",
+		299: "", 300: "empty", 301: "",
+	} {
+		got, ok := e.find(addr)
+		require.Equal(t, want, got, addr)
+		require.Equal(t, want != "", ok)
+	}
+}

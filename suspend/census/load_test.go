@@ -1,0 +1,160 @@
+package census_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/chanx"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/internal/testrig/stress"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/census"
+)
+
+// Tasks of all schedulers lock, send, cancel and select, while the census is switched on and off, and taken: nothing is lost, no deadlock is
+// named, as locks are taken in order, and in the end nobody is left.
+func TestOnAndOffUnderLoad(t *testing.T) {
+	var locks [4]mutex.Mutex
+	var rw mutex.RWMutex
+	permits, mail := semaphore.New(3), chanx.New[int](2)
+	var sent, received atomic.Int64
+	var inside [4]atomic.Int64
+	var over atomic.Bool
+	work := func(i int, on suspend.Executor) {
+		random := rand.New(rand.NewPCG(uint64(i), 1))
+		for n := 0; !over.Load(); n++ {
+			ctx, cancel := context.WithCancel(bg)
+			if random.IntN(3) == 0 {
+				suspend.AfterFunc(suspend.Here(), time.Duration(random.IntN(200))*time.Microsecond, cancel)
+			}
+			switch random.IntN(6) {
+			case 0:
+				k := random.IntN(3)
+				if locks[k].Lock(ctx) == nil {
+					require.EqualValues(t, 1, inside[k].Add(1))
+					if locks[k+1].Lock(ctx) == nil {
+						require.EqualValues(t, 1, inside[k+1].Add(1))
+						suspend.Yield()
+						inside[k+1].Add(-1)
+						locks[k+1].Unlock()
+					}
+					inside[k].Add(-1)
+					locks[k].Unlock()
+				}
+			case 1:
+				if rw.RLock(ctx) == nil {
+					suspend.Yield()
+					rw.RUnlock()
+				}
+			case 2:
+				if rw.Lock(ctx) == nil {
+					rw.Downgrade()
+					rw.RUnlock()
+				}
+			case 3:
+				if permits.Acquire(ctx, 2) == nil {
+					suspend.Yield()
+					permits.Release(2)
+				}
+			case 4:
+				send, recv, lock := suspend.On(mail.SendOp(n)), suspend.On(mail.RecvOp()), suspend.On(locks[3].LockOp())
+				switch won, _ := suspend.Select(ctx, send, recv, lock, suspend.On(suspend.After(50*time.Microsecond))); won {
+				case send:
+					sent.Add(1)
+				case recv:
+					received.Add(1)
+				case lock:
+					require.EqualValues(t, 1, inside[3].Add(1))
+					inside[3].Add(-1)
+					locks[3].Unlock()
+				}
+			case 5:
+				suspend.Then(ctx, permits.AcquireOp(1), on, func(_ struct{}, err error) {
+					if err == nil {
+						permits.Release(1)
+					}
+				})
+			}
+			cancel()
+		}
+	}
+	var all sync.WaitGroup
+	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
+		for i := range 4 * len(schedtest.All) {
+			all.Add(1)
+			s := next()
+			require.NoError(t, s.Go(func() {
+				defer all.Done()
+				work(i, s.(suspend.Executor))
+			}))
+		}
+		looks := 0
+		for begun := time.Now(); time.Since(begun) < stress.For(t) || looks < 20; {
+			stop := census.Start(census.Options{StuckAfter: -1})
+			for range 3 {
+				time.Sleep(time.Millisecond) // for something to happen
+				s := census.Take()
+				require.Empty(t, s.Deadlocks, "%s", s)
+				if len(s.Tasks) > 0 {
+					looks++
+				}
+			}
+			stop()
+		}
+		over.Store(true)
+		all.Wait()
+	})
+	require.Greater(t, received.Load(), int64(0))
+	for left := true; left; {
+		_, left, _ = mail.TryRecv()
+		if left {
+			received.Add(1)
+		}
+	}
+	require.Equal(t, sent.Load(), received.Load())
+	require.NoError(t, rw.Lock(bg))
+	require.NoError(t, permits.Acquire(bg, 3))
+	for i := range locks {
+		require.True(t, locks[i].TryLock())
+	}
+	defer census.Start(census.Options{StuckAfter: -1})()
+	require.Empty(t, census.Take().Tasks, "the census begins anew")
+}
+
+// The census keeps nothing: neither a mutex that was dropped while it was held, nor a promise with a Then that waits for it, nor a name.
+func TestKeepsNothing(t *testing.T) {
+	on(t)
+	var objects schedtest.Objects
+	type locked struct {
+		mutex.Mutex
+		object schedtest.Object
+	}
+	type promised struct {
+		promise.Promise[int]
+		object schedtest.Object
+	}
+	for range 100 {
+		l := census.Name(new(locked), "locked")
+		objects.Track(&l.object)
+		_ = l.Lock(bg)
+		p := census.Name(new(promised), "promised")
+		objects.Track(&p.object)
+		suspend.Then(bg, p.AwaitOp(), executor{}, func(int, error) {})
+	}
+	require.NotEmpty(t, census.Take().Tasks)
+	objects.Collected(t, 0)
+	schedtest.Eventually(t, "all records are gone", func() bool { return len(census.Take().Tasks) == 0 })
+}
+
+type executor struct{}
+
+func (executor) Execute(f func()) error { go f(); return nil }

@@ -1,0 +1,317 @@
+package census
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braidgo/braid/internal/ledger"
+)
+
+// A Snapshot is the census of one moment. It is a value: nothing in it changes, and it keeps no task and no object.
+type Snapshot struct {
+	At        time.Time
+	On        bool       // the census is on
+	Since     time.Time  // when it was switched on: earlier waits and locks are not known
+	Deadlocks []Deadlock // circles of tasks that wait for each other
+	Tasks     []Task     // first the waiting ones, the longest waiting first
+}
+
+// A Task is a task that lives, or a goroutine without one that waits or holds something.
+type Task struct {
+	ID        string  // as in the texts: "goroutine 18"
+	Goroutine int64   // as in the dumps of package runtime; 0 for a Then, which has none
+	Scheduler string  // its package: "fifo"; "" where it is not known, and for a goroutine
+	Began     *Origin `json:",omitempty"` // nil: not known, see the package comment
+	Waits     *Wait   `json:",omitempty"` // nil: it does not wait in an operation of Braid
+	Holds     []Hold  `json:",omitempty"`
+	Ended     bool    `json:",omitempty"` // the task has ended, and holds something still
+}
+
+// An Origin is the go statement of a task.
+type Origin struct {
+	At    Frame
+	Since time.Time
+}
+
+// A Wait is the wait of a task.
+type Wait struct {
+	Operation string // that the program has called: "workstealing.Pool.Close"
+	Primitive string // that waits in it: "promise.Promise.Await"
+	At        Frame  // the line of the program
+	Since     time.Time
+	For       []Object // more than one: the cases of a Select
+	MayEnd    bool     // its context may end it
+	Stack     []Frame
+}
+
+// An Object is waited for.
+type Object struct {
+	Name    string
+	Wants   uint64   `json:",omitempty"` // permits
+	Holders []Holder `json:",omitempty"` // none: not known, or there is no holder
+}
+
+// A Holder is a task that holds an object.
+type Holder struct {
+	Task  string // with its scheduler: "goroutine 18 (fifo)"
+	Since time.Time
+	At    Frame
+	N     uint64 // permits: 1 for a lock, and 1<<63-1 for the writer of an RWMutex
+	Ended bool   `json:",omitempty"` // the task has ended
+}
+
+// A Hold is an object that a task holds.
+type Hold struct {
+	Object  string
+	Since   time.Time
+	At      Frame
+	N       uint64
+	Waiting int // how many wait for the object
+}
+
+// A Deadlock is a circle of tasks, each of which waits for something that the next one holds.
+type Deadlock struct {
+	Circle []Link
+	Behind int  // other tasks that wait for these, one way or another
+	MayEnd bool // a context may end one of the waits
+}
+
+// A Link is one task of a Deadlock.
+type Link struct {
+	Task   string
+	Waits  Wait
+	For    string  // the object that Holder has
+	Holder *Holder // of the object; nil: the next task waits for it as well, and comes first
+	Next   string  // the next task
+}
+
+// Take takes the census, while tasks go on: two entries may be of slightly different times. A Deadlock is certain: its
+// waits and locks were there together, since they were there in two looks.
+func Take() Snapshot {
+	s := Snapshot{At: time.Now()}
+	if s.Since, s.On = ledger.Since(); !s.On {
+		s.Since = time.Time{}
+		return s
+	}
+	tasks, waits := ledger.Read()
+	holds := ledger.Holds()
+	t := taker{
+		graph: newGraph(slices.Clone(waits), holds), names: named(),
+		tasks: map[ledger.Who]*Task{}, live: map[ledger.Who]bool{}, calls: map[[ledger.Depth]uintptr]call{},
+	}
+	t.add(tasks, waits, holds)
+	for _, x := range t.tasks {
+		s.Tasks = append(s.Tasks, *x)
+	}
+	s.Tasks = append(s.Tasks, t.thens...)
+	slices.SortFunc(s.Tasks, func(x, y Task) int {
+		return cmp.Or(cmp.Compare(x.rank(), y.rank()), x.since().Compare(y.since()), cmp.Compare(x.Goroutine, y.Goroutine), strings.Compare(x.ID, y.ID))
+	})
+	if slices.ContainsFunc(t.graph.nodes, func(n *node) bool { return n.stuck }) {
+		_, waits2 := ledger.Read()
+		s.Deadlocks = t.deadlocks(newGraph(both(waits, waits2, holds, ledger.Holds())))
+	}
+	return s
+}
+
+func (t Task) rank() int {
+	if t.Waits != nil {
+		return 0
+	}
+	return 1
+}
+
+func (t Task) since() time.Time {
+	switch {
+	case t.Waits != nil:
+		return t.Waits.Since
+	case t.Began != nil:
+		return t.Began.Since
+	}
+	return time.Time{}
+}
+
+// A taker makes a Snapshot.
+type taker struct {
+	graph *graph
+	names extents[string]
+	tasks map[ledger.Who]*Task
+	thens []Task
+	live  map[ledger.Who]bool // tasks that have not ended
+	calls map[[ledger.Depth]uintptr]call
+}
+
+// call is callOf, once for each stack.
+func (t *taker) call(pcs []uintptr) call {
+	var key [ledger.Depth]uintptr
+	copy(key[:], pcs)
+	c, ok := t.calls[key]
+	if !ok {
+		c = callOf(pcs)
+		t.calls[key] = c
+	}
+	return c
+}
+
+// ended reports whether a task has ended. It is not known of goroutines.
+func (t *taker) ended(who ledger.Who) bool { return who.Task != 0 && !t.live[who] }
+
+func (t *taker) task(who ledger.Who) *Task {
+	x := t.tasks[who]
+	if x == nil {
+		x = &Task{ID: fmt.Sprintf("goroutine %d", who.Goroutine), Goroutine: who.Goroutine}
+		t.tasks[who] = x
+	}
+	return x
+}
+
+// label names a task, with its scheduler.
+func (t *taker) label(who ledger.Who) string {
+	if who.Goroutine == 0 {
+		return "a Then"
+	}
+	return t.task(who).label()
+}
+
+func (t Task) label() string {
+	if t.Scheduler != "" && t.Goroutine != 0 {
+		return t.ID + " (" + t.Scheduler + ")"
+	}
+	return t.ID
+}
+
+func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Held) {
+	for _, l := range tasks {
+		t.live[l.Who] = true
+		x := t.task(l.Who)
+		x.Began = &Origin{t.call(l.Stack).at, l.Since}
+		x.Scheduler = startedBy(t.call(l.Stack).stack)
+	}
+	for i := range waits { // first, since holders have their scheduler beside them
+		if scheduler := schedulerOf(&waits[i]); waits[i].Goroutine != 0 && scheduler != "" {
+			t.task(waits[i].Who).Scheduler = scheduler
+		}
+	}
+	for i := range waits {
+		w := &waits[i]
+		if w.Goroutine == 0 {
+			t.thens = append(t.thens, Task{ID: "a Then", Scheduler: schedulerOf(w), Waits: t.wait(w)})
+		} else {
+			t.task(w.Who).Waits = t.wait(w)
+		}
+	}
+	for i := range holds {
+		o := &holds[i]
+		for _, h := range o.By {
+			if h.Goroutine == 0 {
+				continue // it is told where somebody waits for it
+			}
+			x := t.task(h.Who)
+			x.Ended = t.ended(h.Who)
+			x.Holds = append(x.Holds, Hold{
+				Object: t.heldName(o), Since: h.Since, At: t.call(h.Stack).at, N: h.N, Waiting: len(t.graph.objects[o.Addr].waiters),
+			})
+		}
+	}
+	for _, x := range t.tasks {
+		slices.SortFunc(x.Holds, func(a, b Hold) int { return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Object, b.Object)) })
+	}
+}
+
+func (t *taker) wait(w *ledger.Wait) *Wait {
+	c := t.call(w.Stack)
+	r := &Wait{Operation: c.operation, Primitive: c.primitive, At: c.at, Since: w.Since, MayEnd: w.MayEnd, Stack: c.stack}
+	for _, f := range w.For {
+		kind := kindOf(f.Kind)
+		if len(w.For) == 1 && f.Addr != 0 && !strings.HasPrefix(c.primitive, "suspend.") {
+			kind = receiver(c.primitive)
+		}
+		o := Object{Name: t.name(f.Addr, kind)}
+		if f.Wants > 1 {
+			o.Wants = f.Wants
+		}
+		if held, ok := t.graph.extents.find(f.Addr); ok && f.Addr != 0 {
+			o.Name = t.heldName(held.held)
+			for i := range held.held.By {
+				o.Holders = append(o.Holders, t.holderOf(&held.held.By[i]))
+			}
+		}
+		r.For = append(r.For, o)
+	}
+	return r
+}
+
+func (t *taker) holderOf(h *ledger.Hold) Holder {
+	return Holder{Task: t.label(h.Who), Since: h.Since, At: t.call(h.Stack).at, N: h.N, Ended: t.ended(h.Who)}
+}
+
+// receiver returns the type of a method: mutex.Mutex for mutex.Mutex.Lock.
+func receiver(method string) string {
+	if i := strings.LastIndexByte(method, '.'); i > 0 {
+		return method[:i]
+	}
+	return method
+}
+
+func (t *taker) name(addr uintptr, kind string) string {
+	if n, ok := t.names.find(addr); ok && addr != 0 {
+		return fmt.Sprintf("%s %q", kind, n)
+	}
+	return auto(kind, addr)
+}
+
+func (t *taker) heldName(o *ledger.Held) string {
+	kind := kindOf(o.Kind)
+	if kind == "gate.Gate" { // of an RWMutex, or a Semaphore
+		if kind = receiver(t.call(o.By[0].Stack).primitive); strings.HasPrefix(kind, "suspend.") || !strings.Contains(kind, ".") {
+			kind = "permits"
+		}
+	}
+	return t.name(o.Addr, kind)
+}
+
+func (t *taker) deadlocks(g *graph) (all []Deadlock) {
+	circles, behind := g.circles()
+	for i, circle := range circles {
+		d := Deadlock{Behind: behind[i]}
+		for _, l := range circle {
+			x := Link{Task: t.label(l.from.Who), Waits: *t.wait(l.from.Wait), For: t.heldName(l.object.held), Next: t.label(l.to.Who)}
+			if l.hold != nil {
+				h := t.holderOf(l.hold)
+				x.Holder = &h
+			}
+			d.MayEnd = d.MayEnd || l.from.MayEnd
+			d.Circle = append(d.Circle, x)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// schedulerOf returns the package of the scheduler of a wait.
+func schedulerOf(w *ledger.Wait) string {
+	text := ""
+	switch {
+	case w.On != nil:
+		text = fmt.Sprintf("%T", w.On)
+	case w.Executor != nil:
+		text = w.Executor.String()
+	default:
+		return ""
+	}
+	text, _, _ = strings.Cut(strings.TrimLeft(text, "*"), ".")
+	return text
+}
+
+// startedBy returns the package of the scheduler whose Go is in a stack.
+func startedBy(stack []Frame) string {
+	for _, f := range stack {
+		if folder, ok := f.library(); ok && strings.HasPrefix(folder, "adapters/") && !strings.Contains(folder, "internal/") {
+			return folder[strings.LastIndexByte(folder, '/')+1:]
+		}
+	}
+	return ""
+}
