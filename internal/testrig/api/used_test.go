@@ -66,7 +66,6 @@ var unused = map[string]string{
 	"suspendtest: Accesses":                   "an option for tests of users",
 	"suspendtest: Cancellations":              "an option for tests of users",
 	"suspendtest: Ending":                     "an option for tests of users",
-	"suspendtest: Executions":                 "an option for tests of users",
 	"suspendtest: Preemptions":                "an option for tests of users",
 	"suspendtest: Programs":                   "an option for tests of users",
 	"suspendtest: Replay":                     "an option for tests of users",
@@ -142,7 +141,7 @@ func (c code) read(t *testing.T, at, name string) {
 	require.NoError(t, err)
 	folder := path.Dir(name)
 	test := strings.HasSuffix(name, "_test.go")
-	if public := !strings.Contains("/"+folder, "/internal/") && !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/") && folder != "adapters/callback/foreigntest"; public && !test && f.Name.Name != "main" {
+	if public := !strings.Contains("/"+folder, "/internal/") && !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/") && !strings.HasPrefix(name, "stocktest/") && folder != "adapters/callback/foreigntest"; public && !test && f.Name.Name != "main" {
 		c.exports[folder] = append(c.exports[folder], exports(f)...)
 		c.sign(folder, f)
 	}
