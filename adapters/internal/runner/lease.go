@@ -123,10 +123,10 @@ func (r *Runner) carry(t *Task) {
 	})
 }
 
-func (r *Runner) goesOut(t *Task, since time.Duration) {
+func (r *Runner) goesOut(t *Task, held time.Duration) {
 	r.lease.outside.Add(1)
 	t.WatchedBy(nil)
-	r.lease.strays.Out(t.ID(), since)
+	r.lease.strays.Out(t.ID(), held)
 }
 
 // tookBack is called in the core when a task that was outside has been posted.
