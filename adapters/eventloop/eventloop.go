@@ -70,6 +70,8 @@ type Options struct {
 	// step beside it that took a fifth of HandOver, makes 64 more. Meanwhile tasks run in no order. Callbacks keep theirs, but for one that is
 	// stuck.
 	//
+	// Waits and computations that are shorter, of many tasks in a row, make no hand-over. StallAfter reports the waits.
+	//
 	// 0 means 10 ms. Negative: never, and no two tasks of one reactor run at a time. A hand-over is never made in a testing/synctest bubble.
 	HandOver time.Duration
 }
