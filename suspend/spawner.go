@@ -26,6 +26,8 @@ type Stats struct {
 	Suspended int64  // of these, the ones suspended, or woken but not yet running
 	Wakes     uint64 // times that a suspended task was resumed, since the beginning
 	Steals    uint64 // times that a worker took work from another
+	HandOvers uint64 // times that a scheduler was taken from a task that held it, see adapters/eventloop
+	Outside   int64  // of Running, the ones that run beside their scheduler for that reason
 
 	Blocking       int64 // functions of Blocking that run
 	BlockingQueued int64 // functions of Blocking that wait until others have ended

@@ -3,6 +3,7 @@ package eventloop_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/suspend"
@@ -24,12 +25,20 @@ func TestConformance(t *testing.T) {
 		task(t, l, func() { s = suspend.Here() })
 		return s, end
 	}
-	suspendtest.Scheduler(t, func(t testing.TB) (suspend.Spawner, func()) {
-		return reactor(t, eventloop.Options{Loops: 2})
-	}, suspendtest.FIFO(), suspendtest.NoAllocs(), suspendtest.Panics(
-		func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
-			return reactor(t, eventloop.Options{OnPanic: onPanic})
-		}))
+	// A reactor that is given to another goroutine keeps no order for a while.
+	for name, o := range map[string]eventloop.Options{"in order": {HandOver: -1}, "HandOver": {HandOver: time.Millisecond}} {
+		options := []suspendtest.Option{suspendtest.Panics(func(t testing.TB, onPanic func(any, []byte)) (suspend.Spawner, func()) {
+			return reactor(t, eventloop.Options{OnPanic: onPanic, HandOver: o.HandOver})
+		})}
+		if o.HandOver < 0 {
+			options = append(options, suspendtest.FIFO(), suspendtest.NoAllocs())
+		}
+		t.Run(name, func(t *testing.T) {
+			suspendtest.Scheduler(t, func(t testing.TB) (suspend.Spawner, func()) {
+				return reactor(t, eventloop.Options{Loops: 2, HandOver: o.HandOver})
+			}, options...)
+		})
+	}
 	for _, n := range []int{1, 2} {
 		t.Run(fmt.Sprintf("Executor/%d", n), func(t *testing.T) {
 			suspendtest.Executor(t, func(t testing.TB) (suspend.Executor, func()) { return start(t, eventloop.Options{Loops: n}) })

@@ -1,5 +1,8 @@
-// Package eventloop is a scheduler that drives itself and does I/O: one or several reactors. Each is a goroutine that runs tasks in the
-// order in which they become runnable, waits for descriptors and keeps timers.
+// Package eventloop is a scheduler that drives itself and does I/O: one or several reactors. Each runs tasks in the order in which they
+// become runnable, waits for descriptors and keeps timers. A task that holds its reactor for 10 ms loses it: another goroutine goes on with the
+// other tasks, and the task runs beside them up to its next suspension. So tasks of one reactor may run in parallel. Data that they share is
+// protected as among goroutines. If tasks are to be alone on their reactor, set Options.HandOver negative: StallAfter then reports a
+// task that holds it.
 //
 //	loop, err := eventloop.New(eventloop.Options{})
 //	...
@@ -13,11 +16,11 @@
 //
 // A Loop's Listener and Conn are a net.Listener and a net.Conn. An operation that would block suspends the calling task and no other. The
 // task may be one of any scheduler, or a plain goroutine. So one task per connection reads, writes and handles, in direct style. Code that
-// knows only net.Conn (crypto/tls, bufio, http.ReadRequest) runs unchanged, with one limit: one task at a time uses such an object. Code that
-// holds a lock of its own across I/O, and is entered by two tasks of one reactor, blocks the reactor.
+// knows only net.Conn (crypto/tls, bufio, http.ReadRequest) runs unchanged. So does code that waits natively: for a channel, a sync.Mutex, a
+// pool of connections. It holds up its reactor for HandOver now and then, and each such wait costs a goroutine, as it does without a loop.
 //
-// A task that computes for long holds up its reactor, with its connections. StallAfter finds it. Computation belongs on
-// adapters/workstealing, and calls that block belong in suspend.Blocking. STOCK.md lists clients of databases and services.
+// Where latency counts, computation belongs on adapters/workstealing, and calls that block belong in suspend.Blocking. StallAfter finds both.
+// STOCK.md lists clients of databases and services.
 //
 // Package net with goroutines is as good for few connections, and for handlers that mostly compute.
 package eventloop
@@ -54,12 +57,26 @@ type Options struct {
 	OnAcceptError func(err error, retry time.Duration)
 
 	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
-	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
+	// fortieth later, and again whenever the time has doubled. A task that has lost its reactor is reported likewise, but of those at
+	// one line of the program only the first. Tasks that wait natively one after another are reported if together
 	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
 	// In a testing/synctest bubble nothing is reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
+
+	// HandOver is how long a task or a callback may hold its reactor by computing, or by waiting natively, or half of that longer. Then another
+	// goroutine is given the reactor. The task goes on beside it up to its next suspension, and after that it is a task of the reactor as
+	// before. For ten times HandOver from then on the reactor is careful: each task makes two steps beside it. A task that was stuck, or made a
+	// step beside it that took a fifth of HandOver, makes 64 more. Meanwhile tasks run in no order. Callbacks keep theirs, but for one that is
+	// stuck.
+	//
+	// Waits and computations that are shorter, of many tasks in a row, make no hand-over. StallAfter reports the waits.
+	//
+	// 0 means 10 ms. Negative: never, and no two tasks of one reactor run at a time. A hand-over is never made in a testing/synctest bubble.
+	HandOver time.Duration
 }
+
+const handOverAfter = 10 * time.Millisecond // by default
 
 // A Loop is made by New and ends by Close. Its methods may be called from any goroutine and from its own tasks.
 type Loop struct {
@@ -76,6 +93,9 @@ type Loop struct {
 func New(o Options) (*Loop, error) {
 	if o.Loops <= 0 {
 		o.Loops = 1
+	}
+	if o.HandOver == 0 {
+		o.HandOver = handOverAfter
 	}
 	l := &Loop{opts: o, base: time.Now()}
 	l.block = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, l.running.done)
@@ -151,6 +171,8 @@ func (l *Loop) Stats() suspend.Stats {
 		sum.Running += s.Running
 		sum.Suspended += s.Suspended
 		sum.Wakes += s.Wakes
+		sum.HandOvers += s.HandOvers
+		sum.Outside += s.Outside
 	}
 	sum.Blocking, sum.BlockingQueued = l.block.Counts()
 	return sum

@@ -137,6 +137,47 @@ func (x *Exploring) Run() {
 	x.r.discard()
 }
 
+// A Taken is an Exploring whose reactor is taken from its tasks. Its coroutines are tasks of the checker.
+type Taken struct {
+	*Exploring
+	Leased *runner.Leased
+}
+
+// NewTaken returns one with n coroutines.
+func NewTaken(n int) *Taken {
+	x := NewExploring()
+	return &Taken{x, runner.Emulate(x.r.core, n)}
+}
+
+// Run is the reactor's first goroutine.
+func (x *Taken) Run() { x.run(x.Leased.Begin()) }
+
+// Monitor takes the reactor if it can, and is its goroutine then.
+func (x *Taken) Monitor() {
+	if x.Leased.Taken() {
+		x.run(suspend.Self())
+	}
+}
+
+func (x *Taken) run(self suspend.Task) {
+	x.poller.self.Store(&self)
+	x.r.core.Own()
+	for x.r.look() {
+		if !x.r.core.RunTurn() {
+			return
+		}
+	}
+	x.Leased.Over()
+	x.r.discard()
+	x.ended()
+}
+
+// Soon sets a timer that is due.
+func (x *Exploring) Soon(f func()) {
+	ts := &x.r.timers
+	ts.set(newTimer(f), ts.after(0))
+}
+
 // InAnHour sets a timer that does not run.
 func (x *Exploring) InAnHour() {
 	ts := &x.r.timers

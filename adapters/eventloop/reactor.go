@@ -5,7 +5,6 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/runner"
-	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -21,11 +20,8 @@ type reactor struct {
 	poller polling
 	timers timers
 
-	// The rest belongs to the reactor's goroutine.
-	share  share
+	share  share // the core's
 	stalls *coro.Stalls
-	due    []func()     // callbacks of timers, to be run now
-	caller *runner.Task // the coroutine that they run on
 }
 
 func newReactor(l *Loop) (*reactor, error) {
@@ -37,7 +33,30 @@ func newReactor(l *Loop) (*reactor, error) {
 	r.timers.init(r)
 	r.core = runner.New(r, p.wake, l.opts.OnPanic)
 	r.core.InOrder = true
+	r.watch()
 	return r, nil
+}
+
+// watch sets the watch for steps that last. In a bubble there is none.
+func (r *reactor) watch() {
+	o := &r.loop.opts
+	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall)
+	if o.HandOver > 0 {
+		after := func() time.Duration { return o.HandOver }
+		if r.stalls = r.stalls.Lasting(after, r.handOver); r.stalls != nil {
+			r.core.Lease(o.HandOver, coro.WatchStrays(o.StallAfter, o.OnStall))
+		}
+	}
+	r.core.Watch(r.stalls)
+}
+
+// handOver is called by the watch while a step lasts. It takes the reactor from the step, for a fresh goroutine.
+func (r *reactor) handOver(time.Duration) (enough bool) {
+	if !r.core.Take() { // the task makes something runnable just now, or its step has ended
+		return false
+	}
+	go r.run()
+	return true
 }
 
 // discard undoes newReactor.
@@ -46,24 +65,21 @@ func (r *reactor) discard() {
 	r.poller.release()
 }
 
-// run is the reactor's goroutine.
+// run is the reactor's goroutine, until the reactor has ended or another goroutine has been given it.
 func (r *reactor) run() {
-	defer r.loop.ended()
 	r.core.Own()
-	r.stalls = coro.WatchStalls(r.loop.opts.StallAfter, r.loop.opts.OnStall)
-	r.core.Watch(r.stalls)
-	for more := true; more; more = r.look() {
-		r.core.RunSome() // one turn
+	for r.look() {
+		if !r.core.RunTurn() {
+			return
+		}
 	}
 	r.stalls.Stop()
 	r.core.Release()
-	if r.caller != nil {
-		r.caller.Stop()
-	}
 	r.discard()
+	r.loop.ended()
 }
 
-// look comes after a turn. It polls, and sleeps if there is nothing to do. It reports whether there will be another
+// look comes before a turn. It polls, and sleeps if there is nothing to do. It reports whether there will be another
 // turn.
 func (r *reactor) look() bool {
 	polled := r.poll()
@@ -116,33 +132,7 @@ func (r *reactor) poke() {
 func (r *reactor) runTimers() bool {
 	now := r.loop.now()
 	r.share.began = now
-	some := r.timers.run(now)
-	for len(r.due) > 0 {
-		if r.caller == nil {
-			r.caller = runner.NewCaller(r.core)
-		}
-		r.caller.Start(r.runDue)
-		r.stalls.Begin()
-		how := r.caller.Step()
-		r.stalls.End()
-		if how == coro.Exited {
-			r.caller = nil
-		}
-	}
-	return some
-}
-
-// runDue runs callbacks, up to one that panics or exits. It runs on a coroutine, which stands that.
-func (r *reactor) runDue() {
-	suspend.Bind(nil, func() {
-		for len(r.due) > 0 {
-			f := r.due[0]
-			r.due[0] = nil
-			r.due = r.due[1:]
-			f()
-			labels.Clear() // or the next callback would have them
-		}
-	})
+	return r.timers.run(now)
 }
 
 // close begins the end: the goroutine ends when everything it has accepted has.

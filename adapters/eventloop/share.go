@@ -13,12 +13,13 @@ import (
 // has rested longest goes on. So a task that an event has woken waits for about one turn, however many connections are
 // busy.
 //
-// It belongs to the reactor's goroutine or to the task that the reactor has switched to.
+// It belongs to the core.
 type share struct {
 	began   int64 // when the turn began
 	step    int   // of the core, in which the last operation was
 	ops     int   // operations in that step
 	turns   int   // in which none that rests has gone on
+	rest    int   // tasks that rest, or are about to
 	guard   suspend.Guard
 	resting suspend.Queue[struct{}, struct{}]
 }
@@ -30,27 +31,31 @@ const (
 	restLasts = 8  // turns at most, for the first of those that rest
 )
 
-// pace is called by each operation before it begins, on the reactor. It may suspend.
-func (r *reactor) pace() {
+// pace is called by each operation before it begins. On the reactor it may suspend; elsewhere it reports false.
+func (r *reactor) pace() (here bool) {
+	if !r.core.Enter() {
+		return false
+	}
 	s := &r.share
 	if step := r.core.Step(); step != s.step {
 		s.step, s.ops = step, 0
 	}
 	s.ops++
-	if s.ops < fewOps || s.ops < manyOps && r.loop.now()-s.began < turnLasts {
-		return
-	}
-	if suspend.Current() == nil { // a callback
-		return
+	if s.ops < fewOps || s.ops < manyOps && r.loop.now()-s.began < turnLasts || suspend.Current() == nil { // a callback
+		r.core.Exit()
+		return true
 	}
 	r.core.EndTurn()
+	s.rest++
+	r.core.Exit()
 	_, _ = suspend.Wait[struct{}](context.Background(), s, false)
+	return true
 }
 
 // resumeRested lets the task that has rested longest go on, if it is its turn, and reports whether any rests.
 func (r *reactor) resumeRested() bool {
 	s := &r.share
-	if s.resting.Len() == 0 {
+	if s.rest == 0 {
 		return false
 	}
 	if s.turns++; s.turns < restLasts && !r.core.Empty() {
@@ -58,7 +63,9 @@ func (r *reactor) resumeRested() bool {
 	}
 	s.turns = 0
 	s.guard.Lock()
-	s.resting.Resume(struct{}{}, nil)
+	if _, ok := s.resting.Resume(struct{}{}, nil); ok {
+		s.rest--
+	}
 	s.guard.Unlock()
 	return true
 }

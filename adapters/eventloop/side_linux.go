@@ -75,9 +75,8 @@ func (s *side) begin(cs contexts) error {
 		return v.err()
 	}
 	switch {
-	case s.fd.r.core.On():
-		s.fd.r.pace()
-	case s.ops < yieldEvery:
+	case s.fd.r.pace():
+	case s.ops < fewOps || s.ops < yieldEvery && !s.fd.r.core.Outside(): // or it goes back to its reactor soon
 		s.ops++
 	default:
 		s.ops = 0

@@ -129,7 +129,7 @@ func (ts *timers) until() time.Duration {
 	return time.Duration(max(when-ts.r.loop.now(), 0))
 }
 
-// run runs the timers that are due now. Functions of users go to the reactor's list instead. It reports whether there
+// run runs the timers that are due now. Functions of users become callbacks instead. It reports whether there
 // were any.
 func (ts *timers) run(now int64) bool {
 	if ts.next.Load() > now {
@@ -145,7 +145,7 @@ func (ts *timers) run(now int64) bool {
 	for i, t := range ts.fired {
 		ts.fired[i] = nil
 		if t.foreign {
-			ts.r.due = append(ts.r.due, t.f)
+			ts.r.core.Due(t.f)
 		} else {
 			t.f()
 		}

@@ -10,7 +10,14 @@ type (
 	Item = runner.Item
 	// A Posting is a Runner without coroutines.
 	Posting = runner.Posting
+	// A Leased is a Runner that is taken from its tasks.
+	Leased = runner.Leased
+	// An Emulated is a coroutine of one.
+	Emulated = runner.Emulated
 )
+
+// NewLeased returns a Leased with this number of coroutines, all idle.
+func NewLeased(coroutines int, careful bool) *Leased { return runner.NewLeased(coroutines, careful) }
 
 // NewPosting returns a Posting with this number of tasks, all parked.
 func NewPosting(tasks int) *Posting { return runner.NewPosting(tasks) }

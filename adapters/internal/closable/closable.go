@@ -1,16 +1,18 @@
-// Package closable is the count of a scheduler's work that can be closed. From then on the count only falls.
+// Package closable is the count of a scheduler's work that can be closed. From then on only Again raises it.
 package closable
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A Counter counts the tasks that were accepted and have not ended. -E> is an Enter, -L> a Leave, -C> a Close. The zero Counter is open.
+// A Counter counts the tasks that were accepted and have not ended. -E> is an Enter, -A> an Again, -L> a Leave, -C> a Close. The zero Counter
+// is open.
 //
 //	open n    -E> open n+1
+//	any n     -A> n+1          unless it is closed 0
 //	open n    -L> open n-1
 //	open n    -C> closed n
 //	closed n  -L> closed n-1   and the Leave that comes to 0 says so, as does a Close at 0
 //
-// Invariant: a closed Counter only falls, so one caller at most sees it end.
+// Invariant: a closed Counter does not leave 0, so one caller at most sees it end.
 type Counter struct{ n atomicx.Int64 } // closed: less closed
 
 const closed = -1 << 62
@@ -26,6 +28,16 @@ func (c *Counter) Enter() bool {
 			return true
 		}
 	}
+}
+
+// Again is an Enter from within, which succeeds after Close, too. False: the Counter is Done.
+func (c *Counter) Again() bool {
+	for n := c.n.Load(); n != closed; n = c.n.Load() {
+		if more := n + 1; c.n.CompareAndSwap(n, more) {
+			return true
+		}
+	}
+	return false
 }
 
 // Leave counts one less, and reports whether that was the last of a closed Counter.

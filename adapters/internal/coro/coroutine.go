@@ -85,6 +85,12 @@ func (c *Coroutine) WatchedBy(s *Stalls) {
 // Start gives an idle coroutine its next function. The next Step begins it.
 func (c *Coroutine) Start(f func()) { c.f = f }
 
+// Prime begins c, which becomes idle again at once: ID is known then.
+func (c *Coroutine) Prime() {
+	c.Start(func() {})
+	c.next()
+}
+
 // Step resumes c and returns when it gives control back. After Exited there must be no other Step.
 func (c *Coroutine) Step() Switch {
 	c.next()

@@ -28,6 +28,9 @@ type sleeper interface{ helpSleep() coro.Next }
 // park is the entrance of a task that parks.
 func (r *Runner) park(t *Task) (next coro.Next, yield coro.Yield) {
 	yield = t.Coroutine.Leave(coro.Parked)
+	if r.lease != nil {
+		return nil, yield
+	}
 	if t.Mark == woken {
 		t.Mark = active
 		return nil, nil
@@ -40,6 +43,9 @@ func (r *Runner) park(t *Task) (next coro.Next, yield coro.Yield) {
 // yield is the entrance of a task that lets others have a turn.
 func (r *Runner) yield(t *Task) (next coro.Next, yield coro.Yield) {
 	yield = t.Coroutine.Leave(coro.Yielded)
+	if r.lease != nil {
+		return nil, yield
+	}
 	r.put(&t.Item)
 	return r.helpOr(t, yield)
 }

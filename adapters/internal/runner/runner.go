@@ -20,8 +20,9 @@ import (
 // which is emptied into the list before anything is put there and whenever the list is empty. So Items run in the order
 // in which they became runnable, and neither source starves the other.
 //
-// Everything but the atomics belongs to the goroutine that the Runner runs on, or to the task that it has switched to.
-// A running task touches it by these entrances only: submit, unpark, park, yield, back and another.
+// Everything but the atomics is the core. It belongs to the goroutine that the Runner runs on, or to the task that it has switched to. A
+// running task touches it by these entrances only: submit, unpark, park, yield, back, nextOf and Enter. If the Runner can be taken from a
+// task, see lease, each of them has to claim it.
 type Runner struct {
 	inbox   Inbox
 	live    closable.Counter
@@ -35,6 +36,7 @@ type Runner struct {
 	onPanic func(any, []byte)
 	stalls  *coro.Stalls
 	release atomicx.Pointer[func()] // of every Hold, made by the first
+	lease   *lease                  // nil: the Runner is not taken from a step; set before the first Run
 
 	// Goroutines of tasks that were found to be this Runner's. Such a goroutine runs only while the Runner has switched
 	// to it, and ids are never used again, so a hit needs no lookup. A coroutine that leaves the Runner is taken out: it
@@ -49,7 +51,6 @@ type Runner struct {
 	idle   []*Task // coroutines without a task
 	busy   int     // those with one
 	shares tri     // whether it takes idle coroutines from kept and gives them back; a Driven does not know at first
-	calls  *Item   // the callback that the coroutine for callbacks begins with
 	callFn func()  // runCalls, once it is needed
 	help   help
 
@@ -104,6 +105,15 @@ func (r *Runner) Go(f func()) error {
 // Execute runs f as a callback.
 func (r *Runner) Execute(f func()) error { return r.submit(callback, f) }
 
+// Due is Execute from within: f is accepted after Close, too, unless everything has ended. It is called in the core.
+func (r *Runner) Due(f func()) {
+	if r.live.Again() {
+		it := r.free.get()
+		it.task, it.f = callback, f
+		r.put(it)
+	}
+}
+
 func (r *Runner) submit(task *Task, f func()) error {
 	if f == nil {
 		panic("suspend: nil function")
@@ -141,10 +151,11 @@ func (r *Runner) endHold() {
 
 // publishNew makes a new Item runnable, which is counted.
 func (r *Runner) publishNew(task *Task, f func()) {
-	if r.here() {
+	if r.enter() {
 		it := r.free.get()
 		it.task, it.f = task, f
 		r.put(it)
+		r.exit()
 	} else {
 		it := idleItems.Get().(*Item)
 		it.task, it.f = task, f
@@ -152,12 +163,12 @@ func (r *Runner) publishNew(task *Task, f func()) {
 	}
 }
 
-// here reports whether the caller is on the Runner: on the goroutine of the task that runs, or on the Runner's own.
-// Then no other goroutine is.
+// enter reports whether the caller is on the Runner: on the goroutine of the task that runs, or on the Runner's own.
+// Then no other goroutine is in the core, until exit.
 //
 // On its own goroutine a Runner that sleeps is in the Park of its parent, which is foreign code. A Park that resumes a
 // task of the Runner counts as elsewhere: an Item in the list would wake nobody.
-func (r *Runner) here() bool {
+func (r *Runner) enter() bool {
 	id := gid.Quick()
 	if id == 0 {
 		id = gid.Get()
@@ -165,6 +176,9 @@ func (r *Runner) here() bool {
 	own := r.own(id)
 	if own.Load() == id {
 		return true
+	}
+	if l := r.lease; l != nil {
+		return r.owner.Load() == id || l.claim(id)
 	}
 	if t, ok := suspend.Current().(*Task); ok && t.runner.Load() == r && t.ID() == id {
 		if r.misses++; r.misses%8 == 0 { // a store is dear, and of little use where there are too many
@@ -175,6 +189,16 @@ func (r *Runner) here() bool {
 	owner := r.owner.Load()
 	return owner == id && owner != 0 && !r.inbox.Asleep() || r.calling.Load() == id
 }
+
+// exit ends what enter, or claim, began.
+func (r *Runner) exit() {
+	if l := r.lease; l != nil {
+		l.exit()
+	}
+}
+
+// claim is enter for a coroutine of the Runner that runs.
+func (r *Runner) claim() bool { return r.lease == nil || r.lease.claim(gid.Get()) }
 
 // own is the place of a goroutine in ownGoroutines.
 func (r *Runner) own(id int64) *atomic.Int64 {
@@ -200,9 +224,10 @@ func (r *Runner) send(it *Item) bool {
 // Then r is closed, and refuses the post. An Unpark for the new task may have found t posted meanwhile and relied on
 // that, so the post is made again, with the new Runner.
 func (r *Runner) unpark(t *Task) {
-	if r.here() {
+	if r.enter() {
 		r.drain()
 		r.rouse(t)
+		r.exit()
 		return
 	}
 	for t.posted.CompareAndSwap(false, true) {
@@ -246,8 +271,9 @@ func (r *Runner) drainAll() {
 		next := it.next // posted again, it may be in the next list
 		if it.isNew() {
 			r.list.append(it)
+		} else if t := it.task; it == &t.Item {
+			r.tookBack(t)
 		} else {
-			t := it.task
 			t.posted.Store(false)
 			r.rouse(t)
 		}
@@ -264,8 +290,11 @@ func (r *Runner) Close() bool {
 // CloseIfDone closes if nothing is left to end, and reports whether it did.
 func (r *Runner) CloseIfDone() bool { return r.live.CloseIfDone() }
 
-// Done reports whether the Runner is closed and everything has ended.
-func (r *Runner) Done() bool { return r.live.Done() }
+// Done reports whether the Runner is closed and everything has ended. A coroutine that has just run a callback outside is not counted by
+// live.
+func (r *Runner) Done() bool {
+	return r.live.Done() && (r.lease == nil || r.lease.outside.Load() == 0)
+}
 
 func (r *Runner) panicked(value any, stack []byte) {
 	if r.onPanic == nil {
@@ -320,7 +349,12 @@ func (r *Runner) Release() {
 
 // Stats may be asked for from any goroutine. All but Live is a few steps old.
 func (r *Runner) Stats() suspend.Stats {
-	return r.stats.read(r.live.Live())
+	all := r.stats.read(r.live.Live())
+	if l := r.lease; l != nil {
+		all.HandOvers, all.Outside = l.handOvers.Load(), max(0, l.outside.Load())
+		all.Running = min(all.Running+all.Outside, all.Live-all.Suspended)
+	}
+	return all
 }
 
 // Watch lets stalls watch the scheduler. It is called before the first Run.

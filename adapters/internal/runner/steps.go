@@ -88,7 +88,7 @@ func (r *Runner) begin(it *Item) (t *Task) {
 	}
 	r.busy++
 	if t.calls = it.task == callback; t.calls {
-		r.calls = it
+		t.Item.f = r.free.put(it)
 		if r.callFn == nil {
 			r.callFn = r.runCalls
 		}
@@ -186,12 +186,13 @@ func (r *Runner) keep(n int) {
 func (r *Runner) runCalls() {
 	r.calling.Store(gid.Get())
 	defer r.calling.Store(0)
+	t := suspend.Current().(*Task)
+	f := t.Item.f
+	t.Item.f = nil
 	suspend.Bind(nil, func() {
-		it := r.calls
-		r.calls = nil
-		for it != nil {
-			r.call(r.free.put(it))
-			it = r.another(callback)
+		for f != nil {
+			r.call(f)
+			f = r.nextOf(callback)
 		}
 	})
 }
@@ -205,18 +206,28 @@ func (r *Runner) call(f func()) {
 // nextNew takes the Item that is next in order if it is a task to begin: the coroutine of a task that has ended begins
 // it, without the two switches by way of the scheduler.
 func (r *Runner) nextNew() (f func()) {
-	it := r.another(nil)
-	if it == nil {
-		return nil
+	if f = r.nextOf(nil); f != nil {
+		r.live.Leave()
 	}
-	r.live.Leave()
-	return r.free.put(it)
+	return f
 }
 
-// another is the entrance of a coroutine that has just ended an Item: it takes the Item that is next in order if it is of
-// this kind. That is a step like any other: a coroutine that always begins another holds up nothing else.
+// nextOf is the entrance of a coroutine that has just ended an Item: it takes the Item that is next in order if it is of
+// this kind, and returns its function. That is a step like any other: a coroutine that always begins another holds up nothing else.
+func (r *Runner) nextOf(kind *Task) (f func()) {
+	if !r.claim() {
+		return nil
+	}
+	if it := r.another(kind); it != nil {
+		f = r.free.put(it)
+	}
+	r.exit()
+	return f
+}
+
+// another is nextOf in the core.
 func (r *Runner) another(kind *Task) *Item {
-	if !r.InOrder || r.budget <= 1 {
+	if !r.InOrder || r.budget <= 1 || r.lease != nil && r.lease.caution.careful {
 		return nil
 	}
 	if r.list.first == nil {

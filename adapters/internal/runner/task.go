@@ -12,10 +12,13 @@ type Task struct {
 	runner atomicx.Pointer[Runner]
 	coro.Coroutine
 
-	posted atomicx.Bool // set by an Unpark from elsewhere, reset by the Runner
-	calls  bool         // it runs callbacks
-	at     int32        // in the Runner's coroutines
-	post   Item         // in the inbox while posted
+	posted  atomicx.Bool // set by an Unpark from elsewhere, reset by the Runner
+	calls   bool         // it runs callbacks
+	outside uint8        // steps to make outside, see caution
+	period  uint8        // of being careful, in which it proved itself
+	slow    bool         // the last step outside was; belongs to the step
+	at      int32        // in the Runner's coroutines
+	post    Item         // in the inbox while posted
 	// 192 bytes: each begins at a cache line then
 }
 
@@ -41,13 +44,9 @@ func newTask(r *Runner) *Task {
 	t.Item.task, t.post.task = t, t
 	t.Init(t)
 	t.WatchedBy(r.stalls)
-	return t
-}
-
-// NewCaller returns a coroutine that is given callbacks only. The Runner does not count them.
-func NewCaller(r *Runner) *Task {
-	t := newTask(r)
-	t.calls = true
+	if r.lease != nil {
+		t.Prime()
+	}
 	return t
 }
 

@@ -30,7 +30,7 @@ func TestARowOfNativeWaitsIsReported(t *testing.T) {
 			return s, suspendtest.Drive(s.Run)
 		},
 		"eventloop": func(onStall func([]byte)) (suspend.Spawner, func()) {
-			s, err := eventloop.New(eventloop.Options{StallAfter: limit, OnStall: onStall})
+			s, err := eventloop.New(eventloop.Options{StallAfter: limit, OnStall: onStall, HandOver: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

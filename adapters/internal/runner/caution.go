@@ -1,0 +1,63 @@
+package runner
+
+import "time"
+
+// A caution makes steps outside before they are stuck. One hand-over is not enough where many tasks wait natively, as those of a stock pool
+// do: each would stop all others for once. So for a while after a hand-over each task proves itself, by a few steps outside. A task that has
+// waited, or computed for long, goes on outside for more steps.
+type caution struct {
+	after, slowly time.Duration
+	careful       bool
+	until         time.Time // careful
+	period        uint8     // of being careful
+}
+
+const (
+	proofs      = 2  // steps outside by which a task proves itself
+	sticky      = 64 // steps outside of a task that was stuck or slow
+	carefulFor  = 10 // times the time after which a step is stuck
+	slowInStuck = 5  // slow steps make a stuck one
+)
+
+func newCaution(after time.Duration) caution {
+	return caution{after: after, slowly: after / slowInStuck}
+}
+
+// turn begins a turn.
+func (c *caution) turn() {
+	if c.careful && time.Now().After(c.until) {
+		c.careful = false
+	}
+}
+
+// carries reports whether the next step of t is to be made outside. Callbacks are not: they follow each other.
+func (c *caution) carries(t *Task) bool {
+	if c.careful && t.period != c.period {
+		t.period, t.outside = c.period, max(t.outside, proofs)
+	}
+	if t.outside == 0 || t.calls {
+		return false
+	}
+	t.outside--
+	return true
+}
+
+// taken is told of a task that was stuck.
+func (c *caution) taken(t *Task) {
+	if !c.careful {
+		c.careful = true
+		c.period++
+	}
+	c.until = time.Now().Add(carefulFor * c.after)
+	t.outside = sticky
+}
+
+// proved is told of a task that has made a step outside.
+func (c *caution) proved(t *Task) {
+	if t.slow {
+		t.slow, t.outside = false, sticky
+		if c.careful {
+			c.until = time.Now().Add(carefulFor * c.after)
+		}
+	}
+}

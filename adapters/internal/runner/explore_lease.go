@@ -1,0 +1,269 @@
+//go:build explore
+
+package runner
+
+import (
+	"time"
+
+	"github.com/braidgo/braid/adapters/internal/coro"
+	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Leased is a leased Runner for the model checker. Its coroutines are tasks of the checker, which bind them.
+type Leased struct {
+	*Runner
+	careful    bool
+	coroutines []*Emulated
+	driver     atomicx.Pointer[suspend.Task] // on which it runs
+	ready      atomicx.Int32                 // coroutines that have begun
+	core       atomicx.Int32                 // how many are in it
+
+	step    atomicx.Pointer[func()] // to be carried
+	carrier atomicx.Pointer[suspend.Task]
+	over    atomicx.Bool
+}
+
+// An Emulated is a coroutine, and a suspend.Task. It has a turn between a resume and the next leave.
+type Emulated struct {
+	l          *Leased
+	t          Task
+	self       suspend.Task
+	resumer    atomicx.Pointer[suspend.Task]
+	turn, back atomicx.Bool
+}
+
+// NewLeased returns one with n idle coroutines. With careful, the first steps of all are carried.
+func NewLeased(n int, careful bool) *Leased {
+	l := &Leased{careful: careful}
+	l.Runner = New(nil, func() { (*l.driver.Load()).Unpark() }, nil)
+	l.emulate(n)
+	return l
+}
+
+// Emulate leases r, and gives it n idle coroutines.
+func Emulate(r *Runner, n int) *Leased {
+	l := &Leased{Runner: r}
+	l.emulate(n)
+	return l
+}
+
+func (l *Leased) emulate(n int) {
+	l.InOrder = true
+	l.Lease(time.Hour, nil)
+	if l.careful {
+		c := &l.lease.caution
+		c.careful, c.period, c.until = true, 1, time.Now().Add(time.Hour)
+	}
+	l.lease.start = func(step func()) {
+		for !l.step.CompareAndSwap(nil, &step) {
+			suspend.Yield() // its goroutine has another one
+		}
+		if c := l.carrier.Load(); c != nil {
+			(*c).Unpark()
+		}
+	}
+	for range n {
+		c := &Emulated{l: l}
+		c.t.runner.Store(l.Runner)
+		c.t.Item.task, c.t.post.task = &c.t, &c.t
+		l.coroutines = append(l.coroutines, c)
+	}
+}
+
+// Coroutine is the i'th, on the caller.
+func (l *Leased) Coroutine(i int) {
+	c := l.coroutines[i]
+	c.self = suspend.Self()
+	c.t.Emulate(gid.Get(), c.next, c.yield)
+	l.ready.Add(1)
+	if driver := l.driver.Load(); driver != nil {
+		(*driver).Unpark()
+	}
+	for c.wait() {
+		for f := c.t.Started(); f != nil; f = c.t.Another() {
+			suspend.Bind(c, f)
+		}
+		c.t.Coroutine.Leave(coro.Ended)
+		c.leave()
+	}
+}
+
+// Self returns the coroutine of the calling task.
+func (l *Leased) Self() *Emulated {
+	for _, c := range l.coroutines {
+		if c.t.ID() == gid.Get() {
+			return c
+		}
+	}
+	return nil
+}
+
+// next is called by the goroutine that resumes the coroutine.
+func (c *Emulated) next() (none struct{}, ok bool) {
+	self := suspend.Self()
+	c.resumer.Store(&self)
+	c.turn.Store(true)
+	c.self.Unpark()
+	for !c.back.Swap(false) {
+		self.Park()
+	}
+	return none, true
+}
+
+// wait reports false when the Runner has ended.
+func (c *Emulated) wait() bool {
+	for !c.turn.Swap(false) {
+		if c.l.over.Load() {
+			return false
+		}
+		c.self.Park()
+	}
+	return true
+}
+
+func (c *Emulated) yield(struct{}) bool {
+	c.leave()
+	return c.wait()
+}
+
+func (c *Emulated) leave() {
+	resumer := *c.resumer.Load()
+	c.back.Store(true)
+	resumer.Unpark()
+}
+
+// Park is that of the task on c.
+func (c *Emulated) Park() { c.switches(c.t.Leave()) }
+
+// Yield is that of the task on c.
+func (c *Emulated) Yield() { c.switches(c.t.LeaveReady()) }
+
+// switches makes the switches of a Switcher.
+func (c *Emulated) switches(next coro.Next, yield coro.Yield) {
+	for next != nil {
+		next()
+		next, yield = c.t.Back()
+	}
+	if yield != nil {
+		yield(struct{}{})
+	}
+}
+
+// Native returns the checker's task.
+func (c *Emulated) Native() suspend.Task { return c.self }
+
+// Unpark is that of the task on c.
+func (c *Emulated) Unpark() { c.t.Unpark() }
+
+// Pace enters the core, if the caller is on the Runner, and leaves it.
+func (c *Emulated) Pace() {
+	if c.l.Enter() {
+		c.l.inside()
+		c.l.Exit()
+	}
+}
+
+// inside is called in the core.
+func (l *Leased) inside() {
+	if l.core.Add(1) > 1 {
+		panic("two in the core")
+	}
+	l.core.Add(-1)
+}
+
+// Drive is the Runner's first goroutine.
+func (l *Leased) Drive() {
+	self := l.Begin()
+	l.Own()
+	l.drive(self)
+}
+
+// Begin makes the caller the Runner's goroutine, when all coroutines have begun.
+func (l *Leased) Begin() (self suspend.Task) {
+	self = suspend.Self()
+	l.driver.Store(&self)
+	for int(l.ready.Load()) < len(l.coroutines) {
+		self.Park()
+	}
+	for _, c := range l.coroutines {
+		l.add(&c.t)
+		l.idle = append(l.idle, &c.t)
+	}
+	return self
+}
+
+// Monitor takes the Runner if it can, and is its goroutine then.
+func (l *Leased) Monitor() {
+	if l.Taken() {
+		self := suspend.Self()
+		l.driver.Store(&self)
+		l.Own()
+		l.inside()
+		l.drive(self)
+	}
+}
+
+// Taken takes the Runner if it can.
+func (l *Leased) Taken() bool {
+	if l.lease.holder.Load() == 0 || !l.Take() {
+		return false
+	}
+	if !l.careful {
+		l.lease.caution.careful, l.lease.task.outside = false, 0
+	}
+	return true
+}
+
+func (l *Leased) drive(self suspend.Task) {
+	for l.RunTurn() {
+		l.inside()
+		if l.Done() {
+			l.Over()
+			return
+		}
+		if l.Empty() && l.Runner.Sleep() {
+			for l.Asleep() && !l.Done() {
+				self.Park()
+			}
+			l.Rouse()
+		}
+	}
+}
+
+// Over ends the Runner, which is Done.
+func (l *Leased) Over() {
+	if len(l.idle) != len(l.coroutines) {
+		panic("tasks are left")
+	}
+	l.Release()
+	l.over.Store(true)
+	if c := l.carrier.Load(); c != nil {
+		(*c).Unpark()
+	}
+	for _, c := range l.coroutines {
+		c.self.Unpark()
+	}
+}
+
+// Carrier is the goroutine that makes steps outside.
+func (l *Leased) Carrier() {
+	self := suspend.Self()
+	l.carrier.Store(&self)
+	for !l.over.Load() {
+		if step := l.step.Swap(nil); step != nil {
+			(*step)()
+		} else {
+			self.Park()
+		}
+	}
+}
+
+// Close begins the end.
+func (l *Leased) Close() {
+	l.Runner.Close()
+	if l.Asleep() && l.Rouse() {
+		(*l.driver.Load()).Unpark()
+	}
+}

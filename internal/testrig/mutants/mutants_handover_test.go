@@ -1,0 +1,29 @@
+package mutants_test
+
+import "github.com/braidgo/braid/internal/testrig/mutation"
+
+func init() { mutants = append(mutants, handOvers...) }
+
+const (
+	runner   = "adapters/internal/runner"
+	stray    = "TestNothingIsLost"
+	hangs    = "TestStockCodeThatWaits"
+	careless = "AgainAndAgain"
+)
+
+// Mistakes in handing a reactor over, beside those that the model checker finds.
+var handOvers = []mutation.Mutant{
+	{"a coroutine that ends a task takes another without a claim", runner + "/runner.go", "{ return ⟦r.lease == nil || r.lease.claim(gid.Get())⟧ }", "true", stray, eventloop},
+	{"a task of a leased Runner is remembered as its own", runner + "/runner.go", "	if l := r.lease; ⟦l != nil⟧ {\n		return r.owner", "false", "TestATaskThatIsOutside", eventloop},
+	{"a Runner ends while a callback is outside", runner + "/runner.go", "(r.lease == nil || ⟦r.lease.outside.Load() == 0⟧)", "true", "TestCloseWaitsForACallback", eventloop},
+	{"a coroutine is leased whose goroutine is unknown", runner + "/task.go", "	if ⟦r.lease != nil⟧ {\n		t.Prime", "false", "TestStatsOfAHandOver", eventloop},
+	{"a leased Runner helps when a task yields", runner + "/help.go", "	yield = t.Coroutine.Leave(coro.Yielded)\n	if ⟦r.lease != nil⟧ {", "false", stray + "|" + hangs, eventloop},
+	{"a task that was outside is not counted back", runner + "/lease.go", "	l.outside.Add(-1)\n", "	if !IS {\n		l.outside.Add(-1)\n	}\n", "TestStatsOfAHandOver", eventloop},
+	{"nobody is careful after a hand-over", runner + "/caution.go", "	if ⟦t.outside == 0⟧ || t.calls {", "true", careless, eventloop},
+	{"callbacks are carried", runner + "/caution.go", "	if t.outside == 0 || ⟦t.calls⟧ {", "false", "TestCallbacksFollowEachOther", eventloop},
+	{"a task that proved itself is carried for good", runner + "/caution.go", "	t.outside--\n", "	if !IS {\n		t.outside--\n	}\n", "TestATaskThatWasStuckComesBack", eventloop},
+	{"a new task is what the one before it was", runner + "/lease.go", "		t.outside = 0\n", "		if !IS {\n			t.outside = 0\n		}\n", "TestANewTaskIsNotCarried", eventloop},
+	{"a task that rests is not counted", eventloop + "/share.go", "	s.rest++\n", "	if !IS {\n		s.rest++\n	}\n", "TestAFlood", eventloop},
+	{"a callback of a timer is not counted", runner + "/runner.go", "	if ⟦r.live.Again()⟧ {", "true", stray, eventloop},
+	{"a line is reported for each task", coro + "/strays.go", "x.other = !x.told && ⟦s.lines[key]⟧; x.other {", "false", "TestALineThatIsStuck", eventloop},
+}
