@@ -56,7 +56,7 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 		return false
 	}
 	go r.run()
-	return true
+	return false
 }
 
 // discard undoes newReactor.

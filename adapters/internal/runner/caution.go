@@ -44,10 +44,8 @@ func (c *caution) carries(t *Task) bool {
 
 // taken is told of a task that was stuck.
 func (c *caution) taken(t *Task) {
-	if !c.careful {
-		c.careful = true
-		c.period++
-	}
+	c.careful = true
+	c.period++
 	c.until = time.Now().Add(carefulFor * c.after)
 	t.outside = sticky
 }

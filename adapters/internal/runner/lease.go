@@ -153,7 +153,7 @@ func (r *Runner) settle(t *Task) {
 	case coro.Yielded:
 		r.list.append(&t.Item)
 	default:
-		t.outside = 0
+		t.outside, t.period = 0, r.lease.caution.period-1
 		r.ended(t)
 	}
 }
