@@ -30,11 +30,8 @@ var schedulers = []struct {
 	name string
 	make func(stalled func(report []byte)) (*env, error)
 }{
-	{"reactor", func(stalled func([]byte)) (*env, error) {
-		loop, err := eventloop.New(eventloop.Options{Loops: 1, OnStall: stalled})
-		listen := func(network, address string) (net.Listener, error) { return loop.Listen(network, address) }
-		return &env{spawn: loop.Go, dial: Over(loop), listen: listen, end: loop.Close}, err
-	}},
+	{"reactor", reactor(0)},
+	{"held", reactor(-1)},
 	{"pool", func(stalled func([]byte)) (*env, error) {
 		p := workstealing.New(workstealing.Options{Workers: 1, GrowAfter: 10 * time.Millisecond, OnStall: stalled})
 		return &env{spawn: p.Go, dial: new(net.Dialer).DialContext, listen: net.Listen, end: p.Close}, nil
@@ -43,6 +40,15 @@ var schedulers = []struct {
 		spawn := func(f func()) error { go f(); return nil }
 		return &env{spawn: spawn, dial: new(net.Dialer).DialContext, listen: net.Listen, end: func() error { return nil }}, nil
 	}},
+}
+
+// reactor makes an env of one reactor, which is never given to another goroutine if handOver is negative.
+func reactor(handOver time.Duration) func(stalled func([]byte)) (*env, error) {
+	return func(stalled func([]byte)) (*env, error) {
+		loop, err := eventloop.New(eventloop.Options{Loops: 1, HandOver: handOver, OnStall: stalled})
+		listen := func(network, address string) (net.Listener, error) { return loop.Listen(network, address) }
+		return &env{spawn: loop.Go, dial: Over(loop), listen: listen, end: loop.Close}, err
+	}
 }
 
 // tasks runs f in n tasks, times times in each, and returns the first error when all have ended. Rows call it outside of tasks.

@@ -15,12 +15,12 @@ import (
 )
 
 var httpRows = []row{
-	{name: "http.Client, 50 tasks, keep-alive", reactor: deadlock, pool: slow, run: func(ctx context.Context, e *env) error {
+	{name: "http.Client, 50 tasks, keep-alive", held: deadlock, pool: slow, run: func(ctx context.Context, e *env) error {
 		return fetch(e, &http.Transport{DialContext: e.dial, MaxIdleConnsPerHost: 50}, func(client *http.Client, url string) error {
 			return get(ctx, client, url)
 		})
 	}},
-	{name: "http.Client, 50 tasks, stock dialer", reactor: slow, pool: slow, run: func(ctx context.Context, e *env) error {
+	{name: "http.Client, 50 tasks, stock dialer", held: slow, pool: slow, run: func(ctx context.Context, e *env) error {
 		return fetch(e, &http.Transport{MaxIdleConnsPerHost: 50}, func(client *http.Client, url string) error {
 			return get(ctx, client, url)
 		})
@@ -68,7 +68,7 @@ var httpRows = []row{
 		}
 		return visit(ctx, e, address)
 	}},
-	{name: "fasthttp client, 50 tasks, 10 connections", reactor: deadlock, pool: slow, run: func(ctx context.Context, e *env) error {
+	{name: "fasthttp client, 50 tasks, 10 connections", held: deadlock, pool: slow, run: func(ctx context.Context, e *env) error {
 		server := httptest.NewServer(http.HandlerFunc(hello))
 		defer server.Close()
 		client := &fasthttp.Client{MaxConnsPerHost: 10, MaxConnWaitTimeout: limit,

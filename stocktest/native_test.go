@@ -16,7 +16,7 @@ import (
 
 // These wait natively while they, or the tasks that they wait for, suspend.
 var nativeRows = []row{
-	{name: "a channel between two tasks", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "a channel between two tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
 		ping, pong := make(chan int), make(chan int)
 		return e.tasks(2, 1, func(task int) error {
 			for i := range 20 {
@@ -30,7 +30,7 @@ var nativeRows = []row{
 			return nil
 		})
 	}},
-	{name: "sync.Mutex held across a wait", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "sync.Mutex held across a wait", held: deadlock, run: func(ctx context.Context, e *env) error {
 		var mu sync.Mutex
 		return e.tasks(10, 5, func(int) error {
 			mu.Lock()
@@ -38,7 +38,7 @@ var nativeRows = []row{
 			return suspend.Sleep(ctx, time.Millisecond)
 		})
 	}},
-	{name: "sync.RWMutex held across a wait", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "sync.RWMutex held across a wait", held: deadlock, run: func(ctx context.Context, e *env) error {
 		var mu sync.RWMutex
 		return e.tasks(10, 5, func(task int) error {
 			if task == 0 {
@@ -51,7 +51,7 @@ var nativeRows = []row{
 			return suspend.Sleep(ctx, time.Millisecond)
 		})
 	}},
-	{name: "sync.WaitGroup for tasks", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "sync.WaitGroup for tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return e.tasks(5, 5, func(int) error {
 			var all sync.WaitGroup
 			for range 5 {
@@ -62,7 +62,7 @@ var nativeRows = []row{
 			return nil
 		})
 	}},
-	{name: "sync.Cond", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "sync.Cond", held: deadlock, run: func(ctx context.Context, e *env) error {
 		var mu sync.Mutex
 		filled, n := sync.NewCond(&mu), 0
 		return e.tasks(2, 1, func(task int) error {
@@ -87,7 +87,7 @@ var nativeRows = []row{
 			return nil
 		})
 	}},
-	{name: "sync.Once across I/O", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "sync.Once across I/O", held: deadlock, run: func(ctx context.Context, e *env) error {
 		address, err := e.beside().serve(echo)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ var nativeRows = []row{
 			return err
 		})
 	}},
-	{name: "singleflight across I/O", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "singleflight across I/O", held: deadlock, run: func(ctx context.Context, e *env) error {
 		address, err := e.beside().serve(echo)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ var nativeRows = []row{
 			return err
 		})
 	}},
-	{name: "errgroup over connections", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "errgroup over connections", held: deadlock, run: func(ctx context.Context, e *env) error {
 		address, err := e.beside().serve(echo)
 		if err != nil {
 			return err

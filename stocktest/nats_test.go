@@ -10,7 +10,7 @@ import (
 )
 
 var natsRows = []row{
-	{name: "nats.go, requests of 50 tasks", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "nats.go, requests of 50 tasks", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return overNATS(ctx, e, func(c *nats.Conn) error {
 			if _, err := c.Subscribe("greet", func(m *nats.Msg) { _ = m.Respond([]byte(greeting)) }); err != nil {
 				return err
@@ -24,7 +24,7 @@ var natsRows = []row{
 			})
 		})
 	}},
-	{name: "nats.go, a subscriber and a publisher", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "nats.go, a subscriber and a publisher", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return overNATS(ctx, e, func(c *nats.Conn) error {
 			s, err := c.SubscribeSync("greetings")
 			if err != nil {

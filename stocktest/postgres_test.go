@@ -18,16 +18,16 @@ import (
 const query = "select $1::int + 1"
 
 var postgresRows = []row{
-	{name: "pgx, a Conn for each task: `ConnectPgx`", server: "postgres", reactor: either, run: func(ctx context.Context, e *env) error {
+	{name: "pgx, a Conn for each task: `ConnectPgx`", server: "postgres", held: either, run: func(ctx context.Context, e *env) error {
 		return bare(ctx, e, e.dial)
 	}},
-	{name: "pgx, a Conn for each task, slow writes", server: "postgres", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "pgx, a Conn for each task, slow writes", server: "postgres", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return bare(ctx, e, func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := e.dial(ctx, network, address)
 			return slowConn{c}, err
 		})
 	}},
-	{name: "pgxpool, 20 tasks, 4 connections", server: "postgres", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "pgxpool, 20 tasks, 4 connections", server: "postgres", held: deadlock, run: func(ctx context.Context, e *env) error {
 		config, err := pgxpool.ParseConfig(e.server)
 		if err != nil {
 			return err
@@ -42,14 +42,14 @@ var postgresRows = []row{
 			return answer(task, func(n *int) error { return pool.QueryRow(ctx, query, task).Scan(n) })
 		})
 	}},
-	{name: "database/sql, 50 tasks, 4 connections", server: "postgres", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "database/sql, 50 tasks, 4 connections", server: "postgres", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return inDB(e, 4, func(db *sql.DB) error {
 			return e.tasks(50, 5, func(task int) error {
 				return answer(task, func(n *int) error { return db.QueryRowContext(ctx, query, task).Scan(n) })
 			})
 		})
 	}},
-	{name: "database/sql, two tasks, 1 connection, a transaction across a wait", server: "postgres", reactor: deadlock,
+	{name: "database/sql, two tasks, 1 connection, a transaction across a wait", server: "postgres", held: deadlock,
 		run: func(ctx context.Context, e *env) error {
 			return inDB(e, 1, func(db *sql.DB) error {
 				return e.tasks(2, 10, func(task int) error {

@@ -67,7 +67,7 @@ func Over(loop *eventloop.Loop) Dial {
 // One task at a time uses the connection. Its methods take the contexts of the task.
 //
 // There is one exception. When a write has lasted for 15 ms, pgx reads on a goroutine of its own, and the task waits for it natively. On a
-// reactor that is a deadlock. Where the server or the machine may be that busy, each use of the connection goes through suspend.Call.
+// reactor with a negative HandOver that is a deadlock. Where the server or the machine may be that busy, each use of the connection goes through suspend.Call.
 func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

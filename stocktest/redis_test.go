@@ -10,8 +10,8 @@ import (
 )
 
 var redisRows = []row{
-	{name: "go-redis, 50 tasks, a pool of 10", server: "redis-server", reactor: deadlock, run: increments(10, maintnotifications.ModeAuto)},
-	{name: "go-redis, 50 tasks, a pool of 50", server: "redis-server", reactor: deadlock, run: increments(50, maintnotifications.ModeAuto)},
+	{name: "go-redis, 50 tasks, a pool of 10", server: "redis-server", held: deadlock, run: increments(10, maintnotifications.ModeAuto)},
+	{name: "go-redis, 50 tasks, a pool of 50", server: "redis-server", held: deadlock, run: increments(50, maintnotifications.ModeAuto)},
 	{name: "go-redis, 50 tasks, a pool of 50, no MaintNotifications", server: "redis-server", run: increments(50, maintnotifications.ModeDisabled)},
 	{name: "go-redis, a Conn for each task: `NewRedis`", server: "redis-server", run: func(ctx context.Context, e *env) error {
 		r := NewRedis(e.dial, e.server, 50)
@@ -22,7 +22,7 @@ var redisRows = []row{
 			return increment(ctx, c, task)
 		})
 	}},
-	{name: "go-redis, a subscriber and a publisher", server: "redis-server", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "go-redis, a subscriber and a publisher", server: "redis-server", held: deadlock, run: func(ctx context.Context, e *env) error {
 		r, channel := redis.NewClient(&redis.Options{Addr: e.server, Dialer: e.dial}), fmt.Sprint(os.Getpid())
 		defer r.Close()
 		return e.tasks(2, 1, func(task int) error {

@@ -46,7 +46,7 @@ var tlsRows = []row{
 			return err
 		})
 	}},
-	{name: "crypto/tls, two tasks write", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "crypto/tls, two tasks write", held: deadlock, run: func(ctx context.Context, e *env) error {
 		read := make(chan error)
 		c, err := secured(ctx, e, func(c net.Conn) {
 			_, err := io.CopyN(io.Discard, c, 2*much)

@@ -25,7 +25,7 @@ var websocketRows = []row{
 		}
 		return gorillaClients(ctx, e, e.beside(), address)
 	}},
-	{name: "coder/websocket, clients", reactor: deadlock, run: func(ctx context.Context, e *env) error {
+	{name: "coder/websocket, clients", held: deadlock, run: func(ctx context.Context, e *env) error {
 		server := httptest.NewServer(http.HandlerFunc(coderEcho))
 		defer server.Close()
 		return e.tasks(20, 1, func(int) error {
