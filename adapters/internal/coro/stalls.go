@@ -42,6 +42,7 @@ type Stalls struct {
 	lasting func() time.Duration // see Lasting; nil: nobody is told
 	lasts   func(held time.Duration) (enough bool)
 	enough  bool // of this step; written by looks, which come one after another
+	telling atomicx.Bool
 
 	state atomicx.Uint32
 	again func() // setTimer
@@ -216,18 +217,33 @@ func (s *Stalls) setTimer() {
 // look is called by the timer.
 func (s *Stalls) look() {
 	now := time.Now()
-	if text := s.stalled(now); text != nil {
-		s.report(text) // under no lock: it may close the scheduler
-	}
+	text := s.stalled(now)
 	if s.lasts != nil && !s.enough {
 		if held := s.held(now); held > 0 && held >= s.lasting() {
 			s.enough = s.lasts(held)
 		}
 	}
+	if text != nil {
+		s.tell(text)
+	}
 	if s.state.CompareAndSwap(none, idle) {
 		return
 	}
 	s.wake()
+}
+
+// tell reports, under no lock: the report may close the scheduler. Where the next look is waited for, a report that blocks must not hold it
+// up: it has a goroutine, and those that come meanwhile are left out.
+func (s *Stalls) tell(text []byte) {
+	switch {
+	case s.lasts == nil:
+		s.report(text)
+	case s.telling.CompareAndSwap(false, true):
+		go func() {
+			defer s.telling.Store(false)
+			s.report(text)
+		}()
+	}
 }
 
 // held returns how long the step has lasted that was asked last, 0 if it has ended.

@@ -30,6 +30,7 @@ type lease struct {
 	claimed int64 // the goroutine of the task that is in the core, 0 if it is another goroutine
 	task    *Task // whose step holds the Runner, or held it last
 	caution caution
+	dead    []*Task // have ended outside, see bury
 	strays  *coro.Strays
 	start   func(step func()) // on a goroutine
 
@@ -94,6 +95,7 @@ func (r *Runner) lend(t *Task) (mine bool) {
 	}
 	r.drain()
 	r.settle(t)
+	r.bury()
 	return true
 }
 
@@ -153,7 +155,23 @@ func (r *Runner) settle(t *Task) {
 	case coro.Yielded:
 		r.list.append(&t.Item)
 	default:
-		t.outside, t.period = 0, r.lease.caution.period-1
-		r.ended(t)
+		l := r.lease
+		t.outside, t.period = 0, l.caution.period-1 // the next task of the coroutine has to prove itself
+		l.dead = append(l.dead, t)
+		if l.claimed == 0 {
+			r.bury()
+		}
+	}
+}
+
+// bury ends what the dead have left. The Runner's own goroutine calls it: a task that has locked its thread would end the process if it
+// switched to a coroutine to end it.
+func (r *Runner) bury() {
+	if l := r.lease; l != nil {
+		for i, t := range l.dead {
+			l.dead[i] = nil
+			r.ended(t)
+		}
+		l.dead = l.dead[:0]
 	}
 }

@@ -304,7 +304,10 @@ func (r *Runner) panicked(value any, stack []byte) {
 }
 
 // Own says that the Runner runs on the calling goroutine, until Release.
-func (r *Runner) Own() { r.owner.Store(gid.Get()) }
+func (r *Runner) Own() {
+	r.owner.Store(gid.Get())
+	r.bury()
+}
 
 // Next takes the runnable Item that has waited longest, nil if there is none.
 func (r *Runner) Next() *Item {

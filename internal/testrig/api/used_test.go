@@ -64,7 +64,6 @@ var unused = map[string]string{
 	"stm: ReadStats":                          "STM.md shows it",
 	"suspend: Until":                          "for authors",
 	"suspendtest: Accesses":                   "an option for tests of users",
-	"suspendtest: Cancellations":              "an option for tests of users",
 	"suspendtest: Ending":                     "an option for tests of users",
 	"suspendtest: Preemptions":                "an option for tests of users",
 	"suspendtest: Programs":                   "an option for tests of users",
@@ -75,7 +74,6 @@ var unused = map[string]string{
 	"suspendtest: Spurious":                   "an option for tests of users",
 	"suspendtest: Steps":                      "an option for tests of users",
 	"suspendtest: UntilCancelled":             "an option for tests of users",
-	"suspendtest: Waits":                      "an option for tests of users",
 	"suspendtest: World.OnIdle":               "an option for tests of users",
 	"suspendtest: Yields":                     "an option for tests of users",
 }

@@ -1,0 +1,52 @@
+package eventloop_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+)
+
+// A task ends outside, by Goexit, and another one takes it back while its thread is locked. The runtime would end the process if that
+// task ended the coroutine, too.
+func TestATaskThatHasLockedItsThreadTakesOneBack(t *testing.T) {
+	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: -1})
+	for range 3 {
+		release, gone := make(chan struct{}), make(chan struct{})
+		require.NoError(t, l.Go(func() { <-release; defer close(gone); runtime.Goexit() }))
+		schedtest.Eventually(t, "the task is outside", func() bool { return l.Stats().Outside == 1 })
+		task(t, l, func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			close(release)
+			<-gone
+			for began := time.Now(); time.Since(began) < time.Millisecond; { // its post comes
+			}
+			require.NoError(t, l.Go(func() {}))
+		})
+	}
+	schedtest.Eventually(t, "all have ended", func() bool { return l.Stats().Live == 0 })
+}
+
+// OnStall hands its report to a task of the loop, which a task holds that waits for this one. The hand-over comes all the same.
+func TestAReportThatBlocksDoesNotHoldUpAHandOver(t *testing.T) {
+	reports, over := make(chan []byte), make(chan struct{})
+	defer close(over)
+	l := open(t, eventloop.Options{HandOver: 50 * time.Millisecond, StallAfter: 10 * time.Millisecond, OnStall: func(report []byte) {
+		select {
+		case reports <- report:
+		case <-over:
+		}
+	}})
+	done := make(chan struct{})
+	within(t, func() {
+		require.NoError(t, l.Go(func() { <-done }))
+		require.NoError(t, l.Go(func() { <-reports; close(done) }))
+		<-done
+		schedtest.Eventually(t, "all have ended", func() bool { return l.Stats().Live == 0 })
+	})
+}
