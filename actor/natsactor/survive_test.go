@@ -499,8 +499,21 @@ func serveProcess(url string) {
 	select {}
 }
 
-// A process that is killed takes no Ask with it for longer than the lease.
+// A process that is killed takes no Ask with it for longer than the lease and half a second.
 func TestKill9(t *testing.T) {
+	const lease = time.Second
+	var all []time.Duration
+	for range 3 { // the machine may be busy
+		if all = append(all, kill9(t, lease)); all[len(all)-1] <= lease+time.Second/2 {
+			t.Log("failed after", all)
+			return
+		}
+	}
+	t.Errorf("failed after %v, with a lease of %v", all, lease)
+}
+
+// kill9 returns the time from the kill to the failure of the Ask.
+func kill9(t *testing.T, lease time.Duration) time.Duration {
 	s := listen(t, -1)
 	defer s.Shutdown()
 	cmd := exec.Command(os.Args[0])
@@ -511,7 +524,6 @@ func TestKill9(t *testing.T) {
 	ok(out.Read(make([]byte, 1)))
 	nc := ok(nats.Connect(s.ClientURL()))
 	defer nc.Close()
-	const lease = time.Second
 	ref, err := natsactor.Dial(bg, pool(t), nc, "adder", codec(), natsactor.DialOptions[any]{Lease: lease})
 	require.NoError(t, err)
 	held := actor.AskLater(ref, &hold{})
@@ -526,9 +538,10 @@ func TestKill9(t *testing.T) {
 	begun := time.Now()
 	require.NoError(t, cmd.Process.Kill())
 	_, err = held.Await(within(t))
-	t.Logf("failed %v after the kill, with a lease of %v", time.Since(begun), lease)
+	took := time.Since(begun)
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 	require.ErrorIs(t, err, actor.ErrNoReply)
 	_ = cmd.Wait()
 	ref.Stop()
+	return took
 }
