@@ -130,8 +130,9 @@ func (m *Mutex) TryLock() bool {
 }
 
 // took records the holder, if any are.
-func (m *Mutex) took(then uintptr) {
+func (m *Mutex) took(then ledger.Then) {
 	if ledger.On() {
+		m.word.Or(waited) // so that the Unlock tells, although the ledger may have been off a moment ago
 		ledger.Took(m, 1, 1, then)
 	}
 }
@@ -327,6 +328,6 @@ func (s *lockSource) Try() (g grant, ok bool, err error) {
 }
 
 // Took implements ledger.Holder.
-func (s *lockSource) Took(then uintptr) { (*Mutex)(s).took(then) }
+func (s *lockSource) Took(then ledger.Then) { (*Mutex)(s).took(then) }
 
 func (s *lockSource) Remove(r suspend.Resumer[grant]) { s.waiters.Remove(r) }

@@ -149,7 +149,7 @@ type does interface {
 	won() bool                                            // whether it has been resumed, once the suspension is over
 	abandon()                                             // after a panic
 	about() (source any)                                  // for the ledger, as is took
-	took(then uintptr)                                    // called when it is performed, see ledger.Holder
+	took(then ledger.Then)                                // called when it is performed, see ledger.Holder
 }
 
 // none is no leg.
@@ -177,7 +177,7 @@ func (l *landing[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[
 // abandon gives up the slot after a panic: somebody may be writing to it.
 func (l *landing[T]) abandon() { l.r = Resumer[T]{} }
 
-func (l *landing[T]) took(uintptr) {}
+func (l *landing[T]) took(ledger.Then) {}
 
 func (l *landing[T]) won() bool {
 	s := l.r.slot
@@ -207,7 +207,7 @@ type sourceLeg[T any] struct {
 func (l *sourceLeg[T]) remove()    { l.s.Remove(l.r) }
 func (l *sourceLeg[T]) about() any { return l.s }
 
-func (l *sourceLeg[T]) took(then uintptr) {
+func (l *sourceLeg[T]) took(then ledger.Then) {
 	if h, ok := l.s.(ledger.Holder); ok && l.err == nil {
 		h.Took(then)
 	}

@@ -69,7 +69,7 @@ func (t *continuation[T]) record(began state) {
 //go:noinline
 func (t *continuation[T]) took(won int) {
 	if won != none {
-		t.legs[won].took(reflect.ValueOf(t.k).Pointer())
+		t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))
 	}
 }
 
@@ -87,7 +87,7 @@ func objectOf(source any, g *Guard) ledger.Object {
 		o.Addr = ledger.Addr(g)
 	}
 	if s, ok := source.(ledger.Wanter); ok {
-		o.Wants = s.Wants()
+		o.Wants = uint64(s.Wants())
 	}
 	return o
 }

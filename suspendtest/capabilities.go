@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -48,8 +49,14 @@ func watches(e *env) {
 	e.do("cancel did not return", func() { cancel() })
 	recv(e, waiting.ended, "the end of a context was not told")
 	e.do("AfterDone did not return", func() {
-		w.AfterDone(ctx, func() { inline.Store(1) })
-		if inline.Load() == 1 {
+		caller, within, itself := gid.Get(), true, false
+		w.AfterDone(ctx, func() {
+			if gid.Get() == caller && within { // another goroutine may call it already
+				itself = true
+			}
+			inline.Store(1)
+		})
+		if within = false; itself {
 			e.errorf("AfterDone has called its function itself, as ctx was done: its caller may hold locks")
 		}
 	})

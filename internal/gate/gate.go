@@ -307,10 +307,10 @@ func (r Request) Remove(w suspend.Resumer[struct{}]) {
 }
 
 // Wants implements ledger.Wanter.
-func (r Request) Wants() uint64 { return r.N }
+func (r Request) Wants() ledger.Permits { return ledger.Permits(r.N) }
 
 // Took implements ledger.Holder: the caller has the permits.
-func (r Request) Took(then uintptr) {
+func (r Request) Took(then ledger.Then) {
 	if ledger.On() {
 		r.guard.Relock()
 		size := r.sizeLocked(r.Size)

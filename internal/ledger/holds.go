@@ -42,18 +42,24 @@ func (p pointer[T]) alive() bool { return p.Value() != nil }
 
 // A Holder is a Source whose operation leaves the caller with an object. Took is called then, while the ledger is kept: by the task, with 0, or
 // for a continuation, with the address of its function.
-type Holder interface{ Took(then uintptr) }
+type Holder interface{ Took(then Then) }
+
+// A Then is the address of the function of a continuation, or 0 for a task.
+type Then uintptr
 
 // A Wanter is a Source that asks for several permits.
-type Wanter interface{ Wants() uint64 }
+type Wanter interface{ Wants() Permits }
+
+// Permits is a number of them. It has a type of its own, as Then has, so that no Source of a user happens to be one of these.
+type Permits uint64
 
 // Took says that the calling task, or else a continuation of this function, holds n of the size permits of object from now on. A Took follows the operation, and
 // a Gave precedes it. So an object may be held and not known to be, but never the other way round.
-func Took[T any](object *T, n, size uint64, then uintptr) {
+func Took[T any](object *T, n, size uint64, then Then) {
 	if n == 0 {
 		return
 	}
-	h := Hold{Since: time.Now(), Stack: []uintptr{then + 1}, N: n}
+	h := Hold{Since: time.Now(), Stack: []uintptr{uintptr(then) + 1}, N: n}
 	if then == 0 {
 		h.Who, h.Stack = caller(), callers()
 	}

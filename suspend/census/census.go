@@ -27,7 +27,12 @@
 // have no holder. Any task may end such a wait, so it is in no deadlock, even if no task is left that would. A task that waits natively, as for
 // a sync.Mutex or in a system call, counts as not waiting. StallAfter of its scheduler tells of it, and of the locks that it holds.
 //
-// A Deadlock is certain for the permits that are known: each of its tasks waits until another one of them goes on, or its context ends.
+// Each task of a Deadlock waits until another one of them goes on, or its context ends. It is called possible if permits of a semaphore or an
+// RWMutex are among the objects: some programs give back permits in a task that has taken none, and then such a wait ends. A Mutex that
+// another task unlocks than has locked it is taken for held by the latter until then.
+//
+// A task and its scheduler are kept until a look after the wait has ended. While reports are on, each look takes some 15 microseconds for
+// each wait older than StuckAfter. With a scheduler that preempts by a seed, a seed means another run while the census is on.
 //
 // An object has the name that Name gave it, or else its type and address. The goroutine of a task is the one that the dumps of package runtime
 // and of net/http/pprof have, so their stacks can be found by it.

@@ -278,7 +278,7 @@ func TestCircles(t *testing.T) {
 			require.Len(t, s.Deadlocks, 1, "%s", s)
 			require.Len(t, s.Deadlocks[0].Circle, p.circles, "%s", s)
 			require.Equal(t, p.behind, s.Deadlocks[0].Behind, "%s", s)
-			require.Contains(t, s.String(), "\ndeadlock: ")
+			require.Contains(t, s.String(), "deadlock: ")
 		})
 	}
 }

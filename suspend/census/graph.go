@@ -126,6 +126,9 @@ func (g *graph) wants(n *node, o *object) uint64 {
 			least = min(least, f.Wants)
 		}
 	}
+	if least > o.held.Size { // after a Resize: it is refused when it is the first
+		return 0
+	}
 	return least
 }
 

@@ -74,9 +74,10 @@ type Hold struct {
 
 // A Deadlock is a circle of tasks, each of which waits for something that the next one holds.
 type Deadlock struct {
-	Circle []Link
-	Behind int  // other tasks that wait for these, one way or another
-	MayEnd bool // a context may end one of the waits
+	Circle   []Link
+	Behind   int  // other tasks that wait for these, one way or another
+	MayEnd   bool // a context may end one of the waits
+	Possible bool // one of the waits is for permits of a semaphore or an RWMutex, which a task that has taken none may give back
 }
 
 // A Link is one task of a Deadlock.
@@ -88,8 +89,8 @@ type Link struct {
 	Next   string  // the next task
 }
 
-// Take takes the census, while tasks go on: two entries may be of slightly different times. A Deadlock is certain: its
-// waits and locks were there together, since they were there in two looks.
+// Take takes the census, while tasks go on: two entries may be of slightly different times. The waits
+// and locks of a Deadlock were there together, since they were there in two looks.
 func Take() Snapshot {
 	s := Snapshot{At: time.Now()}
 	if s.Since, s.On = ledger.Since(); !s.On {
@@ -284,6 +285,7 @@ func (t *taker) deadlocks(g *graph) (all []Deadlock) {
 				x.Holder = &h
 			}
 			d.MayEnd = d.MayEnd || l.from.MayEnd
+			d.Possible = d.Possible || kindOf(l.object.held.Kind) == "gate.Gate"
 			d.Circle = append(d.Circle, x)
 		}
 		all = append(all, d)

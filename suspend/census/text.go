@@ -80,6 +80,9 @@ func ago(at, since time.Time) string {
 
 func (d Deadlock) title() string {
 	text := "deadlock: " + count(len(d.Circle), "task")
+	if d.Possible {
+		text = "possible " + text
+	}
 	if len(d.Circle) == 1 {
 		text += " waits for itself"
 	} else {

@@ -1,0 +1,183 @@
+package census_test
+
+import (
+	"context"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/fifo"
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/semaphore"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/census"
+)
+
+func yields(n int) {
+	for range n {
+		suspend.Yield()
+	}
+}
+
+// A waiter wants more permits than a Resize has left, and another one is before it.
+func TestAWaiterForMoreThanThereIs(t *testing.T) {
+	on(t)
+	s := semaphore.New(4)
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		_ = s.Acquire(ctx, 4)
+		for _, n := range []int64{2, 4} {
+			_ = suspend.Here().Go(func() { _ = s.Acquire(ctx, n) })
+			suspend.Yield()
+		}
+		s.Resize(2)
+		require.Empty(t, census.Take().Deadlocks)
+		s.Release(4)
+		return nil
+	})
+}
+
+// The loop acquires and the worker releases, so the permits are not the loop's for good: its wait is a possible deadlock only.
+func TestPermitsThatOthersGiveBack(t *testing.T) {
+	on(t)
+	s, seen := semaphore.New(2), false
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		for range 3 {
+			_ = s.Acquire(ctx, 1)
+			_ = suspend.Here().Go(func() {
+				defer s.Release(1)
+				yields(10)
+				for _, d := range census.Take().Deadlocks {
+					require.True(t, d.Possible)
+					seen = true
+				}
+			})
+		}
+		return nil
+	})
+	require.True(t, seen, "uncovered")
+}
+
+// The lock is handed over while the census is off, and the task wakes up while it is on.
+func TestStartBetweenAHandOverAndItsWakeUp(t *testing.T) {
+	var m, x mutex.Mutex
+	ctx2, cancel := context.WithCancel(bg)
+	_ = fifo.Run(bg, func(ctx context.Context) error {
+		_ = m.Lock(ctx)
+		_ = suspend.Here().Go(func() { // B
+			_ = m.Lock(ctx) // handed over after 4 nudges
+			m.Unlock()
+			yields(3)
+			_ = x.Lock(ctx2)
+		})
+		suspend.Yield()
+		for i := range 5 {
+			m.Unlock()
+			if i < 4 {
+				_ = m.Lock(ctx)
+				suspend.Yield()
+			}
+		}
+		on(t)
+		suspend.Yield()
+		if n := len(census.Take().Tasks); n != 0 {
+			t.Errorf("%d tasks hold m, which is free", n)
+		}
+		_ = m.Lock(ctx) // and main will unlock it
+		_ = suspend.Here().Go(func() { _ = x.Lock(ctx); _ = m.Lock(ctx2) })
+		yields(5)
+		if d := census.Take(); len(d.Deadlocks) > 0 {
+			t.Error(d)
+		}
+		m.Unlock()
+		yields(5)
+		x.Unlock()
+		cancel()
+		return nil
+	})
+}
+
+// The body of a Pull locks in the first next, and the caller waits outside of it: both are one task.
+func TestTheBodyOfAPull(t *testing.T) {
+	on(t)
+	var a, b mutex.Mutex
+	ctx, cancel := context.WithCancel(bg)
+	_ = fifo.Run(bg, func(context.Context) error {
+		_ = suspend.Here().Go(func() {
+			next, stop := suspend.Pull(func(yield func(int) bool) { _ = a.Lock(bg); defer a.Unlock(); yield(1); yield(2) })
+			defer stop()
+			next()
+			suspend.Yield()
+			_ = b.Lock(ctx)
+		})
+		_ = suspend.Here().Go(func() { b.With(func() { _ = a.Lock(ctx) }) })
+		yields(5)
+		if d := census.Take(); len(d.Deadlocks) != 1 {
+			t.Error(d)
+		}
+		cancel()
+		return nil
+	})
+}
+
+// A Semaphore grows, and nothing is taken after that.
+func TestResizedWhileHeld(t *testing.T) {
+	on(t)
+	s := semaphore.New(2)
+	ctx, cancel := context.WithCancel(bg)
+	_ = fifo.Run(bg, func(context.Context) error {
+		_ = suspend.Here().Go(func() { _ = s.Acquire(bg, 1); suspend.Yield(); _ = s.Acquire(ctx, 2) })
+		_ = suspend.Here().Go(func() { _ = s.Acquire(bg, 1); _ = suspend.Sleep(ctx, time.Hour) })
+		suspend.Yield()
+		s.Resize(3)
+		yields(5)
+		if d := census.Take(); len(d.Deadlocks) != 0 {
+			t.Error(d)
+		}
+		cancel()
+		return nil
+	})
+}
+
+// Two tasks hold a permit, and the later one gives its own back.
+func TestATaskGivesItsOwnBack(t *testing.T) {
+	on(t)
+	s := semaphore.New(2)
+	_ = fifo.Run(bg, func(context.Context) error {
+		_ = s.Acquire(bg, 1)
+		other := false
+		_ = suspend.Here().Go(func() { _ = s.Acquire(bg, 1); s.Release(1); other = true; yields(5) })
+		suspend.Yield()
+		for _, x := range census.Take().Tasks {
+			for _, h := range x.Holds { // main's is left
+				if other && !strings.HasSuffix(h.At.Func, "TestATaskGivesItsOwnBack.func1") {
+					t.Errorf("%+v", x)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// A coroutine became idle while the census was on, and has a task while it is off.
+func TestLabelAfterAStop(t *testing.T) {
+	stop := census.Start(census.Options{StuckAfter: -1})
+	_ = fifo.Run(bg, func(context.Context) error {
+		_ = suspend.Here().Go(func() {})
+		suspend.Yield()
+		stop()
+		_ = suspend.Here().Go(func() {
+			var b strings.Builder
+			_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
+			for _, part := range strings.Split(b.String(), "\n\n") {
+				if strings.Contains(part, "TestLabelAfterAStop") && strings.Contains(part, "idle coroutine") {
+					t.Error(part)
+				}
+			}
+		})
+		suspend.Yield()
+		return nil
+	})
+}
