@@ -376,7 +376,7 @@ func TestConnectionsGoOnBesideTasksThatWaitNativelyAgainAndAgain(t *testing.T) {
 
 // Callbacks of one reactor do not run beside each other, unless one of them is stuck.
 func TestCallbacksFollowEachOther(t *testing.T) {
-	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: -1})
+	l := open(t, eventloop.Options{HandOver: 100 * time.Millisecond, StallAfter: -1}) // a busy machine holds no callback for so long
 	release := make(chan struct{})
 	must(0, l.Execute(func() { <-release }))
 	schedtest.Eventually(t, "the callback is outside", func() bool { return l.Stats().Outside == 1 })
