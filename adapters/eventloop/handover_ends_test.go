@@ -14,11 +14,12 @@ import (
 // A task ends outside, by Goexit, and another one takes it back while its thread is locked. The runtime would end the process if that
 // task ended the coroutine, too.
 func TestATaskThatHasLockedItsThreadTakesOneBack(t *testing.T) {
-	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: -1})
+	l := open(t, eventloop.Options{HandOver: 5 * time.Millisecond, StallAfter: -1})
 	for range 3 {
 		release, gone := make(chan struct{}), make(chan struct{})
 		require.NoError(t, l.Go(func() { <-release; defer close(gone); runtime.Goexit() }))
 		schedtest.Eventually(t, "the task is outside", func() bool { return l.Stats().Outside == 1 })
+		time.Sleep(100 * time.Millisecond) // the reactor is not careful any more: the next task is in it
 		task(t, l, func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
