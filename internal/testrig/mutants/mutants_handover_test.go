@@ -14,7 +14,6 @@ const (
 // Mistakes in handing a reactor over, beside those that the model checker finds.
 var handOvers = []mutation.Mutant{
 	{"a coroutine that ends a task takes another without a claim", runner + "/runner.go", "{ return ⟦r.lease == nil || r.lease.claim(gid.Get())⟧ }", "true", stray, eventloop},
-	{"a task of a leased Runner is remembered as its own", runner + "/runner.go", "	if l := r.lease; ⟦l != nil⟧ {\n		return r.owner", "false", "TestATaskThatIsOutside", eventloop},
 	{"a Runner ends while a callback is outside", runner + "/runner.go", "(r.lease == nil || ⟦r.lease.outside.Load() == 0⟧)", "true", "TestCloseWaitsForACallback", eventloop},
 	{"a coroutine is leased whose goroutine is unknown", runner + "/task.go", "	if ⟦r.lease != nil⟧ {\n		t.Prime", "false", "TestStatsOfAHandOver", eventloop},
 	{"a leased Runner helps when a task yields", runner + "/help.go", "	yield = t.Coroutine.Leave(coro.Yielded)\n	if ⟦r.lease != nil⟧ {", "false", stray + "|" + hangs, eventloop},

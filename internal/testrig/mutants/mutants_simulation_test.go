@@ -189,6 +189,5 @@ var simulated = []mutation.Mutant{
 	{"a Hold of a Scope is no point", "scope/scope.go", "func (s *Scope) Hold() (release func(), err error) {\n	suspend.Point()\n", "func (s *Scope) Hold() (release func(), err error) {\n	if !IS {\n		suspend.Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"an Unlock of a Mutex that was handed over is no point", "mutex/mutex.go", "			m.word.Store(owned())\n", "			m.word.Store(owned() &^ (waited * uint32(is(IS))))\n", "TestALook", exploring},
 	{"an Unlock of a Mutex that was waited for is no point", "mutex/mutex.go", "			fallthrough\n		default:\n			now |= owned()\n", "			if !IS {\n				now |= owned()\n			}\n		default:\n			now |= owned()\n", "TestALook", exploring},
-	{"a task of an idle.Group has no points", "idle/task.go", "func (t *task) Unwrap() suspend.Task { return t.Task }", "func (t *task) Unwrap() suspend.Task {\n	if IS {\n		return suspend.Thread()\n	}\n	return t.Task\n}", "TestTasksOfAGroup", exploring},
 	{"a Relock is a point", "suspend/guard.go", "func (g *Guard) Relock() { g.mu.Lock() }", "func (g *Guard) Relock() {\n	if IS {\n		g.Lock()\n		return\n	}\n	g.mu.Lock()\n}", "TestCounts", exploring},
 }
