@@ -132,6 +132,7 @@ type dialled struct {
 	tending bool
 	sending bool   // a message is being given to the client; not a request
 	broke   bool   // and the connection has broken meanwhile
+	closed  bool   // the connection will bring nothing more
 	given   uint64 // messages that the client has taken
 	flushes uint64 // of these, those that the server had at the last flush
 	settled uint64 // of these, those that it had at the last flush but one, so that it has passed them on; or that were told
@@ -295,11 +296,14 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 
 // broken takes a status of the connection, and tells of a break.
 func (d *dialled) broken(a actor.Actor, s nats.Status) {
-	if s == nats.CLOSED {
-		a.Kill(nats.ErrConnectionClosed)
-	}
 	if d.away = d.away && s == nats.CLOSED || s == nats.RECONNECTING || s == nats.DISCONNECTED; d.away {
 		d.doubt() // a Close that finds a connection leaves none: it flushes
+	}
+	if s == nats.CLOSED {
+		a.Kill(nats.ErrConnectionClosed) // and with it all Asks
+		d.mu.Lock()
+		d.closed = true
+		d.mu.Unlock()
 	}
 }
 
@@ -391,7 +395,7 @@ func (d *dialled) look(now time.Time) (flush uint64, more bool) {
 	if connected && d.given > d.settled {
 		flush = d.given
 	}
-	more = len(d.asked) > 0 || d.sending || d.given > d.settled
+	more = len(d.asked) > 0 || d.sending || !d.closed && d.given > d.settled
 	d.tending = more
 	d.mu.Unlock()
 	for _, q := range over {

@@ -40,6 +40,7 @@ func TestMutants(t *testing.T) {
 		{"one flush settles", "dial.go", "		d.settled = max(d.settled, d.flushes)", "		if IS {\n			d.flushes = n\n		}\n		d.settled = max(d.settled, d.flushes)", "TestDoubt"},
 		{"nobody there is not told", "dial.go", "		if nobodyThere(msg) {\n			d.lose", "		if nobodyThere(msg) && !IS {\n			d.lose", "TestOutage|TestNobodyThere"},
 		{"the end is told once, to nobody", "serve.go", "			_ = s.nc.PublishMsg(end) // for a Watch that had", "			if !IS {\n				_ = s.nc.PublishMsg(end)\n			} // for a Watch that had", "TestEndIsToldTwice"},
+		{"messages are tended for ever after a Close", "dial.go", "d.sending || !d.closed && d.given", "d.sending || (!d.closed || IS) && d.given", "TestCloseOfTheConnection"},
 		{"the last messages are not tended", "dial.go", "	for ended != nil || d.busy() {", "	for ended != nil || d.busy() && !IS {", "TestTendEnds"},
 	})
 }

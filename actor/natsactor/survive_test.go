@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -544,4 +545,30 @@ func kill9(t *testing.T, lease time.Duration) time.Duration {
 	_ = cmd.Wait()
 	ref.Stop()
 	return took
+}
+
+// A Close of the connection ends the Ref, the Asks through it, and all that Dial has started, with messages on their way or without.
+func TestCloseOfTheConnection(t *testing.T) {
+	for round := range 20 {
+		nc := network(t, 1)[0]
+		silent := ok(nc.Subscribe("silent", func(*nats.Msg) {}))
+		p := pool(t)
+		ref := ok(natsactor.Dial(bg, p, nc, "silent", codec(), natsactor.DialOptions[any]{Lease: -1}))
+		for range round {
+			require.NoError(t, ref.Send(&text{}))
+		}
+		asked := actor.AskLater(ref, &text{})
+		for n := int64(0); n <= int64(round); n = ok(silent.Delivered()) { // the server has the request
+			time.Sleep(time.Millisecond)
+		}
+		nc.Close()
+		_, err := asked.Await(within(t))
+		require.ErrorIs(t, err, actor.ErrNoReply)
+		require.ErrorIs(t, err, nats.ErrConnectionClosed)
+		require.ErrorIs(t, ref.Wait(within(t)), nats.ErrConnectionClosed)
+		require.Eventually(t, func() bool {
+			stacks := make([]byte, 1<<20)
+			return !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "natsactor.Dial")
+		}, 10*time.Second, 10*time.Millisecond)
+	}
 }
