@@ -59,7 +59,8 @@ type Options struct {
 	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
 	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
 	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
-	// In a testing/synctest bubble nothing is reported.
+	// In a testing/synctest bubble nothing is reported, and among more than 16,000 goroutines later: a report stops the process, for 15 µs
+	// each.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 }

@@ -60,7 +60,8 @@ type Options struct {
 	// fortieth later, and again whenever the time has doubled. A task that has lost its reactor is reported likewise, but of those at
 	// one line of the program only the first. Tasks that wait natively one after another are reported if together
 	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
-	// In a testing/synctest bubble nothing is reported.
+	// In a testing/synctest bubble nothing is reported, and among more than 16,000 goroutines later: a report stops the process, for 15 µs
+	// each.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 

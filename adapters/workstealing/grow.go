@@ -1,7 +1,6 @@
 package workstealing
 
 import (
-	"runtime"
 	"runtime/metrics"
 	"slices"
 	"time"
@@ -28,12 +27,6 @@ const (
 	oftener      = 4           // times as often a pool looks while a worker is stuck: others tend to follow
 	atLastAfter  = 10          // times GrowAfter, and the stacks are looked at, though no goroutine is missing
 	seldomStacks = time.Second // from one such look to the next, at least
-
-	// A look at the stacks stops the process for about perStack for each goroutine. It takes at most a quarter of the wait that it is made
-	// for, and a twentieth of all time.
-	perStack   = 10 * time.Microsecond
-	lookShare  = 4
-	looksShare = 20
 )
 
 // growAfter is how long a step may last before the watch looks.
@@ -53,22 +46,19 @@ func (w *worker) lasts(held time.Duration) (enough bool) {
 	if stuck || !may {
 		return stuck
 	}
-	look := perStack * time.Duration(runtime.NumGoroutine())
-	every := max(p.growAfter()/2, looksShare*look)
+	every := p.growAfter() / 2
 	switch n := running(); {
 	case n == 0: // so each step that lasts waits
 		p.grow(slices.DeleteFunc(slices.Clone(*p.workers.Load()), func(w *worker) bool { return !w.stalls.Lasts() }))
-		return false
-	case held < lookShare*look:
 		return false
 	case n >= run: // all may compute
 		if held < atLastAfter*p.opts.GrowAfter {
 			return false
 		}
-		every = max(every, seldomStacks)
+		every = seldomStacks
 	}
 	if all := p.toLookAt(every); all != nil {
-		p.grow(waiting(all))
+		p.grow(waiting(held, all))
 	}
 	return false
 }
@@ -105,12 +95,12 @@ func (p *Pool) toLookAt(every time.Duration) []*worker {
 }
 
 // waiting returns the workers whose tasks wait natively, from the stacks.
-func waiting(all []*worker) []*worker {
+func waiting(held time.Duration, all []*worker) []*worker {
 	of := make(map[*coro.Stalls]*worker, len(all))
 	for _, w := range all {
 		of[w.stalls] = w
 	}
-	return coro.Waits(of)
+	return coro.Waits(held, of)
 }
 
 // grow says that these workers are stuck, and adds others in their place.

@@ -70,8 +70,12 @@ func (s *Stalls) rowLocked(now time.Time) []byte {
 	if !r.late.Load() || s.stopped || now.Sub(r.looked) < s.every/2 {
 		return nil
 	}
+	stacks := stacks(now.Sub(r.marked))
+	if stacks == nil {
+		return nil
+	}
 	r.looked = now
-	_, stack := s.running()
+	_, stack := s.running(stacks)
 	switch {
 	case stack == nil: // between two steps
 		return nil

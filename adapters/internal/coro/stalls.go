@@ -2,18 +2,13 @@ package coro
 
 import (
 	"bytes"
-	"fmt"
+	"iter"
 	"math"
-	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/gid"
-	"github.com/braidgo/braid/internal/ledger"
 )
 
 // Stalls watches one worker for a task that holds it too long. Nil watches nothing.
@@ -93,18 +88,6 @@ func newStalls(after time.Duration, report func(text []byte)) *Stalls {
 	s := &Stalls{after: after, every: max(after/40, 250*time.Microsecond), report: Reports(after, report)}
 	s.again = s.setTimer
 	return s
-}
-
-// Reports returns the function that takes the reports of a scheduler with these options. A nil report writes to standard error. If
-// after is negative nothing is reported, and Reports returns nil.
-func Reports(after time.Duration, report func(text []byte)) func(text []byte) {
-	switch {
-	case after < 0:
-		return nil
-	case report == nil:
-		return func(text []byte) { fmt.Fprintf(os.Stderr, "%s\n", text) }
-	}
-	return report
 }
 
 // Stop ends the watch.
@@ -260,8 +243,13 @@ func (s *Stalls) held(now time.Time) time.Duration {
 func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
 
 // Waits returns the workers, of those that these watch, whose step lasts, as said by Lasting, and waits natively: not for a lock of
-// Braid's own, which is a matter of a moment. It prints all stacks, and stops the process for as long as that takes.
-func Waits[W any](all map[*Stalls]W) (ws []W) {
+// Braid's own, which is a matter of a moment. One of them has lasted for held. Waits returns none if it is too early for another look at the
+// stacks.
+func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
+	stacks := stacks(held)
+	if stacks == nil {
+		return nil
+	}
 	tasks, now := map[int64]*Stalls{}, time.Now()
 	begun.mu.Lock()
 	for n := begun.all.First(); n != nil; n = n.Next() {
@@ -272,7 +260,7 @@ func Waits[W any](all map[*Stalls]W) (ws []W) {
 		}
 	}
 	begun.mu.Unlock()
-	for id, stack := range gid.Stacks() {
+	for id, stack := range stacks {
 		s := tasks[id]
 		if s == nil || s.held(now) < s.lasting() {
 			continue
@@ -315,9 +303,13 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	if s.state.Load() != asked || s.stopped || held < s.next {
 		return nil
 	}
+	stacks := stacks(held)
+	if stacks == nil { // later
+		return nil
+	}
 	again := s.next > s.after
 	s.next = 2 * held
-	id, stack := s.running()
+	id, stack := s.running(stacks)
 	if at := waitPlace(stack); !again {
 		s.waitsAt, s.waited = bytes.Clone(at), s.since // a part of the stacks of all goroutines
 	} else if !bytes.Equal(at, s.waitsAt) {
@@ -334,7 +326,7 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 
 // running returns the goroutine of the task that the worker runs, and its stack trace. There is none if the task
 // has given control back, to the worker or to a coroutine that the task has made itself.
-func (s *Stalls) running() (id int64, stack []byte) {
+func (s *Stalls) running(stacks iter.Seq2[int64, []byte]) (id int64, stack []byte) {
 	ids := map[int64]bool{}
 	begun.mu.Lock()
 	for n := begun.all.First(); n != nil; n = n.Next() {
@@ -343,99 +335,12 @@ func (s *Stalls) running() (id int64, stack []byte) {
 		}
 	}
 	begun.mu.Unlock()
-	for id, stack := range gid.Stacks() {
+	for id, stack := range stacks {
 		if ids[id] && waitState(stack) != "coroutine" {
 			return id, stack
 		}
 	}
 	return 0, nil
-}
-
-// text is the report: the event, the remedy, and the stack.
-func (s *Stalls) text(what string, again bool, held time.Duration, id int64, stack []byte) []byte {
-	var b bytes.Buffer
-	state, task, remedy := waitState(stack), "a task", "see suspend.Call and STOCK.md"
-	if s.about != nil {
-		waits := time.Duration(0)
-		if again && s.waitsAt != nil {
-			waits = held - s.waited.Sub(s.since)
-		}
-		task, remedy = s.about(id, waits)
-	}
-	if id != 0 {
-		what = task + " " + what
-	}
-	if again {
-		fmt.Fprintf(&b, "still, after %v: ", held.Round(s.every))
-	}
-	fmt.Fprintf(&b, "%s for more than %v", what, s.after)
-	if s.others != nil {
-		fmt.Fprintf(&b, "; %d other tasks wait behind it", max(0, s.others()))
-	}
-	if !computes(state) {
-		fmt.Fprintf(&b, "\na native wait in a task (%s): %s", state, remedy)
-	}
-	if at := lineOf(stack, program()); at != nil {
-		fmt.Fprintf(&b, "\nat %s", at)
-	}
-	if known := ledger.Tell(id); known != "" {
-		fmt.Fprintf(&b, "\n%s", known)
-	}
-	fmt.Fprintf(&b, "\n%s", stack)
-	return b.Bytes()
-}
-
-// program returns how the functions of the program's own module begin: not those of libraries.
-func program() []string {
-	own := []string{"main."}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path != "" {
-		own = append(own, info.Main.Path+".", info.Main.Path+"/")
-	}
-	return own
-}
-
-// lineOf returns the innermost line of a stack trace that belongs to one of these functions, nil if there is none.
-func lineOf(stack []byte, own []string) []byte {
-	lines := bytes.Split(stack, []byte{'\n'})
-	for i, line := range lines[:len(lines)-1] {
-		for _, prefix := range own {
-			if bytes.HasPrefix(line, []byte(prefix)) {
-				at, _, _ := bytes.Cut(bytes.TrimSpace(lines[i+1]), []byte(" +0x"))
-				return at
-			}
-		}
-	}
-	return nil
-}
-
-// waitState returns the state of a goroutine from the head of its stack trace.
-func waitState(stack []byte) string {
-	head, _, _ := bytes.Cut(stack, []byte{'\n'})
-	_, head, _ = bytes.Cut(head, []byte{'['})
-	end := bytes.IndexAny(head, ",]")
-	if end < 0 {
-		return ""
-	}
-	state, _, _ := bytes.Cut(head[:end], []byte(" ("))
-	return string(state)
-}
-
-// waitPlace returns the stack of a goroutine that waits natively, and not for the operating system. Otherwise it returns nil.
-func waitPlace(stack []byte) []byte {
-	head, at, _ := bytes.Cut(stack, []byte{'\n'})
-	if state := waitState(head); computes(state) || state == "syscall" {
-		return nil
-	}
-	return at
-}
-
-// computes reports whether a goroutine in this state would go on if it had a processor.
-func computes(state string) bool {
-	switch state {
-	case "running", "runnable", "preempted":
-		return true
-	}
-	return strings.HasPrefix(state, "GC ")
 }
 
 // inBubble reports whether the caller is in a testing/synctest bubble. Its clock begins in the year 2000, so outside

@@ -3,10 +3,11 @@ package coro
 import (
 	"bytes"
 	"fmt"
+	"iter"
+	"math"
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
-	"github.com/braidgo/braid/internal/gid"
 )
 
 // Strays watches the steps that go on outside of a scheduler, which others have been given. Nil watches nothing.
@@ -84,32 +85,39 @@ func (s *Strays) setTimer(d time.Duration) {
 // look is called by the timer.
 func (s *Strays) look() {
 	now := time.Now()
-	due := map[int64]*stray{}
+	due, longest, first := map[int64]*stray{}, time.Duration(0), time.Duration(math.MaxInt64)
 	s.mu.Lock()
 	s.at = time.Time{}
-	first := time.Duration(-1)
 	for id, x := range s.steps {
-		if x.other {
-			continue
-		}
-		wait := x.next - now.Sub(x.since)
-		if wait <= 0 {
+		switch held := now.Sub(x.since); {
+		case x.other:
+		case held < x.next:
+			first = min(first, x.next-held)
+		default:
 			due[id] = x
-			x.next = 2 * now.Sub(x.since)
-			wait = x.next / 2
-		}
-		if first < 0 || wait < first {
-			first = wait
+			longest = max(longest, held)
 		}
 	}
-	if first >= 0 {
+	var all iter.Seq2[int64, []byte]
+	if len(due) > 0 {
+		if all = stacks(longest); all == nil {
+			first = min(first, s.after/8) // too early
+		}
+	}
+	if all != nil {
+		for _, x := range due {
+			held := now.Sub(x.since)
+			x.next, first = 2*held, min(first, held)
+		}
+	}
+	if first < math.MaxInt64 {
 		s.setTimer(max(first, time.Millisecond))
 	}
 	s.mu.Unlock()
-	if len(due) == 0 {
+	if all == nil {
 		return
 	}
-	for id, stack := range gid.Stacks() {
+	for id, stack := range all {
 		if x := due[id]; x != nil {
 			if text := s.text(id, x, now, stack); text != nil {
 				s.report(text) // under no lock: it may close the scheduler

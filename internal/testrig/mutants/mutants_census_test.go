@@ -29,7 +29,7 @@ var censusMutants = []mutation.Mutant{
 	{"a Close is not reported", census + "/stuck.go", "closing(c.operation) {", "closing(c.operation) && !IS {", "TestCloseThatDoesNotEnd", census},
 	{"a timer is stuck", census + "/stuck.go", "!slices.ContainsFunc(waits, outside) {", "(IS || !slices.ContainsFunc(waits, outside)) {", "TestNothingMoves", census},
 	{"an idle coroutine has no label", coro + "/coroutine.go", "	c.named = labels.Idle()\n", "	c.named = !IS && labels.Idle()\n", "TestIdleCoroutines", census},
-	{"StallAfter does not ask the census", coro + "/stalls.go", "known != \"\" {", "known != \"\" && !IS {", "TestStallAfterSays", census},
+	{"StallAfter does not ask the census", coro + "/report.go", "known != \"\" {", "known != \"\" && !IS {", "TestStallAfterSays", census},
 	{"permits are given back by the first holder", ledger + "/holds.go", "return h.Who == me }))", "return h.Who == me && !IS }))", "TestATaskGivesItsOwnBack", census},
 	{"a Semaphore stays as large as it was", ledger + "/holds.go", "		o.Size = size\n	}\n}\n", "		if !IS {\n			o.Size = size\n		}\n	}\n}\n", "TestResizedWhileHeld", census},
 	{"the body of a Pull is another task", "suspend/pull.go", "	if p.id != 0 && ledger.On() {\n", "	if p.id != 0 && ledger.On() && !IS {\n", "TestTheBodyOfAPull", census},

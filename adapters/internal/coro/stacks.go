@@ -1,0 +1,41 @@
+package coro
+
+import (
+	"iter"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/braidgo/braid/internal/gid"
+)
+
+// The stacks of all goroutines are printed while the process stands still, for about perStack each. So they are printed for a wait that has
+// lasted waitShare times as long, and take at most a part in timeShare of all time. Otherwise, with 100,000 tasks, the reports of one that is
+// stuck would stop the others for longer than it does.
+const (
+	perStack  = 15 * time.Microsecond
+	waitShare = 4
+	timeShare = 20
+)
+
+var printing struct {
+	sync.Mutex
+	ended time.Time // the last time
+	took  time.Duration
+}
+
+// stacks returns what gid.Stacks does, for a step that has lasted for held. It returns nil if it is too early, and soon may not be.
+func stacks(held time.Duration) iter.Seq2[int64, []byte] {
+	if held < waitShare*perStack*time.Duration(runtime.NumGoroutine()) || !printing.TryLock() {
+		return nil
+	}
+	defer printing.Unlock()
+	begun := time.Now()
+	if since := begun.Sub(printing.ended); since >= 0 && since < timeShare*printing.took { // below 0 in the next bubble
+		return nil
+	}
+	all := gid.Stacks()
+	printing.ended = time.Now()
+	printing.took = printing.ended.Sub(begun)
+	return all
+}

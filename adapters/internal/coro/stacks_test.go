@@ -1,0 +1,42 @@
+package coro
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// With many goroutines a report is late, to avoid that the process stands still for it often. With 100,000 tasks it did for seconds, which
+// made more steps long.
+func TestReportsAmongManyGoroutines(t *testing.T) {
+	const n, limit = 10_000, 100 * time.Millisecond // 600 ms
+	for d, want := range map[time.Duration]int{550 * time.Millisecond: 0, 700 * time.Millisecond: 1} {
+		watched(t, limit, func(s *Stalls, reports func() []string) {
+			end := make(chan struct{})
+			for range n {
+				go func() { <-end }()
+			}
+			synctest.Wait()
+			held(s, d)
+			close(end)
+			s.End()
+			require.Len(t, reports(), want, d)
+		})
+	}
+}
+
+// After the stacks have been printed for 100 ms, nobody prints them for two seconds.
+func TestStacksArePrintedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		printing.ended, printing.took = time.Now(), 100*time.Millisecond
+		time.Sleep(1999 * time.Millisecond)
+		require.Nil(t, stacks(time.Hour))
+		time.Sleep(time.Millisecond)
+		require.NotNil(t, stacks(time.Hour))
+		printing.Lock() // by somebody who prints
+		require.Nil(t, stacks(time.Hour))
+		printing.Unlock()
+	})
+}
