@@ -1,0 +1,92 @@
+package census_test
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/mutex"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/census"
+)
+
+// freed waits until the collector has freed n objects, of which each sends once.
+func freed(t *testing.T, n int, frees <-chan struct{}) {
+	t.Helper()
+	for range 300 {
+		runtime.GC()
+		for n > 0 {
+			select {
+			case <-frees:
+				n--
+				continue
+			case <-time.After(10 * time.Millisecond):
+			}
+			break
+		}
+		if n == 0 {
+			return
+		}
+	}
+	require.Zero(t, n, "are still there")
+}
+
+// A continuation that waits for what everybody has dropped is dropped with it, though it is recorded.
+func TestContinuationsAreNotKept(t *testing.T) {
+	on(t)
+	frees := make(chan struct{}, 10)
+	for range 10 {
+		large := new([1 << 10]byte)
+		runtime.AddCleanup(large, func(int) { frees <- struct{}{} }, 0)
+		p := promise.New[int]()
+		suspend.Then(bg, p.AwaitOp(), executor{}, func(v int, _ error) { large[v]++ })
+	}
+	freed(t, 10, frees)
+}
+
+// A lock that is dropped while it is held is no longer held, and neither is another at its address.
+func TestDroppedLocks(t *testing.T) {
+	on(t)
+	const n = 100
+	frees := make(chan struct{}, n)
+	for range n {
+		large := new(struct {
+			m mutex.Mutex
+			_ [1 << 10]byte
+		})
+		runtime.AddCleanup(large, func(int) { frees <- struct{}{} }, 0)
+		_ = large.m.Lock(bg)
+	}
+	holds := func() (n int) {
+		for _, t := range census.Take().Tasks {
+			n += len(t.Holds)
+		}
+		return n
+	}
+	freed(t, n, frees)
+	require.Zero(t, holds())
+}
+
+// A watch that was stopped, by a report or just before the next, reports nothing, though others keep the census on.
+func TestStoppedWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer census.Start(census.Options{StuckAfter: -1})()
+		reports, stop := stuck(t)
+		own := 0
+		var stopOwn func()
+		stopOwn = census.Start(census.Options{OnStuck: func(string) { own++; stopOwn() }})
+		p := promise.New[int]()
+		go func() { _, _ = p.Await(bg) }()
+		time.Sleep(22 * time.Second)
+		require.Len(t, reports(), 1)
+		stop()
+		time.Sleep(time.Hour)
+		require.Len(t, reports(), 1)
+		require.Equal(t, 1, own)
+		p.Fill(1)
+	})
+}
