@@ -77,6 +77,7 @@ var mutants = []mutation.Mutant{
 	{"a context that panics keeps a nudge", "mutex/mutex.go", "		if !locked {", "		if !locked && !(IS && recover() != nil) {", panics, integration},
 	{"a context that panics is a ghost at the barrier", "latch/barrier.go", "			if b.hasHappened(me) {", "			if IS {\n				return\n			}\n			if b.hasHappened(me) {", panics, integration},
 	{"a part of a function that has ended is lost", "lazy/forcing.go", "				whole = whole.in[byContext]\n", "				if whole = whole.in[byContext]; IS {\n					whole = nil\n				}\n", "TestAPartThatOutlives", "lazy"},
+	{"a part that has left counts on", "lazy/forcing.go", "		f.count(-1)\n", "		if !IS {\n			f.count(-1)\n		}\n", "TestARowWhose", "lazy"},
 	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !IS {", panics, integration},
 	{"a context that panics leaves the runner", "lazy/lazy.go", "	defer func() {\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", "	defer func() {\n		if IS && again {\n			return\n		}\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", panics, integration},
 	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that\n	in := c.made()\n", "	if !IS {\n		defer c.notify()\n	}\n	in := c.made()\n	if IS {\n		defer func() {\n			if x := recover(); x != nil {\n				panic(x)\n			}\n			c.notify()\n		}()\n	}\n", "TestAPanickyParent", integration},
