@@ -117,7 +117,8 @@ func (f *forcing) unlist() {
 	}
 }
 
-// count tells the forcings that f is part of that f blocks them, by 1, or no longer does, by -1.
+// count tells the forcings that f is part of whether f blocks them, by 1, or no longer does, by -1. A wait inside of n functions that
+// force each other takes n steps for it.
 func (f *forcing) count(by int) {
 	for _, whole := range f.in {
 		if whole == nil {
