@@ -207,35 +207,6 @@ func protoSystem(b *bench) *proto.ActorSystem {
 	return system
 }
 
-type protoPing struct {
-	n  int
-	to *proto.PID
-}
-
-func besideProto(b *bench) (ours, peer work) {
-	system := protoSystem(b)
-	return onFifo(pingPong(reacting)), func(n int) {
-		done := make(chan struct{})
-		player := proto.PropsFromFunc(func(c proto.Context) {
-			if left, ok := c.Message().(*protoPing); ok {
-				if left.n == 0 {
-					close(done)
-					return
-				}
-				left.n--
-				to := left.to
-				left.to = c.Self()
-				c.Send(to, left)
-			}
-		})
-		a, b := system.Root.Spawn(player), system.Root.Spawn(player)
-		system.Root.Send(a, &protoPing{n, b})
-		<-done
-		system.Root.Stop(a)
-		system.Root.Stop(b)
-	}
-}
-
 // spawnActors is Start, one message, end. The task that starts them is on their scheduler, as the goroutine of the peer is.
 func spawnActors(on suspend.Spawner, n int) {
 	for range n {

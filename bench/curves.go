@@ -27,16 +27,6 @@ func curves() []curve {
 			open: threadBytes,
 		},
 		{
-			id: "ring", title: "A token through a ring of n processes",
-			about:  "One token, 100,000 passes; making the ring and ending it is not counted.",
-			x:      axis{label: "processes in the ring", log: true},
-			y:      axis{label: "passes per second"},
-			series: []string{"MVars, Then on a fifo", "MVars, tasks of a fifo", "MVars, goroutines", "channels of one, goroutines"},
-			rounds: 3, cold: true,
-			points: []float64{10, 100, 1000, 10_000, 100_000, 600_000}, tiny: []float64{10, 100},
-			open: passing,
-		},
-		{
 			id: "stage-tasks", title: "Figures 3, 5 and 7: throughput and tasks in the pipeline",
 			about: "Tasks of 50 ms that go round: 1 a goroutine each, which is the figure 3; 2 timers of an event loop, figure 5; " +
 				"3 a stage of width 1000 before the goroutines, figure 7 d, which holds T/L = 20,000 a second.",

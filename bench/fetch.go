@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/graph-gophers/dataloader/v7"
 	"github.com/vikstrous/dataloadgen"
 	"golang.org/x/sync/errgroup"
 
@@ -147,27 +146,6 @@ func loaderPosts(s source, wait time.Duration, bulk bool) work {
 			return each(ps, func(p int) (int, error) { return authors.Load(bg, p) })
 		}
 	})
-}
-
-// gophersPosts does it by graph-gophers/dataloader, with a goroutine for each user and post.
-func gophersPosts(s source, wait time.Duration) work {
-	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
-		posts, authors := newGophers(s.posts, wait), newGophers(s.authors, wait)
-		return func(u int) ([]int, error) { return posts.Load(bg, u)() }, func(ps []int) ([]int, error) {
-			return each(ps, func(p int) (int, error) { return authors.Load(bg, p)() })
-		}
-	})
-}
-
-func newGophers[V any](batch func(context.Context, []int) ([]V, error), wait time.Duration) *dataloader.Loader[int, V] {
-	return dataloader.NewBatchedLoader(func(ctx context.Context, ids []int) []*dataloader.Result[V] {
-		vs, _ := batch(ctx, ids)
-		out := make([]*dataloader.Result[V], len(vs))
-		for i, v := range vs {
-			out[i] = &dataloader.Result[V]{Data: v}
-		}
-		return out
-	}, dataloader.WithWait[int, V](wait))
 }
 
 var benchInts = fetch.BySlice("ints", source{}.authors)

@@ -8,7 +8,6 @@ require (
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
 	github.com/braidgo/braid v0.1.0
 	github.com/cloudwego/netpoll v0.7.2
-	github.com/graph-gophers/dataloader/v7 v7.1.0
 	github.com/panjf2000/ants/v2 v2.12.1
 	github.com/sourcegraph/conc v0.3.0
 	github.com/vikstrous/dataloadgen v0.0.6

@@ -6,7 +6,6 @@ import (
 
 	peer "github.com/anacrolix/stm"
 	"github.com/braidgo/braid/chanx"
-	"github.com/braidgo/braid/cond"
 	"github.com/braidgo/braid/mvar"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
@@ -62,13 +61,6 @@ func receiveOr[T any](ctx context.Context, from chan T) (v T, more bool) {
 	case <-ctx.Done():
 	}
 	return v, more
-}
-
-func chanxOf(size int) queue {
-	return func() (put, take func(int)) {
-		c := chanx.New[int](size)
-		return func(i int) { ok(c.Send(bg, i)) }, func(i int) { check(must(c.Recv(bg)) == i) }
-	}
 }
 
 // condOf is a queue as it is written without channels: a sync.Mutex and two sync.Conds.
@@ -180,89 +172,4 @@ func stmPeer() (put, take func(int)) {
 			})
 			check(got == 1)
 		}
-}
-
-// bounded is n items through a buffer of 8 between four producers and four consumers, under a sync.Mutex.
-func bounded(newCond func(l sync.Locker) condition) work {
-	return func(n int) {
-		var mu sync.Mutex
-		notFull, notEmpty := newCond(&mu), newCond(&mu)
-		inBuffer := 0
-		four := func(closed int, wait, signal condition, by int) func() {
-			return func() {
-				split(n, 4, func(int, int) {
-					mu.Lock()
-					for inBuffer == closed {
-						ok(wait.Wait(uncancelled))
-					}
-					inBuffer += by
-					signal.Signal()
-					mu.Unlock()
-				})
-			}
-		}
-		goroutines(four(8, notFull, notEmpty, 1), four(0, notEmpty, notFull, -1))
-		check(inBuffer == 0)
-	}
-}
-
-type condition interface {
-	Wait(ctx context.Context) error
-	Signal()
-}
-
-func newCond(l sync.Locker) condition { return cond.New(l) }
-
-// afterFuncCond is a sync.Cond that the end of ctx broadcasts to, as the documentation of context.AfterFunc has it.
-type afterFuncCond struct{ *sync.Cond }
-
-func newAfterFuncCond(l sync.Locker) condition { return &afterFuncCond{sync.NewCond(l)} }
-
-func (c *afterFuncCond) Wait(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() {
-		c.L.Lock()
-		defer c.L.Unlock()
-		c.Broadcast()
-	})
-	defer stop()
-	if ctx.Err() == nil {
-		c.Cond.Wait()
-	}
-	return ctx.Err()
-}
-
-// channelCond has a channel of one for each waiter. It is used under its lock.
-type channelCond struct {
-	l       sync.Locker
-	waiting []chan struct{}
-}
-
-func newChannelCond(l sync.Locker) condition { return &channelCond{l: l} }
-
-func (c *channelCond) Wait(ctx context.Context) error {
-	woken := make(chan struct{}, 1)
-	c.waiting = append(c.waiting, woken)
-	c.l.Unlock()
-	select {
-	case <-woken:
-		c.l.Lock()
-		return nil
-	case <-ctx.Done():
-	}
-	c.l.Lock()
-	for i, w := range c.waiting {
-		if w == woken {
-			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
-			return ctx.Err()
-		}
-	}
-	c.Signal() // the signal to this waiter goes to another
-	return ctx.Err()
-}
-
-func (c *channelCond) Signal() {
-	if len(c.waiting) > 0 {
-		c.waiting[0] <- struct{}{}
-		c.waiting = c.waiting[1:]
-	}
 }

@@ -7,12 +7,9 @@ import (
 	"time"
 
 	"github.com/alitto/pond/v2"
-	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/lazy"
 	"github.com/braidgo/braid/mutex"
 	"github.com/braidgo/braid/promise"
-	"github.com/braidgo/braid/scope"
-	"github.com/braidgo/braid/suspend"
 	"github.com/panjf2000/ants/v2"
 	concpool "github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/errgroup"
@@ -40,25 +37,6 @@ func lockFree(*bench) (ours, peer work) {
 		}
 }
 
-func readLockFree(*bench) (ours, peer work) {
-	var m mutex.RWMutex
-	var std sync.RWMutex
-	ctx, value, sum := context.Background(), 1, 0
-	return func(n int) {
-			for range n {
-				_ = m.RLock(ctx)
-				sum += value
-				m.RUnlock()
-			}
-		}, func(n int) {
-			for range n {
-				std.RLock()
-				sum += value
-				std.RUnlock()
-			}
-		}
-}
-
 // eight goroutines share n operations. They all find the lock held at first: otherwise it is chance whether two ever
 // meet. Starting them is not counted, the calls through lock and unlock are, for both.
 func eight(lock, unlock func()) work {
@@ -82,21 +60,6 @@ func eight(lock, unlock func()) work {
 func mutexes(ctx context.Context) (lock, unlock func()) {
 	m := new(mutex.Mutex)
 	return func() { ok(m.Lock(ctx)) }, m.Unlock
-}
-
-// mixed is 8 readers. Every hundredth turn of each is a writer's.
-func mixed(rlock, runlock, lock, unlock func()) work {
-	return func(n int) {
-		split(n, 8, func(_, i int) {
-			if i%100 == 99 {
-				lock()
-				unlock()
-			} else {
-				rlock()
-				runlock()
-			}
-		})
-	}
 }
 
 // awaiting and forcing ask for a value that is there, as calling does of sync.OnceValue's function. Either side has its object from
@@ -181,50 +144,9 @@ func byConc(_ *bench, procs int) work {
 	}
 }
 
-// inTens does n in parts of ten, and inBatches in parts of a size.
-func inTens(n int, f func(part int)) { inBatches(n, 10, f) }
-
+// inBatches does n in parts of a size.
 func inBatches(n, size int, f func(part int)) {
 	for ; n > 0; n -= size {
 		f(min(size, n))
 	}
-}
-
-// scopes have ten children each, on one fifo.
-func scopes(n int) {
-	count := 0
-	inFifo(func() {
-		here := suspend.Here()
-		inTens(n, func(part int) {
-			ok(scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
-				for range part {
-					if err := s.Go(here, func(context.Context) error { count++; return nil }); err != nil {
-						return err
-					}
-				}
-				return nil
-			}))
-		})
-	})
-	check(count == n)
-}
-
-func errgroups(n int) {
-	inTens(n, func(part int) {
-		g, ctx := errgroup.WithContext(bg)
-		times(part, func() { g.Go(ctx.Err) })
-		ok(g.Wait())
-	})
-}
-
-// latches are counted down by 1000 tasks each, while another waits, on one fifo.
-func latches(n int) {
-	inFifo(func() {
-		here := suspend.Here()
-		inBatches(n, 1000, func(part int) {
-			l := latch.New(part)
-			times(part, func() { ok(here.Go(l.CountDown)) })
-			ok(l.Wait(bg))
-		})
-	})
 }

@@ -59,10 +59,17 @@ func (r *run) replace(later run) {
 		later.Machine.Load, later.Machine.LoadAfter))
 }
 
+// readRun reads what the tables still have.
 func readRun(name string) (r run) {
 	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
 		ok(fmt.Errorf("%s: %w", name, err))
 	}
+	r.Results = slices.DeleteFunc(r.Results, func(x result) bool {
+		return !slices.ContainsFunc(rows(), func(r row) bool { return r.id == x.ID })
+	})
+	r.Curves = slices.DeleteFunc(r.Curves, func(x curveResult) bool {
+		return !slices.ContainsFunc(curves(), func(c curve) bool { return c.id == x.ID })
+	})
 	return r
 }
 
@@ -108,12 +115,6 @@ func runAll() (bad bool) {
 		for _, f := range files[1:] {
 			now.replace(readRun(f))
 		}
-		now.Results = slices.DeleteFunc(now.Results, func(x result) bool {
-			return !slices.ContainsFunc(rows(), func(r row) bool { return r.id == x.ID })
-		})
-		now.Curves = slices.DeleteFunc(now.Curves, func(x curveResult) bool {
-			return !slices.ContainsFunc(curves(), func(c curve) bool { return c.id == x.ID })
-		})
 	} else {
 		chosen, traced, err := choose(rows(), curves(), *isFull, flag.Args())
 		ok(err)

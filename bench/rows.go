@@ -7,8 +7,6 @@ import (
 
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/fetch"
-	"github.com/braidgo/braid/mutex"
-	"github.com/braidgo/braid/semaphore"
 	"github.com/sourcegraph/conc/iter"
 	xsemaphore "golang.org/x/sync/semaphore"
 )
@@ -87,15 +85,12 @@ func rows() []row {
 				return func(time.Duration) float64 { return yielders(b.of(10_000_000, 1000)) }, nil
 			}},
 		{id: "fork-fairness", against: "go + WaitGroup", rounds: 8, cold: true, sides: besideForks},
-		// A transaction of those that begin at once is an operation.
-		{id: "blocking-transactions", against: "the same on goroutines", must: 2.5, aim: 1.5, rounds: 4, batch: transactions, open: blocking},
 
 		// A request is an operation: 1000 connections ask again as soon as they are answered. The client is one
 		// thread on epoll.
 		{id: "http-loop", against: overNet, must: 0.95, aim: 0.70, rounds: 6, sides: besideServer("http", 1000, onLoop(1), onNet, serveHTTP)},
 		// 64 bytes there and back on one of 200 connections are an operation, of TLS on goroutines in the client, or on one epoll.
 		{id: "tls-loop", against: overNet, must: 1.10, aim: 0.90, rounds: 12, sides: tlsEcho},
-		{id: "echo/net", against: overNet, rounds: 3, sides: besideServer("echo", 200, onLoop(1), onNet, echo)},
 		{id: "echo/netpoll", against: "cloudwego/netpoll", rounds: 3, sides: besideServer("echo", 200, onLoop(1), onNetpoll, echo)},
 		// 4 KB through one of 128 busy pipes are an operation, a task at each end, beside 65,536 tasks that wait to read from pipes of
 		// their own. Opening the pipes is not counted.
@@ -129,28 +124,6 @@ func rows() []row {
 			}, func(n int) { iter.ForEach(make([]int, n), func(v *int) { small(); *v++ }) }
 		}},
 
-		// An item through a buffer of 8 between four producers and four consumers, with a context that could be cancelled, is an
-		// operation. The peers are the two that users write.
-		{id: "cond-ctx/afterfunc", against: "sync.Cond + context.AfterFunc", open: fixed(bounded(newCond), bounded(newAfterFuncCond))},
-		{id: "cond-ctx/channels", against: "a list of channels", open: fixed(bounded(newCond), bounded(newChannelCond))},
-		// 8 goroutines, 4 permits, one each.
-		{id: "semaphore-ctx", against: "x/sync semaphore of 4", open: func(*bench) (ours, peer work) {
-			s, x := semaphore.New(4), xsemaphore.NewWeighted(4)
-			return func(n int) { split(n, 8, func(int, int) { ok(s.Acquire(uncancelled, 1)); s.Release(1) }) },
-				func(n int) { split(n, 8, func(int, int) { ok(x.Acquire(uncancelled, 1)); x.Release(1) }) }
-		}},
-		{id: "rwmutex-free", against: "sync.RWMutex", open: readLockFree},
-		{id: "rwmutex-mixed", against: "sync.RWMutex", open: func(*bench) (ours, peer work) {
-			m, std := new(mutex.RWMutex), new(sync.RWMutex)
-			return mixed(func() { _ = m.RLock(bg) }, m.RUnlock, func() { _ = m.Lock(bg) }, m.Unlock),
-				mixed(std.RLock, std.RUnlock, std.Lock, std.Unlock)
-		}},
-		{id: "chan-64", against: "native channel of 64, two goroutines",
-			open: fixed(handover(tasks, chanxOf(64)), handover(goroutines, channelOf(64)))},
-		// A child is an operation. All of a group have its context.
-		{id: "scope", against: "x/sync errgroup", open: fixed(scopes, errgroups)},
-		{id: "latch", against: "sync.WaitGroup", open: fixed(latches, spawnGo(1000))},
-
 		// A task of a stage, or a message from channel to channel, is an operation: processor time.
 		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu,
 			open: fixed(stages(1), channels(1, withCtx, sendOr))},
@@ -162,7 +135,6 @@ func rows() []row {
 		// The two readings of the clock, for Stats.Service, take longer than the semaphore; 1.2 would be without them.
 		{id: "stage/do", against: "semaphore: a channel, with ctx", must: 2.7, aim: 2.0, gauge: cpu, open: fixed(inlineDo, channelSemaphore)},
 		{id: "stage/do-worker", against: "a worker and a reply channel", must: 1.7, aim: 1.2, gauge: cpu, open: fixed(workerDo, replyChannel)},
-		{id: "stage/do-pond", against: "pond ResultPool", gauge: cpu, open: fixed(workerDo, pondResult)},
 		{id: "stage/reject", against: "a full channel, select with default", gauge: cpu, open: fixed(rejecting, fullChannel)},
 
 		{id: "stm-counter/anacrolix", against: anacrolix, must: 0.12, aim: 0.05, open: fresh(oneByOne(incOurs), oneByOne(incPeer))},
@@ -193,7 +165,6 @@ func rows() []row {
 		{id: "actor-pingpong/react", against: pingPeer, must: 0.50, aim: 0.30, open: fixed(onFifo(pingPong(reacting)), pingPongChannels)},
 		{id: "actor-pingpong/receive", against: pingPeer, must: 0.85, aim: 0.60, open: fixed(onFifo(pingPong(receiving)), pingPongChannels)},
 		{id: "actor-pingpong/pool", against: pingPeer, must: 0.80, aim: 0.45, open: onPool(pingPong(reacting), pingPongChannels)},
-		{id: "actor-pingpong/protoactor", against: "protoactor-go", open: besideProto},
 		// One message goes round in a ring, and a pass from one to the next is an operation.
 		{id: "actor-ring/600k", against: "600,000 goroutines, channels of one", must: 0.30, aim: 0.15, rounds: 6,
 			open: besideRing(600_000, ringOnFifo, reacting)},
@@ -229,8 +200,6 @@ func rows() []row {
 			open: fixed(warmed(ourPosts(quickly, fetch.Options{}, true)), warmed(loaderPosts(quickly, wait1, true)))},
 		{id: "fetch-bulk-allocs", against: "dataloadgen, wait 1 ms", must: 1.2, aim: 0.8, gauge: allocs,
 			open: fixed(ourPosts(quickly, fetch.Options{}, true), loaderPosts(quickly, wait1, true))},
-		{id: "fetch-item-gophers", against: "graph-gophers/dataloader, wait 1 ms: CPU", gauge: cpu,
-			open: fixed(warmed(ourPosts(quickly, fetch.Options{}, false)), warmed(gophersPosts(quickly, wait1)))},
 		{id: "fetch-run", against: "10 µs: a Run with one Get", must: 1.0, aim: 0.5, constant: 10_000, open: fixed(gets(1), nil)},
 		{id: "fetch-run-allocs", against: "40: a Run with one Get", must: 1.0, aim: 0.5, gauge: allocs, constant: 40, open: fixed(gets(1), nil)},
 		{id: "fetch-run-empty", against: "3 µs: an empty Run", must: 1.0, aim: 0.5, constant: 3_000, open: fixed(gets(0), nil)},

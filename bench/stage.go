@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/alitto/pond/v2"
-
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/stage"
@@ -115,12 +113,6 @@ func replyChannel(n int) {
 		receiveOr(ctx, reply)
 	}
 	close(in)
-}
-
-func pondResult(n int) {
-	p := pond.NewResultPool[int](1)
-	upTo(n, func(i int) { must(p.Submit(func() int { return i + 1 }).Wait()) })
-	p.StopAndWait()
 }
 
 // rejecting is a full stage that rejects n tasks.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/adapters/workstealing"
 	"github.com/braidgo/braid/mvar"
@@ -167,34 +166,4 @@ func keptCoroutines(b *bench) (ours, peer work) {
 			close(gate)
 			all.Wait()
 		})
-}
-
-// transactions is how many begin at once: Begin, a query of two milliseconds and Commit over four connections, each in a Blocking of a
-// task, and the same calls on a goroutine. The width of the loop begins at 64 each time, and has to grow four times.
-const transactions = 1000
-
-func blocking(b *bench) (ours, peer work) {
-	loop := b.loop(eventloop.Options{OnStall: func([]byte) {}})
-	do := func(on suspend.Spawner, call func(f func()) error) work {
-		free := make(chan int, 4)
-		for i := range cap(free) {
-			free <- i
-		}
-		return again(func() {
-			var all sync.WaitGroup
-			all.Add(b.of(transactions, 80))
-			times(b.of(transactions, 80), func() {
-				ok(on.Go(func() {
-					defer all.Done()
-					connection := 0
-					ok(call(func() { connection = <-free }))
-					ok(call(func() { time.Sleep(2 * time.Millisecond) }))
-					ok(call(func() { free <- connection }))
-				}))
-			})
-			all.Wait()
-		})
-	}
-	return do(loop, func(f func()) error { return suspend.Blocking(bg, f) }),
-		do(suspend.Goroutines, func(f func()) error { f(); return nil })
 }

@@ -126,7 +126,7 @@ func TestAContextThatPanicsHurtsNobodyElse(t *testing.T) {
 }
 
 // An answer that the session does not remember is returned all the same, by Get and by All.
-func TestOnceReturnsWhatIsNotRemembered(t *testing.T) {
+func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	upstream := fmt.Errorf("upstream: %w", context.Canceled)
 	for want, f := range map[error]func(ctx context.Context, end func()) (int, error){
@@ -137,7 +137,11 @@ func TestOnceReturnsWhatIsNotRemembered(t *testing.T) {
 		parent, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		calls := 0
-		once := fetch.Once("once", func(ctx context.Context) (int, error) { calls++; return f(ctx, cancel) })
+		once := fetch.New("once", func(ctx context.Context, b *fetch.Batch[struct{}, int]) error {
+			calls++
+			_, err := f(ctx, cancel)
+			return err
+		}, fetch.SourceOptions{Mode: fetch.Direct})
 		require.NoError(t, fetch.Run(parent, func(ctx context.Context) error {
 			own := context.WithoutCancel(ctx)
 			_, err := once.Get(own, struct{}{})

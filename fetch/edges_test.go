@@ -12,25 +12,6 @@ import (
 	"github.com/braidgo/braid/fetch/fetchtest"
 )
 
-// A true beside an error would be taken for an answer.
-func TestAndBesideAnError(t *testing.T) {
-	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		yes := func(context.Context) (bool, error) { return true, nil }
-		fails := func(context.Context) (bool, error) { return true, errOdd }
-		for _, search := range []func(context.Context, ...func(context.Context) (bool, error)) (bool, error){fetch.And, fetch.Or} {
-			ok, err := search(ctx, fails, fails)
-			require.False(t, ok)
-			require.ErrorIs(t, err, errOdd)
-		}
-		ok, err := fetch.And(ctx, yes, fails, yes)
-		require.False(t, ok)
-		require.ErrorIs(t, err, errOdd)
-		ok, err = fetch.And(ctx, yes, yes)
-		require.True(t, ok)
-		return err
-	}))
-}
-
 // An Effect is replayed by its occurrence, and one that is not remembered has no place in the recording.
 func TestRecordingOfEffects(t *testing.T) {
 	n := 0

@@ -15,7 +15,7 @@
 // batches of the round are back, the tasks go on. So the number of rounds is the depth of the dependencies, and the load of
 // the machine does not change it.
 //
-// Concurrency is a property of combinators: [Map], [Filter], [Two], [Together], [Or]. Two statements one after another are two
+// Concurrency is a property of combinators: [Map], [Two], [Three], [Together]. Two statements one after another are two
 // rounds, since Go gives a library no way to see that they are independent. A combinator returns the same as the sequential
 // program: the results in order, or the error of the first item in order that fails.
 //

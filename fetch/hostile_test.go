@@ -189,7 +189,7 @@ func (a *arsenal) program(depth int) hostile {
 	}
 	q := a.program(depth - 1)
 	return func(ctx context.Context) error {
-		_, err := fetch.Or(ctx, func(ctx context.Context) (bool, error) { return true, p(ctx) },
+		_, _, err := fetch.Two(ctx, func(ctx context.Context) (bool, error) { return true, p(ctx) },
 			func(ctx context.Context) (bool, error) { return false, q(ctx) })
 		return err
 	}

@@ -84,13 +84,13 @@ func TestMemoOfACancelledItem(t *testing.T) {
 		return v, nil
 	})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		ok, err := fetch.Or(ctx, func(context.Context) (bool, error) { suspend.Yield(); return true, nil },
-			func(ctx context.Context) (bool, error) {
-				_, err := memo.Get(ctx, 1)
+		inner, end := context.WithCancel(ctx)
+		err := fetch.Together(ctx, func(context.Context) error { suspend.Yield(); end(); return nil },
+			func(context.Context) error {
+				_, err := memo.Get(inner, 1)
 				require.ErrorIs(t, err, context.Canceled)
-				return false, err
+				return nil
 			})
-		require.True(t, ok)
 		require.NoError(t, err)
 		v, err := memo.Get(ctx, 1)
 		require.Equal(t, 2, v)

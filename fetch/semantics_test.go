@@ -1086,34 +1086,6 @@ func TestForgetOfAnOpenRequest(t *testing.T) {
 	})
 }
 
-func TestOrAnd(t *testing.T) {
-	src := newNumbers()
-	is := func(k, want int) func(ctx context.Context) (bool, error) {
-		return func(ctx context.Context) (bool, error) { v, err := src.Get(ctx, k); return v == want, err }
-	}
-	never := func(ctx context.Context) (bool, error) { ctxDone(ctx); return false, ctx.Err() }
-	for _, on := range []suspend.Spawner{nil, suspend.Goroutines} {
-		require.NoError(t, fetch.Options{On: on}.Run(t.Context(), func(ctx context.Context) error {
-			type result struct {
-				ok  bool
-				err error
-			}
-			of := func(ok bool, err error) result { return result{ok, err} }
-			require.Equal(t, result{true, nil}, of(fetch.Or(ctx, never, is(1, 1), is(13, 0), is(2, 4))))
-			require.Equal(t, result{false, nil}, of(fetch.Or(ctx, is(1, 1), is(2, 1))))
-			require.Equal(t, result{false, nil}, of(fetch.And(ctx, never, is(1, 2), is(2, 1))))
-			require.Equal(t, result{true, nil}, of(fetch.And(ctx, is(1, 2), is(2, 4))))
-			require.Equal(t, result{false, nil}, of(fetch.Or(ctx)))
-			require.Equal(t, result{true, nil}, of(fetch.And(ctx)))
-			_, err := fetch.Or(ctx, is(1, 1), is(13, 1), is(-1, 1))
-			require.EqualError(t, err, "numbers 13: odd")
-			_, err = fetch.And(ctx, is(1, 2), is(-1, 1), is(13, 1))
-			require.ErrorIs(t, err, fetch.ErrNotFound)
-			return nil
-		}))
-	}
-}
-
 func TestThree(t *testing.T) {
 	src := newNumbers()
 	get := func(k int) func(ctx context.Context) (int, error) {
@@ -1145,12 +1117,14 @@ func TestImmediate(t *testing.T) {
 	})
 }
 
-func TestOnce(t *testing.T) {
+// A source of one value that is asked at once, by the first Get.
+func TestASourceOfOneValue(t *testing.T) {
 	calls := 0
-	now := fetch.Once("now", func(ctx context.Context) (int, error) {
+	now := fetch.New("now", func(ctx context.Context, b *fetch.Batch[struct{}, int]) error {
 		calls++
-		return calls, suspend.Sleep(ctx, 0)
-	})
+		b.Set(struct{}{}, calls)
+		return suspend.Sleep(ctx, 0)
+	}, fetch.SourceOptions{Mode: fetch.Direct})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := fetch.Map(ctx, make([]struct{}, 3), now.Get)
 		require.Equal(t, []int{1, 1, 1}, vs)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/fifo"
 	"github.com/braidgo/braid/idle"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/internal/preempt"
 	"github.com/braidgo/braid/suspend"
@@ -204,14 +205,7 @@ func (f *frame) Value(key any) any {
 
 // AfterFunc is that of the context inside, if it has one. So a task that is cancelled by its group is told at once, and not by a
 // goroutine that comes after the next round.
-func (f *frame) AfterFunc(g func()) (stop func() bool) {
-	if a, ok := f.Context.(interface {
-		AfterFunc(func()) (stop func() bool)
-	}); ok {
-		return a.AfterFunc(g)
-	}
-	return context.AfterFunc(f.Context, g)
-}
+func (f *frame) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }
 
 // frameOf returns the innermost frame of ctx, nil if there is none.
 func frameOf(ctx context.Context) *frame {

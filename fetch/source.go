@@ -16,7 +16,7 @@ import (
 )
 
 // A Source is where values come from: a table, a service. It is made once, as a package variable or a field, by New, ByMap,
-// BySlice, ByKey or Once, and knows nothing of sessions: each has its own answers of it.
+// BySlice or ByKey, and knows nothing of sessions: each has its own answers of it.
 type Source[K comparable, V any] struct {
 	name string
 	load func(ctx context.Context, b *Batch[K, V]) error
@@ -174,21 +174,6 @@ func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 			b.entry(i).throw(o.Value())
 		}
 	})
-}
-
-// Once makes a source of one value that a program must not compute twice, nor anew in a replay: the time, a random number. f is
-// called by the first Get, at once, in its task. Its result is recorded like an answer. It must not fetch.
-func Once[V any](name string, f func(ctx context.Context) (V, error)) *Source[struct{}, V] {
-	if f == nil {
-		panic("fetch: nil function")
-	}
-	return New(name, func(ctx context.Context, b *Batch[struct{}, V]) error {
-		v, err := f(ctx)
-		if err == nil {
-			b.Set(struct{}{}, v)
-		}
-		return err
-	}, SourceOptions{Mode: Direct})
 }
 
 // Replace returns an Override: where Options.Use has it, load is called instead of the source's own function.

@@ -47,7 +47,6 @@ func TestNilArguments(t *testing.T) {
 			func() { fetch.ByMap[int, int]("", nil) },
 			func() { fetch.BySlice[int, int]("", nil) },
 			func() { fetch.ByKey[int, int]("", 1, nil) },
-			func() { fetch.Once[int]("", nil) },
 			func() { newNumbers().Replace(nil) },
 			func() { fetch.Later[int](t.Context(), nil) },
 			func() { _ = fetch.Run(t.Context(), nil) },

@@ -95,13 +95,17 @@ func TestAChainIsForcedInNearlyLinearTime(t *testing.T) {
 	}
 }
 
-// usedRow does what chain does, from the beginning, with functions that have forced something before, which has ended.
+// usedRow does what chain does, from the beginning, with functions that have forced something before, which has ended: one of their own,
+// and one that they have waited for.
 func usedRow(t *testing.T, n int) (took time.Duration) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ls, gates := make([]*lazy.Lazy[int], n), make([]promise.Promise[int], n)
+		var all promise.Promise[int]
+		common := lazy.New(func(ctx context.Context) (int, error) { return all.Await(ctx) }, lazy.Record)
 		for i := range ls {
 			ls[i] = lazy.New(func(ctx context.Context) (int, error) {
-				_, _ = lazy.New(func(context.Context) (int, error) { return 1, nil }, lazy.Record).Force(ctx)
+				_, _ = lazy.New(one, lazy.Record).Force(ctx)
+				_, _ = common.Force(ctx)
 				if _, _ = gates[i].Await(ctx); i+1 < n {
 					return ls[i+1].Force(ctx)
 				}
@@ -109,6 +113,8 @@ func usedRow(t *testing.T, n int) (took time.Duration) {
 			}, lazy.Record)
 			_ = s.Go(func() { _, _ = ls[i].Force(bg) })
 		}
+		suspend.Yield()
+		_ = all.Fill(1)
 		suspend.Yield()
 		began := processor.Used()
 		for i := range ls {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/gid"
 )
@@ -18,12 +19,12 @@ import (
 // that it is to wait for. So the last part of a circle sees the others: a runner is stored before it has parts.
 type forcing struct {
 	context.Context
-	of   *core
-	gid  int64         // the calling goroutine
-	in   [2]*forcing   // it is part of two forcings at most, see below; nil: none
-	live atomicx.Int32 // itself, until Force returns, and its parts that are live
-	at   node          // its place in of.waiting, if it is part of anything
-	seen uint64        // the last look that came here
+	of      *core
+	gid     int64       // the calling goroutine
+	in      [2]*forcing // it is part of two forcings at most, see below; nil: none
+	at      node        // its place in of.waiting, if it has waited as a part
+	blocked int         // its parts that wait or are blocked; under waits
+	seen    uint64      // the last look that came here; under waits
 }
 
 const (
@@ -36,10 +37,10 @@ type node = dlist.Node[*forcing]
 // A core is what forcings know of a Lazy.
 type core struct {
 	runner  atomicx.Pointer[forcing] // written under the guard of the Lazy; before the runner has parts
-	waiting dlist.List[*forcing]     // parts that wait, or have waited and have not returned yet
+	waiting dlist.List[*forcing]     // parts that wait, or have waited and have not returned yet; under waits
 }
 
-// waits protects all lists of parts that wait. Only a part that has to wait takes it.
+// waits protects what forcings know of each other. Only a part that has to wait takes it.
 var waits struct {
 	atomicx.Mutex
 	looks uint64
@@ -51,12 +52,6 @@ func newForcing(ctx context.Context, of *core) *forcing {
 	f := &forcing{Context: ctx, of: of, gid: gid.Get()}
 	f.in[byContext], _ = ctx.Value(forcingKey{}).(*forcing)
 	f.in[byGoroutine] = innermost(f.gid)
-	f.live.Store(1)
-	for _, whole := range f.in {
-		if whole != nil {
-			whole.keep()
-		}
-	}
 	if outer, ok := ctx.(*forcing); ok {
 		f.Context = outer.Context // as deep as the user's are
 	}
@@ -64,19 +59,20 @@ func newForcing(ctx context.Context, of *core) *forcing {
 }
 
 // closesCircle is called under the guard of the Lazy, before f waits. It reports whether f would block the runner that it waits for. It
-// looks at all forcings that f would block, unless the runner has had no part yet, and so is not blocked by anything.
+// looks at all forcings that f would block, unless nothing blocks the runner: then a row that grows at its end costs a step a link.
 func (f *forcing) closesCircle() bool {
 	if f.in == [2]*forcing{} {
 		return false
 	}
 	waits.Lock()
 	defer waits.Unlock()
-	if f.at.Value == nil {
+	if !f.of.waiting.Has(&f.at) {
 		f.at.Value = f
 		f.of.waiting.Push(&f.at)
+		f.count(1)
 	}
 	runner := f.of.runner.Load()
-	if runner.live.Load() == 1 {
+	if runner.blocked == 0 {
 		return false
 	}
 	waits.looks++
@@ -93,7 +89,7 @@ func (f *forcing) closesCircle() bool {
 				continue
 			}
 			if whole == runner {
-				f.of.waiting.Remove(&f.at) // f does not wait, so it closes no other circle
+				f.unlist() // f does not wait, so it closes no other circle
 				return true
 			}
 			whole.seen = waits.looks
@@ -108,11 +104,30 @@ func (f *forcing) closesCircle() bool {
 
 // leave is called when Force returns.
 func (f *forcing) leave() {
-	defer f.drop()
 	if f.at.Value != nil {
 		waits.Lock()
-		f.of.waiting.Remove(&f.at)
+		f.unlist()
 		waits.Unlock()
+	}
+}
+
+func (f *forcing) unlist() {
+	if f.of.waiting.Remove(&f.at) {
+		f.count(-1)
+	}
+}
+
+// count tells the forcings that f is part of whether f blocks them, by 1, or no longer does, by -1. A wait inside of n functions that
+// force each other takes n steps for it.
+func (f *forcing) count(by int) {
+	for _, whole := range f.in {
+		if whole == nil {
+			continue
+		}
+		was := whole.blocked
+		if whole.blocked += by; was == 0 || whole.blocked == 0 {
+			whole.count(by)
+		}
 	}
 }
 
@@ -158,47 +173,4 @@ func (f *forcing) Value(key any) any {
 func (f *forcing) String() string { return "lazy.Force" }
 
 // AfterFunc calls that of the context of Force, if it has one.
-func (f *forcing) AfterFunc(g func()) (stop func() bool) {
-	if a, ok := f.Context.(interface {
-		AfterFunc(func()) (stop func() bool)
-	}); ok {
-		return a.AfterFunc(g)
-	}
-	return context.AfterFunc(f.Context, g)
-}
-
-// keep counts a part of f. An f that has ended, with all its parts, counts again in those that it is part of.
-func (f *forcing) keep() {
-	for n := f.live.Load(); n > 0; n = f.live.Load() {
-		if f.live.CompareAndSwap(n, n+1) {
-			return
-		}
-	}
-	waits.Lock()
-	defer waits.Unlock()
-	f.keepLocked()
-}
-
-func (f *forcing) keepLocked() {
-	for n := f.live.Load(); n > 0; n = f.live.Load() {
-		if f.live.CompareAndSwap(n, n+1) {
-			return
-		}
-	}
-	for _, whole := range f.in {
-		if whole != nil {
-			whole.keepLocked()
-		}
-	}
-	f.live.Store(1)
-}
-
-func (f *forcing) drop() {
-	if f.live.Add(-1) == 0 {
-		for _, whole := range f.in {
-			if whole != nil {
-				whole.drop()
-			}
-		}
-	}
-}
+func (f *forcing) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }

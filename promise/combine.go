@@ -47,8 +47,7 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 // futures that are filled by then, the first in the order of futures counts as the first. A task that a future has woken may fill another
 // one before the operation looks, so that the consequence may count as the first. A nil Future panics.
 func All[T any](futures ...Future[T]) suspend.Op[[]T] {
-	decides := func(left int, err error) bool { return left == 0 || err != nil }
-	return combine(futures, decides, func(fs []*Promise[T], last int) ([]T, error) {
+	return combine(futures, func(err error) bool { return err != nil }, func(fs []*Promise[T], last int) ([]T, error) {
 		if len(fs) > 0 && fs[last].err != nil {
 			return nil, fs[last].err
 		}
@@ -63,8 +62,7 @@ func All[T any](futures ...Future[T]) suspend.Op[[]T] {
 // Any is the operation that waits for the first value without an error. If all futures fail, it fails with all errors, joined in their
 // order. Any of no futures fails with ErrAbandoned.
 func Any[T any](futures ...Future[T]) suspend.Op[T] {
-	decides := func(left int, err error) bool { return left == 0 || err == nil }
-	return combine(futures, decides, func(fs []*Promise[T], last int) (v T, _ error) {
+	return combine(futures, func(err error) bool { return err == nil }, func(fs []*Promise[T], last int) (v T, _ error) {
 		if len(fs) == 0 {
 			return v, ErrAbandoned
 		}
@@ -81,7 +79,7 @@ func Any[T any](futures ...Future[T]) suspend.Op[T] {
 
 // Race is the operation that waits for the first result, a value or an error. Race of no futures fails with ErrAbandoned.
 func Race[T any](futures ...Future[T]) suspend.Op[T] {
-	return combine(futures, func(int, error) bool { return true }, func(fs []*Promise[T], last int) (v T, _ error) {
+	return combine(futures, func(error) bool { return true }, func(fs []*Promise[T], last int) (v T, _ error) {
 		if len(fs) == 0 {
 			return v, ErrAbandoned
 		}
@@ -90,7 +88,7 @@ func Race[T any](futures ...Future[T]) suspend.Op[T] {
 }
 
 // combine keeps no reference to the slice of the caller.
-func combine[T, U any](futures []Future[T], decides func(left int, err error) bool, result func(fs []*Promise[T], last int) (U, error)) suspend.Op[U] {
+func combine[T, U any](futures []Future[T], decides func(err error) bool, result func(fs []*Promise[T], last int) (U, error)) suspend.Op[U] {
 	fs := make([]*Promise[T], len(futures))
 	for i, f := range futures {
 		if f != nil {
@@ -112,8 +110,8 @@ func combine[T, U any](futures []Future[T], decides func(left int, err error) bo
 // Invariant: a future is counted once, also if it is told again after a Drop and another Prepare.
 type combination[T any] struct {
 	futures []*Promise[T]
-	decides func(left int, err error) bool
-	ties    []tie[T] // nil: it follows nothing
+	decides func(err error) bool // the result of a future, though others are missing
+	ties    []tie[T]             // nil: it follows nothing
 
 	guard   suspend.Guard
 	waiters suspend.Queue[*combination[T], struct{}]
@@ -144,7 +142,9 @@ func (c *combination[T]) Prepare() {
 	}
 	c.ties = make([]tie[T], len(c.futures))
 	for i, f := range c.futures {
-		if c.ties[i].Value = (follower[T]{c, i}); !f.follow(&c.ties[i]) {
+		t := &c.ties[i]
+		t.Value = follower[T]{c, i}
+		if !f.unlessFilled(func() { f.followers.Push(t) }) {
 			c.told(i)
 		}
 	}
@@ -156,7 +156,8 @@ func (c *combination[T]) Settle() { c.Drop() }
 // Drop implements again.Preparer.
 func (c *combination[T]) Drop() {
 	for i := range c.ties {
-		c.futures[i].unfollow(&c.ties[i])
+		f := c.futures[i]
+		f.unlessFilled(func() { f.followers.Remove(&c.ties[i]) })
 	}
 	c.ties = nil
 }
@@ -169,8 +170,7 @@ func (c *combination[T]) told(i int) {
 		return
 	}
 	c.seen[i] = true
-	c.left--
-	if c.decides(c.left, c.futures[i].err) {
+	if c.left--; c.left == 0 || c.decides(c.futures[i].err) {
 		c.last, c.decided = i, true
 		c.waiters.ResumeAll(c, nil)
 	}
@@ -181,22 +181,14 @@ func (c *combination[T]) Try() (_ *combination[T], ok bool, _ error) { return c,
 func (c *combination[T]) Enqueue(r suspend.Resumer[*combination[T]]) { c.waiters.Push(r, struct{}{}) }
 func (c *combination[T]) Remove(r suspend.Resumer[*combination[T]])  { c.waiters.Remove(r) }
 
-// follow puts t among the followers of p; false says that p is filled already.
-func (p *Promise[T]) follow(t *tie[T]) bool {
+// unlessFilled calls f under the guard of p, unless p is filled, and reports whether it has. Once p is filled, its followers belong to the
+// caller of Fill.
+func (p *Promise[T]) unlessFilled(f func()) bool {
 	p.guard.Lock()
 	defer p.guard.Unlock()
-	if p.filled.Load() {
-		return false
+	filled := p.filled.Load()
+	if !filled {
+		f()
 	}
-	p.followers.Push(t)
-	return true
-}
-
-// unfollow takes t off. Once p is filled, its followers belong to the caller of Fill.
-func (p *Promise[T]) unfollow(t *tie[T]) {
-	p.guard.Lock()
-	defer p.guard.Unlock()
-	if !p.filled.Load() {
-		p.followers.Remove(t)
-	}
+	return !filled
 }

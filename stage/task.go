@@ -6,6 +6,7 @@ import (
 
 	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/gid"
 )
 
@@ -117,15 +118,7 @@ func (t *task) Value(key any) any {
 func (t *task) String() string { return "stage.task" }
 
 // AfterFunc arranges a call of f after the task's context is done. A wait with it needs no goroutine then.
-func (t *task) AfterFunc(f func()) (stop func() bool) {
-	c := t.source()
-	if a, ok := c.(interface {
-		AfterFunc(func()) func() bool
-	}); ok {
-		return a.AfterFunc(f)
-	}
-	return context.AfterFunc(c, f)
-}
+func (t *task) AfterFunc(f func()) (stop func() bool) { return cancelctx.AfterFunc(t.source(), f) }
 
 // source returns the context that ends t.
 func (t *task) source() context.Context {
@@ -147,11 +140,7 @@ func (t *task) source() context.Context {
 }
 
 // AfterFunc is that of package cancel: no goroutine for each call.
-func (e *ending) AfterFunc(f func()) (stop func() bool) {
-	return e.Context.(interface {
-		AfterFunc(func()) func() bool
-	}).AfterFunc(f)
-}
+func (e *ending) AfterFunc(f func()) (stop func() bool) { return cancelctx.AfterFunc(e.Context, f) }
 
 // cutOff ends the context of the tree that t is in, unless a context of Do or Begin is responsible for it.
 func (t *task) cutOff(cause error) {

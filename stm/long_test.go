@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
@@ -238,86 +237,6 @@ func TestACommitResumesACrowd(t *testing.T) {
 		require.LessOrEqual(t, runs.Load(), int64(2*n))
 		require.LessOrEqual(t, gone.Load(), int64(n/5+1))
 		require.Zero(t, gate.Linked()+other.Linked())
-	})
-}
-
-// A long case among short transactions commits: at last the short ones wait for it.
-func TestACaseIsTheElder(t *testing.T) {
-	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
-		var v stm.Var[int]
-		never := chanx.New[int](0)
-		var done atomic.Bool
-		runs, added := 0, make([]int, 3)
-		fs := []func(){func() {
-			defer done.Store(true)
-			long := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
-				n := v.Get(tx)
-				if runs++; runs <= stm.Patience {
-					quicker(add(&v, 1))
-				}
-				for range 10 {
-					runtime.Gosched()
-				}
-				v.Set(tx, n+1000)
-				return n, nil
-			}))
-			won, err := suspend.Select(bg, long, suspend.On(never.RecvOp()))
-			require.NoError(t, err)
-			require.Equal(t, suspend.Selectable(long), won)
-		}}
-		for i := range added {
-			fs = append(fs, func() {
-				for !done.Load() {
-					require.NoError(t, stm.Atomically(bg, add(&v, 1)))
-					added[i]++
-					suspend.Yield()
-				}
-			})
-		}
-		schedtest.Run(t, s, fs...)
-		require.Equal(t, stm.Patience+1, runs)
-		require.Equal(t, 1000+stm.Patience+added[0]+added[1]+added[2], v.Load())
-	})
-}
-
-// A case that is the elder lets the others commit, however its look ends.
-func TestACaseStepsDown(t *testing.T) {
-	on(t, func(t *testing.T) {
-		for name, end := range map[string]func(cancel func()) error{
-			"retry":  func(func()) error { return stm.Retry },
-			"error":  func(func()) error { return errOops },
-			"panic":  func(func()) error { panic(errOops) },
-			"cancel": func(cancel func()) error { cancel(); quickerThanTheElder(); return nil },
-		} {
-			ctx, cancel := context.WithCancel(bg)
-			v, runs := &shared, 0
-			never := chanx.New[int](0)
-			ended := make(chan struct{})
-			require.NoError(t, suspend.Here().Go(func() {
-				defer close(ended)
-				defer func() { _ = recover() }()
-				_, _ = suspend.Select(ctx, suspend.On(never.RecvOp()), suspend.On(stm.Op(func(tx *stm.Tx) (int, error) {
-					n := v.Get(tx)
-					v.Set(tx, n)
-					if runs++; runs <= stm.Patience {
-						quicker(add(v, 1))
-						return 0, nil
-					}
-					return 0, end(cancel)
-				})))
-			}))
-			schedtest.Eventually(t, name, func() bool {
-				select {
-				case <-ended:
-					return true
-				default:
-					return v.Linked() == 1
-				}
-			})
-			require.NoError(t, stm.Atomically(bg, add(v, 1)), name)
-			cancel()
-			require.NoError(t, suspend.Blocking(bg, func() { <-ended }))
-		}
 	})
 }
 

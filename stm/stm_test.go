@@ -391,39 +391,55 @@ func TestADoomedRunStaysDoomed(t *testing.T) {
 	})
 }
 
+// ways are those of doing a transaction: by itself, and as a case beside one that never comes.
+var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
+	"by itself": stm.Atomically,
+	"as a case": func(ctx context.Context, f func(tx *stm.Tx) error) error {
+		never := suspend.On(chanx.New[int](0).RecvOp())
+		mine := suspend.On(stm.Op(func(tx *stm.Tx) (int, error) { return 0, f(tx) }))
+		won, err := suspend.Select(ctx, never, mine)
+		if won == suspend.Selectable(mine) {
+			_, err = mine.Result()
+		}
+		return err
+	},
+}
+
 // A long transaction among short ones commits: at last the short ones wait for it.
 func TestTheElderCommits(t *testing.T) {
-	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
-		var v stm.Var[int]
-		var done atomic.Bool
-		runs, added := 0, make([]int, 3)
-		fs := []func(){func() {
-			defer done.Store(true)
-			require.NoError(t, stm.Atomically(bg, func(tx *stm.Tx) error {
-				n := v.Get(tx)
-				if runs++; runs <= stm.Patience {
-					quicker(add(&v, 1))
-				}
-				for range 10 { // with one processor each may take a time slice
-					runtime.Gosched() // the others are quicker, as long as they may be
-				}
-				v.Set(tx, n+1000)
-				return nil
-			}))
-		}}
-		for i := range added {
-			fs = append(fs, func() {
-				for !done.Load() {
-					require.NoError(t, stm.Atomically(bg, add(&v, 1)))
-					added[i]++
-					suspend.Yield()
-				}
-			})
-		}
-		schedtest.Run(t, s, fs...)
-		require.Equal(t, stm.Patience+1, runs)
-		require.Equal(t, 1000+stm.Patience+added[0]+added[1]+added[2], v.Load())
-	})
+	for way, atomically := range ways {
+		schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
+			var v stm.Var[int]
+			var done atomic.Bool
+			runs, added := 0, make([]int, 3)
+			fs := []func(){func() {
+				defer done.Store(true)
+				require.NoError(t, atomically(bg, func(tx *stm.Tx) error {
+					n := v.Get(tx)
+					if runs++; runs <= stm.Patience {
+						quicker(add(&v, 1))
+					}
+					for range 10 { // with one processor each may take a time slice
+						runtime.Gosched() // the others are quicker, as long as they may be
+					}
+					v.Set(tx, n+1000)
+					return nil
+				}))
+			}}
+			for i := range added {
+				fs = append(fs, func() {
+					for !done.Load() {
+						require.NoError(t, stm.Atomically(bg, add(&v, 1)))
+						added[i]++
+						suspend.Yield()
+					}
+				})
+			}
+			schedtest.Run(t, s, fs...)
+			require.Equal(t, stm.Patience+1, runs, way)
+			require.Equal(t, 1000+stm.Patience+added[0]+added[1]+added[2], v.Load(), way)
+		})
+	}
 }
 
 // An elder that has to wait, fails, panics or is cancelled lets the others commit.
@@ -435,35 +451,35 @@ func TestTheElderStepsDown(t *testing.T) {
 			"panic":  func(func()) error { panic(errOops) },
 			"cancel": func(cancel func()) error { cancel(); quickerThanTheElder(); return nil },
 		} {
-			ctx, cancel := context.WithCancel(bg)
-			v, runs := &shared, 0
-			ended := make(chan struct{})
-			err := suspend.Here().Go(func() {
-				defer close(ended)
-				defer func() { _ = recover() }()
-				_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
-					n := v.Get(tx)
-					if runs++; runs <= stm.Patience {
-						quicker(add(v, 1))
+			for way, atomically := range ways {
+				ctx, cancel := context.WithCancel(bg)
+				v, runs := &shared, 0
+				ended := make(chan struct{})
+				require.NoError(t, suspend.Here().Go(func() {
+					defer close(ended)
+					defer func() { _ = recover() }()
+					_ = atomically(ctx, func(tx *stm.Tx) error {
+						n := v.Get(tx)
 						v.Set(tx, n)
-						return nil
+						if runs++; runs <= stm.Patience {
+							quicker(add(v, 1))
+							return nil
+						}
+						return end(cancel)
+					})
+				}))
+				schedtest.Eventually(t, name, func() bool {
+					select {
+					case <-ended:
+						return true
+					default:
+						return v.Linked() == 1
 					}
-					v.Set(tx, n)
-					return end(cancel)
 				})
-			})
-			require.NoError(t, err)
-			schedtest.Eventually(t, name, func() bool {
-				select {
-				case <-ended:
-					return true
-				default:
-					return v.Linked() == 1
-				}
-			})
-			require.NoError(t, stm.Atomically(bg, add(v, 1)), name)
-			cancel()
-			require.NoError(t, suspend.Blocking(bg, func() { <-ended }))
+				require.NoError(t, stm.Atomically(bg, add(v, 1)), "%s, %s", name, way)
+				cancel()
+				require.NoError(t, suspend.Blocking(bg, func() { <-ended }))
+			}
 		}
 	})
 }

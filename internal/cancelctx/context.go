@@ -292,6 +292,9 @@ type AfterFuncer interface {
 	AfterFunc(f func()) (stop func() bool)
 }
 
+// AfterFunc calls f after ctx has ended: by its own AfterFunc if it has one, or by package context.
+func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return Watching(nil).OnDone(ctx, f) }
+
 // A Watcher tells of the end of a context that does not call back by itself, without a goroutine of package context.
 type Watcher interface {
 	AfterDone(ctx context.Context, f func()) (stop func() bool)

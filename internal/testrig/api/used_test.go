@@ -5,8 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,40 +19,27 @@ import (
 // unused has the exported names that nothing in the repository uses, with the reason why they stay. It is to become shorter.
 var unused = map[string]string{
 	"actor/natsactor: Server.Lost":            "what an operator reads",
-	"actor: OrElse":                           "the paper has it",
 	"adapters/callback: Loop.CloseContext":    "the form of Close with a context",
-	"adapters/random: Scheduler.OnIdle":       "for tests of users",
+	"adapters/random: Scheduler.OnIdle":       "as of a fifo",
 	"adapters/random: Scheduler.Seed":         "for tests of users",
-	"adapters/simulation: Check":              "for tests of users",
 	"adapters/simulation: Here":               "for tests of users",
 	"cancel: WithDeadline":                    "as package context",
 	"chanx: Chan.Cap":                         "as cap",
 	"fetch/fetchtest: Source.Cancelled":       "for tests of users",
 	"fetch/fetchtest: Source.Instead":         "for tests of users",
 	"fetch/fetchtest: Source.InsteadOfEffect": "for tests of users",
-	"fetch: And":                              "FETCH.md shows it",
-	"fetch: Batched":                          "FETCH.md shows it",
-	"fetch: Direct":                           "FETCH.md shows it",
-	"fetch: Inline":                           "FETCH.md shows it",
-	"fetch: Once":                             "FETCH.md shows it",
-	"fetch: Or":                               "FETCH.md shows it",
-	"fetch: Request":                          "FETCH.md shows it",
-	"fetch: Source.AllSettled":                "FETCH.md shows it",
-	"fetch: Source.Forget":                    "FETCH.md shows it",
-	"fetch: Source.Prime":                     "FETCH.md shows it",
-	"fetch: Together":                         "FETCH.md shows it",
-	"fetch: Transient":                        "FETCH.md shows it",
+	"fetch: Batched":                          "the Mode of the zero SourceOptions",
+	"fetch: Direct":                           "Immediate and Inline",
+	"fetch: Together":                         "Two without results",
 	"idle: Group.Idle":                        "a look without a wait",
 	"mutex: RWMutex.RLocker":                  "as package sync",
 	"stage/otel: Register":                    "the way into the module",
 	"stage/prom: NewCollector":                "the way into the module",
 	"stage/view: Rows":                        "the page without the page",
 	"stage/view: Text":                        "the page without the page",
-	"stage: FullWait":                         "STAGES.md shows it",
-	"stage: Pool.SetWidth":                    "STAGES.md shows it",
-	"stage: Replicate":                        "STAGES.md shows it",
-	"stage: Stage.Prioritize":                 "STAGES.md shows it",
-	"stage: Stage.SetWidth":                   "STAGES.md shows it",
+	"stage: FullWait":                         "the Full of the zero Options",
+	"stage: Pool.SetWidth":                    "Width, while it runs",
+	"stage: Stage.SetWidth":                   "Width, while it runs",
 	"stm/collections: Check":                  "a collection is whole",
 	"stm/collections: Counter.Add":            "a collection is whole",
 	"stm/collections: Counter.AtMost":         "a collection is whole",
@@ -59,11 +48,7 @@ var unused = map[string]string{
 	"stm/collections: Queue.Empty":            "a collection is whole",
 	"stm/collections: Queue.Peek":             "a collection is whole",
 	"stm/collections: Slot.Full":              "a collection is whole",
-	"stm: Change":                             "STM.md shows it",
-	"stm: Nested":                             "STM.md shows it",
-	"stm: ReadStats":                          "STM.md shows it",
-	"suspend: Until":                          "for authors",
-	"suspendtest: Accesses":                   "an option for tests of users",
+	"suspend: Until":                          "After, for a time",
 	"suspendtest: Ending":                     "an option for tests of users",
 	"suspendtest: Preemptions":                "an option for tests of users",
 	"suspendtest: Programs":                   "an option for tests of users",
@@ -73,7 +58,6 @@ var unused = map[string]string{
 	"suspendtest: SeedVariable":               "an option for tests of users",
 	"suspendtest: Spurious":                   "an option for tests of users",
 	"suspendtest: Steps":                      "an option for tests of users",
-	"suspendtest: UntilCancelled":             "an option for tests of users",
 	"suspendtest: World.OnIdle":               "an option for tests of users",
 	"suspendtest: Yields":                     "an option for tests of users",
 }
@@ -84,6 +68,7 @@ type code struct {
 	selected  map[string]map[string]bool // of a folder: what follows its name in files that import it
 	anywhere  map[string]map[string]bool // of a folder: what follows any value in these files
 	signed    map[string]map[string]bool // of a folder: the types of its exported functions and fields
+	shown     map[string]map[string]bool // of a word: what follows it in the code of pages
 	contracts map[string]bool            // the methods of all interfaces
 }
 
@@ -91,7 +76,7 @@ type code struct {
 // uses. A method counts as used if a file that imports its package selects the name from anything, and if an interface has it. Errors
 // are for callers that the repository does not have, and a type is used by the functions that return or take it.
 func TestUsed(t *testing.T) {
-	c := code{map[string][]string{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
+	c := code{map[string][]string{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
 	for _, m := range []string{"Error", "Unwrap", "Is", "As", "String", "GoString", "Format", "LocalAddr", "RemoteAddr", "SyscallConn", "SetDeadline", "SetReadDeadline", "SetWriteDeadline", "SetKeepAlive", "SetKeepAlivePeriod", "SetNoDelay", "Name", "ReadAt", "Size", "Truncate", "Rename"} {
 		c.contracts[m] = true // of the standard library's interfaces
 	}
@@ -102,8 +87,13 @@ func TestUsed(t *testing.T) {
 		if d.IsDir() && d.Name() != ".." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return fs.SkipDir
 		}
-		if strings.HasSuffix(file, ".go") {
+		switch {
+		case strings.HasSuffix(file, ".go"):
 			c.read(t, file, filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator))))
+		case strings.HasSuffix(file, ".md") && !slices.Contains([]string{"CHANGELOG.md", "CONTRIBUTING.md", "tried.md"}, d.Name()):
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			c.show(string(text), about[d.Name()])
 		}
 		return nil
 	}))
@@ -112,7 +102,7 @@ func TestUsed(t *testing.T) {
 	for folder, names := range c.exports {
 		for _, name := range names {
 			typ, method, isMethod := strings.Cut(name, ".")
-			used := c.selected[folder][typ] || c.signed[folder][typ] || strings.HasPrefix(name, "Err") || slices.Contains(names, name+".Error")
+			used := c.selected[folder][typ] || c.shown[path.Base(folder)][typ] || c.signed[folder][typ] || strings.HasPrefix(name, "Err") || slices.Contains(names, name+".Error")
 			if isMethod {
 				used = c.contracts[method] || c.anywhere[folder][method]
 			}
@@ -127,7 +117,9 @@ func TestUsed(t *testing.T) {
 		}
 	}
 	for name := range unused {
-		require.True(t, found[name], "%s is used, or is no more", name)
+		if !found[name] {
+			t.Errorf("%s is used, or is no more", name)
+		}
 	}
 }
 
@@ -156,7 +148,7 @@ func (c code) read(t *testing.T, at, name string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			if own := imports[strings.TrimSuffix(f.Name.Name, "_test")]; test && own == folder && !strings.HasPrefix(n.Name.Name, "Example") {
+			if own := imports[strings.TrimSuffix(f.Name.Name, "_test")]; test && own == folder && !strings.HasPrefix(n.Name.Name, "Example") && !strings.HasPrefix(path.Base(name), "example_") {
 				return false // a test of the package itself
 			}
 		case *ast.InterfaceType:
@@ -175,6 +167,28 @@ func (c code) read(t *testing.T, at, name string) {
 		}
 		return true
 	})
+}
+
+// about has the pages of one package. The names in their code are names of the package.
+var about = map[string]string{"ACTORS.md": "actor", "FETCH.md": "fetch", "SIMULATION.md": "adapters/simulation", "STAGES.md": "stage", "STM.md": "stm"}
+
+var (
+	codeOfPage = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`|(?m:^(?: {4}|\t).*$)")
+	nameInCode = regexp.MustCompile(`(?:(\w+)\.)?\b([A-Z]\w*)`)
+)
+
+// show notes what the code in a page names: by the name of a package, as a selection by a file that imports it; in a page about a package,
+// all names.
+func (c code) show(page, folder string) {
+	for _, part := range codeOfPage.FindAllString(page, -1) {
+		for _, name := range nameInCode.FindAllStringSubmatch(part, -1) {
+			if folder != "" {
+				note(c.selected, folder, name[2])
+				note(c.anywhere, folder, name[2])
+			}
+			note(c.shown, name[1], name[2])
+		}
+	}
 }
 
 // sign notes the types in the exported declarations of a file.

@@ -16,7 +16,7 @@ const (
 )
 
 var mutants = []mutation.Mutant{
-	{"a combination that has ended follows on", "promise/combine.go", "		c.futures[i].unfollow(&c.ties[i])", "		if !IS {\n			c.futures[i].unfollow(&c.ties[i])\n		}", "TestACombinationLeaves", "promise"},
+	{"a combination that has ended follows on", "promise/combine.go", "		f.unlessFilled(func() { f.followers.Remove", "		f.unlessFilled(func() {\n			if IS {\n				return\n			}\n			f.followers.Remove", "TestACombinationLeaves", "promise"},
 	{"a combination that is performed follows on", "promise/combine.go", "Settle() { c.Drop() }\n", "Settle() {\n	if !IS {\n		c.Drop()\n	}\n}\n", "TestACombinationLeaves", "promise"},
 	{"a future is counted again", "promise/combine.go", "	if c.seen[i] ||", "	if c.seen[i] && !IS ||", "TestACombinationIsLookedAt", "promise"},
 	{"a combination decides again", "promise/combine.go", " || c.decided {", " || c.decided && !IS {", "TestCombinations", "promise"},
@@ -77,6 +77,7 @@ var mutants = []mutation.Mutant{
 	{"a context that panics keeps a nudge", "mutex/mutex.go", "		if !locked {", "		if !locked && !(IS && recover() != nil) {", panics, integration},
 	{"a context that panics is a ghost at the barrier", "latch/barrier.go", "			if b.hasHappened(me) {", "			if IS {\n				return\n			}\n			if b.hasHappened(me) {", panics, integration},
 	{"a part of a function that has ended is lost", "lazy/forcing.go", "				whole = whole.in[byContext]\n", "				if whole = whole.in[byContext]; IS {\n					whole = nil\n				}\n", "TestAPartThatOutlives", "lazy"},
+	{"a part that has left counts on", "lazy/forcing.go", "		f.count(-1)\n", "		if !IS {\n			f.count(-1)\n		}\n", "TestARowWhose", "lazy"},
 	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !IS {", panics, integration},
 	{"a context that panics leaves the runner", "lazy/lazy.go", "	defer func() {\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", "	defer func() {\n		if IS && again {\n			return\n		}\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", panics, integration},
 	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that\n	in := c.made()\n", "	if !IS {\n		defer c.notify()\n	}\n	in := c.made()\n	if IS {\n		defer func() {\n			if x := recover(); x != nil {\n				panic(x)\n			}\n			c.notify()\n		}()\n	}\n", "TestAPanickyParent", integration},

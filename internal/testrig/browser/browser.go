@@ -1,0 +1,35 @@
+// Package browser reads pages as a browser shows them, for tests with the tag browser.
+package browser
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Shown returns the document at url after its scripts have run for five seconds of the browser's time, which pass at once. It fails where
+// there is no chromium.
+func Shown(t *testing.T, url string) (dom string) {
+	at := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			at = found
+			break
+		}
+	}
+	require.NotEmpty(t, at, "there is no chromium on this machine")
+	dir, err := os.MkdirTemp("", "browser")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir) // as far as its files are closed by then
+	limit, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(limit, at, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+dir,
+		"--virtual-time-budget=5000", "--dump-dom", url).Output()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
