@@ -28,7 +28,7 @@ func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
 // error of the cancellation.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
-		Point()
+		Preemptible()
 		return Err(ctx)
 	}
 	on := Here()

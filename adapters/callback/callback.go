@@ -93,7 +93,7 @@ func New(exec suspend.Executor, o Options) *Loop {
 	if exec == nil {
 		panic("callback: nil executor")
 	}
-	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall), start: func(f func()) { go f() }}
+	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall).Turns(), start: func(f func()) { go f() }}
 	l.run = l.runNext
 	l.core = runner.New(l, l.wake, o.OnPanic)
 	l.core.Watch(l.stalls)

@@ -7,7 +7,7 @@ func init() { mutants = append(mutants, stallsMutants...) }
 const coro = "adapters/internal/coro"
 
 var stallsMutants = []mutation.Mutant{
-	{"a report waits for the next look", coro + "/stalls.go", "	if s.state.Load() == asked {\n		if due", "	if s.state.Load() == asked && !IS {\n		if due", "TestStallsOfAShortLimit", coro},
+	{"a report waits for the next look", coro + "/stalls.go", "	if s.state.Load() >= asked {\n		if due", "	if s.state.Load() >= asked && !IS {\n		if due", "TestStallsOfAShortLimit", coro},
 	{"looks are twice as far apart", coro + "/stalls.go", "every: max(after/40, 250*time.Microsecond)", "every: max(after/map[bool]time.Duration{true: 20, false: 40}[IS], 250*time.Microsecond)", "TestStallsAreExact", coro},
 	{"a queue that moves is taken for a row", coro + "/rows.go", "	case time.Duration(moved)*slowly > took:", "	case !IS && time.Duration(moved)*slowly > took:", "TestStallsOfARow", coro},
 	{"the end of the queue moves on", coro + "/rows.go", "	case passed >= r.mark:", "	case IS || passed >= r.mark:", "TestStallsOfARow", coro},
