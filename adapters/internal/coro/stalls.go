@@ -38,7 +38,8 @@ type Stalls struct {
 	waitsOnly    bool         // a task that computes is not reported
 	about        func(goroutine int64, waits time.Duration) (task, remedy string)
 
-	row row
+	row     row
+	answers func(now time.Time) // by the worker, at a step that begins when it has been asked; may be nil
 
 	lasting func() time.Duration // see Lasting; nil: nobody is told
 	lasts   func(held time.Duration) (enough bool)
@@ -134,6 +135,10 @@ func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
 
+// Answers makes s call f at each look while the worker is busy, by the worker, where its next step begins. s is not nil. Answers is called
+// before the first Begin.
+func (s *Stalls) Answers(f func(now time.Time)) { s.answers = f }
+
 // About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. waits is for how long all
 // reports of the step have found it in the same native wait, and 0 in the first. s is not nil. About is called before the first Begin, and
 // f on any goroutine, under the lock of s.
@@ -173,7 +178,11 @@ func (s *Stalls) begin() {
 		s.wake()
 	}
 	if before >= asked {
-		s.answered(time.Now())
+		now := time.Now()
+		s.answered(now)
+		if s.answers != nil {
+			s.answers(now)
+		}
 	}
 }
 
