@@ -13,6 +13,8 @@
 //		...
 //	})
 //
+// A task whose operations never have to wait gives way to others after 20 ms at most, where one begins that may suspend.
+//
 // A Loop runs one task at a time, on any executor. For tasks that run in parallel on a pool of goroutines use adapters/limited. If you
 // can choose the loop, use adapters/eventloop. docs/gui.md and docs/javascript.md are tutorials, and adapters/callback/foreigntest has
 // executors for ants, gopool, gnet and goja_nodejs.
