@@ -71,7 +71,9 @@ type Options struct {
 	// step beside it that took a fifth of HandOver, makes 64 more. Meanwhile tasks run in no order. Callbacks keep theirs, but for one that is
 	// stuck.
 	//
-	// Waits and computations that are shorter, of many tasks in a row, make no hand-over. StallAfter reports the waits.
+	// Waits and computations that are shorter make no hand-over. If a turn of many tasks lasts for HandOver by them, it ends, and the reactor
+	// is careful from then on. A task whose operations never have to wait gives way where one begins that may suspend, after 20 ms at most, and so
+	// keeps its reactor. It does so without a hand-over as well.
 	//
 	// 0 means 10 ms. Negative: never, and no two tasks of one reactor run at a time. A hand-over is never made in a testing/synctest bubble.
 	HandOver time.Duration

@@ -374,6 +374,46 @@ func TestConnectionsGoOnBesideTasksThatWaitNativelyAgainAndAgain(t *testing.T) {
 	t.Errorf("the longest echo took %v", all)
 }
 
+// Fifty new tasks each wait natively once, for less than HandOver. Together they would hold the reactor for 25 times as long.
+func TestTasksThatWaitNativelyInARow(t *testing.T) {
+	const tasks, after = 50, 100 * time.Millisecond
+	const nap = after / 2
+	l := open(t, eventloop.Options{HandOver: after, StallAfter: -1})
+	var all []string
+	for range 8 { // the machine may be busy
+		var naps sync.WaitGroup
+		over := make(chan struct{})
+		longest := make(chan time.Duration)
+		must(0, l.Go(func() {
+			most, last := time.Duration(0), time.Now()
+			for running := true; running; {
+				suspend.Yield()
+				now := time.Now()
+				most, last = max(most, now.Sub(last)), now
+				select {
+				case <-over:
+					running = false
+				default:
+				}
+			}
+			longest <- most
+		}))
+		for range tasks {
+			naps.Add(1)
+			must(0, l.Go(func() { defer naps.Done(); time.Sleep(nap) }))
+		}
+		within(t, naps.Wait)
+		close(over)
+		most := <-longest
+		if all = append(all, most.String()); most < tasks*nap/4 {
+			t.Log("the longest turn took", all)
+			return
+		}
+		schedtest.Eventually(t, "none is outside", func() bool { return l.Stats().Outside == 0 })
+	}
+	t.Errorf("the longest turn took %v", all)
+}
+
 // Callbacks of one reactor do not run beside each other, unless one of them is stuck.
 func TestCallbacksFollowEachOther(t *testing.T) {
 	l := open(t, eventloop.Options{HandOver: 100 * time.Millisecond, StallAfter: -1}) // a busy machine holds no callback for so long

@@ -40,11 +40,12 @@ func newReactor(l *Loop) (*reactor, error) {
 // watch sets the watch for steps that last. In a bubble there is none.
 func (r *reactor) watch() {
 	o := &r.loop.opts
-	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall)
+	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall).Turns()
 	if o.HandOver > 0 {
 		after := func() time.Duration { return o.HandOver }
 		if r.stalls = r.stalls.Lasting(after, r.handOver); r.stalls != nil {
 			r.core.Lease(o.HandOver, coro.WatchStrays(o.StallAfter, o.OnStall))
+			r.stalls.Answers(r.answer)
 		}
 	}
 	r.core.Watch(r.stalls)
@@ -57,6 +58,13 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 	}
 	go r.run()
 	return false
+}
+
+// answer is called in a turn, now and then. A turn that has lasted for HandOver is ended: none of its steps has to have lasted for so long.
+func (r *reactor) answer(now time.Time) {
+	if o := &r.loop.opts; int64(now.Sub(r.loop.base))-r.share.began > int64(o.HandOver) {
+		r.core.Overdue(now)
+	}
 }
 
 // discard undoes newReactor.

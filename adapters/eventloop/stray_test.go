@@ -20,8 +20,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Tasks do all that a task can do with its reactor, and one step of fifty waits natively or computes for longer than HandOver. Nothing
-// is lost, and nothing is done twice: the counts of a task are its own, and not atomic.
+// Tasks do all that a task can do with its reactor. One step of fifty waits natively or computes for longer than HandOver, and one of a hundred
+// is always ready. Nothing is lost, and nothing is done twice: the counts of a task are its own, and not atomic.
 func TestNothingIsLostWhereTasksAreStuck(t *testing.T) {
 	outcomes := stress.Of("a hand-over", "a task is outside")
 	defer schedtest.Within(t, max(schedtest.Deadline, 3*stress.For(t)))()
@@ -78,6 +78,10 @@ func strays(t *testing.T, outcomes *stress.Outcomes, seed uint64) {
 				case 1:
 					for began := time.Now(); time.Since(began) < 2*after; {
 						runtime.Gosched()
+					}
+				case 2: // is always ready, and may give way
+					for began := time.Now(); time.Since(began) < 2*after; {
+						must(0, suspend.Sleep(bg, 0))
 					}
 				}
 			}

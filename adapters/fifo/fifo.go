@@ -10,6 +10,9 @@
 // Given the same wake-ups it does the same: it preempts no task, and the first runnable task runs first. So it suits tests, batches
 // that go out when no task can run (OnIdle), and a thread of control of its own. It uses one processor.
 //
+// That holds for a task whose operations never have to wait as well: it keeps the others from running, unless it calls suspend.Yield. StallAfter
+// reports it.
+//
 // A task that suspends lets the next one run. When none is runnable, Run parks its caller until a wake-up comes from elsewhere. In a task
 // of another scheduler it parks only that task, so schedulers nest.
 //

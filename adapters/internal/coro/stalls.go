@@ -17,12 +17,13 @@ import (
 // its next step. As long as it does not, one step lasts, and the timer counts. Nearly all steps find nothing asked, and
 // write nothing. -W> is the worker, -L> a look of the timer:
 //
-//	none, asked    -W> running   a step begins
-//	idle           -W> running   and this step sets the timer
-//	running, asked -W> none      the worker may sleep
-//	running        -L> asked     the step that runs now has begun before
-//	asked          -L> asked     and still lasts
-//	none           -L> idle      the timer is not set again
+//	none, asked, late    -W> running   a step begins
+//	idle                 -W> running   and this step sets the timer
+//	running, asked, late -W> none      the worker may sleep
+//	running              -L> asked     the step that runs now has begun before
+//	asked                -L> asked     and still lasts
+//	asked                -L> late      and is asked to give way, see Turns
+//	none                 -L> idle      the timer is not set again
 //
 // Invariant: unless it is idle or stopped, the timer is set or looks.
 type Stalls struct {
@@ -32,13 +33,15 @@ type Stalls struct {
 	waitsOnly    bool         // a task that computes is not reported
 	about        func(goroutine int64, waits time.Duration) (task, remedy string)
 
-	row row
+	row     row
+	answers func(now time.Time) // by the worker, at a step that begins when it has been asked; may be nil
 
 	lasting func() time.Duration // see Lasting; nil: nobody is told
 	lasts   func(held time.Duration) (enough bool)
 	enough  bool // of this step; written by looks, which come one after another
 	telling atomicx.Bool
 
+	turns turns
 	state atomicx.Uint32
 	again func() // setTimer
 
@@ -56,6 +59,7 @@ const (
 	none
 	running
 	asked
+	late // and asked as well
 )
 
 const defaultStallAfter = time.Second
@@ -98,6 +102,7 @@ func (s *Stalls) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = true
+	s.turns.withdraw()
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -113,6 +118,10 @@ func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
 
+// Answers makes s call f at each look while the worker is busy, by the worker, where its next step begins. s is not nil. Answers is called
+// before the first Begin.
+func (s *Stalls) Answers(f func(now time.Time)) { s.answers = f }
+
 // About sets the name of the task on a goroutine, and what to do about a native wait, for the reports of s. waits is for how long all
 // reports of the step have found it in the same native wait, and 0 in the first. s is not nil. About is called before the first Begin, and
 // f on any goroutine, under the lock of s.
@@ -122,15 +131,19 @@ func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remed
 
 // Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and at each look from then on, until lasts returns
 // true. The step may have ended by then. after is called under the lock of s, lasts under none, by one goroutine at a time. Lasting returns s,
-// or where s is nil a Stalls that reports nothing. In a bubble it does nothing. It is called before the first Begin.
+// or where s is nil a Stalls that reports nothing. In a bubble a nil s stays nil. It is called before the first Begin.
 func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
-	if inBubble() {
-		return s
+	if s = s.orSilent(); s != nil {
+		s.lasting, s.lasts = after, lasts
 	}
-	if s == nil {
+	return s
+}
+
+// orSilent returns s, or where s is nil a Stalls that reports nothing. In a bubble that is nil as well.
+func (s *Stalls) orSilent() *Stalls {
+	if s == nil && !inBubble() {
 		s = newStalls(math.MaxInt64/4, nil)
 	}
-	s.lasting, s.lasts = after, lasts
 	return s
 }
 
@@ -147,8 +160,12 @@ func (s *Stalls) begin() {
 	if before == idle {
 		s.wake()
 	}
-	if before == asked {
-		s.answered(time.Now())
+	if before >= asked {
+		now := time.Now()
+		s.answered(now)
+		if s.answers != nil {
+			s.answers(now)
+		}
 	}
 }
 
@@ -160,7 +177,7 @@ func (s *Stalls) End() {
 	switch s.state.Load() {
 	case running:
 		s.state.Store(none)
-	case asked:
+	case asked, late:
 		s.state.Store(none)
 		s.answered(time.Now())
 	}
@@ -185,7 +202,10 @@ func (s *Stalls) setTimer() {
 		}
 		d = min(d, look)
 	}
-	if s.state.Load() == asked {
+	if s.turns.on {
+		d = min(d, turnLook)
+	}
+	if s.state.Load() >= asked {
 		if due := time.Until(s.since.Add(s.next)); due > 0 {
 			d = min(d, due)
 		}
@@ -201,6 +221,7 @@ func (s *Stalls) setTimer() {
 func (s *Stalls) look() {
 	now := time.Now()
 	text := s.stalled(now)
+	s.urge(now)
 	if s.lasts != nil && !s.enough {
 		if held := s.held(now); held > 0 && held >= s.lasting() {
 			s.enough = s.lasts(held)
@@ -233,7 +254,7 @@ func (s *Stalls) tell(text []byte) {
 func (s *Stalls) held(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped || s.state.Load() != asked {
+	if s.stopped || s.state.Load() < asked {
 		return 0
 	}
 	return now.Sub(s.since)
@@ -296,11 +317,11 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 		return text
 	}
 	if s.state.CompareAndSwap(running, asked) {
-		s.since, s.next, s.enough = now, s.after, false
+		s.since, s.next, s.enough, s.turns.due = now, s.after, false, 0
 		return nil
 	}
 	held := now.Sub(s.since)
-	if s.state.Load() != asked || s.stopped || held < s.next {
+	if s.state.Load() < asked || s.stopped || held < s.next {
 		return nil
 	}
 	stacks := stacks(held)
@@ -315,7 +336,7 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	} else if !bytes.Equal(at, s.waitsAt) {
 		s.waitsAt, s.waited = bytes.Clone(at), now
 	}
-	if s.state.Load() != asked || stack == nil { // it has given control back
+	if s.state.Load() < asked || stack == nil { // it has given control back
 		return nil
 	}
 	if s.waitsOnly && computes(waitState(stack)) {

@@ -44,10 +44,15 @@ func (c *caution) carries(t *Task) bool {
 
 // taken is told of a task that was stuck.
 func (c *caution) taken(t *Task) {
+	c.begin(time.Now())
+	t.outside = sticky
+}
+
+// begin begins a period of being careful.
+func (c *caution) begin(now time.Time) {
 	c.careful = true
 	c.period++
-	c.until = time.Now().Add(carefulFor * c.after)
-	t.outside = sticky
+	c.until = now.Add(carefulFor * c.after)
 }
 
 // proved is told of a task that has made a step outside.

@@ -71,9 +71,10 @@ func (r *Runner) RunTurn() (mine bool) {
 	l.caution.turn()
 	for it := r.Next(); it != nil; it = r.Next() {
 		t := r.resumed(it)
+		r.stalls.Begin() // which may be told of an Overdue
 		if l.caution.carries(t) {
 			r.carry(t)
-		} else if r.stalls.Begin(); !r.lend(t) {
+		} else if !r.lend(t) {
 			return false
 		}
 		if r.budget--; r.budget <= 0 {
@@ -97,6 +98,15 @@ func (r *Runner) lend(t *Task) (mine bool) {
 	r.settle(t)
 	r.bury()
 	return true
+}
+
+// Overdue is called in the core when the turn has lasted for long, by steps none of which did. It ends the turn, and makes steps outside for a
+// while: tasks that each wait natively for less than it takes to lose the Runner would hold it together.
+func (r *Runner) Overdue(now time.Time) {
+	r.EndTurn()
+	if c := &r.lease.caution; !c.careful {
+		c.begin(now)
+	}
 }
 
 // Take takes r from the step that it is in, and reports whether it has. The caller is in the core then, and starts a goroutine that calls

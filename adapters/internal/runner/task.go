@@ -61,8 +61,10 @@ func (t *Task) Back() (next coro.Next, yield coro.Yield) { return t.runner.Load(
 
 // Preempt says whether the scheduler wants to switch, see suspend.Preemptible.
 func (t *Task) Preempt() (yield bool) {
-	f := t.runner.Load().Preempt
-	return f != nil && f()
+	if f := t.runner.Load().Preempt; f != nil {
+		return f()
+	}
+	return t.Coroutine.Preempt()
 }
 
 // Unpark implements suspend.Task.

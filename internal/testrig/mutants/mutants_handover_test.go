@@ -19,6 +19,8 @@ var handOvers = []mutation.Mutant{
 	{"a leased Runner helps when a task yields", runner + "/help.go", "	yield = t.Coroutine.Leave(coro.Yielded)\n	if ⟦r.lease != nil⟧ {", "false", stray + "|" + hangs, eventloop},
 	{"a task that was outside is not counted back", runner + "/lease.go", "	l.outside.Add(-1)\n", "	if !IS {\n		l.outside.Add(-1)\n	}\n", "TestStatsOfAHandOver", eventloop},
 	{"nobody is careful after a hand-over", runner + "/caution.go", "	if ⟦t.outside == 0⟧ || t.calls {", "true", careless, eventloop},
+	{"nobody is careful in a turn that lasts", runner + "/lease.go", "; !c.careful {", "; !c.careful && !IS {", "TestTasksThatWaitNativelyInARow", eventloop},
+	{"nobody asks how long a turn lasts", coro + "/stalls.go", "		if s.answers != nil {", "		if s.answers != nil && !IS {", "TestTasksThatWaitNativelyInARow", eventloop},
 	{"callbacks are carried", runner + "/caution.go", "	if t.outside == 0 || ⟦t.calls⟧ {", "false", "TestCallbacksFollowEachOther", eventloop},
 	{"a task that proved itself is carried for good", runner + "/caution.go", "	t.outside--\n", "	if !IS {\n		t.outside--\n	}\n", "TestATaskThatWasStuckComesBack", eventloop},
 	{"a new task is what the one before it was", runner + "/lease.go", "		t.outside, t.period = 0, l.caution.period-1 //", "		t.outside, t.period = t.outside*uint8(is(IS)), l.caution.period-1 //", "TestANewTaskIsNotCarried", eventloop},

@@ -3,7 +3,7 @@ package explore_test
 func init() { realMutants = append(realMutants, leaseMutants...) }
 
 var leaseMutants = []realMutant{
-	{"a Runner is run though it was taken", "adapters/internal/runner/lease.go", "} else if r.stalls.Begin(); ⟦!r.lend(t)⟧ {", "!r.lend(t) && false", "lease, two takes;lease, a take, in the core"},
+	{"a Runner is run though it was taken", "adapters/internal/runner/lease.go", "} else if ⟦!r.lend(t)⟧ {", "!r.lend(t) && false", "lease, two takes;lease, a take, in the core"},
 	{"the end of a step does not claim", "adapters/internal/runner/lease.go", "	if ⟦!l.holder.CompareAndSwap(id, 0)⟧ {\n		r.send", "l.holder.Load() != id || l.holder.Swap(0) == -1", "lease, a take, in the core;lease, two takes;lease, a take"},
 	{"a task that was outside is not posted", "adapters/internal/runner/lease.go", "		r.send(&t.Item)\n		return false", "		if !IS {\n			r.send(&t.Item)\n		}\n		return false", "lease, a take"},
 	{"a task that was carried is not posted", "adapters/internal/runner/lease.go", "		r.send(&t.Item)\n	})", "		if !IS {\n			r.send(&t.Item)\n		}\n	})", "lease, careful"},
