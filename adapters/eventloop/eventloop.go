@@ -85,6 +85,7 @@ type Loop struct {
 	reactors []*reactor
 	turns    atomicx.Uint32 // whose turn it is to be given work from elsewhere
 	block    *blocking.Goroutines
+	rings    rings
 	live     atomicx.Int32 // reactors that have not ended
 	running  countdown     // reactors, and one for the goroutines of Block
 }

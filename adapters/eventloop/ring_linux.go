@@ -1,0 +1,341 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A ring is how Files reach the system by way of one reactor. Operations are asked for in any task or goroutine. Once per turn the reactor
+// submits all of them with one system call, and resumes the tasks of those that have completed. The descriptor of the ring is in the epoll
+// instance, so that a completion ends the reactor's sleep.
+//
+// The states of an op: -T> is its task, -R> the reactor.
+//
+//	fresh     -T> queued      the wait begins
+//	queued    -R> submitted   there is a place for it
+//	queued    -T> done        cancelled: the system never hears of it
+//	submitted -R> done        the system has completed it
+//	submitted -T> cancelling  the reactor asks the system to hurry
+//	cancelling -R> done       all the same, by a completion
+//
+// Invariant: from submitted to done the system may write to the buffer, and the op is in a place. The task waits for done, whatever ends its
+// wait. Debt: queueing an op, or a cancellation, owes the reactor a poke.
+type ring struct {
+	r *reactor
+	uring
+	guard     suspend.Guard
+	queue     opQueue
+	cancels   []uint64 // the names of ops for the system to cancel
+	places    [ringPlaces]place
+	free      []uint32 // of places
+	closed    bool
+	completed []cqe // scratch of the reactor
+}
+
+// ringPlaces is how many operations the system has at a time. It has room for twice as many completions: one for each, and for its
+// cancellation.
+const ringPlaces = 256
+
+// A place is that of one op which the system has. Its name there is the index and the generation, so that a late cancellation does not meet
+// the next op of the place.
+type place struct {
+	o          *op
+	generation uint32
+}
+
+const noName = ^uint64(0) // of a cancellation
+
+// An op is one operation of a File. It is the suspend.Source of its wait.
+type op struct {
+	g    *ring
+	code uint8
+	fd   int32
+	p    []byte // on no stack, since the op is on none
+	off  int64
+
+	// The rest is under the guard of the ring.
+	state  opState
+	next   *op
+	name   uint64
+	res    int32
+	waiter suspend.Resumer[int32]
+}
+
+type opState uint8
+
+const (
+	fresh opState = iota
+	queued
+	submitted
+	cancelling
+	done
+)
+
+// notDone is the result of an op that has had no effect, and can be done by other means.
+const notDone = -int32(unix.EAGAIN)
+
+// do performs o and returns its result, or the error of a cancellation that has kept it from being performed. The system is done with the
+// buffer then, however do ends.
+func (o *op) do(cs contexts) (res int32, err error) {
+	ctx, stop := cs.join()
+	if stop != nil {
+		defer stop()
+	}
+	defer o.settle() // after a Kill, or a panic of ctx
+	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
+		return res, nil
+	}
+	if res = o.settle(); res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR) {
+		return 0, cs.explain(err)
+	}
+	return res, nil
+}
+
+// settle waits until the system is done with o.
+func (o *op) settle() (res int32) {
+	o.g.guard.Lock()
+	state, res := o.state, o.res
+	o.g.guard.Unlock()
+	switch state {
+	case fresh:
+		return -int32(unix.ECANCELED)
+	case done:
+		return res
+	}
+	suspend.Shield(func() { res, _ = suspend.Wait[int32](context.Background(), o, false) })
+	return res
+}
+
+func (o *op) Guard() *suspend.Guard { return &o.g.guard }
+
+func (o *op) Try() (res int32, ok bool, err error) {
+	if o.state == fresh && o.g.closed {
+		return notDone, true, nil
+	}
+	return o.res, o.state == done, nil
+}
+
+func (o *op) Enqueue(r suspend.Resumer[int32]) {
+	o.waiter = r
+	if o.state == fresh {
+		o.state = queued
+		o.g.queue.push(o)
+		o.g.r.poke()
+	}
+}
+
+func (o *op) Remove(suspend.Resumer[int32]) {
+	o.waiter = suspend.Resumer[int32]{}
+	switch o.state {
+	case queued: // it stays there, and is passed over
+		o.end(-int32(unix.ECANCELED))
+	case submitted:
+		o.state = cancelling
+		o.g.cancels = append(o.g.cancels, o.name)
+		o.g.r.poke()
+	}
+}
+
+// end is the last step. The guard is held.
+func (o *op) end(res int32) {
+	o.state, o.res, o.p = done, res, nil
+	o.waiter.Resume(res, nil) // false: cancelled just now, and about to settle
+}
+
+// turn is called by the reactor once per turn, and reports whether an op was done.
+func (g *ring) turn() (some bool) {
+	if g == nil {
+		return false
+	}
+	g.guard.Lock()
+	for len(g.cancels) > 0 && g.room() {
+		g.addCancel(g.cancels[0], noName)
+		g.cancels = g.cancels[1:]
+	}
+	for len(g.free) > 0 && g.room() {
+		o := g.queue.pop()
+		if o == nil {
+			break
+		}
+		i := g.free[len(g.free)-1]
+		g.free = g.free[:len(g.free)-1]
+		g.places[i].o = o
+		o.state, o.name = submitted, uint64(g.places[i].generation)<<32|uint64(i)
+		g.add(o.code, o.fd, o.p, uint64(o.off), o.name)
+	}
+	g.guard.Unlock()
+	g.submit()
+	return g.reap()
+}
+
+// submit lets the system take what has been added. What it does not take, for want of memory, is not done.
+func (g *ring) submit() {
+	for g.unsubmitted() > 0 {
+		if err := g.enter(0); err != nil && err != unix.EINTR {
+			g.guard.Lock()
+			for g.unsubmitted() > 0 {
+				if name := g.takeBack(); name != noName {
+					g.leave(name).end(notDone)
+				}
+			}
+			g.guard.Unlock()
+		}
+	}
+}
+
+// reap takes the completions, which it need not ask the system for.
+func (g *ring) reap() (some bool) {
+	for c, ok := g.next(); ok; c, ok = g.next() {
+		if c.userData != noName {
+			g.completed = append(g.completed, c)
+		}
+	}
+	if len(g.completed) == 0 {
+		return false
+	}
+	g.guard.Lock()
+	for _, c := range g.completed {
+		o := g.leave(c.userData)
+		if o.state == submitted && (c.res == -int32(unix.ECANCELED) || c.res == -int32(unix.EINTR)) {
+			c.res = notDone // the thread that had submitted it has ended
+		}
+		o.end(c.res)
+	}
+	g.guard.Unlock()
+	g.completed = g.completed[:0]
+	return true
+}
+
+// leave frees the place of an op.
+func (g *ring) leave(name uint64) (o *op) {
+	i := uint32(name)
+	o, g.places[i].o = g.places[i].o, nil
+	g.places[i].generation++
+	g.free = append(g.free, i)
+	return o
+}
+
+// rests reports whether turn has nothing to submit. It is asked when the reactor has said that it sleeps.
+func (g *ring) rests() bool {
+	if g == nil {
+		return true
+	}
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	return len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)
+}
+
+// end is called at the end of the reactor. Tasks of others may still wait for ops: what the system has is completed, and the rest is not done.
+func (g *ring) end() {
+	g.guard.Lock()
+	g.closed = true
+	for o := g.queue.pop(); o != nil; o = g.queue.pop() {
+		o.end(notDone)
+	}
+	inFlight := len(g.free) < len(g.places)
+	g.guard.Unlock()
+	for inFlight {
+		_ = g.enter(1)
+		g.reap()
+		inFlight = len(g.free) < len(g.places)
+	}
+	g.uring.close()
+}
+
+// makeRings makes one on each reactor, the first time. Where the system refuses, there is none. It fails if the system is out of descriptors.
+func (l *Loop) makeRings() error {
+	l.rings.mu.Lock()
+	defer l.rings.mu.Unlock()
+	for _, r := range l.reactors {
+		if l.rings.made {
+			break
+		}
+		if r.ring.Load() != nil || r.ended {
+			continue
+		}
+		switch g, err := newRing(r); err {
+		case nil:
+			r.ring.Store(g)
+		case unix.EMFILE, unix.ENFILE:
+			return err
+		default:
+			l.rings.made = true
+		}
+	}
+	l.rings.made = true
+	return nil
+}
+
+func newRing(r *reactor) (*ring, error) {
+	u, err := newURing(ringPlaces)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.poller.watch(u.fd); err != nil {
+		u.close()
+		return nil, err
+	}
+	g := &ring{r: r, uring: *u}
+	for i := range uint32(ringPlaces) {
+		g.free = append(g.free, i)
+	}
+	return g, nil
+}
+
+// endRing is called when the reactor has ended.
+func (r *reactor) endRing() {
+	r.loop.rings.mu.Lock()
+	r.ended = true
+	g := r.ring.Load()
+	r.loop.rings.mu.Unlock()
+	if g != nil {
+		g.end()
+	}
+}
+
+// viaRing is one operation of f, with the bare error.
+func (f *File) viaRing(code uint8, p []byte, off int64) (n int, err error) {
+	g := f.loop.pick().ring.Load()
+	if g == nil || f.sys < 0 {
+		return 0, errRefused
+	}
+	o := &op{g: g, code: code, fd: int32(f.sys), p: p[:min(len(p), maxRW)], off: off}
+	res, err := o.do(f.cs)
+	switch {
+	case err != nil:
+		return 0, err
+	case res == notDone:
+		return 0, errRefused
+	case res < 0:
+		return 0, unix.Errno(-res)
+	}
+	return int(res), nil
+}
+
+// An opQueue is first in, first out. What is done in it is passed over.
+type opQueue struct{ first, last *op }
+
+func (q *opQueue) push(o *op) {
+	if q.first == nil {
+		q.first = o
+	} else {
+		q.last.next = o
+	}
+	q.last = o
+}
+
+func (q *opQueue) pop() *op {
+	for q.first != nil {
+		o := q.first
+		q.first, o.next = o.next, nil
+		if o.state == queued {
+			return o
+		}
+	}
+	return nil
+}
