@@ -26,11 +26,12 @@ type File struct {
 }
 
 type file struct {
-	os     *os.File
-	loop   *Loop
-	sys    int // the descriptor; -1: it is not for a ring
-	uses   countdown
-	closed bool // under the guard of uses
+	os      *os.File
+	loop    *Loop
+	sys     int  // the descriptor; -1: it is not for a ring
+	appends bool // as opened
+	uses    countdown
+	closed  bool // under the guard of uses
 }
 
 // The operations of a ring, as io_uring numbers them.
@@ -52,10 +53,10 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 	if err := l.makeRings(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	f := &file{loop: l, sys: -1}
+	f := &file{loop: l, sys: -1, appends: flag&os.O_APPEND != 0}
 	var err error
 	if e := suspend.Blocking(context.Background(), func() {
-		if f.os, err = os.OpenFile(name, flag, perm); err != nil || flag&os.O_APPEND != 0 {
+		if f.os, err = os.OpenFile(name, flag, perm); err != nil {
 			return
 		}
 		if info, e := f.os.Stat(); e == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeDevice) {
@@ -90,15 +91,21 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 // WriteAt writes p from offset off on. If it fails, n bytes have been written, and some more may have been. Like that of an os.File it fails if the file
 // was opened with O_APPEND.
 func (f *File) WriteAt(p []byte, off int64) (n int, err error) {
+	if f.appends {
+		return f.os.WriteAt(p, off) // has the error
+	}
 	return f.transfer("write", opWrite, p, off, f.os.WriteAt)
 }
 
 func (f *File) transfer(name string, code uint8, p []byte, off int64, stock func([]byte, int64) (int, error)) (n int, err error) {
+	if off < 0 {
+		return stock(p, off) // has the error
+	}
 	if err := f.begin(name); err != nil {
 		return 0, err
 	}
 	defer f.uses.done()
-	for off >= 0 && n < len(p) {
+	for n < len(p) {
 		m, err := f.viaRing(code, p[n:], off+int64(n))
 		switch {
 		case err == errRefused:
@@ -115,9 +122,6 @@ func (f *File) transfer(name string, code uint8, p []byte, off int64, stock func
 			return n, f.failed(name, io.ErrUnexpectedEOF)
 		}
 		n += m
-	}
-	if off < 0 {
-		return stock(p, off) // has the error
 	}
 	return n, nil
 }
@@ -169,6 +173,9 @@ func (f *File) Close() error {
 
 // begin keeps the descriptor open, up to uses.done.
 func (f *File) begin(name string) error {
+	if err := f.cs.err(); err != nil {
+		return f.failed(name, err)
+	}
 	f.uses.guard.Lock()
 	defer f.uses.guard.Unlock()
 	if f.closed {

@@ -28,27 +28,19 @@ import (
 type ring struct {
 	r *reactor
 	uring
-	guard     suspend.Guard
-	queue     opQueue
-	cancels   []uint64 // the names of ops for the system to cancel
-	places    [ringPlaces]place
-	free      []uint32 // of places
-	closed    bool
-	completed []cqe // scratch of the reactor
+	guard   suspend.Guard
+	queue   opQueue
+	cancels []uint64 // places of ops for the system to cancel
+	places  [ringPlaces]*op
+	free    []uint64 // places
+	closed  bool
 }
 
 // ringPlaces is how many operations the system has at a time. It has room for twice as many completions: one for each, and for its
 // cancellation.
 const ringPlaces = 256
 
-// A place is that of one op which the system has. Its name there is the index and the generation, so that a late cancellation does not meet
-// the next op of the place.
-type place struct {
-	o          *op
-	generation uint32
-}
-
-const noName = ^uint64(0) // of a cancellation
+const noPlace = ^uint64(0) // a cancellation has none
 
 // An op is one operation of a File. It is the suspend.Source of its wait.
 type op struct {
@@ -61,7 +53,7 @@ type op struct {
 	// The rest is under the guard of the ring.
 	state  opState
 	next   *op
-	name   uint64
+	place  uint64
 	res    int32
 	waiter suspend.Resumer[int32]
 }
@@ -136,7 +128,7 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 		o.end(-int32(unix.ECANCELED))
 	case submitted:
 		o.state = cancelling
-		o.g.cancels = append(o.g.cancels, o.name)
+		o.g.cancels = append(o.g.cancels, o.place)
 		o.g.r.poke()
 	}
 }
@@ -147,14 +139,15 @@ func (o *op) end(res int32) {
 	o.waiter.Resume(res, nil) // false: cancelled just now, and about to settle
 }
 
-// turn is called by the reactor once per turn, and reports whether an op was done.
+// turn is called by the reactor once per turn, and reports whether an op was done. Cancellations go first: one that is late does not meet the
+// next op of the place.
 func (g *ring) turn() (some bool) {
 	if g == nil {
 		return false
 	}
 	g.guard.Lock()
 	for len(g.cancels) > 0 && g.room() {
-		g.addCancel(g.cancels[0], noName)
+		g.addCancel(g.cancels[0], noPlace)
 		g.cancels = g.cancels[1:]
 	}
 	for len(g.free) > 0 && g.room() {
@@ -162,11 +155,11 @@ func (g *ring) turn() (some bool) {
 		if o == nil {
 			break
 		}
-		i := g.free[len(g.free)-1]
-		g.free = g.free[:len(g.free)-1]
-		g.places[i].o = o
-		o.state, o.name = submitted, uint64(g.places[i].generation)<<32|uint64(i)
-		g.add(o.code, o.fd, o.p, uint64(o.off), o.name)
+		last := len(g.free) - 1
+		o.state, o.place = submitted, g.free[last]
+		g.free = g.free[:last]
+		g.places[o.place] = o
+		g.add(o.code, o.fd, o.p, uint64(o.off), o.place)
 	}
 	g.guard.Unlock()
 	g.submit()
@@ -179,45 +172,39 @@ func (g *ring) submit() {
 		if err := g.enter(0); err != nil && err != unix.EINTR {
 			g.guard.Lock()
 			for g.unsubmitted() > 0 {
-				if name := g.takeBack(); name != noName {
-					g.leave(name).end(notDone)
-				}
+				g.leave(g.takeBack(), notDone)
 			}
 			g.guard.Unlock()
 		}
 	}
 }
 
-// reap takes the completions, which it need not ask the system for.
+// reap takes the completions, for which it need not ask the system.
 func (g *ring) reap() (some bool) {
-	for c, ok := g.next(); ok; c, ok = g.next() {
-		if c.userData != noName {
-			g.completed = append(g.completed, c)
-		}
-	}
-	if len(g.completed) == 0 {
+	c, ok := g.next()
+	if !ok {
 		return false
 	}
 	g.guard.Lock()
-	for _, c := range g.completed {
-		o := g.leave(c.userData)
-		if o.state == submitted && (c.res == -int32(unix.ECANCELED) || c.res == -int32(unix.EINTR)) {
-			c.res = notDone // the thread that had submitted it has ended
-		}
-		o.end(c.res)
+	for ; ok; c, ok = g.next() {
+		g.leave(c.userData, c.res)
 	}
 	g.guard.Unlock()
-	g.completed = g.completed[:0]
 	return true
 }
 
-// leave frees the place of an op.
-func (g *ring) leave(name uint64) (o *op) {
-	i := uint32(name)
-	o, g.places[i].o = g.places[i].o, nil
-	g.places[i].generation++
-	g.free = append(g.free, i)
-	return o
+// leave ends the op of a place, which is free from then on. The guard is held.
+func (g *ring) leave(at uint64, res int32) {
+	if at == noPlace {
+		return
+	}
+	o := g.places[at]
+	g.places[at] = nil
+	g.free = append(g.free, at)
+	if o.state == submitted && (res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR)) {
+		res = notDone // the thread that had submitted it has ended
+	}
+	o.end(res)
 }
 
 // rests reports whether turn has nothing to submit. It is asked when the reactor has said that it sleeps.
@@ -281,7 +268,7 @@ func newRing(r *reactor) (*ring, error) {
 		return nil, err
 	}
 	g := &ring{r: r, uring: *u}
-	for i := range uint32(ringPlaces) {
+	for i := range uint64(ringPlaces) {
 		g.free = append(g.free, i)
 	}
 	return g, nil
