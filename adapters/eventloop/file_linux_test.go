@@ -31,7 +31,7 @@ type slowFile struct {
 
 func newSlowFile(t *testing.T) *slowFile {
 	debug.SetTraceback("all")
-	late := time.AfterFunc(30*time.Second, func() { panic(t.Name() + " takes too long") })
+	late := time.AfterFunc(15*time.Second, func() { panic(t.Name() + " takes too long") })
 	t.Cleanup(func() { late.Stop() })
 	l, err := New(Options{HandOver: -1})
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestCloseWaitsForARead(t *testing.T) {
 	must(0, s.loop.Go(func() { _, err := s.ReadAt(buf, 0); read <- err }))
 	s.await(t, 1)
 	must(0, s.loop.Go(func() { closed <- s.Close() }))
-	for s.loop.Stats().Suspended < 2 {
+	for now := s.loop.Stats(); (now.Suspended < 2 || now.Blocking > 0) && len(closed) == 0; now = s.loop.Stats() {
 		runtime.Gosched()
 	}
 	_, err := s.ReadAt(make([]byte, 1), 0)
@@ -207,6 +207,58 @@ func TestCloseWaitsForARead(t *testing.T) {
 	require.NoError(t, <-read)
 	require.NoError(t, <-closed)
 	require.Equal(t, "x", string(buf))
+}
+
+// So does the end of a reactor, for those of others.
+func TestARingEndsAfterARead(t *testing.T) {
+	s := newSlowFile(t)
+	buf := make([]byte, 1)
+	var read, closed = make(chan error, 1), make(chan error, 1)
+	go func() { _, err := s.ReadAt(buf, 0); read <- err }()
+	s.await(t, 1)
+	go func() { closed <- s.loop.Close() }()
+	for ended := false; !ended; runtime.Gosched() {
+		s.ring().guard.Lock()
+		ended = s.ring().closed
+		s.ring().guard.Unlock()
+	}
+	require.Empty(t, read)
+	must(s.w.Write([]byte("x")))
+	require.NoError(t, <-read)
+	require.NoError(t, <-closed)
+	require.Equal(t, "x", string(buf))
+}
+
+// The system is done with the buffer also when a Kill ends the wait.
+func TestAKilledReadLeavesTheBuffer(t *testing.T) {
+	s := newSlowFile(t)
+	buf := []byte("before")
+	done := make(chan struct{})
+	var reader suspend.Task
+	must(0, s.loop.Go(func() {
+		defer func() {
+			defer close(done)
+			must(s.w.Write([]byte("after")))
+			for range 3 {
+				suspend.Yield()
+			}
+			if string(buf) != "before" {
+				t.Errorf("%q", buf)
+			}
+		}()
+		reader = suspend.Current()
+		_, _ = s.ReadAt(buf, 0)
+		t.Error("a killed task goes on")
+	}))
+	s.await(t, 1)
+	s.task(t, func() {
+		if !reader.(interface{ Kill() bool }).Kill() {
+			t.Error("not killed")
+		}
+	})
+	<-done
+	s.await(t, 0)
+	require.NoError(t, s.Close(), "the operation has ended")
 }
 
 // The stack of a task that waits may move. A buffer does not, even if it is a local array.

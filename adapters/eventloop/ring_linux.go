@@ -78,7 +78,7 @@ func (o *op) do(cs contexts) (res int32, err error) {
 	if stop != nil {
 		defer stop()
 	}
-	defer o.settle() // after a Kill, or a panic of ctx
+	defer o.settle() // after a Kill
 	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
 		return res, nil
 	}
