@@ -47,7 +47,7 @@ func newSlowFile(t *testing.T) *slowFile {
 
 func (s *slowFile) ring() *ring { return s.loop.reactors[0].ring.Load() }
 
-// await lets the caller wait until so many operations are in the ring's places.
+// await returns when n places of the ring are taken.
 func (s *slowFile) await(t *testing.T, n int) {
 	t.Helper()
 	for g := s.ring(); ; runtime.Gosched() {
@@ -68,7 +68,7 @@ func (s *slowFile) task(t *testing.T, f func()) {
 	<-done
 }
 
-// The system has as many operations as there are places. The others wait for one, in order, and can be cancelled at once.
+// All places are taken. Further operations wait for one, in order, and can be cancelled at once.
 func TestARingThatIsFull(t *testing.T) {
 	const more = 50
 	s := newSlowFile(t)
@@ -290,7 +290,7 @@ func deep(n int) int {
 	return frame[n/11%100] + n
 }
 
-// What the system does not take is done in another way, and what it has taken from a thread that ends is, too.
+// An operation is done in another way if the system does not take it, or gives it up because a thread ends.
 func TestASubmissionThatFails(t *testing.T) {
 	s := newSlowFile(t)
 	name := filepath.Join(t.TempDir(), "name")

@@ -39,7 +39,7 @@ func eachFile(t *testing.T, o eventloop.Options, body func(t *testing.T, l *even
 	}
 }
 
-// A stockFile is what a File and an os.File have in common.
+// A stockFile has the methods of both a File and an os.File.
 type stockFile interface {
 	io.ReaderAt
 	io.WriterAt
@@ -54,7 +54,7 @@ var (
 	_ stockFile = (*os.File)(nil)
 )
 
-// outcomesOf does to a file whatever can be done, and returns the results.
+// outcomesOf calls all methods of a file, and returns their results.
 func outcomesOf(t *testing.T, name string, flag int, open func(name string, flag int, perm os.FileMode) (stockFile, error)) (all []any) {
 	add := func(n any, err error) {
 		text := "" // without the deadlines of the runtime's poller
@@ -315,7 +315,7 @@ func alignedBlock() []byte {
 }
 
 // Tasks of all kinds write blocks, read them and compare, and their operations are cancelled at any time. A buffer is the caller's as soon as
-// an operation has returned, whatever its result; and what has been written is there in the end.
+// an operation has returned, whatever its result. All that was written is there in the end.
 func TestFileStorm(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2, HandOver: time.Millisecond, StallAfter: -1}, func(t *testing.T, l *eventloop.Loop) {
 		outcomes := stress.Of("write", "write cancelled", "read", "read cancelled", "sync")

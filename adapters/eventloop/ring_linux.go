@@ -36,8 +36,8 @@ type ring struct {
 	closed  bool
 }
 
-// ringPlaces is how many operations the system has at a time. It has room for twice as many completions: one for each, and for its
-// cancellation.
+// ringPlaces is how many operations the system has at a time. There is room for two completions of each: its own,
+// and that of its cancellation.
 const ringPlaces = 256
 
 const noPlace = ^uint64(0) // a cancellation has none
@@ -166,7 +166,7 @@ func (g *ring) turn() (some bool) {
 	return g.reap()
 }
 
-// submit lets the system take what has been added. What it does not take, for want of memory, is not done.
+// submit lets the system take the entries. For want of memory it may leave some, and their ops are not done.
 func (g *ring) submit() {
 	for g.unsubmitted() > 0 {
 		if err := g.enter(0); err != nil && err != unix.EINTR {
@@ -217,7 +217,7 @@ func (g *ring) rests() bool {
 	return len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)
 }
 
-// end is called at the end of the reactor. Tasks of others may still wait for ops: what the system has is completed, and the rest is not done.
+// end is called at the end of the reactor. Tasks of others may still wait for ops. Those that the system has are completed, and the rest is not done.
 func (g *ring) end() {
 	g.guard.Lock()
 	g.closed = true
@@ -304,7 +304,7 @@ func (f *File) viaRing(code uint8, p []byte, off int64) (n int, err error) {
 	return int(res), nil
 }
 
-// An opQueue is first in, first out. What is done in it is passed over.
+// An opQueue is first in, first out. An op in it that is done already is passed over.
 type opQueue struct{ first, last *op }
 
 func (q *opQueue) push(o *op) {

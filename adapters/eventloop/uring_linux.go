@@ -133,18 +133,18 @@ func (u *uring) takeBack() uint64 {
 	return u.sqes[tail%uint32(len(u.sqes))].userData
 }
 
-// enter lets the system take entries, and waits for so many completions.
-func (u *uring) enter(completions uint32) error {
+// enter lets the system take entries, and waits until there are n completions.
+func (u *uring) enter(n uint32) error {
 	const getEvents = 1
-	n, flags := u.unsubmitted(), uintptr(0)
-	if completions > 0 {
+	entries, flags := u.unsubmitted(), uintptr(0)
+	if n > 0 {
 		flags = getEvents
 	}
-	taken, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), uintptr(n), uintptr(completions), flags, 0, 0)
+	taken, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), uintptr(entries), uintptr(n), flags, 0, 0)
 	if errno != 0 {
 		return errno
 	}
-	if n > 0 && taken == 0 {
+	if entries > 0 && taken == 0 {
 		return unix.EAGAIN
 	}
 	return nil
