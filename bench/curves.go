@@ -39,13 +39,13 @@ func curves() []curve {
 		},
 		{
 			id: "disk-reads", title: "Random reads of 4 KB from a file of 1 GB",
-			about: "Each thread reads one block after the other, at random, for a third of a second: tasks of an event loop through " +
-				"suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
+			about: "Each thread reads one block after the other, at random, for a third of a second: tasks of an event loop with a File " +
+				"of it, tasks through suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
 			x:      axis{label: "threads", log: true},
 			y:      axis{label: "MB per second"},
-			series: []string{"event loop, BlockingWidth 64", "event loop, BlockingWidth 1024", "goroutines"},
+			series: []string{"event loop, File", "event loop, BlockingWidth 64", "event loop, BlockingWidth 1024", "goroutines"},
 			rounds: 3, cold: true,
-			points: []float64{1, 8, 64, 512, 4096, 16_384}, tiny: []float64{1, 4},
+			points: []float64{1, 8, 64, 256, 1024, 4096, 16_384, 65_536}, tiny: []float64{1, 4},
 			open: reading,
 		},
 		{

@@ -144,9 +144,15 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 
 // A disk is a file that is read at random: a gigabyte, past the cache of the system if its file system allows that. It has no name.
 type disk struct {
-	*os.File
+	openFile
+	flags  int
 	blocks int
 	note   string
+}
+
+type openFile interface {
+	io.ReaderAt
+	io.Closer
 }
 
 var gigabyte = sync.OnceValue(func() disk { return newDisk(1 << 30) })
@@ -164,11 +170,11 @@ func newDisk(size int) disk {
 	if direct, err := os.OpenFile(f.Name(), os.O_RDONLY|openDirect, 0); err == nil && openDirect != 0 {
 		if _, err := direct.ReadAt(aligned(), 0); err == nil {
 			f.Close()
-			return disk{direct, size / block, "The reads bypass the cache of the system (O_DIRECT)."}
+			return disk{direct, openDirect, size / block, "The reads bypass the cache of the system (O_DIRECT)."}
 		}
 		direct.Close()
 	}
-	return disk{f, size / block,
+	return disk{f, 0, size / block,
 		"This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them."}
 }
 
@@ -179,13 +185,20 @@ func aligned() []byte {
 	return b[off : off+block]
 }
 
+// in is the same, opened once more by a loop.
+func (d disk) in(l *eventloop.Loop) disk {
+	f := d.openFile.(*os.File)
+	d.openFile = must(l.OpenFile(fmt.Sprintf("/dev/fd/%d", f.Fd()), os.O_RDONLY|d.flags, 0))
+	return d
+}
+
 // read is one of a random block.
 func (d disk) read(buf []byte) {
 	must(d.ReadAt(buf, int64(rand.IntN(d.blocks))*block))
 }
 
-// reading measures MB a second of n readers: tasks of an event loop through suspend.Blocking, of which a limited number runs at a time, and
-// goroutines.
+// reading measures MB a second of n readers: tasks of an event loop with a File of it, and through suspend.Blocking, of which a limited number
+// runs at a time, and goroutines.
 func reading(b *bench, x float64) (all []measurement) {
 	n, f := int(x), disk{}
 	if b.Tiny {
@@ -196,6 +209,16 @@ func reading(b *bench, x float64) (all []measurement) {
 	}
 	b.note(f.note)
 	d := time.Duration(b.of(300, 1)) * time.Millisecond
+	all = append(all, func() float64 {
+		round := new(bench)
+		defer round.end()
+		loop := round.loop(eventloop.Options{})
+		own := f.in(loop)
+		defer own.Close()
+		return own.readers(n, d, func(reader func(read func([]byte))) {
+			ok(loop.Go(func() { reader(own.read) }))
+		})
+	})
 	for _, width := range []int{64, 1024} {
 		all = append(all, func() float64 {
 			round := new(bench)

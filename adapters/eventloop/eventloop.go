@@ -19,6 +19,8 @@
 // knows only net.Conn (crypto/tls, bufio, http.ReadRequest) runs unchanged. So does code that waits natively: for a channel, a sync.Mutex, a
 // pool of connections. It holds up its reactor for HandOver now and then, and each such wait costs a goroutine, as it does without a loop.
 //
+// Loop.Open opens a file, whose reads and writes suspend the calling task: by io_uring on Linux, and otherwise by suspend.Blocking.
+//
 // Where latency counts, computation belongs on adapters/workstealing, and calls that block belong in suspend.Blocking. StallAfter finds both.
 // STOCK.md lists clients of databases and services.
 //
@@ -88,6 +90,7 @@ type Loop struct {
 	reactors []*reactor
 	turns    atomicx.Uint32 // whose turn it is to be given work from elsewhere
 	block    *blocking.Goroutines
+	rings    rings
 	live     atomicx.Int32 // reactors that have not ended
 	running  countdown     // reactors, and one for the goroutines of Block
 }
@@ -182,7 +185,7 @@ func (l *Loop) Stats() suspend.Stats {
 }
 
 // Close refuses new work from now on and closes every Listener and Conn of the loop: their operations fail with
-// net.ErrClosed. A Sleep of the loop ends with suspend.ErrClosed. Close returns once every task, callback and Block has
+// net.ErrClosed. Files stay open. A Sleep of the loop ends with suspend.ErrClosed. Close returns once every task, callback and Block has
 // ended; it suspends only its caller. No task is abandoned: Close waits for one that waits for something else, a
 // suspend.Sleep included. The context of such a task is to cancel it.
 //

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/promise"
 )
 
 // A socket for packets, and a peer that is connected to it.
@@ -33,6 +35,38 @@ func ExampleLoop_ListenPacket() {
 	n, _, err := socket.ReadFrom(p)
 	fmt.Println(string(p[:n]), err)
 	// Output: a packet <nil>
+}
+
+// Tasks read the parts of a file at a time.
+func ExampleLoop_Open() {
+	loop, err := eventloop.New(eventloop.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer loop.Close()
+	file, err := loop.Open("file.go")
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	first, second := promise.New[string](), promise.New[string]()
+	for i, part := range []*promise.Promise[string]{first, second} {
+		_ = loop.Go(func() {
+			p := make([]byte, 8)
+			if _, err := file.ReadAt(p, int64(8*i)); err != nil {
+				panic(err)
+			}
+			_ = part.Fill(string(p))
+		})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	a, _ := first.Await(ctx)
+	b, _ := second.Await(ctx)
+	head := make([]byte, 7)
+	_, err = io.NewSectionReader(file.WithContext(ctx), 8, 100).Read(head)
+	fmt.Printf("%s|%s|%s|%v\n", a, b, head, err)
+	// Output: package |eventloo|eventlo|<nil>
 }
 
 // A pipe that another package has opened. A head and a file go to it; over TCP the file would not pass through the memory of the process.

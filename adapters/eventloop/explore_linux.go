@@ -26,6 +26,7 @@ type polling interface {
 	wait(d time.Duration)
 	dispatch()
 	add(d *fd) error
+	watch(sys int) error
 	remove(d *fd)
 	closeAll()
 	close()
@@ -244,8 +245,9 @@ func (p *still) wait(time.Duration) {
 	}
 }
 
-func (p *still) dispatch()     {}
-func (p *still) add(*fd) error { return nil }
-func (p *still) remove(*fd)    {}
-func (p *still) closeAll()     {}
-func (p *still) close()        {}
+func (p *still) dispatch()       {}
+func (p *still) add(*fd) error   { return nil }
+func (p *still) remove(*fd)      {}
+func (p *still) closeAll()       {}
+func (p *still) watch(int) error { return nil }
+func (p *still) close()          {}

@@ -57,8 +57,7 @@ func newPoller() (*poller, error) {
 	}
 	p := &poller{epfd: epfd, wakefd: wakefd}
 	p.refs.Store(1)
-	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&0xffffffff, Fd: wakeSlot}
-	if err := unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, wakefd, &ev); err != nil {
+	if err := p.watch(wakefd); err != nil {
 		p.close()
 		p.release()
 		return nil, os.NewSyscallError("epoll_ctl", err)
@@ -175,6 +174,12 @@ func (p *poller) add(d *fd) error {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	return nil
+}
+
+// watch lets a descriptor that becomes readable end a wait. Nothing is dispatched for it.
+func (p *poller) watch(sys int) error {
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&0xffffffff, Fd: wakeSlot}
+	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, sys, &ev)
 }
 
 // remove forgets d, which is about to be closed and thereby leaves the epoll instance.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/internal/coro"
 	"github.com/braidgo/braid/adapters/internal/runner"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -19,6 +20,8 @@ type reactor struct {
 	core   *runner.Runner
 	poller polling
 	timers timers
+	ring   atomicx.Pointer[ring] // nil: no File has been opened, or the system refuses
+	ended  bool                  // under loop.rings.mu
 
 	share  share // the core's
 	stalls *coro.Stalls
@@ -69,6 +72,7 @@ func (r *reactor) answer(now time.Time) {
 
 // discard undoes newReactor.
 func (r *reactor) discard() {
+	r.endRing()
 	r.poller.close()
 	r.poller.release()
 }
@@ -101,12 +105,13 @@ func (r *reactor) look() bool {
 	return true
 }
 
-// poll lets descriptors and timers have their turn, and reports whether there was anything.
+// poll lets descriptors, files and timers have their turn, and reports whether there was anything.
 func (r *reactor) poll() bool {
 	some := r.poller.poll()
 	if some {
 		r.poller.dispatch()
 	}
+	some = r.ring.Load().turn() || some
 	return r.runTimers() || some
 }
 
@@ -117,8 +122,8 @@ func (r *reactor) sleep() {
 		r.poller.release()
 		return
 	}
-	// Both are looked at after Sleep: a change after this pokes.
-	if d := r.timers.until(); d != 0 && !r.core.Done() {
+	// All are looked at after Sleep: a change after this pokes.
+	if d := r.timers.until(); d != 0 && !r.core.Done() && r.ring.Load().rests() {
 		r.poller.wait(d)
 	}
 	if r.core.Rouse() {

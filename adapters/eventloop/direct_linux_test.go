@@ -1,0 +1,5 @@
+package eventloop_test
+
+import "syscall"
+
+func init() { direct = syscall.O_DIRECT }

@@ -1,0 +1,328 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// A ring is how Files reach the system by way of one reactor. Operations are asked for in any task or goroutine. Once per turn the reactor
+// submits all of them with one system call, and resumes the tasks of those that have completed. The descriptor of the ring is in the epoll
+// instance, so that a completion ends the reactor's sleep.
+//
+// The states of an op: -T> is its task, -R> the reactor.
+//
+//	fresh     -T> queued      the wait begins
+//	queued    -R> submitted   there is a place for it
+//	queued    -T> done        cancelled: the system never hears of it
+//	submitted -R> done        the system has completed it
+//	submitted -T> cancelling  the reactor asks the system to hurry
+//	cancelling -R> done       all the same, by a completion
+//
+// Invariant: from submitted to done the system may write to the buffer, and the op is in a place. The task waits for done, whatever ends its
+// wait. Debt: queueing an op, or a cancellation, owes the reactor a poke.
+type ring struct {
+	r *reactor
+	uring
+	guard   suspend.Guard
+	queue   opQueue
+	cancels []uint64 // places of ops for the system to cancel
+	places  [ringPlaces]*op
+	free    []uint64 // places
+	closed  bool
+}
+
+// ringPlaces is how many operations the system has at a time. There is room for two completions of each: its own,
+// and that of its cancellation.
+const ringPlaces = 256
+
+const noPlace = ^uint64(0) // a cancellation has none
+
+// An op is one operation of a File. It is the suspend.Source of its wait.
+type op struct {
+	g    *ring
+	code uint8
+	fd   int32
+	p    []byte // on no stack, since the op is on none
+	off  int64
+
+	// The rest is under the guard of the ring.
+	state  opState
+	next   *op
+	place  uint64
+	res    int32
+	waiter suspend.Resumer[int32]
+}
+
+type opState uint8
+
+const (
+	fresh opState = iota
+	queued
+	submitted
+	cancelling
+	done
+)
+
+// notDone is the result of an op that has had no effect, and can be done by other means.
+const notDone = -int32(unix.EAGAIN)
+
+// do performs o and returns its result, or the error of a cancellation that has kept it from being performed. The system is done with the
+// buffer then, however do ends.
+func (o *op) do(cs contexts) (res int32, err error) {
+	ctx, stop := cs.join()
+	if stop != nil {
+		defer stop()
+	}
+	defer o.settle() // after a Kill
+	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
+		return res, nil
+	}
+	if res = o.settle(); res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR) {
+		return 0, cs.explain(err)
+	}
+	return res, nil
+}
+
+// settle waits until the system is done with o.
+func (o *op) settle() (res int32) {
+	o.g.guard.Lock()
+	state, res := o.state, o.res
+	o.g.guard.Unlock()
+	switch state {
+	case fresh:
+		return -int32(unix.ECANCELED)
+	case done:
+		return res
+	}
+	suspend.Shield(func() { res, _ = suspend.Wait[int32](context.Background(), o, false) })
+	return res
+}
+
+func (o *op) Guard() *suspend.Guard { return &o.g.guard }
+
+func (o *op) Try() (res int32, ok bool, err error) {
+	if o.state == fresh && o.g.closed {
+		return notDone, true, nil
+	}
+	return o.res, o.state == done, nil
+}
+
+func (o *op) Enqueue(r suspend.Resumer[int32]) {
+	o.waiter = r
+	if o.state == fresh {
+		o.state = queued
+		o.g.queue.push(o)
+		o.g.r.poke()
+	}
+}
+
+func (o *op) Remove(suspend.Resumer[int32]) {
+	o.waiter = suspend.Resumer[int32]{}
+	switch o.state {
+	case queued: // it stays there, and is passed over
+		o.end(-int32(unix.ECANCELED))
+	case submitted:
+		o.state = cancelling
+		o.g.cancels = append(o.g.cancels, o.place)
+		o.g.r.poke()
+	}
+}
+
+// end is the last step. The guard is held.
+func (o *op) end(res int32) {
+	o.state, o.res, o.p = done, res, nil
+	o.waiter.Resume(res, nil) // false: cancelled just now, and about to settle
+}
+
+// turn is called by the reactor once per turn, and reports whether an op was done. Cancellations go first: one that is late does not meet the
+// next op of the place.
+func (g *ring) turn() (some bool) {
+	if g == nil {
+		return false
+	}
+	g.guard.Lock()
+	for len(g.cancels) > 0 && g.room() {
+		g.addCancel(g.cancels[0], noPlace)
+		g.cancels = g.cancels[1:]
+	}
+	for len(g.free) > 0 && g.room() {
+		o := g.queue.pop()
+		if o == nil {
+			break
+		}
+		last := len(g.free) - 1
+		o.state, o.place = submitted, g.free[last]
+		g.free = g.free[:last]
+		g.places[o.place] = o
+		g.add(o.code, o.fd, o.p, uint64(o.off), o.place)
+	}
+	g.guard.Unlock()
+	g.submit()
+	return g.reap()
+}
+
+// submit lets the system take the entries. For want of memory it may leave some, and their ops are not done.
+func (g *ring) submit() {
+	for g.unsubmitted() > 0 {
+		if err := g.enter(0); err != nil && err != unix.EINTR {
+			g.guard.Lock()
+			for g.unsubmitted() > 0 {
+				g.leave(g.takeBack(), notDone)
+			}
+			g.guard.Unlock()
+		}
+	}
+}
+
+// reap takes the completions, for which it need not ask the system.
+func (g *ring) reap() (some bool) {
+	c, ok := g.next()
+	if !ok {
+		return false
+	}
+	g.guard.Lock()
+	for ; ok; c, ok = g.next() {
+		g.leave(c.userData, c.res)
+	}
+	g.guard.Unlock()
+	return true
+}
+
+// leave ends the op of a place, which is free from then on. The guard is held.
+func (g *ring) leave(at uint64, res int32) {
+	if at == noPlace {
+		return
+	}
+	o := g.places[at]
+	g.places[at] = nil
+	g.free = append(g.free, at)
+	if o.state == submitted && (res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR)) {
+		res = notDone // the thread that had submitted it has ended
+	}
+	o.end(res)
+}
+
+// rests reports whether turn has nothing to submit. It is asked when the reactor has said that it sleeps.
+func (g *ring) rests() bool {
+	if g == nil {
+		return true
+	}
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	return len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)
+}
+
+// end is called at the end of the reactor. Tasks of others may still wait for ops. Those that the system has are completed, and the rest is not done.
+func (g *ring) end() {
+	g.guard.Lock()
+	g.closed = true
+	for o := g.queue.pop(); o != nil; o = g.queue.pop() {
+		o.end(notDone)
+	}
+	inFlight := len(g.free) < len(g.places)
+	g.guard.Unlock()
+	for inFlight {
+		_ = g.enter(1)
+		g.reap()
+		inFlight = len(g.free) < len(g.places)
+	}
+	g.uring.close()
+}
+
+// makeRings makes one on each reactor, the first time. Where the system refuses, there is none. It fails if the system is out of descriptors.
+func (l *Loop) makeRings() error {
+	l.rings.mu.Lock()
+	defer l.rings.mu.Unlock()
+	for _, r := range l.reactors {
+		if l.rings.made {
+			break
+		}
+		if r.ring.Load() != nil || r.ended {
+			continue
+		}
+		switch g, err := newRing(r); err {
+		case nil:
+			r.ring.Store(g)
+		case unix.EMFILE, unix.ENFILE:
+			return err
+		default:
+			l.rings.made = true
+		}
+	}
+	l.rings.made = true
+	return nil
+}
+
+func newRing(r *reactor) (*ring, error) {
+	u, err := newURing(ringPlaces)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.poller.watch(u.fd); err != nil {
+		u.close()
+		return nil, err
+	}
+	g := &ring{r: r, uring: *u}
+	for i := range uint64(ringPlaces) {
+		g.free = append(g.free, i)
+	}
+	return g, nil
+}
+
+// endRing is called when the reactor has ended.
+func (r *reactor) endRing() {
+	r.loop.rings.mu.Lock()
+	r.ended = true
+	g := r.ring.Load()
+	r.loop.rings.mu.Unlock()
+	if g != nil {
+		g.end()
+	}
+}
+
+// viaRing is one operation of f, with the bare error.
+func (f *File) viaRing(code uint8, p []byte, off int64) (n int, err error) {
+	g := f.loop.pick().ring.Load()
+	if g == nil || f.sys < 0 {
+		return 0, errRefused
+	}
+	o := &op{g: g, code: code, fd: int32(f.sys), p: p[:min(len(p), maxRW)], off: off}
+	res, err := o.do(f.cs)
+	switch {
+	case err != nil:
+		return 0, err
+	case res == notDone:
+		return 0, errRefused
+	case res < 0:
+		return 0, unix.Errno(-res)
+	}
+	return int(res), nil
+}
+
+// An opQueue is first in, first out. An op in it that is done already is passed over.
+type opQueue struct{ first, last *op }
+
+func (q *opQueue) push(o *op) {
+	if q.first == nil {
+		q.first = o
+	} else {
+		q.last.next = o
+	}
+	q.last = o
+}
+
+func (q *opQueue) pop() *op {
+	for q.first != nil {
+		o := q.first
+		q.first, o.next = o.next, nil
+		if o.state == queued {
+			return o
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+//go:build !braid_portable
+
+package eventloop
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A uring is one instance of io_uring: two rings in memory that is shared with the system, which takes entries of the one when enter is
+// called, and adds completions to the other at any time. It is used by one goroutine at a time. golang.org/x/sys has no types for it; these
+// are those of linux/io_uring.h.
+type uring struct {
+	fd             int
+	rings, entries []byte // as mapped
+	sqHead, sqTail *uint32
+	cqHead, cqTail *uint32
+	sqes           []sqe
+	cqes           []cqe
+}
+
+// An sqe is a submission.
+type sqe struct {
+	opcode, flags uint8
+	ioprio        uint16
+	fd            int32
+	off, addr     uint64
+	len, opFlags  uint32
+	userData      uint64
+	_             [3]uint64
+}
+
+// A cqe is a completion.
+type cqe struct {
+	userData uint64
+	res      int32
+	flags    uint32
+}
+
+const opAsyncCancel = 14
+
+// uringParams are the parameters of io_uring_setup.
+type uringParams struct {
+	sqEntries, cqEntries, flags, sqThreadCPU, sqThreadIdle, features, wqFd uint32
+	_                                                                      [3]uint32
+	sq                                                                     struct{ head, tail, mask, entries, flags, dropped, array, _, _, _ uint32 }
+	cq                                                                     struct{ head, tail, mask, entries, overflow, cqes, flags, _, _, _ uint32 }
+}
+
+// needed are the features of Linux 5.6: rings in one mapping, no completion that is dropped, and opRead and opWrite, which came with the
+// last of them.
+const needed = 1<<0 | 1<<1 | 1<<3
+
+const offEntries = 0x10000000 // where mmap finds the entries
+
+// newURing makes one with n entries, a power of two. It fails with the bare error, ENOSYS where the system is too old.
+func newURing(n uint32) (*uring, error) {
+	var p uringParams
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(n), uintptr(unsafe.Pointer(&p)), 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	u := &uring{fd: int(fd)}
+	err := error(unix.ENOSYS)
+	if p.features&needed == needed {
+		err = u.mapMemory(&p)
+	}
+	if err != nil {
+		u.close()
+		return nil, err
+	}
+	return u, nil
+}
+
+func (u *uring) mapMemory(p *uringParams) (err error) {
+	size := max(p.sq.array+p.sqEntries*4, p.cq.cqes+p.cqEntries*uint32(unsafe.Sizeof(cqe{})))
+	const access, how = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
+	if u.rings, err = unix.Mmap(u.fd, 0, int(size), access, how); err != nil {
+		return err
+	}
+	if u.entries, err = unix.Mmap(u.fd, offEntries, int(p.sqEntries*uint32(unsafe.Sizeof(sqe{}))), access, how); err != nil {
+		return err
+	}
+	at := func(offset uint32) unsafe.Pointer { return unsafe.Pointer(&u.rings[offset]) }
+	u.sqHead, u.sqTail = (*uint32)(at(p.sq.head)), (*uint32)(at(p.sq.tail))
+	u.cqHead, u.cqTail = (*uint32)(at(p.cq.head)), (*uint32)(at(p.cq.tail))
+	u.sqes = unsafe.Slice((*sqe)(unsafe.Pointer(&u.entries[0])), p.sqEntries)
+	u.cqes = unsafe.Slice((*cqe)(at(p.cq.cqes)), p.cqEntries)
+	for i, array := uint32(0), unsafe.Slice((*uint32)(at(p.sq.array)), p.sqEntries); i < p.sqEntries; i++ {
+		array[i] = i
+	}
+	return nil
+}
+
+func (u *uring) close() {
+	if u.rings != nil {
+		_ = unix.Munmap(u.rings)
+	}
+	if u.entries != nil {
+		_ = unix.Munmap(u.entries)
+	}
+	unix.Close(u.fd)
+}
+
+// unsubmitted is the number of entries that the system has not taken yet.
+func (u *uring) unsubmitted() uint32 { return *u.sqTail - atomic.LoadUint32(u.sqHead) }
+
+// room reports whether an entry can be added.
+func (u *uring) room() bool { return int(u.unsubmitted()) < len(u.sqes) }
+
+// add adds an entry, for the next enter. There is room. The garbage collector does not know of the address in it: the caller keeps p, which is
+// not on a stack, up to the completion.
+func (u *uring) add(code uint8, fd int32, p []byte, off, userData uint64) {
+	tail := *u.sqTail
+	u.sqes[tail%uint32(len(u.sqes))] = sqe{
+		opcode: code, fd: fd, off: off, addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), len: uint32(len(p)), userData: userData,
+	}
+	atomic.StoreUint32(u.sqTail, tail+1)
+}
+
+// addCancel adds an entry that cancels another.
+func (u *uring) addCancel(target, userData uint64) {
+	u.add(opAsyncCancel, -1, nil, 0, userData)
+	u.sqes[(*u.sqTail-1)%uint32(len(u.sqes))].addr = target
+}
+
+// takeBack removes the entry that the system would take last, and returns its userData.
+func (u *uring) takeBack() uint64 {
+	tail := *u.sqTail - 1
+	atomic.StoreUint32(u.sqTail, tail)
+	return u.sqes[tail%uint32(len(u.sqes))].userData
+}
+
+// enter lets the system take entries, and waits until there are n completions.
+func (u *uring) enter(n uint32) error {
+	const getEvents = 1
+	entries, flags := u.unsubmitted(), uintptr(0)
+	if n > 0 {
+		flags = getEvents
+	}
+	taken, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), uintptr(entries), uintptr(n), flags, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	if entries > 0 && taken == 0 {
+		return unix.EAGAIN
+	}
+	return nil
+}
+
+// next takes the next completion.
+func (u *uring) next() (c cqe, ok bool) {
+	head := *u.cqHead
+	if head == atomic.LoadUint32(u.cqTail) {
+		return c, false
+	}
+	c = u.cqes[head%uint32(len(u.cqes))]
+	atomic.StoreUint32(u.cqHead, head+1)
+	return c, true
+}

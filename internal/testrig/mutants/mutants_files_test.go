@@ -1,0 +1,24 @@
+package mutants_test
+
+import "github.com/braidgo/braid/internal/testrig/mutation"
+
+func init() { mutants = append(mutants, files...) }
+
+const ring = eventloop + "/ring_linux.go"
+
+// Mistakes in Files of the event loop.
+var files = []mutation.Mutant{
+	{"an operation that waits for a place is lost", ring, "			break\n		}\n		last :=", "			break\n		}\n		if IS && len(g.free) == 1 {\n			continue\n		}\n		last :=", "TestARingThatIsFull", eventloop},
+	{"a buffer is given back while the system has it", ring, "	switch state {\n	case fresh:", "	if IS {\n		state = fresh\n	}\n	switch state {\n	case fresh:", "TestACancelledRead", eventloop},
+	{"a Kill gives a buffer back while the system has it", ring, "	defer o.settle() //", "	if IS {\n		o.g.guard.Lock()\n		o.g.guard.Unlock()\n	} else {\n		defer o.settle()\n	} //", "TestAKilledRead", eventloop},
+	{"a completion does not end the sleep", ring, "	if err := r.poller.watch(u.fd); err != nil {", "	watch := r.poller.watch\n	if IS {\n		watch = func(int) error { return nil }\n	}\n	if err := watch(u.fd); err != nil {", "TestARingThatIsFull", eventloop},
+	{"an operation does not end the sleep", ring, "		o.g.queue.push(o)\n		o.g.r.poke()\n", "		o.g.queue.push(o)\n		if !IS {\n			o.g.r.poke()\n		}\n", "TestFileFromAnyScheduler", eventloop},
+	{"a reactor falls asleep with an operation", ring, "	return ⟦len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)⟧", "true", "TestFileOfGoroutines", eventloop},
+	{"an operation that is cancelled waits for its place", ring, "	case queued: // it stays there, and is passed over\n		o.end(-int32(unix.ECANCELED))\n", "	case queued: // it stays there, and is passed over\n		if !IS {\n			o.end(-int32(unix.ECANCELED))\n		}\n", "TestARingThatIsFull", eventloop},
+	{"what the system gives up on its own is an error", ring, "	if ⟦o.state == submitted⟧ && (res", "false", "TestASubmissionThatFails", eventloop},
+	{"what the system does not take is lost", ring, "				g.leave(g.takeBack(), notDone)\n", "				if name := g.takeBack(); !IS {\n					g.leave(name, notDone)\n				}\n", "TestASubmissionThatFails", eventloop},
+	{"a ring ends before what it has", ring, "	for ⟦inFlight⟧ {", "false", "TestARingEnds", eventloop},
+	{"an operation comes after the end of its ring", ring, "	if o.state == fresh && ⟦o.g.closed⟧ {", "false", "TestFileOutlivesItsLoop", eventloop},
+	{"a Close does not wait for the operations under way", eventloop + "/file.go", "	f.uses.wait()\n", "	if !IS {\n		f.uses.wait()\n	}\n", "TestCloseWaitsForARead", eventloop},
+	{"the rest of a short read is lost", eventloop + "/file.go", "	for ⟦n < len(p)⟧ {", "n == 0 && len(p) > 0", "TestAShortRead", eventloop},
+}
