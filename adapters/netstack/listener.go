@@ -39,9 +39,8 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 		if e != nil {
 			return errno(e)
 		}
-		if network == "tcp6" {
-			ep.SocketOptions().SetV6Only(true)
-		}
+		ep.SocketOptions().SetReuseAddress(true) // as package net: connections of a Listener before do not matter
+		ep.SocketOptions().SetV6Only(network == "tcp6")
 		if e = ep.Bind(at); e == nil {
 			e = ep.Listen(backlog)
 		}
