@@ -14,6 +14,7 @@ import (
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/netstack"
+	"github.com/braidgo/braid/internal/testrig/processor"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -79,6 +80,7 @@ func BenchmarkEcho(b *testing.B) {
 					open = append(open, dial())
 				}
 				b.ResetTimer()
+				used := processor.Used()
 				var all sync.WaitGroup
 				for i, c := range open {
 					n := b.N / conns
@@ -97,6 +99,7 @@ func BenchmarkEcho(b *testing.B) {
 				}
 				all.Wait()
 				b.StopTimer()
+				b.ReportMetric(float64(processor.Used()-used)/float64(b.N), "cpu-ns/op")
 				for _, c := range open {
 					_ = c.Close()
 				}

@@ -29,6 +29,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// small has buffers that a Write of a megabyte does not fit in.
+var small = netstack.Options{SendBuffer: 1 << 16, ReceiveBuffer: 1 << 16}
+
 // fails holds err to be an *net.OpError of op around want.
 func fails(t testing.TB, err error, op string, want error) {
 	t.Helper()
@@ -172,11 +175,11 @@ func TestWaitsEnd(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
 			loop := must(eventloop.New(eventloop.Options{}))
 			defer loop.Close()
-			a, b := stacks(t, netstack.Options{}, netstack.WireOptions{})
+			a, b := stacks(t, small, netstack.WireOptions{})
 			x, y := pair(t, a, b)
 			ctx, cancel := context.WithCancel(background)
 			defer cancel()
-			errs, large := make(chan error, 4), make([]byte, 16<<20)
+			errs, large := make(chan error, 4), make([]byte, 1<<20)
 			for range 2 {
 				must(0, loop.Go(func() { _, err := x.ReadContext(ctx, make([]byte, 1)); errs <- err }))
 				must(0, loop.Go(func() { _, err := x.WriteContext(ctx, large); errs <- err }))
@@ -199,9 +202,9 @@ func TestWaitsEnd(t *testing.T) {
 // Of Writes at once each stays whole.
 func TestWritesAreWhole(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
-		a, b := stacks(t, netstack.Options{}, netstack.WireOptions{})
+		a, b := stacks(t, small, netstack.WireOptions{})
 		x, y := pair(t, a, b)
-		const writers, size = 3, 3 << 20
+		const writers, size = 3, 1 << 19
 		var all sync.WaitGroup
 		for w := range writers {
 			all.Add(1)
