@@ -12,38 +12,36 @@ import (
 // the cases of one Select. Another reader may be quicker, and then the Read waits all the same. Any number of tasks may wait for it at a
 // time.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] {
-	return suspend.OpOf[struct{}](&readable{endpoint: &c.endpoint})
+	return suspend.OpOf[struct{}](&readable{side: &c.rd, look: func() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }})
 }
 
-// A readable asks the stack before each look, since the stack must not be called under a guard.
+// A readable asks the stack before each look, since the stack must not be called under a guard. It is an again.Maker of an again.Preparer.
 type readable struct {
-	*endpoint
+	*side
+	look  func() bool
 	ready bool
 	seen  uint64 // the count before ready was found out
 }
 
-// Anew implements again.Maker.
-func (r *readable) Anew() suspend.Source[struct{}] { return &readable{endpoint: r.endpoint} }
-
-// Prepare implements again.Preparer.
-func (r *readable) Prepare() {
-	r.rd.guard.Lock()
-	r.seen = r.rd.count
-	r.rd.guard.Unlock()
-	r.ready = r.ep.Readiness(waiter.ReadableEvents) != 0
-}
-
-func (r *readable) Guard() *suspend.Guard               { return &r.rd.guard }
-func (r *readable) Enqueue(s suspend.Resumer[struct{}]) { r.rd.looking.Push(s, struct{}{}) }
-func (r *readable) Remove(s suspend.Resumer[struct{}])  { r.rd.looking.Remove(s) }
+func (r *readable) Anew() suspend.Source[struct{}]      { return &readable{side: r.side, look: r.look} }
+func (r *readable) Guard() *suspend.Guard               { return &r.guard }
+func (r *readable) Enqueue(s suspend.Resumer[struct{}]) { r.looking.Push(s, struct{}{}) }
+func (r *readable) Remove(s suspend.Resumer[struct{}])  { r.looking.Remove(s) }
 func (r *readable) Settle()                             {}
 func (r *readable) Drop()                               {}
 
+func (r *readable) Prepare() {
+	r.guard.Lock()
+	r.seen = r.count
+	r.guard.Unlock()
+	r.ready = r.look()
+}
+
 func (r *readable) Try() (none struct{}, ok bool, err error) {
 	switch {
-	case r.ready || r.rd.late || r.rd.closed:
+	case r.ready || r.late || r.closed:
 		return none, true, nil
-	case r.rd.count != r.seen:
+	case r.count != r.seen:
 		return none, true, again.Err
 	}
 	return none, false, nil
