@@ -39,7 +39,7 @@ var layers = []layer{
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
 	{folders: []string{"scope", "stm", "idle", "keyed"}},
 	{folders: []string{"adapters"}},
-	{folders: []string{"adapters/callback/foreigntest", "adapters/simulation/nemesis"}},
+	{folders: []string{"adapters/callback/foreigntest", "adapters/simulation/nemesis", "adapters/netstack"}},
 	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},
 	{folders: []string{"fetch/fetchtest", "stage/view", "stage/prom", "stage/otel", "stage/jetstream", "actor/natsactor"}},
 	{folders: []string{"suspendtest"}, also: []string{"suspendtest"}},

@@ -24,7 +24,7 @@ import (
 const root = "github.com/braidgo/braid"
 
 // published are the folders of the modules that users require, beside the root. Each has a tag for each release.
-var published = []string{"actor/natsactor", "stage/jetstream", "stage/otel", "stage/prom"}
+var published = []string{"actor/natsactor", "adapters/netstack", "stage/jetstream", "stage/otel", "stage/prom"}
 
 // private are folders of modules that nobody requires: programs, and tests with dependencies of their own. A folder stands for those
 // below it.

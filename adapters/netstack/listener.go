@@ -1,0 +1,244 @@
+package netstack
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/suspend"
+)
+
+// A Listener is a net.Listener of a Stack.
+type Listener struct {
+	endpoint
+	network string
+	addr    net.Addr
+}
+
+// backlog is how many connections may wait for an Accept.
+const backlog = 4096
+
+// Listen listens on address, a port with an IP address of the stack or without one, network being tcp, tcp4 or tcp6. Port 0 is a free one.
+func (s *Stack) Listen(network, addr string) (*Listener, error) {
+	ln := &Listener{network: network}
+	err := func() error {
+		at, proto, err := s.parse(network, addr)
+		if err != nil {
+			return err
+		}
+		queue := new(waiter.Queue)
+		ep, e := s.gv.NewEndpoint(tcp.ProtocolNumber, proto, queue)
+		if e != nil {
+			return errno(e)
+		}
+		ep.SocketOptions().SetReuseAddress(true) // as package net: connections of a Listener before do not matter
+		ep.SocketOptions().SetV6Only(network == "tcp6")
+		if e = ep.Bind(at); e == nil {
+			e = ep.Listen(backlog)
+		}
+		if e != nil {
+			ep.Close()
+			return errno(e)
+		}
+		local, _ := ep.GetLocalAddress()
+		ln.addr = tcpAddr(local)
+		return ln.begin(s, ep, queue)
+	}()
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: named{network, addr}, Err: err}
+	}
+	return ln, nil
+}
+
+// Serve accepts connections and runs handler for each, as a task of Options.On. The I/O of the connection fails with the error of the
+// cancellation once ctx is done, and it is closed when handler ends, however it ends.
+//
+// Serve suspends its caller. It returns when it no longer accepts and every handler has ended, and always with an error. It is the
+// cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Stack was closed, and that of Options.On if it has
+// refused a task. Only the end of ctx reaches the handlers. The Listener stays open unless it was closed.
+func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
+	if handler == nil {
+		panic("netstack: nil handler")
+	}
+	if err := suspend.Err(ctx); err != nil {
+		return err
+	}
+	return eventloop.Serve(ctx, accepting{ln, ctx}, ln.stack.on, -1, func(_ context.Context, c net.Conn) {
+		own := c.(interface{ NetConn() net.Conn }).NetConn().(*Conn)
+		handler(ctx, bound{own, ctx})
+	})
+}
+
+// An accepting is a Listener whose Accept ends with a context, so that Serve closes nothing to stop.
+type accepting struct {
+	*Listener
+	ctx context.Context
+}
+
+func (a accepting) Accept() (net.Conn, error) { return a.accept(a.ctx) }
+func (a accepting) Close() error              { return nil }
+
+// A bound is a Conn whose I/O ends with a context.
+type bound struct {
+	*Conn
+	ctx context.Context
+}
+
+func (b bound) Read(p []byte) (int, error)  { return b.ReadContext(b.ctx, p) }
+func (b bound) Write(p []byte) (int, error) { return b.WriteContext(b.ctx, p) }
+
+// NetConn returns the Conn.
+func (b bound) NetConn() net.Conn { return b.Conn }
+
+// Accept suspends the caller until there is a connection.
+func (ln *Listener) Accept() (net.Conn, error) { return ln.accept(background) }
+
+func (ln *Listener) accept(ctx context.Context) (net.Conn, error) {
+	var ep tcpip.Endpoint
+	var queue *waiter.Queue
+	err := ln.rd.do(ctx, func() (err tcpip.Error) {
+		ep, queue, err = ln.ep.Accept(nil)
+		return err
+	})
+	if err == nil {
+		c := new(Conn)
+		if err = c.begin(ln.stack, ep, queue); err == nil {
+			c.connected()
+			return c, nil
+		}
+	}
+	return nil, ln.fail("accept", err)
+}
+
+// Close stops listening: Accepts and Serves, under way and to come, fail with net.ErrClosed. Connections that were accepted are left
+// alone, those that were not are reset.
+func (ln *Listener) Close() error { return ln.fail("close", ln.close()) }
+
+// Addr returns the address that the Listener listens on.
+func (ln *Listener) Addr() net.Addr { return ln.addr }
+
+// SetDeadline sets when Accepts, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+func (ln *Listener) SetDeadline(t time.Time) error { return ln.fail("set", ln.rd.setDeadline(t)) }
+
+func (ln *Listener) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: op, Net: ln.network, Addr: ln.addr, Err: err}
+}
+
+// Dial connects to address, an IP address with a port, network being tcp, tcp4 or tcp6, and suspends the caller meanwhile. No names are
+// resolved: they are the kernel's. If ctx is done first, or already, Dial fails with the error of the cancellation, and the handshake is
+// given up.
+func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
+	c := new(Conn)
+	err := func() error {
+		at, proto, err := s.parse(network, addr)
+		if err != nil {
+			return err
+		}
+		if err := suspend.Err(ctx); err != nil {
+			return err
+		}
+		queue := new(waiter.Queue)
+		ep, e := s.gv.NewEndpoint(tcp.ProtocolNumber, proto, queue)
+		if e != nil {
+			return errno(e)
+		}
+		if err := c.begin(s, ep, queue); err != nil {
+			return err
+		}
+		up := false
+		defer func() {
+			if !up { // or a context has panicked
+				_ = c.close()
+			}
+		}()
+		started := false
+		err = c.wr.do(ctx, func() tcpip.Error {
+			if !started {
+				started = true
+				if e := ep.Connect(at); e != nil {
+					if _, under := e.(*tcpip.ErrConnectStarted); !under {
+						return e
+					}
+				}
+			}
+			if ep.Readiness(waiter.WritableEvents) == 0 {
+				return &tcpip.ErrWouldBlock{}
+			}
+			return ep.LastError()
+		})
+		up = err == nil
+		return err
+	}()
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: named{network, addr}, Err: err}
+	}
+	c.connected()
+	return c, nil
+}
+
+// parse returns the address as the stack has it. A Listen on all addresses of both kinds is one of IPv6.
+func (s *Stack) parse(network, addr string) (at tcpip.FullAddress, proto tcpip.NetworkProtocolNumber, err error) {
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		return at, 0, net.UnknownNetworkError(network)
+	}
+	host, service, err := net.SplitHostPort(addr)
+	if err != nil {
+		return at, 0, err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return at, 0, &net.AddrError{Err: "invalid port", Addr: addr}
+	}
+	at.Port = uint16(port)
+	if host == "" {
+		if network == "tcp4" {
+			return at, header.IPv4ProtocolNumber, nil
+		}
+		return at, header.IPv6ProtocolNumber, nil
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return at, 0, &net.AddrError{Err: "not an IP address", Addr: addr}
+	}
+	if proto, at.Addr = address(ip); network == "tcp4" && proto != header.IPv4ProtocolNumber || network == "tcp6" && proto != header.IPv6ProtocolNumber {
+		return at, 0, &net.AddrError{Err: "no address of " + network, Addr: addr}
+	}
+	if ip.IsUnspecified() { // the stack's word for it
+		at.Addr = tcpip.Address{}
+	}
+	return at, proto, nil
+}
+
+// address is ip as the stack has it.
+func address(ip netip.Addr) (tcpip.NetworkProtocolNumber, tcpip.Address) {
+	ip = ip.Unmap()
+	if ip.Is4() {
+		return header.IPv4ProtocolNumber, tcpip.AddrFrom4(ip.As4())
+	}
+	return header.IPv6ProtocolNumber, tcpip.AddrFrom16(ip.As16())
+}
+
+func tcpAddr(a tcpip.FullAddress) *net.TCPAddr {
+	ip := net.IP(a.Addr.AsSlice())
+	if len(ip) == 0 {
+		ip = net.IPv6unspecified
+	}
+	return &net.TCPAddr{IP: ip, Port: int(a.Port)}
+}
+
+// A named is an address as the user has given it.
+type named struct{ network, address string }
+
+func (a named) Network() string { return a.network }
+func (a named) String() string  { return a.address }

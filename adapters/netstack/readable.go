@@ -1,0 +1,48 @@
+package netstack
+
+import (
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"github.com/braidgo/braid/internal/again"
+	"github.com/braidgo/braid/suspend"
+)
+
+// ReadableOp is the wait until a Read would not wait: bytes have come, the peer has closed, a deadline has passed, or c is closed. It
+// reads nothing, and its error is nil in all these cases, since the Read says what it is. So a connection, a message and a timeout can be
+// the cases of one Select. Another reader may be quicker, and then the Read waits all the same. Any number of tasks may wait for it at a
+// time.
+func (c *Conn) ReadableOp() suspend.Op[struct{}] {
+	return suspend.OpOf[struct{}](&readable{side: &c.rd, look: func() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }})
+}
+
+// A readable asks the stack before each look, since the stack must not be called under a guard. It is an again.Maker of an again.Preparer.
+type readable struct {
+	*side
+	look  func() bool
+	ready bool
+	seen  uint64 // the count before ready was found out
+}
+
+func (r *readable) Anew() suspend.Source[struct{}]      { return &readable{side: r.side, look: r.look} }
+func (r *readable) Guard() *suspend.Guard               { return &r.guard }
+func (r *readable) Enqueue(s suspend.Resumer[struct{}]) { r.looking.Push(s, struct{}{}) }
+func (r *readable) Remove(s suspend.Resumer[struct{}])  { r.looking.Remove(s) }
+func (r *readable) Settle()                             {}
+func (r *readable) Drop()                               {}
+
+func (r *readable) Prepare() {
+	r.guard.Lock()
+	r.seen = r.count
+	r.guard.Unlock()
+	r.ready = r.look()
+}
+
+func (r *readable) Try() (none struct{}, ok bool, err error) {
+	switch {
+	case r.ready || r.late || r.closed:
+		return none, true, nil
+	case r.count != r.seen:
+		return none, true, again.Err
+	}
+	return none, false, nil
+}

@@ -1,0 +1,111 @@
+package netstack_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/netstack"
+	"github.com/braidgo/braid/internal/testrig/schedtest"
+)
+
+// The kernel's TCP is the other end, in a network namespace of a process of its own.
+func TestTUN(t *testing.T) {
+	if os.Getenv("NETSTACK_TUN") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestTUN$", "-test.v")
+		cmd.Env = append(os.Environ(), "NETSTACK_TUN=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		}
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) || bytes.Contains(out, []byte("--- SKIP")) {
+			t.Skip("this machine permits no TUN: ", err, string(out))
+		}
+		require.NoError(t, err, string(out))
+		return
+	}
+	defer schedtest.Within(t, schedtest.Deadline)()
+	loop := must(eventloop.New(eventloop.Options{}))
+	defer loop.Close()
+	link, err := netstack.TUN(loop, "braid0")
+	if err != nil {
+		t.Skip(err)
+	}
+	require.NoError(t, up("braid0", [4]byte{10, 9, 0, 1}))
+	s := must(netstack.New(netstack.Options{Link: link, Addresses: prefixes("10.9.0.2/24"), On: loop}))
+
+	ln := must(s.Listen("tcp", ":80"))
+	served := make(chan error, 1)
+	go func() { served <- ln.Serve(background, echo) }()
+	kernel := must(net.Listen("tcp", "10.9.0.1:0"))
+	go func() {
+		for {
+			c, err := kernel.Accept()
+			if err != nil {
+				return
+			}
+			go func() { defer c.Close(); echo(background, c) }()
+		}
+	}()
+	roundTrips := func(c net.Conn, seed uint64) {
+		defer c.Close()
+		for round := range 10 {
+			msg, got := content(seed, round, 20000), make([]byte, 20000)
+			must(c.Write(msg))
+			must(io.ReadFull(c, got))
+			if !bytes.Equal(got, msg) {
+				t.Error("not what was sent")
+			}
+		}
+	}
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() { roundTrips(must(net.Dial("tcp", "10.9.0.2:80")), uint64(i)) })
+		all.Add(1)
+		must(0, loop.Go(func() {
+			defer all.Done()
+			roundTrips(must(s.Dial(background, "tcp", kernel.Addr().String())), uint64(i))
+		}))
+	}
+	all.Wait()
+	must(0, kernel.Close())
+	must(0, s.Close())
+	require.ErrorIs(t, <-served, net.ErrClosed)
+	schedtest.Eventually(t, "the task that reads ends", func() bool { st := loop.Stats(); return st.Suspended+st.Running == 0 })
+	_, err = netstack.TUN(loop, "a name that is too long for a device")
+	require.Error(t, err)
+}
+
+// up gives a device an address of the kernel's, and switches it on.
+func up(name string, addr [4]byte) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(ifr.SetInet4Addr(addr[:]), unix.IoctlIfreq(fd, unix.SIOCSIFADDR, ifr)); err != nil {
+		return err
+	}
+	if err := errors.Join(ifr.SetInet4Addr([]byte{255, 255, 255, 0}), unix.IoctlIfreq(fd, unix.SIOCSIFNETMASK, ifr)); err != nil {
+		return err
+	}
+	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
+}

@@ -1,0 +1,199 @@
+package netstack
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+)
+
+// WireOptions are those of Pair. The zero value is a wire that loses nothing and takes no time.
+type WireOptions struct {
+	Loss, Duplicate, Reorder float64       // the shares of packets, 0 to 1; one that is reordered comes Delay, and a millisecond, later
+	Delay, Jitter            time.Duration // each packet takes Delay, and up to Jitter more; Jitter alone changes no order
+	Bandwidth                int           // bytes a second of each direction; 0: no limit. What would wait for 250 ms is lost
+	MTU                      int           // 0: 1500
+	Seed                     uint64        // of the chance. The n'th packet of a direction has the same fate under the same seed
+}
+
+// maxBacklog is how long a packet may wait for the bandwidth.
+const maxBacklog = 250 * time.Millisecond
+
+// Pair returns the ends of a wire in memory.
+func Pair(o WireOptions) (a, b stack.LinkEndpoint) {
+	if o.MTU == 0 {
+		o.MTU = 1500
+	}
+	end := func(stream uint64) *wireEnd {
+		ep := channel.New(0, uint32(o.MTU), "")
+		// The wire damages nothing, so nobody has to compute a checksum.
+		ep.LinkEPCapabilities = stack.CapabilityRXChecksumOffload | stack.CapabilityTXChecksumOffload
+		return &wireEnd{Endpoint: ep, o: o, chance: rand.New(rand.NewPCG(o.Seed, stream))}
+	}
+	x, y := end(0), end(1)
+	x.peer, y.peer = y, x
+	return x, y
+}
+
+// A wireEnd is one end, and the packets that are on their way from it.
+type wireEnd struct {
+	*channel.Endpoint
+	peer *wireEnd
+	o    WireOptions
+
+	mu     sync.Mutex // held for no call of the stack
+	chance *rand.Rand
+	free   time.Time // when the last packet has left
+	last   time.Time // when the last packet in order arrives
+	flying flight
+	number uint64
+	timer  *time.Timer // runs when the first of flying arrives
+	closed bool
+}
+
+// A flyer is a packet on its way.
+type flyer struct {
+	at     time.Time
+	number uint64 // those of one time arrive in order
+	proto  tcpip.NetworkProtocolNumber
+	bytes  buffer.Buffer
+}
+
+// WritePackets implements stack.LinkWriter: it never fails, and never waits.
+func (w *wireEnd) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error) {
+	for _, p := range packets.AsSlice() {
+		for range w.copies() {
+			f := flyer{proto: p.NetworkProtocolNumber, bytes: p.ToBuffer()}
+			if !w.launch(&f) {
+				w.arrive(f)
+			}
+		}
+	}
+	return packets.Len(), nil
+}
+
+// copies draws how often a packet is sent.
+func (w *wireEnd) copies() int {
+	if w.o.Loss == 0 && w.o.Duplicate == 0 {
+		return 1
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lost, twice := w.chance.Float64() < w.o.Loss, w.chance.Float64() < w.o.Duplicate
+	switch {
+	case lost:
+		return 0
+	case twice:
+		return 2
+	}
+	return 1
+}
+
+// launch puts f among those that fly, or loses it, or reports false: it arrives at once.
+func (w *wireEnd) launch(f *flyer) bool {
+	if w.o.Delay == 0 && w.o.Jitter == 0 && w.o.Bandwidth == 0 && w.o.Reorder == 0 {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	f.at = now.Add(w.o.Delay + time.Duration(w.chance.Float64()*float64(w.o.Jitter)))
+	if w.o.Bandwidth > 0 {
+		if w.free.Before(now) {
+			w.free = now
+		}
+		if wait := w.free.Sub(now); wait <= maxBacklog {
+			w.free = w.free.Add(time.Duration(float64(f.bytes.Size()) / float64(w.o.Bandwidth) * float64(time.Second)))
+			f.at = f.at.Add(w.free.Sub(now))
+		} else {
+			f.bytes.Release()
+			return true
+		}
+	}
+	if w.chance.Float64() < w.o.Reorder {
+		f.at = f.at.Add(w.o.Delay + time.Millisecond)
+	} else if f.at.Before(w.last) {
+		f.at = w.last
+	} else {
+		w.last = f.at
+	}
+	if w.closed {
+		f.bytes.Release()
+		return true
+	}
+	f.number = w.number
+	w.number++
+	heap.Push(&w.flying, *f)
+	if w.flying[0].number == f.number {
+		w.wakeLocked()
+	}
+	return true
+}
+
+// wakeLocked sets the timer for the first of those that fly.
+func (w *wireEnd) wakeLocked() {
+	left := time.Until(w.flying[0].at)
+	if w.timer == nil {
+		w.timer = time.AfterFunc(left, w.land)
+	} else {
+		w.timer.Reset(left)
+	}
+}
+
+// land delivers what has arrived, in order. It is run by the timer.
+func (w *wireEnd) land() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.flying) > 0 && time.Until(w.flying[0].at) <= 0 {
+		f := heap.Pop(&w.flying).(flyer)
+		w.mu.Unlock()
+		w.arrive(f)
+		w.mu.Lock()
+	}
+	if len(w.flying) > 0 {
+		w.wakeLocked()
+	}
+}
+
+// arrive hands f to the stack at the other end, which queues it.
+func (w *wireEnd) arrive(f flyer) {
+	p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: f.bytes})
+	w.peer.InjectInbound(f.proto, p)
+	p.DecRef()
+}
+
+// Close implements stack.LinkEndpoint: what flies is lost.
+func (w *wireEnd) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for _, f := range w.flying {
+		f.bytes.Release()
+	}
+	w.flying = nil
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// A flight is a heap of packets, that which arrives first at the top.
+type flight []flyer
+
+func (f flight) Len() int { return len(f) }
+func (f flight) Less(i, j int) bool {
+	return f[i].at.Before(f[j].at) || f[i].at.Equal(f[j].at) && f[i].number < f[j].number
+}
+func (f flight) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+func (f *flight) Push(x any)   { *f = append(*f, x.(flyer)) }
+func (f *flight) Pop() any {
+	old := *f
+	last := old[len(old)-1]
+	old[len(old)-1] = flyer{}
+	*f = old[:len(old)-1]
+	return last
+}
