@@ -66,7 +66,7 @@ func openKernel(on suspend.Spawner, _, _ *netstack.Stack, serve func(net.Conn)) 
 	return func() net.Conn { return must(l.Dial(background, "tcp", ln.Addr().String())) }
 }
 
-// BenchmarkEcho is one round trip of 64 bytes on one of so many connections. Both ends are there: tasks of one loop, or goroutines.
+// BenchmarkEcho makes one round trip of 64 bytes on one of several connections. Both ends are there: tasks of one loop, or goroutines.
 // Kernel is the loopback, on a loop.
 func BenchmarkEcho(b *testing.B) {
 	for _, conns := range []int{1, 64} {
@@ -121,7 +121,7 @@ func echoMessages(c net.Conn) {
 	}
 }
 
-// BenchmarkStream is 64 KB over one connection, over wires that lose so many packets of a hundred.
+// BenchmarkStream sends 64 KB over one connection, over wires with loss.
 func BenchmarkStream(b *testing.B) {
 	for _, loss := range []float64{0, 0.001, 0.01} {
 		for _, w := range ways {

@@ -34,7 +34,7 @@ type endpoint struct {
 	rd, wr side
 }
 
-// begin registers e for events, and for the end of the Stack. If that has come, e is over.
+// begin registers e for events, and for the end of the Stack. If the Stack has ended, e is over.
 func (e *endpoint) begin(s *Stack, ep tcpip.Endpoint, queue *waiter.Queue) error {
 	e.stack, e.ep, e.queue = s, ep, queue
 	const ends = waiter.EventErr | waiter.EventHUp | waiter.EventRdHUp
@@ -121,10 +121,10 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (n int, err error) {
 	return n, c.fail("write", err)
 }
 
-// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. What has been written is still sent.
+// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. Written bytes are still sent.
 func (c *Conn) Close() error { return c.fail("close", c.close()) }
 
-// CloseRead shuts the reading side down: Reads of what has not come yet return io.EOF.
+// CloseRead shuts the reading side down: Reads of bytes still to come return io.EOF.
 func (c *Conn) CloseRead() error { return c.shutdown(tcpip.ShutdownRead) }
 
 // CloseWrite shuts the writing side down: the peer reads io.EOF.
@@ -162,7 +162,7 @@ func (c *Conn) SetNoDelay(on bool) error {
 	return c.option(func() error { c.ep.SocketOptions().SetDelayOption(!on); return nil })
 }
 
-// SetLinger says what Close does with what has not been sent: with sec zero it is dropped, and the peer sees a reset. A negative sec is
+// SetLinger says how Close treats unsent bytes: with sec zero it is dropped, and the peer sees a reset. A negative sec is
 // the default, to send it. Close never waits.
 func (c *Conn) SetLinger(sec int) error {
 	return c.option(func() error {

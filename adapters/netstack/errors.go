@@ -7,7 +7,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// errno returns what the kernel's sockets would say. The end of the stream is io.EOF, as a Read has it.
+// errno returns the error number of the kernel's sockets. The end of the stream is io.EOF, as a Read has it.
 func errno(err tcpip.Error) error {
 	switch err.(type) {
 	case nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/adapters/netstack"
 )
 
-// A server that holds its listener by what it uses of it stays as it is, whatever TCP is under it.
+// A server that holds its listener by an interface stays as it is over any TCP.
 type listener interface {
 	Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error
 	Addr() net.Addr

@@ -66,7 +66,7 @@ func TestExploreEvents(t *testing.T) {
 	})
 }
 
-// An event, a deadline and Close against a Read and a readable: none waits for ever, and the end that Close makes is not the peer's.
+// An event, a deadline and Close against a Read and a readable: each wait ends, and the end by Close is told from the end by the peer.
 func TestExploreEnds(t *testing.T) {
 	for name, p := range map[string]struct {
 		end  func(f *fake)

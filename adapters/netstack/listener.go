@@ -62,7 +62,7 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 // cancellation once ctx is done, and it is closed when handler ends, however it ends.
 //
 // Serve suspends its caller. It returns when it no longer accepts and every handler has ended, and always with an error. It is the
-// cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Stack was closed, and that of Options.On if it has
+// cancellation error if ctx is done by then, net.ErrClosed if the Listener or the Stack was closed, and the error of Options.On if it has
 // refused a task. Only the end of ctx reaches the handlers. The Listener stays open unless it was closed.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if handler == nil {

@@ -7,8 +7,8 @@
 //	ln, err := stack.Listen("tcp", ":80") // instead of loop.Listen
 //	err = ln.Serve(ctx, handler)
 //
-// A server that takes a net.Conn stays as it is, and that line chooses the TCP under it. What the kernel decides for all programs is an
-// option here: buffers, probes, SYN cookies, and by [Stack.Stack] all else that gVisor lets one set.
+// A server that takes a net.Conn stays as it is, and the line with Listen chooses the TCP under it. Settings that the kernel makes for all
+// programs are options here: buffers, probes, SYN cookies, and by [Stack.Stack] all else that gVisor lets one set.
 //
 // A connection has no goroutine. The stack of gVisor has one for each processor, and calls back where bytes or room have come; that resumes
 // the tasks which wait, whatever their scheduler.
@@ -36,7 +36,7 @@ import (
 // Options are those of New. Addresses and Link are needed.
 type Options struct {
 	Addresses []netip.Prefix     // of the one interface, IPv4 and IPv6
-	Routes    []netip.Prefix     // what is reached by the interface; nil: everything
+	Routes    []netip.Prefix     // destinations behind the interface; nil: all
 	Link      stack.LinkEndpoint // an end of a Pair, a TUN, or another one of gVisor's; New takes it over
 	On        suspend.Spawner    // where Serve runs handlers; nil: suspend.Goroutines
 

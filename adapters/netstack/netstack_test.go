@@ -118,7 +118,7 @@ func TestVersion(t *testing.T) {
 	require.NotContains(t, text, "replace gvisor.dev")
 }
 
-// Over a wire that loses, duplicates, delays and reorders, both directions carry what was sent.
+// Over a wire that loses, duplicates, delays and reorders, both directions carry all bytes, in order.
 func TestContents(t *testing.T) {
 	for name, wire := range map[string]netstack.WireOptions{
 		"loss of 10 %": {Loss: 0.1, Seed: 1},

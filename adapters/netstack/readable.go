@@ -8,7 +8,7 @@ import (
 )
 
 // ReadableOp is the wait until a Read would not wait: bytes have come, the peer has closed, a deadline has passed, or c is closed. It
-// reads nothing, and its error is nil in all these cases, since the Read says what it is. So a connection, a message and a timeout can be
+// reads nothing, and its error is nil in all these cases, since the Read returns the reason. So a connection, a message and a timeout can be
 // the cases of one Select. Another reader may be quicker, and then the Read waits all the same. Any number of tasks may wait for it at a
 // time.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] {

@@ -96,7 +96,7 @@ func (s *side) isClosed() bool {
 	return s.closed
 }
 
-// waiting is what the wait of an operation performs.
+// waiting is the suspend.Source of an operation's wait.
 type waiting side
 
 func (s *waiting) Guard() *suspend.Guard               { return &s.guard }

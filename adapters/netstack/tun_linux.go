@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// TUN returns the program's side of the TUN device of that name, which is made if it is not there and the process may do so. A task of loop
+// TUN returns the program's side of the named TUN device, which is made if it does not exist and the process may make it. A task of loop
 // reads from the device, until the Stack is closed. Addresses and routes of the kernel's side are set by its tools:
 //
 //	ip address add 10.0.0.1/24 dev tun0 && ip link set tun0 up

@@ -145,7 +145,7 @@ func (w *wireEnd) wakeLocked() {
 	}
 }
 
-// land delivers what has arrived, in order. It is run by the timer.
+// land delivers the packets that have arrived, in order. It is run by the timer.
 func (w *wireEnd) land() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -56,7 +56,7 @@ func send(t *testing.T, n, want int, o netstack.WireOptions) ([]int, time.Durati
 	return slices.Clone(s.got), s.at.Sub(begun)
 }
 
-// Each option does to packets what it says, and the seed tells to which.
+// Each option does to packets as its name says, and the seed chooses the packets.
 func TestWire(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	const n = 1000

@@ -20,6 +20,13 @@ import (
 var unused = map[string]string{
 	"actor/natsactor: Server.Lost":            "what an operator reads",
 	"adapters/callback: Loop.CloseContext":    "the form of Close with a context",
+	"adapters/eventloop: File.WriteAt":        "as of an os.File",
+	"adapters/netstack: Conn.ReadContext":     "as of a Conn of an eventloop",
+	"adapters/netstack: Conn.ReadableOp":      "as of a Conn of an eventloop",
+	"adapters/netstack: Conn.WriteContext":    "as of a Conn of an eventloop",
+	"adapters/netstack: Conn.SetLinger":       "as of a net.TCPConn",
+	"adapters/netstack: Listener.Accept":      "as of a net.Listener",
+	"adapters/netstack: TUN":                  "needs rights, so no Example runs it",
 	"adapters/random: Scheduler.OnIdle":       "as of a fifo",
 	"adapters/random: Scheduler.Seed":         "for tests of users",
 	"adapters/simulation: Here":               "for tests of users",
