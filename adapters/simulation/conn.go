@@ -172,10 +172,10 @@ func (c *Conn) transmit(p []byte) int {
 	h, id := w.caller()
 	e := event{kind: sent, host: h, task: id, of: &c.peer.node.host, n: len(p), data: hashBytes(0, p)}
 	if w.traced() {
-		e.text = string(p[:min(len(p), 40)])
+		e.text = excerpt(p, traced)
 	}
 	if w.telling() {
-		e.text, e.message = string(p[:min(len(p), shown)]), &message{by: c}
+		e.text, e.message = excerpt(p, shown), &message{by: c}
 	}
 	w.note(e)
 	if c.out.draws.chance(c.link.now().Reset) && w.comes("reset") {

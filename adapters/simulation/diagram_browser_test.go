@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/browser"
 )
 
-// TestDiagramInABrowser opens a diagram in a browser, and reads what it shows.
+// TestDiagramInABrowser opens a diagram in a browser, and reads its texts.
 func TestDiagramInABrowser(t *testing.T) {
 	dom := browser.Shown(t, "file://"+draw(t))
 	require.NotContains(t, dom, "parsererror", "it is XML")

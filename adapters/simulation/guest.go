@@ -32,6 +32,9 @@ type Host struct {
 	late int // calls after the boot
 }
 
+// Guests reports whether w was made with Options.Guests.
+func (w *World) Guests() bool { return w.o.Guests }
+
 // Start runs f on a goroutine, as a program of n: a guest, and so is each goroutine that f starts. ctx is cancelled by Crash. If n
 // has crashed, it begins again. Start panics without Options.Guests.
 func (n *Node) Start(f func(ctx context.Context, h *Host)) {

@@ -114,11 +114,11 @@ func (c *PacketConn) send(p []byte, name string, port int) error {
 	h, id := w.caller()
 	m, e := (*message)(nil), event{kind: sent, host: h, task: id, of: &to.host, n: len(p), data: hashBytes(uint64(port), p)}
 	if w.traced() {
-		e.text = string(p[:min(len(p), 40)])
+		e.text = excerpt(p, traced)
 	}
 	if w.telling() {
 		m = &message{by: &Conn{node: c.node}}
-		e.text, e.message = string(p[:min(len(p), shown)]), m
+		e.text, e.message = excerpt(p, shown), m
 	}
 	w.note(e)
 	l, way := w.link(c.node.name, name), 0

@@ -72,8 +72,11 @@ func newSeeds(t *testing.T, o TestOptions) *seeds {
 	}
 	if v := os.Getenv("BRAID_JOBS"); v != "" && !s.one {
 		var err error
-		if s.jobs, err = strconv.Atoi(v); err != nil || s.jobs <= 0 || s.jobs > 1 && (o.Bubble || o.Guests) {
-			t.Fatalf("simulation: BRAID_JOBS=%s is not a number of jobs, or the runs are in bubbles, and take turns", v)
+		if s.jobs, err = strconv.Atoi(v); err != nil || s.jobs <= 0 {
+			t.Fatalf("simulation: BRAID_JOBS=%s is not a number of jobs", v)
+		}
+		if s.jobs > 1 && (o.Bubble || o.Guests) {
+			t.Fatalf("simulation: BRAID_JOBS=%s: runs with guests or with Bubble take turns, so use processes", v)
 		}
 	}
 	if v := os.Getenv("BRAID_STOP"); v != "" {

@@ -56,7 +56,22 @@ type message struct {
 	before  int // the scene of the story that comes next
 }
 
-const shown = 120 // bytes of a message, in a story
+// How many bytes of a message a line has, at most: of a trace, and of a story.
+const (
+	traced = 64
+	shown  = 120
+)
+
+// excerpt returns p. If that is longer than most bytes, it returns the beginning and the end, since a request over HTTP has its line there and
+// its body here.
+func excerpt(p []byte, most int) string {
+	const gap = " ... "
+	if len(p) <= most {
+		return string(p)
+	}
+	head := (most - len(gap)) / 3
+	return string(p[:head]) + gap + string(p[len(p)-(most-len(gap)-head):])
+}
 
 var errLonger = errors.New("simulation: longer than another variant")
 
@@ -234,9 +249,9 @@ func (v *variant) scenes() (all []scene) {
 func (s scene) tell() string {
 	switch {
 	case s.kind == sent && s.message.there:
-		return fmt.Sprintf("%s sends %d bytes to %s, there at %v: %.*q", s.message.by.node.name, s.n, hostName(s.of), s.message.arrived, shown, s.text)
+		return fmt.Sprintf("%s sends %d bytes to %s, there at %v: %q", s.message.by.node.name, s.n, hostName(s.of), s.message.arrived, s.text)
 	case s.kind == sent:
-		return fmt.Sprintf("%s sends %d bytes to %s, lost: %.*q", s.message.by.node.name, s.n, hostName(s.of), shown, s.text)
+		return fmt.Sprintf("%s sends %d bytes to %s, lost: %q", s.message.by.node.name, s.n, hostName(s.of), s.text)
 	case s.kind == logged && s.host == nil:
 		return s.text
 	}

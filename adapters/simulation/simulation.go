@@ -130,7 +130,7 @@ func (w *World) report() Report {
 }
 
 // A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are those of the test
-// itself, and belong to no Node. All its methods are for its own tasks and callbacks.
+// itself, and belong to no Node. All its methods are for its own tasks, guests and callbacks.
 type World struct {
 	host
 	o     Options

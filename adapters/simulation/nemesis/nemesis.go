@@ -55,7 +55,7 @@ type Options struct {
 	// fast. It should be near the timeouts of the program. 0 stands for 200 ms.
 	Every time.Duration
 
-	// Kinds are the faults that may come. 0 stands for all.
+	// Kinds are the faults that may come. 0 stands for all; Pause and Skew do nothing to guests, so not for these in a World of guests.
 	Kinds Kind
 }
 
@@ -77,7 +77,7 @@ type fault struct {
 }
 
 // Start begins the faults. They go on until calm, which ends them all, boots the nodes that have crashed, and returns then. A task or a
-// guest may call both. Pause and Skew do nothing to guests. If guests hold a sync.Mutex over a Sync, leave SlowDisk out: a long wait for
+// guest may call both. If guests hold a sync.Mutex over a Sync, leave SlowDisk out: a long wait for
 // one makes a seed hard to repeat.
 func Start(w *simulation.World, o Options) (calm func()) {
 	if len(o.Nodes) == 0 {
@@ -88,6 +88,9 @@ func Start(w *simulation.World, o Options) (calm func()) {
 	}
 	if o.Kinds == 0 {
 		o.Kinds = all
+		if w.Guests() {
+			o.Kinds &^= Pause | Skew
+		}
 	}
 	draw := w.Rand()
 	n := &nemesis{o: o, w: w, rand: w.RandOf(rand.NewPCG(draw.Uint64(), draw.Uint64())), boots: map[string]bool{}}

@@ -273,6 +273,25 @@ func TestGuests(t *testing.T) {
 	require.Positive(t, served.Load())
 }
 
+// No fault of a World of guests does nothing to them, unless it was asked for.
+func TestKindsForGuests(t *testing.T) {
+	paused := func(kinds nemesis.Kind) bool {
+		var trace strings.Builder
+		o := simulation.TestOptions{Seeds: 20, Options: simulation.Options{Guests: true, Trace: &trace}}
+		simulation.Test(t, o, func(_ context.Context, w *simulation.World) error {
+			w.Node("a")
+			w.Node("b")
+			calm := nemesis.Start(w, nemesis.Options{Nodes: []string{"a", "b"}, Kinds: kinds})
+			time.Sleep(5 * time.Second)
+			calm()
+			return nil
+		})
+		return strings.Contains(trace.String(), "a is paused") || strings.Contains(trace.String(), "clock of a")
+	}
+	require.False(t, paused(0))
+	require.True(t, paused(nemesis.Pause))
+}
+
 // From a fork on the faults are others.
 func TestAFork(t *testing.T) {
 	crashes := func(seed string) (all []string) {
