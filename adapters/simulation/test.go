@@ -75,6 +75,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		var why string
 		random, why = openChance()
 		defer func() {
+			t.Helper()
 			t.Logf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(random), why, all.Windows, all.Long, s.checker.again, all.Ahead, all.Left)
 		}()
 	}
@@ -92,7 +93,8 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	begun, steps, n := time.Now(), 0, 0
 	reached := map[string]int{} // seeds, by the name of a Sometimes
-	for s.more(n, time.Since(begun)) {
+	failure := ""
+	for failure == "" && s.more(n, time.Since(begun)) {
 		for p, r := range s.round(n) {
 			n++
 			for _, name := range slices.Sorted(maps.Keys(r.Sometimes)) {
@@ -104,12 +106,16 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 			}
 			all.Steps = r.Steps
 			if steps += r.Steps; r.Err != nil || t.Failed() {
-				t.Fatal(s.failure(t, p, r, place(main)))
+				failure = s.failure(t, p, r, place(main))
+				break
 			}
 			if s.search.ran(p, r.came); !s.more(n, time.Since(begun)) {
 				break
 			}
 		}
+	}
+	if failure != "" {
+		t.Fatal(failure) // here, where the line is the caller's
 	}
 	if text := s.stopped(all); text != "" {
 		t.Log(text)
