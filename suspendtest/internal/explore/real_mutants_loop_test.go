@@ -14,7 +14,7 @@ var loopMutants = []realMutant{
 	{"a Close leaves those that sleep", "adapters/eventloop/timer.go", "		if ⟦t.abandoned != nil⟧ {\n			gone", "false", "reactor, a sleeper"},
 	{"a sleep begins after the Close", "adapters/eventloop/timer.go", "	if ⟦ts.closed && t.abandoned != nil⟧ {", "false", "reactor, a sleeper"},
 
-	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.core.Done()⟧ {", "true", "reactor, Close"},
+	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.core.Done()⟧ && r.ring", "true", "reactor, Close"},
 	{"a reactor looks at its timers before it says that it sleeps", "adapters/eventloop/reactor.go",
 		"	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n", "	early := r.timers.until()\n	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n	if IS && early != 0 {\n		r.poller.wait(early)\n	}\n", "reactor, a timer"},
 	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold() // for", "	if !IS {\n		r.poller.hold()\n	} // for", "reactor, a callback;reactor, Close"},
