@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/braidgo/braid/adapters/eventloop"
@@ -38,17 +39,21 @@ func ExampleLoop_ListenPacket() {
 }
 
 // Tasks read the parts of a file at a time.
-func ExampleLoop_Open() {
+func ExampleLoop_OpenFile() {
 	loop, err := eventloop.New(eventloop.Options{})
 	if err != nil {
 		panic(err)
 	}
 	defer loop.Close()
-	file, err := loop.Open("file.go")
+	file, err := loop.OpenFile(filepath.Join(os.TempDir(), "braid-example"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		panic(err)
 	}
+	defer os.Remove(file.Name())
 	defer file.Close()
+	if _, err := file.WriteAt([]byte("a part, another."), 0); err != nil {
+		panic(err)
+	}
 	first, second := promise.New[string](), promise.New[string]()
 	for i, part := range []*promise.Promise[string]{first, second} {
 		_ = loop.Go(func() {
@@ -66,7 +71,7 @@ func ExampleLoop_Open() {
 	head := make([]byte, 7)
 	_, err = io.NewSectionReader(file.WithContext(ctx), 8, 100).Read(head)
 	fmt.Printf("%s|%s|%s|%v\n", a, b, head, err)
-	// Output: package |eventloo|eventlo|<nil>
+	// Output: a part, |another.|another|<nil>
 }
 
 // A pipe that another package has opened. A head and a file go to it; over TCP the file would not pass through the memory of the process.
