@@ -19,12 +19,15 @@ import (
 // A fake is the stack's side of a direction: bytes, and the end.
 type fake struct {
 	side
+	lock  suspend.Guard // as the endpoint's, so that others may come before a try
 	bytes int
 	end   bool
 }
 
 func (f *fake) read(ctx context.Context) error {
 	return f.do(ctx, func() tcpip.Error {
+		f.lock.Lock()
+		defer f.lock.Unlock()
 		switch {
 		case f.bytes > 0:
 			f.bytes--
@@ -37,8 +40,16 @@ func (f *fake) read(ctx context.Context) error {
 }
 
 func (f *fake) arrive(n int) {
+	f.lock.Lock()
 	f.bytes += n
+	f.lock.Unlock()
 	f.NotifyEvent(0)
+}
+
+func (f *fake) finish() {
+	f.lock.Lock()
+	f.end = true
+	f.lock.Unlock()
 }
 
 // Two Reads, of which one may be cancelled, against events: no byte is lost, and the other Read has one.
@@ -75,10 +86,9 @@ func TestExploreEnds(t *testing.T) {
 		"deadline": {func(f *fake) { _ = f.setDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
 		"close": {func(f *fake) {
 			f.close()
-			f.end = true // as the stack has it once it has been told
-			f.NotifyEvent(0)
+			f.finish() // as the stack, once the endpoint is told
 		}, net.ErrClosed},
-		"peer": {func(f *fake) { f.end = true; f.NotifyEvent(0) }, io.EOF},
+		"peer": {func(f *fake) { f.finish(); f.NotifyEvent(0) }, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			suspendtest.Explore(t, func(w *suspendtest.World) {
