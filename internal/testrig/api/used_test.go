@@ -20,7 +20,6 @@ import (
 var unused = map[string]string{
 	"actor/natsactor: Server.Lost":            "what an operator reads",
 	"adapters/callback: Loop.CloseContext":    "the form of Close with a context",
-	"adapters/eventloop: File.WriteAt":        "as of an os.File",
 	"adapters/netstack: Conn.ReadContext":     "as of a Conn of an eventloop",
 	"adapters/netstack: Conn.ReadableOp":      "as of a Conn of an eventloop",
 	"adapters/netstack: Conn.WriteContext":    "as of a Conn of an eventloop",
