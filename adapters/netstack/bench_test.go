@@ -139,6 +139,7 @@ func BenchmarkStream(b *testing.B) {
 				c := dial()
 				b.SetBytes(1 << 16)
 				b.ResetTimer()
+				used := processor.Used()
 				must(0, on.Go(func() {
 					buf := make([]byte, 1<<16)
 					for range b.N {
@@ -147,6 +148,7 @@ func BenchmarkStream(b *testing.B) {
 					_ = c.Close()
 				}))
 				<-received
+				b.ReportMetric(float64(processor.Used()-used)/float64(b.N), "cpu-ns/op")
 			})
 		}
 	}
