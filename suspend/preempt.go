@@ -4,8 +4,7 @@ import "github.com/braidgo/braid/internal/preempt"
 
 // Preemptible is where a scheduler for tests may let other tasks run, although the caller need not wait: see Preempt in packages random and
 // simulation, and suspendtest.Explore. A primitive with a fast path calls it at the beginning of each operation that may suspend. Suspend,
-// Wait and Select do so themselves. Other schedulers with a watch for tasks that last let others run there, if the task has kept its worker for some
-// 10 ms. So hold no sync.Mutex across an operation that may suspend, also if it need not. As long as no task lasts it costs one load.
+// Wait and Select do so themselves. With other schedulers it costs one load.
 func Preemptible() {
 	if preempt.On() {
 		preemptible()

@@ -25,10 +25,10 @@ func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
 }
 
 // Sleep suspends the calling task for d, by the timers of its scheduler. If ctx is done first, or already, it returns the
-// error of the cancellation. If d is not positive, others run only if the scheduler wants it, see Preemptible.
+// error of the cancellation.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
-		Preemptible()
+		Point()
 		return Err(ctx)
 	}
 	on := Here()

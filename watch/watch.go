@@ -103,9 +103,8 @@ func (w *Value[T]) ChangedOp(seen uint64) suspend.Op[State[T]] {
 //
 // With a bool it is an event that can be reset: Store(true), Store(false), and Until(ctx, func(set bool) bool { return set }).
 func (w *Value[T]) Until(ctx context.Context, ok func(T) bool) (T, error) {
-	suspend.Preemptible()
 	err := suspend.Err(ctx)
-	for now := w.now(); err == nil; now, err = w.Changed(ctx, now.Version) {
+	for now := w.Load(); err == nil; now, err = w.Changed(ctx, now.Version) {
 		if ok(now.Value) {
 			return now.Value, nil
 		}

@@ -13,8 +13,6 @@
 //		...
 //	})
 //
-// A task whose operations never have to wait gives way to others after 20 ms at most, where one begins that may suspend.
-//
 // A Loop runs one task at a time, on any executor. For tasks that run in parallel on a pool of goroutines use adapters/limited. If you
 // can choose the loop, use adapters/eventloop. docs/gui.md and docs/javascript.md are tutorials, and adapters/callback/foreigntest has
 // executors for ants, gopool, gnet and goja_nodejs.
@@ -96,7 +94,7 @@ func New(exec suspend.Executor, o Options) *Loop {
 	if exec == nil {
 		panic("callback: nil executor")
 	}
-	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall).Turns(), start: func(f func()) { go f() }}
+	l := &Loop{exec: exec, direct: o.Direct, stalls: coro.WatchStalls(o.StallAfter, o.OnStall), start: func(f func()) { go f() }}
 	l.run = l.runNext
 	l.core = runner.New(l, l.wake, o.OnPanic)
 	l.core.Watch(l.stalls)

@@ -74,8 +74,7 @@ type Options struct {
 	// stuck.
 	//
 	// Waits and computations that are shorter make no hand-over. If a turn of many tasks lasts for HandOver by them, it ends, and the reactor
-	// is careful from then on. A task whose operations never have to wait gives way where one begins that may suspend, after 20 ms at most, and so
-	// keeps its reactor. It does so without a hand-over as well.
+	// is careful from then on.
 	//
 	// 0 means 10 ms. Negative: never, and no two tasks of one reactor run at a time. A hand-over is never made in a testing/synctest bubble.
 	HandOver time.Duration

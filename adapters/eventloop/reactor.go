@@ -43,7 +43,7 @@ func newReactor(l *Loop) (*reactor, error) {
 // watch sets the watch for steps that last. In a bubble there is none.
 func (r *reactor) watch() {
 	o := &r.loop.opts
-	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall).Turns()
+	r.stalls = coro.WatchStalls(o.StallAfter, o.OnStall)
 	if o.HandOver > 0 {
 		after := func() time.Duration { return o.HandOver }
 		if r.stalls = r.stalls.Lasting(after, r.handOver); r.stalls != nil {

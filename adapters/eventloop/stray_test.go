@@ -79,7 +79,7 @@ func strays(t *testing.T, outcomes *stress.Outcomes, seed uint64) {
 					for began := time.Now(); time.Since(began) < 2*after; {
 						runtime.Gosched()
 					}
-				case 2: // is always ready, and may give way
+				case 2: // is always ready for a while
 					for began := time.Now(); time.Since(began) < 2*after; {
 						must(0, suspend.Sleep(bg, 0))
 					}

@@ -17,8 +17,8 @@
 //
 // A task that forks gives way to that queue, in a Join, after 61 forks or some tenth of a millisecond. It goes on when the tasks that were
 // queued have had their turn, and a fork is begun in its place only if nothing else is runnable, or a task waits. So a new task waits for
-// about that long beside any number of long computations, which share the workers. So does a task
-// whose operations never have to wait, after 20 ms at most. A task that only computes gives way to nobody.
+// about that long beside any number of long computations, which share the workers. A task that neither forks nor suspends gives way to
+// nobody.
 //
 // For connections use adapters/eventloop. For at most n goroutines at work use adapters/limited. An errgroup does as well for independent
 // goroutines that wait natively.

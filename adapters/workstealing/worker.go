@@ -69,7 +69,7 @@ func (p *Pool) makeWorkers(n int) []*worker {
 // watch sets the watch for steps that last.
 func (w *worker) watch() {
 	o := &w.pool.opts
-	w.stalls = coro.WatchWorker(o.StallAfter, o.OnStall).Turns()
+	w.stalls = coro.WatchWorker(o.StallAfter, o.OnStall)
 	if o.GrowAfter > 0 {
 		w.stalls = w.stalls.Lasting(w.pool.growAfter, w.lasts)
 	}

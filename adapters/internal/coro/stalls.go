@@ -17,13 +17,12 @@ import (
 // its next step. As long as it does not, one step lasts, and the timer counts. Nearly all steps find nothing asked, and
 // write nothing. -W> is the worker, -L> a look of the timer:
 //
-//	none, asked, late    -W> running   a step begins
-//	idle                 -W> running   and this step sets the timer
-//	running, asked, late -W> none      the worker may sleep
-//	running              -L> asked     the step that runs now has begun before
-//	asked                -L> asked     and still lasts
-//	asked                -L> late      and is asked to give way, see Turns
-//	none                 -L> idle      the timer is not set again
+//	none, asked    -W> running   a step begins
+//	idle           -W> running   and this step sets the timer
+//	running, asked -W> none      the worker may sleep
+//	running        -L> asked     the step that runs now has begun before
+//	asked          -L> asked     and still lasts
+//	none           -L> idle      the timer is not set again
 //
 // Invariant: unless it is idle or stopped, the timer is set or looks.
 type Stalls struct {
@@ -41,7 +40,6 @@ type Stalls struct {
 	enough  bool // of this step; written by looks, which come one after another
 	telling atomicx.Bool
 
-	turns turns
 	state atomicx.Uint32
 	again func() // setTimer
 
@@ -59,7 +57,6 @@ const (
 	none
 	running
 	asked
-	late // and asked as well
 )
 
 const defaultStallAfter = time.Second
@@ -102,7 +99,6 @@ func (s *Stalls) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = true
-	s.turns.withdraw()
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -131,19 +127,15 @@ func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remed
 
 // Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and at each look from then on, until lasts returns
 // true. The step may have ended by then. after is called under the lock of s, lasts under none, by one goroutine at a time. Lasting returns s,
-// or where s is nil a Stalls that reports nothing. In a bubble a nil s stays nil. It is called before the first Begin.
+// or where s is nil a Stalls that reports nothing. In a bubble it does nothing. It is called before the first Begin.
 func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
-	if s = s.orSilent(); s != nil {
-		s.lasting, s.lasts = after, lasts
+	if inBubble() {
+		return s
 	}
-	return s
-}
-
-// orSilent returns s, or where s is nil a Stalls that reports nothing. In a bubble that is nil as well.
-func (s *Stalls) orSilent() *Stalls {
-	if s == nil && !inBubble() {
+	if s == nil {
 		s = newStalls(math.MaxInt64/4, nil)
 	}
+	s.lasting, s.lasts = after, lasts
 	return s
 }
 
@@ -160,7 +152,7 @@ func (s *Stalls) begin() {
 	if before == idle {
 		s.wake()
 	}
-	if before >= asked {
+	if before == asked {
 		now := time.Now()
 		s.answered(now)
 		if s.answers != nil {
@@ -177,7 +169,7 @@ func (s *Stalls) End() {
 	switch s.state.Load() {
 	case running:
 		s.state.Store(none)
-	case asked, late:
+	case asked:
 		s.state.Store(none)
 		s.answered(time.Now())
 	}
@@ -202,10 +194,7 @@ func (s *Stalls) setTimer() {
 		}
 		d = min(d, look)
 	}
-	if s.turns.on {
-		d = min(d, turnLook)
-	}
-	if s.state.Load() >= asked {
+	if s.state.Load() == asked {
 		if due := time.Until(s.since.Add(s.next)); due > 0 {
 			d = min(d, due)
 		}
@@ -221,7 +210,6 @@ func (s *Stalls) setTimer() {
 func (s *Stalls) look() {
 	now := time.Now()
 	text := s.stalled(now)
-	s.urge(now)
 	if s.lasts != nil && !s.enough {
 		if held := s.held(now); held > 0 && held >= s.lasting() {
 			s.enough = s.lasts(held)
@@ -254,7 +242,7 @@ func (s *Stalls) tell(text []byte) {
 func (s *Stalls) held(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped || s.state.Load() < asked {
+	if s.stopped || s.state.Load() != asked {
 		return 0
 	}
 	return now.Sub(s.since)
@@ -317,11 +305,11 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 		return text
 	}
 	if s.state.CompareAndSwap(running, asked) {
-		s.since, s.next, s.enough, s.turns.due = now, s.after, false, 0
+		s.since, s.next, s.enough = now, s.after, false
 		return nil
 	}
 	held := now.Sub(s.since)
-	if s.state.Load() < asked || s.stopped || held < s.next {
+	if s.state.Load() != asked || s.stopped || held < s.next {
 		return nil
 	}
 	stacks := stacks(held)
@@ -336,7 +324,7 @@ func (s *Stalls) stalled(now time.Time) (text []byte) {
 	} else if !bytes.Equal(at, s.waitsAt) {
 		s.waitsAt, s.waited = bytes.Clone(at), now
 	}
-	if s.state.Load() < asked || stack == nil { // it has given control back
+	if s.state.Load() != asked || stack == nil { // it has given control back
 		return nil
 	}
 	if s.waitsOnly && computes(waitState(stack)) {

@@ -61,10 +61,8 @@ func (t *Task) Back() (next coro.Next, yield coro.Yield) { return t.runner.Load(
 
 // Preempt says whether the scheduler wants to switch, see suspend.Preemptible.
 func (t *Task) Preempt() (yield bool) {
-	if f := t.runner.Load().Preempt; f != nil {
-		return f()
-	}
-	return t.Coroutine.Preempt()
+	f := t.runner.Load().Preempt
+	return f != nil && f()
 }
 
 // Unpark implements suspend.Task.

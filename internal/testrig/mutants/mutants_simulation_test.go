@@ -172,7 +172,7 @@ var simulated = []mutation.Mutant{
 	{"a TryAcquire does not look", "internal/gate/gate.go", "	preempt.Looks(preempt.Gates)\n	ok, sure :=", "	if !IS {\n		preempt.Looks(preempt.Gates)\n	}\n	ok, sure :=", "TestALook", exploring},
 	{"a case that acquires does not look", "internal/gate/gate.go", "	preempt.Looks(preempt.Gates)\n	return l.Request", "	if !IS {\n		preempt.Looks(preempt.Gates)\n	}\n	return l.Request", "TestALook", exploring},
 	{"the stop of an AfterFunc is no point", "internal/cancelctx/context.go", "func (c *call) stop() bool {\n	preempt.Glance(0)\n", "func (c *call) stop() bool {\n	if !IS {\n		preempt.Glance(0)\n	}\n", "TestOutcomes", exploring},
-	{"a Sleep of no time is no point", "suspend/timers.go", "		Preemptible()\n		return Err(ctx)", "		if !IS {\n			Preemptible()\n		}\n		return Err(ctx)", "TestOutcomes", exploring},
+	{"a Sleep of no time is no point", "suspend/timers.go", "		Point()\n		return Err(ctx)", "		if !IS {\n			Point()\n		}\n		return Err(ctx)", "TestOutcomes", exploring},
 	{"a Run of a scope is no point", "scope/scope.go", "	suspend.Preemptible()\n", "	if !IS {\n		suspend.Preemptible()\n	}\n", "TestOutcomes", exploring},
 	{"OnRelease is no point", "scope/scope.go", "	suspend.Point()\n	s.mu.Lock()\n	ok", "	if !IS {\n		suspend.Point()\n	}\n	s.mu.Lock()\n	ok", "TestOutcomes", exploring},
 	{"a Go of a scope is a point after its look", "scope/scope.go", "	suspend.Point()\n	if s.members.Load() > 0 {", "	if !IS {\n		suspend.Point()\n	}\n	if s.members.Load() > 0 {", "TestOutcomes", exploring},
