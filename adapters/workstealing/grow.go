@@ -51,6 +51,8 @@ func (w *worker) lasts(held time.Duration) (enough bool) {
 	case n == 0: // so each step that lasts waits
 		p.grow(slices.DeleteFunc(slices.Clone(*p.workers.Load()), func(w *worker) bool { return !w.stalls.Lasts() }))
 		return false
+	case coro.Early(held):
+		return false
 	case n >= run: // all may compute
 		if held < atLastAfter*p.opts.GrowAfter {
 			return false

@@ -24,16 +24,30 @@ var printing struct {
 	took  time.Duration
 }
 
-// stacks returns what gid.Stacks does, for a step that has lasted for held. It returns nil if it is too early, and soon may not be.
+// Early reports whether it is too early to look at the stacks for a step that has lasted for held.
+func Early(held time.Duration) bool {
+	if !printing.TryLock() {
+		return true
+	}
+	defer printing.Unlock()
+	return earlyLocked(held)
+}
+
+func earlyLocked(held time.Duration) bool {
+	since := time.Since(printing.ended) // below 0 in the next bubble
+	return held < waitShare*perStack*time.Duration(runtime.NumGoroutine()) || since >= 0 && since < timeShare*printing.took
+}
+
+// stacks returns what gid.Stacks does, for a step that has lasted for held. It returns nil if it is too early.
 func stacks(held time.Duration) iter.Seq2[int64, []byte] {
-	if held < waitShare*perStack*time.Duration(runtime.NumGoroutine()) || !printing.TryLock() {
+	if !printing.TryLock() {
 		return nil
 	}
 	defer printing.Unlock()
-	begun := time.Now()
-	if since := begun.Sub(printing.ended); since >= 0 && since < timeShare*printing.took { // below 0 in the next bubble
+	if earlyLocked(held) {
 		return nil
 	}
+	begun := time.Now()
 	all := gid.Stacks()
 	printing.ended = time.Now()
 	printing.took = printing.ended.Sub(begun)
