@@ -1,6 +1,9 @@
 package netstack
 
-import "gvisor.dev/gvisor/pkg/waiter"
+import (
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
 
 // Open is how many endpoints a Close would close.
 func (s *Stack) Open() int {
@@ -11,3 +14,14 @@ func (s *Stack) Open() int {
 
 // Readable is whether the stack has something for a Read.
 func (c *Conn) Readable() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }
+
+// InFlight returns how many packets are on their way from an end of a Pair.
+func InFlight(end stack.LinkEndpoint) (n int) {
+	w := end.(*wireEnd)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n = len(w.flying); w.landing {
+		n++
+	}
+	return n
+}

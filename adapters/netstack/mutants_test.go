@@ -17,7 +17,7 @@ func TestMutants(t *testing.T) {
 		{"an own Close is the peer's", "side.go", "own != nil {", "own != nil && !IS {", "TestExploreEnds/close"},
 		{"a Close wakes nobody", "side.go", "	s.closed = true\n	s.wakeLocked()", "	s.closed = true\n	if !IS {\n		s.wakeLocked()\n	}", "TestExploreEnds/close"},
 		{"a deadline wakes nobody", "side.go", "	s.late = true\n	s.wakeLocked()", "	s.late = true\n	if !IS {\n		s.wakeLocked()\n	}", "TestExploreEnds/deadline"},
-		{"a deadline that is moved stays", "side.go", "		s.timer.Reset(left)", "		if !IS {\n			s.timer.Reset(left)\n		}", "TestWaitsEnd/sooner"},
+		{"a deadline that is moved stays", "side.go", "	default:\n		s.timer.Reset(left)", "	default:\n		if !IS {\n			s.timer.Reset(left)\n		}", "TestWaitsEnd/sooner"},
 		{"two Writes mix", "conn.go", "			m, err := c.ep.Write(", "			if IS {\n				c.wr.turn.Unlock()\n				gosched()\n				_ = c.wr.turn.Lock(background)\n				c.out.Reset(p[n:])\n			}\n			m, err := c.ep.Write(", "TestWritesAreWhole"},
 		{"it never yields", "side.go", "		suspend.Yield()", "		if !IS {\n			suspend.Yield()\n		}", "TestATaskThatNeverWaitsYields"},
 		{"a Dial that failed leaves its endpoint", "listener.go", "			if !up {", "			if !up && !IS {", "TestDialEnds"},
@@ -25,6 +25,7 @@ func TestMutants(t *testing.T) {
 		{"a Stack that ends leaves the waits", "netstack.go", "		e.end()", "		if !IS {\n			e.end()\n		}", "TestStackClose"},
 		{"a Stack that has ended takes more", "netstack.go", "	return !s.closed\n", "	return !s.closed || IS\n", "TestStackClose"},
 		{"a Serve that ends closes its Listener", "listener.go", "func (a accepting) Close() error              { return nil }", "func (a accepting) Close() error {\n	if IS {\n		return a.Listener.Close()\n	}\n	return nil\n}", "TestServe"},
+		{"packets are delivered side by side", "wire.go", "	w.landing = true\n", "	w.landing = !IS\n", "TestAWireKeepsTheOrder"},
 		{"the wire loses nothing", "wire.go", "	case lost:", "	case lost && !IS:", "TestWire"},
 		{"the wire has no order", "wire.go", "f[i].at.Before(f[j].at) ||", "(IS && f[i].number > f[j].number) || !IS && f[i].at.Before(f[j].at) ||", "TestWire"},
 	})

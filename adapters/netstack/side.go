@@ -157,9 +157,14 @@ func (s *side) setDeadline(at time.Time) error {
 func (s *side) expire() {
 	s.guard.Lock()
 	defer s.guard.Unlock()
-	if !s.closed && !s.deadline.IsZero() && time.Until(s.deadline) <= 0 { // else it has been moved, with the timer
-		s.expireLocked()
+	if s.closed || s.deadline.IsZero() {
+		return
 	}
+	if left := time.Until(s.deadline); left > 0 { // it has been moved, or the clock of the day has been put back
+		s.timer.Reset(left)
+		return
+	}
+	s.expireLocked()
 }
 
 func (s *side) expireLocked() {

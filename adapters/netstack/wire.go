@@ -46,14 +46,15 @@ type wireEnd struct {
 	peer *wireEnd
 	o    WireOptions
 
-	mu     sync.Mutex // held for no call of the stack
-	chance *rand.Rand
-	free   time.Time // when the last packet has left
-	last   time.Time // when the last packet in order arrives
-	flying flight
-	number uint64
-	timer  *time.Timer // runs when the first of flying arrives
-	closed bool
+	mu      sync.Mutex // held for no call of the stack
+	chance  *rand.Rand
+	free    time.Time // when the last packet has left
+	last    time.Time // when the last packet in order arrives
+	flying  flight
+	number  uint64
+	timer   *time.Timer // runs when the first of flying arrives
+	landing bool        // one goroutine delivers, so that packets keep their order, and sets the timer again
+	closed  bool
 }
 
 // A flyer is a packet on its way.
@@ -68,10 +69,7 @@ type flyer struct {
 func (w *wireEnd) WritePackets(packets stack.PacketBufferList) (int, tcpip.Error) {
 	for _, p := range packets.AsSlice() {
 		for range w.copies() {
-			f := flyer{proto: p.NetworkProtocolNumber, bytes: p.ToBuffer()}
-			if !w.launch(&f) {
-				w.arrive(f)
-			}
+			w.launch(flyer{proto: p.NetworkProtocolNumber, bytes: p.ToBuffer()})
 		}
 	}
 	return packets.Len(), nil
@@ -94,11 +92,9 @@ func (w *wireEnd) copies() int {
 	return 1
 }
 
-// launch puts f among those that fly, or loses it, or reports false: it arrives at once.
-func (w *wireEnd) launch(f *flyer) bool {
-	if w.o.Delay == 0 && w.o.Jitter == 0 && w.o.Bandwidth == 0 && w.o.Reorder == 0 {
-		return false
-	}
+// launch puts f among those that fly, or loses it. It never arrives in this call: the sender holds locks of its endpoint, which an answer by
+// ICMP takes.
+func (w *wireEnd) launch(f flyer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -112,7 +108,7 @@ func (w *wireEnd) launch(f *flyer) bool {
 			f.at = f.at.Add(w.free.Sub(now))
 		} else {
 			f.bytes.Release()
-			return true
+			return
 		}
 	}
 	if w.chance.Float64() < w.o.Reorder {
@@ -124,15 +120,14 @@ func (w *wireEnd) launch(f *flyer) bool {
 	}
 	if w.closed {
 		f.bytes.Release()
-		return true
+		return
 	}
 	f.number = w.number
 	w.number++
-	heap.Push(&w.flying, *f)
-	if w.flying[0].number == f.number {
+	heap.Push(&w.flying, f)
+	if !w.landing && w.flying[0].number == f.number {
 		w.wakeLocked()
 	}
-	return true
 }
 
 // wakeLocked sets the timer for the first of those that fly.
@@ -149,18 +144,23 @@ func (w *wireEnd) wakeLocked() {
 func (w *wireEnd) land() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.landing {
+		return
+	}
+	w.landing = true
 	for len(w.flying) > 0 && time.Until(w.flying[0].at) <= 0 {
 		f := heap.Pop(&w.flying).(flyer)
 		w.mu.Unlock()
 		w.arrive(f)
 		w.mu.Lock()
 	}
+	w.landing = false
 	if len(w.flying) > 0 {
 		w.wakeLocked()
 	}
 }
 
-// arrive hands f to the stack at the other end, which queues it.
+// arrive hands f to the stack at the other end. It is called with no lock held.
 func (w *wireEnd) arrive(f flyer) {
 	p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: f.bytes})
 	w.peer.InjectInbound(f.proto, p)

@@ -48,7 +48,11 @@ func send(t *testing.T, n, want int, o netstack.WireOptions) ([]int, time.Durati
 		require.Nil(t, err)
 		list.Reset()
 	}
-	schedtest.Eventually(t, "all have come", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.got) >= want })
+	schedtest.Eventually(t, "all have come", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.got) >= want && (want > 0 || netstack.InFlight(a) == 0)
+	})
 	a.Close()
 	b.Close()
 	s.mu.Lock()

@@ -20,7 +20,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // TestMain fails if a goroutine of a pool outlives the tests, all of which close their pools.
 func TestMain(m *testing.M) { schedtest.Main(m) }
