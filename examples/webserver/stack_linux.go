@@ -1,0 +1,27 @@
+package main
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/netstack"
+)
+
+// newStack makes a TUN device, and a TCP whose connections are tasks of loop at its other end.
+func newStack(loop *eventloop.Loop, at string) (*netstack.Stack, error) {
+	device, prefix, ok := strings.Cut(at, "=")
+	if !ok {
+		return nil, errors.New("-stack wants device=prefix, as tun0=10.0.0.2/24")
+	}
+	address, err := netip.ParsePrefix(prefix)
+	if err != nil {
+		return nil, err
+	}
+	link, err := netstack.TUN(loop, device)
+	if err != nil {
+		return nil, err
+	}
+	return netstack.New(netstack.Options{Link: link, Addresses: []netip.Prefix{address}, On: loop})
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/adapters/netstack"
+)
+
+func newStack(*eventloop.Loop, string) (*netstack.Stack, error) {
+	return nil, errors.New("-stack needs the TUN devices of Linux")
+}
