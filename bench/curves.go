@@ -3,7 +3,7 @@ package main
 // curves are all of them. Table 6.1 is that of the thesis of Ande (2023); thread-bytes, disk-reads and pipes
 // are the three of Li and Zdancewic (2007).
 func curves() []curve {
-	return []curve{
+	all := []curve{
 		{
 			id: "mvar-table", title: "Table 6.1: an MVar against native queues of one",
 			about: "A value handed over, by two tasks. Serial: both on one fifo, and the goroutines with GOMAXPROCS 1. " +
@@ -60,6 +60,9 @@ func curves() []curve {
 			open: amongIdle,
 		},
 	}
+	all = append(all, webCurves("web-disk", "Figure 19: 131,072 files of 16 KB, and memory for an eighth of them",
+		"Static files at random. Each server has 256 MB, the cache of the system for its files included, and begins with none.", webDisk)...)
+	return append(all, webCurves("web-cached", "1,000 files of 16 KB that are cached", "The same, from memory.", webCached)...)
 }
 
 func mvarTable(b *bench, x float64) (all []measurement) {

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -80,4 +84,53 @@ func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size i
 			must(syscall.Write(int(e.Fd), request))
 		}
 	}
+}
+
+// ownGroup makes a process and its children a group.
+var ownGroup = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+
+func killGroup(id int) { _ = syscall.Kill(-id, syscall.SIGKILL) }
+
+func flush() { syscall.Sync() }
+
+// ofGroup sums a figure of the processes of a group.
+func ofGroup(id int, figure func(proc string, stat []string) float64) (sum float64) {
+	for _, proc := range must(filepath.Glob("/proc/[0-9]*")) {
+		text, err := os.ReadFile(proc + "/stat")
+		if _, rest, found := strings.Cut(string(text), ") "); err == nil && found { // it may have ended
+			if stat := strings.Fields(rest); stat[2] == strconv.Itoa(id) {
+				sum += figure(proc, stat)
+			}
+		}
+	}
+	return sum
+}
+
+// processorTime is that of a group, its ended processes included.
+func processorTime(id int) time.Duration {
+	const tick = 10 * time.Millisecond
+	return time.Duration(ofGroup(id, func(_ string, stat []string) (ticks float64) {
+		for _, s := range stat[11:15] { // user and system, of its own and of children
+			ticks += must(strconv.ParseFloat(s, 64))
+		}
+		return ticks
+	})) * tick
+}
+
+// memoryOf is that of a group in bytes; what processes share counts once.
+func memoryOf(id int) float64 {
+	return ofGroup(id, func(proc string, _ []string) (kilobytes float64) {
+		_, _ = fmt.Sscanf(field(proc+"/smaps_rollup", "Pss"), "%f kB", &kilobytes)
+		return kilobytes
+	}) * 1024
+}
+
+// limitedGroup is a control group with so much memory, which the cache of the system counts against.
+func limitedGroup(bytes int) string {
+	const dir = "/sys/fs/cgroup/memory/braid-bench"
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		ok(fmt.Errorf("limiting the memory of a server is not permitted here: %w", err))
+	}
+	ok(os.WriteFile(dir+"/memory.limit_in_bytes", []byte(strconv.Itoa(bytes)), 0))
+	return dir
 }

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"errors"
 	"net"
+	"os"
+	"syscall"
 	"time"
 )
 
@@ -16,4 +19,24 @@ func allowDescriptors(int) (limit int) { return 10_000 }
 
 func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size int) float64 {
 	return driveConns(conns, d, ask, begin, size, func() net.Conn { return must(net.Dial("tcp", addr)) })
+}
+
+// What the web servers use of the processor and of memory is not known.
+
+var ownGroup *syscall.SysProcAttr
+
+func flush() {}
+
+func killGroup(id int) {
+	if p, err := os.FindProcess(id); err == nil {
+		_ = p.Kill()
+	}
+}
+
+func processorTime(int) time.Duration { return 0 }
+func memoryOf(int) float64            { return 0 }
+
+func limitedGroup(int) string {
+	ok(errors.New("limiting the memory of a server needs Linux"))
+	return ""
 }

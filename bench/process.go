@@ -14,7 +14,7 @@ import (
 var helpers map[string]func(args []string) any
 
 func init() {
-	helpers = map[string]func(args []string) any{driveArg: driveHere, bytesArg: bytesHere}
+	helpers = map[string]func(args []string) any{driveArg: driveHere, bytesArg: bytesHere, fileServerArg: fileServerHere}
 }
 
 // isHelper reports whether this process is one, and has done its work.

@@ -28,19 +28,20 @@ type File struct {
 }
 
 type file struct {
-	os      *os.File
-	loop    *Loop
-	sys     int  // the descriptor; -1: it is not for a ring
-	appends bool // as opened
-	uses    countdown
-	closed  bool // under the guard of uses
+	os     *os.File
+	loop   *Loop
+	sys    int // the descriptor; -1: it is not for a ring
+	flag   int // as opened
+	uses   countdown
+	closed bool // under the guard of uses
 }
 
 // The operations of a ring, as io_uring numbers them.
 const (
-	opFsync uint8 = 3
-	opRead  uint8 = 22
-	opWrite uint8 = 23
+	opFsync  uint8 = 3
+	opOpenAt uint8 = 18
+	opRead   uint8 = 22
+	opWrite  uint8 = 23
 )
 
 // errRefused says that an operation is to be done without a ring. It has had no effect.
@@ -55,20 +56,18 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 	if err := l.makeRings(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	f := &file{loop: l, sys: -1, appends: flag&os.O_APPEND != 0}
+	f := &file{loop: l, sys: -1, flag: flag}
 	var err error
-	if e := suspend.Blocking(context.Background(), func() {
-		if f.os, err = os.OpenFile(name, flag, perm); err != nil {
-			return
+	if f.os, err = l.openViaRing(name, flag, perm); err == errRefused {
+		if e := suspend.Blocking(context.Background(), func() { f.os, err = os.OpenFile(name, flag, perm) }); e != nil {
+			return nil, e
 		}
-		if info, e := f.os.Stat(); e == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeDevice) {
-			f.sys = int(f.os.Fd())
-		}
-	}); e != nil {
-		return nil, e
 	}
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.os.Stat(); err == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeDevice) {
+		f.sys = int(f.os.Fd())
 	}
 	return &File{file: f}, nil
 }
@@ -93,7 +92,7 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 // WriteAt writes p from offset off on. If it fails, n bytes have been written, and some more may have been. Like that of an os.File it fails if the file
 // was opened with O_APPEND.
 func (f *File) WriteAt(p []byte, off int64) (n int, err error) {
-	if f.appends {
+	if f.flag&os.O_APPEND != 0 {
 		return f.os.WriteAt(p, off) // has the error
 	}
 	return f.transfer("write", opWrite, p, off, f.os.WriteAt)
@@ -144,17 +143,14 @@ func (f *File) Sync() error {
 	return f.failed("sync", err)
 }
 
-// Stat describes the file.
+// Stat describes the file. The system is asked at once: it keeps the description of an open file in memory, but may have to ask a server for
+// one of a network.
 func (f *File) Stat() (info fs.FileInfo, err error) {
 	if err := f.begin("stat"); err != nil {
 		return nil, err
 	}
 	defer f.uses.done()
-	err = f.blocking("stat", func() (err error) {
-		info, err = f.os.Stat()
-		return err
-	})
-	return info, err
+	return f.os.Stat()
 }
 
 // Close makes all later operations fail with os.ErrClosed, waits for those under way, and closes the file. The first of several Closes returns
@@ -169,6 +165,9 @@ func (f *File) Close() error {
 		return f.failed("close", os.ErrClosed)
 	}
 	f.uses.wait()
+	if f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+		return f.os.Close() // there is nothing to be written
+	}
 	unbound := File{file: f.file}
 	return unbound.blocking("close", f.os.Close)
 }

@@ -319,7 +319,8 @@ func TestASubmissionThatFails(t *testing.T) {
 		asked := make(chan struct{})
 		must(0, s.loop.Go(func() {
 			defer close(asked)
-			o := &op{g: g, code: opRead, fd: int32(s.sys), p: make([]byte, 1)}
+			o := &op{g: g, p: make([]byte, 1), sqe: sqe{opcode: opRead, fd: int32(s.sys)}}
+			o.pointTo(o.p)
 			if res, err := o.do(nil); res != notDone || err != nil {
 				t.Error(res, err)
 			}
@@ -333,8 +334,7 @@ func TestASubmissionThatFails(t *testing.T) {
 					break
 				}
 			}
-			place := o.place
-			g.addCancel(place, noPlace)
+			g.add(sqe{opcode: opAsyncCancel, fd: -1, addr: o.userData, userData: noPlace})
 			g.guard.Unlock()
 			g.submit()
 			for c, ok := g.next(); ok; c, ok = g.next() {

@@ -2,6 +2,11 @@
 
 package eventloop
 
+import (
+	"io/fs"
+	"os"
+)
+
 // A ring is none here.
 type ring struct{}
 
@@ -10,5 +15,7 @@ func (*ring) rests() bool { return true }
 
 func (l *Loop) makeRings() error { return nil }
 func (r *reactor) endRing()      {}
+
+func (l *Loop) openViaRing(string, int, fs.FileMode) (*os.File, error) { return nil, errRefused }
 
 func (f *File) viaRing(uint8, []byte, int64) (int, error) { return 0, errRefused }

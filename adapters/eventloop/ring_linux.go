@@ -4,6 +4,8 @@ package eventloop
 
 import (
 	"context"
+	"io/fs"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -44,16 +46,13 @@ const noPlace = ^uint64(0) // a cancellation has none
 
 // An op is one operation of a File. It is the suspend.Source of its wait.
 type op struct {
-	g    *ring
-	code uint8
-	fd   int32
-	p    []byte // on no stack, since the op is on none
-	off  int64
+	g *ring
+	sqe
+	p []byte // what the sqe points to, on no stack, since the op is on none
 
 	// The rest is under the guard of the ring.
 	state  opState
 	next   *op
-	place  uint64
 	res    int32
 	waiter suspend.Resumer[int32]
 }
@@ -128,7 +127,7 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 		o.end(-int32(unix.ECANCELED))
 	case submitted:
 		o.state = cancelling
-		o.g.cancels = append(o.g.cancels, o.place)
+		o.g.cancels = append(o.g.cancels, o.userData)
 		o.g.r.poke()
 	}
 }
@@ -147,7 +146,7 @@ func (g *ring) turn() (some bool) {
 	}
 	g.guard.Lock()
 	for len(g.cancels) > 0 && g.room() {
-		g.addCancel(g.cancels[0], noPlace)
+		g.add(sqe{opcode: opAsyncCancel, fd: -1, addr: g.cancels[0], userData: noPlace})
 		g.cancels = g.cancels[1:]
 	}
 	for len(g.free) > 0 && g.room() {
@@ -156,10 +155,10 @@ func (g *ring) turn() (some bool) {
 			break
 		}
 		last := len(g.free) - 1
-		o.state, o.place = submitted, g.free[last]
+		o.state, o.userData = submitted, g.free[last]
 		g.free = g.free[:last]
-		g.places[o.place] = o
-		g.add(o.code, o.fd, o.p, uint64(o.off), o.place)
+		g.places[o.userData] = o
+		g.add(o.sqe)
 	}
 	g.guard.Unlock()
 	g.submit()
@@ -285,14 +284,42 @@ func (r *reactor) endRing() {
 	}
 }
 
+// openViaRing is os.OpenFile by a ring. Where nothing has to be read from the disk, the system does it at once.
+func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	g := l.pick().ring.Load()
+	path, err := unix.ByteSliceFromString(name)
+	if g == nil || err != nil || perm&^fs.ModePerm != 0 {
+		return nil, errRefused
+	}
+	o := &op{g: g, p: path, sqe: sqe{opcode: opOpenAt, fd: unix.AT_FDCWD, opFlags: uint32(flag | unix.O_CLOEXEC)}}
+	o.pointTo(path)
+	o.len = uint32(perm) // the system finds the end of the name
+	var fd int
+	suspend.Shield(func() { fd, err = o.result(nil) }) // or a Kill leaves a descriptor
+	switch {
+	case err == errRefused:
+		return nil, err
+	case err != nil:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
 // viaRing is one operation of f, with the bare error.
 func (f *File) viaRing(code uint8, p []byte, off int64) (n int, err error) {
 	g := f.loop.pick().ring.Load()
 	if g == nil || f.sys < 0 {
 		return 0, errRefused
 	}
-	o := &op{g: g, code: code, fd: int32(f.sys), p: p[:min(len(p), maxRW)], off: off}
-	res, err := o.do(f.cs)
+	p = p[:min(len(p), maxRW)]
+	o := &op{g: g, p: p, sqe: sqe{opcode: code, fd: int32(f.sys), off: uint64(off)}}
+	o.pointTo(p)
+	return o.result(f.cs)
+}
+
+// result performs o.
+func (o *op) result(cs contexts) (n int, err error) {
+	res, err := o.do(cs)
 	switch {
 	case err != nil:
 		return 0, err

@@ -110,20 +110,17 @@ func (u *uring) unsubmitted() uint32 { return *u.sqTail - atomic.LoadUint32(u.sq
 // room reports whether an entry can be added.
 func (u *uring) room() bool { return int(u.unsubmitted()) < len(u.sqes) }
 
-// add adds an entry, for the next enter. There is room. The garbage collector does not know of the address in it: the caller keeps p, which is
-// not on a stack, up to the completion.
-func (u *uring) add(code uint8, fd int32, p []byte, off, userData uint64) {
+// add adds an entry, for the next enter. There is room. The garbage collector does not know of the address in it: the caller keeps what is
+// there, which is not on a stack, up to the completion.
+func (u *uring) add(e sqe) {
 	tail := *u.sqTail
-	u.sqes[tail%uint32(len(u.sqes))] = sqe{
-		opcode: code, fd: fd, off: off, addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), len: uint32(len(p)), userData: userData,
-	}
+	u.sqes[tail%uint32(len(u.sqes))] = e
 	atomic.StoreUint32(u.sqTail, tail+1)
 }
 
-// addCancel adds an entry that cancels another.
-func (u *uring) addCancel(target, userData uint64) {
-	u.add(opAsyncCancel, -1, nil, 0, userData)
-	u.sqes[(*u.sqTail-1)%uint32(len(u.sqes))].addr = target
+// pointTo has an entry read or write p.
+func (e *sqe) pointTo(p []byte) {
+	e.addr, e.len = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 }
 
 // takeBack removes the entry that the system would take last, and returns its userData.

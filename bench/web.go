@@ -1,0 +1,284 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The web server, beside nginx, Apache and package net/http: figure 19 of Li and Zdancewic. wrk asks for files of 16 KB at random. All run on
+// the same machine, so the client's processor time counts against each server.
+
+// webFigures are of one server in one round.
+type webFigures struct {
+	rate      float64 // answers a second
+	p99       float64 // milliseconds
+	processor float64 // microseconds of the server for an answer
+	memory    float64 // megabytes of the server at the end
+}
+
+// A web is one of the two loads.
+type web struct {
+	files int
+	limit int // bytes of memory, with the cache of the system for its files; 0: none
+	mu    sync.Mutex
+	had   map[string][]webFigures // by server and number of connections
+}
+
+const (
+	webPage  = 16 << 10
+	perDir   = 512
+	webLimit = 256 << 20
+)
+
+var (
+	webCached = &web{files: 1000}
+	webDisk   = &web{files: 131_072, limit: webLimit}
+)
+
+// webServers are the sides, in the order of the series.
+var webServers = []struct {
+	name, needs string
+	command     func(dir, files string, port int) []string
+}{
+	{"webserver", "go", func(_, files string, port int) []string {
+		return []string{webserverProgram(), "-dir", files, "-addr", fmt.Sprint("127.0.0.1:", port)}
+	}},
+	{"nginx", "nginx", func(dir, files string, port int) []string {
+		return []string{"nginx", "-p", dir, "-e", "stderr", "-c", write(dir, "nginx.conf", fmt.Sprintf(nginxConf, port, files))}
+	}},
+	{"Apache", "apache2", func(dir, files string, port int) []string {
+		return []string{"apache2", "-D", "FOREGROUND", "-d", dir, "-f", write(dir, "apache.conf", fmt.Sprintf(apacheConf, port, files))}
+	}},
+	{"net/http FileServer", "go", func(_, files string, port int) []string {
+		return []string{must(os.Executable()), fileServerArg, files, fmt.Sprint("127.0.0.1:", port)}
+	}},
+}
+
+// The settings that their documentation recommends for static files: one worker per processor for nginx, with threads for the disk, and event for Apache.
+const (
+	nginxConf = `user root; daemon off; worker_processes auto; worker_rlimit_nofile 20000; pid nginx.pid; error_log stderr crit;
+events { worker_connections 8192; multi_accept on; }
+http { access_log off; sendfile on; tcp_nopush on; aio threads; keepalive_requests 1000000000; default_type application/octet-stream;
+ open_file_cache max=20000 inactive=60s;
+ client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+ server { listen 127.0.0.1:%d backlog=8192 reuseport; root %s; } }
+`
+	apacheConf = `ServerName x
+Listen 127.0.0.1:%d
+PidFile apache.pid
+ErrorLog /dev/null
+LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+DocumentRoot %s
+<Directory />
+Require all granted
+</Directory>
+KeepAlive On
+MaxKeepAliveRequests 0
+ServerLimit 80
+ThreadsPerChild 64
+ThreadLimit 64
+MaxRequestWorkers 5120
+StartServers 2
+ListenBacklog 8192
+`
+	// wrkScript asks for FILES files at random, and prints what webFigures wants.
+	wrkScript = `local files, per = tonumber(os.getenv("FILES")), tonumber(os.getenv("PER"))
+local threads = 0
+function setup(thread) threads = threads + 1; thread:set("id", threads) end
+function init(args) math.randomseed(os.time() * 10 + id) end
+function request()
+  local i = math.random(0, files - 1)
+  return "GET /" .. math.floor(i / per) .. "/" .. i % per .. " HTTP/1.1\r\nHost: x\r\n\r\n"
+end
+function done(summary, latency, requests)
+  local e = summary.errors
+  io.write(string.format('\n{"Requests":%d,"Microseconds":%d,"P99":%d,"Refused":%d,"Failed":%d}\n', summary.requests, summary.duration,
+    latency:percentile(99), e.status, e.connect + e.read + e.write + e.timeout))
+end
+`
+)
+
+// webCurves are those of a load, a curve for each figure.
+func webCurves(id, title, about string, load *web) (all []curve) {
+	for _, f := range []struct {
+		id, y string
+		of    func(webFigures) float64
+	}{
+		{id, "answers a second", func(f webFigures) float64 { return f.rate }},
+		{id + "-p99", "p99 in ms", func(f webFigures) float64 { return f.p99 }},
+		{id + "-processor", "processor time of the server for an answer, µs", func(f webFigures) float64 { return f.processor }},
+		{id + "-memory", "memory of the server, MB", func(f webFigures) float64 { return f.memory }},
+	} {
+		c := curve{id: f.id, title: title, about: about, x: axis{label: "connections", log: true}, y: axis{label: f.y}, rounds: 3, cold: true,
+			points: []float64{16, 64, 256, 1024, 4096}, tiny: []float64{2}}
+		for _, s := range webServers {
+			c.series = append(c.series, s.name)
+		}
+		c.open = func(b *bench, x float64) (sides []measurement) {
+			for i, s := range webServers {
+				if _, err := exec.LookPath(s.needs); err != nil {
+					b.note(s.needs + " is not installed: left out.")
+					sides = append(sides, nil)
+					continue
+				}
+				round := 0
+				sides = append(sides, func() float64 {
+					round++
+					return f.of(load.figures(b, i, int(x), round))
+				})
+			}
+			if _, err := exec.LookPath("wrk"); err != nil {
+				b.note("wrk is not installed.")
+				return make([]measurement, len(webServers))
+			}
+			return sides
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// figures are those of a round, which the first of the curves measures.
+func (w *web) figures(b *bench, server, conns, round int) webFigures {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := fmt.Sprint(server, " ", conns)
+	if w.had == nil {
+		w.had = map[string][]webFigures{}
+	}
+	for len(w.had[key]) < round {
+		w.had[key] = append(w.had[key], w.measure(b, server, conns))
+	}
+	return w.had[key][round-1]
+}
+
+// measure starts a server, and drives it.
+func (w *web) measure(b *bench, server, conns int) webFigures {
+	dir := must(os.MkdirTemp("", "bench-web"))
+	defer os.RemoveAll(dir)
+	n := b.of(w.files, 10)
+	files, port := corpus(n), 20_000+rand.IntN(10_000)
+	var groups []string
+	if w.limit > 0 && !b.Tiny {
+		groups = []string{limitedGroup(w.limit)}
+		if os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0) != nil {
+			ok(errors.New("dropping the cache of the system is not permitted here"))
+		}
+	}
+	cmd := exec.Command("sh", append([]string{"-c", `for g in ` + strings.Join(groups, " ") + `; do echo $$ >$g/cgroup.procs; done; exec "$@"`, "sh"},
+		webServers[server].command(dir, files, port)...)...)
+	cmd.Stderr, cmd.SysProcAttr = os.Stderr, ownGroup
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB")
+	ok(cmd.Start())
+	defer func() {
+		killGroup(cmd.Process.Pid)
+		_ = cmd.Wait()
+	}()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if c, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			c.Close()
+			break
+		} else if time.Now().After(deadline) {
+			ok(err)
+		}
+	}
+	d := time.Duration(b.of(int(4*time.Second), int(time.Second)))
+	wrk(dir, port, conns, n, d/4)
+	before := processorTime(cmd.Process.Pid)
+	got := wrk(dir, port, conns, n, d)
+	used, answers := processorTime(cmd.Process.Pid)-before, got.Requests-got.Refused
+	if got.Failed > 0 || answers <= 0 {
+		b.note(fmt.Sprintf("%s, %d connections: %.0f requests had no answer.", webServers[server].name, conns, got.Failed))
+	}
+	if got.Refused > 0 {
+		b.note(fmt.Sprintf("%s, %d connections: %.0f of %.0f requests were refused, and do not count.", webServers[server].name, conns, got.Refused, got.Requests))
+	}
+	return webFigures{
+		rate: answers / got.Microseconds * 1e6, p99: got.P99 / 1e3,
+		processor: float64(used) / 1e3 / answers, memory: memoryOf(cmd.Process.Pid) / 1e6,
+	}
+}
+
+type wrkReport struct{ Requests, Microseconds, P99, Refused, Failed float64 }
+
+func wrk(dir string, port, conns, files int, d time.Duration) (r wrkReport) {
+	script := write(dir, "wrk.lua", wrkScript)
+	cmd := exec.Command("wrk", "-t", strconv.Itoa(min(2, conns)), "-c", strconv.Itoa(conns), "-d", fmt.Sprint(max(1, int(d.Seconds())), "s"),
+		"--timeout", "10s", "-s", script, fmt.Sprint("http://127.0.0.1:", port, "/0/0"))
+	cmd.Env, cmd.Stderr = append(os.Environ(), fmt.Sprint("FILES=", files), fmt.Sprint("PER=", perDir)), os.Stderr
+	out := string(must(cmd.Output()))
+	if err := json.Unmarshal([]byte(out[strings.LastIndexByte(out[:max(0, len(out)-1)], '\n')+1:]), &r); err != nil {
+		ok(fmt.Errorf("%w in what wrk printed: %s", err, out))
+	}
+	return r
+}
+
+// corpus is a directory with n files of 16 KB, in directories of 512. It is made once, and goes when the program ends.
+func corpus(n int) string {
+	corpora.Lock()
+	defer corpora.Unlock()
+	if dir := corpora.of[n]; dir != "" {
+		return dir
+	}
+	dir := must(os.MkdirTemp("", "bench-files"))
+	ok(os.Chmod(dir, 0o755))
+	corpora.of[n] = dir
+	data, rng := make([]byte, webPage), rand.NewChaCha8([32]byte{})
+	for i := range n {
+		name := filepath.Join(dir, strconv.Itoa(i/perDir), strconv.Itoa(i%perDir))
+		if i%perDir == 0 {
+			ok(os.Mkdir(filepath.Dir(name), 0o755))
+		}
+		_, _ = rng.Read(data)
+		ok(os.WriteFile(name, data, 0o644))
+	}
+	flush()
+	return dir
+}
+
+var corpora = struct {
+	sync.Mutex
+	of map[int]string
+}{of: map[int]string{}}
+
+// removeCorpora is called at the end of the program.
+func removeCorpora() {
+	for _, dir := range corpora.of {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// webserverProgram is the example.
+var webserverProgram = sync.OnceValue(func() string {
+	dir := must(os.MkdirTemp("", "bench-bin"))
+	corpora.of[-1] = dir
+	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/webserver"), "-o", dir, ".")
+	build.Stderr = os.Stderr
+	ok(build.Run())
+	return filepath.Join(dir, "webserver")
+})
+
+// fileServerArg makes a process the server of package net/http, until it is killed.
+const fileServerArg = "-fileserver"
+
+func fileServerHere(args []string) any {
+	return http.ListenAndServe(args[1], http.FileServer(http.Dir(args[0])))
+}
+
+func write(dir, name, text string) string {
+	name = filepath.Join(dir, name)
+	ok(os.WriteFile(name, []byte(text), 0o644))
+	return name
+}
