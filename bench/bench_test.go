@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	removeCorpora()
+	removeLeftovers()
 	os.Exit(code)
 }
 

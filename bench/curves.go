@@ -49,12 +49,13 @@ func curves() []curve {
 			open: reading,
 		},
 		{
-			id: "pipes", title: "128 busy pipes among n idle ones",
-			about: "4 KB at a time, a thread at each end of a busy pipe and one that waits to read from each idle one. " +
+			id: "pipes", title: "Figure 18: 128 busy pairs of pipes among n idle ones",
+			about: "FIFOs of 4 KB. The two threads of a pair send each other 32 KB by turns, and one waits to read from each idle FIFO. " +
 				"Opening is not counted; each round opens its own.",
-			x:      axis{label: "idle pipes"},
-			y:      axis{label: "MB per second"},
-			series: []string{"event loop", "os.Pipe, goroutines"},
+			x: axis{label: "idle pipes"},
+			y: axis{label: "MB per second"},
+			series: []string{"event loop, a reactor for each processor", "goroutines", "event loop, one processor",
+				"goroutines, one processor"},
 			rounds: 5, cold: true,
 			points: idlePoints(), tiny: []float64{0, 10},
 			open: amongIdle,

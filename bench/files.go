@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,54 +20,50 @@ import (
 
 const (
 	block     = 4096
-	busyPipes = 128
+	busyPairs = 128
+	burst     = 32 << 10
 	wantIdle  = 65_536
 )
 
-// idlePairs is how many idle pipes there may be: fewer where the limit of descriptors is too low. Then the id of the row says how many.
-var idlePairs, idleID = func() (int, string) {
-	limit := allowDescriptors(2*(wantIdle+2*busyPipes) + 500)
+// idlePipes is how many idle pipes there may be: fewer where the limit of descriptors is too low. Then the id of the row says how many.
+var idlePipes, idleID = func() (int, string) {
+	limit := allowDescriptors(wantIdle + 4*busyPairs + 500)
 	if limit == 0 {
 		return wantIdle, "idle-pipes"
 	}
-	n := max(0, (limit-4*busyPipes-500)/2/1000*1000)
+	n := max(0, (limit-4*busyPairs-500)/1000*1000)
 	return n, fmt.Sprintf("idle-pipes/%d", n)
 }()
 
-// pipes are 128 busy ones, with a task or goroutine at each end, and others that somebody waits to read from.
+// pipes are FIFOs with a buffer of 4 KB, as in the paper: each is one descriptor, for reading and for writing. Two of them join the tasks or
+// goroutines of a pair. Others have one that waits to read.
 type pipes struct {
 	begin func(f func())
-	open  func() (r io.ReadCloser, w io.WriteCloser)
-	r     [busyPipes]io.ReadCloser
-	w     [busyPipes]io.WriteCloser
+	open  func() io.ReadWriter
+	busy  [busyPairs][2]io.ReadWriter
 }
 
-// loopPipes are those of a loop, and osPipes of goroutines. The busy ones come before the idle ones of all sides: the system may give
-// small buffers to the pipes of a user that has many.
-func loopPipes(b *bench) *pipes {
-	loop := b.loop(eventloop.Options{})
-	return newPipes(func(f func()) { ok(loop.Go(f)) }, func() (io.ReadCloser, io.WriteCloser) {
-		r, w, err := loop.Pipe()
-		ok(err)
-		return r, w
-	})
+// loopPipes are those of a loop, and osPipes of goroutines.
+func loopPipes(b *bench, loops int) *pipes {
+	loop := b.loop(eventloop.Options{Loops: loops})
+	return newPipes(func(f func()) { ok(loop.Go(f)) }, func() io.ReadWriter { return must(loop.Adopt(openFIFO())) })
 }
 
 func osPipes(b *bench) *pipes {
 	var all sync.WaitGroup
 	b.close(all.Wait)
-	return newPipes(func(f func()) { all.Go(f) }, func() (io.ReadCloser, io.WriteCloser) {
-		r, w, err := os.Pipe()
-		ok(err)
-		b.close(func() { w.Close(); r.Close() })
-		return r, w
+	return newPipes(func(f func()) { all.Go(f) }, func() io.ReadWriter {
+		f := openFIFO()
+		b.close(func() { f.Close() })
+		return f
 	})
 }
 
-func newPipes(begin func(f func()), open func() (io.ReadCloser, io.WriteCloser)) *pipes {
+// The busy ones come before the idle ones of all sides: the system may give small buffers to the pipes of a user that has many.
+func newPipes(begin func(f func()), open func() io.ReadWriter) *pipes {
 	p := &pipes{begin: begin, open: open}
-	for i := range busyPipes {
-		p.r[i], p.w[i] = open()
+	for i := range p.busy {
+		p.busy[i] = [2]io.ReadWriter{open(), open()}
 	}
 	return p
 }
@@ -74,11 +71,8 @@ func newPipes(begin func(f func()), open func() (io.ReadCloser, io.WriteCloser))
 // idle adds n pipes, and returns when their readers wait.
 func (p *pipes) idle(n int) *pipes {
 	for range n {
-		r, w := p.open()
-		p.begin(func() {
-			_, _ = r.Read(make([]byte, 1)) // until the loop, or the other end, is closed
-			w.Close()
-		})
+		f := p.open()
+		p.begin(func() { _, _ = f.Read(make([]byte, 1)) }) // until it is closed
 	}
 	waiting := make(chan struct{})
 	p.begin(func() { close(waiting) }) // after all of them
@@ -86,58 +80,65 @@ func (p *pipes) idle(n int) *pipes {
 	return p
 }
 
-// transfer sends n messages of 4 KB, all pipes together.
+// transfer sends n bursts of 32 KB there, and as many back, all pairs together.
 func (p *pipes) transfer(n int) {
 	var all sync.WaitGroup
-	all.Add(2 * busyPipes)
-	for i := range busyPipes {
-		end := func(move func(buf []byte) (int, error)) {
+	all.Add(2 * busyPairs)
+	for i, both := range p.busy {
+		end := func(moves ...func(buf []byte) (int, error)) {
 			p.begin(func() {
 				defer all.Done()
-				buf := make([]byte, block)
-				for range (n + i) / busyPipes {
-					must(move(buf))
+				buf := make([]byte, burst)
+				for range (n + i) / busyPairs {
+					for _, move := range moves {
+						must(move(buf))
+					}
 				}
 			})
 		}
-		end(p.w[i].Write)
-		end(func(buf []byte) (int, error) { return io.ReadFull(p.r[i], buf) })
+		full := func(r io.Reader) func([]byte) (int, error) {
+			return func(buf []byte) (int, error) { return io.ReadFull(r, buf) }
+		}
+		end(both[0].Write, full(both[1]))
+		end(full(both[0]), both[1].Write)
 	}
 	all.Wait()
 }
 
 func besideIdle(b *bench) (ours, peer work) {
-	o, p := loopPipes(b), loopPipes(b)
-	o.idle(b.of(idlePairs, 10))
+	o, p := loopPipes(b, 1), loopPipes(b, 1)
+	o.idle(b.of(idlePipes, 10))
 	return o.transfer, p.transfer
 }
 
 func idlePoints() (all []float64) {
 	for _, n := range []int{0, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000} {
-		if n < idlePairs {
+		if n < idlePipes {
 			all = append(all, float64(n))
 		}
 	}
-	if idlePairs < wantIdle {
-		all = append(all, float64(idlePairs))
+	if idlePipes < wantIdle {
+		all = append(all, float64(idlePipes))
 	}
 	return all
 }
 
-// amongIdle measures MB a second. Opening is not counted; each round opens its own.
+// amongIdle measures MB a second, there and back. Opening is not counted; each round opens its own.
 func amongIdle(b *bench, x float64) (all []measurement) {
-	if idlePairs < wantIdle {
-		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePairs, wantIdle))
+	if idlePipes < wantIdle {
+		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePipes, wantIdle))
 	}
 	d := time.Duration(b.of(int(150*time.Millisecond), int(time.Millisecond)))
-	for _, open := range []func(b *bench) *pipes{loopPipes, osPipes} {
-		all = append(all, func() float64 {
-			round := &bench{mode: b.mode}
-			defer round.end()
-			s := wall.of(open(round).idle(int(x)).transfer, 1)
-			s(d) // finds out how many, and warms up
-			return block / s(d) * 1e3
-		})
+	for _, procs := range []int{runtime.NumCPU(), 1} {
+		for _, open := range []func(b *bench) *pipes{func(b *bench) *pipes { return loopPipes(b, procs) }, osPipes} {
+			all = append(all, func() float64 {
+				round := &bench{mode: b.mode}
+				defer round.end()
+				s := wall.of(onProcs(procs, open(round).idle(int(x)).transfer), 1)
+				s(d) // finds out how many, and warms up
+				return 2 * burst / s(d) * 1e3
+			})
+		}
 	}
 	return all
 }

@@ -186,6 +186,20 @@ func ok(err error) {
 
 func must[T any](v T, err error) T { ok(err); return v }
 
+// leftover is removed at the end of the program.
+func leftover(dir string) string {
+	leftovers = append(leftovers, dir)
+	return dir
+}
+
+var leftovers []string
+
+func removeLeftovers() {
+	for _, dir := range leftovers {
+		_ = os.RemoveAll(dir)
+	}
+}
+
 // check keeps the work from being optimized away.
 func check(ok bool) {
 	if !ok {

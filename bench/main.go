@@ -79,7 +79,7 @@ func main() {
 	}
 	bad := false
 	err := func() (err error) { defer caught(&err); bad = runAll(); return nil }()
-	removeCorpora()
+	removeLeftovers()
 	exitOn(err)
 	if bad {
 		os.Exit(1)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -134,3 +136,23 @@ func limitedGroup(bytes int) string {
 	ok(os.WriteFile(dir+"/memory.limit_in_bytes", []byte(strconv.Itoa(bytes)), 0))
 	return dir
 }
+
+// openFIFO makes a pipe without a name, whose one descriptor is for both directions, with a buffer of a block.
+func openFIFO() *os.File {
+	name := filepath.Join(pipeDir(), strconv.Itoa(int(pipeNumber.Add(1))))
+	ok(syscall.Mkfifo(name, 0o600))
+	defer os.Remove(name)
+	f := must(os.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0))
+	ok(must(f.SyscallConn()).Control(func(fd uintptr) {
+		const setPipeSize = 1031
+		if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, setPipeSize, block); errno != 0 {
+			ok(errno)
+		}
+	}))
+	return f
+}
+
+var pipeNumber atomic.Int64
+
+// pipeDir has the names of FIFOs while they are opened.
+var pipeDir = sync.OnceValue(func() string { return leftover(must(os.MkdirTemp("", "bench-pipes"))) })

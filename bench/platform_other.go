@@ -40,3 +40,5 @@ func limitedGroup(int) string {
 	ok(errors.New("limiting the memory of a server needs Linux"))
 	return ""
 }
+
+func openFIFO() *os.File { return must[*os.File](nil, errors.New("FIFOs of a block need Linux")) }

@@ -92,8 +92,8 @@ func rows() []row {
 		// 64 bytes there and back on one of 200 connections are an operation, of TLS on goroutines in the client, or on one epoll.
 		{id: "tls-loop", against: overNet, must: 1.10, aim: 0.90, rounds: 12, sides: tlsEcho},
 		{id: "echo/netpoll", against: "cloudwego/netpoll", rounds: 3, sides: besideServer("echo", 200, onLoop(1), onNetpoll, echo)},
-		// 4 KB through one of 128 busy pipes are an operation, a task at each end, beside 65,536 tasks that wait to read from pipes of
-		// their own. Opening the pipes is not counted.
+		// 32 KB there and back over one of 128 pairs of FIFOs are an operation, a task at each end, beside 65,536 tasks that wait to read from
+		// FIFOs of their own. Opening them is not counted.
 		{id: idleID, against: "the same with 0 idle", must: 1.05, aim: 1.0, open: besideIdle},
 
 		{id: "fibserver/p90/inline", against: fibInline, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(1, fibP90)},

@@ -31,7 +31,7 @@ type webFigures struct {
 type web struct {
 	files int
 	limit int // bytes of memory, with the cache of the system for its files; 0: none
-	mu    sync.Mutex
+	dir   string
 	had   map[string][]webFigures // by server and number of connections
 }
 
@@ -42,8 +42,8 @@ const (
 )
 
 var (
-	webCached = &web{files: 1000}
-	webDisk   = &web{files: 131_072, limit: webLimit}
+	webCached = &web{files: 1000, had: map[string][]webFigures{}}
+	webDisk   = &web{files: 131_072, limit: webLimit, had: map[string][]webFigures{}}
 )
 
 // webServers are the sides, in the order of the series.
@@ -152,12 +152,7 @@ func webCurves(id, title, about string, load *web) (all []curve) {
 
 // figures are those of a round, which the first of the curves measures.
 func (w *web) figures(b *bench, server, conns, round int) webFigures {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	key := fmt.Sprint(server, " ", conns)
-	if w.had == nil {
-		w.had = map[string][]webFigures{}
-	}
 	for len(w.had[key]) < round {
 		w.had[key] = append(w.had[key], w.measure(b, server, conns))
 	}
@@ -169,7 +164,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	dir := must(os.MkdirTemp("", "bench-web"))
 	defer os.RemoveAll(dir)
 	n := b.of(w.files, 10)
-	files, port := corpus(n), 20_000+rand.IntN(10_000)
+	files, port := w.corpus(n), 20_000+rand.IntN(10_000)
 	var groups []string
 	if w.limit > 0 && !b.Tiny {
 		groups = []string{limitedGroup(w.limit)}
@@ -225,19 +220,15 @@ func wrk(dir string, port, conns, files int, d time.Duration) (r wrkReport) {
 	return r
 }
 
-// corpus is a directory with n files of 16 KB, in directories of 512. It is made once, and goes when the program ends.
-func corpus(n int) string {
-	corpora.Lock()
-	defer corpora.Unlock()
-	if dir := corpora.of[n]; dir != "" {
-		return dir
+// corpus is a directory with n files of 16 KB, in directories of 512. It is made once.
+func (w *web) corpus(n int) string {
+	if w.dir != "" {
+		return w.dir
 	}
-	dir := must(os.MkdirTemp("", "bench-files"))
-	ok(os.Chmod(dir, 0o755))
-	corpora.of[n] = dir
+	w.dir = leftover(must(os.MkdirTemp("", "bench-files")))
 	data, rng := make([]byte, webPage), rand.NewChaCha8([32]byte{})
 	for i := range n {
-		name := filepath.Join(dir, strconv.Itoa(i/perDir), strconv.Itoa(i%perDir))
+		name := filepath.Join(w.dir, strconv.Itoa(i/perDir), strconv.Itoa(i%perDir))
 		if i%perDir == 0 {
 			ok(os.Mkdir(filepath.Dir(name), 0o755))
 		}
@@ -245,25 +236,12 @@ func corpus(n int) string {
 		ok(os.WriteFile(name, data, 0o644))
 	}
 	flush()
-	return dir
-}
-
-var corpora = struct {
-	sync.Mutex
-	of map[int]string
-}{of: map[int]string{}}
-
-// removeCorpora is called at the end of the program.
-func removeCorpora() {
-	for _, dir := range corpora.of {
-		_ = os.RemoveAll(dir)
-	}
+	return w.dir
 }
 
 // webserverProgram is the example.
 var webserverProgram = sync.OnceValue(func() string {
-	dir := must(os.MkdirTemp("", "bench-bin"))
-	corpora.of[-1] = dir
+	dir := leftover(must(os.MkdirTemp("", "bench-bin")))
 	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/webserver"), "-o", dir, ".")
 	build.Stderr = os.Stderr
 	ok(build.Run())
