@@ -50,8 +50,8 @@ var errRefused = errors.New("eventloop: no ring")
 // Open is OpenFile for reading.
 func (l *Loop) Open(name string) (*File, error) { return l.OpenFile(name, os.O_RDONLY, 0) }
 
-// OpenFile opens a file as os.OpenFile does, and suspends the caller meanwhile. The first one makes a ring on each reactor. It fails, as every
-// OpenFile, if there are no descriptors left.
+// OpenFile opens a file as os.OpenFile does, and suspends the caller meanwhile. On Linux it does not wait for the other end of a FIFO, for which Adopt is made.
+// The first OpenFile makes a ring on each reactor. It fails, as every one, if there are no descriptors left.
 func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err := l.makeRings(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -59,7 +59,7 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 	f := &file{loop: l, sys: -1, flag: flag}
 	var err error
 	if f.os, err = l.openViaRing(name, flag, perm); err == errRefused {
-		if e := suspend.Blocking(context.Background(), func() { f.os, err = os.OpenFile(name, flag, perm) }); e != nil {
+		if e := suspend.Blocking(context.Background(), func() { f.os, err = os.OpenFile(name, flag|noWait, perm) }); e != nil {
 			return nil, e
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
+const noWait = 0
+
 // A ring is none here.
 type ring struct{}
 

@@ -284,6 +284,9 @@ func (r *reactor) endRing() {
 	}
 }
 
+// noWait keeps an open from waiting for the other end of a FIFO. The system sets it by itself for an open that it tries at once.
+const noWait = unix.O_NONBLOCK
+
 // openViaRing is os.OpenFile by a ring. Where nothing has to be read from the disk, the system does it at once.
 func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	g := l.pick().ring.Load()
@@ -291,7 +294,7 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 	if g == nil || err != nil || perm&^fs.ModePerm != 0 {
 		return nil, errRefused
 	}
-	o := &op{g: g, p: path, sqe: sqe{opcode: opOpenAt, fd: unix.AT_FDCWD, opFlags: uint32(flag | unix.O_CLOEXEC)}}
+	o := &op{g: g, p: path, sqe: sqe{opcode: opOpenAt, fd: unix.AT_FDCWD, opFlags: uint32(flag | noWait | unix.O_CLOEXEC)}}
 	o.pointTo(path)
 	o.len = uint32(perm) // the system finds the end of the name
 	var fd int
@@ -302,7 +305,10 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 	case err != nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	if flag&noWait == 0 {
+		err = unix.SetNonblock(fd, false)
+	}
+	return os.NewFile(uintptr(fd), name), err
 }
 
 // viaRing is one operation of f, with the bare error.
