@@ -119,7 +119,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Close sends what is under way and then the end, and reads on for a moment: closing with unread bytes would take the last answer back from the client.
+// Close ends the sending half, and reads on for a moment: closing with unread bytes would take the last answer back from the client.
 func (c *conn) Close() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_ = c.Conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))

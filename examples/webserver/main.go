@@ -58,7 +58,7 @@ type listener interface {
 	Close() error
 }
 
-// serve serves until ctx is done. Then it accepts no more, answers what it has been asked for as long as grace lasts, and ends.
+// serve serves until ctx is done. Then it accepts no more, has time for the requests under way as long as grace lasts, and ends.
 func (o options) serve(ctx context.Context) (err error) {
 	loop, err := eventloop.New(eventloop.Options{Loops: o.loops})
 	if err != nil {

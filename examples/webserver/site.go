@@ -42,7 +42,7 @@ const (
 	patience = 2 * time.Second // for the disk
 )
 
-// newSite returns a site with a cache of so many bytes, whose stages are on a scheduler; nil is goroutines.
+// newSite returns a site whose stages are on a scheduler; nil is goroutines. Its cache has room for a number of bytes.
 func newSite(on suspend.Spawner, cache int, open opener) *site {
 	s := &site{open: open, cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
 	s.cache = stage.New("cache", newCache(cache), stage.Options{Pool: s.cpu, Width: 1, Queue: 10_000, Full: stage.FullReject})
@@ -253,7 +253,7 @@ type lookup struct {
 	page       *page
 }
 
-// newCache returns the handler of a cache of so many bytes. Its stage has a width of 1, so its state needs no lock. A page that was read
+// newCache returns the handler of a cache with room for size bytes. Its stage has a width of 1, so its state needs no lock. A page that was read
 // since it was last looked at for eviction has a second chance.
 func newCache(size int) func(context.Context, lookup) (*page, error) {
 	type entry struct {

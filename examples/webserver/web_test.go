@@ -47,7 +47,7 @@ type served struct {
 	stop func() error // gentle; a second is none
 }
 
-// tcps are what a site can be served by.
+// tcps have a listener of each TCP, and its way to dial.
 var tcps = map[string]func(t *testing.T, loop *eventloop.Loop) (listener, func() (net.Conn, error)){
 	"the kernel's TCP": func(t *testing.T, loop *eventloop.Loop) (listener, func() (net.Conn, error)) {
 		ln, err := loop.Listen("tcp", "127.0.0.1:0")
@@ -393,7 +393,7 @@ func TestRudeClients(t *testing.T) {
 	})
 }
 
-// A gentle end answers what has been asked for, and ends the connections that wait.
+// A gentle end answers the requests under way, and ends the connections that wait for one.
 func TestEnd(t *testing.T) {
 	overEach(t, map[string]string{"a.txt": "hello", "big.bin": bytesOf(3 << 20)}, func(t *testing.T, s *served) {
 		fresh, idle, busy := s.dial(t), s.dial(t), s.dial(t)
@@ -437,7 +437,7 @@ func TestServe(t *testing.T) {
 	require.Error(t, options{stack: "tun0", ready: func(net.Addr) {}}.serve(context.Background()))
 }
 
-// The cache never has more than its size, and what it has is right.
+// The cache never has more than its size, and its pages are those of their names.
 func TestCache(t *testing.T) {
 	ctx, cache, size, hits := context.Background(), newCache(1000), 1000, 0
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -548,7 +548,7 @@ func (f *slowFile) ModTime() time.Time         { return time.Now() }
 func (f *slowFile) IsDir() bool                { return false }
 func (f *slowFile) Sys() any                   { return nil }
 
-// What is wrong with the disk is told apart.
+// Each error of the disk has a status.
 func TestErrors(t *testing.T) {
 	for err, status := range map[error]int{fs.ErrPermission: 404, io.ErrUnexpectedEOF: 500, stage.ErrFull: 503, context.DeadlineExceeded: 504} {
 		s := newSite(nil, 1, func(context.Context, string) (file, error) { return nil, err })
