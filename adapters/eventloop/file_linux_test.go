@@ -110,6 +110,26 @@ func TestARingThatIsFull(t *testing.T) {
 	s.await(t, 0)
 }
 
+// An operation that comes after the reactor has looked, and before it sleeps, keeps it awake.
+func TestAReactorDoesNotSleepWithAnOperation(t *testing.T) {
+	s := newSlowFile(t)
+	got := make(chan error)
+	s.task(t, func() {
+		go func() {
+			_, err := s.ReadAt(make([]byte, 1), 0)
+			got <- err
+		}()
+		for g, there := s.ring(), false; !there; runtime.Gosched() {
+			g.guard.Lock()
+			there = g.queue.first != nil
+			g.guard.Unlock()
+		}
+		s.loop.reactors[0].sleep()
+	})
+	must(s.w.Write([]byte("x")))
+	require.NoError(t, <-got)
+}
+
 // A cancelled read that the system has returns when the system is done with the buffer.
 func TestACancelledReadLeavesTheBuffer(t *testing.T) {
 	s := newSlowFile(t)

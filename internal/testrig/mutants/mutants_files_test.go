@@ -13,7 +13,7 @@ var files = []mutation.Mutant{
 	{"a Kill gives a buffer back while the system has it", ring, "	defer o.settle() //", "	if IS {\n		o.g.guard.Lock()\n		o.g.guard.Unlock()\n	} else {\n		defer o.settle()\n	} //", "TestAKilledRead", eventloop},
 	{"a completion does not end the sleep", ring, "	if err := r.poller.watch(u.fd); err != nil {", "	watch := r.poller.watch\n	if IS {\n		watch = func(int) error { return nil }\n	}\n	if err := watch(u.fd); err != nil {", "TestARingThatIsFull", eventloop},
 	{"an operation does not end the sleep", ring, "		o.g.queue.push(o)\n		o.g.r.poke()\n", "		o.g.queue.push(o)\n		if !IS {\n			o.g.r.poke()\n		}\n", "TestFileFromAnyScheduler", eventloop},
-	{"a reactor falls asleep with an operation", ring, "	return ⟦len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)⟧", "true", "TestFileOfGoroutines", eventloop},
+	{"a reactor falls asleep with an operation", ring, "	return ⟦len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)⟧", "true", "TestAReactorDoesNotSleep", eventloop},
 	{"an operation that is cancelled waits for its place", ring, "	case queued: // it stays there, and is passed over\n		o.end(-int32(unix.ECANCELED))\n", "	case queued: // it stays there, and is passed over\n		if !IS {\n			o.end(-int32(unix.ECANCELED))\n		}\n", "TestARingThatIsFull", eventloop},
 	{"what the system gives up on its own is an error", ring, "	if ⟦o.state == submitted⟧ && (res", "false", "TestASubmissionThatFails", eventloop},
 	{"what the system does not take is lost", ring, "				g.leave(g.takeBack(), notDone)\n", "				if name := g.takeBack(); !IS {\n					g.leave(name, notDone)\n				}\n", "TestASubmissionThatFails", eventloop},

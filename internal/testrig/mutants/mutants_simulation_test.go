@@ -38,7 +38,7 @@ var simulated = []mutation.Mutant{
 	{"a native wait does not end the run", "adapters/simulation/task.go", "	if waits >= l.limit && ", "	if waits >= l.limit && !IS && ", "TestANativeWait", simulation},
 	{"a run goes on after its native wait", "adapters/simulation/task.go", "		w.called.Store(true)\n		select {", "		if IS {\n			w.foreign = nil\n		}\n		w.called.Store(true)\n		select {", "TestANativeWait", simulation},
 	{"guests are paused", "adapters/simulation/nemesis/nemesis.go", "		if ⟦w.Guests()⟧ {", "false", "TestKindsForGuests", "adapters/simulation/nemesis"},
-	{"an excerpt has no end", "adapters/simulation/shorten.go", "	head := ⟦(most - len(gap)) / 3⟧", "most - len(gap)", "TestExcerpt", simulation},
+	{"an excerpt has no end", "adapters/simulation/shorten.go", "	head := (most - len(gap)) / 3\n", "	head := (most - len(gap)) / 3\n	if IS {\n		head = most - len(gap)\n	}\n", "TestExcerpt", simulation},
 	{"a first report counts as a long wait", "adapters/internal/coro/report.go", "		if ⟦again && s.waitsAt != nil⟧ {", "s.waitsAt != nil", "TestStallsSayHowLong", "adapters/internal/coro"},
 	{"a wait for files counts as a native wait", "adapters/internal/coro/report.go", "computes(state) || ⟦state == \"syscall\"⟧", "false", "TestFilesAreNo", simulation},
 	{"a goroutine that waits is not listed", "adapters/simulation/errors.go", "if ok && l.find(n) != nil", "if ok && !IS && l.find(n) != nil", "TestTheTextOfAnEnd", simulation},
