@@ -30,7 +30,8 @@ type webFigures struct {
 // A web is one of the two loads.
 type web struct {
 	files int
-	limit int // bytes of memory, with the cache of the system for its files; 0: none
+	limit int    // bytes of memory, with the cache of the system for its files; 0: none
+	aio   string // a setting of nginx: with threads it is faster for the disk, and slower from memory
 	dir   string
 	had   map[string][]webFigures // by server and number of connections
 }
@@ -43,24 +44,24 @@ const (
 
 var (
 	webCached = &web{files: 1000, had: map[string][]webFigures{}}
-	webDisk   = &web{files: 131_072, limit: webLimit, had: map[string][]webFigures{}}
+	webDisk   = &web{files: 131_072, limit: webLimit, aio: "aio threads;", had: map[string][]webFigures{}}
 )
 
 // webServers are the sides, in the order of the series.
 var webServers = []struct {
 	name, needs string
-	command     func(dir, files string, port int) []string
+	command     func(dir, files, aio string, port int) []string
 }{
-	{"webserver", "go", func(_, files string, port int) []string {
+	{"webserver", "go", func(_, files, _ string, port int) []string {
 		return []string{webserverProgram(), "-dir", files, "-addr", fmt.Sprint("127.0.0.1:", port)}
 	}},
-	{"nginx", "nginx", func(dir, files string, port int) []string {
-		return []string{"nginx", "-p", dir, "-e", "stderr", "-c", write(dir, "nginx.conf", fmt.Sprintf(nginxConf, port, files))}
+	{"nginx", "nginx", func(dir, files, aio string, port int) []string {
+		return []string{"nginx", "-p", dir, "-e", "stderr", "-c", write(dir, "nginx.conf", fmt.Sprintf(nginxConf, aio, port, files))}
 	}},
-	{"Apache", "apache2", func(dir, files string, port int) []string {
+	{"Apache", "apache2", func(dir, files, _ string, port int) []string {
 		return []string{"apache2", "-D", "FOREGROUND", "-d", dir, "-f", write(dir, "apache.conf", fmt.Sprintf(apacheConf, port, files))}
 	}},
-	{"net/http FileServer", "go", func(_, files string, port int) []string {
+	{"net/http FileServer", "go", func(_, files, _ string, port int) []string {
 		return []string{must(os.Executable()), fileServerArg, files, fmt.Sprint("127.0.0.1:", port)}
 	}},
 }
@@ -69,7 +70,7 @@ var webServers = []struct {
 const (
 	nginxConf = `user root; daemon off; worker_processes auto; worker_rlimit_nofile 20000; pid nginx.pid; error_log stderr crit;
 events { worker_connections 8192; multi_accept on; }
-http { access_log off; sendfile on; tcp_nopush on; aio threads; keepalive_requests 1000000000; default_type application/octet-stream;
+http { access_log off; sendfile on; tcp_nopush on; %s keepalive_requests 1000000000; default_type application/octet-stream;
  open_file_cache max=20000 inactive=60s;
  client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
  server { listen 127.0.0.1:%d backlog=8192 reuseport; root %s; } }
@@ -173,7 +174,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 		}
 	}
 	cmd := exec.Command("sh", append([]string{"-c", `for g in ` + strings.Join(groups, " ") + `; do echo $$ >$g/cgroup.procs; done; exec "$@"`, "sh"},
-		webServers[server].command(dir, files, port)...)...)
+		webServers[server].command(dir, files, w.aio, port)...)...)
 	cmd.Stderr, cmd.SysProcAttr = os.Stderr, ownGroup
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB")
 	ok(cmd.Start())

@@ -306,7 +306,7 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	if flag&noWait == 0 {
-		err = unix.SetNonblock(fd, false)
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag)
 	}
 	return os.NewFile(uintptr(fd), name), err
 }

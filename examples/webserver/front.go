@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/stage/view"
 )
 
@@ -26,7 +27,7 @@ const (
 type front struct {
 	http   fasthttp.Server
 	ctx    context.Context // of all requests
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex // held for no I/O
 	draining bool
@@ -35,7 +36,7 @@ type front struct {
 
 func newFront(s *site) *front {
 	f := &front{waits: map[net.Conn]bool{}}
-	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.ctx, f.cancel = cancel.New(context.Background())
 	stages := fasthttpadaptor.NewFastHTTPHandler(view.Handler(s.cache, s.disk, s.compress))
 	f.http = fasthttp.Server{
 		Handler: func(c *fasthttp.RequestCtx) {
@@ -54,6 +55,7 @@ func newFront(s *site) *front {
 		ReadBufferSize:        maxHeader,
 		WriteBufferSize:       32 << 10, // a page of 16 KB and its header are one write
 		MaxRequestBodySize:    maxBody,
+		ReduceMemoryUsage:     true,    // or a connection that waits for the disk keeps two buffers
 		Concurrency:           1 << 30, // Serve and the stages have the limits
 		IdleTimeout:           idleTimeout,
 		ReadTimeout:           readTimeout,

@@ -6,8 +6,8 @@
 //	curl 127.0.0.1:8080/-/stages                          the stages; a browser gets a page
 //	go run . -stack tun0=10.0.0.2/24 -addr 10.0.0.2:80    serve by a TCP of its own, over a TUN device (Linux, as root)
 //
-// A file that is cached takes one stage of width 1, whose state needs no lock. Others take the disk as well, a stage whose width is found by
-// Climb, and text is compressed by a third. When the disk has too much to do, its files are answered with 503 at once, and cached ones
+// A file that is cached takes one stage of width 1, whose state needs no lock. Others take the disk as well, with 256 reads under way, and
+// text is compressed by a third stage. When the disk has too much to do, its files are answered with 503 at once, and cached ones
 // as before. An idle stage of the loop runs on the task of the connection, so a cached file costs no switch.
 //
 // fasthttp parses and formats. It takes a net.Conn, and does not know that its goroutine is a task.
@@ -91,7 +91,7 @@ func (o options) serve(ctx context.Context) (err error) {
 	}
 	err = ln.Close()
 	f.drain()
-	defer time.AfterFunc(o.grace, f.cancel).Stop()
+	defer time.AfterFunc(o.grace, func() { f.cancel(nil) }).Stop()
 	<-served // net.ErrClosed, or that of f.cancel
 	return errors.Join(err, s.close())
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -24,6 +23,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/suspend"
 )
@@ -39,6 +39,7 @@ type site struct {
 
 const (
 	largest  = 1 << 20         // bytes of a file that is read at once; others are sent as they are read
+	inFlight = 256             // files that are read at a time: as many as the ring of a reactor takes
 	patience = 2 * time.Second // for the disk
 )
 
@@ -46,8 +47,7 @@ const (
 func newSite(on suspend.Spawner, cache int, open opener) *site {
 	s := &site{open: open, cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
 	s.cache = stage.New("cache", newCache(cache), stage.Options{Pool: s.cpu, Width: 1, Queue: 10_000, Full: stage.FullReject})
-	s.disk = stage.New("disk", s.read, stage.Options{On: on, Width: 40, Queue: 2000, Full: stage.FullReject, Delay: 20 * time.Millisecond,
-		Limit: &stage.Climb{Min: 4, Max: 400}})
+	s.disk = stage.New("disk", s.read, stage.Options{On: on, Width: inFlight, Queue: 5000, Full: stage.FullReject, Delay: patience / 4})
 	s.compress = stage.New("compress", compress, stage.Options{Pool: s.cpu, Queue: 1000, Full: stage.FullReject})
 	return s
 }
@@ -95,8 +95,8 @@ func (s *site) page(ctx context.Context, name string, compressed bool) (*page, e
 	if err != nil || p != nil {
 		return p, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	ctx, end := cancel.WithTimeout(ctx, patience)
+	defer end(nil)
 	if p, err = s.disk.Do(ctx, name); err != nil || p.data == nil {
 		return p, err
 	}
@@ -160,7 +160,7 @@ func onDisk(loop *eventloop.Loop, dir string) opener {
 		if !fs.ValidPath(name) {
 			return nil, fs.ErrInvalid
 		}
-		f, err := loop.OpenFile(filepath.Join(dir, filepath.FromSlash(name)), os.O_RDONLY|syscall.O_NONBLOCK, 0) // or a FIFO waits for a writer
+		f, err := loop.Open(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			return nil, err
 		}

@@ -99,11 +99,11 @@ func start(t *testing.T, tcp func(*testing.T, *eventloop.Loop) (listener, func()
 		err := ln.Close()
 		f.drain()
 		<-ended
-		f.cancel()
+		f.cancel(nil)
 		return errors.Join(err, s.close())
 	})
 	t.Cleanup(func() {
-		time.AfterFunc(time.Second, f.cancel)
+		time.AfterFunc(time.Second, func() { f.cancel(nil) })
 		require.NoError(t, stop())
 		require.Zero(t, f.connections(), "connections are left")
 	})
