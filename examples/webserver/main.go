@@ -34,6 +34,7 @@ func main() {
 	flag.StringVar(&o.dir, "dir", ".", "directory of the files")
 	flag.IntVar(&o.loops, "loops", 1, "reactors of the event loop")
 	flag.IntVar(&o.cache, "cache", 100, "megabytes of files that are kept")
+	flag.BoolVar(&o.direct, "direct", false, "read past the cache of the system, for more files than memory has room for")
 	flag.DurationVar(&o.grace, "grace", 5*time.Second, "how long requests may go on after an interrupt")
 	flag.Parse()
 	log.SetFlags(0)
@@ -47,6 +48,7 @@ func main() {
 type options struct {
 	addr, stack, dir string
 	loops, cache     int
+	direct           bool
 	grace            time.Duration
 	ready            func(net.Addr)
 }
@@ -79,7 +81,7 @@ func (o options) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s := newSite(loop, o.cache<<20, onDisk(loop, o.dir))
+	s := newSite(loop, o.cache<<20, onDisk(loop, o.dir, o.direct))
 	f := newFront(s)
 	o.ready(ln.Addr())
 	served := make(chan error, 1)

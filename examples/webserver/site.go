@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
+	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -38,7 +39,8 @@ type site struct {
 }
 
 const (
-	largest  = 1 << 20         // bytes of a file that is read at once; others are sent as they are read
+	largest  = 1 << 20 // bytes of a file that is read at once; others are sent as they are read
+	block    = 4096
 	inFlight = 256             // files that are read at a time: as many as the ring of a reactor takes
 	patience = 2 * time.Second // for the disk
 )
@@ -119,7 +121,7 @@ type page struct {
 
 // read is the handler of the disk.
 func (s *site) read(ctx context.Context, name string) (*page, error) {
-	f, err := s.open(ctx, name)
+	f, err := s.open(ctx, name, true)
 	if err != nil {
 		return nil, err
 	}
@@ -137,16 +139,27 @@ func (s *site) read(ctx context.Context, name string) (*page, error) {
 	if p.size > largest {
 		return p, nil
 	}
-	p.data = make([]byte, p.size)
-	n, err := f.ReadAt(p.data, 0)
-	if err == io.EOF { // it has shrunk meanwhile
-		p.data, p.size, err = p.data[:n], int64(n), nil
+	p.data = make([]byte, p.size, roomFor(p.size))
+	n, err := f.ReadAt(p.data[:cap(p.data)], 0)
+	if err == io.EOF { // it may have shrunk meanwhile
+		p.data, p.size, err = p.data[:min(n, len(p.data))], min(int64(n), p.size), nil
 	}
 	return p, err
 }
 
-// An opener opens a file of the site. Operations on the file end with ctx.
-type opener func(ctx context.Context, name string) (file, error)
+// roomFor is the size of a buffer for so many bytes that begins at a multiple of a block, as a direct read demands: Go allocates one
+// of such a size so.
+func roomFor(size int64) int64 {
+	for room := int64(block); room <= 32<<10; room *= 2 {
+		if size <= room {
+			return room
+		}
+	}
+	return (size + 2*block - 1) / (2 * block) * (2 * block)
+}
+
+// An opener opens a file of the site. Operations on the file end with ctx. One that is read whole is read at once, and from its beginning.
+type opener func(ctx context.Context, name string, whole bool) (file, error)
 
 type file interface {
 	io.ReaderAt
@@ -154,13 +167,21 @@ type file interface {
 	Close() error
 }
 
-// onDisk opens the files of a directory on a loop.
-func onDisk(loop *eventloop.Loop, dir string) opener {
-	return func(ctx context.Context, name string) (file, error) {
+// onDisk opens the files of a directory on a loop. Direct reads go past the cache of the system, if its file system has them.
+func onDisk(loop *eventloop.Loop, dir string, direct bool) opener {
+	return func(ctx context.Context, name string, whole bool) (file, error) {
 		if !fs.ValidPath(name) {
 			return nil, fs.ErrInvalid
 		}
-		f, err := loop.Open(filepath.Join(dir, filepath.FromSlash(name)))
+		flag := os.O_RDONLY
+		if direct && whole {
+			flag |= openDirect
+		}
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		f, err := loop.OpenFile(name, flag, 0)
+		if flag != os.O_RDONLY && errors.Is(err, syscall.EINVAL) {
+			f, err = loop.Open(name)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +209,7 @@ func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p 
 			c.Response.SkipBody = true
 			h.SetContentLength(int(length))
 		default:
-			f, err := s.open(ctx, name)
+			f, err := s.open(ctx, name, false)
 			if err != nil {
 				c.Error("error\n", http.StatusInternalServerError)
 				return

@@ -9,6 +9,8 @@ import (
 	"github.com/braidgo/braid/adapters/netstack"
 )
 
+const openDirect = 0 // there is none
+
 func newStack(*eventloop.Loop, string) (*netstack.Stack, error) {
 	return nil, errors.New("-stack needs the TUN devices of Linux")
 }

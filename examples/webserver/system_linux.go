@@ -4,10 +4,13 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+	"syscall"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 	"github.com/braidgo/braid/adapters/netstack"
 )
+
+const openDirect = syscall.O_DIRECT
 
 // newStack makes a TUN device, and a TCP whose connections are tasks of loop at its other end.
 func newStack(loop *eventloop.Loop, at string) (*netstack.Stack, error) {
