@@ -70,7 +70,7 @@ var tcps = map[string]func(t *testing.T, loop *eventloop.Loop) (listener, func()
 }
 
 // overEach runs a test of the files of a directory over each TCP.
-func overEach(t *testing.T, files map[string]string, test func(t *testing.T, s *served)) {
+func overEach(t *testing.T, files map[string]string, test func(t *testing.T, s *served), set ...func(*fasthttp.Server)) {
 	dir := t.TempDir()
 	for name, data := range files {
 		name = filepath.Join(dir, name)
@@ -80,17 +80,20 @@ func overEach(t *testing.T, files map[string]string, test func(t *testing.T, s *
 	for name, tcp := range tcps {
 		t.Run(name, func(t *testing.T) {
 			defer schedtest.Within(t, schedtest.Deadline)()
-			test(t, start(t, tcp, dir, false))
+			test(t, start(t, tcp, dir, false, set...))
 		})
 	}
 }
 
-func start(t *testing.T, tcp func(*testing.T, *eventloop.Loop) (listener, func() (net.Conn, error)), dir string, direct bool) *served {
+func start(t *testing.T, tcp func(*testing.T, *eventloop.Loop) (listener, func() (net.Conn, error)), dir string, direct bool, set ...func(*fasthttp.Server)) *served {
 	loop, err := eventloop.New(eventloop.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, loop.Close()) })
 	s := newSite(loop, 10<<20, onDisk(loop, dir, direct))
 	f := newFront(s)
+	for _, set := range set {
+		set(&f.http)
+	}
 	ln, dial := tcp(t, loop)
 	ended := make(chan error, 1)
 	go func() { ended <- ln.Serve(f.ctx, f.serve) }()
@@ -358,7 +361,6 @@ func TestRequestsThatEndTheConnection(t *testing.T) {
 // Clients that send by drops, take nothing, or go away cost their connection only, and leave nothing behind: start looks.
 func TestRudeClients(t *testing.T) {
 	overEach(t, map[string]string{"a.txt": "hello", "big.bin": bytesOf(20 << 20)}, func(t *testing.T, s *served) {
-		s.http.ReadTimeout, s.http.IdleTimeout, s.http.WriteTimeout = time.Second, time.Second, time.Second // a lost packet comes again after 200 ms
 		var all sync.WaitGroup
 		for range 5 {
 			slow, silent, deaf, half, gone := s.dial(t), s.dial(t), s.dial(t), s.dial(t), s.dial(t)
@@ -390,6 +392,8 @@ func TestRudeClients(t *testing.T) {
 		all.Wait()
 		c.Close()
 		schedtest.Eventually(t, "all have been given up", func() bool { return s.connections() == 0 })
+	}, func(h *fasthttp.Server) {
+		h.ReadTimeout, h.IdleTimeout, h.WriteTimeout = time.Second, time.Second, time.Second // a lost packet comes again after 200 ms
 	})
 }
 
