@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/chanx"
 	"github.com/braidgo/braid/latch"
 	"github.com/braidgo/braid/suspend"
 )
@@ -35,24 +36,25 @@ var idlePipes, idleID = func() (int, string) {
 	return n, fmt.Sprintf("idle-pipes/%d", n)
 }()
 
-// pipes are FIFOs with a buffer of 4 KB, as in the paper: each is one descriptor, for reading and for writing. Two of them join the tasks or
-// goroutines of a pair. Others have one that waits to read.
+// pipes are FIFOs with a buffer of 4 KB, as in the paper: each is one descriptor, for reading and for writing. Two of them join a pair of
+// tasks or goroutines. Others have one that waits to read.
 type pipes struct {
 	begin func(f func())
 	open  func() io.ReadWriter
-	busy  [busyPairs][2]io.ReadWriter
+	pairs [busyPairs]*chanx.Chan[int] // how many bursts each is to send
+	ended *latch.Latch
 }
 
-// loopPipes are those of a loop, and osPipes of goroutines.
+// loopPipes are those of a loop, and osPipes of goroutines. Both ends of a pair are on the reactor of the task that opens them.
 func loopPipes(b *bench, loops int) *pipes {
 	loop := b.loop(eventloop.Options{Loops: loops})
-	return newPipes(func(f func()) { ok(loop.Go(f)) }, func() io.ReadWriter { return must(loop.Adopt(openFIFO())) })
+	return newPipes(b, func(f func()) { ok(loop.Go(f)) }, func() io.ReadWriter { return must(loop.Adopt(openFIFO())) })
 }
 
 func osPipes(b *bench) *pipes {
 	var all sync.WaitGroup
 	b.close(all.Wait)
-	return newPipes(func(f func()) { all.Go(f) }, func() io.ReadWriter {
+	return newPipes(b, func(f func()) { all.Go(f) }, func() io.ReadWriter {
 		f := openFIFO()
 		b.close(func() { f.Close() })
 		return f
@@ -60,12 +62,41 @@ func osPipes(b *bench) *pipes {
 }
 
 // The busy ones come before the idle ones of all sides: the system may give small buffers to the pipes of a user that has many.
-func newPipes(begin func(f func()), open func() io.ReadWriter) *pipes {
+func newPipes(b *bench, begin func(f func()), open func() io.ReadWriter) *pipes {
 	p := &pipes{begin: begin, open: open}
-	for i := range p.busy {
-		p.busy[i] = [2]io.ReadWriter{open(), open()}
+	for i := range p.pairs {
+		p.pairs[i] = chanx.New[int](0)
+		opened := make(chan struct{})
+		begin(func() { p.pair(p.pairs[i], opened) })
+		<-opened
+		b.close(func() { ok(p.pairs[i].Close()) })
 	}
 	return p
+}
+
+// pair is one of the two. The other one begins where it is.
+func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
+	there, back := p.open(), p.open()
+	close(opened)
+	for {
+		n, err := bursts.Recv(bg)
+		if err != nil {
+			return
+		}
+		ok(suspend.Here().Go(func() {
+			buf := make([]byte, burst)
+			for range n {
+				must(io.ReadFull(there, buf))
+				must(back.Write(buf))
+			}
+		}))
+		buf := make([]byte, burst)
+		for range n {
+			must(there.Write(buf))
+			must(io.ReadFull(back, buf))
+		}
+		p.ended.CountDown()
+	}
 }
 
 // idle adds n pipes, and returns when their readers wait.
@@ -82,27 +113,11 @@ func (p *pipes) idle(n int) *pipes {
 
 // transfer sends n bursts of 32 KB there, and as many back, all pairs together.
 func (p *pipes) transfer(n int) {
-	var all sync.WaitGroup
-	all.Add(2 * busyPairs)
-	for i, both := range p.busy {
-		end := func(moves ...func(buf []byte) (int, error)) {
-			p.begin(func() {
-				defer all.Done()
-				buf := make([]byte, burst)
-				for range (n + i) / busyPairs {
-					for _, move := range moves {
-						must(move(buf))
-					}
-				}
-			})
-		}
-		full := func(r io.Reader) func([]byte) (int, error) {
-			return func(buf []byte) (int, error) { return io.ReadFull(r, buf) }
-		}
-		end(both[0].Write, full(both[1]))
-		end(full(both[0]), both[1].Write)
+	p.ended = latch.New(busyPairs)
+	for i, pair := range p.pairs {
+		ok(pair.Send(bg, (n+i)/busyPairs))
 	}
-	all.Wait()
+	ok(p.ended.Wait(bg))
 }
 
 func besideIdle(b *bench) (ours, peer work) {

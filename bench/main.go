@@ -9,7 +9,7 @@
 //	go run . -full -json now.json               the figures, to a file
 //	go run . -full -results RESULTS.md          the report, and the plots and tables of the curves in -dir
 //	go run . -from now.json -results RESULTS.md the same of an earlier run; nothing is measured
-//	go run . -from now.json,rows.json ...       the same, with rows of a later run in place of those of the earlier
+//	go run . -from now.json,rows.json ...       the same, with rows and curves of a later run in place of the earlier ones
 //
 // A line has the id, the medians of Braid and of the peer for one operation, and the median of the ratios with their range, without the worst
 // and the best. Then follow the must and the aim for the ratio. The rows take turns. A line is printed when its row has had all its
@@ -43,9 +43,13 @@ type run struct {
 	Later   []string      `json:"later,omitempty"`  // which rows are of a later run
 }
 
-// replace takes the rows of a later run in place of the rows of r with their ids, in the order of the tables.
+// replace takes the rows and curves of a later run in place of those of r with their ids, in the order of the tables.
 func (r *run) replace(later run) {
 	var ids []string
+	for _, c := range later.Curves {
+		ids = append(ids, c.ID)
+	}
+	r.Curves = append(slices.DeleteFunc(r.Curves, func(c curveResult) bool { return slices.Contains(ids, c.ID) }), later.Curves...)
 	for _, x := range later.Results {
 		ids = append(ids, x.ID)
 	}
@@ -93,7 +97,7 @@ func runAll() (bad bool) {
 	list := flag.Bool("list", false, "print the ids of rows and curves")
 	dir := flag.String("dir", "results", "the `directory` for the tables and plots of curves")
 	out := flag.String("json", "", "write the results to this `file`")
-	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows of further ones, after commas, replace its rows")
+	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
 	report := flag.String("results", "", "write the results as Markdown to this `file`")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor, of both sides, to this `file`")
 	flag.Parse()

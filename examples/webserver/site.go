@@ -41,7 +41,7 @@ type site struct {
 const (
 	largest  = 1 << 20 // bytes of a file that is read at once; others are sent as they are read
 	block    = 4096
-	inFlight = 256             // files that are read at a time: as many as the ring of a reactor takes
+	inFlight = 256             // files that are read at a time, which is the limit of a ring
 	patience = 2 * time.Second // for the disk
 )
 
@@ -147,8 +147,8 @@ func (s *site) read(ctx context.Context, name string) (*page, error) {
 	return p, err
 }
 
-// roomFor is the size of a buffer for so many bytes that begins at a multiple of a block, as a direct read demands: Go allocates one
-// of such a size so.
+// roomFor rounds up the size of a buffer, so that it begins at a multiple of a block, as a direct read demands: Go allocates buffers of
+// these sizes so.
 func roomFor(size int64) int64 {
 	for room := int64(block); room <= 32<<10; room *= 2 {
 		if size <= room {

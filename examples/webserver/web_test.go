@@ -211,7 +211,7 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// Direct reads want buffers of blocks. What is sent is the file all the same.
+// Direct reads want buffers of blocks. The client gets the file all the same.
 func TestDirect(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	dir := t.TempDir()
