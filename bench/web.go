@@ -168,7 +168,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	dir := must(os.MkdirTemp("", "bench-web"))
 	defer os.RemoveAll(dir)
 	n := b.of(w.files, 10)
-	files, port := w.corpus(n), 20_000+rand.IntN(10_000)
+	files, port := w.corpus(n), freePort()
 	var groups []string
 	if w.limit > 0 && !b.Tiny {
 		groups = []string{limitedGroup(w.limit)}
@@ -208,6 +208,12 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 		rate: answers / got.Microseconds * 1e6, p99: got.P99 / 1e3,
 		processor: float64(used) / 1e3 / answers, memory: memoryOf(cmd.Process.Pid) / 1e6,
 	}
+}
+
+func freePort() int {
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer ln.Close()
+	return ln.Addr().(*net.TCPAddr).Port
 }
 
 type wrkReport struct{ Requests, Microseconds, P99, Refused, Failed float64 }
