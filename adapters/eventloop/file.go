@@ -6,22 +6,23 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/suspend"
 )
 
 // A File is an open file of a Loop. Its methods may be called by several at a time, from tasks of any scheduler and from plain goroutines, and
-// each suspends its caller. In a callback they panic.
+// each but Stat may suspend its caller, and so panics in a callback.
 //
-// On Linux 5.6 and later ReadAt, WriteAt and Sync of regular files and block devices go through io_uring, on the reactor of the caller if it
-// is one of the Loop, otherwise on one after the other. A reactor submits once per turn all that its tasks have asked for. 256 operations of a
-// reactor are under way at a time, and the others wait in order. Where the system refuses io_uring, and for all else, each operation is a
-// suspend.Blocking.
+// On Linux 5.6 and later ReadAt, WriteAt and Sync of regular files and block devices go through io_uring, and OpenFile from 5.12 on. That is
+// on the reactor of the caller if it is one of the Loop, otherwise on one after the other. A reactor submits once per turn all that its
+// tasks have asked for. 256 operations of a reactor are under way at a time, and the others wait in order. Where the system refuses io_uring,
+// and for all else, each operation is a suspend.Blocking. But Stat is a system call at once, and so is the Close of a small file that is only read.
 //
 // Tasks that wait for a disk are served best. A read that finds its bytes in the cache of the system costs a goroutine less with an os.File.
 //
-// A File outlives its Loop: once the Loop has been closed, each operation is a suspend.Blocking. The errors are those of os.File.
+// A File outlives its Loop: once the Loop has been closed, no operation goes through io_uring. The errors are those of os.File.
 type File struct {
 	*file
 	cs contexts
@@ -30,8 +31,9 @@ type File struct {
 type file struct {
 	os     *os.File
 	loop   *Loop
-	sys    int // the descriptor; -1: it is not for a ring
-	flag   int // as opened
+	sys    int  // the descriptor; -1: it is not for a ring
+	flag   int  // as opened
+	small  bool // and regular
 	uses   countdown
 	closed bool // under the guard of uses
 }
@@ -59,7 +61,7 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 	f := &file{loop: l, sys: -1, flag: flag}
 	var err error
 	if f.os, err = l.openViaRing(name, flag, perm); err == errRefused {
-		if e := suspend.Blocking(context.Background(), func() { f.os, err = os.OpenFile(name, flag|noWait, perm) }); e != nil {
+		if e := suspend.Blocking(context.Background(), func() { f.os, err = openOutside(name, flag, perm) }); e != nil {
 			return nil, e
 		}
 	}
@@ -67,9 +69,19 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 		return nil, err
 	}
 	if info, err := f.os.Stat(); err == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeDevice) {
-		f.sys = int(f.os.Fd())
+		f.sys = int(f.os.Fd()) // which waits from here on, whatever it was opened with
+		f.small = info.Mode().IsRegular() && info.Size() <= 1<<20
 	}
 	return &File{file: f}, nil
+}
+
+// openOutside does not wait for the other end of a FIFO. It waits for whoever has a lease of the file.
+func openOutside(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(name, flag|noWait, perm)
+	if noWait != 0 && flag&noWait == 0 && errors.Is(err, syscall.EAGAIN) {
+		return os.OpenFile(name, flag, perm)
+	}
+	return f, err
 }
 
 // WithContext returns f with its operations bound to ctx, as [WithContext] does for a net.Conn: once ctx is done, ReadAt, WriteAt, Sync and
@@ -165,8 +177,8 @@ func (f *File) Close() error {
 		return f.failed("close", os.ErrClosed)
 	}
 	f.uses.wait()
-	if f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
-		return f.os.Close() // there is nothing to be written
+	if f.small && f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+		return f.os.Close() // there is nothing to be written, and little to be freed if the file has no name any more
 	}
 	unbound := File{file: f.file}
 	return unbound.blocking("close", f.os.Close)

@@ -130,6 +130,42 @@ func TestAReactorDoesNotSleepWithAnOperation(t *testing.T) {
 	require.NoError(t, <-got)
 }
 
+// A completion ends the sleep of the reactor also on another thread than the one that has submitted: there the system interrupts nothing. While
+// all processors are busy, the reactor comes from a sleep to another thread.
+func TestACompletionEndsTheSleep(t *testing.T) {
+	s := newSlowFile(t)
+	stop, busy := make(chan struct{}), sync.WaitGroup{}
+	for range 2 * runtime.GOMAXPROCS(0) {
+		busy.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	defer busy.Wait()
+	defer close(stop)
+	for range 2 {
+		got := make(chan error)
+		go func() {
+			_, err := s.ReadAt(make([]byte, 1), 0)
+			got <- err
+		}()
+		s.await(t, 1)
+		threads := map[int]bool{}
+		for range 10 {
+			s.task(t, func() { threads[unix.Gettid()] = true })
+			time.Sleep(time.Millisecond) // the reactor sleeps
+		}
+		must(s.w.Write([]byte("x")))
+		require.NoError(t, <-got)
+		t.Log(len(threads), "threads")
+	}
+}
+
 // A cancelled read that the system has returns when the system is done with the buffer.
 func TestACancelledReadLeavesTheBuffer(t *testing.T) {
 	s := newSlowFile(t)

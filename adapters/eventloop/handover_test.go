@@ -29,19 +29,18 @@ var bg = context.Background()
 func TestConnectionsGoOnBesideATaskThatWaitsNatively(t *testing.T) {
 	const conns, after = 1000, 10 * time.Millisecond
 	var all []string
+	covered := uint64(0)
 	for range 8 {
 		quiet, _ := echoesBeside(t, conns, func(<-chan struct{}) {})
 		bound := 3*after + quiet // the machine may be busy
 		longest, handOvers := echoesBeside(t, conns, func(stop <-chan struct{}) { <-stop })
-		if handOvers == 0 {
-			t.Fatal("uncovered: no hand-over")
-		}
-		if all = append(all, longest.String()+" of "+bound.String()); longest < bound {
+		covered += handOvers // none if the reactor was busy with the connections, and so is careful
+		if all = append(all, longest.String()+" of "+bound.String()); longest < bound && covered > 0 {
 			t.Log("the longest echo took", all)
 			return
 		}
 	}
-	t.Errorf("the longest echo took %v", all)
+	t.Errorf("with %d hand-overs, the longest echo took %v", covered, all)
 }
 
 // echoesBeside returns the longest time of an echo over so many connections, with stuck in a task of their reactor.

@@ -291,10 +291,10 @@ const noWait = unix.O_NONBLOCK
 func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	g := l.pick().ring.Load()
 	path, err := unix.ByteSliceFromString(name)
-	if g == nil || err != nil || perm&^fs.ModePerm != 0 {
+	if g == nil || g.features&opensAtOnce == 0 || err != nil || perm&^fs.ModePerm != 0 || flag&unix.O_PATH != 0 {
 		return nil, errRefused
 	}
-	o := &op{g: g, p: path, sqe: sqe{opcode: opOpenAt, fd: unix.AT_FDCWD, opFlags: uint32(flag | noWait | unix.O_CLOEXEC)}}
+	o := &op{g: g, p: path, sqe: sqe{opcode: opOpenAt, fd: unix.AT_FDCWD, opFlags: uint32(flag | noWait | unix.O_CLOEXEC | unix.O_LARGEFILE)}}
 	o.pointTo(path)
 	o.len = uint32(perm) // the system finds the end of the name
 	var fd int
@@ -306,9 +306,9 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	if flag&noWait == 0 {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag)
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag) // which fails for none that a read or write would wait for
 	}
-	return os.NewFile(uintptr(fd), name), err
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // viaRing is one operation of f, with the bare error.

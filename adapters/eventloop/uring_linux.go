@@ -14,6 +14,7 @@ import (
 // are those of linux/io_uring.h.
 type uring struct {
 	fd             int
+	features       uint32
 	rings, entries []byte // as mapped
 	sqHead, sqTail *uint32
 	cqHead, cqTail *uint32
@@ -53,6 +54,10 @@ type uringParams struct {
 // last of them.
 const needed = 1<<0 | 1<<1 | 1<<3
 
+// opensAtOnce is the feature of Linux 5.12, where an open is tried in the call that submits. Before, each one was for a thread of the
+// kernel, to which /proc/self and /dev/tty are others.
+const opensAtOnce = 1 << 9
+
 const offEntries = 0x10000000 // where mmap finds the entries
 
 // newURing makes one with n entries, a power of two. It fails with the bare error, ENOSYS where the system is too old.
@@ -62,7 +67,7 @@ func newURing(n uint32) (*uring, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	u := &uring{fd: int(fd)}
+	u := &uring{fd: int(fd), features: p.features}
 	err := error(unix.ENOSYS)
 	if p.features&needed == needed {
 		err = u.mapMemory(&p)

@@ -19,13 +19,15 @@ const (
 	maxHeader    = 8 << 10 // bytes of a request before its body
 	maxBody      = 4 << 10 // bytes of a body, which no file wants
 	idleTimeout  = time.Minute
-	readTimeout  = 10 * time.Second // from the first byte of a request to its last
-	writeTimeout = 10 * time.Second // for an answer that the client does not take
+	readTimeout  = 10 * time.Second       // from the first byte of a request to its last
+	writeTimeout = 10 * time.Second       // for a client that takes nothing of an answer
+	lastRequest  = 100 * time.Millisecond // for a request that is on its way when the server ends
 )
 
 // A front has the connections.
 type front struct {
 	http   fasthttp.Server
+	write  time.Duration   // the limit of a Write
 	ctx    context.Context // of all requests
 	cancel context.CancelCauseFunc
 
@@ -35,7 +37,7 @@ type front struct {
 }
 
 func newFront(s *site) *front {
-	f := &front{waits: map[net.Conn]bool{}}
+	f := &front{waits: map[net.Conn]bool{}, write: writeTimeout}
 	f.ctx, f.cancel = cancel.New(context.Background())
 	stages := fasthttpadaptor.NewFastHTTPHandler(view.Handler(s.cache, s.disk, s.compress))
 	f.http = fasthttp.Server{
@@ -59,7 +61,6 @@ func newFront(s *site) *front {
 		Concurrency:           1 << 30, // Serve and the stages have the limits
 		IdleTimeout:           idleTimeout,
 		ReadTimeout:           readTimeout,
-		WriteTimeout:          writeTimeout,
 		NoDefaultContentType:  true,
 		SecureErrorLogMessage: true,
 	}
@@ -85,14 +86,14 @@ func (f *front) changed(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// drain ends the connections that wait for a request. The others end after their answers.
+// drain ends the connections that wait for a request, in a moment: it may have come already. The others end after their answers.
 func (f *front) drain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.draining = true
 	for c, waits := range f.waits {
 		if waits {
-			_ = c.(*conn).Conn.SetReadDeadline(past)
+			_ = c.(*conn).Conn.SetReadDeadline(time.Now().Add(lastRequest))
 		}
 	}
 }
@@ -102,8 +103,6 @@ func (f *front) isDraining() bool {
 	defer f.mu.Unlock()
 	return f.draining
 }
-
-var past = time.Unix(1, 0)
 
 // A conn is one that drain can end.
 type conn struct {
@@ -116,9 +115,15 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	c.front.mu.Lock()
 	defer c.front.mu.Unlock()
 	if c.front.draining && c.front.waits[c] {
-		t = past
+		t = time.Now().Add(lastRequest)
 	}
 	return c.Conn.SetReadDeadline(t)
+}
+
+// Write has a limit of its own, since a large file may take long.
+func (c *conn) Write(p []byte) (int, error) {
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.front.write))
+	return c.Conn.Write(p)
 }
 
 // Close ends the sending half, and reads on for a moment: closing with unread bytes would take the last answer back from the client.

@@ -69,9 +69,9 @@ func (o options) serve(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, loop.Close()) }()
 	var ln listener
 	if o.stack != "" {
-		stack, err := newStack(loop, o.stack)
-		if err != nil {
-			return err
+		stack, failed := newStack(loop, o.stack)
+		if failed != nil {
+			return failed
 		}
 		defer stack.Close()
 		ln, err = stack.Listen("tcp", o.addr) // the one line

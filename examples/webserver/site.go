@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -74,7 +75,9 @@ func (s *site) answer(ctx context.Context, c *fasthttp.RequestCtx) {
 	case err == nil:
 		s.send(ctx, c, name, p)
 	case errors.Is(err, errDirectory):
-		c.Redirect("/"+name+"/", http.StatusMovedPermanently)
+		to := url.URL{Path: "/" + name + "/", RawQuery: string(c.URI().QueryString())}
+		c.Response.Header.Set("Location", to.String())
+		c.SetStatusCode(http.StatusMovedPermanently)
 	case errors.Is(err, stage.ErrOverload):
 		c.Error("overloaded\n", http.StatusServiceUnavailable)
 		c.Response.Header.Set("Retry-After", "1")
@@ -119,9 +122,17 @@ type page struct {
 	gzipped  bool
 }
 
-// read is the handler of the disk.
+// read is the handler of the disk. A file system may know direct reads, and not these.
 func (s *site) read(ctx context.Context, name string) (*page, error) {
-	f, err := s.open(ctx, name, true)
+	p, err := s.readOnce(ctx, name, true)
+	if errors.Is(err, syscall.EINVAL) {
+		p, err = s.readOnce(ctx, name, false)
+	}
+	return p, err
+}
+
+func (s *site) readOnce(ctx context.Context, name string, whole bool) (*page, error) {
+	f, err := s.open(ctx, name, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +145,8 @@ func (s *site) read(ctx context.Context, name string) (*page, error) {
 		return nil, errDirectory
 	case !info.Mode().IsRegular():
 		return nil, fs.ErrNotExist
+	case int64(int(info.Size())) != info.Size():
+		return nil, errors.ErrUnsupported // 32 bits, and two gigabytes
 	}
 	p := &page{size: info.Size(), modified: info.ModTime()}
 	if p.size > largest {
@@ -194,7 +207,7 @@ var errDirectory = errors.New("is a directory")
 // send answers with a page, or a part of it.
 func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p *page) {
 	h := &c.Response.Header
-	if !c.IfModifiedSince(p.modified) {
+	if len(c.Request.Header.Peek("If-None-Match")) == 0 && !c.IfModifiedSince(p.modified) {
 		c.NotModified()
 	} else {
 		first, length, ok := span(c, p)
@@ -230,8 +243,8 @@ func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p 
 
 // span is the part that a client asks for, and false if there is none. A request for several parts gets the whole.
 func span(c *fasthttp.RequestCtx, p *page) (first, length int64, ok bool) {
-	r := c.Request.Header.Peek("Range")
-	if len(r) == 0 || p.gzipped || bytes.IndexByte(r, ',') >= 0 || len(c.Request.Header.Peek("If-Range")) > 0 {
+	r := bytes.ToLower(c.Request.Header.Peek("Range"))
+	if !c.IsGet() || !bytes.HasPrefix(r, []byte("bytes=")) || p.gzipped || bytes.IndexByte(r, ',') >= 0 || len(c.Request.Header.Peek("If-Range")) > 0 {
 		return 0, p.size, true
 	}
 	from, to, err := fasthttp.ParseByteRange(r, int(p.size))
@@ -290,17 +303,17 @@ func newCache(size int) func(context.Context, lookup) (*page, error) {
 		case e != nil && p == nil:
 			e.used = true
 			return e.page, nil
-		case e != nil || p == nil || len(p.data) > size:
+		case e != nil || p == nil || cap(p.data) > size:
 			return p, nil
 		}
 		kept[l] = &entry{page: p}
-		bytes += len(p.data)
+		bytes += cap(p.data)
 		for order = append(order, l); bytes > size; order = order[1:] {
 			if first := kept[order[0]]; first.used {
 				first.used = false
 				order = append(order, order[0])
 			} else {
-				bytes -= len(first.data)
+				bytes -= cap(first.data)
 				delete(kept, order[0])
 			}
 		}

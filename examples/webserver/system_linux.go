@@ -26,5 +26,9 @@ func newStack(loop *eventloop.Loop, at string) (*netstack.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	return netstack.New(netstack.Options{Link: link, Addresses: []netip.Prefix{address}, On: loop})
+	stack, err := netstack.New(netstack.Options{Link: link, Addresses: []netip.Prefix{address}, On: loop})
+	if err != nil {
+		link.Close()
+	}
+	return stack, err
 }

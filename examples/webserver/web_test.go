@@ -70,7 +70,7 @@ var tcps = map[string]func(t *testing.T, loop *eventloop.Loop) (listener, func()
 }
 
 // overEach runs a test of the files of a directory over each TCP.
-func overEach(t *testing.T, files map[string]string, test func(t *testing.T, s *served), set ...func(*fasthttp.Server)) {
+func overEach(t *testing.T, files map[string]string, test func(t *testing.T, s *served), set ...func(*front)) {
 	dir := t.TempDir()
 	for name, data := range files {
 		name = filepath.Join(dir, name)
@@ -85,14 +85,14 @@ func overEach(t *testing.T, files map[string]string, test func(t *testing.T, s *
 	}
 }
 
-func start(t *testing.T, tcp func(*testing.T, *eventloop.Loop) (listener, func() (net.Conn, error)), dir string, direct bool, set ...func(*fasthttp.Server)) *served {
+func start(t *testing.T, tcp func(*testing.T, *eventloop.Loop) (listener, func() (net.Conn, error)), dir string, direct bool, set ...func(*front)) *served {
 	loop, err := eventloop.New(eventloop.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, loop.Close()) })
 	s := newSite(loop, 10<<20, onDisk(loop, dir, direct))
 	f := newFront(s)
 	for _, set := range set {
-		set(&f.http)
+		set(f)
 	}
 	ln, dial := tcp(t, loop)
 	ended := make(chan error, 1)
@@ -172,13 +172,13 @@ func TestFiles(t *testing.T) {
 	big := bytesOf(3 << 20)
 	files := map[string]string{
 		"a.txt": "hello", "empty": "", "sub/index.html": "<p>sub", "index.html": "<p>top", "page.bin": bytesOf(16 << 10), "big.bin": big,
-		"a b.txt": "space", "full.bin": bytesOf(largest),
+		"a b.txt": "space", "a?b/c": "odd", "full.bin": bytesOf(largest),
 	}
 	overEach(t, files, func(t *testing.T, s *served) {
 		c := s.dial(t)
 		for range 2 { // from the disk, and from the cache
 			for name, data := range files {
-				c.send(get("/" + strings.ReplaceAll(name, " ", "%20")))
+				c.send(get("/" + strings.NewReplacer(" ", "%20", "?", "%3F").Replace(name)))
 				r := c.expect(200, data)
 				require.Equal(t, int64(len(data)), r.ContentLength)
 				require.NotEmpty(t, r.Header.Get("Last-Modified"))
@@ -196,7 +196,10 @@ func TestFiles(t *testing.T) {
 		c.send(get("/sub"))
 		r, _ := c.answer("GET")
 		require.Equal(t, 301, r.StatusCode)
-		require.True(t, strings.HasSuffix(r.Header.Get("Location"), "/sub/"), r.Header)
+		require.Equal(t, "/sub/", r.Header.Get("Location"))
+		c.send(get("/a%3Fb?c=d"))
+		r, _ = c.answer("GET")
+		require.Equal(t, "/a%3Fb/?c=d", r.Header.Get("Location"))
 		for _, name := range []string{"a.txt", "big.bin"} {
 			c.send("HEAD /" + name + " HTTP/1.1\r\nHost: x\r\n\r\n")
 			r, body := c.answer("HEAD")
@@ -237,6 +240,11 @@ func TestConditions(t *testing.T) {
 		c.expect(200, "hello")
 		c.send(get("/a.txt", "If-Modified-Since: soon"))
 		c.expect(200, "hello")
+		c.send(get("/a.txt", "If-Modified-Since: "+modified, `If-None-Match: "x"`))
+		c.expect(200, "hello")
+		c.send("HEAD /a.bin HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\n\r\n")
+		r, _ := c.answer("HEAD")
+		require.Equal(t, 200, r.StatusCode)
 		for _, a := range []struct {
 			file, ask string
 			status    int
@@ -251,6 +259,8 @@ func TestConditions(t *testing.T) {
 			{"a.bin", "bytes=1000-", 416, "", "bytes */1000"},
 			{"a.bin", "bytes=20-10", 416, "", "bytes */1000"},
 			{"a.bin", "bytes=0-1,5-6", 200, data, ""},
+			{"a.bin", "items=0-1", 200, data, ""},
+			{"a.bin", "Bytes=0-0", 206, data[:1], "bytes 0-0/1000"},
 			{"big.bin", "bytes=1000000-2999999", 206, big[1000000:3000000], "bytes 1000000-2999999/3145728"},
 			{"big.bin", "bytes=3145727-", 206, big[3145727:], "bytes 3145727-3145727/3145728"},
 			{"big.bin", "bytes=4000000-", 416, "", "bytes */3145728"},
@@ -392,8 +402,8 @@ func TestRudeClients(t *testing.T) {
 		all.Wait()
 		c.Close()
 		schedtest.Eventually(t, "all have been given up", func() bool { return s.connections() == 0 })
-	}, func(h *fasthttp.Server) {
-		h.ReadTimeout, h.IdleTimeout, h.WriteTimeout = time.Second, time.Second, time.Second // a lost packet comes again after 200 ms
+	}, func(f *front) {
+		f.http.ReadTimeout, f.http.IdleTimeout, f.write = time.Second, time.Second, time.Second // a lost packet comes again after 200 ms
 	})
 }
 
@@ -470,6 +480,9 @@ func TestCache(t *testing.T) {
 	_, err := cache(ctx, lookup{name: "huge", page: &page{data: make([]byte, size+1)}})
 	require.NoError(t, err)
 	p, _ := cache(ctx, lookup{name: "huge"})
+	require.Nil(t, p)
+	_, _ = cache(ctx, lookup{name: "roomy", page: &page{data: make([]byte, 1, size+1)}})
+	p, _ = cache(ctx, lookup{name: "roomy"})
 	require.Nil(t, p)
 	// One that is asked for again and again stays, however many others come once.
 	_, _ = cache(ctx, lookup{name: "hot", page: &page{data: make([]byte, 10)}})
