@@ -134,20 +134,16 @@ func TestAReactorDoesNotSleepWithAnOperation(t *testing.T) {
 // all processors are busy, the reactor comes from a sleep to another thread.
 func TestACompletionEndsTheSleep(t *testing.T) {
 	s := newSlowFile(t)
-	stop, busy := make(chan struct{}), sync.WaitGroup{}
+	var stop atomic.Bool
+	var busy sync.WaitGroup
 	for range 2 * runtime.GOMAXPROCS(0) {
 		busy.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !stop.Load() {
 			}
 		})
 	}
 	defer busy.Wait()
-	defer close(stop)
+	defer stop.Store(true)
 	for range 2 {
 		got := make(chan error)
 		go func() {
