@@ -52,8 +52,8 @@ var errRefused = errors.New("eventloop: no ring")
 // Open is OpenFile for reading.
 func (l *Loop) Open(name string) (*File, error) { return l.OpenFile(name, os.O_RDONLY, 0) }
 
-// OpenFile opens a file as os.OpenFile does, and suspends the caller meanwhile. On Linux it does not wait for the other end of a FIFO; [Loop.Adopt] is the way to those.
-// The first OpenFile makes a ring on each reactor. It fails, as every one, if there are no descriptors left.
+// OpenFile opens a file as os.OpenFile does, and suspends the caller meanwhile. On Linux it does not wait for the other end of a FIFO;
+// [Loop.Adopt] is the way to those. The first OpenFile makes a ring on each reactor. It fails, as every one, if there are no descriptors left.
 func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err := l.makeRings(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/braidgo/braid/adapters/eventloop"
 )
@@ -29,5 +31,36 @@ func TestOpenDoesNotWait(t *testing.T) {
 			_, err := l.OpenFile(name, os.O_WRONLY, 0)
 			require.ErrorIs(t, err, syscall.ENXIO)
 		})
+	})
+}
+
+// An open waits for whoever has a lease of the file, and one for the path alone needs no right to read.
+func TestOpenWaitsForALease(t *testing.T) {
+	eachFile(t, eventloop.Options{}, func(t *testing.T, l *eventloop.Loop) {
+		name := filepath.Join(t.TempDir(), "name")
+		require.NoError(t, os.WriteFile(name, []byte("0123456789"), 0o600))
+		p := must(l.OpenFile(name, unix.O_PATH, 0))
+		require.NoError(t, p.Close())
+		holder := must(os.OpenFile(name, os.O_RDWR, 0))
+		defer holder.Close()
+		if _, err := unix.FcntlInt(holder.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+			t.Skip("this file system has no leases: ", err)
+		}
+		opened := make(chan error)
+		go func() {
+			f, err := l.Open(name)
+			if err == nil {
+				err = f.Close()
+			}
+			opened <- err
+		}()
+		select {
+		case err := <-opened:
+			t.Error("it did not wait: ", err)
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+		_ = must(unix.FcntlInt(holder.Fd(), unix.F_SETLEASE, unix.F_UNLCK))
+		within(t, func() { require.NoError(t, <-opened) })
 	})
 }
