@@ -42,6 +42,18 @@ var postgresRows = []row{
 			return answer(task, func(n *int) error { return pool.QueryRow(ctx, query, task).Scan(n) })
 		})
 	}},
+	{name: "pgx, 20 tasks, 4 connections of a respool: `Pgx`", server: "postgres", held: either, run: func(ctx context.Context, e *env) error {
+		pool := Pgx(e.dial, e.server, 4)
+		defer pool.Shutdown(context.Background())
+		return e.tasks(20, 10, func(task int) error {
+			l, err := pool.Acquire(ctx)
+			if err != nil {
+				return err
+			}
+			defer l.Release()
+			return answer(task, func(n *int) error { return l.Value.QueryRow(ctx, query, task).Scan(n) })
+		})
+	}},
 	{name: "database/sql, 50 tasks, 4 connections", server: "postgres", held: deadlock, run: func(ctx context.Context, e *env) error {
 		return inDB(e, 4, func(db *sql.DB) error {
 			return e.tasks(50, 5, func(task int) error {

@@ -14,12 +14,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/braidgo/braid/adapters/eventloop"
+	"github.com/braidgo/braid/respool"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -75,6 +77,19 @@ func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	}
 	config.DialFunc = pgconn.DialFunc(dial)
 	return pgx.ConnectConfig(ctx, config)
+}
+
+// Pgx returns a pool of up to conns bare connections. A task that waits for one suspends, in place of the native wait of pgxpool. A connection that
+// is closed, or in a transaction, is not used again.
+func Pgx(dial Dial, dsn string, conns int) *respool.Pool[*pgx.Conn] {
+	return respool.New(respool.Options[*pgx.Conn]{
+		Max:   conns,
+		Open:  func(ctx context.Context) (*pgx.Conn, error) { return ConnectPgx(ctx, dial, dsn) },
+		Close: func(c *pgx.Conn) { _ = c.Close(context.Background()) },
+		Reuse: func(c *pgx.Conn) bool { return !c.IsClosed() && c.PgConn().TxStatus() == 'I' },
+		Check: func(ctx context.Context, c *pgx.Conn) error { return c.Ping(ctx) },
+		Fresh: time.Second,
+	})
 }
 
 // NewRedis returns a client. Its pool waits natively, so each task uses a connection of its own, by Conn, and conns is at least

@@ -37,7 +37,7 @@ var layers = []layer{
 	{folders: []string{"internal/gate", "internal/watching", "suspend/census"}},
 	{folders: []string{"cancel", "mutex", "semaphore", "cond", "chanx", "mvar", "promise", "lazy", "latch", "watch", "broadcast", "rate"}},
 	{folders: []string{"adapters/internal"}, also: []string{"adapters/internal"}},
-	{folders: []string{"scope", "stm", "idle", "keyed"}},
+	{folders: []string{"scope", "stm", "idle", "keyed", "respool"}},
 	{folders: []string{"adapters"}},
 	{folders: []string{"adapters/callback/foreigntest", "adapters/simulation/nemesis", "adapters/netstack"}},
 	{folders: []string{"fetch", "stage", "actor", "stm/collections"}},

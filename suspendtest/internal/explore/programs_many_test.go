@@ -14,6 +14,7 @@ import (
 	"github.com/braidgo/braid/keyed"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/rate"
+	"github.com/braidgo/braid/respool"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
@@ -260,4 +261,77 @@ var manyPrograms = []program{
 			return nil
 		})
 	}},
+	{"respool", "3 × 1", func(w *explore.World) {
+		var got leases
+		p := got.pool()
+		for i, name := range []string{"one", "other"} {
+			w.Go(name, func(ctx context.Context) {
+				l, err := p.Acquire(ctx)
+				if err != nil {
+					return
+				}
+				if i == 0 {
+					l.Discard()
+				}
+				got.uses(1)
+				got.uses(-1)
+				l.Release()
+			})
+		}
+		w.Go("expire", func(context.Context) { p.Expire() })
+		w.OnIdle(lost)
+		w.Check(func() error { return got.right(p) })
+	}},
+	{"respool, closed", "3 × 1", func(w *explore.World) {
+		var got leases
+		p := got.pool()
+		w.Go("one", func(ctx context.Context) {
+			if l, err := p.Acquire(ctx); err == nil {
+				l.Release()
+			}
+		})
+		w.Go("other", func(ctx context.Context) {
+			l, err := p.Acquire(ctx)
+			if err == nil {
+				l.Release()
+			} else if !errors.Is(err, suspend.ErrClosed) && ctx.Err() == nil {
+				panic(err)
+			}
+		})
+		left := -1
+		w.Go("close", func(context.Context) {
+			if p.Shutdown(bg) == nil {
+				left = got.live
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return errors.Join(same(left, 0), got.right(p)) })
+	}},
+}
+
+// leases counts the resources, and the tasks that use them, of a respool.Pool of one.
+type leases struct{ live, most, used, shared int }
+
+func (o *leases) pool() *respool.Pool[int] {
+	return respool.New(respool.Options[int]{
+		Max: 1,
+		Open: func(context.Context) (int, error) {
+			o.live++
+			o.most = max(o.most, o.live)
+			suspend.Yield()
+			return 1, nil
+		},
+		Close:       func(int) { suspend.Yield(); o.live-- },
+		MaxLifetime: time.Hour,
+	})
+}
+
+func (o *leases) uses(n int) {
+	o.used += n
+	o.shared = max(o.shared, o.used)
+	suspend.Yield()
+}
+
+func (o *leases) right(p *respool.Pool[int]) error {
+	return errors.Join(atMost(1, o.most), atMost(1, o.shared), same(p.Stats().Leased, 0), same(p.Stats().Idle, o.live))
 }
