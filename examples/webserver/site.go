@@ -207,6 +207,10 @@ var errDirectory = errors.New("is a directory")
 // send answers with a page, or a part of it.
 func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p *page) {
 	h := &c.Response.Header
+	if changed(c, p) {
+		c.Error("changed\n", http.StatusPreconditionFailed)
+		return
+	}
 	if len(c.Request.Header.Peek("If-None-Match")) == 0 && !c.IfModifiedSince(p.modified) {
 		c.NotModified()
 	} else {
@@ -239,6 +243,16 @@ func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p 
 	if p.gzipped {
 		h.SetContentEncoding("gzip")
 	}
+}
+
+// changed reports whether a client wants a page only as it once was, and the page is another. Pages have no ETag, so If-Match holds for any page
+// or for none.
+func changed(c *fasthttp.RequestCtx, p *page) bool {
+	if match := c.Request.Header.Peek("If-Match"); len(match) > 0 {
+		return string(match) != "*"
+	}
+	since, err := http.ParseTime(string(c.Request.Header.Peek("If-Unmodified-Since")))
+	return err == nil && p.modified.Truncate(time.Second).After(since)
 }
 
 // span is the part that a client asks for, and false if there is none. A request for several parts gets the whole.

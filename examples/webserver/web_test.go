@@ -242,6 +242,17 @@ func TestConditions(t *testing.T) {
 		c.expect(200, "hello")
 		c.send(get("/a.txt", "If-Modified-Since: "+modified, `If-None-Match: "x"`))
 		c.expect(200, "hello")
+		for header, status := range map[string]int{
+			"If-Unmodified-Since: " + modified:                   200,
+			"If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT": 412,
+			"If-Unmodified-Since: soon":                          200,
+			"If-Match: *":                                        200,
+			`If-Match: "x"`:                                      412,
+			"If-Match: *\r\nIf-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT": 200, // If-Match goes first
+		} {
+			c.send(get("/a.txt", header))
+			c.expect(status, map[int]string{200: "hello", 412: "changed\n"}[status])
+		}
 		c.send("HEAD /a.bin HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\n\r\n")
 		r, _ := c.answer("HEAD")
 		require.Equal(t, 200, r.StatusCode)
