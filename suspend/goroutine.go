@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/patience"
@@ -82,7 +83,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 		return v, cancellation(ctx)
 	}
 	done := ctx.Done()
-	if done != nil && closed(done) {
+	if done != nil && atomicx.Closed(done) {
 		return v, cancellation(ctx)
 	}
 	g, began, waitFor := newGoroutine(ctx, done)

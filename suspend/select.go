@@ -205,7 +205,7 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards [
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
 		won = collect(legs)
-		defer release(legs, won)
+		defer stopOthers(legs, won)
 	}
 	return performed(cases, legs, won, err)
 }
@@ -219,7 +219,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	pinned := pin(legs)
 	defer func() { unpin(pinned) }()
 	last := none
-	defer func() { release(legs, last) }() // after the case has its result: a context may panic
+	defer func() { stopOthers(legs, last) }() // after the case has its result: a context may panic
 	var guardsBuf [4]*Guard
 	for {
 		prepare(legs)
@@ -246,7 +246,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 			}
 			return performed(cases, legs, won, err)
 		}
-		release(legs, won)
+		stopOthers(legs, won)
 		if err := Err(ctx); err != nil {
 			return nil, err
 		}
@@ -382,8 +382,8 @@ func collect(legs []leg) (won int) {
 	return won
 }
 
-// release stops the levels that have not won, and drops what the Preparers have prepared. It may call a context.
-func release(legs []leg, won int) {
+// stopOthers stops the levels that have not won, and drops what the Preparers have prepared. It may call a context.
+func stopOthers(legs []leg, won int) {
 	for i, l := range legs {
 		switch {
 		case i == won:

@@ -6,9 +6,9 @@ import (
 )
 
 // Now returns the time by the clock of the calling task's scheduler.
-func Now() time.Time { return now(Here()) }
+func Now() time.Time { return nowOf(Here()) }
 
-func now(on Spawner) time.Time {
+func nowOf(on Spawner) time.Time {
 	if c, ok := As[Clock](on); ok {
 		return c.Now()
 	}
@@ -87,7 +87,7 @@ type timerLeg struct {
 func pin(legs []leg) (pinned []*timerLeg) {
 	for _, l := range legs {
 		if t, ok := l.does.(*timerLeg); ok && !t.absolute {
-			t.t, t.absolute = now(t.scheduler()).Add(t.d), true
+			t.t, t.absolute = nowOf(t.scheduler()).Add(t.d), true
 			pinned = append(pinned, t)
 		}
 	}
@@ -119,7 +119,7 @@ func (l *timerLeg) scheduler() Spawner {
 // left returns how long it takes until then, by the clock of on.
 func (l *timerLeg) left(on Spawner) time.Duration {
 	if l.absolute {
-		return l.t.Sub(now(on))
+		return l.t.Sub(nowOf(on))
 	}
 	return l.d
 }
@@ -134,13 +134,13 @@ func (l *timerLeg) try() bool {
 	if l.left(on) > 0 {
 		return false
 	}
-	l.v, l.has = now(on), true
+	l.v, l.has = nowOf(on), true
 	return true
 }
 
 func (l *timerLeg) enqueue(b *waiter, began state, done <-chan struct{}) {
 	r, on := l.land(b, began, done), l.scheduler()
-	l.stop = AfterFunc(on, l.left(on), func() { r.Resume(now(on), nil) })
+	l.stop = AfterFunc(on, l.left(on), func() { r.Resume(nowOf(on), nil) })
 }
 
 func (l *timerLeg) remove() {
