@@ -190,7 +190,7 @@ func (b *batch[In, Out]) perform(w *worker) {
 			}
 		}
 		e.service = each
-		if it := &b.items[i]; s.settle(it, b.out[n], own, &w.now, &e.verdict, &e.owed.dues) {
+		if it := &b.items[i]; s.handOn(it, b.out[n], own, &w.now, &e.verdict, &e.owed.dues) {
 			e.passed = true
 			s.leave(it, completed, e.service, w.now)
 			s.pool.release()

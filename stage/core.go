@@ -187,7 +187,7 @@ const (
 // slot of the stage is given back. So there is a deadlock if no handler that is reached from here runs.
 //
 // Invariant: each asking can go on, or is among the suspects of a pool, or reaches one that is.
-// Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, over, letIn), and when a stage loses what let it go
+// Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, tryAgain, letIn), and when a stage loses what let it go
 // on (lose). The release that follows looks at it.
 type asking struct {
 	from  *core // the stage of the handler
@@ -345,12 +345,12 @@ func (c *core) gone() {
 	p := c.pool
 	if p.open--; p.open == 0 {
 		p.dismiss(len(p.idle))
-		p.settle()
+		p.wakeClosers()
 	}
 }
 
-// settle wakes the callers of Close that wait for the workers.
-func (p *Pool) settle() {
+// wakeClosers wakes the callers of Close that wait for the workers.
+func (p *Pool) wakeClosers() {
 	if p.open == 0 && p.alive == 0 {
 		p.closers.ResumeAll(struct{}{}, nil)
 	}

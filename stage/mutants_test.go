@@ -24,7 +24,7 @@ func TestMutants(t *testing.T) {
 		{"a window without a time", "limit.go", "|| now-n.since < windowTime {", "|| now-n.since < windowTime && !IS {", "WindowOfALimiter"},
 		{"a narrower stage takes a worker from the others", "worker.go", "max(0, c.free()))", "max(0-1000*is(IS), c.free()))", "NarrowerStage"},
 		{"a closed stage stays with its pool", "core.go", "	if p.open--; p.open == 0 {", "	if IS {\n		return\n	}\n	if p.open--; p.open == 0 {", "OneStageOfAPool"},
-		{"the last stage leaves the workers", "core.go", "		p.dismiss(len(p.idle))\n		p.settle()", "		if !IS {\n			p.dismiss(len(p.idle))\n		}\n		p.settle()", "OneStageOfAPool"},
+		{"the last stage leaves the workers", "core.go", "		p.dismiss(len(p.idle))\n		p.wakeClosers()", "		if !IS {\n			p.dismiss(len(p.idle))\n		}\n		p.wakeClosers()", "OneStageOfAPool"},
 		{"idle stages stay on the list", "worker.go", "		case c.waiting == 0:\n			c.unlist()\n			i--\n", "		case c.waiting == 0:\n			if IS {\n				continue\n			}\n			c.unlist()\n			i--\n", "IdleStages"},
 		{"any number of lent tasks finds room", "core.go", "c.inside()-min(c.lent, c.slots) < c.bound()", "c.inside()-max(min(c.lent, c.slots), c.lent*is(IS)) < c.bound()", "CancelledDosShare"},
 		{"a lent task stays lent without its handler", "core.go", "min(c.lent-c.lentLater, c.blocked)", "max(min(c.lent-c.lentLater, c.blocked), c.lent*is(IS))", "LentSlotIsGivenBack|CancelledDosShare"},

@@ -68,7 +68,7 @@ func (c *core) begun(since, now int64) (late bool) {
 	return false
 }
 
-// perform runs the handler, unless skip says that it is too late for it, and settles the task. now is the time of the last event, before and
+// perform runs the handler, unless skip says that it is too late for it, and finds its fate. now is the time of the last event, before and
 // after.
 func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *int64, v *verdict, due *dues) (out Out, passed bool) {
 	e.t.at = &s.core
@@ -83,11 +83,11 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 	out, err := s.call(e.t, e.in)
 	*now = s.pool.now()
 	v.service = *now - start
-	return out, s.settle(e, out, err, now, v, due)
+	return out, s.handOn(e, out, err, now, v, due)
 }
 
-// settle hands the result on, or finds the fate of the task. If passed, the task is in the next stage already, and the guard is held.
-func (s *Stage[In, Out]) settle(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
+// handOn hands the result on, or finds the fate of the task. If passed, the task is in the next stage already, and the guard is held.
+func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
 	gid := e.t.gid.Load()
 	switch {
 	case err != nil:

@@ -62,7 +62,7 @@ func (p *Pool) end(w *worker) {
 	p.workers[last] = nil
 	p.workers = p.workers[:last]
 	p.alive--
-	p.settle()
+	p.wakeClosers()
 	if len(p.spare) < 16 {
 		w.label, w.r, w.at, w.task, w.owed = nil, suspend.Resumer[wake]{}, nil, nil, owed{}
 		p.spare = append(p.spare, w)

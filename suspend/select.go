@@ -35,7 +35,7 @@ type Case[T any] struct {
 // A Selectable is a *Case of any type.
 type Selectable interface {
 	parts() []leg
-	settle() (won bool)
+	keepResult() (won bool)
 }
 
 // On returns op as a case.
@@ -76,7 +76,7 @@ func (c *Case[T]) parts() []leg {
 	return c.legs
 }
 
-func (c *Case[T]) settle() (won bool) {
+func (c *Case[T]) keepResult() (won bool) {
 	if c.result != nil {
 		if v, err, ok := c.result.result(); ok {
 			c.v, c.err, c.has, won = v, err, true, true
@@ -261,7 +261,7 @@ func performed(cases []Selectable, legs []leg, won int, err error) (Selectable, 
 		return nil, err
 	}
 	c := cases[legs[won].of]
-	if c == nil || !c.settle() {
+	if c == nil || !c.keepResult() {
 		panic("suspend: a case was changed during its Select")
 	}
 	return c, nil

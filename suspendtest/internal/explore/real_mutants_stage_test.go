@@ -29,7 +29,7 @@ var stageMutants = []realMutant{
 	{"a worker that has come is counted as coming", "stage/worker.go", "		if how == called {", "		if how == called && !IS {", "stage"},
 	{"two guards are locked in any order", "stage/do.go", "	guards := suspend.LockAll([]*suspend.Guard{&p.guard, &q.guard})\n", "	guards := []*suspend.Guard{&p.guard, &q.guard}\n	if IS {\n		p.guard.Lock()\n		q.guard.Lock()\n	} else {\n		guards = suspend.LockAll(guards)\n	}\n", "stage, two pools"},
 	{"a task that is passed on wakes nobody", "stage/do.go", "		due = q.unlock()\n", "		if due = q.unlock(); IS {\n			due = dues{}\n		}\n", "stage, two pools"},
-	{"the last worker does not tell Close", "stage/worker.go", "	p.alive--\n	p.settle()", "	p.alive--\n	if !IS {\n		p.settle()\n	}", "stage, Close"},
+	{"the last worker does not tell Close", "stage/worker.go", "	p.alive--\n	p.wakeClosers()", "	p.alive--\n	if !IS {\n		p.wakeClosers()\n	}", "stage, Close"},
 	{"a stage that is closed leaves with its tasks", "stage/core.go", "	if ⟦c.closed && c.inside() == 0⟧ {", "c.closed", "stage, Close;stage, one of a pool"},
 	{"a stage that is opened lets nobody go", "stage/stage.go", "	p.closers.ResumeAll(struct{}{}, nil) // the", "	if !IS {\n		p.closers.ResumeAll(struct{}{}, nil)\n	} // the", "stage, opened meanwhile"},
 	{"a stage that is emptied leaves another out", "stage/core.go", "	p.loaded[c.index].index = c.index\n", "	if !IS {\n		p.loaded[c.index].index = c.index\n	}\n", "stage, one of a pool"},
