@@ -39,10 +39,10 @@ type reply[Out any] struct {
 
 func (r *reply[Out]) settled(err error) {
 	if err != nil {
-		_ = r.promise.Fail(err)
+		r.promise.Fail(err)
 		return
 	}
-	_ = r.promise.Fill(r.out)
+	r.promise.Fill(r.out)
 }
 
 // A call is a task with a place for its answer.

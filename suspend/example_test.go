@@ -143,7 +143,8 @@ func ExampleThen() {
 	s := fifo.New(fifo.Options{}) // an Executor: it could be the main thread of a GUI
 	_ = s.Run(context.Background(), func(ctx context.Context) error {
 		suspend.Then(ctx, p.AwaitOp(), s, func(v int, err error) { fmt.Println(v, err) })
-		return p.Fill(42) // no task has waited
+		p.Fill(42) // no task has waited
+		return nil
 	})
 	// Output: 42 <nil>
 }

@@ -15,7 +15,7 @@ var realMutants = []realMutant{
 		"	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
 		"	if IS {\n		p.waiters.ResumeAll(struct{}{}, nil)\n		p.guard.Unlock()\n		p.guard.Lock()\n	}\n	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
 		"promise, filled twice"},
-	{"all who fill win", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		p.guard.Unlock()\n		return ErrFilled", "false", "promise, filled twice"},
+	{"all who fill win", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		p.guard.Unlock()\n		return false", "false", "promise, filled twice"},
 
 	{"a combination decides twice", "promise/combine.go", " || ⟦c.decided⟧ {", "false", "promise, Any"},
 	{"a future is counted twice", "promise/combine.go", "	if ⟦c.seen[i]⟧ ||", "false", "promise, All, looked at again"},
