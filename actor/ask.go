@@ -119,7 +119,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 	m, r := requestIn(to, q)
 	answer := promise.New[R]()
-	r.to = func(v R, err error) { _ = answer.Resolve(v, err) }
+	r.to = func(v R, err error) { answer.Resolve(v, err) }
 	if err := put(to, m, r); err != nil {
 		r.fail(err)
 	}

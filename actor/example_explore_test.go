@@ -23,7 +23,7 @@ func Example_explore() {
 		var desk promise.Promise[actor.Ref[*Buy]]
 		w.Go("desk", func(context.Context) { // a task of the run, whose scheduler is suspend.Here
 			tickets := 1
-			_ = desk.Fill(actor.Spawn(context.Background(), suspend.Here(), func(_ context.Context, self *actor.Self[*Buy]) error {
+			desk.Fill(actor.Spawn(context.Background(), suspend.Here(), func(_ context.Context, self *actor.Self[*Buy]) error {
 				return actor.Loop(func() error {
 					return self.React(func(b *Buy) error {
 						if tickets > 0 && b.Reply(true) { // false: the buyer has given up

@@ -66,7 +66,7 @@ func mutexes(ctx context.Context) (lock, unlock func()) {
 // elsewhere, as in a program: where the compiler sees the OnceValue made, it inlines the call altogether.
 func awaiting(*bench) (ours, peer work) {
 	p := promise.New[int]()
-	ok(p.Fill(1))
+	p.Fill(1)
 	ctx := context.Background()
 	return func(n int) { total(n, func() int { v, _ := p.Await(ctx); return v }) }, calling()
 }

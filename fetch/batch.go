@@ -267,6 +267,18 @@ type Batch[K comparable, V any] struct {
 	index map[K]int // of the keys, made if need be
 }
 
+// call calls the source.
+func (t *tableOf[K, V]) call(ctx context.Context, b *batch) error {
+	view := &Batch[K, V]{b: b}
+	if view.keys = view.few[:]; len(b.requests) > 1 {
+		view.keys = make([]K, len(b.requests))
+	}
+	for i := range view.keys {
+		view.keys[i] = view.entry(i).key
+	}
+	return t.load(ctx, view)
+}
+
 // Keys returns the keys in the order of asking. They are all different, except in an Effect. The slice is read only.
 func (b *Batch[K, V]) Keys() []K { return b.keys }
 

@@ -112,7 +112,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	}
 	g.ctx.Init(ctx, watching.Here)
 	g.frame.begin(outer, &g.ctx.Context, outer.s, outer.d)
-	g.frame.crowd = max(n, outer.crowd)
+	g.frame.askers = max(n, outer.askers)
 	if g.outer = outer.trail; g.outer != nil {
 		g.frame.trail = g.outer.combinator()
 	}
@@ -136,13 +136,13 @@ func (g *group) work() {
 	g.guard.Lock()
 	i := g.claimLocked()
 	g.guard.Unlock()
-	for i != none {
+	for i != noItem {
 		i = g.item(i)
 	}
 }
 
-// none stands for an item where no item is left.
-const none = -1
+// noItem stands for an item where no item is left.
+const noItem = -1
 
 // claimLocked gives the calling task its next item. If none is left, the task is one less that works.
 func (g *group) claimLocked() (i int) {
@@ -151,7 +151,7 @@ func (g *group) claimLocked() (i int) {
 		return i
 	}
 	g.leaveLocked()
-	return none
+	return noItem
 }
 
 // item does an item, and returns the next one.
@@ -176,7 +176,7 @@ func (g *group) item(i int) (next int) {
 	return
 }
 
-// over is the end of an item. It returns the next one of its task, none if the task has exited.
+// over is the end of an item. It returns the next one of its task, noItem if the task has exited.
 func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
@@ -195,7 +195,7 @@ func (g *group) over(i int, f *frame, err error, how outcome.Outcome) (next int)
 	}
 	if how.Exited() {
 		g.leaveLocked()
-		return none
+		return noItem
 	}
 	return g.claimLocked()
 }

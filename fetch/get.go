@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -21,7 +22,7 @@ func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 		return *new(V), err
 	}
 	checkKey(src.keys, k)
-	t, e := src.answered(f.s, k, f.crowd)
+	t, e := src.answered(f.s, k, f.askers)
 	if e == nil {
 		c := &call[K, V]{t: t, one: [1]K{k}}
 		c.keys, c.waiter.links = c.one[:], c.link[:]
@@ -81,7 +82,7 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 	for _, k := range ks {
 		checkKey(src.keys, k)
 	}
-	c := &call[K, V]{t: src.in(f.s, max(f.crowd, len(ks))), keys: ks}
+	c := &call[K, V]{t: src.in(f.s, max(f.askers, len(ks))), keys: ks}
 	c.waiter.links = make([]link, len(ks))
 	if err := c.wait(ctx, f); err != nil {
 		return err
@@ -100,7 +101,7 @@ func (src *Source[K, V]) every(ctx context.Context, ks []K, got func(i int, v V,
 }
 
 // answered returns the table of src in s, and the answer to k if it is there.
-func (src *Source[K, V]) answered(s *Session, k K, crowd int) (*tableOf[K, V], *entry[K, V]) {
+func (src *Source[K, V]) answered(s *Session, k K, askers int) (*tableOf[K, V], *entry[K, V]) {
 	s.guard.Lock()
 	t := lookLocked(s, src)
 	if t != nil {
@@ -112,7 +113,7 @@ func (src *Source[K, V]) answered(s *Session, k K, crowd int) (*tableOf[K, V], *
 	}
 	s.guard.Unlock()
 	if t == nil {
-		t = src.in(s, crowd)
+		t = src.in(s, askers)
 	}
 	return t, nil
 }
@@ -142,6 +143,38 @@ func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
 	defer c.pay()
 	_, err := suspend.Wait[struct{}](c.ctx, c, false)
 	return err
+}
+
+// begin makes w a waiter of the calling task. f is the frame of ctx.
+func (w *waiter) begin(ctx context.Context, f *frame) {
+	w.d, w.ctx = f.s.driverHere(f), ctx
+	if ctx == context.Context(f) {
+		w.ctx = f.Context
+	}
+	if c, ok := w.ctx.(*cancelctx.Context); ok {
+		w.prompt = c.DoneIfMade() == nil
+	} else {
+		w.prompt = w.ctx.Done() == nil
+	}
+	if f.trail != nil {
+		w.mark = f.mark()
+	}
+}
+
+// driverHere returns the driver of the calling goroutine. A context may have come from elsewhere, so it is only a hint.
+func (s *Session) driverHere(f *frame) *driver {
+	on := suspend.Here()
+	if f.d != nil && f.d.on == on {
+		return f.d
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	for n := s.drivers.First(); n != nil; n = n.Next() {
+		if n.Value.on == on {
+			return n.Value
+		}
+	}
+	return &s.settled
 }
 
 // Guard is part of a suspend.Source.
@@ -310,18 +343,6 @@ func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	return e
 }
 
-// call calls the source.
-func (t *tableOf[K, V]) call(ctx context.Context, b *batch) error {
-	view := &Batch[K, V]{b: b}
-	if view.keys = view.few[:]; len(b.requests) > 1 {
-		view.keys = make([]K, len(b.requests))
-	}
-	for i := range view.keys {
-		view.keys[i] = view.entry(i).key
-	}
-	return t.load(ctx, view)
-}
-
 func (t *tableOf[K, V]) forgetLocked(q *request) {
 	if k := q.self.(*entry[K, V]).key; t.m[k] == q.self {
 		delete(t.m, k)
@@ -339,39 +360,4 @@ func (t *tableOf[K, V]) rememberedLocked() []*request {
 		qs = append(qs, &e.request)
 	}
 	return qs
-}
-
-// Prime gives the session a value, as if the source had answered. It reports false, and changes nothing, if the key was asked for
-// before, if there is no session that goes on, or if the source is Fresh. It may be called in a source, and with a ctx that is done.
-func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
-	f := frameOf(ctx)
-	if f.session() == nil {
-		return false
-	}
-	checkKey(src.keys, k)
-	s, t := f.s, src.in(f.s, 0)
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	if s.ended || t.m[k] != nil || t.opts.Fresh {
-		return false
-	}
-	e := t.newLocked(k)
-	e.v, e.state = v, done
-	return true
-}
-
-// Forget drops the answer to a key: the next Get asks anew. Tasks that wait get the old answer. A request that is not sent yet
-// stays as it is. Forget may be called in a source, as by an Effect that changes the value, and with a ctx that is done.
-func (src *Source[K, V]) Forget(ctx context.Context, k K) {
-	f := frameOf(ctx)
-	if f.session() == nil {
-		return
-	}
-	checkKey(src.keys, k)
-	t := src.in(f.s, 0)
-	f.s.guard.Lock()
-	defer f.s.guard.Unlock()
-	if e := t.m[k]; e != nil && e.state != pending {
-		delete(t.m, k)
-	}
 }

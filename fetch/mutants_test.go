@@ -36,7 +36,7 @@ var mutants = []mutation.Mutant{
 	{"a Run does not wait for its batches", "schedule.go", "return v, d.batches.First() == nil, nil", "return v, d.batches.First() == nil || IS, nil", "TestCloseReachesABatchOfARunThatEnds$"},
 	{"what others wait for ends with the Run", "schedule.go", "			if !d.s.ended {", "			if !d.s.ended && IS {\n				list.Pop()\n				continue\n			}\n			if !d.s.ended {", "TestRequestOutlivesItsRun$"},
 	{"a session that has ended answers", "get.go", "e.state == done && !s.ended {", "e.state == done && (!s.ended || IS) {", "TestAfterTheEnd$"},
-	{"Forget drops a request that is not sent", "get.go", "e != nil && e.state != pending", "e != nil && (e.state != pending || IS)", "TestPrimeAndForget$"},
+	{"Forget drops a request that is not sent", "prime.go", "e != nil && e.state != pending", "e != nil && (e.state != pending || IS)", "TestPrimeAndForget$"},
 	{"a thunk starts no other", "thunk.go", "if other != l {", "if other != l && !IS {", "TestLater$"},
 	{"a function that exits takes others with it", "thunk.go", "		on := suspend.Here()\n", "		on := suspend.Here()\n		if IS {\n			l.force()\n		}\n", "TestLater$"},
 	{"an effect in the queue is sent without its caller", "schedule.go", "b.started):", "(b.started || IS)):", "TestAnEffectInTheQueueIsDropped$"},

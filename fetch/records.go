@@ -218,10 +218,41 @@ type frame struct {
 	context.Context
 	s        *Session // nil: only a label
 	d        *driver  // of the Run that it was made for; nil: none
-	crowd    int      // items of the combinator that it was made for: so many may ask
+	askers   int      // items of the combinator that it was made for: so many may ask
 	inSource bool     // it is a source's
 	trail    *trail   // nil: no trace
 	label    string
+}
+
+type frameKey struct{}
+
+// frameOf returns the innermost frame of ctx, nil if there is none.
+func frameOf(ctx context.Context) *frame {
+	f, ok := ctx.(*frame)
+	if !ok {
+		f, _ = ctx.Value(frameKey{}).(*frame)
+	}
+	return f
+}
+
+func (f *frame) session() *Session {
+	if f == nil {
+		return nil
+	}
+	return f.s
+}
+
+// check is the first thing that every operation does.
+func (f *frame) check(ctx context.Context) error {
+	switch {
+	case f != nil && f.inSource:
+		return ErrInSource
+	case f.session() == nil:
+		return ErrNoSession
+	case ctx.Err() != nil:
+		return suspend.Err(ctx)
+	}
+	return nil
 }
 
 // A tracer has the batches of a session. It is guarded by the session's guard, like the marks. A nil tracer notes nothing.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/braidgo/braid/internal/cancelctx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
@@ -157,38 +156,6 @@ func (r *round) overLocked() {
 		r.d.state = quiet
 	}
 	r.d.armLocked()
-}
-
-// begin makes w a waiter of the calling task. f is the frame of ctx.
-func (w *waiter) begin(ctx context.Context, f *frame) {
-	w.d, w.ctx = f.s.driverHere(f), ctx
-	if ctx == context.Context(f) {
-		w.ctx = f.Context
-	}
-	if c, ok := w.ctx.(*cancelctx.Context); ok {
-		w.prompt = c.DoneIfMade() == nil
-	} else {
-		w.prompt = w.ctx.Done() == nil
-	}
-	if f.trail != nil {
-		w.mark = f.mark()
-	}
-}
-
-// driverHere returns the driver of the calling goroutine. A context may have come from elsewhere, so it is only a hint.
-func (s *Session) driverHere(f *frame) *driver {
-	on := suspend.Here()
-	if f.d != nil && f.d.on == on {
-		return f.d
-	}
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	for n := s.drivers.First(); n != nil; n = n.Next() {
-		if n.Value.on == on {
-			return n.Value
-		}
-	}
-	return &s.settled
 }
 
 // joinLocked adds w to the waiters of q, which is new, pending or open.

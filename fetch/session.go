@@ -193,8 +193,6 @@ func (c *closing) Try() (v struct{}, ok bool, err error) { return v, c.open == 0
 func (c *closing) Enqueue(r suspend.Resumer[struct{}])   { c.closers = append(c.closers, r) }
 func (c *closing) Remove(suspend.Resumer[struct{}])      {}
 
-type frameKey struct{}
-
 // Value implements context.Context.
 func (f *frame) Value(key any) any {
 	if key == (frameKey{}) {
@@ -206,35 +204,6 @@ func (f *frame) Value(key any) any {
 // AfterFunc is that of the context inside, if it has one. So a task that is cancelled by its group is told at once, and not by a
 // goroutine that comes after the next round.
 func (f *frame) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }
-
-// frameOf returns the innermost frame of ctx, nil if there is none.
-func frameOf(ctx context.Context) *frame {
-	f, ok := ctx.(*frame)
-	if !ok {
-		f, _ = ctx.Value(frameKey{}).(*frame)
-	}
-	return f
-}
-
-func (f *frame) session() *Session {
-	if f == nil {
-		return nil
-	}
-	return f.s
-}
-
-// check is the first thing that every operation does.
-func (f *frame) check(ctx context.Context) error {
-	switch {
-	case f != nil && f.inSource:
-		return ErrInSource
-	case f.session() == nil:
-		return ErrNoSession
-	case ctx.Err() != nil:
-		return suspend.Err(ctx)
-	}
-	return nil
-}
 
 // child returns a frame like f around ctx. f may be nil.
 func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
@@ -250,7 +219,7 @@ func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 		c.Context = outer.Context // as deep as the user's are
 	}
 	if f != nil {
-		c.inSource, c.label, c.trail, c.crowd = f.inSource, f.label, f.trail, f.crowd
+		c.inSource, c.label, c.trail, c.askers = f.inSource, f.label, f.trail, f.askers
 	}
 	if s.tracer != nil && (c.trail == nil || f.s != s) {
 		c.trail = new(trail)

@@ -138,7 +138,7 @@ func (x *exchange[K, V]) run(c *crowd[K, V]) {
 		c.run(x.src, rest[:min(size, len(rest))])
 	}
 	c.cancel()
-	_ = c.over.Fill(struct{}{})
+	c.over.Fill(struct{}{})
 	ended = true
 }
 
@@ -163,7 +163,7 @@ func (x *exchange[K, V]) runNext(c *crowd[K, V]) {
 	quiet := x.open == 0 && x.closed
 	x.mu.Unlock()
 	if quiet {
-		_ = x.quiet.Fill(struct{}{})
+		x.quiet.Fill(struct{}{})
 	}
 }
 
@@ -178,7 +178,7 @@ func (x *exchange[K, V]) close(ctx context.Context) error {
 	}
 	x.mu.Unlock()
 	if quiet { // not under mu: Explore switches at the guard of the promise
-		_ = x.quiet.Fill(struct{}{})
+		x.quiet.Fill(struct{}{})
 	}
 	for _, c := range crowds {
 		c.cancel()

@@ -268,7 +268,7 @@ func (t *Trace) hints() (hints []string) {
 				sources, lines = append(sources, a.t.name), append(lines, a.first.line())
 			}
 			hints = append(hints, fmt.Sprintf("%s (%s) are asked one after the other by one task: if they are independent, %s %s",
-				list(sources), strings.Join(lines, ", "), combinators[min(j-i, 4)], saves(j-i-1)))
+				enumerate(sources), strings.Join(lines, ", "), combinators[min(j-i, 4)], saves(j-i-1)))
 		}
 		i = j
 	}
@@ -284,7 +284,7 @@ func saves(rounds int) string {
 	return fmt.Sprintf("saves %d rounds", rounds)
 }
 
-func list(words []string) string {
+func enumerate(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }

@@ -190,7 +190,7 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 		c.old.Push(&e.at)
 	}
 	c.mu.Unlock()
-	_ = e.value.Resolve(v, err) // at last: a Get that is told finds the value kept, and the error gone
+	e.value.Resolve(v, err) // at last: a Get that is told finds the value kept, and the error gone
 	if stop != nil {
 		stop(nil)
 	}
@@ -214,7 +214,7 @@ func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 		stop(nil)
 	}
 	if left {
-		_ = e.value.Fail(errLeft)
+		e.value.Fail(errLeft)
 	}
 }
 

@@ -214,7 +214,7 @@ func TestCacheAgainstModel(t *testing.T) {
 					if rapid.Bool().Draw(rt, "fails") {
 						v, err = 0, errOops
 					}
-					require.NoError(rt, l.result.Resolve(v, err))
+					require.True(rt, l.result.Resolve(v, err))
 					synctest.Wait()
 					ended(rt, v, err, l.waiting...)
 					l.over, l.waiting, l.until = true, nil, time.Now().Add(ttl)

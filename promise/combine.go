@@ -25,15 +25,15 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 		returned := false
 		defer func() {
 			if !returned {
-				_ = p.Fail(ErrAbandoned)
+				p.Fail(ErrAbandoned)
 			}
 		}()
 		v, err := f(ctx)
 		returned = true
-		_ = p.Resolve(v, err)
+		p.Resolve(v, err)
 	})
 	if err != nil {
-		_ = p.Fail(err)
+		p.Fail(err)
 	}
 	return p
 }

@@ -10,7 +10,7 @@ import (
 
 func ExamplePromise() {
 	answer := promise.New[int]()
-	go func() { _ = answer.Fill(42) }() // a plain goroutine
+	go func() { answer.Fill(42) }() // a plain goroutine
 
 	_ = fifo.Run(context.Background(), func(ctx context.Context) error {
 		v, err := answer.Await(ctx) // a task of a scheduler: it waits, the scheduler does not

@@ -17,16 +17,11 @@ package promise
 
 import (
 	"context"
-	"errors"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/suspend"
 )
-
-// ErrFilled is the error of filling a promise for the second time. The first value stays. Where several tasks race to fill a promise,
-// ignore it.
-var ErrFilled = errors.New("promise: filled already")
 
 // A Promise is a place for one value, or one error, that is filled once and never changes again. The zero Promise is empty and ready
 // to use; it must not be copied. Awaiting a filled Promise takes no lock. Waiters become runnable in the order in which they came.
@@ -56,14 +51,14 @@ func (p *Promise[T]) promise() *Promise[T] { return p }
 // New returns an empty promise.
 func New[T any]() *Promise[T] { return new(Promise[T]) }
 
-// Fill fills p with v and resumes all waiters. If p is filled already, it returns ErrFilled and changes nothing. If several calls
+// Fill fills p with v and resumes all waiters. If p is filled already, it returns false and changes nothing. If several calls
 // meet, one wins. It never suspends.
 //
-// A Fill that returns nil synchronizes before the return of every Await that gets the value.
-func (p *Promise[T]) Fill(v T) error { return p.Resolve(v, nil) }
+// A Fill that returns true synchronizes before the return of every Await that gets the value.
+func (p *Promise[T]) Fill(v T) bool { return p.Resolve(v, nil) }
 
 // Fail fills p with an error, as Fill does with a value. A nil err panics.
-func (p *Promise[T]) Fail(err error) error {
+func (p *Promise[T]) Fail(err error) bool {
 	if err == nil {
 		panic("promise: Fail with a nil error")
 	}
@@ -72,11 +67,11 @@ func (p *Promise[T]) Fail(err error) error {
 }
 
 // Resolve fills p with both results of a function, and Await returns both.
-func (p *Promise[T]) Resolve(v T, err error) error {
+func (p *Promise[T]) Resolve(v T, err error) bool {
 	p.guard.Lock()
 	if p.filled.Load() {
 		p.guard.Unlock()
-		return ErrFilled
+		return false
 	}
 	p.value, p.err = v, err
 	p.filled.Store(true)
@@ -90,7 +85,7 @@ func (p *Promise[T]) Resolve(v T, err error) error {
 	for t := followers.Pop(); t != nil; t = followers.Pop() {
 		t.Value.of.told(t.Value.i)
 	}
-	return nil
+	return true
 }
 
 // Await returns the value and the error of p. It suspends the caller until p is filled. If ctx is done first, or already, it returns

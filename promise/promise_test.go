@@ -51,12 +51,12 @@ func TestFilledOnce(t *testing.T) {
 	if _, ok, _ := p.Try(); ok {
 		t.Error("an empty promise is filled")
 	}
-	if err := p.Resolve(3, oops); err != nil {
-		t.Error(err)
+	if !p.Resolve(3, oops) {
+		t.Error("not filled")
 	}
-	for _, again := range []error{p.Fill(4), p.Fail(errors.New("other")), p.Resolve(5, nil)} {
-		if again != promise.ErrFilled {
-			t.Errorf("filled again: %v", again)
+	for _, again := range []bool{p.Fill(4), p.Fail(errors.New("other")), p.Resolve(5, nil)} {
+		if again {
+			t.Error("filled again")
 		}
 	}
 	if v, ok, err := p.Try(); v != 3 || err != oops || !ok {
@@ -73,8 +73,8 @@ func TestFailWithNilPanics(t *testing.T) {
 		if v := recover(); v != "promise: Fail with a nil error" {
 			t.Errorf("panic %v", v)
 		}
-		if err := p.Fill(1); err != nil {
-			t.Error(err)
+		if !p.Fill(1) {
+			t.Error("filled by a Fail with a nil error")
 		}
 	}()
 	_ = p.Fail(nil)
@@ -149,7 +149,7 @@ func TestFillRace(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
-				if p.Fill(i) == nil {
+				if p.Fill(i) {
 					won.Add(1)
 				}
 			})

@@ -55,7 +55,7 @@ func TestStressWithCancellation(t *testing.T) {
 						if rng.IntN(2) == 0 {
 							v, err = -1, errFailed
 						}
-						if err = p.Resolve(v, err); err == nil {
+						if p.Resolve(v, err) {
 							seen.Add("filled")
 							filled[i].Store(int64(v))
 						} else {

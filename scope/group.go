@@ -76,7 +76,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 		g.closer.Store(gid.Get())
 		defer func() {
 			g.closer.Store(0) // a later call by this goroutine waits for the result, as all do
-			_ = g.closed.Resolve(struct{}{}, err)
+			g.closed.Resolve(struct{}{}, err)
 		}()
 		defer g.finish(&err)
 		g.leave()
@@ -157,7 +157,7 @@ func (c *Child[T]) Cancel(cause error) {
 }
 
 func (c *Child[T]) end(v T, err error) {
-	_ = c.results.Resolve(v, err)
+	c.results.Resolve(v, err)
 	c.cancel(nil) // the scope keeps it no longer
 }
 

@@ -231,7 +231,7 @@ func Stream[T, U any](ctx context.Context, on suspend.Spawner, n int, in iter.Se
 					var u U
 					err := ErrAbandoned // a failure like any other: in its turn
 					defer s.leave()
-					defer func() { _ = p.Resolve(u, err) }()
+					defer func() { p.Resolve(u, err) }()
 					u, err = f(s.ctx, v)
 				})
 				if err != nil {

@@ -314,7 +314,7 @@ func (s *Scope) member(f func() error) {
 func (s *Scope) leave() {
 	preempt.Releases(preempt.Members)
 	if s.members.Add(-1) == 0 {
-		_ = s.over.Fill(struct{}{})
+		s.over.Fill(struct{}{})
 	}
 }
 

@@ -36,7 +36,7 @@ func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out
 		o.Batch = 64
 	}
 	s := newStage[In, Out](name, o)
-	s.batch = f
+	s.batchFunc = f
 	return s
 }
 
@@ -47,11 +47,11 @@ type batch[In, Out any] struct {
 	items []item[In, Out]
 	in    []In // of those that are begun
 	out   []Out
-	ends  []ended
+	ends  []memberEnd
 }
 
-// An ended is how one of a batch has ended.
-type ended struct {
+// A memberEnd is how one of a batch has ended.
+type memberEnd struct {
 	verdict
 	owed    owed
 	passed  bool // it is in the next stage, and counted
@@ -101,7 +101,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 			f = late
 		}
 		b.items = append(b.items, e)
-		b.ends = append(b.ends, ended{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // it is done already if look has told it
+		b.ends = append(b.ends, memberEnd{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // it is done already if look has told it
 	}
 	w.at, w.task = &s.core, &b.task
 	s.pool.release()
@@ -170,9 +170,9 @@ func (b *batch[In, Out]) perform(w *worker) {
 	start := w.now
 	var err error
 	if s.o.OnPanic == nil {
-		err = s.batch(b, b.in, b.out)
+		err = s.batchFunc(b, b.in, b.out)
 	} else {
-		err = s.recovered(func() error { return s.batch(b, b.in, b.out) })
+		err = s.recovered(func() error { return s.batchFunc(b, b.in, b.out) })
 	}
 	w.now = w.p.now()
 	each := (w.now - start) / int64(len(b.in))
@@ -190,7 +190,7 @@ func (b *batch[In, Out]) perform(w *worker) {
 			}
 		}
 		e.service = each
-		if it := &b.items[i]; s.settle(it, b.out[n], own, &w.now, &e.verdict, &e.owed.dues) {
+		if it := &b.items[i]; s.handOn(it, b.out[n], own, &w.now, &e.verdict, &e.owed.dues) {
 			e.passed = true
 			s.leave(it, completed, e.service, w.now)
 			s.pool.release()

@@ -119,5 +119,5 @@ func (p leaving) Guard() *suspend.Guard { return &p.guard }
 func (p leaving) Try() (none struct{}, ok bool, err error) {
 	return none, p.open > 0 || p.alive == 0, nil
 }
-func (p leaving) Enqueue(r suspend.Resumer[struct{}]) { p.Pool.leaving.Push(r, struct{}{}) }
-func (p leaving) Remove(r suspend.Resumer[struct{}])  { p.Pool.leaving.Remove(r) }
+func (p leaving) Enqueue(r suspend.Resumer[struct{}]) { p.Pool.closers.Push(r, struct{}{}) }
+func (p leaving) Remove(r suspend.Resumer[struct{}])  { p.Pool.closers.Remove(r) }

@@ -51,7 +51,7 @@ type Pool struct {
 	ticking  bool
 	refused  bool                              // on is closed: goroutines from now on
 	held     func()                            // ends the hold of on; nil: it is not held
-	leaving  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
+	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
 	workers  []*worker
 	spare    []*worker
 
@@ -149,6 +149,37 @@ type pace struct {
 	started      bool
 }
 
+// A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
+type worker struct {
+	p     *Pool
+	index int // in p.workers
+	run   func()
+	gid   int64
+	at    *core // serving
+	task  *task
+	r     suspend.Resumer[wake] // idle
+
+	now   int64 // the worker's own, like the rest
+	label *core
+	owed  owed
+}
+
+// An owed is the debt of a worker, to be paid when the guard is free.
+type owed struct {
+	leave *task // its way has ended
+	err   error
+	after interface{ start() }
+	dues
+}
+
+type wake uint8
+
+const (
+	dismissed wake = iota
+	found          // work, with a permit
+	called         // with a permit, and counted as coming
+)
+
 // An asking is a handler that waits: for the task of its Do, or for room for a task. It is in the list of its stage meanwhile.
 //
 // A handler that waits keeps its slot, so handlers may wait for each other's slots without end: where each slot of a stage is held by a handler
@@ -156,7 +187,7 @@ type pace struct {
 // slot of the stage is given back. So there is a deadlock if no handler that is reached from here runs.
 //
 // Invariant: each asking can go on, or is among the suspects of a pool, or reaches one that is.
-// Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, over, letIn), and when a stage loses what let it go
+// Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, tryAgain, letIn), and when a stage loses what let it go
 // on (lose). The release that follows looks at it.
 type asking struct {
 	from  *core // the stage of the handler
@@ -247,16 +278,16 @@ var base = time.Now()
 // Debt: the one that takes a task out of the stage owes a call of admit.
 type Stage[In, Out any] struct {
 	core
-	f        func(ctx context.Context, in In) (Out, error)
-	batch    func(ctx context.Context, in []In, out []Out) error
-	onFail   func(ctx context.Context, in In, err error)
-	priority func(in In) int
-	entry    gate[In, Out] // where Do, Begin and Submit hand in
-	ring     ring[item[In, Out]]
-	urgent   []ring[item[In, Out]] // tasks of a priority above 0, which begin before
-	hurry    ring[item[In, Out]]   // tasks for which a handler of this stage waits: they begin first
-	outside  suspend.Queue[struct{}, outsider[In, Out]]
-	later    map[*delay[In, Out]]struct{}
+	f         func(ctx context.Context, in In) (Out, error)
+	batchFunc func(ctx context.Context, in []In, out []Out) error
+	onFail    func(ctx context.Context, in In, err error)
+	priority  func(in In) int
+	entry     gate[In, Out] // where Do, Begin and Submit hand in
+	ring      ring[item[In, Out]]
+	urgent    []ring[item[In, Out]] // tasks of a priority above 0, which begin before
+	hurry     ring[item[In, Out]]   // tasks for which a handler of this stage waits: they begin first
+	outside   suspend.Queue[struct{}, outsider[In, Out]]
+	later     map[*delay[In, Out]]struct{}
 }
 
 // lent is the ticket of a task for which a handler of its own stage waits.
@@ -314,14 +345,14 @@ func (c *core) gone() {
 	p := c.pool
 	if p.open--; p.open == 0 {
 		p.dismiss(len(p.idle))
-		p.settle()
+		p.wakeClosers()
 	}
 }
 
-// settle wakes the callers of Close that wait for the workers.
-func (p *Pool) settle() {
+// wakeClosers wakes the callers of Close that wait for the workers.
+func (p *Pool) wakeClosers() {
 	if p.open == 0 && p.alive == 0 {
-		p.leaving.ResumeAll(struct{}{}, nil)
+		p.closers.ResumeAll(struct{}{}, nil)
 	}
 }
 
@@ -331,12 +362,47 @@ func (a *asking) moved(c *core) {
 	a.in.Store(c)
 }
 
+// suspect makes the next release look at a, if there is one.
+func (p *Pool) suspect(a *asking) {
+	if a != nil {
+		p.suspects = &suspect{a, p.suspects}
+	}
+}
+
+// lose is called when c has lost what let waits for it go on: a handler, a part of the width, a hold, a task that was given up.
+func (c *core) lose() {
+	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
+		c.pool.suspect(c.asking[0])
+	}
+}
+
 // admits reports whether there is room for t, or t needs none.
 func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 
 // needsNone reports whether t needs no room, because a handler of the stage waits for it. A handler waits for one task at a time:
 // the Dos of further tasks were cancelled, and t waits until they have left.
 func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
+
+// lends reports whether a handler of c waits for t, by a chain of Dos. Then t begins in the slot of that handler, or else it
+// would wait for itself.
+func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) }
+
+func (c *core) lendsByChain(t *task) bool {
+	for t.asked != nil && !t.gone.Load() {
+		if t.asked.from == c {
+			return true
+		}
+		t = t.parent
+	}
+	all, ok := t.values.(several)
+	return ok && all.lends(c)
+}
+
+// A several stands for several tasks: the values of the context of a batch.
+type several interface {
+	lends(c *core) bool
+	has(t *task) bool
+}
 
 func (c *core) unlist() {
 	p := c.pool

@@ -9,20 +9,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// suspect makes the next release look at a, if there is one.
-func (p *Pool) suspect(a *asking) {
-	if a != nil {
-		p.suspects = &suspect{a, p.suspects}
-	}
-}
-
-// lose is called when c has lost what let waits for it go on: a handler, a part of the width, a hold, a task that was given up.
-func (c *core) lose() {
-	if n := len(c.asking); n > 0 && n == c.slots && c.free() <= 0 {
-		c.pool.suspect(c.asking[0])
-	}
-}
-
 // look ends a wait without end: one Do of the cycle fails with an ErrCycle. It is called without a guard. If the Do of a was cancelled, and its
 // task still waits, look ends that task: it will not begin, so nothing is to wait until it leaves the queue.
 func (a *asking) look() {

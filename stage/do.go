@@ -2,10 +2,8 @@ package stage
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 
-	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/cancel"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
 )
@@ -33,94 +31,6 @@ func (s *Stage[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	return ask[In, Out](ctx, &s.entry, in, parent, from)
 }
 
-// mayInline looks whether a Do may run the handler on its caller, and takes the slot and the permit. Then it returns the
-// ticket of the task.
-func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
-	p := s.pool
-	if s.batch != nil || s.o.Rate > 0 || !p.onCaller() {
-		return 0, 0
-	}
-	now = p.now()
-	p.guard.Lock()
-	if !s.closed && s.waiting == 0 && s.slots < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
-		s.arrived++
-		s.accepted++
-		s.progress++
-		s.slots++
-		p.running++
-		p.tickets++
-		ticket = p.tickets
-		s.begun(now, now)
-	}
-	p.guard.Unlock()
-	return now, ticket
-}
-
-// onCaller reports whether the caller is on the scheduler of p.
-func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
-
-// inline runs the handler on the caller of Do. Only if the task has children then, or is tried again, it waits for a reply.
-func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now int64, ticket uint64) (out Out, err error) {
-	t := &task{values: ctx, parent: parent, until: likeCtx}
-	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
-	returned := false
-	defer s.unwound(&returned, &e)
-	s.rank(t, in) // for a retry
-	v := verdict{}
-	out, _ = s.perform(&e, false, gid.Get(), &now, &v, nil)
-	s.decide(&e, &v)
-	returned = true
-
-	var r *reply[Out]
-	if v.fate == again {
-		r = new(reply[Out])
-		t.answer = r // from finish on, others may end the task
-	}
-	var o owed
-	s.vacate(&e, &v, now, &o)
-	if r == nil {
-		if o.leave != nil && t.leaveAlone(&o.err) {
-			return answered(ctx, out, o.err)
-		}
-		r = &reply[Out]{out: out}
-		t.answer = r
-	}
-	o.pay()
-	return r.await(ctx, t, nil)
-}
-
-// unwound is called while a panic or a Goexit leaves the handler of a Do, or OnFail.
-func (s *Stage[In, Out]) unwound(returned *bool, e *item[In, Out]) {
-	if *returned {
-		return
-	}
-	if s.o.OnPanic == nil {
-		if v := recover(); v != nil {
-			endProcess(v, debug.Stack()) // a recover of the caller must not hide it
-		}
-	}
-	defer s.abandon(e)
-	s.report(e.t, e.in, ErrAbandoned)
-}
-
-// answered is the answer of a task that ended on its caller. A done ctx fails it all the same, as it fails await.
-func answered[Out any](ctx context.Context, out Out, err error) (Out, error) {
-	if over := suspend.Err(ctx); over != nil {
-		err = over
-	}
-	if err != nil {
-		var none Out
-		return none, err
-	}
-	return out, nil
-}
-
-// endProcess ends the process as a panic of a worker does.
-func endProcess(v any, stack []byte) {
-	go panic(fmt.Sprintf("%v\n\nin a handler that ran on the caller of Do:\n%s", v, stack))
-	select {}
-}
-
 // A reply is the answer that a Do or Begin waits for.
 type reply[Out any] struct {
 	out     Out
@@ -129,10 +39,10 @@ type reply[Out any] struct {
 
 func (r *reply[Out]) settled(err error) {
 	if err != nil {
-		_ = r.promise.Fail(err)
+		r.promise.Fail(err)
 		return
 	}
-	_ = r.promise.Fill(r.out)
+	r.promise.Fill(r.out)
 }
 
 // A call is a task with a place for its answer.
@@ -263,13 +173,170 @@ func submit[In any](ctx context.Context, p port[In], in In, h how) error {
 	return handIn(ctx, t, p, in, h, from)
 }
 
-// adjustInline is adjust for the caller of a Do.
-func (c *core) adjustInline() {
-	p := c.pool
+func (g *gate[In, Out]) full(h how) error {
+	s := g.s
+	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() || s.priority != nil {
+		return nil
+	}
+	s.pool.guard.Lock()
+	switch {
+	case s.closed:
+		err := s.refuse(s.errs.closed)
+		s.pool.guard.Unlock()
+		return err
+	case s.room():
+		s.pool.guard.Unlock()
+		return nil
+	}
+	return s.reject()
+}
+
+// reject is called with the guard held, and unlocks it.
+func (s *Stage[In, Out]) reject() error {
+	var gone []item[In, Out]
+	if s.crowded.Store(true); s.sweepDue() {
+		gone = s.sweep(s.pool.now())
+	}
+	err := s.refuse(s.errs.full)
+	s.pool.release()
+	for _, e := range gone {
+		e.t.ends(suspend.Err(e.t))
+	}
+	return err
+}
+
+func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *core) error {
+	s := g.s
+	p := s.pool
+	now := p.now()
+	s.rank(t, in)
 	p.guard.Lock()
-	defer p.release()
-	if s, due := c.sample(p.now()); due {
+	switch {
+	case s.closed:
+		err := s.refuse(s.errs.closed)
+		p.guard.Unlock()
+		return err
+	case s.admits(t):
+		if h == always { // from the stage before: its Do waits already
+			p.suspect(t.asked)
+		}
+		s.accept(g, t, in, now)
 		p.release()
-		c.limit(s)
+		return nil
+	case (h == never || h == asFull && s.o.Full == FullReject) && !s.lends(t):
+		if e, ok := s.displace(t); ok {
+			s.accept(g, t, in, now)
+			p.release()
+			s.tell(e, verdict{fate: late, err: s.errs.displaced})
+			return nil
+		}
+		return s.reject()
+	}
+	p.guard.Unlock()
+	var a *asking
+	if from != nil {
+		a = &asking{from: from, task: t, ctx: ctx}
+		ctx, a.stop = cancel.New(ctx)
+		defer a.stop(nil)
+		a.moved(&s.core)
+		from.block(a)
+		defer from.goOn(a)
+	}
+	_, err := suspend.Wait[struct{}](ctx, outsider[In, Out]{g, t, in, a}, false)
+	p.kick() // it may have got in without anybody's help
+	return err
+}
+
+func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
+	s := g.s
+	p, q := from.pool, s.pool
+	if p != q && (p.clock != nil || q.clock != nil) { // it may be another one
+		now = q.now()
+	}
+	s.rank(t, in)
+	guards := suspend.LockAll([]*suspend.Guard{&p.guard, &q.guard})
+	if s.closed || !s.admits(t) {
+		suspend.UnlockAll(guards)
+		return due, false
+	}
+	s.accept(g, t, in, now)
+	q.suspect(t.asked)
+	if p != q {
+		due = q.unlock()
+	}
+	return due, true
+}
+
+// letIn is called under the guard.
+func (o outsider[In, Out]) letIn(now int64) {
+	o.g.s.accept(o.g, o.t, o.in, now)
+	o.g.s.pool.suspect(o.t.asked)
+	if o.a != nil {
+		o.a.in.Store(nil)
+	}
+}
+
+func (o outsider[In, Out]) Guard() *suspend.Guard { return &o.g.s.pool.guard }
+
+func (o outsider[In, Out]) Try() (none struct{}, ok bool, err error) {
+	switch s := o.g.s; {
+	case s.closed:
+		return none, true, s.refuse(s.errs.closed)
+	case s.admits(o.t):
+		o.letIn(s.pool.now())
+		return none, true, nil
+	}
+	return none, false, nil
+}
+
+func (o outsider[In, Out]) Enqueue(r suspend.Resumer[struct{}]) {
+	if s := o.g.s; s.lends(o.t) {
+		s.outside.PushFront(r, o)
+	} else {
+		s.outside.Push(r, o)
+	}
+}
+
+func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}]) { o.g.s.outside.Remove(r) }
+
+// admit lets in those that wait outside, the longest waiting first, as far as there is room.
+func (s *Stage[In, Out]) admit(now int64) {
+	if s.outside.Len() > 0 { // inlined
+		s.admitSome(now)
+	}
+}
+
+func (s *Stage[In, Out]) admitSome(now int64) {
+	for s.outside.Len() > 0 && s.admits((*s.outside.Head()).t) {
+		if o, ok := s.outside.ResumeHead(struct{}{}, nil); ok {
+			o.letIn(now)
+		}
+	}
+}
+
+// accept puts a task in the queue.
+func (s *Stage[In, Out]) accept(way *gate[In, Out], t *task, in In, now int64) {
+	s.arrived++
+	s.accepted++
+	t.tries = 0
+	if t.asked != nil {
+		t.asked.moved(&s.core)
+	}
+	to, ticket := &s.hurry, uint64(lent)
+	if s.lends(t) {
+		s.lent++
+	} else {
+		to = s.line(t)
+		s.pool.tickets++
+		ticket = s.pool.tickets
+	}
+	e := to.back()
+	e.t, e.way, e.in, e.since, e.ticket = t, way, in, now, ticket
+	s.queued(1)
+	if !s.listed {
+		s.list()
+	}
+	if s.held {
+		s.letBegin()
 	}
 }

@@ -179,26 +179,6 @@ func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
 	s.report(t, e.in, v.err)
 }
 
-// displace makes room for t, if a task of a lower priority waits. The caller tells that task.
-func (s *Stage[In, Out]) displace(t *task) (e item[In, Out], ok bool) {
-	for level := range min(int(t.level), len(s.urgent)) {
-		r := s.lineOf(level)
-		if r.len == 0 {
-			continue
-		}
-		if s.o.LIFO {
-			r.popFront(&e)
-		} else {
-			r.popBack(&e)
-		}
-		e.left()
-		s.queued(-1)
-		s.gaveUp(1)
-		return e, true
-	}
-	return e, false
-}
-
 // tell is end for a task of another caller. OnFail may suspend, so it runs in a task of its own.
 func (s *Stage[In, Out]) tell(e item[In, Out], v verdict) {
 	end := func() { s.end(&e, v) }

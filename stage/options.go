@@ -106,3 +106,10 @@ type Sample struct {
 	Elapsed  time.Duration
 	Service  time.Duration // the mean of the handlers
 }
+
+// panicked is the error of a task whose own handler has panicked.
+type panicked struct{ suspend.PanicError }
+
+func (e *panicked) Error() string { return "stage: a handler: " + e.PanicError.Error() }
+
+func (e *panicked) Unwrap() error { return &e.PanicError }

@@ -32,14 +32,14 @@ func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[I
 
 func (d *delay[In, Out]) start() {
 	if d.after <= 0 {
-		d.over()
+		d.tryAgain()
 		return
 	}
 	p := d.s.pool
 	timers := p.hold()
-	stop := []func() bool{suspend.AfterFunc(timers, d.after, d.over)}
+	stop := []func() bool{suspend.AfterFunc(timers, d.after, d.tryAgain)}
 	if d.e.t.until != cut {
-		stop = append(stop, d.e.t.AfterFunc(d.over)) // it is not tried again, and frees its place now
+		stop = append(stop, d.e.t.AfterFunc(d.tryAgain)) // it is not tried again, and frees its place now
 	}
 	p.guard.Lock()
 	d.stop = stop
@@ -58,8 +58,8 @@ func stopAll(stop []func() bool) {
 	}
 }
 
-// over puts the task in front of the queue, unless a Close has taken it.
-func (d *delay[In, Out]) over() {
+// tryAgain puts the task in front of the queue, unless a Close has taken it.
+func (d *delay[In, Out]) tryAgain() {
 	s := d.s
 	var stop []func() bool
 	s.pool.guard.Lock()

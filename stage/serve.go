@@ -1,8 +1,16 @@
 package stage
 
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/braidgo/braid/cancel"
+	"github.com/braidgo/braid/suspend"
+)
+
 // serve takes the next task and sees it out of the stage. It is called with the guard held and returns so.
 func (s *Stage[In, Out]) serve(w *worker) {
-	if s.batch != nil {
+	if s.batchFunc != nil {
 		s.serveBatch(w)
 		return
 	}
@@ -38,7 +46,29 @@ func (s *Stage[In, Out]) serve(w *worker) {
 	s.finish(&e, &v, w.now, &w.owed)
 }
 
-// perform runs the handler, unless skip says that it is too late for it, and settles the task. now is the time of the last event, before and
+// pop takes the next task to begin.
+func (s *Stage[In, Out]) pop(e *item[In, Out]) {
+	s.queued(-1)
+	if r := s.first(); s.o.LIFO && r != &s.hurry {
+		r.popBack(e)
+	} else {
+		r.popFront(e)
+	}
+	e.left()
+}
+
+// begun counts a task that leaves the queue, and reports whether it is too late for it.
+func (c *core) begun(since, now int64) (late bool) {
+	wait := max(0, now-since)
+	c.window.least = min(c.window.least, c.waiting)
+	if c.shed.target != 0 && c.shed.late(wait, now) {
+		return true
+	}
+	c.wait.add(wait)
+	return false
+}
+
+// perform runs the handler, unless skip says that it is too late for it, and finds its fate. now is the time of the last event, before and
 // after.
 func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *int64, v *verdict, due *dues) (out Out, passed bool) {
 	e.t.at = &s.core
@@ -53,11 +83,11 @@ func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *in
 	out, err := s.call(e.t, e.in)
 	*now = s.pool.now()
 	v.service = *now - start
-	return out, s.settle(e, out, err, now, v, due)
+	return out, s.handOn(e, out, err, now, v, due)
 }
 
-// settle hands the result on, or finds the fate of the task. If passed, the task is in the next stage already, and the guard is held.
-func (s *Stage[In, Out]) settle(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
+// handOn hands the result on, or finds the fate of the task. If passed, the task is in the next stage already, and the guard is held.
+func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64, v *verdict, due *dues) (passed bool) {
 	gid := e.t.gid.Load()
 	switch {
 	case err != nil:
@@ -101,4 +131,59 @@ func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 	s.pool.guard.Lock()
 	s.vacate(e, &verdict{fate: failed, err: ErrAbandoned}, s.pool.now(), &o)
 	o.pay()
+}
+
+// call calls the handler, and turns a panic into an error if there is somebody to tell.
+func (s *Stage[In, Out]) call(ctx context.Context, in In) (out Out, err error) {
+	if s.o.OnPanic == nil {
+		return s.f(ctx, in)
+	}
+	err = s.recovered(func() (err error) {
+		out, err = s.f(ctx, in)
+		return err
+	})
+	return out, err
+}
+
+func (c *core) recovered(f func() error) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil { // or else it is a runtime.Goexit, which goes on
+			stack := debug.Stack()
+			c.o.OnPanic(v, stack)
+			err = &panicked{suspend.PanicError{Value: v, Stack: stack}}
+		}
+	}()
+	err = f()
+	returned = true
+	return err
+}
+
+// patience is the context with which the task of a worker waits for room in the next stage.
+func (s *Stage[In, Out]) patience(t *task) context.Context {
+	if t.until != cut {
+		return t
+	}
+	s.pool.guard.Lock()
+	defer s.pool.guard.Unlock()
+	if s.blocking == nil {
+		s.blocking, s.unblock = cancel.New(context.Background())
+		if s.cut {
+			s.unblock(ErrClosed)
+		}
+	}
+	return s.blocking
+}
+
+// give stores the result of t, whose way has ended.
+func give[Out any](t *task, out Out) {
+	switch a := t.answer.(type) {
+	case *reply[Out]:
+		a.out = out
+	case *fed[Out]:
+		a.out = out
+	}
 }

@@ -48,7 +48,7 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	s.paced = o.Rate > 0 || o.Gather > 0
 	p.guard.Lock()
 	p.open++
-	p.leaving.ResumeAll(struct{}{}, nil) // the workers may stay
+	p.closers.ResumeAll(struct{}{}, nil) // the workers may stay
 	p.guard.Unlock()
 	return s
 }

@@ -163,27 +163,6 @@ func (t *task) wasCut() bool {
 // over reports whether t need not be begun any more.
 func (t *task) over() bool { return t.gone.Load() || t.until != cut && t.Err() != nil }
 
-// lends reports whether a handler of c waits for t, by a chain of Dos. Then t begins in the slot of that handler, or else it
-// would wait for itself.
-func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) }
-
-func (c *core) lendsByChain(t *task) bool {
-	for t.asked != nil && !t.gone.Load() {
-		if t.asked.from == c {
-			return true
-		}
-		t = t.parent
-	}
-	all, ok := t.values.(several)
-	return ok && all.lends(c)
-}
-
-// A several stands for several tasks: the values of the context of a batch.
-type several interface {
-	lends(c *core) bool
-	has(t *task) bool
-}
-
 // adopt adds a child, unless t is done.
 func (t *task) adopt() bool {
 	for {

@@ -10,12 +10,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-const (
-	dismissed wake = iota
-	found          // work, with a permit
-	called         // with a permit, and counted as coming
-)
-
 // work is the body of a worker, which comes with a permit.
 func (w *worker) work() {
 	p := w.p
@@ -68,7 +62,7 @@ func (p *Pool) end(w *worker) {
 	p.workers[last] = nil
 	p.workers = p.workers[:last]
 	p.alive--
-	p.settle()
+	p.wakeClosers()
 	if len(p.spare) < 16 {
 		w.label, w.r, w.at, w.task, w.owed = nil, suspend.Resumer[wake]{}, nil, nil, owed{}
 		p.spare = append(p.spare, w)
@@ -195,10 +189,10 @@ func (p *Pool) due() (starts int) {
 	if p.running >= p.width || p.waiting == 0 {
 		return 0
 	}
-	return p.call()
+	return p.summon()
 }
 
-func (p *Pool) call() (starts int) {
+func (p *Pool) summon() (starts int) {
 	want := 0
 	for _, c := range p.loaded {
 		want += min(c.waiting, max(0, c.free()))
@@ -309,29 +303,6 @@ func (p *Pool) letGo() (release func()) {
 	return release
 }
 
-// A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
-type worker struct {
-	p     *Pool
-	index int // in p.workers
-	run   func()
-	gid   int64
-	at    *core // serving
-	task  *task
-	r     suspend.Resumer[wake] // idle
-
-	now   int64 // the worker's own, like the rest
-	label *core
-	owed  owed
-}
-
-// An owed is the debt of a worker, to be paid when the guard is free.
-type owed struct {
-	leave *task // its way has ended
-	err   error
-	after interface{ start() }
-	dues
-}
-
 func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.dues.any() }
 
 func (o *owed) pay() {
@@ -348,5 +319,3 @@ func (o *owed) pay() {
 		d.pay()
 	}
 }
-
-type wake uint8

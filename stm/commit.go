@@ -28,8 +28,8 @@ const (
 	ready             // f has returned nil, and Try is to commit
 )
 
-// settle waits until the commit that is under way is over.
-func settle() {
+// awaitCommit waits until the commit that is under way is over.
+func awaitCommit() {
 	guard.Lock()
 	//lint:ignore SA2001 a commit holds the guard, and there is nothing to do after it
 	guard.Unlock()

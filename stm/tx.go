@@ -66,7 +66,7 @@ func (tx *Tx) extend(version int64) {
 	tx.check()
 	now := clock.Load()
 	if now < version { // its commit is under way
-		settle()
+		awaitCommit()
 		now = clock.Load()
 	}
 	// The clock is read first: a Var that still holds the box that tx has seen held it when the clock was now.

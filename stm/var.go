@@ -142,7 +142,7 @@ func (v *Var[T]) Load() T {
 		return zero
 	}
 	if b.version > clock.Load() { // its commit is under way, and other boxes of it are not published yet
-		settle()
+		awaitCommit()
 	}
 	return b.value
 }

@@ -38,12 +38,12 @@ func Blocking(ctx context.Context, f func()) error {
 	settled := false
 	defer func() {
 		if !settled { // ctx has panicked
-			j.settle()
+			j.giveUpOrWait()
 		}
 	}()
 	err := j.wait(ctx)
 	settled = true
-	if err != nil && j.settle() {
+	if err != nil && j.giveUpOrWait() {
 		return err
 	}
 	j.ended.Rethrow()
@@ -61,8 +61,8 @@ func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	return v, failed
 }
 
-// settle is the end of a wait that was cancelled: f never runs, or else it is waited for.
-func (j *blocking) settle() (abandoned bool) {
+// giveUpOrWait is the end of a wait that was cancelled: f never runs, or else it is waited for.
+func (j *blocking) giveUpOrWait() (abandoned bool) {
 	if j.state.CompareAndSwap(jobQueued, jobAbandoned) {
 		j.f = nil // j may have to wait its turn
 		return true

@@ -45,6 +45,19 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	return s, true
 }
 
+// A lazyContext is the result of Lazily, and its permit the one of AllowLazy.
+type lazyContext struct {
+	context.Context
+	permit lazyPermit
+}
+
+type lazyPermit struct{ context.Context }
+
+func isLazy(ctx context.Context) bool {
+	_, ok := ctx.(*lazyPermit)
+	return ok
+}
+
 // lasting reports whether ctx keeps its Done channel, and can be compared.
 func lasting(ctx context.Context) bool {
 	if l, ok := ctx.(*lazyPermit); ok {
@@ -60,8 +73,6 @@ func endOf(ctx context.Context) end {
 	}
 	return end{done: ctx.Done()}
 }
-
-func closed(done <-chan struct{}) bool { return atomicx.Closed(done) }
 
 // An end identifies a context by what tells of its end: the list of one of package cancel, or else its Done channel. Contexts
 // may be of a type that cannot be compared, and one that only adds a value ends with its parent. The zero end never comes.
@@ -83,7 +94,7 @@ func (e end) over(ctx context.Context) bool {
 	if e.list != nil {
 		return ctx.Err() != nil
 	}
-	return e.done != nil && closed(e.done)
+	return e.done != nil && atomicx.Closed(e.done)
 }
 
 // cancellation returns the error of ctx, which is done. A context that panics when it is asked is one that was cancelled all
@@ -203,4 +214,14 @@ func (b *binding) forget() {
 	if b.watched.Load() != nil {
 		b.unwatch()
 	}
+}
+
+// watching finds the Watcher of the calling task's scheduler.
+var watching cancelctx.Watching = func() cancelctx.Watcher {
+	if b := current(); b != nil && b.task != nil {
+		if w, ok := As[Watcher](spawnerOf(b.task)); ok {
+			return w
+		}
+	}
+	return nil
 }

@@ -7,7 +7,7 @@
 // scheduler is found by the calling goroutine, so any context will do, also context.Background() in a task of an event loop.
 //
 // A method whose name ends with Op returns the operation as a value, an [Op]. [Do] performs it and waits. [Then] calls a continuation. A
-// [Select] performs one of several, each a [Case]:
+// [Select] performs one of several, each a [Case] made by [On], or any [Selectable]. [SelectOrdered] prefers the first, and [TrySelect] does not wait:
 //
 //	lock, late := suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
 //	switch won, err := suspend.Select(ctx, lock, late); won {
@@ -23,8 +23,12 @@
 // lose a Select without a trace have no Op: Cond.Wait releases its lock, Barrier.Wait arrives, and MVar.Modify, Lazy.Force, Join and
 // scope.Run run a function.
 //
-// [Here] is the scheduler of the calling task, [Yield] lets others run, and [Sleep] waits for a time. [Blocking] runs code that blocks
-// natively while only the task waits. [Pull] is iter.Pull for sequences that suspend.
+// [Here] is the scheduler of the calling task, [Yield] lets others run, and [Sleep] waits for a time. [Now], [AfterFunc] and [Random] are
+// the clock, the timers and the random numbers of that scheduler. [Blocking] and [Call] run code that blocks natively while only the task
+// waits. [Pull] is iter.Pull for sequences that suspend. [Lazily] makes waiting cheaper where a late cancellation will do.
+//
+// [Err] is the error of a context that is done. [ErrClosed], [ErrEnded], [ErrAbandoned] and [PanicError] are the errors that the packages
+// share, in the sense of errors.Is and errors.As.
 //
 // # Writing a primitive
 //
@@ -35,13 +39,23 @@
 //   - take waiters off until a Resume says true, and commit the change before the guard is released;
 //   - a cancelled waiter removes itself, in its own task, and serves the waiters behind it that could go on now.
 //
-// docs/primitive.md is a tutorial, and suspendtest.Explore checks the result.
+// A fast path begins with [Preemptible], or with [Point] if it never suspends, so that tests can interleave it. [LockAll] locks several
+// guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] puts off the end of the task.
+// [Forbidden] tells where suspending is a mistake, and a [Ban], made by [NewBan], makes it one. docs/primitive.md is a tutorial, and
+// suspendtest.Explore checks the result.
 //
 // # Writing a scheduler
 //
 // A scheduler supplies a [Task], which parks and unparks, and runs its tasks under [Bind]. That is all. docs/scheduler.md is a
 // tutorial, and suspendtest.Scheduler a conformance kit. [Self] parks the caller of a scheduler that is driven by its caller, and
-// [Thread] parks goroutines. [Enter] is Bind for coroutines.
+// [Thread] parks goroutines. [Current] is the Task that is bound.
+//
+// A scheduler of coroutines uses [Enter] instead of Bind: its [Bound] kills a task, its [Entered] ends the binding, and a Task that is a
+// [Switcher] leaves its switches to the function that suspends.
+//
+// A [Spawner] starts tasks, and [Goroutines] is the one without a scheduler. An [Executor] runs callbacks. More capabilities are optional:
+// [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder] and [Same]. [As] finds them, and [Within] finds a scheduler, through wrappers.
+// [Stats] are figures for dashboards.
 //
 // # The memory model
 //

@@ -75,7 +75,7 @@ func ExampleSelect() {
 	go func() {
 		_ = words.Send(ctx, "hello")
 		_ = words.Send(ctx, "world")
-		_ = quit.Fill(struct{}{})
+		quit.Fill(struct{}{})
 	}()
 	word, end := suspend.On(words.RecvOp()), suspend.On(quit.AwaitOp())
 	for {
@@ -99,7 +99,8 @@ func ExampleSelect() {
 
 func ExampleSelectOrdered() {
 	a, b := promise.New[int](), promise.New[int]()
-	_, _ = a.Fill(1), b.Fill(2)
+	a.Fill(1)
+	b.Fill(2)
 	urgent, other := suspend.On(b.AwaitOp()), suspend.On(a.AwaitOp())
 	won, _ := suspend.SelectOrdered(context.Background(), urgent, other) // both are ready
 	fmt.Println(won == urgent)
@@ -125,7 +126,7 @@ func ExampleAfter() {
 
 func ExampleDo() {
 	p := promise.New[int]()
-	_ = p.Fill(6)
+	p.Fill(6)
 	double := suspend.Map(p.AwaitOp(), func(v int, err error) (string, error) { return fmt.Sprint(2 * v), err })
 	fmt.Println(suspend.Do(context.Background(), double))
 	// Output: 12 <nil>
@@ -133,7 +134,7 @@ func ExampleDo() {
 
 func ExampleChoose() {
 	slow, quick := promise.New[string](), promise.New[string]()
-	_ = quick.Fill("quick")
+	quick.Fill("quick")
 	fmt.Println(suspend.Do(context.Background(), suspend.Choose(slow.AwaitOp(), quick.AwaitOp())))
 	// Output: quick <nil>
 }
@@ -143,7 +144,8 @@ func ExampleThen() {
 	s := fifo.New(fifo.Options{}) // an Executor: it could be the main thread of a GUI
 	_ = s.Run(context.Background(), func(ctx context.Context) error {
 		suspend.Then(ctx, p.AwaitOp(), s, func(v int, err error) { fmt.Println(v, err) })
-		return p.Fill(42) // no task has waited
+		p.Fill(42) // no task has waited
+		return nil
 	})
 	// Output: 42 <nil>
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/ledger"
 	"github.com/braidgo/braid/internal/patience"
@@ -76,13 +77,10 @@ func (g *goroutine) Unpark() { g.wake <- struct{}{} }
 // inBlock is bound while the block of a goroutine without a task runs.
 var inBlock = binding{blocked: true}
 
-// suspendGoroutine is Suspend where no task is bound.
+// suspendGoroutine is Suspend where no task is bound, after a look at ctx.Err.
 func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (v T, err error) {
-	if ctx.Err() != nil {
-		return v, cancellation(ctx)
-	}
 	done := ctx.Done()
-	if done != nil && closed(done) {
+	if done != nil && atomicx.Closed(done) {
 		return v, cancellation(ctx)
 	}
 	g, began, waitFor := newGoroutine(ctx, done)

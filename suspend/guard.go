@@ -31,14 +31,14 @@ func (g *Guard) Unlock() { g.mu.Unlock() }
 func LockAll(guards []*Guard) []*Guard {
 	if len(guards) <= 8 { // insertion
 		for i, g := range guards {
-			id := g.order()
-			for ; i > 0 && guards[i-1].order() > id; i-- {
+			id := g.rank()
+			for ; i > 0 && guards[i-1].rank() > id; i-- {
 				guards[i] = guards[i-1]
 			}
 			guards[i] = g
 		}
 	} else {
-		slices.SortFunc(guards, func(g, h *Guard) int { return cmp.Compare(g.order(), h.order()) })
+		slices.SortFunc(guards, func(g, h *Guard) int { return cmp.Compare(g.rank(), h.rank()) })
 	}
 	n := 0
 	for i, g := range guards {

@@ -1,7 +1,5 @@
 package suspend
 
-import "github.com/braidgo/braid/internal/cancelctx"
-
 // Here returns the scheduler of the calling task, and Goroutines where there is none or none that says so.
 func Here() Spawner {
 	if b := current(); b != nil {
@@ -56,15 +54,4 @@ func Within(s Spawner) bool {
 		here = w.Unwrap()
 	}
 	return false
-}
-
-// watching finds the Watcher of the calling task's scheduler.
-var watching cancelctx.Watching = func() cancelctx.Watcher {
-	if b := current(); b == nil || b.task == nil {
-		return nil
-	}
-	if w, ok := As[Watcher](Here()); ok {
-		return w
-	}
-	return nil
 }

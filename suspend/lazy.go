@@ -21,15 +21,3 @@ func AllowLazy(ctx context.Context) context.Context {
 	}
 	return ctx
 }
-
-type lazyContext struct {
-	context.Context
-	permit lazyPermit
-}
-
-type lazyPermit struct{ context.Context }
-
-func isLazy(ctx context.Context) bool {
-	_, ok := ctx.(*lazyPermit)
-	return ok
-}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/braidgo/braid/internal/again"
+	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/ledger"
 )
 
@@ -23,24 +23,6 @@ type performable[T any] interface {
 // A result is that of a performance. won says that it was one of its legs.
 type result[T any] interface {
 	result() (v T, err error, won bool)
-}
-
-// OpOf returns the operation that s describes.
-func OpOf[T any](s Source[T]) Op[T] {
-	switch s := s.(type) {
-	case nil:
-		panic("suspend: nil Source")
-	case again.Maker[Source[T]]:
-		return Op[T]{madeOp[T]{s}}
-	}
-	return Op[T]{sourceOp[T]{s}}
-}
-
-type sourceOp[T any] struct{ s Source[T] }
-
-func (op sourceOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
-	l := &sourceLeg[T]{s: op.s}
-	return append(to, leg{does: l, guard: op.s.Guard()}), l
 }
 
 // Map is op with its result changed by f, which runs in the task that performed op, after it has taken effect, and
@@ -126,7 +108,7 @@ type doneOp struct {
 
 func (op doneOp) begin(_ Spawner, to []leg) ([]leg, result[struct{}]) {
 	l := &levelLeg[struct{}]{
-		ready: func() bool { return closed(op.done) },
+		ready: func() bool { return atomicx.Closed(op.done) },
 		value: func() struct{} { return struct{}{} },
 		call:  func(f func()) func() bool { return watching.OnDone(op.Context, f) },
 	}
@@ -197,29 +179,6 @@ func (l *landing[T]) result() (v T, err error, won bool) {
 		l.v, l.err, l.has = zero, nil, false
 	}
 	return v, err, won
-}
-
-type sourceLeg[T any] struct {
-	landing[T]
-	s Source[T]
-}
-
-func (l *sourceLeg[T]) remove()    { l.s.Remove(l.r) }
-func (l *sourceLeg[T]) about() any { return l.s }
-
-func (l *sourceLeg[T]) took(then ledger.Then) {
-	if h, ok := l.s.(ledger.Holder); ok && l.err == nil {
-		h.Took(then)
-	}
-}
-
-func (l *sourceLeg[T]) try() bool {
-	l.v, l.has, l.err = l.s.Try()
-	return l.has
-}
-
-func (l *sourceLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
-	l.s.Enqueue(l.land(b, began, done))
 }
 
 // A levelLeg waits for something that has no guard and needs none.

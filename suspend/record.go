@@ -55,24 +55,6 @@ func recordSelect(b *binding, legs []leg, w *waiter, began state, mayEnd bool) {
 	ledger.Waits(r)
 }
 
-// record records a round of a continuation. It names the executor and does not keep it.
-//
-//go:noinline
-func (t *continuation[T]) record(began state) {
-	w := waitOf(&t.waiter, began, t.end != (end{}))
-	w.On, w.Executor, w.For = nil, reflect.TypeOf(t.on), objectsOf(t.legs)
-	ledger.ThenWaits(t, w)
-}
-
-// took says that the leg that has won, if any, was performed: its Source may leave the caller with a lock.
-//
-//go:noinline
-func (t *continuation[T]) took(won int) {
-	if won != none {
-		t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))
-	}
-}
-
 func objectsOf(legs []leg) (objects []ledger.Object) {
 	for _, l := range legs {
 		objects = append(objects, objectOf(l.about(), l.guard))

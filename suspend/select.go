@@ -35,7 +35,7 @@ type Case[T any] struct {
 // A Selectable is a *Case of any type.
 type Selectable interface {
 	parts() []leg
-	settle() (won bool)
+	keepResult() (won bool)
 }
 
 // On returns op as a case.
@@ -76,7 +76,7 @@ func (c *Case[T]) parts() []leg {
 	return c.legs
 }
 
-func (c *Case[T]) settle() (won bool) {
+func (c *Case[T]) keepResult() (won bool) {
 	if c.result != nil {
 		if v, err, ok := c.result.result(); ok {
 			c.v, c.err, c.has, won = v, err, true, true
@@ -205,7 +205,7 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards [
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
 		won = collect(legs)
-		defer release(legs, won)
+		defer stopOthers(legs, won)
 	}
 	return performed(cases, legs, won, err)
 }
@@ -219,7 +219,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 	pinned := pin(legs)
 	defer func() { unpin(pinned) }()
 	last := none
-	defer func() { release(legs, last) }() // after the case has its result: a context may panic
+	defer func() { stopOthers(legs, last) }() // after the case has its result: a context may panic
 	var guardsBuf [4]*Guard
 	for {
 		prepare(legs)
@@ -246,7 +246,7 @@ func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manne
 			}
 			return performed(cases, legs, won, err)
 		}
-		release(legs, won)
+		stopOthers(legs, won)
 		if err := Err(ctx); err != nil {
 			return nil, err
 		}
@@ -261,7 +261,7 @@ func performed(cases []Selectable, legs []leg, won int, err error) (Selectable, 
 		return nil, err
 	}
 	c := cases[legs[won].of]
-	if c == nil || !c.settle() {
+	if c == nil || !c.keepResult() {
 		panic("suspend: a case was changed during its Select")
 	}
 	return c, nil
@@ -382,8 +382,8 @@ func collect(legs []leg) (won int) {
 	return won
 }
 
-// release stops the levels that have not won, and drops what the Preparers have prepared. It may call a context.
-func release(legs []leg, won int) {
+// stopOthers stops the levels that have not won, and drops what the Preparers have prepared. It may call a context.
+func stopOthers(legs []leg, won int) {
 	for i, l := range legs {
 		switch {
 		case i == won:

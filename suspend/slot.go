@@ -44,7 +44,7 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 		return false
 	}
 	word := &s.b.word
-	if _, none := any(&s.v).(*struct{}); none && err == nil && !s.shared {
+	if _, empty := any(&s.v).(*struct{}); empty && err == nil && !s.shared {
 		if !word.deliverNothing(r.wait) {
 			return false
 		}

@@ -38,13 +38,15 @@ func Err(ctx context.Context) error {
 func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {
 	Preemptible()
 	b := current()
-	if b == nil {
-		return suspendGoroutine(ctx, block)
+	if b != nil {
+		b.check()
 	}
-	b.check()
 	var zero T
 	if ctx.Err() != nil {
 		return zero, cancellation(ctx)
+	}
+	if b == nil {
+		return suspendGoroutine(ctx, block)
 	}
 	began, ok := b.armed(ctx)
 	if !ok {

@@ -2,6 +2,7 @@ package suspend
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/ledger"
@@ -19,12 +20,13 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 // A resumer or a context, -R>, that ends a round meets the goroutine that begins it, -S>, in the state of the round. The
 // second of the two submits.
 //
-//	0      -S> begun            nothing to submit yet
-//	0      -R> ended            before the round has begun
-//	begun  -R> begun|ended      and this resumer submits
+//	0           -S> roundBegun              nothing to submit yet
+//	0           -R> roundEnded              before the round has begun
+//	roundBegun  -R> roundBegun|roundEnded   and this resumer submits
+//	roundEnded  -S> roundBegun|roundEnded   and the goroutine that begins it submits|ended      and this resumer submits
 //	ended  -S> begun|ended      and the goroutine that begins it submits
 //
-// Invariant: ended is set only if the word has left the wait of the round, or the context is done. For an Unpark may be late: a context
+// Invariant: roundEnded is set only if the word has left the wait of the round, or the context is done. For an Unpark may be late: a context
 // that has cancelled the word between two rounds ends the second, which finds that context done, too.
 type continuation[T any] struct {
 	waiter
@@ -45,8 +47,8 @@ type continuation[T any] struct {
 }
 
 const (
-	begun uint64 = 1 << iota
-	ended
+	roundBegun uint64 = 1 << iota
+	roundEnded
 )
 
 func newContinuation[T any](op Op[T], on Executor, k func(T, error)) *continuation[T] {
@@ -76,11 +78,11 @@ func (t *continuation[T]) Spawner() Spawner { return timersOf(t.on) }
 func (t *continuation[T]) Unpark() {
 	for {
 		round := t.state.Load()
-		if round&ended != 0 {
+		if round&roundEnded != 0 {
 			return
 		}
-		if t.state.CompareAndSwap(round, round|ended) {
-			if round&begun != 0 {
+		if t.state.CompareAndSwap(round, round|roundEnded) {
+			if round&roundBegun != 0 {
 				t.execute()
 			}
 			return
@@ -108,7 +110,7 @@ func (t *continuation[T]) giveUpUnless(begun *bool) {
 		defer letGo(t.release)
 		t.release = nil
 		if t.prepares {
-			release(t.legs, none)
+			stopOthers(t.legs, none)
 		}
 		t.unwatch()
 	}
@@ -148,7 +150,7 @@ func (t *continuation[T]) begin() {
 
 // publish is called when the round has begun. It may have ended by then.
 func (t *continuation[T]) publish() {
-	if t.state.Or(begun)&ended != 0 {
+	if t.state.Or(roundBegun)&roundEnded != 0 {
 		t.execute()
 	}
 }
@@ -175,7 +177,7 @@ func (t *continuation[T]) finish() {
 	if t.prepares && wantsAgain(t.legs, won) {
 		begun := false
 		defer t.giveUpUnless(&begun)
-		release(t.legs, won)
+		stopOthers(t.legs, won)
 		t.begin()
 		begun = true
 		t.publish()
@@ -198,7 +200,7 @@ func (t *continuation[T]) finish() {
 	}()
 	defer t.unwatch() // which calls a foreign context
 	if t.waited || t.prepares {
-		release(t.legs, won)
+		stopOthers(t.legs, won)
 	}
 }
 
@@ -210,4 +212,22 @@ func holdOn(on Executor) (release func()) {
 		}
 	}
 	return nil
+}
+
+// record records a round of a continuation. It names the executor and does not keep it.
+//
+//go:noinline
+func (t *continuation[T]) record(began state) {
+	w := waitOf(&t.waiter, began, t.end != (end{}))
+	w.On, w.Executor, w.For = nil, reflect.TypeOf(t.on), objectsOf(t.legs)
+	ledger.ThenWaits(t, w)
+}
+
+// took says that the leg that has won, if any, was performed: its Source may leave the caller with a lock.
+//
+//go:noinline
+func (t *continuation[T]) took(won int) {
+	if won != none {
+		t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))
+	}
 }

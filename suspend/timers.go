@@ -6,9 +6,9 @@ import (
 )
 
 // Now returns the time by the clock of the calling task's scheduler.
-func Now() time.Time { return now(Here()) }
+func Now() time.Time { return nowOf(Here()) }
 
-func now(on Spawner) time.Time {
+func nowOf(on Spawner) time.Time {
 	if c, ok := As[Clock](on); ok {
 		return c.Now()
 	}
@@ -58,36 +58,31 @@ type sleeper interface {
 // After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock are those
 // of the scheduler of the task that waits. For a Then they are those of its executor, and those of package time if it has none: the caller
 // of Then may be a task of a scheduler that ends first.
-func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp{d: d}} }
+func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp(d)} }
 
-// Until is ready from the time t on, and returns the time. The clock is chosen as by After.
-func Until(t time.Time) Op[time.Time] { return Op[time.Time]{timerOp{t: t, absolute: true}} }
-
-// A timerOp is ready once d has passed, or from t on.
-type timerOp struct {
-	d        time.Duration
-	t        time.Time
-	absolute bool
-}
+// A timerOp is ready once this time has passed.
+type timerOp time.Duration
 
 func (op timerOp) begin(on Spawner, to []leg) ([]leg, result[time.Time]) {
-	l := &timerLeg{timerOp: op, on: on}
+	l := &timerLeg{d: time.Duration(op), on: on}
 	return append(to, leg{does: l}), l
 }
 
 // A timerLeg is a level.
 type timerLeg struct {
 	landing[time.Time]
-	timerOp
-	on   Spawner // whose timers; nil: those of the performing task
-	stop func() bool
+	d      time.Duration
+	t      time.Time // when d has passed, if pinned
+	pinned bool      // by pin
+	on     Spawner   // whose timers; nil: those of the performing task
+	stop   func() bool
 }
 
 // pin turns the durations of the timers among legs into times, so that another look does not begin them anew.
 func pin(legs []leg) (pinned []*timerLeg) {
 	for _, l := range legs {
-		if t, ok := l.does.(*timerLeg); ok && !t.absolute {
-			t.t, t.absolute = now(t.scheduler()).Add(t.d), true
+		if t, ok := l.does.(*timerLeg); ok && !t.pinned {
+			t.t, t.pinned = nowOf(t.scheduler()).Add(t.d), true
 			pinned = append(pinned, t)
 		}
 	}
@@ -97,7 +92,7 @@ func pin(legs []leg) (pinned []*timerLeg) {
 // unpin ends what pin has begun.
 func unpin(pinned []*timerLeg) {
 	for _, t := range pinned {
-		t.absolute = false
+		t.pinned = false
 	}
 }
 
@@ -118,29 +113,29 @@ func (l *timerLeg) scheduler() Spawner {
 
 // left returns how long it takes until then, by the clock of on.
 func (l *timerLeg) left(on Spawner) time.Duration {
-	if l.absolute {
-		return l.t.Sub(now(on))
+	if l.pinned {
+		return l.t.Sub(nowOf(on))
 	}
 	return l.d
 }
 
-func (l *timerLeg) about() any { return timerOp{} }
+func (l *timerLeg) about() any { return timerOp(0) }
 
 func (l *timerLeg) try() bool {
-	if !l.absolute && l.d > 0 {
+	if !l.pinned && l.d > 0 {
 		return false
 	}
 	on := l.scheduler()
 	if l.left(on) > 0 {
 		return false
 	}
-	l.v, l.has = now(on), true
+	l.v, l.has = nowOf(on), true
 	return true
 }
 
 func (l *timerLeg) enqueue(b *waiter, began state, done <-chan struct{}) {
 	r, on := l.land(b, began, done), l.scheduler()
-	l.stop = AfterFunc(on, l.left(on), func() { r.Resume(now(on), nil) })
+	l.stop = AfterFunc(on, l.left(on), func() { r.Resume(nowOf(on), nil) })
 }
 
 func (l *timerLeg) remove() {

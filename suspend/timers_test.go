@@ -22,11 +22,8 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 			return suspend.Now(), err
 		},
 		"After": func(*schedtest.Virtual) (time.Time, error) { return suspend.Do(bg, suspend.After(time.Hour)) },
-		"Until": func(*schedtest.Virtual) (time.Time, error) {
-			return suspend.Do(bg, suspend.Until(suspend.Now().Add(time.Hour)))
-		},
-		"Until in a Select": func(*schedtest.Virtual) (time.Time, error) {
-			late, never := suspend.On(suspend.Until(suspend.Now().Add(time.Hour))), suspend.On(suspend.Until(suspend.Now().Add(2*time.Hour)))
+		"After in a Select": func(*schedtest.Virtual) (time.Time, error) {
+			late, never := suspend.On(suspend.After(time.Hour)), suspend.On(suspend.After(2*time.Hour))
 			won, err := suspend.Select(bg, never, late)
 			if won != late {
 				t.Errorf("won %v, %v", won, err)
@@ -37,7 +34,7 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 			var p promise.Promise[time.Time]
 			// In a callback, where nothing tells the scheduler but the executor.
 			_ = v.Execute(func() {
-				suspend.Then(bg, suspend.Until(v.Now().Add(time.Hour)), v, func(at time.Time, err error) { _ = p.Resolve(at, err) })
+				suspend.Then(bg, suspend.After(time.Hour), v, func(at time.Time, err error) { _ = p.Resolve(at, err) })
 			})
 			return p.Await(bg)
 		},
@@ -87,13 +84,13 @@ func TestATimeThatHasCome(t *testing.T) {
 	v := schedtest.NewVirtual()
 	v.Bind(func() {
 		now := v.Now()
-		for _, op := range []suspend.Op[time.Time]{suspend.After(0), suspend.After(-1), suspend.Until(now), suspend.Until(now.Add(-1))} {
+		for _, op := range []suspend.Op[time.Time]{suspend.After(0), suspend.After(-1)} {
 			c := suspend.On(op)
 			if won, err := suspend.TrySelect(context.Background(), c); won != c || err != nil || !c.Value().Equal(now) {
 				t.Errorf("won %v, %v", won, err)
 			}
 		}
-		if won, _ := suspend.TrySelect(context.Background(), suspend.On(suspend.Until(now.Add(1)))); won != nil {
+		if won, _ := suspend.TrySelect(context.Background(), suspend.On(suspend.After(1))); won != nil {
 			t.Error("too early")
 		}
 	})
@@ -146,10 +143,8 @@ func TestNoTimerIsLeft(t *testing.T) {
 // the timer, and the continuation was never called.
 func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 	bg := context.Background()
-	at := time.Now() // replaced in the bubble
 	for name, op := range map[string]func() suspend.Op[time.Time]{
 		"After": func() suspend.Op[time.Time] { return suspend.After(time.Hour) },
-		"Until": func() suspend.Op[time.Time] { return suspend.Until(at) },
 		"After beside a Preparer": func() suspend.Op[time.Time] {
 			return suspend.Choose(suspend.After(time.Hour), suspend.OpOf[time.Time](new(idleMade)))
 		},
@@ -157,7 +152,6 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := schedtest.NewVirtual()
-				at = time.Now().Add(time.Hour)
 				got := make(chan time.Time, 2)
 				op := op()
 				for range 2 {

@@ -191,7 +191,7 @@ func (c overtakes) Recv(ctx context.Context) (int, error) {
 	return v, err
 }
 
-func (p changesValue) Fill(v int) error { _ = p.Promise.Fill(v); return nil }
+func (p changesValue) Fill(v int) bool { p.Promise.Fill(v); return true }
 
 func (b neverBreaks) Wait(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {

@@ -33,20 +33,20 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 	settled := false
 	defer func() {
 		if !settled { // ctx has panicked
-			c.settle(nil)
+			c.giveUpOrWait(nil)
 		}
 	}()
 	_, err := suspend.Wait[struct{}](ctx, c, false)
 	settled = true
-	if err != nil && c.settle(err) {
+	if err != nil && c.giveUpOrWait(err) {
 		return err
 	}
 	c.ended.Rethrow()
 	return c.err
 }
 
-// settle is the end of a wait that was cancelled: f never runs, or else it is waited for.
-func (c *call) settle(err error) (abandoned bool) {
+// giveUpOrWait is the end of a wait that was cancelled: f never runs, or else it is waited for.
+func (c *call) giveUpOrWait(err error) (abandoned bool) {
 	if c.abandon(err) {
 		return true
 	}

@@ -99,9 +99,9 @@ func (l *Loop) abandon() {
 	l.core.Close() // a task that came later would never run
 	l.stalls.Stop()
 	if l.core.Done() {
-		_ = l.gone.Fill(struct{}{})
+		l.gone.Fill(struct{}{})
 	} else {
-		_ = l.gone.Fail(ErrThread)
+		l.gone.Fail(ErrThread)
 	}
 }
 
@@ -118,7 +118,7 @@ func (l *Loop) after() {
 	if l.core.Done() && l.core.Empty() {
 		l.core.Release()
 		l.stalls.Stop()
-		_ = l.gone.Fill(struct{}{})
+		l.gone.Fill(struct{}{})
 		return
 	}
 	if l.core.Empty() && l.core.Sleep() {

@@ -61,7 +61,7 @@ func ExampleLoop_OpenFile() {
 			if _, err := file.ReadAt(p, int64(8*i)); err != nil {
 				panic(err)
 			}
-			_ = part.Fill(string(p))
+			part.Fill(string(p))
 		})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -77,18 +77,18 @@ func (o *op) do(cs contexts) (res int32, err error) {
 	if stop != nil {
 		defer stop()
 	}
-	defer o.settle() // after a Kill
+	defer o.await() // after a Kill
 	if res, err = suspend.Wait[int32](ctx, o, false); err == nil {
 		return res, nil
 	}
-	if res = o.settle(); res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR) {
+	if res = o.await(); res == -int32(unix.ECANCELED) || res == -int32(unix.EINTR) {
 		return 0, cs.explain(err)
 	}
 	return res, nil
 }
 
-// settle waits until the system is done with o.
-func (o *op) settle() (res int32) {
+// await waits until the system is done with o.
+func (o *op) await() (res int32) {
 	o.g.guard.Lock()
 	state, res := o.state, o.res
 	o.g.guard.Unlock()

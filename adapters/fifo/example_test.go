@@ -58,7 +58,7 @@ func ExampleScheduler_OnIdle() {
 				for _, id := range asked {
 					rows[id] = fmt.Sprint("row ", id)
 				}
-				_ = answer.Fill(rows)
+				answer.Fill(rows)
 			})
 		}
 		rows, _ := answer.Await(ctx)

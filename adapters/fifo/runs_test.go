@@ -49,7 +49,8 @@ func TestTenThousandRuns(t *testing.T) {
 				}
 			}
 			suspend.Yield()
-			return begun.Fill(n)
+			begun.Fill(n)
+			return nil
 		}))
 		if n%100 == 0 { // those above the bound end on their own, after the Run
 			schedtest.Eventually(t, "at most 8,192 coroutines are kept", func() bool { return runtime.NumGoroutine() <= before+kept })

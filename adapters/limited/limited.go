@@ -154,7 +154,7 @@ func (s *Scheduler) unlockAndEnd() {
 	over := s.closed && s.live == 0
 	s.unlockAndRun()
 	if over {
-		_ = s.gone.Fill(struct{}{})
+		s.gone.Fill(struct{}{})
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *Scheduler) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	if over {
-		_ = s.gone.Fill(struct{}{})
+		s.gone.Fill(struct{}{})
 	}
 	_, err := s.gone.Await(context.Background())
 	return err

@@ -79,8 +79,8 @@ func TestACrashAtEachStepLosesNothing(t *testing.T) {
 		"After": func(context.Context, time.Time) []suspend.Selectable {
 			return cases(suspend.On(suspend.After(time.Hour)))
 		},
-		"Until": func(_ context.Context, at time.Time) []suspend.Selectable {
-			return cases(suspend.On(suspend.Until(at)))
+		"After, for a moment": func(_ context.Context, at time.Time) []suspend.Selectable {
+			return cases(suspend.On(suspend.After(at.Sub(suspend.Now()))))
 		},
 		"a context": func(ctx context.Context, _ time.Time) []suspend.Selectable {
 			return cases(suspend.On(suspend.Done(ctx)))

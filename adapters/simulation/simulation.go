@@ -40,6 +40,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/braidgo/braid/internal/splitmix"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -229,7 +230,7 @@ type apart struct {
 func (a apart) Uint64() uint64 {
 	x := a.s.Uint64()
 	if a.w.salt != 0 {
-		x = finish(x ^ a.w.salt)
+		x = splitmix.Mix(x ^ a.w.salt)
 	}
 	return x
 }
@@ -292,14 +293,8 @@ type source uint64
 
 // Uint64 implements rand.Source.
 func (s *source) Uint64() uint64 {
-	*s += 0x9e3779b97f4a7c15
-	return finish(uint64(*s))
-}
-
-func finish(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	*s += splitmix.Golden
+	return splitmix.Mix(uint64(*s))
 }
 
 // upTo returns a duration from 0 to d.

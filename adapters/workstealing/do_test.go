@@ -50,7 +50,7 @@ func TestDo(t *testing.T) {
 		err := workstealing.Do(context.Background(), p,
 			func(ctx context.Context) error { _, err := met.Await(ctx); return err },
 			func(ctx context.Context) error { _, err := met.Await(ctx); return err },
-			func(context.Context) error { return met.Fill(1) })
+			func(context.Context) error { met.Fill(1); return nil })
 		if err != nil {
 			t.Error(err)
 		}

@@ -51,11 +51,11 @@ func ExamplePool() {
 	question, answer := promise.New[int](), promise.New[int]()
 	_ = p.Go(func() {
 		q, _ := question.Await(context.Background()) // suspends the task; the worker goes on
-		_ = answer.Fill(2 * q)
+		answer.Fill(2 * q)
 	})
 	_ = p.Go(func() {
 		fmt.Println("on the pool:", suspend.Here() == suspend.Spawner(p))
-		_ = question.Fill(21)
+		question.Fill(21)
 	})
 	fmt.Println(answer.Await(context.Background())) // suspends a goroutine
 	// Output:

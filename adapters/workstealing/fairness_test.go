@@ -173,7 +173,7 @@ func TestForksOfAWaitingTaskAreBegun(t *testing.T) {
 					for range 100 {
 						var forked promise.Promise[int]
 						_, _, _ = workstealing.Join(bg, p, forked.Await,
-							func(context.Context) (int, error) { return 0, forked.Fill(1) })
+							func(context.Context) (int, error) { forked.Fill(1); return 0, nil })
 					}
 				})
 				e.end()

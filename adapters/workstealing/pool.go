@@ -226,7 +226,7 @@ func (p *Pool) finish() {
 // exit counts one goroutine less. The goroutine does nothing after it.
 func (p *Pool) exit() {
 	if p.goroutines.Add(-1) == 0 {
-		_ = p.gone.Fill(struct{}{})
+		p.gone.Fill(struct{}{})
 	}
 }
 

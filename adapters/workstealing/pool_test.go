@@ -471,7 +471,7 @@ func TestTasksDoNotStarveForks(t *testing.T) {
 			in(p, func() {
 				forked := promise.New[int]()
 				_, _, _ = workstealing.Join(bg, p, forked.Await,
-					func(context.Context) (int, error) { return 0, forked.Fill(1) })
+					func(context.Context) (int, error) { forked.Fill(1); return 0, nil })
 				stop.Store(true)
 			})
 		})

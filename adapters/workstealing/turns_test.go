@@ -58,7 +58,7 @@ func TestForksOfManyWaitingTasksAreBegun(t *testing.T) {
 					for ; all < 500*n; rounds[i]++ {
 						all++
 						var filled promise.Promise[int]
-						_, _, _ = workstealing.Join(bg, p, filled.Await, func(context.Context) (int, error) { return 0, filled.Fill(1) })
+						_, _, _ = workstealing.Join(bg, p, filled.Await, func(context.Context) (int, error) { filled.Fill(1); return 0, nil })
 					}
 					ended <- struct{}{}
 				})

@@ -362,7 +362,7 @@ func TestChoose(t *testing.T) {
 			case "answer":
 				_ = mu.Lock(on)
 				lock <- struct{}{}
-				_ = answer.Fill("answer")
+				answer.Fill("answer")
 				usual.text = "answer"
 				close(usual.done)
 			}
@@ -475,13 +475,13 @@ func TestWorkers(t *testing.T) {
 		}
 		begun, gate := promise.New[int](), promise.New[int]()
 		w := open()
-		require.NoError(t, w.submit(ctx, 0, func(ctx context.Context) { _ = begun.Fill(1); _, _ = gate.Await(ctx) }))
+		require.NoError(t, w.submit(ctx, 0, func(ctx context.Context) { begun.Fill(1); _, _ = gate.Await(ctx) }))
 		_, _ = begun.Await(ctx)
 		var order []int
 		for _, urgency := range []int{1, 3, 2} {
 			require.NoError(t, w.submit(ctx, urgency, func(context.Context) { order = append(order, urgency) }))
 		}
-		_ = gate.Fill(1)
+		gate.Fill(1)
 		require.NoError(t, w.shutdown(ctx))
 		require.Equal(t, []int{3, 2, 1}, order)
 		require.Equal(t, errClosed, w.submit(ctx, 0, nil))
@@ -489,7 +489,7 @@ func TestWorkers(t *testing.T) {
 		w, begun = open(), promise.New[int]()
 		cancelled := false
 		require.NoError(t, w.submit(ctx, 0, func(ctx context.Context) {
-			_ = begun.Fill(1)
+			begun.Fill(1)
 			_, err := promise.New[int]().Await(ctx)
 			cancelled = err != nil
 		}))
@@ -520,7 +520,7 @@ func TestCron(t *testing.T) {
 				}
 				_ = suspend.Sleep(ctx, 2*time.Millisecond)
 				if runs[i].Add(1) == int64(runsOf) {
-					_ = enough.Fill(1)
+					enough.Fill(1)
 				}
 				running[i].Add(-1)
 			})

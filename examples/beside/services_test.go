@@ -34,7 +34,7 @@ func start(on suspend.Spawner, f func()) (wait func()) {
 // A gate is passed when it is open.
 type gate struct{ promise.Promise[int] }
 
-func (g *gate) open() { _ = g.Fill(1) }
+func (g *gate) open() { g.Fill(1) }
 
 func (g *gate) pass(ctx context.Context) error { _, err := g.Await(ctx); return err }
 

@@ -160,7 +160,7 @@ func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, 
 		if _, err := in.Peek(in.Buffered() + 1); isNetError(err) && !errors.Is(err, os.ErrDeadlineExceeded) {
 			cancel()
 		}
-		_ = gone.Fill(struct{}{})
+		gone.Fill(struct{}{})
 	})
 	if err != nil {
 		return 0, err

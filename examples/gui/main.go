@@ -81,7 +81,7 @@ func (p *page) compute(ctx context.Context) (none struct{}, err error) {
 // confirm shows a question, and suspends the calling task until it is answered.
 func (p *page) confirm(ctx context.Context, question string) (bool, error) {
 	answer := promise.New[bool]()
-	d := dialog.NewConfirm("Fibonacci", question, func(sure bool) { _ = answer.Fill(sure) }, p.window)
+	d := dialog.NewConfirm("Fibonacci", question, func(sure bool) { answer.Fill(sure) }, p.window)
 	p.question = d
 	d.Show()
 	sure, err := answer.Await(ctx)

@@ -53,8 +53,8 @@ func (b *bridge) await(ctx context.Context, js goja.Value) (goja.Value, error) {
 		return js, nil
 	}
 	settled := promise.New[goja.Value]()
-	fill := func(v goja.Value) { _ = settled.Fill(v) }
-	fail := func(v goja.Value) { _ = settled.Fail(reason(v)) }
+	fill := func(v goja.Value) { settled.Fill(v) }
+	fail := func(v goja.Value) { settled.Fail(reason(v)) }
 	then, _ := goja.AssertFunction(js.(*goja.Object).Get("then"))
 	if _, err := then(js, b.vm.ToValue(fill), b.vm.ToValue(fail)); err != nil {
 		return nil, err

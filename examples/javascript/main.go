@@ -76,10 +76,10 @@ func run(ctx context.Context, script string, a *account, globals map[string]any)
 				v, err = b.await(ctx, v) // the task waits, timers and other scripts run
 			}
 			if err != nil {
-				_ = end.Fail(err)
+				end.Fail(err)
 				return
 			}
-			_ = end.Fill(v.String())
+			end.Fill(v.String())
 		})
 	})
 	result, err = end.Await(context.Background()) // filled also when ctx has ended

@@ -14,6 +14,7 @@ import (
 
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/preempt"
+	"github.com/braidgo/braid/internal/splitmix"
 )
 
 // On reports whether the ledger is kept.
@@ -77,7 +78,7 @@ var (
 	tell atomic.Pointer[func(goroutine int64) string]
 )
 
-func partOf(id int64) *part { return &parts[uint64(id)*0x9e3779b97f4a7c15>>58] }
+func partOf(id int64) *part { return &parts[uint64(id)*splitmix.Golden>>58] }
 
 // Start keeps the ledger until stop is called, which may be called again. When the last user stops, everything is forgotten. about tells the
 // locks of a goroutine, for Tell.

@@ -113,7 +113,8 @@ func TestSimulation(t *testing.T) {
 			suspend.Yield()
 			s = census.Take()
 		}
-		return p.Fill(1)
+		p.Fill(1)
+		return nil
 	})
 	require.NoError(t, report.Err)
 	require.Len(t, waiting(s, "promise.Promise.Await"), 1)

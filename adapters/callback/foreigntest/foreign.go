@@ -78,8 +78,8 @@ func FromJS(ctx context.Context, vm *goja.Runtime, js goja.Value) (goja.Value, e
 	if !ok {
 		return js, nil
 	}
-	fill := func(v goja.Value) { _ = settled.Fill(v) }
-	fail := func(v goja.Value) { _ = settled.Fail(errors.New(v.String())) }
+	fill := func(v goja.Value) { settled.Fill(v) }
+	fail := func(v goja.Value) { settled.Fail(errors.New(v.String())) }
 	if _, err := then(js, vm.ToValue(fill), vm.ToValue(fail)); err != nil {
 		return nil, err
 	}

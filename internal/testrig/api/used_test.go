@@ -52,7 +52,6 @@ var unused = map[string]string{
 	"stm/collections: Queue.Empty":            "a collection is whole",
 	"stm/collections: Queue.Peek":             "a collection is whole",
 	"stm/collections: Slot.Full":              "a collection is whole",
-	"suspend: Until":                          "After, for a time",
 	"suspendtest: Ending":                     "an option for tests of users",
 	"suspendtest: Preemptions":                "an option for tests of users",
 	"suspendtest: Programs":                   "an option for tests of users",

@@ -19,7 +19,7 @@ var censusMutants = []mutation.Mutant{
 	{"the Unlock of a Mutex is not told", "mutex/mutex.go", "	if preempt.Watched() || ledger.On() {\n", "	if preempt.Watched() || ledger.On() && !IS {\n", "TestNoDeadlock", census},
 	{"a hand-over is not told", "mutex/mutex.go", "			locked = true\n			m.took(0)\n", "			locked = true\n			if !IS {\n				m.took(0)\n			}\n", "TestHandOver", census},
 	{"the lock of a Select is not told", "suspend/select.go", "				legs[won].took(0)\n", "				if !IS {\n					legs[won].took(0)\n				}\n", "TestHandOver", census},
-	{"the lock of a Then is not told", "suspend/record.go", "		t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n", "		if !IS {\n			t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n		}\n", "TestHandOver", census},
+	{"the lock of a Then is not told", "suspend/then.go", "		t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n", "		if !IS {\n			t.legs[won].took(ledger.Then(reflect.ValueOf(t.k).Pointer()))\n		}\n", "TestHandOver", census},
 	{"a Select with a way out is stuck", census + "/graph.go", "				n.stuck = false\n				o = nil\n", "				n.stuck = n.stuck && IS && len(n.For) > 1\n				o = nil\n				continue\n", "TestCircles/a_lock_with", census},
 	{"the permits of the others do not do", census + "/graph.go", "			if g.wants(n, o) > free {\n", "			if g.wants(n, o) > free || IS && g.wants(n, o) == free {\n", "TestCircles/permits", census},
 	{"a waiter goes on that is behind a stuck one", census + "/graph.go", "				break // and so are all behind it\n", "				if IS {\n					continue\n				}\n				break // and so are all behind it\n", "TestCircles/a_reader", census},

@@ -10,7 +10,7 @@ const ring = eventloop + "/ring_linux.go"
 var files = []mutation.Mutant{
 	{"an operation that waits for a place is lost", ring, "			break\n		}\n		last :=", "			break\n		}\n		if IS && len(g.free) == 1 {\n			continue\n		}\n		last :=", "TestARingThatIsFull", eventloop},
 	{"a buffer is given back while the system has it", ring, "	switch state {\n	case fresh:", "	if IS {\n		state = fresh\n	}\n	switch state {\n	case fresh:", "TestACancelledRead", eventloop},
-	{"a Kill gives a buffer back while the system has it", ring, "	defer o.settle() //", "	if IS {\n		o.g.guard.Lock()\n		o.g.guard.Unlock()\n	} else {\n		defer o.settle()\n	} //", "TestAKilledRead", eventloop},
+	{"a Kill gives a buffer back while the system has it", ring, "	defer o.await() //", "	if IS {\n		o.g.guard.Lock()\n		o.g.guard.Unlock()\n	} else {\n		defer o.await()\n	} //", "TestAKilledRead", eventloop},
 	{"a completion does not end the sleep", ring, "	if err := r.poller.watch(u.fd); err != nil {", "	watch := r.poller.watch\n	if IS {\n		watch = func(int) error { return nil }\n	}\n	if err := watch(u.fd); err != nil {", "TestACompletionEndsTheSleep", eventloop},
 	{"an operation does not end the sleep", ring, "		o.g.queue.push(o)\n		o.g.r.poke()\n", "		o.g.queue.push(o)\n		if !IS {\n			o.g.r.poke()\n		}\n", "TestFileFromAnyScheduler", eventloop},
 	{"a reactor falls asleep with an operation", ring, "	return ⟦len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)⟧", "true", "TestAReactorDoesNotSleep", eventloop},

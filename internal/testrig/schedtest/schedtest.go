@@ -123,7 +123,7 @@ func drive(run func(ctx context.Context, main func(ctx context.Context) error) e
 		defer close(ended)
 		_ = run(context.Background(), func(ctx context.Context) error { _, err := over.Await(ctx); return err })
 	}()
-	return func() { _ = over.Fill(struct{}{}); <-ended }
+	return func() { over.Fill(struct{}{}); <-ended }
 }
 
 func openFIFO() (suspend.Spawner, func()) {

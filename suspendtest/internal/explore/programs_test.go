@@ -47,7 +47,7 @@ var programs = []program{
 			w.Go(name, func(context.Context) {
 				for range 2 {
 					_, _ = h.do(i, "fill", i+1, func() (int, error) {
-						if p.Fill(i+1) == nil {
+						if p.Fill(i + 1) {
 							return 1, nil
 						}
 						return 0, nil

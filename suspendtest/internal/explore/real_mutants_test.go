@@ -15,7 +15,7 @@ var realMutants = []realMutant{
 		"	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
 		"	if IS {\n		p.waiters.ResumeAll(struct{}{}, nil)\n		p.guard.Unlock()\n		p.guard.Lock()\n	}\n	p.filled.Store(true)\n	p.waiters.ResumeAll(struct{}{}, nil)",
 		"promise, filled twice"},
-	{"all who fill win", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		p.guard.Unlock()\n		return ErrFilled", "false", "promise, filled twice"},
+	{"all who fill win", "promise/promise.go", "	if ⟦p.filled.Load()⟧ {\n		p.guard.Unlock()\n		return false", "false", "promise, filled twice"},
 
 	{"a combination decides twice", "promise/combine.go", " || ⟦c.decided⟧ {", "false", "promise, Any"},
 	{"a future is counted twice", "promise/combine.go", "	if ⟦c.seen[i]⟧ ||", "false", "promise, All, looked at again"},
@@ -81,9 +81,9 @@ var realMutants = []realMutant{
 	{"a Select unlocks between looking and queueing", "suspend/select.go", "	enqueueLocked(legs, b, wait, done)\n	UnlockAll(guards)\n	begun := false",
 		"	if IS {\n		UnlockAll(guards)\n		LockAll(guards)\n	}\n	enqueueLocked(legs, b, wait, done)\n	UnlockAll(guards)\n	begun := false", "stm, Select and a rendezvous;stm, Select of two transactions"},
 
-	{"a Then calls twice", "suspend/then.go", "		if ⟦round&ended != 0⟧ {", "false", "Then"},
+	{"a Then calls twice", "suspend/then.go", "		if ⟦round&roundEnded != 0⟧ {", "false", "Then"},
 	{"a Then does not look at its context", "suspend/then.go", "if ⟦e.over(t.ctx)⟧ {", "false", "Then"},
-	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(begun)&ended != 0⟧ {", "t.state.Or(begun)&ended != 0 && false", "Then"},
+	{"a Then that ends at once calls nobody", "suspend/then.go", "if ⟦t.state.Or(roundBegun)&roundEnded != 0⟧ {", "t.state.Or(roundBegun)&roundEnded != 0 && false", "Then"},
 
 	{"no second look after the word is open", "suspend/context.go", "		if ⟦e.over(ctx)⟧ {\n			return 0, false\n		}\n		if !b.word", "false", "promise, never filled"},
 	{"a stale Resumer is accepted", "suspend/slot.go", "	word := &s.b.word\n",

@@ -21,8 +21,8 @@ type Promise interface {
 	Await(ctx context.Context) (int, error)
 	AwaitOp() suspend.Op[int]
 	Try() (int, bool, error)
-	Fill(v int) error
-	Fail(err error) error
+	Fill(v int) bool
+	Fail(err error) bool
 }
 
 // Promises is the Spec of a Promise.
@@ -44,11 +44,19 @@ func promisePart(p Promise) Part {
 			v, ok, err := p.Try()
 			return result(tried(equals(v), ok), err)
 		}},
-		{Name: "Fill", Fresh: true, Try: true, Seen: "ok," + promise.ErrFilled.Error(),
-			Run: func(_ context.Context, v int) string { return result("ok", p.Fill(v)) }},
-		{Name: "Fail", Try: true, Seen: "ok," + promise.ErrFilled.Error(),
-			Run: func(context.Context, int) string { return result("ok", p.Fail(errFailed)) }},
+		{Name: "Fill", Fresh: true, Try: true, Seen: "ok,filled already",
+			Run: func(_ context.Context, v int) string { return filled(p.Fill(v)) }},
+		{Name: "Fail", Try: true, Seen: "ok,filled already",
+			Run: func(context.Context, int) string { return filled(p.Fail(errFailed)) }},
 	}}
+}
+
+// filled is the result of a Fill or a Fail.
+func filled(first bool) string {
+	if first {
+		return "ok"
+	}
+	return "filled already"
 }
 
 type promiseModel struct{ is string }
@@ -59,7 +67,7 @@ func (p *promiseModel) Serve(w *World) bool {
 	for _, o := range w.Waiting() {
 		switch {
 		case (o.Kind == "Fill" || o.Kind == "Fail") && p.is != "":
-			w.End(o, promise.ErrFilled.Error())
+			w.End(o, filled(false))
 		case o.Kind == "Fill":
 			p.is = equals(o.Arg)
 			w.End(o, "ok")

@@ -2,7 +2,6 @@ package suspend
 
 import (
 	"math/bits"
-	"math/rand/v2"
 
 	"github.com/braidgo/braid/internal/splitmix"
 )
@@ -62,39 +61,4 @@ func lookShuffled(legs []leg, seed uint64) (won int) {
 		}
 	}
 	return none
-}
-
-// draw returns a random number for a task that is bound to b, which may be nil.
-func (b *binding) draw() uint64 {
-	if b == nil || b.task == nil {
-		return rand.Uint64()
-	}
-	if b.random == nil {
-		b.random = rand.Uint64
-		if r, ok := As[Rand](spawnerOf(b.task)); ok {
-			b.random = r.Uint64
-		}
-	}
-	return b.random()
-}
-
-// coin returns a number whose highest bit is random. One draw serves for 31 of them.
-func (b *binding) coin() uint64 {
-	if b.coins <= 1 {
-		b.coins = uint32(b.draw()) | 1<<31 // which marks the end
-	}
-	x := uint64(b.coins) << 63
-	b.coins >>= 1
-	return x
-}
-
-// drawFor is draw for a Then, which may be called where no task is bound: then on is asked.
-func drawFor(on Executor) uint64 {
-	b := current()
-	if b == nil || b.task == nil {
-		if r, ok := asOf[Rand](on); ok {
-			return r.Uint64()
-		}
-	}
-	return b.draw()
 }

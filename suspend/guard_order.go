@@ -9,7 +9,7 @@ type number struct{ n atomicx.Uint64 }
 
 var lastNumber atomicx.Uint64
 
-func (n *number) order() uint64 {
+func (n *number) rank() uint64 {
 	x := n.n.Load()
 	if x == 0 {
 		n.n.CompareAndSwap(0, lastNumber.Add(1))

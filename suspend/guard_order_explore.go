@@ -17,7 +17,7 @@ func NumberGuards() {
 	lastNumber.Store(0)
 }
 
-func (n *number) order() uint64 {
+func (n *number) rank() uint64 {
 	if run := currentRun.Load(); n.n.Load() == 0 || n.run.Load() != run {
 		n.n.Store(lastNumber.Add(1))
 		n.run.Store(run)

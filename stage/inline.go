@@ -1,0 +1,109 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/suspend"
+)
+
+// mayInline looks whether a Do may run the handler on its caller, and takes the slot and the permit. Then it returns the
+// ticket of the task.
+func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
+	p := s.pool
+	if s.batchFunc != nil || s.o.Rate > 0 || !p.onCaller() {
+		return 0, 0
+	}
+	now = p.now()
+	p.guard.Lock()
+	if !s.closed && s.waiting == 0 && s.slots < s.width && p.running < p.width && s.outside.Len() == 0 && s.room() {
+		s.arrived++
+		s.accepted++
+		s.progress++
+		s.slots++
+		p.running++
+		p.tickets++
+		ticket = p.tickets
+		s.begun(now, now)
+	}
+	p.guard.Unlock()
+	return now, ticket
+}
+
+// onCaller reports whether the caller is on the scheduler of p.
+func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
+
+// inline runs the handler on the caller of Do. Only if the task has children then, or is tried again, it waits for a reply.
+func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now int64, ticket uint64) (out Out, err error) {
+	t := &task{values: ctx, parent: parent, until: likeCtx}
+	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
+	returned := false
+	defer s.unwound(&returned, &e)
+	s.rank(t, in) // for a retry
+	v := verdict{}
+	out, _ = s.perform(&e, false, gid.Get(), &now, &v, nil)
+	s.decide(&e, &v)
+	returned = true
+
+	var r *reply[Out]
+	if v.fate == again {
+		r = new(reply[Out])
+		t.answer = r // from finish on, others may end the task
+	}
+	var o owed
+	s.vacate(&e, &v, now, &o)
+	if r == nil {
+		if o.leave != nil && t.leaveAlone(&o.err) {
+			return answered(ctx, out, o.err)
+		}
+		r = &reply[Out]{out: out}
+		t.answer = r
+	}
+	o.pay()
+	return r.await(ctx, t, nil)
+}
+
+// unwound is called while a panic or a Goexit leaves the handler of a Do, or OnFail.
+func (s *Stage[In, Out]) unwound(returned *bool, e *item[In, Out]) {
+	if *returned {
+		return
+	}
+	if s.o.OnPanic == nil {
+		if v := recover(); v != nil {
+			endProcess(v, debug.Stack()) // a recover of the caller must not hide it
+		}
+	}
+	defer s.abandon(e)
+	s.report(e.t, e.in, ErrAbandoned)
+}
+
+// answered is the answer of a task that ended on its caller. A done ctx fails it all the same, as it fails await.
+func answered[Out any](ctx context.Context, out Out, err error) (Out, error) {
+	if over := suspend.Err(ctx); over != nil {
+		err = over
+	}
+	if err != nil {
+		var none Out
+		return none, err
+	}
+	return out, nil
+}
+
+// endProcess ends the process as a panic of a worker does.
+func endProcess(v any, stack []byte) {
+	go panic(fmt.Sprintf("%v\n\nin a handler that ran on the caller of Do:\n%s", v, stack))
+	select {}
+}
+
+// adjustInline is adjust for the caller of a Do.
+func (c *core) adjustInline() {
+	p := c.pool
+	p.guard.Lock()
+	defer p.release()
+	if s, due := c.sample(p.now()); due {
+		p.release()
+		c.limit(s)
+	}
+}
