@@ -69,12 +69,12 @@ type Options struct {
 
 	// HandOver is how long a task or a callback may hold its reactor by computing, or by waiting natively, or half of that longer. Then another
 	// goroutine is given the reactor. The task goes on beside it up to its next suspension, and after that it is a task of the reactor as
-	// before. For ten times HandOver from then on the reactor is careful: each task makes two steps beside it. A task that was stuck, or made a
-	// step beside it that took a fifth of HandOver, makes 64 more. Meanwhile tasks run in no order. Callbacks keep theirs, but for one that is
-	// stuck.
+	// before. From then on the reactor is careful, for ten times HandOver or 256 tasks: each of them makes two steps beside it. A task that was
+	// stuck, or made a step beside it that took half of HandOver, makes 64 more, and 16 more tasks make two. Meanwhile tasks run in no order.
+	// Callbacks keep theirs, but for one that is stuck.
 	//
-	// Waits and computations that are shorter make no hand-over. If a turn of many tasks lasts for HandOver by them, it ends, and the reactor
-	// is careful from then on.
+	// Waits and computations that are shorter make no hand-over. If a turn lasts for HandOver by them, it ends, and if its steps took a
+	// twentieth of HandOver on average, the reactor is careful from then on.
 	//
 	// 0 means 10 ms. Negative: never, and no two tasks of one reactor run at a time. A hand-over is never made in a testing/synctest bubble.
 	HandOver time.Duration

@@ -65,8 +65,8 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 
 // answer is called in a turn, now and then. A turn that has lasted for HandOver is ended: none of its steps has to have lasted for so long.
 func (r *reactor) answer(now time.Time) {
-	if o := &r.loop.opts; int64(now.Sub(r.loop.base))-r.share.began > int64(o.HandOver) {
-		r.core.Overdue(now)
+	if lasted := now.Sub(r.loop.base) - time.Duration(r.share.began); lasted > r.loop.opts.HandOver {
+		r.core.Overdue(now, lasted)
 	}
 }
 

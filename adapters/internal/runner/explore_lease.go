@@ -54,7 +54,7 @@ func (l *Leased) emulate(n int) {
 	l.Lease(time.Hour, nil)
 	if l.careful {
 		c := &l.lease.caution
-		c.careful, c.period, c.until = true, 1, time.Now().Add(time.Hour)
+		c.left, c.period, c.until = enough, 1, time.Now().Add(time.Hour)
 	}
 	l.lease.start = func(step func()) {
 		for !l.step.CompareAndSwap(nil, &step) {
@@ -211,7 +211,7 @@ func (l *Leased) Taken() bool {
 		return false
 	}
 	if !l.careful {
-		l.lease.caution.careful, l.lease.task.outside = false, 0
+		l.lease.caution.left, l.lease.task.outside = 0, 0
 	}
 	return true
 }

@@ -100,11 +100,13 @@ func (r *Runner) lend(t *Task) (mine bool) {
 	return true
 }
 
-// Overdue is called in the core when the turn has lasted for long, by steps none of which did. It ends the turn, and makes steps outside for a
-// while: tasks that each wait natively for less than it takes to lose the Runner would hold it together.
-func (r *Runner) Overdue(now time.Time) {
+// Overdue is called in the core when the turn has lasted for long, by steps none of which did. It ends the turn. If the steps were few, it makes
+// the next ones outside for a while: tasks that each wait natively for less than it takes to lose the Runner would hold it together. Many
+// short steps are the work of a busy reactor, which being careful would only slow down.
+func (r *Runner) Overdue(now time.Time, lasted time.Duration) {
+	steps := publishing - r.budget
 	r.EndTurn()
-	if c := &r.lease.caution; !c.careful {
+	if c := &r.lease.caution; !c.careful() && lasted > time.Duration(steps)*c.shortly {
 		c.begin(now)
 	}
 }

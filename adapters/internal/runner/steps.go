@@ -227,7 +227,7 @@ func (r *Runner) nextOf(kind *Task) (f func()) {
 
 // another is nextOf in the core.
 func (r *Runner) another(kind *Task) *Item {
-	if !r.InOrder || r.budget <= 1 || r.lease != nil && r.lease.caution.careful {
+	if !r.InOrder || r.budget <= 1 || r.lease != nil && r.lease.caution.careful() {
 		return nil
 	}
 	if r.list.first == nil {

@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// carried returns how many steps of n new tasks are made outside, of ten each, and the tasks.
+func carried(c *caution, n int) (steps int, tasks []*Task) {
+	for range n {
+		t := &Task{period: c.period - 1}
+		tasks = append(tasks, t)
+		for range 10 {
+			if c.carries(t) {
+				steps++
+			}
+		}
+	}
+	return steps, tasks
+}
+
+// A period of being careful ends after so many proofs, or after its time. A slow step makes it longer.
+func TestCaution(t *testing.T) {
+	c := newCaution(time.Hour)
+	steps, _ := carried(&c, 10)
+	require.Zero(t, steps)
+
+	c.begin(time.Now())
+	c.turn()
+	steps, tasks := carried(&c, 1000)
+	require.Equal(t, enough, steps)
+	require.False(t, c.careful())
+
+	stuck := &Task{}
+	c.taken(stuck)
+	require.EqualValues(t, sticky, stuck.outside)
+	carried(&c, enough/proofs-1)
+	slow := tasks[0]
+	slow.slow = true
+	c.proved(slow)
+	require.EqualValues(t, sticky, slow.outside)
+	steps, _ = carried(&c, 1000)
+	require.Equal(t, proofs+more, steps)
+
+	slow.slow = true
+	c.proved(slow) // after the end of the period: nobody else proves itself
+	steps, _ = carried(&c, 10)
+	require.Zero(t, steps)
+
+	c.begin(time.Now().Add(-carefulFor * c.after))
+	c.turn()
+	require.False(t, c.careful())
+}
+
+// A turn that has lasted for long ends. It is a reason to be careful only if its steps were few.
+func TestOverdue(t *testing.T) {
+	for steps, careful := range map[int]bool{1: true, shortInStuck - 1: true, shortInStuck + 1: false, publishing: false} {
+		r := New(nil, func() {}, nil)
+		r.Lease(10*time.Millisecond, nil)
+		r.budget = publishing - steps
+		r.Overdue(time.Now(), 10*time.Millisecond)
+		require.Equal(t, careful, r.lease.caution.careful(), steps)
+		require.Zero(t, r.budget)
+	}
+}
