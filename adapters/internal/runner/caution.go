@@ -39,11 +39,14 @@ func (c *caution) turn() {
 
 // carries reports whether the next step of t is to be made outside. Callbacks are not: they follow each other.
 func (c *caution) carries(t *Task) bool {
-	if c.careful() && t.period != c.period && !t.calls {
+	if t.calls {
+		return false
+	}
+	if c.careful() && t.period != c.period {
 		t.period, t.outside = c.period, max(t.outside, proofs)
 		c.left -= proofs
 	}
-	if t.outside == 0 || t.calls {
+	if t.outside == 0 {
 		return false
 	}
 	t.outside--
