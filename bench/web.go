@@ -179,7 +179,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	cmd := exec.Command("sh", append([]string{"-c", `for g in ` + strings.Join(groups, " ") + `; do echo $$ >$g/cgroup.procs; done; exec "$@"`, "sh"},
 		webServers[server].command(dir, files, w.aio, port)...)...)
 	cmd.Stderr, cmd.SysProcAttr = os.Stderr, ownGroup
-	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB")
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB", "GOGC=off") // as the guide to the collector says for a limited memory
 	ok(cmd.Start())
 	defer func() {
 		killGroup(cmd.Process.Pid)

@@ -24,9 +24,10 @@ type fd struct {
 	slot int32  // in the poller
 	over func() // called by the first close; may be nil
 
-	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where
-	// something came along with the data.
+	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where something came along with
+	// the data, and an adopted pipe at the end of a packet: only the descriptor of its writer has the flag O_DIRECT.
 	gapless bool
+	bounded bool // a write takes less than it is given only if there is no more room
 	packets bool // a read of nothing is an empty packet, and no end
 	inet4   bool // a socket that takes no addresses of IPv6
 
@@ -147,7 +148,8 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 		if !d.incref() {
 			return n, errClosed
 		}
-		m, err := d.sysWrite(p[n:min(len(p), n+maxRW)])
+		rest := p[n:min(len(p), n+maxRW)]
+		m, err := d.sysWrite(rest)
 		d.decref()
 		switch {
 		case err == nil:
@@ -157,7 +159,9 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 			if m == 0 {
 				return n, io.ErrUnexpectedEOF
 			}
-			continue
+			if m == len(rest) || !d.bounded {
+				continue
+			} // or else epoll(7) says that the next call is in vain
 		case err == unix.EINTR:
 			continue
 		case err != unix.EAGAIN:

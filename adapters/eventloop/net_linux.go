@@ -27,7 +27,7 @@ func newConn(r *reactor, sys int, network string, local, remote net.Addr) (*Conn
 	if err != nil {
 		return nil, err
 	}
-	d.gapless, d.socket = network != "unix", network != "pipe"
+	d.gapless, d.bounded, d.socket = network != "unix", true, network != "pipe"
 	return &Conn{fd: d, network: network, local: local, remote: remote}, nil
 }
 

@@ -47,10 +47,21 @@ func adopt(r *reactor, stock stockSocket) (*fd, error) {
 	}
 	kind, err := unix.GetsockoptInt(sys, unix.SOL_SOCKET, unix.SO_TYPE)
 	d.socket, d.packets = err == nil, err == nil && kind != unix.SOCK_STREAM
+	d.bounded = isStream(sys)
 	own, _ := unix.Getsockname(sys)
 	_, d.inet4 = own.(*unix.SockaddrInet4)
 	_ = stock.Close()
 	return d, nil
+}
+
+// isStream reports whether sys is a pipe, a FIFO or a socket of bytes.
+func isStream(sys int) bool {
+	var s unix.Stat_t
+	if unix.Fstat(sys, &s) != nil {
+		return false
+	}
+	kind, err := unix.GetsockoptInt(sys, unix.SOL_SOCKET, unix.SO_TYPE)
+	return s.Mode&unix.S_IFMT == unix.S_IFIFO || err == nil && kind == unix.SOCK_STREAM
 }
 
 func (d *fd) readPacket(cs contexts, p []byte) (n int, from net.Addr, err error) {

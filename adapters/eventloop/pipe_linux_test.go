@@ -1,0 +1,107 @@
+//go:build !braid_portable
+
+package eventloop_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/braidgo/braid/adapters/eventloop"
+)
+
+// pipe2 is a pipe whose ends are files.
+func pipe2(t *testing.T, flags int) (r, w *os.File) {
+	var p [2]int
+	require.NoError(t, unix.Pipe2(p[:], unix.O_CLOEXEC|flags))
+	return os.NewFile(uintptr(p[0]), "r"), os.NewFile(uintptr(p[1]), "w")
+}
+
+// A read of a pipe of packets gets one packet, and there may be more: it waits only if there are none.
+func TestAPipeOfPackets(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	r, w := pipe2(t, unix.O_DIRECT)
+	defer w.Close()
+	c := must(l.Adopt(r))
+	defer c.Close()
+	must(w.WriteString("one"))
+	must(w.WriteString("two"))
+	within(t, func() {
+		task(t, l, func() {
+			p := make([]byte, 100)
+			for _, want := range []string{"one", "two"} {
+				require.Equal(t, want, string(p[:must(c.Read(p))]))
+			}
+		})
+	})
+}
+
+// A pipe of a page carries a megabyte. A write that was not taken whole waits without another call, so it has to hear of the room that there is.
+func TestASmallPipe(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	data := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+	small := func() (r, w *os.File) {
+		r, w = pipe2(t, 0)
+		must(unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096))
+		return r, w
+	}
+	t.Run("to a goroutine", func(t *testing.T) {
+		r, w := small()
+		c := must(l.Adopt(w))
+		require.NoError(t, l.Go(func() { defer c.Close(); must(c.Write(data)) }))
+		within(t, func() { require.True(t, bytes.Equal(data, must(io.ReadAll(r)))) })
+		require.NoError(t, r.Close())
+	})
+	t.Run("from a goroutine", func(t *testing.T) {
+		r, w := small()
+		c := must(l.Adopt(r))
+		defer c.Close()
+		go func() { defer w.Close(); must(w.Write(data)) }()
+		within(t, func() { task(t, l, func() { require.True(t, bytes.Equal(data, must(io.ReadAll(c)))) }) })
+	})
+	t.Run("between tasks", func(t *testing.T) {
+		r, w := small()
+		from, to := must(l.Adopt(r)), must(l.Adopt(w))
+		defer from.Close()
+		require.NoError(t, l.Go(func() { defer to.Close(); must(to.Write(data)) }))
+		within(t, func() { task(t, l, func() { require.True(t, bytes.Equal(data, must(io.ReadAll(from)))) }) })
+	})
+}
+
+// The end of a pipe comes with the last data, before the read, or after it.
+func TestTheEndOfAPipe(t *testing.T) {
+	l := open(t, eventloop.Options{})
+	for name, closes := range map[string]int{"before the read": 0, "after it": 1, "later": 2} {
+		t.Run(name, func(t *testing.T) {
+			r, w := pipe2(t, 0)
+			c := must(l.Adopt(r))
+			defer c.Close()
+			must(w.WriteString("hello"))
+			end := func(at int) {
+				if closes == at {
+					w.Close()
+				}
+			}
+			end(0)
+			ended := make(chan error, 1)
+			require.NoError(t, l.Go(func() {
+				p := make([]byte, 100)
+				require.Equal(t, 5, must(c.Read(p)))
+				end(1)
+				_, err := c.Read(p)
+				ended <- err
+			}))
+			if closes == 2 {
+				suspended(t, l, 1)
+				end(2)
+			}
+			within(t, func() { require.Equal(t, io.EOF, <-ended) })
+		})
+	}
+}
