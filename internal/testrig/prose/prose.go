@@ -45,6 +45,10 @@ type Hit struct {
 type Score struct {
 	Sentences int
 	Hits      []Hit
+	Habits    []Hit
+	Purposes  int // sentences that say what would go wrong otherwise
+	Tails     int // comments behind code
+	Fragments []Hit
 }
 
 // Percent returns the share of sentences that match.
@@ -58,7 +62,11 @@ func (s *Score) Percent() float64 {
 // Go adds the comments of a Go file.
 func (s *Score) Go(file string) error {
 	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	f, err := parser.ParseFile(files, file, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
@@ -68,6 +76,7 @@ func (s *Score) Go(file string) error {
 		}
 		s.text(file, files.Position(group.Pos()).Line, group.Text())
 	}
+	s.tails(file, files, f, src)
 	return nil
 }
 
@@ -138,6 +147,15 @@ func (s *Score) text(file string, line int, text string) {
 				continue
 			}
 			s.Sentences++
+			for _, p := range Habits {
+				if p.expr.MatchString(sentence) {
+					s.Habits = append(s.Habits, Hit{file, line, sentence, p.Name})
+					break
+				}
+			}
+			if purpose.MatchString(sentence) {
+				s.Purposes++
+			}
 			for _, p := range Patterns {
 				m := p.expr.FindString(sentence)
 				if m == "" || p.not != nil && p.not.MatchString(m) {
