@@ -110,7 +110,8 @@ func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 // task calls f in a task of the node, unless its boot is over.
 func (h *Host) task(ctx context.Context, f func()) {
 	h.call(ctx, func(done func()) {
-		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, as: &way{gone: done}}) != nil {
+		by := h.n.world.acting
+		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, as: &way{done, &by}}) != nil {
 			done()
 		}
 	})
@@ -162,6 +163,9 @@ type guests struct {
 	moves    atomic.Int64 // windows, for watch
 	long     []int        // windows
 	ahead    int
+	stands   int64 // the clock of the bubble, since then: a guest waits, and not durably; 0: it has moved since
+	events   int   // meanwhile
+	outside  error // a guest waits for real I/O
 }
 
 // A guest is where a goroutine has its start, as profiler labels tell, which the go statement hands on. Functions of time.AfterFunc have none.
