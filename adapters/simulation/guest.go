@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braidgo/braid/disk"
 	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
@@ -88,7 +89,7 @@ func (h *Host) Dial(ctx context.Context, network, address string) (c net.Conn, e
 }
 
 // FS returns the disk of the node. Calls of a dead Host end the goroutine by runtime.Goexit: programs panic at an error of their disk.
-func (h *Host) FS() FS { return FS{h.n, h} }
+func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
 
 // onDisk calls f, which may wait: for a guest, in a task.
 func onDisk[T any](h *Host, f func() (T, error)) (v T, err error) {

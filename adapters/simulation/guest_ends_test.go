@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/disk"
 	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -308,7 +309,7 @@ func TestGuestCrash(t *testing.T) {
 func TestGuestDisk(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxSync: time.Second})
-		n, synced := w.Node("a"), make(chan simulation.FS)
+		n, synced := w.Node("a"), make(chan disk.FS)
 		n.Start(func(ctx context.Context, h *simulation.Host) {
 			f, err := h.FS().Create("log")
 			require.NoError(t, err)
