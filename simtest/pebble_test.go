@@ -17,22 +17,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/disk"
 )
 
-// A disk is a vfs.FS. Its folders are prefixes of names.
+// A vdisk is a vfs.FS. Its folders are prefixes of names.
 //
 // After a crash a call of the disk ends its goroutine. In pebble a deferred Unlock then meets an open mutex, and an error
 // is a panic. So each call has a goroutine of its own. A change of the dead disk succeeds without effect, and a read waits for ever.
-type disk struct {
+type vdisk struct {
 	vfs.FS // nil: pebble calls the methods below
-	fs     simulation.FS
+	fs     disk.FS
 }
 
 // A file is a vfs.File: an open file, or a folder.
 type file struct {
-	disk
+	vdisk
 	name string
-	f    *simulation.File
+	f    disk.File
 	off  int64
 }
 
@@ -57,21 +58,21 @@ func read[T any](f func() (T, error)) (v T, err error) {
 	return v, err
 }
 
-func (d disk) open(name string) (vfs.File, error) {
-	f, err := read(func() (*simulation.File, error) { return d.fs.Open(name) })
+func (d vdisk) open(name string) (vfs.File, error) {
+	f, err := read(func() (disk.File, error) { return d.fs.Open(name) })
 	if err != nil {
 		return nil, err
 	}
-	return &file{disk: d, name: name, f: f}, nil
+	return &file{vdisk: d, name: name, f: f}, nil
 }
 
-func (d disk) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
-	f := &file{disk: d, name: name}
+func (d vdisk) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
+	f := &file{vdisk: d, name: name}
 	return f, do(func() (err error) { f.f, err = d.fs.Create(name); return err })
 }
 
-func (d disk) ReuseForWrite(from, to string, _ vfs.DiskWriteCategory) (vfs.File, error) {
-	f := &file{disk: d, name: to}
+func (d vdisk) ReuseForWrite(from, to string, _ vfs.DiskWriteCategory) (vfs.File, error) {
+	f := &file{vdisk: d, name: to}
 	return f, do(func() (err error) {
 		if err = d.fs.Rename(from, to); err == nil {
 			f.f, err = d.fs.Open(to)
@@ -80,7 +81,7 @@ func (d disk) ReuseForWrite(from, to string, _ vfs.DiskWriteCategory) (vfs.File,
 	})
 }
 
-func (d disk) List(dir string) (names []string, err error) {
+func (d vdisk) List(dir string) (names []string, err error) {
 	all, err := read(d.fs.Names)
 	for _, n := range all {
 		if path.Dir(n) == path.Clean(dir) {
@@ -90,7 +91,7 @@ func (d disk) List(dir string) (names []string, err error) {
 	return names, err
 }
 
-func (d disk) Stat(name string) (vfs.FileInfo, error) {
+func (d vdisk) Stat(name string) (vfs.FileInfo, error) {
 	f, err := d.open(name)
 	if err != nil {
 		return nil, err
@@ -98,23 +99,25 @@ func (d disk) Stat(name string) (vfs.FileInfo, error) {
 	return f.Stat()
 }
 
-func (d disk) Open(name string, _ ...vfs.OpenOption) (vfs.File, error) { return d.open(name) }
-func (d disk) OpenDir(name string) (vfs.File, error)                   { return &file{disk: d, name: name}, nil }
-func (d disk) Remove(name string) error                                { return do(func() error { return d.fs.Remove(name) }) }
-func (d disk) Rename(from, to string) error                            { return do(func() error { return d.fs.Rename(from, to) }) }
-func (d disk) MkdirAll(string, os.FileMode) error                      { return nil }
-func (d disk) Lock(string) (io.Closer, error)                          { return io.NopCloser(nil), nil }
-func (d disk) PathBase(name string) string                             { return path.Base(name) }
-func (d disk) PathDir(name string) string                              { return path.Dir(name) }
-func (d disk) PathJoin(parts ...string) string                         { return path.Join(parts...) }
-func (d disk) Unwrap() vfs.FS                                          { return nil }
+func (d vdisk) Open(name string, _ ...vfs.OpenOption) (vfs.File, error) { return d.open(name) }
+func (d vdisk) OpenDir(name string) (vfs.File, error)                   { return &file{vdisk: d, name: name}, nil }
+func (d vdisk) Remove(name string) error                                { return do(func() error { return d.fs.Remove(name) }) }
+func (d vdisk) Rename(from, to string) error {
+	return do(func() error { return d.fs.Rename(from, to) })
+}
+func (d vdisk) MkdirAll(string, os.FileMode) error { return nil }
+func (d vdisk) Lock(string) (io.Closer, error)     { return io.NopCloser(nil), nil }
+func (d vdisk) PathBase(name string) string        { return path.Base(name) }
+func (d vdisk) PathDir(name string) string         { return path.Dir(name) }
+func (d vdisk) PathJoin(parts ...string) string    { return path.Join(parts...) }
+func (d vdisk) Unwrap() vfs.FS                     { return nil }
 
-func (d disk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+func (d vdisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40}, nil
 }
 
 // live ends the goroutine if the file was created after the crash.
-func (f *file) live() *simulation.File {
+func (f *file) live() disk.File {
 	if f.f == nil {
 		runtime.Goexit()
 	}
@@ -191,7 +194,7 @@ type bank struct {
 }
 
 func (b *bank) open(h *simulation.Host) (*pebble.DB, error) {
-	return pebble.Open("db", &pebble.Options{FS: disk{fs: h.FS()}, Logger: logger{b.w}, MemTableSize: 64 << 10, L0CompactionThreshold: 2, CacheSize: 1 << 20})
+	return pebble.Open("db", &pebble.Options{FS: vdisk{fs: h.FS()}, Logger: logger{b.w}, MemTableSize: 64 << 10, L0CompactionThreshold: 2, CacheSize: 1 << 20})
 }
 
 // check looks for everything that was acknowledged.

@@ -19,12 +19,13 @@ import (
 
 	"github.com/braidgo/braid/adapters/simulation"
 	"github.com/braidgo/braid/adapters/simulation/nemesis"
+	"github.com/braidgo/braid/disk"
 )
 
 // A store is a raft.LogStore and a raft.StableStore in a file: records with a checksum, each synced.
 type store struct {
 	mu      sync.Mutex
-	f       *simulation.File
+	f       disk.File
 	off     int64
 	logs    map[uint64]*raft.Log
 	lo, hi  uint64
@@ -39,7 +40,7 @@ type record struct {
 	Value    []byte
 }
 
-func openStore(fs simulation.FS, forgets bool) (*store, error) {
+func openStore(fs disk.FS, forgets bool) (*store, error) {
 	f, err := fs.Open("store")
 	if err != nil {
 		if f, err = fs.Create("store"); err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,16 +57,16 @@ type checker struct {
 	events []event
 	report Report // of the first run
 	long   int    // windows of both
-	again  int    // tries after the first
+	tries  int    // after the first
 }
 
-// tries is how often runs may differ that had a window in which the machine may have decided an order.
-const tries = 5
+// atMost is how often runs may differ that had a window in which the machine may have decided an order.
+const atMost = 5
 
 // check returns the verdict of two runs.
 func (c *checker) check(o Options) (err error) {
-	for try := range tries {
-		c.again += min(try, 1)
+	for try := range atMost {
+		c.tries += min(try, 1)
 		var differs *Nondeterminism
 		if err = c.twice(o); c.long == 0 || !errors.As(err, &differs) {
 			break
@@ -75,11 +76,24 @@ func (c *checker) check(o Options) (err error) {
 	return err
 }
 
-func (c *checker) twice(o Options) error {
+// again is the verdict of a run that was, with a run for the events. Only if they differ, two more are compared.
+func (c *checker) again(o Options, was Report) error {
+	if c.record(o); c.report.Hash == was.Hash && verdict(c.report) == verdict(was) {
+		return c.report.Err
+	}
+	return c.check(o)
+}
+
+// record does the first run.
+func (c *checker) record(o Options) {
 	c.events = c.events[:0]
 	o.watch = func(_ *World, e event) { c.events = append(c.events, e) }
 	c.report = c.run(o)
 	c.long = c.report.Long
+}
+
+func (c *checker) twice(o Options) error {
+	c.record(o)
 	if errors.Is(c.report.Err, ErrForeign) || unending(c.report.Err) {
 		return c.report.Err
 	}
@@ -165,7 +179,18 @@ func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 }
 
 // before are the lines of the last events before the at'th.
-func (c *checker) before(at int) []string { return lines(c.events[max(0, at-5):at]) }
+func (c *checker) before(at int) []string { return lines(last(c.events[:at], 5)) }
+
+// last returns the last n that are lines of the trace.
+func last(events []event, n int) (some []event) {
+	for i := len(events) - 1; i >= 0 && len(some) < n; i-- {
+		if !events[i].quiet {
+			some = append(some, events[i])
+		}
+	}
+	slices.Reverse(some)
+	return some
+}
 
 func lines(events []event) (all []string) {
 	for _, e := range events {

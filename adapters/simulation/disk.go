@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A disk is the state of an FS: names for inodes, and the durable part of both.
-type disk struct {
+// A diskState is the state of a nodeFS: names for inodes, and the durable part of both.
+type diskState struct {
 	boot    int // crashes so far
 	names   map[string]*inode
 	durable map[string]*inode
@@ -44,13 +44,13 @@ const (
 	maxSize = 1 << 30 // of a file
 )
 
-func (d *disk) newInode() *inode {
+func (d *diskState) newInode() *inode {
 	i := new(inode)
 	d.inodes = append(d.inodes, i)
 	return i
 }
 
-func (d *disk) change(c change) {
+func (d *diskState) change(c change) {
 	d.names = c.to(d.names)
 	d.changes = append(d.changes, c)
 }
@@ -69,14 +69,14 @@ func (c change) to(names map[string]*inode) map[string]*inode {
 	return names
 }
 
-func (d *disk) syncNames() {
+func (d *diskState) syncNames() {
 	d.durable = maps.Clone(d.names)
 	d.changes = nil
 	d.forget()
 }
 
-// forget drops the inodes that no name leads to any more. An open File keeps its own, until a crash.
-func (d *disk) forget() {
+// forget drops the inodes that no name leads to any more. An open file keeps its own, until a crash.
+func (d *diskState) forget() {
 	if len(d.inodes) > len(d.names) {
 		named := slices.Collect(maps.Values(d.names))
 		d.inodes = slices.DeleteFunc(d.inodes, func(i *inode) bool { return !slices.Contains(named, i) })
@@ -109,7 +109,7 @@ func (i *inode) sync() {
 }
 
 // crash decides by the seed about all bytes and names that were not synced.
-func (d *disk) crash(n *Node) {
+func (d *diskState) crash(n *Node) {
 	s := &n.world.disk
 	d.boot++
 	kept := 0

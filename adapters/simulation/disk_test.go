@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/disk"
 	"github.com/stretchr/testify/require"
 )
 
@@ -48,22 +49,22 @@ func TestRemovedFilesAreGivenBack(t *testing.T) {
 		n := w.Node("n")
 		before, _ := heap()
 		for i := range 64 {
-			disk := n.FS()
-			f := must(disk.Create("log" + strconv.Itoa(i)))
+			d := n.FS()
+			f := must(d.Create("log" + strconv.Itoa(i)))
 			write(f, 0, string(make([]byte, 1<<20)))
 			require.NoError(t, f.Sync())
 			switch i % 3 {
 			case 0:
-				require.NoError(t, disk.Remove(f.Name()))
-				require.NoError(t, disk.Sync())
+				require.NoError(t, d.Remove(f.Name()))
+				require.NoError(t, d.Sync())
 			case 1:
-				_ = must(disk.Create(f.Name()))
-				require.NoError(t, disk.Sync())
+				_ = must(d.Create(f.Name()))
+				require.NoError(t, d.Sync())
 			case 2:
-				require.NoError(t, disk.Sync())
-				require.NoError(t, disk.Remove(f.Name()))
-				require.NoError(t, disk.Sync())
-				boot(n, func(simulation.FS) {})
+				require.NoError(t, d.Sync())
+				require.NoError(t, d.Remove(f.Name()))
+				require.NoError(t, d.Sync())
+				boot(n, func(disk.FS) {})
 			}
 		}
 		after, _ := heap()

@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/chance"
+	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/labels"
 )
 
@@ -39,10 +43,11 @@ const (
 )
 
 const (
-	longWindow = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
-	starving   = time.Millisecond     // of real time, after which a sync.Mutex changes its order
-	collectAt  = 10_000               // windows
-	lookAt     = 100                  // windows
+	longWindow  = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
+	starving    = time.Millisecond     // of real time, after which a sync.Mutex changes its order
+	collectAt   = 10_000               // windows
+	lookAt      = 100                  // windows
+	lookOutside = 20                   // events while the clock stands
 )
 
 var (
@@ -142,7 +147,36 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 	}()
 	w.run(main)
 	*r = w.report()
+	if g.stands != 0 || r.Err != nil {
+		g.look()
+	}
+	switch {
+	case g.outside == nil || errors.Is(r.Err, ErrStuck):
+	case r.Err == nil:
+		r.Err = fmt.Errorf("simulation: seed %d: %w", w.o.Seed, g.outside)
+	default:
+		r.Err = fmt.Errorf("%w\n\n%w", r.Err, g.outside)
+	}
 }
+
+// look looks for a guest that waits for real I/O. Its goroutine says so, and no other does.
+func (g *guests) look() {
+	for _, stack := range gid.Stacks() {
+		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
+		if g.outside != nil || !bytes.Contains(head, []byte(g.bubble)) || !bytes.Contains(head, []byte("[IO wait")) {
+			continue
+		}
+		lines := strings.Split(string(calls), "\n") // two of a call
+		for len(lines) > 3 && slices.ContainsFunc(standard, func(p string) bool { return strings.HasPrefix(lines[0], p) }) {
+			lines = lines[2:]
+		}
+		at, _, _ := strings.Cut(strings.TrimSpace(lines[1]), " +0x")
+		g.outside = fmt.Errorf("%w: real I/O at %s. Give it the Listen or the Dial of its Host", ErrStuck, at)
+	}
+}
+
+// standard are the packages that lie between a program and a wait for real I/O.
+var standard = []string{"internal/", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}
 
 // sleeper is the main goroutine of the bubble.
 func (g *guests) sleeper(ready chan struct{}) {
@@ -168,7 +202,6 @@ func (g *guests) sleeper(ready chan struct{}) {
 
 // drive is the driver. It holds the lock but in windows.
 func (g *guests) drive() {
-	begun := int64(0) // a wait that is not durable; 0: there is none, since the clock has moved
 	for g.step() {
 		if g.pausing {
 			g.asleep = true
@@ -176,19 +209,23 @@ func (g *guests) drive() {
 		}
 		g.window()
 		if g.rang {
-			begun = 0
+			g.stands, g.events = 0, 0
 		}
 		for g.asleep { // a guest waits, and not durably: the World goes on without the clock of the bubble
 			g.ahead++
-			if begun == 0 {
-				begun = chance.Nanotime()
+			if g.stands == 0 {
+				g.stands = chance.Nanotime()
 			}
-			if time.Duration(chance.Nanotime()-begun) > starving {
+			if g.events++; g.events == lookOutside {
+				g.look()
+			}
+			if time.Duration(chance.Nanotime()-g.stands) > starving {
 				g.long = append(g.long, g.windows)
 			}
 			switch w := g.w; {
 			case len(w.timers.heap) == 0:
-				w.fail(w.account(ErrStuck))
+				g.look()
+				w.fail(w.account(cmp.Or(g.outside, ErrStuck)))
 			default:
 				w.now = max(w.now, w.timers.heap[0].at)
 			}

@@ -11,14 +11,15 @@ import (
 // An event is a line of the trace. All of them go into the hash, so that two runs with one hash did the same. Hosts count by their
 // number: their names are in the events of their making.
 type event struct {
-	kind kind
-	at   time.Duration
-	host *host  // nil: the World's own goroutine, for a timer, a segment or a callback
-	task int    // number on the host
-	of   *host  // the other side
-	n    int    // how many could run, number of the task of of, number of bytes
-	data uint64 // hash of the bytes or of the text, port
-	text string
+	kind  kind
+	quiet bool // of the task that does a call of a guest: no line of the trace
+	at    time.Duration
+	host  *host  // nil: the World's own goroutine, for a timer, a segment or a callback
+	task  int    // number on the host
+	of    *host  // the other side
+	n     int    // how many could run, number of the task of of, number of bytes
+	data  uint64 // hash of the bytes or of the text, port
+	text  string
 
 	message *message // of bytes, in a run that is a variant
 }
@@ -37,6 +38,8 @@ const (
 	fired
 	logged
 	dialled
+	connected
+	failed
 	listens
 	sent
 	arrived
@@ -65,7 +68,7 @@ func (w *World) note(e event) {
 		e.at = w.now
 		w.o.watch(w, e)
 	}
-	if w.o.Trace != nil {
+	if w.o.Trace != nil && !e.quiet {
 		e.at = w.now
 		_, _ = fmt.Fprintf(w.o.Trace, "%v\n", e)
 	}
@@ -109,7 +112,11 @@ func (e event) act() string {
 	case logged:
 		return fmt.Sprintf("%s: %s", who, e.text)
 	case dialled:
-		return fmt.Sprintf("%s dials %s: %s", who, hostName(e.of), e.text)
+		return fmt.Sprintf("%s dials %s:%s", who, hostName(e.of), e.text)
+	case connected:
+		return fmt.Sprintf("%s is connected to %s", who, e.text)
+	case failed:
+		return fmt.Sprintf("%s is not connected: %s", who, e.text)
 	case listens:
 		return fmt.Sprintf("%s listens on port %d", who, e.data)
 	case sent:

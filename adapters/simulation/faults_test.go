@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/disk"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
 )
@@ -113,7 +114,7 @@ func TestSlowAndFullDisks(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		n, other := w.Node("n"), w.Node("other")
 		f, g := must(n.FS().Create("f")), must(other.FS().Create("g"))
-		syncs := func(f *simulation.File) time.Duration {
+		syncs := func(f disk.File) time.Duration {
 			begin := w.Now()
 			require.NoError(t, f.Sync())
 			return w.Now().Sub(begin)
@@ -214,9 +215,9 @@ func TestSkewBeginsNow(t *testing.T) {
 
 // Others may run during a Sync that takes no time.
 func TestASyncYields(t *testing.T) {
-	for name, sync := range map[string]func(f *simulation.File, disk simulation.FS) error{
-		"file":  func(f *simulation.File, _ simulation.FS) error { return f.Sync() },
-		"names": func(_ *simulation.File, disk simulation.FS) error { return disk.Sync() },
+	for name, sync := range map[string]func(f disk.File, disk disk.FS) error{
+		"file":  func(f disk.File, _ disk.FS) error { return f.Sync() },
+		"names": func(_ disk.File, disk disk.FS) error { return disk.Sync() },
 	} {
 		during := 0
 		for seed := range uint64(20) {
@@ -243,14 +244,14 @@ func TestSectorsOfTheDisk(t *testing.T) {
 	torn := 0
 	simulation.Test(t, simulation.TestOptions{Seeds: 50}, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			f := must(disk.Create("f"))
 			write(f, 0, string(make([]byte, 2048)))
 			require.NoError(t, f.Sync())
 			require.NoError(t, disk.Sync())
 			write(f, 100, string(bytes.Repeat([]byte{'x'}, 1024)))
 		})
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			got, kept := content(t, disk, "f"), 0
 			for _, part := range [][]byte{got[100:512], got[512:1024], got[1024:1124]} {
 				switch bytes.Count(part, []byte{'x'}) {

@@ -11,36 +11,38 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/braidgo/braid/disk"
 	"github.com/braidgo/braid/suspend"
 )
 
-// An FS is the disk of a Node. It survives Crash, as far as it was synced.
-//
-// File.Sync makes the bytes of a file durable, FS.Sync the names: of what Create, Rename and Remove did. After a crash
-// the first few of the changes to names that were not synced are there, and of the bytes each sector of 512 is there or not.
-type FS struct {
+// A nodeFS is the disk of a Node.
+type nodeFS struct {
 	n *Node
 	h *Host // of a guest
 }
 
-// A File is an open file. It is dead once its node has crashed.
-type File struct {
-	n    *Node
-	boot int
-	name string
-	i    *inode
-	h    *Host
+// A file is an open file. It is dead once its node has crashed.
+type file struct {
+	n      *Node
+	boot   int
+	name   string
+	i      *inode
+	h      *Host
+	closed bool
 }
 
-// FS returns the disk of n.
-func (n *Node) FS() FS { return FS{n: n} }
+// FS returns the disk of n. It survives Crash, as far as it was synced: after a crash the first few of the changes to names that were not synced
+// are there, and of the bytes each sector of 512 is there or not. A name may have slashes. A Sync yields first, so that a crash may come before.
+// A write that fails has written nothing. A file has at most 1 GiB; beyond, a write and a Truncate fail with EFBIG. Files that are open when the
+// node crashes fail from then on with os.ErrClosed.
+func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
 // Create makes an empty file with this name, in place of an older one. No file has the empty name.
-func (s FS) Create(name string) (*File, error) {
-	return onDisk(s.h, func() (*File, error) { return s.create(name) })
+func (s nodeFS) Create(name string) (disk.File, error) {
+	return onDisk(s.h, func() (disk.File, error) { return s.create(name) })
 }
 
-func (s FS) create(name string) (*File, error) {
+func (s nodeFS) create(name string) (disk.File, error) {
 	if err := s.use("create", name); err != nil {
 		return nil, err
 	}
@@ -52,15 +54,15 @@ func (s FS) create(name string) (*File, error) {
 	}
 	i := s.n.files.newInode()
 	s.n.files.change(change{name: name, i: i})
-	return &File{s.n, s.n.files.boot, name, i, s.h}, nil
+	return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
 }
 
 // Open opens a file for reading and writing.
-func (s FS) Open(name string) (*File, error) {
-	return onDisk(s.h, func() (*File, error) { return s.open(name) })
+func (s nodeFS) Open(name string) (disk.File, error) {
+	return onDisk(s.h, func() (disk.File, error) { return s.open(name) })
 }
 
-func (s FS) open(name string) (*File, error) {
+func (s nodeFS) open(name string) (disk.File, error) {
 	if err := s.use("open", name); err != nil {
 		return nil, err
 	}
@@ -68,16 +70,16 @@ func (s FS) open(name string) (*File, error) {
 	if i == nil {
 		return nil, pathError("open", name, fs.ErrNotExist)
 	}
-	return &File{s.n, s.n.files.boot, name, i, s.h}, nil
+	return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
 }
 
 // Rename gives the file old the name new, in place of an older one.
-func (s FS) Rename(old, new string) error {
+func (s nodeFS) Rename(old, new string) error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.rename(old, new) })
 	return err
 }
 
-func (s FS) rename(old, new string) error {
+func (s nodeFS) rename(old, new string) error {
 	if err := s.use("rename", old); err != nil {
 		return err
 	}
@@ -93,12 +95,12 @@ func (s FS) rename(old, new string) error {
 }
 
 // Remove takes the name away. A File that is open stays.
-func (s FS) Remove(name string) error {
+func (s nodeFS) Remove(name string) error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.remove(name) })
 	return err
 }
 
-func (s FS) remove(name string) error {
+func (s nodeFS) remove(name string) error {
 	if err := s.use("remove", name); err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (s FS) remove(name string) error {
 }
 
 // Names returns the names of all files, in order.
-func (s FS) Names() ([]string, error) {
+func (s nodeFS) Names() ([]string, error) {
 	return onDisk(s.h, func() ([]string, error) {
 		if err := s.use("list", "."); err != nil {
 			return nil, err
@@ -120,12 +122,12 @@ func (s FS) Names() ([]string, error) {
 }
 
 // Sync makes the names durable. The caller yields first: a crash may come before.
-func (s FS) Sync() error {
+func (s nodeFS) Sync() error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.sync() })
 	return err
 }
 
-func (s FS) sync() error {
+func (s nodeFS) sync() error {
 	if err := s.use("sync", "."); err != nil {
 		return err
 	}
@@ -136,14 +138,14 @@ func (s FS) sync() error {
 	return nil
 }
 
-func (s FS) use(op, name string) error {
+func (s nodeFS) use(op, name string) error {
 	if err := s.n.diskReady(op, name, s.n.files.boot, 0); err != nil {
 		return pathError(op, name, err)
 	}
 	return nil
 }
 
-// diskReady begins an operation of a File that was opened in this boot of n. data is the hash of the bytes.
+// diskReady begins an operation of a file that was opened in this boot of n. data is the hash of the bytes.
 func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	w := n.world
 	switch {
@@ -176,22 +178,35 @@ func (n *Node) slowly(op, name string) error {
 
 func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
-func (f *File) use(op string, data uint64) error {
+func (f *file) use(op string, data uint64) error {
+	if f.closed {
+		return pathError(op, f.name, os.ErrClosed)
+	}
 	if err := f.n.diskReady(op, f.name, f.boot, data); err != nil {
 		return pathError(op, f.name, err)
 	}
 	return nil
 }
 
+// Close ends the use of f. It syncs nothing.
+func (f *file) Close() error {
+	_, err := onDisk(f.h, func() (struct{}, error) {
+		err := f.use("close", 0)
+		f.closed = true
+		return struct{}{}, err
+	})
+	return err
+}
+
 // Name returns the name that the file was opened with.
-func (f *File) Name() string { return f.name }
+func (f *file) Name() string { return f.name }
 
 // Size returns the length.
-func (f *File) Size() (int64, error) {
+func (f *file) Size() (int64, error) {
 	return onDisk(f.h, func() (int64, error) { return f.size() })
 }
 
-func (f *File) size() (int64, error) {
+func (f *file) size() (int64, error) {
 	if err := f.use("stat", 0); err != nil {
 		return 0, err
 	}
@@ -199,11 +214,11 @@ func (f *File) size() (int64, error) {
 }
 
 // ReadAt implements io.ReaderAt. It reads all that was written, synced or not, except what has rotted.
-func (f *File) ReadAt(p []byte, off int64) (int, error) {
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.readAt(p, off) })
 }
 
-func (f *File) readAt(p []byte, off int64) (int, error) {
+func (f *file) readAt(p []byte, off int64) (int, error) {
 	if err := f.use("read", 0); err != nil {
 		return 0, err
 	}
@@ -223,7 +238,7 @@ func (f *File) readAt(p []byte, off int64) (int, error) {
 
 // rot damages sectors that are read from the disk, from off to end: a bit of each. The bytes of a file that was written and not synced come from
 // memory.
-func (f *File) rot(off, end int64) {
+func (f *file) rot(off, end int64) {
 	d := &f.n.files
 	if d.rot == 0 || len(f.i.patches) > 0 {
 		return
@@ -243,11 +258,11 @@ func (f *File) rot(off, end int64) {
 }
 
 // WriteAt implements io.WriterAt. Of a write that fails nothing is there. A file has at most 1 GiB: beyond, a write fails with EFBIG.
-func (f *File) WriteAt(p []byte, off int64) (int, error) {
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.writeAt(p, off) })
 }
 
-func (f *File) writeAt(p []byte, off int64) (int, error) {
+func (f *file) writeAt(p []byte, off int64) (int, error) {
 	if err := f.use("write", hashBytes(uint64(off), p)); err != nil {
 		return 0, err
 	}
@@ -269,12 +284,12 @@ func (f *File) writeAt(p []byte, off int64) (int, error) {
 }
 
 // Truncate changes the length. Beyond 1 GiB it fails with EFBIG.
-func (f *File) Truncate(size int64) error {
+func (f *file) Truncate(size int64) error {
 	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.truncate(size) })
 	return err
 }
 
-func (f *File) truncate(size int64) error {
+func (f *file) truncate(size int64) error {
 	if err := f.use("truncate", uint64(size)); err != nil {
 		return err
 	}
@@ -290,12 +305,12 @@ func (f *File) truncate(size int64) error {
 
 // Sync makes the bytes durable. The caller yields first: a crash may come before. If Sync fails, the bytes are not
 // durable, and no later Sync makes them so: they have to be written again.
-func (f *File) Sync() error {
+func (f *file) Sync() error {
 	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.sync() })
 	return err
 }
 
-func (f *File) sync() error {
+func (f *file) sync() error {
 	if err := f.use("sync", 0); err != nil {
 		return err
 	}

@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/disk"
 	"github.com/braidgo/braid/suspend"
 	"github.com/stretchr/testify/require"
 )
 
 // boot crashes n and restarts it with main, and waits until main has ended.
-func boot(n *simulation.Node, main func(disk simulation.FS)) {
+func boot(n *simulation.Node, main func(disk disk.FS)) {
 	ended := false
 	n.Restart(func(context.Context) { main(n.FS()); ended = true })
 	for !ended {
@@ -24,7 +25,7 @@ func boot(n *simulation.Node, main func(disk simulation.FS)) {
 	}
 }
 
-func content(t *testing.T, disk simulation.FS, name string) []byte {
+func content(t *testing.T, disk disk.FS, name string) []byte {
 	f, err := disk.Open(name)
 	require.NoError(t, err)
 	size, err := f.Size()
@@ -41,7 +42,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func write(f *simulation.File, off int64, text string) { must(f.WriteAt([]byte(text), off)) }
+func write(f disk.File, off int64, text string) { must(f.WriteAt([]byte(text), off)) }
 
 func TestFilesAreFiles(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
@@ -77,14 +78,14 @@ func TestTheDiskAfterACrash(t *testing.T) {
 	seen := map[string]int{}
 	simulation.Test(t, simulation.TestOptions{Seeds: 200}, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			f := must(disk.Create("log"))
 			write(f, 0, "synced")
 			require.NoError(t, f.Sync())
 			require.NoError(t, disk.Sync())
 			must(f.WriteAt(bytes.Repeat([]byte{'x'}, sectors*512), 512))
 		})
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			got := content(t, disk, "log")
 			require.Equal(t, "synced", string(got[:6]))
 			kept := 0
@@ -120,7 +121,7 @@ func TestNamesAfterACrash(t *testing.T) {
 	seen := map[int]int{}
 	simulation.Test(t, simulation.TestOptions{Seeds: 100}, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			f := must(disk.Create("0"))
 			write(f, 0, "hello")
 			require.NoError(t, f.Sync())
@@ -129,7 +130,7 @@ func TestNamesAfterACrash(t *testing.T) {
 				require.NoError(t, disk.Rename(fmt.Sprint(i), fmt.Sprint(i+1)))
 			}
 		})
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			found := 0
 			for i := range 6 {
 				if _, err := disk.Open(fmt.Sprint(i)); err == nil {
@@ -148,8 +149,8 @@ func TestNamesAfterACrash(t *testing.T) {
 func TestAFileIsDeadAfterACrash(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
-		var old *simulation.File
-		boot(n, func(disk simulation.FS) { old = must(disk.Create("a")) })
+		var old disk.File
+		boot(n, func(disk disk.FS) { old = must(disk.Create("a")) })
 		n.Crash()
 		_, err := n.FS().Open("a")
 		require.ErrorIs(t, err, os.ErrClosed)
@@ -166,7 +167,7 @@ func TestACrashDuringASync(t *testing.T) {
 	lost, kept := 0, 0
 	simulation.Test(t, simulation.TestOptions{Seeds: 100}, func(ctx context.Context, w *simulation.World) error {
 		n, synced := w.Node("n"), false
-		boot(n, func(disk simulation.FS) { must(disk.Create("a")); require.NoError(t, disk.Sync()) })
+		boot(n, func(disk disk.FS) { must(disk.Create("a")); require.NoError(t, disk.Sync()) })
 		_ = n.Go(func() {
 			f := must(n.FS().Open("a"))
 			write(f, 0, "x")
@@ -176,7 +177,7 @@ func TestACrashDuringASync(t *testing.T) {
 		for range w.Rand().IntN(6) {
 			suspend.Yield()
 		}
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			there := len(content(t, disk, "a")) > 0
 			require.True(t, there || !synced, "synced bytes are lost")
 			if there {
@@ -195,7 +196,7 @@ func TestACrashDuringASync(t *testing.T) {
 func TestASyncThatFails(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		n := w.Node("n")
-		boot(n, func(disk simulation.FS) {
+		boot(n, func(disk disk.FS) {
 			f := must(disk.Create("a"))
 			require.NoError(t, disk.Sync())
 			w.SetFaults(simulation.Faults{Sync: 1})
@@ -208,7 +209,7 @@ func TestASyncThatFails(t *testing.T) {
 			require.NoError(t, f.Sync())
 			require.Equal(t, "lost", string(content(t, disk, "a")))
 		})
-		boot(n, func(disk simulation.FS) { require.Empty(t, content(t, disk, "a")) })
+		boot(n, func(disk disk.FS) { require.Empty(t, content(t, disk, "a")) })
 		return nil
 	})
 }

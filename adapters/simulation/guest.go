@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braidgo/braid/disk"
 	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/suspend"
@@ -88,7 +89,7 @@ func (h *Host) Dial(ctx context.Context, network, address string) (c net.Conn, e
 }
 
 // FS returns the disk of the node. Calls of a dead Host end the goroutine by runtime.Goexit: programs panic at an error of their disk.
-func (h *Host) FS() FS { return FS{h.n, h} }
+func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
 
 // onDisk calls f, which may wait: for a guest, in a task.
 func onDisk[T any](h *Host, f func() (T, error)) (v T, err error) {
@@ -110,7 +111,8 @@ func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 // task calls f in a task of the node, unless its boot is over.
 func (h *Host) task(ctx context.Context, f func()) {
 	h.call(ctx, func(done func()) {
-		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, as: &way{gone: done}}) != nil {
+		by := h.n.world.acting
+		if h.n.submit(ready{host: &h.n.host, f: func() { defer done(); f() }, as: &way{done, &by}}) != nil {
 			done()
 		}
 	})
@@ -162,6 +164,9 @@ type guests struct {
 	moves    atomic.Int64 // windows, for watch
 	long     []int        // windows
 	ahead    int
+	stands   int64 // the clock of the bubble, since then: a guest waits, and not durably; 0: it has moved since
+	events   int   // meanwhile
+	outside  error // a guest waits for real I/O
 }
 
 // A guest is where a goroutine has its start, as profiler labels tell, which the go statement hands on. Functions of time.AfterFunc have none.

@@ -196,13 +196,15 @@ func TestGuestFails(t *testing.T) {
 			_ = w.Go(func() { <-make(chan int) })
 		case "error":
 			return errOdd
+		case "fatal":
+			t.Fatalf("a check")
 		}
 		time.Sleep(time.Hour)
 		return nil
 	})
 }
 
-// What a Test says of a guest that never ends, which does not run again, of a task that stops the World, and of an error.
+// What a Test says of a guest that never ends, which does not run again, of a task that stops the World, of an error, and of t.Fatalf.
 func TestGuestMessages(t *testing.T) {
 	for how, want := range map[string]struct {
 		runs int
@@ -210,7 +212,8 @@ func TestGuestMessages(t *testing.T) {
 	}{
 		"busy":   {1, []string{"busy: a guest runs without end", "guests of a:", "guests at level"}},
 		"native": {1, []string{"simulation: seed 1: a task, a callback or a function of Always waits natively"}},
-		"error":  {3, []string{"seed 1: odd", "BRAID_SEED=1 go test", "BRAID_RANDOM=1", "guests at level"}},
+		"fatal":  {2, []string{"seed 1 has failed, and runs a second time, for its trace", "seed 1: main or a callback ended by runtime.Goexit", "The end of its trace"}},
+		"error":  {2, []string{"seed 1: odd", "BRAID_SEED=1 go test", "BRAID_RANDOM=1", "guests at level"}},
 	} {
 		t.Run(how, func(t *testing.T) {
 			c := exec.Command(os.Args[0], "-test.run=^TestGuestFails$", "-test.v", "-test.timeout=60s")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/disk"
 	"github.com/braidgo/braid/internal/chance"
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/suspend"
@@ -168,6 +170,58 @@ func TestGuestEnds(t *testing.T) {
 
 var errOdd = errors.New("odd")
 
+// A guest that opens a real port is named in one line: where the clock cannot go on, at the end of a run that would pass or fails, and
+// if it has closed the port by then.
+func TestGuestOutside(t *testing.T) {
+	if child, _ := apart(t, false); !child {
+		return
+	}
+	var l net.Listener
+	serves := func(w *simulation.World) {
+		ready := make(chan bool)
+		w.Node("s").Start(func(context.Context, *simulation.Host) {
+			l, _ = net.Listen("tcp", "127.0.0.1:0")
+			close(ready)
+			_ = http.Serve(l, nil) // the line
+		})
+		<-ready
+	}
+	dials := func(w *simulation.World, times int) (err error) {
+		errs := make(chan error)
+		w.Node("c").Start(func(ctx context.Context, h *simulation.Host) {
+			for range times {
+				_, err = h.Dial(ctx, "tcp", "s:80")
+			}
+			errs <- err
+		})
+		return <-errs
+	}
+	for name, main := range map[string]func(ctx context.Context, w *simulation.World) error{
+		"stuck":  func(_ context.Context, w *simulation.World) error { serves(w); time.Sleep(time.Second); return nil },
+		"passes": func(_ context.Context, w *simulation.World) error { serves(w); _ = dials(w, 1); return nil },
+		"fails": func(_ context.Context, w *simulation.World) error {
+			w.SetFaults(simulation.Faults{})
+			serves(w)
+			return dials(w, 1)
+		},
+		"closes": func(_ context.Context, w *simulation.World) error {
+			serves(w)
+			_ = dials(w, 20)
+			_ = l.Close()
+			time.Sleep(time.Second)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := guests(t, main)
+			require.ErrorIs(t, r.Err, simulation.ErrStuck)
+			require.Regexp(t, `(?m)^.*: real I/O at .*/guest_ends_test.go:\d+\. Give it the Listen or the Dial of its Host$`, r.Err.Error())
+			require.Equal(t, name == "fails", errors.Is(r.Err, syscall.ECONNREFUSED))
+			_ = l.Close()
+		})
+	}
+}
+
 // Guests that are left: in a call, which ends them; in a native wait and in a loop of ticks, which keep them.
 func TestGuestsLeft(t *testing.T) {
 	if child, _ := apart(t, false); !child {
@@ -255,7 +309,7 @@ func TestGuestCrash(t *testing.T) {
 func TestGuestDisk(t *testing.T) {
 	r := guests(t, func(ctx context.Context, w *simulation.World) error {
 		w.SetFaults(simulation.Faults{MaxSync: time.Second})
-		n, synced := w.Node("a"), make(chan simulation.FS)
+		n, synced := w.Node("a"), make(chan disk.FS)
 		n.Start(func(ctx context.Context, h *simulation.Host) {
 			f, err := h.FS().Create("log")
 			require.NoError(t, err)

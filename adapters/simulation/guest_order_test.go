@@ -39,6 +39,39 @@ func TestGuestOrder(t *testing.T) {
 	require.Contains(t, trace.String(), `sends 8 bytes to s: "together"`)
 }
 
+// The trace of a Dial is that it begins and its outcome. The task that does it has no line there.
+func TestGuestDials(t *testing.T) {
+	simulation.Calm(t)
+	var trace bytes.Buffer
+	r := simulation.RunGuests(t, simulation.Options{Seed: 1, Trace: &trace}, func(ctx context.Context, w *simulation.World) error {
+		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: time.Millisecond})
+		_, _ = pipe(w)
+		ended := make(chan bool)
+		w.Node("n").Start(func(ctx context.Context, h *simulation.Host) {
+			defer close(ended)
+			_, _ = h.Dial(ctx, "tcp", "s:2")
+			_, _ = h.Dial(ctx, "tcp", "t:1")
+			w.Link("n", "s").Cut()
+			_, _ = h.Dial(ctx, "tcp", "s:1")
+			ctx, stop := context.WithTimeout(ctx, time.Second)
+			defer stop()
+			_, _ = h.Dial(ctx, "tcp", "s:1")
+			_, _ = h.FS().Create("x")
+		})
+		<-ended
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.Regexp(t, strings.Join([]string{
+		`^ +0s  main makes node s`, `0s  s\(2\) listens on port 1`, `0s  main makes node c`, `0s  c\(3\) dials s:1`, `2ms  c\(3\) is connected to s:1`,
+		`2ms  main makes node n`, `2ms  n\(4\) dials s:2`, `4ms  n\(4\) is not connected: s:2: connection refused`,
+		`4ms  n\(4\) is not connected: t:1: .*no such node`,
+		`4ms  n\(4\) dials s:1`, `3.004s  n\(4\) is not connected: s:1: no route to host`,
+		`3.004s  n\(4\) dials s:1`, `4.004s  a callback of n runs, one of 1 that could run`, `4.004s  n\(4\) is not connected: s:1: context deadline exceeded`,
+		`4.004s  n\(4\): disk of n: create x \(\w+\)`, `$`,
+	}, `\n +`), trace.String()+"    ")
+}
+
 // timers is a pool of the process, as many libraries have one.
 var timers = sync.Pool{New: func() any { t := time.NewTimer(time.Hour); t.Stop(); return t }}
 

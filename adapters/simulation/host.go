@@ -51,7 +51,7 @@ func (h *host) submit(r ready) error {
 		kind = asks
 	}
 	by, id := w.caller()
-	w.note(event{kind: kind, host: by, task: id, of: h})
+	w.note(event{kind: kind, quiet: r.as != nil && r.as.by != nil, host: by, task: id, of: h})
 	w.ready = append(w.ready, r)
 	return nil
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strconv"
 	"syscall"
@@ -194,11 +195,27 @@ const (
 // link on hold with ETIMEDOUT after two minutes, over one that is cut with EHOSTUNREACH after three seconds.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := n.dial(ctx, network, address)
+	n.tell(address, err)
 	if err != nil {
 		giveWay()
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
 	}
 	return c, nil
+}
+
+// tell notes the outcome of a Dial.
+func (n *Node) tell(address string, err error) {
+	w := n.world
+	h, id := w.caller()
+	e := event{kind: connected, host: h, task: id, text: address}
+	switch {
+	case errors.Is(err, ErrForeign):
+		return
+	case err != nil:
+		e.kind, e.text = failed, address+": "+err.Error()
+	}
+	e.data = hashString(0, e.text)
+	w.note(e)
 }
 
 // A named address is one as the user has given it.

@@ -18,7 +18,7 @@ type Node struct {
 	sockets  map[int]*PacketConn // to look up
 	opened   []*PacketConn
 	conns    []*Conn
-	files    disk
+	files    diskState
 	stops    []context.CancelFunc // of guests
 	zombies  int                  // calls of guests of an older boot
 	off      bool                 // dead by PowerOff

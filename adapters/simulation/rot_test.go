@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/disk"
 	"github.com/stretchr/testify/require"
 )
 
@@ -31,7 +32,7 @@ func TestRot(t *testing.T) {
 		_, err = f.WriteAt(data, 0)
 		require.NoError(t, err)
 		n.RotDisk(1)
-		read := func(f *simulation.File, off, size int) []int {
+		read := func(f disk.File, off, size int) []int {
 			_, err := f.ReadAt(p[off:off+size], int64(off))
 			require.NoError(t, err)
 			return differ(data, p)

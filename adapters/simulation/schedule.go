@@ -21,6 +21,7 @@ type ready struct {
 // A way is how f of a ready is called. It is apart, as each step copies a ready.
 type way struct {
 	gone func() // is called if the task f does not begin
+	by   *guest // the task f does a call of it
 }
 
 var callback = new(way)
@@ -130,8 +131,11 @@ func (w *World) next() *task {
 		return nil
 	case t == nil:
 		t, kind = w.fleet.begin(w, h, r.f), begun
+		if t.by = nil; r.as != nil {
+			t.by = r.as.by
+		}
 	}
-	w.note(event{kind: kind, host: h, task: t.id, n: n})
+	w.note(event{kind: kind, quiet: t.by != nil, host: h, task: t.id, n: n})
 	return t
 }
 
@@ -148,13 +152,16 @@ func (w *World) resume(t *task) {
 func (w *World) rouse(t *task) {
 	t.mark = active
 	host, id := w.caller()
-	w.note(event{kind: wakes, host: host, task: id, of: t.host, n: t.id})
+	w.note(event{kind: wakes, quiet: t.by != nil, host: host, task: id, of: t.host, n: t.id})
 	w.ready = append(w.ready, ready{host: t.host, task: t})
 }
 
 // caller returns the task that runs, or the guest, whose number is negative; nil and 0 stand for a timer, a segment or a callback.
 func (w *World) caller() (*host, int) {
 	if t := w.current; t != nil {
+		if t.by != nil {
+			return t.host, -t.by.n
+		}
 		return t.host, t.id
 	}
 	return w.acting.host, -w.acting.n

@@ -145,10 +145,13 @@ func (s *seeds) options(p run) Options {
 	return o
 }
 
+// twice reports whether p is done twice.
+func (s *seeds) twice(p run) bool { return s.one || len(p.forks) == 0 && p.seed%s.every == 0 }
+
 // perform does a run, or two.
 func (s *seeds) perform(c *checker, p run) Report {
 	o := s.options(p)
-	if !s.one && (len(p.forks) > 0 || o.Seed%s.every != 0) {
+	if !s.twice(p) {
 		return c.run(o)
 	}
 	err := c.check(o)
@@ -163,7 +166,12 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 	o.Trace = nil
 	err, end := r.Err, ""
 	if !unending(err) {
-		err = s.checker.check(o)
+		if !s.twice(p) || len(s.others) > 0 { // or else the events are there
+			if t.Failed() {
+				t.Logf("simulation: seed %d has failed, and runs a second time, for its trace: what it prints comes twice", o.Seed)
+			}
+			err = s.checker.again(o, r)
+		}
 		var differs *Nondeterminism
 		switch {
 		case s.shorten == 0 || errors.As(err, &differs):
@@ -190,7 +198,7 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 		case shorter && o.variant.changes():
 			end += "\nIts messages, faults and lines of Log, with their steps:\n" + o.variant.print(s.checker.report)
 		case !s.one:
-			end += "\nThe end of its trace:\n" + strings.Join(lines(events[max(0, len(events)-40):]), "\n") + "\n"
+			end += "\nThe end of its trace:\n" + strings.Join(lines(last(events, 40)), "\n") + "\n"
 		}
 	}
 	switch {

@@ -27,7 +27,8 @@ type task struct {
 	label atomicx.Pointer[host] // host and id, for a report of a stall
 	nth   atomicx.Int64
 	mark  uint8
-	under *task // has resumed it, in a Crash
+	under *task  // has resumed it, in a Crash
+	by    *guest // whose call it does; nil: none
 
 	place dlist.Node[*task] // among those of its host that have begun and not ended, the oldest first
 	made  dlist.Node[*task] // among those of its fleet

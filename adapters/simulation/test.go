@@ -70,14 +70,15 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	var random *chance.State
 	var all Report
+	account := func() {}
 	if o.Guests {
 		calm(t)
 		var why string
 		random, why = openChance()
-		defer func() {
+		account = func() {
 			t.Helper()
-			t.Logf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(random), why, all.Windows, all.Long, s.checker.again, all.Ahead, all.Left)
-		}()
+			t.Logf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", level(random), why, all.Windows, all.Long, s.checker.tries, all.Ahead, all.Left)
+		}
 	}
 	s.checker.run = func(o Options) (r Report) {
 		if o.Guests {
@@ -114,6 +115,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 			}
 		}
 	}
+	account()
 	if failure != "" {
 		t.Fatal(failure) // here, where the line is the caller's
 	}

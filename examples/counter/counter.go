@@ -1,32 +1,88 @@
-// Package counter is a service on net/http that knows nothing of Braid. Its test runs it in a simulation as it is.
+// Package counter is a service on net/http that knows nothing of Braid. Its tests run it in a simulation as it is: in memory over a bad
+// network, and on a disk with crashes and partitions.
 //
 //	go test -v ./examples/counter
 package counter
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"net/http"
 	"sync"
 )
 
-// A Counter is an http.Handler. It counts requests, each id once.
+// A Counter is an http.Handler. It counts requests, each id once, and answers a GET with the total. The zero Counter is in memory.
 type Counter struct {
-	Forgets bool // the mistake: a request that is repeated is counted again
+	Forgets  bool // a mistake: a request that is repeated is counted again
+	Unsynced bool // a mistake: a request is answered before it is durable
 
 	mu    sync.Mutex
 	seen  map[string]bool
 	total int
+	disk  Disk
+	end   int64
+}
+
+// A Disk is an *os.File, say.
+type Disk interface {
+	io.ReaderAt
+	io.WriterAt
+	Sync() error
+}
+
+// Open returns a Counter of the ids that are on disk.
+func Open(disk Disk) (*Counter, error) {
+	c := &Counter{disk: disk}
+	text, err := io.ReadAll(io.NewSectionReader(disk, 0, 1<<20))
+	for {
+		id, rest, whole := bytes.Cut(text, []byte{'\n'})
+		if !whole || bytes.IndexByte(id, 0) >= 0 { // a crash has torn it
+			return c, err
+		}
+		c.add(string(id))
+		c.end += int64(len(id)) + 1
+		text = rest
+	}
 }
 
 func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if r.Method == http.MethodGet {
+		fmt.Fprint(w, c.total)
+		return
+	}
+	if id := r.URL.Query().Get("id"); c.Forgets || !c.seen[id] {
+		if err := c.save(id); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		c.add(id)
+	}
+}
+
+func (c *Counter) add(id string) {
 	if c.seen == nil {
 		c.seen = map[string]bool{}
 	}
-	if id := r.URL.Query().Get("id"); c.Forgets || !c.seen[id] {
-		c.seen[id] = true
-		c.total++
+	c.seen[id] = true
+	c.total++
+}
+
+// save makes id durable.
+func (c *Counter) save(id string) error {
+	if c.disk == nil {
+		return nil
 	}
+	n, err := c.disk.WriteAt([]byte(id+"\n"), c.end)
+	if err == nil && !c.Unsynced {
+		err = c.disk.Sync()
+	}
+	if err == nil {
+		c.end += int64(n)
+	}
+	return err
 }
 
 // Total returns how many were counted.

@@ -23,7 +23,9 @@ func add(client *http.Client, id string) {
 		resp, err := client.Post("http://server:80/?id="+id, "", nil)
 		if err == nil {
 			_ = resp.Body.Close()
-			return
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

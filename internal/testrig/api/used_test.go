@@ -26,7 +26,6 @@ var unused = map[string]string{
 	"adapters/netstack: Listener.Accept":      "as of a net.Listener",
 	"adapters/random: Scheduler.OnIdle":       "as of a fifo",
 	"adapters/random: Scheduler.Seed":         "for tests of users",
-	"adapters/simulation: Here":               "for tests of users",
 	"cancel: WithDeadline":                    "as package context",
 	"chanx: Chan.Cap":                         "as cap",
 	"fetch/fetchtest: Source.Cancelled":       "for tests of users",
