@@ -1,4 +1,4 @@
-// Package disk has what a program needs of a file system to keep data through crashes, so that one program runs on the system and in
+// Package disk is an interface of files for a program that keeps data through crashes. The program runs on the system, and in
 // adapters/simulation, where a test makes the crashes:
 //
 //	func Open(d disk.FS) (*Store, error)
@@ -7,7 +7,7 @@
 //	store, err := Open(node.FS())                        // in a test
 //
 // Bytes are safe after File.Sync, and names after FS.Sync. A program that syncs too little passes every test on a file system that never
-// crashes. On a simulated node a crash takes from it what was not synced.
+// crashes. On a simulated node it loses data in a crash, so that the test fails.
 package disk
 
 import (
