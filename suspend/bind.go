@@ -16,7 +16,7 @@ func Bind(t Task, f func()) {
 		rebind(newBinding(t), f)
 		return
 	}
-	if !b.blocked { // or else a wait has just begun, and needs it
+	if !b.blocked { // a wait that has just begun needs it
 		defer b.forget()
 	}
 	f()

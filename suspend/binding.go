@@ -20,22 +20,22 @@ type binding struct {
 	waiter
 	switcher Switcher // the task, if it is one
 	slot     any      // a *slot[T], of the T that was waited for first; without a task: the text of the panic
-	slots    *list    // and those for others
-	via      *pulled  // not nil: this stands for whatever is bound to the caller of next
+	slots    *list    // slots of other types
+	via      *pulled  // if not nil, the binding of the caller of next counts instead
 	blocked  bool     // block is running
 	large    bool     // the slots are more than are kept
-	killed   bool     // by a Kill that has not taken effect; written by the scheduler while the task does not run
+	killed   bool     // a Kill has not taken effect yet; the scheduler writes it while the task does not run
 	shielded bool     // no Kill takes effect, see Shield; like killed
 	coins    uint32   // random bits that are left, see coin
 	last     wait
-	random   func() uint64 // of the task's scheduler, once it was drawn from
+	random   func() uint64 // belongs to the task's scheduler; set by the first draw
 	// 128 bytes: it begins at a cache line then
 }
 
 // A wait is left behind by the last suspension of a binding: with this context, a word of this status is open.
 type wait struct {
-	ctx    context.Context // nil if its Done may be another some day, or its type cannot be compared
-	done   <-chan struct{} // nil also if it was not asked for
+	ctx    context.Context // stays nil if its Done may change, or its type cannot be compared
+	done   <-chan struct{} // stays nil if nothing called Done
 	status state
 }
 
@@ -64,12 +64,12 @@ func (b *binding) armed(ctx context.Context) (s state, ok bool) {
 	return s, s.status() == b.last.status && ctx == b.last.ctx
 }
 
-// A registration of a bound task with a context cancels the suspension of the task when the context ends. A task keeps the one of its
-// last context that can be cancelled so.
+// A registration of a bound task with a context cancels the suspension of the task when the context ends. A task keeps the
+// registration of the last such context, to save the next wait with it a registration.
 type registration struct {
 	b       *waiter
-	node    cancelctx.Node // in the list of one of package cancel
-	foreign *foreign       // or nil; the task's own
+	node    cancelctx.Node // linked in a context of package cancel
+	foreign *foreign       // only the task uses it; nil for a context of package cancel
 }
 
 // A foreign context has no list.
@@ -82,9 +82,9 @@ type foreign struct {
 // body.
 type pulled struct {
 	busy  atomicx.Bool // next or stop runs
-	bound *binding     // of its caller
+	bound *binding     // belongs to the caller
 	id    int64        // the goroutine of the body, once it has begun
-	by    int64        // that of the caller, for the ledger
+	by    int64        // the caller's goroutine; the ledger needs it
 }
 
 // A list holds a task's objects of each type but one.

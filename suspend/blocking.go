@@ -84,8 +84,8 @@ type blocking struct {
 
 const (
 	jobQueued    uint32 = iota
-	jobStarted          // by the goroutine: f is waited for
-	jobAbandoned        // by the task: f never runs
+	jobStarted          // the goroutine has begun f, and the task waits for it
+	jobAbandoned        // the task has left, so f never runs
 )
 
 func (j *blocking) run() {

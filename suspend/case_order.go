@@ -43,7 +43,7 @@ func (o order) lookLocked(legs []leg) (won int) {
 	return lookShuffled(legs, o.seed)
 }
 
-// lookShuffled draws one leg after another from those that are left, each with the same chance (Fisher and Yates). A random
+// lookShuffled draws one leg after another from the remaining legs, each with the same chance (Fisher and Yates). A random
 // start alone would not do: the leg behind a gap of legs that must wait would be performed more often.
 func lookShuffled(legs []leg, seed uint64) (won int) {
 	var buf [16]int

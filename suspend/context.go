@@ -11,7 +11,7 @@ import (
 // arm opens the word to a wait with ctx, unless that is done by now.
 func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	b.check()
-	e := endOf(ctx)                // which is foreign code
+	e := endOf(ctx)                // may call foreign code
 	b.last = wait{status: unarmed} // should the context panic, or be done
 	w := wait{done: e.done, status: open}
 	if lasting(ctx) {
@@ -74,11 +74,11 @@ func endOf(ctx context.Context) end {
 	return end{done: ctx.Done()}
 }
 
-// An end identifies a context by what tells of its end: the list of one of package cancel, or else its Done channel. Contexts
-// may be of a type that cannot be compared, and one that only adds a value ends with its parent. The zero end never comes.
+// An end identifies a context by its list, if it is of package cancel, or else by its Done channel. Contexts
+// may be of a type that cannot be compared, and a context that only adds a value ends with its parent. The zero end never comes.
 type end struct {
 	list *cancelctx.List
-	done <-chan struct{} // nil beside a list that is told before its context counts as done
+	done <-chan struct{} // stays nil if the list is notified before its context counts as done
 }
 
 // is reports whether both are the same.
@@ -89,7 +89,7 @@ func (e end) is(f end) bool {
 	return f.list == nil && e.done == f.done
 }
 
-// over reports whether e, which is the end of ctx, has come.
+// over reports whether ctx, whose end is e, is done.
 func (e end) over(ctx context.Context) bool {
 	if e.list != nil {
 		return ctx.Err() != nil
@@ -97,8 +97,8 @@ func (e end) over(ctx context.Context) bool {
 	return e.done != nil && atomicx.Closed(e.done)
 }
 
-// cancellation returns the error of ctx, which is done. A context that panics when it is asked is one that was cancelled all
-// the same. The error says so: the caller has waiters to take back, and others to serve, and must come to it.
+// cancellation returns the error of ctx, which is done. If ctx panics, the panic becomes the error, so that the caller can still take its
+// waiters back and serve others.
 func cancellation(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -153,7 +153,7 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 			r.Ended()
 		}
 	} else {
-		if l, ok := ctx.(*lazyContext); ok { // which hides an AfterFunc
+		if l, ok := ctx.(*lazyContext); ok { // its own method set hides an AfterFunc
 			ctx = l.Context
 		}
 		r.foreign = &foreign{stop: func() bool { return false }} // should ctx panic
@@ -171,41 +171,40 @@ func (b *waiter) unwatch() *registration {
 	case r == nil:
 		return nil
 	case r.foreign == nil && (r.node.List() == nil || r.node.Stop()):
-		r.node = cancelctx.Node{} // which has kept the context
+		r.node = cancelctx.Node{} // a kept node would keep the context
 		return r
 	}
-	b.watched.Store(nil) // so that it finds out when it is called
+	b.watched.Store(nil) // a late call of the old registration must find another one
 	if r.foreign != nil {
 		takeBack(r.foreign.stop)
 	}
 	return nil
 }
 
-// takeBack takes a call back from a context whose wait is over. The owner of the context may have taken that back as well, and use it for
-// another request. A method that panics then is no failure of the call that happens to be here, of its task or of its process. So
-// the panic is dropped. At worst the context keeps a function that finds nothing to do.
+// takeBack takes a call back from a context whose wait is over. The owner of the context may have reused it for another request
+// by now. A panic of its method must not fail the unrelated call that is here, its task or the process, so takeBack drops it. At worst the context keeps a function that finds nothing to do.
 func takeBack(stop func() bool) {
 	defer func() { _ = recover() }()
 	stop()
 }
 
-// Ended cancels the suspension that the context was given for, or the next one of the task: the word is open
-// between two of them as well. It runs once, at any time. It may be late, the task then waiting with another
-// context or with none; or it may lose against a Resume, and then the next Suspend looks at ctx itself.
+// Ended cancels the suspension that the context was given for, or the next one of the task, since the word
+// is open between two suspensions. It runs once, at any time. If it is late, the task waits with another context or with none, and
+// Ended must change nothing. If it loses against a Resume, the next Suspend looks at ctx itself.
 func (r *registration) Ended() {
 	b := r.b
 	s := b.word.load()
 	if s.status() != openToContext || b.watched.Load() != r {
 		return
 	}
-	// The word was loaded first: if the registration has been replaced since, so has the word; or it is as the end of
-	// the task has left it, and the next wait replaces it.
+	// The word was loaded first: if the registration has been replaced since, so has the word. At the end of the
+	// task the word stays, and the next wait replaces it.
 	if b.word.cancel(s) {
 		b.task.Unpark()
 	}
 }
 
-// forget ends a task: it withdraws what the task has left with its last context.
+// forget ends a task: it withdraws the registration with the task's last context.
 func (b *binding) forget() {
 	if b.last.status != unarmed || b.coins != 0 || b.random != nil || b.killed {
 		b.last, b.random, b.coins, b.killed = wait{status: unarmed}, nil, 0, false // the next task may be on another scheduler

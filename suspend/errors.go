@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The packages on top of this one have errors of their own, which say their names. In the sense of errors.Is they are these.
+// The packages on top of suspend define errors with their own names, which wrap these errors.
 var (
 	// ErrClosed is the error of a scheduler, a channel or a stage that takes no more work.
 	ErrClosed = errors.New("suspend: closed")
@@ -16,7 +16,7 @@ var (
 	ErrAbandoned = errors.New("suspend: the function did not return")
 )
 
-// A PanicError is the error of a task that has panicked, where its caller is told instead of ended.
+// A PanicError is the error of a task that has panicked, where the caller gets an error and does not panic itself.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -17,19 +17,18 @@ import (
 type goroutine struct {
 	binding
 	id   int64
-	wake chan struct{} // has room for the one Unpark that a suspension is owed
+	wake chan struct{} // holds one Unpark, since a suspension causes one at most
 	patience.Patience
 }
 
-// A record is put back when no Unpark is owed to it: its suspension is over, and the Unpark of it has come.
+// A record is put back after its suspension is over and its Unpark was received. Otherwise the Unpark would wake the next user.
 var idleGoroutines = sync.Pool{New: func() any {
 	g := new(goroutine)
 	g.task = g
 	return g
 }}
 
-// newGoroutine returns one that begins a wait with ctx, whose Done channel is done, and the channel to wait for as well: nil
-// if the wait is lazy.
+// newGoroutine returns a record that begins a wait with ctx, whose Done channel is done. waitFor is nil if the wait is lazy.
 func newGoroutine(ctx context.Context, done <-chan struct{}) (g *goroutine, began state, waitFor <-chan struct{}) {
 	g = idleGoroutines.Get().(*goroutine)
 	if id := gid.Get(); id != g.id {
@@ -90,10 +89,10 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	if !ok && ledger.On() {
 		recordSuspend(&g.binding, Resumer[T]{s, began, done})
 	}
-	again := !s.queued // or else there is a node of its
+	again := !s.queued // a queued node still refers to the record
 	switch {
 	case ok:
-		again = again && !g.word.isCancelled(began) // or else it is being cancelled lazily, and woken
+		again = again && !g.word.isCancelled(began) // a Resumer that cancels it will still call Unpark
 	case g.sleep(began, waitFor):
 		v, err = s.take(began)
 	default:
@@ -101,7 +100,7 @@ func suspendGoroutine[T any](ctx context.Context, block func(Resumer[T]) (T, boo
 	}
 	if again && err == nil { // after an error the caller may come with Remove
 		putBack(g)
-	} // and not after a panic
+	} // after a panic the record is dropped
 	return v, err
 }
 

@@ -11,15 +11,15 @@ func Shield(f func()) {
 		f()
 		return
 	}
-	if t, ok := b.task.(interface{ Shield(f func()) }); ok { // a Task that decorates one that is killed
+	if t, ok := b.task.(interface{ Shield(f func()) }); ok { // a decorator of the Task that Kill ends
 		t.Shield(f)
 		return
 	}
 	b.shield(f)
 }
 
-// kill leaves the mark, and ends the wait as a context that is done would. Between two waits the word is open as well. Then
-// the mark, and a status that no word has, send the next wait to arm. Under a Shield there is only the mark.
+// kill sets the mark, and ends the wait as a context that is done would. The word is open between two waits, too: then the mark, and a status
+// that no word has, send the next wait to arm. Under a Shield there is only the mark.
 func (b *binding) kill() bool {
 	if b.killed {
 		return false
@@ -35,7 +35,7 @@ func (b *binding) endWait() {
 	b.last = wait{status: unarmed}
 	if b.word.cancelAny() {
 		b.task.Unpark()
-	} // or a Resume, or a context, has come first, and unparks the task
+	} // a Resume or a context has won, and unparks the task
 }
 
 // shield is Shield. After a panic of f, a Kill ends the next wait.

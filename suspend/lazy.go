@@ -13,8 +13,8 @@ func Lazily(ctx context.Context) context.Context {
 	return &lazyContext{ctx, lazyPermit{ctx}}
 }
 
-// AllowLazy is called by a primitive on the context of an operation that is sure to be met by a Resume some day, and
-// whose waiters hold up nobody while they wait: if ctx comes from Lazily, a Suspend with the result is cancelled lazily.
+// AllowLazy is for a primitive whose waiters hold up nobody and are sure to be resumed at last. It calls AllowLazy on the context of the
+// operation. If ctx comes from Lazily, a Suspend with the result is cancelled lazily.
 func AllowLazy(ctx context.Context) context.Context {
 	if l, ok := ctx.(*lazyContext); ok {
 		return &l.permit

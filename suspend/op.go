@@ -15,12 +15,12 @@ import (
 type Op[T any] struct{ performable[T] }
 
 // A performable is an Op that is not the zero Op. begin appends the legs of a performance, one of which is to win. on is the scheduler
-// whose timers they use. nil stands for that of the performing task.
+// whose timers they use. nil means the performing task's scheduler.
 type performable[T any] interface {
 	begin(on Spawner, to []leg) ([]leg, result[T])
 }
 
-// A result is that of a performance. won says that it was one of its legs.
+// A result holds the outcome of a performance. won is false if another case has won.
 type result[T any] interface {
 	result() (v T, err error, won bool)
 }
@@ -130,7 +130,7 @@ type does interface {
 	remove()                                              // under the guard, in the task that enqueued; not called on the winner
 	won() bool                                            // whether it has been resumed, once the suspension is over
 	abandon()                                             // after a panic
-	about() (source any)                                  // for the ledger, as is took
+	about() (source any)                                  // the ledger shows it
 	took(then ledger.Then)                                // called when it is performed, see ledger.Holder
 }
 
@@ -149,7 +149,7 @@ type landing[T any] struct {
 func (l *landing[T]) land(b *waiter, began state, done <-chan struct{}) Resumer[T] {
 	s := l.r.slot
 	if s == nil || s.b != b {
-		s = &slot[T]{b: b, shared: true} // not a part of the leg, which a stale Resumer would keep
+		s = &slot[T]{b: b, shared: true} // a stale Resumer would keep a slot inside the leg alive, and the leg
 	}
 	s.abandonNode()
 	l.r = Resumer[T]{s, began, done}
@@ -207,7 +207,7 @@ func (l *levelLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 
 // remove withdraws the waiting leg. Another may have won, and the task must get its value or its lock.
 func (l *levelLeg[T]) remove() {
-	if stop := l.stop; stop != nil { // or else it panicked before it was begun
+	if stop := l.stop; stop != nil { // a nil stop means a panic before the timer began
 		l.stop = nil
 		takeBack(stop)
 	}

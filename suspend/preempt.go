@@ -22,7 +22,7 @@ func Point() {
 // A preempter is a Task whose scheduler may do so. It yields if Preempt returns true.
 type preempter interface{ Preempt() (yield bool) }
 
-// A pointer is a Task whose scheduler switches at each Point as well.
+// A pointer is a Task whose scheduler also switches at each Point.
 type pointer interface{ PreemptPoint() }
 
 func preemptible() {

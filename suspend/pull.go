@@ -8,7 +8,7 @@ import (
 )
 
 // Pull is iter.Pull, except that seq runs under the binding of the caller of next or stop: a Suspend in it suspends the
-// calling task. Under plain iter.Pull the body is a goroutine of its own that is bound to nothing, and a Suspend in it
+// calling task. Under plain iter.Pull the body runs on a goroutine that is bound to nothing, and a Suspend in it
 // blocks its caller, as a channel does.
 //
 // While a call of next or stop has not returned, also since it is suspended, another call of either panics, and changes
@@ -44,7 +44,7 @@ func (p *pulled) enter() (leave func()) {
 	return p.leave
 }
 
-// lend says that the body stands for the caller by, until by is 0.
+// lend records that the body runs for the caller on goroutine by, until by is 0.
 func (p *pulled) lend(by int64) {
 	if p.id != 0 && ledger.On() {
 		ledger.Lend(p.id, by)

@@ -79,7 +79,7 @@ func (q *Queue[T, P]) node(r Resumer[T], p P) *node[T, P] {
 	return n
 }
 
-// otherNode finds the node among those that s has not queued with last, or makes it, and puts it first.
+// otherNode finds a node of this type among the older nodes of s, or makes it, and puts it first.
 func otherNode[T, P any](s *slot[T]) (n *node[T, P]) {
 	for l := &s.nodes; *l != nil; l = &(*l).next {
 		if n, ok := (*l).x.(*node[T, P]); ok {
@@ -143,8 +143,8 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 }
 
 // resumeHead leaves the value in the node, which nothing else writes, before the one CAS that decides. A cancelled task leaves the
-// node alone until it has had the guard. If the slot must know the winner, or a context was found done, the Resumer does
-// it.
+// node alone until it has had the guard. If the slot is shared, or a context is done, it
+// leaves the decision to the Resumer.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	n := q.head
 	if q.len > prefetch.Crowd {
@@ -153,12 +153,12 @@ func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
 	r := n.r
 	s := r.slot
 	if s.shared || err != nil || r.done != nil && atomicx.Closed(r.done) {
-		p = q.unlink(n) // from here on the node is its task's
+		p = q.unlink(n) // the task owns the node from here on
 		return p, r.resume(v, err, true)
 	}
 	p = q.unlink(n)
 	n.v = v
-	if s.b.word.deliverInNode(r.wait) { // and from here
+	if s.b.word.deliverInNode(r.wait) { // the task owns the node from here on
 		s.b.task.Unpark()
 		return p, true
 	}
@@ -210,7 +210,7 @@ func (q *Queue[T, P]) Head() *P {
 }
 
 // Remove takes r off and reports whether it was there; false says that a resumer has taken it off already.
-// It is called by the waiter, after its wait has failed, or has been that of a Source that lost a Select, and not otherwise.
+// Only the waiter calls it, after its wait has failed or its Source has lost a Select.
 func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	if r.slot == nil || !r.slot.queued {
 		return false
@@ -227,5 +227,5 @@ func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	return linked
 }
 
-// Len returns the number of waiters, including those that are cancelled and have not removed themselves yet.
+// Len returns the number of waiters, including cancelled ones that have not removed themselves yet.
 func (q *Queue[T, P]) Len() int { return q.len }

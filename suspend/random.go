@@ -3,11 +3,11 @@ package suspend
 import "math/rand/v2"
 
 // Random returns the random source of the calling task's scheduler, see Rand. It is for code that runs in production and in a simulation: there
-// its numbers are those of the seed.
+// the seed decides its numbers.
 //
 //	pause := rand.New(suspend.Random()).IntN(100)
 //
-// Elsewhere, in a callback too, it is that of math/rand/v2. It may be used by any number of tasks and goroutines: each draw is one of its caller.
+// Elsewhere, in a callback too, the numbers come from math/rand/v2. It may be used by any number of tasks and goroutines: each draw is one of its caller.
 func Random() rand.Source { return callerRandom{} }
 
 type callerRandom struct{}
@@ -32,7 +32,7 @@ func (b *binding) draw() uint64 {
 // coin returns a number whose highest bit is random. One draw serves for 31 of them.
 func (b *binding) coin() uint64 {
 	if b.coins <= 1 {
-		b.coins = uint32(b.draw()) | 1<<31 // which marks the end
+		b.coins = uint32(b.draw()) | 1<<31 // the highest bit marks the end
 	}
 	x := uint64(b.coins) << 63
 	b.coins >>= 1

@@ -8,7 +8,7 @@ import (
 )
 
 // Waits are recorded while package census is on: when they have queued, and not again when they are over, since a look at the ledger after a
-// switch would cost each wait 2 %. The word tells whether a recorded wait lasts. No function here is called while the ledger is off, and none
+// switch would cost each wait 2 %. The word shows whether a recorded wait lasts. No function here is called while the ledger is off, and none
 // is inlined: the frames of waits have no room for them.
 
 // waitOf describes the wait of w that began with s.
@@ -33,7 +33,7 @@ func recordWait[T any, S Source[T]](b *binding, s S, r Resumer[T]) {
 	ledger.Waits(w)
 }
 
-// recordSuspend records a Suspend: of a Select, which is recorded already; of a task that block has left in a Queue; or of another, which
+// recordSuspend records a Suspend: of a Select, which is recorded already; of a task that block put into a Queue; or of another, which
 // waits for something unknown.
 //
 //go:noinline

@@ -85,20 +85,20 @@ func (c *Case[T]) keepResult() (won bool) {
 	return won
 }
 
-// Select performs exactly one of cases and returns it: one that need not wait, chosen at random if there are several,
-// or else the first that becomes possible, suspending the caller until then. The others have had no effect, and
+// Select performs exactly one of cases and returns it: a case that need not wait, chosen at random if there are several,
+// or else the first that becomes possible, suspending the caller until then. The other cases have had no effect, and
 // nothing is left of them. An error of the operation itself is the case's Result. If ctx is done first, or already,
 // Select returns nil and the error of the cancellation. A case of the zero Op, and a nil one, is never performed.
 //
-// Two Selects that wait for each other meet; one does not meet itself. How: a Resumer commits one task that waits, so
-// the one that commits it must not be waiting itself. Select locks the guards of all its cases, in an order that is
+// Two Selects that wait for each other meet; one does not meet itself. How: a Resumer commits a task that waits, so
+// the task that calls Resume must not be waiting itself. Select locks the guards of all its cases, in an order that is
 // the same for everybody, looks at each, and if none is possible, queues for all of them before it unlocks. It is
 // what Go does in its own select, which locks the channels in the order of their addresses.
 func Select(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, atRandom)
 }
 
-// SelectOrdered is Select, except that of several cases that need not wait it performs the first.
+// SelectOrdered is Select, but of several cases that need not wait it performs the first.
 func SelectOrdered(ctx context.Context, cases ...Selectable) (won Selectable, err error) {
 	return perform(ctx, cases, inOrder)
 }
@@ -114,10 +114,10 @@ type manner uint8
 const (
 	atRandom manner = iota
 	inOrder
-	atOnce // in order, without waiting
+	atOnce // looks in order and does not wait
 )
 
-// perform is all three. While guards are held nobody asks ctx for anything.
+// perform is all three. While guards are held it calls no method of ctx.
 func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, error) {
 	if l, ok := ctx.(*lazyPermit); ok {
 		ctx = l.Context
@@ -159,7 +159,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			return performSlowly(ctx, cases, legs, guards, look)
 		}
 		began, armed := b.armed(ctx)
-		if armed { // as nearly always, without a call
+		if armed { // saves a call in nearly all waits
 			enqueueLocked(legs, &b.waiter, began, b.last.done)
 			UnlockAll(guards)
 		} else {
@@ -169,7 +169,7 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 			if b.switcher == nil {
 				b.park(began, func() { drop(legs) })
 			}
-			for b.word.pending(began) { // in this frame: see leave
+			for b.word.pending(began) { // leave is called in this frame, see there
 				leave(b, false)
 			}
 			if won = collect(legs); won == none {
@@ -210,8 +210,8 @@ func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards [
 	return performed(cases, legs, won, err)
 }
 
-// performAgain is perform where some of legs are prepared, and while waits are recorded. It begins anew as long as one of the legs asks for
-// that.
+// performAgain is perform where some of legs are prepared, and while waits are recorded. It begins anew as long as a leg
+// requests another look.
 func performAgain(ctx context.Context, cases []Selectable, legs []leg, how manner) (Selectable, error) {
 	if twice(legs) {
 		panic(sameTwice)
@@ -289,7 +289,7 @@ func guardsOf(legs []leg, guards []*Guard) []*Guard {
 	return guards
 }
 
-// suspendOn is the way of goroutines without a task, and of those that have levels.
+// suspendOn suspends goroutines without a task, and waits that have levels.
 func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (won int, waited bool, err error) {
 	won = none
 	returned := false
@@ -334,8 +334,8 @@ func enqueueAll(legs []leg, guards []*Guard, look order, b *waiter, wait state, 
 			drop(legs)
 		}
 	}()
-	// Under no lock, since it may call a context. One that is ready by now resumes the caller, unless another has been
-	// quicker.
+	// No lock is held, since enqueue may call a context. A level that is ready by now resumes the caller, unless another leg
+	// was quicker.
 	for _, l := range legs {
 		if l.guard == nil {
 			l.enqueue(b, wait, done)
@@ -369,7 +369,7 @@ func enqueueLocked(legs []leg, b *waiter, wait state, done <-chan struct{}) {
 	}
 }
 
-// collect finds the leg that was resumed, if any, and takes the others off that have a guard.
+// collect finds the leg that was resumed, if any, and removes all other legs that have a guard.
 func collect(legs []leg) (won int) {
 	won = none
 	for i := range legs {

@@ -11,7 +11,7 @@ import (
 type Resumer[T any] struct {
 	slot *slot[T]
 	wait state           // the open state of the word that Resume replaces
-	done <-chan struct{} // of the context of the wait; nil if that never ends, or tells its waiters itself
+	done <-chan struct{} // the Done channel of the wait; nil if the context never ends, or calls its waiters itself
 }
 
 // Resume ends the suspension with (v, err) and reports whether it did. Of all Resumes of a suspension,
@@ -21,12 +21,12 @@ type Resumer[T any] struct {
 //
 // Resume never suspends or blocks, and it runs no code of users. It decides, and makes the waiting task runnable by its
 // Unpark. It may be called from any goroutine and under any lock, before block has returned, after
-// Suspend has returned, and after the task and its scheduler have gone.
+// Suspend has returned, and after the task and its scheduler have ended.
 //
 // What happened before a Resume that returned true happened before the return of its Suspend.
 func (r Resumer[T]) Resume(v T, err error) bool { return r.resume(v, err, false) }
 
-// Spawner returns the scheduler whose timers the waiter uses: that of its task, and for a Then its executor, as by After.
+// Spawner returns the scheduler whose timers the waiter uses: the scheduler of its task, or the executor of a Then, as After does.
 func (r Resumer[T]) Spawner() Spawner {
 	if s := spawnerOf(r.slot.b.task); s != nil {
 		return s
@@ -60,7 +60,7 @@ func (r Resumer[T]) resume(v T, err error, freed bool) bool {
 }
 
 // over reports whether the context of the wait, which has a Done channel, is done. If it is, over cancels the wait: the
-// context may tell it late, by a goroutine, or never, if it is lazy.
+// context may call back late, on a goroutine, or never, if the wait is lazy.
 func (r Resumer[T]) over() bool {
 	if !atomicx.Closed(r.done) {
 		return false
@@ -81,7 +81,7 @@ type slot[T any] struct {
 	freed  bool      // like v: the node in use was taken off before
 	queued bool      // node is in use; the task's own, like the rest
 	node   queued[T] // a *node[T, P], of the P that was queued with last
-	nodes  *list     // and those for others
+	nodes  *list     // nodes of other types
 	v      T
 	err    error
 }
@@ -207,5 +207,5 @@ func (s *slot[T]) abandonNode() {
 type queued[T any] interface {
 	take() T
 	release()
-	queue() any // for the ledger
+	queue() any // the ledger shows it
 }

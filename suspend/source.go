@@ -6,15 +6,15 @@ import (
 )
 
 // A Source is what an Op is made of outside this package: an operation on an object with a Guard. All methods but
-// Guard are called with the guard held, those of other objects often as well: they must not suspend, panic, block, or
+// Guard are called with the guard held, and often with the guards of other objects: they must not suspend, panic, block, or
 // call anything back.
 //
 // Try performs the operation if it need not wait, and reports whether it did; (v, err) is its result then, and if it
 // takes a waiter to do so, it commits with exactly one Resume. A Try that reports false must leave the object closed: as
 // long as the guard is held, nothing may make the operation possible (an object with an atomic fast path sets its
 // waiter bit). Enqueue then leaves r where a Resume under the guard will find it, as a rule in a Queue. Remove takes
-// r away, if it is still there. Guard may return nil for a level, what takes nothing to look at and stays ready once
-// it is (a deadline, an end): its methods are called under no lock of its own, and Enqueue resumes r if it is ready. It
+// r away, if it is still there. Guard may return nil for a level, a condition that consumes nothing and stays true
+// (a deadline, an end): its methods are called under no guard, and Enqueue resumes r if it is ready. It
 // always returns the same.
 type Source[T any] interface {
 	Guard() *Guard
@@ -65,7 +65,7 @@ func (l *sourceLeg[T]) enqueue(b *waiter, began state, done <-chan struct{}) {
 	l.s.Enqueue(l.land(b, began, done))
 }
 
-// A madeOp has a Source of its own for each performance.
+// A madeOp makes a Source for each performance.
 type madeOp[T any] struct{ again.Maker[Source[T]] }
 
 func (op madeOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
@@ -77,7 +77,7 @@ func (op madeOp[T]) begin(_ Spawner, to []leg) ([]leg, result[T]) {
 // A preparing leg is a Preparer's.
 type preparing interface {
 	again.Preparer
-	again() bool // its result asks only for another look
+	again() bool // its result only requests another look
 }
 
 type preparingLeg[T any] struct {
@@ -110,7 +110,7 @@ func prepare(legs []leg) {
 	}
 }
 
-// wantsAgain reports whether the leg that has won, if any, only asks for another look. A look ends with such a leg, so no other
+// wantsAgain reports whether the leg that has won, if any, only requests another look. A look ends with such a leg, so no other
 // has had an effect in the same look.
 func wantsAgain(legs []leg, won int) bool {
 	return won != none && legs[won].prepares && legs[won].does.(preparing).again()

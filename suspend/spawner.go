@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Spawner starts tasks. Go returns nil if f will run, as a task of its own, even if what asked for it is
+// A Spawner starts tasks. Go returns nil if f will run, as a new task, even if the context of the caller is
 // cancelled by then; it returns ErrClosed if f will never run. Go obeys the contract of Unpark: any goroutine may call
 // it, under locks, and it neither blocks nor runs f before it returns.
 type Spawner interface {
@@ -22,12 +22,12 @@ type Executor interface {
 // some schedulers publish them only now and then: they are for dashboards, not for decisions.
 type Stats struct {
 	Live      int64  // tasks and callbacks accepted that have not ended
-	Running   int64  // of these, the ones running
-	Suspended int64  // of these, the ones suspended, or woken but not yet running
+	Running   int64  // how many of them run
+	Suspended int64  // how many of them are suspended, or woken and not yet running
 	Wakes     uint64 // times that a suspended task was resumed, since the beginning
 	Steals    uint64 // times that a worker took work from another
 	HandOvers uint64 // times that a scheduler was taken from a task that held it, see adapters/eventloop
-	Outside   int64  // of Running, the ones that run beside their scheduler for that reason
+	Outside   int64  // how many of Running run beside their scheduler after a hand-over
 
 	Blocking       int64 // functions of Blocking that run
 	BlockingQueued int64 // functions of Blocking that wait until others have ended
@@ -40,33 +40,33 @@ type goroutines struct{}
 
 func (goroutines) Go(f func()) error { go f(); return nil }
 
-// These are the capabilities of a Spawner beside Go. The functions of this package ask for them by [As], and do without one that a
-// scheduler does not have. A Spawner that wraps another has a method Unwrap() Spawner, and so offers the capabilities of that one. The
+// These are the capabilities of a Spawner beside Go. The functions of this package find them by [As], and work without a
+// capability that a scheduler lacks. A Spawner that wraps another has a method Unwrap() Spawner, so that it offers the other's capabilities. The
 // conformance kit checks each capability that it finds.
 
-// Rand is a source of random numbers: Select, Choose and Then draw from the one of the calling task's scheduler. A
+// Rand is a source of random numbers: Select, Choose and Then draw from the source of the calling task's scheduler. A
 // scheduler that repeats a run from its seed has a seeded one, and so its tasks make the same choices again. Uint64 may
-// be called by any goroutine. Without it, the source is that of math/rand/v2.
+// be called by any goroutine. Without it, they draw from math/rand/v2.
 type Rand interface{ Uint64() uint64 }
 
 // Timers are the timers of a scheduler. AfterFunc calls f after d, as Execute would: f must not suspend. stop reports
-// whether it has prevented the call. AfterFunc obeys the contract of Unpark. A scheduler that has closed may drop the
-// timers that no task of its own waits for. Without it, the timers are those of package time.
+// whether it has prevented the call. AfterFunc obeys the contract of Unpark. A closed scheduler may drop the
+// timers that none of its tasks waits for. Without it, package time has the timers.
 type Timers interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Clock is the clock of the Timers. Now obeys the contract of Unpark. Without it, the clock is that of package time.
+// Clock is the clock of the Timers. Now obeys the contract of Unpark. Without it, package time has the clock.
 type Clock interface{ Now() time.Time }
 
 // Blocker runs f, which may block, on a goroutine, and bounds the number of those. It does not wait for f. Without it,
 // Blocking starts a goroutine for each f.
 type Blocker interface{ Block(f func()) error }
 
-// Watcher tells of the end of contexts. AfterDone calls f, as Execute would, after ctx is done. stop reports whether it has
-// prevented the call. A context of package context calls back on a goroutine of its own. A scheduler that repeats a run
-// from its seed can admit none, so it looks at the Done channels itself. Tasks ask for it when they wait with a context that
-// has no AfterFunc method. Without it, the call is that of context.AfterFunc.
+// Watcher reports the end of contexts. AfterDone calls f, as Execute would, after ctx is done. stop reports whether it has
+// prevented the call. A context of package context calls back on a new goroutine. A scheduler that repeats a run
+// from its seed can admit none, so it looks at the Done channels itself. Tasks use it when they wait with a context that
+// has no AfterFunc method. Without it, context.AfterFunc makes the call.
 type Watcher interface {
 	AfterDone(ctx context.Context, f func()) (stop func() bool)
 }

@@ -40,7 +40,7 @@ type level struct {
 }
 
 var (
-	newest atomic.Pointer[level] // nil until the first Bind
+	newest atomic.Pointer[level] // the first Bind makes it
 	grow   sync.Mutex
 )
 

@@ -31,10 +31,10 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 type continuation[T any] struct {
 	waiter
 	ctx      context.Context
-	end      end // of ctx
+	end      end // identifies ctx
 	on       Executor
 	k        func(T, error)
-	release  func() // of on, if that can be held
+	release  func() // ends the hold of on, if on is a Holder
 	submit   func() // finish
 	result   result[T]
 	legs     []leg
@@ -127,7 +127,7 @@ func (t *continuation[T]) begin() {
 	if e := t.end; e != (end{}) {
 		t.watch(t.ctx, e)
 		if e.over(t.ctx) {
-			t.word.cancel(began) // or the registration has, and its Unpark may have met the state of the round before
+			t.word.cancel(began) // the registration may have cancelled it, but its Unpark met the state of the round before
 			t.Unpark()
 			return
 		}
@@ -143,7 +143,7 @@ func (t *continuation[T]) begin() {
 	}
 	t.winner = enqueueAll(t.legs, guards, look, &t.waiter, began, t.end.done)
 	t.waited = t.winner == none
-	if !t.waited && t.word.withdraw(began) { // or it is cancelled, and the winner dominates
+	if !t.waited && t.word.withdraw(began) { // a cancelled wait has its Unpark already, and the winner counts
 		t.Unpark()
 	}
 }
@@ -167,8 +167,8 @@ func letGo(release func()) {
 	}
 }
 
-// finish runs on the executor, when the round has ended. It calls k last. A Drop may panic before, and a context may exit: k has its
-// result all the same.
+// finish runs on the executor, when the round has ended. It calls k last. A Drop may panic before, and a context may exit, but
+// k still gets its result.
 func (t *continuation[T]) finish() {
 	won := t.winner
 	if t.waited {
@@ -198,7 +198,7 @@ func (t *continuation[T]) finish() {
 		v, err, _ := result.result()
 		k(v, err)
 	}()
-	defer t.unwatch() // which calls a foreign context
+	defer t.unwatch() // calls a foreign context, which may panic
 	if t.waited || t.prepares {
 		stopOthers(t.legs, won)
 	}

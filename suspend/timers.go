@@ -15,7 +15,7 @@ func nowOf(on Spawner) time.Time {
 	return time.Now()
 }
 
-// AfterFunc calls f after d, by the timers of on. Where on is nil or has none, they are those of package time, and f runs
+// AfterFunc calls f after d, by the timers of on. Where on is nil or has none, package time calls f
 // on a goroutine. f must not suspend. stop reports whether it has prevented the call.
 func AfterFunc(on Spawner, d time.Duration, f func()) (stop func() bool) {
 	if t, ok := As[Timers](on); ok {
@@ -55,8 +55,8 @@ type sleeper interface {
 	Sleeps(ctx context.Context, d time.Duration) bool
 }
 
-// After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock are those
-// of the scheduler of the task that waits. For a Then they are those of its executor, and those of package time if it has none: the caller
+// After is ready once d has passed since the wait for it began, and returns the time. The timer and the clock belong
+// to the scheduler of the waiting task, or to the executor of a Then. If the executor has none, package time has them: the caller
 // of Then may be a task of a scheduler that ends first.
 func After(d time.Duration) Op[time.Time] { return Op[time.Time]{timerOp(d)} }
 
@@ -73,8 +73,8 @@ type timerLeg struct {
 	landing[time.Time]
 	d      time.Duration
 	t      time.Time // when d has passed, if pinned
-	pinned bool      // by pin
-	on     Spawner   // whose timers; nil: those of the performing task
+	pinned bool      // pin was called
+	on     Spawner   // has the timers; nil means the performing task's scheduler
 	stop   func() bool
 }
 
@@ -139,7 +139,7 @@ func (l *timerLeg) enqueue(b *waiter, began state, done <-chan struct{}) {
 }
 
 func (l *timerLeg) remove() {
-	if l.stop != nil { // or else it panicked before it was begun
+	if l.stop != nil { // a nil stop means a panic before the timer began
 		l.stop()
 		l.stop = nil
 	}

@@ -8,8 +8,7 @@ import (
 
 // Wait performs what s describes, for the calling task: it returns what Try returns, if that need not wait; otherwise it
 // suspends the caller until it is resumed, or until ctx is done. Then, or if ctx is done already, it returns the error of
-// the cancellation, the operation has had no effect, and nothing is left of it. With allowLazy, ctx may be one of those
-// that AllowLazy is about. It is a parameter, since a call of AllowLazy keeps the caller from being inlined, and each frame
+// the cancellation, the operation has had no effect, and nothing is left of it. With allowLazy, ctx may be lazy, see AllowLazy. It is a parameter, since a call of AllowLazy keeps the caller from being inlined, and each frame
 // costs 10 ns after a switch.
 //
 // It is the direct way to what Do does by way of Select, and all that a blocking operation of a primitive consists of: lock
@@ -51,7 +50,7 @@ again:
 		}
 	}
 	// The word is open and the registration there, so nothing foreign need be called under the guard.
-	place, ok := b.slot.(*slot[T]) // as slotOf, which the compiler does not inline
+	place, ok := b.slot.(*slot[T]) // repeats slotOf, which the compiler does not inline
 	if !ok {
 		place = otherSlotOf[T](b)
 	}

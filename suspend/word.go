@@ -2,7 +2,7 @@ package suspend
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A word is the state of the one suspension that a waiter can have at a time: a generation, which only grows, and a status.
+// A word is the state of a waiter's current suspension: a generation, which only grows, and a status.
 // A suspension that ends, in whatever way, leaves the word open for the next one. -S> is the waiter, -R> a resumer, -C> a
 // context that ends, -K> a scheduler that kills the task; g is the generation.
 //
@@ -28,14 +28,14 @@ type word struct{ v atomicx.Uint64 }
 type state uint64
 
 // The statuses. A suspension that no context can cancel is kept apart from one that the registration can, so that a
-// registration which an earlier wait has left behind finds nothing to cancel.
+// stale registration of an earlier wait finds nothing to cancel.
 const (
 	open          state = iota
 	openToContext       // its registration cancels it
 	openLazily          // only a resumer cancels it, which finds the context done
-	claimed             // and two more, one for each kind of open
+	claimed             // two more follow, for the other kinds of open
 	cancelled     = claimed + 3
-	unarmed       = cancelled + 1 // of no word
+	unarmed       = cancelled + 1 // no word has it
 
 	statusBits = 3
 	statusMask = 1<<statusBits - 1
@@ -61,7 +61,7 @@ func (w *word) deliver(s state) { w.move(s+claimed, s+generation) }
 // cancel is the arrow of a context, and of a resumer that has found it done.
 func (w *word) cancel(s state) bool { return w.move(s, s.with(cancelled)) }
 
-// cancelAny cancels whatever the word is open to. False: a resumer or a context has come first.
+// cancelAny cancels whatever the word is open to. False means that a resumer or a context was first.
 func (w *word) cancelAny() bool {
 	for s := w.load(); s.status() <= openLazily; s = w.load() {
 		if w.cancel(s) {
