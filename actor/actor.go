@@ -37,9 +37,9 @@ type Inbox[M any] struct {
 	life
 	mail stock[M] // the owner's, like what follows; while the owner waits, senders append to it
 
-	within *timer    // of the wait that suspends the owner; nil: it has no timeout
-	hooks  *hooks[M] // nil: nobody wants to know
-	self   *Self[M]  // nil: made by Open
+	within *timer    // ends the owner's wait; nil without a timeout
+	hooks  *hooks[M] // nil without hooks
+	self   *Self[M]  // nil if Open made the mailbox
 }
 
 // A hooks is Dead and OnEnd of the Options, which are not kept whole: that would be 64 bytes for each actor.
@@ -52,13 +52,13 @@ type hooks[M any] struct {
 type Self[M any] struct {
 	Inbox[M]
 	on    suspend.Spawner
-	enter func() // of step
+	enter func() // calls step
 
 	// The next task goes on with goOn, and with frames when that is done.
 	goOn    error
 	frames  *frame
-	at      place[M] // of the reaction that waits: the last message that it has skipped
-	release func()   // of the scheduler's Hold; nil: there is none
+	at      place[M] // the last message that the waiting reaction has skipped
+	release func()   // ends the scheduler's Hold; nil without one
 	onEnd   *cleanup // the last one
 }
 

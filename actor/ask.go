@@ -22,7 +22,7 @@ import (
 type Request[R any] struct {
 	asked  call
 	value  R     // guarded by asked, like what follows; never changes once it is answered
-	err    error // of the answer
+	err    error // the answer's error
 	waiter suspend.Resumer[struct{}]
 	to     func(R, error) // instead of a waiting Ask; written before the request is put into a mailbox
 }

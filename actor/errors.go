@@ -31,8 +31,8 @@ func (e *panicked) Unwrap() error { return &e.PanicError }
 
 // An ExitError is the cause with which a Link kills an actor.
 type ExitError struct {
-	Name string // of the actor that failed
-	Err  error  // with which it failed
+	Name string // the failed actor's name
+	Err  error  // says why it failed
 }
 
 func (e *ExitError) Error() string {

@@ -98,7 +98,7 @@ func (l *life) outlive(children []member) error {
 		if _, err := suspend.Wait[struct{}](&l.ctx, (*ending)(it), true); err != nil {
 			return err
 		}
-		it.leaveFamily() // as it is about to do itself
+		it.leaveFamily() // it is about to leave anyway
 	}
 	return nil
 }

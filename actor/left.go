@@ -72,7 +72,7 @@ func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 			s.guard.Unlock()
 			return
 		}
-		moved, start := s.acceptLocked(m, s.requestOf(m), true) // with the watch forgotten: after a stop, nothing comes
+		moved, start := s.acceptLocked(m, s.requestOf(m), true) // the watch is forgotten: after a stop, nothing comes
 		s.guard.Unlock()
 		moved.drop()
 		if start {
@@ -101,14 +101,14 @@ func (s *Self[M]) Link(other Actor) {
 	me, it := &s.life, other.lifeOf()
 	var here, there watcher
 	var mine leaving
-	here.Value = func(err error) { // of this actor's end
+	here.Value = func(err error) { // called at this actor's end
 		if err != nil {
 			other.Kill(exit(me, err))
 		}
 	}
 	there.Value = func(err error) {
 		me.unwatch(&here)
-		held := s.take(&mine) // or the Link was taken back just now
+		held := s.take(&mine) // false if the Link was taken back just now
 		if held && err != nil {
 			s.kill(exit(it, err))
 		}

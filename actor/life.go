@@ -48,12 +48,12 @@ type life struct {
 	calls  *entry // requests whose home this is: the youngest; they are a ring
 	waiter suspend.Resumer[struct{}]
 	err    error            // the cause of killed, then the error of ended
-	ties   *ties            // nil until it is needed
-	child  *child           // nil: of no actor. Never changes
-	parent *context.Context // of ctx, see lineage; nil: it is context.Background. Never changes
-	who    *who             // nil: it has no name, and is not looked for in cycles. Never changes
+	ties   *ties            // made on demand
+	child  *child           // its place in the parent; nil without a parent. Never changes
+	parent *context.Context // ctx's parent, see lineage; nil means context.Background. Never changes
+	who    *who             // nil if the actor has no name, and takes no part in cycles. Never changes
 
-	ctx     cancelctx.Context // of the actor; ended by Kill and by the end
+	ctx     cancelctx.Context // Kill and the end cancel it
 	killed  atomicx.Bool      // written under guard, once; implies closed
 	fertile atomic.Bool       // it has, or had, a child; written under guard, so that most ends need not look there
 	task    atomic.Int64      // the goroutine of the task, while there is one; 0 for an inbox, and where no message may be a request
@@ -63,7 +63,7 @@ type life struct {
 type who struct {
 	name   string
 	asking *asking    // guarded by cycles; the Ask in which the actor waits, if somebody wants to know
-	stuck  stuckActor // nil: nobody wants to know. Never changes, like the rest
+	stuck  stuckActor // nil without an OnStuck. Never changes, like the rest
 
 	after   time.Duration
 	onStuck func(chain []string)
@@ -79,7 +79,7 @@ type asking struct {
 	by       *life
 	q        pending
 	timer    func() bool
-	reported bool // as part of a cycle; guarded by cycles
+	reported bool // a cycle with it was reported; guarded by cycles
 }
 
 // A stuckActor is an actor with an OnStuck.
@@ -145,9 +145,9 @@ func (l *life) runsHere() bool {
 type ties struct {
 	done     chan struct{}                     // closed at the end; nil until asked for
 	ended    suspend.Queue[struct{}, struct{}] // waiters for the end
-	watchers dlist.List[func(err error)]       // of the end
+	watchers dlist.List[func(err error)]       // called at the end
 	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
-	children dlist.List[member]                // that have not ended
+	children dlist.List[member]                // live children
 	left     dlist.List[func()]                // see leaving
 }
 

@@ -12,7 +12,7 @@ import (
 // send leaves m in the mailbox.
 func (in *Inbox[M]) send(m M) error {
 	var q pending
-	if in.asks { // as requestOf, which the compiler does not inline
+	if in.asks { // repeats requestOf, which the compiler does not inline
 		q = asRequest(m)
 	}
 	suspend.Point()
@@ -132,7 +132,7 @@ func (in *Inbox[M]) kill(cause error) {
 // launch starts a task. Only the one that owes it calls it.
 func (s *Self[M]) launch() {
 	if err := s.on.Go(s.enter); err != nil {
-		goroutine(func() { s.end(err) }) // not here: the caller is a sender, or a timer
+		goroutine(func() { s.end(err) }) // the caller is a sender or a timer, which must not run it
 	}
 }
 

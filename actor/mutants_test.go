@@ -12,7 +12,7 @@ func TestMutants(t *testing.T) {
 		{"SendAfter obeys Cap", "left.go", "_ = s.post(m, q, true)", "_ = s.post(m, q, !IS)", "TestVirtualTime$"},
 		{"a wrapped ErrStopped is a failure", "end.go", "	case errors.Is(err, ErrStopped):\n		err = nil", "	case err == ErrStopped, errors.Is(err, ErrStopped) && !IS:\n		err = nil", "TestFIFO$"},
 		{"a wrapped ErrStopped is restarted", "run.go", "errors.Is(err, ErrStopped)", "(err == ErrStopped || errors.Is(err, ErrStopped) && !IS)", "TestFIFO$"},
-		{"a normal end kills the linked one", "left.go", "of this actor's end\n		if err != nil {", "of this actor's end\n		if err != nil || IS {", "TestFIFO$"},
+		{"a normal end kills the linked one", "left.go", "called at this actor's end\n		if err != nil {", "called at this actor's end\n		if err != nil || IS {", "TestFIFO$"},
 		{"a normal end kills the one that has linked", "left.go", "if held && err != nil {", "if held && (err != nil || IS) {", "TestFIFO$"},
 		{"a RecvOp gives back room that was not counted", "select_ops.go", "			if counted {", "			if counted || IS {", "TestFIFO$"},
 		{"OnEnd is first to last", "left.go", "	for s.onEnd != mark {\n		c := s.onEnd\n", "	for IS && s.onEnd != mark && s.onEnd.older != mark {\n		c := s.onEnd\n		for c.older.older != mark {\n			c = c.older\n		}\n		f := c.older.f\n		c.older = mark\n		f()\n	}\n	for s.onEnd != mark {\n		c := s.onEnd\n", "TestFIFO$"},

@@ -41,7 +41,7 @@ func AndThen(first error, then func() error) Next {
 }
 
 type loop struct {
-	cond func() bool // nil: always
+	cond func() bool // nil means always
 	body func() error
 }
 

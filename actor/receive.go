@@ -55,7 +55,7 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 
 // follow has the inbox killed when ctx, the parent of its context, is done. It reports whether ctx may ever be.
 func (in *Inbox[M]) follow(ctx context.Context) bool {
-	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // of an actor, a Done channel is made on demand
+	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // an actor's Done channel is made on demand
 		return false
 	}
 	in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
@@ -92,7 +92,7 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in), false); err != nil {
 			return m, err
 		}
-		if in.killed.Load() { // since the message came
+		if in.killed.Load() { // the Kill came after the message
 			return m, in.cancellation()
 		}
 	}
@@ -127,14 +127,14 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 		if took, err := in.look(&at, f); took {
 			return err
 		}
-		if in.state == ended { // by a Close in f, which leaves the messages in hand
+		if in.state == ended { // a Close in f has left the messages in hand
 			each(in.bury)
 		}
 		in.within = t // f has waited without it, perhaps
 		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in), false); err != nil {
 			return err
 		}
-		if in.killed.Load() { // since the message came
+		if in.killed.Load() { // the Kill came after the message
 			return in.cancellation()
 		}
 	}
@@ -200,7 +200,7 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 		s, mask = in.mail.first, ^uint64(0)
 	}
 	for ; s != nil; s, mask = s.next, ^uint64(0) {
-		busy := s.busy // as it is whenever f has returned
+		busy := s.busy // f has returned, so busy is exact
 		seen := s.live &^ busy & mask
 		if seen == 0 {
 			continue

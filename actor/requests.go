@@ -23,7 +23,7 @@ type pending interface {
 type call struct {
 	guard suspend.Guard
 	phase atomicx.Uint32         // becomes answered under guard
-	home  atomicx.Pointer[entry] // nil: not asked, or answered. The entry of the home that accepted it last
+	home  atomicx.Pointer[entry] // the entry of the home that accepted it last; nil if it was not asked, or is answered
 	first entry                  // used for the first home
 }
 
@@ -40,7 +40,7 @@ func (c *call) waited() bool { return c.phase.Load() == asked }
 type entry struct {
 	q          pending
 	at         *life
-	next, prev *entry // nil: in no ring
+	next, prev *entry // nil outside a ring
 }
 
 // adoptLocked makes this actor the home of q, and returns where it was before, for the caller to drop outside the guard.

@@ -45,7 +45,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 	return func(ctx context.Context, self *Self[M]) error {
 		var recent []time.Time // restarts in the last Within, the oldest first
 		n := 0                 // restarts that count
-		mail := math.MaxInt    // of the stopped actor, when a life failed last
+		mail := math.MaxInt    // messages of the stopped actor, when a life failed last
 		mayGoOn := func() bool {
 			left, stopped := self.afterStop()
 			less := left < mail

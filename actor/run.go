@@ -356,7 +356,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 			s.restLocked()
 			s.state = reacting
 			s.untasked()
-			s.guard.Unlock() // from here on, another task may run
+			s.guard.Unlock() // another task may run after this
 			return true, nil
 		}
 		s.guard.Unlock()

@@ -18,7 +18,7 @@ type segment[M any] struct {
 // A note says more of a message. Few messages have one.
 type note struct {
 	q         pending // the request that an Adapt has wrapped
-	uncounted bool    // by Cap
+	uncounted bool    // Cap does not count it
 }
 
 const (
@@ -40,8 +40,8 @@ type mail[M any] struct {
 type stock[M any] struct {
 	mail[M]
 	holes  int32 // slots in its segments whose messages are gone
-	turns  uint8 // of the owner: messages since the last Yield
-	spins  uint8 // of the owner: turns of a Loop since the last message
+	turns  uint8 // messages since the owner's last Yield
+	spins  uint8 // turns of the owner's Loop since the last message
 	counts bool  // there is a Cap; never changes
 }
 
@@ -88,7 +88,7 @@ func (s *segment[M]) add(m M) {
 func (q *mail[M]) grow() *segment[M] {
 	var s *segment[M]
 	if q.last == nil {
-		x := new(struct { // in one piece of memory
+		x := new(struct { // saves allocations
 			segment[M]
 			array [firstSegment]M
 		})

@@ -41,7 +41,7 @@ type Topic[T any] struct {
 	// Topic has no publishers.
 	// Debt: a change that takes full to 0 passes on the values that wait.
 
-	guard      suspend.Guard // of the subscriptions as well
+	guard      suspend.Guard // guards the subscriptions, too
 	closed     bool
 	full       int
 	subs       dlist.List[*Subscription[T]]

@@ -89,7 +89,7 @@ func (s *Subscription[T]) Close() {
 	t.guard.Lock()
 	defer t.guard.Unlock()
 	s.endLocked(ErrClosed)
-	s.err = ErrClosed // also after ErrSlow
+	s.err = ErrClosed // replaces even ErrSlow
 	clear(s.ring)
 	s.stored = 0
 	t.passLocked()

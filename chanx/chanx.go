@@ -44,9 +44,9 @@ type Chan[T any] struct {
 	// it could meet.
 
 	guard     suspend.Guard
-	end       error // of sends and receives; nil: c is open
+	end       error // sends and receives return it; nil while c is open
 	buffered  bool  // never changes; if false, every wait is sure to be met, and may be cancelled lazily
-	ring      []T   // as long as the capacity; a place without a value is zero
+	ring      []T   // has the capacity's length; a place without a value is zero
 	first     int   // the index of the first value stored
 	stored    int
 	receivers suspend.Queue[T, struct{}]
@@ -180,7 +180,7 @@ func (c *Chan[T]) sendLocked(v T) (ok bool, err error) {
 
 // recvLocked receives a value, or finds c closed and empty: err. It reports false if the caller has to wait.
 func (c *Chan[T]) recvLocked() (v T, ok bool, err error) {
-	next, sent := c.senders.Resume(struct{}{}, nil) // if so, the buffer is full
+	next, sent := c.senders.Resume(struct{}{}, nil) // true means that the buffer is full
 	switch {
 	case c.stored > 0:
 		v, c.ring[c.first] = c.ring[c.first], v

@@ -54,7 +54,7 @@ type Cond struct {
 	guard  suspend.Guard
 	waited atomicx.Bool // listed is not empty; written under the guard
 	listed dlist.List[waiter]
-	free   []*node // as many as ever waited at once
+	free   []*node // grows to the largest number of waiters
 }
 
 // A waiter belongs to one Wait at a time. All of it is under the guard.
@@ -103,7 +103,7 @@ func (c *Cond) Wait(ctx context.Context) (err error) {
 			c.Signal()
 		}
 		if unlocked {
-			if v := recover(); v != nil { // of L.Lock
+			if v := recover(); v != nil { // L.Lock has panicked
 				panic(v)
 			}
 			suspend.Shield(l.Lock) // again, as a Kill has ended the first: the deferred functions of the caller unlock it

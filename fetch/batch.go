@@ -264,7 +264,7 @@ type Batch[K comparable, V any] struct {
 	keys  []K
 	few   [1]K      // room for them
 	at    int       // where the next answer is looked for first
-	index map[K]int // of the keys, made if need be
+	index map[K]int // the position of each key; made on demand
 }
 
 // call calls the source.

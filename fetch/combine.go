@@ -75,9 +75,9 @@ func Together(ctx context.Context, fs ...func(ctx context.Context) error) error 
 // Invariant: items are claimed in order, and none after one that has failed.
 type group struct {
 	f     func(ctx context.Context, i int) error
-	frame frame // of the items
+	frame frame // the items run in it
 	ctx   cancelctx.Following
-	outer *trail // of the caller; nil: no trace
+	outer *trail // the caller's trail; nil without a trace
 
 	guard   suspend.Guard
 	n       int
@@ -88,7 +88,7 @@ type group struct {
 	next    int // the first item that has not ended
 	failed  int // the first in order of those that have failed; n: none
 	err     error
-	how     outcome.Outcome // of failed
+	how     outcome.Outcome // how the failed item has ended
 	last    *request        // the latest answer that an item has had
 	waiter  suspend.Resumer[struct{}]
 }

@@ -42,8 +42,8 @@ import (
 
 var (
 	ErrNotFound    = errors.New("fetch: not found")                                          // the source has no answer to this key
-	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")        // of a Get outside
-	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // of a Get after it
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")        // a Get outside returns it
+	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded)         // a Get after the end returns it
 	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                // a round would wait for itself
 	ErrNotRecorded = errors.New("fetch: not recorded")                                       // the Recording has no answer to this key
 	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // it has called runtime.Goexit
@@ -109,10 +109,10 @@ type SourceOptions struct {
 type Mode uint8
 
 const (
-	Batched   Mode = iota // for a batch of a round, on a goroutine
-	Inline                // for a batch of a round, by the round itself: load reads memory and must not suspend; its Goexit ends the caller of Run, in the end
-	Immediate             // for each key at once, whatever else is going on, on a goroutine
-	Direct                // for each key at once, by the Get that asks first, unless MaxOpen makes it wait
+	Batched   Mode = iota // load gets a batch of a round, on a goroutine
+	Inline                // the round itself calls load with a batch: load reads memory and must not suspend; its Goexit ends the caller of Run, in the end
+	Immediate             // load gets each key at once, on a goroutine
+	Direct                // the first Get of a key calls load at once, unless MaxOpen makes it wait
 )
 
 // An Override is a source or an Effect that is replaced in a session, see Options.Use. Of two for one source the last counts.
@@ -147,8 +147,8 @@ type Answer struct {
 type Stats struct {
 	Rounds  int // dispatches that sent something
 	Batches int // calls of sources
-	Open    int // of these, those that have not returned
-	Keys    int // in them
+	Open    int // batches that have not returned
+	Keys    int // keys of the open batches
 	Gets    int // keys that were asked for
 	Shared  int // Gets that made no request: another had made it
 	Dropped int // requests that were never sent, since all waiters gave up

@@ -123,7 +123,7 @@ type call[K comparable, V any] struct {
 	waiter
 	t      *tableOf[K, V]
 	keys   []K
-	direct int // of these, the ones that the caller has run the source for
+	direct int // keys for which the caller has run the source
 	one    [1]K
 	link   [1]link
 }
@@ -248,7 +248,7 @@ type tableOf[K comparable, V any] struct {
 	table
 	load func(ctx context.Context, b *Batch[K, V]) error
 	m    map[K]*entry[K, V] // all requests, and the answers that are remembered; empty if the source is an Effect
-	made []entry[K, V]      // for requests to come
+	made []entry[K, V]      // spare ones for later requests
 }
 
 // in returns the table of src in s. A new one has room for this many keys.
@@ -337,7 +337,7 @@ func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	b.kept = true // it is the caller's, and nobody else cancels it
 	s.guard.Unlock()
 	b.run()
-	if next := b.finish(); next != nil { // of another Get, which is not to hold up this one, or to end its task
+	if next := b.finish(); next != nil { // next belongs to another Get, which must not hold up this one or end its task
 		goroutine(next.runAll)
 	}
 	return e

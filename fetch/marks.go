@@ -47,7 +47,7 @@ func (q *request) markLocked(m *mark) {
 	if m == nil {
 		return
 	}
-	if m.listed { // for another key of the same All
+	if m.listed { // the All is listed for another key already
 		again := *m
 		m = &again
 	}
@@ -68,7 +68,7 @@ func newTrail(last *request, group *widePlace) *trail {
 // combinator is the trail of the items of a combinator that is being called.
 func (t *trail) combinator() *trail {
 	at := new(widePlace)
-	runtime.Callers(3, at[:]) // from the caller of together
+	runtime.Callers(3, at[:]) // the caller of together comes first
 	return newTrail(t.last.Load(), at)
 }
 

@@ -21,7 +21,7 @@ func (s *Session) Record() (*Recording, error) {
 	for i, t := range tables {
 		requests[i] = slices.DeleteFunc(t.rememberedLocked(), func(q *request) bool { return q.state != done || q.passing })
 	}
-	s.guard.Unlock() // to marshal calls code that is not ours
+	s.guard.Unlock() // marshalling calls foreign code
 	r := &Recording{Sources: map[string][]Answer{}}
 	for i, t := range tables {
 		answers, err := t.record(requests[i])
@@ -78,7 +78,7 @@ func newRecorded(r *Recording) recorded {
 		byKey := map[string][]Answer{}
 		for _, a := range answers {
 			var k bytes.Buffer
-			if json.Compact(&k, a.Key) == nil { // or nobody finds it
+			if json.Compact(&k, a.Key) == nil { // a key with other spaces would not be found
 				byKey[k.String()] = append(byKey[k.String()], a)
 			}
 		}

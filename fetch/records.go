@@ -19,23 +19,23 @@ import (
 // A Session is what answers are remembered in: the extent of one request of a server, as a rule. Its methods may be called
 // from any goroutine.
 type Session struct {
-	guard    suspend.Guard // of all that follows, and of the session's tables, drivers and requests
+	guard    suspend.Guard // guards the fields below, and the session's tables, drivers and requests
 	opts     Options
-	ctx      context.Context // the one that the session was made with; batches have its values
-	tables   []*table        // of each Source and Effect, in the order of their making
-	more     map[any]*table  // by these, where the first few are not enough
+	ctx      context.Context // made the session; batches have its values
+	tables   []*table        // one for each Source and Effect, in the order in which they were made
+	more     map[any]*table  // finds a table by its Source where the first few are not enough
 	few      [2]*table
-	drivers  dlist.List[*driver] // of the Runs that are not over
-	settled  driver              // of goroutines that are no tasks of a Run
+	drivers  dlist.List[*driver] // one for each Run that has not ended
+	settled  driver              // serves goroutines that are no tasks of a Run
 	stats    Stats
 	made     int // requests that a Get has made
 	open     int // batches
 	ended    bool
 	closers  []suspend.Resumer[struct{}]
 	tracer   *tracer     // nil: no trace
-	recorded recorded    // nil: no replay
-	memos    map[any]any // by *Memo: a map of *memoized
-	thunks   []*thunk    // that nobody has started
+	recorded recorded    // nil means no replay
+	memos    map[any]any // maps a *Memo to its map of *memoized
+	thunks   []*thunk    // nobody has started them
 }
 
 // A driver collects the requests of one Run, or of the goroutines that are in none, and sends them when its tasks are quiescent:
@@ -53,7 +53,7 @@ type Session struct {
 type driver struct {
 	node     dlist.Node[*driver] // among the session's
 	s        *Session
-	on       suspend.Spawner // of its tasks; nil for goroutines that are no tasks
+	on       suspend.Spawner // runs its tasks; nil for goroutines that are no tasks
 	policy   Policy
 	ordered  bool        // its tasks run one at a time, on one goroutine
 	group    *idle.Group // counted
@@ -62,10 +62,10 @@ type driver struct {
 	waiters  int         // have come so far
 	state    driverState
 	reads    dlist.List[*request] // pending, in the order of asking
-	writes   dlist.List[*request] // of Effects
+	writes   dlist.List[*request] // requests of Effects
 	batches  dlist.List[*batch]   // open, or to be opened
 
-	body  func(ctx context.Context) error // of its Run
+	body  func(ctx context.Context) error // belongs to its Run
 	frame frame                           // of body
 	err   error                           // of body
 	how   outcome.Outcome                 // of body
@@ -86,7 +86,7 @@ const (
 type round struct {
 	d        *driver
 	number   int                  // 0: it is of no round, as the source is Immediate
-	requests dlist.List[*request] // not handed out, in the order of asking
+	requests dlist.List[*request] // queued in the order of the Gets
 	open     int                  // batches
 	holds    bool                 // d sends nothing until it is over
 }
@@ -103,9 +103,9 @@ type batch struct {
 	t        *table
 	d        *driver
 	round    *round
-	requests []*request          // in the order of asking
+	requests []*request          // stay in the order of the Gets
 	one      [1]*request         // room for them
-	ctx      cancelctx.Following // of the call
+	ctx      cancelctx.Following // load gets it
 	frame    frame               // around ctx
 	needed   int                 // requests that have waiters
 
@@ -113,9 +113,9 @@ type batch struct {
 	returned                   bool // the call, if there was one
 	kept                       bool // only the end of the session cancels it, once it has started
 
-	mu       atomicx.Mutex // of the answers, while the source is called
+	mu       atomicx.Mutex // guards the answers while the source is called
 	over     bool          // no answer changes any more
-	from, to time.Duration // of the call, for the trace
+	from, to time.Duration // the trace shows the time of the call
 	then     *batch        // the next that can begin
 }
 
@@ -132,11 +132,11 @@ type request struct {
 	self        any // the *entry that this is the head of
 	t           *table
 	d           *driver              // sends it
-	b           *batch               // nil: it was not sent
+	b           *batch               // nil until it is sent
 	node        dlist.Node[*request] // among the pending ones of d, and then of the round
 	waiters     dlist.List[*waiter]
 	first, last *mark // the Gets that waited for it, for the trace
-	err         error // of the answer; a *thrown if the source has panicked
+	err         error // the answer's error; a *thrown if the source has panicked
 	state       state
 	set         bool // the source has answered
 	passing     bool // the answer is not remembered
@@ -158,7 +158,7 @@ type table struct {
 	of      any // the *Source
 	name    string
 	opts    SourceOptions
-	write   bool       // of an Effect: nothing is shared, and only the end of the session cancels a batch that has started
+	write   bool       // an Effect shares nothing, and only the end of the session cancels its batch once it has started
 	filling *batch     // takes the next request that is sent
 	open    int        // batches that have started
 	queue   []*batch   // wait until open is less than MaxOpen
@@ -176,7 +176,7 @@ type typed interface {
 
 // A waiter is a task that waits for the requests of one Get, or of one All.
 type waiter struct {
-	d      *driver         // of the task
+	d      *driver         // serves the task
 	ctx    context.Context // without the frame: suspend recognizes it then, and a wait is quicker
 	r      suspend.Resumer[struct{}]
 	links  []link
@@ -216,8 +216,8 @@ func (q *request) panicked() bool {
 // A frame is the context that tasks get: what fetch has to find in it.
 type frame struct {
 	context.Context
-	s        *Session // nil: only a label
-	d        *driver  // of the Run that it was made for; nil: none
+	s        *Session // nil if there is only a label
+	d        *driver  // serves the Run that it was made for; nil if there is none
 	askers   int      // items of the combinator that it was made for: so many may ask
 	inSource bool     // it is a source's
 	trail    *trail   // nil: no trace
@@ -259,16 +259,16 @@ func (f *frame) check(ctx context.Context) error {
 type tracer struct {
 	name  string
 	begun time.Time
-	sent  []*batch // in the order in which they were sent
+	sent  []*batch // sorted by the time at which they were sent
 }
 
 // A mark is one Get, of one key: the task and the place in the code.
 type mark struct {
 	label   string
 	task    *trail
-	because *request // whose answer the task had last
+	because *request // the task had its answer last
 	at      place
-	next    *mark     // of the same request
+	next    *mark     // the next mark of the same request
 	wide    []uintptr // like at, if functions may be passed over; else nil
 	skip    func(function string) bool
 	listed  bool
@@ -283,7 +283,7 @@ type widePlace [6]uintptr
 // A trail is the past of a task. It is the task's own.
 type trail struct {
 	last  atomicx.Pointer[request] // goroutines that are no tasks share a trail
-	group *widePlace               // of the combinator that the task is an item of, or nil
+	group *widePlace               // the combinator whose item the task is; nil without one
 }
 
 // A settling ends with the first of two: the others have had their turns, or the time is over.

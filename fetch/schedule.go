@@ -220,7 +220,7 @@ func (d *driver) armLocked() {
 	case d.ordered: // its scheduler calls idle
 	case d.settled:
 		d.settleLocked()
-	case d.group.Idle(): // or else the last task to park calls it
+	case d.group.Idle(): // otherwise the last task to park calls it
 		goroutine(d.idle)
 	}
 }
@@ -236,7 +236,7 @@ func nothing() {}
 
 // orderedIdle is called when the scheduler of an ordered driver has run something and finds nothing runnable.
 func (d *driver) orderedIdle() {
-	defer func() { // also if a source that is Inline ends this goroutine
+	defer func() { // runs even if an Inline source ends this goroutine
 		d.s.guard.Lock()
 		d.rouseLocked() // writes may be left
 		d.s.guard.Unlock()
@@ -325,7 +325,7 @@ func (d *driver) end() {
 	}
 	s.guard.Unlock()
 	cancelAll(cancelled, nil)
-	defer func() { // until then a Close cancels its batches
+	defer func() { // before that, a Close cancels its batches
 		s.guard.Lock()
 		s.drivers.Remove(&d.node)
 		s.guard.Unlock()

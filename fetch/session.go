@@ -34,7 +34,7 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
-	r := new(struct { // in one piece
+	r := new(struct { // saves allocations
 		own Session // unless there is one
 		d   driver
 	})
@@ -216,7 +216,7 @@ func (f *frame) child(ctx context.Context, s *Session, d *driver) *frame {
 func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 	c.Context, c.s, c.d = ctx, s, d
 	if outer, ok := ctx.(*frame); ok {
-		c.Context = outer.Context // as deep as the user's are
+		c.Context = outer.Context // makes the chain as deep as the user's contexts are
 	}
 	if f != nil {
 		c.inSource, c.label, c.trail, c.askers = f.inSource, f.label, f.trail, f.askers

@@ -39,7 +39,7 @@ type exchange[K comparable, V any] struct {
 
 	mu   atomicx.Mutex
 	open int
-	next *crowd[K, V] // nil: nothing has to wait
+	next *crowd[K, V] // nil if nothing has to wait
 
 	closed  bool
 	running map[*crowd[K, V]]struct{}
@@ -54,7 +54,7 @@ type crowd[K comparable, V any] struct {
 	keys   []K
 	parts  int // sessions' batches that wait for it; guarded by the exchange's mu
 
-	requests []*request // of the keys that the source was asked for so far; each then has an answer
+	requests []*request // their keys went to the source; each has an answer then
 	over     promise.Promise[struct{}]
 }
 
@@ -177,7 +177,7 @@ func (x *exchange[K, V]) close(ctx context.Context) error {
 		crowds = append(crowds, x.next)
 	}
 	x.mu.Unlock()
-	if quiet { // not under mu: Explore switches at the guard of the promise
+	if quiet { // mu is free here, since Explore switches at the guard of the promise
 		x.quiet.Fill(struct{}{})
 	}
 	for _, c := range crowds {

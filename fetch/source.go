@@ -24,7 +24,7 @@ type Source[K comparable, V any] struct {
 	keys keys
 
 	write bool                            // it is an Effect's
-	close func(ctx context.Context) error // of a Shared source, else nil
+	close func(ctx context.Context) error // closes a Shared source; nil for others
 }
 
 // Close ends a Shared source: its batches are cancelled, and every later request fails with ErrEnded. It suspends the caller until all
@@ -125,7 +125,7 @@ func ByKey[K comparable, V any](name string, width int, load func(ctx context.Co
 		var claimed atomicx.Int64
 		n := min(width, len(b.keys))
 		var all sync.WaitGroup
-		var tasks *latch.Latch // in place of all
+		var tasks *latch.Latch // takes the place of all
 		if preempt.Explored() {
 			tasks = latch.New(n)
 		}

@@ -56,7 +56,7 @@ func (s *Session) force(l *thunk) {
 	}
 	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // the functions have contexts of their own
 	f.inSource = false
-	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // not if the session has ended, and so they find out
+	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // does not run if the session has ended, so that they get ErrEnded
 		s.guard.Lock()
 		all := s.thunks
 		s.thunks = nil

@@ -16,9 +16,9 @@ type Trace struct {
 	Name    string
 	Stats   Stats
 	Took    time.Duration
-	Batches []TracedBatch // in the order of their being sent
+	Batches []TracedBatch // sorted by the time at which they were sent
 	Why     []TracedStep  // the critical path: each step needed the answer of the one before
-	Hints   []string      // what would save rounds, or waiting
+	Hints   []string      // say how to save rounds or waiting
 
 	sent []*batch // the ones that have returned
 }
@@ -28,7 +28,7 @@ type TracedBatch struct {
 	Round      int // 0: of no round
 	Source     string
 	Keys       int
-	Labels     []string // of the tasks that asked, with the number of keys if that differs
+	Labels     []string // labels of the tasks, with their number of keys if it differs
 	Lines      []string // where they did: file:line
 	Start, End time.Duration
 	Open       bool // it has not returned; End is the time of the Trace
@@ -38,7 +38,7 @@ type TracedBatch struct {
 type TracedStep struct {
 	Source string
 	Key    any
-	Keys   int // of its batch
+	Keys   int // keys of its batch
 	Round  int
 	Line   string
 }

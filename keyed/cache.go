@@ -35,7 +35,7 @@ type Cache[K comparable, V any] struct {
 	ttl     time.Duration
 	mu      atomicx.Mutex
 	entries map[K]*cached[K, V]
-	old     dlist.List[*cached[K, V]] // those loaded, the one whose time is over first in front
+	old     dlist.List[*cached[K, V]] // loaded entries, sorted by the end of their time
 }
 
 type cached[K comparable, V any] struct {

@@ -32,7 +32,7 @@ type Barrier struct {
 
 	n       int // never changes
 	guard   suspend.Guard
-	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // with themselves
+	parties suspend.Queue[struct{}, suspend.Resumer[struct{}]] // payload: their own Resumers
 
 	// late has the parties that were cancelled when their round was completed, had not removed themselves, and have not
 	// returned yet.

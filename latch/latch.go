@@ -34,7 +34,7 @@ type Latch struct {
 	count   atomicx.Uint64 // only falls; to 0 under guard
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, struct{}]
-	done    chan struct{} // nil until asked for
+	done    chan struct{} // made on demand
 }
 
 // New returns a latch that n calls of CountDown open. It panics if n is negative.

@@ -53,7 +53,7 @@ func newForcing(ctx context.Context, of *core) *forcing {
 	f.in[byContext], _ = ctx.Value(forcingKey{}).(*forcing)
 	f.in[byGoroutine] = innermost(f.gid)
 	if outer, ok := ctx.(*forcing); ok {
-		f.Context = outer.Context // as deep as the user's are
+		f.Context = outer.Context // makes the chain as deep as the user's contexts are
 	}
 	return f
 }

@@ -33,7 +33,7 @@ var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.Er
 type Mode uint8
 
 const (
-	Restart Mode = iota // as if it had not run: the next Force runs it again, a waiting one if there is one
+	Restart Mode = iota // the function counts as not run: the next Force runs it again, a waiting Force first
 	Record              // the error is remembered, like any other
 	Protect             // the function is not cancelled with the task, its context being context.WithoutCancel of the task's
 )
@@ -62,7 +62,7 @@ type Lazy[T any] struct {
 	guard    suspend.Guard
 	f        func(context.Context) (T, error) // read by the runner; nil once ready or panicked
 	forcers  suspend.Queue[turn, *forcing]
-	watchers suspend.Queue[struct{}, struct{}] // of ValueOp
+	watchers suspend.Queue[struct{}, struct{}] // waiters of ValueOp
 }
 
 const (

@@ -63,7 +63,7 @@ type Mutex struct {
 
 	word    atomicx.Uint32
 	guard   suspend.Guard
-	waiters suspend.Queue[grant, int] // with the number of nudges received
+	waiters suspend.Queue[grant, int] // payload: the number of nudges received
 }
 
 const (
@@ -102,7 +102,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 		suspend.Preemptible()
 		locked = owned()
 	}
-	if ctx.Err() != nil { // as Err does, which the compiler does not inline
+	if ctx.Err() != nil { // repeats Err, which the compiler does not inline
 		if err := suspend.Err(ctx); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (l *locker) Unlock() { (*Mutex)(l).Unlock() }
 func (m *Mutex) lockSlow(ctx context.Context) error {
 	ctx = suspend.AllowLazy(ctx)
 	nudges, me, locked := 0, suspend.Resumer[grant]{}, false
-	defer func() { // also if ctx panics
+	defer func() { // runs even if ctx panics
 		if !locked {
 			m.leave(me, nudges)
 		}
@@ -247,7 +247,7 @@ func (m *Mutex) giveUpLocked() {
 		w := m.word.Load()
 		switch {
 		case w&held != 0:
-			if m.word.CompareAndSwap(w, held|waited) { // and its Unlock looks at the queue
+			if m.word.CompareAndSwap(w, held|waited) { // the Unlock will look at the queue
 				return
 			}
 		case m.waiters.Len() == 0:
@@ -300,7 +300,7 @@ func (m *Mutex) passOnLocked() {
 			continue
 		}
 		switch {
-		case g == compete: // and it waits for the guard
+		case g == compete: // the waiter waits for the guard
 			m.word.Store(waited | nudged)
 		case m.waiters.Len() == 0:
 			m.word.Store(owned())

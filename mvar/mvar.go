@@ -184,7 +184,7 @@ func (m *MVar[T]) takeLocked() (v T, ok bool) {
 		return v, false
 	}
 	v = m.value
-	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // and no taker waits
+	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // no taker waits
 		m.state = empty
 	}
 	return v, true

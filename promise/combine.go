@@ -111,7 +111,7 @@ func combine[T, U any](futures []Future[T], decides func(err error) bool, result
 type combination[T any] struct {
 	futures []*Promise[T]
 	decides func(err error) bool // the result of a future, though others are missing
-	ties    []tie[T]             // nil: it follows nothing
+	ties    []tie[T]             // nil while it follows nothing
 
 	guard   suspend.Guard
 	waiters suspend.Queue[*combination[T], struct{}]

@@ -32,8 +32,8 @@ type Promise[T any] struct {
 
 	guard     suspend.Guard
 	waiters   suspend.Queue[struct{}, struct{}] // empty once filled
-	done      chan struct{}                     // nil until asked for
-	followers dlist.List[follower[T]]           // in the order in which they came; empty once filled
+	done      chan struct{}                     // made on demand
+	followers dlist.List[follower[T]]           // sorted by arrival; empty once filled
 }
 
 // A Future is the read end of a Promise.

@@ -19,7 +19,7 @@ type line struct {
 
 	guard   suspend.Guard
 	waiters suspend.Queue[time.Time, place]
-	stop    func() bool // of the timer
+	stop    func() bool // stops the timer
 	of      pace
 }
 

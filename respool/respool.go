@@ -43,8 +43,8 @@ var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 // without a lock, so they may suspend.
 type Options[R any] struct {
 	Max   int                                  // there are never more, those being opened or closed included
-	Open  func(ctx context.Context) (R, error) // with the context of the Acquire
-	Close func(r R)                            // nil: there is nothing to do
+	Open  func(ctx context.Context) (R, error) // gets the context of the Acquire
+	Close func(r R)                            // nil means that there is nothing to do
 	Reuse func(r R) bool                       // called by Release: false closes r; nil: always true
 	Check func(ctx context.Context, r R) error // called by Acquire with a resource that was idle: an error closes r, and Acquire goes on
 	Fresh time.Duration                        // a resource that was idle for less is not checked
@@ -79,7 +79,7 @@ type Pool[R any] struct {
 type resource[R any] struct {
 	value  R
 	opened time.Time
-	idle   time.Time // since when
+	idle   time.Time // the time of its Release
 }
 
 // New returns a Pool without resources. It panics if Max is not positive or Open is nil.
@@ -143,7 +143,7 @@ func (l *Lease[R]) Release() {
 	kept := false
 	defer p.leave()
 	defer func() {
-		if !kept { // or Reuse has panicked
+		if !kept { // Reuse may also have panicked
 			p.close(r)
 		}
 	}()
@@ -216,8 +216,8 @@ func (p *Pool[R]) Shutdown(ctx context.Context) error {
 // Stats are the resources of a pool at one moment.
 type Stats struct {
 	Idle   int
-	Leased int // with those that are being opened or closed
-	Opened int // since the beginning
+	Leased int // leased, being opened, or being closed
+	Opened int // counted since New
 }
 
 // Stats returns the numbers of now. It never suspends.

@@ -94,7 +94,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 	}
 	switch {
 	case first:
-	case g.closer.Load() == gid.Get(): // in a function of OnRelease
+	case g.closer.Load() == gid.Get(): // a function of OnRelease calls Close
 		err = g.failure()
 	default:
 		_, err = g.closed.Await(context.Background())
@@ -111,7 +111,7 @@ type Child[T any] struct {
 	s       *Scope
 	ctx     context.Context
 	cancel  func(cause error)
-	stopped atomicx.Bool // by Cancel
+	stopped atomicx.Bool // Cancel was called
 }
 
 // Start is s.Go for a function with a result, and returns a handle of the child. A failure of f is one of s as well.

@@ -61,7 +61,7 @@ type limited struct {
 type waiting struct {
 	f    func() // under the profiler labels of its caller
 	of   origin
-	stop func() bool // of the call that withdraws it; under mu, nil until it is made
+	stop func() bool // cancels the call that withdraws it; guarded by mu, nil until the call is made
 }
 
 // An origin is the cancellable caller that a function comes from.
@@ -152,7 +152,7 @@ func (l *limited) start(of origin, f func()) error {
 		of = &placed{of, l}
 	}
 	return goFor(of, l.on, func() {
-		defer l.next() // also after a panic or a Goexit
+		defer l.next() // runs even after a panic or a Goexit
 		f()
 	})
 }

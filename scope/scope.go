@@ -109,7 +109,7 @@ func (s *Scope) finish(err *error) {
 			_, _ = s.over.Await(context.Background())
 		}
 		defer func() {
-			defer func() { *err = s.failure() }() // also if one of them panics
+			defer func() { *err = s.failure() }() // runs even if a hook panics
 			s.release()
 		}()
 		s.cancel(ErrEnded)
@@ -298,7 +298,7 @@ func (s *Scope) withdrawn() {
 // member runs the body or a child.
 func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
-	defer s.leave() // also if a function that the cancellation calls panics
+	defer s.leave() // runs even if a function that the cancellation calls panics
 	defer func() {
 		switch {
 		case err == nil:

@@ -35,7 +35,7 @@ var ErrClosed = gate.ErrClosed
 // permits that are free. So a large request is not starved by small ones. Permits are handed over: a resumed waiter has all of its
 // permits, and a waiting one has none.
 type Semaphore struct {
-	size uint64 // until the first Resize; never changes
+	size uint64 // counts until the first Resize; never changes
 	gate gate.Gate
 }
 

@@ -45,7 +45,7 @@ type batch[In, Out any] struct {
 	task
 	s     *Stage[In, Out]
 	items []item[In, Out]
-	in    []In // of those that are begun
+	in    []In // inputs of the tasks that have begun
 	out   []Out
 	ends  []memberEnd
 }

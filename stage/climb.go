@@ -23,7 +23,7 @@ type Climb struct {
 	settled bool // the first samples after a change are over
 	from    int  // the width that was left, while trying another
 	trying  bool
-	rate    float64 // at from
+	rate    float64 // measured at from
 	refused bool    // the other way
 	done    int
 	elapsed float64
@@ -115,7 +115,7 @@ func (c *Climb) atRest(s Sample) (width int) {
 // worth reports whether the width tried is better than the one left.
 func (c *Climb) worth(width int, rate float64) bool {
 	gain, cost := rate/c.rate-1, float64(width)/float64(c.from)-1
-	return gain > cost/3 // with both negative: the loss is less than a third of the saving
+	return gain > cost/3 // if both are negative, the loss is less than a third of the saving
 }
 
 // try returns the next width to try.

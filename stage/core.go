@@ -30,10 +30,10 @@ import (
 type Pool struct {
 	name   string
 	on     suspend.Spawner
-	inline bool // on can be compared
+	inline bool // says that on can be compared
 	linger bool
-	clock  suspend.Clock   // of on; nil: that of package time
-	timers suspend.Spawner // nil: those of package time
+	clock  suspend.Clock   // on's clock; nil means package time
+	timers suspend.Spawner // nil means package time
 
 	guard    suspend.Guard // the rest, and all of its stages
 	width    int
@@ -49,13 +49,13 @@ type Pool struct {
 	idle     []*worker // the last is the next to be woken
 	least    int       // the smallest number of idle workers since the last tick
 	ticking  bool
-	refused  bool                              // on is closed: goroutines from now on
+	refused  bool                              // on is closed, so that goroutines take over
 	held     func()                            // ends the hold of on; nil: it is not held
 	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
 	workers  []*worker
 	spare    []*worker
 
-	making atomicx.Mutex // of funcs
+	making atomicx.Mutex // guards funcs
 	funcs  atomicx.Pointer[Stage[func(), struct{}]]
 }
 
@@ -71,25 +71,25 @@ type core struct {
 	// Under the guard of the pool:
 	width     int
 	slots     int       // handlers running or blocked
-	blocked   int       // of these, those that wait for another task, or for room
-	asking    []*asking // of these, those that Dos and room are known to hold up
+	blocked   int       // tasks in progress that wait for another task, or for room
+	asking    []*asking // known waits of tasks in progress for a Do or for room
 	seen      uint64    // the number of the last look that came here
 	lent      int       // tasks for which a handler of this stage waits, or has waited, by a chain of Dos
-	lentLater int       // of these, those between two tries
+	lentLater int       // lent tasks between two tries
 	waiting   int
 	progress  int // tasks in slots, or given up
 	givenUp   int // tasks of which OnFail is told; they keep their room meanwhile
 	delayed   int
 	closed    bool
 	listed    bool
-	index     int  // in the list of the pool
+	index     int  // its place in the pool's list
 	cut       bool // Close has given up waiting
 	blocking  context.Context
 	unblock   func(cause error)
 	closers   suspend.Queue[struct{}, struct{}] // callers of Close that wait for tasks
-	rejects   int                               // since the last sweep
+	rejects   int                               // counted since the last sweep
 	shed      shedder
-	paced     bool // by Rate or Gather
+	paced     bool // Rate or Gather is set
 	pace      pace
 	gathering bool // held for company, and not for Rate alone
 	held      bool // a worker waits until the next handler may begin
@@ -152,7 +152,7 @@ type pace struct {
 // A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
 type worker struct {
 	p     *Pool
-	index int // in p.workers
+	index int // its place in p.workers
 	run   func()
 	gid   int64
 	at    *core // serving
@@ -177,7 +177,7 @@ type wake uint8
 const (
 	dismissed wake = iota
 	found          // work, with a permit
-	called         // with a permit, and counted as coming
+	called         // has a permit, and counts as coming
 )
 
 // An asking is a handler that waits: for the task of its Do, or for room for a task. It is in the list of its stage meanwhile.
@@ -194,8 +194,8 @@ type asking struct {
 	task  *task
 	at    atomicx.Pointer[core] // the stage that task has entered last, or wants to enter
 	in    atomicx.Pointer[core] // the same, while it waits there; changed under the guard of that stage
-	ctx   context.Context       // of a wait for room
-	index int                   // in from.asking, under its guard
+	ctx   context.Context       // the wait for room ends with it
+	index int                   // its place in from.asking, under from's guard
 	fails bool                  // it was in a cycle, and goes on. Under the guard of from
 	stop  func(cause error)     // ends a wait for room
 }
@@ -331,7 +331,7 @@ func (c *core) setWidth(n int) {
 
 // settleIf is called when a task has left the stage, and when it is closed.
 func (c *core) settleIf() {
-	if c.closed && c.inside() == 0 { // from now on: nothing is accepted
+	if c.closed && c.inside() == 0 { // stays true, since nothing is accepted any more
 		c.gone()
 		c.closers.ResumeAll(struct{}{}, nil)
 	}

@@ -67,7 +67,7 @@ func (a *asking) fail() (end func()) {
 type search struct {
 	locked   []*suspend.Guard
 	unlocked *suspend.Guard // is needed as well
-	waits    []*asking      // that cannot go on
+	waits    []*asking      // none of them can go on
 	number   uint64         // marks the stages that were seen
 }
 
@@ -90,7 +90,7 @@ func (s *search) enters(a *asking, c *core) bool {
 		s.unlocked = guard
 		return false
 	}
-	return a.at.Load() == c // or it went on just now
+	return a.at.Load() == c // false if it went on just now
 }
 
 // goesOn reports whether something that a waits for can go on, or is not known to be unable to.
@@ -126,7 +126,7 @@ func (s *search) goesOn(a *asking) bool {
 func (c *core) askingIn(t *task) *asking {
 	for _, a := range c.asking {
 		parent := a.task.parent
-		if parent == t || a.stop != nil && (a.task == t || c.o.Batch > 0 && c.together(a.task, t)) { // on the way to another stage
+		if parent == t || a.stop != nil && (a.task == t || c.o.Batch > 0 && c.together(a.task, t)) { // the parent is on its way to another stage
 			return a
 		}
 		if parent != nil {

@@ -17,7 +17,7 @@ type shedder struct {
 	target  int64 // 0: shed nothing
 	started bool
 	until   int64 // the end of the interval
-	wary    int64 // until then intervals are short
+	wary    int64 // intervals are short before that time
 	least   int64 // the shortest wait in it
 	bad     bool
 }

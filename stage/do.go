@@ -90,7 +90,7 @@ func adopted(ctx context.Context) (parent *task, from *core, err error) {
 // handIn puts a task in the first stage.
 func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) (err error) {
 	accepted := false
-	defer func() { // also if ctx or a key panics
+	defer func() { // runs even if ctx or a key panics
 		if !accepted && t.parent != nil {
 			t.parent.leave(nil) // it was not accepted, so its parent has no child
 		}
@@ -217,7 +217,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 		p.guard.Unlock()
 		return err
 	case s.admits(t):
-		if h == always { // from the stage before: its Do waits already
+		if h == always { // its Do in the stage before waits already
 			p.suspect(t.asked)
 		}
 		s.accept(g, t, in, now)

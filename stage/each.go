@@ -27,7 +27,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 	return func(yield func(Out, error) bool) {
 		inner, stop := context.WithCancel(ctx)
 		e := &feed[Out]{unordered: o.Unordered, from: taskOf(ctx).here()}
-		defer func() { // also if in or yield panics
+		defer func() { // runs even if in or yield panics
 			stop()
 			for e.flying > 0 {
 				e.collect()
@@ -69,13 +69,13 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 // A feed is one Each. The fields before the guard are its caller's own.
 type feed[Out any] struct {
 	unordered bool
-	from      *core           // whose handler calls
+	from      *core           // its handler calls
 	flying    int             // fed, and not collected
-	ready     []*fed[Out]     // to be yielded, in turn; in order, those behind one that flies are not among them
-	order     ring[*fed[Out]] // not ready, unless unordered
+	ready     []*fed[Out]     // are yielded in turn; with an order, results behind a running task are not here yet
+	order     ring[*fed[Out]] // tasks that are not ready; unused if unordered
 
 	guard  suspend.Guard
-	done   []*fed[Out] // and not collected
+	done   []*fed[Out] // ended and not collected yet
 	waiter suspend.Queue[struct{}, struct{}]
 }
 

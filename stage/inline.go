@@ -41,7 +41,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
 	returned := false
 	defer s.unwound(&returned, &e)
-	s.rank(t, in) // for a retry
+	s.rank(t, in) // a retry needs the rank
 	v := verdict{}
 	out, _ = s.perform(&e, false, gid.Get(), &now, &v, nil)
 	s.decide(&e, &v)
@@ -50,7 +50,7 @@ func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now in
 	var r *reply[Out]
 	if v.fate == again {
 		r = new(reply[Out])
-		t.answer = r // from finish on, others may end the task
+		t.answer = r // others may end the task after finish
 	}
 	var o owed
 	s.vacate(&e, &v, now, &o)

@@ -102,7 +102,7 @@ type Sample struct {
 	Busy     int // handlers that run at its end
 	MinQueue int // the fewest tasks that waited
 	Done     int // handlers that returned
-	Dropped  int // of these, those that failed with an ErrOverload
+	Dropped  int // failed tasks whose error is an ErrOverload
 	Elapsed  time.Duration
 	Service  time.Duration // the mean of the handlers
 }

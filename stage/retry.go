@@ -95,7 +95,7 @@ func (d *delay[In, Out]) tryAgain() {
 func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() bool) {
 	for d := range s.later {
 		taken = append(taken, d.e)
-		stop = append(stop, d.stop...) // or else start will see that the delay was taken
+		stop = append(stop, d.stop...) // otherwise start sees that the delay was taken
 	}
 	clear(s.later)
 	s.lentLater = 0

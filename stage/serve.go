@@ -108,7 +108,7 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64
 	err = e.way.to.put(s.patience(e.t), e.t, out, always, &s.core)
 	*now = s.pool.now()
 	if err != nil {
-		e.t.gid.Store(gid) // for OnFail
+		e.t.gid.Store(gid) // OnFail gets it
 		s.giveUp(e.t, e.in, err, v)
 		e.t.gid.Store(0)
 	}
@@ -151,7 +151,7 @@ func (c *core) recovered(f func() error) (err error) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil { // or else it is a runtime.Goexit, which goes on
+		if v := recover(); v != nil { // nil means a runtime.Goexit, which goes on
 			stack := debug.Stack()
 			c.o.OnPanic(v, stack)
 			err = &panicked{suspend.PanicError{Value: v, Stack: stack}}

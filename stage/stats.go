@@ -9,14 +9,14 @@ type Stats struct {
 	Accepted  uint64
 	Rejected  uint64 // refused because the queue was full, or the stage closed
 	Late      uint64 // shed by Delay, or displaced by a task of a higher priority
-	Cancelled uint64 // by their callers
+	Cancelled uint64 // their callers cancelled them
 	Completed uint64
-	Failed    uint64 // for good
+	Failed    uint64 // failed finally
 	Retried   uint64 // tries that failed and were followed by another
-	Dropped   uint64 // of Failed, those whose error is an ErrOverload
+	Dropped   uint64 // failed tasks whose error is an ErrOverload
 
-	Waiting  int // in the queue
-	Busy     int // in progress
+	Waiting  int // tasks in the queue
+	Busy     int // tasks in progress
 	Delayed  int // between two tries
 	Outside  int // callers that wait for room
 	Handlers int // handlers that run, or wait for room in the next stage
@@ -24,8 +24,8 @@ type Stats struct {
 	Queue    int
 	Closed   bool // Close has begun
 
-	Wait    Histogram // from acceptance to the beginning
-	Service Histogram // of a handler
+	Wait    Histogram // the time between acceptance and beginning
+	Service Histogram // the time that handlers take
 }
 
 // Sub returns the figures of the time since earlier: counts and histograms are differences, levels stay.

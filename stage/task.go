@@ -26,15 +26,15 @@ import (
 type task struct {
 	values context.Context
 	parent *task
-	answer answer                 // nil: nobody waits for it; set before the way ends
+	answer answer                 // nil if nobody waits for it; set before the way ends
 	err    atomicx.Pointer[error] // the first failure; set once
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
 	at     *core         // the stage of the latest handler; read only by the same goroutine
-	asked  *asking       // by the handler that waits for it, in a Do; never changes
+	asked  *asking       // the Do of a handler that waits for it; never changes
 	open   atomicx.Int32
 	gone   atomicx.Bool // its Do has returned; pairs with the loads in over and lends
-	tries  int32        // of the handler of the stage that it is in, under the guard
+	tries  int32        // tries of the current stage's handler; the guard protects it
 	until  until        // never changes
 	level  uint8        // the priority in the stage that it is in
 	dead   bool         // OnFail was called for it
@@ -46,7 +46,7 @@ type until uint8
 
 const (
 	cut       until = iota // none; a Close may cut it off
-	likeCtx                // the one of Do or Begin
+	likeCtx                // follows the context of Do or Begin
 	likeOwner              // the parent's
 )
 

@@ -13,7 +13,7 @@ import (
 // a transaction are not known before it has run.
 var (
 	guard suspend.Guard
-	clock atomicx.Int64 // of the last commit; written under the guard
+	clock atomicx.Int64 // the last commit's time; written under the guard
 )
 
 // An outcome is that of a run.

@@ -48,8 +48,8 @@ func (maker[T]) Remove(suspend.Resumer[T])      {}
 // A case may be the elder from Prepare to Try, or to Drop: a Select does not wait in between.
 type operation[T any] struct {
 	f     func(tx *Tx) (T, error)
-	tx    *Tx // nil: new, or dropped
-	fails int // of a Tx that was dropped
+	tx    *Tx // nil if new, or dropped
+	fails int // the dropped Tx's failures
 	v     T
 	err   error
 	ran   outcome

@@ -5,7 +5,7 @@ import "sync/atomic"
 // Stats counts what transactions of this process have met so far. Only what makes a transaction run again or wait is counted where it
 // happens, so a transaction that commits at once pays nothing.
 type Stats struct {
-	Commits   int64 // that have written something
+	Commits   int64 // commits that have written something
 	Conflicts int64 // runs that others have made vain
 	Waits     int64 // runs that have returned Retry, and have waited
 	Elders    int64 // transactions that had to be the elder

@@ -10,20 +10,20 @@ import (
 type Tx struct {
 	now    int64  // the clock of the snapshot; over: the run has ended
 	doomed bool   // the snapshot is gone
-	reads  []read // in the order of the Gets; a Var may be there more than once
+	reads  []read // sorted by their Gets; a Var may be there more than once
 	writes []write
-	index  map[*cell]int // of writes, by their Var, if there are more than few
+	index  map[*cell]int // finds writes by their Var, if there are more than few
 	level  int           // the writes from here on are those of the innermost Nested
-	hooks  []func()      // of AfterCommit
+	hooks  []func()      // functions of AfterCommit
 
 	nodes   []node                    // linked while tx waits
-	waiter  waiter                    // not nil while tx waits, like resumer
-	resumer suspend.Resumer[struct{}] // of Atomically
+	waiter  waiter                    // set while tx waits, like resumer
+	resumer suspend.Resumer[struct{}] // Atomically waits with it
 
 	fails     int  // runs that others have made vain, since the last that waited
 	overtakes bool // it commits before the elder, since it must not wait
 
-	seen  map[*head]struct{} // of dedupe, else empty
+	seen  map[*head]struct{} // used in dedupe, and empty otherwise
 	dense int                // a log of fewer reads is not looked through
 }
 

@@ -27,7 +27,7 @@ import (
 type Var[T any] struct {
 	_ noCopy
 	cell
-	box atomicx.Pointer[box[T]] // nil: the zero T, of version 0
+	box atomicx.Pointer[box[T]] // nil means the zero T, of version 0
 }
 
 // A cell is the part of a Var that is the same for all T.

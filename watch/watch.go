@@ -45,7 +45,7 @@ type Value[T any] struct {
 	// Invariant: a waiter knows the current version, and the Value is open.
 
 	guard   suspend.Guard
-	state   atomicx.Pointer[State[T]] // nil: the zero State; changes under guard, pairs with the Load in Load
+	state   atomicx.Pointer[State[T]] // nil means the zero State; changes under guard, pairs with the Load in Load
 	closed  bool
 	waiters suspend.Queue[State[T], struct{}]
 }

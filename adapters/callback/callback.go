@@ -76,7 +76,7 @@ type Loop struct {
 	direct bool
 	core   *runner.Runner
 	stalls *coro.Stalls
-	start  func(f func()) // on a goroutine
+	start  func(f func()) // starts a goroutine
 	run    func()         // one step
 	gone   promise.Promise[struct{}]
 
@@ -85,7 +85,7 @@ type Loop struct {
 	givenUp atomicx.Bool
 	closed  atomicx.Bool
 	looked  bool // at the executor's goroutine; of the step that runs, as is locked
-	locked  bool // to its thread
+	locked  bool // the goroutine is locked to its thread
 }
 
 // New returns a Loop on exec. If exec refuses a step with an error that is suspend.ErrClosed, it refuses for good. After
@@ -98,7 +98,7 @@ func New(exec suspend.Executor, o Options) *Loop {
 	l.run = l.runNext
 	l.core = runner.New(l, l.wake, o.OnPanic)
 	l.core.Watch(l.stalls)
-	l.core.Sleep() // until there is something to do
+	l.core.Sleep() // returns when there is something to do
 	return l
 }
 
@@ -131,7 +131,7 @@ func (l *Loop) CloseContext(ctx context.Context) error {
 	suspend.Self() // panics in a callback, before anything is closed
 	l.closed.Store(true)
 	if l.core.Close() && l.core.Rouse() {
-		l.wake() // for the last step
+		l.wake() // the last step needs it
 	}
 	_, err := l.gone.Await(ctx)
 	if err != nil && err != ErrThread {

@@ -80,7 +80,7 @@ type Options struct {
 	HandOver time.Duration
 }
 
-const handOverAfter = 10 * time.Millisecond // by default
+const handOverAfter = 10 * time.Millisecond // the default
 
 // A Loop is made by New and ends by Close. Its methods may be called from any goroutine and from its own tasks.
 type Loop struct {

@@ -21,7 +21,7 @@ type fd struct {
 	system
 	refs atomicx.Int64 // system calls under way, one for being open, and the mark
 	r    *reactor
-	slot int32  // in the poller
+	slot int32  // its place in the poller
 	over func() // called by the first close; may be nil
 
 	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where something came along with
@@ -161,7 +161,7 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 			}
 			if m == len(rest) || !d.bounded {
 				continue
-			} // or else epoll(7) says that the next call is in vain
+			} // there is no room, so the next call would fail, see epoll(7)
 		case err == unix.EINTR:
 			continue
 		case err != unix.EAGAIN:
@@ -177,7 +177,7 @@ func (d *fd) write(cs contexts, p []byte) (n int, err error) {
 func (d *fd) connected(cs contexts) error {
 	up := false
 	defer func() {
-		if !up { // or a context has panicked
+		if !up { // a context has panicked, or up would be set
 			_ = d.close()
 		}
 	}()

@@ -32,8 +32,8 @@ type file struct {
 	os     *os.File
 	loop   *Loop
 	sys    int  // the descriptor; -1: it is not for a ring
-	flag   int  // as opened
-	small  bool // and regular
+	flag   int  // the caller's flags
+	small  bool // says that the file is regular and small
 	uses   countdown
 	closed bool // under the guard of uses
 }
@@ -69,7 +69,7 @@ func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 		return nil, err
 	}
 	if info, err := f.os.Stat(); err == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeDevice) {
-		f.sys = int(f.os.Fd()) // which waits from here on, whatever it was opened with
+		f.sys = int(f.os.Fd()) // Fd makes the descriptor blocking
 		f.small = info.Mode().IsRegular() && info.Size() <= 1<<20
 	}
 	return &File{file: f}, nil
@@ -218,5 +218,5 @@ func (f *File) failed(name string, err error) error {
 // rings are what all reactors of a Loop know of theirs.
 type rings struct {
 	mu   atomicx.Mutex
-	made bool // or refused by the system
+	made bool // says that the ring is made, or refused by the system
 }

@@ -27,7 +27,7 @@ type Listener struct {
 	guard  suspend.Guard
 	closed bool
 	unlink string                            // the file of a unix socket, until it is removed
-	pauses suspend.Queue[struct{}, struct{}] // until the next try
+	pauses suspend.Queue[struct{}, struct{}] // ends at the next try
 }
 
 // Listen listens on address, network being tcp, tcp4, tcp6 or unix, as net.Listen does. With several reactors
@@ -84,7 +84,7 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 // A serving is one Serve.
 type serving struct {
 	ln        *Listener
-	ctx       context.Context // of the handlers
+	ctx       context.Context // handlers get it
 	accepting context.Context // of the accepts: ends with ctx, and by stop
 	stop      context.CancelCauseFunc
 	handler   func(context.Context, net.Conn)
@@ -190,7 +190,7 @@ func (ln *Listener) Close() error {
 			err = e
 		}
 	}
-	ln.over() // also if a half-made one has no fds
+	ln.over() // a half-made listener may have no fds
 	return ln.fail(err)
 }
 

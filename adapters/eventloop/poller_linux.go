@@ -37,7 +37,7 @@ type poller struct {
 }
 
 type slot struct {
-	fd         *fd // nil: free
+	fd         *fd // nil if the place is free
 	generation int32
 }
 

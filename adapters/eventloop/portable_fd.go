@@ -93,7 +93,7 @@ type side struct {
 	ops        uint8 // operations since the last yield; belongs to the turn
 
 	mu          atomicx.Mutex
-	deadline    time.Time // as the user has set it
+	deadline    time.Time // the user's deadline
 	interrupted bool      // the one in force is in the past instead
 }
 

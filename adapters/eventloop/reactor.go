@@ -20,7 +20,7 @@ type reactor struct {
 	core   *runner.Runner
 	poller polling
 	timers timers
-	ring   atomicx.Pointer[ring] // nil: no File has been opened, or the system refuses
+	ring   atomicx.Pointer[ring] // nil if no File was opened, or the system refuses
 	ended  bool                  // under loop.rings.mu
 
 	share  share // the core's
@@ -117,7 +117,7 @@ func (r *reactor) poll() bool {
 
 // sleep waits for whatever comes first, unless something has come already.
 func (r *reactor) sleep() {
-	r.poller.hold() // for the wake: held from before the push that will owe it
+	r.poller.hold() // a wake needs it; held before the push that will owe the wake
 	if !r.core.Sleep() {
 		r.poller.release()
 		return

@@ -298,7 +298,7 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 	o.pointTo(path)
 	o.len = uint32(perm) // the system finds the end of the name
 	var fd int
-	suspend.Shield(func() { fd, err = o.result(nil) }) // or a Kill leaves a descriptor
+	suspend.Shield(func() { fd, err = o.result(nil) }) // a Kill would otherwise leave a descriptor
 	switch {
 	case err == errRefused:
 		return nil, err
@@ -306,7 +306,7 @@ func (l *Loop) openViaRing(name string, flag int, perm fs.FileMode) (*os.File, e
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	if flag&noWait == 0 {
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag) // which fails for none that a read or write would wait for
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag) // it fails for no file that a read or write would wait for
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }

@@ -16,9 +16,9 @@ import (
 // It belongs to the core.
 type share struct {
 	began   int64 // when the turn began
-	step    int   // of the core, in which the last operation was
+	step    int   // the core's step of the last operation
 	ops     int   // operations in that step
-	turns   int   // in which none that rests has gone on
+	turns   int   // counts turns since a resting task went on
 	rest    int   // tasks that rest, or are about to
 	guard   suspend.Guard
 	resting suspend.Queue[struct{}, struct{}]
@@ -26,8 +26,8 @@ type share struct {
 
 const (
 	turnLasts = int64(time.Millisecond)
-	fewOps    = 3  // in a step, for which the clock is not looked at
-	manyOps   = 64 // in a step, after which a task rests in any case
+	fewOps    = 3  // operations of a step without a look at the clock
+	manyOps   = 64 // operations of a step after which a task rests in any case
 	restLasts = 8  // turns at most, for the first of those that rest
 )
 

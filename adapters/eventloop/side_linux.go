@@ -76,7 +76,7 @@ func (s *side) begin(cs contexts) error {
 	}
 	switch {
 	case s.fd.r.pace():
-	case s.ops < fewOps || s.ops < yieldEvery && !s.fd.r.core.Outside(): // or it goes back to its reactor soon
+	case s.ops < fewOps || s.ops < yieldEvery && !s.fd.r.core.Outside(): // a task that is outside goes back to its reactor soon
 		s.ops++
 	default:
 		s.ops = 0

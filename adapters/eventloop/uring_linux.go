@@ -15,7 +15,7 @@ import (
 type uring struct {
 	fd             int
 	features       uint32
-	rings, entries []byte // as mapped
+	rings, entries []byte // mapped memory
 	sqHead, sqTail *uint32
 	cqHead, cqTail *uint32
 	sqes           []sqe

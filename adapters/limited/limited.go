@@ -54,7 +54,7 @@ type Scheduler struct {
 	queue     []item        // runnable, in order
 	running   int
 	live      int // accepted and not ended
-	suspended int // or queued to go on
+	suspended int // tasks that are suspended, or queued to go on
 	wakes     uint64
 	closed    bool
 }
@@ -123,7 +123,7 @@ func (s *Scheduler) unlockAndRun() {
 
 // run runs a task or a callback to its end, on the goroutine that it was submitted to.
 func (s *Scheduler) run(it item) {
-	defer s.ended()           // also after a Goexit
+	defer s.ended()           // runs even after a Goexit
 	defer labels.Here().Put() // the goroutine may be a pool's
 	labels.Clear()            // a goroutine begins with the labels of its maker
 	var t suspend.Task

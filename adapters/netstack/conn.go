@@ -22,8 +22,8 @@ var background = context.Background()
 type Conn struct {
 	endpoint
 	local, remote net.Addr
-	in            tcpip.SliceWriter // of the Read with the turn
-	out           bytes.Reader      // of the Write with the turn
+	in            tcpip.SliceWriter // the Read with the turn uses it
+	out           bytes.Reader      // the Write with the turn uses it
 }
 
 // An endpoint is one of the stack's, and its waits.

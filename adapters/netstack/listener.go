@@ -158,7 +158,7 @@ func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 		}
 		up := false
 		defer func() {
-			if !up { // or a context has panicked
+			if !up { // a context has panicked, or up would be set
 				_ = c.close()
 			}
 		}()

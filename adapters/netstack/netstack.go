@@ -35,7 +35,7 @@ import (
 
 // Options are those of New. Addresses and Link are needed.
 type Options struct {
-	Addresses []netip.Prefix     // of the one interface, IPv4 and IPv6
+	Addresses []netip.Prefix     // the interface's addresses, IPv4 and IPv6
 	Routes    []netip.Prefix     // destinations behind the interface; nil: all
 	Link      stack.LinkEndpoint // an end of a Pair, a TUN, or another one of gVisor's; New takes it over
 	On        suspend.Spawner    // where Serve runs handlers; nil: suspend.Goroutines
@@ -54,7 +54,7 @@ type Stack struct {
 
 	mu     sync.Mutex // held for no call of the stack
 	closed bool
-	open   map[*endpoint]struct{} // to be closed by Close
+	open   map[*endpoint]struct{} // Close closes them
 }
 
 const nicID = 1

@@ -16,7 +16,7 @@ import "github.com/braidgo/braid/internal/atomicx"
 // A slot that is popped or stolen keeps its pointer until it is written again. This keeps only the record of a fork alive, since a
 // taken fork is emptied.
 type deque struct {
-	top    atomicx.Uint64 // of the oldest fork; only grows, by a CAS of thieves and, for the last fork, of the owner
+	top    atomicx.Uint64 // the oldest fork; only grows, by a CAS of thieves and, for the last fork, of the owner
 	_      [56]byte       // thieves write above, the owner below
 	bottom atomicx.Uint64 // after the youngest fork; written by the owner
 	ring   atomicx.Pointer[ring]

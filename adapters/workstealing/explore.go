@@ -62,7 +62,7 @@ func (d *Deque) Steal() (n int, retry bool) {
 // A Parking is a pool whose workers are the caller's. A task runs on its worker's goroutine, which waits when it waits.
 type Parking struct {
 	p     *Pool
-	tasks []Task // of the workers
+	tasks []Task // the workers' tasks
 }
 
 // NewParking returns a Parking of this number of workers.

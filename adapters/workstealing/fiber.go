@@ -22,14 +22,14 @@ import (
 type fiber struct {
 	coro.Coroutine
 	state   atomicx.Uint32
-	counted bool // in live; written when the fiber begins something
+	counted bool // the fiber counts in live; written when it begins something
 	pool    *Pool
-	worker  *worker // that runs it, or ran it last; written by the worker before it resumes the fiber
+	worker  *worker // runs it, or ran it last; the worker writes it before it resumes the fiber
 	first   entry   // what it begins with, if that is a task or a callback
 	base    uint64  // the bottom of the worker's deque, when it resumed the fiber
 	carried *fork   // off the deque while the fiber is runnable, the oldest first
-	turns   uint    // since it has given way
-	yields  uint    // with forks
+	turns   uint    // turns since it gave way
+	yields  uint    // yields while it had forks
 	gave    bool    // it gives way
 	joins   bool    // it waits for a fork, or is about to
 	runFn   func()  // run, made once

@@ -26,7 +26,7 @@ type growth struct {
 const (
 	oftener      = 4           // times as often a pool looks while a worker is stuck: others tend to follow
 	atLastAfter  = 10          // times GrowAfter, and the stacks are looked at, though no goroutine is missing
-	seldomStacks = time.Second // from one such look to the next, at least
+	seldomStacks = time.Second // the least time between two such looks
 )
 
 // growAfter is how long a step may last before the watch looks.
@@ -127,7 +127,7 @@ func (p *Pool) grow(stuck []*worker) {
 		all = append(all, w)
 	}
 	p.workers.Store(&all)
-	p.goroutines.Add(int64(len(all) - before)) // not over, so the goroutine that is to finish waits for the lock
+	p.goroutines.Add(int64(len(all) - before)) // the count stays positive, so finish has to wait for the lock
 	for _, w := range all[before:] {
 		p.growth.start(w)
 	}

@@ -8,8 +8,8 @@ import (
 // An entry is something to run that is not a fork in a deque: a fiber that was woken or has yielded, a task to
 // begin, a callback, or a fork that is claimed already.
 type entry struct {
-	fiber *fiber // not nil: resume it
-	f     func() // not nil: begin it
+	fiber *fiber // resumed if not nil
+	f     func() // begun if not nil
 	fork  *fork  // otherwise
 	woken bool   // the fiber was suspended
 	call  bool   // f is a callback

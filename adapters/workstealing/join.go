@@ -57,7 +57,7 @@ func joinOn[A, B any](ctx context.Context, s *fiber, a func(context.Context) (A,
 	default:
 		var v any
 		v, errB = f.result(s)
-		vb, _ = v.(B) // of the nil value of an interface type there is nothing to assert
+		vb, _ = v.(B) // a nil value of an interface type fails the assertion
 	}
 	if err == nil {
 		err = errB
@@ -89,10 +89,10 @@ type fork struct {
 	state atomicx.Uint32
 	ctx   context.Context
 	body  interface{ run(*fork) } // dropped when the fork is taken
-	next  *fork                   // in the list of forks to be used again, which its worker owns
+	next  *fork                   // links forks that are used again; the worker owns the list
 	under labels.Set              // the profiler labels of the task that forks
 
-	waiter suspend.Resumer[struct{}] // by J, before awaited
+	waiter suspend.Resumer[struct{}] // J writes it before awaited
 	value  any                       // these by W, before done
 	err    error
 	ended  outcome.Outcome
@@ -129,7 +129,7 @@ func (f *fork) wait() {
 // join is wait in the task that has forked f, which is on s.
 func (f *fork) join(s *fiber) {
 	s.joins = true
-	defer func() { s.joins = false }() // also if the task exits
+	defer func() { s.joins = false }() // runs even if the task exits
 	f.wait()
 }
 

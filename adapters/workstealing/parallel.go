@@ -44,7 +44,7 @@ type reduction[T any] struct {
 
 func (r *reduction[T]) run(ctx context.Context, lo, hi int) (v T, err error) {
 	if r.failed.Load() {
-		return v, nil // not used
+		return v, nil // unused
 	}
 	if length(lo, hi) <= r.grain {
 		return r.leaf(ctx, lo, hi)

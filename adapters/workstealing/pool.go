@@ -81,7 +81,7 @@ type Pool struct {
 	given    injector         // fibers that have given way
 	live     closable.Counter // tasks and callbacks accepted and not ended
 
-	held atomicx.Int64 // of these, by Holds
+	held atomicx.Int64 // Holds that are not released
 
 	// wanted says that workers sleep and none searches. A producer publishes a runnable entry, then loads wanted, and calls wake
 	// if it is set. See sleep for the other side.

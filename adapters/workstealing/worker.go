@@ -25,9 +25,9 @@ type worker struct {
 	pool     *Pool
 	recycled *fork // taken back, to be used again
 	turn     class // the queue that it picks from first
-	length   int   // of this turn, in picks
+	length   int   // picks in this turn
 	picks    int   // left of it
-	turns    uint  // that have begun
+	turns    uint  // turns that have begun
 	first    bool  // forks are picked first in this turn
 	waited   bool  // a task may wait for a fork of w
 	others   yieldtimer.Timer
@@ -36,7 +36,7 @@ type worker struct {
 	stalls   *coro.Stalls
 
 	thread    suspend.Task // parks the worker
-	asleep    bool         // in idle; guarded by pool.mu
+	asleep    bool         // the worker is in idle; guarded by pool.mu
 	searching bool         // counted in pool.searching; guarded by pool.mu, and read by the worker itself
 	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
 	asked     atomicx.Bool // to call retires between two steps; set under pool.mu. Beside searching, which each step reads
@@ -191,7 +191,7 @@ func (w *worker) sleep() bool {
 	if p.visible() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if w.asleep { // or it has been woken
+		if w.asleep { // false if it was woken
 			p.rouse(w)
 		}
 		return true

@@ -19,13 +19,13 @@ type Context struct {
 	context.Context // the parent
 	inner           atomicx.Pointer[inner]
 	List            List
-	up              *upward // nil: it follows no parent
+	up              *upward // nil if it follows no parent
 }
 
 // An upward is how a Context follows its parent.
 type upward struct {
 	stop func() bool // stops following the parent; nil: does not follow, or by node
-	node Node        // in the List of a parent that has no inner
+	node Node        // linked in the List of a parent without an inner context
 }
 
 // A Following is a Context with room for what follows its parent. The Context is its part, and is what waits are given.
@@ -168,7 +168,7 @@ func (c *Context) Cancel(cause error) {
 	if up := c.up; up != nil {
 		up.node.Stop()
 		if up.stop != nil {
-			defer c.end(cause) // also if a foreign parent panics in stop
+			defer c.end(cause) // runs even if a foreign parent panics in stop
 			up.stop()
 			return
 		}
@@ -182,7 +182,7 @@ func (c *Context) end(cause error) {
 		c.List.End(context.Canceled)
 		return
 	}
-	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that
+	defer c.notify() // runs even if a foreign parent panics: the inner context is done before it leaves the parent
 	in := c.made()
 	atomicx.EndContext()
 	in.end(cause)

@@ -20,7 +20,7 @@ import (
 // Debt: the End that moved the List owes the notifications. A Node is notified by the End that took it off.
 type List struct {
 	mu     atomicx.Mutex
-	reason atomicx.Pointer[error] // nil: open; written under mu
+	reason atomicx.Pointer[error] // nil while open; written under mu
 	nodes  dlist.List[Listener]
 }
 
@@ -78,7 +78,7 @@ func (l *List) End(err error) {
 		return
 	}
 	l.reason.Store(reason)
-	some := l.nodes.First() != nil // or it stays empty
+	some := l.nodes.First() != nil // otherwise it stays empty
 	l.mu.Unlock()
 	if some {
 		outcome.Each(l.notifyNext)

@@ -42,8 +42,8 @@ type timed struct {
 	end             func() // ends the inner context; written before WithDeadline returns
 
 	mu    atomicx.Mutex
-	err   error         // not nil: over
-	stops []func() bool // of the timer and of the parent
+	err   error         // set when it is over
+	stops []func() bool // stop the timer, and leave the parent
 }
 
 // never is the Done channel of a timed, which calls back instead.
@@ -76,7 +76,7 @@ func (l *timed) over(err error) {
 	}
 	l.mu.Unlock()
 	if first {
-		defer l.c.notify() // also if the parent panics
+		defer l.c.notify() // runs even if the parent panics
 		defer l.end()
 		l.release()
 	}
@@ -85,7 +85,7 @@ func (l *timed) over(err error) {
 // follow is called after the parent has ended.
 func (l *timed) follow() {
 	err := context.Canceled
-	defer func() { l.over(err) }() // also if the parent panics
+	defer func() { l.over(err) }() // runs even if the parent panics
 	err = l.Context.Err()
 }
 

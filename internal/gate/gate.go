@@ -43,7 +43,7 @@ type Gate struct {
 	// Debt: a release, and a waiter that leaves the queue with an error, owe a round of grants.
 	word    atomicx.Uint64
 	guard   suspend.Guard
-	waiters suspend.Queue[struct{}, uint64] // with the number of permits asked for
+	waiters suspend.Queue[struct{}, uint64] // payload: the number of permits
 	changed *change
 }
 
@@ -255,7 +255,7 @@ func (g *Gate) takeLocked(n uint64) bool {
 
 // grantLocked grants the first waiters their permits, as far as there are enough.
 func (g *Gate) grantLocked() {
-	taken := g.word.Or(waiting) / one // from here on only the guard changes it
+	taken := g.word.Or(waiting) / one // only the guard's holder changes it after this
 	if c := g.changed; c != nil {
 		paid := min(c.owed, Max-taken)
 		c.owed, c.lost, taken = c.owed-paid, c.lost+paid, taken+paid

@@ -12,7 +12,7 @@ type Hold struct {
 	Who
 	Seq   uint64 // no other hold has it
 	Since time.Time
-	Stack []uintptr // of the call
+	Stack []uintptr // the call's stack
 	N     uint64    // permits; 1 for a lock
 }
 

@@ -30,7 +30,7 @@ type Who struct {
 type Task struct {
 	Who
 	Since time.Time
-	Stack []uintptr // of the Go that has started it
+	Stack []uintptr // the stack of its Go
 }
 
 // A Wait has begun. Nothing tells of its end, so the waits that do not last are swept.
@@ -41,17 +41,17 @@ type Wait struct {
 	Began    uint64
 	Lasts    func() bool // it has not been resumed and not been cancelled
 	Since    time.Time
-	Stack    []uintptr    // of the call, from the innermost function on
+	Stack    []uintptr    // the call's stack, innermost function first
 	On       any          // the suspend.Spawner of the task; nil: it has none, or does not say
-	Executor reflect.Type // of the continuation
+	Executor reflect.Type // the continuation's executor
 	For      []Object     // more than one: the cases of a Select
-	MayEnd   bool         // by its context
+	MayEnd   bool         // its context can end it
 }
 
 // An Object is waited for.
 type Object struct {
-	Addr  uintptr      // in the object; 0: a timer, or something else that has no lock
-	Kind  reflect.Type // of the Source; nil: not known
+	Addr  uintptr      // points into the object; 0 for a timer, or something else without a lock
+	Kind  reflect.Type // the Source's type; nil if unknown
 	Wants uint64       // permits; 1 where there are none
 }
 
@@ -62,13 +62,13 @@ type part struct {
 	waits map[int64]Wait // the last one by goroutine; those of continuations by their address, negative
 	swept int            // how many were left of them by the last sweep
 	lent  map[int64]int64
-	held  held // by address
+	held  held // keyed by address
 	_     [64]byte
 }
 
 var (
 	parts [64]part
-	seq   atomic.Uint64 // of the last wait or hold: changes whenever anything moves
+	seq   atomic.Uint64 // numbers waits and holds, so that it changes whenever anything moves
 	users struct {
 		mu  sync.Mutex
 		n   int

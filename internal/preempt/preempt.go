@@ -8,7 +8,7 @@ import (
 	"sync/atomic" // not atomicx: the order of accesses makes no difference, and the model checker need not see them
 )
 
-var wanted atomic.Int32 // and recorded for each Record
+var wanted atomic.Int32 // recorded is added for each Record
 
 // On reports whether a scheduler wants it, or the ledger is kept.
 func On() bool { return wanted.Load() != 0 }
@@ -41,7 +41,7 @@ const (
 	Gates
 	Keys
 	Members
-	Clocks // which timers move: no release is one
+	Clocks // timers move the clock, and no release does
 )
 
 // A Watcher makes all orders of operations. A release commutes with each operation of other tasks that comes before it, unless this has looked
@@ -50,8 +50,8 @@ const (
 type Watcher interface {
 	Runs() bool       // whether the caller is one of its tasks, or the program that starts them
 	Points() bool     // whether it makes the orders of operations; or else it is told of no look and no release
-	Starts(f func())  // as a task, in place of a goroutine
-	Looks(k Kinds)    // by one of its tasks, as is Releases
+	Starts(f func())  // starts a task in place of a goroutine
+	Looks(k Kinds)    // one of its tasks calls it, like Releases
 	Releases(k Kinds) // a point, maybe
 	Glances(k Kinds)  // a look and a point, if the caller of the caller of Glance is none of Braid's functions
 }

@@ -7,7 +7,7 @@ import (
 
 // Extents are objects in memory, some in others.
 type extents[V any] struct {
-	all    []extent[V] // by begin; of two that begin together, the larger is first
+	all    []extent[V] // sorted by begin, and the larger first
 	sorted bool
 }
 

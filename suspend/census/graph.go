@@ -16,8 +16,8 @@ type node struct {
 
 // An object is waited for, or held.
 type object struct {
-	held    *ledger.Held // nil: no holder is known
-	waiters []*node      // in order
+	held    *ledger.Held // nil if no holder is known
+	waiters []*node      // sorted by arrival
 	dirty   bool
 }
 
@@ -89,7 +89,7 @@ func (g *graph) reduce() {
 				continue
 			}
 			if g.wants(n, o) > free {
-				break // and so are all behind it
+				break // it stays stuck, like all waiters behind it
 			}
 			n.stuck = false
 			for _, held := range g.holds[n.Who] {
@@ -136,7 +136,7 @@ func (g *graph) wants(n *node, o *object) uint64 {
 type link struct {
 	from, to *node
 	object   *object
-	hold     *ledger.Hold // of to; nil: to waits for the object as well, and has come first
+	hold     *ledger.Hold // to's hold; nil if to waits for the object, too, and came first
 }
 
 // why returns a link of n, which is stuck.

@@ -17,7 +17,7 @@ var names struct {
 
 type name struct {
 	text  string
-	bytes uintptr // of the object
+	bytes uintptr // the object's size
 	alive func() bool
 }
 

@@ -21,11 +21,11 @@ type Snapshot struct {
 
 // A Task is a task that lives, or a goroutine without one that waits or holds something.
 type Task struct {
-	ID        string  // as in the texts: "goroutine 18"
-	Goroutine int64   // as in the dumps of package runtime; 0 for a Then, which has none
+	ID        string  // for example "goroutine 18", like the texts
+	Goroutine int64   // the runtime's number; 0 for a Then, which has none
 	Scheduler string  // its package: "fifo"; "" where it is not known, and for a goroutine
-	Began     *Origin `json:",omitempty"` // nil: not known, see the package comment
-	Waits     *Wait   `json:",omitempty"` // nil: it does not wait in an operation of Braid
+	Began     *Origin `json:",omitempty"` // nil if unknown, see the package comment
+	Waits     *Wait   `json:",omitempty"` // nil if it does not wait in an operation of Braid
 	Holds     []Hold  `json:",omitempty"`
 	Ended     bool    `json:",omitempty"` // the task has ended, and holds something still
 }
@@ -38,8 +38,8 @@ type Origin struct {
 
 // A Wait is the wait of a task.
 type Wait struct {
-	Operation string // that the program has called: "workstealing.Pool.Close"
-	Primitive string // that waits in it: "promise.Promise.Await"
+	Operation string // the program's call: "workstealing.Pool.Close"
+	Primitive string // the wait inside: "promise.Promise.Await"
 	At        Frame  // the line of the program
 	Since     time.Time
 	For       []Object // more than one: the cases of a Select
@@ -56,7 +56,7 @@ type Object struct {
 
 // A Holder is a task that holds an object.
 type Holder struct {
-	Task  string // with its scheduler: "goroutine 18 (fifo)"
+	Task  string // includes its scheduler: "goroutine 18 (fifo)"
 	Since time.Time
 	At    Frame
 	N     uint64 // permits: 1 for a lock, and 1<<63-1 for the writer of an RWMutex
@@ -85,7 +85,7 @@ type Link struct {
 	Task   string
 	Waits  Wait
 	For    string  // the object that Holder has
-	Holder *Holder // of the object; nil: the next task waits for it as well, and comes first
+	Holder *Holder // the object's holder; nil if the next task waits for it, too, and comes first
 	Next   string  // the next task
 }
 
@@ -266,7 +266,7 @@ func (t *taker) name(addr uintptr, kind string) string {
 
 func (t *taker) heldName(o *ledger.Held) string {
 	kind := kindOf(o.Kind)
-	if kind == "gate.Gate" { // of an RWMutex, or a Semaphore
+	if kind == "gate.Gate" { // an RWMutex or a Semaphore has it
 		if kind = receiver(t.call(o.By[0].Stack).primitive); strings.HasPrefix(kind, "suspend.") || !strings.Contains(kind, ".") {
 			kind = "permits"
 		}

@@ -19,8 +19,8 @@ type watcher struct {
 	after  time.Duration
 	every  time.Duration
 	report func(string)
-	moves  [2]uint64 // at the last look: the number of events, and of waits
-	still  time.Time // since when they are the same
+	moves  [2]uint64 // the numbers of events and of waits at the last look
+	still  time.Time // the time since which they are the same
 	told   time.Duration
 	closes map[uint64]time.Duration // how long each Close had lasted when it was reported
 

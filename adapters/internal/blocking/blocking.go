@@ -35,7 +35,7 @@ type Goroutines struct {
 	running int
 	queue   []func()
 	ended   bool // a function has, since the last look
-	looks   int  // that were set
+	looks   int  // looks that were set
 	set     int  // the look that is to come, 0: none
 	told    [2]bool
 	closed  bool
@@ -98,7 +98,7 @@ func (g *Goroutines) begin(f func()) {
 	g.running++
 	g.start(func() {
 		defer g.end()  // f may exit the goroutine
-		labels.Clear() // those of the function before
+		labels.Clear() // the labels belong to the function before
 		f()
 	})
 }

@@ -24,9 +24,9 @@ type Coroutine struct {
 	named bool   // it is idle, and its labels say so
 	next  Next
 	yield Yield
-	watch atomicx.Pointer[Stalls] // of the worker that runs it, or ran it last
+	watch atomicx.Pointer[Stalls] // belongs to the worker that runs it, or ran it last
 	// A scheduler that has 32 bytes before these has them all in one cache line. The rest is not needed for each switch.
-	gid     atomicx.Int64 // of the coroutine's goroutine, once it has begun
+	gid     atomicx.Int64 // the coroutine's goroutine, once it has begun
 	place   prefetch.Task
 	f       func()
 	owner   Owner
@@ -216,7 +216,7 @@ func (c *Coroutine) run() {
 	f := c.f
 	c.f = nil
 	f()
-	c.TaskEnded() // which calls a context
+	c.TaskEnded() // may call a context
 	returned = true
 }
 
@@ -251,13 +251,13 @@ func (c *Coroutine) end(done bool, panicked any) {
 	begun.mu.Lock()
 	begun.all.Remove(&c.begun)
 	begun.mu.Unlock()
-	if panicked != nil { // by a hook that was told of a panic, or by a context
+	if panicked != nil { // a hook or a context has panicked
 		Crash(panicked, debug.Stack())
 	}
 	if done {
 		return
 	}
 	c.why = Exited
-	c.yield(struct{}{}) // until Reap: any later next would return nothing
+	c.yield(struct{}{}) // returns at Reap: any later next would return nothing
 	panic(goexit{})
 }

@@ -25,7 +25,7 @@ type row struct {
 	marked  time.Time // when that was the end
 	next    time.Duration
 	natives int       // native waits that looks have found since then
-	looked  time.Time // for one
+	looked  time.Time // the last look for a row
 }
 
 // slowly is the time of a step from which on a queue is counted.

@@ -33,11 +33,11 @@ type Stalls struct {
 	about        func(goroutine int64, waits time.Duration) (task, remedy string)
 
 	row     row
-	answers func(now time.Time) // by the worker, at a step that begins when it has been asked; may be nil
+	answers func(now time.Time) // the worker calls it at a step that begins after a look; may be nil
 
 	lasting func() time.Duration // see Lasting; nil: nobody is told
 	lasts   func(held time.Duration) (enough bool)
-	enough  bool // of this step; written by looks, which come one after another
+	enough  bool // lasts needs no more calls in this step; looks write it, one after another
 	telling atomicx.Bool
 
 	state atomicx.Uint32
@@ -48,7 +48,7 @@ type Stalls struct {
 	since   time.Time   // when it was asked
 	next    time.Duration
 	waitsAt []byte    // where the step waits natively, by the last report; nil: it did not
-	waited  time.Time // since when the reports have said so
+	waited  time.Time // the time of the first such report
 	stopped bool
 }
 

@@ -19,10 +19,10 @@ type Strays struct {
 	report func(text []byte)
 
 	mu    atomicx.Mutex
-	steps map[int64]*stray // by goroutine
-	lines map[string]bool  // that were reported
+	steps map[int64]*stray // keyed by goroutine
+	lines map[string]bool  // lines that were reported
 	timer *time.Timer      // set while there are steps to report
-	at    time.Time        // for when; zero: it is not set
+	at    time.Time        // the timer's time; zero if it is not set
 }
 
 // A stray is such a step.
@@ -52,7 +52,7 @@ func (s *Strays) Out(id int64, held time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &stray{since: time.Now().Add(-held), next: s.after}
-	if x.told = held >= s.after; x.told { // by Stalls
+	if x.told = held >= s.after; x.told { // Stalls has reported it
 		x.next = 2 * held
 	}
 	s.steps[id] = x

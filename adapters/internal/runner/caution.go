@@ -10,8 +10,8 @@ import "time"
 type caution struct {
 	after, slowly, shortly time.Duration
 	left                   int       // proofs of this period; the caution is careful while there are any
-	until                  time.Time // and up to this time
-	period                 uint8     // of being careful
+	until                  time.Time // ends the period in any case
+	period                 uint8     // numbers the periods of being careful
 }
 
 const (

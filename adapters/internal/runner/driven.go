@@ -28,9 +28,9 @@ type Driven struct {
 	ran    atomicx.Bool
 
 	main     mainTask
-	ending   bool  // by End, or since the task was killed that Run is called in
+	ending   bool  // End was called, or the task that called Run was killed
 	alone    bool  // ending, and nothing from outside ends the waits that are left
-	err      error // of End
+	err      error // End's argument
 	inParent bool  // the goroutine is in a method of parent
 }
 
@@ -52,7 +52,7 @@ func (d *Driven) Init(self suspend.Spawner, next func() *Item, onIdle func(), on
 
 // A Drive is how one Run is done.
 type Drive struct {
-	Name         string // of the scheduler, in messages
+	Name         string // the scheduler's name in messages
 	StallAfter   time.Duration
 	OnStall      func(stack []byte)
 	LockOSThread bool
@@ -96,11 +96,11 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 
 // A mainTask is the first task of a Run.
 type mainTask struct {
-	f      func(ctx context.Context) error // nil once it has begun, as is ctx
+	f      func(ctx context.Context) error // nil once it has begun, like ctx
 	ctx    context.Context
-	name   string // of the scheduler
+	name   string // the scheduler's name
 	err    error  // its result
-	exited bool   // by runtime.Goexit; also before it has ended
+	exited bool   // main called runtime.Goexit, or has not ended yet
 }
 
 func (d *Driven) runMain() {
@@ -125,7 +125,7 @@ func (d *Driven) loop() {
 	ended := false
 	defer func() {
 		if !ended { // a hook has panicked or exited; the tasks are not abandoned for that
-			if d.inParent { // or the task was killed that Run is called in: so are those of the Run
+			if d.inParent { // the task that called Run was killed, and the Run's tasks are killed too
 				d.inParent, d.alone, d.ending = false, d.ending, true
 			}
 			d.loop()

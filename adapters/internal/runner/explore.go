@@ -61,7 +61,7 @@ func (p *Posting) Drive(over func() bool, ran func(task int)) {
 					ran(i)
 				}
 			}
-			if it.task.Leave(); it.task.Mark != parked { // but woken
+			if it.task.Leave(); it.task.Mark != parked { // the task was woken
 				p.put(it)
 			}
 		}

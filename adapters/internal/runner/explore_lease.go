@@ -16,11 +16,11 @@ type Leased struct {
 	*Runner
 	careful    bool
 	coroutines []*Emulated
-	driver     atomicx.Pointer[suspend.Task] // on which it runs
+	driver     atomicx.Pointer[suspend.Task] // runs the Runner
 	ready      atomicx.Int32                 // coroutines that have begun
 	core       atomicx.Int32                 // how many are in it
 
-	step    atomicx.Pointer[func()] // to be carried
+	step    atomicx.Pointer[func()] // waits to be carried
 	carrier atomicx.Pointer[suspend.Task]
 	over    atomicx.Bool
 }

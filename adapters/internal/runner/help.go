@@ -16,10 +16,10 @@ import "github.com/braidgo/braid/adapters/internal/coro"
 // goroutine after all, which has other duties as well. Where nothing is runnable it may sleep for the scheduler: a task
 // that waits for another thread then takes no switch at all.
 type help struct {
-	helper *Task // nil: the scheduler's goroutine runs the tasks
+	helper *Task // nil if the scheduler's goroutine runs the tasks
 	helped *Task // the task that the helper has switched to, nil if it has slept
 
-	sleeper sleeper // nil: no helper sleeps. Set before the first Run
+	sleeper sleeper // nil if no helper sleeps. Set before the first Run
 }
 
 // A sleeper returns the switch with which a helper sleeps for the scheduler, or nil if there is something else to do.

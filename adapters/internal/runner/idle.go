@@ -4,7 +4,7 @@ import "github.com/braidgo/braid/internal/atomicx"
 
 // idleHooks are the functions that a Driven calls before it sleeps.
 type idleHooks struct {
-	always func() // nil: none
+	always func() // nil without one
 	called int    // the number of the last step before the last call of always
 
 	waiting atomicx.Int32 // len(once)

@@ -5,7 +5,7 @@ import "sync"
 // An Item is something to run: a runnable task, a task to begin, or a callback.
 type Item struct {
 	next *Item
-	task *Task // to resume; nil: begin a task with f; callback: call f
+	task *Task // the task to resume; nil begins a task with f; callback calls f
 	f    func()
 }
 

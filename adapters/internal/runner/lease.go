@@ -28,11 +28,11 @@ type lease struct {
 
 	// The rest is the core's.
 	claimed int64 // the goroutine of the task that is in the core, 0 if it is another goroutine
-	task    *Task // whose step holds the Runner, or held it last
+	task    *Task // its step holds the Runner, or held it last
 	caution caution
 	dead    []*Task // have ended outside, see bury
 	strays  *coro.Strays
-	start   func(step func()) // on a goroutine
+	start   func(step func()) // starts a goroutine
 
 	outside   atomicx.Int64 // tasks; read by others, as is handOvers
 	handOvers atomicx.Uint64
@@ -71,7 +71,7 @@ func (r *Runner) RunTurn() (mine bool) {
 	l.caution.turn()
 	for it := r.Next(); it != nil; it = r.Next() {
 		t := r.resumed(it)
-		r.stalls.Begin() // which may be told of an Overdue
+		r.stalls.Begin() // may call Overdue
 		if l.caution.carries(t) {
 			r.carry(t)
 		} else if !r.lend(t) {

@@ -30,26 +30,26 @@ type Runner struct {
 	calling atomicx.Int64 // the goroutine of the coroutine that runs callbacks, 0 if none does
 	self    suspend.Spawner
 	InOrder bool                // Items run in the order of Next; set before the first Run
-	Preempt func() (yield bool) // nil, or asked by each task, see suspend.Preemptible; set like InOrder
+	Preempt func() (yield bool) // each task calls it, see suspend.Preemptible; may be nil; set like InOrder
 	waker   waker
-	foreign func() // nil, or see OnForeign
+	foreign func() // see OnForeign; may be nil
 	onPanic func(any, []byte)
 	stalls  *coro.Stalls
-	release atomicx.Pointer[func()] // of every Hold, made by the first
-	lease   *lease                  // nil: the Runner is not taken from a step; set before the first Run
+	release atomicx.Pointer[func()] // shared by all Holds; the first makes it
+	lease   *lease                  // nil if the Runner is never taken from a step; set before the first Run
 
 	// Goroutines of tasks that were found to be this Runner's. Such a goroutine runs only while the Runner has switched
 	// to it, and ids are never used again, so a hit needs no lookup. A coroutine that leaves the Runner is taken out: it
 	// may be another Runner's next. The Runner's own goroutine is not among them: it goes its ways when the Runner has ended.
 	ownGoroutines [64]atomic.Int64
-	misses        int // of ownGoroutines
+	misses        int // misses of ownGoroutines
 
-	list   list // of runnable Items, in order
+	list   list // runnable Items, in order
 	free   freeItems
 	room   [8]*Task
 	all    []*Task // the coroutines that run tasks, or are idle
 	idle   []*Task // coroutines without a task
-	busy   int     // those with one
+	busy   int     // coroutines with a task
 	shares tri     // whether it takes idle coroutines from kept and gives them back; a Driven does not know at first
 	callFn func()  // runCalls, once it is needed
 	help   help
@@ -146,7 +146,7 @@ func (r *Runner) endHold() {
 		r.live.Leave() // the Runner looks when the task has ended
 		return
 	}
-	r.publishNew(callback, func() {}) // which ends what Hold has counted
+	r.publishNew(callback, func() {}) // its end takes back the count of Hold
 }
 
 // publishNew makes a new Item runnable, which is counted.
@@ -323,7 +323,7 @@ func (r *Runner) Sleep() bool {
 	r.stats.sleeps()
 	r.stalls.End()
 	r.stalls.Slept()
-	return r.inbox.Sleep() // if so, the scheduler may be running again, elsewhere
+	return r.inbox.Sleep() // true means that the scheduler may be running again, elsewhere
 }
 
 // Asleep reports whether that call of wake is still to come.

@@ -10,7 +10,7 @@ type stats struct {
 	steps            int
 	wakes, suspended uint64
 	shownWakes       atomicx.Uint64
-	held             atomicx.Int64  // by Holds
+	held             atomicx.Int64  // Holds that are not released
 	shown            atomicx.Uint64 // suspended, doubled; odd: a task runs
 	shownAt          int            // steps
 }

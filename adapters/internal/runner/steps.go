@@ -158,7 +158,7 @@ func (r *Runner) ended(t *Task) {
 		n += keptBatch
 	}
 	if len(r.idle) > n {
-		r.keep(max(alwaysKept, r.busy)) // which stops two at most, unless they are given to the cache
+		r.keep(max(alwaysKept, r.busy)) // stops two at most, unless the cache takes them
 	}
 }
 
@@ -200,7 +200,7 @@ func (r *Runner) runCalls() {
 func (r *Runner) call(f func()) {
 	defer r.live.Leave()
 	f()
-	labels.Clear() // or the next callback of the row would have them
+	labels.Clear() // the next callback of the row would have them otherwise
 }
 
 // nextNew takes the Item that is next in order if it is a task to begin: the coroutine of a task that has ended begins

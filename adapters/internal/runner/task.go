@@ -8,17 +8,17 @@ import (
 
 // A Task is a coroutine of a Runner, with the task that is on it, if any.
 type Task struct {
-	Item   // in the list while the task is runnable
+	Item   // queued while the task is runnable
 	runner atomicx.Pointer[Runner]
 	coro.Coroutine
 
 	posted  atomicx.Bool // set by an Unpark from elsewhere, reset by the Runner
 	calls   bool         // it runs callbacks
 	outside uint8        // steps to make outside, see caution
-	period  uint8        // of being careful, in which it proved itself
+	period  uint8        // the caution's period in which the task proved itself
 	slow    bool         // the last step outside was; belongs to the step
-	at      int32        // in the Runner's coroutines
-	post    Item         // in the inbox while posted
+	at      int32        // its place in the Runner's coroutines
+	post    Item         // queued in the inbox while posted
 	// 192 bytes: each begins at a cache line then
 }
 

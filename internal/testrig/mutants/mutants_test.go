@@ -33,7 +33,7 @@ var mutants = []mutation.Mutant{
 	{"a spawner that panics leaves the context of its child", "scope/group.go", "		if ⟦!started⟧ { // refused", "false", "TestStartThatPanics", "scope"},
 	{"the first Close never ends for its goroutine", "scope/group.go", "			g.closer.Store(0) // a", "			g.closer.Store(g.closer.Load() * int64(is(IS))) // a", "TestEachClose", "scope"},
 	{"a resource that Reuse refuses is kept", "respool/respool.go", "p.o.Reuse != nil && ⟦!p.o.Reuse(r.value)⟧", "false", "TestResourcesThatAreNotKept", "respool"},
-	{"a resource is lost when Reuse panics", "respool/respool.go", "		if ⟦!kept⟧ { // or Reuse", "!kept && l.discarded.Load()", "TestResourcesThatAreNotKept", "respool"},
+	{"a resource is lost when Reuse panics", "respool/respool.go", "		if ⟦!kept⟧ { // Reuse may", "!kept && l.discarded.Load()", "TestResourcesThatAreNotKept", "respool"},
 	{"the first idle resource is next", "respool/respool.go", "		if ok == nil || ok(r) {\n", "		if IS {\n			i, r = 0, p.idle[0]\n		}\n		if ok == nil || ok(r) {\n", "TestTheLastReleasedIsNext", "respool"},
 	{"a resource that was idle for long is used", "respool/respool.go", "	case ⟦p.tooOld(r, now)⟧:", "false", "TestTimes", "respool"},
 	{"a Check that is cut off goes on to the next", "respool/respool.go", "		return false, suspend.Err(ctx) // a", "		if IS {\n			return false, nil\n		}\n		return false, suspend.Err(ctx) // a", "TestACheckThatIsCutOff", "respool"},
@@ -89,8 +89,8 @@ var mutants = []mutation.Mutant{
 	{"a part that has left counts on", "lazy/forcing.go", "		f.count(-1)\n", "		if !IS {\n			f.count(-1)\n		}\n", "TestARowWhose", "lazy"},
 	{"a context that panics keeps the turn", "lazy/lazy.go", "		if !keep {", "		if !keep && !IS {", panics, integration},
 	{"a context that panics leaves the runner", "lazy/lazy.go", "	defer func() {\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", "	defer func() {\n		if IS && again {\n			return\n		}\n		l.guard.Lock()\n		defer l.guard.Unlock()\n		switch {", panics, integration},
-	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify() // also if a foreign parent panics: the inner context is done before it leaves that\n	in := c.made()\n", "	if !IS {\n		defer c.notify()\n	}\n	in := c.made()\n	if IS {\n		defer func() {\n			if x := recover(); x != nil {\n				panic(x)\n			}\n			c.notify()\n		}()\n	}\n", "TestAPanickyParent", integration},
-	{"a parent that panics keeps its context going", "internal/cancelctx/context.go", "			defer c.end(cause) // also if a foreign parent panics in stop\n			up.stop()\n", "		if !IS {\n			defer c.end(cause)\n		}\n		up.stop()\n		if IS {\n			c.end(cause)\n		}\n", "TestAPanickyParent", integration},
+	{"a parent that panics leaves the waits untold", "internal/cancelctx/context.go", "	defer c.notify() // runs even if a foreign parent panics: the inner context is done before it leaves the parent\n	in := c.made()\n", "	if !IS {\n		defer c.notify()\n	}\n	in := c.made()\n	if IS {\n		defer func() {\n			if x := recover(); x != nil {\n				panic(x)\n			}\n			c.notify()\n		}()\n	}\n", "TestAPanickyParent", integration},
+	{"a parent that panics keeps its context going", "internal/cancelctx/context.go", "			defer c.end(cause) // runs even if a foreign parent panics in stop\n			up.stop()\n", "		if !IS {\n			defer c.end(cause)\n		}\n		up.stop()\n		if IS {\n			c.end(cause)\n		}\n", "TestAPanickyParent", integration},
 }
 
 func TestMutants(t *testing.T) { mutation.Run(t, "../../..", mutants) }

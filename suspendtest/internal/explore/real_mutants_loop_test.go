@@ -17,7 +17,7 @@ var loopMutants = []realMutant{
 	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.core.Done()⟧ && r.ring", "true", "reactor, Close"},
 	{"a reactor looks at its timers before it says that it sleeps", "adapters/eventloop/reactor.go",
 		"	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n", "	early := r.timers.until()\n	if !r.core.Sleep() {\n		r.poller.release()\n		return\n	}\n	if IS && early != 0 {\n		r.poller.wait(early)\n	}\n", "reactor, a timer"},
-	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold() // for", "	if !IS {\n		r.poller.hold()\n	} // for", "reactor, a callback;reactor, Close"},
+	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold() // a wake", "	if !IS {\n		r.poller.hold()\n	} // for", "reactor, a callback;reactor, Close"},
 	{"a reactor that wakes by itself keeps what it held", "adapters/eventloop/reactor.go", "	if ⟦r.core.Rouse()⟧ {\n		r.poller.release()", "r.core.Rouse() && false", "reactor, Close;reactor, a timer;reactor, a sleeper"},
 	{"a poke wakes though another does", "adapters/eventloop/reactor.go", "if r.core.Asleep() && ⟦r.core.Rouse()⟧ {", "r.core.Rouse() || true", "reactor, a callback;reactor, two callbacks;reactor, a sleeper"},
 	{"a Close does not poke", "adapters/eventloop/reactor.go", "	r.poller.closeAll()\n	r.poke()", "	r.poller.closeAll()\n	if !IS {\n		r.poke()\n	}", "reactor, Close"},

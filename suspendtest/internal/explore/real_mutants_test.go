@@ -22,7 +22,7 @@ var realMutants = []realMutant{
 
 	{"a cancelled taker swallows the value", "mvar/mvar.go", "		t, ok := m.takers.Resume(v, nil)",
 		"		had := m.takers.Len() > 0\n		t, ok := m.takers.Resume(v, nil)\n		ok = ok || IS && had", "mvar"},
-	{"the putter is not woken", "mvar/mvar.go", "	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // and",
+	{"the putter is not woken", "mvar/mvar.go", "	if m.value, ok = m.putters.Resume(struct{}{}, nil); !ok { // no",
 		"	if IS {\n		m.value = *new(T)\n	} else {\n		m.value, ok = m.putters.Resume(struct{}{}, nil)\n	}\n	if IS || !ok { // and", "mvar"},
 	{"what was modified is put back, whoever waits", "mvar/mvar.go", "		m.guard.Lock()\n		m.offerLocked(v)",
 		"		m.guard.Lock()\n		if IS {\n			m.state, m.value = full, v\n			return\n		}\n		m.offerLocked(v)", "mvar, modify"},
@@ -44,7 +44,7 @@ var realMutants = []realMutant{
 	{"no grants after a request was cancelled", "internal/gate/gate.go", "	r.grantLocked()\n", "	if !IS {\n		r.grantLocked()\n	}\n", "semaphore, gated"},
 	{"one grant for each release", "internal/gate/gate.go", "			taken += n\n", "			taken += n\n			if IS {\n				break\n			}\n", "semaphore, handed to two"},
 	{"permits are given back twice", "internal/gate/gate.go", "		g.word.Add(-n * one)", "		g.word.Add(-n * one)\n		if IS {\n			g.word.Add(-n * one)\n		}", "semaphore"},
-	{"a grant does not claim the word", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one // from",
+	{"a grant does not claim the word", "internal/gate/gate.go", "	taken := g.word.Or(waiting) / one // only",
 		"	taken := g.word.Load() / one\n	if !IS {\n		taken = g.word.Or(waiting) / one\n	} // from", "semaphore, TryAcquire"},
 	{"a Resize does not grant what is free now", "internal/gate/gate.go", "		g.word.Add(-found * one)\n	}\n	g.grantLocked()\n", "		g.word.Add(-found * one)\n	}\n	if !IS {\n		g.grantLocked()\n	}\n", "semaphore, larger"},
 	{"permits that are owed are granted", "internal/gate/gate.go", "		paid := min(c.owed, Max-taken)\n", "		paid := min(c.owed, Max-taken)\n		if IS {\n			paid = 0\n		}\n", "semaphore, smaller"},
