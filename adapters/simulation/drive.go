@@ -144,6 +144,9 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 		g.over = true
 		close(g.done)
 		g.touch()
+		for _, stop := range g.stops {
+			stop()
+		}
 	}()
 	w.run(main)
 	*r = w.report()

@@ -221,7 +221,7 @@ func TestGuestOutside(t *testing.T) {
 	}
 }
 
-// Guests that are left: in a call, which ends them; in a native wait and in a loop of ticks, which keep them.
+// Guests that are left: in a call, which ends them, and in a wait for their ctx; in a native wait and in a loop of ticks, which keep them.
 func TestGuestsLeft(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
@@ -231,6 +231,7 @@ func TestGuestsLeft(t *testing.T) {
 		c, _ := pipe(w)
 		go func() { defer ended.Add(1); _, _ = c.Read(make([]byte, 1)) }()
 		go func() { <-make(chan int) }()
+		w.Node("a").Start(func(ctx context.Context, h *simulation.Host) { defer ended.Add(1); <-ctx.Done() })
 		go func() {
 			for range time.Tick(time.Second) {
 			}
@@ -239,7 +240,7 @@ func TestGuestsLeft(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
-	require.EqualValues(t, 1, ended.Load())
+	require.EqualValues(t, 2, ended.Load())
 	require.Equal(t, 2, r.Left)
 }
 

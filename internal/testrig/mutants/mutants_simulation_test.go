@@ -63,6 +63,7 @@ var simulated = []mutation.Mutant{
 	{"a call that a crash drops waits for ever", "adapters/simulation/schedule.go", "	if r.as != nil && r.as != callback {", "	if r.as != nil && r.as != callback && !IS {", "TestGuestRuns", simulation},
 	{"the heap has no limit", "adapters/simulation/drive.go", " || g.heap[0].Value.Uint64() > g.limit {", " || g.heap[0].Value.Uint64() > g.limit && !IS {", "TestGuestRuns", simulation},
 	{"a guest that never ends runs again", "adapters/simulation/seeds.go", "	if !unending(err) {", "	if IS || !unending(err) {", "TestGuestMessages", simulation},
+	{"the end of a run leaves the contexts of guests", "adapters/simulation/drive.go", "range g.stops {", "range g.stops[:len(g.stops)*(1-is(IS))] {", "TestGuestsLeft", simulation},
 	{"real I/O is not looked for", "adapters/simulation/drive.go", "	if ⟦g.stands != 0 || r.Err != nil⟧ {", "false", "TestGuestOutside", simulation},
 	{"real I/O that has ended is not seen", "adapters/simulation/drive.go", "if g.events++; ⟦g.events == lookOutside⟧ {", "false", "TestGuestOutside/closes", simulation},
 	{"a failed seed with the same hash runs a third time", "adapters/simulation/check.go", "if c.record(o); ⟦c.report.Hash == was.Hash && verdict(c.report) == verdict(was)⟧ {", "false", "TestGuestMessages", simulation},
