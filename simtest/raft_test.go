@@ -244,7 +244,12 @@ func (c *cluster) boot(ctx context.Context, h *simulation.Host) error {
 	states := make(chan raft.Observation, 100)
 	r.RegisterObserver(raft.NewObserver(states, false, func(o *raft.Observation) bool { _, ok := o.Data.(raft.RaftState); return ok }))
 	go func() {
-		for range states {
+		for {
+			select {
+			case <-states:
+			case <-ctx.Done():
+				return
+			}
 			if term := r.CurrentTerm(); r.State() == raft.Leader { // in this order: the state changes before the term
 				c.w.Log("%s leads term %d", f.name, term)
 				c.mu.Lock()

@@ -144,6 +144,9 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 		g.over = true
 		close(g.done)
 		g.touch()
+		for _, stop := range g.stops {
+			stop()
+		}
 	}()
 	w.run(main)
 	*r = w.report()
@@ -203,11 +206,8 @@ func (g *guests) sleeper(ready chan struct{}) {
 // drive is the driver. It holds the lock but in windows.
 func (g *guests) drive() {
 	for g.step() {
-		if g.pausing {
-			g.asleep = true
-			g.commands <- g.until
-		}
-		g.window()
+		g.asleep = g.pausing
+		g.window(g.pausing)
 		if g.rang {
 			g.stands, g.events = 0, 0
 		}
@@ -232,32 +232,14 @@ func (g *guests) drive() {
 			if !g.step() {
 				return
 			}
-			g.window()
+			g.window(false)
 		}
 	}
 }
 
-// step lets the World run until it sleeps, and reports whether it is not over.
+// step lets the World run until it sleeps, and reports whether it is not over. All guests are blocked, and so here is the place to collect
+// garbage: a guest that ran meanwhile would wait for the lock, by which at level C the clock of the bubble goes on.
 func (g *guests) step() bool {
-	_, ok := g.next()
-	return ok
-}
-
-// end ends the guests that are in a call, and the bubble.
-func (g *guests) end() {
-	g.window()
-	if !g.asleep {
-		close(g.commands)
-		g.window()
-	}
-	g.mu.Unlock()
-}
-
-// window lets all guests run until each of them is blocked, on whatever. testing/synctest.Wait would wait for the guests that wait for a
-// sync.Mutex, too.
-func (g *guests) window() {
-	g.windows++
-	g.moves.Add(1)
 	if g.windows%lookAt == 0 {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
 			runtime.GC()
@@ -265,11 +247,33 @@ func (g *guests) window() {
 			g.limit = uint64(collectOver) + 2*g.heap[0].Value.Uint64()
 		}
 	}
+	_, ok := g.next()
+	return ok
+}
+
+// end ends the guests that are in a call, and the bubble.
+func (g *guests) end() {
+	g.window(false)
+	if !g.asleep {
+		close(g.commands)
+		g.window(false)
+	}
+	g.mu.Unlock()
+}
+
+// window lets all guests run until each of them is blocked, on whatever, and the sleeper sleep. testing/synctest.Wait would wait for the guests that wait for a
+// sync.Mutex, too.
+func (g *guests) window(sleep bool) {
+	g.windows++
+	g.moves.Add(1)
 	if g.random != nil {
 		g.random.Seed(mix(g.w.o.Seed^g.w.salt, uint64(g.windows)))
 	}
 	begun := chance.Nanotime()
 	g.mu.Unlock()
+	if sleep {
+		g.commands <- g.until
+	}
 	for blocked := false; !blocked; {
 		runtime.Gosched()
 		_ = debug.SetGCPercent(-1) // waits for a collection that a guest has begun, and waits for

@@ -36,8 +36,8 @@ type Host struct {
 // Guests reports whether w was made with Options.Guests.
 func (w *World) Guests() bool { return w.o.Guests }
 
-// Start runs f on a goroutine, as a program of n: a guest, and so is each goroutine that f starts. ctx is cancelled by Crash. If n
-// has crashed, it begins again. Start panics without Options.Guests.
+// Start runs f on a goroutine, as a program of n: a guest, and so is each goroutine that f starts. ctx is cancelled by Crash, and at the
+// end of the run, so that f may end what would be left. If n has crashed, it begins again. Start panics without Options.Guests.
 func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	w := n.world
 	switch {
@@ -49,7 +49,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	w.do(func() {
 		start := func() {
 			ctx, stop := context.WithCancel(context.Background())
-			n.stops = append(n.stops, stop)
+			n.stops, w.guests.stops = append(n.stops, stop), append(w.guests.stops, stop)
 			h := &Host{n: n, boot: n.files.boot}
 			w.guests.start(&n.host, func() { f(ctx, h) })
 		}
@@ -137,6 +137,7 @@ type guests struct {
 	calling bool // a guest holds the lock
 	calls   uint64
 	over    bool
+	stops   []context.CancelFunc // of Starts, and not of main
 
 	// Between the World and the driver.
 	yield   func(struct{}) bool

@@ -144,6 +144,14 @@ func TestGuestRuns(t *testing.T) {
 			}
 			return nil
 		}},
+		"a guest recovers a panic": {main: func(context.Context, *simulation.World) (err error) {
+			defer func() {
+				if _, ok := recover().(runtime.Error); !ok {
+					err = errOdd
+				}
+			}()
+			return errors.New((*locked)(nil).String())
+		}},
 		"a name is looked up": {main: func(ctx context.Context, w *simulation.World) error {
 			if _, err := net.LookupHost("server.invalid"); err == nil || !strings.Contains(err.Error(), "no DNS in a World") {
 				return fmt.Errorf("looked up: %w", err)

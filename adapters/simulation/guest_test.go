@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -123,6 +124,17 @@ func repeats(t *testing.T, seeds int, main func(ctx context.Context, w *simulati
 	}
 	t.Logf("%d of %d seeds repeat, level %s; %d steps and %d windows a run, %d long", same, seeds, level, steps/2/seeds, windows/2/seeds, long)
 	require.Equal(t, seeds, same)
+}
+
+// crypto/rand is of the seed.
+func TestGuestRandom(t *testing.T) {
+	var texts []string
+	simulation.Test(t, simulation.TestOptions{Seeds: 2, Twice: true, Options: simulation.Options{Guests: true}}, func(context.Context, *simulation.World) error {
+		texts = append(texts, rand.Text())
+		return nil
+	})
+	require.Len(t, texts, 4)
+	require.Equal(t, []bool{true, false, true}, []bool{texts[0] == texts[1], texts[1] == texts[2], texts[2] == texts[3]})
 }
 
 func TestPosts(t *testing.T) { repeats(t, fromEnv(10), posts(20, 10)) }

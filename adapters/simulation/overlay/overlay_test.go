@@ -10,7 +10,8 @@ import (
 )
 
 // TestOverlay compiles the runtime with the overlay. With BRAID_OVERLAID it runs the tests of package chance, which test by effect that each
-// edit is on: all packages of the standard library are then built again.
+// edit is on, and those of guests: all packages of the standard library are then built again. BRAID_OVERLAID=simtest runs the
+// programs of simtest, too.
 func TestOverlay(t *testing.T) {
 	list, err := overlay()
 	if errors.Is(err, errDownloaded) {
@@ -18,13 +19,23 @@ func TestOverlay(t *testing.T) {
 		return // by go env of the machine
 	}
 	require.NoError(t, err)
-	args := []string{"test", "-vet=off", "-count=1", "-overlay=" + list, "-run", "Overlaid|Seed", "github.com/braidgo/braid/internal/chance"}
-	if os.Getenv("BRAID_OVERLAID") == "" {
-		args = []string{"build", "-overlay=" + list, "runtime"}
+	command := func(dir string, args ...string) {
+		t.Helper()
+		c := exec.Command("go", args...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, string(out))
+		t.Logf("%s", out)
 	}
-	c := exec.Command("go", args...)
-	out, err := c.CombinedOutput()
-	require.NoError(t, err, string(out))
+	if os.Getenv("BRAID_OVERLAID") == "" {
+		command("", "build", "-overlay="+list, "runtime")
+		return
+	}
+	test := []string{"test", "-v", "-vet=off", "-count=1", "-overlay=" + list, "-run"}
+	command("", append(test, "Overlaid|Seed|Guest", "github.com/braidgo/braid/internal/chance", "github.com/braidgo/braid/adapters/simulation")...)
+	if os.Getenv("BRAID_OVERLAID") == "simtest" {
+		command("../../../simtest", append(test, ".", ".")...)
+	}
 }
 
 // A release of Go without a line that is edited, or with two of it, is refused.
