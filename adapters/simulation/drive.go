@@ -240,7 +240,7 @@ func (g *guests) drive() {
 // step lets the World run until it sleeps, and reports whether it is not over. All guests are blocked, and so here is the place to collect
 // garbage: a guest that ran meanwhile would wait for the lock, by which at level C the clock of the bubble goes on.
 func (g *guests) step() bool {
-	if g.windows%lookAt == 0 {
+	if g.windows > 0 && g.windows%lookAt == 0 {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
 			runtime.GC()
 			metrics.Read(g.heap)

@@ -86,7 +86,7 @@ func TestGuestHoldsAMutexOverARead(t *testing.T) {
 	})
 	require.NoError(t, r.Err)
 	require.Equal(t, r.Level != "C", r.Ahead > 0) // where it is a wait as others
-	require.Equal(t, end, r.Elapsed) // the clock of package time has caught up
+	require.Equal(t, end, r.Elapsed)              // the clock of package time has caught up
 }
 
 // A long wait for a mutex counts as long, also if another guest calls the World meanwhile, again and again.

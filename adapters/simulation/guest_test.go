@@ -18,7 +18,41 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/adapters/simulation"
+	"github.com/braidgo/braid/internal/testrig/processor"
 )
+
+// What is promised of guests, and where it is tested. Most have a mutant in internal/testrig/mutants, and the last ones in internal/chance.
+//
+//	who a guest is, and its node                           TestGuestOrder, TestGuestPanics
+//	calls of a window are taken in by guest, also Log      TestGuestOrder
+//	writes of a window are one stretch of bytes            TestGuestOrder
+//	draws of a connection are its own                      TestGuestDraws
+//	a call ends the sleep; package time                    TestGuestConn, TestGuestCancelsATask
+//	select, ranges over maps, math/rand, timers            TestGuestChance
+//	crypto/rand                                            TestGuestRandom
+//	a mutex over a Read, a Write, a Sync                   TestGuestHoldsAMutexOverARead, TestGuestWaitsForAMutexInParts, TestGuestDisk
+//	a mutex over a Sleep; real I/O                         TestGuestHoldsAMutexOverASleep, TestGuestOutside
+//	ErrDeadlock, ErrBusy                                   TestGuestEnds, TestGuestMessages
+//	a crash, a dead Host, its network and its disk         TestGuestCrash, TestGuestDisk, TestGuestRuns
+//	the end of a run                                       TestGuestsLeft
+//	a panic names its guest                                TestGuestPanics
+//	a difference beside a Long window                      TestALongWindow
+//	the outcome of a Dial in the trace                     TestGuestDials
+//
+// Traps:
+//
+//	no preemptoff, by which a recovered panic is fatal     TestGuestRuns: a guest recovers a panic
+//	an error of a dead disk makes programs panic           TestGuestDisk
+//	a sync.Pool keeps timers of an older bubble            TestGuestChance
+//	net.DefaultResolver is real                            TestGuestRuns: a name is looked up
+//	what is beside counts as runnable                      TestGuestBeside
+//	calls of the system before the run                     TestGuestBesideACall
+//	Gosched in a Long window                               TestALongWindow, TestGuestWaitsForAMutexInParts
+//	a guest may not wait for the lock of the driver        TestGuestRuns: a String in a Log locks
+//	the same while garbage is collected, at level C        TestGuestRuns: garbage between two collections
+//	a Sync that takes no time hides the mutex              TestGuestDisk
+//	guests that are left keep the memory of their run      TestGuestsLeft
+//	draws are verified before they are trusted             TestOpenRefuses, TestSeed, TestSeedCheap of internal/chance
 
 var far = simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond, Reset: 0.01}
 
@@ -135,6 +169,37 @@ func TestGuestRandom(t *testing.T) {
 	})
 	require.Len(t, texts, 4)
 	require.Equal(t, []bool{true, false, true}, []bool{texts[0] == texts[1], texts[1] == texts[2], texts[2] == texts[3]})
+}
+
+// A window without work: two nodes echo a byte. BRAID_GUESTS is how many times.
+func TestGuestWindow(t *testing.T) {
+	simulation.Calm(t)
+	n := fromEnv(1000)
+	begun := processor.Used()
+	r := simulation.RunGuests(t, simulation.Options{Seed: 1, MaxSteps: 1 << 40}, func(_ context.Context, w *simulation.World) error {
+		c, s := pipe(w)
+		go func() { _, _ = io.Copy(s, s) }()
+		p := make([]byte, 1)
+		for range n {
+			_, _ = c.Write(p)
+			_, _ = io.ReadFull(c, p)
+		}
+		return nil
+	})
+	require.NoError(t, r.Err)
+	require.GreaterOrEqual(t, r.Windows, 2*n)
+	t.Logf("%d windows, %v of processor each", r.Windows, (processor.Used()-begun)/time.Duration(r.Windows))
+}
+
+// TestGuestBeside fails: whatever runs beside guests would be one of them to the driver.
+func TestGuestBeside(t *testing.T) {
+	child, out := apart(t, true)
+	if !child {
+		require.Contains(t, out, "t.Setenv")
+		return
+	}
+	t.Parallel()
+	guests(t, func(context.Context, *simulation.World) error { return nil })
 }
 
 func TestPosts(t *testing.T) { repeats(t, fromEnv(10), posts(20, 10)) }

@@ -32,7 +32,8 @@ func TestOverlay(t *testing.T) {
 		return
 	}
 	test := []string{"test", "-v", "-vet=off", "-count=1", "-overlay=" + list, "-run"}
-	command("", append(test, "Overlaid|Seed|Guest", "github.com/braidgo/braid/internal/chance", "github.com/braidgo/braid/adapters/simulation")...)
+	skip := "-skip=GuestEnds|GuestMessages" // there a guest computes without end, for 5 s at a time
+	command("", append(test, "Overlaid|Seed|Guest", skip, "github.com/braidgo/braid/internal/chance", "github.com/braidgo/braid/adapters/simulation")...)
 	if os.Getenv("BRAID_OVERLAID") == "simtest" {
 		command("../../../simtest", append(test, ".", ".")...)
 	}
