@@ -72,7 +72,7 @@ func TestProse(t *testing.T) {
 // The limits of all comments together, in percent. They must move in one direction only, towards the figures of the standard library, which
 // TestHabits measures beside ours.
 const (
-	habits    = 7.6 // of sentences; the aim is 3
+	habits    = 7.6  // of sentences; the aim is 3
 	fragments = 14.2 // of comments behind code; the aim is 5
 	purposes  = 4.1  // of sentences; the aim is 4
 )
