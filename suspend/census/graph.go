@@ -16,7 +16,7 @@ type node struct {
 
 // An object is waited for, or held.
 type object struct {
-	held    *ledger.Held // nil means that no holder is known
+	held    *ledger.Held // is nil if no holder is known
 	waiters []*node      // sorted by arrival
 	dirty   bool
 }

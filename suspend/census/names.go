@@ -22,7 +22,8 @@ type name struct {
 }
 
 // Name names an object in the census, and returns it: a Mutex, a channel, or a struct for all that it embeds. It keeps
-// no reference to the object, so that the object can be collected. A later name of the same object replaces the first. Names are kept also while the census is off.
+// no reference to the object, so that the object can be collected. A later name of the same object replaces the first.
+// Names are kept also while the census is off.
 //
 //	accounts := census.Name(new(mutex.Mutex), "accounts")
 func Name[T any](object *T, text string) *T {

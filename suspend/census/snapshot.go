@@ -21,11 +21,11 @@ type Snapshot struct {
 
 // A Task is a task that lives, or a goroutine without a task, if it waits or holds something.
 type Task struct {
-	ID        string  // is "goroutine 18", like in the texts
+	ID        string  // a name such as "goroutine 18", as in the texts
 	Goroutine int64   // the runtime's number; 0 for a Then, which has none
 	Scheduler string  // its package: "fifo"; "" where it is not known, and for a goroutine
-	Began     *Origin `json:",omitempty"` // nil means unknown, see the package comment
-	Waits     *Wait   `json:",omitempty"` // nil means that it does not wait in an operation of Braid
+	Began     *Origin `json:",omitempty"` // is nil if unknown, see the package comment
+	Waits     *Wait   `json:",omitempty"` // is nil if it does not wait in an operation of Braid
 	Holds     []Hold  `json:",omitempty"`
 	Ended     bool    `json:",omitempty"` // the task has ended, and holds something still
 }
