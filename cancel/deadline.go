@@ -14,10 +14,11 @@ func WithTimeout(parent context.Context, d time.Duration) (ctx context.Context, 
 	return withDeadline(parent, suspend.Now().Add(d), d)
 }
 
-// WithDeadline is New, and the context also ends with context.DeadlineExceeded at the time t. Timer and clock are those of the calling
-// task's scheduler, see suspend.Timers: in a simulation the time is the simulated one. Elsewhere they are those of package time. A
-// scheduler may drop its timers when it closes, so make a context that outlives a scheduler outside of it. The end of a parent of
-// package context is passed on by a goroutine. WithDeadline panics if parent is nil.
+// WithDeadline is New, and the context also ends with context.DeadlineExceeded at the time t. Timer and clock belong to
+// the calling task's scheduler, see suspend.Timers: in a simulation the time is the simulated time. Elsewhere package
+// time provides them. A scheduler may drop its timers when it closes, so make a context that outlives a scheduler
+// outside of it. The end of a parent of package context is passed on by a goroutine. WithDeadline panics if parent is
+// nil.
 func WithDeadline(parent context.Context, t time.Time) (ctx context.Context, cancel func(cause error)) {
 	return withDeadline(parent, t, t.Sub(suspend.Now()))
 }

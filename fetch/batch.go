@@ -166,9 +166,9 @@ func (b *batch) conclude(err error, how outcome.Outcome) {
 	}
 }
 
-// answer makes an answer for each key. An error of the source is the answer to every key that was not Failed, even if the key was
-// Set: the value, or its absence, may be half of what the source would have read. cause is why the context of the call has ended, nil if
-// it has not.
+// answer makes an answer for each key. An error of the source is the answer to every key that was not Failed, even if
+// the key was Set: the value, or its absence, may be half of what the source would have read. cause is why the context
+// of the call has ended, nil if it has not.
 func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f for each item, each in a task, and returns the results in the order of the items. If items fail, it returns the
-// error of the first failed item in order, or raises its panic, when all calls have ended: the items before a failed item go on,
-// and later items are cancelled or not begun. Map suspends its caller until then.
+// Map calls f for each item, each in a task, and returns the results in the order of the items. If items fail, it
+// returns the error of the first failed item in order, or raises its panic, when all calls have ended: the items before
+// a failed item go on, and later items are cancelled or not begun. Map suspends its caller until then.
 //
 // The tasks are of the caller's scheduler: of the Run, in a Run.
 func Map[T, R any](ctx context.Context, items []T, f func(ctx context.Context, item T) (R, error)) ([]R, error) {
@@ -68,9 +68,9 @@ func Together(ctx context.Context, fs ...func(ctx context.Context) error) error 
 	return together(ctx, len(fs), func(ctx context.Context, i int) error { return fs[i](ctx) })
 }
 
-// A group is the items of one combinator. Its result must be the sequential program's result: the first item in order that fails
-// decides. So when an item fails, the items before it go on, as an earlier item may fail, too. When all of them have ended, the
-// group is decided, and the later items are cancelled. (There is no fork, section 8.1.)
+// A group is the items of one combinator. Its result must be the sequential program's result: the first item in order
+// that fails decides. So when an item fails, the items before it go on, as an earlier item may fail, too. When all of
+// them have ended, the group is decided, and the later items are cancelled. (There is no fork, section 8.1.)
 //
 // Invariant: items are claimed in order, and none after a failed item.
 type group struct {

@@ -22,8 +22,8 @@
 // A session remembers every answer, an error too, so each key is asked for once. A Run makes a session, unless its
 // context has one already. [Open] opens a session for goroutines that are no tasks of a Run.
 //
-// A query that returns everything together is better where one can be written. A dataloader with goroutines is as good where its wait
-// does not matter; FETCH.md is the way from one to the other.
+// A query that returns everything together is better where one can be written. A dataloader with goroutines is as good
+// where its wait does not matter; FETCH.md is the way from one to the other.
 //
 // The idea and the law come from Haxl: Marlow, Brandy, Coens, Purdy, There is no fork: an abstraction for efficient,
 // concurrent, and concise data access (ICFP 2014).
@@ -71,8 +71,9 @@ const (
 
 // Options are the choices of a Run or of a session. The zero value is the default.
 type Options struct {
-	// Policy is Rounds or Eager. With Rounds the answers of a round are handed out together, in the order of asking. Eager
-	// hands out the answers of a batch when the batch is back: fewer tasks wait for a slow source, and batches are smaller and more.
+	// Policy is Rounds or Eager. With Rounds the answers of a round are handed out together, in the order of asking.
+	// Eager hands out the answers of a batch when the batch is back: fewer tasks wait for a slow source, and batches
+	// are smaller and more.
 	Policy Policy
 
 	// On is where the tasks of a Run run, in parallel if On does that. Nil means the calling goroutine: the tasks take
@@ -100,8 +101,8 @@ type SourceOptions struct {
 	MaxOpen  int // a session has at most this many batches open, and more batches wait, in the order of asking; 0: any number
 	Mode     Mode
 
-	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get makes a new request. It is for
-	// what changes while a session goes on. The answers are in no Recording.
+	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get makes a
+	// new request. It is for what changes while a session goes on. The answers are in no Recording.
 	Fresh bool
 }
 
@@ -133,8 +134,8 @@ type Recording struct {
 	Sources map[string][]Answer `json:"sources"`
 }
 
-// An Answer is the answer to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects with equal keys
-// the first is before the second.
+// An Answer is the answer to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects
+// with equal keys the first is before the second.
 type Answer struct {
 	Key      json.RawMessage `json:"key"`
 	Value    json.RawMessage `json:"value,omitempty"`

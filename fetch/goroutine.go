@@ -9,9 +9,9 @@ import (
 // goroutine runs f on a new goroutine. Under suspendtest.Explore f is a task.
 func goroutine(f func()) { preempt.Go(f) }
 
-// afterOthers runs f when the goroutines that this processor has queued have run. runtime.Gosched would queue f behind the
-// goroutines of all processors, where goroutines that compute come again and again. The second goroutine takes the place
-// of f as the next to run, so that f goes to the end of the queue.
+// afterOthers runs f when the goroutines that this processor has queued have run. runtime.Gosched would queue f behind
+// the goroutines of all processors, where goroutines that compute come again and again. The second goroutine takes the
+// place of f as the next to run, so that f goes to the end of the queue.
 func afterOthers(f func()) {
 	go f()
 	go func() {}()

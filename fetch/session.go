@@ -62,9 +62,9 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 	return d.err
 }
 
-// run runs the body as a task. Without a scheduler that is on the calling goroutine, and requests go out when it is idle. The tasks of
-// a scheduler are a Group, which calls idle when all of them wait. A task that waits natively counts as running, which delays a round and
-// never splits one.
+// run runs the body as a task. Without a scheduler that is on the calling goroutine, and requests go out when it is
+// idle. The tasks of a scheduler are a Group, which calls idle when all of them wait. A task that waits natively counts
+// as running, which delays a round and never splits one.
 func (d *driver) run(on suspend.Spawner) {
 	if on == nil && preempt.Explored() { // the tasks take turns at each operation then
 		on = suspend.Here()
@@ -108,9 +108,10 @@ func (d *driver) register(on suspend.Spawner) {
 	d.s.guard.Unlock()
 }
 
-// Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Whether more
-// of them are about to call Get cannot be seen. So a request goes out after other goroutines could run a few times, if no round is
-// open. The requests made while a round is open are the next round. A timer is the limit where others compute, see Options.SettleWithin.
+// Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Whether
+// more of them are about to call Get cannot be seen. So a request goes out after other goroutines could run a few
+// times, if no round is open. The requests made while a round is open are the next round. A timer is the limit where
+// others compute, see Options.SettleWithin.
 //
 // The session ends with Close. Batches have the values of ctx, and are cancelled when ctx is done.
 func Open(ctx context.Context, o Options) (context.Context, *Session) {
@@ -150,8 +151,8 @@ func (s *Session) statsLocked() Stats {
 }
 
 // Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every
-// waiting Get and every later Get returns ErrEnded, unless its source answers even then. The answers stay, for Record and
-// Trace.
+// waiting Get and every later Get returns ErrEnded, unless its source answers even then. The answers stay, for Record
+// and Trace.
 func (s *Session) Close() {
 	var open []*batch
 	s.guard.Lock()
@@ -201,8 +202,8 @@ func (f *frame) Value(key any) any {
 	return f.Context.Value(key)
 }
 
-// AfterFunc calls the method of the context inside, if it has one. Otherwise a goroutine would resume a task that its group
-// cancels, perhaps after the next round.
+// AfterFunc calls the method of the context inside, if it has one. Otherwise a goroutine would resume a task that its
+// group cancels, perhaps after the next round.
 func (f *frame) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }
 
 // child returns a frame like f around ctx. f may be nil.

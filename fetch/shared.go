@@ -11,10 +11,10 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// Shared returns a source like s that batches across sessions. At most open batches of it are open, and all requests that wait for
-// a place, of all sessions, are the next batch, in which each key is once. No timer is involved: under light load nothing
-// waits, and under heavy load the batches grow. Each session still remembers its own answers. A request joins no batch that is
-// already sent.
+// Shared returns a source like s that batches across sessions. At most open batches of it are open, and all requests
+// that wait for a place, of all sessions, are the next batch, in which each key is once. No timer is involved: under
+// light load nothing waits, and under heavy load the batches grow. Each session still remembers its own answers. A
+// request joins no batch that is already sent.
 //
 // The context of such a batch has no values, as it belongs to nobody, and is cancelled when all sessions that wait for it have
 // given up. It may go on when their Runs have returned: Close waits for it.

@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Later is for executors that collect thunks and then call them, as GraphQL executors do: it returns a function that returns what f
-// returns. The first thunk that is called runs all that were made so far in the session, at the same time: as tasks of a Run on
-// the calling goroutine, or of the Run that calls it. So their requests are batched exactly.
+// Later is for executors that collect thunks and then call them, as GraphQL executors do: it returns a function that
+// returns what f returns. The first thunk that is called runs all that were made so far in the session, at the same
+// time: as tasks of a Run on the calling goroutine, or of the Run that calls it. So their requests are batched exactly.
 //
 // f is called once, with ctx, and not before. A thunk may be called any number of times, from any goroutine, and suspends its caller.
 // A panic of f is raised in each call. If f calls runtime.Goexit, it ends its own task, and a thunk that waits for it fails with
@@ -45,8 +45,8 @@ func (l *thunk) start() {
 	l.force()
 }
 
-// force forces l, and at the same time all other thunks, unless l is taken. A thunk that then does not run, as the scheduler refuses
-// it or another has ended its task, runs when its function is called.
+// force forces l, and at the same time all other thunks, unless l is taken. A thunk that then does not run, as the
+// scheduler refuses it or another has ended its task, runs when its function is called.
 func (s *Session) force(l *thunk) {
 	s.guard.Lock()
 	taken := l.taken

@@ -43,8 +43,8 @@ type TracedStep struct {
 	Line   string
 }
 
-// Trace returns the batches of the session, open batches too, but nil without Options.Trace. The critical path and the hints consider
-// returned batches only.
+// Trace returns the batches of the session, open batches too, but nil without Options.Trace. The critical path and the
+// hints consider returned batches only.
 func (s *Session) Trace() *Trace {
 	if s.tracer == nil {
 		return nil

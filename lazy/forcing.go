@@ -11,12 +11,12 @@ import (
 )
 
 // A forcing is one call of Force that found no value. It waits for the function, or runs it. Then it is the context of the function.
-// A Force that the same goroutine calls meanwhile, or that gets a context derived from it, is its part.
+// A Force that the same goroutine calls while the function runs, or that gets a context derived from it, is its part.
 //
 // A forcing that waits blocks the forcings that it is part of. They block the forcings that wait for their functions, and so on.
 //
 // Invariant: no forcing blocks itself. A part is listed before it waits, and looks under the same lock whether it would block the runner
-// that it is to wait for. So the last part of a circle sees the others: a runner is stored before it has parts.
+// that it is to wait for. So the last part of a circle sees all earlier parts: a runner is stored before it has parts.
 type forcing struct {
 	context.Context
 	of      *core
@@ -34,13 +34,13 @@ const (
 
 type node = dlist.Node[*forcing]
 
-// A core is what forcings know of a Lazy.
+// A core is the part of a Lazy that forcings use.
 type core struct {
 	runner  atomicx.Pointer[forcing] // written under the guard of the Lazy; before the runner has parts
 	waiting dlist.List[*forcing]     // parts that wait, or have waited and have not returned yet; under waits
 }
 
-// waits protects what forcings know of each other. Only a part that has to wait takes it.
+// waits protects the links between forcings. Only a part that has to wait takes it.
 var waits struct {
 	atomicx.Mutex
 	looks uint64
@@ -117,8 +117,8 @@ func (f *forcing) unlist() {
 	}
 }
 
-// count tells the forcings that f is part of whether f blocks them, by 1, or no longer does, by -1. A wait inside of n functions that
-// force each other takes n steps for it.
+// count adds by to the blocked parts of the forcings that f is part of: 1 if f now blocks them, -1 if it no longer
+// does. A wait inside of n functions that force each other takes n steps for it.
 func (f *forcing) count(by int) {
 	for _, whole := range f.in {
 		if whole == nil {
@@ -172,5 +172,5 @@ func (f *forcing) Value(key any) any {
 // String keeps fmt from reading the graph.
 func (f *forcing) String() string { return "lazy.Force" }
 
-// AfterFunc calls that of the context of Force, if it has one.
+// AfterFunc calls the method of the context of Force, if it has one.
 func (f *forcing) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }

@@ -1,4 +1,4 @@
-// Package lazy provides a value that is computed by the first task that asks for it, on any scheduler.
+// Package lazy provides a value that is computed by the first task that forces it, on any scheduler.
 //
 // sync.OnceValues cannot be cancelled, blocks the threads of its waiters, and deadlocks if its function needs its own value. A Lazy
 // passes a context to the function, and a waiter gives up with its own:
@@ -50,7 +50,8 @@ type Lazy[T any] struct {
 	//	running -R> idle             the same, without a waiter
 	//
 	// Invariant: forcers is empty unless a task runs the function, whose forcing is in runner.
-	// Debt: the runner owes the waiters the end, or one of them the turn. A waiter that is cancelled with the turn passes it on.
+	// Debt: the runner owes all waiters the end, or the first waiter the turn. A waiter that is cancelled with the turn
+	// passes it on.
 
 	state  atomicx.Uint32 // pending, until set under guard, after the fields below; pairs with the load in Force
 	value  T
@@ -71,7 +72,7 @@ const (
 	panicked
 )
 
-// A turn tells a resumed forcer whether to run the function. If not, it has run.
+// A turn is true if a resumed forcer must run the function, and false if the function has run.
 type turn bool
 
 // New returns a value that f computes. f is dropped once it has run. A nil f and an unknown mode panic.
@@ -91,7 +92,7 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 //
 // If ctx is done first, or already, a Force that does not run the function returns the cancellation error. If it had the turn, the next
 // one gets it. A Force that runs the function waits for its return. A panic of the function is remembered, and raised with the same
-// value in every Force. If the function ends its task by runtime.Goexit, the others get ErrAbandoned, for good.
+// value in every Force. If the function ends its task by runtime.Goexit, every other Force gets ErrAbandoned, for good.
 //
 // Force returns ErrRecursive, and changes nothing, where it would wait for itself. It finds three kinds of circles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
@@ -140,7 +141,7 @@ func (l *Lazy[T]) force(ctx context.Context) (v T, err error) {
 	return l.run(ctx, me)
 }
 
-// keepTurn passes the turn on if ctx is done by now, or panics.
+// keepTurn passes the turn on if ctx is done by now, or panics: otherwise no waiter would run the function.
 func (l *Lazy[T]) keepTurn(ctx context.Context) (err error) {
 	keep := false
 	defer func() {

@@ -6,7 +6,7 @@ import (
 )
 
 // Commits take turns under one guard; reads take none. This is LSA (Riegel, Felber and Fetzer, "A lazy snapshot algorithm
-// with eager validation", DISC 2006) with commits one at a time. The differences: a Var keeps one version, a box carries its
+// with eager validation", DISC 2006) with serial commits. The differences: a Var keeps one version, a box carries its
 // version so that no lock bit is needed, and the garbage collector reclaims boxes, so there is no ABA.
 //
 // One guard for all is what makes a transaction a case of a Select: a Source has one Guard, always the same, and the Vars of
@@ -16,7 +16,7 @@ var (
 	clock atomicx.Int64 // the last commit's time; written under the guard
 )
 
-// An outcome is that of a run.
+// An outcome is the result of a run.
 type outcome uint8
 
 const (
@@ -36,7 +36,7 @@ func awaitCommit() {
 }
 
 // commitLocked commits tx, unless it has to be run again, or to wait, first.
-// It resumes most waiters, and no more. If others are left, tx has nodes then, and its caller owes wakeRest.
+// It resumes at most that number of waiters. If more are left, tx has nodes then, and its caller must call wakeRest.
 func (tx *Tx) commitLocked(most int) outcome {
 	switch {
 	case elder != nil && elder != tx && !tx.overtakes:

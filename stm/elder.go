@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A long transaction may fail again and again, since shorter ones commit meanwhile. One that has failed patience times is
-// the elder, if there is none: until it has ended, the others wait before they commit, so its next run succeeds. An elder
-// that returns Retry gives up its place before it waits.
+// A long transaction may fail again and again, since shorter transactions commit while it runs. A transaction that has
+// failed patience times is the elder, if there is none: until it has ended, all others must wait before they commit, so
+// that its next run succeeds. An elder that returns Retry gives up its place before it waits.
 //
 // -F> a failed run, -E> the end of the elder, -B> another commit
 //

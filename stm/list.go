@@ -9,7 +9,7 @@ type list struct{ dlist.List[*Tx] }
 // A node is in one list, or in none. Its Value is the transaction that waits; nil: a mark, see markLocked.
 type node struct {
 	dlist.Node[*Tx]
-	in *list // nil if linked nowhere
+	in *list // is set while it is linked
 }
 
 // A waiter is the suspension of a Tx that is linked.

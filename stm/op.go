@@ -48,7 +48,7 @@ func (maker[T]) Remove(suspend.Resumer[T])      {}
 // A case may be the elder from Prepare to Try, or to Drop: a Select does not wait in between.
 type operation[T any] struct {
 	f     func(tx *Tx) (T, error)
-	tx    *Tx // nil if new, or dropped
+	tx    *Tx // a new or dropped operation has none
 	fails int // the dropped Tx's failures
 	v     T
 	err   error
@@ -102,7 +102,7 @@ func (o *operation[T]) try() (ok bool, err error) {
 	switch o.ran {
 	case ready:
 		if len(o.tx.writes) > 0 {
-			switch o.tx.commitLocked(all) { // the guard is held for other cases as well
+			switch o.tx.commitLocked(all) { // all waiters are resumed, as the guard stays held for other cases
 			case behind:
 				return false, nil
 			case conflict:

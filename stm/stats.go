@@ -2,8 +2,8 @@ package stm
 
 import "sync/atomic"
 
-// Stats counts what transactions of this process have met so far. Only what makes a transaction run again or wait is counted where it
-// happens, so a transaction that commits at once pays nothing.
+// Stats counts what has happened to transactions of this process so far. Only what makes a transaction run again or
+// wait is counted where it happens, so a transaction that commits at once pays nothing.
 type Stats struct {
 	Commits   int64 // commits that have written something
 	Conflicts int64 // runs that others have made vain

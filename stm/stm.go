@@ -27,13 +27,13 @@
 // suspend.Select, beside a receive, a lock and a timeout. OrElse composes transactions that may return Retry.
 //
 // Transactions compose where locks do not: two functions that take a *Tx are one transaction if one calls both. They cost
-// more than a lock: a mutex or a channel is quicker wherever one of them is enough.
+// more than a lock: a mutex or a channel is quicker wherever it is enough.
 //
 // # Source
 //
-// The design is that of Harris, Marlow, Peyton Jones and Herlihy, "Composable Memory Transactions" (PPoPP 2005), for the
-// interface, and of Riegel, Felber and Fetzer, "A Lazy Snapshot Algorithm with Eager Validation" (DISC 2006), for the
-// algorithm. Retry is an error and not a panic: it can be seen in a signature, and costs nothing.
+// The interface comes from Harris, Marlow, Peyton Jones and Herlihy, "Composable Memory Transactions" (PPoPP 2005), and
+// the algorithm from Riegel, Felber and Fetzer, "A Lazy Snapshot Algorithm with Eager Validation" (DISC 2006). Retry is
+// an error and not a panic: it can be seen in a signature, and costs nothing.
 package stm
 
 import (
@@ -44,8 +44,8 @@ import (
 )
 
 // Atomically runs f as a transaction: what f writes with tx happens at once, when f returns nil, or not at all. If
-// something that f has read has changed by then, Atomically runs f again. Every run, also one that will be dropped, reads
-// values of one moment.
+// something that f has read has changed by then, Atomically runs f again. Every run reads values of one
+// moment, even if it will be dropped.
 //
 // If f returns Retry, Atomically suspends the caller until a commit has written one of the Vars that f has read, and then
 // runs f again; it panics if f has read nothing. If f returns another error, nothing is written, and Atomically returns that
@@ -54,9 +54,9 @@ import (
 // If ctx is done before the first run, before another run, or while the caller waits, Atomically returns the error of the
 // cancellation, and nothing is written. If ctx is done and a Var changes at once, one of the two wins.
 //
-// Some transaction always makes progress: only a commit makes another run vain. One that has failed ten times is the elder,
-// and the others wait, suspended, before they commit until the elder has ended. There is no other fairness. The waiters of
-// a Var are resumed in the order in which they came.
+// Some transaction always makes progress: only a commit makes another run vain. A transaction that has failed ten times
+// is the elder, and all others wait, suspended, before they commit until the elder has ended. There is no other
+// fairness. The waiters of a Var are resumed in the order in which they came.
 //
 // A commit synchronizes before the return of each Get and each Load that sees its writes.
 func Atomically(ctx context.Context, f func(tx *Tx) error) error {

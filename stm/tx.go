@@ -13,7 +13,7 @@ type Tx struct {
 	reads  []read // sorted by their Gets; a Var may be there more than once
 	writes []write
 	index  map[*cell]int // finds writes by their Var, if there are more than few
-	level  int           // the writes from here on are those of the innermost Nested
+	level  int           // the writes from here on belong to the innermost Nested
 	hooks  []func()      // functions of AfterCommit
 
 	nodes   []node                    // linked while tx waits
@@ -61,7 +61,7 @@ func isRetry(err error) bool { return err == Retry || err != nil && errors.Is(er
 // errConflict unwinds a run whose snapshot is gone.
 var errConflict = errors.New("stm: conflict")
 
-// extend makes the snapshot of tx one that has boxes of this version, or ends the run.
+// extend makes the snapshot of tx recent enough for boxes of this version, or ends the run.
 func (tx *Tx) extend(version int64) {
 	tx.check()
 	now := clock.Load()
@@ -183,7 +183,7 @@ func (tx *Tx) dedupe() {
 }
 
 // merge hands the writes from index on to the Nested around, whose own begin at level. It looks at the
-// smaller part of both: otherwise a write would be looked at again on each level.
+// smaller part only: otherwise a write would be looked at again on each level.
 func (tx *Tx) merge(from, level int) {
 	if from-level < len(tx.writes)-from {
 		tx.take(level, from)
@@ -266,7 +266,7 @@ func Nested(tx *Tx, f func(tx *Tx) error) error {
 }
 
 // OrElse calls fs one after another, each as Nested does, until one does not return Retry, and returns the error of this
-// one. If all return Retry, so does OrElse: the transaction then waits for a change of any Var that one of them has read.
+// one. If all return Retry, so does OrElse: the transaction then waits for a change of any Var that any of fs has read.
 func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 	for _, f := range fs {
 		if err := Nested(tx, f); !isRetry(err) {
@@ -276,10 +276,10 @@ func OrElse(tx *Tx, fs ...func(tx *Tx) error) error {
 	return Retry
 }
 
-// AfterCommit registers f for the time after the commit of tx. The task that runs the transaction then calls f once, under
-// no lock, and after the functions that were registered before, also if one of these has panicked or has exited. f may
-// suspend and may run transactions. The functions of a run that is dropped are dropped with it. AfterCommit is the place
-// for effects: to print, to send, to start a task.
+// AfterCommit registers f for the time after the commit of tx. The task that runs the transaction then calls f once,
+// under no lock, and after the functions that were registered before, even if a function before it has panicked or has
+// exited. f may suspend and may run transactions. The functions of a run that is dropped are dropped with it.
+// AfterCommit is the place for effects: to print, to send, to start a task.
 func (tx *Tx) AfterCommit(f func()) {
 	if tx.now == over {
 		tx.check()

@@ -22,12 +22,12 @@ import (
 //	watched            -C> not watched               each waiter is unlinked everywhere, and then resumed
 //
 // Invariant: a box whose version is at most the clock was reachable before the clock had that value. So a reader that has
-// loaded the clock once knows from a box alone whether the box belongs to its snapshot.
+// loaded the clock once needs only the box to decide whether it belongs to the snapshot.
 // Debt: a commit owes one Resume to each waiter that is linked to a Var that it has written.
 type Var[T any] struct {
 	_ noCopy
 	cell
-	box atomicx.Pointer[box[T]] // nil means the zero T, of version 0
+	box atomicx.Pointer[box[T]] // a Var without a box holds the zero T, of version 0
 }
 
 // A cell is the part of a Var that is the same for all T.
@@ -38,14 +38,14 @@ type cell struct {
 
 func (c *cell) base() *cell { return c }
 
-// A box is one value of a Var. It never changes once it is published, so a reader needs no lock and no second look. One of a
-// number has no pointer, so the garbage collector does not look into it.
+// A box is one value of a Var. It never changes once it is published, so a reader needs no lock and no second look. A
+// box of a number has no pointer, so the garbage collector does not look into it.
 type box[T any] struct {
 	head
 	value T
 }
 
-// A head stands for its box in the log of reads.
+// A head is the part of a box that the log of reads points to.
 type head struct {
 	version int64 // the value of the clock that publishes it
 }

@@ -53,7 +53,7 @@ func (tx *Tx) linkLocked(w waiter) {
 	tx.waiter = w
 	for _, b := range tx.reads {
 		l := &b.of.base().watched
-		if last := l.Last(); last != nil && last.Value == tx { // nobody else has come since this critical section began
+		if last := l.Last(); last != nil && last.Value == tx { // tx is linked here already, by this call
 			continue
 		}
 		tx.nodes = append(tx.nodes, node{})
@@ -72,7 +72,7 @@ func (tx *Tx) unlinkLocked() {
 // returns how many more it might have resumed.
 func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	for n := l.First(); n != before && most > 0; {
-		next := n.Next() // not one of the same transaction: each is linked to a Var once
+		next := n.Next() // no node of the same transaction, since each is linked to a Var once
 		if tx := n.Value; tx != nil {
 			w := tx.waiter
 			tx.unlinkLocked()
@@ -84,16 +84,16 @@ func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	return most
 }
 
-// markLocked links a node of tx, which is of no transaction, behind the waiters of a Var that tx owes a Resume. Those that come later
-// have seen what tx has written.
+// markLocked links a mark, a node of tx without a transaction, behind the waiters of a Var that tx has yet to resume.
+// Waiters behind the mark need no Resume, since they have seen what tx has written.
 func (tx *Tx) markLocked(l *list) {
 	tx.nodes = slices.Grow(tx.nodes, len(tx.writes)-len(tx.nodes)) // once: a node that is linked stays where it is
 	tx.nodes = append(tx.nodes, node{})
 	l.pushLast(&tx.nodes[len(tx.nodes)-1], nil)
 }
 
-// wakeRest resumes the waiters that a commit has left, a portion at a time: others may commit in between. A commit in between that
-// writes the same Var resumes some of them itself, in their order.
+// wakeRest resumes the waiters that a commit has not resumed, in portions: others may commit in between. A commit in
+// between that writes the same Var resumes some of them itself, in their order.
 func (tx *Tx) wakeRest() {
 	for i := range tx.nodes {
 		for m, done := &tx.nodes[i], false; !done; {

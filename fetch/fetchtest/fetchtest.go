@@ -32,7 +32,8 @@ func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fet
 // Instead returns an Override, for fetch.Options.Use, by which s replaces a source of the program.
 func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.Replace(s.load) }
 
-// InsteadOfEffect returns an Override by which s replaces an Effect of the program: its batches are noted, and nothing is written.
+// InsteadOfEffect returns an Override by which s replaces an Effect of the program: its batches are noted, and nothing
+// is written.
 func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override {
 	return of.Replace(s.load)
 }

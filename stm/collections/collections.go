@@ -17,7 +17,8 @@
 // A Var that holds a map or a slice would have to be copied for each change, and all changes of it would conflict. Here transactions on
 // different keys, and the two ends of a queue, rarely do. Outside of transactions a mutex and a plain map are quicker.
 //
-// The zero value of each collection is empty and ready to use. None may be copied. Values are published as they are, as those of a Var.
+// The zero value of each collection is empty and ready to use. None may be copied. A Var publishes
+// values as they are, so change a copy and Set that.
 package collections
 
 import "github.com/braidgo/braid/stm"

@@ -10,15 +10,16 @@ import (
 // A Map is a map of keys to values. Transactions on different keys conflict only if the keys share a bucket, and
 // while the map grows. A Get of a key that is not there waits, by Retry, for that bucket.
 type Map[K comparable, V any] struct {
-	table stm.Var[*table[K, V]] // nil: empty
+	table stm.Var[*table[K, V]] // an empty map may have none
 }
 
-// A table has a power of two of buckets. A new one takes its place when a chain is too long.
+// A table has a power of two of buckets. A larger table takes its place when a chain is too long, so that
+// a Get looks at few entries.
 type table[K comparable, V any] struct {
 	buckets []stm.Var[*entry[K, V]]
 }
 
-// An entry never changes: a chain is copied up to the key that changes.
+// An entry must never change, since other transactions read it: a chain is copied up to the key that changes.
 type entry[K comparable, V any] struct {
 	key   K
 	value V
@@ -94,8 +95,8 @@ func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	return e, n
 }
 
-// grow makes a table of four times the buckets. It reads all of the old one, so it conflicts with every change. There are at most sixteen
-// buckets for each key, so keys of one hash do not make it grow for ever.
+// grow makes a table of four times the buckets. It reads all of the old table, so it conflicts with every change. There
+// are at most sixteen buckets for each key: otherwise keys of one hash would make it grow for ever.
 func (m *Map[K, V]) grow(tx *stm.Tx, old *table[K, V]) {
 	n := 0
 	for range m.All(tx) {

@@ -6,8 +6,8 @@ import "github.com/braidgo/braid/stm"
 type Queue[T any] struct {
 	first, last stm.Var[*link[T]]
 	bounded     bool
-	free        stm.Var[int] // places that the next Puts find
-	taken       stm.Var[int] // places that Takes have left since: a Put that finds no free place takes all of them
+	free        stm.Var[int] // counts places that the next Puts find
+	taken       stm.Var[int] // counts places that Takes freed: a Put that finds no free place takes all of them
 }
 
 // A link is a value in a queue.
@@ -23,7 +23,7 @@ func NewQueue[T any](bound int) *Queue[T] {
 	}
 	q := &Queue[T]{bounded: true}
 	if _, err := stm.Try(func(tx *stm.Tx) error { q.free.Set(tx, bound); return nil }); err != nil {
-		panic(err) // an invariant cannot know q
+		panic(err) // the function returns no error
 	}
 	return q
 }
