@@ -13,16 +13,16 @@
 //		...
 //	})
 //
-// A Loop runs one task at a time, on any executor. For tasks that run in parallel on a pool of goroutines use adapters/limited. If you
-// can choose the loop, use adapters/eventloop. docs/gui.md and docs/javascript.md are tutorials, and adapters/callback/foreigntest has
-// executors for ants, gopool, gnet and goja_nodejs.
+// A Loop runs no two tasks in parallel, on any executor. For tasks that run in parallel on a pool of goroutines use
+// adapters/limited. If you can choose the loop, use adapters/eventloop. docs/gui.md and docs/javascript.md are
+// tutorials, and adapters/callback/foreigntest has executors for ants, gopool, gnet and goja_nodejs.
 //
 // # Shutdown
 //
 // Cancel the contexts of the tasks, Close the Loop, and then end the executor: its tasks end where they ran. If the
 // executor ends first and refuses steps with suspend.ErrClosed, the Loop gives it up: the tasks that are left go on
-// goroutines of the Loop, one step at a time as before, and Close waits for them. An executor that accepts a step and
-// never runs it cannot be told from one that is busy, so use CloseContext with a limit there.
+// goroutines of the Loop, still one step after another, and Close waits for them. An executor that accepts a step and
+// never runs it looks like a busy executor, so use CloseContext with a limit there.
 //
 // Coroutines that were made on a locked thread can run on no other. If such an executor ends first, the Loop abandons the
 // tasks that are left and refuses new ones, and Close returns ErrThread.
@@ -48,7 +48,7 @@ import (
 type Options struct {
 	// Direct says that the executor obeys the contract of suspend.Executor to the letter: it may be called under any
 	// lock, never blocks, and never runs a callback inline. By default a goroutine calls it, under no lock, so any
-	// executor will do: a bounded one that blocks, one that runs callbacks inline, one that wants a lock of its own.
+	// executor will do: it may be bounded and block, run callbacks inline, or take its own lock.
 	Direct bool
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then,
@@ -66,10 +66,10 @@ type Options struct {
 }
 
 // A Loop runs tasks and callbacks, in the order in which they become runnable, on an executor of others. The executor
-// runs one step at a time, so that the loop that it belongs to can do its own work between two of them. It is asked
-// once for each time that there is something to do after there was nothing. A Loop is made by New.
+// runs single steps, so that the loop that it belongs to can do its own work between two steps. It is asked once for
+// each time that there is something to do after there was nothing. A Loop is made by New.
 //
-// The executor may run the steps on any goroutine, as long as each happens after the one before has been asked for. If
+// The executor may run the steps on any goroutine, as long as each happens after the step before has been submitted. If
 // it is a thread that is locked (a GUI's main thread, say), it has to be the same one for all.
 type Loop struct {
 	exec   suspend.Executor
@@ -84,12 +84,12 @@ type Loop struct {
 	asked   atomicx.Bool
 	givenUp atomicx.Bool
 	closed  atomicx.Bool
-	looked  bool // at the executor's goroutine; of the step that runs, as is locked
+	looked  bool // says that locked is set; the step that runs owns both
 	locked  bool // the goroutine is locked to its thread
 }
 
-// New returns a Loop on exec. If exec refuses a step with an error that is suspend.ErrClosed, it refuses for good. After
-// any other error, such as that of a queue that is full, the Loop asks again, less and less often.
+// New returns a Loop on exec. If exec refuses a step with an error that is suspend.ErrClosed, it refuses for good.
+// After any other error, such as a full queue's, the Loop tries again, less and less often.
 func New(exec suspend.Executor, o Options) *Loop {
 	if exec == nil {
 		panic("callback: nil executor")

@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OnExecutor runs f on the executor's own goroutine, as a callback that is none of the Loop's, and suspends the caller
-// meanwhile: for a toolkit that looks at the identity of the calling goroutine. f must not suspend. The caller may be a
-// task of any scheduler, or a goroutine, but not the executor's.
+// OnExecutor runs f on the executor's own goroutine, as a callback that is none of the Loop's: for a toolkit that looks
+// at the identity of the calling goroutine. It suspends the caller. f must not suspend. The caller may be a task of any
+// scheduler, or a goroutine, but not the executor's.
 //
 // If the executor refuses f, OnExecutor returns that error, and f never runs. If ctx is done before f has begun, or
 // already, it returns the cancellation error, and f never runs; once begun, f is waited for. A panic of f is raised in
@@ -28,7 +28,7 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 	if l.direct {
 		c.post(l.exec)
 	} else {
-		l.start(func() { c.post(l.exec) }) // it may block, or want a lock of its own
+		l.start(func() { c.post(l.exec) }) // it may block, or take a lock
 	}
 	settled := false
 	defer func() {

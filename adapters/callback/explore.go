@@ -10,7 +10,7 @@ import (
 // An Exploring is a Loop for the model checker: its steps run without coroutines.
 type Exploring struct{ *Loop }
 
-// NewExploring returns one whose executor is asked for steps by post, and which does them by Step.
+// NewExploring returns an Exploring that requests steps by post, and runs them by Step.
 func NewExploring(post func()) Exploring {
 	l := &Loop{exec: posting(post), direct: true, start: func(f func()) { _ = suspend.Here().Go(f) }}
 	l.core = runner.New(suspend.Goroutines, l.wake, nil)

@@ -13,9 +13,9 @@ import (
 // before its executor ends.
 var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
 
-// One step is asked for at a time, by the end of a sleep or by the step before. The executor runs it. If the executor is
-// given up, a goroutine does. Each first claims asked, so a step that an executor still runs, after it was given up, is
-// either the one that was asked for or nothing.
+// The end of a sleep, or the step before, requests one step. The executor runs it. If the executor is given up, a
+// goroutine does. Each first claims asked, so a step that an executor still runs, after it was given up, is either the
+// requested step or nothing.
 //
 // Order: wake stores asked and then loads givenUp, giveUp stores givenUp and then loads asked. So one of the two starts
 // the goroutine.
@@ -66,7 +66,7 @@ func (l *Loop) giveUp() {
 func (l *Loop) claim() bool { return l.asked.CompareAndSwap(true, false) }
 
 // step runs on the executor. Once the executor is given up, goroutines may have made coroutines, which cannot run on a
-// locked thread. So it passes the step on to a goroutine, unless the coroutines are those of its own locked thread.
+// locked thread. So it passes the step on to a goroutine, unless the coroutines belong to its own locked thread.
 func (l *Loop) step() {
 	if !l.claim() {
 		return
@@ -113,7 +113,7 @@ func (l *Loop) runNext() {
 	l.after()
 }
 
-// after comes after a step: it ends the Loop, asks for another step, or sleeps.
+// after comes after a step: it ends the Loop, requests another step, or sleeps.
 func (l *Loop) after() {
 	if l.core.Done() && l.core.Empty() {
 		l.core.Release()
@@ -122,7 +122,7 @@ func (l *Loop) after() {
 		return
 	}
 	if l.core.Empty() && l.core.Sleep() {
-		// If it was closed meanwhile, the last step is still to come, and somebody else may have seen to it.
+		// If it was closed since, the last step is still to come, but another goroutine may have requested it.
 		if !l.core.Done() || !l.core.Rouse() {
 			return
 		}

@@ -4,7 +4,7 @@ package fifo
 
 import "github.com/braidgo/braid/adapters/internal/runner"
 
-// What follows is for the model checker, which stands outside adapters: the parts of a scheduler that other goroutines touch.
+// This file is for the model checker, which is outside adapters: the parts of a scheduler that other goroutines touch.
 type (
 	// An Item is a unit that is sent.
 	Item = runner.Item
@@ -12,7 +12,7 @@ type (
 	Posting = runner.Posting
 	// A Leased is a Runner that is taken from its tasks.
 	Leased = runner.Leased
-	// An Emulated is a coroutine of one.
+	// An Emulated is a coroutine of a Leased.
 	Emulated = runner.Emulated
 )
 

@@ -1,5 +1,5 @@
-// Package fifo is a scheduler that runs tasks one at a time, on the goroutine that calls Run, in the order in which they become
-// runnable.
+// Package fifo is a scheduler that runs tasks one after another, on the goroutine that calls Run, in the order in which
+// they become runnable.
 //
 //	err := fifo.Run(ctx, func(ctx context.Context) error {
 //		answer := promise.Go(ctx, suspend.Here(), ask) // a second task
@@ -7,11 +7,11 @@
 //		...
 //	})
 //
-// Given the same wake-ups it does the same: it preempts no task, and the first runnable task runs first. So it suits tests, batches
-// that go out when no task can run (OnIdle), and a thread of control of its own. It uses one processor.
+// Given the same wake-ups it does the same: it preempts no task, and the first runnable task runs first. So it suits
+// tests, batches that go out when no task can run (OnIdle), and a separate thread of control. It uses one processor.
 //
-// That holds for a task whose operations never have to wait as well: it keeps the others from running, unless it calls suspend.Yield. StallAfter
-// reports it.
+// A task whose operations never have to wait is not preempted either: it keeps other tasks from running, unless it
+// calls suspend.Yield. StallAfter reports it.
 //
 // A task that suspends lets the next one run. When none is runnable, Run parks its caller until a wake-up comes from elsewhere. In a task
 // of another scheduler it parks only that task, so schedulers nest.
@@ -75,9 +75,9 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return New(Options{}).Run(ctx, main)
 }
 
-// Run runs main as the first task, with ctx. While tasks are left it runs them on the calling goroutine, or parks its caller. It returns the
-// result of main when every task has ended, also those that were started from elsewhere. ctx is passed to main only: a Run cannot be
-// cancelled, its tasks can.
+// Run runs main as the first task, with ctx. While tasks are left it runs them on the calling goroutine, or parks its
+// caller. It returns the result of main when every task has ended, including tasks that were started from elsewhere.
+// ctx is passed to main only: a Run cannot be cancelled, its tasks can.
 //
 // If ctx is done already, Run returns the cancellation error and does nothing. Only one Run is possible: a second returns
 // suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, when every other task has ended.
@@ -98,10 +98,11 @@ func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 // panics in it. When Run has returned, or is about to, Execute returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
-// OnIdle registers f to be called once, the next time that tasks are left and none of them is runnable, before Run parks its caller. f
-// runs on the goroutine of Run and not in a task: if it suspends, it suspends the Run. Several functions are called one at a time, in
-// order, and each only if no task has become runnable in the meantime. When every task has ended, the rest is not called. A layer that
-// collects requests dispatches them here, as no task is left to add another one.
+// OnIdle registers f to be called once, the next time that tasks are left and none of them is runnable, before Run
+// parks its caller. f runs on the goroutine of Run and not in a task: if it suspends, it suspends the Run. Several
+// functions are called in order, and each only if no task has become runnable in the meantime. When every task has
+// ended, the rest is not called. A layer that collects requests dispatches them here, as no task is left to add another
+// one.
 func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("fifo: nil function")

@@ -1,5 +1,5 @@
-// Package limited is a scheduler whose tasks are goroutines, of which n run at a time. A task that suspends lets another one run, so a
-// thousand may wait while ten compute.
+// Package limited is a scheduler whose tasks are goroutines, of which at most n run. A task that suspends lets another
+// one run, so a thousand may wait while ten compute.
 //
 //	s := limited.New(10, limited.Options{})
 //	defer s.Close()
@@ -7,13 +7,14 @@
 //		_ = s.Go(func() { work(ctx, job) }) // waits for locks, promises and channels of Braid do not count
 //	}
 //
-// The goroutines are new ones, or those of a pool that is there already (Options.Submit). A task that blocks natively keeps its place among
-// the n; suspend.Blocking gives it up meanwhile.
+// The goroutines are new, or belong to a pool that is there already (Options.Submit). A task that blocks natively keeps
+// its place among the n; suspend.Blocking gives up the place while its function runs.
 //
 // There is no StallAfter. On the other schedulers a native wait holds up tasks that could run, and is a mistake. Here it may be the job of the
 // task, as in any pool of goroutines, and a report would be wrong as often as right.
 //
-// scope.Limit counts suspended tasks as well, and needs no scheduler. For computation that divides use adapters/workstealing.
+// scope.Limit also counts suspended tasks, and needs no scheduler. For computation that divides use
+// adapters/workstealing.
 package limited
 
 import (
@@ -66,7 +67,7 @@ type item struct {
 	call bool // f is a callback
 }
 
-// New returns a Scheduler of which n tasks run at a time. It panics if n is less than 1.
+// New returns a Scheduler that runs at most n tasks in parallel. It panics if n is less than 1.
 func New(n int, o Options) *Scheduler {
 	if n < 1 {
 		panic("limited: no task may run")

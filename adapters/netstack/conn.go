@@ -13,12 +13,12 @@ import (
 
 var background = context.Background()
 
-// A Conn is a net.Conn of a Stack. Its methods may be called by several at a time, from tasks of any scheduler and from goroutines; a
-// caller that has to wait suspends. Of two Writes at once each stays whole. Deadlines and Close act at once on operations that wait. A task
-// whose operations never have to wait lets others run after 64 of them.
+// A Conn is a net.Conn of a Stack. Its methods may be called concurrently, from tasks of any scheduler and from
+// goroutines; a caller that has to wait suspends. Concurrent Writes do not mix. Deadlines and Close act at once on
+// operations that wait. A task whose operations never have to wait lets others run after 64 of them.
 //
-// Errors are those of the net package: an *net.OpError around the errno, as syscall.ECONNRESET, around os.ErrDeadlineExceeded or around
-// net.ErrClosed.
+// Errors are as in package net: an *net.OpError around the errno, as syscall.ECONNRESET, around os.ErrDeadlineExceeded
+// or around net.ErrClosed.
 type Conn struct {
 	endpoint
 	local, remote net.Addr
@@ -26,7 +26,7 @@ type Conn struct {
 	out           bytes.Reader      // the Write with the turn uses it
 }
 
-// An endpoint is one of the stack's, and its waits.
+// An endpoint is an endpoint of gVisor's stack, and its waits.
 type endpoint struct {
 	stack  *Stack
 	ep     tcpip.Endpoint
@@ -121,7 +121,7 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (n int, err error) {
 	return n, c.fail("write", err)
 }
 
-// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. Written bytes are still sent.
+// Close closes c. Operations under way and later operations fail with net.ErrClosed, but written bytes are still sent.
 func (c *Conn) Close() error { return c.fail("close", c.close()) }
 
 // CloseRead shuts the reading side down: Reads of bytes still to come return io.EOF.

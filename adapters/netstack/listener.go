@@ -39,7 +39,7 @@ func (s *Stack) Listen(network, addr string) (*Listener, error) {
 		if e != nil {
 			return errno(e)
 		}
-		ep.SocketOptions().SetReuseAddress(true) // as package net: connections of a Listener before do not matter
+		ep.SocketOptions().SetReuseAddress(true) // package net does so: otherwise connections of an earlier Listener would block the port
 		ep.SocketOptions().SetV6Only(network == "tcp6")
 		if e = ep.Bind(at); e == nil {
 			e = ep.Listen(backlog)
@@ -118,8 +118,8 @@ func (ln *Listener) accept(ctx context.Context) (net.Conn, error) {
 	return nil, ln.fail("accept", err)
 }
 
-// Close stops listening: Accepts and Serves, under way and to come, fail with net.ErrClosed. Connections that were accepted are left
-// alone, those that were not are reset.
+// Close stops listening: Accepts and Serves, under way and to come, fail with net.ErrClosed. Accepted connections are
+// left alone, but connections that wait for an Accept are reset.
 func (ln *Listener) Close() error { return ln.fail("close", ln.close()) }
 
 // Addr returns the address that the Listener listens on.
@@ -135,9 +135,9 @@ func (ln *Listener) fail(op string, err error) error {
 	return &net.OpError{Op: op, Net: ln.network, Addr: ln.addr, Err: err}
 }
 
-// Dial connects to address, an IP address with a port, network being tcp, tcp4 or tcp6, and suspends the caller meanwhile. No names are
-// resolved: they are the kernel's. If ctx is done first, or already, Dial fails with the error of the cancellation, and the handshake is
-// given up.
+// Dial connects to address, an IP address with a port, network being tcp, tcp4 or tcp6. It suspends the caller. No
+// names are resolved: names are the kernel's. If ctx is done first, or already, Dial fails with the error of the
+// cancellation, and the handshake is given up.
 func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 	c := new(Conn)
 	err := func() error {
@@ -187,7 +187,7 @@ func (s *Stack) Dial(ctx context.Context, network, addr string) (*Conn, error) {
 	return c, nil
 }
 
-// parse returns the address as the stack has it. A Listen on all addresses of both kinds is one of IPv6.
+// parse returns the address as the stack has it. A Listen on all addresses of both kinds uses IPv6.
 func (s *Stack) parse(network, addr string) (at tcpip.FullAddress, proto tcpip.NetworkProtocolNumber, err error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return at, 0, net.UnknownNetworkError(network)

@@ -10,8 +10,8 @@
 // A server that takes a net.Conn stays as it is, and the line with Listen chooses the TCP under it. Settings that the kernel makes for all
 // programs are options here: buffers, probes, SYN cookies, and by [Stack.Stack] all else that gVisor lets one set.
 //
-// A connection has no goroutine. The stack of gVisor has one for each processor, and calls back where bytes or room have come; that resumes
-// the tasks which wait, whatever their scheduler.
+// A connection has no goroutine. The stack of gVisor has one for each processor, and calls back when there are bytes or
+// room; that resumes the tasks which wait, whatever their scheduler.
 //
 // Prefer adapters/eventloop where the kernel's TCP will do: it is faster. Package gonet of gVisor is the same for goroutines alone.
 // adapters/simulation has a network whose every step follows from a seed; here goroutines of gVisor and its clock take part.
@@ -33,10 +33,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are those of New. Addresses and Link are needed.
+// Options are the choices that a Stack is made with. Addresses and Link are needed.
 type Options struct {
 	Addresses []netip.Prefix     // the interface's addresses, IPv4 and IPv6
-	Routes    []netip.Prefix     // destinations behind the interface; nil: all
+	Routes    []netip.Prefix     // destinations behind the interface; nil means all
 	Link      stack.LinkEndpoint // an end of a Pair, a TUN, or another one of gVisor's; New takes it over
 	On        suspend.Spawner    // where Serve runs handlers; nil: suspend.Goroutines
 
@@ -126,8 +126,8 @@ func (s *Stack) configure(o Options) tcpip.Error {
 // Stack returns gVisor's own, for what Options have not: the congestion control, the time in TIME_WAIT, statistics.
 func (s *Stack) Stack() *stack.Stack { return s.gv }
 
-// Close aborts all connections and listeners: operations under way, and all later ones, fail with net.ErrClosed, and the peers see a reset.
-// It suspends the caller until the goroutines of the stack have ended, and closes the link.
+// Close aborts all connections and listeners: operations under way and later operations fail with net.ErrClosed, and
+// the peers see a reset. It suspends the caller until the goroutines of the stack have ended, and closes the link.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	open, closed := s.open, s.closed
@@ -142,7 +142,7 @@ func (s *Stack) Close() error {
 	return suspend.Blocking(background, s.gv.Destroy)
 }
 
-// add makes e one of those that Close closes, or reports false: it is too late.
+// add registers e, so that Close closes it, or reports false: the Stack is closed.
 func (s *Stack) add(e *endpoint) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

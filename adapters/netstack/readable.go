@@ -7,15 +7,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ReadableOp is the wait until a Read would not wait: bytes have come, the peer has closed, a deadline has passed, or c is closed. It
-// reads nothing, and its error is nil in all these cases, since the Read returns the reason. So a connection, a message and a timeout can be
-// the cases of one Select. Another reader may be quicker, and then the Read waits all the same. Any number of tasks may wait for it at a
-// time.
+// ReadableOp is the wait until a Read would not wait: there are bytes, the peer has closed, a deadline has passed, or c
+// is closed. It reads nothing, and its error is nil in all these cases, since the Read returns the reason. So a
+// connection, a message and a timeout can be the cases of one Select. Another reader may be quicker, but then the Read
+// still waits. Any number of tasks may wait for it.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] {
 	return suspend.OpOf[struct{}](&readable{side: &c.rd, look: func() bool { return c.ep.Readiness(waiter.ReadableEvents) != 0 }})
 }
 
-// A readable asks the stack before each look, since the stack must not be called under a guard. It is an again.Maker of an again.Preparer.
+// A readable queries the stack before each look, since the stack must not be called under a guard. It is an again.Maker
+// of an again.Preparer.
 type readable struct {
 	*side
 	look  func() bool

@@ -22,8 +22,8 @@ import (
 //	any        -D> late: operations fail with os.ErrDeadlineExceeded, until there is another deadline
 //	any        -C> closed: operations fail with net.ErrClosed
 //
-// The stack calls NotifyEvent (-E>) under locks of its own. -D> is a timer or SetDeadline, -C> is Close, before the endpoint is told: or
-// a Read would take its own Close for the peer's.
+// The stack calls NotifyEvent (-E>) under its own locks. -D> is a timer or SetDeadline, -C> is Close, before the
+// endpoint is closed: otherwise a Read would take its own Close for the peer's.
 //
 // Debt: -E>, -D> and -C> resume every waiter, under the guard.
 type side struct {
@@ -38,7 +38,7 @@ type side struct {
 	closed   bool
 	waiters  suspend.Queue[struct{}, struct{}] // the operation with the turn
 	looking  suspend.Queue[struct{}, struct{}] // readables
-	deadline time.Time                         // zero: none
+	deadline time.Time                         // zero means no deadline
 	timer    *time.Timer                       // made for the first deadline
 }
 
@@ -76,7 +76,7 @@ func (s *side) do(ctx context.Context, try func() tcpip.Error) error {
 	}
 }
 
-// look notes the count, or tells why an operation fails whatever the stack says.
+// look notes the count, or returns why an operation fails whatever the stack says.
 func (s *side) look() error {
 	s.guard.Lock()
 	defer s.guard.Unlock()

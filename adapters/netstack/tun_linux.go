@@ -23,7 +23,7 @@ func TUN(loop *eventloop.Loop, name string) (stack.LinkEndpoint, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "tun", Path: name, Err: err}
 	}
-	// The stack writes under its locks, so a write must not suspend, and has a descriptor of its own.
+	// The stack writes under its locks, so a write must not suspend, and uses a separate descriptor.
 	out, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		unix.Close(fd)

@@ -12,13 +12,13 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// WireOptions are those of Pair. The zero value is a wire that loses nothing and takes no time.
+// WireOptions are the options of Pair. The zero value is a wire that loses nothing and takes no time.
 type WireOptions struct {
-	Loss, Duplicate, Reorder float64       // the shares of packets, 0 to 1; one that is reordered comes Delay, and a millisecond, later
+	Loss, Duplicate, Reorder float64       // the shares of packets, 0 to 1; a reordered packet comes Delay, and a millisecond, later
 	Delay, Jitter            time.Duration // each packet takes Delay, and up to Jitter more; Jitter alone changes no order
 	Bandwidth                int           // bytes a second of each direction; 0: no limit. What would wait for 250 ms is lost
 	MTU                      int           // 0: 1500
-	Seed                     uint64        // of the chance. The n'th packet of a direction has the same fate under the same seed
+	Seed                     uint64        // sets the chance. The n'th packet of a direction has the same fate under the same seed
 }
 
 // maxBacklog is how long a packet may wait for the bandwidth.
@@ -48,7 +48,7 @@ type wireEnd struct {
 
 	mu      sync.Mutex // held for no call of the stack
 	chance  *rand.Rand
-	free    time.Time // when the last packet has left
+	free    time.Time // when the last packet is sent
 	last    time.Time // when the last packet in order arrives
 	flying  flight
 	number  uint64
@@ -60,7 +60,7 @@ type wireEnd struct {
 // A flyer is a packet on its way.
 type flyer struct {
 	at     time.Time
-	number uint64 // those of one time arrive in order
+	number uint64 // breaks ties between packets with the same arrival time
 	proto  tcpip.NetworkProtocolNumber
 	bytes  buffer.Buffer
 }
@@ -92,8 +92,8 @@ func (w *wireEnd) copies() int {
 	return 1
 }
 
-// launch puts f among those that fly, or loses it. It never arrives in this call: the sender holds locks of its endpoint, which an answer by
-// ICMP takes.
+// launch puts f into the flight, or loses it. It must not arrive in this call: the sender holds locks of its endpoint,
+// which an answer by ICMP takes.
 func (w *wireEnd) launch(f flyer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *wireEnd) launch(f flyer) {
 	}
 }
 
-// wakeLocked sets the timer for the first of those that fly.
+// wakeLocked sets the timer for the first packet in flight.
 func (w *wireEnd) wakeLocked() {
 	left := time.Until(w.flying[0].at)
 	if w.timer == nil {
@@ -181,7 +181,7 @@ func (w *wireEnd) Close() {
 	}
 }
 
-// A flight is a heap of packets, that which arrives first at the top.
+// A flight is a heap of packets, with the earliest arrival at the top.
 type flight []flyer
 
 func (f flight) Len() int { return len(f) }

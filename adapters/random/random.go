@@ -1,5 +1,5 @@
-// Package random is a scheduler for tests. It runs tasks one at a time, on the goroutine that calls Run, and after every step picks any
-// runnable one.
+// Package random is a scheduler for tests. It runs tasks one after another, on the goroutine that calls Run, and after
+// every step picks any runnable one.
 //
 //	s := random.New(random.Options{Seed: seed})
 //	err := s.Run(ctx, test)
@@ -7,8 +7,8 @@
 //		t.Fatalf("seed %d: %v", s.Seed(), err)
 //	}
 //
-// It is an adversary: a program that relies on an order fails under some seed. It is repeatable: the same program with the same seed runs
-// in the same order, as long as all wake-ups come from its own tasks.
+// It is an adversary: a program that relies on an order fails under some seed. But it is repeatable: the same program
+// with the same seed runs in the same order, as long as all wake-ups come from its own tasks.
 //
 // It is driven like package fifo, and like it parks its caller when nothing is runnable, so it nests. To try all orders of a small
 // program use suspendtest.Explore.
@@ -55,7 +55,7 @@ type Options struct {
 type Scheduler struct {
 	opts Options
 	core *runner.Driven
-	draw seeded.Source // for the tasks
+	draw seeded.Source // tasks draw from it
 
 	// The rest belongs to the goroutine of Run.
 	rand     *rand.Rand
@@ -84,9 +84,9 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // Seed returns the seed that repeats the order of s.
 func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 
-// Run runs main as a task, with ctx. While tasks are left it runs them on the calling goroutine, or parks its caller. It returns the
-// result of main when every task has ended, also those that were started from elsewhere. ctx is passed to main only: a Run cannot be
-// cancelled, its tasks can.
+// Run runs main as a task, with ctx. While tasks are left it runs them on the calling goroutine, or parks its caller.
+// It returns the result of main when every task has ended, including tasks that were started from elsewhere. ctx is
+// passed to main only: a Run cannot be cancelled, its tasks can.
 //
 // If ctx is done already, Run returns the cancellation error and does nothing. Only one Run is possible: a second returns
 // suspend.ErrClosed. If main ends by runtime.Goexit (a failing require), so does Run, when every other task has ended.
@@ -125,7 +125,7 @@ func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 // Uint64 is the random source of the tasks, see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
 
-// OnIdle calls f once, as Options.OnIdle is called. Several functions are called one at a time, in order.
+// OnIdle calls f once, as Options.OnIdle is called. Several functions are called in order.
 func (s *Scheduler) OnIdle(f func()) {
 	if f == nil {
 		panic("random: nil function")

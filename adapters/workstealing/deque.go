@@ -2,16 +2,16 @@ package workstealing
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A deque holds the forks of one worker. The worker pushes and pops at the bottom, and all others steal from the top, oldest
-// first. It is the one of Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005); the order
-// of the accesses is that of Lê, Pop, Cohen and Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak
-// Memory Models" (PPoPP 2013), where each of ours is sequentially consistent, as Go's atomics are. The differences:
-// it never shrinks, the owner may ask for one fork in particular, and it takes the last one without touching bottom.
+// A deque holds the forks of one worker. The worker pushes and pops at the bottom, and thieves steal from the top,
+// oldest first. It is the deque of Chase and Lev, "Dynamic Circular Work-Stealing Deque" (SPAA 2005); the order of the
+// accesses follows Lê, Pop, Cohen and Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak Memory Models"
+// (PPoPP 2013), but each access is sequentially consistent, as Go's atomics are. The differences: it never shrinks, the
+// owner may take one fork in particular, and it takes the last fork without touching bottom.
 //
-// Invariant: the forks are those at top <= i < bottom, in this order, at i modulo the size of the ring. The indices only grow and may
-// wrap around, so they are compared by their difference.
-// Invariant: a fork is in one deque at most, and there in one place. The CAS on top decides about the fork at top. The owner takes any
-// other at the bottom by writing bottom before it reads top.
+// Invariant: the forks are at top <= i < bottom, in this order, at i modulo the size of the ring. The indices only grow
+// and may wrap around, so they are compared by their difference. Invariant: a fork is in one deque at most, and there
+// in one place. The CAS on top decides about the fork at top. The owner takes any other at the bottom by writing bottom
+// before it reads top.
 //
 // A slot that is popped or stolen keeps its pointer until it is written again. This keeps only the record of a fork alive, since a
 // taken fork is emptied.
@@ -54,7 +54,7 @@ func (d *deque) push(f *fork) {
 
 func (d *deque) grow(old ring, b uint64) ring {
 	r := make(ring, 2*len(old))
-	for i := d.top.Load(); i != b; i++ { // a fork that is stolen meanwhile is copied for nothing
+	for i := d.top.Load(); i != b; i++ { // a fork that is stolen during the loop is copied for nothing
 		r.slot(i).Store(old.slot(i).Load())
 	}
 	d.ring.Store(&r)
@@ -65,7 +65,7 @@ func (d *deque) grow(old ring, b uint64) ring {
 func (d *deque) popIf(f *fork) bool {
 	b := d.bottom.Load() - 1
 	r := *d.ring.Load()
-	// The slot may be one that was stolen from, and then take says so.
+	// The fork in the slot may be stolen, but then take fails.
 	return r.slot(b).Load() == f && d.take(b)
 }
 
@@ -107,7 +107,7 @@ func (d *deque) steal() (f *fork, retry bool) {
 		return nil, false
 	}
 	r := *d.ring.Load()
-	f = r.slot(t).Load() // stale if top has moved on: the CAS finds out, and f is not read before
+	f = r.slot(t).Load() // stale if top has moved on, but then the CAS fails, and f is not read before
 	if !d.top.CompareAndSwap(t, t+1) {
 		return nil, true
 	}
@@ -120,5 +120,5 @@ func (d *deque) above(base uint64) bool { return int64(d.bottom.Load()-base) > 0
 // below reports whether there are forks before base. It may be out of date on return.
 func (d *deque) below(base uint64) bool { return int64(base-d.top.Load()) > 0 }
 
-// empty may be out of date on return, unless the owner asks.
+// empty may be out of date on return, unless the owner calls it.
 func (d *deque) empty() bool { return int64(d.bottom.Load()-d.top.Load()) <= 0 }

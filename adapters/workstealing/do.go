@@ -7,8 +7,8 @@ import (
 )
 
 // Do runs all fs, in parallel where workers are free, and returns when all have ended: it is Join for functions without
-// values. The error is that of the first of fs, in their order, that returned one. A panic or a runtime.Goexit is raised
-// again in the caller, when all have ended.
+// values. The error is the first in the order of fs. A panic or a runtime.Goexit is raised again in the caller, when
+// all have ended.
 //
 // If ctx is done already, Do returns the cancellation error and runs none. Once begun it runs all, and waits for them.
 func Do(ctx context.Context, p *Pool, fs ...func(context.Context) error) (err error) {

@@ -11,9 +11,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What follows is for the model checker: parts of a pool without its goroutines.
+// This file is for the model checker: parts of a pool without its goroutines.
 
-// A Deque is that of a worker, for numbers.
+// A Deque is a worker's deque, for numbers.
 type Deque struct {
 	d     deque
 	forks []*fork
@@ -44,7 +44,7 @@ func (d *Deque) number(f *fork) int {
 	return -1
 }
 
-// Push, Pop, PopIf and Steal are those of a deque; -1 is no number.
+// Push, Pop, PopIf and Steal do what a deque's methods do; -1 is no number.
 func (d *Deque) Push(n int) { d.d.push(d.forks[n]) }
 
 // Pop is for the owner.
@@ -112,7 +112,7 @@ func (k *Parking) Worker(i int) {
 	}
 }
 
-// Sleeper is Worker of one that has found nothing.
+// Sleeper is Worker for a worker that has found nothing.
 func (k *Parking) Sleeper(i int) {
 	w := k.worker(i)
 	w.thread = suspend.Self()
@@ -137,10 +137,10 @@ func (k *Parking) here() int {
 	panic("not on a worker")
 }
 
-// A Task is one on the goroutine of the caller.
+// A Task is a task on the goroutine of the caller.
 type Task struct{ s *fiber }
 
-// Task returns one that is on the i'th worker.
+// Task returns a Task on the i'th worker.
 func (k *Parking) Task(i int) Task { return Task{&fiber{pool: k.p, worker: k.worker(i)}} }
 
 // Join has it join a and b.
@@ -169,7 +169,7 @@ func (k *Parking) GiveWay() {
 	k.tasks[i].GiveWay(i)
 }
 
-// Give submits f to the queue of those that have given way.
+// Give submits f to the queue of the fibers that have given way.
 func (k *Parking) Give(f func()) {
 	k.p.live.Enter()
 	k.p.enqueue(&k.p.given, entry{f: f})
@@ -191,7 +191,7 @@ func (k *Parking) Steal(i int) {
 	}
 }
 
-// An Injector is that of a pool, for functions.
+// An Injector is a pool's injector, for functions.
 type Injector struct{ in injector }
 
 // Push is for everybody.
@@ -206,7 +206,7 @@ func (in *Injector) PopNew() func() { e, _ := in.in.popNew(); return e.f }
 // A Fiber is the state of a task, which any worker runs.
 type Fiber struct{ s *fiber }
 
-// NewFiber returns one that is runnable. When it becomes runnable again, a worker of the pool finds it by Runnable.
+// NewFiber returns a runnable Fiber. When it becomes runnable again, a worker of the pool finds it by Runnable.
 func (k *Parking) NewFiber() Fiber { return Fiber{&fiber{pool: k.p}} }
 
 // Runnable takes the only fiber of the pool, if it is queued.
@@ -235,7 +235,7 @@ func (k *Parking) Look(i int) {
 	k.p.grow([]*worker{k.worker(i)})
 }
 
-// OnGrowth sets the function that is told of a new worker, to run it.
+// OnGrowth sets the function that is called with each new worker, to run it.
 func (k *Parking) OnGrowth(begin func(worker int)) {
 	k.p.growth.start = func(w *worker) {
 		w.picks = math.MaxInt

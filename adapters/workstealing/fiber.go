@@ -25,7 +25,7 @@ type fiber struct {
 	counted bool // the fiber counts in live; written when it begins something
 	pool    *Pool
 	worker  *worker // runs it, or ran it last; the worker writes it before it resumes the fiber
-	first   entry   // what it begins with, if that is a task or a callback
+	first   entry   // the fiber begins with it, if it is a task or a callback
 	base    uint64  // the bottom of the worker's deque, when it resumed the fiber
 	carried *fork   // off the deque while the fiber is runnable, the oldest first
 	turns   uint    // turns since it gave way
@@ -105,7 +105,7 @@ func (s *fiber) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 // Spawner returns the pool.
 func (s *fiber) Spawner() suspend.Spawner { return s.pool }
 
-// Another implements coro.Owner: run begins the next ones itself.
+// Another implements coro.Owner: run itself begins the next functions.
 func (s *fiber) Another() func() { return nil }
 
 // Panicked implements coro.Owner.

@@ -73,7 +73,8 @@ func (p *Pool) mayGrowLocked() bool {
 // runLocked returns how many workers are not stuck.
 func (p *Pool) runLocked() int { return len(*p.workers.Load()) - int(p.growth.stuck.Load()) }
 
-// running returns how many other goroutines of the process run, or could. It may count too many, but it never misses the last one.
+// running returns how many other goroutines of the process run, or could. It may count too many, but it never misses
+// the last goroutine.
 func running() int {
 	samples := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
 	metrics.Read(samples)
@@ -150,7 +151,7 @@ func (w *worker) retires() bool {
 		return false
 	case w == first:
 		other := p.asleepOrLastLocked()
-		if other == nil { // those that are too many know it
+		if other == nil { // each surplus worker is asked already
 			p.mu.Unlock()
 			return false
 		}

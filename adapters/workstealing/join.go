@@ -9,16 +9,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Join runs a and b, in parallel if a worker is free, and returns when both have ended. It calls a in the calling task. Meanwhile another
-// worker may steal b, and otherwise the caller runs it afterwards. If a suspends, the first free worker begins b. So each may wait for the
-// other, also on a pool of one worker.
+// Join runs a and b, in parallel if a worker is free, and returns when both have ended. It calls a in the calling task.
+// While a runs another worker may steal b; otherwise the caller runs b afterwards. If a suspends, the first free worker
+// begins b. So each may wait for the other, also on a pool of one worker.
 //
-// Join returns the values of both functions, and the error of a, or that of b if a has none. If ctx is done already, Join returns the
-// cancellation error and runs neither. A running Join is not cancelled: b runs even if a fails, and Join waits for both. Pass ctx on in a
-// and b to end them.
+// Join returns the values of both functions, and the error of a, or of b if a has none. If ctx is done already, Join
+// returns the cancellation error and runs neither. A running Join is not cancelled: b runs even if a fails, and Join
+// waits for both. Pass ctx on in a and b to end them.
 //
-// A panic in a is raised again in the caller with the same value, and so is a runtime.Goexit. Then those of b follow, on whichever worker b
-// ran, but the stack trace of a panic in a stolen b is lost. Both have ended by then.
+// A panic in a is raised again in the caller with the same value, and so is a runtime.Goexit. A panic or Goexit in b
+// follows, on whichever worker b ran, but the stack trace of a panic in a stolen b is lost. Both have ended by then.
 //
 // Join may be called wherever the caller may suspend. If the caller is not a task of p, it suspends, and a task of p runs the Join. If p is
 // closed, Join returns suspend.ErrClosed and runs neither.
@@ -83,8 +83,9 @@ func joinOutside[A, B any](ctx context.Context, p *Pool, a func(context.Context)
 //	claimed -W> done     it has ended before the task waits
 //	awaited -W> done     and this worker owes the task its wake-up
 //
-// Invariant: the worker or task that claims a fork runs it, so it runs once. An entry of a deque is a hint: a worker whose claim fails
-// drops it. Only a fork that is taken back is used again, since only then it is certain that no deque has it.
+// Invariant: the worker or task that claims a fork runs it, so that it runs once. An entry of a deque is a hint: a
+// worker whose claim fails drops it. Only a fork that is taken back is used again, since only then it is certain that
+// no deque has it.
 type fork struct {
 	state atomicx.Uint32
 	ctx   context.Context

@@ -7,11 +7,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// For calls body in parallel, for parts that together make up [lo, hi). A part is never longer than grain. A grain of zero or less gives
-// every worker a few parts. Parts are halved by Join, so the rules of Join for callers, panics and ctx hold here as well.
+// For calls body in parallel, for parts that together make up [lo, hi). A part is never longer than grain. A grain of
+// zero or less gives every worker a few parts. Parts are halved by Join, so the rules of Join for callers, panics and
+// ctx hold.
 //
-// After an error of body no further part is begun, and For returns the error when the running parts have ended. If there are several errors,
-// it is that of the lowest part. A done ctx and a panic have the same effect.
+// After an error of body no further part is begun, and For returns the error when the running parts have ended. Of
+// several errors For returns the error of the lowest part. A done ctx and a panic have the same effect.
 func For(ctx context.Context, p *Pool, lo, hi, grain int, body func(ctx context.Context, lo, hi int) error) error {
 	_, err := Reduce(ctx, p, lo, hi, grain, struct{}{},
 		func(ctx context.Context, lo, hi int) (struct{}, error) { return struct{}{}, body(ctx, lo, hi) },

@@ -8,20 +8,21 @@
 // A task may wait for any other, also in nested Joins and on one worker: a task that waits gives its worker to others. So nested
 // waits do not deadlock a pool.
 //
-// Any Go code may run in a task. One that waits natively, by a channel, a sync.Mutex or a file, holds its worker. If the wait lasts while
-// others have to run, another worker takes over, see Options.GrowAfter.
+// Any Go code may run in a task. A task that waits natively, by a channel, a sync.Mutex or a file, holds its worker. If
+// the wait lasts while other tasks are runnable, another worker takes over, see Options.GrowAfter.
 //
-// A worker runs one task at a time, until it suspends, yields or ends. A Join pushes a fork on the deque of its worker, and takes it back
-// when it gets there. Other workers steal the oldest one when they have nothing else to do, which is usually the largest. So forks run depth
-// first and close together. All other runnable tasks go through one queue, first in, first out.
+// A worker runs a task until it suspends, yields or ends. A Join pushes a fork on the deque of its worker, and takes it
+// back when it gets there. Other workers steal the oldest one when they have nothing else to do, which is usually the
+// largest. So forks run depth first and close together. All other runnable tasks go through one queue, first in, first
+// out.
 //
 // A task that forks gives way to that queue, in a Join, after 61 forks or some tenth of a millisecond. It goes on when the tasks that were
 // queued have had their turn, and a fork is begun in its place only if nothing else is runnable, or a task waits. So a new task waits for
 // about that long beside any number of long computations, which share the workers. A task that neither forks nor suspends gives way to
 // nobody.
 //
-// For connections use adapters/eventloop. For at most n goroutines at work use adapters/limited. An errgroup does as well for independent
-// goroutines that wait natively.
+// For connections use adapters/eventloop. For at most n goroutines at work use adapters/limited. For independent
+// goroutines that wait natively an errgroup is as good.
 package workstealing
 
 import (
@@ -40,40 +41,43 @@ import (
 
 // Options are the choices that a Pool is made with. The zero value is the default.
 type Options struct {
-	// Workers is the number of tasks that run at a time; see GrowAfter for tasks that wait natively. Zero: GOMAXPROCS. With 1 no two
-	// tasks ever run at the same time, unless GrowAfter is set, too.
+	// Workers is the number of tasks that run in parallel; see GrowAfter for tasks that wait natively. 0 means
+	// GOMAXPROCS. With 1 no two tasks ever run at the same time, unless GrowAfter is set, too.
 	Workers int
 
-	// BlockingWidth is how many functions of suspend.Blocking run at a time, at first. Zero: 64. The others wait for their turn.
-	// The functions that run may all wait for one that has to wait, such as transactions for a connection. So the width doubles
-	// whenever no function has ended for 100 ms and others wait, up to MaxBlocking. Zero: 4096. OnStall is told of the first time, and
-	// of the first time that MaxBlocking is too few. The width is back at BlockingWidth when no function runs.
+	// BlockingWidth is how many functions of suspend.Blocking run concurrently at first; 0 means 64. Further functions
+	// are queued. All functions that run may wait for a queued function, such as transactions for a connection. So the
+	// width doubles whenever no function has ended for 100 ms and the queue is not empty, up to MaxBlocking; 0 means
+	// 4096. The first growth is reported to OnStall, and so is the first time that MaxBlocking is too small. The width
+	// is back at BlockingWidth when no function runs.
 	BlockingWidth, MaxBlocking int
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then, and nothing
 	// else. By default the process ends, as it does when a goroutine panics. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
-	// fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after another, if together
-	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error; one that is set may be called for
-	// several workers at a time. 0 means a second, and a task that computes is not reported then, only one that waits
-	// natively. Negative: never. In a testing/synctest bubble nothing is reported.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at
+	// most a fortieth later, and again whenever the time has doubled. So are tasks that wait natively one after
+	// another, if together they keep a runnable task waiting for as long. A nil OnStall writes to standard error;
+	// otherwise it must be safe for concurrent calls. 0 means a second, but then only tasks that wait natively are
+	// reported, not tasks that compute. A negative StallAfter means never. In a testing/synctest bubble nothing is
+	// reported.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
-	// GrowAfter is how long a step of a task may last that waits natively. Then another worker takes its place, if work waits and there
-	// are fewer than MaxWorkers. It takes up to twice as long if nothing else of the process runs. Else the pool looks at all stacks, which
-	// takes longer in a process of some hundred goroutines or more. While as many goroutines run as the pool has workers, it looks after
-	// ten times as long, and at most once a second. A task that computes is no reason. When the task goes on, it runs beside the others
-	// until it suspends, yields or ends. A wait inside a coroutine that the task has made itself is not seen. 0 means 10 ms and 1000
-	// workers; but where Workers is 1, never. Negative: never. In a testing/synctest bubble the pool does not grow.
+	// GrowAfter is how long a step of a task may last that waits natively. Then another worker takes its place, if work
+	// waits and there are fewer than MaxWorkers. It takes up to twice as long if nothing else of the process runs. Else
+	// the pool looks at all stacks, which takes longer in a process of some hundred goroutines or more. While as many
+	// goroutines run as the pool has workers, it looks after ten times as long, and at most once a second. A task that
+	// computes is no reason. When the task goes on, it runs beside the other tasks until it suspends, yields or ends. A
+	// wait inside a coroutine that the task has made itself is not seen. 0 means 10 ms and 1000 workers; but where
+	// Workers is 1, never. Negative: never. In a testing/synctest bubble the pool does not grow.
 	GrowAfter  time.Duration
 	MaxWorkers int
 }
 
-// A Pool runs tasks on workers of its own, from New to Close. It implements suspend.Spawner and suspend.Executor.
-// All methods may be called from any goroutine.
+// A Pool runs tasks on its workers, from New to Close. It implements suspend.Spawner and suspend.Executor. All methods
+// may be called from any goroutine.
 type Pool struct {
 	opts     Options
 	workers  atomicx.Pointer[[]*worker] // replaced under mu
@@ -93,7 +97,7 @@ type Pool struct {
 	growth growth
 
 	over       atomicx.Bool  // closed, and everything has ended
-	goroutines atomicx.Int64 // workers that have not ended, and one for all those of blocking
+	goroutines atomicx.Int64 // counts the workers that have not ended, and one for all goroutines of blocking
 	blocking   *blocking.Goroutines
 	gone       promise.Promise[struct{}] // no goroutine is left
 }
@@ -122,7 +126,7 @@ func New(o Options) *Pool {
 		o.MaxWorkers = defaultMaxWorkers
 	}
 	p := &Pool{opts: o}
-	p.goroutines.Store(int64(o.Workers) + 1) // one for those of blocking
+	p.goroutines.Store(int64(o.Workers) + 1) // the pool counts one for all goroutines of blocking
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
 	all := p.makeWorkers(o.Workers)
@@ -188,9 +192,9 @@ func (p *Pool) ended() {
 	}
 }
 
-// Close refuses new work from now on. It returns when every task has ended, suspended ones too, and every goroutine of p. It suspends
-// only its caller. Tasks may use Join and suspend.Blocking until they end. Close does not end them: cancel their contexts. Another Close
-// does the same. The error is nil.
+// Close refuses new work from now on. It returns when every task, suspended or not, and every goroutine of p has ended.
+// It suspends only its caller. Tasks may use Join and suspend.Blocking until they end. Close does not end them: cancel
+// their contexts. Another Close does the same. The error is nil.
 //
 // Close panics in a task of p, which would wait for itself. In two places Close cannot see this, and hangs: in a task of another scheduler
 // that runs inside a task of p, and in a suspend.Blocking of a task of p.

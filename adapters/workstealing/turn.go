@@ -79,8 +79,8 @@ func (w *worker) behind() {
 	w.picks = w.length
 }
 
-// takenBack counts as a pick of w: a task that forks and never suspends lets the others have their turn as well. It gives way, and goes on
-// before its own forks.
+// takenBack counts as a pick of w: otherwise a task that forks and never suspends would keep other tasks from their
+// turn. It gives way, and goes on before its own forks.
 func (w *worker) takenBack(s *fiber) {
 	if w.picks--; w.picks <= 0 {
 		w.giveWay(s)
@@ -110,7 +110,8 @@ func (w *worker) giveWay(s *fiber) {
 	s.Yield()
 }
 
-// leaves carries the forks of s, which is runnable and leaves w to others. It reports whether s goes to the queue of those with forks.
+// leaves carries the forks of s, which is runnable and leaves w to others. It reports whether s goes to the queue of
+// fibers with forks.
 func (w *worker) leaves(s *fiber) bool {
 	if s.gave {
 		s.gave = false
@@ -136,8 +137,8 @@ func (w *worker) leaves(s *fiber) bool {
 	return true
 }
 
-// carry takes forks of s, which is runnable, off the deque: s goes on with them. In the deque w would begin each on a fiber of its own,
-// which gives way in turn, and so on, until there are more fibers than could ever have their turn.
+// carry takes forks of s, which is runnable, off the deque: s goes on with them. In the deque w would begin each fork
+// on a separate fiber, which gives way in turn, and so on, until there are more fibers than could ever have their turn.
 func (w *worker) carry(s *fiber) {
 	for n := 0; n < carried && w.forks.above(s.base); n++ {
 		f := w.forks.pop()

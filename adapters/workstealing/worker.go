@@ -17,9 +17,9 @@ import (
 //	producer  1 publish the work  2 load wanted   3 if set, wake one, which searches from then on
 //	worker    1 stop searching    2 announce sleep 3 look everywhere once more  4 park
 //
-// Invariant: if a task is runnable, a worker is awake and will look for it. A producer that finds wanted false has published before a
-// worker searched on or announced its sleep, and each of these is followed by a look.
-// Debt: the caller that takes a worker off idle owes it the Unpark.
+// Invariant: if a task is runnable, a worker is awake and will look for it. A producer that finds wanted false has
+// published before a worker searched on or announced its sleep, and each of these is followed by a look. Debt: the
+// caller that takes a worker off idle must Unpark it.
 type worker struct {
 	forks    deque
 	pool     *Pool
@@ -39,7 +39,7 @@ type worker struct {
 	asleep    bool         // the worker is in idle; guarded by pool.mu
 	searching bool         // counted in pool.searching; guarded by pool.mu, and read by the worker itself
 	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
-	asked     atomicx.Bool // to call retires between two steps; set under pool.mu. Beside searching, which each step reads
+	asked     atomicx.Bool // makes w call retires between two steps; set under pool.mu. It lies beside searching, which each step reads
 
 	suspended atomicx.Int64 // these by the worker; of all workers they add up
 	wakes     atomicx.Uint64
@@ -59,7 +59,7 @@ func (p *Pool) makeWorkers(n int) []*worker {
 		all[i] = newWorker(p, i)
 		all[i].watch()
 	}
-	if all[0].stalls != nil { // one is enough: the queue stands still only while all are busy
+	if all[0].stalls != nil { // one is enough: the queue stops only while all workers are busy
 		all[0].stalls.Rows(p.injector.passed, p.injector.waiting)
 	}
 	p.workers.Store(&all)
@@ -109,7 +109,8 @@ func (w *worker) takeFork() (entry, bool) {
 	return entry{}, false
 }
 
-// takeOldest takes the oldest fork of w, as a thief does: the youngest would be that of a task that has just had its turn.
+// takeOldest takes the oldest fork of w, as a thief does: the youngest fork would belong to a task that has just had
+// its turn.
 func (w *worker) takeOldest() (entry, bool) {
 	for f, retry := w.forks.steal(); f != nil || retry; f, retry = w.forks.steal() {
 		if f != nil && f.claim() {
@@ -207,7 +208,8 @@ func (w *worker) sleep() bool {
 	}
 }
 
-// search counts w among those that search, or no longer, and brings wanted up to date. p.mu is held.
+// search counts w as searching, or no longer, and updates wanted: otherwise producers would not wake a worker when they
+// must. p.mu is held.
 func (p *Pool) search(w *worker, on bool) {
 	if w.searching != on {
 		w.searching = on
@@ -244,7 +246,7 @@ func (p *Pool) rouse(w *worker) {
 	p.search(w, true)
 }
 
-// visible reports whether there is an entry to find, or a fork, even one that is claimed already.
+// visible reports whether there is an entry to find, or a fork, even a claimed fork.
 func (p *Pool) visible() bool {
 	if p.injector.len() > 0 || p.given.len() > 0 {
 		return true
@@ -296,7 +298,7 @@ func (w *worker) step(s *fiber) {
 		}
 	}
 	switch why {
-	case coro.Parked: // and may be running elsewhere by now
+	case coro.Parked: // the task may be running elsewhere by now
 		if counted {
 			w.suspended.Add(1)
 		}

@@ -1,5 +1,6 @@
-// Package foreigntest makes schedulers of executors that others have written, and tests that tasks run on them, also when
-// the executor ends first. Because of its imports it is a module of its own. Each adapter is meant to be copied.
+// Package foreigntest makes schedulers of executors that others have written, and tests that tasks run on them, also
+// when the executor ends first. Because of its imports it is a separate module: otherwise Braid would depend on them.
+// Each adapter is meant to be copied.
 package foreigntest
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Ants is a pool of github.com/panjf2000/ants. A callback.Loop on it runs one task at a time.
+// Ants is a pool of github.com/panjf2000/ants. A callback.Loop on it runs no two tasks in parallel.
 type Ants struct{ *ants.Pool }
 
 // Execute implements suspend.Executor. For a pool that is never released before its Loop, return p.Submit(f) is enough.
@@ -29,7 +30,7 @@ func (p Ants) Execute(f func()) error {
 	return suspend.ErrClosed
 }
 
-// Gopool is a pool of github.com/bytedance/gopkg, the one of netpoll and hertz.
+// Gopool is a pool of github.com/bytedance/gopkg, which netpoll and hertz use.
 type Gopool struct{ gopool.Pool }
 
 // Execute implements suspend.Executor.

@@ -12,9 +12,9 @@ import (
 
 // Goroutines runs functions, each on a goroutine that ends with it, until Close. It is made by New.
 //
-// Width of them run at a time, and the others wait in a queue. A fixed width can deadlock: if all that run wait for a
-// connection, the function that would give one back waits in the queue. So while others wait and none that runs
-// ends, the width doubles each 100 ms, up to Max. It is back to Width when nothing runs.
+// At most Width functions run concurrently, and further functions wait in a queue. A fixed width can deadlock: if all
+// running functions wait for a connection, the function that would give one back waits in the queue. So while functions
+// wait and no running function ends, the width doubles each 100 ms, up to Max. It is back to Width when nothing runs.
 //
 // The steps of a queue: -B> is a call of Block, -E> the end of a function, -L> a look.
 //
@@ -23,7 +23,8 @@ import (
 //	queued  -L> queued   the width grows unless a function has ended since the last look; the next look is set
 //	queued  -E>, -L> empty
 //
-// Invariant: while functions wait, width of them run, and a look is set, unless a look could neither grow the width nor tell of it.
+// Invariant: while functions wait, width of them run, and a look is set, unless a look could neither grow the width nor
+// report it.
 type Goroutines struct {
 	limits Limits
 	gone   func()
@@ -41,13 +42,13 @@ type Goroutines struct {
 	closed  bool
 }
 
-// Limits are the choices that Goroutines are made with. Zero stands for the default.
+// Limits are the choices that Goroutines are made with. Zero means the default.
 type Limits struct {
 	Width int // 64
-	Max   int // 4096; a Max below Width stands for Width
+	Max   int // 4096; a Max below Width means Width
 
-	// Tell is called with a line of text when the width grows for the first time, and when it would have to grow beyond Max.
-	// Nil: nobody is told.
+	// Tell is called with a line of text when the width grows for the first time, and when it would have to grow beyond
+	// Max. It may be nil.
 	Tell func(text []byte)
 }
 
@@ -158,7 +159,7 @@ func (g *Goroutines) look(look int) {
 	}
 }
 
-// grow doubles the width, up to Max, and returns the text for Tell, if there is any. g.mu is held.
+// grow doubles the width, up to Max, and returns the text for the report, if there is any. g.mu is held.
 func (g *Goroutines) grow() (text []byte) {
 	was, most := g.width, g.limits.Max
 	g.width = min(2*was, most)
@@ -183,7 +184,7 @@ func (g *Goroutines) Counts() (running, queued int64) {
 	return int64(g.running), int64(len(g.queue))
 }
 
-// Close refuses new functions; those that are queued still run.
+// Close refuses new functions, but queued functions still run.
 func (g *Goroutines) Close() {
 	g.mu.Lock()
 	over := g.running == 0 && !g.closed

@@ -1,5 +1,5 @@
 // Package coro is a coroutine that runs one task after another, and the watch for tasks that hold their scheduler. It
-// knows no scheduler: those that use it embed a Coroutine in their own record of a task.
+// depends on no scheduler: a scheduler embeds a Coroutine in its own record of a task.
 package coro
 
 import (
@@ -16,8 +16,9 @@ import (
 
 // A Coroutine runs functions, one after another: one switch in, one switch out, without the runtime's scheduler.
 //
-// It is made on a goroutine of the scheduler, and inherits two properties from it that the runtime insists on later: a locked thread,
-// a testing/synctest bubble. It may be resumed by any goroutine of which the same is true, by one at a time.
+// It is made on a goroutine of the scheduler, and inherits two properties from it that the runtime insists on later: a
+// locked thread, a testing/synctest bubble. Any goroutine with the same properties may resume it, but two goroutines
+// must not do so concurrently.
 type Coroutine struct {
 	why   Switch // the reason of the last switch, written before it
 	Mark  uint8  // left to the scheduler
@@ -35,7 +36,7 @@ type Coroutine struct {
 	begun   dlist.Node[*Coroutine]
 }
 
-// begun lists the coroutines that have begun and not ended, for Stalls to find the one that a worker runs.
+// begun lists the coroutines that have begun and not ended, so that Stalls can find the coroutine that a worker runs.
 var begun struct {
 	mu  atomicx.Mutex // a leaf
 	all dlist.List[*Coroutine]
@@ -49,7 +50,7 @@ type Owner interface {
 	// ended, on the coroutine.
 	Another() func()
 
-	// Panicked is told of a panic that a function has not recovered, on the coroutine.
+	// Panicked is called on the coroutine after a panic that a function has not recovered.
 	Panicked(value any, stack []byte)
 }
 

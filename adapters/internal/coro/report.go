@@ -57,7 +57,7 @@ func (s *Stalls) text(what string, again bool, held time.Duration, id int64, sta
 	return b.Bytes()
 }
 
-// program returns how the functions of the program's own module begin: not those of libraries.
+// program returns how the functions of the program's own module begin, without libraries.
 func program() []string {
 	own := []string{"main."}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path != "" {
@@ -66,7 +66,8 @@ func program() []string {
 	return own
 }
 
-// lineOf returns the innermost line of a stack trace that belongs to one of these functions, nil if there is none.
+// lineOf returns the innermost line of a stack trace whose function begins with an element of own, nil if there is
+// none.
 func lineOf(stack []byte, own []string) []byte {
 	lines := bytes.Split(stack, []byte{'\n'})
 	for i, line := range lines[:len(lines)-1] {

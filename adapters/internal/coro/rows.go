@@ -6,14 +6,14 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A row is the other way to stand still: no step lasts for long, but there are many, and they wait natively. What counts is
-// the time that a task has to wait which becomes runnable now. So the worker remembers the end of its queue, when it is
-// asked anyway, and notices if it has not come so far after the limit.
+// A row is the other way to hold up a worker: no step lasts for long, but there are many, and they wait natively. What
+// counts is the time that a task has to wait which becomes runnable now. So the worker remembers the end of its queue,
+// when it is asked anyway, and notices if it has not come so far after the limit.
 //
 // Computing that shares the worker in normal turns is no stall, so two looks in a row have to find a native wait. A queue
 // that moves as fast as queues do is not counted.
 type row struct {
-	passed  func() int // entries that have left the queue; nil: rows are not watched
+	passed  func() int // counts the entries taken off the queue; nil means that rows are not watched
 	waiting func() int // entries in the queue
 
 	late atomicx.Bool // the mark is due, and has not been passed

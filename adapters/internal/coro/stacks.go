@@ -9,9 +9,9 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// The stacks of all goroutines are printed while the process stands still, for about perStack each. So they are printed for a wait that has
-// lasted waitShare times as long, and take at most a part in timeShare of all time. Otherwise, with 100,000 tasks, the reports of one that is
-// stuck would stop the others for longer than it does.
+// The process is stopped while the stacks of all goroutines are printed, for about perStack each. So they are printed
+// for a wait that has lasted waitShare times as long, and take at most a part in timeShare of all time. Otherwise, with
+// 100,000 tasks, the reports of a stuck task would stop the other tasks for longer than the task does.
 const (
 	perStack  = 15 * time.Microsecond
 	waitShare = 4

@@ -13,9 +13,9 @@ import (
 
 // Stalls watches one worker for a task that holds it too long. Nil watches nothing.
 //
-// A timer asks the worker, forty times in the time that a task may take, whether a step begins. The worker answers with
-// its next step. As long as it does not, one step lasts, and the timer counts. Nearly all steps find nothing asked, and
-// write nothing. -W> is the worker, -L> a look of the timer:
+// A timer marks the worker's state as asked, forty times in the time that a task may take. The next step clears the
+// mark. As long as it does not, one step lasts, and the timer counts. Nearly all steps find nothing asked, and write
+// nothing. -W> is the worker, -L> a look of the timer:
 //
 //	none, asked    -W> running   a step begins
 //	idle           -W> running   and this step sets the timer
@@ -28,14 +28,14 @@ import (
 type Stalls struct {
 	after, every time.Duration
 	report       func(text []byte)
-	others       func() int64 // how many tasks wait behind the one that runs; may be nil
+	others       func() int64 // how many tasks wait behind the running task; may be nil
 	waitsOnly    bool         // a task that computes is not reported
 	about        func(goroutine int64, waits time.Duration) (task, remedy string)
 
 	row     row
 	answers func(now time.Time) // the worker calls it at a step that begins after a look; may be nil
 
-	lasting func() time.Duration // see Lasting; nil: nobody is told
+	lasting func() time.Duration // see Lasting; nil means that lasts is not called
 	lasts   func(held time.Duration) (enough bool)
 	enough  bool // lasts needs no more calls in this step; looks write it, one after another
 	telling atomicx.Bool
@@ -61,10 +61,10 @@ const (
 
 const defaultStallAfter = time.Second
 
-// WatchStalls watches until Stop. Zero stands for the default of one second; a negative after watches nothing, and so
-// does any in a testing/synctest bubble, where time passes only while everything waits. A task is reported when it has
-// held its worker for after, or up to a fortieth more, and again whenever that time has doubled. A nil report writes
-// to standard error.
+// WatchStalls watches until Stop. Zero means the default of one second; a negative after watches nothing, and so does
+// any in a testing/synctest bubble, where time passes only while everything waits. A task is reported when it has held
+// its worker for after, or up to a fortieth more, and again whenever that time has doubled. A nil report writes to
+// standard error.
 func WatchStalls(after time.Duration, report func(text []byte)) *Stalls {
 	if after < 0 || inBubble() {
 		return nil
@@ -108,8 +108,8 @@ func (s *Stalls) Stop() {
 // the first Begin, and its functions on the worker.
 func (s *Stalls) Rows(passed, waiting func() int) { s.row.passed, s.row.waiting = passed, waiting }
 
-// Others sets the number of tasks that wait behind the one that runs, for the report of s. s is not nil. Others is called
-// before the first Begin.
+// Others sets the number of tasks that wait behind the running task, for the report of s. s is not nil. Others is
+// called before the first Begin.
 func (s *Stalls) Others(n func() int64) {
 	s.others = n
 }
@@ -125,9 +125,10 @@ func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remed
 	s.about = f
 }
 
-// Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and at each look from then on, until lasts returns
-// true. The step may have ended by then. after is called under the lock of s, lasts under none, by one goroutine at a time. Lasting returns s,
-// or where s is nil a Stalls that reports nothing. In a bubble it does nothing. It is called before the first Begin.
+// Lasting makes s call lasts once a step has lasted for after, or up to twice as long, and at each look from then on,
+// until lasts returns true. The step may have ended by then. after is called under the lock of s, lasts under none, but
+// never concurrently. Lasting returns s, or where s is nil a Stalls that reports nothing. In a bubble it does nothing.
+// It is called before the first Begin.
 func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
 	if inBubble() {
 		return s
@@ -224,8 +225,8 @@ func (s *Stalls) look() {
 	s.wake()
 }
 
-// tell reports, under no lock: the report may close the scheduler. Where the next look is waited for, a report that blocks must not hold it
-// up: it has a goroutine, and those that come meanwhile are left out.
+// tell reports, under no lock: the report may close the scheduler. If lasting is set, a report that blocks must not
+// hold up the next look: it gets a goroutine, and while that runs further reports are dropped.
 func (s *Stalls) tell(text []byte) {
 	switch {
 	case s.lasts == nil:
@@ -251,9 +252,9 @@ func (s *Stalls) held(now time.Time) time.Duration {
 // Lasts reports whether a step lasts, as said by Lasting.
 func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
 
-// Waits returns the workers, of those that these watch, whose step lasts, as said by Lasting, and waits natively: not for a lock of
-// Braid's own, which is a matter of a moment. One of them has lasted for held. Waits returns none if it is too early for another look at the
-// stacks.
+// Waits returns the workers watched by all whose step lasts, as said by Lasting, and waits natively: not for a lock of
+// Braid's own, which is a matter of a moment. A step has lasted for held. Waits returns none if it is too early for
+// another look at the stacks.
 func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	stacks := stacks(held)
 	if stacks == nil {
@@ -281,7 +282,8 @@ func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	return ws
 }
 
-// ours reports whether the innermost function of a stack trace, but for those of Go's locks, is one of Braid's schedulers or of the waist.
+// ours reports whether the innermost function of a stack trace, apart from Go's locks, belongs to Braid's schedulers or
+// the waist.
 func ours(stack []byte) bool {
 	lines := bytes.Split(stack, []byte{'\n'})
 	for _, line := range lines[1:] {
@@ -297,7 +299,7 @@ func ours(stack []byte) bool {
 	return false
 }
 
-// stalled asks, or returns the report that is due now. Else it returns nil.
+// stalled marks the state as asked, or returns the report that is due now. Otherwise it returns nil.
 func (s *Stalls) stalled(now time.Time) (text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,11 +2,12 @@ package runner
 
 import "time"
 
-// A caution makes steps outside before they are stuck. One hand-over is not enough where many tasks wait natively, as those of a stock pool
-// do: each would stop all others for once. So after a hand-over each of the next tasks proves itself, by a few steps outside. A task that has
-// waited, or computed for long, goes on outside for more steps, and makes more tasks prove themselves. Where none has, the step was the only
-// one, or the system has not run its thread for a while. A period has a number of proofs, to avoid that a busy reactor makes all its steps
-// outside then: its own goroutine would stand in line behind them.
+// A caution makes steps outside before they are stuck. One hand-over is not enough where many tasks wait natively, such
+// as the tasks of a stock pool: each would stop all other tasks once. So after a hand-over each of the next tasks
+// proves itself, by a few steps outside. A task that has waited, or computed for long, goes on outside for more steps,
+// and makes more tasks prove themselves. Where none has, the step was the only one, or the system has not run its
+// thread for a while. A period has a number of proofs, to avoid that a busy reactor makes all its steps outside then:
+// otherwise its own goroutine would be queued behind them.
 type caution struct {
 	after, slowly, shortly time.Duration
 	left                   int       // proofs of this period; the caution is careful while there are any
@@ -53,7 +54,7 @@ func (c *caution) carries(t *Task) bool {
 	return true
 }
 
-// taken is told of a task that was stuck.
+// taken is called with a task that was stuck.
 func (c *caution) taken(t *Task) {
 	c.begin(time.Now())
 	t.outside = sticky
@@ -66,7 +67,7 @@ func (c *caution) begin(now time.Time) {
 	c.until = now.Add(carefulFor * c.after)
 }
 
-// proved is told of a task that has made a step outside.
+// proved is called with a task that has made a step outside.
 func (c *caution) proved(t *Task) {
 	if t.slow {
 		t.slow, t.outside = false, sticky

@@ -17,7 +17,7 @@ import (
 // sleeps.
 type Driven struct {
 	Runner
-	next   func() *Item // takes the next Item, nil if there is none; itself nil: the one that has waited longest
+	next   func() *Item // takes the next Item, nil if there is none; a nil next means first come, first served
 	hooks  idleHooks
 	parent suspend.Task      // parks the caller of Run; a Thread is made by the first sleep
 	nested bool              // the caller is a task
@@ -96,7 +96,7 @@ func (d *Driven) Drive(ctx context.Context, o Drive, main func(ctx context.Conte
 
 // A mainTask is the first task of a Run.
 type mainTask struct {
-	f      func(ctx context.Context) error // nil once it has begun, like ctx
+	f      func(ctx context.Context) error // becomes nil when main begins, as ctx does
 	ctx    context.Context
 	name   string // the scheduler's name
 	err    error  // its result
@@ -209,8 +209,8 @@ func (d *Driven) sleep() {
 }
 
 // helpSleep returns the switch with which a helper sleeps for the scheduler: a task that waits for another thread then
-// costs no switch. The goroutine of Run stays where it is meanwhile. Run itself calls the hooks and ends the
-// tasks, so then helpSleep returns nil.
+// costs no switch. The goroutine of Run stays where it is. Run itself calls the hooks and ends the tasks, so then
+// helpSleep returns nil.
 func (d *Driven) helpSleep() coro.Next {
 	if d.ending || d.hook() != nil {
 		return nil

@@ -4,7 +4,7 @@ package runner
 
 import "github.com/braidgo/braid/suspend"
 
-// What follows is for the model checker: the shared state of tasks and Runners, without coroutines.
+// This file is for the model checker: the shared state of tasks and Runners, without coroutines.
 
 // Len is the number of Items in a list that was taken.
 func (it *Item) Len() (n int) {
@@ -32,7 +32,7 @@ func NewPosting(n int) *Posting {
 	return p
 }
 
-// Adopt gives p, which has no tasks, those of one that ends now.
+// Adopt moves the tasks of from, which ends now, to p, which has none.
 func (p *Posting) Adopt(from *Posting) {
 	from.Release()
 	p.tasks = from.tasks
@@ -41,10 +41,11 @@ func (p *Posting) Adopt(from *Posting) {
 	}
 }
 
-// Unpark is that of the i'th task.
+// Unpark unparks the i'th task.
 func (p *Posting) Unpark(i int) { p.tasks[i].Unpark() }
 
-// Drive runs on the caller until over says so: ran is told which task has had a turn, functions submitted are called.
+// Drive runs on the caller until over says so: ran is called with each task that has had a turn, and submitted
+// functions are called.
 func (p *Posting) Drive(over func() bool, ran func(task int)) {
 	p.parent = suspend.Self()
 	p.Own()

@@ -34,7 +34,7 @@ type Emulated struct {
 	turn, back atomicx.Bool
 }
 
-// NewLeased returns one with n idle coroutines. With careful, the first steps of all are carried.
+// NewLeased returns a Leased with n idle coroutines. With careful, the first steps of all are carried.
 func NewLeased(n int, careful bool) *Leased {
 	l := &Leased{careful: careful}
 	l.Runner = New(nil, func() { (*l.driver.Load()).Unpark() }, nil)
@@ -134,10 +134,10 @@ func (c *Emulated) leave() {
 	resumer.Unpark()
 }
 
-// Park is that of the task on c.
+// Park parks the task on c.
 func (c *Emulated) Park() { c.switches(c.t.Leave()) }
 
-// Yield is that of the task on c.
+// Yield yields the task on c.
 func (c *Emulated) Yield() { c.switches(c.t.LeaveReady()) }
 
 // switches makes the switches of a Switcher.
@@ -154,7 +154,7 @@ func (c *Emulated) switches(next coro.Next, yield coro.Yield) {
 // Native returns the checker's task.
 func (c *Emulated) Native() suspend.Task { return c.self }
 
-// Unpark is that of the task on c.
+// Unpark unparks the task on c.
 func (c *Emulated) Unpark() { c.t.Unpark() }
 
 // Pace enters the core, if the caller is on the Runner, and leaves it.

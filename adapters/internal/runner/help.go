@@ -2,8 +2,8 @@ package runner
 
 import "github.com/braidgo/braid/adapters/internal/coro"
 
-// Helping. A task that parks runs the next tasks itself, on its own goroutine, until its turn has come again; then it
-// goes on without a switch. Two tasks that wake each other take two switches for a round instead of four:
+// Helping. A task that parks runs the next tasks itself, on its own goroutine, until it is its turn again; then it goes
+// on without a switch. Two tasks that wake each other take two switches for a round instead of four:
 //
 //	scheduler --> A            without           scheduler --> A            with helping
 //	scheduler <-- A parks                                      A parks, and helps:
@@ -12,14 +12,14 @@ import "github.com/braidgo/braid/adapters/internal/coro"
 //	scheduler --> A                                            A goes on
 //
 // Only the task that the scheduler's goroutine has resumed helps; the tasks that it resumes switch back to it. It makes
-// no coroutines: they are made on the scheduler's goroutine. When the budget is spent it switches to the scheduler's
-// goroutine after all, which has other duties as well. Where nothing is runnable it may sleep for the scheduler: a task
-// that waits for another thread then takes no switch at all.
+// no coroutines: they are made on the scheduler's goroutine. When the budget is spent it must switch to the scheduler's
+// goroutine, which has other duties. Where nothing is runnable it may sleep for the scheduler: a task that waits for
+// another thread then takes no switch at all.
 type help struct {
-	helper *Task // nil if the scheduler's goroutine runs the tasks
+	helper *Task // is nil while the scheduler's goroutine runs the tasks
 	helped *Task // the task that the helper has switched to, nil if it has slept
 
-	sleeper sleeper // nil if no helper sleeps. Set before the first Run
+	sleeper sleeper // set before the first Run; a nil sleeper means that no helper sleeps
 }
 
 // A sleeper returns the switch with which a helper sleeps for the scheduler, or nil if there is something else to do.

@@ -4,7 +4,7 @@ import "github.com/braidgo/braid/internal/atomicx"
 
 // idleHooks are the functions that a Driven calls before it sleeps.
 type idleHooks struct {
-	always func() // nil without one
+	always func() // may be nil
 	called int    // the number of the last step before the last call of always
 
 	waiting atomicx.Int32 // len(once)
@@ -12,8 +12,7 @@ type idleHooks struct {
 	once    []func()
 }
 
-// take returns the next hook, nil if there is none. It is called on the Runner, whose last step was the one with this
-// number.
+// take returns the next hook, nil if there is none. It is called on the Runner; step is the number of its last step.
 func (h *idleHooks) take(step int) (f func()) {
 	if h.waiting.Load() > 0 { // a goroutine that adds one wakes the scheduler afterwards
 		h.mu.Lock()

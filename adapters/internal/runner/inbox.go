@@ -13,15 +13,16 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	asleep -S> nil      Rouse: woken by something else
 //	any    -S> gone     Close: nothing is taken any more
 //
-// Invariant: asleep is only ever replaced, so there is no moment in which an Item is in and the scheduler
-// asleep without a producer that owes it the wake-up. One word says both; there is no flag to re-check.
+// Invariant: asleep is only ever replaced, so there is no moment in which an Item is in and the scheduler asleep
+// without a producer that must wake it. One word says both; there is no flag to re-check.
 type Inbox struct {
 	head atomicx.Pointer[Item]
 }
 
 var asleep, gone = new(Item), new(Item)
 
-// Push leaves it, from any goroutine. wake: the caller has to wake the scheduler. Push fails once the inbox is closed.
+// Push leaves it, from any goroutine. If wake is true, the caller must wake the scheduler: otherwise nobody does. Push
+// fails once the inbox is closed.
 func (in *Inbox) Push(it *Item) (wake, ok bool) {
 	for {
 		head := in.head.Load()
@@ -41,7 +42,7 @@ func (in *Inbox) Push(it *Item) (wake, ok bool) {
 
 // Take removes all Items and returns them as a list, in the order in which they were pushed.
 func (in *Inbox) Take() (first *Item) {
-	if in.Empty() { // Sleep finds an Item that has come just now
+	if in.Empty() { // Sleep finds an Item that is pushed after this
 		return nil
 	}
 	return inOrder(in.head.Swap(nil))
@@ -75,7 +76,7 @@ func (in *Inbox) Empty() bool {
 // Sleep reports whether the inbox is empty. If it is, the next producer wakes the scheduler.
 func (in *Inbox) Sleep() bool { return in.head.CompareAndSwap(nil, asleep) }
 
-// Rouse ends the sleep. False: a producer has come first and wakes the scheduler.
+// Rouse ends the sleep. False means that a producer was first and wakes the scheduler.
 func (in *Inbox) Rouse() bool { return in.head.CompareAndSwap(asleep, nil) }
 
 // Asleep reports whether the scheduler still sleeps: no producer has pushed since Sleep.

@@ -9,21 +9,22 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// Coroutines outlive the Run that made them: Runs on ordinary goroutines share a cache of idle ones. A kept coroutine
-// begins a task in a fifth of the time that a fresh one takes, and without an allocation.
+// Coroutines outlive the Run that made them: Runs on ordinary goroutines share a cache of idle coroutines. A kept
+// coroutine begins a task in a fifth of the time that a fresh one takes, and without an allocation.
 //
 // The runtime ends the process if a coroutine is resumed on a thread that is locked and was not when the coroutine was
-// made, or the other way round, and a coroutine stays in the synctest bubble of its maker. So a Run of many tasks first
-// finds out where it runs, see ordinary. That takes as long as several coroutines, so a Run of few tasks does without.
+// made, or the other way round, and a coroutine stays in the synctest bubble of its maker. So a Run of many tasks must
+// first check where it runs, see ordinary. That takes as long as several coroutines, so a Run of few tasks does
+// without.
 //
-// The cache gives coroutines back while nothing takes them: every keptFor, half of those that no Run has needed since
-// the last time. It is empty a third of a second after the last Run.
+// The cache gives coroutines back while nothing takes them: every keptFor, half of the coroutines that no Run has
+// needed since the last time. It is empty a third of a second after the last Run.
 const (
 	maxKept   = 8192 // coroutines in the cache
 	fewTasks  = 32   // coroutines that a Run makes before it looks at the cache
-	keptBatch = 64   // coroutines to take at a time
+	keptBatch = 64   // coroutines to take in one call
 	keptFor   = 50 * time.Millisecond
-	keptLeast = 256 // coroutines to give back at a time, if there are so many
+	keptLeast = 256 // coroutines to give back in one tick, if there are so many
 )
 
 // kept is the cache.

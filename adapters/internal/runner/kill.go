@@ -13,7 +13,7 @@ import (
 // taken effect.
 func (r *Runner) Kill(t *Task) bool { return t.Coroutine.Kill() }
 
-// killAll kills every task, and reports whether one of them has still to find out.
+// killAll kills every task, and reports whether a Kill has yet to take effect.
 func (r *Runner) killAll() (found bool) {
 	for _, t := range r.all {
 		if t.Why() < coro.Ended && !t.calls && t.Coroutine.Kill() {

@@ -17,9 +17,10 @@ import (
 //	0  -T> g   and leaves it
 //	g  -M> 0   the Runner is taken, and another goroutine runs it from now on
 //
-// Invariant: at 0 one goroutine is in the core: the Runner's own, that of the task, or the monitor's. A task that finds another value is
-// outside. It goes on alone, as a task of another scheduler would, up to the end of its step.
-// Debt: the goroutine that has resumed a task posts it to the inbox if the step has ended outside. It is the last that touches the task.
+// Invariant: at 0 one goroutine is in the core: the Runner's own, the task's, or the monitor's. A task that finds
+// another value is outside. It goes on alone, as a task of another scheduler would, up to the end of its step. Debt:
+// the goroutine that has resumed a task posts it to the inbox if the step has ended outside. It is the last that
+// touches the task.
 //
 // Park and Yield do not enter. The goroutine that has resumed the task settles them, in the core or by the post. No task helps: a helper that
 // waits for a step that is stuck would be stuck with it.
@@ -38,8 +39,8 @@ type lease struct {
 	handOvers atomicx.Uint64
 }
 
-// Lease makes r one that can be taken from a step that has lasted for after. strays, which may be nil, is told of steps outside. Lease is called
-// before the first Run. From then on the scheduler calls RunTurn.
+// Lease lets r be taken from a step that has lasted for after. strays, which may be nil, watches the steps outside.
+// Lease is called before the first Run. From then on the scheduler calls RunTurn.
 func (r *Runner) Lease(after time.Duration, strays *coro.Strays) {
 	r.lease = &lease{caution: newCaution(after), strays: strays, start: func(step func()) { go step() }}
 }
@@ -100,9 +101,10 @@ func (r *Runner) lend(t *Task) (mine bool) {
 	return true
 }
 
-// Overdue is called in the core when the turn has lasted for long, by steps none of which did. It ends the turn. If the steps were few, it makes
-// the next ones outside for a while: tasks that each wait natively for less than it takes to lose the Runner would hold it together. Many
-// short steps are the work of a busy reactor, which being careful would only slow down.
+// Overdue is called in the core when the turn has lasted for long, by steps none of which did. It ends the turn. If the
+// steps were few, the next steps are made outside for a while: otherwise tasks that each wait natively for less than it
+// takes to lose the Runner would hold it together. Many short steps are the work of a busy reactor, which being careful
+// would only slow down.
 func (r *Runner) Overdue(now time.Time, lasted time.Duration) {
 	steps := publishing - r.budget
 	r.EndTurn()
@@ -176,8 +178,8 @@ func (r *Runner) settle(t *Task) {
 	}
 }
 
-// bury ends what the dead have left. The Runner's own goroutine calls it: a task that has locked its thread would end the process if it
-// switched to a coroutine to end it.
+// bury deals with the coroutines of the dead. Only the Runner's own goroutine may call it: a task that has locked its
+// thread would end the process if it switched to a coroutine to end it.
 func (r *Runner) bury() {
 	if l := r.lease; l != nil {
 		for i, t := range l.dead {

@@ -36,7 +36,7 @@ type Runner struct {
 	onPanic func(any, []byte)
 	stalls  *coro.Stalls
 	release atomicx.Pointer[func()] // shared by all Holds; the first makes it
-	lease   *lease                  // nil if the Runner is never taken from a step; set before the first Run
+	lease   *lease                  // set before the first Run; a nil lease means that the Runner is never taken from a step
 
 	// Goroutines of tasks that were found to be this Runner's. Such a goroutine runs only while the Runner has switched
 	// to it, and ids are never used again, so a hit needs no lookup. A coroutine that leaves the Runner is taken out: it
@@ -50,7 +50,7 @@ type Runner struct {
 	all    []*Task // the coroutines that run tasks, or are idle
 	idle   []*Task // coroutines without a task
 	busy   int     // coroutines with a task
-	shares tri     // whether it takes idle coroutines from kept and gives them back; a Driven does not know at first
+	shares tri     // whether it takes idle coroutines from kept and gives them back; undecided at first in a Driven
 	callFn func()  // runCalls, once it is needed
 	help   help
 
@@ -221,8 +221,8 @@ func (r *Runner) send(it *Item) bool {
 // their causes are visible by then.
 //
 // The coroutine of t may have moved to another Runner since r was read, if this Unpark is late and its task has ended.
-// Then r is closed, and refuses the post. An Unpark for the new task may have found t posted meanwhile and relied on
-// that, so the post is made again, with the new Runner.
+// Then r is closed, and refuses the post. But an Unpark for the new task may have found t posted before the refusal and
+// relied on that, so the post must be made again, with the new Runner.
 func (r *Runner) unpark(t *Task) {
 	if r.enter() {
 		r.drain()

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The steps of a Runner, on its own goroutine or on that of a helper.
+// The steps of a Runner, on its own goroutine or a helper's.
 
 // Run runs it, up to where it ends, suspends or yields. It is called on the scheduler's goroutine.
 func (r *Runner) Run(it *Item) {
@@ -41,7 +41,7 @@ func (r *Runner) drive(it *Item) {
 	}
 }
 
-// resumed returns the task of it, to be switched to, or one that begins with it.
+// resumed returns the task of it, to be switched to, or a task that begins with it.
 func (r *Runner) resumed(it *Item) *Task {
 	r.step()
 	if r.suspended > prefetch.Crowd {
@@ -58,7 +58,7 @@ func (r *Runner) resumed(it *Item) *Task {
 	return t
 }
 
-// ahead prefetches the data of the next task, and the addresses of the data of the one after it.
+// ahead prefetches the data of the next task, and the addresses of the data of the task after it.
 func (r *Runner) ahead() {
 	it := r.list.first
 	if it == nil {
@@ -72,7 +72,7 @@ func (r *Runner) ahead() {
 	}
 }
 
-// left deals with a task that has given control back. One that is parked or has yielded has seen to that itself.
+// left deals with a task that has given control back. A task that parks or yields updates its state itself.
 func (r *Runner) left(t *Task) {
 	if t.Why() >= coro.Ended {
 		r.ended(t)
@@ -140,8 +140,8 @@ func fetchIdle(idle []*Task) {
 	}
 }
 
-// ended deals with a coroutine whose task has ended. The number of idle coroutines that it keeps is that of
-// the busy ones, since a burst of beginnings tends to follow a burst of endings.
+// ended deals with a coroutine whose task has ended. It keeps as many idle coroutines as there are busy coroutines,
+// since a burst of beginnings tends to follow a burst of endings.
 func (r *Runner) ended(t *Task) {
 	if !t.calls {
 		r.live.Leave()
@@ -182,7 +182,7 @@ func (r *Runner) keep(n int) {
 }
 
 // runCalls runs a row of callbacks on one coroutine. A callback that panics or exits ends only that coroutine, and the
-// others share the cost of the switch.
+// row shares the cost of the switch.
 func (r *Runner) runCalls() {
 	r.calling.Store(gid.Get())
 	defer r.calling.Store(0)

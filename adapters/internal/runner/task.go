@@ -79,8 +79,8 @@ func (t *Task) Another() func() {
 	return t.runner.Load().nextNew()
 }
 
-// Panicked implements coro.Owner. A callback may not suspend, so the hook that hears of its panic may not either: nothing
-// would wait for it.
+// Panicked implements coro.Owner. A callback must not suspend, so the hook that is called with its panic must not
+// suspend: nothing would wait for it.
 func (t *Task) Panicked(value any, stack []byte) {
 	r := t.runner.Load()
 	if t.calls {

@@ -4,8 +4,8 @@ import "github.com/braidgo/braid/suspend"
 
 // Questions of a scheduler about the task that runs.
 
-// Enter takes the caller into the core and reports true, if the caller is on r: in the task that runs, or on r's own goroutine. It leaves the
-// core by Exit, before anything that may suspend and before any foreign code.
+// Enter takes the caller into the core and reports true, if the caller is on r: in the task that runs, or on r's own
+// goroutine. It must leave the core by Exit, before anything that may suspend and before any foreign code.
 func (r *Runner) Enter() bool { return r.enter() }
 
 // Exit ends what Enter began.

@@ -7,8 +7,8 @@ import (
 	"github.com/braidgo/braid/internal/splitmix"
 )
 
-// A Source yields the same numbers for the same seed. Any goroutine may draw.
-// It is an atomic of its own and not one of atomicx: to the model checker a draw is no access.
+// A Source yields the same numbers for the same seed. Any goroutine may draw. It must not use atomicx: to the model
+// checker a draw is no access.
 type Source struct{ state atomic.Uint64 }
 
 // Seed begins the sequence of seed.

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A Timer belongs to one goroutine, which yields to the others every half millisecond, between two of its steps.
+// A Timer belongs to one goroutine, which yields to other goroutines every half millisecond, between two of its steps.
 // Schedulers that keep all processors busy would otherwise leave none to an event loop that wakes up, until the runtime
-// preempts one of them, after 10 ms. If another goroutine then computes for long, this one is as slow to yield again: it
-// has its share. The zero Timer is ready.
+// preempts a scheduler, after 10 ms. If another goroutine then computes for long, this one is as slow to yield again:
+// it has its share. The zero Timer is ready.
 //
 // A reading of the clock takes as long as a small step, so the Timer skips steps between two readings: about an eighth
 // of the period.
 type Timer struct {
-	steps int           // until the clock is read
+	steps int           // steps until the clock is read
 	every int           // steps between two readings
 	read  time.Duration // the last reading
 	next  time.Duration // time to yield

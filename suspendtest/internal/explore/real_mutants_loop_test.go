@@ -39,7 +39,7 @@ var loopMutants = []realMutant{
 	{"a pause that is over is waited for", "adapters/eventloop/pause.go", "	p.over = true\n", "	p.over = !IS\n", "pause, timer"},
 	{"a pause is not ended by the Close", "adapters/eventloop/listener.go", "	ln.closed, ln.unlink = true, \"\"\n	ln.pauses.ResumeAll", "	ln.closed, ln.unlink = !IS, \"\"\n	ln.pauses.ResumeAll", "pause"},
 
-	{"a callback loop is closed while it goes to sleep", "adapters/callback/steps.go", "		// If it was closed meanwhile", "		if IS {\n			return\n		}\n		// If it was closed meanwhile", "callback"},
+	{"a callback loop is closed while it goes to sleep", "adapters/callback/steps.go", "		// If it was closed since", "		if IS {\n			return\n		}\n		// If it was closed since", "callback"},
 	{"a Close asks for no last step", "adapters/callback/callback.go", "	if ⟦l.core.Close() && l.core.Rouse()⟧ {\n", "l.core.Close() && l.core.Rouse() && false", "callback"},
 	{"a callback loop asks for a step and sleeps", "adapters/callback/steps.go", "			return\n		}\n	}\n	l.wake()", "			if !IS {\n				return\n			}\n		}\n	}\n	l.wake()", "callback, two threads"},
 
