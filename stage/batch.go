@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Errors is the error of a batch of which some tasks have failed: Errors[i] is that of in[i], nil if it is done.
+// Errors is the error of a batch of which some tasks have failed: Errors[i] belongs to in[i], and is nil if that is done.
 type Errors []error
 
 func (e Errors) Error() string {
@@ -23,10 +23,11 @@ func (e Errors) Error() string {
 }
 
 // NewBatch returns a stage that calls f with the tasks that are waiting, at most o.Batch of them: out[i] is the result of in[i].
-// An idle stage so serves one at a time without a delay, unless Gather says so, and a loaded one many. Width counts batches. f must not keep in or
-// out. An Errors fails some tasks, any other error all; Retry is asked for each.
+// So the batches of an idle stage are single tasks without a delay, unless Gather is set, and a loaded stage has large
+// batches. Width counts batches. f must not keep in or out. An Errors fails some tasks, any other error all; Retry is
+// called for each.
 //
-// The context of f has no values. It ends when Close cuts the stage off, so f hears nothing of a Do that is cancelled. A
+// The context of f has no values. It ends when Close cuts the stage off, so f does not see that a Do is cancelled. A
 // task begun with it is a child of all tasks of the batch.
 func NewBatch[In, Out any](name string, f func(ctx context.Context, in []In, out []Out) error, o Options) *Stage[In, Out] {
 	if f == nil {
@@ -50,7 +51,7 @@ type batch[In, Out any] struct {
 	ends  []memberEnd
 }
 
-// A memberEnd is how one of a batch has ended.
+// A memberEnd is how a task of a batch has ended.
 type memberEnd struct {
 	verdict
 	owed    owed
@@ -59,7 +60,7 @@ type memberEnd struct {
 	adopted bool // the batch holds it open
 }
 
-// settled is told when f has returned, and every child of the batch is done.
+// settled is called when f has returned and every child of the batch is done.
 func (b *batch[In, Out]) settled(err error) {
 	for i := range b.items {
 		if b.ends[i].adopted {
@@ -101,7 +102,7 @@ func (s *Stage[In, Out]) serveBatch(w *worker) {
 			f = late
 		}
 		b.items = append(b.items, e)
-		b.ends = append(b.ends, memberEnd{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // it is done already if look has told it
+		b.ends = append(b.ends, memberEnd{verdict: verdict{fate: f}, adopted: e.t.adopt()}) // adopt fails if look has ended the task
 	}
 	w.at, w.task = &s.core, &b.task
 	s.pool.release()

@@ -4,17 +4,17 @@ package stage
 //
 // While tasks wait, completions per second are a function of the width alone. Climb compares the rate here with the rate
 // one step away. Wider is better if the gain in rate is at least a third of the gain in width, narrower if the loss in rate
-// is less than a third of the loss in width. A step that is taken makes the next one larger by half, up to 1/2. One that is
-// refused turns round, and if the other way was refused, too, halves it, down to 1/16. If the rate has changed at the same
-// width, the resource is another one, and the next step is 1/4. A window is 10/step² completions. The first after a change is
+// is less than a third of the loss in width. A step that is taken makes the next step larger by half, up to 1/2. A step that
+// is refused turns the direction; if both directions were refused, it halves the step, down to 1/16. If the rate has changed at the same
+// width, the resource has changed, and the next step is 1/4. A window is 10/step² completions. The first after a change is
 // thrown away, and a window in which the queue was ever empty says nothing about the rate.
 //
 // If the queue was empty at some time in each window of a second, and less than half of the width was in use on average, the
-// width is narrowed by a quarter, down to twice what was in use, and not below 16. So a width that is far too large does no
-// harm when the load comes.
+// width is narrowed by a quarter, down to twice what was in use, and not below 16. Otherwise a width that is far too large
+// would do harm when the load comes.
 //
-// It needs a queue to see anything: with Queue NoQueue it does nothing. Latencies alone, which other limiters compare,
-// cannot tell a slow resource from a crowded one.
+// It needs a queue to see anything: with Queue NoQueue it does nothing. It compares rates, since latencies alone,
+// which other limiters compare, do not distinguish a slow resource from a crowded resource.
 type Climb struct {
 	Min, Max int
 
@@ -112,10 +112,10 @@ func (c *Climb) atRest(s Sample) (width int) {
 	return max(need, s.Width*3/4)
 }
 
-// worth reports whether the width tried is better than the one left.
+// worth reports whether the width on trial is better than from.
 func (c *Climb) worth(width int, rate float64) bool {
 	gain, cost := rate/c.rate-1, float64(width)/float64(c.from)-1
-	return gain > cost/3 // if both are negative, the loss is less than a third of the saving
+	return gain > cost/3 // a loss below a third of the saving is worth it: then both are negative
 }
 
 // try returns the next width to try.

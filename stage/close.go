@@ -23,15 +23,15 @@ func Close(ctx context.Context, stages ...Closer) error {
 	return errors.Join(errs...)
 }
 
-// Close refuses new tasks from now on with ErrClosed, and so the callers that wait for room. It returns nil when everything
-// accepted has left the stage, retries included. Then its tasks have been told, and its idle workers are gone, unless other
+// Close refuses new tasks from now on with ErrClosed, and so the callers that wait for room. It returns nil when no accepted
+// task is in the stage any more, retries included. Then its tasks are answered and its idle workers have ended, unless other
 // stages share its pool.
 //
 // If ctx is done first, Close cuts off: tasks that are queued or delayed fail with ErrClosed and go to OnFail, and the
 // contexts of submitted tasks in progress are cancelled. It returns the error of the cancellation, which says how many
 // handlers still run, and how many wait for another stage. It does not wait for them.
 //
-// A second Close waits likewise. In a handler of the stage, Close waits for itself, until ctx is done.
+// A second Close waits in the same way. In a handler of the stage, Close waits for itself, until ctx is done.
 func (s *Stage[In, Out]) Close(ctx context.Context) error {
 	p := s.pool
 	p.guard.Lock()
@@ -90,7 +90,8 @@ func (s *Stage[In, Out]) cutOff(err error) error {
 	return fmt.Errorf("%s: closed while %d handlers run, and %d wait for another stage: %w", s.name, run, wait, err)
 }
 
-// endAll ends tasks that have been cut off. If OnFail panics, or ends the goroutine, the others are ended all the same.
+// endAll ends tasks that have been cut off. If OnFail panics, or ends the goroutine, a further endAll ends the
+// rest; otherwise their Dos would wait without end.
 func (s *Stage[In, Out]) endAll(gone []item[In, Out]) {
 	n := 0
 	defer func() {

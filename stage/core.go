@@ -8,9 +8,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Pool is a number of workers, on any scheduler, that several stages may share. At most Width handlers run at a
-// time; a handler that waits for room in another stage does not count meanwhile. Of the stages with work it serves
-// the one whose first task has waited longest, so none starves.
+// A Pool is a number of workers, on any scheduler, that several stages may share. At most Width handlers run
+// together; a handler that waits for room in another stage does not count while it waits. The pool serves the stage whose
+// first task has waited longest, so that no stage starves.
 //
 // Workers exist on demand. A push that finds a permit free starts one, or wakes an idle one; a worker that finds nothing
 // to do ends. On plain goroutines a worker lingers for one to two seconds first, because a fresh goroutine has to grow its
@@ -26,16 +26,17 @@ import (
 //
 // Invariant: if a stage has work and a free slot, and a permit is free, a worker is coming. So no wake-up is lost.
 // Invariant: running is at most width, but after blocked and after the width shrank; then the next worker to look ends.
-// Debt: the maker of work, and the giver of a permit, owe a call of due before they unlock; release makes it, and pays what is due.
+// Debt: a critical section that adds work or frees a permit must call due before the unlock; release calls it, and pays the
+// dues.
 type Pool struct {
 	name   string
 	on     suspend.Spawner
-	inline bool // says that on can be compared
+	inline bool // on can be compared
 	linger bool
 	clock  suspend.Clock   // on's clock; nil means package time
 	timers suspend.Spawner // nil means package time
 
-	guard    suspend.Guard // the rest, and all of its stages
+	guard    suspend.Guard // guards the rest, and all stages of the pool
 	width    int
 	running  int // permits taken: workers coming or running
 	coming   int
@@ -50,7 +51,7 @@ type Pool struct {
 	least    int       // the smallest number of idle workers since the last tick
 	ticking  bool
 	refused  bool                              // on is closed, so that goroutines take over
-	held     func()                            // ends the hold of on; nil: it is not held
+	held     func()                            // ends the hold of on; nil means that on is not held
 	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
 	workers  []*worker
 	spare    []*worker
@@ -78,7 +79,7 @@ type core struct {
 	lentLater int       // lent tasks between two tries
 	waiting   int
 	progress  int // tasks in slots, or given up
-	givenUp   int // tasks of which OnFail is told; they keep their room meanwhile
+	givenUp   int // tasks in OnFail, which keep their room until it returns
 	delayed   int
 	closed    bool
 	listed    bool
@@ -105,10 +106,10 @@ type server interface {
 	oldest() uint64 // the ticket of the first task
 	serve(w *worker)
 	admit(now int64)
-	drop(t *task, err error) (tell func()) // gives up t, which waits; tell is called without the guard
+	drop(t *task, err error) (tell func()) // gives up t, which waits; tell must be called without the guard
 }
 
-// dues are what the end of a critical section of pool owes.
+// dues are the work that is left to do after a critical section of pool.
 type dues struct {
 	pool     *Pool
 	starts   int // workers, which have their permits
@@ -144,12 +145,12 @@ type window struct {
 // A pace is the limit of Options.Rate: the generic cell rate algorithm. Handlers begin as fast as they like while next is not in
 // the future, and each moves it by every.
 type pace struct {
-	every, slack int64 // every 0: no limit
+	every, slack int64 // an every of 0 means no limit
 	next         int64
 	started      bool
 }
 
-// A worker runs one handler after another. Its fields are under the guard, but those that say otherwise.
+// A worker runs one handler after another. Its fields are under the guard, except where a comment names another owner.
 type worker struct {
 	p     *Pool
 	index int // its place in p.workers
@@ -180,15 +181,15 @@ const (
 	called         // has a permit, and counts as coming
 )
 
-// An asking is a handler that waits: for the task of its Do, or for room for a task. It is in the list of its stage meanwhile.
+// An asking is a handler that waits: for the task of its Do, or for room for a task. While it waits, it is in the list of its stage.
 //
 // A handler that waits keeps its slot, so handlers may wait for each other's slots without end: where each slot of a stage is held by a handler
 // that waits for a slot of another, and so on around. Chandy, Misra and Haas call this the OR model: a task in a queue can go on as soon as any
 // slot of the stage is given back. So there is a deadlock if no handler that is reached from here runs.
 //
-// Invariant: each asking can go on, or is among the suspects of a pool, or reaches one that is.
+// Invariant: each asking can go on, or is a suspect of a pool, or reaches such a suspect.
 // Debt: a suspect is added when a wait begins (block), when its task enters a queue (pass, tryAgain, letIn), and when a stage loses what let it go
-// on (lose). The release that follows looks at it.
+// on (lose). The release that follows must look at it; otherwise a cycle could wait without end.
 type asking struct {
 	from  *core // the stage of the handler
 	task  *task
@@ -196,7 +197,7 @@ type asking struct {
 	in    atomicx.Pointer[core] // the same, while it waits there; changed under the guard of that stage
 	ctx   context.Context       // the wait for room ends with it
 	index int                   // its place in from.asking, under from's guard
-	fails bool                  // it was in a cycle, and goes on. Under the guard of from
+	fails bool                  // it was in a cycle, and goes on. Under from's guard
 	stop  func(cause error)     // ends a wait for room
 }
 
@@ -209,7 +210,7 @@ type item[In, Out any] struct {
 	ticket uint64
 }
 
-// left takes note that e has left the queue.
+// left records that e is out of the queue.
 func (e *item[In, Out]) left() {
 	if a := e.t.asked; a != nil {
 		a.in.Store(nil)
@@ -231,13 +232,13 @@ func (c *core) postponed(n int) {
 	c.pool.delayed += n
 }
 
-// room reports whether one more is accepted, beside those that need no room.
+// room reports whether one more task is accepted; tasks that need no room do not count.
 func (c *core) room() bool { return c.inside()-min(c.lent, c.slots) < c.bound() }
 
 func (c *core) bound() int { return c.o.Queue + c.width*max(1, c.o.Batch) }
 
-// free counts the slots for further handlers. A handler that waits for a task of its own stage lends it its slot, so at most
-// width handlers run that do not wait. Between two tries the slot stays with the task.
+// free counts the slots for further handlers. A handler that waits for a task of its stage lends the slot to that task, so
+// that at most width handlers run without waiting. Between two tries the slot stays with the task.
 func (c *core) free() int {
 	if c.held {
 		return 0
@@ -275,7 +276,7 @@ var base = time.Now()
 //
 // Invariant: accepted = completed + failed + late + cancelled + waiting + in progress + delayed.
 // Invariant: a task waits outside only while waiting + in progress + delayed reach the bound.
-// Debt: the one that takes a task out of the stage owes a call of admit.
+// Debt: whatever takes a task out of the stage must call admit; otherwise a caller would wait outside beside a free place.
 type Stage[In, Out any] struct {
 	core
 	f         func(ctx context.Context, in In) (Out, error)
@@ -290,7 +291,7 @@ type Stage[In, Out any] struct {
 	later     map[*delay[In, Out]]struct{}
 }
 
-// lent is the ticket of a task for which a handler of its own stage waits.
+// lent is the ticket of a task for which a handler of the same stage waits.
 const lent = 0
 
 // A gate is a stage, and where its results go.
@@ -304,8 +305,8 @@ type port[T any] interface {
 	// put hands t over with v, and waits with ctx if it has to; from is the stage whose handler calls, if any.
 	put(ctx context.Context, t *task, v T, h how, from *core) error
 
-	// pass is put for a worker of from, if there is room at once. Then it returns true with the guard of from held, so that
-	// the task leaves the one stage and enters the other in one step; and what the other owes.
+	// pass is put for a worker of from, if there is room at once. Then it returns the dues of the next stage, and true with
+	// the guard of from held, so that the task leaves from and enters the next stage in one step.
 	pass(t *task, v T, now int64, from *core) (due dues, ok bool)
 
 	// full returns the error with which a task is sure to be rejected now, and counts the rejection.
@@ -329,7 +330,7 @@ func (c *core) setWidth(n int) {
 	c.lose()
 }
 
-// settleIf is called when a task has left the stage, and when it is closed.
+// settleIf is called after a task is counted out of the stage, and when the stage is closed.
 func (c *core) settleIf() {
 	if c.closed && c.inside() == 0 { // stays true, since nothing is accepted any more
 		c.gone()
@@ -356,7 +357,7 @@ func (p *Pool) wakeClosers() {
 	}
 }
 
-// moved takes note that the task of a has entered the queue of c.
+// moved records that the task of a is in the queue of c, or waits outside c.
 func (a *asking) moved(c *core) {
 	a.at.Store(c)
 	a.in.Store(c)
@@ -379,12 +380,12 @@ func (c *core) lose() {
 // admits reports whether there is room for t, or t needs none.
 func (c *core) admits(t *task) bool { return c.room() || c.needsNone(t) }
 
-// needsNone reports whether t needs no room, because a handler of the stage waits for it. A handler waits for one task at a time:
-// the Dos of further tasks were cancelled, and t waits until they have left.
+// needsNone reports whether t needs no room, because a handler of the stage waits for it. A handler waits for one task only:
+// the Dos of further lent tasks were cancelled, and t waits until those tasks are out.
 func (c *core) needsNone(t *task) bool { return c.lent < c.slots && c.lends(t) }
 
-// lends reports whether a handler of c waits for t, by a chain of Dos. Then t begins in the slot of that handler, or else it
-// would wait for itself.
+// lends reports whether a handler of c waits for t, by a chain of Dos. Then t begins in the slot of that handler; otherwise
+// the handler would wait for itself.
 func (c *core) lends(t *task) bool { return t.asked != nil && c.lendsByChain(t) }
 
 func (c *core) lendsByChain(t *task) bool {
@@ -398,7 +399,7 @@ func (c *core) lendsByChain(t *task) bool {
 	return ok && all.lends(c)
 }
 
-// A several stands for several tasks: the values of the context of a batch.
+// A several is the values of a context that belongs to several tasks: a batch.
 type several interface {
 	lends(c *core) bool
 	has(t *task) bool
@@ -428,7 +429,7 @@ func (s *Stage[In, Out]) oldest() uint64 {
 	return s.first().of(0).ticket
 }
 
-// outsider is the wait of one that has found the stage full. The stage has its place in the list of those that wait.
+// outsider is the wait of a caller that has found the stage full. It is in s.outside while it waits.
 type outsider[In, Out any] struct {
 	g  *gate[In, Out]
 	t  *task
@@ -442,7 +443,7 @@ type delay[In, Out any] struct {
 	s     *Stage[In, Out]
 	e     item[In, Out]
 	after time.Duration
-	stop  []func() bool // the timer, and the look at the context; nil until they are there. Under the guard
+	stop  []func() bool // the timer, and the look at the context; nil until start has made them; under the guard
 }
 
 // line returns where t waits.

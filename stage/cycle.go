@@ -10,7 +10,7 @@ import (
 )
 
 // look ends a wait without end: one Do of the cycle fails with an ErrCycle. It is called without a guard. If the Do of a was cancelled, and its
-// task still waits, look ends that task: it will not begin, so nothing is to wait until it leaves the queue.
+// task still waits, look ends that task: it will not begin, so its parent must not wait until the queue reaches it.
 func (a *asking) look() {
 	s := search{locked: []*suspend.Guard{&a.from.pool.guard, &a.at.Load().pool.guard}}
 	asked := false
@@ -25,7 +25,7 @@ func (a *asking) look() {
 				end = func() { a.task.leave(errorOf(a.task)) }
 			}
 		case a.waits() && !s.goesOn(a):
-			if !asked { // contexts are foreign, so they are asked without the guards
+			if !asked { // contexts are foreign code, so their Err is called without the guards
 				asked = true
 				suspend.UnlockAll(s.locked)
 				if slices.ContainsFunc(s.waits, (*asking).over) {
@@ -66,7 +66,7 @@ func (a *asking) fail() (end func()) {
 // A search looks at stages whose guards it holds.
 type search struct {
 	locked   []*suspend.Guard
-	unlocked *suspend.Guard // is needed as well
+	unlocked *suspend.Guard // the next round must lock it, too
 	waits    []*asking      // none of them can go on
 	number   uint64         // marks the stages that were seen
 }
@@ -84,7 +84,7 @@ func (a *asking) over() (yes bool) {
 	return a.task.over()
 }
 
-// enters reports whether a.task is in c, and the guard of c is held. Otherwise it is to be locked.
+// enters reports whether a.task is in c, and the guard of c is held. If it is not held, the next round locks it.
 func (s *search) enters(a *asking, c *core) bool {
 	if guard := &c.pool.guard; !slices.Contains(s.locked, guard) {
 		s.unlocked = guard
@@ -165,7 +165,8 @@ func (a *asking) way() string {
 	}
 }
 
-// block gives back the permit of a handler of c that is going to wait; a says for what, if it is known. goOn takes the permit again.
+// block gives back the permit of a handler of c that is going to wait; a is its wait, nil if it is unknown. Without
+// this, handlers that wait could hold all permits. goOn takes the permit again.
 func (c *core) block(a *asking) {
 	c.pool.guard.Lock()
 	c.blocked++

@@ -14,7 +14,7 @@ import (
 //
 // Nichols and Jacobson, "Controlling queue delay" (2012); Maurer, "Fail at scale" (2015).
 type shedder struct {
-	target  int64 // 0: shed nothing
+	target  int64 // 0 means that nothing is shed
 	started bool
 	until   int64 // the end of the interval
 	wary    int64 // intervals are short before that time

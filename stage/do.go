@@ -8,6 +8,53 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// A task through a stage
+//
+// This is the way of a Do through one stage. All steps that count are under the guard of the pool, so that Stats always add up.
+//
+//  1. enterDo. A ctx that is done, or that belongs to a task that has ended (ErrEnded), fails the Do, and nothing is counted.
+//     With the context of a handler the new task is a child: from now on the parent must wait for it.
+//  2. full. A stage that has rejected before may reject here (ErrFull, ErrClosed), before the task is allocated. Passing
+//     reserves nothing: put decides again. The Do of a handler skips this step, because it may need no room.
+//  3. mayInline. On the scheduler of the stage, with no task waiting, a free slot and a free permit, the handler runs on the
+//     caller. A panic of it ends the process if OnPanic is nil: a recover of the caller must not hide it. Otherwise steps
+//     8 to 11 follow in the caller.
+//  4. put. A closed stage returns ErrClosed. With room, accept follows in the same critical section. A full stage that
+//     rejects returns ErrFull, unless t displaces a task of a lower priority, which then fails with ErrDisplaced. A full
+//     stage that waits lets the caller wait as an outsider; its cancellation, or an ErrCycle, counts nowhere. After any error
+//     of put no handler has run, and handIn takes the child off its parent.
+//  5. accept. The task is in the queue, and counts as Arrived and Accepted. The release after it takes a permit for a worker,
+//     if one is free, and wakes or starts the worker, so that no task waits beside a free slot and a free permit. If the
+//     scheduler refuses, the worker is a plain goroutine.
+//  6. await. The Do waits. If ctx is done first, it returns the cancellation error at once and marks the task as gone. The
+//     task keeps its place until a worker reaches it, or a rejection sweeps the queue; it counts as Cancelled then.
+//     If the Do is part of a cycle of waits, one Do of the cycle fails with ErrCycle.
+//  7. serve. A worker takes the task off the queue, and a slot, and unlocks. A task that has waited too long fails with
+//     ErrLate. A task that is gone, or whose ctx is done, is not begun.
+//  8. call. The handler runs without a lock, with the task as its context. A panic is an error of the task if OnPanic is set.
+//     Otherwise, and after a runtime.Goexit, the task fails with ErrAbandoned, its slot and its permit are free again, and
+//     the worker ends; on goroutines the panic then ends the process.
+//  9. handOn. After an error, Retry may delay the task: it gives up its slot, but keeps its room, and tryAgain puts it in front
+//     of the queue, so step 7 follows. Otherwise the task is given up, and OnFail runs first, still in the slot.
+//     After a success of a stage in a pipe, pass moves the task to the next stage in one step, or put waits there, in the
+//     slot but without the permit. If put fails, the task fails in this stage, although its handler has succeeded.
+//  10. finish. The slot and the permit or the worker are free, the fate is counted, admit lets an outsider in, and a
+//     Close that waits for the last task is resumed.
+//  11. pay. After the unlock, leave ends the way of the task. The answer follows when all children are done, too, so a Do whose
+//     handler has returned may wait on. Its error is the first error in the tree.
+//
+// A task that is given up in the queue, by a Close, a displacement or a cycle, skips steps 7 to 10. end calls OnFail and
+// answers first, and frees the room last; until then the task counts as Busy. OnFail is called once for such a task, as for
+// each task given up, but not for a task that its caller has cancelled.
+//
+// Not proved, and partly not so:
+//   - A handler may run forever. A Close that is cut off cancels contexts and returns, but does not stop a handler.
+//   - A task of a lower priority waits as long as tasks of higher priorities come, and with LIFO the oldest task waits as
+//     long as younger tasks come. Delay sheds a task only when a worker reaches it.
+//   - The search for cycles covers Dos and waits for room. A handler that waits for the child of a Begin or Submit, or in an
+//     Each, may wait without end.
+//   - That no wake-up is lost, and that the counts add up, is tested and model-checked on small programs, but not proved.
+
 // Do implements Flow. Where the caller is on the scheduler of the stage, and no task waits and there is a free slot, the
 // handler runs on the caller. Such a Do returns when the handler does, also if ctx is done before.
 //
@@ -51,8 +98,8 @@ type call[Out any] struct {
 	reply reply[Out]
 }
 
-// enter looks whether a task may be handed in at all. It returns the task of ctx, which has adopted one more, and the stage
-// whose handler calls.
+// enter checks whether a task may be handed in at all. It returns the task of ctx, which has adopted one more child, and the
+// stage whose handler calls.
 func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err
@@ -63,7 +110,7 @@ func enter[In any](ctx context.Context, p port[In], h how) (parent *task, from *
 	return adopted(ctx)
 }
 
-// enterDo is enter for a Do. That of a handler may need no room, which put finds out.
+// enterDo is enter for a Do. It does not call full for a handler's Do, since that may need no room: put decides.
 func enterDo[In any](ctx context.Context, p port[In]) (parent *task, from *core, err error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, nil, err
@@ -90,7 +137,7 @@ func adopted(ctx context.Context) (parent *task, from *core, err error) {
 // handIn puts a task in the first stage.
 func handIn[In any](ctx context.Context, t *task, p port[In], in In, h how, from *core) (err error) {
 	accepted := false
-	defer func() { // runs even if ctx or a key panics
+	defer func() { // it runs even if ctx or a key panics
 		if !accepted && t.parent != nil {
 			t.parent.leave(nil) // it was not accepted, so its parent has no child
 		}
@@ -148,7 +195,7 @@ func (r *reply[Out]) await(ctx context.Context, t *task, from *core) (Out, error
 	}
 	out, err := r.promise.Await(ctx)
 	if err != nil && t.open.Load() >= 0 {
-		t.gone.Store(true) // cancelled: it need not begin
+		t.gone.Store(true) // the Do is cancelled, so its task need not begin
 		if t.asked != nil {
 			t.asked.look()
 		}
@@ -250,7 +297,7 @@ func (g *gate[In, Out]) put(ctx context.Context, t *task, in In, h how, from *co
 func (g *gate[In, Out]) pass(t *task, in In, now int64, from *core) (due dues, ok bool) {
 	s := g.s
 	p, q := from.pool, s.pool
-	if p != q && (p.clock != nil || q.clock != nil) { // it may be another one
+	if p != q && (p.clock != nil || q.clock != nil) { // their clocks may differ
 		now = q.now()
 	}
 	s.rank(t, in)
@@ -299,7 +346,7 @@ func (o outsider[In, Out]) Enqueue(r suspend.Resumer[struct{}]) {
 
 func (o outsider[In, Out]) Remove(r suspend.Resumer[struct{}]) { o.g.s.outside.Remove(r) }
 
-// admit lets in those that wait outside, the longest waiting first, as far as there is room.
+// admit lets callers in from outside, the longest waiting first, as far as there is room.
 func (s *Stage[In, Out]) admit(now int64) {
 	if s.outside.Len() > 0 { // inlined
 		s.admitSome(now)

@@ -6,8 +6,8 @@
 //	db := stage.New("db", query, stage.Options{Width: 40, Queue: 160, Full: stage.FullReject})
 //	row, err := db.Do(ctx, key) // stage.ErrOverload if 160 wait already
 //
-// A [Stage] is a queue, a handler, and a number of workers: Width tasks are in progress at a time, Queue tasks wait, and a
-// task that finds the queue full waits for room or is rejected, as its Options say. Delay sheds the tasks that have waited
+// A [Stage] is a queue, a handler, and a number of workers: up to Width tasks are in progress, Queue tasks wait, and a task
+// that finds the queue full waits for room or is rejected, by its Options. Delay sheds the tasks that have waited
 // too long, Prioritize says which begin first, and a [Limiter] such as [Climb] finds the width. [Pipe] puts stages behind one another, a shared [Pool] runs
 // several on the same workers, [Replicate] puts copies beside one another, and [Each] feeds a sequence through.
 //
@@ -20,6 +20,6 @@
 // A semaphore bounds the width alone: use package semaphore where all callers may wait, and scope.Limit for the children of
 // one task.
 //
-// The design is that of Welsh, Gribble, Brewer and Culler, "A design framework for highly concurrent systems" (2000), and of
+// The design comes from Welsh, Gribble, Brewer and Culler, "A design framework for highly concurrent systems" (2000), and from
 // SEDA (2001), without its thread controller.
 package stage

@@ -27,7 +27,7 @@ func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq[In], o 
 	return func(yield func(Out, error) bool) {
 		inner, stop := context.WithCancel(ctx)
 		e := &feed[Out]{unordered: o.Unordered, from: taskOf(ctx).here()}
-		defer func() { // runs even if in or yield panics
+		defer func() { // it runs even if in or yield panics
 			stop()
 			for e.flying > 0 {
 				e.collect()
@@ -100,7 +100,7 @@ func (c *fed[Out]) settled(err error) {
 	f.guard.Unlock()
 }
 
-// add takes note of a task that was fed, or refused.
+// add records a task that was fed, or refused.
 func (f *feed[Out]) add(c *fed[Out], err error) {
 	if err == nil {
 		f.flying++
@@ -155,7 +155,7 @@ func (f *feed[Out]) pending() int {
 	return f.order.len + len(f.ready)
 }
 
-// next returns the next to be yielded. There is one in flight, or ready.
+// next returns the next task to be yielded. It must not be called with none in flight or ready, or it would wait without end.
 func (f *feed[Out]) next() (c *fed[Out]) {
 	for len(f.ready) == 0 {
 		f.collect()

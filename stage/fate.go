@@ -14,7 +14,7 @@ type fate uint8
 const (
 	completed fate = iota
 	failed
-	dropped // failed with an ErrOverload: that of a stage or a server further on
+	dropped // failed with an ErrOverload, which a stage or a server further on returned
 	late
 	cancelled
 	again
@@ -23,7 +23,7 @@ const (
 // A verdict is a fate and its reason.
 type verdict struct {
 	fate    fate
-	after   time.Duration // again: the delay
+	after   time.Duration // the delay, if the fate is again
 	err     error
 	service int64 // the time of the handler
 }
@@ -68,8 +68,8 @@ func (s *Stage[In, Out]) notBegun(t *task, in In, v *verdict) {
 	s.report(t, in, v.err)
 }
 
-// report calls OnFail, once for each task. OnFail may panic, or end the goroutine: the caller counts the fate, and tells the
-// task, in a deferred function.
+// report calls OnFail, once for each task. OnFail may panic, or end the goroutine, so the caller must count the fate,
+// and end the task, in a deferred function.
 func (s *Stage[In, Out]) report(t *task, in In, err error) {
 	if s.onFail != nil && !t.dead {
 		t.dead = true
@@ -87,8 +87,8 @@ func (s *Stage[In, Out]) decide(e *item[In, Out], v *verdict) {
 	}
 }
 
-// finish counts the fate of a task that was in progress. The debt of its worker goes to an empty o. The task is told that it
-// is done only when its slot is free.
+// finish counts the fate of a task that was in progress. o, which is empty, gets the debt of the worker: the task must
+// not be done before its slot is free.
 func (s *Stage[In, Out]) finish(e *item[In, Out], v *verdict, now int64, o *owed) {
 	switch {
 	case v.fate == again:
@@ -138,7 +138,8 @@ func (s *Stage[In, Out]) leave(e *item[In, Out], f fate, service, now int64) {
 	s.lose()
 }
 
-// errorOf returns the error of a task that is over. The caller may be a worker of another stage, which its context does not harm.
+// errorOf returns the error of a task that is over. The caller may be a worker of another stage, to
+// which a panic of the task's context must do no harm.
 func errorOf(t *task) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -155,7 +156,7 @@ func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
 }
 
-// gaveUp counts n tasks that have left the queue, and are in progress until they are told.
+// gaveUp counts n tasks that were taken off the queue: they are in progress until end is through with them.
 func (c *core) gaveUp(n int) {
 	c.progress += n
 	c.givenUp += n
@@ -179,7 +180,7 @@ func (s *Stage[In, Out]) end(e *item[In, Out], v verdict) {
 	s.report(t, e.in, v.err)
 }
 
-// tell is end for a task of another caller. OnFail may suspend, so it runs in a task of its own.
+// tell is end for a task of another caller. OnFail may suspend, so it runs in a new task.
 func (s *Stage[In, Out]) tell(e item[In, Out], v verdict) {
 	end := func() { s.end(&e, v) }
 	if s.onFail == nil {

@@ -11,12 +11,12 @@ import (
 // A ctx that is done fails every method, and nothing is handed in. An error of Submit, of Begin, or of Do before the
 // task was accepted means that no handler ran. If it is an ErrOverload, the task was rejected.
 //
-// If ctx is that of a handler, the task is a child of the handler's. The handler's task is done, and its Do answered,
-// when the handlers and all children are. The first error of any is its error. With the context of a task that has
+// With the context of a handler, the new task is a child of the handler's task. The parent is done, and its Do answered,
+// when its handlers and all children are. The first error of any is its error. With the context of a task that has
 // ended, every method fails with ErrEnded.
 //
-// What happens before a method is called happens before the handler; a handler before that of the next stage, before
-// OnFail, and before the return of Do.
+// What happens before a method is called happens before the handler; a handler happens before the handler of the next
+// stage, before OnFail, and before the return of Do.
 type Flow[In, Out any] interface {
 	// Do hands in and waits for the answer. ctx is the task's: once it is done, a task that waits is not begun, and a
 	// handler that runs sees it; Do returns the error of the cancellation at once, and the handler ends in its own time. Only
@@ -26,15 +26,15 @@ type Flow[In, Out any] interface {
 	// Begin hands in; the answer comes in the future. ctx is the task's, as with Do.
 	Begin(ctx context.Context, in In) (promise.Future[Out], error)
 
-	// Submit hands over: nobody waits for the answer. ctx is for the way in only; handlers see its values, not its end.
-	// Those of a child see the end of the task that they belong to.
+	// Submit hands in, and nobody waits for the answer. ctx is for the way in only; handlers see its values, but not its
+	// end. The handlers of a child see the end of the parent.
 	Submit(ctx context.Context, in In) error
 
 	// TrySubmit is Submit that never suspends: a full queue is ErrFull, whatever Full says.
 	TrySubmit(ctx context.Context, in In) error
 
-	// Close closes the stages of the flow: those of a Pipe in order, each drained before the next is closed, and replicas one
-	// after the other. It returns the errors of all. A ctx that is done cuts off each, as the Close of a Stage says.
+	// Close closes the stages of the flow: the stages of a Pipe in order, each drained before the next is closed, and replicas
+	// in order. It returns the errors of all. A ctx that is done cuts off each, as the Close of a Stage says.
 	Closer
 
 	bind(to port[Out]) port[In]
@@ -69,8 +69,8 @@ type flow[In, Out any] struct {
 }
 
 // Pipe returns the flow that hands the answers of a to b. A worker of a that finds b full waits, without its permit of the
-// pool but in its slot of the stage. Stages must not be piped in a circle, nor may a handler of b wait for a: two full ones would wait
-// for each other.
+// pool but in its slot of the stage. Stages must not be piped in a circle, nor may a handler
+// of b wait for a: two full stages would wait for each other.
 func Pipe[A, B, C any](a Flow[A, B], b Flow[B, C]) Flow[A, C] {
 	wire := func(to port[C]) port[A] { return a.bind(b.bind(to)) }
 	return &flow[A, C]{wire(nil), wire, func(to []Observed) []Observed { return b.describe(a.describe(to)) }, []Closer{a, b}}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// buckets of a histogram: 40 octaves of 4 each. Below 4 ns each nanosecond has its own.
+// buckets of a histogram: 40 octaves of 4 each. Below 4 ns each nanosecond has a bucket.
 const (
 	buckets   = 160
 	perOctave = 4
@@ -49,7 +49,7 @@ func (h *Histogram) sub(g *Histogram) {
 	h.Sum -= g.Sum
 }
 
-// Mean returns the mean duration, 0 of none.
+// Mean returns the mean duration, 0 if there is none.
 func (h *Histogram) Mean() time.Duration {
 	if h.Count == 0 {
 		return 0
@@ -57,7 +57,8 @@ func (h *Histogram) Mean() time.Duration {
 	return h.Sum / time.Duration(h.Count)
 }
 
-// Quantile returns the duration that a part q of all is not above, from 0 to 1; 0 of none.
+// Quantile returns the duration that a part q of all is not above, q from 0 to 1; it returns 0 if there are
+// none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(h.Count))
 	rank = min(max(rank, 1), h.Count)

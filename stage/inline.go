@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// mayInline looks whether a Do may run the handler on its caller, and takes the slot and the permit. Then it returns the
-// ticket of the task.
+// mayInline returns a ticket if a Do may run the handler on its caller, and takes the slot and the permit. It is 0 if a
+// task waits, so that such a Do does not overtake the queue.
 func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 	p := s.pool
 	if s.batchFunc != nil || s.o.Rate > 0 || !p.onCaller() {
@@ -35,7 +35,8 @@ func (s *Stage[In, Out]) mayInline() (now int64, ticket uint64) {
 // onCaller reports whether the caller is on the scheduler of p.
 func (p *Pool) onCaller() bool { return p.inline && suspend.Within(p.on) }
 
-// inline runs the handler on the caller of Do. Only if the task has children then, or is tried again, it waits for a reply.
+// inline runs the handler on the caller of Do. It waits for a reply only if the task has children
+// when the handler returns, or is tried again.
 func (s *Stage[In, Out]) inline(ctx context.Context, in In, parent *task, now int64, ticket uint64) (out Out, err error) {
 	t := &task{values: ctx, parent: parent, until: likeCtx}
 	e := item[In, Out]{t: t, way: &s.entry, in: in, ticket: ticket}
@@ -72,14 +73,15 @@ func (s *Stage[In, Out]) unwound(returned *bool, e *item[In, Out]) {
 	}
 	if s.o.OnPanic == nil {
 		if v := recover(); v != nil {
-			endProcess(v, debug.Stack()) // a recover of the caller must not hide it
+			endProcess(v, debug.Stack()) // a recover of the caller must not hide the panic
 		}
 	}
 	defer s.abandon(e)
 	s.report(e.t, e.in, ErrAbandoned)
 }
 
-// answered is the answer of a task that ended on its caller. A done ctx fails it all the same, as it fails await.
+// answered is the answer of a task that ended on its caller. If ctx is done, it is the cancellation error, as in
+// await.
 func answered[Out any](ctx context.Context, out Out, err error) (Out, error) {
 	if over := suspend.Err(ctx); over != nil {
 		err = over

@@ -30,7 +30,7 @@ func (c *core) sample(now int64) (s Sample, due bool) {
 	}, true
 }
 
-// limit asks the limiter. It is called without the guard and returns with it, also if the limiter panics or ends the goroutine.
+// limit calls the limiter. It is called without the guard and returns with it, even if the limiter panics or ends the goroutine.
 func (c *core) limit(s Sample) {
 	p, width := c.pool, 0
 	defer func() {

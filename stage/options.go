@@ -20,10 +20,10 @@ const (
 // NoQueue is the Queue of a stage in which no task waits.
 const NoQueue = -1
 
-// Options are the choices that a stage is made with. The zero value is one task at a time, and one that waits.
+// Options are the choices that a stage is made with. The zero value means one task in progress and one in the queue.
 type Options struct {
-	// Width is the number of tasks in progress at a time; zero is 1, or the width of Pool. Queue is the number that wait; zero
-	// is Width. A task is accepted while those that wait, are in progress or are delayed are fewer than Queue plus Width.
+	// Width is the largest number of tasks in progress; zero is 1, or the width of Pool. Queue is the number that wait; zero
+	// is Width. A task is accepted while fewer than Queue plus Width tasks wait, are in progress or are delayed.
 	Width, Queue int
 
 	// Full decides on Submit, Do and Begin when the queue is full. Between the stages of a Pipe it is always FullWait.
@@ -37,7 +37,7 @@ type Options struct {
 	// LIFO begins the youngest task first.
 	LIFO bool
 
-	// On is the scheduler of the handlers; nil is plain goroutines. Pool, if not nil, is shared with other stages, and On is
+	// On is the scheduler of the handlers; nil means plain goroutines. Pool, if not nil, is shared with other stages, and On is
 	// the pool's.
 	On   suspend.Spawner
 	Pool *Pool
@@ -51,13 +51,14 @@ type Options struct {
 	Batch  int
 	Gather time.Duration
 
-	// Rate is the number of handlers that begin in a second, at most; zero sets no limit. A batch is one, and so is each try.
-	// Meanwhile tasks wait in the queue. After a pause, Burst handlers begin at once; zero is those of 10 ms, but at least one.
+	// Rate is the number of handlers that begin in a second, at most; zero sets no limit. A batch counts once, and so does each
+	// try. Tasks wait in the queue until their turn. After a pause, Burst handlers begin at once; zero means as many as begin
+	// in 10 ms, and at least one.
 	Rate  float64
 	Burst int
 
-	// Retry is asked when a handler has failed for the try'th time, from 1 on. Again says to begin the task again, after a
-	// while. Meanwhile the task keeps its place in the stage, so retries do not get round the bound.
+	// Retry is called when a handler has failed for the try'th time, from 1 on. If again is true, the task begins again after
+	// the delay. Until then it keeps its place in the stage, so that retries do not get round the bound.
 	Retry func(err error, try int) (after time.Duration, again bool)
 
 	// OnPanic is called with the value and the stack of a handler that panicked. The task then fails with a *suspend.PanicError. By
@@ -65,7 +66,7 @@ type Options struct {
 	OnPanic func(value any, stack []byte)
 }
 
-// The errors of this package. A stage returns its own, which say its name, and are these in the sense of errors.Is.
+// The errors of this package. A stage returns errors with its name, which match these with errors.Is.
 var (
 	ErrOverload  = errors.New("stage: overload")
 	ErrFull      = fmt.Errorf("%w: queue full", ErrOverload)                                 // the task was not accepted
@@ -75,8 +76,8 @@ var (
 	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
 	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 
-	// ErrCycle says which stages wait for each other. Such a cycle is made of Dos and of waits for room. No other wait is looked at: not
-	// for the children of Begin and Submit, not for those of a cancelled Do, and not in Each.
+	// ErrCycle says which stages wait for each other. Such a cycle is made of Dos and of waits for room. No other wait is
+	// examined: neither for the children of Begin, Submit and a cancelled Do, nor in Each.
 	ErrCycle = errors.New("stage: a cycle of Dos")
 )
 
@@ -92,8 +93,8 @@ func (e *stageError) Unwrap() error { return e.error }
 type stageErrors struct{ full, late, displaced, closed error }
 
 // A Limiter decides on the width of a stage. Update is called with the figures since the call before, or since the width
-// changed, and returns the width from now on; it is called by one worker or caller of Do at a time, under no lock. A window is at
-// least 10 completions and 5 ms.
+// changed, and returns the width from now on. Calls do not overlap; workers and callers of Do make them, under no lock. A window
+// has at least 10 completions and 5 ms.
 type Limiter interface{ Update(s Sample) (width int) }
 
 // A Sample is the figures of a window.

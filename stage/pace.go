@@ -29,7 +29,7 @@ func (p *pace) begin(now int64) {
 	}
 }
 
-// notPaced takes back that a handler has begun.
+// notPaced takes back a begin, so that a task that is not begun costs no turn.
 func (c *core) notPaced() {
 	if c.pace.every > 0 {
 		c.pool.guard.Lock()
@@ -39,7 +39,7 @@ func (c *core) notPaced() {
 	}
 }
 
-// early returns how long the next handler is not to begin yet: because of Rate, or as a batch gathers.
+// early returns how long the next handler is not to begin yet: because of Rate, or because a batch gathers.
 func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	if s.pace.every > 0 && s.pace.started {
 		paced = s.pace.next - now
@@ -51,12 +51,14 @@ func (s *Stage[In, Out]) early(now int64) (paced, wait int64) {
 	return paced, wait
 }
 
-// gathers reports whether the next batch is to wait for more tasks. It waits for none if a handler waits for one of it.
+// gathers reports whether the next batch is to wait for more tasks. It does not
+// wait if a handler waits for a lent task.
 func (c *core) gathers() bool {
 	return c.o.Gather > 0 && c.o.Batch > 0 && !c.closed && c.lent == 0 && c.waiting < c.o.Batch
 }
 
-// holds waits until a handler may begin, and counts one that begins now. It is called with the guard held and returns so.
+// holds counts a handler that begins now, or waits and returns true if it is too early: then the caller must look again, as
+// another task may be first. It is called with the guard held and returns so.
 func (s *Stage[In, Out]) holds(w *worker) bool {
 	if !s.ripe {
 		if paced, wait := s.early(w.now); wait > 0 {
@@ -70,7 +72,7 @@ func (s *Stage[In, Out]) holds(w *worker) bool {
 	return false
 }
 
-// hold keeps the stage from its pool for a time, and waits in a worker without a permit. It is called with the guard held and
+// hold keeps the stage from its pool for a time, and waits in a worker without a permit, so that other stages can use it. It is called with the guard held and
 // returns so.
 func (c *core) hold(w *worker, wait int64) {
 	p, next := c.pool, c.pace.next
@@ -97,7 +99,7 @@ func (c *core) letBegin() {
 	}
 }
 
-// mayBegin reports whether a hold is to end before its time. That of Rate ends early only if no task is left.
+// mayBegin reports whether a hold is to end before its time. A hold for Rate ends early only after a cut.
 func (c *core) mayBegin() bool { return c.cut || c.gathering && !c.gathers() }
 
 // A holding is the wait of a worker in hold.

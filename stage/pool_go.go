@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Go runs f as a task of p: a handler of a stage of its own, which takes turns with those that share p. So p is a
+// Go runs f as a task of p: a handler of a further stage, which takes turns with the stages of p. So p is a
 // suspend.Spawner of a bounded width, for scope.Map and the like. While 1024 functions wait, Go fails with
 // ErrFull, and after Close with ErrClosed; then f never runs. It never suspends.
 func (p *Pool) Go(f func()) error {
@@ -16,8 +16,8 @@ func (p *Pool) Go(f func()) error {
 	return p.functions().TrySubmit(context.Background(), f)
 }
 
-// Close refuses further functions, and waits for those that Go has accepted, as the Close of a stage does. The stages of p
-// are closed by themselves.
+// Close refuses further functions, and waits for the accepted functions, as the Close of a stage does. It does not close the
+// stages of p.
 func (p *Pool) Close(ctx context.Context) error { return p.functions().Close(ctx) }
 
 // functions returns the stage of Go.

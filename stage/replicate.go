@@ -13,9 +13,8 @@ type Replicas[In, Out any] struct {
 	key    func(In) uint64
 }
 
-// Replicate makes n stages by calling with 0 to n-1, and returns the flow that hands each task to one of them. With a key,
-// tasks of the same key go to the same stage; with Width 1 they are then done one after another, in order. Without one,
-// a task goes to the stage with the fewest tasks.
+// Replicate makes n stages by calling with 0 to n-1, and returns the flow that hands each task to a replica. With a key, tasks
+// of the same key go to the same stage; with Width 1 they are then done one after another, in order. Without a key, a task goes to the stage with the fewest tasks.
 func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) *Replicas[In, Out] {
 	if n < 1 {
 		panic("stage: no replicas")

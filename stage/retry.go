@@ -6,8 +6,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// retry asks Options.Retry whether a task that has failed begins again. A task that has ended does not, nor one whose
-// handler panicked.
+// retry calls Options.Retry, which decides whether a task that has failed begins again. A task that has ended does not, nor
+// does a task whose handler panicked.
 func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration, again bool) {
 	if _, ofPanic := err.(*panicked); ofPanic || s.o.Retry == nil || t.over() {
 		return 0, false
@@ -15,7 +15,7 @@ func (s *Stage[In, Out]) retry(t *task, err error, try int) (after time.Duration
 	return s.o.Retry(err, try)
 }
 
-// postpone is called under the guard; the caller starts the delay when the guard is free.
+// postpone is called under the guard; the caller must start the delay when the guard is free.
 func (s *Stage[In, Out]) postpone(e item[In, Out], after time.Duration) *delay[In, Out] {
 	s.retried++
 	s.postponed(1)
@@ -95,7 +95,7 @@ func (d *delay[In, Out]) tryAgain() {
 func (s *Stage[In, Out]) takeDelayed() (taken []item[In, Out], stop []func() bool) {
 	for d := range s.later {
 		taken = append(taken, d.e)
-		stop = append(stop, d.stop...) // otherwise start sees that the delay was taken
+		stop = append(stop, d.stop...) // a nil stop is for start, which sees that the delay was taken
 	}
 	clear(s.later)
 	s.lentLater = 0

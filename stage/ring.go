@@ -3,7 +3,7 @@ package stage
 // A ring is a double-ended queue. The zero ring is empty; it doubles when it is full.
 type ring[T any] struct {
 	at   []T // its length is a power of two, or 0
-	head int // index of the first
+	head int // the index of the first element
 	len  int
 }
 

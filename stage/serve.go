@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// serve takes the next task and sees it out of the stage. It is called with the guard held and returns so.
+// serve takes the next task, and serves it until it is out of the stage or delayed. It is called with the guard held and returns so.
 func (s *Stage[In, Out]) serve(w *worker) {
 	if s.batchFunc != nil {
 		s.serveBatch(w)
@@ -57,7 +57,7 @@ func (s *Stage[In, Out]) pop(e *item[In, Out]) {
 	e.left()
 }
 
-// begun counts a task that leaves the queue, and reports whether it is too late for it.
+// begun counts a task that leaves the queue, and reports whether it has waited too long.
 func (c *core) begun(since, now int64) (late bool) {
 	wait := max(0, now-since)
 	c.window.least = min(c.window.least, c.waiting)
@@ -68,8 +68,8 @@ func (c *core) begun(since, now int64) (late bool) {
 	return false
 }
 
-// perform runs the handler, unless skip says that it is too late for it, and finds its fate. now is the time of the last event, before and
-// after.
+// perform runs the handler, unless skip is set because the task is late or over, and finds its fate. now is the time of the
+// last event, before and after.
 func (s *Stage[In, Out]) perform(e *item[In, Out], skip bool, gid int64, now *int64, v *verdict, due *dues) (out Out, passed bool) {
 	e.t.at = &s.core
 	e.t.gid.Store(gid)
@@ -91,10 +91,10 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64
 	gid := e.t.gid.Load()
 	switch {
 	case err != nil:
-		if s.failure(e.t, e.in, err, v); s.onFail != nil { // it takes time
+		if s.failure(e.t, e.in, err, v); s.onFail != nil { // OnFail takes time
 			*now = s.pool.now()
 		}
-		e.t.gid.Store(0) // the handler has returned: its worker may run another with this context
+		e.t.gid.Store(0) // the handler has returned, and the goroutine may soon run another
 		return false
 	case e.way.to == nil:
 		e.t.gid.Store(0)
@@ -108,7 +108,7 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64
 	err = e.way.to.put(s.patience(e.t), e.t, out, always, &s.core)
 	*now = s.pool.now()
 	if err != nil {
-		e.t.gid.Store(gid) // OnFail gets it
+		e.t.gid.Store(gid) // OnFail runs with this context
 		s.giveUp(e.t, e.in, err, v)
 		e.t.gid.Store(0)
 	}
@@ -133,7 +133,7 @@ func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 	o.pay()
 }
 
-// call calls the handler, and turns a panic into an error if there is somebody to tell.
+// call calls the handler, and turns a panic into an error if OnPanic is set.
 func (s *Stage[In, Out]) call(ctx context.Context, in In) (out Out, err error) {
 	if s.o.OnPanic == nil {
 		return s.f(ctx, in)

@@ -5,8 +5,8 @@ import (
 	"runtime/pprof"
 )
 
-// New returns a stage that calls f with each task, Width at a time, while Queue tasks wait. It starts nothing: workers are
-// started by tasks, and leave when there are none.
+// New returns a stage that calls f with each task, in up to Width calls at once, while Queue tasks wait. It starts nothing:
+// tasks start the workers, which end when no task is left.
 func New[In, Out any](name string, f func(ctx context.Context, in In) (Out, error), o Options) *Stage[In, Out] {
 	if f == nil {
 		panic("stage: nil function")
@@ -61,8 +61,8 @@ func (s *Stage[In, Out]) OnFail(f func(ctx context.Context, in In, err error)) *
 	return s
 }
 
-// SetWidth changes the number of tasks in progress at a time, and of the pool, unless that is shared. Handlers that run
-// above it end in their own time.
+// SetWidth changes the number of tasks that may be in progress, and the width of the pool unless it is shared. If more
+// handlers run already, they are not interrupted.
 func (s *Stage[In, Out]) SetWidth(n int) {
 	if n < 1 {
 		panic("stage: a stage without a width")

@@ -9,7 +9,7 @@ type Stats struct {
 	Accepted  uint64
 	Rejected  uint64 // refused because the queue was full, or the stage closed
 	Late      uint64 // shed by Delay, or displaced by a task of a higher priority
-	Cancelled uint64 // their callers cancelled them
+	Cancelled uint64 // the callers cancelled these tasks
 	Completed uint64
 	Failed    uint64 // failed finally
 	Retried   uint64 // tries that failed and were followed by another
@@ -17,7 +17,7 @@ type Stats struct {
 
 	Waiting  int // tasks in the queue
 	Busy     int // tasks in progress
-	Delayed  int // between two tries
+	Delayed  int // tasks between two tries
 	Outside  int // callers that wait for room
 	Handlers int // handlers that run, or wait for room in the next stage
 	Width    int
@@ -69,7 +69,7 @@ type PoolStats struct {
 	Name    string
 	Width   int
 	Running int // handlers that run, and workers on their way to one
-	Workers int // alive, idle ones included
+	Workers int // idle workers count, too
 	Idle    int
 }
 

@@ -12,8 +12,8 @@ import (
 
 // A task is one input on its way through the stages, and the context of its handlers.
 //
-// Tasks form trees: a task that a handler begins with its own context is a child. The count open is that of the children
-// that are not done, less one once the way of the task itself has ended. A fresh task so needs no store. -P> is a handler
+// Tasks form trees: a task that a handler begins with its own context is a child. The count open is the number of
+// children that are not done, less one once the way of the task itself has ended, so that a fresh task needs no store. -P> is a handler
 // that begins a child, -C> a child that is done, -W> the worker at the end of the way.
 //
 //	n  -P> n+1     n >= 0; from -1 it is refused with ErrEnded
@@ -22,11 +22,11 @@ import (
 //	0  -C,W> -1    done: the answer is given, and then the parent loses a child
 //
 // Invariant: open is -1 only after the handlers of the whole tree have returned, or will not run.
-// Debt: the one that takes open to -1 owes the answer.
+// Debt: the call of leave that takes open to -1 must give the answer, or the Do would wait without end.
 type task struct {
 	values context.Context
 	parent *task
-	answer answer                 // nil if nobody waits for it; set before the way ends
+	answer answer                 // nil means that nobody waits for it; set before the way ends
 	err    atomicx.Pointer[error] // the first failure; set once
 	end    atomicx.Pointer[ending]
 	gid    atomicx.Int64 // the goroutine of the latest handler
@@ -38,22 +38,22 @@ type task struct {
 	until  until        // never changes
 	level  uint8        // the priority in the stage that it is in
 	dead   bool         // OnFail was called for it
-	told   bool         // it was cancelled, and has left its parent before the queue; under the guard
+	told   bool         // its Do was cancelled, and look has ended it in the queue; under the guard
 }
 
 // until says which context ends the task.
 type until uint8
 
 const (
-	cut       until = iota // none; a Close may cut it off
-	likeCtx                // follows the context of Do or Begin
-	likeOwner              // the parent's
+	cut       until = iota // no context does, but a Close may cut the task off
+	likeCtx                // the context of Do or Begin does
+	likeOwner              // the parent's context does
 )
 
-// An answer is told once that a task is done.
+// An answer is the receiver of a task's end: settled is called once.
 type answer interface{ settled(err error) }
 
-// An ending is the end of a task that only a Close can end. It is made when it is asked for.
+// An ending is the end of a task that only a Close can end. source makes it at the first need.
 type ending struct {
 	context.Context
 	cancel func(cause error)
@@ -107,7 +107,7 @@ func (t *task) Value(key any) any {
 		return t
 	}
 	if e := t.end.Load(); e != nil {
-		if v := e.Value(key); v != nil { // it knows the cause
+		if v := e.Value(key); v != nil { // the context of e has the cause
 			return v
 		}
 	}
@@ -139,7 +139,7 @@ func (t *task) source() context.Context {
 	return e
 }
 
-// AfterFunc is that of package cancel: no goroutine for each call.
+// AfterFunc lets package cancel register f without a goroutine for each call.
 func (e *ending) AfterFunc(f func()) (stop func() bool) { return cancelctx.AfterFunc(e.Context, f) }
 
 // cutOff ends the context of the tree that t is in, unless a context of Do or Begin is responsible for it.
@@ -152,7 +152,8 @@ func (t *task) cutOff(cause error) {
 	}
 }
 
-// wasCut reports whether a Close has cut off the tree that t is in. Then t is given up, and not cancelled by its caller.
+// wasCut reports whether a Close has cut off the tree that t is in. Then t must count as failed, not as cancelled by its
+// caller.
 func (t *task) wasCut() bool {
 	for t.until == likeOwner {
 		t = t.parent

@@ -22,7 +22,7 @@ func (w *worker) work() {
 			p.coming--
 		}
 		w.serve()
-		for !p.linger && w.owed.any() { // it ends only when the last task is told
+		for !p.linger && w.owed.any() { // the worker must not end before its last task is answered
 			p.release()
 			w.owed.pay()
 			p.guard.Lock()
@@ -80,7 +80,7 @@ func (w *worker) named(c *core) {
 	}
 }
 
-// idling is the wait of a worker without work, on plain goroutines. A second later, or two, tick dismisses it.
+// idling is the wait of a worker without work, on plain goroutines. tick dismisses it one to two seconds later.
 type idling struct{ w *worker }
 
 func (i idling) Guard() *suspend.Guard { return &i.w.p.guard }
@@ -132,7 +132,7 @@ func (p *Pool) dismiss(n int) {
 	p.idle = p.idle[:m]
 }
 
-// next returns the stage to serve, nil if there is nothing to do or there are too many workers.
+// next returns the stage to serve, nil if no task waits or too many workers run.
 func (p *Pool) next() (best *core) {
 	if p.running > p.width || p.waiting == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (p *Pool) next() (best *core) {
 	return best
 }
 
-// unlock unlocks the guard, and returns what is owed from now on.
+// unlock unlocks the guard, and returns the dues, which the caller must pay.
 func (p *Pool) unlock() (due dues) {
 	due = dues{p, p.due(), p.suspects}
 	if due.suspects != nil {
@@ -159,7 +159,7 @@ func (p *Pool) unlock() (due dues) {
 	return due
 }
 
-// release unlocks the guard, and pays what is owed.
+// release unlocks the guard, and pays the dues.
 func (p *Pool) release() {
 	due := p.unlock()
 	if due.any() {
@@ -184,7 +184,7 @@ func (p *Pool) kick() {
 	p.release()
 }
 
-// due takes permits for the workers that the work needs, wakes those that are idle, and returns how many are to be started.
+// due takes permits for the workers that the work needs, wakes idle workers, and returns how many the caller must start.
 func (p *Pool) due() (starts int) {
 	if p.running >= p.width || p.waiting == 0 {
 		return 0
@@ -239,10 +239,10 @@ func (p *Pool) start() {
 			p.guard.Unlock()
 		}
 	}
-	go w.run() // accepted tasks are done all the same
+	go w.run() // a scheduler that refuses must not strand accepted tasks
 }
 
-// adjust asks the limiter of c, if a window is over. It is called by a worker, with the guard held, and returns so.
+// adjust calls the limiter of c, if a window is over. It is called by a worker, with the guard held, and returns so.
 func (p *Pool) adjust(w *worker, c *core) {
 	if s, due := c.sample(w.now); due {
 		w.at, w.task = nil, nil
@@ -252,7 +252,7 @@ func (p *Pool) adjust(w *worker, c *core) {
 	}
 }
 
-// limited is limit for a worker, which ends if the limiter does not return. Then it gives its permit back.
+// limited is limit for a worker. If the limiter does not return, the worker ends, and must give its permit back.
 func (p *Pool) limited(w *worker, c *core, s Sample) {
 	returned := false
 	defer func() {
@@ -267,7 +267,7 @@ func (p *Pool) limited(w *worker, c *core, s Sample) {
 
 // hold keeps the scheduler open, if it can be held: from the first delay on, until no task is left and the last worker has
 // ended. A worker may be a plain goroutine by then, as a scheduler that closes starts no more tasks. hold returns the scheduler
-// whose timers are to be used: nil, for those of package time, if it is closed, as it drops its own.
+// whose timers are to be used. It is nil, for package time, if the scheduler is closed, as that drops its own timers.
 func (p *Pool) hold() (timers suspend.Spawner) {
 	h, ok := suspend.As[suspend.Holder](p.on)
 	if !ok {
