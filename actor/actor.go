@@ -13,8 +13,8 @@ type Options[M any] struct {
 	Name string
 
 	// Cap bounds the messages that are accepted and not received. Zero: no bound. Replies, and the messages of Watch and
-	// SendAfter, are accepted all the same, and are not counted. While the mailbox is full, a Send is refused and a SendOp waits, also
-	// with a message that a waiting RecvOp would take.
+	// SendAfter, are accepted in any case, and are not counted. While the mailbox is full, a Send is refused and a SendOp
+	// waits, also with a message that a waiting RecvOp would take.
 	Cap int
 
 	// Dead is called with each message that was accepted and will never be received. OnEnd is called with the error with which
@@ -22,14 +22,14 @@ type Options[M any] struct {
 	Dead  func(M)
 	OnEnd func(error)
 
-	// OnStuck is called when an Ask of this actor has waited for StuckAfter and is part of a cycle of Asks, once for a cycle,
-	// with the names of its actors. A timer calls it, and it must not suspend. It sees only Asks of actors with an OnStuck, made with
-	// the context of their body or one derived from it. The Asks go on waiting: their contexts can end them.
+	// OnStuck is called when an Ask of this actor has waited for StuckAfter and is part of a cycle, once for a cycle,
+	// with the names of its actors. A timer calls it, and it must not suspend. An Ask counts only if its actor has an OnStuck, and
+	// if it was made with the context of the body or one derived from it. The cycle goes on waiting, but a context can end it.
 	StuckAfter time.Duration
 	OnStuck    func(chain []string)
 }
 
-// An Inbox is the receiving end of a mailbox. It belongs to one owner at a time: its methods, but Ref, are not for others.
+// An Inbox is the receiving end of a mailbox. It has one owner, and only the owner may call its methods, except Ref.
 // It is made by Open, or is a part of a Self.
 type Inbox[M any] struct {
 	arrived mail[M] // guarded; senders append to it
@@ -38,8 +38,8 @@ type Inbox[M any] struct {
 	mail stock[M] // the owner's, like what follows; while the owner waits, senders append to it
 
 	within *timer    // ends the owner's wait; nil without a timeout
-	hooks  *hooks[M] // nil without hooks
-	self   *Self[M]  // nil if Open made the mailbox
+	hooks  *hooks[M] // may be nil: no hooks
+	self   *Self[M]  // is nil in an inbox of Open
 }
 
 // A hooks is Dead and OnEnd of the Options, which are not kept whole: that would be 64 bytes for each actor.
@@ -74,7 +74,7 @@ type frame struct {
 type caught struct {
 	*catch
 	onEnd *cleanup // the last one before
-	left  leaving  // later ones were left in the Catch
+	left  leaving  // the mark behind which the Catch leaves its own
 }
 
 // A cleanup is a function that was left with OnEnd.
@@ -83,7 +83,7 @@ type cleanup struct {
 	f     func()
 }
 
-// A timer is that of one wait, so that what it finds when it fires is that wait, or nothing.
+// A timer belongs to one wait, so that it never expires a later wait when it fires.
 type timer struct {
 	expired bool // guarded by the guard of the mailbox, like looked
 	looked  bool // expired, and the wait has fetched all that was there then
@@ -119,6 +119,6 @@ type sending[M any] struct {
 // full reports whether a message has to wait. x may be nil.
 func (x *ops[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
 
-// A leaving is a SendAfter, a Watch or a Link that the actor may have to take back, with the function that does so. One without a function
-// marks the beginning of a Catch.
+// A leaving is a SendAfter, a Watch or a Link that the actor may have to take back, with the function that does so. A leaving
+// without a function marks the beginning of a Catch.
 type leaving = dlist.Node[func()]

@@ -87,8 +87,8 @@ func (q *reply[R]) Remove(suspend.Resumer[struct{}]) { q.waiter = suspend.Resume
 
 // Ask sends q to an actor and returns its reply, suspending the caller until there is one. If the actor ends first, or had ended, Ask
 // returns ErrNoReply, and the actor's error if it has one. If ctx is done first, or already, it returns the error of the
-// cancellation; a reply that comes later goes nowhere. If a Reply has reported true, Ask returns that reply. An actor that asks itself
-// gets ErrNoReply at once.
+// cancellation; a reply that comes later goes nowhere. If a Reply has reported true, Ask returns that reply. An Ask of
+// the caller's own actor returns ErrNoReply at once, since it would wait without end.
 //
 // It panics if q is nil or not a message of the actor, or was asked before.
 func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
@@ -126,7 +126,7 @@ func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 	return answer
 }
 
-// errSelf is the error of an actor that asks itself: it would wait for itself.
+// errSelf is the error of an Ask of the caller's own actor, which would wait for itself.
 var errSelf = noReply(errors.New("an actor asks itself"))
 
 // requestIn returns q as a message of to, and the request in it, which is asked from now on.

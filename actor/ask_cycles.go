@@ -2,7 +2,7 @@ package actor
 
 import "context"
 
-// watchAsk begins to watch an Ask. It returns nil if no such actor asks.
+// watchAsk begins to watch an Ask. It returns nil if the caller has no OnStuck.
 func watchAsk(ctx context.Context, q pending) *asking {
 	by := actorOf(ctx)
 	if by == nil || by.who == nil || by.who.stuck == nil {
@@ -56,7 +56,7 @@ func (a *asking) cycle() []string {
 	return names
 }
 
-// chain follows the Asks from a on, and returns them if they come back to a.
+// chain follows the requests from a on, and returns their path if it comes back to a.
 func (a *asking) chain() (all []*asking) {
 	for x := a; ; {
 		all = append(all, x)

@@ -1,7 +1,7 @@
-// Package actor provides actors that receive and react: those of Haller and Odersky ("Actors that unify threads and events",
+// Package actor provides actors that receive and react, after Haller and Odersky ("Actors that unify threads and events",
 // 2007), on any scheduler.
 //
-// An actor is a mailbox, an address, and code that does one thing at a time. When it waits for a message, it does so in one of two
+// An actor is a mailbox, an address, and code that does one thing after another. When it waits for a message, it does so in one of two
 // ways. It receives: its task suspends, and its stack is kept. Or it reacts: it returns a function, and while it waits there is
 // no task and no stack. One actor may do both, in any order, and a reaction runs as a task: it may receive, lock, ask and sleep.
 //
@@ -37,13 +37,13 @@
 // keeps its place. Receive returns the first message, for a switch in the caller.
 //
 // A reply goes to its Ask and never into a mailbox. While an actor waits in an Ask, a lock or anything but a receive, its mail waits:
-// an actor is never entered twice. An actor that has to answer while it asks waits for both, with Select or Await of a
-// RecvOp and of the future of AskLater.
+// an actor is never entered twice. An actor that must answer during an Ask of its own waits for both,
+// with Select or Await of a RecvOp and of the future of AskLater.
 //
 // # Ends
 //
 // Stop closes the mailbox and lets the actor finish its mail. Kill, or the end of the context that it was spawned with, ends it
-// where it waits next. Watch tells of an end, Link passes failures on, Catch and Restart go on after them.
+// where it waits next. Watch reports an end, Link passes failures on, Catch and Restart go on after them.
 //
 // Actors that are spawned with the context of an actor, or with one derived from it, are its children, unless the context never ends:
 // context.WithoutCancel detaches. An actor that is stopped, or

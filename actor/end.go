@@ -47,8 +47,8 @@ func (s *Self[M]) joinFamily(ctx context.Context) {
 
 var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
 
-// end is the end of an actor, in its last task. A panic of a function of OnEnd is the actor's: stepped calls those that are left, and
-// ends the actor with it.
+// end is the end of an actor, in its last task. A panic of a function of OnEnd is the actor's: stepped then calls the remaining
+// functions, and ends the actor with the panic.
 func (s *Self[M]) end(err error) {
 	returned := false
 	defer s.stepped(&returned)
@@ -122,7 +122,7 @@ func (in *Inbox[M]) end(err error) {
 	in.guard.Unlock()
 	in.task.Store(0) // another task of this goroutine may ask: it is not the actor
 
-	// One after another, the last one first. A panic or a Goexit of a function that is called here ends none of the others.
+	// One after another, the last one first. They are deferred, so that a panic or a Goexit of one function skips no other.
 	defer in.tell(err)
 	if in.hooks != nil && in.hooks.onEnd != nil {
 		defer in.hooks.onEnd(err)
@@ -134,7 +134,7 @@ func (in *Inbox[M]) end(err error) {
 	calls.fail(err)
 }
 
-// tell is the last act of an actor.
+// tell is the last act of an actor: it publishes the end.
 func (in *Inbox[M]) tell(err error) {
 	if in.self != nil {
 		defer in.self.forget()
@@ -143,7 +143,7 @@ func (in *Inbox[M]) tell(err error) {
 	in.over = true
 	tied := in.ties != nil
 	if tied {
-		in.ties.ended.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and is owed nothing
+		in.ties.ended.ResumeAll(struct{}{}, nil) // a waiter that refuses was cancelled, and needs nothing
 		if in.ties.done != nil {
 			close(in.ties.done)
 		}
@@ -159,7 +159,7 @@ func (in *Inbox[M]) tell(err error) {
 	each(func() bool { return in.tellNext(err) })
 }
 
-// tellNext tells one watcher of the end, and reports whether there was one.
+// tellNext calls one watcher with err, and reports whether a watcher was left.
 func (in *Inbox[M]) tellNext(err error) (more bool) {
 	w := in.nextWatcher()
 	if w != nil {

@@ -13,7 +13,7 @@ import (
 // An actor is a child of another one if it is spawned with the context of the other, or with a context derived from it, unless that never
 // ends: context.WithoutCancel detaches.
 
-// A lineage stands for the parent of an actor's context. It adds the actor to the values.
+// A lineage takes the place of the parent of an actor's context. It adds the actor to the values.
 type lineage life
 
 func (l *lineage) Deadline() (time.Time, bool) { return l.above().Deadline() }

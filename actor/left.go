@@ -30,14 +30,14 @@ func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	s.guard.Unlock()
 }
 
-// take takes l out, and reports whether it was there. The one caller that gets true decides its fate.
+// take takes l out, and reports whether it was there. Only one caller gets true, and must handle l.
 func (s *Self[M]) take(l *leaving) (mine bool) {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	return s.ties.left.Remove(l)
 }
 
-// takeBack takes back all leavings behind mark, and takes mark out. A nil mark stands for the beginning.
+// takeBack takes back all leavings behind mark, and takes mark out. A nil mark means the beginning.
 func (s *Self[M]) takeBack(mark *leaving) {
 	for l := s.lastLeft(); l != nil && l != mark; l = s.lastLeft() {
 		if l.Value != nil {
@@ -60,8 +60,8 @@ func (s *Self[M]) lastLeft() *leaving {
 	return l
 }
 
-// Watch sends as(err) to this actor when another one has ended with err, once, and behind all that the other one has sent to it; at
-// once if the other one has ended before. as is called by the ending actor and must not suspend. After stop, no message comes.
+// Watch sends as(err) to this actor when another actor has ended with err, once, and behind all that the other actor has sent to it; at
+// once if the other actor has ended before. as is called by the ending actor and must not suspend. After stop, no message comes.
 func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	w := new(watch)
 	at := other.lifeOf()
@@ -89,7 +89,7 @@ func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	}
 }
 
-// A watch is in two lists: among the watchers of the one actor, and among the leavings of the other.
+// A watch is in two lists: in the watchers of the watched actor, and in the leavings of the watching actor.
 type watch struct {
 	watcher
 	leaving leaving
@@ -121,7 +121,7 @@ func (s *Self[M]) Link(other Actor) {
 	it.watch(&there)
 }
 
-// exit returns the cause with which a Link kills after l has failed with err. A failure that has come by a Link keeps its first actor.
+// exit returns the cause with which a Link kills after l has failed with err. A failure that arrived by a Link keeps its first actor.
 func exit(l *life, err error) error {
 	if e, ok := err.(*ExitError); ok {
 		return e

@@ -23,8 +23,8 @@ import (
 // A message is always appended before the waiter is resumed, so a wake-up that meets a cancellation loses nothing.
 //
 // Invariant: reacting implies that no task of the actor exists; receiving or reacting implies that the actor has looked at
-// all that is there. A timer expires for one wait only; the wake-up of another one is harmless.
-// Debt: the one that moves reacting to running owes a task.
+// all that is there. A timer expires for one wait only; the wake-up of another wait is harmless.
+// Debt: whoever moves reacting to running owes a task, since no other caller starts it.
 type state uint8
 
 const (
@@ -37,13 +37,13 @@ const (
 // A life is the part of an actor that does not depend on the type of its messages. All but killed is guarded by guard, where
 // nothing else is said.
 //
-// Senders write what stands first, and the owner reads killed for each message, so these two are far apart: on one cache line, each would
-// take it from the other.
+// Senders write the first fields, and the owner reads killed for each message. So the two are far apart: on one cache line, each
+// side would take it from the other.
 type life struct {
 	guard  suspend.Guard
 	state  state
 	closed bool   // no more messages are accepted; for good
-	over   bool   // the end is told; for good
+	over   bool   // the end is published; for good
 	asks   bool   // a message may be a request; never changes
 	calls  *entry // requests whose home this is: the youngest; they are a ring
 	waiter suspend.Resumer[struct{}]
@@ -51,7 +51,7 @@ type life struct {
 	ties   *ties            // made on demand
 	child  *child           // its place in the parent; nil without a parent. Never changes
 	parent *context.Context // ctx's parent, see lineage; nil means context.Background. Never changes
-	who    *who             // nil if the actor has no name, and takes no part in cycles. Never changes
+	who    *who             // may be nil: the actor has no name, and takes no part in cycles. Never changes
 
 	ctx     cancelctx.Context // Kill and the end cancel it
 	killed  atomicx.Bool      // written under guard, once; implies closed
@@ -62,15 +62,15 @@ type life struct {
 // A who is what reports call an actor.
 type who struct {
 	name   string
-	asking *asking    // guarded by cycles; the Ask in which the actor waits, if somebody wants to know
-	stuck  stuckActor // nil without an OnStuck. Never changes, like the rest
+	asking *asking    // guarded by cycles; the Ask in which an actor with an OnStuck waits
+	stuck  stuckActor // may be nil: no OnStuck. Never changes, like the rest
 
 	after   time.Duration
 	onStuck func(chain []string)
 }
 
-// Cycles of Asks. An actor with an OnStuck notes its Ask while it waits. When an Ask has waited for StuckAfter, its chain is
-// followed: from the request to its home, to what that asks for, and so on. If the chain comes back, it is a cycle.
+// Cycles of requests. An actor with an OnStuck notes its Ask while it waits. When an Ask has waited for StuckAfter, its chain is
+// followed: from the request to its home, to the request for which the home waits, and so on. If the chain comes back, it is a cycle.
 //
 // The chain changes while it is followed, so it is followed twice: a chain that is the same both times was there at one moment in between.
 
@@ -102,7 +102,7 @@ func (l *life) name() string {
 	return l.who.name
 }
 
-// wakeLocked tells the actor that something is new. It reports whether the caller owes a task.
+// wakeLocked wakes an actor that waits, since something is new. It reports whether the caller must start a task.
 func (l *life) wakeLocked() (start bool) {
 	switch l.state {
 	case receiving:
@@ -125,7 +125,7 @@ func (l *life) cancellation() error {
 	return cancelctx.Reason(context.Canceled, l.err)
 }
 
-// tasked notes the task that begins, for an Ask to find out whether it is the actor's own. It is called if l.asks.
+// tasked notes the task that begins, so that an Ask can recognise its own actor. It is called if l.asks.
 func (l *life) tasked() { l.task.Store(gid.Get()) }
 
 // untasked is the end of a task. A goroutine serves one task after another.
@@ -143,7 +143,7 @@ func (l *life) runsHere() bool {
 
 // A ties is what an actor has to do with others. It is guarded by the guard of the life.
 type ties struct {
-	done     chan struct{}                     // closed at the end; nil until asked for
+	done     chan struct{}                     // closed at the end; nil until the first Done
 	ended    suspend.Queue[struct{}, struct{}] // waiters for the end
 	watchers dlist.List[func(err error)]       // called at the end
 	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
@@ -151,7 +151,7 @@ type ties struct {
 	left     dlist.List[func()]                // see leaving
 }
 
-// A watcher is one Watch, or one side of a Link. It is told the error of the end.
+// A watcher is one Watch, or one side of a Link. It is called with the error of the end.
 type watcher = dlist.Node[func(err error)]
 
 func (l *life) tiesLocked() *ties {
@@ -208,7 +208,7 @@ func (l *life) done() <-chan struct{} {
 	return t.done
 }
 
-// watch tells w of the end, at once if it has come.
+// watch calls w at the end, at once if the actor has ended.
 func (l *life) watch(w *watcher) {
 	l.guard.Lock()
 	over, err := l.over, l.err
@@ -229,7 +229,7 @@ func (l *life) unwatch(w *watcher) {
 	}
 }
 
-// nextWatcher takes out the next watcher to be told of the end, nil if there is none.
+// nextWatcher takes out the next watcher to be called, nil if there is none.
 func (l *life) nextWatcher() *watcher {
 	l.guard.Lock()
 	defer l.guard.Unlock()

@@ -9,6 +9,54 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
+// A mailbox: how a message goes from Send to the actor's reaction.
+//
+//  1. Where messages of its type may be requests, m is examined for its Request. Then Send passes a scheduling point, and takes
+//     the guard.
+//  2. The mailbox may refuse. closed, which a Stop, a Kill and the end set for good, means ErrEnded. A Cap that is reached means
+//     ErrFull, but a SendOp queues in ops.senders instead, and a forced message (of Watch or SendAfter) passes uncounted.
+//  3. A request gets its home here (adoptLocked), so that the end of this actor, or a failure that it catches, can fail the Ask.
+//     The entry of the previous home is dropped after the guard is free, since it has a guard of its own.
+//  4. If a RecvOp waits that accepts m and can be resumed, m goes to it and is in no mail (offerLocked). A RecvOp that
+//     refuses was cancelled, and the next is tried.
+//  5. Otherwise m is appended. While the owner is running, it goes to arrived, which the owner fetches later. While the owner is
+//     receiving or reacting, it touches nothing until it is woken, so m goes straight to the owner's mail, and the owner
+//     finds it there without the guard. An actor in an Await, an Ask or a lock is running: its mail waits, and nothing wakes it.
+//  6. The append precedes the wake-up (wakeLocked). From receiving, the waiter is resumed. From reacting, the state becomes
+//     running, so only one sender, timer, Stop or Kill sees the change, and only this caller must start a task. It does so after
+//     the guard (launch); a SendOp does it under the guards of its Select.
+//  7. The task runs step, the trampoline and react, which checks killed first. Then scan calls f with the messages behind
+//     s.at, in their order, and under no lock. A message is busy while f has it, so a nested receive passes over it. After a
+//     Skip the message keeps its slot, and this wait does not look at it again. Otherwise the message is removed, and with a Cap
+//     its room goes to the SendOp that has waited longest. The actor goes on with the result of f.
+//  8. When f has skipped all, react takes the guard and looks for news (newsLocked), in this order: a Kill; new messages, all
+//     fetched at once, unless the wait has noticed its timeout before; a Stop; an expired timeout. So a stopped actor first
+//     handles its mail.
+//  9. Without news the state becomes reacting, and the task returns. As soon as the guard is free another task may run the
+//     actor, so this task must not touch it any more. A sender that comes now is at step 6: no wake-up falls between the look
+//     and the wait, because both are under one guard. Receive and Handle do the same with suspend.Wait and the state receiving.
+//
+// What a failure means.
+//
+//   - Send returns an error: m was not accepted. The sender keeps it, and no dead letter is made of it.
+//   - Send returns nil: m is received once or is a dead letter once. Nothing says that f succeeds, or that a reply comes.
+//   - Resume reports false in step 6: the wait was cancelled. m is in the mail already, and the next wait finds it.
+//   - The scheduler refuses the task in step 6: the actor ends with that error, on a goroutine, and m becomes a dead letter.
+//     The sender has its nil, since m was accepted.
+//   - f panics, or ends its goroutine: m counts as received. A panic goes to a Catch for panics around the reaction, and
+//     the actor goes on in a new task. Otherwise the actor ends, and the panic goes on in the task.
+//   - The actor ends: the requests at home here fail with ErrNoReply, and then each message that is left is given to Dead.
+//     A panic of Dead does not keep the next message from it (each).
+//
+// What is not proved.
+//
+//   - The steps are tested, and explored by the model checker in small programs (suspendtest/internal/explore). There is no
+//     proof for any number of senders, RecvOps and Kills.
+//   - A scheduler that accepts a task and never runs it leaves the actor running for ever, and its mail grows.
+//   - Without a Cap nothing bounds the mail. A Cap does not bound forced messages.
+//   - match and the functions of Watch run on senders and ending actors. That they are quick and do not suspend is a demand
+//     on the user, and is not checked.
+
 // send leaves m in the mailbox.
 func (in *Inbox[M]) send(m M) error {
 	var q pending
@@ -59,8 +107,8 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 	return nil
 }
 
-// acceptLocked hands m to a waiting RecvOp that matches, or appends it. moved is where q was until now, and start says that the
-// caller owes a task.
+// acceptLocked hands m to a waiting RecvOp that matches, or appends it. moved is the previous home of q, and start
+// reports whether the caller must start a task.
 //
 // The owner of a mailbox in which it waits touches nothing until it is woken. So m goes to the owner's own mail, and the owner, which
 // has looked at all that is there, finds it without the guard.
@@ -98,7 +146,7 @@ func (in *Inbox[M]) stop() {
 		in.closed = true
 		in.failLocked(ErrStopped)
 		if in.ties != nil {
-			in.ties.stopped.ResumeAll(struct{}{}, nil) // one that refuses was cancelled, and will look
+			in.ties.stopped.ResumeAll(struct{}{}, nil) // a waiter that refuses was cancelled, and will look
 		}
 		start = in.wakeLocked()
 	}
@@ -129,7 +177,7 @@ func (in *Inbox[M]) kill(cause error) {
 	}
 }
 
-// launch starts a task. Only the one that owes it calls it.
+// launch starts a task. It must be called once for each move from reacting to running, or two tasks would run the actor.
 func (s *Self[M]) launch() {
 	if err := s.on.Go(s.enter); err != nil {
 		goroutine(func() { s.end(err) }) // the caller is a sender or a timer, which must not run it
@@ -184,7 +232,7 @@ func (a *arrival[M]) Remove(suspend.Resumer[struct{}]) {
 }
 
 // newsLocked reports whether there is something new for the owner, and fetches it. A message that is there when the timeout is noticed
-// comes before it, and those that come later do not.
+// comes before it, but a later message does not.
 func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	switch {
 	case in.killed.Load():
@@ -236,7 +284,7 @@ func (in *Inbox[M]) expire(t *timer) {
 	}
 }
 
-// afterFunc calls f after d, by the timers of the actor's scheduler, and for an inbox by those of the caller's.
+// afterFunc calls f after d, by the timers of the actor's scheduler, and for an inbox by the timers of the caller's scheduler.
 func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
 	if in.self != nil {
 		return suspend.AfterFunc(in.self.on, d, f)
@@ -314,7 +362,7 @@ func (in *Inbox[M]) leaveRoom() {
 	in.guard.Unlock()
 }
 
-// leaveRoomLocked says that a message has left the mailbox. The SendOp that has waited longest takes its room.
+// leaveRoomLocked counts a message out of the mailbox. The SendOp that has waited longest takes its room.
 //
 // Invariant: a SendOp that waits and can be resumed waits since there is no room.
 func (in *Inbox[M]) leaveRoomLocked() {

@@ -4,7 +4,7 @@ package actor
 // they are done; a Next; or any other error, if they have failed. When a body is done, the AndThen or Loop around it goes on.
 // Without one, the actor ends.
 //
-// A Next has no effect until it is returned, and may be returned any number of times. errcheck finds one that is not returned.
+// A Next has no effect until it is returned, and may be returned any number of times. errcheck finds a Next that is not returned.
 type Next interface {
 	error
 	next()

@@ -99,18 +99,18 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 }
 
 // Handle calls f with the first message that f does not Skip, and returns its result. It suspends the caller until there is
-// such a message, and its errors are those of Receive. Each wait begins with the first message in the mailbox, and calls f once
+// such a message, and fails as Receive does. Each wait begins with the first message in the mailbox, and calls f once
 // with each. Other tasks run after 64 waits at the latest, but not between the messages that one wait skips: skipping is meant
 // to be quick.
 //
 // f runs in the caller's task, under no lock, and may suspend, receive, and handle. A message that f skips keeps its place.
-// While f runs, its message is in its place as well, and nested receives pass over it. A message counts as received when f
+// While f runs, its message stays in its place, but nested receives pass over it. A message counts as received when f
 // returns, or panics.
 func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return in.handle(ctx, nil, f) }
 
 // HandleWithin is Handle with a timeout: if no message that f takes comes for d, it returns ErrTimeout. A message that f skips does not
-// begin d anew. When the caller finds d to be over, f is called with the messages that are there, and with no later ones. If d is not
-// positive, that is at once.
+// begin d anew. When the caller finds d to be over, f is called with the messages that are there, but with no later message. If d is
+// not positive, that is at once.
 func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
 	t := in.startTimer(d)
 	defer t.stop()
@@ -127,7 +127,7 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 		if took, err := in.look(&at, f); took {
 			return err
 		}
-		if in.state == ended { // a Close in f has left the messages in hand
+		if in.state == ended { // a Close in f leaves the messages in hand
 			each(in.bury)
 		}
 		in.within = t // f has waited without it, perhaps

@@ -25,7 +25,7 @@ type Actor interface {
 	// context.WithoutCancel and on another goroutine. Such a goroutine waits with a context of other origin.
 	Wait(ctx context.Context) error
 
-	// WaitOp is Wait as an Op. Its value is the error of the actor. It does not know its caller: a child must not wait for its parent.
+	// WaitOp is Wait as an Op. Its value is the error of the actor. It does not detect its own end: a child must not wait for its parent, or neither ends.
 	WaitOp() suspend.Op[error]
 
 	// Done returns a channel that is closed when the actor has ended.
@@ -46,10 +46,10 @@ type target[M any] interface {
 }
 
 // A Ref is where messages are sent. It may be copied, compared, sent and used by any goroutine, and says nothing of where its actor
-// runs. The zero Ref is that of an actor that has ended.
+// runs. The zero Ref addresses an actor that has ended.
 //
 // Messages of one sender to one actor arrive in the order in which they were sent. All messages to an actor have one order, and a
-// Send is over when it returns, so a message never arrives before one that has caused it.
+// Send is over when it returns, so a message never arrives before its cause.
 type Ref[M any] struct{ to target[M] }
 
 // Send leaves m in the mailbox and never waits. If it returns nil, m is accepted: it will be received once, or be a dead letter once.
@@ -61,7 +61,7 @@ func (r Ref[M]) Send(m M) error {
 	return r.to.send(m)
 }
 
-// SendOp is a Send that waits for room in the mailbox, as an Op. Those that wait are served in the order in which they came.
+// SendOp is a Send that waits for room in the mailbox, as an Op. Waiting senders are served in the order in which they came.
 func (r Ref[M]) SendOp(m M) suspend.Op[struct{}] {
 	if r.to == nil {
 		return suspend.Map(suspend.After(0), func(time.Time, error) (v struct{}, err error) { return v, ErrEnded })
@@ -137,7 +137,7 @@ func (a *adapted[N, M]) sendOp(m N, q pending) suspend.Op[struct{}] {
 	return a.target.sendOp(a.adapt(m, q))
 }
 
-// adapt returns f(m) with its request: q, that of m, or the one that f(m) is if m is none.
+// adapt returns f(m) with its request: the request q of m, or f(m) itself if m is no request.
 func (a *adapted[N, M]) adapt(m N, q pending) (M, pending) {
 	to := a.f(m)
 	switch is := a.target.requestOf(to); {

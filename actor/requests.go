@@ -16,7 +16,7 @@ type pending interface {
 	replyTo(f func(v any, err error))
 }
 
-// A call is how far a request has come, and where it has its home.
+// A call is the phase of a request, and its home.
 //
 //	fresh -Ask> asked      -Reply> answered   for good
 //	asked -Ask> fresh      refused by the mailbox
@@ -36,11 +36,11 @@ const (
 // waited reports whether the request was asked and is not answered.
 func (c *call) waited() bool { return c.phase.Load() == asked }
 
-// An entry says that a request has, or had, its home at an actor. It is in a ring of those of this actor, guarded by the guard there.
+// An entry says that a request has, or had, its home at an actor. It is in the ring of this actor's entries, which the actor's guard guards.
 type entry struct {
 	q          pending
 	at         *life
-	next, prev *entry // nil outside a ring
+	next, prev *entry // are nil outside a ring
 }
 
 // adoptLocked makes this actor the home of q, and returns where it was before, for the caller to drop outside the guard.
@@ -94,7 +94,7 @@ func (e *entry) drop() {
 // A set of entries that are in no ring any more.
 type entries []*entry
 
-// takeCallsLocked takes out the requests at home here, the oldest first. Those in stay remain.
+// takeCallsLocked takes out the requests at home here, the oldest first. Requests in stay remain.
 func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 	if l.calls == nil {
 		return nil

@@ -33,7 +33,7 @@ type Policy struct {
 // the same Ref, the same mailbox, and the mail that is in it. What Catch says of requests, OnEnd, SendAfter, Watch, Link, Stop and Kill
 // holds for each failure.
 //
-// Each life has a context of its own, which is done when the life has failed, or is done and the actor goes on. So the children of a
+// Each life has its own context, which is cancelled when the life has failed, or is done and the actor goes on. So the children of a
 // failed life are killed, and the next life begins when they have ended. A child that waits with a context of another origin can delay that.
 //
 // A Stop ends a Backoff. From then on a life begins at once, but only if there is mail and the life before it has received some.
@@ -71,7 +71,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 			if err := self.outliveKilled(); err != nil {
 				return err
 			}
-			if mail == math.MaxInt && !mayGoOn() { // stopped meanwhile
+			if mail == math.MaxInt && !mayGoOn() { // stopped during the wait
 				return err
 			}
 			return life()

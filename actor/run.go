@@ -64,7 +64,7 @@ type timed[M any] struct {
 
 // ReactWithin is React with a timeout: if no message that f takes comes for d, the actor goes on with late. d counts from the
 // return of this Next; a message that f skips does not begin it anew. When the actor finds d to be over, f is called with the
-// messages that are there, and with no later ones. If d is not positive, that is at once.
+// messages that are there, but with no later message. If d is not positive, that is at once.
 func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
@@ -97,7 +97,7 @@ func (a *await[T]) begin(s executor) {
 	suspend.Then(s.context(), a.op, s, func(v T, err error) { s.proceed(func() error { return a.k(v, err) }) })
 }
 
-// Await goes on with k of op's result, without a task and without a stack while the actor waits. Its mail waits meanwhile. If
+// Await goes on with k of op's result, without a task and without a stack while the actor waits. Until then its mail waits. If
 // the actor is killed first, k is called with the error of the cancellation. k runs as a task and may suspend.
 func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next {
 	if s == nil || k == nil {
@@ -121,7 +121,7 @@ func (proceed) next() {}
 func (proceed) Error() string { return "actor: proceed" }
 
 // step returns the function of the actor's tasks. A task lasts to the end of the actor, or until it waits without a task. Then
-// another task may have begun already: the one that returns touches nothing of the actor.
+// another task may have begun already, so the returning task must touch nothing of the actor.
 //
 // Between the body of the actor and its coroutine there is one frame. A small body that receives fits into the first two kilobytes then.
 func (s *Self[M]) step() func() {
@@ -380,7 +380,7 @@ func (s *Self[M]) reacted() {
 	}
 }
 
-// A starter is an actor as the executor of its Awaits. It is a Spawner as well, so that a timeout finds the scheduler's timers.
+// A starter is an actor as the executor of its Awaits. It is also a Spawner, so that a timeout finds the scheduler's timers.
 type starter[M any] Self[M]
 
 // Execute calls f, which takes the result, in a task that then goes on with it.

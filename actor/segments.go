@@ -10,7 +10,7 @@ import (
 type segment[M any] struct {
 	next, prev *segment[M]
 	live       uint64 // bit i: slots[i] has a message that is not received
-	busy       uint64 // the live ones with which a function is being called
+	busy       uint64 // the live messages with which a function is being called
 	slots      []M    // never grows beyond its capacity; a slot that is not live is zero
 	notes      map[int]note
 }
@@ -29,8 +29,8 @@ const (
 
 // A mail is a sequence of messages. The zero mail is empty and has no memory.
 //
-// A mailbox has two: senders append to the one, under the guard, and its owner fetches all of it at once into the other,
-// which is the owner's alone. So a batch costs the owner one lock.
+// A mailbox has two: senders append to arrived, under the guard, and its owner fetches all of it at once into the second
+// mail, which only the owner touches. So a batch costs the owner one lock.
 type mail[M any] struct {
 	first, last *segment[M]
 	count       int // messages
@@ -45,7 +45,7 @@ type stock[M any] struct {
 	counts bool  // there is a Cap; never changes
 }
 
-// A place is that of one message; the zero place is in front of all.
+// A place is the position of one message; the zero place is in front of all.
 type place[M any] struct {
 	seg *segment[M]
 	at  int
@@ -197,7 +197,7 @@ func (q *stock[M]) release(s *segment[M]) {
 	}
 }
 
-// rest gives up the one segment of an empty mail, if it is a large one.
+// rest gives up the only segment of an empty mail, if it is large.
 func (q *mail[M]) rest() {
 	if s := q.first; s != nil && cap(s.slots) == lastSegment {
 		q.giveUp()

@@ -11,7 +11,7 @@ import (
 // RecvOp is a receive as an Op: of the first message if match is nil, otherwise of the first that match accepts. As a case of a
 // Select it takes a message exactly if it wins.
 //
-// match runs under locks, and on senders as well: it must be quick, and must not call anything of this module. A panic of it
+// match runs under locks, and also on senders: it must be quick, and must not call anything of this module. A panic of it
 // is raised in the task that performs the Op. A runtime.Goexit of it, as of a failed test, ends the caller, a sender perhaps.
 func (in *Inbox[M]) RecvOp(match func(M) bool) suspend.Op[M] {
 	return suspend.Map(suspend.OpOf[M](&recv[M]{in, match}), func(m M, err error) (M, error) {

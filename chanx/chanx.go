@@ -9,7 +9,7 @@
 // received or is in the buffer.
 //
 // Use a channel between goroutines where range, native select or time.After is the natural code. Use a promise for a value that
-// arrives once, and an mvar.MVar for one that changes hands.
+// arrives once, and an mvar.MVar for a value that changes hands.
 package chanx
 
 import (
@@ -28,7 +28,7 @@ var ErrClosed = outcome.Named("chanx: closed", suspend.ErrClosed)
 // and not yet received. With a capacity of 0, a send and a receive meet. The zero Chan is open and has a capacity of 0. A Chan must not
 // be copied.
 //
-// A value is never lost nor doubled. It is in the buffer, with the one receive that returned it, or with the send that failed.
+// A value is never lost nor doubled. It is in the buffer, with the receive that returned it, or with the send that failed.
 type Chan[T any] struct {
 	//	-Send> a receiver waits: the first that can be resumed gets the value
 	//	       there is room: the value is stored
@@ -63,7 +63,7 @@ func New[T any](capacity int) *Chan[T] {
 
 // Send sends v. It suspends the caller until a receiver takes v or there is room in the buffer. If ctx is done first, or already, Send
 // returns the cancellation error. If c is closed first, or already, it returns ErrClosed, or the error of CloseWith. In both cases the
-// channel has not seen v, which is still the caller's. If the hand-over and the cancellation meet, one of them wins.
+// channel has not seen v, which is still the caller's. If the hand-over and the cancellation meet, either may win.
 //
 // A Send synchronizes before the return of the Recv that gets its value. A Recv synchronizes before the return of the Send that it
 // takes the value of or makes room for.
@@ -74,13 +74,13 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 
 // Recv receives the oldest value. It suspends the caller until there is one. If c is closed and its buffer is empty, Recv returns
 // ErrClosed, or the error of CloseWith. If ctx is done first, or already, Recv returns the cancellation error and has taken nothing. If a
-// value and the cancellation meet, one of them wins, and a value that was handed to a Recv is returned by it. A Recv that makes room lets
+// value and the cancellation meet, either may win, but a value that was handed to a Recv is returned by it. A Recv that makes room lets
 // the longest waiting sender store its value.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(c), !c.buffered)
 }
 
-// TrySend sends v if it need not wait, and reports whether it did. The error is that of Send if c is closed, and nil if c is full. With a
+// TrySend sends v if it need not wait, and reports whether it did. The error is the error of Send if c is closed, but nil if c is full. With a
 // capacity of 0 it succeeds if a receiver waits. It never suspends.
 func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	c.guard.Lock()
@@ -89,7 +89,7 @@ func (c *Chan[T]) TrySend(v T) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// TryRecv receives a value if it need not wait, and reports whether it did. The error is that of Recv if c is closed and empty, and nil
+// TryRecv receives a value if it need not wait, and reports whether it did. The error is the error of Recv if c is closed and empty, but nil
 // if more may come. It never suspends.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	c.guard.Lock()
@@ -108,7 +108,7 @@ func (c *Chan[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(c))
 // received ahead: after a break, the other values are for the next receiver.
 //
 // Afterwards ask ctx: if it is not done, c was closed. If both have happened, the loop may have ended for either reason. Call Recv to
-// tell them apart. (With a second variable for the error, code that leaves it out would take zero values for received ones.)
+// distinguish them. (With a second variable for the error, code that leaves it out would take zero values for received values.)
 //
 //	for v := range c.All(ctx) {
 //		…
@@ -127,11 +127,11 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 
 // Close says that no more values will be sent. Values in the buffer can still be received. All waiters are resumed with ErrClosed, in
 // order, receivers before senders, and the value of such a send has not been sent. A second Close changes nothing and returns
-// ErrClosed, so each of several callers can tell whether it has closed c. Close never suspends. It synchronizes before the return of
+// ErrClosed, so that each of several callers learns whether it has closed c. Close never suspends. It synchronizes before the return of
 // every call that returns ErrClosed.
 //
 // In Kotlin a waiting sender survives, as close is like one more value behind all others. Such a Close does not end a Send, which waits
-// without end once the receivers have gone, and the buffer of a closed channel goes on filling. Here no task waits on a closed channel.
+// without end once there is no receiver, and the buffer of a closed channel goes on filling. Here no task waits on a closed channel.
 // A sender whose value must be received sends it before it closes.
 func (c *Chan[T]) Close() error { return c.CloseWith(ErrClosed) }
 

@@ -27,8 +27,7 @@ import (
 // A Cond is a place to wait until the state that L protects has changed. The task that changes it calls Signal or Broadcast. A
 // waiter looks again, in a loop, since another task may have held L in between.
 //
-// L is any lock. The Locker of a mutex.Mutex suspends the task alone. A contended sync.Mutex blocks the other tasks of its thread
-// as well. A Cond needs its L before the first Wait, see New, and must not be copied.
+// L is any lock. The Locker of a mutex.Mutex suspends the task alone. But a contended sync.Mutex blocks all tasks of its thread. A Cond needs its L before the first Wait, see New, and must not be copied.
 type Cond struct {
 	// L is held by the caller of Wait. The caller of Signal or Broadcast may hold it. It must not change while a task
 	// waits.
@@ -36,7 +35,7 @@ type Cond struct {
 
 	// For Signal and Broadcast, waiting begins before L is unlocked, and waiters are served in that order. So a waiter joins
 	// the list while it holds L. To unlock L is to run foreign code, which may suspend, signal or panic. It may run neither in
-	// Suspend's block, where a Queue is joined, nor under the guard. So this is a list of its own, whose waiters get their
+	// Suspend's block, where a Queue is joined, nor under the guard. So this is a separate list, whose waiters get their
 	// Resumer later. -W> is the waiting task, -S> a Signal or Broadcast.
 	//
 	//	         -W> listed              under L; then L is unlocked
@@ -48,8 +47,8 @@ type Cond struct {
 	//	listed[with r], passed over -W> free   it gives up, with the error
 	//	signalled -W> free
 	//
-	// Invariant: whenever the guard is free, waited tells whether any are listed.
-	// Debt: a signalled waiter that does not return, because L or its Task panics, owes a Signal to the others. After a
+	// Invariant: whenever the guard is free, waited says whether any are listed.
+	// Debt: a signalled waiter that does not return, because L or its Task panics, owes the next waiter a Signal. After a
 	// Broadcast this may wake a waiter that came later.
 	guard  suspend.Guard
 	waited atomicx.Bool // listed is not empty; written under the guard
@@ -57,7 +56,7 @@ type Cond struct {
 	free   []*node // grows to the largest number of waiters
 }
 
-// A waiter belongs to one Wait at a time. All of it is under the guard.
+// A waiter belongs to at most one Wait. All of it is under the guard.
 type waiter struct {
 	r         suspend.Resumer[struct{}] // zero until its task is about to suspend
 	signalled bool                      // before it had r, or by a Broadcast that came too late to resume it
@@ -77,10 +76,10 @@ func New(l sync.Locker) *Cond {
 // Wait unlocks c.L, suspends the caller until it is signalled, and locks c.L again.
 //
 // If ctx is done first, Wait returns the cancellation error and has used up no signal. If ctx is done already, L is not unlocked at
-// all. If a Signal and the cancellation meet, one of them wins. A Broadcast wins over a cancellation that it meets. A Wait that was
+// all. If a Signal and the cancellation meet, either may win. A Broadcast wins over a cancellation that it meets. A Wait that was
 // signalled returns nil.
 //
-// The caller holds L after every return, as before, and also if a Kill ends Wait. Locking it again cannot be cancelled. There is no Wait
+// The caller holds L after every return, and also if a Kill ends Wait. Locking it again cannot be cancelled. There is no Wait
 // as an Op, since a waiting case would have to give L away.
 //
 // Wait panics if L is nil. If L is not held, it panics as L.Unlock does (a sync.Mutex ends the process). No waiter is left behind
@@ -145,7 +144,7 @@ func (c *Cond) Signal() {
 }
 
 // Broadcast wakes all waiters of this moment, in the order in which they came, and no later one. A waiter that it wakes may cancel
-// another of them. That one was waiting as well, so its Wait returns nil. Broadcast never suspends.
+// another waiter. The other was waiting, too, so its Wait returns nil. Broadcast never suspends.
 func (c *Cond) Broadcast() {
 	suspend.Point()
 	if !c.waited.Load() {

@@ -166,8 +166,8 @@ func (b *batch) conclude(err error, how outcome.Outcome) {
 	}
 }
 
-// answer makes an answer for each key. An error of the source is the answer to every key that has none of its own, also to one that was
-// set: the value, or its absence, may be half of what the source would have read. cause is why the context of the call has ended, nil if
+// answer makes an answer for each key. An error of the source is the answer to every key that was not Failed, even if the key was
+// Set: the value, or its absence, may be half of what the source would have read. cause is why the context of the call has ended, nil if
 // it has not.
 func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	b.mu.Lock()
@@ -191,7 +191,7 @@ func (b *batch) answer(err, cause error, how outcome.Outcome) {
 	}
 }
 
-// finish hands the answers to the round, and returns the batch that may begin now, if one has waited for this one.
+// finish hands the answers to the round, and returns the batch that may begin now, if a batch waits for its turn.
 func (b *batch) finish() (next *batch) {
 	b.ctx.Cancel(nil)
 	s := b.t.s

@@ -9,9 +9,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f for each item, each in a task of its own, and returns the results in the order of the items. Otherwise it returns
-// the error of the first item in order that fails, or raises its panic, when all calls have ended: the items before a failed one
-// go on, the others are cancelled or not begun. It suspends its caller meanwhile.
+// Map calls f for each item, each in a task, and returns the results in the order of the items. If items fail, it returns the
+// error of the first failed item in order, or raises its panic, when all calls have ended: the items before a failed item go on,
+// and later items are cancelled or not begun. Map suspends its caller until then.
 //
 // The tasks are of the caller's scheduler: of the Run, in a Run.
 func Map[T, R any](ctx context.Context, items []T, f func(ctx context.Context, item T) (R, error)) ([]R, error) {
@@ -68,11 +68,11 @@ func Together(ctx context.Context, fs ...func(ctx context.Context) error) error 
 	return together(ctx, len(fs), func(ctx context.Context, i int) error { return fs[i](ctx) })
 }
 
-// A group is the items of one combinator. Its result is that of the sequential program: the first item in order that fails decides.
-// So when an item fails, the items before it go on, as one of them may fail as well. When all of them have ended, the group is
-// decided, and the later items are cancelled. (There is no fork, section 8.1.)
+// A group is the items of one combinator. Its result must be the sequential program's result: the first item in order that fails
+// decides. So when an item fails, the items before it go on, as an earlier item may fail, too. When all of them have ended, the
+// group is decided, and the later items are cancelled. (There is no fork, section 8.1.)
 //
-// Invariant: items are claimed in order, and none after one that has failed.
+// Invariant: items are claimed in order, and none after a failed item.
 type group struct {
 	f     func(ctx context.Context, i int) error
 	frame frame // the items run in it
@@ -86,7 +86,7 @@ type group struct {
 	ended   []uint64 // a bit for each item
 	few     [1]uint64
 	next    int // the first item that has not ended
-	failed  int // the first in order of those that have failed; n: none
+	failed  int // the first failed item in order; n means that none has failed
 	err     error
 	how     outcome.Outcome // how the failed item has ended
 	last    *request        // the latest answer that an item has had
@@ -94,7 +94,7 @@ type group struct {
 }
 
 // together calls f for each of n items, in a task each, and returns when all have ended. The caller's
-// task is one of those that work. The context of the items is done when ctx is, or when the group is decided.
+// task works, too. The context of the items is done when ctx is, or when the group is decided.
 func together(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	outer := frameOf(ctx)
 	if err := outer.check(ctx); err != nil || n == 0 {
@@ -108,7 +108,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 		g.ended = make([]uint64, (n+63)/64)
 	}
 	if ctx == context.Context(outer) {
-		ctx = outer.Context // cancelctx knows it then
+		ctx = outer.Context // cancelctx recognizes it then
 	}
 	g.ctx.Init(ctx, watching.Here)
 	g.frame.begin(outer, &g.ctx.Context, outer.s, outer.d)
@@ -119,7 +119,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	defer g.end()
 	on, work := suspend.Here(), g.work
 	for i := 1; i < n; i++ {
-		if on.Go(work) != nil { // the others do its part
+		if on.Go(work) != nil { // refused: the other tasks do its items
 			g.guard.Lock()
 			g.leaveLocked()
 			g.guard.Unlock()
@@ -141,7 +141,7 @@ func (g *group) work() {
 	}
 }
 
-// noItem stands for an item where no item is left.
+// noItem is the next item of a task when no item is left.
 const noItem = -1
 
 // claimLocked gives the calling task its next item. If none is left, the task is one less that works.

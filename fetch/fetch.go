@@ -19,13 +19,13 @@
 // rounds, since Go gives a library no way to see that they are independent. A combinator returns the same as the sequential
 // program: the results in order, or the error of the first item in order that fails.
 //
-// A session remembers every answer, an error too, so each key is asked for once. A Run has a session of its own, unless its
+// A session remembers every answer, an error too, so each key is asked for once. A Run makes a session, unless its
 // context has one already. [Open] opens a session for goroutines that are no tasks of a Run.
 //
-// A query that returns everything together is better where one can be written. A dataloader with goroutines does as well where its wait
+// A query that returns everything together is better where one can be written. A dataloader with goroutines is as good where its wait
 // does not matter; FETCH.md is the way from one to the other.
 //
-// The idea and the law are those of Haxl: Marlow, Brandy, Coens, Purdy, There is no fork: an abstraction for efficient,
+// The idea and the law come from Haxl: Marlow, Brandy, Coens, Purdy, There is no fork: an abstraction for efficient,
 // concurrent, and concise data access (ICFP 2014).
 package fetch
 
@@ -72,11 +72,11 @@ const (
 // Options are the choices of a Run or of a session. The zero value is the default.
 type Options struct {
 	// Policy is Rounds or Eager. With Rounds the answers of a round are handed out together, in the order of asking. Eager
-	// hands out those of a batch when it is back: fewer tasks wait for a slow source, and batches are smaller and more.
+	// hands out the answers of a batch when the batch is back: fewer tasks wait for a slow source, and batches are smaller and more.
 	Policy Policy
 
-	// On is where the tasks of a Run run, in parallel if On does that. Nil: one at a time, on the calling goroutine, and two
-	// runs of the same program are the same in all that can be observed.
+	// On is where the tasks of a Run run, in parallel if On does that. Nil means the calling goroutine: the tasks take
+	// turns there, so that two runs of the same program are the same in all that can be observed.
 	On suspend.Spawner
 
 	// What follows belongs to the session. A Run in a session that exists must not set it.
@@ -87,7 +87,7 @@ type Options struct {
 	// While more requests come, the time begins again, up to four times.
 	SettleWithin time.Duration
 
-	Trace   bool                                                                      // keep what Session.Trace tells
+	Trace   bool                                                                      // keep what Session.Trace returns
 	Skip    func(function string) bool                                                // whether the trace passes over the lines of a function, as package.name: of a helper around Get
 	Replay  *Recording                                                                // answers come from it, and from nowhere else
 	Use     []Override                                                                // sources and effects replaced in this session, for tests
@@ -97,10 +97,10 @@ type Options struct {
 // SourceOptions are the choices of a source. The zero value is the default. Of several, each sets what it has.
 type SourceOptions struct {
 	MaxBatch int // a batch has at most this many keys, and more keys are more batches of the same round; 0: any number
-	MaxOpen  int // a session has at most this many batches open, and the others wait, in the order of asking; 0: any number
+	MaxOpen  int // a session has at most this many batches open, and more batches wait, in the order of asking; 0: any number
 	Mode     Mode
 
-	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get asks anew. It is for
+	// No answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get makes a new request. It is for
 	// what changes while a session goes on. The answers are in no Recording.
 	Fresh bool
 }
@@ -133,13 +133,13 @@ type Recording struct {
 	Sources map[string][]Answer `json:"sources"`
 }
 
-// An Answer is that to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects with equal keys
+// An Answer is the answer to one key, or the result of one Effect: a value, or else an error or a panic. Of the Effects with equal keys
 // the first is before the second.
 type Answer struct {
 	Key      json.RawMessage `json:"key"`
 	Value    json.RawMessage `json:"value,omitempty"`
 	NotFound bool            `json:"notFound,omitempty"`
-	Error    string          `json:"error,omitempty"` // its text, or that of a panic
+	Error    string          `json:"error,omitempty"` // the text of the error or of the panic's value
 	Panic    bool            `json:"panic,omitempty"`
 }
 
@@ -148,7 +148,7 @@ type Stats struct {
 	Rounds  int // dispatches that sent something
 	Batches int // calls of sources
 	Open    int // batches that have not returned
-	Keys    int // keys of the open batches
+	Keys    int // keys of the batches that sources were called with
 	Gets    int // keys that were asked for
 	Shared  int // Gets that made no request: another had made it
 	Dropped int // requests that were never sent, since all waiters gave up

@@ -60,7 +60,7 @@ func (src *Source[K, V]) All(ctx context.Context, ks []K) ([]V, error) {
 }
 
 // AllSettled is All with an error for each key: errs[i] is nil, or what a Get of ks[i] would return. It returns a nil slice of errors if
-// no key has failed. If ctx is done first, or already, the error of the cancellation is that of each key.
+// no key has failed. If ctx is done first, or already, each key fails with the error of the cancellation.
 func (src *Source[K, V]) AllSettled(ctx context.Context, ks []K) (vs []V, errs []error) {
 	vs, errs = make([]V, len(ks)), make([]error, len(ks))
 	err := src.every(ctx, ks, func(i int, v V, err error) error { vs[i], errs[i] = v, err; return nil })
@@ -161,7 +161,8 @@ func (w *waiter) begin(ctx context.Context, f *frame) {
 	}
 }
 
-// driverHere returns the driver of the calling goroutine. A context may have come from elsewhere, so it is only a hint.
+// driverHere returns the driver of the calling goroutine. The driver of f is only a hint, since a context may be used
+// on another goroutine.
 func (s *Session) driverHere(f *frame) *driver {
 	on := suspend.Here()
 	if f.d != nil && f.d.on == on {
@@ -248,7 +249,7 @@ type tableOf[K comparable, V any] struct {
 	table
 	load func(ctx context.Context, b *Batch[K, V]) error
 	m    map[K]*entry[K, V] // all requests, and the answers that are remembered; empty if the source is an Effect
-	made []entry[K, V]      // spare ones for later requests
+	made []entry[K, V]      // entries for later requests
 }
 
 // in returns the table of src in s. A new one has room for this many keys.
@@ -305,7 +306,8 @@ func lookLocked[K comparable, V any](s *Session, src *Source[K, V]) *tableOf[K, 
 	return nil
 }
 
-// newLocked makes a request, which nobody waits for yet. Requests are made a few at a time, as the session keeps them together.
+// newLocked makes a request, which nobody waits for yet. Entries are allocated up to 16 in a block, as the
+// session keeps them together.
 func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 	if len(t.made) == 0 {
 		t.made = make([]entry[K, V], max(1, min(len(t.m), 16)))

@@ -6,11 +6,12 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// goroutine runs f on a goroutine of its own. Under suspendtest.Explore f is a task.
+// goroutine runs f on a new goroutine. Under suspendtest.Explore f is a task.
 func goroutine(f func()) { preempt.Go(f) }
 
-// afterOthers runs f when the goroutines that this processor has queued have run. runtime.Gosched would queue f behind those of all
-// processors, where goroutines that compute come again and again. The second goroutine is the one that runs next, so f is not.
+// afterOthers runs f when the goroutines that this processor has queued have run. runtime.Gosched would queue f behind the
+// goroutines of all processors, where goroutines that compute come again and again. The second goroutine takes the place
+// of f as the next to run, so that f goes to the end of the queue.
 func afterOthers(f func()) {
 	go f()
 	go func() {}()

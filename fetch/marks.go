@@ -72,7 +72,7 @@ func (t *trail) combinator() *trail {
 	return newTrail(t.last.Load(), at)
 }
 
-// item is the trail of one of them.
+// item returns a trail for an item of the combinator.
 func (t *trail) item() *trail { return newTrail(t.last.Load(), t.group) }
 
 // got notes that the task has had an answer.

@@ -24,7 +24,7 @@ func NewMemo[K comparable, V any](name string, f func(ctx context.Context, k K) 
 	return &Memo[K, V]{name, keysOf(reflect.TypeFor[K]()), f}
 }
 
-// Get returns what f returns for k. In a session f runs once for each key: in the task of the first that asks. Others suspend
+// Get returns what f returns for k. In a session f runs once for each key: in the task of the first Get. Later Gets suspend
 // until it has returned. Its error is remembered like a value, see Transient, and its panic is raised in every Get.
 //
 // If ctx is done first, or already, Get returns the error of the cancellation. If the caller was running f, the task that has waited

@@ -21,7 +21,7 @@ func (src *Source[K, V]) Prime(ctx context.Context, k K, v V) bool {
 	return true
 }
 
-// Forget drops the answer to a key: the next Get asks anew. Tasks that wait get the old answer. A request that is not sent yet
+// Forget drops the answer to a key: the next Get makes a new request. Tasks that wait get the old answer. A request that is not sent yet
 // stays as it is. Forget may be called in a source, as by an Effect that changes the value, and with a ctx that is done.
 func (src *Source[K, V]) Forget(ctx context.Context, k K) {
 	f := frameOf(ctx)

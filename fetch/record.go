@@ -12,8 +12,8 @@ import (
 )
 
 // Record returns the answers that the session has got so far. It fails if a key or a value cannot be marshalled, or if two keys of
-// a source are the same in JSON. What Transient and cancellations have left is not part of it. Of a key that was forgotten and asked
-// for again the last answer is: a replay gives that to every Get.
+// a source are the same in JSON. Transient errors, cancellations and the answers of Fresh sources are not part of it. If a key was
+// forgotten and asked for again, the last answer is recorded, and a replay gives that to every Get.
 func (s *Session) Record() (*Recording, error) {
 	s.guard.Lock()
 	tables := slices.Clone(s.tables)

@@ -32,8 +32,8 @@ type Session struct {
 	open     int // batches
 	ended    bool
 	closers  []suspend.Resumer[struct{}]
-	tracer   *tracer     // nil: no trace
-	recorded recorded    // nil means no replay
+	tracer   *tracer     // a nil tracer means no trace
+	recorded recorded    // a nil recorded means no replay
 	memos    map[any]any // maps a *Memo to its map of *memoized
 	thunks   []*thunk    // nobody has started them
 }
@@ -44,31 +44,31 @@ type Session struct {
 //
 //	quiet   -G> armed    idle is going to be called
 //	armed   -I> sending  the contexts of the waiters are looked at once more, without the guard
-//	sending -I> open     a round goes out
+//	sending -I> busy     a round goes out
 //	sending -I> quiet    all waiters have left; or the driver is Eager, and each batch hands out its own answers
-//	open    -T> quiet    or armed, if requests have come meanwhile
+//	busy    -T> quiet    or armed, if requests are pending by then
 //
-// Invariant: while sending or open, nothing else is sent.
+// Invariant: while sending or busy, nothing else is sent.
 // Debt: the end of these states arms the driver again, if requests are pending.
 type driver struct {
 	node     dlist.Node[*driver] // among the session's
 	s        *Session
 	on       suspend.Spawner // runs its tasks; nil for goroutines that are no tasks
 	policy   Policy
-	ordered  bool        // its tasks run one at a time, on one goroutine
+	ordered  bool        // its tasks take turns on one goroutine
 	group    *idle.Group // counted
-	settled  bool        // it has no tasks of its own
+	settled  bool        // it serves goroutines that are no tasks of a Run
 	settling *settling   // is going to call idle; nil: none
-	waiters  int         // have come so far
+	waiters  int         // counts all waiters so far
 	state    driverState
 	reads    dlist.List[*request] // pending, in the order of asking
 	writes   dlist.List[*request] // requests of Effects
 	batches  dlist.List[*batch]   // open, or to be opened
 
 	body  func(ctx context.Context) error // belongs to its Run
-	frame frame                           // of body
-	err   error                           // of body
-	how   outcome.Outcome                 // of body
+	frame frame                           // the body's context
+	err   error                           // the body's error
+	how   outcome.Outcome                 // the body's outcome
 	ended bool
 	ender suspend.Resumer[struct{}]
 }
@@ -119,7 +119,7 @@ type batch struct {
 	then     *batch        // the next that can begin
 }
 
-// A request is one key that a session asks a source for, and later the answer.
+// A request is one key of a source in a session, and later the answer.
 //
 //	pending -I> open    its driver sends it
 //	pending -G> gone    the last waiter leaves, or the session ends; it was never sent
@@ -132,8 +132,8 @@ type request struct {
 	self        any // the *entry that this is the head of
 	t           *table
 	d           *driver              // sends it
-	b           *batch               // nil until it is sent
-	node        dlist.Node[*request] // among the pending ones of d, and then of the round
+	b           *batch               // is set when it is sent
+	node        dlist.Node[*request] // links it to the pending requests of d, and then to its round
 	waiters     dlist.List[*waiter]
 	first, last *mark // the Gets that waited for it, for the trace
 	err         error // the answer's error; a *thrown if the source has panicked
@@ -181,7 +181,7 @@ type waiter struct {
 	r      suspend.Resumer[struct{}]
 	links  []link
 	left   int      // links that are in a request's list
-	prompt bool     // ctx tells its end at once, or has none
+	prompt bool     // the end of ctx ends the wait at once, or ctx has no end
 	duty   *round   // the task has to hand it out
 	stop   []*batch // the task has to cancel them
 	mark   *mark    // the call, for the trace; nil: no trace
@@ -216,11 +216,11 @@ func (q *request) panicked() bool {
 // A frame is the context that tasks get: what fetch has to find in it.
 type frame struct {
 	context.Context
-	s        *Session // nil if there is only a label
+	s        *Session // a frame with only a label has none
 	d        *driver  // serves the Run that it was made for; nil if there is none
 	askers   int      // items of the combinator that it was made for: so many may ask
 	inSource bool     // it is a source's
-	trail    *trail   // nil: no trace
+	trail    *trail   // a session without a trace has none
 	label    string
 }
 
@@ -286,7 +286,7 @@ type trail struct {
 	group *widePlace               // the combinator whose item the task is; nil without one
 }
 
-// A settling ends with the first of two: the others have had their turns, or the time is over.
+// A settling ends with the first of two: other goroutines have had their turns, or the time is over.
 type settling struct {
 	d         *driver
 	limit     *limit

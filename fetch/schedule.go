@@ -8,17 +8,60 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The way of a request: a Get that finds no answer joins a request, the request is added to a driver, and the driver sends it when
-// its tasks are quiescent. This file begins in the middle, where everything is decided.
+// A round of fetch.
 //
-//  1. idle: no task of the driver is runnable, so the pending requests are all that can be asked for now.
-//  2. send: they become batches, one for each source, and all of them are a round. batch.go calls the sources.
-//  3. back, hand: the last batch has returned, and the waiters resume in the order of asking.
-//  4. over: the driver is armed again, if requests have come meanwhile.
+// A round is a number of requests that are sent together and handed out together. Everything is decided in step 5, where this file
+// begins. A function without a file name is below.
 //
-// Before: join, add, arm. And instead: if the last waiter leaves before the request is sent, the request is forgotten. If the last
-// waiter of a batch leaves later, the batch is cancelled. If the Run ends, the settled driver of the session sends what other Runs wait
-// for. If the session ends, all waiters fail.
+//  1. A Get checks its context (frame.check, records.go), and returns an answer that the session remembers without a wait (answered,
+//     get.go). ErrNoSession: the context has no session. ErrInSource: the context is a source's, whose round would wait for itself.
+//     ErrEnded: the session is over (call.Try).
+//  2. Otherwise the task suspends. joinLocked adds its waiter to a request. Two Gets of a key share a request, so that a batch has no
+//     key twice; an Effect shares none.
+//  3. addLocked lists a new request as pending with the driver of the task: as a read, or as a write of an Effect. If the mode is
+//     Immediate or Direct, the request gets a batch and a round alone, without steps 4 to 6. armLocked arms a quiet driver; a driver
+//     that is sending or busy is armed when that is over. If a goroutine outside a Run joins a pending request of a Run, the request
+//     moves to the settled driver, as the scheduler of the Run may not run until that goroutine goes on.
+//  4. The driver is quiescent: its scheduler has nothing runnable (orderedIdle), all tasks of its group wait (idle.Group), or the
+//     time to settle is over (settle.go). Each of these calls idle.
+//  5. idle returns if the driver is not armed, if its Run or session has ended, or if a task of its group is runnable again: the last
+//     task to park then calls it anew. Contexts that resume their waiters late are looked at without the guard, since they are
+//     foreign code. A waiter whose context is done leaves; a context that panics counts as not done.
+//  6. sendLocked makes a batch for each source, and more batches where MaxBatch is less than the keys. Writes go only if no read is
+//     pending, so that these reads see the state before the writes. With Rounds the driver is busy now. With Eager each batch is
+//     handed out alone, and the driver may send again. A batch beyond MaxOpen waits in the queue of its table.
+//  7. run calls the source, unless the batch was cancelled first, and answer makes an answer for each key (both in batch.go):
+//     - ErrNotFound: the source returned nil, and did not answer this key.
+//     - An error of Fail is the answer to its key. An error that load returns is the answer to every key that was not Failed, also
+//     to a key that was Failed with ErrNotFound.
+//     - A panic of load is raised in every Get of the batch, whatever was Set. ErrAbandoned: load called runtime.Goexit.
+//     - If the call's context has ended, its cause takes the place of the returned error, and of ErrNotFound; the ErrEnded of a Close
+//       takes the place of every error.
+//     Each of these but the panic is in an *Error. A session remembers errors and panics like values, but Transient errors,
+//     context.Canceled, the errors of a call whose context has ended, and all answers of a Fresh source are not remembered.
+//  8. finish makes the requests back, and resumes waiters of other drivers at once: they must not wait for a round of this driver.
+//     When the last batch of the round is over, backLocked hands the answers out in the order of asking. A waiter that lacks
+//     another answer stays suspended. In an ordered Run the first resumed task hands out the rest (pay), so that all are runnable before any
+//     goes on.
+//  9. overLocked ends the round and arms the driver for what is pending by then. It must be last: otherwise the tasks that resume
+//     first and park again would make a small round.
+//
+// What ends early:
+//
+//   - A context: its waiting Get fails with the error of the cancellation. A pending request without waiters is forgotten and never sent. A
+//     batch without waiters is cancelled and its answers are dropped, except an Effect or a caller's Direct call that has started.
+//   - A Run: its pending requests, which others wait for, go to the settled driver; its batches without waiters are cancelled, but
+//     a started Effect is not. The Run returns when all of its batches are over (end).
+//   - A session: pending requests fail with ErrEnded, open batches are cancelled with it as the cause, and Close waits for them.
+//
+// What is not proved:
+//
+//   - That a round ends: a source that ignores its context holds up the round, the end of the Run, and Close.
+//   - That a round begins: a task that waits natively counts as running, and holds up the round of its Run.
+//   - That a round is as large as it could be: a task that a timer or another scheduler resumes just after step 5 is in the next
+//     round, and the time to settle is a guess about other goroutines.
+//   - That sources agree: the batches of a round run in no order and may see different states of what they read. Nor is there an
+//     order between Effects of two sources.
 
 // idle is called when none of the driver's tasks is runnable. It sends the pending requests.
 //
@@ -45,7 +88,7 @@ func (d *driver) idle() {
 			}
 		}
 	}
-	if unsure != nil { // a context of package context tells late
+	if unsure != nil { // a context of package context resumes its waiters late
 		s.guard.Unlock()
 		late := slices.DeleteFunc(unsure, func(w *waiter) bool { return !w.lookAtContext() })
 		s.guard.Lock()
@@ -58,7 +101,7 @@ func (d *driver) idle() {
 	start.beginAll()
 }
 
-// sendLocked makes batches of a list of requests, and returns the first of those that can begin.
+// sendLocked makes batches of a list of requests, and returns the first batch that can begin.
 func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	d.state = quiet
 	if list.First() == nil {
@@ -149,8 +192,8 @@ func (q *request) doneLocked() {
 	}
 }
 
-// overLocked ends the round, after the last answer is handed out. Earlier, the tasks that resume first and park again would make a
-// small round of their own.
+// overLocked ends the round, after the last answer is handed out. Otherwise the tasks that resume first and park again would make
+// a small round.
 func (r *round) overLocked() {
 	if r.holds {
 		r.d.state = quiet
@@ -170,7 +213,7 @@ func (w *waiter) joinLocked(l *link, q *request) {
 	switch {
 	case q.d == nil: // it is new
 		w.d.addLocked(q)
-	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d may stand still until this goroutine goes on
+	case q.state == pending && q.d != w.d && w.d.settled: // the scheduler of q.d may not run until this goroutine goes on
 		w.d.addLocked(q)
 	}
 }
@@ -269,7 +312,7 @@ func (w *waiter) leaveLocked() {
 	}
 }
 
-// pay does what w owes when its wait has ended: no lock is held then.
+// pay does the duties of w when its wait has ended, so that no lock is held: it hands out a round, and cancels batches.
 func (w *waiter) pay() {
 	if r := w.duty; r != nil {
 		g := &w.d.s.guard
@@ -281,20 +324,20 @@ func (w *waiter) pay() {
 	cancelAll(w.stop, nil)
 }
 
-// lookAtContext reports whether w's context is done, which may not have told. A context that panics counts as not done, so that
+// lookAtContext reports whether w's context is done, which need not have resumed w yet. A context that panics counts as not done, so that
 // it harms no other task.
 func (w *waiter) lookAtContext() (done bool) {
 	defer func() { _ = recover() }()
 	return suspend.Err(w.ctx) != nil
 }
 
-// forgetLocked makes a request one that was never made.
+// forgetLocked gives a request up: the next Get of its key makes a new one.
 func (q *request) forgetLocked() {
 	q.state = gone
 	q.t.forgetLocked(q)
 }
 
-// resumeLocked resumes all waiters of q that wait for nothing else, or only those of other drivers.
+// resumeLocked resumes all waiters of q that wait for nothing else; with foreignOnly, only the waiters of other drivers.
 func (q *request) resumeLocked(foreignOnly bool) {
 	for n := q.waiters.First(); n != nil; {
 		next, w := n.Next(), n.Value

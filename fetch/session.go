@@ -18,7 +18,7 @@ func Run(ctx context.Context, body func(ctx context.Context) error) error {
 
 // Run calls body as a task and returns its error, when body and every task that it has started have ended and no batch is
 // open. With default Options in a task of a Run, it only calls body: both are one Run. If ctx has a session, Run uses that
-// session. Otherwise it has a session of its own, which ends with it.
+// session. Otherwise it makes a session, which ends with it.
 //
 // If ctx is done already, Run returns the error of the cancellation and body does not run. If ctx is done later, every Get
 // with it fails, and Run returns the result of body as always. A panic of body, or of a task of a combinator, is raised in the
@@ -63,7 +63,7 @@ func (o Options) Run(ctx context.Context, body func(ctx context.Context) error) 
 }
 
 // run runs the body as a task. Without a scheduler that is on the calling goroutine, and requests go out when it is idle. The tasks of
-// a scheduler are a Group, which tells when all of them wait. A task that waits natively counts as running, which delays a round and
+// a scheduler are a Group, which calls idle when all of them wait. A task that waits natively counts as running, which delays a round and
 // never splits one.
 func (d *driver) run(on suspend.Spawner) {
 	if on == nil && preempt.Explored() { // the tasks take turns at each operation then
@@ -108,9 +108,9 @@ func (d *driver) register(on suspend.Spawner) {
 	d.s.guard.Unlock()
 }
 
-// Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Nobody knows
-// whether more of them are about to ask. So a request goes out after other goroutines could run a few times, if no round is open. The
-// requests that come meanwhile are the next round. A timer is the limit where others compute, see Options.SettleWithin.
+// Open opens a session for goroutines that are not tasks of a Run, such as the resolvers of a GraphQL server. Whether more
+// of them are about to call Get cannot be seen. So a request goes out after other goroutines could run a few times, if no round is
+// open. The requests made while a round is open are the next round. A timer is the limit where others compute, see Options.SettleWithin.
 //
 // The session ends with Close. Batches have the values of ctx, and are cancelled when ctx is done.
 func Open(ctx context.Context, o Options) (context.Context, *Session) {
@@ -149,8 +149,8 @@ func (s *Session) statsLocked() Stats {
 	return stats
 }
 
-// Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every Get
-// that waits, and every later one, returns ErrEnded, unless its source has answered all the same. The answers stay, for Record and
+// Close ends the session. It cancels the batches that are open, and suspends the caller until they have returned. Every
+// waiting Get and every later Get returns ErrEnded, unless its source answers even then. The answers stay, for Record and
 // Trace.
 func (s *Session) Close() {
 	var open []*batch
@@ -201,8 +201,8 @@ func (f *frame) Value(key any) any {
 	return f.Context.Value(key)
 }
 
-// AfterFunc is that of the context inside, if it has one. So a task that is cancelled by its group is told at once, and not by a
-// goroutine that comes after the next round.
+// AfterFunc calls the method of the context inside, if it has one. Otherwise a goroutine would resume a task that its group
+// cancels, perhaps after the next round.
 func (f *frame) AfterFunc(g func()) (stop func() bool) { return cancelctx.AfterFunc(f.Context, g) }
 
 // child returns a frame like f around ctx. f may be nil.
@@ -226,7 +226,7 @@ func (c *frame) begin(f *frame, ctx context.Context, s *Session, d *driver) {
 	}
 }
 
-// Label returns a context whose requests carry a name in the trace; the one that a Run is given names the trace.
+// Label returns a context whose requests carry a name in the trace; a label on the context of a Run names the trace.
 func Label(ctx context.Context, name string) context.Context {
 	f := frameOf(ctx)
 	if f != nil && f.s != nil && f.s.tracer == nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// What goroutines that are no tasks ask for goes out when it has settled: nobody can know whether more of them are coming. The others
+// The requests of goroutines that are no tasks go out when they have settled: whether more are coming cannot be seen. Other goroutines
 // get some turns: fewer make more batches of a crowd; many more bring nothing. On a machine that computes, a turn may take as long as
-// a goroutine may run, times the number of those that are ahead. So the time has a limit, too: a processor looks at its timers before it
+// a goroutine may run, times the number of goroutines that are ahead. So the time has a limit, too: a processor looks at its timers before it
 // looks for a goroutine to run.
 const (
 	defaultTurns  = 10
 	defaultWithin = 300 * time.Microsecond
 
-	// prolongs is how often the time is given again, as more of a crowd have come. A crowd is in one piece more often then, and a
-	// crowd without end does not hold up those who wait.
+	// prolongs is how often the time is given again, while a crowd grows. A crowd is in one piece more often then, but a crowd
+	// without end must not hold up its waiters.
 	prolongs = 4
 )
 

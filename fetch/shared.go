@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// Shared returns a source like s that batches across sessions. At most open batches of it are open at a time, and all requests that
-// come meanwhile, of all sessions, are the next batch, in which each key is once. No timer is involved: under light load nothing
+// Shared returns a source like s that batches across sessions. At most open batches of it are open, and all requests that wait for
+// a place, of all sessions, are the next batch, in which each key is once. No timer is involved: under light load nothing
 // waits, and under heavy load the batches grow. Each session still remembers its own answers. A request joins no batch that is
 // already sent.
 //
@@ -39,7 +39,7 @@ type exchange[K comparable, V any] struct {
 
 	mu   atomicx.Mutex
 	open int
-	next *crowd[K, V] // nil if nothing has to wait
+	next *crowd[K, V] // the crowd that waits for a place, if there is one
 
 	closed  bool
 	running map[*crowd[K, V]]struct{}
@@ -123,7 +123,7 @@ func (x *exchange[K, V]) leave(c *crowd[K, V]) {
 	}
 }
 
-// run runs c, and then the crowd that has come meanwhile.
+// run runs c, and then the crowd that waits for its place.
 func (x *exchange[K, V]) run(c *crowd[K, V]) {
 	ended := false
 	defer func() {
@@ -173,7 +173,7 @@ func (x *exchange[K, V]) close(ctx context.Context) error {
 	x.closed = true
 	quiet := x.open == 0
 	crowds := slices.Collect(maps.Keys(x.running))
-	if x.next != nil { // it runs, and finds out
+	if x.next != nil { // it gets a place, and its cancelled context ends it
 		crowds = append(crowds, x.next)
 	}
 	x.mu.Unlock()
@@ -187,7 +187,7 @@ func (x *exchange[K, V]) close(ctx context.Context) error {
 	return err
 }
 
-// run asks the source for some of the keys.
+// run calls the source with some of the keys.
 func (c *crowd[K, V]) run(src *Source[K, V], keys []K) {
 	t := &tableOf[K, V]{load: src.load}
 	b := new(batch)

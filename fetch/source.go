@@ -16,7 +16,7 @@ import (
 )
 
 // A Source is where values come from: a table, a service. It is made once, as a package variable or a field, by New, ByMap,
-// BySlice or ByKey, and knows nothing of sessions: each has its own answers of it.
+// BySlice or ByKey, and belongs to no session: each session has its own answers of it.
 type Source[K comparable, V any] struct {
 	name string
 	load func(ctx context.Context, b *Batch[K, V]) error
@@ -28,8 +28,8 @@ type Source[K comparable, V any] struct {
 }
 
 // Close ends a Shared source: its batches are cancelled, and every later request fails with ErrEnded. It suspends the caller until all
-// batches have returned, so what they use can be closed then. If ctx is done first, Close returns the error of the cancellation, and the
-// source has ended all the same. The batches of any other source end with their sessions: Close does nothing then.
+// batches have returned, so what they use can be closed then. If ctx is done first, Close returns the error of the cancellation, but the
+// source has ended even then. The batches of any other source end with their sessions: Close does nothing then.
 func (src *Source[K, V]) Close(ctx context.Context) error {
 	if src.close == nil {
 		return nil
@@ -50,11 +50,11 @@ func chosen(options []SourceOptions) (c SourceOptions) {
 // New makes a source. load is given the keys of a batch, all different, in the order of asking, and answers each with Set or
 // Fail. A key without an answer fails with ErrNotFound. All tasks share the values.
 //
-// An error that load returns is the answer to all keys of the batch, also to those that it has Set, since a statement that breaks off
-// leaves values that are half read. Only a key that load has Failed keeps its own error. To fail some keys and keep the others, load
-// Fails these and returns nil.
+// An error that load returns is the answer to all keys of the batch, even to keys that it has Set, since a statement that breaks off
+// leaves values that are half read. Only a key that load has Failed keeps its own error. To fail some keys only, load must Fail
+// these and return nil.
 //
-// load is called on a goroutine of its own, where it may block, unless its Mode says otherwise. Its context has the values of the
+// load is called on a goroutine, where it may block, unless its Mode says otherwise. Its context has the values of the
 // session's context, not of any caller's. It is cancelled when the session ends, or when every waiter for any of the keys has given
 // up; the results are dropped then. A panic of load is raised in every task that waits, with the same value. load
 // must not fetch: with its context a Get returns ErrInSource.
@@ -67,7 +67,7 @@ func New[K comparable, V any](name string, load func(ctx context.Context, b *Bat
 	return &Source[K, V]{name: name, load: load, opts: chosen(o), keys: keysOf(reflect.TypeFor[K]())}
 }
 
-// ByMap is New for a function that returns a map. A key that the map lacks is not found. An error of the function is that of all keys,
+// ByMap is New for a function that returns a map. A key that the map lacks is not found. An error of the function fails all keys,
 // whatever the map has.
 func ByMap[K comparable, V any](name string, load func(ctx context.Context, keys []K) (map[K]V, error), o ...SourceOptions) *Source[K, V] {
 	if load == nil {
@@ -112,8 +112,7 @@ func BySlice[K comparable, V any](name string, load func(ctx context.Context, ke
 	}, o...)
 }
 
-// ByKey is New for a service that takes one key at a time: load is called for each key of a batch, on at most width goroutines at a
-// time.
+// ByKey is New for a service that takes single keys: load is called for each key of a batch, on at most width goroutines.
 func ByKey[K comparable, V any](name string, width int, load func(ctx context.Context, key K) (V, error), o ...SourceOptions) *Source[K, V] {
 	if width < 1 {
 		panic("fetch: ByKey of a width less than one")
@@ -184,7 +183,7 @@ func (src *Source[K, V]) Replace(load func(ctx context.Context, b *Batch[K, V]) 
 	return Override{of: src, load: load}
 }
 
-// An Effect is a write. Effects are batched like requests, but each Do is one of its own: nothing is remembered, and nothing is
+// An Effect is a write. Effects are batched like requests, but each Do is a write: nothing is remembered, and nothing is
 // shared. They go out when only effects are pending. So all reads that do not come after the answer of an effect see the state
 // before it. Reads that are open do not hold up an effect with Eager: they may see either state.
 type Effect[K comparable, R any] struct{ src Source[K, R] }
@@ -198,8 +197,8 @@ func NewEffect[K comparable, R any](name string, do func(ctx context.Context, b 
 
 // Do has an effect done, and returns its result. It suspends its caller until its batch is back.
 //
-// If ctx is done first, or already, Do returns the error of the cancellation. An effect that is not sent by then never is; one that
-// is goes on all the same, and only the end of the session cancels it. A batch that waits for its turn, see MaxOpen, is not sent, and
+// If ctx is done first, or already, Do returns the error of the cancellation. An effect that is not sent by then never is; a sent
+// effect goes on, and only the end of the session cancels it. A batch that waits for its turn, see MaxOpen, is not sent, and
 // goes as a whole: its effects are dropped when nobody waits for any of them. Otherwise Do fails as Get does.
 func (x *Effect[K, R]) Do(ctx context.Context, k K) (R, error) { return x.src.Get(ctx, k) }
 
@@ -245,7 +244,8 @@ func Request[V any](ctx context.Context, src *Source[any, any], request interfac
 	return v, &Error{Source: src.name, Key: request, Err: fmt.Errorf("fetch: the answer is a %T, and not a %T", x, v)}
 }
 
-// Transient marks an error that is not to be remembered, by a session or by a Memo: the waiters get it, and the next Get asks again.
+// Transient marks an error that is not to be remembered, by a session or by a Memo: the waiters get it, and the next Get makes a
+// new request.
 func Transient(err error) error {
 	if err == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Later is for executors that collect thunks and then call them, as those of GraphQL do: it returns a function that returns what f
+// Later is for executors that collect thunks and then call them, as GraphQL executors do: it returns a function that returns what f
 // returns. The first thunk that is called runs all that were made so far in the session, at the same time: as tasks of a Run on
 // the calling goroutine, or of the Run that calls it. So their requests are batched exactly.
 //
@@ -39,14 +39,14 @@ func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 	}
 }
 
-// start forces l in a task of its own.
+// start is a task that forces l.
 func (l *thunk) start() {
 	defer func() { _ = recover() }() // the thunk raises it
 	l.force()
 }
 
-// force forces l, and at the same time all others, unless somebody has started l. One that then does not run, as the scheduler refuses
-// it or another has ended its task, is run by its own thunk.
+// force forces l, and at the same time all other thunks, unless l is taken. A thunk that then does not run, as the scheduler refuses
+// it or another has ended its task, runs when its function is called.
 func (s *Session) force(l *thunk) {
 	s.guard.Lock()
 	taken := l.taken
@@ -54,7 +54,7 @@ func (s *Session) force(l *thunk) {
 	if taken {
 		return
 	}
-	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // the functions have contexts of their own
+	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // each function uses the context that Later was given
 	f.inSource = false
 	_ = Options{Policy: s.opts.Policy}.Run(f, func(context.Context) error { // does not run if the session has ended, so that they get ErrEnded
 		s.guard.Lock()

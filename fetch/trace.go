@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// A Trace tells the rounds of a session, and the reason for their number. String makes a picture of it.
+// A Trace shows the rounds of a session, and the reason for their number. String makes a picture of it.
 type Trace struct {
 	Name    string
 	Stats   Stats
 	Took    time.Duration
 	Batches []TracedBatch // sorted by the time at which they were sent
-	Why     []TracedStep  // the critical path: each step needed the answer of the one before
+	Why     []TracedStep  // the critical path: each step needed the answer of the step before
 	Hints   []string      // say how to save rounds or waiting
 
-	sent []*batch // the ones that have returned
+	sent []*batch // the batches that have returned
 }
 
 // A TracedBatch is one call of a source.
@@ -43,8 +43,8 @@ type TracedStep struct {
 	Line   string
 }
 
-// Trace returns the batches of the session, also those that have not returned, nil without Options.Trace. The critical path and the hints
-// are of those that have.
+// Trace returns the batches of the session, open batches too, but nil without Options.Trace. The critical path and the hints consider
+// returned batches only.
 func (s *Session) Trace() *Trace {
 	if s.tracer == nil {
 		return nil
@@ -163,7 +163,7 @@ func (m *mark) line() string {
 	return "?"
 }
 
-// ours reports whether a function is of this package, or of those that it runs tasks with.
+// ours reports whether a function belongs to this package, or to a package that it runs tasks with.
 func ours(function string) bool {
 	for _, prefix := range []string{"fetch.", "lazy.", "suspend.", "internal/", "adapters/"} {
 		if strings.HasPrefix(function, "github.com/braidgo/braid/"+prefix) {
@@ -176,7 +176,7 @@ func ours(function string) bool {
 const barWidth = 30
 
 // String draws the rounds: for each batch its source, its keys, its time, its labels and its lines. Below are the critical path,
-// which tells the number of rounds, and the hints.
+// which explains the number of rounds, and the hints.
 func (t *Trace) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s, %s, %s for %s, %s\n", t.Name, count(t.Stats.Rounds, "round"), count(t.Stats.Batches, "batch"),

@@ -7,19 +7,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrBroken is the error of a Wait at a Barrier in whose round another party was cancelled. To meet all the same, call Wait again.
+// ErrBroken is the error of a Wait at a Barrier in whose round another party was cancelled. To meet nevertheless, call Wait again.
 var ErrBroken = errors.New("latch: barrier broken")
 
 // A Barrier is a place where n tasks, its parties, meet. Each waits for all, and then all go on. The next round begins immediately:
-// an early party of it does not disturb the late ones of the last. NewBarrier makes a Barrier, and it must not be copied. Any task may
+// an early party of it does not disturb late parties of the previous round. NewBarrier makes a Barrier, and it must not be copied. Any task may
 // be a party, since a Barrier counts calls.
 //
-// A round is complete when n parties have come, and then it has happened for each of them. A party that is cancelled before that
+// A round is complete when n parties wait, and then it has happened for each party. A party that is cancelled before that
 // breaks the round, and all that wait in it fail. Its end is the beginning of the next round, so there is nothing to reset. A failed
 // Wait leaves nothing behind: to meet, call it again.
 //
 // In Java a broken barrier stays broken until one party resets it, and the parties must agree on that one. The price of this design
-// is that a missing party does not hear of a broken round. It waits for the others to come again. Where they do not, give all parties
+// is that a missing party does not learn of a broken round. It waits until all other parties come again. Where they do not, give all parties
 // contexts that end together.
 type Barrier struct {
 	// -W> is a Wait, -C> a cancelled one.
@@ -47,14 +47,14 @@ func NewBarrier(n int) *Barrier {
 	return &Barrier{n: n}
 }
 
-// Wait suspends the caller until n parties wait, itself included. The last one does not suspend: it resumes the others, in the order
+// Wait suspends the caller until n parties wait, itself included. The last one does not suspend: it resumes the waiting parties, in the order
 // in which they came, and returns. The index is the number of parties that were missing when the caller came: n-1 for the first, 0 for
 // the last. So exactly one party of each round gets 0.
 //
-// If ctx is done already, Wait returns -1 and the cancellation error, and the round goes on without the caller. If ctx is done before
+// If ctx is done already, Wait returns -1 and the cancellation error, but the round goes on without the caller. If ctx is done before
 // the round is complete, the round is broken. Then Wait returns -1 and the cancellation error, and the other parties get -1 and
-// ErrBroken. A party is cancelled too late if the round is complete before it has removed itself. It counts, and returns as the others
-// do.
+// ErrBroken. A party is cancelled too late if the round is complete before it has removed itself. It counts, and returns like
+// the rest.
 //
 // Every Wait of a complete round is called before any of them returns. Code before the calls synchronizes before the returns. Wait at
 // the zero Barrier panics.
@@ -100,13 +100,13 @@ func (b *Barrier) completeLocked() {
 	}
 }
 
-// hasHappened reports whether the round of a party whose wait has failed is complete all the same. A party that is still
+// hasHappened reports whether the round of a party whose wait has failed is complete nevertheless. A party that is still
 // queued breaks its round.
 func (b *Barrier) hasHappened(me suspend.Resumer[struct{}]) bool {
 	b.guard.Lock()
 	defer b.guard.Unlock()
 	if b.parties.Remove(me) {
-		b.parties.ResumeAll(struct{}{}, ErrBroken) // a refused party was cancelled as well, and has its own error
+		b.parties.ResumeAll(struct{}{}, ErrBroken) // a refused party was cancelled, too, and has its own error
 		return false
 	}
 	_, happened := b.late[me]

@@ -10,7 +10,7 @@
 //	}
 //
 // Use sync.WaitGroup where no task is cancelled. Use package scope where the number of tasks grows, or where a failure cancels the
-// others. Use a promise if the event has a value.
+// rest. Use a promise if the event has a value.
 package latch
 
 import (

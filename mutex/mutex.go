@@ -19,7 +19,7 @@
 // A cancelled Lock does not hold the lock, and no wake-up is lost with it. Without a context use [Mutex.Locker], whose Lock returns
 // nothing: go vet does not report an ignored error of Lock.
 //
-// Use sync.Mutex for short sections in which nothing suspends. Use an mvar.MVar for a value that one task at a time works on.
+// Use sync.Mutex for short sections in which nothing suspends. Use an mvar.MVar for a value that tasks change in turn.
 package mutex
 
 import (
@@ -32,15 +32,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Mutex is held by one task at a time. The zero Mutex is free and ready to use; it must not be copied. One task may lock it and
+// A Mutex is held by at most one task. The zero Mutex is free and ready to use; it must not be copied. One task may lock it and
 // another unlock it.
 //
 // Waiters are served in the order in which they arrived, with one exception. A task that runs may take a Mutex that has just
 // been unlocked, before the first waiter. An Unlock only nudges the first waiter, which then competes. A hand-over would leave the lock
 // idle until that task runs. After a few nudges without success the next Unlock hands the lock over, so no waiter starves.
 //
-// One nudge is out at a time. If the scheduler of the nudged waiter computes for long, the waiters behind it wait as well, although m
-// is free. Callers of Lock that come meanwhile take it. Only a timer for each Unlock could prevent this. Where it matters, use an
+// At most one nudge is out. If the scheduler of the nudged waiter computes for long, the waiters behind it must wait, although m
+// is free. New callers of Lock take it. Only a timer for each Unlock could prevent this. Where it matters, use an
 // RWMutex or a semaphore of one permit: they hand over, in strict order.
 type Mutex struct {
 	// The word is the state of the Mutex. The queue holds the waiters, under the guard. -L> is a Lock, -U> an Unlock, -N> the
@@ -81,7 +81,7 @@ func owned() uint32 {
 	return held
 }
 
-// A grant tells a resumed waiter whether it owns the lock or competes for it.
+// A grant says whether a resumed waiter owns the lock or competes for it.
 type grant bool
 
 const (
@@ -93,7 +93,7 @@ const (
 const patience = 4
 
 // Lock locks m. It suspends the caller while another task holds it. If ctx is done first, or already, Lock returns the cancellation
-// error and the caller does not hold m. If a hand-over and the cancellation meet, one of them wins.
+// error and the caller does not hold m. If a hand-over and the cancellation meet, either may win.
 //
 // The n'th Unlock synchronizes before the return of the n+1'th successful Lock.
 func (m *Mutex) Lock(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 }
 
 // TryLock locks m if it is free, also if others wait for it, and reports whether it did. It never suspends. There is a moment in which
-// it may fail without a holder: a Lock that gives up is handing m over to an Op, which is cancelled as well.
+// it may fail without a holder: a Lock that gives up is handing m over to an Op, which is cancelled, too.
 func (m *Mutex) TryLock() bool {
 	suspend.Point()
 	preempt.Looks(preempt.Mutexes)
@@ -132,7 +132,7 @@ func (m *Mutex) TryLock() bool {
 // took records the holder, if any are.
 func (m *Mutex) took(then ledger.Then) {
 	if ledger.On() {
-		m.word.Or(waited) // so that the Unlock tells, although the ledger may have been off a moment ago
+		m.word.Or(waited) // so that the Unlock is recorded, although the ledger may have been off a moment ago
 		ledger.Took(m, 1, 1, then)
 	}
 }
@@ -310,8 +310,8 @@ func (m *Mutex) passOnLocked() {
 	m.word.Store(0)
 }
 
-// LockOp is Lock as an Op. A waiter in a Select or a Then is handed the lock and never nudged, since it may be waiting for other
-// operations as well.
+// LockOp is Lock as an Op. A waiter in a Select or a Then is handed the lock and never nudged, since it may also wait for other
+// operations.
 func (m *Mutex) LockOp() suspend.Op[struct{}] {
 	return suspend.Map(suspend.OpOf[grant]((*lockSource)(m)), func(_ grant, err error) (struct{}, error) { return struct{}{}, err })
 }

@@ -13,7 +13,7 @@ import (
 // in between.
 //
 // It is handed over strictly in the order of the calls, so neither side starves. A reader that comes while a writer waits queues
-// behind it. When the lock is free, the first waiter gets it. If it is a reader, the readers right behind it get it as well, up to the
+// behind it. When the lock is free, the first waiter gets it. If it is a reader, the readers right behind it get it, too, up to the
 // next writer.
 type RWMutex struct {
 	gate gate.Gate
@@ -27,14 +27,14 @@ const (
 
 // Lock locks m for writing. It suspends the caller while another task holds m or has been waiting for longer. If ctx is done first, or
 // already, Lock returns the cancellation error and the caller does not hold m. Readers that waited only because of it are let in
-// immediately. If the hand-over and the cancellation meet, one of them wins.
+// immediately. If the hand-over and the cancellation meet, either may win.
 //
 // The n'th Unlock, and all RUnlocks before it, synchronize before the return of the n+1'th successful Lock.
 func (m *RWMutex) Lock(ctx context.Context) error { return m.gate.Acquire(ctx, writer, writer) }
 
 // RLock locks m for reading. It suspends the caller while a writer holds m, or another task has been waiting for longer. If ctx is done
 // first, or already, RLock returns the cancellation error and the caller does not hold m. If the hand-over and the cancellation
-// meet, one of them wins.
+// meet, either may win.
 //
 // An Unlock synchronizes before the return of every RLock that comes after it.
 func (m *RWMutex) RLock(ctx context.Context) error { return m.gate.Acquire(ctx, reader, writer) }
@@ -79,7 +79,7 @@ func (m *RWMutex) Downgrade() {
 	}
 }
 
-// Locker returns a sync.Locker whose Lock is that of m, without a context.
+// Locker returns a sync.Locker whose Lock is the Lock of m, without a context.
 func (m *RWMutex) Locker() sync.Locker { return (*rwLocker)(m) }
 
 // RLocker returns a sync.Locker whose Lock is the RLock of m, without a context.

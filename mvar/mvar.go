@@ -8,7 +8,7 @@
 //		return n - 10, ledger.Write(ctx, -10) // may suspend; an error puts the old value back
 //	})
 //
-// It is also a channel of one, for values that change hands one at a time, with Put and Take. A cancelled operation changes nothing.
+// It is also a channel of one, for values that change hands in turn, with Put and Take. A cancelled operation changes nothing.
 //
 // Use a mutex for several fields that are changed in place, a channel or package chanx for a stream, and a promise for a value that
 // never changes.
@@ -24,11 +24,11 @@ import (
 // An MVar is empty or holds a value. Put waits until it is empty, Take until it is full. It is a lock with its state inside, a
 // channel of one, or a hand-over between two tasks. The zero MVar is empty and ready to use; it must not be copied.
 //
-// Each end is served in the order of the calls, and no call overtakes another. Readers are served before takers, and leave the value
-// to them. A value is never lost nor doubled. It is in the MVar, with the one call that took it, or with the Put that failed.
+// Each end is served in the order of the calls, and no call overtakes another. Readers are served before takers, but leave the value
+// to them. A value is never lost nor doubled. It is in the MVar, with the call that took it, or with the Put that failed.
 //
 // If ctx is done first, or already, every operation returns the cancellation error and has changed nothing. If success and
-// cancellation meet, one of them wins.
+// cancellation meet, either may win.
 //
 // A Put synchronizes before the return of the operation that gets its value. A Take synchronizes before the return of the Put that it
 // makes room for.
@@ -85,7 +85,7 @@ func (m *MVar[T]) Take(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*take[T])(m), true)
 }
 
-// Read returns the value of m and leaves it there. It suspends the caller while m is not full.
+// Read returns the value of m but leaves it there. It suspends the caller while m is not full.
 func (m *MVar[T]) Read(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*read[T])(m), true)
 }

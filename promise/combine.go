@@ -14,7 +14,7 @@ import (
 var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
 // Go runs f as a task of on, and returns the promise of its results. If on refuses, the promise fails with that error. If f exits by
-// runtime.Goexit or panics, the promise fails with ErrAbandoned, and on treats the exit as that of any task. ctx is passed to f. A done
+// runtime.Goexit or panics, the promise fails with ErrAbandoned, and on treats the exit as it does in any task. ctx is passed to f. A done
 // ctx does not keep f from running. A nil Spawner or a nil function panics.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if on == nil || f == nil {
@@ -39,7 +39,7 @@ func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Conte
 }
 
 // All is the operation that waits for the values of all futures, and returns them in the order of futures. It fails with the first
-// error, without waiting for the others. All of no futures is ready.
+// error, without waiting for the rest. All of no futures is ready.
 //
 //	pages, err := suspend.Do(ctx, promise.All(first, second))
 //
@@ -104,19 +104,19 @@ func combine[T, U any](futures []Future[T], decides func(err error) bool, result
 	})
 }
 
-// A combination is one performance of All, Any or Race. It follows its futures from Prepare to Drop. A promise that is filled tells its
+// A combination is one performance of All, Any or Race. It follows its futures from Prepare to Drop. A promise that is filled notifies its
 // followers under no guard, so that the guard of a combination may be locked before or after the guard of a promise.
 //
-// Invariant: a future is counted once, also if it is told again after a Drop and another Prepare.
+// Invariant: a future is counted once, also if it reports again after a Drop and another Prepare.
 type combination[T any] struct {
 	futures []*Promise[T]
 	decides func(err error) bool // the result of a future, though others are missing
-	ties    []tie[T]             // nil while it follows nothing
+	ties    []tie[T]             // is nil while it follows nothing
 
 	guard   suspend.Guard
 	waiters suspend.Queue[*combination[T], struct{}]
-	seen    []bool // the futures that were told
-	left    int    // the futures that were not
+	seen    []bool // the futures that were counted
+	left    int    // the number of futures that were not
 	last    int    // the future that has decided
 	decided bool   // never changes again, nor does last
 }

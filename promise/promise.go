@@ -1,6 +1,6 @@
 // Package promise provides a value that arrives once and is awaited by any number of tasks.
 //
-// A channel that is closed tells that a result is there, but not the result or its error, and cannot be combined. A promise holds
+// A closed channel says that a result is there, but not the result or its error, and cannot be combined. A promise holds
 // both:
 //
 //	sum := promise.Go(ctx, pool, computeSum) // a task of any scheduler

@@ -9,7 +9,7 @@
 // Permits are granted in strict order, so small requests do not starve a large one. A cancelled Acquire holds nothing, and a request
 // that can never succeed fails immediately.
 //
-// For one permit a mutex.Mutex is faster. For goroutines alone, golang.org/x/sync/semaphore does as well. For at most n tasks of a
+// For one permit a mutex.Mutex is faster. For goroutines alone, golang.org/x/sync/semaphore suffices. For at most n tasks of a
 // group, see scope.Limit.
 package semaphore
 
@@ -24,16 +24,16 @@ import (
 // ErrTooLarge is the error of a request for more permits than the semaphore has altogether. Ask for less, or make it larger.
 var ErrTooLarge = gate.ErrTooLarge
 
-// ErrClosed is the error of a request after the Close, of one that waits then, and of a second Close.
+// ErrClosed is the error of a request that waits at the Close or comes after it, and of a second Close.
 var ErrClosed = gate.ErrClosed
 
-// A Semaphore is a number of permits that tasks acquire and release, several at a time. One task may acquire a permit and another
+// A Semaphore is a number of permits that tasks acquire and release, several in one call. One task may acquire a permit and another
 // release it. New makes a Semaphore, and it must not be copied. The zero Semaphore has no permits. After a Resize or a Close each
 // operation takes a lock for an instant.
 //
-// Permits are granted strictly in the order of the requests. As long as one task waits, all later ones queue behind it, even for
-// permits that are free. So a large request is not starved by small ones. Permits are handed over: a resumed waiter has all of its
-// permits, and a waiting one has none.
+// Permits are granted strictly in the order of the requests. As long as one task waits, all later requests queue behind it, even for
+// permits that are free. Otherwise small requests could starve a large request. Permits are handed over: a resumed waiter has all of its
+// permits, but a waiting task has none.
 type Semaphore struct {
 	size uint64 // counts until the first Resize; never changes
 	gate gate.Gate
@@ -49,7 +49,7 @@ func New(n int64) *Semaphore {
 // Acquire takes n permits, all of them or none. It suspends the caller until they are free and all earlier requests are granted.
 //
 // If ctx is done first, or already, Acquire returns the cancellation error and the caller has no permits. Waiters behind it that fit
-// now get theirs. If the grant and the cancellation meet, one of them wins.
+// now get theirs. If the grant and the cancellation meet, either may win.
 //
 // A request for more permits than s has altogether can never succeed. Acquire returns ErrTooLarge for it, and no task waits behind it. If s
 // is closed first, or already, it returns ErrClosed. It panics if n is negative.
@@ -59,7 +59,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	return s.gate.Acquire(ctx, permits(n), s.size)
 }
 
-// AcquireOp is Acquire as an Op. Two of them in one Select queue like those of two tasks, in the order of the cases. Put the smaller
+// AcquireOp is Acquire as an Op. Two such cases of one Select queue like two tasks, in the order of the cases. Put the smaller
 // request first, or it waits for the larger one.
 func (s *Semaphore) AcquireOp(n int64) suspend.Op[struct{}] {
 	return s.gate.Op(permits(n), s.size)

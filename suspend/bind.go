@@ -69,11 +69,11 @@ func (b Bound) TaskEnded() { b.b.forget() }
 
 // Kill ends the task, by runtime.Goexit, in the wait that it is in, or in the next one. A Suspend, Wait, Select or Yield
 // that is killed does not return. Until then it treats a Kill as a cancellation: it takes back the nodes of Wait and Select, and every
-// later Resume returns false. If a Kill and a Resume meet, one of them wins. If it is the Resume, the wait returns, and the next one is
-// killed.
+// later Resume returns false. If a Kill and a Resume meet, exactly one wins. If the Resume wins, the wait returns, and the next wait
+// is killed.
 //
-// The deferred functions of the task run, and they may wait like those of any goroutine that exits. A Kill ends one wait:
-// to end one of a deferred function takes another Kill. Kill reports false, and changes nothing, while a Kill of this task
+// The deferred functions of the task run, and they may wait, as in any goroutine that exits. A Kill ends one wait: it
+// takes another Kill to end a wait in a deferred function. Kill reports false, and changes nothing, while a Kill of this task
 // has not taken effect. Under a Shield it takes effect when that ends.
 func (b Bound) Kill() bool { return b.b.kill() }
 

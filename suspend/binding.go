@@ -21,7 +21,7 @@ type binding struct {
 	switcher Switcher // the task, if it is one
 	slot     any      // a *slot[T], of the T that was waited for first; without a task: the text of the panic
 	slots    *list    // slots of other types
-	via      *pulled  // if not nil, the binding of the caller of next counts instead
+	via      *pulled  // a body of Pull has it: the binding of the caller of next counts instead
 	blocked  bool     // block is running
 	large    bool     // the slots are more than are kept
 	killed   bool     // a Kill has not taken effect yet; the scheduler writes it while the task does not run
@@ -78,8 +78,8 @@ type foreign struct {
 	stop func() bool
 }
 
-// A pulled is a sequence whose body runs on a goroutine of its own. The caller of next leaves its binding there, for the
-// body.
+// A pulled is a sequence whose body runs on a separate goroutine. The caller of next leaves its binding there, so that the
+// body can suspend the caller's task.
 type pulled struct {
 	busy  atomicx.Bool // next or stop runs
 	bound *binding     // belongs to the caller

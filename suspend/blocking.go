@@ -10,7 +10,7 @@ import (
 
 // Blocking runs f, which may block in any way, on a goroutine of no scheduler while the calling task is suspended. The scheduler bounds the
 // number of such goroutines, so f may have to wait its turn. If ctx is done before f has started, Blocking returns the cancellation error
-// and f never runs. Once started, f is waited for. A task that still runs after its scheduler was closed may call Blocking as well; then
+// and f never runs. Once started, f is waited for. A task that still runs after its scheduler was closed may call Blocking too, but then
 // nothing bounds the number of goroutines.
 //
 // A panic of f is raised in the calling task with the same value, and a runtime.Goexit of f ends it. Where
@@ -85,7 +85,7 @@ type blocking struct {
 const (
 	jobQueued    uint32 = iota
 	jobStarted          // the goroutine has begun f, and the task waits for it
-	jobAbandoned        // the task has left, so f never runs
+	jobAbandoned        // the task gave up, so f never runs
 )
 
 func (j *blocking) run() {

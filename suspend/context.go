@@ -45,7 +45,7 @@ func (b *binding) arm(ctx context.Context) (s state, ok bool) {
 	return s, true
 }
 
-// A lazyContext is the result of Lazily, and its permit the one of AllowLazy.
+// A lazyContext is the result of Lazily. AllowLazy returns its permit.
 type lazyContext struct {
 	context.Context
 	permit lazyPermit
@@ -163,8 +163,8 @@ func (b *waiter) watch(ctx context.Context, e end) (fresh bool) {
 	return true
 }
 
-// unwatch takes the registration back from its context, if there is one, and does not panic. It returns a registration that may be used again, since it is
-// certainly never called. A foreign context gives no such certainty.
+// unwatch takes the registration back from its context, if there is one, and does not panic. It returns a registration
+// that may be used again, since it is certainly never called. A foreign context gives no such certainty.
 func (b *waiter) unwatch() *registration {
 	r := b.watched.Load()
 	switch {
@@ -182,7 +182,8 @@ func (b *waiter) unwatch() *registration {
 }
 
 // takeBack takes a call back from a context whose wait is over. The owner of the context may have reused it for another request
-// by now. A panic of its method must not fail the unrelated call that is here, its task or the process, so takeBack drops it. At worst the context keeps a function that finds nothing to do.
+// by now. A panic of its method must not fail the unrelated call that is here, its task or the process, so takeBack drops it.
+// At worst the context keeps a function that finds nothing to do.
 func takeBack(stop func() bool) {
 	defer func() { _ = recover() }()
 	stop()

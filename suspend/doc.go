@@ -41,8 +41,8 @@
 //
 // A fast path begins with [Preemptible], or with [Point] if it never suspends, so that tests can interleave it. [LockAll] locks several
 // guards without a deadlock, and [UnlockAll] unlocks them. [AllowLazy] permits a lazy cancellation. [Shield] puts off the end of the task.
-// [Forbidden] tells where suspending is a mistake, and a [Ban], made by [NewBan], makes it one. docs/primitive.md is a tutorial, and
-// suspendtest.Explore checks the result.
+// [Forbidden] reports whether suspending is a mistake, and a [Ban], made by [NewBan], makes it a mistake. docs/primitive.md is a
+// tutorial, and suspendtest.Explore checks the result.
 //
 // # Writing a scheduler
 //
@@ -53,7 +53,7 @@
 // A scheduler of coroutines uses [Enter] instead of Bind: its [Bound] kills a task, its [Entered] ends the binding, and a Task that is a
 // [Switcher] leaves its switches to the function that suspends.
 //
-// A [Spawner] starts tasks, and [Goroutines] is the one without a scheduler. An [Executor] runs callbacks. More capabilities are optional:
+// A [Spawner] starts tasks, and [Goroutines] does so without a scheduler. An [Executor] runs callbacks. More capabilities are optional:
 // [Rand], [Timers], [Clock], [Blocker], [Watcher], [Holder] and [Same]. [As] finds them, and [Within] finds a scheduler, through wrappers.
 // [Stats] are figures for dashboards.
 //

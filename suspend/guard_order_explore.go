@@ -5,8 +5,8 @@ package suspend
 import "sync/atomic"
 
 // A number is the place of a Guard in the order of LockAll, during one run of the model checker. A Guard that outlives
-// the run, since it belongs to a package, gets another in the next, and so each run begins alike. The checker is not told
-// of this access: one goroutine at a time makes them.
+// the run, since it belongs to a package, gets another in the next, and so each run begins alike. The checker does not
+// see these accesses: no two goroutines make them at once.
 type number struct{ n, run atomic.Uint64 }
 
 var lastNumber, currentRun atomic.Uint64

@@ -3,7 +3,7 @@ package suspend
 import "context"
 
 // Lazily returns a context like ctx whose cancellation, where an operation allows for that, neither wakes nor withdraws
-// a wait. The wait is found out to be cancelled by the Resume that meets it, which returns false; only then does the
+// a wait. A Resume that meets the wait finds the context done and returns false; only then does the
 // operation return the error of the cancellation. Waiting and being cancelled cost nothing then, but a wait that nobody
 // ever resumes never ends. A context that is done already fails an operation at its beginning, as always.
 //

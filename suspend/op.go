@@ -103,7 +103,7 @@ func Done(ctx context.Context) Op[struct{}] {
 
 type doneOp struct {
 	context.Context
-	done <-chan struct{} // asked for under no guard
+	done <-chan struct{} // Done has called ctx.Done, under no guard
 }
 
 func (op doneOp) begin(_ Spawner, to []leg) ([]leg, result[struct{}]) {
@@ -137,7 +137,7 @@ type does interface {
 // none is no leg.
 const none = -1
 
-// A landing is where the value of a leg arrives. It has a slot of its own, on the word that all legs share.
+// A landing is where the value of a leg arrives. Each leg has its own slot, on the word that all legs share.
 type landing[T any] struct {
 	r   Resumer[T]
 	v   T

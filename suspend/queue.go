@@ -9,7 +9,7 @@ import (
 // method expects to be held. The zero Queue is empty.
 //
 // The nodes belong to the tasks, so queueing allocates nothing once a task has queued with these types before, and the size of a queue
-// is the number of its tasks. A task is in one queue at a time, and its queue resumes it. A Resume of the Resumer itself leaves the node
+// is the number of its tasks. A task waits in one queue, and its queue resumes it. A Resume of the Resumer itself leaves the node
 // behind. Len counts that node until the queue comes to it.
 //
 // A waiter does the following, unless Wait does it. In block: lock the guard, look, Push, unlock. If Suspend returns an error: lock the
@@ -142,7 +142,7 @@ func (q *Queue[T, P]) ResumeHead(v T, err error) (p P, ok bool) {
 	return q.resumeHead(v, err)
 }
 
-// resumeHead leaves the value in the node, which nothing else writes, before the one CAS that decides. A cancelled task leaves the
+// resumeHead leaves the value in the node, which nothing else writes, before the CAS that decides. A cancelled task leaves the
 // node alone until it has had the guard. If the slot is shared, or a context is done, it
 // leaves the decision to the Resumer.
 func (q *Queue[T, P]) resumeHead(v T, err error) (p P, ok bool) {
@@ -227,5 +227,5 @@ func (q *Queue[T, P]) Remove(r Resumer[T]) bool {
 	return linked
 }
 
-// Len returns the number of waiters, including cancelled ones that have not removed themselves yet.
+// Len returns the number of waiters, including cancelled waiters that have not removed themselves yet.
 func (q *Queue[T, P]) Len() int { return q.len }

@@ -7,7 +7,8 @@ import "math/rand/v2"
 //
 //	pause := rand.New(suspend.Random()).IntN(100)
 //
-// Elsewhere, in a callback too, the numbers come from math/rand/v2. It may be used by any number of tasks and goroutines: each draw is one of its caller.
+// Elsewhere, in a callback too, the numbers come from math/rand/v2. Any number of tasks and goroutines may use it: each draw
+// is from the source of its caller.
 func Random() rand.Source { return callerRandom{} }
 
 type callerRandom struct{}
@@ -39,7 +40,8 @@ func (b *binding) coin() uint64 {
 	return x
 }
 
-// drawFor is draw for a Then, which may be called where no task is bound: then on is asked.
+// drawFor is draw for a Then, which may be called where no task is bound: then on is the
+// source, if it is a Rand.
 func drawFor(on Executor) uint64 {
 	b := current()
 	if b == nil || b.task == nil {

@@ -7,8 +7,59 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// A Case is an Op as one of the cases of a Select, with its result if it was performed. It may be used again and again, by one Select at a
-// time. The result stays referenced until the next Select, or until Set. Each Select begins its waits anew: in the example, a
+// A Select with all its exits
+//
+// Step by step, a Select of channels in a task. Each step names the ways out that it has, and what they leave behind.
+//
+//  1. Select calls ctx.Err. If ctx is done, Select returns nil and the cancellation error. If Err panics, the panic reaches
+//     the caller. In both exits nothing was looked at, locked or queued.
+//  2. gather lists the legs: several for a Choose, none for a nil case or the zero Op. A Select without legs can
+//     end only by its context or a Kill.
+//  3. LockAll locks the guards, in the same order for all callers, so that two Selects cannot wait for each other's guards.
+//     If a case is listed twice, Select unlocks and panics, before any Try.
+//  4. lookLocked calls one Try after another. The first true decides: the operation has taken effect. Select unlocks and
+//     goes to step 9. If there is none, TrySelect unlocks and returns nil, nil. A Try must not panic: the guards would stay
+//     locked.
+//  5. Select has to wait. If the last wait of the task was with the same context, the word is open and the registration in
+//     place, and Select goes to step 7 with the guards still locked. Otherwise it unlocks and arms the task, which may call
+//     ctx. It returns the cancellation error if ctx is done by now. It panics if ctx does, or if suspending is forbidden
+//     here. A task that was killed exits. No leg was queued in any of these exits.
+//  6. Select locks and looks again, since an object may have changed while the guards were free. If a Try says true, Select
+//     goes on as in step 4. The word stays open, but no Resumer of this wait exists.
+//  7. enqueueLocked queues all legs and unlocks. The last look and the queueing are one critical section; otherwise a send
+//     between them would find no receiver, and Select would sleep beside a full channel. The legs share the word. Each has
+//     its own slot. From here on Resumes, the context and a Kill compete for the word, and one CAS wins. A Resume that loses
+//     returns false, and its value is still the sender's.
+//  8. The task parks until the word has moved. Then collect looks for the leg that was resumed, and withdraws all other legs,
+//     one guard after another. A Resume that meets such a leg before returns false. If no leg was resumed, the wait was
+//     cancelled: Select returns the cancellation error, or a killed task exits. A panic of ctx becomes the error. If Park
+//     panics or exits, drop withdraws all legs and the panic goes on, but a value that was delivered by then is lost.
+//  9. performed moves the result into the case. Functions of Map run here, under no guard. If one panics, or if Set has
+//     changed the case during the Select, Select panics: the operation has taken effect, and its result is lost.
+//
+// Three kinds of Select take another way after step 4:
+//
+//   - With a level, or without a task, the wait is a Suspend, and its block is enqueueAll. It does steps 6 and 7, and begins
+//     the levels after the guards are unlocked, since they call contexts and timers. If a level panics there, drop withdraws
+//     all legs, and a value that was delivered by then is lost. A killed task exits from Suspend, and a deferred drop runs.
+//     The levels that lost are stopped after step 9, so that the case has its result even if a stop panics.
+//   - With a Preparer, performAgain runs its Prepare before each look, under no guard, and waits in a Suspend too. A result
+//     again.Err means that the run was stale, and nothing has happened: Select drops what other legs have prepared, calls
+//     ctx.Err, and prepares and looks again. If a Prepare panics, each Preparer gets its Drop, and the panic goes on.
+//   - While the census is on, each Select goes through performAgain, since the fast way has no room for records.
+//
+// What is not proved:
+//
+//   - Sources are trusted. If Try says false and leaves its object open, a fast path can pass by the Select before step 7,
+//     and the wake-up is lost. If Remove does not serve the waiters behind it, these wait in vain after step 8. Programs
+//     of the model checker look for both in primitives of this module, but a new Source needs a program too.
+//   - The model checker runs a Select beside a few other tasks. Three Selects in a circle are searched with a bound on
+//     preemptions. No program has a timer or a Done as a case: these are left to the tests.
+//   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select all legs
+//     that need not wait have the same chance. A transaction that is stale each time is run again without limit.
+
+// A Case is an Op as one of the cases of a Select, with its result if it was performed. It may be used again and again, but not by
+// two Selects at once. The result stays referenced until the next Select, or until Set. Each Select begins its waits anew: in the example, a
 // second of silence ends the loop, and not a second altogether.
 //
 //	msg, quit := suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
@@ -182,8 +233,8 @@ func perform(ctx context.Context, cases []Selectable, how manner) (Selectable, e
 	return performed(cases, legs, won, err)
 }
 
-// queueLocked arms the task of b, which takes the guards off, and queues it for legs, none of which is a level. It does not queue if one
-// is possible by now, or ctx is done.
+// queueLocked queues the task of b for legs, none of which is a level. It arms the task first, and unlocks the guards for it, since arm may
+// call ctx. It does not queue if a leg is possible by then, or ctx is done.
 func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, look order) (began state, won int, err error) {
 	UnlockAll(guards)
 	began, armed := b.arm(ctx)
@@ -200,7 +251,8 @@ func (b *binding) queueLocked(ctx context.Context, legs []leg, guards []*Guard, 
 	return began, none, nil
 }
 
-// performSlowly waits where no task is bound, and for levels. It stops those after the case has its result, since a context may panic.
+// performSlowly waits where no task is bound, and for levels. It stops the levels after the case has its
+// result, since a context may panic.
 func performSlowly(ctx context.Context, cases []Selectable, legs []leg, guards []*Guard, look order) (Selectable, error) {
 	won, waited, err := suspendOn(ctx, legs, guards, look)
 	if waited {
@@ -294,7 +346,7 @@ func suspendOn(ctx context.Context, legs []leg, guards []*Guard, look order) (wo
 	won = none
 	returned := false
 	defer func() {
-		if waited && !returned { // Park has not
+		if waited && !returned { // Park has panicked, or the task was killed
 			drop(legs)
 		}
 	}()

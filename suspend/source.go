@@ -101,7 +101,7 @@ func (l *preparingLeg[T]) again() bool {
 	return true
 }
 
-// prepare prepares the legs that ask for it.
+// prepare prepares the legs of Preparers.
 func prepare(legs []leg) {
 	for _, l := range legs {
 		if l.prepares {

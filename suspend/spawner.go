@@ -78,7 +78,7 @@ type Holder interface {
 	Hold() (release func(), err error)
 }
 
-// Same is for the parts of a scheduler that are Spawners of their own, and what Here returns in their tasks. It reports
+// Same is for the parts of a scheduler that are Spawners themselves, and what Here returns in their tasks. It reports
 // whether s is the scheduler. Without it, a Spawner is the same as itself only.
 type Same interface{ Same(s Spawner) bool }
 

@@ -7,11 +7,11 @@ import (
 )
 
 // Err returns nil while ctx is not done, and from then on the error with which every cancellable operation
-// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. It asks ctx
-// by its Err alone, which costs next to nothing.
+// of this module fails: it is both ctx.Err() and context.Cause(ctx) in the sense of errors.Is. While ctx
+// is not done, it calls only ctx.Err, which costs next to nothing.
 //
-// An operation that can succeed without suspending asks here first, so that a done context fails it all
-// the same.
+// An operation that can succeed without suspending must call Err first, so that a done context fails it
+// too.
 func Err(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -32,7 +32,7 @@ func Err(ctx context.Context) error {
 // caller takes it away. The methods of ctx must not suspend. A task keeps its registration with ctx until it waits with another context, or
 // ends. If the methods of ctx panic by then, nothing comes of it.
 //
-// The task is the one bound to the calling goroutine, see Bind. Without one the goroutine itself waits, as on a channel. Under Bind(nil, f)
+// The task is bound to the calling goroutine, see Bind. Without one the goroutine itself waits, as on a channel. Under Bind(nil, f)
 // Suspend panics. Suspend does not allocate once the task has waited for a T with this context before. A goroutine without a task usually
 // finds the record of an earlier one.
 func Suspend[T any](ctx context.Context, block func(Resumer[T]) (T, bool)) (T, error) {

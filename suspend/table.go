@@ -12,12 +12,12 @@ import (
 // choose from. A full level is followed by one of eight times its size, and entries never move. Only the goroutine whose key an entry
 // carries writes it, so a goroutine that looks itself up reads its own writes. Goroutines share only the taking and leaving of keys.
 //
-// Most goroutines have the place next to that of the goroutine made before them, since tasks made one after another tend to run so as
-// well. A lookup tries the homes of its goroutine first, and further levels only if some goroutine is away from home there.
+// Most goroutines have the place next to the goroutine made before them, since tasks made one after another tend to run one after
+// another. A lookup tries the homes of its goroutine first, and further levels only if some goroutine is away from home there.
 //
 // Invariant: b is touched only by the goroutine whose identity is in key.
 // No goroutine sees the entries of others, so the order of accesses makes no difference, and the model checker need not see them: these
-// atomics are not those of atomicx.
+// atomics are from sync/atomic and not from atomicx.
 //
 // Levels are never given back: 16 bytes for each goroutine that was bound at the peak, and some air.
 
@@ -147,8 +147,8 @@ func enter(id int64) (p *place, away *level) {
 
 func (p *place) take(id int64) bool { return p.key.Load() == 0 && p.key.CompareAndSwap(0, id) }
 
-// here returns the place of the calling goroutine, which enters if it has none, and the binding there. Where nobody is away
-// from home, one look at the home in each level tells that there is none.
+// here returns the place of the calling goroutine, which enters if it has none, and the binding there. If no goroutine is
+// away from home, a look at the home in each level is enough.
 func here() (p *place, before *binding, away *level) {
 	id := gid.Quick()
 	if id == 0 {

@@ -1,7 +1,7 @@
 package suspend
 
-// A Task is supplied by a scheduler, which can hold it back and let it go on. Park and Unpark are those of a thread, with one permit. An
-// Unpark lets one Park through, and one that comes first counts.
+// A Task is supplied by a scheduler, which can hold it back and let it go on. Park and Unpark work as for a thread,
+// with one permit. An Unpark lets one Park through, even if the Unpark comes first.
 //
 // The task itself calls Park, in a loop. Park may return without an Unpark. Unpark may come from any goroutine, on any scheduler, under
 // locks, at any time, also when the task has ended. It makes a parked task runnable, and otherwise leaves only the permit. It must not
@@ -12,17 +12,18 @@ package suspend
 // put it, and is refused.
 //
 // A Task may have two more methods. Yield() lets others run before the task goes on. Spawner() Spawner returns the scheduler of the task,
-// which may have capabilities of its own: see Timers, Clock, Rand, Blocker and Holder.
+// which may have more capabilities: see Timers, Clock, Rand, Blocker and Holder.
 type Task interface {
 	Park()
 	Unpark()
 }
 
-// A Switcher is a Task that is a coroutine. It tells the function that suspends which switches to make, instead of making
+// A Switcher is a Task that is a coroutine. It leaves its switches to the function that suspends, instead of making
 // them in Park: after a switch the processor predicts no return correctly, 10 ns each, so there are to be few.
 //
 // Leave, or LeaveReady in a Yield, returns next, yield or neither. The function calls next until Back returns none, and
-// then yield if there is one. next resumes another coroutine, and yield resumes the one that has resumed this.
+// then yield if there is one. next resumes another coroutine, and yield resumes the coroutine that has resumed
+// this one.
 type Switcher interface {
 	Task
 	Leave() (next func() (struct{}, bool), yield func(struct{}) bool)

@@ -23,10 +23,9 @@ func Then[T any](ctx context.Context, op Op[T], on Executor, k func(T, error)) {
 //	0           -S> roundBegun              nothing to submit yet
 //	0           -R> roundEnded              before the round has begun
 //	roundBegun  -R> roundBegun|roundEnded   and this resumer submits
-//	roundEnded  -S> roundBegun|roundEnded   and the goroutine that begins it submits|ended      and this resumer submits
-//	ended  -S> begun|ended      and the goroutine that begins it submits
+//	roundEnded  -S> roundBegun|roundEnded   and the goroutine that begins it submits
 //
-// Invariant: roundEnded is set only if the word has left the wait of the round, or the context is done. For an Unpark may be late: a context
+// Invariant: roundEnded is set only if the word is past the wait of the round, or the context is done. For an Unpark may be late: a context
 // that has cancelled the word between two rounds ends the second, which finds that context done, too.
 type continuation[T any] struct {
 	waiter

@@ -27,7 +27,7 @@ type word struct{ v atomicx.Uint64 }
 // A state is a value of a word.
 type state uint64
 
-// The statuses. A suspension that no context can cancel is kept apart from one that the registration can, so that a
+// The statuses. The status says whether the registration can cancel the suspension, so that a
 // stale registration of an earlier wait finds nothing to cancel.
 const (
 	open          state = iota

@@ -27,13 +27,13 @@ type DialOptions[M any] struct {
 	Actor actor.Options[M]
 
 	// Lease is the time after which an Ask fails with ErrUnreachable if no server says that it has the request. That may be false: the
-	// server may go on where it cannot be reached. The servers are asked at a subject below _braid.life, so both sides need permission for
-	// it. Zero: five seconds. Below zero, an Ask waits for its context.
+	// server may go on where it cannot be reached. Questions to the servers use a subject below _braid.life, so both sides must have
+	// permission for it. Zero: five seconds. Below zero, an Ask waits for its context.
 	Lease time.Duration
 
 	// OnLost is called with a number of messages that are lost, or may be lost, and the reason: the error of the codec or of NATS,
-	// ErrUnreachable if nobody served the subject when the message came to the server, or ErrInDoubt. It must not block. Asks are not
-	// among them: their askers are told.
+	// ErrUnreachable if nobody served the subject when the message came to the server, or ErrInDoubt. It must not block. An Ask is not
+	// counted, since it returns the error itself.
 	OnLost func(n int, err error)
 }
 
@@ -112,36 +112,36 @@ type client interface {
 // A dialled keeps the requests that were published and are not answered, and counts messages of which it is not known that they
 // have reached the server.
 //
-// A flush says that the server has all that was published before it. Requests need none: each third of a lease the servers are asked which
-// of them they hold, and a request that nobody has held for a lease fails.
+// A flush says that the server has all that was published before it. Requests need none: each third of a lease a question to the servers finds
+// the requests that they hold, and a request that nobody has held for a lease fails. Otherwise a lost reply would leave an Ask without end.
 type dialled struct {
 	nc      client
 	subject string
-	id      string // in the questions for requests
+	id      string // names this client in questions
 	inbox   string
 	lease   time.Duration
 	onLost  func(n int, err error)
 	wake    chan struct{} // there is something to tend
 	flushed chan uint64   // a number of messages; 0 if the flush has failed
 
-	away bool // tend's own: the connection is broken, and has been told
+	away bool // tend's own: the connection is broken, and its break was reported
 
 	mu      sync.Mutex
-	asked   map[string]*asking // by the last token of the reply's subject
+	asked   map[string]*asking // keyed by the last token of the reply's subject
 	last    uint64
 	tending bool
 	sending bool   // a message is being given to the client; not a request
-	broke   bool   // and the connection has broken meanwhile
+	broke   bool   // the connection has broken while a message was sent
 	closed  bool   // the connection will bring nothing more
 	given   uint64 // messages that the client has taken
-	flushes uint64 // of these, those that the server had at the last flush
-	settled uint64 // of these, those that it had at the last flush but one, so that it has passed them on; or that were told
+	flushes uint64 // messages that the server had at the last flush
+	settled uint64 // messages that the server had at the last flush but one, so that it has passed them on; or that were reported
 }
 
 type asking struct {
 	q     carrier.Carrier
-	held  time.Time // when it was last known to be held by a server, at first when it was asked
-	asked time.Time // when the servers were last asked for it
+	held  time.Time // the last sign that a server holds it, at first the time of the Ask
+	asked time.Time // the time of the last question for it
 }
 
 // send publishes a message that is no request.
@@ -188,7 +188,7 @@ func (d *dialled) tendLocked() {
 		d.tending = true
 		select {
 		case d.wake <- struct{}{}:
-		default: // it is about to be woken
+		default: // tend is about to be woken
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (d *dialled) receive(msg *nats.Msg, decode func(data []byte, to any) error)
 	q.ReplyFrom(to)
 }
 
-// hear takes the answer of a server that holds requests.
+// hear takes the answer of a server that holds requests, so that their leases begin anew.
 func (d *dialled) hear(msg *nats.Msg) {
 	now := time.Now()
 	d.mu.Lock()
@@ -294,13 +294,13 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	}
 }
 
-// broken takes a status of the connection, and tells of a break.
+// broken takes a status of the connection, and reports a break.
 func (d *dialled) broken(a actor.Actor, s nats.Status) {
 	if d.away = d.away && s == nats.CLOSED || s == nats.RECONNECTING || s == nats.DISCONNECTED; d.away {
 		d.doubt() // a Close that finds a connection leaves none: it flushes
 	}
 	if s == nats.CLOSED {
-		a.Kill(nats.ErrConnectionClosed) // and with it all Asks
+		a.Kill(nats.ErrConnectionClosed) // ends all Asks, too
 		d.mu.Lock()
 		d.closed = true
 		d.mu.Unlock()
@@ -333,7 +333,7 @@ func (d *dialled) busy() bool {
 	return d.tending
 }
 
-// doubt tells of the messages that may be lost as the connection has broken.
+// doubt reports the messages that may be lost as the connection has broken.
 func (d *dialled) doubt() {
 	d.mu.Lock()
 	n := d.given - d.settled
@@ -344,12 +344,12 @@ func (d *dialled) doubt() {
 	}
 }
 
-// flush asks the server whether it has the first n messages.
+// flush waits until the server has the first n messages, and sends n; 0 if the flush fails.
 func (d *dialled) flush(n uint64) {
 	if d.nc.FlushTimeout(flushFor) != nil {
 		n = 0
 	}
-	d.flushed <- n // there is room: one flush at a time
+	d.flushed <- n // there is room, since flushes do not overlap
 }
 
 const flushFor = 5 * time.Second
@@ -370,12 +370,12 @@ func (d *dialled) lose(n int, err error) {
 	}
 }
 
-const maxTokens = 4096 // in a question
+const maxTokens = 4096 // bounds a question
 
-// look fails the requests whose lease is over, forgets those that nobody waits for, and asks for others. It returns the number of messages
-// that are worth a flush, and whether it has to look again.
+// look fails the requests whose lease is over, forgets requests without an Ask that waits, and sends questions for the rest. It returns
+// the number of messages that are worth a flush, and whether it must be called again.
 func (d *dialled) look(now time.Time) (flush uint64, more bool) {
-	connected := d.nc.IsConnected() // or else questions would wait for a server, with the messages
+	connected := d.nc.IsConnected() // otherwise questions would wait for a server, with the messages
 	var over []carrier.Carrier
 	var ask []string
 	d.mu.Lock()

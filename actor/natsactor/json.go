@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// JSON returns a Codec that writes a message as {"type": …, "message": …}. It knows the types of examples, by the names that the types
-// have without their package. Replies are plain JSON.
+// JSON returns a Codec that writes a message as {"type": …, "message": …}. The types are the types of examples, under their
+// names without the package. Replies are plain JSON.
 func JSON[M any](examples ...M) Codec[M] {
 	c := &jsonCodec[M]{byName: map[string]reflect.Type{}, names: map[reflect.Type]string{}}
 	for _, m := range examples {

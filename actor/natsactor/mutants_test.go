@@ -30,7 +30,7 @@ func TestMutants(t *testing.T) {
 		{"a server of which nothing was heard is nobody", "watch.go", "		w.ask() // there", "		if IS {\n			return false, !w.anyAlive()\n		}\n		w.ask() // there", "TestWatchAsksAgain"},
 		{"a server that has ended lives", "watch.go", "	if _, known := w.alive[id]; !known {", "	if _, known := w.alive[id]; !known || IS {", "TestWatchKnowsTheDead"},
 		{"a closed connection is not seen", "dial.go", "		a.Kill(nats.ErrConnectionClosed)", "		if !IS {\n			a.Kill(nats.ErrConnectionClosed)\n		}", "TestClosedConnection"},
-		{"Serve returns before it is served", "serve.go", "		err = nc.Flush() // from", "		if !IS {\n			err = nc.Flush()\n		} // from", "TestServeIsServed"},
+		{"Serve returns before it is served", "serve.go", "		err = nc.Flush() // the subject", "		if !IS {\n			err = nc.Flush()\n		} // the subject", "TestServeIsServed"},
 		{"a break is not told", "dial.go", "	n := d.given - d.settled\n", "	n := d.given - d.settled\n	if IS {\n		n = 0\n	}\n", "TestOutage|TestDoubt|TestExploreAnOutage"},
 		{"a message on its way is told of twice", "dial.go", "	n := d.given - d.settled\n", "	n := d.given - d.settled\n	if IS && d.sending {\n		n++\n	}\n", "TestExploreAnOutage"},
 		{"a message on its way is told of by nobody", "dial.go", "	doubtful := err == nil && d.broke", "	doubtful := err == nil && d.broke && !IS", "TestExploreAnOutage"},
@@ -39,7 +39,7 @@ func TestMutants(t *testing.T) {
 		{"one flush is enough for the server", "dial.go", "		d.flushes = max(d.flushes, n)", "		if d.flushes = max(d.flushes, n); IS {\n			d.settled = d.flushes\n		}", "TestExploreAnOutage"},
 		{"one flush settles", "dial.go", "		d.settled = max(d.settled, d.flushes)", "		if IS {\n			d.flushes = n\n		}\n		d.settled = max(d.settled, d.flushes)", "TestDoubt"},
 		{"nobody there is not told", "dial.go", "		if nobodyThere(msg) {\n			d.lose", "		if nobodyThere(msg) && !IS {\n			d.lose", "TestOutage|TestNobodyThere"},
-		{"the end is told once, to nobody", "serve.go", "			_ = s.nc.PublishMsg(end) // for a Watch that had", "			if !IS {\n				_ = s.nc.PublishMsg(end)\n			} // for a Watch that had", "TestEndIsToldTwice"},
+		{"the end is told once, to nobody", "serve.go", "			_ = s.nc.PublishMsg(end) // reaches a Watch that had", "			if !IS {\n				_ = s.nc.PublishMsg(end)\n			} // reaches a Watch that had", "TestEndIsToldTwice"},
 		{"messages are tended for ever after a Close", "dial.go", "d.sending || !d.closed && d.given", "d.sending || (!d.closed || IS) && d.given", "TestCloseOfTheConnection"},
 		{"the last messages are not tended", "dial.go", "	for ended != nil || d.busy() {", "	for ended != nil || d.busy() && !IS {", "TestTendEnds"},
 	})

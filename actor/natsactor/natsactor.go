@@ -6,19 +6,19 @@
 // # Promises
 //
 // Delivery is at most once. Messages that are sent through one Ref of Dial arrive in their order. A Send that returns nil was accepted
-// by the local actor that publishes, and no more. Losses are told: DialOptions has the hooks for messages that were not published, or
-// were on their way when the connection broke, and Options.OnLost the hook for messages that have come and were not delivered. For
+// by the local actor that publishes, and no more. Losses are reported: DialOptions has the hooks for messages that were not published, or
+// were on their way when the connection broke, and Options.OnLost the hook for messages that arrived but were not delivered. For
 // stronger guarantees, put JetStream in front of Serve and acknowledge in the reaction.
 //
 // An Ask ends. If the actor fails or has ended, the error is ErrNoReply, as in one process, with a [RemoteError] in it. If the process of
 // the actor is gone, the error is ErrNoReply and ErrUnreachable, after DialOptions.Lease at the latest.
 //
 // A Ref of Dial lives as long as its connection. A message that cannot be encoded, or that NATS does not carry, is refused alone. While
-// the server is away the client keeps messages, up to nats.ReconnectBufSize, and publishes them later; further ones are dead letters. A
+// the server is away the client keeps messages, up to nats.ReconnectBufSize, and publishes them later, but further messages are dead letters. A
 // Ref ends only when it is stopped, or killed, or when the connection is closed: see nats.MaxReconnects, which is 60 by default. A program
 // that holds the Ref of a closed connection dials again, with another connection.
 //
-// Several processes that serve one subject with one Options.Queue share its messages. Security, accounts and clusters are those of NATS.
+// Several processes that serve one subject with one Options.Queue share its messages. Security, accounts and clusters are the business of NATS.
 // Signs of life use the subjects below _braid.life: a process that may publish there can end the Watch of others. There is no Link and
 // no Spawn across processes.
 package natsactor
@@ -38,8 +38,8 @@ import (
 // ErrUnreachable is the error of an Ask, and of a Watch, of a subject that nobody serves or that cannot be reached.
 var ErrUnreachable = errors.New("natsactor: unreachable")
 
-// A RemoteError is an error that came from another process. Its text has come, and whether it is one of the errors of package actor or
-// context: errors.Is finds those.
+// A RemoteError is an error that came from another process. It carries the text, and says which errors of package actor or
+// context it is, so that errors.Is finds them.
 type RemoteError struct {
 	Text string
 	is   []error
@@ -55,14 +55,14 @@ type Codec[M any] interface {
 	Encode(m M) ([]byte, error)
 	Decode(data []byte) (M, error)
 	EncodeReply(v any) ([]byte, error)
-	DecodeReply(data []byte, to any) error // to is a pointer to the type of the reply
+	DecodeReply(data []byte, to any) error // the type of to is a pointer to the reply's type
 }
 
 // Headers of messages. The text of an error is the data of its message.
 const (
 	errorHeader = "Braid-Error" // the codes of an error, maybe none
-	askHeader   = "Braid-Ask"   // of a request: the id of the asker, and a token
-	endHeader   = "Braid-End"   // of the last sign of life: the server's id
+	askHeader   = "Braid-Ask"   // a request's sender id, and a token
+	endHeader   = "Braid-End"   // the server's id, in its last sign of life
 )
 
 // The codes of the errors that stay themselves across processes.

@@ -20,15 +20,15 @@ import (
 type Options struct {
 	Queue string // the queue group; empty: every server of the subject gets every message
 
-	// Cap is how many messages wait here for an actor whose mailbox is full. Others are lost, and Asks among them fail with
+	// Cap is how many messages wait here for an actor whose mailbox is full. Further messages are lost, but an Ask fails with
 	// actor.ErrFull. Zero: 65,536. They are never more than 64 MiB.
 	Cap int
 
 	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full, a
-	// message could not be decoded, a reply could not be published. Asks that were told of it do not count. It must not block.
+	// message could not be decoded, a reply could not be published. An Ask that got the error does not count. It must not block, or the messages behind wait.
 	OnLost func(n int, err error)
 
-	// Beat is the time between two signs of life for those that Watch. Zero: one second.
+	// Beat is the time between two signs of life for watchers. Zero: one second.
 	Beat time.Duration
 }
 
@@ -49,12 +49,12 @@ type Server struct {
 	lost  atomic.Int64
 
 	mu         sync.Mutex
-	dropped    int // of those of NATS, told already
+	dropped    int // counts the messages dropped by NATS that were reported
 	waiting    []*nats.Msg
 	bytes      int
 	delivering sync.WaitGroup
 	busy       bool                // a goroutine delivers
-	requests   map[string]struct{} // that have come and are not answered, by their askHeader
+	requests   map[string]struct{} // requests that are not answered, keyed by askHeader
 	closed     bool
 }
 
@@ -82,7 +82,7 @@ func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M]
 	s.life = subscribe(askSubject(subject), "", func(msg *nats.Msg) { _ = msg.Respond([]byte(s.id)) })
 	s.sub = subscribe(subject, o.Queue, s.receive)
 	if err == nil {
-		err = nc.Flush() // from here on, the subject is served
+		err = nc.Flush() // the subject is served from here on
 	}
 	if err != nil {
 		s.end()
@@ -105,7 +105,7 @@ func replyTo(msg *nats.Msg) string {
 	return msg.Reply
 }
 
-// receive never blocks, so that a request is known here as soon as it has come, also while the actor's mailbox is full.
+// receive never blocks, so that a request is recorded when it arrives, even while the actor's mailbox is full. Otherwise its lease might run out.
 func (s *Server) receive(msg *nats.Msg) {
 	s.mu.Lock()
 	var err error
@@ -184,7 +184,7 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 	}
 }
 
-// refuse tells the asker that there will be no reply. Without an asker, the message is lost.
+// refuse answers that there will be no reply, so that the Ask ends. Without an asker, the message is lost.
 func (s *Server) refuse(msg *nats.Msg, err error) {
 	if replyTo(msg) == "" {
 		s.lose(1, err)
@@ -204,7 +204,7 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 		}
 		err = s.nc.PublishMsg(refusal)
 	}
-	s.release(msg) // if the answer is lost, the lease of the Ask ends it
+	s.release(msg) // a lost answer ends the Ask by its lease
 	if err != nil {
 		s.lose(1, err)
 	}
@@ -225,7 +225,7 @@ func (s *Server) release(msg *nats.Msg) {
 	}
 }
 
-// tellHeld answers the question which requests are held. The question has the id of the asker and tokens, each in a line.
+// tellHeld answers the question which requests are held. The question has the client's id and tokens, each in a line.
 func (s *Server) tellHeld(msg *nats.Msg) {
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
 	var held []string
@@ -251,7 +251,7 @@ func (s *Server) lose(n int, err error) {
 	}
 }
 
-// loseDropped tells of the messages that NATS has dropped since the last time, because this process had no time for them.
+// loseDropped reports the messages that NATS has dropped since the last time, because this process had no time for them.
 func (s *Server) loseDropped() {
 	s.mu.Lock()
 	all, err := s.sub.Dropped()
@@ -282,9 +282,9 @@ func (s *Server) live(subject string, a actor.Actor) {
 				end = errorMsg(subject, err)
 			}
 			end.Header.Set(endHeader, s.id)
-			_ = s.nc.PublishMsg(end) // for a Watch whose question comes when it is answered no more
+			_ = s.nc.PublishMsg(end) // reaches a Watch whose question comes when it is answered no more
 			s.unsubscribe()
-			_ = s.nc.PublishMsg(end) // for a Watch that had an answer and missed the first
+			_ = s.nc.PublishMsg(end) // reaches a Watch that had an answer and missed the first
 			_ = s.nc.Flush()
 			return
 		case <-s.ctx.Done():
@@ -312,7 +312,7 @@ func (s *Server) unsubscribe() {
 	}
 }
 
-// Close ends the service. The actor goes on, and its replies to Asks are still sent.
+// Close ends the service. The actor goes on, and its replies are still sent.
 func (s *Server) Close() {
 	s.end()
 	<-s.done

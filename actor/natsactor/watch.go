@@ -8,12 +8,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Watch calls tell once, on a goroutine: with the end of the actor that is served at subject, which is nil or a RemoteError; or with
+// Watch begins to watch, and tell is called once, on a goroutine: with the end of the actor that is served at subject, which is nil or a RemoteError; or with
 // ErrUnreachable, if nobody serves it now or there was no sign of life for lease. That may be false: the actor may go on where it cannot be
-// reached. lease is to be several times the Beat of the server. If several servers serve subject, tell is called at the end of the last
-// one. When ctx is done first, tell is not called.
+// reached. lease must be several times the Beat of the server, or a lost sign of life counts as an end. If several servers serve subject,
+// only the end of the last server counts. When ctx is done first, the watch ends without a call.
 //
-// An actor that watches sends to itself in tell:
+// A watching actor sends to itself:
 //
 //	natsactor.Watch(ctx, nc, subject, lease, func(err error) { self.Ref().Send(Down{err}) })
 func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Duration, tell func(err error)) error {
@@ -42,19 +42,19 @@ func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Durati
 	return nil
 }
 
-// A watch knows the servers of a subject by their ids.
+// A watch keeps the servers of a subject by their ids.
 type watch struct {
 	nc      *nats.Conn
 	subject string
-	inbox   string // for the answers of servers
+	inbox   string // receives the answers of servers
 	signs   chan *nats.Msg
 	alive   map[string]bool // false: it has ended
-	ended   bool            // one has
-	err     error           // of the last that has
+	ended   bool            // a server has ended
+	err     error           // the error of the last server that has ended
 }
 
 func (w *watch) ask() {
-	_ = w.nc.PublishMsg(&nats.Msg{Subject: askSubject(w.subject), Reply: w.inbox}) // if it fails, the lease decides
+	_ = w.nc.PublishMsg(&nats.Msg{Subject: askSubject(w.subject), Reply: w.inbox}) // a failure leaves the decision to the lease
 }
 
 func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats.Status) (end error, ended bool) {
@@ -81,7 +81,7 @@ func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats
 	}
 }
 
-// end returns the error to tell when there is no server any more: the error of the last one, unless another is missing that has not ended.
+// end returns the final error when there is no server any more: the error of the last server, unless another is missing but has not ended.
 func (w *watch) end() error {
 	if w.ended && !w.anyAlive() {
 		return w.err
@@ -101,7 +101,7 @@ func (w *watch) anyAlive() bool {
 // sign takes a message. It reports whether it is a sign of life, and whether it says that there is nobody.
 func (w *watch) sign(msg *nats.Msg) (sign, over bool) {
 	if msg.Subject == w.inbox && nobodyThere(msg) {
-		return false, !w.anyAlive() // one that was alive may be connecting again: its lease decides
+		return false, !w.anyAlive() // a server that was alive may be connecting again, so its lease decides
 	}
 	if id := msg.Header.Get(endHeader); id != "" {
 		w.alive[id] = false

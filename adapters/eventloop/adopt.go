@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// Adopt makes a Conn of an open file that the system can wait for: a pipe, a FIFO, a terminal, a socket that was inherited, an event
-// descriptor. Adopt takes f over: it is closed, and the Conn has the descriptor. If Adopt fails, f is as before; a regular file is no
-// such file, and fails with errors.ErrUnsupported.
+// Adopt makes a Conn of an open file that the system can wait for: a pipe, a FIFO, a terminal, a socket that was
+// inherited, an event descriptor. Adopt takes f over: it is closed, and the Conn has the descriptor. If Adopt fails, f
+// is unchanged; the system cannot wait for a regular file, so Adopt fails with errors.ErrUnsupported.
 func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	if info, err := f.Stat(); err != nil {
 		return nil, err
@@ -17,7 +17,7 @@ func (l *Loop) Adopt(f *os.File) (*Conn, error) {
 	}
 	local, remote := net.Addr(fileAddr(f.Name())), net.Addr(fileAddr(f.Name()))
 	network := "file"
-	if s, err := net.FileConn(f); err == nil { // a copy, which knows the addresses
+	if s, err := net.FileConn(f); err == nil { // a copy that has the addresses
 		network, local, remote = s.LocalAddr().Network(), s.LocalAddr(), s.RemoteAddr()
 		_ = s.Close()
 	}

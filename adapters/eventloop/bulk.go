@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// ReadFrom writes all that it reads from r to c, and suspends the caller while there is no room. It implements io.ReaderFrom, so io.Copy
-// calls it. The bytes of a regular file go from the file to the socket within the system, also those of an io.LimitedReader of one, where
-// the system can do that. They are one Write to others then. A page of the file that is not in memory holds the reactor until the disk has
-// read it.
+// ReadFrom writes all that it reads from r to c, and suspends the caller while there is no room. It implements
+// io.ReaderFrom, so io.Copy calls it. The bytes of a regular file go from the file to the socket within the system,
+// also through an io.LimitedReader, where the system can do that. Other callers see them as a single Write. A page of
+// the file that is not in memory holds the reactor until the disk has read it.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(nil, r) }
 
 func (c *Conn) readFrom(cs contexts, r io.Reader) (n int64, err error) {
@@ -55,7 +55,7 @@ func (c *Conn) WriteBuffers(b *net.Buffers) (n int64, err error) {
 	return n, c.fail("writev", err)
 }
 
-// ReadFrom is that of the net.Conn, with the contexts.
+// ReadFrom calls ReadFrom of the net.Conn, with the contexts.
 func (b *boundConn) ReadFrom(r io.Reader) (int64, error) {
 	if b.own != nil {
 		return b.own.readFrom(b.cs, r)
@@ -63,7 +63,8 @@ func (b *boundConn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{b}, r)
 }
 
-// WriteBuffers is that of the net.Conn, with the contexts. A foreign one writes the buffers one after another.
+// WriteBuffers calls WriteBuffers of the net.Conn, with the contexts. A foreign net.Conn writes the buffers one after
+// another.
 func (b *boundConn) WriteBuffers(v *net.Buffers) (n int64, err error) {
 	if b.own == nil {
 		return v.WriteTo(struct{ io.Writer }{b})

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendFile moves at most most bytes of a file from where it stands. It moves none and fails with errNotSupported if the system can't.
+// sendFile moves at most most bytes of a file, from its current offset on. It moves none and fails with errNotSupported
+// if the system can't.
 func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !d.socket {
 		return 0, errNotSupported
@@ -32,7 +33,7 @@ func (d *fd) sendFile(cs contexts, f openFile, most int64) (n int64, err error) 
 	})
 }
 
-// maxSend is as much as one call moves, so that others of the reactor have their turns in between.
+// maxSend is the most that one call moves, so that other tasks of the reactor run in between.
 const maxSend = 1 << 20
 
 // writeBuffers writes all of b, and consumes it.

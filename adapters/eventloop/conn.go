@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A Conn is a net.Conn of a Loop. Its methods may be called by several at a time, from tasks of any scheduler and
-// from plain goroutines; a caller that has to wait suspends. Reads are served in the order in which they were called,
-// and so are Writes, whole. Deadlines and Close act at once on operations that wait.
+// A Conn is a net.Conn of a Loop. Its methods may be called concurrently, from tasks of any scheduler and from plain
+// goroutines; a caller that has to wait suspends. Reads are served in the order in which they were called, and so are
+// Writes, whole. Deadlines and Close act at once on operations that wait.
 //
 // A task whose operations never have to wait lets others run after 64 of them. On the reactor of the Conn it does so as
 // soon as an operation finds that others have waited for a millisecond.
@@ -32,7 +32,7 @@ func (c *Conn) Read(p []byte) (int, error) { return c.read(nil, p) }
 // Write writes all of p, and suspends the caller while there is no room. If it fails, n bytes have been written.
 func (c *Conn) Write(p []byte) (n int, err error) { return c.write(nil, p) }
 
-// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed.
+// Close closes c. Operations under way and later operations fail with net.ErrClosed.
 func (c *Conn) Close() error { return c.fail("close", c.fd.close()) }
 
 // CloseRead shuts the reading side of a socket down.
@@ -81,10 +81,10 @@ func (c *Conn) fail(op string, err error) error {
 	return &net.OpError{Op: op, Net: c.network, Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Dial connects to address on network, which is tcp, tcp4, tcp6, unix, udp, udp4 or udp6, as net.Dial does, and suspends the caller
-// meanwhile. Names are resolved by the net package, through suspend.Blocking; of several addresses one is tried after
-// the other. If ctx is done first, or already, Dial fails with the error of the cancellation; a connection that is
-// established stays so.
+// Dial connects to address on network, which is tcp, tcp4, tcp6, unix, udp, udp4 or udp6, as net.Dial does. It suspends
+// the caller. Names are resolved by the net package, through suspend.Blocking; several addresses are tried in order. If
+// ctx is done first, or already, Dial fails with the error of the cancellation; a connection that is established stays
+// so.
 func (l *Loop) Dial(ctx context.Context, network, address string) (*Conn, error) {
 	cs := contexts{ctx}
 	err := cs.err()

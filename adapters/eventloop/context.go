@@ -95,7 +95,7 @@ func (b *boundConn) foreign(p []byte, do func([]byte) (int, error), deadline fun
 	return n, err
 }
 
-// CloseRead is that of the net.Conn, if it has one.
+// CloseRead calls CloseRead of the net.Conn, and fails if there is none.
 func (b *boundConn) CloseRead() error {
 	if c, ok := b.Conn.(interface{ CloseRead() error }); ok {
 		return c.CloseRead()
@@ -103,7 +103,7 @@ func (b *boundConn) CloseRead() error {
 	return errNotSupported
 }
 
-// CloseWrite is that of the net.Conn, if it has one.
+// CloseWrite calls CloseWrite of the net.Conn, and fails if there is none.
 func (b *boundConn) CloseWrite() error {
 	if c, ok := b.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()
@@ -111,10 +111,10 @@ func (b *boundConn) CloseWrite() error {
 	return errNotSupported
 }
 
-// contexts are those that an operation fails with, the newest first. Nil: none.
+// contexts end an operation with their errors, the newest context first. Nil means no context.
 type contexts []context.Context
 
-// err is the error of the first that is done.
+// err is the error of the first context that is done.
 func (cs contexts) err() error {
 	for _, c := range cs {
 		if err := suspend.Err(c); err != nil {
@@ -124,7 +124,7 @@ func (cs contexts) err() error {
 	return nil
 }
 
-// join returns one context to wait with. The others reach it only until stop, so that a wait leaves nothing behind.
+// join returns one context to wait with. Later contexts end it only until stop, so that a wait leaves nothing behind.
 func (cs contexts) join() (ctx context.Context, stop func()) {
 	switch len(cs) {
 	case 0:

@@ -19,7 +19,7 @@ func (c *countdown) add(n int) {
 	c.guard.Unlock()
 }
 
-// done takes one off. Debt: the last one resumes every waiter.
+// done subtracts 1. Debt: the last call resumes every waiter.
 func (c *countdown) done() {
 	c.guard.Lock()
 	if c.n--; c.n == 0 {

@@ -14,10 +14,11 @@
 //		}
 //	})
 //
-// A Loop's Listener and Conn are a net.Listener and a net.Conn. An operation that would block suspends the calling task and no other. The
-// task may be one of any scheduler, or a plain goroutine. So one task per connection reads, writes and handles, in direct style. Code that
-// knows only net.Conn (crypto/tls, bufio, http.ReadRequest) runs unchanged. So does code that waits natively: for a channel, a sync.Mutex, a
-// pool of connections. It holds up its reactor for HandOver now and then, and each such wait costs a goroutine, as it does without a loop.
+// A Loop's Listener and Conn are a net.Listener and a net.Conn. An operation that would block suspends the calling task
+// and no other. The task may be one of any scheduler, or a plain goroutine. So one task per connection reads, writes
+// and handles, in direct style. Code that uses only net.Conn (crypto/tls, bufio, http.ReadRequest) runs unchanged. So
+// does code that waits natively: for a channel, a sync.Mutex, a pool of connections. It holds up its reactor for
+// HandOver now and then, and each such wait costs a goroutine, as it does without a loop.
 //
 // Loop.Open opens a file, whose reads and writes suspend the calling task: by io_uring on Linux, and otherwise by suspend.Blocking.
 //
@@ -43,10 +44,11 @@ type Options struct {
 	// core is not enough.
 	Loops int
 
-	// BlockingWidth is how many functions of suspend.Blocking run at a time, at first. Zero: 64. The others wait for their turn.
-	// The functions that run may all wait for one that has to wait, such as transactions for a connection. So the width doubles
-	// whenever no function has ended for 100 ms and others wait, up to MaxBlocking. Zero: 4096. OnStall is told of the first time, and
-	// of the first time that MaxBlocking is too few. The width is back at BlockingWidth when no function runs.
+	// BlockingWidth is how many functions of suspend.Blocking run concurrently at first; 0 means 64. Further functions
+	// are queued. All functions that run may wait for a queued function, such as transactions for a connection. So the
+	// width doubles whenever no function has ended for 100 ms and the queue is not empty, up to MaxBlocking; 0 means
+	// 4096. The first growth is reported to OnStall, and so is the first time that MaxBlocking is too small. The width
+	// is back at BlockingWidth when no function runs.
 	BlockingWidth, MaxBlocking int
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. The task ends then,
@@ -54,29 +56,31 @@ type Options struct {
 	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// OnAcceptError is told that a Listener has run out of descriptors or memory, and when it tries again. It is called
-	// in the task that accepts. By default package slog logs the error.
+	// OnAcceptError is called when a Listener has run out of descriptors or memory; retry is the time until the next
+	// try. It is called in the task that accepts. By default package slog logs the error.
 	OnAcceptError func(err error, retry time.Duration)
 
-	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at most a
-	// fortieth later, and again whenever the time has doubled. A task that has lost its reactor is reported likewise, but of those at
-	// one line of the program only the first. Tasks that wait natively one after another are reported if together
-	// they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second; negative: never.
-	// In a testing/synctest bubble nothing is reported, and among more than 16,000 goroutines later: a report stops the process, for 15 µs
-	// each.
+	// StallAfter is how long a task may run without suspending or yielding. Then its stack is reported to OnStall, at
+	// most a fortieth later, and again whenever the time has doubled. A task that has lost its reactor is also
+	// reported, but only once for each line of the program. Tasks that wait natively one after another are reported if
+	// together they keep a runnable task waiting for as long. A nil OnStall writes to standard error. 0 means a second;
+	// a negative StallAfter means never. In a testing/synctest bubble nothing is reported, and among more than 16,000
+	// goroutines later: a report stops the process, for 15 µs each.
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
-	// HandOver is how long a task or a callback may hold its reactor by computing, or by waiting natively, or half of that longer. Then another
-	// goroutine is given the reactor. The task goes on beside it up to its next suspension, and after that it is a task of the reactor as
-	// before. From then on the reactor is careful, for ten times HandOver or 256 tasks: each of them makes two steps beside it. A task that was
-	// stuck, or made a step beside it that took half of HandOver, makes 64 more, and 16 more tasks make two. Meanwhile tasks run in no order.
-	// Callbacks keep theirs, but for one that is stuck.
+	// HandOver is how long a task or a callback may hold its reactor by computing, or by waiting natively, or up to 1.5
+	// times as long. Then another goroutine is given the reactor. The task goes on beside it up to its next suspension,
+	// and is a task of the reactor again after that. From then on the reactor is careful, for ten times HandOver or 256
+	// tasks: each of them makes two steps beside it. A task that was stuck, or made a step beside it that took half of
+	// HandOver, makes 64 more, and 16 more tasks make two. While the reactor is careful tasks run in no order.
+	// Callbacks keep their order, except for a callback that is stuck.
 	//
 	// Waits and computations that are shorter make no hand-over. If a turn lasts for HandOver by them, it ends, and if its steps took a
 	// twentieth of HandOver on average, the reactor is careful from then on.
 	//
-	// 0 means 10 ms. Negative: never, and no two tasks of one reactor run at a time. A hand-over is never made in a testing/synctest bubble.
+	// 0 means 10 ms. A negative HandOver means never, and then no two tasks of one reactor run in parallel. A hand-over
+	// is never made in a testing/synctest bubble.
 	HandOver time.Duration
 }
 
@@ -85,9 +89,9 @@ const handOverAfter = 10 * time.Millisecond // the default
 // A Loop is made by New and ends by Close. Its methods may be called from any goroutine and from its own tasks.
 type Loop struct {
 	opts     Options
-	base     time.Time // what timers count from
+	base     time.Time // timers count from it
 	reactors []*reactor
-	turns    atomicx.Uint32 // whose turn it is to be given work from elsewhere
+	turns    atomicx.Uint32 // counts the choices of a reactor for work from elsewhere
 	block    *blocking.Goroutines
 	rings    rings
 	live     atomicx.Int32 // reactors that have not ended
@@ -130,23 +134,23 @@ func (l *Loop) Go(f func()) error { return l.pick().Go(f) }
 // suspend.Suspend panics in it.
 func (l *Loop) Execute(f func()) error { return l.pick().Execute(f) }
 
-// AfterFunc runs f as a callback once d has passed, unless stop comes first; stop reports whether it did.
-// On one reactor callbacks run in the order of their times, those of one time in the order of their AfterFuncs. The
-// reactor is chosen as by Go. After Close none is promised to run: those still run that become due while tasks are
-// left.
+// AfterFunc runs f as a callback once d has passed, unless stop comes first; stop reports whether it did. On one
+// reactor callbacks run in the order of their times, and in the order of the AfterFuncs where the times are equal. The
+// reactor is chosen as by Go. After Close a callback runs only if it becomes due while tasks are left.
 func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return l.pick().AfterFunc(d, f)
 }
 
-// Block runs f, which may block in any way, on a goroutine of its own when its turn comes, see Options.BlockingWidth. It refuses, with suspend.ErrClosed, once Close has waited for all tasks: until then suspend.Blocking in a
-// task, which comes here, is of use for cleaning up.
+// Block runs f, which may block in any way, on a separate goroutine when its turn comes, see Options.BlockingWidth. It
+// refuses, with suspend.ErrClosed, once Close has waited for all tasks: until then suspend.Blocking in a task, which
+// comes here, is of use for cleaning up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
 // Now returns the time by the clock of the timers.
 func (l *Loop) Now() time.Time { return time.Now() }
 
 // Same reports whether s is the loop or one of its reactors. suspend.Here returns a reactor in a task of the loop.
-// suspend.Within tells whether the caller is one.
+// suspend.Within reports whether the caller is such a task.
 func (l *Loop) Same(s suspend.Spawner) bool {
 	switch s := s.(type) {
 	case *Loop:
@@ -184,12 +188,12 @@ func (l *Loop) Stats() suspend.Stats {
 }
 
 // Close refuses new work from now on and closes every Listener and Conn of the loop: their operations fail with
-// net.ErrClosed. Files stay open. A Sleep of the loop ends with suspend.ErrClosed. Close returns once every task, callback and Block has
-// ended; it suspends only its caller. No task is abandoned: Close waits for one that waits for something else, a
-// suspend.Sleep included. The context of such a task is to cancel it.
+// net.ErrClosed. Files stay open. A Sleep of the loop ends with suspend.ErrClosed. Close returns once every task,
+// callback and Block has ended; it suspends only its caller. No task is abandoned: Close waits even for a task that
+// waits for something else, a suspend.Sleep included. The context of such a task is to cancel it.
 //
-// Further Closes wait likewise. In a task of the loop itself Close panics; in a scheduler that is nested in such a
-// task, or in a Blocking of one, it never returns.
+// Further Closes also wait. In a task of the loop itself Close panics; in a scheduler that is nested in such a task, or
+// in its Blocking, Close never returns.
 func (l *Loop) Close() error {
 	if suspend.Within(l) {
 		panic("eventloop: Close called from a task of the loop")
@@ -217,8 +221,8 @@ func (l *Loop) nextReactor() *reactor {
 	return l.reactors[int(l.turns.Add(1)%uint32(len(l.reactors)))]
 }
 
-// ended is called by each reactor when its last task has ended. The last reactor ends the Blocks, which no task can ask
-// for any more.
+// ended is called by each reactor when its last task has ended. The last reactor ends the Blocks, which no task can
+// start any more.
 func (l *Loop) ended() {
 	if l.live.Add(-1) == 0 {
 		l.block.Close()

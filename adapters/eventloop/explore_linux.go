@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What follows is for the model checker: a Loop whose reactor runs on a task of the checker, without coroutines, and
-// polls nothing that is outside the program.
+// This file is for the model checker: a Loop whose reactor runs on a task of the checker, without coroutines, and polls
+// nothing that is outside the program.
 
 // polling is the poller of a reactor.
 type polling interface {
@@ -72,13 +72,13 @@ func (s *Stream) read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// Put adds a byte, and then the reactor tells of it.
+// Put adds a byte, and then delivers the reactor's event.
 func (s *Stream) Put() {
 	s.data.Add(1)
 	s.d.event(unix.EPOLLIN)
 }
 
-// Read is that of a Conn.
+// Read reads as Conn.Read does.
 func (s *Stream) Read(ctx context.Context) (int, error) {
 	var p [2]byte
 	return s.d.read(contexts{ctx}, p[:])
@@ -110,7 +110,7 @@ type Exploring struct {
 	poller *still
 }
 
-// NewExploring returns one that is to be Run.
+// NewExploring returns a Loop that is to be Run.
 func NewExploring() *Exploring {
 	l := &Loop{base: time.Now().Add(-time.Hour)}
 	l.block = blocking.New(blocking.Limits{Width: 1, Max: 1}, l.running.done)
@@ -144,7 +144,7 @@ type Taken struct {
 	Leased *runner.Leased
 }
 
-// NewTaken returns one with n coroutines.
+// NewTaken returns a Taken with n coroutines.
 func NewTaken(n int) *Taken {
 	x := NewExploring()
 	return &Taken{x, runner.Emulate(x.r.core, n)}
@@ -199,7 +199,7 @@ func (x *Exploring) Stream() *Stream {
 	return s
 }
 
-// Listener returns one that accepts nothing.
+// Listener returns a Listener that accepts nothing.
 func (x *Exploring) Listener() *Listener { return &Listener{loop: x.Loop} }
 
 // Pause is what Accept does after a shortage.
@@ -207,7 +207,7 @@ func (x *Exploring) Pause(ctx context.Context, ln *Listener, d time.Duration) er
 	return ln.pause(contexts{ctx}, d)
 }
 
-// still is a poller that nothing but a wake ends the wait of.
+// still is a poller whose wait ends only with a wake.
 type still struct {
 	refs  atomicx.Int64
 	woken atomicx.Bool // an eventfd

@@ -24,8 +24,9 @@ type fd struct {
 	slot int32  // its place in the poller
 	over func() // called by the first close; may be nil
 
-	// gapless says that a read gets less than it asks for only if there is no more. A unix socket also stops where something came along with
-	// the data, and an adopted pipe at the end of a packet: only the descriptor of its writer has the flag O_DIRECT.
+	// gapless says that a read returns less than len(p) only if there is no more. A unix socket also stops where
+	// something came along with the data, and an adopted pipe at the end of a packet: only the descriptor of its writer
+	// has the flag O_DIRECT.
 	gapless bool
 	bounded bool // a write takes less than it is given only if there is no more room
 	packets bool // a read of nothing is an empty packet, and no end

@@ -12,17 +12,20 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A File is an open file of a Loop. Its methods may be called by several at a time, from tasks of any scheduler and from plain goroutines, and
-// each but Stat may suspend its caller, and so panics in a callback.
+// A File is an open file of a Loop. Its methods may be called concurrently, from tasks of any scheduler and from plain
+// goroutines. Each but Stat may suspend its caller, and so panics in a callback.
 //
-// On Linux 5.6 and later ReadAt, WriteAt and Sync of regular files and block devices go through io_uring, and OpenFile from 5.12 on. That is
-// on the reactor of the caller if it is one of the Loop, otherwise on one after the other. A reactor submits once per turn all that its
-// tasks have asked for. 256 operations of a reactor are under way at a time, and the others wait in order. Where the system refuses io_uring,
-// and for all else, each operation is a suspend.Blocking. But Stat is a system call at once, and so is the Close of a small file that is only read.
+// On Linux 5.6 and later ReadAt, WriteAt and Sync of regular files and block devices go through io_uring, and OpenFile
+// from 5.12 on. They use the ring of the caller's reactor if the caller is a task of the Loop; otherwise the reactors
+// take turns. Once per turn a reactor submits all operations that were queued. At most 256 operations of a reactor are
+// under way, and further operations wait in order. Where the system refuses io_uring, and for all other files, each
+// operation is a suspend.Blocking. But Stat is a system call at once, and so is the Close of a small file that is only
+// read.
 //
 // Tasks that wait for a disk are served best. A read that finds its bytes in the cache of the system costs a goroutine less with an os.File.
 //
-// A File outlives its Loop: once the Loop has been closed, no operation goes through io_uring. The errors are those of os.File.
+// A File outlives its Loop: once the Loop has been closed, no operation goes through io_uring. Errors are as with
+// os.File.
 type File struct {
 	*file
 	cs contexts
@@ -31,7 +34,7 @@ type File struct {
 type file struct {
 	os     *os.File
 	loop   *Loop
-	sys    int  // the descriptor; -1: it is not for a ring
+	sys    int  // the descriptor; -1 means that the file is not for a ring
 	flag   int  // the caller's flags
 	small  bool // says that the file is regular and small
 	uses   countdown
@@ -52,8 +55,9 @@ var errRefused = errors.New("eventloop: no ring")
 // Open is OpenFile for reading.
 func (l *Loop) Open(name string) (*File, error) { return l.OpenFile(name, os.O_RDONLY, 0) }
 
-// OpenFile opens a file as os.OpenFile does, and suspends the caller meanwhile. On Linux it does not wait for the other end of a FIFO;
-// [Loop.Adopt] is the way to those. The first OpenFile makes a ring on each reactor. It fails, as every one, if there are no descriptors left.
+// OpenFile opens a file as os.OpenFile does. It suspends the caller. On Linux it does not wait for the other end of a
+// FIFO; use [Loop.Adopt] for FIFOs. The first OpenFile makes a ring on each reactor. OpenFile fails if there are no
+// descriptors left.
 func (l *Loop) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	if err := l.makeRings(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -84,10 +88,11 @@ func openOutside(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// WithContext returns f with its operations bound to ctx, as [WithContext] does for a net.Conn: once ctx is done, ReadAt, WriteAt, Sync and
-// Stat fail with the error of the cancellation. One that waits for its turn fails at once. One that the system has may write to the buffer
-// until it is over, so it is waited for, and is no sooner over than the system stops it. If it has succeeded all the same, that is its
-// result. The File that is returned is the same file: a Close closes both.
+// WithContext returns f with its operations bound to ctx, as [WithContext] does for a net.Conn: once ctx is done,
+// ReadAt, WriteAt, Sync and Stat fail with the error of the cancellation. An operation that is queued fails at once. An
+// operation that was submitted may write to the buffer until it is over, so its caller must wait until the system has
+// stopped it. If it has succeeded by then, its result is returned. The File that is returned is the same file: a Close
+// closes both.
 func (f *File) WithContext(ctx context.Context) *File {
 	return &File{f.file, append(contexts{ctx}, f.cs...)}
 }
@@ -101,8 +106,8 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 	return f.transfer("read", opRead, p, off, f.os.ReadAt)
 }
 
-// WriteAt writes p from offset off on. If it fails, n bytes have been written, and some more may have been. Like that of an os.File it fails if the file
-// was opened with O_APPEND.
+// WriteAt writes p from offset off on. If it fails, n bytes have been written, and some more may have been. As with an
+// os.File, WriteAt fails if the file was opened with O_APPEND.
 func (f *File) WriteAt(p []byte, off int64) (n int, err error) {
 	if f.flag&os.O_APPEND != 0 {
 		return f.os.WriteAt(p, off) // has the error
@@ -155,8 +160,8 @@ func (f *File) Sync() error {
 	return f.failed("sync", err)
 }
 
-// Stat describes the file. The system is asked at once: it keeps the description of an open file in memory, but may have to ask a server for
-// one of a network.
+// Stat describes the file. The system is asked at once: it keeps the description of an open file in memory, but may
+// have to query the server of a network file.
 func (f *File) Stat() (info fs.FileInfo, err error) {
 	if err := f.begin("stat"); err != nil {
 		return nil, err
@@ -198,7 +203,7 @@ func (f *File) begin(name string) error {
 	return nil
 }
 
-// blocking runs do, whose errors are those of an os.File.
+// blocking runs do, which returns the errors of an os.File.
 func (f *File) blocking(name string, do func() error) error {
 	ctx, stop := f.cs.join()
 	if stop != nil {
@@ -215,7 +220,7 @@ func (f *File) failed(name string, err error) error {
 	return &fs.PathError{Op: name, Path: f.Name(), Err: err}
 }
 
-// rings are what all reactors of a Loop know of theirs.
+// rings is the state that the rings of a Loop share.
 type rings struct {
 	mu   atomicx.Mutex
 	made bool // says that the ring is made, or refused by the system

@@ -47,7 +47,7 @@ func listen(l *Loop, network, address string) (*Listener, error) {
 			ln.unlink = address
 		}
 		if err == nil && i == 0 {
-			if sa, err = unix.Getsockname(sys); err == nil { // the others take its port; without a name, a unix socket has got one
+			if sa, err = unix.Getsockname(sys); err == nil { // further sockets take its port; the system names a unix socket without a name
 				ln.addr = addrOf(network, sa)
 			} else {
 				unix.Close(sys)
@@ -78,8 +78,8 @@ func listenAddr(network string, at *net.TCPAddr) (family int, sa unix.Sockaddr) 
 	return unix.AF_INET6, sa6
 }
 
-// withoutIPv6 returns the address to listen on instead of sa. All addresses become those of IPv4; a single one becomes
-// nil.
+// withoutIPv6 returns the address to listen on instead of sa. The IPv6 wildcard becomes the IPv4 wildcard; any other
+// address becomes nil.
 func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
 	if sa, ok := sa.(*unix.SockaddrInet6); ok && sa.Addr == [16]byte{} {
 		return &unix.SockaddrInet4{Port: sa.Port}
@@ -87,8 +87,8 @@ func withoutIPv6(sa unix.Sockaddr) unix.Sockaddr {
 	return nil
 }
 
-// listenSocket opens the i'th of n. The first is bound alone, so that a port in use is refused. Then it is shared with
-// the others.
+// listenSocket opens the i'th of n sockets. The first is bound alone, so that a port in use is refused. Then it shares
+// the port with the rest.
 func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, err error) {
 	sys, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -134,7 +134,7 @@ func listenSocket(family int, sa unix.Sockaddr, only6 bool, i, n int) (sys int, 
 	return sys, err
 }
 
-// accept takes a connection from any of ds, for r. It has the turns of all, taken in order.
+// accept takes a connection from any of ds, for r. It holds the turns of all ds, taken in order.
 func accept(ln *Listener, cs contexts, ds []*fd, r *reactor) (*Conn, error) {
 	taken := 0
 	defer func() {

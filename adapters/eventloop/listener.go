@@ -19,7 +19,7 @@ type Listener struct {
 	loop    *Loop
 	network string
 	addr    net.Addr
-	fds     []*fd // one for each reactor, in order, or one for all
+	fds     []*fd // there is one for each reactor, in order, or one for all
 	turns   atomicx.Uint32
 	serving atomicx.Int32 // Serves under way
 	serves  countdown     // the same, to be waited for
@@ -30,8 +30,8 @@ type Listener struct {
 	pauses suspend.Queue[struct{}, struct{}] // ends at the next try
 }
 
-// Listen listens on address, network being tcp, tcp4, tcp6 or unix, as net.Listen does. With several reactors
-// each has a socket of its own for tcp, all with the same port, and the system distributes the connections.
+// Listen listens on address, network being tcp, tcp4, tcp6 or unix, as net.Listen does. With several reactors there is
+// one tcp socket for each, all with the same port, and the system distributes the connections.
 func (l *Loop) Listen(network, address string) (*Listener, error) {
 	ln, err := listen(l, network, address)
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *Loop) Listen(network, address string) (*Listener, error) {
 //
 // A shortage of descriptors or memory is no failure: Serve tries again after a while, and calls Options.OnAcceptError.
 //
-// To stop gently, give Serve a context of its own, call Shutdown with a time limit, and cancel that context afterwards.
+// To stop gently, give Serve a separate context, call Shutdown with a time limit, and cancel that context afterwards.
 func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error {
 	if handler == nil {
 		panic("eventloop: nil handler")
@@ -85,7 +85,7 @@ func (ln *Listener) Serve(ctx context.Context, handler func(ctx context.Context,
 type serving struct {
 	ln        *Listener
 	ctx       context.Context // handlers get it
-	accepting context.Context // of the accepts: ends with ctx, and by stop
+	accepting context.Context // accepts use it; it ends with ctx, and by stop
 	stop      context.CancelCauseFunc
 	handler   func(context.Context, net.Conn)
 	running   countdown // accepts and handlers
@@ -138,7 +138,8 @@ func (ln *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// acceptFrom waits out a shortage. Such an error leaves the connection where it is, and there will be no event for it.
+// acceptFrom waits out a shortage. Such an error leaves the connection where it is, but there will be no event for it,
+// so the accept must be tried again.
 func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Conn, *reactor, error) {
 	const first, last = 5 * time.Millisecond, time.Second
 	for delay := first; ; delay = min(2*delay, last) {
@@ -154,7 +155,7 @@ func (ln *Listener) acceptFrom(cs contexts, ds []*fd, pick func() *reactor) (*Co
 	}
 }
 
-// shortage tells of an accept that will be tried again.
+// shortage reports an accept that will be tried again.
 func (l *Loop) shortage(err error, retry time.Duration) {
 	if f := l.opts.OnAcceptError; f != nil {
 		f(err, retry)
@@ -220,7 +221,7 @@ func (ln *Listener) over() {
 // Addr returns the address that the Listener listens on.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
-// SetDeadline sets when Accepts, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetDeadline sets when Accepts, including Accepts under way, fail with os.ErrDeadlineExceeded; zero: never.
 func (ln *Listener) SetDeadline(t time.Time) error {
 	for _, d := range ln.fds {
 		if err := d.setReadDeadline(t); err != nil {

@@ -9,16 +9,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A PacketConn is a net.PacketConn of a Loop: a UDP socket. Its methods may be called by several at a time, from tasks of any scheduler and
-// from plain goroutines. A caller that has to wait suspends. Deadlines and Close act at once on operations that wait.
+// A PacketConn is a net.PacketConn of a Loop: a UDP socket. Its methods may be called concurrently, from tasks of any
+// scheduler and from plain goroutines. A caller that has to wait suspends. Deadlines and Close act at once on
+// operations that wait.
 type PacketConn struct {
 	fd      *fd
 	network string
 	local   net.Addr
 }
 
-// ListenPacket opens a socket on address, network being udp, udp4 or udp6, as net.ListenPacket does. A name is resolved by package net,
-// through suspend.Blocking. Dial with one of these networks returns a Conn with one peer: each Write is a packet, and each Read.
+// ListenPacket opens a socket on address, network being udp, udp4 or udp6, as net.ListenPacket does. A name is resolved
+// by package net, through suspend.Blocking. Dial on udp, udp4 or udp6 returns a Conn with one peer: each Write sends a
+// packet, and each Read receives a packet.
 func (l *Loop) ListenPacket(network, address string) (*PacketConn, error) {
 	if !isUDP(network) {
 		return nil, failed("listen", network, address, net.UnknownNetworkError(network))
@@ -79,7 +81,7 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return n, c.fail("write", err)
 }
 
-// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed.
+// Close closes c. Operations under way and later operations fail with net.ErrClosed.
 func (c *PacketConn) Close() error { return c.fail("close", c.fd.close()) }
 
 // LocalAddr returns the address of the socket.
@@ -103,7 +105,7 @@ func (c *PacketConn) SetWriteDeadline(t time.Time) error {
 	return c.fail("set", c.fd.setWriteDeadline(t))
 }
 
-// SyscallConn returns access to the descriptor, as that of a Conn.
+// SyscallConn returns access to the descriptor, see [Conn.SyscallConn].
 func (c *PacketConn) SyscallConn() (syscall.RawConn, error) {
 	return rawConn{&Conn{fd: c.fd, network: c.network, local: c.local}, nil}, nil
 }

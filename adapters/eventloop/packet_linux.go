@@ -18,7 +18,7 @@ type stockSocket interface {
 	io.Closer
 }
 
-// adopt registers the descriptor of stock, and closes stock. If it fails, stock is open as before.
+// adopt registers the descriptor of stock, and closes stock. If it fails, stock stays open.
 func adopt(r *reactor, stock stockSocket) (*fd, error) {
 	raw, err := stock.SyscallConn()
 	if err != nil {

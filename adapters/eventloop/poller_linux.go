@@ -14,15 +14,15 @@ import (
 )
 
 // A poller is one epoll instance. A descriptor is registered once, for both directions, edge-triggered; an event
-// says where it goes by a slot and the slot's generation, so one that was harvested before its descriptor was
-// closed does not reach the next to have the slot.
+// carries the slot of its descriptor and the slot's generation. So an event that was harvested before its descriptor
+// was closed does not reach the next descriptor in the slot.
 type poller struct {
 	epfd   int
 	wakefd int // an eventfd, edge-triggered and never read: each write is an event
 
 	// refs counts the rights to write to wakefd. The reactor has one while it lives, and so has each push or poke that
-	// has taken the word "asleep" out of its inbox, until it has written. The last one closes, so no write reaches a
-	// number that means something else by then.
+	// has taken the word "asleep" out of its inbox, until it has written. The last release closes wakefd. Otherwise a
+	// write could reach a number that means something else by then.
 	refs atomicx.Int64
 
 	mu     atomicx.Mutex
@@ -37,7 +37,7 @@ type poller struct {
 }
 
 type slot struct {
-	fd         *fd // nil if the place is free
+	fd         *fd // nil means that the place is free
 	generation int32
 }
 
@@ -112,7 +112,7 @@ func (p *poller) harvest(ms int) {
 		n, err = unix.EpollWait(p.epfd, p.events[:], ms)
 	}
 	if err != nil {
-		if err != unix.EINTR { // the reactor asks again
+		if err != unix.EINTR { // the reactor polls again
 			panic("eventloop: epoll_wait: " + err.Error())
 		}
 		n = 0
@@ -120,7 +120,7 @@ func (p *poller) harvest(ms int) {
 	p.harvested = n
 }
 
-// epollNow is epoll_wait without waiting, so the runtime need not know of it.
+// epollNow is epoll_wait without waiting, so it is a raw system call, without the runtime's bookkeeping.
 func epollNow(epfd int, events []unix.EpollEvent) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
 	if errno != 0 {
@@ -214,8 +214,8 @@ func (p *poller) closeAll() {
 	}
 }
 
-// close gives the epoll instance back, when the reactor has ended. The Close that has ended it may not have come to
-// closeAll yet.
+// close gives the epoll instance back, when the reactor has ended. The Close that ended it may still be before
+// closeAll.
 func (p *poller) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Where there is no poller of ours, descriptors are those of the net package: each operation is one call of it on a
+// Without a poller of this package, descriptors belong to package net: each operation is one call of package net on a
 // helper goroutine, while the caller is suspended, and the runtime's poller waits. Contracts are the same.
 
 var errNotSupported = errors.ErrUnsupported
@@ -94,7 +94,7 @@ type side struct {
 
 	mu          atomicx.Mutex
 	deadline    time.Time // the user's deadline
-	interrupted bool      // the one in force is in the past instead
+	interrupted bool      // the deadline in force is in the past instead
 }
 
 // do runs f on a helper while the caller is suspended. If a context ends first, the helper is called off. Its result

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A poller here knows the open descriptors, and sleeps on a channel.
+// A poller lists the open descriptors, and sleeps on a channel.
 type poller struct {
 	woken chan struct{} // the buffered element is the permit
 

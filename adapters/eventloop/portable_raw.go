@@ -34,7 +34,7 @@ func (d *fd) raw(use func(syscall.RawConn) error) error {
 	if err == nil {
 		err = use(r)
 	}
-	if err != nil && d.closed.Load() { // a file has an error of its own for that
+	if err != nil && d.closed.Load() { // a closed file returns another error
 		return errClosed
 	}
 	return bare(err)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// SyscallConn returns access to the descriptor, which stays c's. Its Read and Write call f again after each wait, as those
-// of package net do. They suspend the caller where they wait, and f must not suspend.
+// SyscallConn returns access to the descriptor, which stays c's. Its Read and Write call f again after each wait, as in
+// package net. They suspend the caller where they wait, and f must not suspend.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c, nil}, nil }
 
 // SetNoDelay says whether small writes are sent at once. That is the default.
@@ -21,7 +21,8 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.fail("set", c.fd.setKeepAlivePeriod(d))
 }
 
-// SyscallConn is that of the net.Conn, if it has one. Reads and Writes of a Conn end with the contexts.
+// SyscallConn calls SyscallConn of the net.Conn, and fails if there is none. Reads and Writes of a Conn end with the
+// contexts.
 func (b *boundConn) SyscallConn() (syscall.RawConn, error) {
 	if b.own != nil {
 		return rawConn{b.own, b.cs}, nil

@@ -12,15 +12,15 @@ import (
 // A reactor runs tasks, polls for descriptors and timers in between, and sleeps in the poller when nothing is
 // runnable. It is what suspend.Here returns in its tasks.
 //
-// Other goroutines make tasks runnable through the inbox of the core, which also says whether the reactor sleeps. A timer
-// that becomes the first one reaches it by poke. Debt: a push or a poke that takes the word "asleep" out of the inbox
-// owes one poller.wake.
+// Other goroutines make tasks runnable through the inbox of the core, which also says whether the reactor sleeps. A
+// timer that becomes the first one reaches it by poke. Debt: a push or a poke that takes the word "asleep" out of the
+// inbox must be followed by one poller.wake.
 type reactor struct {
 	loop   *Loop
 	core   *runner.Runner
 	poller polling
 	timers timers
-	ring   atomicx.Pointer[ring] // nil if no File was opened, or the system refuses
+	ring   atomicx.Pointer[ring] // stays nil before the first OpenFile, and if the system refuses
 	ended  bool                  // under loop.rings.mu
 
 	share  share // the core's
@@ -115,9 +115,9 @@ func (r *reactor) poll() bool {
 	return r.runTimers() || some
 }
 
-// sleep waits for whatever comes first, unless something has come already.
+// sleep waits for the first event, timer, completion or push, unless there is work already.
 func (r *reactor) sleep() {
-	r.poller.hold() // a wake needs it; held before the push that will owe the wake
+	r.poller.hold() // a wake needs it, so it is held before any push can wake
 	if !r.core.Sleep() {
 		r.poller.release()
 		return
@@ -148,7 +148,7 @@ func (r *reactor) runTimers() bool {
 	return r.timers.run(now)
 }
 
-// close begins the end: the goroutine ends when everything it has accepted has.
+// close begins the end: the goroutine ends when all accepted work has ended.
 func (r *reactor) close() {
 	r.core.Close()
 	r.timers.close()
@@ -179,5 +179,5 @@ func (r *reactor) Now() time.Time { return r.loop.Now() }
 // Same reports whether s is the loop of the reactor, or a reactor of it.
 func (r *reactor) Same(s suspend.Spawner) bool { return r.loop.Same(s) }
 
-// Block runs f on a goroutine of its own.
+// Block runs f on a separate goroutine.
 func (r *reactor) Block(f func()) error { return r.loop.Block(f) }

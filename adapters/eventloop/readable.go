@@ -2,10 +2,10 @@ package eventloop
 
 import "github.com/braidgo/braid/suspend"
 
-// ReadableOp is the wait until a Read would not wait: bytes have come, the peer has closed, a deadline has passed, or c is closed. It
-// reads nothing, and its error is nil in all these cases, since the Read says what it is. So a connection, a message and a timeout can be
-// the cases of one Select. Another reader may be quicker, and then the Read waits all the same. Any number of tasks may wait for it at a
-// time. On systems without epoll it fails with errors.ErrUnsupported.
+// ReadableOp is the wait until a Read would not wait: there are bytes, the peer has closed, a deadline has passed, or c
+// is closed. It reads nothing, and its error is nil in all these cases, since the Read says what it is. So a
+// connection, a message and a timeout can be the cases of one Select. Another reader may be quicker, and then the Read
+// still waits. Any number of tasks may wait for it. On systems without epoll it fails with errors.ErrUnsupported.
 func (c *Conn) ReadableOp() suspend.Op[struct{}] { return c.fd.readable() }
 
 // ReadableOp is the wait until a ReadFrom would not wait, see [Conn.ReadableOp].

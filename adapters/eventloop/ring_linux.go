@@ -12,9 +12,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A ring is how Files reach the system by way of one reactor. Operations are asked for in any task or goroutine. Once per turn the reactor
-// submits all of them with one system call, and resumes the tasks of those that have completed. The descriptor of the ring is in the epoll
-// instance, so that a completion ends the reactor's sleep.
+// A ring is how Files reach the system by way of one reactor. Operations are queued by any task or goroutine. Once per
+// turn the reactor submits the queue with one system call, and resumes the tasks whose operations have completed. The
+// descriptor of the ring is in the epoll instance, so that a completion ends the reactor's sleep.
 //
 // The states of an op: -T> is its task, -R> the reactor.
 //
@@ -25,8 +25,8 @@ import (
 //	submitted -T> cancelling  the reactor asks the system to hurry
 //	cancelling -R> done       all the same, by a completion
 //
-// Invariant: from submitted to done the system may write to the buffer, and the op is in a place. The task waits for done, whatever ends its
-// wait. Debt: queueing an op, or a cancellation, owes the reactor a poke.
+// Invariant: from submitted to done the system may write to the buffer, and the op is in a place. The task waits for
+// done, whatever ends its wait. Debt: queueing an op, or a cancellation, must poke the reactor.
 type ring struct {
 	r *reactor
 	uring
@@ -38,8 +38,8 @@ type ring struct {
 	closed  bool
 }
 
-// ringPlaces is how many operations the system has at a time. There is room for two completions of each: its own,
-// and that of its cancellation.
+// ringPlaces is the most operations that are submitted and not completed. There is room for two completions of each:
+// the operation's, and its cancellation's.
 const ringPlaces = 256
 
 const noPlace = ^uint64(0) // a cancellation has none
@@ -48,7 +48,7 @@ const noPlace = ^uint64(0) // a cancellation has none
 type op struct {
 	g *ring
 	sqe
-	p []byte // what the sqe points to, on no stack, since the op is on none
+	p []byte // the sqe points to it; it is on no stack, since the op is on none
 
 	// The rest is under the guard of the ring.
 	state  opState
@@ -135,11 +135,11 @@ func (o *op) Remove(suspend.Resumer[int32]) {
 // end is the last step. The guard is held.
 func (o *op) end(res int32) {
 	o.state, o.res, o.p = done, res, nil
-	o.waiter.Resume(res, nil) // false: cancelled just now, and about to settle
+	o.waiter.Resume(res, nil) // Resume returns false if the task was cancelled just now, and is about to settle
 }
 
-// turn is called by the reactor once per turn, and reports whether an op was done. Cancellations go first: one that is late does not meet the
-// next op of the place.
+// turn is called by the reactor once per turn, and reports whether an op was done. Cancellations go first, so that a
+// late cancellation does not hit the next op of the place.
 func (g *ring) turn() (some bool) {
 	if g == nil {
 		return false
@@ -178,7 +178,7 @@ func (g *ring) submit() {
 	}
 }
 
-// reap takes the completions, for which it need not ask the system.
+// reap takes the completions, which needs no system call.
 func (g *ring) reap() (some bool) {
 	c, ok := g.next()
 	if !ok {
@@ -206,7 +206,7 @@ func (g *ring) leave(at uint64, res int32) {
 	o.end(res)
 }
 
-// rests reports whether turn has nothing to submit. It is asked when the reactor has said that it sleeps.
+// rests reports whether turn has nothing to submit. It is called when the reactor has marked itself asleep.
 func (g *ring) rests() bool {
 	if g == nil {
 		return true
@@ -216,7 +216,8 @@ func (g *ring) rests() bool {
 	return len(g.cancels) == 0 && (len(g.free) == 0 || g.queue.first == nil)
 }
 
-// end is called at the end of the reactor. Tasks of others may still wait for ops. Those that the system has are completed, and the rest is not done.
+// end is called at the end of the reactor. Tasks of other schedulers may still wait for ops. Submitted ops are
+// completed, and queued ops end with notDone.
 func (g *ring) end() {
 	g.guard.Lock()
 	g.closed = true
@@ -233,7 +234,8 @@ func (g *ring) end() {
 	g.uring.close()
 }
 
-// makeRings makes one on each reactor, the first time. Where the system refuses, there is none. It fails if the system is out of descriptors.
+// makeRings makes a ring on each reactor, the first time. If the system refuses, there is none. It fails if the system
+// is out of descriptors.
 func (l *Loop) makeRings() error {
 	l.rings.mu.Lock()
 	defer l.rings.mu.Unlock()

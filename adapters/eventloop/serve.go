@@ -10,14 +10,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Serve accepts connections from a Listener of another package, and runs handler for each as a task of on, which may be any scheduler. That is
-// the way to a listener around one of a Loop, as that of crypto/tls. For a bare one see [Listener.Serve]. The connection is bound to the
-// handler's context as by WithContext, and is closed when handler ends, however it ends.
+// Serve accepts connections from a Listener of another package, and runs handler for each as a task of on, which may be
+// any scheduler. Use it for a listener that wraps a Listener of a Loop, such as a listener of crypto/tls. For an
+// unwrapped Listener see [Listener.Serve]. The connection is bound to the handler's context as by WithContext, and is
+// closed when handler ends, however it ends.
 //
-// Serve suspends its caller. It goes on until ctx is done, until ln fails, or until on refuses a task. Then it closes ln, and the handlers
-// have the time grace to end; a negative one has no limit. After that their context ends, with the cause context.DeadlineExceeded, and Serve
-// returns when all have ended. The error is the cancellation error if ctx is done by then, and otherwise that of ln or of on. The
-// context of a handler has the values of ctx, but ends only so.
+// Serve suspends its caller. It goes on until ctx is done, until ln fails, or until on refuses a task. Then it closes
+// ln, and the handlers have the time grace to end; a negative grace means no limit. After that their context ends, with
+// the cause context.DeadlineExceeded, and Serve returns when all have ended. The error is the cancellation error if ctx
+// is done by then, and otherwise the error of ln or on. The context of a handler has the values of ctx, but ends only
+// so.
 //
 // A shortage of descriptors or memory is no failure: Serve says so by package slog, and tries again after a while.
 func Serve(ctx context.Context, ln net.Listener, on suspend.Spawner, grace time.Duration, handler func(ctx context.Context, c net.Conn)) error {

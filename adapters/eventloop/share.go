@@ -9,9 +9,9 @@ import (
 
 // A share is how a reactor's time is divided. Between two looks at descriptors and timers it runs tasks for one turn:
 // 64 steps, or until an operation finds that the turn has lasted a millisecond. A task whose operations never have to
-// wait uses up its share and rests. When nothing else is runnable, and after every eighth turn in any case, the one that
-// has rested longest goes on. So a task that an event has woken waits for about one turn, however many connections are
-// busy.
+// wait uses up its share and rests. When nothing else is runnable, and after every eighth turn in any case, the task
+// that has rested longest goes on. So a task that an event has woken waits for about one turn, however many connections
+// are busy.
 //
 // It belongs to the core.
 type share struct {
@@ -28,7 +28,7 @@ const (
 	turnLasts = int64(time.Millisecond)
 	fewOps    = 3  // operations of a step without a look at the clock
 	manyOps   = 64 // operations of a step after which a task rests in any case
-	restLasts = 8  // turns at most, for the first of those that rest
+	restLasts = 8  // turns at most until the first resting task goes on
 )
 
 // pace is called by each operation before it begins. On the reactor it may suspend; elsewhere it reports false.

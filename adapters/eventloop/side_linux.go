@@ -15,7 +15,7 @@ import (
 // call would block, the operation waits, unless the latch has been set since. So an edge between the call and the wait
 // is not lost.
 //
-// Debt: setting ready, expired or closed owes the waiter a resume, under the guard.
+// Debt: setting ready, expired or closed must resume the waiters, under the guard.
 type side struct {
 	turn
 	fd      *fd
@@ -27,8 +27,8 @@ type side struct {
 	unsettled bool // an event has said that there may be more behind the data than data; stays set
 	expired   bool
 	closed    bool
-	waiting   suspend.Queue[verdict, struct{}] // the operation that has the turn, and readables
-	deadline  int64                            // 0: none
+	waiting   suspend.Queue[verdict, struct{}] // it holds the operation that has the turn, and readables
+	deadline  int64                            // 0 means no deadline
 	timer     *timer                           // runs at the deadline or earlier; made when there is a first
 }
 
@@ -85,7 +85,7 @@ func (s *side) begin(cs contexts) error {
 	return nil
 }
 
-// yield gives the turn to the next if the task ends in it.
+// yield gives the turn back if the task ends in the Yield: otherwise the next operation would wait for ever.
 func (s *side) yield() {
 	back := false
 	defer func() {
@@ -97,7 +97,7 @@ func (s *side) yield() {
 	back = true
 }
 
-// failed tells of what fails an operation even if it could succeed.
+// failed returns the verdict that fails an operation even if it could succeed, or undecided.
 func (s *side) failed() verdict {
 	switch {
 	case s.closed:
@@ -220,7 +220,7 @@ func (s *side) setDeadline(at time.Time) error {
 	if s.timer == nil {
 		s.timer = newTimer(s.expire)
 	}
-	s.fd.r.timers.set(s.timer, s.deadline) // set for earlier already, it is left: when it runs it sees
+	s.fd.r.timers.set(s.timer, s.deadline) // set for earlier already, it is left, and resets itself when it runs
 	return nil
 }
 

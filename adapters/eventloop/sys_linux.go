@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A read or write of a socket that has not much to copy is sure to be over soon, so the runtime need not be told of
-// it. MSG_DONTWAIT says so to the system as well: the descriptor is non-blocking, but another process that shares it
-// could change this.
+// A read or write of a socket that has not much to copy is sure to be over soon, so it is a raw system call, without
+// the runtime's bookkeeping. MSG_DONTWAIT is set because another process that shares the non-blocking descriptor could
+// make it blocking.
 const soon = 64 << 10
 
 // A descriptor is what system calls are made on.

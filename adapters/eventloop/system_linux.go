@@ -2,5 +2,5 @@
 
 package eventloop
 
-// system is what an fd makes system calls on. Builds of the model checker have another.
+// system is what an fd makes system calls on. Builds of the model checker have another type.
 type system = descriptor

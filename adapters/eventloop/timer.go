@@ -28,7 +28,7 @@ type timer struct {
 	index     int
 	f         func()
 	foreign   bool   // f is a user's: it runs under Bind(nil), on a coroutine
-	abandoned func() // called, instead of f, when the loop is closed first; nil: the timer stays
+	abandoned func() // called, instead of f, when the loop is closed first; nil means that the timer stays
 }
 
 func newTimer(f func()) *timer { return &timer{f: f, index: -1} }
@@ -52,8 +52,8 @@ func (ts *timers) after(d time.Duration) int64 {
 	return never - 1
 }
 
-// set makes t run at when, or earlier if it is set for earlier already. False says that it will not run, because it
-// is one that Close abandons.
+// set makes t run at when, or earlier if it is set for earlier already. False says that t will not run, because Close
+// abandons it.
 func (ts *timers) set(t *timer, when int64) bool {
 	ts.mu.Lock()
 	if ts.closed && t.abandoned != nil {
@@ -154,7 +154,7 @@ func (ts *timers) run(now int64) bool {
 	return true
 }
 
-// close takes out and tells those that do not stay.
+// close takes out the timers with an abandoned function, and calls it.
 func (ts *timers) close() {
 	var gone []*timer
 	ts.mu.Lock()

@@ -3,7 +3,7 @@ package eventloop
 import "github.com/braidgo/braid/suspend"
 
 // A turn is the lock of one direction of a descriptor. It is held across suspensions, and it is handed over in order. A
-// Close does not reach those that wait for it: each finds out when its turn comes. It is the suspend.Source of the wait.
+// Close does not resume the waiters: each fails when its turn comes. It is the suspend.Source of the wait.
 //
 // Invariant: while somebody waits, it is held. Debt: give resumes the first waiter that can take it.
 type turn struct {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A uring is one instance of io_uring: two rings in memory that is shared with the system, which takes entries of the one when enter is
-// called, and adds completions to the other at any time. It is used by one goroutine at a time. golang.org/x/sys has no types for it; these
-// are those of linux/io_uring.h.
+// A uring is one instance of io_uring: two rings in memory that is shared with the system, which takes entries of the
+// submission ring when enter is called, and adds completions to the completion ring at any time. It must not be used by
+// two goroutines concurrently. golang.org/x/sys has no types for it; these follow linux/io_uring.h.
 type uring struct {
 	fd             int
 	features       uint32
@@ -50,8 +50,8 @@ type uringParams struct {
 	cq                                                                     struct{ head, tail, mask, entries, overflow, cqes, flags, _, _, _ uint32 }
 }
 
-// needed are the features of Linux 5.6: rings in one mapping, no completion that is dropped, and opRead and opWrite, which came with the
-// last of them.
+// needed are the features of Linux 5.6: rings in one mapping, no completion that is dropped, and opRead and opWrite,
+// which came with the last feature.
 const needed = 1<<0 | 1<<1 | 1<<3
 
 // opensAtOnce is the feature of Linux 5.12, where an open is tried in the call that submits. Before, each one was for a thread of the
@@ -60,7 +60,8 @@ const opensAtOnce = 1 << 9
 
 const offEntries = 0x10000000 // where mmap finds the entries
 
-// newURing makes one with n entries, a power of two. It fails with the bare error, ENOSYS where the system is too old.
+// newURing makes a uring with n entries, a power of two. It fails with the bare error, ENOSYS where the system is too
+// old.
 func newURing(n uint32) (*uring, error) {
 	var p uringParams
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(n), uintptr(unsafe.Pointer(&p)), 0)
@@ -115,8 +116,8 @@ func (u *uring) unsubmitted() uint32 { return *u.sqTail - atomic.LoadUint32(u.sq
 // room reports whether an entry can be added.
 func (u *uring) room() bool { return int(u.unsubmitted()) < len(u.sqes) }
 
-// add adds an entry, for the next enter. There is room. The garbage collector does not know of the address in it: the caller keeps what is
-// there, which is not on a stack, up to the completion.
+// add adds an entry, for the next enter. There is room. The garbage collector does not see the address in it, so the
+// caller must keep the memory, which is not on a stack, up to the completion.
 func (u *uring) add(e sqe) {
 	tail := *u.sqTail
 	u.sqes[tail%uint32(len(u.sqes))] = e

@@ -110,7 +110,9 @@ func TestGuestWaitsForAMutexInParts(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
-	require.Equal(t, r.Level != "C", r.Long > 0)
+	if r.Level != "C" { // there the mutex is not waited for in windows, but a busy machine may make one long
+		require.Positive(t, r.Long)
+	}
 }
 
 // A mutex held over a Sleep, for which another guest waits, is ErrStuck with the stacks. At level C it just works.

@@ -19,7 +19,7 @@ type Source[K comparable, V any] struct {
 	mu        sync.Mutex
 	batches   [][]K
 	cancelled int
-	gate      chan struct{} // nil: open
+	gate      chan struct{} // batches wait until it is closed; none waits if it is nil
 }
 
 // New makes a source that answers each key with what answer returns. An error of fetch.ErrNotFound leaves the key out.
@@ -29,10 +29,10 @@ func New[K comparable, V any](name string, answer func(k K) (V, error), o ...fet
 	return s
 }
 
-// Instead returns an Override, for fetch.Options.Use, by which s stands for a source of the program.
+// Instead returns an Override, for fetch.Options.Use, by which s replaces a source of the program.
 func (s *Source[K, V]) Instead(of *fetch.Source[K, V]) fetch.Override { return of.Replace(s.load) }
 
-// InsteadOfEffect returns an Override by which s stands for an Effect of the program: its batches are noted, and nothing is written.
+// InsteadOfEffect returns an Override by which s replaces an Effect of the program: its batches are noted, and nothing is written.
 func (s *Source[K, V]) InsteadOfEffect(of *fetch.Effect[K, V]) fetch.Override {
 	return of.Replace(s.load)
 }

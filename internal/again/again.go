@@ -1,5 +1,5 @@
-// Package again is what package stm asks of package suspend beyond a suspend.Source: an operation that takes code of users to find
-// out whether it need not wait. Such a function must not run under a guard.
+// Package again is what package stm needs of package suspend beyond a suspend.Source: an operation that must run code of users to
+// decide whether it waits. Such a function must not run under a guard.
 package again
 
 import "errors"

@@ -3,7 +3,7 @@
 // Package atomicx names the atomics and locks that Braid's primitives and schedulers are made of.
 //
 // They are plain aliases: using them costs nothing. Variables that tasks share have these types and no others. So a checker replaces
-// them by traced ones in one place: built with the tag explore, they are the types of traced.go.
+// them by traced types in one place: built with the tag explore, they are the types of traced.go.
 package atomicx
 
 import (
@@ -40,7 +40,7 @@ func Closed(done <-chan struct{}) bool {
 	}
 }
 
-// inlined is here for the compiler. A package that knows a type only by an alias inlines the methods that the package of the alias has
+// inlined is here for the compiler. A package that uses a type only by an alias inlines the methods that the package of the alias has
 // inlined itself. Without this each access would be a call.
 func inlined() {
 	var b Bool

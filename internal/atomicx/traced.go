@@ -2,7 +2,7 @@
 
 // Package atomicx names the atomics and locks that Braid's primitives and schedulers are made of.
 //
-// Built with the tag explore, they are types of its own. They work as those of sync and sync/atomic, and announce each access to a Tracer
+// Built with the tag explore, they are separate types. They work as the types of sync and sync/atomic, but announce each access to a Tracer
 // before it, see package explore.
 package atomicx
 
@@ -38,7 +38,7 @@ type Tracer interface {
 	// Unchanged is called after an access that has written nothing, or the present value: it was no more than a Load.
 	Unchanged()
 
-	// Look is called by the goroutine that is about to find out whether done is closed.
+	// Look is called by the goroutine that is about to look whether done is closed.
 	Look(done <-chan struct{})
 
 	// Lock locks m, and Unlock unlocks it.
@@ -70,7 +70,7 @@ func Closed(done <-chan struct{}) bool {
 	}
 }
 
-// contexts stands for all contexts of package context: the end of one ends others.
+// contexts is the address for all contexts of package context: the end of one ends others.
 var contexts byte
 
 // LookAtContext announces to the Tracer that the caller is about to look at a context of package context.
@@ -95,7 +95,7 @@ func changed(yes bool) {
 // Mutex is a sync.Mutex.
 type Mutex struct{ mu sync.Mutex }
 
-// Lock is that of sync.Mutex.
+// Lock works as in sync.Mutex.
 func (m *Mutex) Lock() {
 	if t := tracer.Load(); t != nil {
 		(*t).Lock(&m.mu)
@@ -104,7 +104,7 @@ func (m *Mutex) Lock() {
 	m.mu.Lock()
 }
 
-// Unlock is that of sync.Mutex.
+// Unlock works as in sync.Mutex.
 func (m *Mutex) Unlock() {
 	if t := tracer.Load(); t != nil {
 		(*t).Unlock(&m.mu)
@@ -113,7 +113,7 @@ func (m *Mutex) Unlock() {
 	m.mu.Unlock()
 }
 
-// TryLock is that of sync.Mutex.
+// TryLock works as in sync.Mutex.
 func (m *Mutex) TryLock() bool {
 	access(TryLock, unsafe.Pointer(m))
 	return m.mu.TryLock()
@@ -128,13 +128,13 @@ type word[T comparable, A any, P interface {
 	CompareAndSwap(old, v T) (swapped bool)
 }] struct{ v A }
 
-// Load is that of sync/atomic.
+// Load works as in sync/atomic.
 func (x *word[T, A, P]) Load() T {
 	access(Load, unsafe.Pointer(x))
 	return P(&x.v).Load()
 }
 
-// Store is that of sync/atomic.
+// Store works as in sync/atomic.
 func (x *word[T, A, P]) Store(v T) {
 	access(Store, unsafe.Pointer(x))
 	if tracer.Load() == nil {
@@ -144,7 +144,7 @@ func (x *word[T, A, P]) Store(v T) {
 	}
 }
 
-// Swap is that of sync/atomic.
+// Swap works as in sync/atomic.
 func (x *word[T, A, P]) Swap(v T) (old T) {
 	access(Swap, unsafe.Pointer(x))
 	old = P(&x.v).Swap(v)
@@ -152,7 +152,7 @@ func (x *word[T, A, P]) Swap(v T) (old T) {
 	return old
 }
 
-// CompareAndSwap is that of sync/atomic.
+// CompareAndSwap works as in sync/atomic.
 func (x *word[T, A, P]) CompareAndSwap(old, v T) (swapped bool) {
 	access(CompareAndSwap, unsafe.Pointer(x))
 	swapped = P(&x.v).CompareAndSwap(old, v)
@@ -172,7 +172,7 @@ type number[T ~int32 | ~int64 | ~uint32 | ~uint64, A any, P interface {
 	Or(mask T) (old T)
 }] struct{ word[T, A, P] }
 
-// Add is that of sync/atomic.
+// Add works as in sync/atomic.
 func (x *number[T, A, P]) Add(delta T) (new T) {
 	access(Add, unsafe.Pointer(x))
 	new = P(&x.v).Add(delta)
@@ -180,7 +180,7 @@ func (x *number[T, A, P]) Add(delta T) (new T) {
 	return new
 }
 
-// And is that of sync/atomic.
+// And works as in sync/atomic.
 func (x *number[T, A, P]) And(mask T) (old T) {
 	access(And, unsafe.Pointer(x))
 	old = P(&x.v).And(mask)
@@ -188,7 +188,7 @@ func (x *number[T, A, P]) And(mask T) (old T) {
 	return old
 }
 
-// Or is that of sync/atomic.
+// Or works as in sync/atomic.
 func (x *number[T, A, P]) Or(mask T) (old T) {
 	access(Or, unsafe.Pointer(x))
 	old = P(&x.v).Or(mask)

@@ -7,9 +7,9 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A Context is a context of package cancel: a List, and a context of package context for what that knows, the Done
+// A Context is a context of package cancel: a List, and a context of package context for the Done
 // channel, the cause and the contexts derived from it. Where the parent never ends, or is such a Context itself, the latter
-// is made on demand, since few ask for it and it is most of the cost.
+// is made on demand, since few callers need it and it is most of the cost.
 //
 //	nil   made   on demand, or by a Cancel with a cause
 //	nil   over   by a Cancel without
@@ -19,7 +19,7 @@ type Context struct {
 	context.Context // the parent
 	inner           atomicx.Pointer[inner]
 	List            List
-	up              *upward // nil if it follows no parent
+	up              *upward // may be nil: it follows no parent
 }
 
 // An upward is how a Context follows its parent.
@@ -47,7 +47,7 @@ type inner struct {
 	link link // zero: the parent never ends
 }
 
-// over is the inner of every Context that was cancelled before it had one. Its channel is one that package context shares
+// over is the inner of every Context that was cancelled before it had one. Package context shares its channel
 // between such contexts.
 var over = func() *inner {
 	in := newInner()
@@ -71,11 +71,11 @@ func New(parent context.Context, on Watching) *Context {
 // Init makes the zero Context, which may be a part of something, what New returns.
 func (c *Context) Init(parent context.Context, on Watching) { c.InitAs(parent, parent, on) }
 
-// InitAs is Init with a context that stands for the parent where c asks it for values and deadlines. It adds values to the parent.
+// InitAs is Init with a context in place of the parent where c asks it for values and deadlines. It adds values to the parent.
 func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	c.Context = seen
 	if preempt.Watched() {
-		defer c.made() // Err tells of the look then
+		defer c.made() // Err announces the look then
 	}
 	p, ok := parent.(*Context)
 	ok = ok && p.inner.Load() == nil
@@ -102,7 +102,7 @@ func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	}
 }
 
-// A follower is a Context whose parent is one that had no inner: it ends by Cancel only, and its List tells.
+// A follower is a Context whose parent had no inner: the parent ends by Cancel only, and its List notifies.
 type follower Context
 
 // Ended implements Listener. The parent has an inner by now.
@@ -115,7 +115,7 @@ func (f *follower) Ended() {
 	c.Cancel(cause)
 }
 
-// Of returns the Context with which ctx ends, nil if there is none: ctx itself, or one that ctx only adds values to.
+// Of returns the Context with which ctx ends, nil if there is none: ctx itself, or a Context that ctx only adds values to.
 func Of(ctx context.Context) *Context {
 	if c, ok := ctx.(*Context); ok {
 		return c
@@ -143,7 +143,7 @@ func (c *Context) Done() <-chan struct{} {
 	return c.made().Done()
 }
 
-// DoneIfMade is Done for a Context that can end before its List is told. It is nil for others: they end by Cancel alone.
+// DoneIfMade is Done for a Context that can end before its List does. It is nil for all other Contexts: they end by Cancel alone.
 func (c *Context) DoneIfMade() <-chan struct{} {
 	if in := c.inner.Load(); in != nil {
 		return in.Done()
@@ -163,7 +163,7 @@ func (c *Context) Err() error {
 	return nil
 }
 
-// Cancel ends c. The first call decides the cause; nil stands for context.Canceled.
+// Cancel ends c. The first call decides the cause; nil means context.Canceled.
 func (c *Context) Cancel(cause error) {
 	if up := c.up; up != nil {
 		up.node.Stop()
@@ -190,7 +190,7 @@ func (c *Context) end(cause error) {
 
 // notify ends the List of a Context that is done. The error is made once, here, and not by every waiter.
 //
-// Cause is called for its waiting as well: another goroutine may be cancelling the inner context just now, and cancels the
+// Cause is called also because it waits: another goroutine may be cancelling the inner context just now, and cancels the
 // inner contexts of our children first. Otherwise their Listeners could run before their own context is done.
 func (c *Context) notify() {
 	if !c.List.Over() {
@@ -235,11 +235,11 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 // self is the key of the innermost Context that a context descends from.
 type self struct{}
 
-// A Passing key is one of this module for a value of a parent. The inner context does not know it, and is not made for it.
+// A Passing key is one of this module for a value of a parent. The inner context has no such value, and is not made for it.
 type Passing interface{ Passing() }
 
-// Value implements context.Context. It asks the inner context first, since a parent may hide its end, and would answer for
-// the inner context when package context asks which context knows the cause.
+// Value implements context.Context. The inner context comes first, since a parent may hide its end, and would answer for
+// the inner context when package context looks for the context with the cause.
 func (c *Context) Value(key any) any {
 	if key == (self{}) {
 		return c
@@ -257,7 +257,7 @@ func (c *Context) Value(key any) any {
 // String keeps fmt from reading the List.
 func (c *Context) String() string { return "cancel.New" }
 
-// follow ends c after its inner context, which parent ends. If parent is a Context itself, its List tells c, since it has
+// follow ends c after its inner context, which parent ends. If parent is a Context itself, its List notifies c, since it has
 // ended the inner context by then, see notify. Otherwise the inner context does: a parent of package context may cancel
 // its children in any order.
 func (c *Context) follow(parent context.Context, on Watching) (stop func() bool) {
@@ -267,8 +267,8 @@ func (c *Context) follow(parent context.Context, on Watching) (stop func() bool)
 	return on.OnDone(c.made().Context, c.notify)
 }
 
-// A link is the parent as the inner context sees it. If the parent has an AfterFunc of its own, package context calls that
-// of the link, and the link calls that of the parent, once for both: a parent may call back in any order, and the inner
+// A link is the parent as the inner context sees it. If the parent has an AfterFunc, package context calls the AfterFunc
+// of the link, and the link calls the parent's, once for both: a parent may call back in any order, and the inner
 // context has to be done first.
 type link struct {
 	context.Context
@@ -282,7 +282,7 @@ func (l *link) AfterFunc(f func()) (stop func() bool) {
 	l.used = true
 	both := func() {
 		f()
-		l.c.List.End(nil) // New may not have returned, and the inner context not be stored: the Listeners find out the reason
+		l.c.List.End(nil) // New may not have returned, and the inner context not be stored: the Listeners look for the reason
 	}
 	return l.on.OnDone(l.Context, both)
 }
@@ -295,7 +295,7 @@ type AfterFuncer interface {
 // AfterFunc calls f after ctx has ended: by its own AfterFunc if it has one, or by package context.
 func AfterFunc(ctx context.Context, f func()) (stop func() bool) { return Watching(nil).OnDone(ctx, f) }
 
-// A Watcher tells of the end of a context that does not call back by itself, without a goroutine of package context.
+// A Watcher reports the end of a context that does not call back by itself, without a goroutine of package context.
 type Watcher interface {
 	AfterDone(ctx context.Context, f func()) (stop func() bool)
 }

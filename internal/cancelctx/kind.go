@@ -7,7 +7,7 @@ import (
 )
 
 // Lasting reports whether ctx is of a type that is known to keep its Done channel, and can be compared. Other contexts may be used
-// again for another request, or stand for such a one.
+// again for another request, or wrap such a context.
 func Lasting(ctx context.Context) bool {
 	if _, ok := ctx.(*Context); ok {
 		return true

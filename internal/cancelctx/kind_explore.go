@@ -7,5 +7,5 @@ import (
 	"reflect"
 )
 
-// AlsoLasting says that all contexts of the type of ctx are Lasting, as those of the model checker are.
+// AlsoLasting says that all contexts of the type of ctx are Lasting, as the model checker's contexts are.
 func AlsoLasting(ctx context.Context) { lasting = append(lasting, reflect.TypeOf(ctx)) }

@@ -1,4 +1,4 @@
-// Package cancelctx holds the contexts of package cancel, for package suspend to know them: a wait with such a context is
+// Package cancelctx holds the contexts of package cancel, so that package suspend recognises them: a wait with such a context is
 // a node in its list, and needs neither a function nor a channel.
 package cancelctx
 
@@ -20,11 +20,11 @@ import (
 // Debt: the End that moved the List owes the notifications. A Node is notified by the End that took it off.
 type List struct {
 	mu     atomicx.Mutex
-	reason atomicx.Pointer[error] // nil while open; written under mu
+	reason atomicx.Pointer[error] // is nil while open; written under mu
 	nodes  dlist.List[Listener]
 }
 
-// A Node is an entry of one List at a time. It is part of its Listener, so an entry needs no allocation. A Node may be
+// A Node is an entry of at most one List. It is part of its Listener, so an entry needs no allocation. A Node may be
 // used again, after it has been zeroed, once a Stop has returned true.
 type Node struct {
 	list  *List // belongs to the owner of the Node
@@ -64,7 +64,7 @@ func (n *Node) Stop() bool {
 var canceled = context.Canceled
 
 // End ends l, and notifies all Nodes in the order in which they were added. A second End returns at once. A Listener may
-// panic or exit its goroutine: the others are notified all the same, and then the panic goes on. err is what Err returns
+// panic or exit its goroutine: all other Nodes are notified nevertheless, and then the panic goes on. err is what Err returns
 // from then on; nil says that the reason is not known here.
 func (l *List) End(err error) {
 	reason := &canceled

@@ -8,7 +8,7 @@ import (
 )
 
 // WithDeadline returns a Context that ends with parent, by Cancel, or at the time at with context.DeadlineExceeded. after
-// starts the timer: it calls f at that time. It is nil if the time has come.
+// starts the timer: it calls f at that time. It is nil if the time is over.
 func WithDeadline(parent context.Context, at time.Time, on Watching, after func(f func()) (stop func() bool)) *Context {
 	l := &timed{Context: parent, at: at}
 	f := &Following{Context: Context{Context: l}, upward: upward{stop: l.release}}
@@ -33,7 +33,7 @@ func WithDeadline(parent context.Context, at time.Time, on Watching, after func(
 }
 
 // A timed is the parent of the inner context of a Context with a deadline. It ends when the parent proper ends or the time
-// has come. Package context asks it for Err, as it asks any context of a foreign type: a context of its own has
+// is over. Package context calls its Err, as for any context of a foreign type: a context of package context has
 // DeadlineExceeded only from a timer of package time.
 type timed struct {
 	context.Context // the parent proper

@@ -15,7 +15,7 @@ type Carrier interface {
 	// NewReply returns a pointer to a new zero value of the type of the reply, to be decoded into.
 	NewReply() any
 
-	// ReplyTo asks the request on behalf of another process: after the message is sent, f is called once with the reply, or with the error
+	// ReplyTo starts the request on behalf of another process: after the message is sent, f is called once with the reply, or with the error
 	// that an Ask would have returned. f must not suspend. It panics if the request was asked before.
 	ReplyTo(f func(v any, err error))
 }

@@ -17,10 +17,10 @@ const spares = 16
 
 // Calm gives the thread of the runtime's monitor the priority SCHED_IDLE, for the rest of the process: the way back needs a privilege.
 // The monitor takes the processor from a goroutine that has run for 10 ms by the clock on the wall, even if the machine has run another
-// process meanwhile. With this priority it does not run on such a machine, and goroutines of one P keep their order.
+// process for most of that time. With this priority it does not run on such a machine, and goroutines of one P keep their order.
 //
 // The monitor is the thread that sleeps in the kernel while a goroutine runs; Calm returns an error if /proc does not show exactly one. A
-// process with more than 16 blocked system calls at a time may get further threads with SCHED_IDLE.
+// process with more than 16 blocked system calls at once may get further threads with SCHED_IDLE.
 func Calm() error { return calm() }
 
 var calm = sync.OnceValue(func() error {
@@ -34,7 +34,7 @@ var calm = sync.OnceValue(func() error {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			ready.Done()
-			ready.Wait() // each on a thread of its own
+			ready.Wait() // each needs a separate thread
 		})
 	}
 	done.Wait()

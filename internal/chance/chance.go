@@ -27,7 +27,7 @@
 // runtime marks all three as linked from other modules, so they must keep working (go.dev/issue/67401).
 //
 // Open copies the m before and after a draw. A draw of chacha8 changes one word, the index of its buffer, and the buffer in front of it
-// has the value just drawn. The one or two words that a draw of cheaprand changes are the other state. Open puts them back, and the draw
+// has the value just drawn. The word or two words that a draw of cheaprand changes are the other state. Open puts them back, and the draw
 // has to repeat, before it writes anything else there. Then it verifies both states by their effect. After a Seed the draws have to equal
 // the draws of a ChaCha8 of math/rand/v2 with the same key. Selects, ranges over maps, math/rand and maphash have to repeat for
 // the same seed, and to differ for another.
@@ -35,7 +35,7 @@
 // # When Go changes
 //
 // Go may move a state, change its generator, or draw a select from elsewhere. Another offset or another cheap generator is found
-// as before; Go 1.27 has both. In all other cases Open returns an error, and never a State that is not verified. The simulation then
+// in the same way; Go 1.27 has both. In all other cases Open returns an error, and never a State that is not verified. The simulation then
 // goes on without this package and says so. If one of the three functions can no longer be linked, tests that import this package do
 // not build. CI runs the tests of this package with the next release of Go, too.
 //
@@ -85,7 +85,7 @@ const words = 510
 
 type copied [words]uint32
 
-// Open finds the states and verifies that draws follow them, or returns an error. It leaves those of the calling thread set.
+// Open finds the states and verifies that draws follow them, or returns an error. It leaves the states of the calling thread set.
 func Open() (*State, error) { return open(draw, drawCheap) }
 
 func open(draw func() uint64, cheap func() uint32) (s *State, err error) {
@@ -170,7 +170,7 @@ func key(seed uint64) (k [4]uint64) {
 func (s *State) Seed(seed uint64) {
 	c, k := (*chacha8)(unsafe.Add(getm(), s.chacha8)), key(seed)
 	// A used up buffer at the end of its key: the next draw takes the last words for the next key.
-	*(*[4]uint64)(c.buf[28:]) = k // copy would tell the race detector
+	*(*[4]uint64)(c.buf[28:]) = k // copy would alert the race detector
 	c.i, c.n, c.c = 28, 28, 12
 	s.SeedCheap(k[0])
 }
@@ -240,7 +240,7 @@ func (s *State) verify(draw func() uint64) bool {
 	return first == again && first.selects != other.selects && first.ranges != other.ranges && first.values != other.values
 }
 
-// Nanotime returns the time of the machine, by a clock of its own, also in a bubble of testing/synctest.
+// Nanotime returns the time of the machine, which is not the clock of package time, also in a bubble of testing/synctest.
 func Nanotime() int64 { return nanotime() }
 
 //go:linkname nanotime runtime.nanotime

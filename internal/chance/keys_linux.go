@@ -11,7 +11,7 @@ import (
 )
 
 // With BRAID_RANDOM=1 the process runs itself again, with the same 16 bytes in each such process where the kernel has put random ones
-// (AT_RANDOM, of which the runtime makes the hash keys of maps), and ends as the second one does.
+// (AT_RANDOM, of which the runtime makes the hash keys of maps), and ends as the second process does.
 func init() {
 	if os.Getenv("BRAID_RANDOM") != "1" {
 		return

@@ -2,7 +2,7 @@
 // is removed in constant time.
 package dlist
 
-// A Node is a place for a value in one List at a time. The zero Node is in none.
+// A Node is a place for a value in at most one List. The zero Node is in none.
 type Node[T any] struct {
 	prev, next *Node[T]
 	Value      T
@@ -61,7 +61,7 @@ func (l *List[T]) Pop() *Node[T] {
 	return n
 }
 
-// Append moves all nodes of m, in order, behind those of l.
+// Append moves all nodes of m, in order, behind the nodes of l.
 func (l *List[T]) Append(m *List[T]) {
 	switch {
 	case m.first == nil:

@@ -19,11 +19,11 @@ var (
 	ErrClosed   = outcome.Named("semaphore: closed", suspend.ErrClosed)
 )
 
-// Max is the number of permits of each Gate. A gate of fewer permits begins with the others taken.
+// Max is the number of permits of each Gate. A gate of fewer permits begins with the rest taken.
 const Max = 1<<63 - 1
 
-// A Gate grants permits, several at a time. The zero Gate has all of them free. A waiter that is resumed has all of its
-// permits, and one that waits has none: permits are handed over. No task overtakes another.
+// A Gate grants permits, several in one call. The zero Gate has all of them free. A resumed waiter has all of its
+// permits, but a waiting task has none: permits are handed over. No task overtakes another.
 type Gate struct {
 	// The word holds the permits that are taken, times two, and whether tasks wait; the queue, under the guard, which
 	// tasks. -A> is an Acquire, -R> a Release, -C> a cancelled Acquire.
@@ -63,10 +63,10 @@ const (
 	one
 )
 
-// Limit leaves a fresh Gate n permits, and takes the others for good.
+// Limit leaves a fresh Gate n permits, and takes the rest for good.
 func (g *Gate) Limit(n uint64) { g.word.Store((Max - n) * one) }
 
-// Resize leaves a Gate that Limit has left size permits n of them. Those that are held and too many are lost when they are given back.
+// Resize leaves n permits to a Gate with size permits after Limit. Held permits that are too many are lost when they are given back.
 func (g *Gate) Resize(size, n uint64) {
 	g.guard.Lock()
 	defer g.guard.Unlock()
@@ -106,7 +106,7 @@ func (g *Gate) changeLocked(size uint64) *change {
 	return g.changed
 }
 
-// refusedLocked returns the error of a request that is not for waiting.
+// refusedLocked returns the error of a request that must not wait.
 func (g *Gate) refusedLocked(n, size uint64) error {
 	if c := g.changed; c != nil && c.closed {
 		return ErrClosed
@@ -187,7 +187,7 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 	return ok
 }
 
-// Release gives n permits back if at least least and at most most are taken, by those that hold them and by Limit, and reports
+// Release gives n permits back if at least least and at most most are taken, by holders and by Limit, and reports
 // whether it did.
 func (g *Gate) Release(n, least, most uint64) bool {
 	if preempt.On() {
@@ -228,7 +228,7 @@ func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	return ok
 }
 
-// take takes the permits if no task waits, and reports whether it did. If it is not sure, the guard is needed to tell.
+// take takes the permits if no task waits, and reports whether it did. If it is not sure, the caller must take the guard to decide.
 func (g *Gate) take(n uint64) (ok, sure bool) {
 	for {
 		w := g.word.Load()

@@ -1,4 +1,4 @@
-// Package gid tells goroutines apart.
+// Package gid identifies goroutines.
 //
 // The Task of a suspension is found by the calling goroutine, so a wrong identity would park a
 // stranger. The fast way to the identity reads a field of the runtime's own structure at an offset
@@ -108,7 +108,7 @@ func number(trace []byte) (id int64, ok bool) {
 	return 0, false
 }
 
-const stackSize = 2 << 10 // of the text of a small stack
+const stackSize = 2 << 10 // bytes of a small stack's text
 
 // Stacks returns the identity of each goroutine and its stack trace. It stops the world for as long as it takes to print
 // every goroutine.

@@ -1,7 +1,7 @@
 // Package labels passes the profiler labels of a goroutine on to the tasks that it starts, as a go statement does.
 //
 // The public API sets the labels of a goroutine but does not read them. Both functions here are on the runtime's list of
-// those that other modules link to and that must keep working, see go.dev/issue/67401.
+// functions that other modules link to and that must keep working, see go.dev/issue/67401.
 package labels
 
 import (
@@ -57,7 +57,7 @@ func Inherit(f func()) func() {
 	return f
 }
 
-func inherit(p unsafe.Pointer, f func()) func() { // not inlined, to keep Inherit small
+func inherit(p unsafe.Pointer, f func()) func() { // must not be inlined, to keep Inherit small
 	if ledger.On() {
 		f = ledger.Begin(f)
 	}

@@ -24,8 +24,8 @@ type Held struct {
 	By          []Hold
 }
 
-// held has the objects by their address. An object that was dropped while it was held is swept, and another one at its address is told
-// from it by the weak pointer.
+// held has the objects by their address. An object that was dropped while it was held is swept, and the weak pointer distinguishes it
+// from a later object at its address.
 type held struct {
 	by    map[uintptr]*holding
 	swept int // how many were left by the last sweep
@@ -47,10 +47,10 @@ type Holder interface{ Took(then Then) }
 // A Then is the address of the function of a continuation, or 0 for a task.
 type Then uintptr
 
-// A Wanter is a Source that asks for several permits.
+// A Wanter is a Source that wants several permits.
 type Wanter interface{ Wants() Permits }
 
-// Permits is a number of them. It has a type of its own, as Then has, so that no Source of a user happens to be one of these.
+// Permits is a number of them. It has its own type, as Then has, so that no Source of a user happens to be a Wanter or a Holder.
 type Permits uint64
 
 // Took says that the calling task, or else a continuation of this function, holds n of the size permits of object from now on. A Took follows the operation, and
@@ -94,8 +94,8 @@ func Resized[T any](object *T, size uint64) {
 	}
 }
 
-// Gave says that n permits of object are about to be given back. If the calling task holds none, they are those of the task that has held
-// some for longest.
+// Gave says that n permits of object are about to be given back. If the calling task holds none, the task that has held
+// some for longest gives them back.
 func Gave[T any](object *T, n uint64) {
 	me, at := caller(), Addr(object)
 	p := partOf(int64(at))

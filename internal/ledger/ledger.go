@@ -33,11 +33,11 @@ type Task struct {
 	Stack []uintptr // the stack of its Go
 }
 
-// A Wait has begun. Nothing tells of its end, so the waits that do not last are swept.
+// A Wait has begun. Nothing reports its end, so the waits that do not last are swept.
 type Wait struct {
 	Who
 	Seq      uint64 // no other wait has it
-	Waiter   any    // weak; with Began, it tells the waits from each other
+	Waiter   any    // weak; with Began, it identifies the wait
 	Began    uint64
 	Lasts    func() bool // it has not been resumed and not been cancelled
 	Since    time.Time
@@ -59,7 +59,7 @@ type Object struct {
 type part struct {
 	mu    sync.Mutex
 	tasks map[int64]Task
-	waits map[int64]Wait // the last one by goroutine; those of continuations by their address, negative
+	waits map[int64]Wait // the last one by goroutine; a continuation's key is its negative address
 	swept int            // how many were left of them by the last sweep
 	lent  map[int64]int64
 	held  held // keyed by address
@@ -80,7 +80,7 @@ var (
 
 func partOf(id int64) *part { return &parts[uint64(id)*splitmix.Golden>>58] }
 
-// Start keeps the ledger until stop is called, which may be called again. When the last user stops, everything is forgotten. about tells the
+// Start keeps the ledger until stop is called, which may be called again. When the last user stops, everything is forgotten. about describes the
 // locks of a goroutine, for Tell.
 func Start(about func(goroutine int64) string) (stop func()) {
 	users.mu.Lock()
@@ -143,7 +143,7 @@ func caller() Who {
 	return Who{id, p.tasks[id].Task}
 }
 
-// Lend says that the goroutine id stands for the task of by, until by is 0.
+// Lend says that the goroutine id runs for the task of by, until by is 0.
 func Lend(id, by int64) {
 	p := partOf(id)
 	p.mu.Lock()
@@ -242,7 +242,7 @@ func callers() []uintptr {
 	return append([]uintptr(nil), buf[:runtime.Callers(3, buf[:])]...)
 }
 
-// Read returns all that is known. The entries are those of slightly different times.
+// Read returns all that is known. The entries are of slightly different times.
 func Read() (tasks []Task, waits []Wait) {
 	for i := range parts {
 		p := &parts[i]

@@ -1,6 +1,6 @@
 package outcome
 
-// Named returns an error with this text that is each of these errors, in the sense of errors.Is. Their texts stay out of its own.
+// Named returns an error with this text that is each of these errors, in the sense of errors.Is. Their texts are not in its text.
 func Named(text string, is ...error) error { return &named{text, is} }
 
 type named struct {

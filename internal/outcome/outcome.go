@@ -1,5 +1,5 @@
-// Package outcome tells apart the three ways in which a function ends: it returns, it panics, or its goroutine exits. The caller for
-// which it ran can then end in the same way.
+// Package outcome distinguishes the three ways in which a function ends: it returns, it panics, or its goroutine exits. So the caller for
+// which it ran can end in the same way.
 package outcome
 
 import "runtime"
@@ -34,7 +34,7 @@ func Of(f func(), done func(Outcome)) {
 }
 
 // Recovered returns the Outcome of a function that did not return, from the result of recover. That is nil for a Goexit only,
-// since panic(nil) has a value of its own.
+// since panic(nil) has a value.
 func Recovered(v any) Outcome {
 	if v == nil {
 		return Outcome{kind: exited}

@@ -1,4 +1,4 @@
-// Package patience decides whether a goroutine that is about to sleep yields to the others first. One of them may be about to wake
+// Package patience decides whether a goroutine that is about to sleep yields to the rest first. Another goroutine may be about to wake
 // it.
 package patience
 
@@ -6,7 +6,7 @@ import "time"
 
 // A Patience remembers whether yielding has helped recently. If two goroutines wait for each other in turn, it helps each time, and saves a
 // sleep and a wake-up, which take longer. It does not help in a long wait. With many runnable goroutines it harms: a goroutine that yields
-// is the last in their queue, and one that is woken is the first. So each failure makes it rarer, and a slow yield makes it very rare.
+// is the last in their queue, but a woken goroutine is the first. So each failure makes it rarer, and a slow yield makes it very rare.
 type Patience struct {
 	skip    uint8 // times not to try
 	inVain  uint8 // times skipped after the last failure

@@ -1,11 +1,11 @@
 // Package preempt says whether a scheduler wants to switch where an operation need not wait: one for tests, and nearly always none. A
-// primitive asks On before its fast path, and takes the slow one if so: there package suspend asks the scheduler. The same word says whether
+// primitive calls On before its fast path, and if so takes the slow path, where package suspend calls the scheduler. The same word says whether
 // waits and locks are recorded, see package ledger.
 package preempt
 
 import (
 	"slices"
-	"sync/atomic" // not atomicx: the order of accesses makes no difference, and the model checker need not see them
+	"sync/atomic" // is not atomicx, since the order of accesses makes no difference, and the model checker need not see them
 )
 
 var wanted atomic.Int32 // recorded is added for each Record
@@ -16,7 +16,7 @@ func On() bool { return wanted.Load() != 0 }
 // recorded is more than there are schedulers.
 const recorded = 1 << 20
 
-// Recorded reports whether the ledger is kept: package census is on. Then On is true as well, so a fast path that asks On need not ask again.
+// Recorded reports whether the ledger is kept: package census is on. Then On is true, too, so a fast path that checks On need not check again.
 func Recorded() bool { return wanted.Load() >= recorded }
 
 // Record says that the ledger is kept from now on, until end is called, once.
@@ -49,7 +49,7 @@ const (
 // left mover: Reduction, a method of proving properties of parallel programs (CACM 1975).
 type Watcher interface {
 	Runs() bool       // whether the caller is one of its tasks, or the program that starts them
-	Points() bool     // whether it makes the orders of operations; or else it is told of no look and no release
+	Points() bool     // whether it makes the orders of operations; otherwise it gets no look and no release
 	Starts(f func())  // starts a task in place of a goroutine
 	Looks(k Kinds)    // one of its tasks calls it, like Releases
 	Releases(k Kinds) // a point, maybe
@@ -58,7 +58,7 @@ type Watcher interface {
 
 var watchers atomic.Pointer[[]Watcher]
 
-// Watch tells w of looks, of releases, and of goroutines that Braid would start. It is Begin if w wants points.
+// Watch notifies w of looks, of releases, and of goroutines that Braid would start. It is Begin if w wants points.
 func Watch(w Watcher) (end func()) {
 	change(func(all []Watcher) []Watcher { return append(all, w) })
 	stop := func() {}
@@ -98,7 +98,7 @@ func watcher() Watcher {
 	return nil
 }
 
-// Looks is called by an operation that tells whether an object is held, and need not wait for it.
+// Looks is called by an operation that reports whether an object is held, and need not wait for it.
 func Looks(k Kinds) {
 	if On() {
 		looks(k)

@@ -1,5 +1,5 @@
-// Package prefetch asks the processor for data that will be used soon. With thousands of runnable tasks the next one is
-// cold: about twenty cache lines, most of them found through pointers. A scheduler knows its queue, so it prefetches one
+// Package prefetch loads data into the caches that will be used soon. With thousands of runnable tasks the next one is
+// cold: about twenty cache lines, most of them found through pointers. A scheduler has its queue, so it prefetches one
 // task ahead.
 //
 // An address is fetched and not followed, so it may be out of date, or any number at all. On other processors than amd64

@@ -1,5 +1,5 @@
-// Package census tells which task waits for which, and why nothing moves. The dump of goroutines of a program that hangs has the stack of each
-// suspended task. It does not say for which object a task waits, since when, and which task holds that:
+// Package census shows which task waits for which, and why nothing moves. The dump of goroutines of a program that hangs
+// has the stack of each suspended task, but not the object for which it waits, since when, and which task holds the object:
 //
 //	defer census.Start(census.Options{})()
 //	http.Handle("/debug/braid/", census.Handler())
@@ -25,17 +25,17 @@
 // The holders are known of a mutex.Mutex and an RWMutex, of permits of a semaphore, of an MVar in Modify, of a lazy value that is computed, and
 // of all that is made of these. One task may give back what another one has taken. A promise, a channel, a latch, a cond and a transaction of stm
 // have no holder. Any task may end such a wait, so it is in no deadlock, even if no task is left that would. A task that waits natively, as for
-// a sync.Mutex or in a system call, counts as not waiting. StallAfter of its scheduler tells of it, and of the locks that it holds.
+// a sync.Mutex or in a system call, counts as not waiting. StallAfter of its scheduler reports it, with the locks that it holds.
 //
-// Each task of a Deadlock waits until another one of them goes on, or its context ends. It is called possible if permits of a semaphore or an
+// Each task of a Deadlock waits until another task of the circle goes on, or its context ends. It is called possible if permits of a semaphore or an
 // RWMutex are among the objects: some programs give back permits in a task that has taken none, and then such a wait ends. A Mutex that
 // another task unlocks than has locked it is taken for held by the latter until then.
 //
 // A task and its scheduler are kept until a look after the wait has ended. While reports are on, each look takes some 15 microseconds for
 // each wait older than StuckAfter. With a scheduler that preempts by a seed, a seed means another run while the census is on.
 //
-// An object has the name that Name gave it, or else its type and address. The goroutine of a task is the one that the dumps of package runtime
-// and of net/http/pprof have, so their stacks can be found by it.
+// An object has the name that Name gave it, or else its type and address. The goroutine of a task has the same number in the dumps of package
+// runtime and of net/http/pprof, so that its stack can be found there.
 //
 // Coroutines that are kept for later tasks have the label "braid": "idle coroutine" in profiles, if they have become idle while the census was
 // on. The goroutine profile may have hundreds of them, in one entry.
@@ -58,15 +58,15 @@ type Options struct {
 	// StuckAfter is the time after which a Close or a Shutdown that has not ended is reported, with the tasks that wait on its scheduler.
 	// So is a process in which nothing has begun or ended for so long, while tasks wait, and none of them for a timer or a
 	// connection: then no Run ends. A report of one event comes again when its time has doubled. 0 is ten seconds. With a negative
-	// one there are no reports.
+	// StuckAfter there are no reports.
 	StuckAfter time.Duration
 
-	// OnStuck gets the reports, on a goroutine of the census. It may call stop. If it is nil, they go to standard error, as those of
-	// StallAfter do.
+	// OnStuck gets the reports, on a goroutine of the census. It may call stop. If it is nil, the reports go to standard error,
+	// as the reports of StallAfter do.
 	OnStuck func(report string)
 }
 
-// Start switches the census on until stop is called. Several may be on at a time. With the last stop all is forgotten.
+// Start switches the census on until stop is called. Several Starts may overlap: the last stop switches the census off, and forgets all.
 func Start(o Options) (stop func()) {
 	nameIdle()
 	end := ledger.Start(describe)
@@ -77,7 +77,7 @@ func Start(o Options) (stop func()) {
 	}
 }
 
-// nameIdle makes the labels of idle coroutines.
+// nameIdle makes the labels of idle coroutines. To make them it must set labels of the calling goroutine, which it puts back.
 var nameIdle = sync.OnceFunc(func() {
 	before := labels.Here()
 	defer before.Put()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Extents are objects in memory, some in others.
+// Extents are objects in memory, some inside others.
 type extents[V any] struct {
 	all    []extent[V] // sorted by begin, and the larger first
 	sorted bool
@@ -13,7 +13,7 @@ type extents[V any] struct {
 
 type extent[V any] struct {
 	begin, end uintptr
-	furthest   uintptr // end of this one and those before
+	furthest   uintptr // the largest end up to here, so that find can stop early
 	v          V
 }
 
@@ -21,7 +21,7 @@ func (e *extents[V]) add(begin, bytes uintptr, v V) {
 	e.all, e.sorted = append(e.all, extent[V]{begin, begin + max(bytes, 1), 0, v}), false
 }
 
-// find returns the innermost that has addr in it.
+// find returns the innermost extent that has addr in it.
 func (e *extents[V]) find(addr uintptr) (v V, ok bool) {
 	if !e.sorted {
 		e.sorted = true

@@ -16,17 +16,17 @@ type node struct {
 
 // An object is waited for, or held.
 type object struct {
-	held    *ledger.Held // nil if no holder is known
+	held    *ledger.Held // nil means that no holder is known
 	waiters []*node      // sorted by arrival
 	dirty   bool
 }
 
-// A graph has all waits, and the objects that are held. A wait is stuck if nothing that is known ends it: all of its objects are held by stuck
-// tasks to such an extent that the others cannot leave enough, or an earlier waiter of the object is stuck. A wait with an object of which no
-// holder is known, or one for a timer, is not. So in a promise, a channel or a latch nobody is stuck.
+// A graph has all waits, and the objects that are held. A wait is stuck if nothing that is known ends it: of each of its
+// objects, stuck tasks hold so much that too little can become free, or an earlier waiter of the object is stuck. A wait with
+// an object of which no holder is known, or with a timer, is not stuck. So no task is stuck in a promise, a channel or a latch.
 type graph struct {
 	nodes   []*node
-	objects map[uintptr]*object // by the address of those that are held
+	objects map[uintptr]*object // the key is the address of a held object
 	by      map[ledger.Who]*node
 	holds   map[ledger.Who][]*object
 	extents extents[*object]
@@ -66,8 +66,8 @@ func newGraph(waits []ledger.Wait, holds []ledger.Held) *graph {
 	return g
 }
 
-// reduce lets all waits go on that can, and those that can then. The others are stuck. It is the reduction of Holt (Some deadlock properties
-// of computer systems, 1972), for the permits that are known.
+// reduce lets all waits go on that can, and then the waits that can go on after them, until the rest is stuck. It is the
+// reduction of Holt (Some deadlock properties of computer systems, 1972), for the permits that are known.
 func (g *graph) reduce() {
 	var todo []*object
 	touch := func(o *object) {
@@ -118,7 +118,7 @@ func (g *graph) stuckHolder(h ledger.Hold) bool {
 	return n != nil && n.stuck
 }
 
-// wants returns the fewest permits that n asks o for.
+// wants returns the fewest permits of o that a case of n needs.
 func (g *graph) wants(n *node, o *object) uint64 {
 	least := ^uint64(0)
 	for i, f := range n.For {
@@ -136,7 +136,7 @@ func (g *graph) wants(n *node, o *object) uint64 {
 type link struct {
 	from, to *node
 	object   *object
-	hold     *ledger.Hold // to's hold; nil if to waits for the object, too, and came first
+	hold     *ledger.Hold // is to's hold; nil means that to waits for the object, too, and came first
 }
 
 // why returns a link of n, which is stuck.
@@ -186,7 +186,8 @@ func (g *graph) circles() (all [][]link, behind []int) {
 	return all, behind
 }
 
-// both returns the waits and holds that are in both of two looks, and so were there together between them.
+// both returns the waits and holds that are in each of two looks, and so were there together between them. Otherwise a
+// Deadlock could be made of waits and locks that never were there together.
 func both(waits, waits2 []ledger.Wait, holds, holds2 []ledger.Held) ([]ledger.Wait, []ledger.Held) {
 	still := map[uint64]bool{}
 	for _, w := range waits2 {

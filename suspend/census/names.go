@@ -21,8 +21,8 @@ type name struct {
 	alive func() bool
 }
 
-// Name names an object in the census, and returns it: a Mutex, a channel, or a struct for all that it embeds. It does not keep the object.
-// A later name of the same object replaces the first. Names are kept also while the census is off.
+// Name names an object in the census, and returns it: a Mutex, a channel, or a struct for all that it embeds. It keeps
+// no reference to the object, so that the object can be collected. A later name of the same object replaces the first. Names are kept also while the census is off.
 //
 //	accounts := census.Name(new(mutex.Mutex), "accounts")
 func Name[T any](object *T, text string) *T {
@@ -42,7 +42,7 @@ func Name[T any](object *T, text string) *T {
 	return object
 }
 
-// forget drops the name of an object that has gone, unless another has its address by now.
+// forget drops the name of an object that was collected, but not the name of a new object at the same address.
 func forget(at uintptr) {
 	names.mu.Lock()
 	defer names.mu.Unlock()

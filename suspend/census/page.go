@@ -16,8 +16,8 @@ var pageText string
 var page = template.Must(template.New("census").Parse(pageText))
 
 // Handler returns a handler that takes the census for each request. A browser gets a page that needs nothing from elsewhere. Others get the
-// text, or JSON, a Snapshot, if they accept it; ?as=text and ?as=json ask for them. Like net/http/pprof it shows lines of the program, so it is
-// not for strangers. While the census is off, it only says so.
+// text, or JSON, a Snapshot, if they accept it; ?as=text and ?as=json ask for them. Like net/http/pprof it shows lines of the program, so it must
+// not be open to strangers. While the census is off, it only says so.
 func Handler() http.Handler { return http.HandlerFunc(serve) }
 
 func serve(w http.ResponseWriter, r *http.Request) {

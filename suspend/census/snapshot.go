@@ -16,16 +16,16 @@ type Snapshot struct {
 	On        bool       // the census is on
 	Since     time.Time  // when it was switched on: earlier waits and locks are not known
 	Deadlocks []Deadlock // circles of tasks that wait for each other
-	Tasks     []Task     // first the waiting ones, the longest waiting first
+	Tasks     []Task     // begin with the waiting tasks, the longest waiting first
 }
 
-// A Task is a task that lives, or a goroutine without one that waits or holds something.
+// A Task is a task that lives, or a goroutine without a task, if it waits or holds something.
 type Task struct {
-	ID        string  // for example "goroutine 18", like the texts
+	ID        string  // is "goroutine 18", like in the texts
 	Goroutine int64   // the runtime's number; 0 for a Then, which has none
 	Scheduler string  // its package: "fifo"; "" where it is not known, and for a goroutine
-	Began     *Origin `json:",omitempty"` // nil if unknown, see the package comment
-	Waits     *Wait   `json:",omitempty"` // nil if it does not wait in an operation of Braid
+	Began     *Origin `json:",omitempty"` // nil means unknown, see the package comment
+	Waits     *Wait   `json:",omitempty"` // nil means that it does not wait in an operation of Braid
 	Holds     []Hold  `json:",omitempty"`
 	Ended     bool    `json:",omitempty"` // the task has ended, and holds something still
 }
@@ -85,7 +85,7 @@ type Link struct {
 	Task   string
 	Waits  Wait
 	For    string  // the object that Holder has
-	Holder *Holder // the object's holder; nil if the next task waits for it, too, and comes first
+	Holder *Holder // the object's holder; nil means that the next task waits for it, too, and comes first
 	Next   string  // the next task
 }
 
@@ -145,7 +145,7 @@ type taker struct {
 	calls map[[ledger.Depth]uintptr]call
 }
 
-// call is callOf, once for each stack.
+// call is callOf, but resolves each stack only once.
 func (t *taker) call(pcs []uintptr) call {
 	var key [ledger.Depth]uintptr
 	copy(key[:], pcs)
@@ -157,7 +157,7 @@ func (t *taker) call(pcs []uintptr) call {
 	return c
 }
 
-// ended reports whether a task has ended. It is not known of goroutines.
+// ended reports whether a task has ended. Of a goroutine without a task this is not known.
 func (t *taker) ended(who ledger.Who) bool { return who.Task != 0 && !t.live[who] }
 
 func (t *taker) task(who ledger.Who) *Task {
@@ -191,7 +191,7 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 		x.Began = &Origin{t.call(l.Stack).at, l.Since}
 		x.Scheduler = startedBy(t.call(l.Stack).stack)
 	}
-	for i := range waits { // first, since holders have their scheduler beside them
+	for i := range waits { // this comes first, since a holder is shown with its scheduler
 		if scheduler := schedulerOf(&waits[i]); waits[i].Goroutine != 0 && scheduler != "" {
 			t.task(waits[i].Who).Scheduler = scheduler
 		}
@@ -208,7 +208,7 @@ func (t *taker) add(tasks []ledger.Task, waits []ledger.Wait, holds []ledger.Hel
 		o := &holds[i]
 		for _, h := range o.By {
 			if h.Goroutine == 0 {
-				continue // it is told where somebody waits for it
+				continue // it is shown with the tasks that wait for the object
 			}
 			x := t.task(h.Who)
 			x.Ended = t.ended(h.Who)

@@ -43,7 +43,8 @@ func frames(pcs []uintptr) (all []Frame) {
 
 const module = "github.com/braidgo/braid/"
 
-// library returns the folder of the package of f in Braid, and whether it is one of a library: neither an example nor a test.
+// library returns the folder of the package of f in Braid, and whether it belongs to the library, and
+// not to an example or a test.
 func (f Frame) library() (folder string, ok bool) {
 	name, ok := strings.CutPrefix(f.Func, module)
 	if !ok || strings.HasSuffix(f.File, "_test.go") {
@@ -69,8 +70,8 @@ type call struct {
 // closure is the end of the name of a function in another.
 var closure = regexp.MustCompile(`\.(func|gowrap)\d.*`)
 
-// callOf finds the call of a wait. The program is the first frame outside of Braid and of the standard library. The primitive is the innermost
-// package that waits, besides package suspend and internal ones.
+// callOf finds the call of a wait. The program is the first frame outside of Braid and of the standard library. The primitive is
+// in the innermost package that waits, besides package suspend and internal packages.
 func callOf(pcs []uintptr) (c call) {
 	c.stack = frames(pcs)
 	var inside, waits, called, some string

@@ -20,7 +20,7 @@ type watcher struct {
 	every  time.Duration
 	report func(string)
 	moves  [2]uint64 // the numbers of events and of waits at the last look
-	still  time.Time // the time since which they are the same
+	still  time.Time // both numbers are the same since then
 	told   time.Duration
 	closes map[uint64]time.Duration // how long each Close had lasted when it was reported
 
@@ -48,7 +48,7 @@ func watch(o Options) (stop func()) {
 	return w.stop
 }
 
-// tick is called by the timer, so that no goroutine sleeps meanwhile.
+// tick is called by the timer, so that no goroutine sleeps between two looks.
 func (w *watcher) tick() {
 	w.look(time.Now())
 	w.mu.Lock()
@@ -100,7 +100,8 @@ func closing(operation string) bool {
 	return false
 }
 
-// outside reports whether a wait may be ended by the clock or by a connection: then it is no wonder that it lasts.
+// outside reports whether a wait may be ended by the clock or by a connection: it may last, but the process is
+// not stuck.
 func outside(w ledger.Wait) bool {
 	for _, f := range w.For {
 		if strings.HasPrefix(kindOf(f.Kind), "a ") {
@@ -112,7 +113,8 @@ func outside(w ledger.Wait) bool {
 		c.primitive == "suspend.Sleep" || c.primitive == "suspend.Call" || c.primitive == "suspend.Blocking"
 }
 
-// closeText lists the tasks of the schedulers of the package that is being closed, or all if none of them is there.
+// closeText lists the tasks of the schedulers of the package that is being closed, or
+// all tasks if there is none.
 func closeText(now time.Time, closing *ledger.Wait, c call) string {
 	s := Take()
 	folder, _, _ := strings.Cut(c.operation, ".")

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// String returns s as text: the deadlocks, the tasks that wait, together if they wait in one place for one object, and the others.
+// String returns s as text: the deadlocks, the tasks that wait, and the tasks that do not wait. Tasks that wait in one place
+// for the same objects are listed together, so that thousands of them take a few lines.
 func (s Snapshot) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.title())

@@ -72,9 +72,9 @@ func TestProse(t *testing.T) {
 // The limits of all comments together, in percent. They must move in one direction only, towards the figures of the standard library, which
 // TestHabits measures beside ours.
 const (
-	habits    = 11.5 // of sentences; the aim is 3
-	fragments = 16.5 // of comments behind code; the aim is 5
-	purposes  = 3.3  // of sentences; the aim is 4
+	habits    = 7.6  // of sentences; the aim is 3
+	fragments = 14.2 // of comments behind code; the aim is 5
+	purposes  = 4.1  // of sentences; the aim is 4
 )
 
 // TestHabits measures the comments of all files that are no tests.
