@@ -191,7 +191,7 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 		c.old.Push(&e.at)
 	}
 	c.mu.Unlock()
-	e.value.Resolve(v, err) // this must be last, so that a further Get finds the value kept, or the error gone
+	e.value.Resolve(v, err) // this must follow the change of c: a Get that returns then finds the value kept, or the error gone
 	if stop != nil {
 		stop(nil)
 	}

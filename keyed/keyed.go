@@ -15,8 +15,8 @@
 //	pages := keyed.NewCache(fetchPage, time.Minute)
 //	page, err := pages.Get(ctx, url)
 //
-// It replaces x/sync/singleflight and a map. A load of singleflight has the context of its first caller, or none. Here
-// it ends when no task waits for it any more.
+// It replaces x/sync/singleflight and a map. A load of singleflight has the context of its first caller, or none. A
+// load here ends when no task waits for it any more.
 //
 // A key has to equal itself. Each method that takes one panics for a NaN, which a map never finds again.
 //

@@ -123,7 +123,7 @@ func (s *Scope) finish(err *error) {
 // is done by then. A child that still waits in a Limit has not started: it never runs, and counts as stopped by the cancellation. A nil
 // Spawner or a nil function panics.
 //
-// If Go returns an error, f never runs. It returns the error of on if on refuses, the cancellation error if s was
+// If Go returns an error, f never runs. Go returns the error of on if on refuses, the cancellation error if s was
 // cancelled, and ErrEnded if s has ended. In the body and in children, return the error: if a failure has cancelled s,
 // Run still returns that failure.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {

@@ -2,7 +2,7 @@
 // connection.
 //
 // A channel hands each value to one reader, and makes the writer wait. A sync.Cond needs a lock, and its waiters cannot give up. Here a
-// reader waits until the value differs from the last value it has seen, and then gets the latest:
+// reader waits for a version that it has not seen, and then gets the latest value:
 //
 //	for now := config.Load(); ; {
 //		apply(now.Value)
