@@ -1,7 +1,8 @@
 // Package broadcast passes each value to all subscribers.
 //
-// A channel hands each value to one receiver. A loop over a channel for each subscriber blocks at the slowest one, or at one that has
-// gone, or drops values with a default. Here each subscription has a buffer, and a policy for the time when it is full:
+// A channel hands each value to one receiver. A loop over a channel for each subscriber blocks at the slowest
+// subscriber, or at a subscriber that receives no more, or drops values with a default. Here each subscription has a
+// buffer, and a policy for the time when it is full:
 //
 //	news := broadcast.New[string]()
 //	...
@@ -33,13 +34,14 @@ var ErrClosed = outcome.Named("broadcast: closed", suspend.ErrClosed)
 type Topic[T any] struct {
 	// -P> is a Publish, -R> a Recv, or a Close of a subscription.
 	//
-	//	full == 0 -P> each subscription has the value; full counts those of Wait without further room
+	//	full == 0 -P> each subscription has the value; full counts the subscriptions of Wait without further room
 	//	full > 0  -P> wait
 	//	full > 0  -R> full-1   at 0 the values of the first publishers are passed on, until full is above 0 again
 	//
 	// Invariant: publishers wait only while full is above 0. A subscription whose receivers wait has an empty buffer. A closed
 	// Topic has no publishers.
-	// Debt: a change that takes full to 0 passes on the values that wait.
+	// Debt: a change that takes full to 0 must pass on the values that wait; otherwise their publishers would wait
+	// beside free room.
 
 	guard      suspend.Guard // guards the subscriptions, too
 	closed     bool
@@ -51,9 +53,10 @@ type Topic[T any] struct {
 // New returns an open Topic.
 func New[T any]() *Topic[T] { return new(Topic[T]) }
 
-// Publish passes v on to all subscriptions. It suspends the caller as long as one of the policy Wait has no room, and behind publishers that
-// came before. If ctx is done first, or already, Publish returns the cancellation error. If t is closed first, or already, it returns
-// ErrClosed. In both cases no subscription has v. If the last room and the cancellation meet, one of them wins.
+// Publish passes v on to all subscriptions. It suspends the caller as long as a subscription of the policy Wait has no
+// room, and behind earlier publishers. If ctx is done first, or already, Publish returns the cancellation error. If t
+// is closed first, or already, it returns ErrClosed. In both cases no subscription has v. If the last room and the
+// cancellation meet, either may win.
 //
 // A Publish synchronizes before the return of each Recv that gets its value.
 func (t *Topic[T]) Publish(ctx context.Context, v T) error {
@@ -93,7 +96,7 @@ func (t *Topic[T]) passLocked() {
 	}
 }
 
-// publishLocked gives v to all subscriptions. Each of Wait has room.
+// publishLocked gives v to all subscriptions. Each subscription of Wait must have room.
 func (t *Topic[T]) publishLocked(v T) {
 	for at := t.subs.First(); at != nil; {
 		s := at.Value

@@ -22,7 +22,8 @@ const (
 	DropSubscriber               // the subscription ends with ErrSlow
 )
 
-// A Subscription receives the values that are published after Subscribe. Several tasks may receive, and each value goes to one of them.
+// A Subscription receives the values that are published after Subscribe. Several tasks may receive, and each value goes
+// to a single task.
 type Subscription[T any] struct {
 	topic     *Topic[T]
 	at        dlist.Node[*Subscription[T]]
@@ -55,7 +56,7 @@ func (t *Topic[T]) Subscribe(n int, policy Policy) *Subscription[T] {
 
 // Recv receives the oldest value in the buffer. It suspends the caller until there is one. Without one, it returns ErrClosed if t or s is
 // closed, and ErrSlow if s was dropped. If ctx is done first, or already, it returns the cancellation error and has taken nothing. If a
-// value and the cancellation meet, one of them wins.
+// value and the cancellation meet, either may win.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 	return suspend.Wait[T](ctx, (*recv[T])(s), false)
 }
@@ -63,7 +64,7 @@ func (s *Subscription[T]) Recv(ctx context.Context) (T, error) {
 // RecvOp is Recv as an Op.
 func (s *Subscription[T]) RecvOp() suspend.Op[T] { return suspend.OpOf[T]((*recv[T])(s)) }
 
-// All receives, one value per step, until Recv fails. Afterwards Recv tells why.
+// All receives, one value per step, until Recv fails. Afterwards Recv returns the reason.
 func (s *Subscription[T]) All(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {

@@ -1,7 +1,7 @@
-// Package idle tells when all tasks of a group wait.
+// Package idle reports when all tasks of a group wait.
 //
 // A layer that collects work wants to act as soon as its tasks can add none, and not after a timer: send the batch, flush
-// the buffer, end the test. A [Group] starts tasks on a scheduler and counts those that are not suspended:
+// the buffer, end the test. A [Group] starts tasks on a scheduler and counts the tasks that are not suspended:
 //
 //	g := idle.New(on, func() { flush() })
 //	_ = g.Go(handle)
@@ -9,7 +9,8 @@
 // The count is exact for all waits through Braid, on any scheduler and across several. A task that waits natively counts
 // as running: the group is idle late, and never early.
 //
-// The schedulers fifo and random know without a count when none of their tasks is runnable: their Options have an OnIdle.
+// The schedulers fifo and random need no count to see that none of their tasks is runnable: their Options have an
+// OnIdle.
 package idle
 
 import (
@@ -24,11 +25,11 @@ import (
 // called from any goroutine. It is made by New.
 type Group struct {
 	// A task is counted in running while it runs, and from the moment it is woken, see task. -G> is a Go, -P> a task that
-	// parks or ends, -U> one that is woken.
+	// parks or ends, -U> a task that is woken.
 	//
 	//	n  -G> n+1
 	//	n  -U> n+1
-	//	n  -P> n-1    at 0 the group is idle, and the task owes what follows from that
+	//	n  -P> n-1    at 0 the group is idle, and the task must call idle, or nothing would
 	//
 	// Invariant: a task that runs, or that is going to, is counted.
 	running atomicx.Int64
@@ -44,9 +45,10 @@ type Group struct {
 
 // New returns a Group whose tasks run on a scheduler.
 //
-// The Group calls onIdle, if it is not nil, each time it becomes idle: in the task that was the last to run, before that
-// parks, or in one that is started for it; after a Go that is refused, on a goroutine. onIdle must not suspend. It may resume tasks and start some. Calls may overlap,
-// and during a call the group may be busy again, see Idle. A nil Spawner panics.
+// The Group calls onIdle, if it is not nil, each time it becomes idle: in the task that was the last to run, before it
+// parks, or in a task that is started for it; after a Go that is refused, on a goroutine. onIdle must not suspend. It
+// may resume tasks and start some. Calls may overlap, and during a call the group may be busy again, see Idle. A nil
+// Spawner panics.
 func New(on suspend.Spawner, onIdle func()) *Group {
 	if on == nil {
 		panic("idle: nil Spawner")
@@ -77,8 +79,8 @@ func (g *Group) Go(f func()) error {
 	return err
 }
 
-// refused counts out a task that does not begin. The caller of Go may hold locks, and the scheduler is closed: so onIdle is
-// called on a goroutine.
+// refused counts out a task that does not begin. The caller of Go may hold locks, and the scheduler is closed, so
+// onIdle must be called on a goroutine.
 func (g *Group) refused() {
 	if g.running.Add(-1) == 0 {
 		go g.idle()

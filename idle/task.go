@@ -88,7 +88,7 @@ func (t *task) Shield(f func()) {
 	}
 }
 
-// Unwrap returns the Task that is decorated, which schedulers for tests know.
+// Unwrap returns the Task that is decorated, which schedulers for tests need.
 func (t *task) Unwrap() suspend.Task { return t.Task }
 
 // Spawner is where tasks that the task starts belong.

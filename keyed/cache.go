@@ -22,10 +22,10 @@ var ErrAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAb
 type Cache[K comparable, V any] struct {
 	// -G> is a Get, -L> a Get that gives up, -E> the end of the load.
 	//
-	//	none    -G> loading  in a task of its own
+	//	none    -G> loading  in a new task
 	//	loading -G> loading  one more waits
-	//	loading -L> none     the last one that waits: the load is cancelled
-	//	loading -L> none     the one that has started the load, before it begins: the others start again
+	//	loading -L> none     the last waiter: the load is cancelled
+	//	loading -L> none     the Get that has started the load, before it begins: the other waiters start again
 	//	loading -E> loaded   or none, after an error or without a time to live
 	//	loaded  -G> loaded   or none, and on from there, if its time is over
 	//
@@ -41,8 +41,8 @@ type Cache[K comparable, V any] struct {
 type cached[K comparable, V any] struct {
 	key     K
 	value   promise.Promise[V]
-	waiting int  // Gets
-	begun   bool // the load; or it never will
+	waiting int  // the number of Gets that wait
+	begun   bool // the load has begun, or never will
 	loaded  bool
 	cancel  func(cause error)
 	until   time.Time
@@ -59,15 +59,15 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 }
 
 // Get returns the value of key. If c does not have it, the first caller starts load in a task of its scheduler, and all callers suspend
-// until it returns. Its error is that of all of them, and is not kept.
+// until it returns. All of them return its error, which is not kept.
 //
-// If ctx is done first, or already, Get returns the cancellation error. When the last caller has gone, the load is cancelled, and the next
-// Get starts another one, maybe beside the one that is ending. The context of load has the values of the context of its first caller. If
-// the scheduler of the first caller refuses the task, its Get returns the error, and another caller starts the load. A load must not Get
-// its own key, as it would wait for itself.
+// If ctx is done first, or already, Get returns the cancellation error. When the last caller has given up, the load is
+// cancelled, and the next Get starts another load, maybe beside the cancelled load. The context of load has the values
+// of the context of its first caller. If the scheduler of the first caller refuses the task, its Get returns the error,
+// and another caller starts the load. A load must not Get its own key, as it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
-	preempt.Looks(preempt.Keys) // whether a load goes on
+	preempt.Looks(preempt.Keys) // a load may go on or end
 	if err := suspend.Err(ctx); err != nil {
 		return v, err
 	}
@@ -77,8 +77,9 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	return v, err
 }
 
-// errLeft tells those that wait for a load that the Get that was to start it is gone, before the load has begun. Its scheduler may have
-// refused the load, or crashed, as a node of adapters/simulation does, and then the load never begins.
+// errLeft makes the waiters start again: the Get that was to start the load has given up before the load has begun. Its
+// scheduler may have refused the load, or crashed, as a node of adapters/simulation does, and then the load never
+// begins.
 var errLeft = errors.New("keyed: the first has left")
 
 func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
@@ -87,18 +88,18 @@ func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 		if v, ok, err := e.value.Try(); ok {
 			return v, err
 		}
-		return e.value.Await(ctx) // the end of the load is about to tell
+		return e.value.Await(ctx) // the end of the load is about to resolve it
 	}
 	defer func() { c.leave(e, first) }()
 	if first {
 		if err := c.start(ctx, e); err != nil {
-			return v, err // another scheduler may take the load of the others
+			return v, err // another waiter's scheduler may take the load
 		}
 	}
 	return e.value.Await(ctx)
 }
 
-// Forget drops the value of key. Tasks that wait for its load get that, and later ones start another.
+// Forget drops the value of key. Tasks that wait for its load get the loaded value, but later tasks start another load.
 func (c *Cache[K, V]) Forget(key K) {
 	check(key)
 	suspend.Point()
@@ -127,7 +128,7 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 	for n := c.old.First(); n != nil && !now.Before(n.Value.until); n = c.old.First() {
 		c.dropLocked(n.Value)
 	}
-	if e = c.entries[key]; e != nil && e.loaded && !now.Before(e.until) { // behind one of another clock
+	if e = c.entries[key]; e != nil && e.loaded && !now.Before(e.until) { // an entry of another clock is before e in old
 		c.dropLocked(e)
 		e = nil
 	}
@@ -142,12 +143,12 @@ func (c *Cache[K, V]) enter(key K) (e *cached[K, V], first, loaded bool) {
 	return e, first, e.loaded
 }
 
-// start starts the load of e. The caller waits with e, so nobody cancels it yet.
+// start starts the load of e. The caller waits with e, so no Get cancels it yet.
 func (c *Cache[K, V]) start(ctx context.Context, e *cached[K, V]) error {
 	var v V
 	returned := false
 	defer func() {
-		if !returned { // ctx panics, or Go
+		if !returned { // ctx or Go has panicked
 			c.end(e, v, ErrAbandoned)
 		}
 	}()
@@ -173,14 +174,14 @@ func (c *Cache[K, V]) begin(e *cached[K, V]) bool {
 	return !left
 }
 
-// end is that of the load.
+// end ends the load: it keeps the value, or drops the entry, and resolves the promise.
 func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 	now := suspend.Now()
 	preempt.Releases(preempt.Keys)
 	c.mu.Lock()
 	e.loaded = true
 	stop := e.cancel
-	e.cancel = nil // which keeps the context of the first caller
+	e.cancel = nil // it would keep the context of the first caller alive
 	switch {
 	case c.entries[e.key] != e:
 	case err != nil || c.ttl <= 0:
@@ -190,7 +191,7 @@ func (c *Cache[K, V]) end(e *cached[K, V], v V, err error) {
 		c.old.Push(&e.at)
 	}
 	c.mu.Unlock()
-	e.value.Resolve(v, err) // at last: a Get that is told finds the value kept, and the error gone
+	e.value.Resolve(v, err) // this must follow the change of c: a Get that returns then finds the value kept, or the error gone
 	if stop != nil {
 		stop(nil)
 	}
@@ -206,7 +207,7 @@ func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 	var stop func(cause error)
 	if last || left {
 		e.begun = true
-		stop = e.cancel // by now the first has set it
+		stop = e.cancel // start has set it by now
 		c.dropLocked(e)
 	}
 	c.mu.Unlock()

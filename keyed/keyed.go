@@ -1,4 +1,5 @@
-// Package keyed has a lock, permits and a cache for each key of a set that nobody knows in advance: users, files, hosts.
+// Package keyed has a lock, permits and a cache for each key of a set that is not known in advance: users, files,
+// hosts.
 //
 // A map of locks under a mutex grows for good, or has to count the users of each lock. Here a key takes memory while a task holds it or waits
 // for it:
@@ -9,13 +10,13 @@
 //	}
 //	defer files.Unlock(name)
 //
-// A Cache loads the value of a key once for all tasks that ask meanwhile, and keeps it for a time:
+// A Cache loads the value of a key once for all tasks that need it during the load, and keeps it for a time:
 //
 //	pages := keyed.NewCache(fetchPage, time.Minute)
 //	page, err := pages.Get(ctx, url)
 //
-// It replaces x/sync/singleflight and a map. A load of singleflight has the context of its first caller, or none. This one ends when
-// nobody waits for it any more.
+// It replaces x/sync/singleflight and a map. A load of singleflight has the context of its first caller, or none. A
+// load here ends when no task waits for it any more.
 //
 // A key has to equal itself. Each method that takes one panics for a NaN, which a map never finds again.
 //
@@ -35,7 +36,8 @@ import (
 
 // A table has a T for each key that is in use.
 //
-// Invariant: users counts the tasks that hold the T, wait for it, or are about to. An entry has one at least.
+// Invariant: users counts the tasks that hold the T, wait for it, or are about to. An entry has at least one
+// user; otherwise entries would pile up.
 type table[K comparable, T any] struct {
 	mu      atomicx.Mutex
 	entries map[K]*entry[T]
@@ -65,7 +67,7 @@ func check[K comparable](key K) {
 // use returns the entry of key, with one user more.
 func (t *table[K, T]) use(key K, make func() T) *entry[T] {
 	check(key)
-	preempt.Releases(preempt.Keys) // only a Len tells
+	preempt.Releases(preempt.Keys) // only a Len shows the difference
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.entries[key]

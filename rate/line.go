@@ -6,16 +6,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A line serves waiters in order, each at a time that depends on those before. The first waits by the timers of its own scheduler, and the
-// others wait for the first.
+// A line serves waiters in order; the time of each depends on the earlier waiters. The first waits by the timers of
+// its scheduler, and the rest waits for the first.
 type line struct {
 	// -W> is a waiter, -T> the timer of the first.
 	//
 	//	empty   -W> waiting  its timer begins
-	//	waiting -T> waiting  those whose time has come are resumed; the timer of the next begins, if there is one
+	//	waiting -T> waiting  the waiters that are due are resumed; the timer of the next begins, if there is a next
 	//	waiting -W> waiting  the first leaves: as by its timer, which is stopped
 	//
-	// Debt: a change of the first waiter, or of its time, calls serveLocked. A timer that comes too late to be stopped does no harm.
+	// Debt: a change of the first waiter, or of its time, must call serveLocked, or the timer would be wrong. A timer
+	// that comes too late to be stopped does no harm.
 
 	guard   suspend.Guard
 	waiters suspend.Queue[time.Time, place]
@@ -23,7 +24,7 @@ type line struct {
 	of      pace
 }
 
-// A pace says when n are due, and takes them.
+// A pace computes when n are due, and takes them.
 type pace interface {
 	at(now time.Time, n int) time.Time
 	take(now time.Time, n int)
@@ -74,7 +75,7 @@ func (l *line) armLocked(d time.Duration) {
 type turn struct {
 	*line
 	n   int
-	err error // there will be none
+	err error // a wait with an err fails at once
 }
 
 func (t turn) Guard() *suspend.Guard { return &t.guard }

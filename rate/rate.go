@@ -1,16 +1,17 @@
-// Package rate bounds how often something happens: a Limiter lets events through at a rate, and a Ticker tells when the next is due. Both
-// are waited for with a context, or as a case of a Select, by the clock of the caller's scheduler.
+// Package rate bounds how often something happens: a Limiter lets events through at a rate, and a Ticker yields the
+// times at which an event is due. Both are waited for with a context, or as a case of a Select, by the clock of the
+// caller's scheduler.
 //
 //	limit := rate.NewLimiter(rate.Every(100*time.Millisecond), 5) // ten a second, and five at once
 //	if err := limit.Wait(ctx); err != nil {
 //		return err // no token is used up
 //	}
 //
-// The semantics are those of golang.org/x/time/rate, with three differences. Its Wait blocks the thread of a scheduler, and takes package
-// time's clock, so that a simulation has to wait. A Wait that is cancelled here has taken nothing, and those behind it come earlier. And
-// a Wait whose deadline comes first waits for it.
+// The semantics follow golang.org/x/time/rate, with three differences. Its Wait blocks the thread of a scheduler, and
+// takes package time's clock, so that a simulation has to wait. A Wait that is cancelled here has taken nothing, so
+// that later requests come earlier. And a Wait whose deadline comes first waits for it.
 //
-// Use a semaphore to bound how many at a time, and stage.Options.Rate for the handlers of a stage.
+// Use a semaphore to bound how many run simultaneously, and stage.Options.Rate for the handlers of a stage.
 package rate
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrTooLarge is the error of a wait for more tokens than the burst of its Limiter. Ask for less at a time.
+// ErrTooLarge is the error of a wait for more tokens than the burst of its Limiter. Split such a request.
 var ErrTooLarge = errors.New("rate: more tokens than the burst")
 
 // A Limit is a number of events in a second.
@@ -42,12 +43,13 @@ func Every(interval time.Duration) Limit {
 // A Limiter is a bucket of tokens, which is full at first, holds a burst of them, and is filled at a rate. Requests are served strictly in
 // order. NewLimiter makes a Limiter, and it must not be copied.
 //
-// The tasks of one Limiter must have one clock, as all have but those of a simulation. A Then waits by the timers of its executor.
+// The tasks of one Limiter must have the same clock, as all schedulers have except in a simulation. A Then
+// waits by the timers of its executor.
 type Limiter struct {
 	line
 	every  float64 // nanoseconds for a token; the fields are under the guard
 	burst  float64 // tokens, at most
-	tokens float64 // at last; less than none by what is gained in a nanosecond, at most
+	tokens float64 // the tokens at the time last; below 0 by at most the gain of a nanosecond
 	last   time.Time
 }
 
@@ -62,7 +64,7 @@ func NewLimiter(limit Limit, burst int) *Limiter {
 }
 
 // Wait takes a token. It suspends the caller until there is one and all earlier requests are served. If ctx is done first, or already, it
-// returns the cancellation error and has taken nothing. If a token and the cancellation meet, one of them wins.
+// returns the cancellation error and has taken nothing. If a token and the cancellation meet, either may win.
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
 // WaitN takes n tokens, all of them or none, as Wait does one. If n is more than the burst, it returns ErrTooLarge immediately. It panics if

@@ -12,12 +12,12 @@ import (
 type Policy int
 
 const (
-	Skip    Policy = iota // the first comes at once, and the others are dropped, also one that is due just then
+	Skip    Policy = iota // the first comes at once, and the rest is dropped, even a tick that is due just then
 	CatchUp               // all come at once, one after the other
 )
 
 // A Ticker is due again and again, at fixed intervals. It has no goroutine, and no timer unless a task waits. NewTicker makes a Ticker, and
-// it must not be copied. Each tick goes to one of the tasks that wait. Its clock is chosen as that of a Limiter.
+// it must not be copied. Each tick goes to one of the tasks that wait. Its clock is chosen as for a Limiter.
 //
 //	for due := range rate.NewTicker(time.Minute, rate.Skip).All(ctx) {
 //		report(due)

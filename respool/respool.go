@@ -15,11 +15,11 @@
 //	defer l.Release()
 //	err = l.Value.QueryRow(ctx, "select 1").Scan(&n)
 //
-// A Pool has no task and no goroutine of its own. The task that acquires opens, checks and closes, with its own context. Tasks get their turns
-// in the order in which they asked.
+// A Pool starts no task and no goroutine. The task that acquires opens, checks and closes, with its own context. Tasks
+// get their turns in the order in which they asked.
 //
-// For goroutines alone github.com/jackc/puddle does as well, and goes on opening when the first caller gives up. For values that are cheap to
-// make and need no limit, use sync.Pool.
+// For goroutines alone github.com/jackc/puddle is enough, and it goes on opening when the first caller gives up. For
+// values that are cheap to make and need no limit, use sync.Pool.
 package respool
 
 import (
@@ -36,24 +36,25 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is the error of an Acquire after the Close, of one that waits then, and of a second Close.
+// ErrClosed is the error of an Acquire that waits during the Close or comes later, and of a second Close.
 var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 
 // Options describe the resources of a Pool. Max and Open are required. All functions are called by the task that acquires, releases or closes,
 // without a lock, so they may suspend.
 type Options[R any] struct {
-	Max   int                                  // there are never more, those being opened or closed included
+	Max   int                                  // there are never more, counting resources that are being opened or closed
 	Open  func(ctx context.Context) (R, error) // gets the context of the Acquire
-	Close func(r R)                            // nil means that there is nothing to do
-	Reuse func(r R) bool                       // called by Release: false closes r; nil: always true
+	Close func(r R)                            // closes r; a nil Close does nothing
+	Reuse func(r R) bool                       // called by Release: false closes r; nil means always true
 	Check func(ctx context.Context, r R) error // called by Acquire with a resource that was idle: an error closes r, and Acquire goes on
 	Fresh time.Duration                        // a resource that was idle for less is not checked
 
-	MaxIdleTime time.Duration // a resource that was idle for longer is closed in place of being used; 0: no limit
-	MaxLifetime time.Duration // as is one that was opened so long ago; 0: no limit
+	MaxIdleTime time.Duration // a resource that was idle for longer is closed in place of being used; 0 means no limit
+	MaxLifetime time.Duration // a resource that was opened longer ago is closed, too; 0 means no limit
 }
 
-// A Pool has up to Max resources. New makes a Pool, and it must not be copied. Its times are those of the clock of the caller's scheduler.
+// A Pool has up to Max resources. New makes a Pool, and it must not be copied. It uses the clock of the caller's
+// scheduler.
 type Pool[R any] struct {
 	// A resource moves as follows. -A> is an Acquire, -R> a Release, -C> a Close or an Expire.
 	//
@@ -63,13 +64,14 @@ type Pool[R any] struct {
 	//	idle    -C> closing
 	//	closing     none
 	//
-	// Invariant: a resource that is opening, leased or closing has a permit of its own, or -C> closes it and none is opened any more. A task opens
-	// one only when it has a permit and none is idle, and a resource becomes idle before its permit is free. So there are never more than Max.
+	// Invariant: a resource that is opening, leased or closing has a permit, or -C> closes it and none is opened any
+	// more. A task opens a resource only when it has a permit and none is idle, and a resource becomes idle before its
+	// permit is free. So there are never more than Max.
 
 	o       Options[R]
 	permits *semaphore.Semaphore
 	mu      atomicx.Mutex
-	idle    []*resource[R] // the last one was released last, and is the next to be used
+	idle    []*resource[R] // the last resource was released last, and is the next to be used
 	users   int            // calls that have or close a resource
 	opened  int            // resources, since the beginning
 	closed  bool
@@ -103,12 +105,12 @@ type Lease[R any] struct {
 	released  atomicx.Bool
 }
 
-// Acquire returns a resource: the idle one that was released last, or a new one if none is idle. It suspends the caller while Max are leased,
-// and as Check, Open and Close do.
+// Acquire returns a resource: the idle resource that was released last, or a new resource if none is idle. It suspends
+// the caller while Max are leased, and as Check, Open and Close do.
 //
 // If ctx is done while the caller waits, or already, Acquire returns the cancellation error, and nothing has changed. Check and Open have ctx,
 // and may fail with its error. The error of Open is the error of Acquire. It is not kept, so that the next Acquire opens again. If Open panics
-// or ends the task, the caller's turn goes to the next one. A closed pool returns ErrClosed.
+// or ends the task, the caller's turn goes to the next task. A closed pool returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
 	if err := p.permits.Acquire(ctx, 1); err != nil {
 		if errors.Is(err, semaphore.ErrClosed) {
@@ -165,7 +167,7 @@ func (p *Pool[R]) Expire() {
 
 // expireOne closes an idle resource that is too old. It reports false if there is none.
 func (p *Pool[R]) expireOne() bool {
-	if !p.permits.TryAcquire(1) { // all resources are in use, or tasks wait for the idle ones
+	if !p.permits.TryAcquire(1) { // all resources are in use, or tasks wait for idle resources
 		return false
 	}
 	if !p.enter() {
@@ -205,8 +207,8 @@ func (p *Pool[R]) Close() error {
 	return nil
 }
 
-// Shutdown is Close, and waits until the last resource is closed. If ctx is done first, it returns the cancellation error, and the pool is
-// closed all the same. It may be called again, to wait on.
+// Shutdown is Close, and waits until the last resource is closed. If ctx is done first, it returns the cancellation
+// error, but the pool is closed. It may be called again, to wait on.
 func (p *Pool[R]) Shutdown(ctx context.Context) error {
 	_ = p.Close()
 	_, err := p.unused.Await(ctx)
@@ -257,7 +259,7 @@ func (p *Pool[R]) done() {
 
 // resource returns an idle resource that can be used, or a new one.
 func (p *Pool[R]) resource(ctx context.Context) (*resource[R], error) {
-	preempt.Looks(preempt.Gates) // a Release before this moment leaves an idle one
+	preempt.Looks(preempt.Gates) // a Release before this moment leaves an idle resource
 	for {
 		r, closed := p.takeIdle(nil)
 		switch {

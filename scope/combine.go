@@ -8,18 +8,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Map calls f with each element of in, each in a task of its own, and returns the results in the order of in. The first error cancels the
-// other calls. Map returns it, without results, when all have ended. If ctx is done first, or already, the calls are cancelled, and those
-// that have not begun do not run. Then Map returns the error of a cancelled call. A nil Spawner or a nil function panics.
+// Map calls f with each element of in, each in a new task, and returns the results in the order of in. The first error
+// cancels the other calls. Map returns it, without results, when all have ended. If ctx is done first, or already, the
+// calls are cancelled, and calls that have not begun do not run. Then Map returns the error of a cancelled call. A nil
+// Spawner or a nil function panics.
 //
-// The number of calls at a time is not limited: see Limit.
+// The number of simultaneous calls is not limited: see Limit.
 func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(context.Context, T) (U, error)) ([]U, error) {
 	check(on, f != nil)
 	out := make([]U, len(in))
 	err := Run(ctx, func(_ context.Context, s *Scope) error {
 		for i, v := range in {
 			err := s.Go(on, func(ctx context.Context) (err error) {
-				if err = suspend.Err(ctx); err == nil { // not while it waited to begin
+				if err = suspend.Err(ctx); err == nil { // ctx may have ended while the call waited to begin
 					out[i], err = f(ctx, v)
 				}
 				return err
@@ -36,11 +37,11 @@ func Map[T, U any](ctx context.Context, on suspend.Spawner, in []T, f func(conte
 	return out, nil
 }
 
-// First calls fs, each in a task of its own, and returns the first result without an error. It cancels the other calls, or does not begin
-// them, and returns when they have ended. Their results are dropped, so a resource that a losing call has acquired is lost.
-// suspend.Select has no such loser. If all fail, First returns their errors, joined in the order of fs. If ctx is done first, or
-// already, the calls are cancelled, and a result that comes all the same still wins. First of nothing panics, and so does a nil
-// Spawner or a nil function.
+// First calls fs, each in a new task, and returns the first result without an error. It cancels the other calls, or
+// does not begin them, and returns when they have ended. Their results are dropped, so a resource that a losing call
+// has acquired is lost. suspend.Select has no such loser. If all fail, First returns their errors, joined in the order
+// of fs. If ctx is done first, or already, the calls are cancelled, but a result that comes nevertheless still wins.
+// First of nothing panics, and so does a nil Spawner or a nil function.
 func First[T any](ctx context.Context, on suspend.Spawner, fs ...func(context.Context) (T, error)) (T, error) {
 	if len(fs) == 0 {
 		panic("scope: First of nothing")

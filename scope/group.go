@@ -12,12 +12,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Policy decides whether the failure of a child ends the others.
+// A Policy decides whether the failure of a child ends its siblings.
 type Policy int
 
 const (
-	FirstError Policy = iota // it cancels the others, as in Run
-	Collect                  // the others go on, and all failures are reported at the end
+	FirstError Policy = iota // a failure cancels all children, as in Run
+	Collect                  // a failure cancels nothing, and all failures are reported at the end
 )
 
 // A Group is a Scope that is not the extent of a function: a service opens it in its constructor, and closes it in its Close. Until then it
@@ -51,10 +51,10 @@ func Open(ctx context.Context, policy Policy) *Group {
 	return g
 }
 
-// Close cancels the children, waits until they have ended, calls the functions of OnRelease, and returns the first failure, or all of them
-// joined. As after Cancel(nil), a cancellation by Close is no failure. Later calls wait for the same end and return the same error. One by a
-// function of OnRelease does not wait for itself: it returns the failure so far. Close suspends its caller, which must be no child of g, and
-// cannot be cancelled.
+// Close cancels the children, waits until they have ended, calls the functions of OnRelease, and returns the first
+// failure, or all of them joined. As after Cancel(nil), a cancellation by Close is no failure. Later calls wait for the
+// same end and return the same error. A call by a function of OnRelease would wait for itself, so it returns the
+// failure so far. Close suspends its caller, which must be no child of g, and cannot be cancelled.
 func (g *Group) Close() error {
 	_ = suspend.Self() // panics where suspending is forbidden
 	g.Cancel(nil)
@@ -65,7 +65,7 @@ func (g *Group) Close() error {
 // first, that is a failure, and cancels the children.
 func (g *Group) Shutdown(ctx context.Context) error {
 	_ = suspend.Self()
-	preempt.Looks(preempt.Members) // whether they end before ctx
+	preempt.Looks(preempt.Members) // the children may end before ctx
 	return g.shutdown(ctx)
 }
 
@@ -75,7 +75,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 	if first {
 		g.closer.Store(gid.Get())
 		defer func() {
-			g.closer.Store(0) // a later call by this goroutine waits for the result, as all do
+			g.closer.Store(0) // a later call by this goroutine must wait for the result
 			g.closed.Resolve(struct{}{}, err)
 		}()
 		defer g.finish(&err)
@@ -103,7 +103,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 }
 
 // A Child is the handle of a child that Start has started. As a Future it has the results of its function. A function that did not return
-// has ErrAbandoned, and one that never ran has the cancellation error.
+// has ErrAbandoned, and a function that never ran has the cancellation error.
 type Child[T any] struct {
 	promise.Future[T]
 	results promise.Promise[T]
@@ -114,7 +114,7 @@ type Child[T any] struct {
 	stopped atomicx.Bool // Cancel was called
 }
 
-// Start is s.Go for a function with a result, and returns a handle of the child. A failure of f is one of s as well.
+// Start is s.Go for a function with a result, and returns a handle of the child. A failure of f is a failure of s, too.
 func Start[T any](s *Scope, on suspend.Spawner, f func(ctx context.Context) (T, error)) (*Child[T], error) {
 	check(on, f != nil)
 	c := &Child[T]{s: s}

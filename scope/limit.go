@@ -13,17 +13,17 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Limit returns a Spawner that starts tasks on another, with at most n of them live at a time. Its Go accepts further functions, and
-// starts them as tasks end, in order. So Go never suspends, as that of any Spawner. A function that has not started costs memory, but no
-// task. A task counts until it ends, also while it is suspended.
+// Limit returns a Spawner that starts tasks on another, of which at most n are live. Its Go accepts further functions,
+// and starts them as tasks end, in order. So Go never suspends, like the Go of any Spawner. A function that has not
+// started costs memory, but no task. A task counts until it ends, also while it is suspended.
 //
-// A function that waits, and that Scope.Go, Map, First or Stream has given, is withdrawn when its scope is cancelled: it never runs. One that
-// was given to Go of the Limit itself, or by way of Scope.On, runs all the same. So does one that comes by way of another package's Spawner in
-// between, such as an idle.Group: it finds its context done. If on closes before an accepted function has started, the
-// function runs on a goroutine.
+// A function that waits, and that Scope.Go, Map, First or Stream has given, is withdrawn when its scope is cancelled:
+// it never runs. A function that was given to Go of the Limit itself, or by way of Scope.On, runs in any case. So does
+// a function that comes by way of another package's Spawner, such as an idle.Group, but its context is done. If on
+// closes before an accepted function has started, the function runs on a goroutine.
 //
 // A task under a Limit must not wait for a function that waits in the same Limit: a Map over the caller's own Limit may wait for the caller's
-// place. Such waits end when their contexts do, and not before. Give inner tasks a Limit of their own.
+// place. Such waits end when their contexts do, and not before, so inner tasks must have a separate Limit.
 //
 // Limit offers the capabilities of on, see suspend.As. What is not a task does not count: callbacks, and functions of Blocking. Limit
 // panics if n is less than 1 or if on is nil.
@@ -141,7 +141,7 @@ func (l *limited) watch(w *dlist.Node[waiting]) {
 		w.Value.stop = stop
 	}
 	l.mu.Unlock()
-	if !waits { // it has a place by now
+	if !waits { // w has a place by now, or is withdrawn
 		stop()
 	}
 }
@@ -169,7 +169,7 @@ func (p *placed) withdrawn() {
 }
 
 // next gives a place that is free again to the first function that waits. It withdraws those before whose contexts have ended: to start them,
-// for the Limit below to withdraw them, would come back here for each, one inside the other.
+// for the Limit below to withdraw them, would call next again for each, and nest as deep as there are functions.
 func (l *limited) next() {
 	preempt.Releases(preempt.Members)
 	for {

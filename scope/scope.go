@@ -14,9 +14,9 @@
 // A Group is a scope for a service: it begins in a constructor and ends in Close. Start returns a handle of the child, to cancel it alone,
 // to wait for it, and for its result.
 //
-// Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first success, and Limit
-// bounds the number of live tasks. idle.Group tells when all of its tasks wait. Use errgroup if all children are goroutines and nothing
-// else here is needed. Use a promise for a task that may outlive its caller.
+// Map calls a function for each element of a slice, Stream for each value of a sequence, First returns the first
+// success, and Limit bounds the number of live tasks. idle.Group reports when all its tasks wait. Use errgroup if all
+// children are goroutines and nothing else here is needed. Use a promise for a task that may outlive its caller.
 package scope
 
 import (
@@ -49,7 +49,7 @@ type Scope struct {
 	//	ended  -W> released Run calls the functions of OnRelease
 	//
 	// Invariant: when members is 0, no child runs and none can be started.
-	// Debt: the member that takes members to 0 owes Run its wake-up.
+	// Debt: the member that takes members to 0 must fill over, or Run would wait without end.
 
 	ctx     context.Context
 	cancel  func(cause error)
@@ -67,9 +67,10 @@ type Scope struct {
 // Run calls body with a new scope. It waits until body and all children have ended, and calls the functions of OnRelease. Then it returns
 // the first failure of body or a child, or the cause of Cancel.
 //
-// Body and children get a context that ends with ctx, or when one of them fails, with that error as its cause. An error of body or
-// a child is a failure, also if it is a cancellation error. After Cancel(nil), the cancellation's own error (in the sense of errors.Is)
-// is none. ErrAbandoned is a failure. So if ctx is done first, Run returns an error only if body or a child was stopped by it.
+// Body and children get a context that ends with ctx, or when body or a child fails, with that error as its cause. An
+// error of body or a child is a failure, also if it is a cancellation error. After Cancel(nil), the cancellation's own
+// error (in the sense of errors.Is) is none. ErrAbandoned is a failure. So if ctx is done first, Run returns an error
+// only if body or a child was stopped by it.
 //
 // A panic of body, or a runtime.Goexit, cancels the scope, and goes on when everything has ended and is released. A panic of a child is
 // treated as in any task of its scheduler, and cancels the scope with ErrAbandoned.
@@ -109,7 +110,7 @@ func (s *Scope) finish(err *error) {
 			_, _ = s.over.Await(context.Background())
 		}
 		defer func() {
-			defer func() { *err = s.failure() }() // runs even if a hook panics
+			defer func() { *err = s.failure() }() // it runs even if a hook panics
 			s.release()
 		}()
 		s.cancel(ErrEnded)
@@ -122,8 +123,9 @@ func (s *Scope) finish(err *error) {
 // is done by then. A child that still waits in a Limit has not started: it never runs, and counts as stopped by the cancellation. A nil
 // Spawner or a nil function panics.
 //
-// If Go returns an error, f never runs. The error is that of on if on refuses, the cancellation error if s was cancelled, and ErrEnded
-// if s has ended. In the body and in children, return the error: if a failure has cancelled s, Run returns that failure all the same.
+// If Go returns an error, f never runs. Go returns the error of on if on refuses, the cancellation error if s was
+// cancelled, and ErrEnded if s has ended. In the body and in children, return the error: if a failure has cancelled s,
+// Run still returns that failure.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) error {
 	check(on, f != nil)
 	return s.child(s, on, func() {
@@ -180,7 +182,7 @@ func (o *spawner) goFor(of origin, f func()) error {
 	})
 }
 
-// An entered function is a member of s as well, and waits in a Limit.
+// An entered function waits in a Limit and is a member of s, too, so a withdrawal must take it out of s.
 type entered struct {
 	origin
 	s *Scope
@@ -210,9 +212,10 @@ func (s *Scope) Cancel(cause error) {
 	s.cancel(nil)
 }
 
-// OnRelease registers f. The caller of Run calls it once, after the end of all children and before Run returns or panics. The last
-// registered function is called first. f may suspend, with a context of its own, as that of the scope is done by then. If f panics, the
-// others are called all the same. f may call OnRelease. A nil f panics, and so does OnRelease after the end of the scope.
+// OnRelease registers f. The caller of Run calls it once, after the end of all children and before Run returns or
+// panics. The last registered function is called first. f may suspend, but with another context, as the scope's context
+// is done by then. If f panics, the rest is called nevertheless. f may call OnRelease. A nil f panics, and so does
+// OnRelease after the end of the scope.
 func (s *Scope) OnRelease(f func()) {
 	if f == nil {
 		panic("scope: OnRelease of a nil function")
@@ -257,7 +260,7 @@ func (o *spawner) Hold() (release func(), err error) {
 	return func() { inner(); o.s.leave() }, nil
 }
 
-// enter counts one more member, unless s has ended. Its caller has come to a point.
+// enter counts one more member, unless s has ended. Its caller has called suspend.Point.
 func (s *Scope) enter() bool {
 	for {
 		n := s.members.Load()
@@ -292,13 +295,13 @@ func (s *Scope) context() context.Context { return s.ctx }
 // withdrawn ends a child that has not started.
 func (s *Scope) withdrawn() {
 	defer s.leave()
-	s.note(suspend.Err(s.ctx)) // no cancel: the context has ended, and its functions are not to run here, in a task of others
+	s.note(suspend.Err(s.ctx)) // no cancel: the context has ended, and its functions must not run here, in a foreign task
 }
 
 // member runs the body or a child.
 func (s *Scope) member(f func() error) {
 	err := ErrAbandoned
-	defer s.leave() // runs even if a function that the cancellation calls panics
+	defer s.leave() // it runs even if a function that the cancellation calls panics
 	defer func() {
 		switch {
 		case err == nil:

@@ -17,8 +17,8 @@ import (
 //  2. full. A stage that has rejected before may reject here (ErrFull, ErrClosed), before the task is allocated. Passing
 //     reserves nothing: put decides again. The Do of a handler skips this step, because it may need no room.
 //  3. mayInline. On the scheduler of the stage, with no task waiting, a free slot and a free permit, the handler runs on the
-//     caller. A panic of it ends the process if OnPanic is nil: a recover of the caller must not hide it. Otherwise steps
-//     8 to 11 follow in the caller.
+//     caller. A panic of it ends the process if OnPanic is nil: a recover of the caller must not hide it. Steps 8 to 11
+//     follow in the caller.
 //  4. put. A closed stage returns ErrClosed. With room, accept follows in the same critical section. A full stage that
 //     rejects returns ErrFull, unless t displaces a task of a lower priority, which then fails with ErrDisplaced. A full
 //     stage that waits lets the caller wait as an outsider; its cancellation, or an ErrCycle, counts nowhere. After any error
@@ -29,17 +29,18 @@ import (
 //  6. await. The Do waits. If ctx is done first, it returns the cancellation error at once and marks the task as gone. The
 //     task keeps its place until a worker reaches it, or a rejection sweeps the queue; it counts as Cancelled then.
 //     If the Do is part of a cycle of waits, one Do of the cycle fails with ErrCycle.
-//  7. serve. A worker takes the task off the queue, and a slot, and unlocks. A task that has waited too long fails with
-//     ErrLate. A task that is gone, or whose ctx is done, is not begun.
+//  7. serve. A worker takes the task off the queue, and a slot, and unlocks. A task that has waited too long for Delay
+//     fails with ErrLate. A task that is gone, or whose ctx is done, is not begun.
 //  8. call. The handler runs without a lock, with the task as its context. A panic is an error of the task if OnPanic is set.
 //     Otherwise, and after a runtime.Goexit, the task fails with ErrAbandoned, its slot and its permit are free again, and
 //     the worker ends; on goroutines the panic then ends the process.
-//  9. handOn. After an error, Retry may delay the task: it gives up its slot, but keeps its room, and tryAgain puts it in front
-//     of the queue, so step 7 follows. Otherwise the task is given up, and OnFail runs first, still in the slot.
-//     After a success of a stage in a pipe, pass moves the task to the next stage in one step, or put waits there, in the
-//     slot but without the permit. If put fails, the task fails in this stage, although its handler has succeeded.
-//  10. finish. The slot and the permit or the worker are free, the fate is counted, admit lets an outsider in, and a
-//     Close that waits for the last task is resumed.
+//  9. handOn. After an error, Retry may delay the task: it gives up its slot, but keeps its room, and tryAgain puts it
+//     in front of the queue, so step 7 follows. Otherwise the task is given up, and OnFail runs first, still in the
+//     slot. After a success of a stage in a pipe, pass moves the task to the next stage in one step, or put waits
+//     there, in the slot but without the permit. If put fails, the task is given up in this stage, although its handler
+//     has succeeded.
+//  10. finish. The slot is free, the fate is counted, admit lets an outsider in, and a Close that waits for the last
+//     task is resumed.
 //  11. pay. After the unlock, leave ends the way of the task. The answer follows when all children are done, too, so a Do whose
 //     handler has returned may wait on. Its error is the first error in the tree.
 //

@@ -2,7 +2,7 @@
 // connection.
 //
 // A channel hands each value to one reader, and makes the writer wait. A sync.Cond needs a lock, and its waiters cannot give up. Here a
-// reader waits until the value is another than the one that it knows, and then has the latest:
+// reader waits for a version that it has not seen, and then gets the latest value:
 //
 //	for now := config.Load(); ; {
 //		apply(now.Value)
@@ -42,10 +42,10 @@ type Value[T any] struct {
 	//	version n -S> version n+1   all waiters are resumed with it
 	//	open      -C> closed        all waiters are resumed with ErrClosed
 	//
-	// Invariant: a waiter knows the current version, and the Value is open.
+	// Invariant: a waiter has seen the current version, and the Value is open; otherwise it would not wait.
 
 	guard   suspend.Guard
-	state   atomicx.Pointer[State[T]] // nil means the zero State; changes under guard, pairs with the Load in Load
+	state   atomicx.Pointer[State[T]] // a nil pointer means the zero State; changes under guard, pairs with the Load in Load
 	closed  bool
 	waiters suspend.Queue[State[T], struct{}]
 }
@@ -88,12 +88,12 @@ func (w *Value[T]) Store(v T) error {
 
 // Changed returns the latest value as soon as its version is not seen. It suspends the caller until then. If ctx is done first, or
 // already, it returns the cancellation error. If the Value is closed first, or already, and seen is the last version, it returns ErrClosed.
-// If a Store and the cancellation meet, one of them wins.
+// If a Store and the cancellation meet, either may win.
 func (w *Value[T]) Changed(ctx context.Context, seen uint64) (State[T], error) {
 	return suspend.Wait[State[T]](ctx, changed[T]{w, seen}, false)
 }
 
-// ChangedOp is Changed as an Op. It knows seen only: make another one for the next change.
+// ChangedOp is Changed as an Op. Its seen never changes, so the next change needs another Op.
 func (w *Value[T]) ChangedOp(seen uint64) suspend.Op[State[T]] {
 	return suspend.OpOf[State[T]](&changed[T]{w, seen})
 }

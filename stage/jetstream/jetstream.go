@@ -1,7 +1,7 @@
 // Package jetstream replicates a stage over machines: a work queue of NATS JetStream before it, with a bound, that several
 // processes serve.
 //
-// A message is acknowledged when the whole task that it has become is done. If a process dies before that, another gets the
+// A message is acknowledged when its whole task is done. If a process dies before that, another process gets the
 // message: each is done at least once. Handlers must put up with a message that comes again.
 package jetstream
 
@@ -22,13 +22,13 @@ import (
 
 // Options are the choices of Open. The zero value is a bound of 10,000 messages.
 type Options struct {
-	Queue    int           // messages stored, those in progress included; zero is 10,000
+	Queue    int           // messages stored or in progress; zero is 10,000
 	InFlight int           // messages in progress in all replicas together: the sum of their widths; zero is 1000
 	Tries    int           // deliveries, after which a message that fails is dead; zero is 5
-	AckWait  time.Duration // after which the message of a process that died is delivered again; zero is 30 s
-	Dead     string        // the subject for dead messages, stored in a stream of its own; "": they are dropped
+	AckWait  time.Duration // a message of a process that died is delivered again after it; zero is 30 s
+	Dead     string        // the subject for dead messages, which have a second stream; "" means that they are dropped
 	Storage  jetstream.StorageType
-	Replicas int // of the stream, in a cluster of servers
+	Replicas int // copies of the stream, in a cluster of servers
 
 	// OnError is called with each error that Serve meets and does not return: of a pull, as when the servers are away or the stream was
 	// deleted; of a try that failed; of a message that is dead; of an answer that did not reach the servers. It is called by several
@@ -48,13 +48,13 @@ type Queue[T any] struct {
 
 // Stats are figures of the Serves of one Queue in this process.
 type Stats struct {
-	Pulled   uint64 // messages that have come
+	Pulled   uint64 // messages received
 	Done     uint64 // acknowledged
 	Failed   uint64 // tries that failed and were not the last
 	Dead     uint64 // stored as dead, or dropped if Options.Dead is ""
-	Returned uint64 // given back, as the flow was closed or Serve ended
+	Returned uint64 // given back because the flow was closed or Serve ended
 	Waits    uint64 // times that the stages of the flow rejected or shed a message, which then waited
-	Errors   uint64 // of pulls and answers: calls of OnError that are not of a try
+	Errors   uint64 // failures of pulls and answers: calls of OnError for no try
 }
 
 type counts struct{ pulled, done, failed, dead, returned, waits, errors atomic.Uint64 }
@@ -65,14 +65,14 @@ func (q *Queue[T]) Stats() Stats {
 	return Stats{c.pulled.Load(), c.done.Load(), c.failed.Load(), c.dead.Load(), c.returned.Load(), c.waits.Load(), c.errors.Load()}
 }
 
-// tell gives an error to OnError.
+// tell calls OnError with an error.
 func (q *Queue[T]) tell(what string, err error) {
 	if q.o.OnError != nil {
 		q.o.OnError(fmt.Errorf("jetstream: queue %s: %s: %w", q.name, what, err))
 	}
 }
 
-// meet tells of an error that is not of a try.
+// meet counts and reports an error of a pull or of an answer.
 func (q *Queue[T]) meet(what string, err error) {
 	q.errors.Add(1)
 	q.tell(what, err)
@@ -91,7 +91,7 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// Open makes the queue, or finds it. A name is of letters, digits, - and _. Values are JSON.
+// Open makes the queue, or finds it. A name consists of letters, digits, - and _. Values are JSON.
 func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Options) (*Queue[T], error) {
 	if name == "" || strings.ContainsAny(name, " .*>\t\r\n/\\") {
 		return nil, fmt.Errorf("jetstream: %q is no name for a queue", name)
@@ -147,13 +147,13 @@ func (q *Queue[T]) Submit(ctx context.Context, v T, id string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &api) && api.ErrorCode == 10077 && strings.Contains(api.Description, "maximum messages"): // other failures have this code
+	case errors.As(err, &api) && api.ErrorCode == 10077 && strings.Contains(api.Description, "maximum messages"): // other failures have this code, too
 		return fmt.Errorf("%s: %w", q.name, stage.ErrFull)
 	}
 	return fmt.Errorf("jetstream: queue %s: %w", q.name, err)
 }
 
-// Waiting returns the number of messages that are stored, those in progress included.
+// Waiting returns the number of messages that are stored, including messages in progress.
 func (q *Queue[T]) Waiting(ctx context.Context) (int, error) {
 	s, err := q.js.Stream(ctx, q.name)
 	if err != nil {

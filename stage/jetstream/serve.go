@@ -24,18 +24,18 @@ const (
 	gather = 300 * time.Microsecond
 )
 
-// Serve pulls messages, at most width at a time, and begins a task of f with each. When the task is done, and all that it
-// has begun, the message is acknowledged. If it fails, the message is delivered again after a while, and after Tries
-// deliveries it is dead. A message that is not a T, and one that fails with an error of Permanent, is dead at once.
+// Serve pulls messages, has at most width in hand, and begins a task of f with each. When the task is done, and all its
+// children, the message is acknowledged. If it fails, the message is delivered again after a while, and after Tries
+// deliveries it is dead. A message that is not a T, or that fails with an error of Permanent, is dead at once.
 //
 // An overload is not a failure: if a stage of f rejects or sheds a message, or a handler returns an ErrOverload, the message waits
 // here and begins again.
 //
-// When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the error of the cancellation. Messages that
-// wait for a stage go back to the queue. Serve returns early if a stage of f is closed, with its stage.ErrClosed; messages in hand go
-// back to the queue. A message that goes back counts as delivered. The ErrClosed of any other stage is an error of a try. While the
-// servers are away, or the queue is gone, Serve tries again, and tells Options.OnError. It returns nats.ErrConnectionClosed if the
-// connection is closed for good.
+// When ctx is done, Serve pulls no more, finishes the tasks in progress, and returns the error of the cancellation.
+// Messages that wait for a stage go back to the queue. Serve returns early if a stage of f is closed, with its
+// stage.ErrClosed; messages in hand go back to the queue. A message that goes back counts as delivered. The ErrClosed
+// of any other stage is an error of a try. While the servers are away, or the queue is gone, Serve tries again, and
+// calls Options.OnError. It returns nats.ErrConnectionClosed if the connection is closed for good.
 func Serve[T, Out any](ctx context.Context, q *Queue[T], f stage.Flow[T, Out], width int) error {
 	if width < 1 {
 		panic("jetstream: Serve without a width")
@@ -84,7 +84,7 @@ type serving[T, Out any] struct {
 	free  chan struct{}
 
 	mu   sync.Mutex
-	hand []jetstream.Msg // of each worker; nil: none
+	hand []jetstream.Msg // the message of each worker; nil means none
 }
 
 func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
@@ -93,7 +93,8 @@ func (s *serving[T, Out]) put(i int, m jetstream.Msg) {
 	s.mu.Unlock()
 }
 
-// pull waits for a free worker, and asks for a message for each free worker. It returns when they have come, or pullFor is over.
+// pull waits for a free worker, and requests a message for each free worker. It returns when all are here, or pullFor
+// is over.
 func (s *serving[T, Out]) pull(ctx context.Context) error {
 	q := s.q
 	select {
@@ -136,11 +137,11 @@ func (s *serving[T, Out]) pull(ctx context.Context) error {
 		came = true
 		n--
 		q.pulled.Add(1)
-		s.work <- m // there is room: a worker is promised
+		s.work <- m // there is room, because a worker is promised
 	}
 	err = batch.Error()
 	if err == nil && !came && time.Since(begun) > pullFor+pullFor/2 {
-		err = nats.ErrTimeout // the servers have not even said that there is no message
+		err = nats.ErrTimeout // a server that is there would have answered that there is no message
 	}
 	return err
 }
@@ -152,7 +153,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// beat tells the servers which messages are in progress, so that they are not delivered again.
+// beat reports the messages in progress to the servers, which would otherwise deliver them again.
 func (s *serving[T, Out]) beat(ended <-chan struct{}) {
 	tick := time.NewTicker(s.q.o.AckWait / 3)
 	defer tick.Stop()
@@ -186,7 +187,7 @@ func (s *serving[T, Out]) do(serve context.Context, m jetstream.Msg) error {
 		q.confirm(ctx, m)
 	case errors.As(err, &closed), errors.Is(err, errGiveBack):
 		q.returned.Add(1)
-		q.answer("give back", m.NakWithDelay(pullFor)) // when the pulls of this Serve are over
+		q.answer("give back", m.NakWithDelay(pullFor)) // the delay outlasts the pulls of this Serve
 		if closed != nil {
 			return closed.error
 		}
@@ -212,7 +213,7 @@ const (
 	longestWait = 200 * time.Millisecond
 )
 
-// perform has a message done by f, as often as f is overloaded.
+// perform passes a message to f, again and again while f is overloaded.
 func (s *serving[T, Out]) perform(serve, ctx context.Context, m jetstream.Msg) error {
 	var v T
 	if err := json.Unmarshal(m.Data(), &v); err != nil {
@@ -283,7 +284,7 @@ func (q *Queue[T]) bury(ctx context.Context, m jetstream.Msg, reason error) {
 		}
 		if _, err := q.js.PublishMsg(ctx, dead, opts...); err != nil {
 			q.meet("bury", err)
-			q.answer("bury later", m.NakWithDelay(time.Second)) // it must not be lost
+			q.answer("bury later", m.NakWithDelay(time.Second)) // the message must not be lost
 			return
 		}
 	}

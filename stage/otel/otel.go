@@ -11,11 +11,11 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// Register makes observable instruments of stages, whose names must differ: of a flow, pass stage.Stages(flow)... Their names
-// are those of package prom; a wait or a service is a counter of seconds and the counter of tasks, as OpenTelemetry has no
-// observable histogram, and a quantile. The quantiles are of the tasks since the collection before, the first of
-// all tasks so far. A collection is that of any reader: give each reader a provider of its own. A quantile without a task is not observed. Unregister the registration when the stages
-// are closed.
+// Register makes observable instruments of stages, whose names must differ: of a flow, pass stage.Stages(flow)... The
+// names are the same as in package prom; a wait or a service is a counter of seconds and the counter of tasks, as
+// OpenTelemetry has no observable histogram, and a quantile. A quantile covers the tasks since the previous collection,
+// the first quantile all tasks so far. A collection by any reader counts, so each reader must have a separate provider.
+// A quantile without a task is not observed. Unregister the registration when the stages are closed.
 func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, error) {
 	r := &registrar{m: m}
 	tasks := r.counter("stage_tasks_total", "Tasks by fate.", "1")
@@ -26,7 +26,7 @@ func Register(m metric.Meter, stages ...stage.Observed) (metric.Registration, er
 	if r.err != nil {
 		return nil, r.err
 	}
-	var mu sync.Mutex // of before
+	var mu sync.Mutex // guards before
 	before := make([]stage.Stats, len(stages))
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		mu.Lock()

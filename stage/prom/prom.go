@@ -58,7 +58,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// bounds are those of the buckets, in seconds: fixed, as Prometheus wants them.
+// bounds are the upper bounds of the buckets, in seconds. They must be fixed, so that Prometheus can add histograms up.
 var bounds = []float64{1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 func histogram(d *prometheus.Desc, h *stage.Histogram, name string) prometheus.Metric {

@@ -19,7 +19,8 @@ import (
 //go:embed page.html
 var page []byte
 
-// A Row is one stage, in the letters of the paper: A tasks a second arrive, S are completed, each takes L, W at a time.
+// A Row is one stage, in the letters of the paper: A tasks a second arrive, S are completed, each takes L, and
+// up to W are in progress.
 type Row struct {
 	Name                         string
 	A, S                         float64 // a second
@@ -34,7 +35,7 @@ type Row struct {
 	TotalFailed, TotalCancelled  uint64
 }
 
-// Rows returns a row for each stage: levels are those of now, rates and durations those of the time since before.
+// Rows returns a row for each stage: levels are taken from now, rates and durations from the time since before.
 func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 	rows := make([]Row, len(now))
 	worst := -1
@@ -66,13 +67,14 @@ func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 	return rows
 }
 
-// demand is the part of the width that the arrivals ask for.
+// demand is the part of the width that the arrivals need.
 func demand(r Row) float64 { return r.A * r.L / 1000 / float64(r.W) }
 
 func ms(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Microsecond)) / 1000 }
 
-// Handler returns a handler that shows stages: of a flow, pass stage.Stages(flow)... A browser gets the page. Others get text,
-// or JSON if they accept it or ask for it with ?as=json. Rates are those since the look before, at least a second ago.
+// Handler returns a handler that shows stages: of a flow, pass stage.Stages(flow)... A browser gets the page. Other
+// clients get text, or JSON if they accept it or request it with ?as=json. Rates cover the time since a look at least a
+// second ago, so that clients that come together do not shorten it.
 func Handler(stages ...stage.Observed) http.Handler {
 	v := &viewer{stages: stages}
 	v.before, v.at = v.look(), time.Now()
@@ -83,7 +85,7 @@ type viewer struct {
 	stages []stage.Observed
 
 	mu           sync.Mutex
-	before, last []stage.Stats // last is the newest that is a second younger than before
+	before, last []stage.Stats // last is the first look that is a second younger than before
 	at, lastAt   time.Time
 }
 
