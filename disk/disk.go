@@ -22,11 +22,11 @@ import (
 
 // An FS is a set of files. Names have no directories.
 type FS interface {
-	Create(name string) (File, error) // an empty file, in place of an older one
-	Open(name string) (File, error)   // for reading and writing
-	Rename(old, new string) error     // in place of an older file
-	Remove(name string) error         // a file that is open stays, without a name
-	Names() ([]string, error)         // of all files, in order
+	Create(name string) (File, error) // creates an empty file, and replaces an older file
+	Open(name string) (File, error)   // opens for reading and writing
+	Rename(old, new string) error     // replaces an older file
+	Remove(name string) error         // an open file stays, but has no name
+	Names() ([]string, error)         // names of all files, sorted
 	Sync() error                      // makes the names durable: what Create, Rename and Remove did
 }
 
@@ -35,23 +35,23 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	Name() string // as it was opened
+	Name() string // the name that it was opened with
 	Size() (int64, error)
 	Truncate(size int64) error
 
-	// Sync makes the bytes durable. If it fails, they are not, and no later Sync makes them so: they have to be written again.
+	// Sync makes the bytes durable. If it fails, they are not durable, and no later Sync makes them so: they must be written again.
 	Sync() error
 }
 
-// Dir returns the FS of a directory of the system, which exists. Names with a slash, and those that begin with ".new-", are refused. Sync does
-// nothing on Windows, where a directory cannot be synced.
+// Dir returns the FS of a directory of the system, which exists. Names with a slash, and names that begin with ".new-", are refused. Sync
+// does nothing on Windows, where a directory cannot be synced.
 func Dir(path string) (FS, error) {
 	d := dir(path)
 	left, err := filepath.Glob(filepath.Join(path, temporary+"*"))
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range left { // by a crash in Create
+	for _, name := range left { // a crash in Create leaves such a file
 		_ = os.Remove(name)
 	}
 	_, err = d.Names()
@@ -119,7 +119,7 @@ func (d dir) Remove(name string) error {
 }
 
 func (d dir) Names() (names []string, err error) {
-	entries, err := os.ReadDir(string(d)) // in order
+	entries, err := os.ReadDir(string(d)) // sorted by name
 	for _, e := range entries {
 		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), temporary) {
 			names = append(names, e.Name())
