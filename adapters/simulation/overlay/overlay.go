@@ -2,9 +2,9 @@
 //
 //	go test -overlay="$(go run github.com/braidgo/braid/adapters/simulation/overlay)" ./...
 //
-// The files are copies of those in GOROOT of the go command in the current directory, with the edits below. GOROOT is not
-// touched. Overlay fails if a line that it edits is not there exactly once, as in a release of Go that has changed it, and with
-// a release that the go command itself has downloaded (GOTOOLCHAIN).
+// The files are copies, with the edits below, of files in the GOROOT of the go command in the current directory, but GOROOT itself is not
+// touched. Overlay fails if a line that it edits is not there exactly once, as in a release of Go that has changed it, and with a release
+// that the go command itself has downloaded (GOTOOLCHAIN).
 package main
 
 import (
@@ -23,7 +23,7 @@ var edits = []struct{ file, old, changed string }{
 	// From chacha8, the runtime itself draws nothing.
 	{"select.go", "j := cheaprandn(uint32(norder + 1))", "j := randn(uint32(norder + 1))"},
 	{"time.go", "t.rand = cheaprand()", "t.rand = uint32(rand())"},
-	// The clock of a bubble goes on while goroutines wait for a mutex. Its holder has to be of the bubble.
+	// The clock of a bubble goes on while goroutines wait for a mutex. Its holder must be in the bubble.
 	{"runtime2.go", "	waitReasonSynctestSelect:        true,\n", `	waitReasonSynctestSelect:        true,
 	waitReasonSyncMutexLock:         true,
 	waitReasonSyncRWMutexRLock:      true,
@@ -91,7 +91,7 @@ func overlay() (list string, err error) {
 	return list, errors.Join(err, write(list, b))
 }
 
-// write leaves a file as it is that another run has written, since a build may read it.
+// write must not replace the same file of another run, since a build may read it.
 func write(name string, text []byte) error {
 	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, text) {
 		return nil
