@@ -1,5 +1,5 @@
-// Package nemesis harms the nodes of a World by its seed: partitions, crashes, pauses, wrong clocks, slow disks. One call stands for the
-// loop that each test of a cluster would write.
+// Package nemesis harms the nodes of a World by its seed: partitions, crashes, pauses, wrong clocks, slow disks. One call replaces the loop
+// that each test of a cluster would write.
 //
 //	calm := nemesis.Start(w, nemesis.Options{
 //		Nodes: []string{"a", "b", "c"},
@@ -8,8 +8,9 @@
 //	_ = suspend.Sleep(ctx, time.Minute)
 //	calm() // all is well again
 //
-// Each seed draws its kinds of faults, how often each of them comes, and a pace ("Swarm Testing", Groce et al., 2012). With all kinds in each
-// seed, mistakes stay hidden that need the absence of one: a node that crashes every second has no time to fall behind.
+// Each seed draws its kinds of faults, how often each kind comes, and a pace ("Swarm Testing", Groce et al., 2012). Otherwise, with all
+// kinds in each seed, mistakes would stay hidden that need the absence of a kind: a node that crashes every second has no time to fall
+// behind.
 package nemesis
 
 import (
@@ -27,12 +28,12 @@ type Kind uint
 
 // The kinds.
 const (
-	Partition Kind = 1 << iota // some nodes do not reach the others
-	OneWay                     // one node does not reach another, and the other reaches it
+	Partition Kind = 1 << iota // two groups of nodes do not reach each other
+	OneWay                     // a node does not reach another node, but is reached by it
 	Cut                        // the connections of two nodes break, and they cannot dial each other
 	Crash                      // a node crashes, or all of them at once
-	PowerOff                   // a node crashes, and its peers are not told
-	Pause                      // a node stands still
+	PowerOff                   // a node crashes, but its peers get no reset
+	Pause                      // the tasks and timers of a node stop
 	Skew                       // the clock of a node is wrong, and too fast or too slow
 	SlowDisk                   // a Sync takes longer
 
@@ -51,11 +52,11 @@ type Options struct {
 	// crashed.
 	Boot func(n *simulation.Node)
 
-	// Every is the mean time between two faults, and a fault lasts four times as long. A seed may be up to four times as slow or as
-	// fast. It should be near the timeouts of the program. 0 stands for 200 ms.
+	// Every is the mean time between two faults, and a fault lasts four times as long. A seed may be up to four times as slow or as fast.
+	// It should be near the timeouts of the program. 0 means 200 ms.
 	Every time.Duration
 
-	// Kinds are the faults that may come. 0 stands for all; Pause and Skew do nothing to guests, so not for these in a World of guests.
+	// Kinds are the faults that may come. 0 means all kinds, but in a World of guests not Pause and Skew, which have no effect on guests.
 	Kinds Kind
 }
 
@@ -63,22 +64,21 @@ type nemesis struct {
 	o     Options
 	w     *simulation.World
 	rand  *rand.Rand
-	bag   []func() fault // to draw from: the more often a kind is in it, the likelier
+	bag   []func() fault // strike draws from it; a kind is the likelier, the more often it is in it
 	lasts []*fault
-	boots map[string]bool // that are set
+	boots map[string]bool // nodes whose boot is set
 	over  bool
 }
 
 // A fault is all that was drawn for it.
 type fault struct {
-	what  string // empty: the World itself logs it
+	what  string // empty if the World itself logs it
 	begin func()
-	end   func() // nil: a Boot ends it
+	end   func() // a nil end means that a Boot ends the fault
 }
 
 // Start begins the faults. They go on until calm, which ends them all, boots the nodes that have crashed, and returns then. A task or a
-// guest may call both. If guests hold a sync.Mutex over a Sync, leave SlowDisk out: a long wait for
-// one makes a seed hard to repeat.
+// guest may call both. If guests hold a sync.Mutex over a Sync, leave SlowDisk out: a long wait for the mutex makes a seed hard to repeat.
 func Start(w *simulation.World, o Options) (calm func()) {
 	if len(o.Nodes) == 0 {
 		panic("nemesis: no Nodes")
@@ -192,7 +192,7 @@ func (n *nemesis) boot(node *simulation.Node) {
 	}
 }
 
-// calm is called by a task or a guest. A guest may not touch n before its first call of the World, which orders the accesses.
+// calm is called by a task or a guest. A guest must not touch n before its first call of the World, which orders the accesses.
 func (n *nemesis) calm() {
 	n.w.Log("nemesis: the end")
 	n.over = true
