@@ -15,8 +15,8 @@ type Nondeterminism struct {
 	Seed          uint64
 	Step          int           // how many steps both had taken
 	At            time.Duration // the virtual time
-	Task          string        // that ran; empty: a timer, a segment or a callback did
-	Before        []string      // the last events of both
+	Task          string        // the task that ran; empty for a timer, a segment or a callback
+	Before        []string      // the last events before it, the same in both runs
 	First, Second string        // the event that differed, with its time
 }
 
@@ -38,8 +38,9 @@ func (e *Nondeterminism) Error() string {
 	crypto/rand                 testing/cryptotest.SetGlobalRandom`
 }
 
-// Check runs main twice with one seed. It returns a *Nondeterminism if the second run did something else than the first, or ended
-// with another error: the first lines count. Otherwise it returns the error of the run, as Run reports it. In a bubble, use Test.
+// Check runs main twice with one seed. It returns a *Nondeterminism if the second run did something else than the first, or ended with
+// another error: only the first lines of errors are compared. Otherwise it returns the error of the run, as Run reports it. In a bubble,
+// use Test instead.
 func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	if o.Bubble {
 		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use Test with Bubble")
@@ -51,16 +52,16 @@ func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	return c.check(o)
 }
 
-// A checker runs a seed twice. The first run leaves its events, the second compares as it goes.
+// A checker runs a seed twice. The first run records its events, and the second run is compared event by event.
 type checker struct {
 	run    func(Options) Report
 	events []event
-	report Report // of the first run
-	long   int    // windows of both
-	tries  int    // after the first
+	report Report // the first run's report
+	long   int    // number of long windows in both runs
+	tries  int    // checks after the first check
 }
 
-// atMost is how often runs may differ that had a window in which the machine may have decided an order.
+// atMost limits how often a seed is checked whose runs differ, but had a window in which the machine may have decided an order.
 const atMost = 5
 
 // check returns the verdict of two runs.
@@ -76,7 +77,8 @@ func (c *checker) check(o Options) (err error) {
 	return err
 }
 
-// again is the verdict of a run that was, with a run for the events. Only if they differ, two more are compared.
+// again runs the seed of the report was once more, to record its events, and returns the verdict. Only if the two runs differ, check
+// compares two more.
 func (c *checker) again(o Options, was Report) error {
 	if c.record(o); c.report.Hash == was.Hash && verdict(c.report) == verdict(was) {
 		return c.report.Err
@@ -84,7 +86,7 @@ func (c *checker) again(o Options, was Report) error {
 	return c.check(o)
 }
 
-// record does the first run.
+// record does the first run, and keeps its events.
 func (c *checker) record(o Options) {
 	c.events = c.events[:0]
 	o.watch = func(_ *World, e event) { c.events = append(c.events, e) }
@@ -127,7 +129,7 @@ func (c *checker) twice(o Options) error {
 	return c.report.Err
 }
 
-// end is the line that stands for the end of a run, and verdict its first line: stacks differ from run to run.
+// end returns the text about the end of a run. verdict returns only its first line, since stacks differ from run to run.
 func end(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
 
 func verdict(r Report) string {
@@ -135,8 +137,8 @@ func verdict(r Report) string {
 	return first
 }
 
-// runApart is Run on a goroutine of its own. A callback that ends by runtime.Goexit ends that goroutine, and not the caller. A task that
-// waits natively for too long keeps that goroutine, and not the caller.
+// runApart calls Run on a new goroutine, so that a callback that ends by runtime.Goexit does not end the caller, and a task that waits
+// natively for too long does not keep the caller.
 func runApart(o Options, main func(ctx context.Context, w *World) error) Report {
 	if o.fleet == nil {
 		o.fleet = newFleet(o)
@@ -162,10 +164,11 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	}
 }
 
-// unending reports whether err is of a run that still has a goroutine, which a second run would meet.
+// unending reports whether the run that ended with err still has a goroutine. The seed must not run again then: the second run would meet
+// the goroutine.
 func unending(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) }
 
-// differs is the account of a difference: the second run did something else than the at'th event of the first.
+// differs describes a difference: the second run did the event second instead of the at'th event of the first run.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	first := end(c.report)
 	if at < len(c.events) {
@@ -178,10 +181,10 @@ func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	return d
 }
 
-// before are the lines of the last events before the at'th.
+// before returns the lines of the last events before the at'th event.
 func (c *checker) before(at int) []string { return lines(last(c.events[:at], 5)) }
 
-// last returns the last n that are lines of the trace.
+// last returns the last n events that are lines of the trace.
 func last(events []event, n int) (some []event) {
 	for i := len(events) - 1; i >= 0 && len(some) < n; i-- {
 		if !events[i].quiet {

@@ -9,10 +9,10 @@ import (
 // A timer is a function of a host and a moment.
 type timer struct {
 	at   time.Duration
-	seq  uint64 // the order of those of one moment
-	host *host  // nil: the network's
+	seq  uint64 // the order among the timers of one moment
+	host *host  // nil means a timer of the network
 	f    func()
-	pos  int  // in the heap; -1: not there
+	pos  int  // the index in the heap; -1 means that it is not there
 	late bool // due while its host is paused, and not called yet
 }
 
@@ -64,14 +64,14 @@ func (w *World) discard(t *timer) {
 	}
 }
 
-// due reports whether the next timers may fire: in a bubble, only when its clock has come to them.
+// due reports whether the next timers may fire. In a bubble they must not fire before the bubble's clock has reached them.
 func (w *World) due() bool {
 	return len(w.timers.heap) > 0 && (!w.stock || w.timers.heap[0].at <= w.now)
 }
 
-// advance lets time pass, up to the next timers. Those of one moment fire in the order in which they were set, and then the seed picks among
-// all that they have woken. A timer that one of them sets is not among them, or else one that sets itself again would keep all tasks from
-// running.
+// advance lets time pass, up to the next timers. The timers of one moment fire in the order in which they were set, and then the seed picks
+// among all tasks that they have woken. A timer that a fired timer sets must wait: otherwise a timer that sets itself again would keep all
+// tasks from running.
 func (w *World) advance() {
 	at := max(w.timers.heap[0].at, w.now)
 	if w.o.MaxTime > 0 && at > w.o.MaxTime {
@@ -167,7 +167,7 @@ func (s *timers) swap(t, u *timer) {
 	s.heap[t.pos], s.heap[u.pos] = t, u
 }
 
-// forever stands for all durations that are longer.
+// forever is the longest duration. plus and ratio return it instead of a longer duration.
 const forever time.Duration = math.MaxInt64
 
 // plus adds b, which is not negative.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Conn is the net.Conn of a Node: a TCP connection. Its methods may be called by several tasks at a time; reads and
-// writes are served in the order in which they were called, and writes whole.
+// A Conn is the net.Conn of a Node: a TCP connection. Several tasks may call its methods concurrently; reads and writes are served in the
+// order of their calls, and the bytes of two writes do not mix.
 type Conn struct {
 	node          *Node
 	peer          *Conn
@@ -20,12 +20,12 @@ type Conn struct {
 	in        []byte // has arrived, and was not read
 	ended     bool   // the peer has ended its direction
 	unread    int    // sent, and not read by the peer
-	err       error  // of the connection, once it is broken
-	closed    bool   // or not established yet
+	err       error  // the reason why the connection is broken
+	closed    bool   // closed on this side, or not established yet
 	unplugged bool   // closed by a PowerOff
-	id        int    // in the order in which they were made
-	boot      int    // of node
-	draws     source // of its own, for guests: their order does not move the faults of others
+	id        int    // a number in the order of creation
+	boot      int    // the node's boot that it belongs to
+	draws     source // a separate source for guests, so that their order does not move the faults of other connections
 	later     []func()
 	pend      []byte // written in this window
 	credit    int    // read in this window
@@ -40,7 +40,7 @@ const (
 	maxSegment = 16 << 10
 )
 
-// connection returns the two ends of one that is to be established.
+// connection returns the two ends of a connection that is not established yet.
 func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
 	w := from.world
 	w.conns += 2
@@ -116,7 +116,7 @@ func (c *Conn) consume(n int) {
 	c.room(n)
 }
 
-// room is the news that n bytes were read.
+// room lets the peer send n more bytes. A segment carries the news only if a Write of the peer waits for it.
 func (c *Conn) room(n int) {
 	if len(c.peer.write.line) == 0 {
 		c.peer.unread -= n
@@ -156,7 +156,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	}
 }
 
-// transmit sends the beginning of p, mostly all of it, and returns how much. The network breaks the connection, perhaps.
+// transmit sends the beginning of p, mostly all of it, and returns its length. The network may break the connection instead.
 func (c *Conn) transmit(p []byte) int {
 	w := c.node.world
 	if g := w.calling(); g != nil {
@@ -198,7 +198,7 @@ func (c *Conn) flush() {
 	}
 }
 
-// receive is the arrival of a segment.
+// receive handles the arrival of a segment.
 func (c *Conn) receive(data []byte, m *message) {
 	w := c.node.world
 	w.note(event{kind: arrived, of: &c.node.host, n: len(data), message: m})
@@ -220,7 +220,7 @@ func (c *Conn) receive(data []byte, m *message) {
 	}
 }
 
-// Close closes c. Operations under way, and all later ones, fail with net.ErrClosed. The peer reads all that was sent, and then
+// Close closes c. Operations under way, and all later operations, fail with net.ErrClosed. The peer reads all that was sent, and then
 // io.EOF. If c has bytes to read, the peer fails with ECONNRESET instead, as over TCP.
 func (c *Conn) Close() error {
 	return c.brief("close", func() error {
@@ -289,12 +289,12 @@ func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 // SetDeadline is SetReadDeadline and SetWriteDeadline.
 func (c *Conn) SetDeadline(t time.Time) error { return c.deadline(t, &c.read, &c.write) }
 
-// SetReadDeadline sets when Reads, also those under way, fail with os.ErrDeadlineExceeded; zero: never. The clock is that
-// of the node, see suspend.Now. A time that was made from time.Now, and so has a monotonic reading, counts as the duration that
-// it is ahead, rounded up to a tenth of a second, or to a second if it is longer: stock crypto/tls makes such deadlines.
+// SetReadDeadline sets when Reads fail with os.ErrDeadlineExceeded, also Reads under way. The zero time means never. The deadline counts by
+// the node's clock, see suspend.Now. A time that was made from time.Now, and so has a monotonic reading, counts as the duration that it is
+// ahead, rounded up to a tenth of a second, or to a second if it is longer: stock crypto/tls makes such deadlines.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read) }
 
-// SetWriteDeadline sets when Writes, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetWriteDeadline sets when Writes fail with os.ErrDeadlineExceeded, also Writes under way. The zero time means never.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.deadline(t, &c.write) }
 
 func (c *Conn) deadline(t time.Time, ends ...*endpoint) error {

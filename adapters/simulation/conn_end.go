@@ -4,7 +4,7 @@ import "syscall"
 
 // How connections end.
 
-// end tells the peer, behind all that was sent, that no more comes.
+// end ends the direction to the peer, behind all bytes that were sent.
 func (c *Conn) end() {
 	c.send(0, func() {
 		if !c.probe() {
@@ -14,7 +14,7 @@ func (c *Conn) end() {
 	})
 }
 
-// probe reports whether something that c has sent finds no peer: the node is without power, or has lost the connection by that.
+// probe reports whether a segment of c finds no peer, because the peer's node has no power, or has lost the connection by a PowerOff.
 func (c *Conn) probe() bool {
 	switch p := c.peer; {
 	case p.node.off:
@@ -28,8 +28,8 @@ func (c *Conn) probe() bool {
 	return true
 }
 
-// full is called while c has no room to write. TCP sends a probe now and then, which matters only if the peer has lost its power: a
-// peer that loses it later sees the Write that waits.
+// full is called when a Write waits for room. TCP sends probes then, but they matter only if the peer has already lost its power: a
+// PowerOff during the wait finds the waiting Write.
 func (c *Conn) full() {
 	if p := c.peer; !p.node.off && !p.unplugged {
 		return
@@ -41,7 +41,7 @@ func (c *Conn) full() {
 	c.probe()
 }
 
-// reset tells the peer that the connection is broken.
+// reset breaks the peer's end of the connection.
 func (c *Conn) reset() {
 	c.send(0, func() { c.peer.broke(syscall.ECONNRESET) })
 }
@@ -64,21 +64,21 @@ func (c *Conn) sever() {
 	c.peer.broke(syscall.ECONNRESET)
 }
 
-// repeat is called for what c has sent and cannot arrive now. TCP repeats it, and gives up in the end.
+// repeat is called for a segment of c that cannot arrive now. TCP repeats the segment, but gives up after holdTimeout.
 func (c *Conn) repeat() {
 	if c.held == nil && c.err == nil && !c.closed {
 		c.held = c.node.world.after(holdTimeout, nil, c.timeOut)
 	}
 }
 
-// timeOut is called when something that c waits for was on hold for too long.
+// timeOut is called when a segment of c was on hold for too long.
 func (c *Conn) timeOut() {
 	c.held = nil
 	c.broke(syscall.ETIMEDOUT)
 	c.reset()
 }
 
-// abort ends c as its node ends: nobody reads any more, and the peer is told.
+// abort closes c as its node ends, and resets the peer's end.
 func (c *Conn) abort() {
 	if c.closed {
 		return
@@ -100,7 +100,7 @@ func (c *Conn) forget() {
 	}
 }
 
-// without takes x out, in place.
+// without removes x from all, in place.
 func without[T comparable](all []T, x T) []T {
 	for i := range all {
 		if all[i] == x {

@@ -13,12 +13,12 @@ import (
 type watch struct {
 	done   <-chan struct{}
 	host   *host
-	f      atomicx.Pointer[func()] // nil: called, or stopped, maybe by a goroutine outside
+	f      atomicx.Pointer[func()] // nil means called, or stopped, maybe by a goroutine outside
 	unhook func() bool             // takes back the call that ends a sleep of the World; nil outside a bubble
 }
 
-// AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine, which is none of the
-// World, and runs beside the task that cancels. So the World looks at the Done channel after each step, so that a seed repeats.
+// AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine outside the World, beside the task that
+// cancels. The World looks at the Done channel after each step instead, so that a seed repeats.
 func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	w := h.world
 	if w.o.open || !w.on() {
@@ -61,12 +61,12 @@ func (t *watch) call() {
 	}
 }
 
-// errStockTimeout ends a run: a program that waits for the timeout would wait for ever, and never see it. A deadline of package
-// context has a monotonic reading, and one of the World's clock has none.
+// errStockTimeout ends a run, which would otherwise wait for the timeout without end. A deadline of package context has a monotonic
+// reading, but a deadline by the World's clock has none.
 var errStockTimeout = errors.New("a task waits with a timeout of package context, which counts real time and never comes in a World. " +
 	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
 
-// notice makes the calls ready of the contexts that have ended, in the order of their AfterDones.
+// notice makes the calls for ended contexts ready, in the order of their AfterDones.
 func (w *World) notice() {
 	left := w.watches[:0]
 	for _, t := range w.watches {

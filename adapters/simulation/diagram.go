@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// A diagram is the picture of a story in space and time (Lamport, 1978): a node is a line from top to bottom, a message an arrow, a fault a band. Each
-// event has a row of its own, so the distance of two rows says nothing about the time between them.
+// A diagram is the picture of a story in space and time (Lamport, 1978): a node is a line from top to bottom, a message an arrow, a fault a
+// band. Each event has its own row, so the distance of two rows does not show the time between them.
 
 // A band is the time of a fault of a node, or of the link of two nodes.
 type band struct {
-	of, with *host // with: nil, or the other end
+	of, with *host // node of the fault, and the other end of a link or nil
 	what     string
-	from, to time.Duration // to: -1 until the end
+	from, to time.Duration // beginning and end; the end is -1 while the fault lasts
 	at       int           // length of the story at its beginning
-	until    int           // and at its end
+	until    int           // length of the story at its end
 }
 
-// band tells the story of a run that a fault begins or ends. It is no event.
+// band adds the beginning or the end of a fault to the story of a run. It is no event.
 func (w *World) band(of, with *host, what string, begins bool) {
 	if !w.telling() {
 		return
@@ -46,7 +46,7 @@ func (l *Link) band(what string, begins bool) {
 const (
 	rowHeight = 18
 	colWidth  = 90
-	left      = 190 // of the first line
+	left      = 190 // x of the first line
 )
 
 // A picture is a diagram that is drawn.
@@ -111,7 +111,7 @@ text { font: 12px sans-serif } .name { font-weight: bold; text-anchor: middle } 
 .node { stroke: #999 } .message { stroke: #36c } .lost { stroke: #c33; stroke-dasharray: 4 3 } circle, .head { fill: #36c }
 .band { fill: #c33; fill-opacity: .25 } .link { fill: #e90; fill-opacity: .35 } .label { fill: #933; font-size: 11px } .cross { stroke: #c33; stroke-width: 2 }`
 
-// escaped is the beginning of a text, as XML may have it.
+// escaped returns the beginning of a text, as XML may have it.
 func escaped(text string) string {
 	if r := []rune(text); len(r) > shown {
 		text = string(r[:shown]) + "…"
@@ -124,7 +124,7 @@ func escaped(text string) string {
 	}, strings.ToValidUTF8(text, "?")))
 }
 
-// band draws a fault beside the line of its node, or between those of its link.
+// band draws a fault beside the line of its node, or between the two lines of its link.
 func (p *picture) band(b *band) {
 	from, to := p.y(p.rowAt(b.from, b.at)), p.y(len(p.rows))
 	if b.to >= 0 {
@@ -141,7 +141,7 @@ func (p *picture) band(b *band) {
 		class, x-6, from, to-from, escaped(what), x+9, from+11, escaped(b.what))
 }
 
-// rowAt returns the row of the n'th scene of the story, or the next one that has a row.
+// rowAt returns the row of the n'th scene of the story, or of the next scene that has a row.
 func (p *picture) rowAt(at time.Duration, n int) int {
 	i := slices.IndexFunc(p.rows, func(r row) bool { return r.at > at || r.at == at && r.order >= n && !r.arrives })
 	if i < 0 {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A diskState is the state of a nodeFS: names for inodes, and the durable part of both.
+// A diskState is the state of a nodeFS: the inodes by name, and the names that are durable.
 type diskState struct {
 	boot    int // crashes so far
 	names   map[string]*inode
 	durable map[string]*inode
-	changes []change // of names since then, in order
+	changes []change // changes of names since their last sync, in order
 	slow    time.Duration
 	full    bool
 	rot     float64
-	inodes  []*inode // that have a name, or have had one since the last sync of the names; the oldest first
+	inodes  []*inode // inodes that have a name, or had a name since the last sync of the names; the oldest first
 }
 
-// A change is one of a name: i gets the name, and gone loses its. Either may be none.
+// A change gives the name to the inode i, and removes the name gone. Either may be absent.
 type change struct {
 	name string
 	i    *inode
@@ -29,7 +29,7 @@ type change struct {
 type inode struct {
 	data    []byte
 	durable []byte
-	patches []patch // since then, in order
+	patches []patch // patches since the last sync, in order
 }
 
 // A patch is a write, or with cut a new length.
@@ -41,7 +41,7 @@ type patch struct {
 
 const (
 	sector  = 512
-	maxSize = 1 << 30 // of a file
+	maxSize = 1 << 30 // bytes of a file
 )
 
 func (d *diskState) newInode() *inode {
@@ -75,7 +75,7 @@ func (d *diskState) syncNames() {
 	d.forget()
 }
 
-// forget drops the inodes that no name leads to any more. An open file keeps its own, until a crash.
+// forget drops the inodes that no name leads to any more. An open file keeps its inode until a crash.
 func (d *diskState) forget() {
 	if len(d.inodes) > len(d.names) {
 		named := slices.Collect(maps.Values(d.names))
@@ -108,7 +108,7 @@ func (i *inode) sync() {
 	}
 }
 
-// crash decides by the seed about all bytes and names that were not synced.
+// crash decides by the seed which bytes and names are kept, of all that were not synced.
 func (d *diskState) crash(n *Node) {
 	s := &n.world.disk
 	d.boot++
@@ -130,9 +130,9 @@ func (d *diskState) crash(n *Node) {
 	d.forget()
 }
 
-// crash decides for each sector of each patch.
+// crash decides for each sector of each patch whether it is kept.
 func (i *inode) crash(s *source) {
-	mode := s.below(4) // 0: all, 1: nothing
+	mode := s.below(4) // 0 keeps all patches, and 1 keeps nothing
 	for _, p := range i.patches {
 		for first := true; first || len(p.data) > 0; first = false {
 			part := p

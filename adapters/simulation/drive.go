@@ -33,32 +33,32 @@ import (
 //	the sleeper  of the bubble sleeps as told. The clock of the bubble goes on meanwhile, and at no other time
 //	the guests   call the World, which queues the call and ends the sleep
 //
-// The World is a coroutine, since a goroutine outside must not wake a wait of the bubble, and a goroutine inside would stop its clock. At such a
-// switch the runtime keeps the books of a bubble only if the caller is in a bubble, too. So the driver has a bubble of its own.
+// The World is a coroutine, since a goroutine outside must not wake a wait of the bubble, and a goroutine inside would stop its clock. At
+// such a switch the runtime keeps the books of a bubble only if the caller is in a bubble, too. So the driver must have its own bubble.
 
 // The samples of the driver.
 const (
-	runnable = iota // goroutines that could run: with one processor, which the driver has, 0 says that all others are blocked
+	runnable = iota // goroutines that could run: the driver has the only processor, so 0 means that all others are blocked
 	inCalls         // goroutines in calls of the system
 )
 
 const (
-	longWindow  = 5 * time.Millisecond // of real time. After 10 the runtime may take the processor away
-	starving    = time.Millisecond     // of real time, after which a sync.Mutex changes its order
+	longWindow  = 5 * time.Millisecond // real time. After 10 ms the runtime may take the processor away
+	starving    = time.Millisecond     // real time after which a sync.Mutex changes its order
 	collectAt   = 10_000               // windows
 	lookAt      = 100                  // windows
-	lookOutside = 20                   // events while the clock stands
+	lookOutside = 20                   // events without a move of the clock
 )
 
 var (
-	busyAfter   = 10 * time.Second // of real time
+	busyAfter   = 10 * time.Second // real time
 	collectOver = 512 << 20        // bytes, and twice what is in use
 )
 
 var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
 
-// unnamed knows no names but those of /etc/hosts. A look-up that is real leaves the World, and net.DefaultResolver shares look-ups between
-// bubbles.
+// unnamed returns a resolver that finds only the names of /etc/hosts. A real look-up must not happen: it would leave the World, and
+// net.DefaultResolver shares look-ups between bubbles.
 func unnamed() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNames }}
 }
@@ -87,14 +87,14 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	ready, ended, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer func() { // of a bubble that is left with goroutines
+		defer func() { // the bubble panics if goroutines are left in it
 			if v := recover(); v != nil && !strings.HasPrefix(fmt.Sprint(v), "deadlock: ") {
 				panic(v)
 			}
 		}()
 		synctest.Test(t, func(*testing.T) {
 			g.next, _ = iter.Pull(func(yield func(struct{}) bool) { g.world(o, main, &r, yield) })
-			time.Sleep(time.Until(o.Start)) // not, if it is zero
+			time.Sleep(time.Until(o.Start)) // returns at once if Start is zero
 			g.sleeper(ready)
 		})
 	}()
@@ -104,7 +104,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		defer close(done)
 		synctest.Test(t, func(*testing.T) {
 			defer close(busy)
-			go func() { <-busy }() // which is no durable wait: the clock of this bubble is not to move
+			go func() { <-busy }() // this wait is not durable, so that the clock of this bubble does not move
 			defer g.end()
 			g.drive()
 		})
@@ -136,7 +136,7 @@ func (g *guests) watch(seed uint64) (stop func()) {
 	}
 }
 
-// world is the coroutine.
+// world runs the World, as the coroutine.
 func (g *guests) world(o Options, main func(ctx context.Context, w *World) error, r *Report, yield func(struct{}) bool) {
 	w := newWorld(o)
 	w.guests, g.w, g.yield = g, w, yield
@@ -162,14 +162,14 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 	}
 }
 
-// look looks for a guest that waits for real I/O. Its goroutine says so, and no other does.
+// look looks for a guest that waits for real I/O, which only the stack trace of its goroutine shows.
 func (g *guests) look() {
 	for _, stack := range gid.Stacks() {
 		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
 		if g.outside != nil || !bytes.Contains(head, []byte(g.bubble)) || !bytes.Contains(head, []byte("[IO wait")) {
 			continue
 		}
-		lines := strings.Split(string(calls), "\n") // two of a call
+		lines := strings.Split(string(calls), "\n") // a call has two lines
 		for len(lines) > 3 && slices.ContainsFunc(standard, func(p string) bool { return strings.HasPrefix(lines[0], p) }) {
 			lines = lines[2:]
 		}
@@ -203,7 +203,7 @@ func (g *guests) sleeper(ready chan struct{}) {
 	}
 }
 
-// drive is the driver. It holds the lock but in windows.
+// drive is the driver. It holds the lock, except in windows.
 func (g *guests) drive() {
 	for g.step() {
 		g.asleep = g.pausing
@@ -237,8 +237,8 @@ func (g *guests) drive() {
 	}
 }
 
-// step lets the World run until it sleeps, and reports whether it is not over. All guests are blocked, and so here is the place to collect
-// garbage: a guest that ran meanwhile would wait for the lock, by which at level C the clock of the bubble goes on.
+// step lets the World run until it sleeps, and reports whether it is not over. It collects garbage here, where all guests are blocked:
+// otherwise a guest that runs during the collection would wait for the lock, and at level C the clock of the bubble goes on in such a wait.
 func (g *guests) step() bool {
 	if g.windows > 0 && g.windows%lookAt == 0 {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
@@ -261,8 +261,8 @@ func (g *guests) end() {
 	g.mu.Unlock()
 }
 
-// window lets all guests run until each of them is blocked, on whatever, and the sleeper sleep. testing/synctest.Wait would wait for the guests that wait for a
-// sync.Mutex, too.
+// window lets all guests run until each is blocked, in any kind of wait, and lets the sleeper sleep. It must not use testing/synctest.Wait,
+// which would wait for the guests that wait for a sync.Mutex, too.
 func (g *guests) window(sleep bool) {
 	g.windows++
 	g.moves.Add(1)
@@ -276,7 +276,7 @@ func (g *guests) window(sleep bool) {
 	}
 	for blocked := false; !blocked; {
 		runtime.Gosched()
-		_ = debug.SetGCPercent(-1) // waits for a collection that a guest has begun, and waits for
+		_ = debug.SetGCPercent(-1) // waits for the end of a collection that a guest has begun
 		metrics.Read(g.samples)
 		blocked = g.samples[runnable].Value.Uint64() == 0 && g.samples[inCalls].Value.Uint64() <= g.baseline
 		if !blocked && time.Duration(chance.Nanotime()-begun) > g.patience {
@@ -286,7 +286,7 @@ func (g *guests) window(sleep bool) {
 	g.mu.Lock()
 	switch took := time.Duration(chance.Nanotime() - begun); {
 	case took > g.patience:
-		g.patience = longWindow // it has no end
+		g.patience = longWindow // the guest runs without end
 		g.w.fail(g.w.account(ErrBusy))
 	case took > longWindow:
 		g.long = append(g.long, g.windows)
@@ -301,9 +301,9 @@ func calm(t *testing.T) {
 	_, _ = unnamed().LookupHost(context.Background(), "localhost") // package net makes channels at its first look-up
 	_ = t.Context().Done()                                         // a channel that a bubble made would end the process when t ends
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt) // the goroutines of os/signal are not to begin in a bubble
+	signal.Notify(signals, os.Interrupt) // the goroutines of os/signal must not begin in a bubble
 	signal.Stop(signals)
-	_ = chance.Calm() // without it a busy machine may decide an order, which Report.Long tells
+	_ = chance.Calm() // otherwise a busy machine may decide an order, which Report.Long counts
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(procs)
 		debug.SetGCPercent(percent)

@@ -20,7 +20,7 @@ type endpoint struct {
 type turn struct {
 	r    suspend.Resumer[struct{}]
 	w    *World
-	woke chan struct{} // of a guest
+	woke chan struct{} // wakes a guest; nil means a task
 }
 
 var errDeadline = os.ErrDeadlineExceeded
@@ -41,7 +41,7 @@ func (s *endpoint) join(w *World) *turn {
 
 func (s *endpoint) first(t *turn) bool { return s.line[0] == t }
 
-// leave ends it, and lets the next go on.
+// leave ends the operation t, and lets the next in the line go on.
 func (s *endpoint) leave(t *turn) {
 	s.line = without(s.line, t)
 	s.wakeFirst()
@@ -50,7 +50,7 @@ func (s *endpoint) leave(t *turn) {
 	}
 }
 
-// wait suspends the caller until it is woken, perhaps for nothing.
+// wait suspends the caller until it is woken. It may be woken for nothing, so the caller must check again.
 func (t *turn) wait() {
 	w := t.w
 	if t.woke != nil {
@@ -71,7 +71,7 @@ func (t *turn) wake() {
 		default:
 		}
 		t.w.guests.woken = true
-	} else if g != nil { // by a guest, which has the lock that Resume takes
+	} else if g != nil { // a guest calls, and must not call Resume: it has the lock that Resume takes
 		g.ask(nil, t.wake)
 	} else {
 		t.r.Resume(struct{}{}, nil)
@@ -116,7 +116,7 @@ func (s *endpoint) expire() {
 	s.wakeAll()
 }
 
-// clear takes the timer back.
+// clear removes the timer.
 func (s *endpoint) clear(w *World) {
 	w.discard(s.timer)
 	s.timer = nil

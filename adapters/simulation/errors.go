@@ -36,7 +36,7 @@ var (
 	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
-// Those of a run with guests.
+// The errors of a run with guests.
 var (
 	// ErrStuck says that a guest waits for a sync.Mutex, or for real I/O, while others wait for package time: the clock does not go on.
 	ErrStuck = errors.New("stuck: a guest waits for a lock or for something outside, and the clock cannot go on")
@@ -48,11 +48,11 @@ var (
 )
 
 func (w *World) panicked(value any, stack []byte) {
-	if t := w.current; w.leaving || t != nil && t.host.dead { // in a defer of a task that was ended
+	if t := w.current; w.leaving || t != nil && t.host.dead { // a defer of an ended task has panicked
 		return
 	}
 	if f := w.o.OnPanic; f != nil {
-		if f(value, stack); !errors.Is(w.err, ErrExited) { // or else main has panicked
+		if f(value, stack); !errors.Is(w.err, ErrExited) { // otherwise main has panicked
 			return
 		}
 	}
@@ -88,7 +88,7 @@ func (w *World) account(err error) error {
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
 }
 
-// strays lists the goroutines of tasks which still live: one of them may be to wake a task, and cannot.
+// strays lists the goroutines that tasks have started and that still live. Such a goroutine may be meant to wake a task, but cannot.
 func (l *fleet) strays(stacks map[int64][]byte) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
@@ -136,7 +136,7 @@ var own = []string{
 	"github.com/braidgo/braid/suspend.(*continuation", "github.com/braidgo/braid/suspend.holdOn",
 }
 
-// frame takes from a stack what belongs to the scheduler. Each frame has two lines.
+// frame removes the frames of the scheduler from a stack. Each frame has two lines.
 func frame(stack string) string {
 	lines := strings.Split(strings.TrimRight(stack, "\n"), "\n")
 	var kept []string

@@ -12,16 +12,16 @@ import (
 // number: their names are in the events of their making.
 type event struct {
 	kind  kind
-	quiet bool // of the task that does a call of a guest: no line of the trace
+	quiet bool // no line of the trace: the task does a call of a guest
 	at    time.Duration
-	host  *host  // nil: the World's own goroutine, for a timer, a segment or a callback
+	host  *host  // nil means the World's own goroutine, for a timer, a segment or a callback
 	task  int    // number on the host
 	of    *host  // the other side
 	n     int    // how many could run, number of the task of of, number of bytes
 	data  uint64 // hash of the bytes or of the text, port
 	text  string
 
-	message *message // of bytes, in a run that is a variant
+	message *message // the bytes that are sent, in a run that is a variant
 }
 
 type kind uint8

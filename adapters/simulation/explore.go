@@ -9,15 +9,15 @@ import "github.com/braidgo/braid/suspend"
 // An Exploring is a World that only lets in callbacks.
 type Exploring struct{ w *World }
 
-// NewExploring returns one that has not run.
+// NewExploring returns an Exploring that has not run.
 func NewExploring() *Exploring {
 	w := newWorld(Options{Seed: 1, open: true})
 	w.admits = true
 	return &Exploring{w}
 }
 
-// Run runs callbacks on the caller, and sleeps while there are none, until over says so and none is left. alarm reports
-// whether the alarm has come.
+// Run runs callbacks on the caller, and sleeps while there are none, until over reports true and no callback is left. alarm reports whether
+// the alarm has rung.
 func (x *Exploring) Run(alarm, over func() bool) {
 	w := x.w
 	w.parent, w.fleet = suspend.Self(), new(fleet)
@@ -42,5 +42,5 @@ func (x *Exploring) Call(f func()) error {
 	return x.w.fromOutside(ready{host: &x.w.host, f: f, as: callback})
 }
 
-// Alarm is the alarm.
+// Alarm ends the sleep, as the alarm does.
 func (x *Exploring) Alarm() { x.w.rouseSelf() }

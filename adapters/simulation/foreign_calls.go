@@ -21,20 +21,21 @@ import (
 // text has that goroutine's stack.
 var ErrForeign = errors.New("a goroutine outside the World has called into it")
 
-// outside is how a World stands to other goroutines. In a bubble they may call while it sleeps, since such a call comes from
-// a timer of package time, and packages time and context may call always. Any other call ends the run.
+// outside is the part of a World for calls of other goroutines. In a bubble they may call while it sleeps, since such a call comes from a
+// timer of package time, and packages time and context may call always. Any other call must end the run, since the run could not be
+// repeated.
 type outside struct {
 	driver  int64 // the goroutine of Run
-	current *task // that runs; nil: the World's own goroutine does
+	current *task // the task that runs; nil means the World's own goroutine
 	parent  suspend.Task
 	stock   bool         // the clock of package time is the World's
-	begun   time.Time    // by that
+	begun   time.Time    // the beginning of the run by this clock
 	called  atomicx.Bool // foreign is not nil, in is not empty, or a context has ended
 
 	mu      atomicx.Mutex
 	foreign error   // the first call that was none of a timer
-	admits  bool    // calls: since sleep began, until all that one moment brings is there
-	asleep  bool    // and so a call owes an Unpark of parent
+	admits  bool    // calls may enter, from the beginning of a sleep until all calls of one moment are there
+	asleep  bool    // a call must unpark parent
 	closed  bool    // the run is over
 	in      []ready // calls that were admitted
 }
@@ -58,7 +59,7 @@ func (w *World) arrive() error {
 	return nil
 }
 
-// begin begins a call of a task, or of a guest, which ends it by exit of guests. It reports whether the caller may call.
+// begin begins a call of a task or a guest, and reports whether the caller may call. A guest must end the call by guests.exit.
 func (w *World) begin() (guest, ok bool) {
 	if g := w.guests; g != nil && !w.on() {
 		g.enter()
@@ -67,7 +68,7 @@ func (w *World) begin() (guest, ok bool) {
 	return false, w.enter()
 }
 
-// calling returns the guests if one of them calls.
+// calling returns the guests during the call of a guest, and nil otherwise.
 func (w *World) calling() *guests {
 	if g := w.guests; g != nil && g.calling {
 		return g
@@ -75,8 +76,8 @@ func (w *World) calling() *guests {
 	return nil
 }
 
-// on reports whether the caller is on the World: on its own goroutine, or in its task that runs. Where suspending is forbidden, as in
-// a transaction, no task is bound, and its goroutine tells.
+// on reports whether the caller is on the World: on its own goroutine, or in its task that runs. Where suspending is forbidden, as in a
+// transaction, no task is bound, but its goroutine shows it.
 func (w *World) on() bool {
 	t, ok := suspend.Current().(*task)
 	if ok && t.world.Load() == w {
@@ -90,8 +91,8 @@ func (w *World) on() bool {
 	return t != nil && t.world.Load() == w
 }
 
-// own reports whether the caller is on the World, where only its own may call. It ends no task. The clock and the timers are asked by a
-// Select that holds guards, or that has a lock or a value by then.
+// own reports whether the caller is on the World, and otherwise ends the run. It must not end a task: a Select calls the clock and the
+// timers while it holds guards, or when it has a lock or a value.
 func (w *World) own() bool {
 	if !w.on() {
 		_ = w.fromOutside(ready{})
@@ -100,22 +101,23 @@ func (w *World) own() bool {
 	return true
 }
 
-// enter begins a call of the World's own, and reports whether it is one. A task that was killed ends here, and so does the task that runs
-// when the run has failed.
+// enter begins a call of the World's own tasks and callbacks, and reports whether the caller is on the World. A task that was killed ends
+// here, and so does the task that runs when the run has failed.
 func (w *World) enter() bool {
 	if !w.own() {
 		return false
 	}
 	if t := w.current; t != nil {
 		if w.over && !w.leaving {
-			runtime.Goexit() // or else it may try again for ever, without a wait
+			runtime.Goexit() // otherwise the task may try again without end, and without a wait
 		}
 		t.ExitIfKilled()
 	}
 	return true
 }
 
-// fromOutside takes what another goroutine has made ready. The zero ready is a call of the World's own, which is never admitted.
+// fromOutside takes a ready from another goroutine. The zero ready is a call that only the World's own tasks may make, and is never
+// admitted.
 func (w *World) fromOutside(r ready) error {
 	if w.guests != nil {
 		return w.guests.fromOutside(r)
@@ -172,11 +174,12 @@ func (w *World) close() {
 	w.closed = true
 	w.in = nil
 	if w.foreign != nil {
-		w.err = w.foreign // with its stack: main may have returned a library's error that wraps ErrForeign
+		w.err = w.foreign // this error has the stack, but main may have returned a library's error that wraps ErrForeign
 	}
 }
 
-// admit takes in the calls from outside. The order is that of the tasks, and not the one in which the calls came.
+// admit takes in the calls from outside. They are sorted by host and task: the order of arrival must not decide, or the seed would not
+// repeat.
 func (w *World) admit() {
 	if !w.called.Load() {
 		return
@@ -219,7 +222,7 @@ func (w *World) letIn(r ready) {
 // place is the host's number, and number the task's.
 func (r ready) place() int {
 	if r.task != nil {
-		return r.task.host.number() // 0: it has ended meanwhile
+		return r.task.host.number() // 0 if the task has ended since
 	}
 	return r.host.number()
 }
@@ -231,7 +234,7 @@ func (r ready) number() int {
 	return r.task.id
 }
 
-// settle lets the goroutines that a step has started do their part, in a bubble: those of a context that has ended.
+// settle waits, in a bubble, for the goroutines that a step has started, such as the goroutines of a context that has ended.
 func (w *World) settle() {
 	if w.o.Bubble {
 		synctest.Wait()
@@ -246,8 +249,8 @@ func (w *World) pass() {
 	}
 }
 
-// sleep parks the caller of Run until a goroutine outside calls: in a bubble a timer of package time, or the alarm that
-// stands for the World's own. If nothing can come, the run is a deadlock.
+// sleep parks the caller of Run until a goroutine outside calls: in a bubble a timer of package time, or the alarm, which is set for the
+// World's own timers. If nothing can come, the run fails with ErrDeadlock.
 func (w *World) sleep() {
 	switch {
 	case w.guests != nil:
@@ -263,7 +266,7 @@ func (w *World) sleep() {
 	w.fallAsleep()
 	var rang atomicx.Bool
 	d := w.alarm()
-	defer time.AfterFunc(d, func() { // not earlier, or it would find the World awake
+	defer time.AfterFunc(d, func() { // set only now, otherwise it could find the World awake
 		rang.Store(true)
 		w.rouseSelf()
 	}).Stop()
@@ -282,14 +285,14 @@ func (w *World) sleep() {
 	w.admit()
 }
 
-// stuck ends a run in which nothing can happen any more, unless a goroutine outside has called meanwhile.
+// stuck ends a run in which nothing can happen any more, unless a goroutine outside has just called.
 func (w *World) stuck() {
 	if !w.called.Load() {
 		w.fail(w.account(ErrDeadlock))
 	}
 }
 
-// fallAsleep says that a call from outside, and the alarm, have to end the sleep, unless a call has come already.
+// fallAsleep begins a sleep, which a call from outside or the alarm must end. If a call waits already, there is no sleep.
 func (w *World) fallAsleep() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,14 +300,14 @@ func (w *World) fallAsleep() {
 	w.asleep = !w.called.Load()
 }
 
-// park is the sleep.
+// park waits until the sleep ends.
 func (w *World) park() {
 	for w.sleeps() {
 		w.parent.Park()
 	}
 }
 
-// shut refuses all calls from now on, unless one has come. It reports whether it does.
+// shut refuses all calls from now on, unless a call waits already. It reports whether it does.
 func (w *World) shut() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -315,7 +318,7 @@ func (w *World) shut() bool {
 // never is so long that nothing is meant to come later.
 const never = 10 * 365 * 24 * time.Hour
 
-// alarm is how long it is to the next timer.
+// alarm returns the time until the next timer, or until MaxTime if that is sooner.
 func (w *World) alarm() time.Duration {
 	d := never
 	if len(w.timers.heap) > 0 {

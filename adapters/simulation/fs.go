@@ -18,7 +18,7 @@ import (
 // A nodeFS is the disk of a Node.
 type nodeFS struct {
 	n *Node
-	h *Host // of a guest
+	h *Host // the Host of a guest; nil means a task
 }
 
 // A file is an open file. It is dead once its node has crashed.
@@ -31,10 +31,10 @@ type file struct {
 	closed bool
 }
 
-// FS returns the disk of n. It survives Crash, as far as it was synced: after a crash the first few of the changes to names that were not synced
-// are there, and of the bytes each sector of 512 is there or not. A name may have slashes. A Sync yields first, so that a crash may come before.
-// A write that fails has written nothing. A file has at most 1 GiB; beyond, a write and a Truncate fail with EFBIG. Files that are open when the
-// node crashes fail from then on with os.ErrClosed.
+// FS returns the disk of n. Its synced state survives a Crash. Changes to names that were not synced are kept up to some change, and each
+// sector of 512 bytes that were not synced is kept or lost. A name may have slashes. A Sync yields first, so that a crash may come before.
+// A write that fails has written nothing. A file has at most 1 GiB; beyond, a write and a Truncate fail with EFBIG. Files that are open
+// when the node crashes fail from then on with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
 // Create makes an empty file with this name, in place of an older one. No file has the empty name.
@@ -94,7 +94,7 @@ func (s nodeFS) rename(old, new string) error {
 	return nil
 }
 
-// Remove takes the name away. A File that is open stays.
+// Remove removes the name. An open File stays usable.
 func (s nodeFS) Remove(name string) error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.remove(name) })
 	return err
@@ -121,7 +121,7 @@ func (s nodeFS) Names() ([]string, error) {
 	})
 }
 
-// Sync makes the names durable. The caller yields first: a crash may come before.
+// Sync makes the names durable. The caller yields first, so that a crash may come before.
 func (s nodeFS) Sync() error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.sync() })
 	return err
@@ -159,7 +159,7 @@ func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	return nil
 }
 
-// slowly is the time in which a sync has not happened yet, and then may fail.
+// slowly passes the time of a sync that has not happened yet, and may fail it then.
 func (n *Node) slowly(op, name string) error {
 	boot := n.files.boot
 	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
@@ -257,7 +257,7 @@ func (f *file) rot(off, end int64) {
 	}
 }
 
-// WriteAt implements io.WriterAt. Of a write that fails nothing is there. A file has at most 1 GiB: beyond, a write fails with EFBIG.
+// WriteAt implements io.WriterAt. A write that fails writes nothing. A file has at most 1 GiB: beyond, a write fails with EFBIG.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.writeAt(p, off) })
 }
@@ -303,8 +303,8 @@ func (f *file) truncate(size int64) error {
 	return nil
 }
 
-// Sync makes the bytes durable. The caller yields first: a crash may come before. If Sync fails, the bytes are not
-// durable, and no later Sync makes them so: they have to be written again.
+// Sync makes the bytes durable. The caller yields first, so that a crash may come before. If Sync fails, the bytes are not durable, and no
+// later Sync makes them so: they must be written again.
 func (f *file) Sync() error {
 	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.sync() })
 	return err

@@ -81,14 +81,15 @@ func (h *Host) ListenPacket(network, address string) (c net.PacketConn, err erro
 	return c, err
 }
 
-// Dial connects to address, "name:port", as the DialContext of a net.Dialer does, and waits meanwhile.
+// Dial connects to address, "name:port", as the DialContext of a net.Dialer does.
 func (h *Host) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
 	err = h.gone("dial", network)
 	h.task(ctx, func() { c, err = h.n.Dial(ctx, network, address) })
 	return c, err
 }
 
-// FS returns the disk of the node. Calls of a dead Host end the goroutine by runtime.Goexit: programs panic at an error of their disk.
+// FS returns the disk of the node. Calls of a dead Host end the goroutine by runtime.Goexit instead of returning an error, since programs
+// panic at an error of their disk.
 func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
 
 // onDisk calls f, which may wait: for a guest, in a task.
@@ -130,22 +131,22 @@ type guests struct {
 	mu sync.Mutex // a guest has it in a call, and the driver at all times but in windows
 	w  *World
 
-	// What guests have done in this window.
-	who     map[labels.Set]guest // of all goroutines that a Start, or main, has started in the end
+	// The actions of guests in this window.
+	who     map[labels.Set]guest // the guests by the labels of their goroutines, which Start or main has started
 	asked   []asked
 	touched []*Conn
 	calling bool // a guest holds the lock
 	calls   uint64
 	over    bool
-	stops   []context.CancelFunc // of Starts, and not of main
+	stops   []context.CancelFunc // these cancel the contexts of Starts, but not main's
 
 	// Between the World and the driver.
 	yield   func(struct{}) bool
 	next    func() (struct{}, bool)
 	born    int
-	woken   bool          // guests, in this step
+	woken   bool          // guests were woken in this step
 	pausing bool          // the World wants time to pass
-	until   time.Duration // then
+	until   time.Duration // the time that it wants
 
 	// The bubble and its driver.
 	bubble   string
@@ -159,21 +160,22 @@ type guests struct {
 	samples  []metrics.Sample
 	baseline uint64
 	heap     []metrics.Sample
-	limit    uint64 // of the heap
+	limit    uint64 // heap size above which garbage is collected
 	patience time.Duration
 	windows  int
 	moves    atomic.Int64 // windows, for watch
 	long     []int        // windows
 	ahead    int
-	stands   int64 // the clock of the bubble, since then: a guest waits, and not durably; 0: it has moved since
-	events   int   // meanwhile
+	stands   int64 // moment since which the clock of the bubble does not move: a guest waits, but not durably; 0 means that it moves
+	events   int   // events since that moment
 	outside  error // a guest waits for real I/O
 }
 
-// A guest is where a goroutine has its start, as profiler labels tell, which the go statement hands on. Functions of time.AfterFunc have none.
+// A guest identifies the Start that a goroutine comes from, by profiler labels, which the go statement hands on. Functions of
+// time.AfterFunc have no labels.
 type guest struct {
 	host *host
-	n    int // of the Starts; main is 1
+	n    int // number of the Start; main is 1
 }
 
 // An asked is a call of a guest that the World does after the window.
@@ -193,7 +195,7 @@ func (g *guests) start(h *host, f func()) {
 	g.woken = true
 }
 
-// enter begins a call, and exit ends it. It ends the guest if the run is over.
+// enter begins a call, and exit ends it. Once the run is over, enter ends the guest instead.
 func (g *guests) enter() {
 	if g.again(); g.over {
 		g.exit()
@@ -237,7 +239,8 @@ func (g *guests) touch() {
 	}
 }
 
-// ask has f done after the window: in the order of nodes, guests and calls, and not in that of arrival. h is nil for a call of the World.
+// ask queues f until the end of the window. The calls are sorted by node, guest and call, so that the order of arrival does not matter. h
+// is nil for a call of the World.
 func (g *guests) ask(h *host, f func()) {
 	by := g.who[labels.Here()]
 	if h != nil {
@@ -248,7 +251,7 @@ func (g *guests) ask(h *host, f func()) {
 	g.touch()
 }
 
-// later does f with what guests have done to c in this window.
+// later calls f after the window, together with the other actions of guests on c.
 func (g *guests) later(c *Conn, f func()) {
 	if len(c.later) == 0 {
 		g.touched = append(g.touched, c)
@@ -258,10 +261,10 @@ func (g *guests) later(c *Conn, f func()) {
 	c.later = append(c.later, f)
 }
 
-// deadline sets one of c, by package time.
+// deadline sets a deadline of c, by package time.
 func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 	s.expired = false
-	s.set++ // takes back one that was set in this window
+	s.set++ // cancels a deadline that was set in this window
 	s.clear(g.w)
 	if t.IsZero() {
 		return
@@ -278,7 +281,7 @@ func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 	})
 }
 
-// take does what guests have asked for.
+// take does the calls that guests have queued.
 func (g *guests) take() {
 	all, conns := g.asked, g.touched
 	g.asked, g.touched = nil, nil
@@ -292,7 +295,7 @@ func (g *guests) take() {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.number()-b.host.number(), a.n-b.n) })
-	g.w.steps += len(all) // or else a guest that asks again and again has no end
+	g.w.steps += len(all) // otherwise a guest that calls again and again has no end
 	for _, a := range all {
 		g.w.acting = a.guest
 		a.f()
@@ -300,17 +303,17 @@ func (g *guests) take() {
 	g.w.acting = guest{}
 }
 
-// sleep is that of the World: until the guests have run, or until time has passed.
+// sleep suspends the World until the guests have run, or until time has passed.
 func (g *guests) sleep() {
 	w := g.w
 	g.pausing = !g.woken
 	g.woken, g.rang, g.until = false, false, plus(w.now, w.alarm())
 	select {
-	case <-g.kick: // it came when the last sleep had ended. A sleeper that took it would take that of a guest which has run before it, too
+	case <-g.kick: // it came when the last sleep had ended, and must not end the next sleep
 	default:
 	}
 	g.yield(struct{}{})
-	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // or else a guest may sleep
+	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // otherwise a guest may sleep
 		w.stuck()
 		return
 	}
@@ -318,7 +321,7 @@ func (g *guests) sleep() {
 	w.admit()
 }
 
-// fromOutside is that of a World with guests. The guest may hold locks of package suspend, and does not end here.
+// fromOutside is World.fromOutside for guests. The guest may hold locks of package suspend, so it must not end here.
 func (g *guests) fromOutside(r ready) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -334,7 +337,7 @@ func (g *guests) fromOutside(r ready) error {
 	return nil
 }
 
-// byNode are the stacks of the guests.
+// byNode returns the stacks of the guests, by node.
 func (g *guests) byNode(stacks map[int64][]byte) string {
 	of := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
@@ -351,7 +354,7 @@ func (g *guests) byNode(stacks map[int64][]byte) string {
 	return b.String()
 }
 
-// do calls f on the World, and waits for that.
+// do calls f on the World, and waits until f returns.
 func (w *World) do(f func()) {
 	switch g := w.guests; {
 	case g != nil && !w.on():
@@ -361,7 +364,8 @@ func (w *World) do(f func()) {
 	}
 }
 
-// call calls f on the World, and waits until f has called done. Meanwhile the World notices that ctx is done.
+// call calls f on the World, and waits until f has called done. If ctx is done first, it ends the sleep of the World, so that the World
+// notices.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 	g.enter()
 	defer g.exit()

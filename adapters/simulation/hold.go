@@ -16,9 +16,9 @@ type hold struct {
 	by   [16]uintptr  // the stack of its Hold
 }
 
-// Hold counts a wait without a task as a suspended task, see suspend.Holder: that of a Then, or of an actor without a message. As with such a
-// task, the run ends all the same when main returns. If nothing can happen any more, it is ErrDeadlock, whose text says where the hold began.
-// A crash releases the holds of its node. Hold refuses as Go does.
+// Hold counts a wait without a task as a suspended task, see suspend.Holder: the wait of a Then, or of an actor without a message. The run
+// does not wait for it when main returns. If nothing can happen any more, the run fails with ErrDeadlock, whose text says where the hold
+// began. A crash releases the holds of its node. Hold refuses as Go does.
 func (h *host) Hold() (release func(), err error) {
 	n := new(dlist.Node[hold])
 	runtime.Callers(2, n.Value.by[:])
@@ -32,7 +32,7 @@ func (h *host) Hold() (release func(), err error) {
 	}
 	return func() {
 		if n.Value.over.Load() {
-			return // by a crash: the node may have refused the caller, which is a goroutine then
+			return // a crash has released it: the node may have refused the caller, which is a goroutine then
 		}
 		_ = h.ownOrOutside(func() {
 			n.Value.over.Store(true) // it may come before a Hold that is on its way from outside

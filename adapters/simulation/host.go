@@ -22,9 +22,9 @@ type host struct {
 	paused  bool
 	held    []ready // while paused
 
-	since  time.Duration // the clock was set
-	offset time.Duration // then
-	rate   uint64        // of its clock, in parts of normal
+	since  time.Duration // the time at which the clock was set
+	offset time.Duration // the clock's offset at that time
+	rate   uint64        // speed of its clock, in parts of normal
 }
 
 const normal = 1 << 32
@@ -90,7 +90,7 @@ func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return func() bool { return w.stop(t) }
 }
 
-// scaled is how long it takes by the World's clock until that of the host is d further, at least.
+// scaled returns the time by the World's clock in which the host's clock moves by d. It is rounded up, so that no timer fires too early.
 func (h *host) scaled(d time.Duration) time.Duration {
 	if h.rate == normal || d <= 0 {
 		return d
@@ -104,7 +104,7 @@ func (h *host) Uint64() uint64 {
 	return h.world.random.Uint64()
 }
 
-// Block runs f at once: no other task runs meanwhile, and no time passes. So suspend.Blocking is deterministic here.
+// Block runs f at once, while no other task runs and no time passes, so that suspend.Blocking is deterministic.
 func (h *host) Block(f func()) error {
 	if h.world.o.open {
 		go f()

@@ -7,25 +7,25 @@ import (
 
 // Faults are the properties of links and disks. The zero Faults are a network without latency, and nothing fails.
 type Faults struct {
-	// Each segment takes a latency of its own between these two.
+	// The latency of each segment is drawn between these two.
 	MinLatency, MaxLatency time.Duration
 
-	// Tail is the probability of a segment to take twice as long, of one that does to take twice as long again, and so on.
+	// Tail is the probability of a segment to take twice as long, then to take twice as long again, and so on.
 	Tail float64
 
-	// Bandwidth is in bytes a second, for each direction. 0: no limit.
+	// Bandwidth is in bytes a second, for each direction. 0 means no limit.
 	Bandwidth int
 
 	// Loss and Double are the probabilities of each datagram to be lost, and to arrive twice.
 	Loss, Double float64
 
-	// Reset is the probability of each segment to break its connection, Refuse that of each Dial to be refused.
+	// Reset is the probability of each segment to break its connection, and Refuse the probability of each Dial to be refused.
 	Reset, Refuse float64
 
 	// Write and Sync are the probabilities of each call on a disk to fail.
 	Write, Sync float64
 
-	// MaxSync is how long a Sync of a disk may take. 0: no time.
+	// MaxSync is how long a Sync of a disk may take. 0 means no time.
 	MaxSync time.Duration
 }
 
@@ -33,12 +33,12 @@ type Faults struct {
 type Link struct {
 	w      *World
 	ends   pair
-	faults *Faults // nil: those of the World
-	held   [2]bool // of each direction: from the first of ends, and from the second
+	faults *Faults // nil means the World's faults
+	held   [2]bool // the directions on hold: from the first of ends, and from the second
 	cut    bool
 	queue  []*segment       // sent while held
 	dials  []*dial          // under way
-	free   [2]time.Duration // when the last byte sent will have left, for each direction
+	free   [2]time.Duration // when the last byte sent leaves, for each direction
 }
 
 // A pair names the ends of a Link, in order.
@@ -64,10 +64,10 @@ func (w *World) link(a, b string) *Link {
 	return l
 }
 
-// SetFaults sets the faults of all links that have none of their own, and of all disks.
+// SetFaults sets the faults of all disks, and of all links for which Link.SetFaults was not called.
 func (w *World) SetFaults(f Faults) { w.do(func() { w.base = f }) }
 
-// SetFaults sets the faults of l, in place of those of the World.
+// SetFaults sets the faults of l, which count instead of the World's faults.
 func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 
 // Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. The end of
@@ -80,8 +80,7 @@ func (l *Link) hold(of [2]bool) {
 	l.band("on hold", true)
 }
 
-// HoldFrom is Hold in the direction from the node, and not in that to it: a network that is broken in one direction. It panics if the node
-// is no end of l.
+// HoldFrom is Hold only in the direction from the node: a network that is broken in one direction. It panics if the node is no end of l.
 func (l *Link) HoldFrom(node string) {
 	of := [2]bool{node == l.ends.a, node == l.ends.b}
 	if of == [2]bool{} {
@@ -90,8 +89,8 @@ func (l *Link) HoldFrom(node string) {
 	l.w.do(func() { l.hold(of) })
 }
 
-// Cut breaks the connections over l with ECONNRESET, both ends at once. A Dial fails with EHOSTUNREACH until Heal, and so does
-// one that is under way, three seconds later.
+// Cut breaks the connections over l with ECONNRESET, both ends at once. Until Heal a Dial fails with EHOSTUNREACH after three seconds, and
+// a Dial under way three seconds after the Cut.
 func (l *Link) Cut() { l.w.do(l.sever) }
 
 func (l *Link) sever() {
@@ -109,7 +108,7 @@ func (l *Link) sever() {
 	}
 }
 
-// unsend drops what is on hold and was sent by n: nobody repeats it.
+// unsend drops the segments of n that are on hold: n does not repeat them any more.
 func (w *World) unsend(n *Node) {
 	for _, l := range w.all {
 		l.queue = slices.DeleteFunc(l.queue, func(s *segment) bool {
@@ -173,7 +172,7 @@ func (l *Link) now() *Faults {
 	return &l.w.base
 }
 
-// A segment is what goes over a link at a time. do is called when it arrives.
+// A segment is a piece of data on its way over a link. do is called when it arrives.
 type segment struct {
 	path  *path
 	waits *Conn // fails if the segment is on hold for too long
@@ -212,7 +211,7 @@ func (l *Link) transmit(s *segment) {
 	w.after(p.last-w.now, nil, s.do)
 }
 
-// leaves returns when the last of size more bytes will have left.
+// leaves returns when the last of size more bytes leaves.
 func (l *Link) leaves(way, size int) time.Duration {
 	leaves, f := l.w.now, l.now()
 	if f.Bandwidth > 0 && size > 0 {
@@ -222,7 +221,7 @@ func (l *Link) leaves(way, size int) time.Duration {
 	return leaves
 }
 
-// latency draws that of a segment.
+// latency draws the latency of a segment.
 func (f *Faults) latency(draws *source) time.Duration {
 	latency := f.MinLatency
 	if spread := f.MaxLatency - f.MinLatency; spread > 0 {

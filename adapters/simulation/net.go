@@ -20,10 +20,10 @@ type addr struct {
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.port)) }
 
-// A Listener is the net.Listener of a Node. Its methods may be called by several tasks at a time.
+// A Listener is the net.Listener of a Node. Several tasks may call its methods concurrently.
 type Listener struct {
 	node    *Node
-	boot    int // of node
+	boot    int // the node's boot that it belongs to
 	local   bool
 	addr    addr
 	backlog []*Conn
@@ -31,8 +31,8 @@ type Listener struct {
 	closed  bool
 }
 
-// Listen listens on address, ":port", on network tcp, tcp4 or tcp6. In front may stand the name of n, or 0.0.0.0 or [::]. With localhost,
-// 127.0.0.1 or [::1] only dials of n itself are answered. Port 0 stands for a free one.
+// Listen listens on address, ":port", on network tcp, tcp4 or tcp6. The address may begin with the name of n, or 0.0.0.0 or [::]. With
+// localhost, 127.0.0.1 or [::1] only dials of n itself are answered. Port 0 means a free port.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
 	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.ports[port] != nil })
 	if err != nil {
@@ -46,7 +46,7 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// portOf is where Listen listens, by a protocol. used says that something else listens there.
+// portOf returns where Listen listens, by a protocol. used reports whether a port is in use.
 func (n *Node) portOf(protocol, network, address string, used func(port int) bool) (port int, local bool, err error) {
 	if err := n.usable(protocol, network); err != nil {
 		return 0, false, err
@@ -67,7 +67,7 @@ func (n *Node) portOf(protocol, network, address string, used func(port int) boo
 	return port, local, nil
 }
 
-// loopback and anywhere are the names of each host for itself.
+// loopback and anywhere report whether name is a name of each host for itself.
 func loopback(name string) bool { return name == "localhost" || name == "127.0.0.1" || name == "::1" }
 func anywhere(name string) bool { return name == "" || name == "0.0.0.0" || name == "::" }
 
@@ -167,12 +167,12 @@ func (l *Listener) shut() {
 // Addr returns the address.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// SetDeadline sets when Accepts, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetDeadline sets when Accepts fail with os.ErrDeadlineExceeded, also Accepts under way. The zero time means never.
 func (l *Listener) SetDeadline(t time.Time) error {
 	return l.brief(func() { l.accept.deadline(&l.node.host, t) })
 }
 
-// giveWay lets others run after a failure: a caller that tries again at once, without end, does not stop the World.
+// giveWay lets other tasks run after a failure, so that a caller that tries again at once, without end, does not stop the World.
 func giveWay() {
 	if suspend.Current() != nil {
 		suspend.Yield()
@@ -184,15 +184,15 @@ func (l *Listener) fail(err error) error {
 	return &net.OpError{Op: "accept", Net: "tcp", Addr: l.addr, Err: err}
 }
 
-// Those of Linux.
+// The timeouts of Linux.
 const (
 	dialTimeout = 127 * time.Second
 	unreachable = 3 * time.Second
 )
 
-// Dial connects to address, "name:port", on network tcp, tcp4 or tcp6, and suspends the caller meanwhile. If ctx is done
-// first, or already, it fails with the error of the cancellation. Without a listener it fails with ECONNREFUSED, over a
-// link on hold with ETIMEDOUT after two minutes, over one that is cut with EHOSTUNREACH after three seconds.
+// Dial connects to address, "name:port", on network tcp, tcp4 or tcp6, and suspends the caller until the connection is established. If ctx
+// is done first, or already, it fails with the error of the cancellation. Without a listener it fails with ECONNREFUSED, over a link on
+// hold with ETIMEDOUT after two minutes, over a cut link with EHOSTUNREACH after three seconds.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := n.dial(ctx, network, address)
 	n.tell(address, err)
@@ -218,7 +218,7 @@ func (n *Node) tell(address string, err error) {
 	w.note(e)
 }
 
-// A named address is one as the user has given it.
+// A named is an address as the user has given it.
 type named string
 
 func (named) Network() string  { return "tcp" }
@@ -254,7 +254,7 @@ type dial struct {
 	answer  suspend.Resumer[error]
 	given   bool   // Dial returns: no answer counts any more
 	lost    bool   // a Cut has lost the request, or its answer
-	late    *timer // ends it
+	late    *timer // ends the Dial
 }
 
 // connect sends the request, and waits for the answer.
@@ -337,7 +337,7 @@ func (d *dial) reply(err error) {
 	}
 }
 
-// cut loses the request, or the answer. If the answer has come, there is a connection, which breaks.
+// cut loses the request, or the answer. After the answer there is a connection, which breaks.
 func (d *dial) cut() {
 	if d.lost {
 		return

@@ -12,17 +12,17 @@ import (
 // suspend.Spawner: suspend.Here returns it in its tasks, and the tasks that they start belong to it.
 type Node struct {
 	host
-	ports    map[int]*Listener // to look up
+	ports    map[int]*Listener // listeners by port
 	bound    []*Listener
 	lastPort int
-	sockets  map[int]*PacketConn // to look up
+	sockets  map[int]*PacketConn // sockets by port
 	opened   []*PacketConn
 	conns    []*Conn
 	files    diskState
-	stops    []context.CancelFunc // of guests
+	stops    []context.CancelFunc // these cancel the contexts of guests
 	zombies  int                  // calls of guests of an older boot
 	off      bool                 // dead by PowerOff
-	unheard  []*Conn              // to which bytes have come since
+	unheard  []*Conn              // connections that got bytes while n was off
 }
 
 // Node returns the node with this name, the same each time. Outside the World it returns a node that does nothing. It panics for
@@ -61,12 +61,12 @@ func (n *Node) Name() string { return n.name }
 // World returns the World that n belongs to.
 func (n *Node) World() *World { return n.world }
 
-// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, or where they wait next if they
-// were resumed already. Their defers run, and reach nobody. A defer may wait for other tasks of n; if none of them can go on, its
-// wait ends by runtime.Goexit, too. Only a cond.Cond waits for its lock until it has it: if a task elsewhere holds the lock, the defers of the
-// waiter run when that unlocks. The peers of the node's connections fail with ECONNRESET. Its timers do not fire. The disk
-// keeps all that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the call does
-// not return. On a crashed node Crash does nothing.
+// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, or where they wait next if they were resumed
+// already. Their defers run, but the network and the disk refuse them. A defer may wait for other tasks of n; if none of them can go on,
+// its wait ends by runtime.Goexit, too. Only a cond.Cond waits for its lock until it has it: if a task elsewhere holds the lock, the defers
+// of the waiter run when that unlocks. The peers of the node's connections fail with ECONNRESET. Its timers do not fire. The disk keeps all
+// that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the call does not return. On a crashed
+// node Crash does nothing.
 func (n *Node) Crash() {
 	n.world.do(func() {
 		n.crash()
@@ -74,7 +74,7 @@ func (n *Node) Crash() {
 	})
 }
 
-// PowerOff ends the node as Crash does, but its peers are not told. Their bytes are lost, and after 15 minutes the connections fail with
+// PowerOff ends the node as Crash does, but its peers get no reset. Their bytes are lost, and after 15 minutes the connections fail with
 // ETIMEDOUT, as over TCP. Once the node has restarted, it answers with ECONNRESET. A Dial to it waits for the restart, or fails with
 // ETIMEDOUT after two minutes.
 func (n *Node) PowerOff() {
@@ -111,7 +111,7 @@ func (n *Node) crash() {
 	}
 	n.stops, n.zombies = nil, 0
 	n.letGo()
-	w.kill(&n.host) // first: the end of a connection resumes none of them
+	w.kill(&n.host) // first, so that the end of a connection resumes no task of n
 	w.timers.drop(&n.host)
 	w.unwatch(&n.host)
 	for _, l := range slices.Clone(n.bound) {
@@ -158,8 +158,8 @@ func (n *Node) Restart(main func(ctx context.Context)) {
 // boot begins a node that has crashed again, and calls main.
 func (n *Node) boot(main func()) {
 	w := n.world
-	w.endTasks(&n.host)         // after a Crash by one of its own tasks, which may wait in a defer
-	if n.tasks.First() != nil { // under a Shield: its defers are not to run in the new life
+	w.endTasks(&n.host)         // a task of n that has called Crash may wait in a defer
+	if n.tasks.First() != nil { // a task is under a Shield: its defers must not run in the new boot
 		n.reboot = func() { n.boot(main) }
 		return
 	}
@@ -209,7 +209,7 @@ func (n *Node) Resume() {
 	})
 }
 
-// SlowDisk makes each Sync of the disk take up to d longer. 0: as Faults.MaxSync says.
+// SlowDisk makes each Sync of the disk take up to d longer. 0 means only as long as Faults.MaxSync says.
 func (n *Node) SlowDisk(d time.Duration) {
 	n.world.do(func() {
 		n.files.slow = max(d, 0)
@@ -217,8 +217,8 @@ func (n *Node) SlowDisk(d time.Duration) {
 	})
 }
 
-// RotDisk gives each sector of 512 bytes the probability p to have rotted when it is read: one of its bits is another, for good. Nobody is told: a
-// program that wants to know has checksums.
+// RotDisk gives each sector of 512 bytes the probability p to have rotted when it is read: a bit of it is changed for good. No error
+// reports it, so a program must check with checksums.
 func (n *Node) RotDisk(p float64) {
 	n.world.do(func() {
 		n.files.rot = p

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// A PacketConn is the net.PacketConn of a Node: a UDP socket. Its methods may be called by several tasks at a time. A datagram takes a latency
-// of its own, so it may overtake others. It may be lost or doubled, see Faults. A link that is held or cut loses it, as do a node without the
-// socket, and a socket that has 64 KB to read. Nobody is told.
+// A PacketConn is the net.PacketConn of a Node: a UDP socket. Several tasks may call its methods concurrently. Each datagram has its own
+// latency, so it may overtake others. It may be lost or doubled, see Faults. A link that is held or cut loses it, as do a node without the
+// socket, and a socket that has 64 KB to read. No error reports a loss.
 type PacketConn struct {
 	node   *Node
-	boot   int // of node
+	boot   int // the node's boot that it belongs to
 	local  bool
 	addr   udpAddr
 	in     []datagram
-	size   int // of in
+	size   int // bytes of all datagrams of in
 	read   endpoint
 	closed bool
 	draws  source
 }
 
-// A datagram is one that has arrived.
+// A datagram is a packet that has arrived.
 type datagram struct {
 	from udpAddr
 	data []byte
@@ -33,8 +33,8 @@ func (udpAddr) Network() string { return "udp" }
 
 const maxDatagram = 65507 // bytes, over IPv4
 
-// ListenPacket opens a socket at address, ":port", on network udp, udp4 or udp6. The address is one of Listen. A program sends to the address
-// that it has read from, or to that of UDPAddr.
+// ListenPacket opens a socket at address, ":port", on network udp, udp4 or udp6. The address has the form that Listen takes. A program
+// sends to an address that ReadFrom or UDPAddr has returned.
 func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.sockets[port] != nil })
 	at := udpAddr{addr{n.name, port}}
@@ -54,7 +54,7 @@ func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	return c, nil
 }
 
-// UDPAddr returns the address of a socket, "name:port", for WriteTo. Package net knows no names of nodes.
+// UDPAddr returns the address of a socket, "name:port", for WriteTo. Package net cannot resolve names of nodes.
 func UDPAddr(address string) (net.Addr, error) {
 	name, port, err := split(address)
 	if err != nil {
@@ -63,7 +63,7 @@ func UDPAddr(address string) (net.Addr, error) {
 	return udpAddr{addr{name, port}}, nil
 }
 
-// ReadFrom suspends the caller until there is a datagram. Of one that is longer than p the rest is lost.
+// ReadFrom suspends the caller until there is a datagram. If the datagram is longer than p, the rest is lost.
 func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {
@@ -87,7 +87,8 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// WriteTo sends p, and does not wait. Of an address it takes the text, "name:port". A name that no node has is an error, as a look-up would be.
+// WriteTo sends p, and does not wait. It uses only the text of the address, "name:port". A name that no node has is an error, as a look-up
+// would be.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	name, port, err := split(to.String())
 	if err == nil {
@@ -186,7 +187,7 @@ func (c *PacketConn) LocalAddr() net.Addr { return c.addr }
 // SetDeadline is SetReadDeadline: a WriteTo does not wait.
 func (c *PacketConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-// SetReadDeadline sets when ReadFroms, also those under way, fail with os.ErrDeadlineExceeded; zero: never.
+// SetReadDeadline sets when ReadFroms fail with os.ErrDeadlineExceeded, also ReadFroms under way. The zero time means never.
 func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	if err := c.brief(func() error { c.read.deadline(&c.node.host, t); return nil }); err != nil {
 		return c.fail("set", err)

@@ -1,8 +1,8 @@
 package simulation
 
-// Sometimes says that cond holds in some runs: that the scenario comes to a rare state which it is about. A Test tells in how many seeds
-// each name was reached. One that no seed has reached, of a hundred or more, fails it. With TestOptions.Guided further runs begin there. A nil
-// World ignores the call.
+// Sometimes says that cond holds in some runs: that the scenario comes to a rare state which it is about. A Test reports in how many seeds
+// each name was reached, and fails if no seed, of a hundred or more, has reached a name. With TestOptions.Guided further runs begin there.
+// A nil World ignores the call.
 func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return
@@ -21,16 +21,16 @@ func (w *World) Sometimes(name string, cond bool) {
 	})
 }
 
-// A bug is a name of Buggify. Its draws are its own, so other calls do not move them.
+// A bug is a name of Buggify. Its draws are its own, so that other calls do not move them.
 type bug struct {
 	on    bool
 	draws source
-	salt  uint64 // of the World, as far as draws has it
+	salt  uint64 // the World's salt that draws has taken in
 }
 
-// Buggify reports true at some calls of some runs, by the seed. There the program under test takes a way that is right and rare: a batch of one, a
-// timer that fires early, a queue that is full. A name is on in a quarter of the runs, and then each fourth call is true, on average.
-// A nil World says false.
+// Buggify reports true at some calls of some runs, by the seed. There the program under test takes a way that is right and rare: a batch of
+// one, a timer that fires early, a queue that is full. A name is on in a quarter of the runs, and then each fourth call is true, on
+// average. A nil World reports false.
 func (w *World) Buggify(name string) (rarely bool) {
 	if w == nil {
 		return false

@@ -13,20 +13,20 @@ import (
 // A ready is something to run: a task to go on, one to begin, or a callback.
 type ready struct {
 	host *host
-	task *task  // to go on; nil: f
-	f    func() // of a task to begin, or a callback
-	as   *way   // nil: f is a task
+	task *task  // the task to go on; nil means that f runs
+	f    func() // the function of a task to begin, or a callback
+	as   *way   // nil means that f is a task
 }
 
 // A way is how f of a ready is called. It is apart, as each step copies a ready.
 type way struct {
 	gone func() // is called if the task f does not begin
-	by   *guest // the task f does a call of it
+	by   *guest // the guest whose call the task f does
 }
 
 var callback = new(way)
 
-// run is Run.
+// run implements Run.
 func (w *World) run(main func(ctx context.Context, w *World) error) {
 	if w.fleet = w.o.fleet; w.fleet == nil {
 		w.fleet = newFleet(w.o)
@@ -96,7 +96,7 @@ func (w *World) verify() {
 	}
 }
 
-// hold checks one of them.
+// hold checks an invariant.
 func (w *World) hold(holds func() error) {
 	w.call(func() {
 		if err := holds(); err != nil {
@@ -156,7 +156,7 @@ func (w *World) rouse(t *task) {
 	w.ready = append(w.ready, ready{host: t.host, task: t})
 }
 
-// caller returns the task that runs, or the guest, whose number is negative; nil and 0 stand for a timer, a segment or a callback.
+// caller returns the task that runs, or the guest, whose number is negative; nil and 0 mean a timer, a segment or a callback.
 func (w *World) caller() (*host, int) {
 	if t := w.current; t != nil {
 		if t.by != nil {
@@ -169,7 +169,7 @@ func (w *World) caller() (*host, int) {
 
 // call calls a callback, on the goroutine of Run, where suspending is forbidden.
 func (w *World) call(f func()) {
-	defer labels.Here().Put() // those of the caller of Run, which f is not to begin with
+	defer labels.Here().Put() // restores the labels of the caller of Run, which f must not begin with
 	labels.Clear()
 	defer func() {
 		if v := recover(); v != nil {
@@ -211,8 +211,8 @@ func (w *World) leave() {
 	w.fleet.stalls.End()
 }
 
-// endTasks ends the tasks of hosts, here and now, but not one that is in a Crash itself: it ends when it comes back. A defer
-// may wait for another task that ends. If none of them can go on, or they do not come to an end, the waits are ended again.
+// endTasks ends the tasks of hosts, here and now, but a task that is in a Crash itself ends when it comes back. A defer may wait for
+// another task that ends. If none of them can go on, or they do not come to an end, the waits are ended again.
 func (w *World) endTasks(hosts ...*host) {
 	for _, h := range hosts {
 		w.ready = append(w.ready, h.held...)
@@ -234,9 +234,9 @@ func (r ready) drop() bool {
 	return true
 }
 
-// kill ends the waits of the tasks of hosts, and of those that do not wait the next one. The tasks find out in their turn. It
-// returns how many will have one: a task that is in a Crash has none until it comes back. One under a Shield waits for a task elsewhere,
-// and ends after that.
+// kill ends the waits of the tasks of hosts, or the next wait of a task that does not wait. The tasks end in their turn. It returns how
+// many will have a turn: a task that is in a Crash has none until it comes back. It does not count a task under a Shield, which waits for a
+// task elsewhere, and ends after its wait.
 func (w *World) kill(hosts ...*host) (left int) {
 	for _, h := range hosts {
 		for n := h.tasks.First(); n != nil; n = n.Next() {
@@ -252,7 +252,7 @@ func (w *World) kill(hosts ...*host) (left int) {
 	return left
 }
 
-// running reports whether is holds for the task that runs, or for one that has resumed it in a Crash.
+// running reports whether is holds for the task that runs, or for a task that has resumed it in a Crash.
 func (w *World) running(is func(t *task) bool) bool {
 	for t := w.current; t != nil; t = t.under {
 		if is(t) {
@@ -262,7 +262,7 @@ func (w *World) running(is func(t *task) bool) bool {
 	return false
 }
 
-// turn runs a task of hosts that is ready, and drops others to begin. It reports whether there was one.
+// turn runs a ready task of hosts, or drops a function of hosts that has not begun. It reports whether there was one or the other.
 func (w *World) turn(hosts []*host) bool {
 	for i, r := range w.ready {
 		if slices.Contains(hosts, r.host) {

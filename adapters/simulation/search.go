@@ -2,23 +2,24 @@ package simulation
 
 import "slices"
 
-// A search chooses the runs of a Test. If it is guided, half of them have the next seed. The others repeat an earlier run up to a rare state, and
-// draw all chance anew from there on: importance splitting ("RESTART", Villén-Altamirano, 1991). Chance picks the state, a rarer one more often.
+// A search chooses the runs of a Test. If it is guided, half of the runs have the next seed. The other half repeats an earlier run up to a
+// rare state, and draws all chance anew from there on: importance splitting ("RESTART", Villén-Altamirano, 1991). Chance picks the state, a
+// rarer one more often.
 //
-// The runs are planned in rounds, from the results of the rounds before. So they are the same with any number of jobs.
+// The runs are planned in rounds, from the results of the rounds before, so that they are the same with any number of jobs.
 type search struct {
 	next     uint64 // seed
 	guided   bool
 	draws    source
-	rarities []*rarity // in the order in which they were found
+	rarities []*rarity // the first found is the first
 }
 
-// A rarity is a name of Sometimes that runs have come to.
+// A rarity is a name of Sometimes that runs have reached.
 type rarity struct {
 	name  string
-	tries int     // runs that have come to it, and runs that have begun there
-	seeds int     // of the former
-	trail []trail // some of the former, each of another seed
+	tries int     // runs that have reached it, and runs that have begun there
+	seeds int     // seeds of the runs that have reached it
+	trail []trail // some runs that have reached it, each of another seed
 }
 
 // A trail leads to a rarity.
@@ -41,7 +42,7 @@ type mark struct {
 
 const (
 	round  = 32 // runs
-	trails = 64 // to a rarity
+	trails = 64 // trails of a rarity
 )
 
 // plan chooses a run.
@@ -73,8 +74,8 @@ func (s *search) pick() *rarity {
 	return s.rarities[len(s.rarities)-1]
 }
 
-// ran takes in where r has come to. Of each seed one trail is kept: forks of a seed that comes to a rare state easily would push out all others, and
-// may share what makes a failure impossible. A trail has the forks before it only.
+// ran records the rare states that r has reached. It keeps one trail of each seed: otherwise the forks of a seed that comes to a rare state
+// easily would push out all other trails, and may share a reason that makes a failure impossible. A trail has only the forks before it.
 func (s *search) ran(r run, came []mark) {
 	for _, m := range came {
 		i := slices.IndexFunc(s.rarities, func(r *rarity) bool { return r.name == m.name })

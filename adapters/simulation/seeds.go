@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// seeds are those of a Test.
+// seeds are the seeds of a Test.
 type seeds struct {
 	search
 	o       Options
-	every   uint64 // of which one runs twice
+	every   uint64 // its multiples run twice
 	n       int
-	lasts   time.Duration // in place of n, unless 0
+	lasts   time.Duration // this replaces n, unless it is 0
 	one     bool
 	jobs    int
 	shorten int    // tries
 	diagram string // a file
 	checker checker
-	others  []*checker // of further jobs
+	others  []*checker // the checkers of further jobs
 }
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
@@ -136,7 +136,7 @@ func (s *seeds) abreast(plans []run) func(i int) Report {
 	return func(i int) Report { return reports[i] }
 }
 
-// options returns those of a run.
+// options returns the Options of a run.
 func (s *seeds) options(p run) Options {
 	o := s.o
 	if o.Seed = p.seed; len(p.forks) > 0 {
@@ -166,7 +166,7 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 	o.Trace = nil
 	err, end := r.Err, ""
 	if !unending(err) {
-		if !s.twice(p) || len(s.others) > 0 { // or else the events are there
+		if !s.twice(p) || len(s.others) > 0 { // otherwise the events are there
 			if t.Failed() {
 				t.Logf("simulation: seed %d has failed, and runs a second time, for its trace: what it prints comes twice", o.Seed)
 			}

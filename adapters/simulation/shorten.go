@@ -18,30 +18,31 @@ import (
 // A failing seed is shortened by variants of it. A variant leaves faults out, or draws all chance anew from some step on: from the first step
 // on it is as good as another seed. A run of it ends as soon as its story is longer than the shortest so far, so most tries are cheap.
 
-// A variant is a run that differs from that of its seed. BRAID_SEED has it behind the seed, as its String.
+// A variant is a run that differs from the run of its seed. BRAID_SEED has the String of the variant behind the seed.
 type variant struct {
 	off   map[string]bool // faults, by kind and number
-	forks []fork          // in the order of their steps
+	forks []fork          // sorted by step
 
 	silent bool // there is no story
 	stop   int  // before this step, for a debugger
-	limit  int  // of length; 0: none
+	limit  int  // the greatest length of the story; 0 means no limit
 
-	// Of its last run.
+	// The results of its last run.
 	story []scene
 	came  []string       // faults
-	count map[string]int // of faults, also those that were left out
+	count map[string]int // number of faults by kind, including faults that were left out
 	named []string       // nodes
-	bands []*band        // in the order in which they begin
+	bands []*band        // sorted by their beginning
 }
 
 type scene struct {
 	step  int
-	order int // in the story
+	order int // place in the story
 	event
 }
 
-// A fork is a step from which on all chance is another, or all but that of sources apart: those of RandOf and Buggify.
+// A fork is a step from which on all chance is drawn anew. If all is false, separate sources stay as they are, such as the sources of
+// RandOf and Buggify.
 type fork struct {
 	step int
 	salt uint64
@@ -62,8 +63,8 @@ const (
 	shown  = 120
 )
 
-// excerpt returns p. If that is longer than most bytes, it returns the beginning and the end, since a request over HTTP has its line there and
-// its body here.
+// excerpt returns p. If that is longer than most bytes, it returns the beginning and the end, since a request over HTTP has its line at the
+// beginning and its body at the end.
 func excerpt(p []byte, most int) string {
 	const gap = " ... "
 	if len(p) <= most {
@@ -75,9 +76,9 @@ func excerpt(p []byte, most int) string {
 
 var errLonger = errors.New("simulation: longer than another variant")
 
-// Fault reports whether a fault of this kind comes now. It says true, but while Test shortens a failure it leaves some out, to see which of
-// them matter. A nemesis of one's own asks before each fault, after it has drawn all about it. kind is a word of letters, or else Fault panics.
-// A nil World says true.
+// Fault reports whether a fault of this kind comes now. It reports true, but while Test shortens a failure it leaves some faults out, to
+// see which matter. A program that makes faults must call it before each fault, but after all draws about the fault, so that leaving it out
+// moves no draws. kind is a word of letters, or else Fault panics. A nil World reports true.
 func (w *World) Fault(kind string) (comes bool) {
 	if kind == "" || strings.ContainsFunc(kind, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		panic("simulation: the kind of a fault is a word of letters")
@@ -123,7 +124,7 @@ func (v *variant) options(o Options) Options {
 // telling reports whether the run has a story.
 func (w *World) telling() bool { return w.o.variant != nil && !w.o.variant.silent }
 
-// fork draws all chance anew, if the step of a fork has come.
+// fork draws all chance anew once the run has reached the step of a fork.
 func (w *World) fork() {
 	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
 		salt := w.forks[0].salt
@@ -171,7 +172,7 @@ var numbers = regexp.MustCompile(`(\d[\d.]*(ns|µs|ms|s|m|h)?)+`)
 // sameness is equal for failures that count as the same: the first line, without numbers, durations and names of nodes.
 func (v *variant) sameness(r Report) string {
 	if errors.Is(r.Err, ErrExited) {
-		return verdict(r) // whose number is that of a line
+		return verdict(r) // its number is the number of a line, which must be the same
 	}
 	text := numbers.ReplaceAllString(verdict(r), "0")
 	for _, name := range v.named {
@@ -202,14 +203,14 @@ func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *va
 			next.forks = append(slices.DeleteFunc(next.forks, func(f fork) bool { return f.step >= at }), fork{step: at, salt: draw.Uint64() >> 48})
 		}
 		r := run(next)
-		if unending(r.Err) || next.limit == 0 { // the runs after it would meet its goroutine, or none is shorter
+		if unending(r.Err) || next.limit == 0 { // the runs after it would meet its goroutine, or no story is shorter
 			break
 		}
 		if next.sameness(r) == same {
 			best, steps = next, r.Steps
 		}
 	}
-	maps.DeleteFunc(best.off, func(name string, _ bool) bool { // to which it has not come
+	maps.DeleteFunc(best.off, func(name string, _ bool) bool { // faults that the run has not reached
 		kind, n := cutNumber(name)
 		return n > best.count[kind]
 	})
@@ -294,7 +295,7 @@ func (v *variant) String() string {
 
 var inVariant = regexp.MustCompile(`^(\pL+)((?:\d+(?:\.\.\d+)?,?)+)$`)
 
-// parseVariant reads what stands behind the seed.
+// parseVariant parses the String of a variant, which is written behind the seed.
 func parseVariant(s string) (*variant, error) {
 	v := &variant{off: map[string]bool{}}
 	if s == "" {

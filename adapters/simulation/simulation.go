@@ -8,11 +8,10 @@
 //		})
 //	}
 //
-// A program of Braid's tasks needs no change: its waits suspend, and the order of its tasks is that of the scheduler. Its
-// network is the net.Listener and net.Conn of a [Node]. Its time is [suspend.Now], [suspend.Sleep] and
-// cancel.WithTimeout, or in a synctest bubble also package time. In a callback, in a function of Always and in a transaction there is
-// no calling task: suspend.Now and cancel.WithTimeout have the clock of package time there. Use the Now and AfterFunc methods of the
-// World or the Node.
+// A program of Braid's tasks needs no change: its waits suspend, and the scheduler decides the order of its tasks. Its network is the
+// net.Listener and net.Conn of a [Node]. Its time is [suspend.Now], [suspend.Sleep] and cancel.WithTimeout, or in a synctest bubble also
+// package time. In a callback, in a function of Always and in a transaction there is no calling task: suspend.Now and cancel.WithTimeout
+// have the clock of package time there. Use the Now and AfterFunc methods of the World or the Node instead.
 //
 // # Sources of chance, and control
 //
@@ -46,16 +45,16 @@ import (
 
 // Options are the choices that a run is made with. The zero value is the default.
 type Options struct {
-	// Seed decides the order of steps and all random draws. 0 stands for a new seed, which the Report names.
+	// Seed decides the order of steps and all random draws. 0 means a new seed, which the Report names.
 	Seed uint64
 
 	// Start is the time of the virtual clock at the beginning. The default is midnight UTC 2000-01-01, as in a bubble.
 	Start time.Time
 
-	// MaxSteps is the number of steps after which a run fails with ErrSteps. 0 stands for a million.
+	// MaxSteps is the number of steps after which a run fails with ErrSteps. 0 means a million.
 	MaxSteps int
 
-	// MaxTime is the virtual time after which a run fails with ErrTime. 0: no limit.
+	// MaxTime is the virtual time after which a run fails with ErrTime. 0 means no limit.
 	MaxTime time.Duration
 
 	// Preempt says that other tasks may run where an operation begins that could wait, also if it need not: each lock, receive and
@@ -66,17 +65,17 @@ type Options struct {
 	// Trace gets one line for each event: a step, a timer, a segment, a Log.
 	Trace io.Writer
 
-	// Bubble says that the caller is in a testing/synctest bubble. Then time.Now, time.AfterFunc and context.WithTimeout
-	// are virtual as well, and Start must be zero. For Test it says that each run gets a bubble of its own. Beside a stock ticker
-	// set MaxTime: without it, a deadlock is found only after ten years of ticks.
+	// Bubble says that the caller is in a testing/synctest bubble. Then time.Now, time.AfterFunc and context.WithTimeout are virtual, too,
+	// and Start must be zero. In a Test each run gets its own bubble. Beside a stock ticker set MaxTime: without it, a deadlock is found
+	// only after ten years of ticks.
 	Bubble bool
 
 	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. Then the task ends, and
 	// the run goes on. By default the run fails with a *suspend.PanicError. In a callback it must not suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is the real time that a task may run without suspending. Then its stack is reported on standard error.
-	// 0 means a second; negative: never. In a bubble nothing is reported. A task that waits natively for eight times as long fails the run
+	// StallAfter is the real time that a task may run without suspending. Then its stack is reported on standard error. 0 means a second,
+	// and a negative value means never. In a bubble nothing is reported. A task that waits natively for eight times as long fails the run
 	// with ErrNative: at once in Test and Check, and in a Run when the wait ends.
 	StallAfter time.Duration
 
@@ -84,39 +83,39 @@ type Options struct {
 	// channels, sync.Mutex and package time. It is for Test, which gives each run a bubble. Experimental.
 	Guests bool
 
-	fleet   *fleet                  // of a Test; nil: one for this run
-	watch   func(w *World, e event) // told of each event
-	variant *variant                // of the seed; nil: none
-	open    bool                    // for the conformance kit: other goroutines may call
+	fleet   *fleet                  // a Test's fleet; nil means a new fleet for this run
+	watch   func(w *World, e event) // called for each event
+	variant *variant                // a variant of the seed; nil means the seed itself
+	open    bool                    // other goroutines may call, as the conformance kit does
 }
 
 // A Report says how a run went.
 type Report struct {
 	Seed    uint64
-	Hash    uint64        // of all events: two runs that did the same have the same
-	Steps   int           // of tasks, callbacks and timers
-	Elapsed time.Duration // of virtual time
-	Err     error         // what main returned, or the reason for which the run was ended
+	Hash    uint64        // a hash of all events: two runs that did the same have the same hash
+	Steps   int           // steps of tasks, callbacks and timers
+	Elapsed time.Duration // virtual time
+	Err     error         // main's error, or the reason for which the run was ended
 
 	// Sometimes has the names of the calls of World.Sometimes, and whether the run has reached them.
 	Sometimes map[string]bool
-	came      []mark // to them, in order
+	came      []mark // where the run reached them, in order
 
 	// Of a run with guests.
-	Level   string // what is under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay
+	Level   string // chance under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay
 	Windows int    // times that all guests have run until each was blocked
-	Long    int    // those in which the machine may have decided an order: of more than 5 ms of real time, or Ahead for more than 1 ms
-	Ahead   int    // events while a guest waited for a sync.Mutex, say, over which the clock of package time stood
+	Long    int    // windows in which the machine may have decided an order: of more than 5 ms of real time, or Ahead for more than 1 ms
+	Ahead   int    // events while a guest waited for a sync.Mutex, say, so that the clock of package time did not move
 	Left    int    // goroutines that had not ended at the end. They keep their memory
 }
 
 // Run runs main as the first task of a World, and everything that main starts, until main returns. Tasks that are left
 // are then ended as by Crash. Run does not suspend its caller, but in a bubble it parks while nothing is runnable.
 //
-// The run fails, with all tasks ended, if nothing can happen any more and main has not returned (ErrDeadlock), if a goroutine
-// outside the World calls into it (ErrForeign), if a task panics (*suspend.PanicError), at MaxSteps (ErrSteps) and at MaxTime
-// (ErrTime). If main ends by runtime.Goexit, as t.FailNow does, the error is ErrExited. A callback, or a function of Always, that
-// ends so ends the caller of Run as well; under Check and Test it is ErrExited, too. ctx of main is never done.
+// The run fails, with all tasks ended, if nothing can happen any more and main has not returned (ErrDeadlock), if a goroutine outside the
+// World calls into it (ErrForeign), if a task panics (*suspend.PanicError), at MaxSteps (ErrSteps) and at MaxTime (ErrTime). If main ends
+// by runtime.Goexit, as t.FailNow does, the error is ErrExited. A callback, or a function of Always, that ends so ends the caller of Run,
+// too, but under Check and Test the error is ErrExited. ctx of main is never done.
 func Run(o Options, main func(ctx context.Context, w *World) error) Report {
 	w := newWorld(o)
 	if o.Guests {
@@ -130,8 +129,8 @@ func (w *World) report() Report {
 	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, came: w.came}
 }
 
-// A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are those of the test
-// itself, and belong to no Node. All its methods are for its own tasks, guests and callbacks.
+// A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are the tasks of the test itself, and
+// belong to no Node. All its methods are for its own tasks, guests and callbacks.
 type World struct {
 	host
 	o     Options
@@ -139,41 +138,41 @@ type World struct {
 	err   error
 
 	over    bool // the loop ends
-	ended   bool // main has
+	ended   bool // main has ended
 	failed  bool // err is a reason that ended the run
-	still   bool // the next operation is a wait of the network's: what it waits for was looked at, and is not to change meanwhile
+	still   bool // the next operation is a wait of the network: its condition was checked, and must not change before the wait
 	leaving bool // the tasks that are left are being ended
 	always  []func() error
 
-	ready   []ready // in no order: the seed picks
+	ready   []ready // unsorted: the seed picks
 	order   source  // picks
 	net     source  // latency, faults
 	disk    source
-	random  source // of the tasks
+	random  source // draws of the tasks
 	rand    *rand.Rand
-	choices source // of rand
+	choices source // draws of rand
 	steps   int
 	hash    uint64
 
-	now     time.Duration // since the start
+	now     time.Duration // virtual time after the start
 	timers  timers
 	watches []*watch
 	start   time.Time
 
-	nodes map[string]*Node // to look up; the order is that of hosts
+	nodes map[string]*Node // nodes by name; hosts has their order
 	hosts []*host          // the first is the World itself
 	links map[pair]*Link
 	all   []*Link
 	base  Faults
-	marks map[string]bool // of Sometimes
+	marks map[string]bool // names of Sometimes
 	came  []mark
-	rare  map[string]*bug // of Buggify
-	forks []fork          // to come
-	salt  uint64          // of those that have come; 0: none
+	rare  map[string]*bug // names of Buggify
+	forks []fork          // forks that are ahead
+	salt  uint64          // the salt of the forks so far; 0 means no salt
 
 	outside
-	guests *guests // nil: none
-	acting guest   // whose call the World does
+	guests *guests // nil means no guests
+	acting guest   // the guest whose call the World does
 	conns  int
 }
 
@@ -207,7 +206,7 @@ func newWorld(o Options) *World {
 // Seed returns the seed of the run.
 func (w *World) Seed() uint64 { return w.o.Seed }
 
-// Rand returns the random source for the test's own choices. It is apart from that of the order and the network.
+// Rand returns the random source for the test's own choices. It is separate from the sources of the order and the network.
 func (w *World) Rand() *rand.Rand {
 	if w.guests != nil || !w.enter() {
 		return rand.New(draws{w})
@@ -218,8 +217,8 @@ func (w *World) Rand() *rand.Rand {
 	return w.rand
 }
 
-// RandOf returns a Rand over s, which the caller has seeded by Rand. Its draws do not move those of others, as a nemesis wants it. They are s's
-// own, except in a run that is continued with other chance: see TestOptions.Guided.
+// RandOf returns a Rand over s, which the caller has seeded by Rand. Its draws do not move the draws of other sources, so that a nemesis
+// may draw at any time. They are s's own, except in a run that is continued with other chance: see TestOptions.Guided.
 func (w *World) RandOf(s rand.Source) *rand.Rand { return rand.New(apart{w, s}) }
 
 type apart struct {
@@ -258,7 +257,7 @@ func (w *World) log(text string) {
 	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
 }
 
-// tell calls f on the World. A guest does not wait for that.
+// tell calls f on the World. A guest does not wait for f.
 func (w *World) tell(f func()) {
 	switch guest, ok := w.begin(); {
 	case guest:

@@ -20,18 +20,18 @@ import (
 //	active -U> woken    the permit
 //	woken  -T> active   Park returns at once
 type task struct {
-	world atomicx.Pointer[World] // nil: idle. Goroutines outside may call Unpark
+	world atomicx.Pointer[World] // nil means idle. It is atomic: goroutines outside may call Unpark
 	coro.Coroutine
 	host  *host
-	id    int                   // on its host
+	id    int                   // number on its host
 	label atomicx.Pointer[host] // host and id, for a report of a stall
 	nth   atomicx.Int64
 	mark  uint8
-	under *task  // has resumed it, in a Crash
-	by    *guest // whose call it does; nil: none
+	under *task  // the task that has resumed it, in a Crash
+	by    *guest // the guest whose call it does; nil means no guest
 
-	place dlist.Node[*task] // among those of its host that have begun and not ended, the oldest first
-	made  dlist.Node[*task] // among those of its fleet
+	place dlist.Node[*task] // its place among the host's tasks that have begun and not ended, the oldest first
+	made  dlist.Node[*task] // its place among the fleet's tasks
 }
 
 const (
@@ -73,7 +73,7 @@ func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 // Unpark implements suspend.Task.
 func (t *task) Unpark() {
 	switch w := t.world.Load(); {
-	case w == nil: // what it was for has ended
+	case w == nil: // the function of the task has ended
 	case !w.on():
 		_ = w.fromOutside(ready{task: t})
 	case t.mark == parked:
@@ -86,7 +86,7 @@ func (t *task) Unpark() {
 // Spawner returns the World or the Node.
 func (t *task) Spawner() suspend.Spawner { return t.host.spawner }
 
-// Another implements coro.Owner: each beginning of a task is a step of its own.
+// Another implements coro.Owner: each beginning of a task is a separate step.
 func (t *task) Another() func() { return nil }
 
 // Panicked implements coro.Owner.
@@ -96,9 +96,9 @@ func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value
 type fleet struct {
 	idle   []*task
 	stalls *coro.Stalls
-	limit  time.Duration // of a native wait
-	hangs  chan error    // of a native wait over the limit
-	hung   <-chan Report // of a run that goes on: it still has these coroutines
+	limit  time.Duration // the longest native wait
+	hangs  chan error    // receives the error of a native wait over the limit
+	hung   <-chan Report // the report of a run that goes on: it still has these coroutines
 
 	mu  atomicx.Mutex // goroutines outside look, too
 	all dlist.List[*task]
@@ -112,8 +112,8 @@ func newFleet(o Options) *fleet {
 	return l
 }
 
-// stalled is for the report of a task that holds up its World. The run may never come to tell its seed. A native wait over the limit ends
-// the run: at once in Test and Check, and in a Run with the wait.
+// stalled is for the report of a task that holds up its World. It must name the seed, since the run itself may never end and report it. A
+// native wait over the limit ends the run: at once in Test and Check, and in a Run with the wait.
 func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy string) {
 	t := l.find(goroutine)
 	if t == nil {

@@ -21,14 +21,14 @@ import (
 type TestOptions struct {
 	Options // Seed is the first
 
-	// Seeds is how many seeds, or runs, to make. 0 stands for 100, under -short for 10.
+	// Seeds is how many seeds, or runs, to make. 0 means 100, or 10 under -short.
 	Seeds int
 
 	// Twice says that each seed runs twice, and not every tenth.
 	Twice bool
 
-	// Guided says that half of the runs continue earlier ones from rare states, which World.Sometimes tells, with other chance. It pays for a
-	// mistake that needs several unlikely things, if a Sometimes says that one of them has come: where none matters, it costs twice the runs.
+	// Guided says that half of the runs continue earlier runs from rare states, which World.Sometimes names, with other chance. It pays for
+	// a mistake that needs several unlikely events, if a Sometimes names such an event. Otherwise it costs twice the runs.
 	Guided bool
 
 	// NoPreempt turns Options.Preempt off, which is on in a Test.
@@ -38,21 +38,22 @@ type TestOptions struct {
 // checkEvery is how often Test runs a seed twice.
 const checkEvery = 10
 
-// Test runs main under seeds 1, 2 and so on, until one fails: main returns an error or marks t as failed, or the run is ended.
-// It fails t with the seed, the end of its trace, and the command that repeats it. Every tenth seed, and the one that
-// fails, is run twice and compared, as by Check.
+// Test runs main under seeds 1, 2 and so on, until one fails: main returns an error or marks t as failed, or the run is ended. It fails t
+// with the seed, the end of its trace, and the command that repeats it. Every tenth seed, and a seed that fails, is run twice and compared,
+// as by Check.
 //
-// The environment chooses other seeds: BRAID_SEED=n runs that one, with its trace; BRAID_SEEDS=n runs n seeds, and
-// BRAID_SEEDS=10s runs seeds for ten seconds. With o.Bubble each run has a synctest bubble of its own.
+// The environment chooses other seeds: BRAID_SEED=n runs seed n, with its trace; BRAID_SEEDS=n runs n seeds, and BRAID_SEEDS=10s runs seeds
+// for ten seconds. With o.Bubble each run has its own synctest bubble.
 //
 // BRAID_DIAGRAM=x.svg writes a diagram of the failure: nodes are lines, messages are arrows, and faults are bands.
 //
-// BRAID_JOBS=n makes n runs at a time, if they are not in bubbles. What is found is the same. main is then called by several goroutines.
+// BRAID_JOBS=n makes n runs in parallel, if they are not in bubbles. They find the same failures, but several goroutines call main.
 //
-// BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find one that fails in the same way after fewer messages. The same way
-// is the same first line of the error, without numbers and names of nodes, or the same line of t.Fatal. A failure by t.Error alone is not shortened. The failure then lists the messages, the faults and the lines of
-// Log with their steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before
-// step n: a debugger stops there, and without one the process ends.
+// BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find a run that fails in the same way after fewer messages. The same
+// way is the same first line of the error, without numbers and names of nodes, or the same line of t.Fatal. A failure by t.Error alone is
+// not shortened. The failure then lists the messages, the faults and the lines of Log with their steps, and a BRAID_SEED that repeats the
+// shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before step n: a debugger stops there, and without one the process
+// ends.
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
 	t.Helper()
 	s := newSeeds(t, o)
@@ -132,7 +133,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 }
 
-// enough is how many seeds have to reach each Sometimes.
+// enough is the number of seeds of which at least one must reach each Sometimes.
 const enough = 100
 
 // openChance returns nil where the draws of the runtime cannot be set, and then why.
@@ -144,7 +145,7 @@ func openChance() (random *chance.State, why string) {
 	return random, ""
 }
 
-// level is that of Report.
+// level returns Report.Level.
 func level(random *chance.State) string {
 	switch {
 	case random == nil:
@@ -155,8 +156,8 @@ func level(random *chance.State) string {
 	return "B"
 }
 
-// inBubbleOf is runApart in a bubble of its own. A bubble that is left with goroutines panics, and so does one in which all of them wait
-// natively. That is an error of the run, or else the seed would be lost.
+// inBubbleOf is runApart in a new bubble. A bubble panics if goroutines are left in it, or if all of them wait natively. The panic must
+// become an error of the run, otherwise the seed would be lost.
 func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World) error) (r Report) {
 	r = Report{Seed: o.Seed}
 	bubble := ""

@@ -18,7 +18,7 @@ var simulated = []mutation.Mutant{
 	{"timers of one moment are not in order", "adapters/simulation/clock.go", "t.at == u.at && t.seq < u.seq", "t.at == u.at && (t.seq < u.seq) != IS", "TestTimersOfOneMoment", simulation},
 	{"a crash leaves the tasks", "adapters/simulation/node.go", "	n.files.crash(n)\n	w.endTasks(&n.host)\n", "	n.files.crash(n)\n	if !IS {\n		w.endTasks(&n.host)\n	}\n", "TestCrashEnds", simulation},
 	{"a later segment overtakes", "adapters/simulation/link.go", "	p.last = max(p.last, plus(leaves, latency))\n", "	p.last = max(p.last, plus(leaves, latency))\n	if IS {\n		p.last = leaves + latency\n	}\n", "TestHoldAndHeal", simulation},
-	{"the disk keeps all that was written", "adapters/simulation/disk.go", "	mode := s.below(4) // 0: all, 1: nothing\n", "	mode := s.below(4)\n	if IS {\n		mode = 0\n	}\n", "TestTheDiskAfterACrash", simulation},
+	{"the disk keeps all that was written", "adapters/simulation/disk.go", "	mode := s.below(4) // 0 keeps all patches, and 1 keeps nothing\n", "	mode := s.below(4)\n	if IS {\n		mode = 0\n	}\n", "TestTheDiskAfterACrash", simulation},
 	{"a second Sync mends one that failed", "adapters/simulation/fs.go", "	f.i.patches = nil\n	return err", "	if !IS || err == nil {\n		f.i.patches = nil\n	}\n	return err", "TestASyncThatFails", simulation},
 	{"a goroutine outside is let in", "adapters/simulation/foreign_calls.go", "	if own || !w.admits {", "	if own || !IS && !w.admits {", "TestForeign", simulation},
 	{"an invariant is not checked after the last step", "adapters/simulation/schedule.go", "	if !w.failed {\n		w.err, w.failed", "	if !w.failed && (!IS || !w.over) {\n		w.err, w.failed", "TestAnInvariantIsCheckedAfter", simulation},
