@@ -16,7 +16,7 @@ import (
 // Actors against goroutines with channels, and in the rows of floods and peers against protoactor-go. Other libraries of actors
 // cannot be imported: their newer versions have no module that the proxy serves.
 
-// A way is how an actor gets its messages: without a stack, or in a task that waits.
+// A way is how an actor receives its messages: by React, without a stack, or by Receive, in a task that waits.
 type way func(ctx context.Context, self *actor.Self[int], f func(int) error) error
 
 func reacting(_ context.Context, self *actor.Self[int], f func(int) error) error {
@@ -36,7 +36,8 @@ func receiving(ctx context.Context, self *actor.Self[int], f func(int) error) er
 	}
 }
 
-// onFifo is n operations by actors of one fifo, begun by a task of it; onPool is the same on a pool of two workers, begun from outside.
+// onFifo performs n operations by actors of one fifo, and the caller of f is a task of the fifo. onPool performs them on a pool of two
+// workers, and the caller is no task of the pool.
 func onFifo(f func(on suspend.Spawner, n int)) work {
 	return func(n int) { inFifo(func() { f(suspend.Here(), n) }) }
 }
@@ -48,7 +49,7 @@ func onPool(f func(on suspend.Spawner, n int), peer work) func(b *bench) (work, 
 	}
 }
 
-// pingPong is n messages that two actors send to and fro.
+// pingPong sends n messages to and fro between two actors.
 func pingPong(wait way) func(on suspend.Spawner, n int) {
 	return func(on suspend.Spawner, n int) {
 		var a, b actor.Ref[int]
@@ -89,7 +90,7 @@ func pingPongChannels(n int) {
 	goroutines(player(a, b), player(b, a))
 }
 
-// ringOn is a ring of n actors. The work sends one message round it, for n passes from one to the next.
+// ringOn makes a ring of n actors. The work sends one message round the ring, for n passes from an actor to the next.
 func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 	refs := make([]actor.Ref[int], n)
 	done := make(chan struct{}, 1)
@@ -115,7 +116,7 @@ func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 	return func(n int) { ok(refs[0].Send(n)); <-done }
 }
 
-// ringOnFifo has its fifo on a goroutine of its own, where it runs until it is stopped.
+// ringOnFifo runs the fifo of the ring on a new goroutine, until b ends.
 func ringOnFifo(b *bench, n int, wait way) work {
 	s := fifo.New(fifo.Options{})
 	var over promise.Promise[int]
@@ -157,7 +158,7 @@ func ringOfGoroutines(b *bench, n int) work {
 	return func(n int) { first <- n; <-done }
 }
 
-// besideRing compares a ring of n actors with one of n goroutines.
+// besideRing compares a ring of n actors with a ring of n goroutines.
 func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b *bench) (ours, peer work) {
 	return func(b *bench) (work, work) {
 		n := b.of(n, 50)
@@ -167,7 +168,7 @@ func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b
 
 type floodMessage struct{ _ int }
 
-// flood is messages from a number of goroutines, which one actor receives.
+// flood sends messages from a number of goroutines to one actor.
 func flood(senders int) func(b *bench) (ours, peer work) {
 	return func(b *bench) (ours, peer work) {
 		system := protoSystem(b)
@@ -207,7 +208,8 @@ func protoSystem(b *bench) *proto.ActorSystem {
 	return system
 }
 
-// spawnActors is Start, one message, end. The task that starts them is on their scheduler, as the goroutine of the peer is.
+// spawnActors starts n actors, one after another, sends each a message, and waits for its end. The caller must be a task of the actors'
+// scheduler, as the peer's caller is a goroutine.
 func spawnActors(on suspend.Spawner, n int) {
 	for range n {
 		r := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
@@ -218,7 +220,7 @@ func spawnActors(on suspend.Spawner, n int) {
 	}
 }
 
-// spawnInTask does so in a task of a pool.
+// spawnInTask calls spawnActors in a task of a pool.
 func spawnInTask(on suspend.Spawner, n int) { inTask(on, func() { spawnActors(on, n) }) }
 
 func spawnWithChannel(n int) {
@@ -232,7 +234,7 @@ func spawnWithChannel(n int) {
 
 type getMessage struct{ actor.Request[int] }
 
-// asking begins an actor that answers, and stops it at the end of f.
+// asking starts an actor that replies to requests, calls f with it, and stops it.
 func asking(on suspend.Spawner, f func(to actor.Ref[*getMessage])) {
 	to := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[*getMessage]) error {
 		next := self.React(func(m *getMessage) error { m.Reply(1); return nil })

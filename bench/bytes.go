@@ -13,10 +13,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What an idle task, goroutine or actor keeps alive: heap, and stacks.
+// The rows and curves of memory measure the heap and the stacks that an idle task, goroutine or actor keeps alive.
 
-// kinds measure the bytes of one of n. Each is measured in a process of its own, bench -bytes KIND N: the runtime never returns the
-// descriptors of goroutines, so a second measurement in one process would find less.
+// kinds measure the live bytes of each of n tasks, goroutines or actors. bytesOf runs every measurement in a new process. The runtime never
+// returns the descriptors of goroutines, so a second measurement in the same process would find less.
 var kinds = map[string]func(n int) float64{
 	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
 	"a goroutine in a channel": goroutinesInChannels,
@@ -38,15 +38,15 @@ var kinds = map[string]func(n int) float64{
 	}),
 }
 
-// bytesOf measures a kind in another process.
+// bytesOf measures a kind in a new process, bench -bytes KIND N.
 func bytesOf(kind string, n int) float64 {
-	// Otherwise the runtime guesses how large a first stack has to be, from the few that there are at first.
+	// Otherwise the runtime would guess the size of a first stack from the few stacks of the beginning.
 	return itself[float64]([]string{"GODEBUG=adaptivestackstart=0"}, bytesArg, kind, strconv.Itoa(n))
 }
 
 const bytesArg = "-bytes"
 
-// bytesHere is what such a process does.
+// bytesHere measures a kind in the process that bytesOf started.
 func bytesHere(args []string) any {
 	if len(args) != 2 || kinds[args[0]] == nil {
 		ok(errors.New("-bytes is followed by a kind and a number, as the rows and curves of memory start it"))
@@ -54,7 +54,7 @@ func bytesHere(args []string) any {
 	return kinds[args[0]](must(strconv.Atoi(args[1])))
 }
 
-// bytesBeside compares one of 100,000 of a kind with a goroutine that waits for a channel.
+// bytesBeside compares the bytes of one of 100,000 actors of a kind with the bytes of a goroutine that waits for a channel.
 func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		of := func(kind string) side {
@@ -64,7 +64,8 @@ func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 	}
 }
 
-// threadBytes leaves out kinds of which n would not fit, by their most bytes.
+// threadBytes measures callbacks, tasks and goroutines. It leaves out a kind if n of them might not fit in memory, by an upper bound for
+// the bytes of each.
 func threadBytes(b *bench, x float64) (all []measurement) {
 	for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
 		all = append(all, func() float64 { return bytesOf(kind, int(x)) })
@@ -77,7 +78,7 @@ func threadBytes(b *bench, x float64) (all []measurement) {
 	return all
 }
 
-// liveBytes are those of the heap and the stacks after a collection.
+// liveBytes returns the bytes in use by the heap and by the stacks after a collection.
 func liveBytes() (heap, stacks int64) {
 	runtime.GC()
 	var m runtime.MemStats
@@ -94,8 +95,8 @@ var yielding struct {
 	each       float64
 }
 
-// yielders are n tasks without a stack on one fifo. Each is a callback that submits its successor, as a task that yields in a loop. All
-// yield once. The first of the second turn measures the growth of the heap, after a collection, divided by their number.
+// yielders runs n tasks without a stack on one fifo. Each task is a callback that submits its successor, like a task that yields in a loop.
+// All yield once. The first callback of the second turn measures the growth of the heap, after a collection, divided by n.
 func yielders(n int) float64 {
 	y := &yielding
 	y.Scheduler, y.n, y.begun = fifo.New(fifo.Options{StallAfter: -1}), n, 0
@@ -120,7 +121,7 @@ func yielder(left int) func() {
 	}
 }
 
-// grown is the growth of the heap and the stacks for each of n, by what start does.
+// grown returns the growth of the heap and the stacks by a call of start, divided by n.
 func grown(n int, start func()) float64 {
 	defer collecting(1000)()
 	heap, stacks := liveBytes()
@@ -149,8 +150,8 @@ func yieldingTasks(n int) (each float64) {
 	return each
 }
 
-// yieldingGoroutines blocks the goroutines after they have yielded, without an entry in a queue, since a million that go on would disturb
-// the measurement. It is for a process that ends then.
+// yieldingGoroutines blocks each goroutine after one yield, without an entry in a queue. Otherwise a million running goroutines would
+// disturb the measurement. They never end, so the process must end after the measurement.
 func yieldingGoroutines(n int) float64 {
 	return grown(n, func() {
 		times(n, func() {
@@ -196,5 +197,5 @@ func actors(make func(i int) body) func(n int) float64 {
 	}
 }
 
-// use keeps the compiler from leaving n out.
+// use keeps n alive, so that the compiler does not leave it out.
 func use(n int) { runtime.KeepAlive(n) }

@@ -11,17 +11,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An exchange is producers and consumers that hand items over in one MVar, all on one fifo. With one of either, the
-// crowd of the others is there first. Some of the tasks are cancelled while they are waiting, and the others do their work.
+// An exchange is producers and consumers that hand items over in one MVar, all on one fifo. One producer meets a crowd of consumers that
+// already wait, and one consumer a crowd of producers. Some of the waiting tasks are cancelled, and the remaining tasks hand over all
+// items.
 type exchange struct {
 	tasks, producers int
 	items            int
-	percent          int // of a crowd are cancelled
+	percent          int // the share of a crowd that is cancelled
 }
 
-// cancelCost is an item of an exchange with one producer, one consumer, or half of each, in the size of the thesis. The peer is the same without the cancelling. Everything is counted: starting the tasks, making
-// the contexts, the end of each task; but no collection runs in it, which would take a third of the time of either side, and now more,
-// now less.
+// cancelCost measures an item of an exchange with one producer, with one consumer, or with half of the tasks each, in the size of the
+// thesis. The peer is the same exchange without the cancelling. Everything is counted: starting the tasks, making the contexts, the end of
+// each task. But no collection runs in the measurement, to avoid its varying time, a third of the time of either side.
 func cancelCost(kind, percent int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		tasks := b.of(10_000, 40)
@@ -45,7 +46,7 @@ func (x exchange) run(cancelling bool) time.Duration {
 	var doomed []func(error)
 	rest, _ := cancel.New(bg)
 	toMake, toTake, arrived := x.items, x.items, 0
-	// crowd starts n tasks, and once they wait cancels its share of them.
+	// crowd starts n tasks. When all of them wait, it cancels a share of them, except for the peer.
 	crowd := func(n int, f func(ctx context.Context)) {
 		for i := range n {
 			ctx := rest
@@ -99,14 +100,15 @@ func (x exchange) run(cancelling bool) time.Duration {
 	return time.Since(start)
 }
 
-// cancelOne measures cancelling one of a million waiters that take from an MVar, and for comparison one of a crowd in some places. They
-// wait by Then, each with a context of its own from package cancel. It counts the cancelling, the removal of the waiter from the queue,
-// and the call at its end. A hundred are cancelled and then come back, which is not counted, two hundred times. Each measurement has a
-// crowd of its own, alone on the heap, and no collection runs in it.
+// cancelOne measures cancelling one of a million waiters that take from an MVar, and for comparison one waiter of a crowd in some places.
+// The waiters wait by Then, and each has a separate context of package cancel. The measurement counts the cancelling, the removal of the
+// waiter from the queue, and the call at its end. A hundred waiters are cancelled, and replaced by new waiters, which is not counted, two
+// hundred times. Each measurement has a new crowd, alone on the heap, and no collection runs in it.
 //
-// The processor should have the waiters in its caches on both sides or on neither. Otherwise the row measures memory. So they are the
-// last hundred, which tells the exact cost. Or they are a hundred anywhere, one in each hundredth of a million on both sides, which wait
-// in a thousand MVars on the one. There memory dominates both sides, and a cost that grows with the queue would show.
+// The processor must have the waiters in its caches on both sides or on neither. Otherwise the row measures memory. So the row
+// cancel-one/last cancels the last hundred waiters, for the exact cost. The row cancel-one/anywhere cancels a waiter at random in each
+// hundredth of a million, on both sides, but the peer's million waits in a thousand MVars. There memory dominates both sides, and a cost
+// that grows with the queue would show.
 func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		one := func(n, places int) side {
@@ -118,7 +120,7 @@ func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side
 
 // cancelSome spreads n waiters without a task over the places in turn.
 func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
-	back := collecting(1000) // the crowd is not counted, and takes long enough
+	back := collecting(1000) // making the crowd is not counted, but must not take too long
 	m, on := make([]mvar.MVar[int], places), new(calls)
 	stops, ended := make([]func(error), n), 0
 	wait := func(i int) {
@@ -135,7 +137,7 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 	var took time.Duration
 	chosen := make([]int, min(100, n))
 	for turn := range turns {
-		for k := range chosen { // distinct ones
+		for k := range chosen { // the chosen waiters are distinct
 			chosen[k] = n - 1 - k
 			if anywhere {
 				part := n / len(chosen)
@@ -157,7 +159,7 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 	return float64(took) / float64(turns*len(chosen))
 }
 
-// calls is an executor: a list that its owner runs.
+// calls is an executor: a list of functions that its owner runs.
 type calls struct{ list []func() }
 
 func (c *calls) Execute(f func()) error { c.list = append(c.list, f); return nil }

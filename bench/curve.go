@@ -13,23 +13,23 @@ import (
 )
 
 // A curve is some work, done in several ways, as a function of its size. All ways take turns in each round, as the sides of a row do. A
-// point keeps the median of its rounds, the least and the greatest.
+// point keeps the median, the least and the greatest of its rounds.
 type curve struct {
 	id, title    string
-	about        string // one sentence or two
+	about        string // one or two sentences
 	x, y         axis
 	series       []string
 	rounds       int
 	cold         bool      // each round is from scratch: there is nothing to warm up
-	points, tiny []float64 // tiny ones are for tests
-	// open returns a measurement for each series. It is nil where this machine does not have room.
+	points, tiny []float64 // the tests use tiny
+	// open returns a measurement for each series. A nil measurement means that this machine lacks the room or a program for it.
 	open func(b *bench, x float64) []measurement
 }
 
 type axis struct {
 	label string
 	log   bool
-	names []string // instead of the numbers 0, 1, …
+	names []string // they replace the numbers 0, 1, …
 }
 
 type measurement = func() float64
@@ -41,7 +41,7 @@ func (c curve) at(m mode) []float64 {
 	return c.points
 }
 
-// A curveResult has the points of a curve, and the reason for missing ones.
+// A curveResult has the points of a curve, and notes with the reasons for missing points.
 type curveResult struct {
 	ID     string        `json:"id"`
 	Title  string        `json:"title"`
@@ -70,11 +70,11 @@ type curvePoint struct {
 	Rounds []float64 `json:"rounds"`
 }
 
-// patience is the time in which a curve has all its rounds. Later points have one, so that a slow or busy machine ends in an acceptable
-// time.
+// patience is the time in which a curve has all its rounds. Later points have one round, so that a slow or busy machine ends in an
+// acceptable time.
 const patience = 75 * time.Second
 
-// trace measures c, and says so on progress.
+// trace measures c, and writes each point to progress.
 func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	begun := time.Now()
 	rounds := c.rounds
@@ -118,7 +118,7 @@ func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x f
 	return nil
 }
 
-// note adds a note, unless there is one that begins like that.
+// note adds a note, unless r has a note that begins with begin.
 func (r *curveResult) note(note, begin string) {
 	if !slices.ContainsFunc(r.Notes, func(old string) bool { return strings.HasPrefix(old, begin) }) {
 		r.Notes = append(r.Notes, note)
@@ -153,7 +153,7 @@ func (s curveSeries) at(x float64) (curvePoint, bool) {
 	return s.Points[i], true
 }
 
-// xs are the points that r has.
+// xs returns each x for which r has a point, in order.
 func (r curveResult) xs() (all []float64) {
 	for _, s := range r.Series {
 		for _, p := range s.Points {
@@ -185,11 +185,11 @@ func (r curveResult) save(dir string) (err error) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// taskBytes is an upper bound for the memory of a waiting task or goroutine with a context of its own. It decides how many this
-// machine has room for.
+// taskBytes is an upper bound for the memory of a waiting task or goroutine and its context. It decides how many tasks this machine has
+// room for.
 const taskBytes = 6 << 10
 
-// fits leaves out a side if n times its bytes are more than three fifths of the memory that is available, and notes it.
+// fits leaves out a side if n times its bytes are more than three fifths of the available memory, and adds a note.
 func (b *bench) fits(sides []measurement, n int, bytes ...int) {
 	room := int(availableMemory() * 3 / 5)
 	for i, each := range bytes {

@@ -1,7 +1,7 @@
 package main
 
-// curves are all of them. Table 6.1 is that of the thesis of Ande (2023); thread-bytes, disk-reads and pipes
-// are the three of Li and Zdancewic (2007).
+// curves returns all curves. Table 6.1 comes from the thesis of Ande (2023). The curves thread-bytes, disk-reads and pipes come from Li and
+// Zdancewic (2007).
 func curves() []curve {
 	all := []curve{
 		{

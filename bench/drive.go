@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The clients of the servers. They are in a process of their own, on the same machine, so their processor time counts against both sides.
+// The clients of the servers run in another process on the same machine, so their processor time counts against both sides.
 
-// driveArg makes a process a client. The kind of server, its address, the number of connections and the duration follow.
+// driveArg starts this program as a client. The kind of server, its address, the number of connections and the duration follow.
 const driveArg = "-drive"
 
 const (
@@ -51,8 +51,8 @@ func driveHere(args []string) any {
 	return must[any](nil, fmt.Errorf("nothing drives %q", args[0]))
 }
 
-// driveConns has one request under way on each connection, on a goroutine each. It checks how each answer begins and how long it is. The
-// first fifth of the time is not counted.
+// driveConns keeps one request under way on each connection, by a goroutine for each connection. It checks the beginning and the length of
+// each answer. The first fifth of the time is not counted.
 func driveConns(conns int, d time.Duration, ask, begin string, size int, dial func() net.Conn) float64 {
 	var trips atomic.Int64
 	var over atomic.Bool

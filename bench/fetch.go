@@ -12,8 +12,9 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// Package fetch beside dataloaders, and beside a loop that collects the keys by hand. The work is 1,000 users, 5 posts each, and the
-// authors of those: two batches. Item is a task for each user and each post; bulk asks for the authors of a user in one call.
+// These rows compare package fetch with dataloaders, and with a loop that collects the keys by hand. The work loads 5 posts for each of
+// 1,000 users, and the authors of the posts: two batches. The item rows have a task for each user and each post. The bulk rows load the
+// authors for a user's posts in one call.
 const benchUsers, benchPosts = 1000, 5
 
 // wait1 is the time for which a dataloader waits for more keys, where it is not the default of 16 ms.
@@ -27,7 +28,7 @@ var benchIDs = func() []int {
 	return ids
 }()
 
-// A source answers a batch of users with their posts, and of posts with their authors, after a delay.
+// A source answers a batch of users with their posts, and a batch of posts with their authors, after a delay.
 type source struct{ delay time.Duration }
 
 var quickly, slow = source{}, source{delay: time.Millisecond}
@@ -49,12 +50,13 @@ func (s source) authors(_ context.Context, ids []int) ([]int, error) {
 	return ids, nil
 }
 
-// warmed does one operation before n, which does not count: the turn of the other side, and the collection after it, have emptied pools.
+// warmed does one operation before n, and does not count it. Otherwise the n would begin with empty pools, after the turn of the other side
+// and a collection.
 func warmed(f work) work {
 	return func(n int) { f(1); restart(); f(n) }
 }
 
-// ourPosts does the work by fetch.
+// ourPosts does the work by package fetch.
 func ourPosts(s source, o fetch.Options, bulk bool) work {
 	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
 	user := func(ctx context.Context, u int) (struct{}, error) {
@@ -77,7 +79,7 @@ func ourPosts(s source, o fetch.Options, bulk bool) work {
 	})
 }
 
-// handPosts is the loop by hand.
+// handPosts does the work by a loop that collects the keys.
 func handPosts(s source) work {
 	return again(func() {
 		seen, ids := map[int]int{}, []int(nil)
@@ -100,8 +102,8 @@ func handPosts(s source) work {
 	})
 }
 
-// loading does the work by two loaders, with a goroutine for each user. As with fetch, the goroutine of a user has the authors of its
-// posts in the end, in order, or an error.
+// loading does the work by two loaders, with a goroutine for each user. As with fetch, each user's goroutine ends with the authors of its
+// posts, in order, or with an error.
 func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
 	return again(func() {
 		posts, authors := open()
@@ -119,7 +121,7 @@ func loading(open func() (posts func(u int) ([]int, error), authors func(posts [
 	})
 }
 
-// each calls load for every post, on a goroutine each, and returns the results in order.
+// each calls load for every post, on a goroutine for each post, and returns the results in order.
 func each(posts []int, load func(post int) (int, error)) ([]int, error) {
 	out := make([]int, len(posts))
 	var all errgroup.Group
@@ -129,13 +131,13 @@ func each(posts []int, load func(post int) (int, error)) ([]int, error) {
 	return out, all.Wait()
 }
 
-// newLoader is a dataloadgen of a batch function.
+// newLoader returns a loader of dataloadgen for a batch function.
 func newLoader[V any](batch func(context.Context, []int) ([]V, error), wait time.Duration) *dataloadgen.Loader[int, V] {
 	return dataloadgen.NewLoader(func(ctx context.Context, ids []int) ([]V, []error) { vs, _ := batch(ctx, ids); return vs, nil },
 		dataloadgen.WithWait(wait))
 }
 
-// loaderPosts does the work by dataloadgen, in bulk with one LoadAll, or else with a goroutine for each post.
+// loaderPosts does the work by dataloadgen: in bulk by one LoadAll, otherwise with a goroutine for each post.
 func loaderPosts(s source, wait time.Duration, bulk bool) work {
 	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
 		posts, authors := newLoader(s.posts, wait), newLoader(s.authors, wait)
@@ -150,7 +152,7 @@ func loaderPosts(s source, wait time.Duration, bulk bool) work {
 
 var benchInts = fetch.BySlice("ints", source{}.authors)
 
-// chainOurs is n loads that depend on each other.
+// chainOurs does n loads that depend on each other.
 func chainOurs(ctx context.Context, n int) { upTo(n, func(k int) { must(benchInts.Get(ctx, k)) }) }
 
 func chainLoader(n int) work {
@@ -160,12 +162,12 @@ func chainLoader(n int) work {
 	})
 }
 
-// gets is a Run with n dependent Gets.
+// gets performs a Run with n dependent Gets.
 func gets(n int) work {
 	return again(func() { ok(fetch.Run(bg, func(ctx context.Context) error { chainOurs(ctx, n); return nil })) })
 }
 
-// hits ask for a value that is there.
+// hits loads a value that is already there.
 func hits(n int) {
 	ok(fetch.Run(bg, func(ctx context.Context) error {
 		must(benchInts.Get(ctx, 1))
@@ -184,8 +186,9 @@ func loaderHits(n int) {
 	times(n, func() { must(l.Load(ctx, 1)) })
 }
 
-// settled is requests of goroutines that are no tasks: three loads that depend on each other, as one resolver of a GraphQL server makes
-// them, beside goroutines that compute. A wait that lets others run first is as long as the others want. A timer is not.
+// settled measures requests of goroutines that are no tasks, beside goroutines that compute. A request is three loads that depend on each
+// other, as one resolver of a GraphQL server makes them. A wait that lets other goroutines run first takes as long as they want to run, but
+// a timer does not.
 func settled(busy int) func(*bench) (ours, peer work) {
 	beside := func(f work) work {
 		return func(n int) {

@@ -11,17 +11,18 @@ import (
 	"time"
 )
 
-// fibserver has the output of the runs of the example server, a loop and a pool, with a loop that computes inline and with net/http: "ahead
-// of both". The example drives all three itself, one after the other, from a process of its own, two seconds each. 16 connections ask for
-// fib(1), and 2 for fib(35). A run of the example is a round of all rows.
+// fibserver has the figures of the runs of the example server, a loop and a pool, which must be ahead of a loop that computes inline and of
+// net/http. The example drives all three servers itself, one after another, from a separate process, two seconds each. 16 connections
+// request fib(1), and 2 connections fib(35). A run of the example is a round of all rows.
 //
-// The time of a costly request is a row without a must. All connections ask again as soon as they are answered, so the processors are
-// divided between the two kinds. A server that answers ten times the number of cheap requests has less left for the costly ones.
+// The time of a costly request is a row without a must. All connections send a new request as soon as they are answered, so the processors
+// are divided between the two kinds of requests. A server that answers ten times as many cheap requests has less time left for the costly
+// requests.
 var fibserver struct{ runs [][]fibFigures }
 
 const fibRuns = 3
 
-// fibFigures are of one server: in nanoseconds, and requests a second.
+// fibFigures are the figures of one server. cheapP90 is in nanoseconds, and cheap and costly are requests a second.
 type fibFigures struct{ cheapP90, cheap, costly float64 }
 
 func fibP90(f fibFigures) float64 { return f.cheapP90 }
@@ -30,7 +31,7 @@ func fibBoth(f fibFigures) float64 { return 1e9 / (f.cheap + f.costly) }
 
 func fibCostly(f fibFigures) float64 { return 1e9 / f.costly }
 
-// fibRow compares a figure of the first server with that of another, in the runs that either side has not had.
+// fibRow compares a figure of the first server with the same figure of another server. Each side takes the next run that it has not used.
 func fibRow(other int, figure func(fibFigures) float64) func(b *bench) (ours, peer side) {
 	var had [2]int
 	return func(b *bench) (ours, peer side) {
@@ -47,7 +48,7 @@ func fibRow(other int, figure func(fibFigures) float64) func(b *bench) (ours, pe
 	}
 }
 
-// runFibserver has some more rounds.
+// runFibserver builds the example, and adds some more runs.
 func runFibserver(m mode) {
 	dir := must(os.MkdirTemp("", "bench"))
 	defer os.RemoveAll(dir)
@@ -70,7 +71,7 @@ var (
 	fibLine  = regexp.MustCompile(`(?m)^\s+/fib/(\d+)\s+(\d+) req/s\s.*\bp90\s+(\S+)`)
 )
 
-// parseFibserver finds the three servers in their order, or fails. They come a second time, at an equal load; the rows are of
+// parseFibserver finds the three servers in their order, or fails. The output has them a second time, at an equal load, but the rows use
 // the first.
 func parseFibserver(out []byte) ([]fibFigures, error) {
 	var all []fibFigures

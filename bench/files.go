@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Pipes and files.
+// The rows and curves of pipes and files.
 
 const (
 	block     = 4096
@@ -26,7 +26,8 @@ const (
 	wantIdle  = 65_536
 )
 
-// idlePipes is how many idle pipes there may be: fewer where the limit of descriptors is too low. Then the id of the row says how many.
+// idlePipes is the number of idle pipes: fewer than wantIdle where the limit of descriptors is too low. Then the id of the row has the
+// number.
 var idlePipes, idleID = func() (int, string) {
 	limit := allowDescriptors(wantIdle + 4*busyPairs + 500)
 	if limit == 0 {
@@ -36,16 +37,17 @@ var idlePipes, idleID = func() (int, string) {
 	return n, fmt.Sprintf("idle-pipes/%d", n)
 }()
 
-// pipes are FIFOs with a buffer of 4 KB, as in the paper: each is one descriptor, for reading and for writing. Two of them join a pair of
-// tasks or goroutines. Others have one that waits to read.
+// pipes are FIFOs with a buffer of 4 KB, as in the paper. Each has one descriptor, for reading and for writing. Two pipes join a pair of
+// tasks or goroutines. An idle pipe has a task or goroutine that waits to read.
 type pipes struct {
 	begin func(f func())
 	open  func() io.ReadWriter
-	pairs [busyPairs]*chanx.Chan[int] // how many bursts each is to send
+	pairs [busyPairs]*chanx.Chan[int] // each receives the number of bursts to send
 	ended *latch.Latch
 }
 
-// loopPipes are those of a loop, and osPipes of goroutines. Both ends of a pair are on the reactor of the task that opens them.
+// loopPipes are the pipes of a loop, and osPipes the pipes of goroutines. Both ends of a pair are on the reactor of the task that opens
+// them.
 func loopPipes(b *bench, loops int) *pipes {
 	loop := b.loop(eventloop.Options{Loops: loops})
 	return newPipes(b, func(f func()) { ok(loop.Go(f)) }, func() io.ReadWriter { return must(loop.Adopt(openFIFO())) })
@@ -61,7 +63,8 @@ func osPipes(b *bench) *pipes {
 	})
 }
 
-// The busy ones come before the idle ones of all sides: the system may give small buffers to the pipes of a user that has many.
+// newPipes opens the busy pairs. They must come before the idle pipes of all sides: the system may give small buffers to the pipes of a
+// user that has many.
 func newPipes(b *bench, begin func(f func()), open func() io.ReadWriter) *pipes {
 	p := &pipes{begin: begin, open: open}
 	for i := range p.pairs {
@@ -74,7 +77,7 @@ func newPipes(b *bench, begin func(f func()), open func() io.ReadWriter) *pipes 
 	return p
 }
 
-// pair is one of the two. The other one begins where it is.
+// pair is one of the two tasks or goroutines of a pair. It opens both pipes, and starts its partner in the same place.
 func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
 	there, back := p.open(), p.open()
 	close(opened)
@@ -103,15 +106,15 @@ func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
 func (p *pipes) idle(n int) *pipes {
 	for range n {
 		f := p.open()
-		p.begin(func() { _, _ = f.Read(make([]byte, 1)) }) // until it is closed
+		p.begin(func() { _, _ = f.Read(make([]byte, 1)) }) // the read ends when the pipe is closed
 	}
 	waiting := make(chan struct{})
-	p.begin(func() { close(waiting) }) // after all of them
+	p.begin(func() { close(waiting) }) // it starts after all readers
 	<-waiting
 	return p
 }
 
-// transfer sends n bursts of 32 KB there, and as many back, all pairs together.
+// transfer sends n bursts of 32 KB to the partners and back, divided among all pairs.
 func (p *pipes) transfer(n int) {
 	p.ended = latch.New(busyPairs)
 	for i, pair := range p.pairs {
@@ -138,7 +141,7 @@ func idlePoints() (all []float64) {
 	return all
 }
 
-// amongIdle measures MB a second, there and back. Opening is not counted; each round opens its own.
+// amongIdle measures MB a second, there and back. Opening is not counted; each round opens new pipes.
 func amongIdle(b *bench, x float64) (all []measurement) {
 	if idlePipes < wantIdle {
 		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePipes, wantIdle))
@@ -150,7 +153,7 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 				round := &bench{mode: b.mode}
 				defer round.end()
 				s := wall.of(onProcs(procs, open(round).idle(int(x)).transfer), 1)
-				s(d) // finds out how many, and warms up
+				s(d) // the first call chooses the number of bursts, and warms up
 				return 2 * burst / s(d) * 1e3
 			})
 		}
@@ -158,7 +161,8 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 	return all
 }
 
-// A disk is a file that is read at random: a gigabyte, past the cache of the system if its file system allows that. It has no name.
+// A disk is a file that is read at random: a gigabyte, past the cache of the system if its file system allows that. The file has no name,
+// so that it disappears with the program.
 type disk struct {
 	openFile
 	flags  int
@@ -194,27 +198,27 @@ func newDisk(size int) disk {
 		"This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them."}
 }
 
-// aligned is a buffer of a block that begins at a multiple of its size, as O_DIRECT demands.
+// aligned returns a buffer of a block. Its address must be a multiple of its size for O_DIRECT.
 func aligned() []byte {
 	b := make([]byte, 2*block)
 	off := block - int(uintptr(unsafe.Pointer(&b[0]))%block)
 	return b[off : off+block]
 }
 
-// in is the same, opened once more by a loop.
+// in returns d with its file opened once more, by a loop.
 func (d disk) in(l *eventloop.Loop) disk {
 	f := d.openFile.(*os.File)
 	d.openFile = must(l.OpenFile(fmt.Sprintf("/dev/fd/%d", f.Fd()), os.O_RDONLY|d.flags, 0))
 	return d
 }
 
-// read is one of a random block.
+// read reads a random block into buf.
 func (d disk) read(buf []byte) {
 	must(d.ReadAt(buf, int64(rand.IntN(d.blocks))*block))
 }
 
-// reading measures MB a second of n readers: tasks of an event loop with a File of it, and through suspend.Blocking, of which a limited number
-// runs at a time, and goroutines.
+// reading measures MB a second of n readers: tasks of an event loop with a File of the loop, tasks through suspend.Blocking, of which a
+// limited number reads at once, and goroutines.
 func reading(b *bench, x float64) (all []measurement) {
 	n, f := int(x), disk{}
 	if b.Tiny {
@@ -256,7 +260,8 @@ func reading(b *bench, x float64) (all []measurement) {
 	})
 }
 
-// readers has n read, and returns the throughput of the reads that end in a time of d after each has read once.
+// readers starts n readers, and returns the throughput of the reads that end in a time of d. The time begins when each reader has read
+// once.
 func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([]byte)))) float64 {
 	ready, ended := latch.New(n), latch.New(n)
 	var blocks atomic.Int64
@@ -287,7 +292,7 @@ func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([
 	return float64(blocks.Load()) * block / 1e6 / took.Seconds()
 }
 
-// availableMemory is the memory that the system could give to this process, in bytes. 0 means unknown.
+// availableMemory returns the memory that the system could give to this process, in bytes. 0 means unknown.
 func availableMemory() (bytes uint64) {
 	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%d kB", &bytes)
 	return bytes << 10

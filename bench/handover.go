@@ -11,11 +11,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A queue makes something that two parties hand values over by. Each calls its function with 0, 1, … again and again.
+// A queue makes the put and the take of a new queue. One party calls put with 0, 1, …, and the other party calls take with the same
+// numbers.
 type queue = func() (put, take func(i int))
 
-// handover is n values, by two parties in a place. A value is an operation: a put and a take. Starting and ending the two is counted,
-// once for all values.
+// handover hands n values over, between two parties in a place. An operation is one value: a put and a take. Starting and ending the two
+// parties is counted, once for all values.
 func handover(where place, q queue) work {
 	return func(n int) {
 		put, take := q()
@@ -37,7 +38,7 @@ func channelOf(size int) queue {
 	}
 }
 
-// channelOr is a channel of one, each side of which is a select with ctx.Done.
+// channelOr is a channel of one. Each side selects between the channel and ctx.Done.
 func channelOr(ctx context.Context) queue {
 	return func() (put, take func(int)) {
 		c := make(chan int, 1)
@@ -63,7 +64,7 @@ func receiveOr[T any](ctx context.Context, from chan T) (v T, more bool) {
 	return v, more
 }
 
-// condOf is a queue as it is written without channels: a sync.Mutex and two sync.Conds.
+// condOf is a queue written without channels: a sync.Mutex and two sync.Conds.
 func condOf(size int) queue {
 	return func() (put, take func(int)) {
 		var mu sync.Mutex
@@ -94,7 +95,8 @@ func condOf(size int) queue {
 	}
 }
 
-// selecting is two channels without buffers, used in turn. The taker waits for both in a Select. The cases are made once for all values.
+// selecting hands values over by two channels without buffers, in turn. The taker waits for both in a Select. The cases are made once for
+// all values.
 func selecting() (put, take func(int)) {
 	x, y := chanx.New[int](0), chanx.New[int](0)
 	first, second := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
@@ -120,7 +122,7 @@ func selectingNatively() (put, take func(int)) {
 	}
 }
 
-// slots is the room in the queues of transactions. Their values are ones: both libraries allocate for others.
+// slots is the size of the queues of transactions. Every value is 1: both libraries would allocate for other values.
 const slots = 16
 
 func stmOurs() (put, take func(int)) {

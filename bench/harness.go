@@ -24,17 +24,17 @@ type side = func(d time.Duration) float64
 type row struct {
 	id        string
 	against   string  // the peer, in a few words
-	must, aim float64 // of the ratio; 0: the row is there to be read, and has no verdict
-	rounds    int     // 0: the number of the mode
+	must, aim float64 // bounds of the ratio; a must of 0 means that the row has no verdict
+	rounds    int     // 0 means the number of the mode
 	cold      bool    // each round is from scratch: there is nothing to warm up
-	gauge     gauge   // measures a work; wall time unless it is given
-	batch     int     // the operations of each of the n of a work, if there are several
-	constant  float64 // a peer that is a figure, and not measured
+	gauge     gauge   // the default is wall time
+	batch     int     // the operations in each of the n of a work; 0 means one
+	constant  float64 // the figure of a peer that is not measured
 	open      func(b *bench) (ours, peer work)
-	sides     func(b *bench) (ours, peer side) // instead of open: they measure themselves
+	sides     func(b *bench) (ours, peer side) // replaces open for sides that measure themselves
 }
 
-// A bench is one opening of a row, or of a point of a curve. What open sets up, and the functions given to close take down, is not counted.
+// A bench is one opening of a row, or of a point of a curve. The set-up by open, and the functions given to close, are not counted.
 type bench struct {
 	mode
 	notes []string
@@ -52,20 +52,20 @@ func (b *bench) end() {
 	}
 }
 
-// A mode says how long is measured.
+// A mode is the number and the length of the measurements.
 type mode struct {
-	Rounds int           `json:"rounds"` // of one measurement of each side
-	Round  time.Duration `json:"round"`  // of a measurement
+	Rounds int           `json:"rounds"` // the number of measurements of each side
+	Round  time.Duration `json:"round"`  // the time of one measurement
 	Tiny   bool          `json:"tiny,omitempty"`
 }
 
 var (
-	quick = mode{Rounds: 24, Round: 24 * time.Millisecond} // many short ones: a machine that others use changes its speed within a second
+	quick = mode{Rounds: 24, Round: 24 * time.Millisecond} // rounds are many and short: a shared machine changes its speed within a second
 	full  = mode{Rounds: 15, Round: 100 * time.Millisecond}
-	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the tests of the rows: nothing is measured
+	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the tests of the rows use it: nothing is measured
 )
 
-// of is n, except in tests.
+// of returns n, or tiny in tests.
 func (m mode) of(n, tiny int) int {
 	if m.Tiny {
 		return tiny
@@ -73,9 +73,9 @@ func (m mode) of(n, tiny int) int {
 	return n
 }
 
-// A gauge measures a work: it is read before and after.
+// A gauge measures a work by readings before and after it.
 type gauge struct {
-	unit string // of one operation
+	unit string // the unit of an operation's cost
 	now  func() float64
 }
 
@@ -83,17 +83,18 @@ var (
 	begun = time.Now()
 
 	wall = gauge{"ns", func() float64 { return float64(time.Since(begun)) }}
-	// cpu is the time of all processors; threads of other processes count for less there.
+	// cpu is the time of this process on all processors. Other processes disturb it less than wall time.
 	cpu    = gauge{"ns", func() float64 { return float64(cmp.Or(processor.Used(), time.Since(begun))) }}
 	allocs = gauge{"allocs", func() float64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return float64(m.Mallocs)
 	}}
-	live = gauge{unit: "bytes"} // of sides that measure themselves
+	live = gauge{unit: "bytes"} // its sides measure themselves
 )
 
-// meter is that of the work that runs. A work calls restart after a beginning that does not count, and stop before such an end.
+// meter belongs to the work that runs. A work must call restart after a beginning that does not count, and stop before an end that does not
+// count.
 var meter struct {
 	now      func() float64
 	from, to float64
@@ -108,8 +109,8 @@ func stop() {
 	}
 }
 
-// of makes a side of f. The first call finds the number that lasts for the requested time. Later calls do this number, and more if it
-// turns out to be too small, because another process had the processor in the first call.
+// of makes a side of f. The first call finds the number of operations that lasts for the requested time. Later calls do this number, but
+// more if it turns out to be too small: another process may have had the processor in the first call.
 func (g gauge) of(f work, batch int) side {
 	if g.now == nil {
 		g = wall
@@ -149,7 +150,7 @@ func (g gauge) of(f work, batch int) side {
 	}
 }
 
-// both opens the row.
+// both opens the row, and returns its two sides.
 func (r row) both(b *bench) (ours, peer side) {
 	if r.sides != nil {
 		ours, peer = r.sides(b)
@@ -187,7 +188,7 @@ func ok(err error) {
 
 func must[T any](v T, err error) T { ok(err); return v }
 
-// leftover is removed at the end of the program.
+// leftover notes a directory, so that the end of the program removes it.
 func leftover(dir string) string {
 	leftovers = append(leftovers, dir)
 	return dir
@@ -201,14 +202,14 @@ func removeLeftovers() {
 	}
 }
 
-// check keeps the work from being optimized away.
+// check panics if a result is wrong. It uses the result, so that the compiler does not leave the work out.
 func check(ok bool) {
 	if !ok {
 		panic("bench: wrong result")
 	}
 }
 
-// caught makes an error of a failure.
+// caught turns the panic of a failure into an error.
 func caught(err *error) {
 	switch v := recover().(type) {
 	case nil:
@@ -219,8 +220,8 @@ func caught(err *error) {
 	}
 }
 
-// A result is that of one row. Ours and Peer are medians. Ratio is the median of the ratios of the rounds, which lie between Low and High if
-// one at either end is left out.
+// A result has the figures of one row. Ours and Peer are medians. Ratio is the median of the ratios of the rounds. All ratios lie between
+// Low and High, but of more than four the least and the greatest are left out.
 type result struct {
 	ID      string        `json:"id"`
 	Against string        `json:"against"`
@@ -237,7 +238,7 @@ type result struct {
 	Ratios  []float64     `json:"ratios"`
 }
 
-// verdict is ok, SHORT, or a dash where there is nothing to be reached.
+// verdict returns ok or SHORT, or a dash for a row without a must.
 func (r result) verdict() string {
 	switch {
 	case r.Must == 0:
@@ -280,21 +281,21 @@ func show(v float64, unit string) string {
 	return fmt.Sprintf("%.2fns", v)
 }
 
-// A trial is the measurement of a row. It is made in laps. Between two of them the other rows have one, so that no row is measured only in a
-// bad half minute of the machine. After its least rounds it is done, unless the must lies in the confidence interval of the ratio. Then it
-// goes on until the must lies outside, on either side, or as long as longer says.
+// A trial is the measurement of a row. It is made in laps. Between two laps all other rows have a lap, so that no row is measured only in a
+// bad half minute of the machine. After its least rounds a trial is done, unless the must lies in the confidence interval of the ratio.
+// Then the trial goes on until the must lies outside the interval, on either side, or until its further laps reach the time longer.
 type trial struct {
 	row
 	m                  mode
 	least              int
 	note               string
-	ours, peer, ratios []float64 // of each round
+	ours, peer, ratios []float64 // the figures of each round
 	took, extra        time.Duration
 }
 
 const (
 	laps   = 3
-	oneLap = 4 // rounds, at least: to open a row takes time as well
+	oneLap = 4 // the least number of rounds, since opening a row takes time
 	longer = 10 * time.Second
 )
 
@@ -309,7 +310,7 @@ func newTrial(r row, m mode) *trial {
 	return x
 }
 
-// lap opens the row, runs both sides once to warm up, and then some rounds, in which they take turns to be the first.
+// lap opens the row, runs both sides once to warm up, and then some rounds, in which the sides take turns to be the first.
 func (x *trial) lap() (err error) {
 	begun := time.Now()
 	defer caught(&err)
@@ -338,7 +339,7 @@ func (x *trial) lap() (err error) {
 	return nil
 }
 
-// done reports whether there are to be no more laps.
+// done reports whether the trial needs no more laps.
 func (x *trial) done() bool {
 	switch {
 	case len(x.ratios) < x.least:
@@ -360,7 +361,7 @@ func (x *trial) result() result {
 		Low: sorted[0], High: sorted[len(sorted)-1], Took: x.took}
 }
 
-// measureRows measures all, and calls measured with each as soon as it is done, or has failed.
+// measureRows measures all rows. It calls measured with each row as soon as the row is done or fails.
 func measureRows(all []row, m mode, measured func(i int, res result, err error)) {
 	left := make([]*trial, len(all))
 	for i, r := range all {
@@ -388,9 +389,9 @@ func (m mode) once(s side) measurement {
 	return func() float64 { return s(m.Round) }
 }
 
-// interleave measures each of sides once per round, beginning with another in each round, and once before unless
-// cold, which does not count. Each begins without the garbage of the one before. There are fewer rounds, but one
-// at least, if enough says so.
+// interleave measures each side once per round, and begins each round with another side. Unless cold, there is a round before them to warm
+// up, which does not count. A collection precedes each measurement, so that no side has to collect the garbage of another. There are fewer
+// rounds, but at least one, if enough reports true after a round.
 func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v float64)) {
 	first := 0
 	if cold {
@@ -413,8 +414,8 @@ func interleave(sides []measurement, rounds int, cold bool, enough func() bool, 
 	}
 }
 
-// confidence returns the interval in which the true median lies in 19 of 20 cases. It is by ranks, as nothing is assumed about the
-// distribution. A look after every lap makes it a little less sure, on either side.
+// confidence returns the interval in which the true median lies in 19 of 20 cases. It uses ranks, since nothing is known about the
+// distribution. The trial looks at the interval after every lap, which makes its limits a little less certain.
 func confidence(v []float64) (low, high float64) {
 	v = slices.Sorted(slices.Values(v))
 	middle, wide := float64(len(v)-1)/2, 0.98*math.Sqrt(float64(len(v)))

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Locks, values that are there, pools, and groups of tasks.
+// The rows of locks, of values that are there, of pools, and of groups of tasks.
 
-// lockFree counts under a lock that nobody else wants. The loops are written out, since times would cost a nanosecond here.
+// lockFree counts under an uncontended lock. The loops are written out, since times would cost a nanosecond here.
 func lockFree(*bench) (ours, peer work) {
 	var m mutex.Mutex
 	var std sync.Mutex
@@ -37,8 +37,8 @@ func lockFree(*bench) (ours, peer work) {
 		}
 }
 
-// eight goroutines share n operations. They all find the lock held at first: otherwise it is chance whether two ever
-// meet. Starting them is not counted, the calls through lock and unlock are, for both.
+// eight shares n operations among eight goroutines. All find the lock held at first: otherwise it is chance whether two goroutines ever
+// meet. Starting the goroutines is not counted, but the calls through lock and unlock are, on both sides.
 func eight(lock, unlock func()) work {
 	return func(n int) {
 		count := 0
@@ -62,8 +62,8 @@ func mutexes(ctx context.Context) (lock, unlock func()) {
 	return func() { ok(m.Lock(ctx)) }, m.Unlock
 }
 
-// awaiting and forcing ask for a value that is there, as calling does of sync.OnceValue's function. Either side has its object from
-// elsewhere, as in a program: where the compiler sees the OnceValue made, it inlines the call altogether.
+// awaiting and forcing read a value that is there. Their peer, calling, calls a function of sync.OnceValue. Each side must make its object
+// outside the measured function, as a program does: otherwise the compiler inlines the call of the OnceValue altogether.
 func awaiting(*bench) (ours, peer work) {
 	p := promise.New[int]()
 	p.Fill(1)
@@ -84,7 +84,7 @@ func calling() work {
 	return func(n int) { total(n, f) }
 }
 
-// small is a microsecond's work, more or less.
+// small computes for about a microsecond.
 func small() {
 	x := uint64(1)
 	for range 1000 {
@@ -93,7 +93,7 @@ func small() {
 	check(x != 0)
 }
 
-// submitting is n small tasks: one goroutine submits them, and waits until all have ended.
+// submitting runs n small tasks: one goroutine submits them, and waits until all have ended.
 func submitting(submit func(f func())) work {
 	return func(n int) {
 		var wg sync.WaitGroup
@@ -104,7 +104,7 @@ func submitting(submit func(f func())) work {
 	}
 }
 
-// besidePool compares the pool with another, which is made once, for one task on each processor.
+// besidePool compares the work-stealing pool with a peer, which is made once, for one task on each processor.
 func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
 	return func(b *bench) (work, work) {
 		p := b.pool(0)
@@ -126,7 +126,7 @@ func byPond(b *bench, procs int) work {
 	return submitting(func(f func()) { ok(p.Go(f)) })
 }
 
-// byErrgroup and byConc have a group for all n: its Wait ends it.
+// byErrgroup and byConc make a group for all n tasks, since Wait ends a group.
 func byErrgroup(_ *bench, procs int) work {
 	return func(n int) {
 		var g errgroup.Group
@@ -144,7 +144,7 @@ func byConc(_ *bench, procs int) work {
 	}
 }
 
-// inBatches does n in parts of a size.
+// inBatches divides n into parts of at most size, and calls f with each part.
 func inBatches(n, size int, f func(part int)) {
 	for ; n > 0; n -= size {
 		f(min(size, n))

@@ -1,19 +1,19 @@
 // Bench compares the library with the alternatives of a program without it. Each row of a table is some work that both sides do by turns,
-// in this process, and prints their ratio. Smaller is better. A curve is some work as a function of its size.
+// in this process. Its line has the ratio of their costs, so smaller is better. A curve is some work as a function of its size.
 //
 //	go run . -quick                             all rows, in five minutes on a slow machine
-//	go run . -quick mutex-ctx cancel-cost       rows by id; the part before a slash stands for all of them
+//	go run . -quick mutex-ctx cancel-cost       rows by id; the part before a slash selects all its rows
 //	go run . -full                              all rows, in longer rounds, and all curves, in twenty minutes on a slow machine
-//	go run . -full ring fork                    some of either
-//	go run . -list                              what there is
+//	go run . -full ring fork                    some rows and curves
+//	go run . -list                              the ids of all rows and curves
 //	go run . -full -json now.json               the figures, to a file
 //	go run . -full -results RESULTS.md          the report, and the plots and tables of the curves in -dir
-//	go run . -from now.json -results RESULTS.md the same of an earlier run; nothing is measured
-//	go run . -from now.json,rows.json ...       the same, with rows and curves of a later run in place of the earlier ones
+//	go run . -from now.json -results RESULTS.md the report of an earlier run; nothing is measured
+//	go run . -from now.json,rows.json ...       the report with rows and curves of a later run in place of the earlier
 //
 // A line has the id, the medians of Braid and of the peer for one operation, and the median of the ratios with their range, without the worst
-// and the best. Then follow the must and the aim for the ratio. The rows take turns. A line is printed when its row has had all its
-// rounds, and rows close to their must come last.
+// and the best. Then follow the must and the aim for the ratio. The rows take turns. A line is printed when its row is done, and rows close
+// to their must come last.
 package main
 
 import (
@@ -39,11 +39,11 @@ type run struct {
 	Took    time.Duration `json:"took"`
 	Results []result      `json:"results"`
 	Curves  []curveResult `json:"curves,omitempty"`
-	Failed  []string      `json:"failed,omitempty"` // what could not be measured, and why
-	Later   []string      `json:"later,omitempty"`  // which rows are of a later run
+	Failed  []string      `json:"failed,omitempty"` // each is a row or curve without a measurement, and the reason
+	Later   []string      `json:"later,omitempty"`  // each names the rows and curves of a later run
 }
 
-// replace takes the rows and curves of a later run in place of those of r with their ids, in the order of the tables.
+// replace puts the rows and curves of a later run in place of r's rows and curves with the same ids. The rows keep the order of the tables.
 func (r *run) replace(later run) {
 	var ids []string
 	for _, c := range later.Curves {
@@ -63,7 +63,7 @@ func (r *run) replace(later run) {
 		later.Machine.Load, later.Machine.LoadAfter))
 }
 
-// readRun reads what the tables still have.
+// readRun reads the rows and curves of a file that the tables still have.
 func readRun(name string) (r run) {
 	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
 		ok(fmt.Errorf("%s: %w", name, err))
@@ -184,8 +184,7 @@ func exitOn(err error) {
 	}
 }
 
-// choose returns the rows, and with -full the curves, that have one of ids, or one of ids before a slash; without ids,
-// all.
+// choose returns the rows, and with -full the curves, whose id, or the part of it before a slash, is in ids. Without ids it returns all.
 func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curve, error) {
 	if !isFull {
 		traced = nil

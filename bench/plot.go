@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// palette is that of Okabe and Ito, which the colour-blind can tell apart. Ours come first, in each curve.
+// palette is the palette of Okabe and Ito, which the colour-blind can distinguish. Braid comes first, in each curve.
 var palette = []color.NRGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
 	{86, 180, 233, 255}, {230, 159, 0, 255}, {0, 0, 0, 255},
 }
 
-// a trail is the points of one series: medians, with bars from the least to the greatest.
+// A trail is the points of one series: medians, with bars from the least to the greatest.
 type trail []curvePoint
 
 func (t trail) Len() int                      { return len(t) }
@@ -40,9 +40,9 @@ func (r curveResult) plot(file string) {
 		t := make(trail, 0, len(s.Points))
 		for _, point := range s.Points {
 			if r.LogY && point.Min <= 0 || r.LogX && point.X <= 0 {
-				continue // it has no place on this axis; the table has it
+				continue // a logarithmic axis has no place for the point, but the table has it
 			}
-			if len(r.Names) > 0 { // beside each other
+			if len(r.Names) > 0 { // the points of the series lie beside each other
 				point.X += (float64(i) - float64(len(r.Series)-1)/2) * 0.08
 			}
 			t = append(t, point)
@@ -69,7 +69,7 @@ func (r curveResult) plot(file string) {
 		p.Add(points, bars)
 	}
 	if r.LogY {
-		p.Y.Max *= 4 // room for the legend
+		p.Y.Max *= 4 // the legend needs room
 		logarithmic(&p.Y)
 	} else {
 		p.Y.Max *= 1.25
@@ -84,12 +84,12 @@ func (r curveResult) plot(file string) {
 	ok(p.Save(6.5*vg.Inch, 4*vg.Inch, file))
 }
 
-// logarithmic makes a so, unless nothing is on it.
+// logarithmic makes the axis a logarithmic, unless nothing is on it.
 func logarithmic(a *plot.Axis) {
 	if a.Min > a.Max {
 		return
 	}
-	if a.Max < 10*a.Min { // ticks are at powers of ten
+	if a.Max < 10*a.Min { // ticks are at powers of ten, so a short axis must be extended
 		a.Min, a.Max = a.Min/3, a.Max*3
 	}
 	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}

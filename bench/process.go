@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Rows and curves start this program again, as the client of servers, or to measure memory alone.
+// Rows and curves start this program again, as a client of servers, as a file server, or to measure memory alone.
 
-// helpers are what such a process does, by its first argument. It prints the value as JSON.
+// helpers are the functions for such a process, by its first argument. The process prints the result as JSON.
 var helpers map[string]func(args []string) any
 
 func init() {
 	helpers = map[string]func(args []string) any{driveArg: driveHere, bytesArg: bytesHere, fileServerArg: fileServerHere}
 }
 
-// isHelper reports whether this process is one, and has done its work.
+// isHelper reports whether this process was started as a helper. If so, it first does the helper's work.
 func isHelper() bool {
 	if len(os.Args) < 2 || helpers[os.Args[1]] == nil {
 		return false
@@ -31,7 +31,7 @@ func isHelper() bool {
 	return true
 }
 
-// itself runs this program in another process, and returns its value.
+// itself runs this program in another process, and returns the value that it prints.
 func itself[T any](env []string, args ...string) (v T) {
 	cmd := exec.Command(must(os.Executable()), args...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// A machine is where a run was.
+// A machine describes where a run was measured.
 type machine struct {
 	CPU        string `json:"cpu"`
 	Processors int    `json:"processors"`
 	Gomaxprocs int    `json:"gomaxprocs"`
-	MemoryMB   uint64 `json:"memory_mb"` // 0: unknown
+	MemoryMB   uint64 `json:"memory_mb"` // 0 means unknown
 	Kernel     string `json:"kernel"`
 	System     string `json:"system"`
 	Go         string `json:"go"`
@@ -52,7 +52,7 @@ func (m machine) String() string {
 	return s + fmt.Sprintf("%s %s, GOMAXPROCS %d", m.Go, m.System, m.Gomaxprocs)
 }
 
-// field is the value of the first line of a file that begins with name and a colon.
+// field returns the value of the first line of a file that begins with name and a colon.
 func field(file, name string) string {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -63,17 +63,17 @@ func field(file, name string) string {
 	return ""
 }
 
-// loadAverage is that of the last minute, five and fifteen.
+// loadAverage returns the load averages of the last minute, five minutes and fifteen minutes.
 func loadAverage() string {
 	text, _ := os.ReadFile("/proc/loadavg")
 	f := strings.Fields(string(text))
 	return strings.Join(f[:min(3, len(f))], " ")
 }
 
-// analysis is the file beside the report that is written by hand.
+// analysis is the file that is written by hand, beside the report.
 const analysis = "ANALYSIS.md"
 
-// writeReport writes all of name. The text written by hand is in the analysis beside it.
+// writeReport writes the whole file name. Text written by hand must be in the analysis beside it, otherwise it would be lost.
 func writeReport(name, dir string, r run) error {
 	plots, err := filepath.Rel(filepath.Dir(name), dir)
 	if err != nil {
@@ -86,12 +86,12 @@ func writeReport(name, dir string, r run) error {
 //go:embed results.tmpl
 var reportText string
 
-// A reported has the values of the template, beyond those of the run itself.
+// A reported has the values of the template, beyond the values of the run itself.
 type reported struct {
 	run
 	Analysis, Plots, Short string
 	Analysed               bool
-	Reached, Bound         int // rows with a must
+	Reached, Bound         int // they count the rows with a must
 	Longer                 time.Duration
 }
 
@@ -118,7 +118,7 @@ func when(r run) string { return r.Date.UTC().Format("2006-01-02 15:04 UTC") }
 
 func (x reported) Lasted() time.Duration { return x.run.Took.Round(time.Second) }
 
-// Cells is a line of the table of rows.
+// Cells returns a line of the table of rows.
 func (r result) Cells() string {
 	against := r.Against
 	if r.Note != "" {
@@ -128,10 +128,10 @@ func (r result) Cells() string {
 		show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, len(r.Ratios), bound(r.Must), bound(r.Aim), r.verdict())
 }
 
-// Caption is what is measured, as a sentence begins.
+// Caption returns the measured quantity with a capital letter.
 func (r curveResult) Caption() string { return strings.ToUpper(r.Y[:1]) + r.Y[1:] }
 
-// Lines are the table, one for each x, with all series.
+// Lines returns the table, a line for each x, with all series.
 func (r curveResult) Lines() (all []string) {
 	for _, x := range r.xs() {
 		line := "| " + r.name(x) + " |"
@@ -146,7 +146,7 @@ func (r curveResult) Lines() (all []string) {
 	return all
 }
 
-// digits is v with three of them, or all before the point.
+// digits formats v with three digits, or with all digits before the point.
 func digits(v float64) string {
 	if v == 0 || math.Abs(v) >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -28,10 +28,10 @@ const (
 	settledPeer = "dataloadgen, wait 1 ms: 3 dependent loads"
 )
 
-// rows are all of them. The comment of a row, or of the function that opens it, says what an operation is.
+// rows returns all rows. The comment of a row, or of the function that opens it, describes an operation.
 func rows() []row {
 	return []row{
-		// One value handed over is an operation. The contexts are those of the context package, and are not cancelled.
+		// An operation hands over one value. The contexts are from the context package, and are not cancelled.
 		{id: "mvar-serial", against: oneTaken, must: 0.80, aim: 0.40, rounds: often,
 			open: fixed(handover(tasks, mvarOf(bg)), handover(goroutines, channelOf(1)))},
 		{id: "mvar-serial-ctx", against: oneSelect, must: 0.45, aim: 0.20, rounds: often,
@@ -41,7 +41,7 @@ func rows() []row {
 		{id: "mvar-goroutine", against: oneSelect, must: 1.0, aim: 0.75, rounds: often,
 			open: fixed(handover(goroutines, mvarOf(uncancelled)), handover(goroutines, channelOr(uncancelled)))},
 
-		// A lock and an unlock is an operation; in between a counter goes up.
+		// An operation is a lock and an unlock, with an increment between them.
 		{id: "mutex-free", against: "sync.Mutex", must: 1.6, aim: 1.2, open: lockFree},
 		{id: "mutex-contended", against: "sync.Mutex", must: 1.5, aim: 1.0, open: func(*bench) (ours, peer work) {
 			std := new(sync.Mutex)
@@ -52,11 +52,11 @@ func rows() []row {
 			return eight(mutexes(uncancelled)), eight(func() { ok(s.Acquire(uncancelled, 1)) }, func() { s.Release(1) })
 		}},
 
-		// To ask for a value that is there is an operation.
+		// An operation reads a value that is already there.
 		{id: "promise-ready", against: "sync.OnceValue, called again", must: 2.0, aim: 1.0, open: awaiting},
 		{id: "lazy-ready", against: "sync.OnceValue, called again", must: 2.0, aim: 1.0, open: forcing},
 
-		// Start a task and let it end, one after the other, and a thousand at a time.
+		// An operation starts a task that ends at once: tasks one after another, and in batches of a thousand.
 		{id: "spawn/one", against: "go + WaitGroup", must: 0.5, aim: 0.3, open: fixed(spawnFifo(1), spawnGo(1))},
 		{id: "spawn/many", against: "go + WaitGroup", must: 0.5, aim: 0.3, open: fixed(spawnFifo(1000), spawnGo(1000))},
 		// An operation is one fork. Starting the pool is not counted, here and below.
@@ -79,21 +79,22 @@ func rows() []row {
 		{id: "cancel-one/anywhere", against: "cancel 1 of 1k, in one of 1k MVars", must: 1.5, aim: 1.1, rounds: 3, cold: true,
 			sides: cancelOne(true, 1_000_000, 1000)},
 
-		// The peer is the figure of the paper (Li and Zdancewic, 2007), for ten million.
+		// The peer is the figure of the paper (Li and Zdancewic, 2007), for ten million tasks.
 		{id: "task-bytes", against: "48 bytes, the paper's, not measured", must: 1.0, aim: 0.7, rounds: 1, cold: true, gauge: live, constant: 48,
 			sides: func(b *bench) (ours, peer side) {
 				return func(time.Duration) float64 { return yielders(b.of(10_000_000, 1000)) }, nil
 			}},
 		{id: "fork-fairness", against: "go + WaitGroup", rounds: 8, cold: true, sides: besideForks},
 
-		// A request is an operation: 1000 connections ask again as soon as they are answered. The client is one
-		// thread on epoll.
+		// An operation is a request. Each of 1000 connections sends a new request as soon as it is answered. The client is one thread on
+		// epoll.
 		{id: "http-loop", against: overNet, must: 0.95, aim: 0.70, rounds: 6, sides: besideServer("http", 1000, onLoop(1), onNet, serveHTTP)},
-		// 64 bytes there and back on one of 200 connections are an operation, of TLS on goroutines in the client, or on one epoll.
+		// An operation is 64 bytes there and back on one of 200 connections. The client of TLS has goroutines, and the client of echo one
+		// epoll.
 		{id: "tls-loop", against: overNet, must: 1.10, aim: 0.90, rounds: 12, sides: tlsEcho},
 		{id: "echo/netpoll", against: "cloudwego/netpoll", rounds: 3, sides: besideServer("echo", 200, onLoop(1), onNetpoll, echo)},
-		// 32 KB there and back over one of 128 pairs of FIFOs are an operation, a task at each end, beside 65,536 tasks that wait to read from
-		// FIFOs of their own. Opening them is not counted.
+		// An operation is 32 KB there and back over one of 128 pairs of FIFOs, with a task at each end. Beside them 65,536 tasks wait to
+		// read, each from another FIFO. Opening the FIFOs is not counted.
 		{id: idleID, against: "the same with 0 idle", must: 1.05, aim: 1.0, open: besideIdle},
 
 		{id: "fibserver/p90/inline", against: fibInline, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(1, fibP90)},
@@ -103,13 +104,13 @@ func rows() []row {
 		{id: "fibserver/throughput/net-http", against: fibNet, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(2, fibBoth)},
 		{id: "fibserver/costly/net-http", against: fibNet, rounds: fibRuns, cold: true, sides: fibRow(2, fibCostly)},
 
-		// A small task of processor work, about a microsecond, is an operation.
+		// An operation is a small task that computes for about a microsecond.
 		{id: "pool/go", against: "go + WaitGroup", open: besidePool(byGo)},
 		{id: "pool/errgroup", against: "x/sync errgroup, SetLimit", open: besidePool(byErrgroup)},
 		{id: "pool/ants", against: "ants v2", open: besidePool(byAnts)},
 		{id: "pool/pond", against: "pond v2", open: besidePool(byPond)},
 		{id: "pool/conc", against: "conc pool", open: besidePool(byConc)},
-		// The same as a loop over a slice of n. Both choose the share of a worker themselves.
+		// The small tasks are a loop over a slice of n. Both libraries choose the share of a worker themselves.
 		{id: "pool/for", against: "conc iter.ForEach", open: func(b *bench) (ours, peer work) {
 			p := b.pool(0)
 			return func(n int) {
@@ -124,7 +125,7 @@ func rows() []row {
 			}, func(n int) { iter.ForEach(make([]int, n), func(v *int) { small(); *v++ }) }
 		}},
 
-		// A task of a stage, or a message from channel to channel, is an operation: processor time.
+		// An operation is a task through all its stages, or a message through all channels. The gauge is processor time.
 		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu,
 			open: fixed(stages(1), channels(1, withCtx, sendOr))},
 		{id: "stage/3", against: "3 channels, select with ctx", must: 1.0, aim: 0.7, gauge: cpu,
@@ -132,7 +133,7 @@ func rows() []row {
 		{id: "stage/10", against: "10 channels, select with ctx", must: 0.85, aim: 0.6, gauge: cpu,
 			open: fixed(stages(10), channels(10, withCtx, sendOr))},
 		{id: "stage/10-bare", against: "10 channels, no ctx", gauge: cpu, open: fixed(stages(10), channels(10, bare, sendBare))},
-		// The two readings of the clock, for Stats.Service, take longer than the semaphore; 1.2 would be without them.
+		// The two readings of the clock, for Stats.Service, take longer than the semaphore; without them the must would be 1.2.
 		{id: "stage/do", against: "semaphore: a channel, with ctx", must: 2.7, aim: 2.0, gauge: cpu, open: fixed(inlineDo, channelSemaphore)},
 		{id: "stage/do-worker", against: "a worker and a reply channel", must: 1.7, aim: 1.2, gauge: cpu, open: fixed(workerDo, replyChannel)},
 		{id: "stage/reject", against: "a full channel, select with default", gauge: cpu, open: fixed(rejecting, fullChannel)},
@@ -151,7 +152,7 @@ func rows() []row {
 		{id: "stm-readmostly/mutex", against: "sync.Mutex", must: 3, aim: 2, open: fresh(byEight(readMostlyOurs), byEight(readMostlyMutex))},
 		{id: "stm-readmostly/anacrolix", against: anacrolix, must: 0.06, aim: 0.03,
 			open: fresh(byEight(readMostlyOurs), byEight(readMostlyPeer))},
-		// A value through a queue of 16 is an operation.
+		// An operation is one value through a queue of 16.
 		{id: "stm-queue16/cond", against: "mutex and sync.Cond", must: 14, aim: 8,
 			open: fixed(handover(goroutines, stmOurs), handover(goroutines, condOf(slots)))},
 		{id: "stm-queue16/channel", against: "channel of 16", must: 8, aim: 5,
@@ -161,11 +162,11 @@ func rows() []row {
 		{id: "stm-queue16/fifo", against: "channel of 16, two goroutines", must: 7, aim: 4,
 			open: fixed(handover(tasks, stmOurs), handover(goroutines, channelOf(slots)))},
 
-		// A message is an operation. Two actors, or goroutines, send it to and fro.
+		// An operation is a message. Two actors, or two goroutines, send it to and fro.
 		{id: "actor-pingpong/react", against: pingPeer, must: 0.50, aim: 0.30, open: fixed(onFifo(pingPong(reacting)), pingPongChannels)},
 		{id: "actor-pingpong/receive", against: pingPeer, must: 0.85, aim: 0.60, open: fixed(onFifo(pingPong(receiving)), pingPongChannels)},
 		{id: "actor-pingpong/pool", against: pingPeer, must: 0.80, aim: 0.45, open: onPool(pingPong(reacting), pingPongChannels)},
-		// One message goes round in a ring, and a pass from one to the next is an operation.
+		// An operation is a pass from a member of a ring to the next. One message goes round the ring.
 		{id: "actor-ring/600k", against: "600,000 goroutines, channels of one", must: 0.30, aim: 0.15, rounds: 6,
 			open: besideRing(600_000, ringOnFifo, reacting)},
 		{id: "actor-ring/600k-pool", against: "600,000 goroutines, channels of one", must: 0.45, aim: 0.25, rounds: 6,
@@ -174,7 +175,7 @@ func rows() []row {
 			open: besideRing(100_000, ringOnFifo, receiving)},
 		{id: "actor-ring/receive-pool", against: "100,000 goroutines, channels of one", must: 1.2, aim: 1.0, rounds: 6,
 			open: besideRing(100_000, ringOnPool, receiving)},
-		// A message is an operation: one actor receives what goroutines send.
+		// An operation is a message. One actor receives the messages of some goroutines.
 		{id: "actor-flood/1", against: "protoactor-go", must: 0.7, aim: 0.35, open: flood(1)},
 		{id: "actor-flood/8", against: "protoactor-go", must: 0.6, aim: 0.35, open: flood(8)},
 		{id: "actor-spawn/fifo", against: "go + channel", must: 1.3, aim: 0.7, open: fixed(onFifo(spawnActors), spawnWithChannel)},
@@ -185,7 +186,7 @@ func rows() []row {
 		{id: "actor-bytes/receive", against: inChannel, must: 1.5, aim: 1.25, rounds: 3, cold: true, gauge: live,
 			sides: bytesBeside("actor-bytes/receive")},
 
-		// All of the work is an operation, or one Run, or one chain of loads. CPU is the time of all processors.
+		// An operation is all of the work, or one Run, or one chain of loads. CPU is the time of all processors.
 		{id: "fetch-chain10", against: "dataloadgen, wait 1 ms: 10 dependent loads", must: 0.01, aim: 0.004,
 			open: fixed(gets(10), chainLoader(10))},
 		{id: "fetch-bulk-1ms", against: "a loop by hand, on a source of 1 ms", must: 2.5, aim: 1.4,

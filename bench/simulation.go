@@ -17,7 +17,8 @@ import (
 
 const adders, adds = 3, 10
 
-// simulatedSeeds has a server, three clients with ten requests each, resets and partitions, in two minutes of virtual time.
+// simulatedSeeds runs n simulations. Each has a server, three clients with ten requests each, resets and partitions, in two minutes of
+// virtual time.
 func simulatedSeeds(n int) {
 	for seed := range n {
 		ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err)
@@ -58,7 +59,7 @@ func add(ctx context.Context, to *register.Client, name string) {
 	to.Close()
 }
 
-// overLoopback is the same program on goroutines, without faults: the test that a simulation replaces.
+// overLoopback runs the same program on goroutines, without faults: the test that a simulation replaces.
 func overLoopback(n int) {
 	for range n {
 		ln := must(net.Listen("tcp", "127.0.0.1:0"))
@@ -74,7 +75,7 @@ func overLoopback(n int) {
 	}
 }
 
-// A locked is a register for goroutines: each connection has a Server of its own, and a lock for the count.
+// A locked is a register for goroutines. Each connection has a separate Server, and a lock guards the total.
 type locked struct {
 	mu    sync.Mutex
 	total int
@@ -96,7 +97,7 @@ func (l *locked) serve(ln net.Listener) error {
 	}
 }
 
-// simulatedSteps has two tasks that yield.
+// simulatedSteps takes n steps, by two tasks that yield.
 func simulatedSteps(n int) {
 	simulation.Run(simulation.Options{Seed: 1, MaxSteps: math.MaxInt}, func(ctx context.Context, w *simulation.World) error {
 		ok(w.Go(func() {
@@ -111,7 +112,7 @@ func simulatedSteps(n int) {
 	})
 }
 
-// switches are the two of iter.Pull.
+// switches measures n values of iter.Pull, each of which takes two switches.
 func switches(n int) {
 	next, end := iter.Pull(func(yield func(int) bool) {
 		for yield(0) {

@@ -11,8 +11,8 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// The rows measure the cost of a task that does next to nothing, in processor time of all threads. Wall time depends on other processes.
-// Queues and channels have room for 100.
+// The rows measure the cost of a task that does next to nothing. The gauge is the processor time of all threads, since wall time depends on
+// other processes. Queues and channels have room for 100.
 
 func increment(_ context.Context, n int) (int, error) { return n + 1, nil }
 
@@ -33,7 +33,7 @@ func stages(number int) work {
 	}
 }
 
-// channels does the same with a goroutine for each stage. Each hands values on until its input is closed.
+// channels sends n values through channels, with a goroutine for each stage. Each goroutine hands values on until its input is closed.
 func channels(number int, handOn func(ctx context.Context, in, out chan int), send func(ctx context.Context, to chan int, v int)) work {
 	return func(n int) {
 		ctx, stop := context.WithCancel(bg)
@@ -47,7 +47,7 @@ func channels(number int, handOn func(ctx context.Context, in, out chan int), se
 			from = to
 		}
 		all.Go(func() {
-			for range from { // until it is closed
+			for range from { // the loop ends when the last channel is closed
 			}
 		})
 		upTo(n, func(i int) { send(ctx, first, i) })
@@ -56,7 +56,7 @@ func channels(number int, handOn func(ctx context.Context, in, out chan int), se
 	}
 }
 
-// withCtx hands on until ctx is done, too.
+// withCtx hands values on until the input is closed or ctx is done.
 func withCtx(ctx context.Context, in, out chan int) {
 	for {
 		v, more := receiveOr(ctx, in)
@@ -76,7 +76,7 @@ func bare(_ context.Context, in, out chan int) {
 
 func sendBare(_ context.Context, to chan int, v int) { to <- v }
 
-// inlineDo is Do of a stage that is free: the caller does the task. Its peer is a semaphore around the function.
+// inlineDo calls Do of a stage that is free, so that the caller does the task. Its peer is a semaphore around the function.
 func inlineDo(n int) {
 	s := newStage()
 	upTo(n, func(i int) { must(s.Do(uncancelled, i)) })
@@ -115,7 +115,7 @@ func replyChannel(n int) {
 	close(in)
 }
 
-// rejecting is a full stage that rejects n tasks.
+// rejecting submits n tasks to a full stage, which rejects them.
 func rejecting(n int) {
 	let := make(chan struct{})
 	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil },
@@ -139,7 +139,7 @@ func fullChannel(n int) {
 }
 
 // circling is after figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000): a closed loop, in which each task takes 50 ms, almost
-// all of it waiting. It counts completions a second, without those of the first quarter.
+// all of it waiting. It counts completions a second, without the completions in the first quarter of the time.
 func circling(b *bench, x float64) (all []measurement) {
 	n, d := int(x), time.Duration(b.of(1500, 100))*time.Millisecond
 	for _, begin := range []func(n int, done func() (again bool)) (end func()){circlingGoroutines, circlingTimers, circlingStage} {
@@ -161,11 +161,11 @@ func circling(b *bench, x float64) (all []measurement) {
 
 const taskTime = 50 * time.Millisecond
 
-// phase is the length of the first round of a task. The rounds of all tasks so end spread over time, and a count of
-// completions does not depend on how many rounds happen to end in its time.
+// phase is the length of the first round of a task. The ends of the rounds must be spread over time. Otherwise a count of completions would
+// depend on how many rounds happen to end in its time.
 func phase(i, n int) time.Duration { return taskTime * time.Duration(1+i%n) / time.Duration(n) }
 
-// circlingGoroutines has a goroutine for each round of a task.
+// circlingGoroutines starts a goroutine for each round of a task.
 func circlingGoroutines(n int, done func() bool) (end func()) {
 	var left sync.WaitGroup
 	left.Add(n)
@@ -182,7 +182,7 @@ func circlingGoroutines(n int, done func() bool) (end func()) {
 	return left.Wait
 }
 
-// circlingTimers has timers of an event loop.
+// circlingTimers starts a timer of an event loop for each round of a task.
 func circlingTimers(n int, done func() bool) (end func()) {
 	l := must(eventloop.New(eventloop.Options{}))
 	var round func(d time.Duration)
@@ -197,13 +197,13 @@ func circlingTimers(n int, done func() bool) (end func()) {
 	return func() { ok(l.Close()) }
 }
 
-// circlingStage has a stage of width 1000 before the goroutines.
+// circlingStage submits each round of a task to a stage of width 1000.
 func circlingStage(n int, done func() bool) (end func()) {
 	const width = 1000
 	var s *stage.Stage[int, int]
 	s = stage.New("T", func(ctx context.Context, i int) (int, error) {
 		d := taskTime
-		if i < min(n, width) { // the first in each slot
+		if i < min(n, width) { // the task is the first in its slot
 			d = phase(i, min(n, width))
 		}
 		time.Sleep(d)

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// Transactions. An operation is one transaction, or what stands in its place.
+// An operation of these rows is one transaction, or the peer's code for the same purpose.
 
 func atomically(f func(tx *stm.Tx) error) { ok(stm.Atomically(bg, f)) }
 
@@ -22,10 +22,10 @@ func peerVars[T any](n int, v T) []*peer.Var[T] {
 	return all
 }
 
-// An op is done again and again.
+// An op is one operation, which its row repeats.
 type op = func(rng *rand.Rand)
 
-// oneByOne is an op on one goroutine, and byEight on eight of them at once.
+// oneByOne runs an op on one goroutine, and byEight on eight goroutines at once.
 func oneByOne(open func() op) func() work {
 	return func() work { f := open(); return again(func() { f(nil) }) }
 }
@@ -61,7 +61,7 @@ func incMutex() op {
 
 const accounts = 1000
 
-// transfers are between two of 1000 accounts, chosen at random.
+// transfers calls transfer n times, for two of 1000 accounts at random.
 func transfers(open func() (transfer func(from, to int))) func() work {
 	return func() work {
 		transfer := open()
@@ -96,7 +96,7 @@ func transferPeer() func(from, to int) {
 	}
 }
 
-// transferLocks takes the mutexes of both, in order.
+// transferLocks locks both accounts in the order of their numbers, to avoid a deadlock.
 func transferLocks() func(from, to int) {
 	all := make([]struct {
 		sync.Mutex
@@ -126,7 +126,7 @@ func transferMutex() func(from, to int) {
 
 const seats = 5
 
-// philosophers are five goroutines that take two forks each, and put them back.
+// philosophersOurs has five goroutines, each of which takes two forks and puts them back.
 func philosophersOurs(n int) {
 	var taken [seats]stm.Var[bool]
 	split(n, seats, func(left, _ int) {
@@ -163,7 +163,7 @@ func philosophersPeer(n int) {
 	})
 }
 
-// few is how many variables 19 of 20 transactions read, and one writes one of.
+// few is the number of variables. One in 20 transactions writes one variable, but the other transactions read all of them.
 const few = 4
 
 func readMostlyOurs() op {

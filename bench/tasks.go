@@ -12,9 +12,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Starting tasks, forks, and functions that block.
+// The rows of starting tasks, and of forks.
 
-// spawnFifo starts n tasks that end at once, in batches. Starting the fifo is counted, once for all.
+// spawnFifo starts n tasks that end at once, in batches. Starting the fifo is counted, once for all tasks.
 func spawnFifo(batch int) work {
 	return func(n int) {
 		ended := 0
@@ -23,7 +23,7 @@ func spawnFifo(batch int) work {
 			one := func() { ended++ }
 			inBatches(n, batch, func(part int) {
 				times(part, func() { ok(here.Go(one)) })
-				suspend.Yield() // they come first
+				suspend.Yield() // the new tasks run first
 			})
 		})
 		check(ended == n)
@@ -41,14 +41,14 @@ func spawnGo(batch int) work {
 	}
 }
 
-// forking is shared by the forks. Captured, the pool would make each closure larger.
+// forking is shared by the forks. Otherwise each closure would capture the pool and be larger.
 var forking struct {
 	pool *workstealing.Pool
-	cut  int         // fib of this and less is computed without forks
-	over atomic.Bool // the goroutines are to end
+	cut  int         // fib of cut and less is computed without forks
+	over atomic.Bool // it makes the goroutines end
 }
 
-// forks sets a pool up for fib, and a cut-off for fib and fibGo.
+// forks sets up a pool for fib, and a cut-off for fib and fibGo. The result runs a function in a task of the pool.
 func (b *bench) forks(workers, cut int) (inTasks func(f func())) {
 	forking.pool, forking.cut = b.pool(workers), cut
 	return func(f func()) { inTask(forking.pool, f) }
@@ -95,7 +95,7 @@ func fibSerial(n int) int {
 	return fibSerial(n-1) + fibSerial(n-2)
 }
 
-// forksOf25 is how often fib(25) without cut-off forks. That is done again and again, with a worker for each processor.
+// forksOf25 is the number of forks of fib(25) without a cut-off. The row repeats fib(25), with a worker for each processor.
 const forksOf25 = 121392
 
 func forkAll(b *bench) (ours, peer work) {
@@ -104,7 +104,7 @@ func forkAll(b *bench) (ours, peer work) {
 	return again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }), again(func() { check(fibGo(25) == 75025) })
 }
 
-// speedup is fib(40), with forks down to fib(20) on two workers, and without any.
+// speedup computes fib(40), with forks down to fib(20) on two workers, and without any fork.
 func speedup(b *bench) (ours, peer work) {
 	n, want := b.of(40, 24), b.of(102334155, 46368)
 	inTasks := b.forks(2, 20)
@@ -112,8 +112,9 @@ func speedup(b *bench) (ours, peer work) {
 		again(func() { check(fibSerial(n) == want) })
 }
 
-// besideForks is the time of an empty task that is begun, and waited for, beside a fork-join of a minute: fib(50) with forks down to
-// fib(20), a worker for each processor. Twenty tasks are a round, a few milliseconds apart, when the fork-join has reached all processors.
+// besideForks measures the time to start an empty task and wait for its end, beside a fork-join of a minute: fib(50) with forks down to
+// fib(20), and a worker for each processor. A round is twenty tasks, a few milliseconds apart, when the fork-join has reached all
+// processors.
 func besideForks(b *bench) (ours, peer side) {
 	b.forks(0, 20)
 	pause, tasks := time.Duration(b.of(3, 0))*time.Millisecond, b.of(20, 1)
@@ -145,7 +146,7 @@ func besideForks(b *bench) (ours, peer side) {
 		})
 }
 
-// keptTasks is the number of tasks that wait, in a Run of their own. The Runs before have left their coroutines.
+// keptTasks is the number of tasks that wait in each Run. The Run uses the coroutines of earlier Runs.
 const keptTasks = 5000
 
 func keptCoroutines(b *bench) (ours, peer work) {

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// The web server, beside nginx, Apache and package net/http: figure 19 of Li and Zdancewic. wrk asks for files of 16 KB at random. All run on
-// the same machine, so the client's processor time counts against each server.
+// The web server, beside nginx, Apache and package net/http: figure 19 of Li and Zdancewic. wrk requests files of 16 KB at random. All run
+// on the same machine, so the client's processor time counts against each server.
 
-// webFigures are of one server in one round.
+// webFigures are the figures of one server in one round.
 type webFigures struct {
 	rate      float64 // answers a second
 	p99       float64 // milliseconds
@@ -28,13 +28,13 @@ type webFigures struct {
 	memory    float64 // megabytes of the server at the end
 }
 
-// A web is one of the two loads.
+// A web is a load: files that are cached, or files from a disk.
 type web struct {
 	files int
-	limit int    // bytes of memory, with the cache of the system for its files; 0: none
+	limit int    // bytes of memory, with the cache of the system for its files; 0 means no limit
 	aio   string // a setting of nginx: with threads it is faster for the disk, and slower from memory
 	dir   string
-	had   map[string][]webFigures // by server and number of connections
+	had   map[string][]webFigures // the figures so far, by server and number of connections
 }
 
 const (
@@ -68,8 +68,8 @@ var webServers = []struct {
 	}},
 }
 
-// The settings that their documentation recommends for static files: one worker per processor for nginx, and event for Apache. Ours has a
-// reactor for each processor, 60 MB for its own cache, and reads past that of the system.
+// The documentation of the servers recommends these settings for static files: one worker per processor for nginx, and event for Apache.
+// Braid's server has a reactor for each processor, 60 MB for its cache, and reads past the cache of the system.
 const (
 	nginxConf = `user root; daemon off; worker_processes auto; worker_rlimit_nofile 20000; pid nginx.pid; error_log stderr crit;
 events { worker_connections 8192; multi_accept on; }
@@ -97,7 +97,7 @@ MaxRequestWorkers 5120
 StartServers 2
 ListenBacklog 8192
 `
-	// wrkScript asks for FILES files at random, and prints what webFigures wants.
+	// wrkScript requests FILES files at random, and prints a wrkReport.
 	wrkScript = `local files, per = tonumber(os.getenv("FILES")), tonumber(os.getenv("PER"))
 local threads = 0
 function setup(thread) threads = threads + 1; thread:set("id", threads) end
@@ -114,7 +114,7 @@ end
 `
 )
 
-// webCurves are those of a load, a curve for each figure.
+// webCurves returns the curves of a load, a curve for each figure.
 func webCurves(id, title, about string, load *web) (all []curve) {
 	for _, f := range []struct {
 		id, y string
@@ -154,7 +154,7 @@ func webCurves(id, title, about string, load *web) (all []curve) {
 	return all
 }
 
-// figures are those of a round, which the first of the curves measures.
+// figures returns the figures of a round. It keeps them, so that all curves of a load share a measurement.
 func (w *web) figures(b *bench, server, conns, round int) webFigures {
 	key := fmt.Sprint(server, " ", conns)
 	for len(w.had[key]) < round {
@@ -163,7 +163,7 @@ func (w *web) figures(b *bench, server, conns, round int) webFigures {
 	return w.had[key][round-1]
 }
 
-// measure starts a server, and drives it.
+// measure starts a server, drives it, and stops it.
 func (w *web) measure(b *bench, server, conns int) webFigures {
 	dir := must(os.MkdirTemp("", "bench-web"))
 	defer os.RemoveAll(dir)
@@ -179,7 +179,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	cmd := exec.Command("sh", append([]string{"-c", `for g in ` + strings.Join(groups, " ") + `; do echo $$ >$g/cgroup.procs; done; exec "$@"`, "sh"},
 		webServers[server].command(dir, files, w.aio, port)...)...)
 	cmd.Stderr, cmd.SysProcAttr = os.Stderr, ownGroup
-	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB", "GOGC=off") // as the guide to the collector says for a limited memory
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB", "GOGC=off") // the guide to the collector recommends this for a limited memory
 	ok(cmd.Start())
 	defer func() {
 		killGroup(cmd.Process.Pid)
@@ -230,7 +230,7 @@ func wrk(dir string, port, conns, files int, d time.Duration) (r wrkReport) {
 	return r
 }
 
-// corpus is a directory with n files of 16 KB, in directories of 512. It is made once.
+// corpus returns a directory with n files of 16 KB, in subdirectories of 512 files. It is made once.
 func (w *web) corpus(n int) string {
 	if w.dir != "" {
 		return w.dir
@@ -249,7 +249,7 @@ func (w *web) corpus(n int) string {
 	return w.dir
 }
 
-// webserverProgram is the example.
+// webserverProgram builds the example, and returns its file.
 var webserverProgram = sync.OnceValue(func() string {
 	dir := leftover(must(os.MkdirTemp("", "bench-bin")))
 	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/webserver"), "-o", dir, ".")
@@ -258,7 +258,7 @@ var webserverProgram = sync.OnceValue(func() string {
 	return filepath.Join(dir, "webserver")
 })
 
-// fileServerArg makes a process the server of package net/http, until it is killed.
+// fileServerArg starts this program as a file server of package net/http, until it is killed.
 const fileServerArg = "-fileserver"
 
 func fileServerHere(args []string) any {

@@ -12,11 +12,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The places where the work of rows runs, and how it is divided.
+// The work of a row runs in one of several places, and may be divided.
 
 var bg = context.Background()
 
-// uncancelled could be cancelled, and is not.
+// uncancelled is a context that could be cancelled, but is not.
 var uncancelled, _ = context.WithCancel(bg)
 
 // times, upTo and total are loops. The compiler inlines them with a literal f.
@@ -32,7 +32,7 @@ func upTo(n int, f func(i int)) {
 	}
 }
 
-// total adds n ones.
+// total adds n results of f, each of which must be 1.
 func total(n int, f func() int) {
 	sum := 0
 	for range n {
@@ -41,10 +41,10 @@ func total(n int, f func() int) {
 	check(sum == n)
 }
 
-// again is n times a piece of work.
+// again makes a work that calls f n times.
 func again(f func()) work { return func(n int) { times(n, f) } }
 
-// A place runs all of fs at once, to the end of the last.
+// A place runs all of fs at once, and returns when all have ended.
 type place = func(fs ...func())
 
 func goroutines(fs ...func()) {
@@ -55,7 +55,7 @@ func goroutines(fs ...func()) {
 	wg.Wait()
 }
 
-// tasks are those of one fifo. It begins with the first of fs.
+// tasks runs fs as tasks of one fifo, and begins with the first.
 func tasks(fs ...func()) {
 	inFifo(func() {
 		for _, f := range fs[1:] {
@@ -65,7 +65,7 @@ func tasks(fs ...func()) {
 	})
 }
 
-// fifos are one for each of fs, on goroutines that are not locked to threads.
+// fifos runs each of fs on a new fifo, on goroutines that are not locked to threads.
 func fifos(fs ...func()) {
 	all := make([]func(), len(fs))
 	for i, f := range fs {
@@ -86,7 +86,7 @@ func inTask(on suspend.Spawner, f func()) {
 	<-done
 }
 
-// onProcs is f with GOMAXPROCS as asked for.
+// onProcs runs f with GOMAXPROCS set to procs.
 func onProcs(procs int, f work) work {
 	return func(n int) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
@@ -96,7 +96,7 @@ func onProcs(procs int, f work) work {
 	}
 }
 
-// split divides n operations among k goroutines. Worker w does f(w, i) for its i-th.
+// split divides n operations among k goroutines. Worker w calls f(w, i) for its operation i.
 func split(n, k int, f func(w, i int)) {
 	var wg sync.WaitGroup
 	for w := range k {
@@ -109,7 +109,7 @@ func split(n, k int, f func(w, i int)) {
 	wg.Wait()
 }
 
-// pool has a number of workers, or one for each processor if that is 0.
+// pool opens a pool with a number of workers. 0 means a worker for each processor.
 func (b *bench) pool(workers int) *workstealing.Pool {
 	p := workstealing.New(workstealing.Options{Workers: workers})
 	b.close(func() { ok(p.Close()) })

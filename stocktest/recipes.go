@@ -25,8 +25,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Get fetches url with a stock client, whose connections, pool and proxies are its own. It suspends the task, and the loop goes on
-// meanwhile. The BlockingWidth of the loop limits the number of Gets that run at a time.
+// Get fetches url with a stock client, through the client's own connections, pool and proxies. The task suspends, but its loop goes on. The
+// BlockingWidth of the loop limits the number of Gets that run at once.
 func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return suspend.Call(ctx, func() ([]byte, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -42,8 +42,8 @@ func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	})
 }
 
-// QueryInt asks a database for one number, by a stock *sql.DB, whose pool may be smaller than the number of tasks. It suspends the
-// task meanwhile.
+// QueryInt queries a database for one number, by a stock *sql.DB, whose pool may be smaller than the number of tasks. The task suspends
+// until the answer is there.
 func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (int, error) {
 	return suspend.Call(ctx, func() (n int, err error) {
 		err = db.QueryRowContext(ctx, query, args...).Scan(&n)
@@ -51,10 +51,10 @@ func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (int, 
 	})
 }
 
-// A Dial opens a connection, as stock clients want it.
+// A Dial opens a connection. Stock clients take such a function.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Over returns the Dial of a loop: a task that waits for a connection, or on one, suspends.
+// Over returns the Dial of a loop. A task that waits for a connection, or reads or writes it, suspends.
 func Over(loop *eventloop.Loop) Dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := loop.Dial(ctx, network, address)
@@ -65,11 +65,12 @@ func Over(loop *eventloop.Loop) Dial {
 	}
 }
 
-// ConnectPgx opens a bare connection. Over a loop a task that waits for an answer holds up nobody, and no goroutine waits for it.
-// One task at a time uses the connection. Its methods take the contexts of the task.
+// ConnectPgx opens a bare connection. Over a loop a task that waits for an answer blocks no other task, and no goroutine waits for it. Only
+// one task may use the connection at once. The methods of the connection take the contexts of the task.
 //
-// There is one exception. When a write has lasted for 15 ms, pgx reads on a goroutine of its own, and the task waits for it natively. On a
-// reactor with a negative HandOver that is a deadlock. Where the server or the machine may be that busy, each use of the connection goes through suspend.Call.
+// There is one exception. When a write has lasted for 15 ms, pgx reads on another goroutine, and the task waits for that goroutine
+// natively. On a reactor with a negative HandOver this wait is a deadlock. Where the server or the machine may be that busy, each use of
+// the connection must go through suspend.Call.
 func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -79,8 +80,8 @@ func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// Pgx returns a pool of up to conns bare connections. A task that waits for one suspends, in place of the native wait of pgxpool. A connection that
-// is closed, or in a transaction, is not used again.
+// Pgx returns a pool of up to conns bare connections. A task that waits for a connection suspends, in place of the native wait of pgxpool.
+// The pool closes a returned connection that is in a transaction.
 func Pgx(dial Dial, dsn string, conns int) *respool.Pool[*pgx.Conn] {
 	return respool.New(respool.Options[*pgx.Conn]{
 		Max:   conns,
@@ -92,8 +93,8 @@ func Pgx(dial Dial, dsn string, conns int) *respool.Pool[*pgx.Conn] {
 	})
 }
 
-// NewRedis returns a client. Its pool waits natively, so each task uses a connection of its own, by Conn, and conns is at least
-// the number of such tasks.
+// NewRedis returns a client. Its pool waits natively, so each task must use a separate connection, by Conn, and conns must be at least the
+// number of such tasks.
 func NewRedis(dial Dial, addr string, conns int) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: conns, Dialer: dial})
 }
