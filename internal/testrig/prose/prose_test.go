@@ -80,7 +80,7 @@ const (
 // TestHabits measures the comments of all files that are no tests.
 func TestHabits(t *testing.T) {
 	const root = "../../.."
-	var ours prose.Score
+	var ours, pages prose.Score
 	packages := map[string]*prose.Score{}
 	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		switch {
@@ -88,6 +88,10 @@ func TestHabits(t *testing.T) {
 			return err
 		case d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
 			return fs.SkipDir
+		case strings.HasSuffix(file, ".md") && filepath.Base(file) != "CHANGELOG.md" && filepath.Base(file) != "tried.md":
+			in := filepath.ToSlash(strings.TrimPrefix(file, root))
+			packages[in] = new(prose.Score)
+			return errors.Join(packages[in].Markdown(file), pages.Markdown(file))
 		case !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
 			return nil
 		}
@@ -118,7 +122,7 @@ func TestHabits(t *testing.T) {
 			require.NoError(t, theirs.Go(file))
 		}
 	}
-	for name, s := range map[string]*prose.Score{"the library": &ours, "the standard library": &theirs} {
+	for name, s := range map[string]*prose.Score{"the library": &ours, "the pages": &pages, "the standard library": &theirs} {
 		t.Logf("%s: %.1f %% habits, %.1f %% fragments, %.1f %% purposes", name, percent(len(s.Habits), s.Sentences), percent(len(s.Fragments), s.Tails),
 			percent(s.Purposes, s.Sentences))
 	}
