@@ -162,8 +162,10 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	}
 }
 
-// unending reports whether err is of a run that still has a goroutine, which a second run would meet.
-func unending(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) }
+// unending reports whether err is of a run that left a goroutine, which a second run would meet, or that would end this process.
+func unending(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
+}
 
 // differs is the account of a difference: the second run did something else than the at'th event of the first.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
