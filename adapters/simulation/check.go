@@ -164,9 +164,11 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	}
 }
 
-// unending reports whether the run that ended with err still has a goroutine. The seed must not run again then: the second run would meet
-// the goroutine.
-func unending(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) }
+// unending reports whether the seed of a run that ended with err must not run again in this process: the run has left a goroutine, which the
+// second run would meet, or it has ended its process.
+func unending(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
+}
 
 // differs describes a difference: the second run did the event second instead of the at'th event of the first run.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {

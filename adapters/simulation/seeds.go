@@ -30,11 +30,14 @@ type seeds struct {
 	diagram string // a file
 	checker checker
 	others  []*checker // the checkers of further jobs
+
+	processes int // 0 means that this process makes the runs
+	call      int // the number of the call of Test, in its test
 }
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
 	first := max(o.Seed, 1)
-	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}}
+	s := &seeds{o: o.Options, every: checkEvery, n: o.Seeds, jobs: 1, diagram: os.Getenv("BRAID_DIAGRAM"), search: search{next: first, guided: o.Guided, draws: source(first)}, call: call(t)}
 	if o.Twice {
 		s.every = 1
 	}
@@ -76,7 +79,16 @@ func newSeeds(t *testing.T, o TestOptions) *seeds {
 			t.Fatalf("simulation: BRAID_JOBS=%s is not a number of jobs", v)
 		}
 		if s.jobs > 1 && (o.Bubble || o.Guests) {
-			t.Fatalf("simulation: BRAID_JOBS=%s: runs with guests or with Bubble take turns, so use processes", v)
+			t.Fatalf("simulation: BRAID_JOBS=%s: runs with guests or with Bubble take turns, so use BRAID_PROCESSES", v)
+		}
+	}
+	if v := os.Getenv("BRAID_PROCESSES"); v != "" {
+		var err error
+		if s.processes, err = strconv.Atoi(v); err != nil || s.processes <= 0 {
+			t.Fatalf("simulation: BRAID_PROCESSES=%s is not a number of processes", v)
+		}
+		if s.guided || s.jobs > 1 {
+			t.Fatalf("simulation: BRAID_PROCESSES=%s: a guided search and BRAID_JOBS make their runs in one process", v)
 		}
 	}
 	if v := os.Getenv("BRAID_STOP"); v != "" {
@@ -100,8 +112,11 @@ func (s *seeds) more(n int, since time.Duration) bool {
 }
 
 // round plans some runs after n, and yields each with its report, in the order of the plan. With several jobs the runs are done by then.
-func (s *seeds) round(n int) iter.Seq2[run, Report] {
-	plans := make([]run, round)
+func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
+	plans := make([]run, max(round, s.processes*perWorker))
+	if s.lasts > 0 && s.processes > 0 {
+		plans = plans[:s.processes*round]
+	}
 	if s.lasts == 0 {
 		plans = plans[:min(len(plans), s.n-n)]
 	}
@@ -109,7 +124,10 @@ func (s *seeds) round(n int) iter.Seq2[run, Report] {
 		plans[i] = s.plan()
 	}
 	perform := func(i int) Report { return s.perform(&s.checker, plans[i]) }
-	if len(s.others) > 0 {
+	switch {
+	case s.processes > 0:
+		perform = s.inWorkers(t, plans)
+	case len(s.others) > 0:
 		perform = s.abreast(plans)
 	}
 	return func(yield func(run, Report) bool) {
@@ -165,14 +183,14 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 	o, shorter := s.options(p), s.one
 	o.Trace = nil
 	err, end := r.Err, ""
-	if !unending(err) {
-		if !s.twice(p) || len(s.others) > 0 { // otherwise the events are there
+	var differs *Nondeterminism
+	if !unending(err) && !(s.processes > 0 && errors.As(err, &differs)) {
+		if !s.twice(p) || len(s.others)+s.processes > 0 { // otherwise the events are there
 			if t.Failed() {
 				t.Logf("simulation: seed %d has failed, and runs a second time, for its trace: what it prints comes twice", o.Seed)
 			}
 			err = s.checker.again(o, r)
 		}
-		var differs *Nondeterminism
 		switch {
 		case s.shorten == 0 || errors.As(err, &differs):
 		case s.checker.report.Err == nil:
@@ -217,6 +235,9 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 			keys = "\nA range over a map of more than 8 entries has its order by keys of the process. If the command fails otherwise, test with\n" +
 				"BRAID_RANDOM=1 in the environment (Linux), which makes the keys the same everywhere.\n"
 		}
+	}
+	if s.processes > 0 && errors.As(err, &differs) {
+		again += "BRAID_PROCESSES=2 "
 	}
 	seed := fmt.Sprintf("%d%v", o.Seed, o.variant)
 	end += s.stopped(r)

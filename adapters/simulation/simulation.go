@@ -100,6 +100,7 @@ type Report struct {
 	// Sometimes has the names of the calls of World.Sometimes, and whether the run has reached them.
 	Sometimes map[string]bool
 	came      []mark // where the run reached them, in order
+	failed    bool   // main has marked the test as failed, in another process
 
 	// Of a run with guests.
 	Level   string // chance under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay

@@ -49,6 +49,9 @@ const checkEvery = 10
 //
 // BRAID_JOBS=n makes n runs in parallel, if they are not in bubbles. They find the same failures, but several goroutines call main.
 //
+// BRAID_PROCESSES=n makes the runs in n other processes, in parallel. Each of them runs this test up to this call, and then at most a thousand seeds. A seed that
+// runs twice runs in two of them, so that an order that differs from process to process is found, too: by hash keys of maps, or by addresses.
+//
 // BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find a run that fails in the same way after fewer messages. The same
 // way is the same first line of the error, without numbers and names of nodes, or the same line of t.Fatal. A failure by t.Error alone is
 // not shortened. The failure then lists the messages, the faults and the lines of Log with their steps, and a BRAID_SEED that repeats the
@@ -71,6 +74,9 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	var random *chance.State
 	var all Report
+	tally := func(r Report) {
+		all.Windows, all.Long, all.Ahead, all.Left = all.Windows+r.Windows, all.Long+r.Long, all.Ahead+r.Ahead, all.Left+r.Left
+	}
 	account := func() {}
 	if o.Guests {
 		calm(t)
@@ -85,7 +91,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		if o.Guests {
 			cryptotest.SetGlobalRandom(t, o.Seed)
 			r = inGuests(t, o, random, main)
-			all.Windows, all.Long, all.Ahead, all.Left = all.Windows+r.Windows, all.Long+r.Long, all.Ahead+r.Ahead, all.Left+r.Left
+			tally(r)
 			return r
 		}
 		if !o.Bubble {
@@ -93,12 +99,17 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		}
 		return inBubbleOf(t, o, main)
 	}
+	if s.work(t) {
+		return
+	}
 	begun, steps, n := time.Now(), 0, 0
 	reached := map[string]int{} // seeds, by the name of a Sometimes
 	failure := ""
 	for failure == "" && s.more(n, time.Since(begun)) {
-		for p, r := range s.round(n) {
-			n++
+		for p, r := range s.round(t, n) {
+			if n++; s.processes > 0 {
+				tally(r)
+			}
 			for _, name := range slices.Sorted(maps.Keys(r.Sometimes)) {
 				seeds := reached[name]
 				if r.Sometimes[name] {
@@ -107,7 +118,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 				reached[name] = seeds
 			}
 			all.Steps = r.Steps
-			if steps += r.Steps; r.Err != nil || t.Failed() {
+			if steps += r.Steps; r.Err != nil || r.failed || t.Failed() {
 				failure = s.failure(t, p, r, place(main))
 				break
 			}

@@ -1,0 +1,283 @@
+package simulation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A worker is the same test in another process. Test writes a job to a file and starts the program of the test once more; there Test runs the
+// seeds of the job, appends a result for each to a second file, and skips the rest of the test. So a seed that ends its process is the first
+// without a result, goroutines that a run leaves behind go with the process, and guests run on as many processors as there are workers.
+// A seed that runs twice runs in two processes, which differ in their hash keys of maps, in addresses and in the environment of threads.
+
+// perWorker is how many seeds a process runs at most.
+var perWorker = 1000
+
+// errEnded says that a seed has ended its process.
+var errEnded = errors.New("simulation: the process of the run ended")
+
+// A job is what a worker does.
+type job struct {
+	Test   string
+	Call   int // of Test, in that test
+	Seeds  []uint64
+	Events bool // are recorded
+}
+
+// A result is what became of a seed.
+type result struct {
+	Report
+	Error  string // of Report, which has none here
+	Failed bool   // main has marked the test
+	Events []line
+}
+
+// A line is an event of a worker.
+type line struct {
+	Step      int
+	At        time.Duration
+	Who, Text string
+	Quiet     bool
+}
+
+var calls = struct {
+	sync.Mutex
+	of map[*testing.T]int
+}{of: map[*testing.T]int{}}
+
+// call returns how many times t has called Test, with this one.
+func call(t *testing.T) int {
+	calls.Lock()
+	defer calls.Unlock()
+	if calls.of[t]++; calls.of[t] == 1 {
+		t.Cleanup(func() {
+			calls.Lock()
+			defer calls.Unlock()
+			delete(calls.of, t)
+		})
+	}
+	return calls.of[t]
+}
+
+// work does the job of this process, if it is a worker, and ends the test. It reports whether this is a worker whose job is in another call.
+func (s *seeds) work(t *testing.T) (elsewhere bool) {
+	file := os.Getenv("BRAID_WORKER")
+	if file == "" {
+		return false
+	}
+	b, err := os.ReadFile(file)
+	var j job
+	if err = errors.Join(err, json.Unmarshal(b, &j)); err != nil {
+		t.Fatalf("simulation: BRAID_WORKER: %v", err)
+	}
+	if j.Test != t.Name() || j.Call != s.call {
+		return true
+	}
+	out, err := os.Create(file + ".results")
+	if err != nil {
+		t.Fatalf("simulation: BRAID_WORKER: %v", err)
+	}
+	defer func() { _ = out.Close() }()
+	results := json.NewEncoder(out)
+	for _, seed := range j.Seeds {
+		var r result
+		o := s.options(run{seed: seed})
+		if j.Events {
+			o.watch = func(w *World, e event) {
+				r.Events = append(r.Events, line{w.steps, e.at, e.who(), e.String(), e.quiet})
+			}
+		}
+		if r.Report = s.checker.run(o); r.Err != nil {
+			r.Error, r.Err = r.Err.Error(), nil
+		}
+		r.Failed = t.Failed()
+		if err := results.Encode(r); err != nil {
+			t.Fatalf("simulation: BRAID_WORKER: %v", err)
+		}
+		if r.Failed || r.Error != "" {
+			break
+		}
+	}
+	t.SkipNow()
+	return true
+}
+
+// employ runs seeds in a worker, and returns what became of them up to the first that failed.
+func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result) {
+	fail := func(err error, output []byte) []result {
+		r := result{Report: Report{Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}}
+		if len(all) < len(some) {
+			r.Seed = some[len(all)]
+		}
+		return append(all, r)
+	}
+	file := filepath.Join(t.TempDir(), "job")
+	b, err := json.Marshal(job{t.Name(), s.call, some, events})
+	if err = errors.Join(err, os.WriteFile(file, b, 0o600)); err != nil {
+		return fail(err, nil)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fail(err, nil)
+	}
+	output, ended := worker(t, program, file).CombinedOutput()
+	b, err = os.ReadFile(file + ".results")
+	if err != nil {
+		return fail(errors.Join(ended, err), output)
+	}
+	for d := json.NewDecoder(bytes.NewReader(b)); d.More(); {
+		var r result
+		if err := d.Decode(&r); err != nil {
+			return fail(errors.Join(ended, err), output)
+		}
+		if all = append(all, r); r.Error != "" {
+			all[len(all)-1].Err = errors.New(r.Error)
+		}
+	}
+	if n := len(all); n == len(some) || n > 0 && all[n-1].failed() {
+		return all
+	}
+	if ended == nil {
+		ended = errors.New("it did not come to this call of Test")
+	}
+	return fail(ended, output)
+}
+
+func (r result) failed() bool { return r.Failed || r.Err != nil }
+
+// worker returns the command of a process for the job in file: the flags of users, and the environment but for what chooses seeds.
+func worker(t *testing.T, program, file string) *exec.Cmd {
+	args := []string{"-test.run=" + pattern(t.Name()), fmt.Sprintf("-test.short=%v", testing.Short())}
+	if d, ok := t.Deadline(); ok {
+		args = append(args, "-test.timeout="+max(time.Until(d), time.Second).String())
+	}
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			args = append(args, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	c := exec.CommandContext(t.Context(), program, args...)
+	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, value, _ := strings.Cut(v, "=")
+		return name == "BRAID_PROCESSES" || name == "BRAID_SHORTEN" || name == "BRAID_DIAGRAM" || name == "BRAID_RANDOM" && value != ""
+	})
+	if os.Getenv("BRAID_RANDOM") != "" { // "set" is this process's own
+		c.Env = append(c.Env, "BRAID_RANDOM=1")
+	}
+	c.Env = append(c.Env, "BRAID_WORKER="+file)
+	return c
+}
+
+// inWorkers runs all of plans in other processes, and then the seeds that are to run twice in yet others. It returns their reports.
+func (s *seeds) inWorkers(t *testing.T, plans []run) func(i int) Report {
+	first := map[uint64]result{}
+	var again []uint64
+	for _, r := range s.share(t, plans) {
+		first[r.Seed] = r
+		if s.twice(run{seed: r.Seed}) && !r.failed() {
+			again = append(again, r.Seed)
+		}
+	}
+	plans2 := make([]run, len(again))
+	for i, seed := range again {
+		plans2[i].seed = seed
+	}
+	for _, r := range s.share(t, plans2) {
+		if was := first[r.Seed]; !was.same(r) {
+			was.Err = s.across(t, was, r)
+			first[r.Seed] = was
+		}
+	}
+	return func(i int) Report {
+		r := first[plans[i].seed]
+		r.Report.failed = r.failed()
+		return r.Report
+	}
+}
+
+// share runs plans in workers, each with an equal share, and returns the results.
+func (s *seeds) share(t *testing.T, plans []run) (all []result) {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	free := make(chan struct{}, s.processes)
+	for some := range slices.Chunk(plans, max(1, min(perWorker, (len(plans)+s.processes-1)/s.processes))) {
+		numbers := make([]uint64, len(some))
+		for i, p := range some {
+			numbers[i] = p.seed
+		}
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-free }()
+			results := s.employ(t, false, numbers...)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, results...)
+		})
+	}
+	wait.Wait()
+	return all
+}
+
+func (r result) same(q result) bool {
+	return r.Hash == q.Hash && verdict(r.Report) == verdict(q.Report) && r.Failed == q.Failed
+}
+
+// across is the account of two processes that did not do the same with one seed. It looks for the event in pairs of further processes. If the
+// machine may have decided an order, in a long window, a pair that does the same excuses the two.
+func (s *seeds) across(t *testing.T, a, b result) error {
+	long := a.Long + b.Long
+	for range atMost {
+		pair := make([]result, 2)
+		var both sync.WaitGroup
+		for i := range pair {
+			both.Go(func() { pair[i] = s.employ(t, true, a.Seed)[0] })
+		}
+		both.Wait()
+		if x, y := pair[0], pair[1]; !x.same(y) {
+			a, b = x, y
+			if long += x.Long + y.Long; long > 0 {
+				continue
+			}
+			return fmt.Errorf("%w\n\nThe two runs were in two processes, which have other hash keys of maps, other addresses and another process id",
+				differ(x, y))
+		}
+		if long > 0 {
+			return a.Err
+		}
+	}
+	return fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended so:\n\t%s\n\t%s\n"+
+		"In %d further pairs of processes no event was found that explains it", a.Seed, a.Hash, b.Hash, verdict(a.Report), verdict(b.Report), atMost)
+}
+
+// differ finds the first event of y that x does not have.
+func differ(x, y result) *Nondeterminism {
+	at := 0
+	for at < min(len(x.Events), len(y.Events)) && x.Events[at] == y.Events[at] {
+		at++
+	}
+	d := &Nondeterminism{Seed: x.Seed, Step: y.Steps, At: y.Elapsed, First: end(x.Report), Second: end(y.Report)}
+	if at < len(y.Events) {
+		e := y.Events[at]
+		d.Step, d.At, d.Task, d.Second = e.Step, e.At, e.Who, e.Text
+	}
+	if at < len(x.Events) {
+		d.First = x.Events[at].Text
+	}
+	for _, e := range slices.Backward(x.Events[:at]) {
+		if !e.Quiet && len(d.Before) < 5 {
+			d.Before = slices.Insert(d.Before, 0, e.Text)
+		}
+	}
+	return d
+}
