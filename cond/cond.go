@@ -48,7 +48,7 @@ type Cond struct {
 	//	signalled -W> free
 	//
 	// Invariant: whenever the guard is free, waited says whether any are listed.
-	// Debt: a signalled waiter that does not return, because L or its Task panics, owes the next waiter a Signal. After a
+	// Debt: a signalled waiter that does not return, because L or its Task panics, must pass the Signal on to the next waiter. After a
 	// Broadcast this may wake a waiter that came later.
 	guard  suspend.Guard
 	waited atomicx.Bool // listed is not empty; written under the guard

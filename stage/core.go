@@ -31,9 +31,9 @@ import (
 type Pool struct {
 	name   string
 	on     suspend.Spawner
-	inline bool // on can be compared
+	inline bool // whether on can be compared
 	linger bool
-	clock  suspend.Clock   // on's clock; nil means package time
+	clock  suspend.Clock   // the clock of on; nil means package time
 	timers suspend.Spawner // nil means package time
 
 	guard    suspend.Guard // guards the rest, and all stages of the pool
@@ -50,7 +50,7 @@ type Pool struct {
 	idle     []*worker // the last is the next to be woken
 	least    int       // the smallest number of idle workers since the last tick
 	ticking  bool
-	refused  bool                              // on is closed, so that goroutines take over
+	refused  bool                              // the Spawner on is closed, so that goroutines take over
 	held     func()                            // ends the hold of on; nil means that on is not held
 	closers  suspend.Queue[struct{}, struct{}] // callers of Close that wait for the last worker
 	workers  []*worker

@@ -300,7 +300,7 @@ func (d *dialled) broken(a actor.Actor, s nats.Status) {
 		d.doubt() // a Close that finds a connection leaves none: it flushes
 	}
 	if s == nats.CLOSED {
-		a.Kill(nats.ErrConnectionClosed) // ends all Asks, too
+		a.Kill(nats.ErrConnectionClosed) // every pending Ask ends, too
 		d.mu.Lock()
 		d.closed = true
 		d.mu.Unlock()

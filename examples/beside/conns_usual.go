@@ -10,7 +10,7 @@ type connsUsual struct {
 	idle   chan conn
 	room   chan struct{}
 	closed chan struct{}
-	mu     sync.Mutex // a put beside close would leave its connection in idle
+	mu     sync.Mutex // otherwise a put beside close would leave its connection in idle
 	over   bool
 }
 

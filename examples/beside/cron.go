@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A cron runs jobs again and again, each at its interval and never twice at a time. A turn that is missed is skipped.
+// A cron runs jobs again and again, each at its interval. Two runs of a job never overlap: a missed turn is skipped.
 type cron struct {
 	on    suspend.Spawner
 	tasks *scope.Group

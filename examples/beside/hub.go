@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/broadcast"
 )
 
-// A hub passes each message to all clients. One that is slow is dropped, and hears of it.
+// A hub passes each message to all clients. A slow client is dropped so that it delays nobody, and its serve returns an error.
 type hub struct{ messages broadcast.Topic[string] }
 
 // join returns the service of a client, which gets the messages from now on.

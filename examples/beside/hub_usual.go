@@ -31,7 +31,7 @@ func (h *hubUsual) join() (serve func(ctx context.Context, write func(ctx contex
 			select {
 			case m, ok := <-mine:
 				if !ok {
-					return errClosed // or too slow
+					return errClosed // the hub is closed, or the client is too slow
 				}
 				if err := write(ctx, m); err != nil {
 					return err

@@ -9,12 +9,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// campaign takes a lease as soon as it can, leads as long as it has it, and stands again when it is lost. It ends with lead.
+// campaign takes a lease as soon as it is free, and runs lead until the lease is lost. Then it begins again. It ends when lead ends first.
 func campaign(ctx context.Context, on suspend.Spawner, l lease, every time.Duration, lead func(ctx context.Context) error) error {
 	for {
 		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for leads := false; ; {
-				held, err := l.take() // in a suspend.Call, if the client blocks
+				held, err := l.take() // a client that blocks must be called in a suspend.Call
 				switch {
 				case err != nil:
 					return err

@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/semaphore"
 )
 
-// A memory bounds the bytes of requests. A request for more than there is fails at once.
+// A memory bounds the bytes of requests. A request for more than n bytes fails at once instead of waiting.
 type memory struct{ free *semaphore.Semaphore }
 
 func newMemory(n int64) memory { return memory{semaphore.New(n)} }

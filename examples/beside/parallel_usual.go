@@ -22,7 +22,7 @@ func sortIn(ctx context.Context, g *errgroup.Group, v []int) {
 	}
 	i := partition(v)
 	sort := func() error { sortIn(ctx, g, v[:i]); return ctx.Err() }
-	if !g.TryGo(sort) { // all are busy
+	if !g.TryGo(sort) { // all goroutines are busy
 		_ = sort()
 	}
 	sortIn(ctx, g, v[i+1:])

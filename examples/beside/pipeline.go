@@ -8,7 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// pipeline fetches eight pages at a time, parses two, and stores one. A slow step holds up those before it. The first error ends the rest.
+// pipeline fetches up to eight pages in parallel, parses two, and stores one. A slow step holds up the steps before it. The first error
+// ends the rest.
 func pipeline(ctx context.Context, on suspend.Spawner, pages iter.Seq[string], fetch, parse, store func(ctx context.Context, page string) (string, error)) error {
 	all := stage.Pipe3(
 		stage.New("fetch", fetch, stage.Options{Width: 8, On: on}),

@@ -13,7 +13,7 @@ type pubsubUsual struct {
 }
 
 type topicUsual struct {
-	turn chan struct{} // of the publisher
+	turn chan struct{} // holds a value while a publisher has its turn
 	mu   sync.Mutex
 	subs map[*subUsual]bool
 }
@@ -51,7 +51,7 @@ func (p *pubsubUsual) publish(ctx context.Context, topic string, v int) error {
 		case s.values <- v:
 		case <-s.gone:
 		case <-ctx.Done():
-			return ctx.Err() // some have it, and others do not
+			return ctx.Err() // some subscribers have v, but others do not
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-// A queue of jobs. take gives up with its context, and takes the first job that fits.
+// A queue holds jobs. take removes the first job that fits, and gives up when its context ends.
 type queue struct {
 	mu      mutex.Mutex
 	changed *cond.Cond

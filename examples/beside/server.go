@@ -20,7 +20,7 @@ type server struct {
 	gnet.BuiltinEventEngine
 	ctx   context.Context
 	pool  *workstealing.Pool
-	loops sync.Map // from a gnet.EventLoop to its *callback.Loop
+	loops sync.Map // maps a gnet.EventLoop to its *callback.Loop
 }
 
 type gnetLoop struct{ gnet.EventLoop }
@@ -66,21 +66,21 @@ func (s *server) OnTraffic(c gnet.Conn) gnet.Action {
 
 func (s *server) serve(who *client, c gnet.Conn, line string) error {
 	computed := promise.Go(who.ctx, s.pool, func(context.Context) (string, error) { return answer(line), nil })
-	if err := who.turn.Acquire(who.ctx, 1); err != nil { // the task waits, the event loop goes on
+	if err := who.turn.Acquire(who.ctx, 1); err != nil { // the task waits, but the event loop goes on
 		return err
 	}
 	defer who.turn.Release(1)
 	text, err := computed.Await(who.ctx)
 	if err == nil {
-		err = who.ctx.Err() // gnet would write to a descriptor that may be another client's by now
+		err = who.ctx.Err() // otherwise gnet would write to a descriptor that may be another client's by now
 	}
 	if err == nil {
-		_, err = c.Write([]byte(text)) // no AsyncWrite: the task runs on the event loop
+		_, err = c.Write([]byte(text)) // AsyncWrite is not needed: the task runs on the event loop
 	}
 	return err
 }
 
-// close ends the tasks. The caller has cancelled s.ctx; the engine ends afterwards.
+// close ends the tasks and the pool. The caller must cancel s.ctx first, and ends the engine afterwards.
 func (s *server) close() (err error) {
 	s.loops.Range(func(_, tasks any) bool {
 		err = errors.Join(err, tasks.(*callback.Loop).Close())

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An uploads saves four files at a time, two of a user. Eight more wait, and others are refused.
+// An uploads saves four files in parallel, and eight more wait. It refuses further files, and a third file of a user.
 type uploads struct {
 	users *keyed.Semaphore[string]
 	disk  *stage.Stage[string, struct{}]

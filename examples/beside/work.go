@@ -12,7 +12,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 )
 
-// partition moves smaller elements before larger ones, and returns the index between them.
+// partition moves smaller elements before larger elements, and returns the index between them.
 func partition(v []int) int {
 	last := len(v) - 1
 	v[len(v)/2], v[last] = v[last], v[len(v)/2]
@@ -40,7 +40,7 @@ func fill(rows [][]byte, row int) {
 	}
 }
 
-// A store has books and their authors. It notes the batches.
+// A store has books and their authors. It records the ids of each load.
 type store struct {
 	mu      sync.Mutex
 	batches [][]int
@@ -57,7 +57,7 @@ func (s *store) load(_ context.Context, ids []int) []int {
 	return found
 }
 
-// answer is the work of a request.
+// answer computes the answer to a request.
 func answer(line string) string { return fmt.Sprintf("%d\n", len(line)) }
 
 // lines takes the complete lines out of a connection's buffer.
@@ -83,13 +83,13 @@ func host(page string) string { name, _, _ := strings.Cut(page, "/"); return nam
 
 var errClosed = errors.New("closed")
 
-// A job is something to run, the more urgent the sooner.
+// A job is a function to run. A more urgent job runs first.
 type job struct {
 	urgency int
 	run     func(ctx context.Context)
 }
 
-// jobs are a heap.
+// jobs is a heap with the most urgent job first.
 type jobs []job
 
 func (h jobs) Len() int           { return len(h) }
@@ -108,9 +108,9 @@ func (h *jobs) Pop() any {
 // A conn is a connection to a database.
 type conn interface{ close() }
 
-// A lease has one holder at a time. The store of a lease is etcd, say, or NATS.
+// A lease has at most one holder. The store of a lease is etcd, say, or NATS.
 type lease interface {
-	take() (held bool, err error) // or renews it
+	take() (held bool, err error) // takes the lease, or renews it
 }
 
 var errLost = errors.New("the lease is lost")

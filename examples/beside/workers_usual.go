@@ -32,7 +32,7 @@ func newWorkersUsual(ctx context.Context, n int) *workersUsual {
 }
 
 func (w *workersUsual) submit(_ context.Context, urgency int, run func(ctx context.Context)) error {
-	w.mu.Lock() // cannot give up
+	w.mu.Lock() // this wait cannot be cancelled
 	defer w.mu.Unlock()
 	if w.closed {
 		return errClosed

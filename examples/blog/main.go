@@ -1,4 +1,4 @@
-// Blog renders the page of the blog in "There is no fork" (ICFP 2014) from an SQL database. Its code asks for one post at a time;
+// Blog renders the page of the blog in "There is no fork" (ICFP 2014) from an SQL database. Its code gets each post by itself, but
 // the database sees four statements. See README.md.
 package main
 
@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// The page is three functions. None of them knows of the others.
+// page consists of popularPosts, topics and mainPane. They do not refer to each other, but their gets share batches.
 func (b *blog) page(ctx context.Context) (string, error) {
 	left, main, err := fetch.Two(ctx, b.leftPane, b.mainPane)
 	return left + "\n" + main, err
@@ -96,7 +96,7 @@ func (b *blog) leftPane(ctx context.Context) (string, error) {
 	return popular + "\n" + topics, err
 }
 
-// mainPane is the content of the five newest posts.
+// mainPane returns the content of the five newest posts.
 func (b *blog) mainPane(ctx context.Context) (string, error) {
 	ctx = fetch.Label(ctx, "main")
 	posts, err := b.allPosts(ctx)
@@ -110,7 +110,7 @@ func (b *blog) mainPane(ctx context.Context) (string, error) {
 	return "Newest:\n  " + strings.Join(texts, "\n  "), err
 }
 
-// popularPosts are the five that are viewed most.
+// popularPosts returns the five posts that are viewed most.
 func (b *blog) popularPosts(ctx context.Context) (string, error) {
 	ctx = fetch.Label(ctx, "popular")
 	ids, err := b.ids.Get(ctx, struct{}{})
@@ -135,7 +135,7 @@ func (b *blog) popularPosts(ctx context.Context) (string, error) {
 	return "Popular:\n  " + strings.Join(texts, "\n  "), err
 }
 
-// topics counts the posts of each topic.
+// topics returns the number of posts of each topic.
 func (b *blog) topics(ctx context.Context) (string, error) {
 	ctx = fetch.Label(ctx, "topics")
 	posts, err := b.allPosts(ctx)

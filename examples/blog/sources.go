@@ -58,7 +58,7 @@ func newBlog(db *database, o fetch.SourceOptions) *blog {
 	}
 }
 
-// byID is a source of rows with an id: one statement for a batch.
+// byID returns a source of rows with an id. A batch is one statement.
 func byID[V any](name string, db *database, query string, o fetch.SourceOptions, scan func(*sql.Rows) (int, V, error)) *fetch.Source[int, V] {
 	return fetch.New(name, func(ctx context.Context, b *fetch.Batch[int, V]) error {
 		args := make([]any, len(b.Keys()))
@@ -100,7 +100,7 @@ func (db *database) each(ctx context.Context, query string, args []any, f func(*
 	return rows.Err()
 }
 
-// openDatabase makes a database in memory, of four tables and twelve posts.
+// openDatabase makes a database in memory, with four tables and twelve posts.
 func openDatabase(ctx context.Context, out io.Writer) (*database, error) {
 	db, err := sql.Open("sqlite", "file:blog?mode=memory&cache=shared")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Booking reserves rooms and seats of a bus for groups. A booking takes all that a group needs, or nothing; while there is not enough, it
-// waits until somebody cancels, or until its deadline. Groups ask for both in any order, and no lock is held while one waits.
+// Booking reserves rooms and seats of a bus for groups. A booking takes all that a group needs, or nothing. While there is not enough,
+// it waits until a group cancels, or until its deadline. It holds no lock during the wait, so that other groups can book and cancel.
 //
 //	go run ./examples/booking
 package main
@@ -27,7 +27,7 @@ var (
 // A need is the number of rooms and seats of one group.
 type need struct{ rooms, seats int }
 
-// A desk has free rooms and seats, and the needs of the groups that have the others.
+// A desk has the free rooms and seats, and the need of each group that has booked.
 type desk struct {
 	total        need
 	rooms, seats stm.Var[int]
@@ -52,7 +52,7 @@ func (d *desk) book(ctx context.Context, group string, n need) error {
 		}
 		rooms, seats := d.rooms.Get(tx)-n.rooms, d.seats.Get(tx)-n.seats
 		if rooms < 0 || seats < 0 {
-			return stm.Retry // until a room or a seat comes back
+			return stm.Retry // waits until a room or a seat comes back
 		}
 		d.rooms.Set(tx, rooms)
 		d.seats.Set(tx, seats)
@@ -65,7 +65,7 @@ func (d *desk) book(ctx context.Context, group string, n need) error {
 	return err
 }
 
-// cancel gives the rooms and seats of the group back. That may end the wait of another.
+// cancel gives the rooms and seats of the group back, which may end the wait of another group.
 func (d *desk) cancel(ctx context.Context, group string) error {
 	return stm.Atomically(ctx, func(tx *stm.Tx) error {
 		n, ok := d.booked.Get(tx, group)
@@ -79,7 +79,7 @@ func (d *desk) cancel(ctx context.Context, group string) error {
 	})
 }
 
-// audit fails if a room or a seat is booked twice, or lost. It sees the desk of one moment.
+// audit fails if a room or a seat is booked twice, or lost. Its transaction sees the desk at one moment, so that no booking is half done.
 func (d *desk) audit(tx *stm.Tx) error {
 	sum := need{d.rooms.Get(tx), d.seats.Get(tx)}
 	if sum.rooms < 0 || sum.seats < 0 {

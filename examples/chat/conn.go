@@ -13,8 +13,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// converse reads from a connection, in the connection's task. An actor of its own writes, and is the member of a room. Either ends the
-// other: the actor by closing the connection, the task by stopping the actor.
+// converse reads from a connection, in the connection's task. An actor writes to the connection, and is the member of a room. The
+// actor ends the task by closing the connection, and the task ends the actor by Stop.
 func converse(ctx context.Context, c net.Conn, lobby actor.Ref[*enter]) error {
 	const behind = 100 // lines that a slow reader may be behind
 	me := actor.Spawn(ctx, suspend.Here(), func(ctx context.Context, self *actor.Self[line]) error {
@@ -44,7 +44,7 @@ func read(ctx context.Context, c net.Conn, me actor.Ref[line], lobby actor.Ref[*
 		return lines.Err()
 	}
 	name := lines.Text()
-	var in actor.Ref[any] // the room; nobody's at first
+	var in actor.Ref[any] // the room; no room at first
 	goTo := func(room string) (err error) {
 		_ = in.Send(leave{me})
 		if in, err = actor.Ask(ctx, lobby, &enter{room: room}); err == nil {

@@ -49,7 +49,7 @@ func run(ctx context.Context, address string, listening func(net.Addr)) error {
 			log.Print(err)
 		}
 	})
-	stopped := lobby.Wait(context.Background()) // before the pool is closed
+	stopped := lobby.Wait(context.Background()) // the lobby must end before the pool is closed
 	if ctx.Err() != nil && errors.Is(stopped, context.Canceled) {
 		return nil
 	}

@@ -11,23 +11,23 @@ import (
 )
 
 type (
-	line struct{ text string }           // to a member, for the screen
-	say  struct{ from, text string }     // to a room
-	gone struct{ who actor.Ref[line] }   // to a room: the connection has ended
-	who  struct{ actor.Request[string] } // to a room: the names
+	line struct{ text string }           // goes to a member, for the screen
+	say  struct{ from, text string }     // goes to a room
+	gone struct{ who actor.Ref[line] }   // goes to a room when the connection has ended
+	who  struct{ actor.Request[string] } // goes to a room, which replies with the names
 
-	join struct { // to a room
+	join struct { // goes to a room
 		name string
 		to   actor.Ref[line]
 	}
-	leave struct{ to actor.Ref[line] } // to a room
-	enter struct {                     // to the lobby: which is the room of this name?
+	leave struct{ to actor.Ref[line] } // goes to a room
+	enter struct {                     // goes to the lobby, which replies with the room of this name
 		actor.Request[actor.Ref[any]]
 		room string
 	}
 )
 
-// rooms is the lobby. It makes a room when somebody asks for it first; its rooms end with it.
+// rooms returns the function of the lobby. The lobby makes a room at the first enter for its name. The rooms end with the lobby.
 func rooms(on suspend.Spawner) func(context.Context, *actor.Self[*enter]) error {
 	return func(ctx context.Context, self *actor.Self[*enter]) error {
 		all := map[string]actor.Ref[any]{}
@@ -45,7 +45,7 @@ func rooms(on suspend.Spawner) func(context.Context, *actor.Self[*enter]) error 
 	}
 }
 
-// room tells its members what one of them says. Between two messages it has neither a task nor a stack.
+// room sends each text of a member to all members. Between two messages it has neither a task nor a stack.
 func room(_ context.Context, self *actor.Self[any]) error {
 	members := map[actor.Ref[line]]string{}
 	tell := func(format string, args ...any) {

@@ -26,11 +26,11 @@ func main() {
 	defer loop.Close()
 
 	answer := promise.Go(ctx, pool, func(ctx context.Context) (int, error) { // a task of the pool
-		a, b, err := workstealing.Join(ctx, pool, six, seven) // in parallel
+		a, b, err := workstealing.Join(ctx, pool, six, seven) // six and seven run in parallel
 		return a * b, err
 	})
 	echo := promise.Go(ctx, loop, func(ctx context.Context) (int, error) { // a task of the loop
-		return answer.Await(ctx) // the task waits, the loop goes on
+		return answer.Await(ctx) // the task waits, but the loop goes on
 	})
 	err = fifo.Run(ctx, func(ctx context.Context) error { // a scheduler on this goroutine
 		v, err := suspend.Do(ctx, promise.All(answer, echo))

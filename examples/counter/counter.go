@@ -1,4 +1,4 @@
-// Package counter is a service on net/http that knows nothing of Braid. Its tests run it in a simulation as it is: in memory over a bad
+// Package counter is a service on net/http that does not import Braid. Its tests run it unchanged in a simulation: in memory over a bad
 // network, and on a disk with crashes and partitions.
 //
 //	go test -v ./examples/counter
@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// A Counter is an http.Handler. It counts requests, each id once, and answers a GET with the total. The zero Counter is in memory.
+// A Counter is an http.Handler. It counts requests, each id once, and answers a GET with the total. The zero Counter keeps the ids in memory.
 type Counter struct {
 	Forgets  bool // a mistake: a request that is repeated is counted again
 	Unsynced bool // a mistake: a request is answered before it is durable
@@ -37,7 +37,7 @@ func Open(disk Disk) (*Counter, error) {
 	text, err := io.ReadAll(io.NewSectionReader(disk, 0, 1<<20))
 	for {
 		id, rest, whole := bytes.Cut(text, []byte{'\n'})
-		if !whole || bytes.IndexByte(id, 0) >= 0 { // a crash has torn it
+		if !whole || bytes.IndexByte(id, 0) >= 0 { // a crash has torn the last line
 			return c, err
 		}
 		c.add(string(id))
@@ -70,7 +70,7 @@ func (c *Counter) add(id string) {
 	c.total++
 }
 
-// save makes id durable.
+// save makes id durable, so that a crash after the answer does not lose it.
 func (c *Counter) save(id string) error {
 	if c.disk == nil {
 		return nil
@@ -85,7 +85,7 @@ func (c *Counter) save(id string) error {
 	return err
 }
 
-// Total returns how many were counted.
+// Total returns the number of counted requests.
 func (c *Counter) Total() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Fanout makes a page from four HTTP services, in a task of an event loop. One of the services may be down: the page comes all the
-// same. See README.md.
+// Fanout makes a page from four HTTP services, in a task of an event loop. The services of stock and ratings may be down, but the
+// page still comes. See README.md.
 package main
 
 import (
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 var names = map[fetch.Policy]string{fetch.Rounds: "Rounds", fetch.Eager: "Eager"}
 
-// logger is an OnBatch that writes a line for each batch: where one would start a span.
+// logger returns an OnBatch that writes a line for each batch. A tracer would start a span instead.
 func logger(out io.Writer) func(context.Context, fetch.BatchInfo) (context.Context, func(error)) {
 	var mu sync.Mutex
 	return func(ctx context.Context, b fetch.BatchInfo) (context.Context, func(error)) {
@@ -78,7 +78,7 @@ func logger(out io.Writer) func(context.Context, fetch.BatchInfo) (context.Conte
 	}
 }
 
-// render makes the page in a Run of its own, within the task that calls it.
+// render makes the page in a new Run, within the calling task.
 func (s *services) render(ctx context.Context, o fetch.Options, out io.Writer) (page string, err error) {
 	err = o.Run(ctx, func(ctx context.Context) error {
 		page, err = s.page(ctx)
@@ -90,7 +90,7 @@ func (s *services) render(ctx context.Context, o fetch.Options, out io.Writer) (
 	return page, err
 }
 
-// page asks for all that it shows as if nothing of it took time.
+// page gets each value as if that took no time, but the gets of many lines share a batch.
 func (s *services) page(ctx context.Context) (string, error) {
 	ids, err := s.listing.Get(ctx, "front")
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *services) page(ctx context.Context) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// line is one product. Without its name there is none; without the stock or the stars there is less to see.
+// line returns the line of a product. It fails without the name, but shows a default in place of the stock or the stars.
 func (s *services) line(ctx context.Context, id int) (string, error) {
 	product, stock, stars, err := fetch.Three(ctx,
 		func(ctx context.Context) (Product, error) { return s.product.Get(ctx, id) },
@@ -112,7 +112,7 @@ func (s *services) line(ctx context.Context, id int) (string, error) {
 	return fmt.Sprintf("%-12s %-12s %s", product.Name, stock, stars), err
 }
 
-// stars is the rating, and for the best a second look at another product: a request that depends on an answer.
+// stars returns a function that gets the rating. A good rating leads to a get of another product: a request that depends on an answer.
 func (s *services) stars(id int) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		n, err := s.rating.Get(ctx, id)
@@ -124,7 +124,7 @@ func (s *services) stars(id int) func(ctx context.Context) (string, error) {
 	}
 }
 
-// orElse puts a default in the place of what a service that is down would have said. A cancellation is not for it.
+// orElse returns v, or a default instead if the service is down. Other errors, such as a cancellation, remain.
 func orElse(v, instead string, err error) (string, error) {
 	if errors.Is(err, errDown) {
 		return instead, nil

@@ -22,7 +22,7 @@ type Product struct {
 	Name string
 }
 
-// The four services. Two take several ids; one takes one; one is a list.
+// services has a source for each of the four services. product and stock take several ids, rating takes one, and listing returns a list.
 type services struct {
 	listing *fetch.Source[string, []int]
 	product *fetch.Source[int, Product]
@@ -53,7 +53,7 @@ func newServices(base string, calls *atomic.Int64) *services {
 			err = call(ctx, base+"/stock?ids="+join(ids), &numbers)
 			return numbers, err
 		}),
-		// The service of ratings takes one id at a time: eight calls at once are kind to it.
+		// The service of ratings takes one id in a call. At most eight calls run in parallel, so that they do not overload it.
 		rating: fetch.ByKey("rating", 8, func(ctx context.Context, id int) (stars float64, err error) {
 			err = call(ctx, fmt.Sprint(base, "/rating?id=", id), &stars)
 			return stars, err
@@ -71,7 +71,7 @@ func join(ids []int) string {
 
 var errDown = errors.New("service unavailable")
 
-// call gets a URL. The goroutine of a batch may block, so package net/http is as good as any.
+// call gets a URL. It may block in package net/http, since each batch has a goroutine.
 func call(ctx context.Context, url string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {
@@ -88,7 +88,7 @@ func call(ctx context.Context, url string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// serve is the other side: all four services on one port. One that is down answers 503, and a slow one takes its time.
+// serve starts the four services on one port. The service that is down answers 503, and the stock takes the time slow.
 func serve(down string, slow time.Duration, calls *atomic.Int64) *httptest.Server {
 	m := http.NewServeMux()
 	handle := func(name string, f func(r *http.Request) any) {

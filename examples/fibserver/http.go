@@ -24,24 +24,24 @@ const (
 	maxHeader    = 8 << 10 // bytes of a request before its body
 	maxBody      = 4 << 10 // bytes of a body, which is thrown away
 	maxN         = 50
-	idleTimeout  = time.Minute      // between two requests
-	readTimeout  = 10 * time.Second // from the first byte of a request to its last
-	writeTimeout = 10 * time.Second // for answers that the client does not take
+	idleTimeout  = time.Minute      // limits the time between two requests
+	readTimeout  = 10 * time.Second // runs from the first byte of a request to its last
+	writeTimeout = 10 * time.Second // limits an answer that the client does not take
 )
 
 // A compute answers a request. It may suspend, and stops soon after ctx is done.
 type compute func(ctx context.Context, n int) (int, error)
 
-// An httpServer serves GET /fib/N over HTTP/1.1, one task for each connection. It is stock code over net.Conn:
-// nothing in it knows on which scheduler it runs.
+// An httpServer serves GET /fib/N over HTTP/1.1, one task for each connection. It is ordinary code over net.Conn,
+// and does not depend on the scheduler that runs it.
 type httpServer struct {
 	compute compute
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu       sync.Mutex // held for no I/O
+	mu       sync.Mutex // must not be held during I/O
 	draining bool
-	idle     map[net.Conn]bool // those that wait for a request
+	idle     map[net.Conn]bool // the connections that wait for a request
 }
 
 func newHTTPServer(compute compute) *httpServer {
@@ -50,7 +50,7 @@ func newHTTPServer(compute compute) *httpServer {
 	return s
 }
 
-// serveConn answers the requests of one connection, one after the other, until either side has enough.
+// serveConn answers the requests of one connection, one after the other, until the client or the server ends it.
 func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	limit := &io.LimitedReader{R: c}
@@ -85,11 +85,11 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 		if status != http.StatusExpectationFailed {
 			_, rest = io.CopyN(io.Discard, r.Body, maxBody)
 		}
-		last := r.Close || r.ProtoMajor != 1 || rest != io.EOF || s.isDraining() // EOF: that was all
+		last := r.Close || r.ProtoMajor != 1 || rest != io.EOF || s.isDraining() // EOF means that the body is complete
 		_ = c.SetReadDeadline(time.Time{})
 		body := ""
 		if status == http.StatusOK {
-			limit.N = maxHeader // for the watcher
+			limit.N = maxHeader // the watcher reads on, up to this limit
 			v, err := s.watched(ctx, c, in, n)
 			switch {
 			case err == nil:
@@ -99,7 +99,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 			case errors.Is(err, context.DeadlineExceeded):
 				status = http.StatusGatewayTimeout
 			default:
-				return // nobody is left to be answered
+				return // the client does not wait for an answer any more
 			}
 		}
 		answer(out, r, status, body, last)
@@ -130,7 +130,7 @@ func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) bool {
 	return err == nil
 }
 
-// drain ends the connections that wait for a request; the others end after their answers.
+// drain ends the connections that wait for a request. Busy connections end after their answers.
 func (s *httpServer) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,9 +146,9 @@ func (s *httpServer) isDraining() bool {
 	return s.draining
 }
 
-// watched computes the answer, and gives up if the connection is reset meanwhile: a second task reads on, into the
-// buffer, where it may find the next request. An end of the stream is no reason to give up: a client that has closed its
-// writing half waits for the answer. A client that has closed both halves looks the same, so compute has a time limit.
+// watched computes the answer, but gives up if the connection is reset: a second task reads on, into the buffer,
+// where it may find the next request. An end of the stream is no reason to give up: a client that has closed its
+// writing half waits for the answer. A client that has closed both halves looks the same, so compute must have a time limit.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil
@@ -172,7 +172,7 @@ func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, 
 	return v, err
 }
 
-// parse says what r asks for.
+// parse returns the number that r requests, and the status of its answer.
 func parse(r *http.Request) (n, status int) {
 	if r.ProtoMajor != 1 || r.ProtoAtLeast(1, 1) && r.Host == "" {
 		return 0, http.StatusBadRequest
@@ -219,8 +219,8 @@ func answer(w *bufio.Writer, r *http.Request, status int, body string, last bool
 	}
 }
 
-// hangUp sends the rest and then the end, and reads on for a moment: closing with unread bytes would take the
-// answer back from the client.
+// hangUp sends the rest and then the end, and reads on for a moment. Otherwise closing with unread bytes would
+// take the answer back from the client.
 func hangUp(c net.Conn, out *bufio.Writer) {
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if out.Flush() != nil {
@@ -235,6 +235,6 @@ func hangUp(c net.Conn, out *bufio.Writer) {
 }
 
 func isNetError(err error) bool {
-	var op *net.OpError // an *url.Error is a net.Error, and the client's fault
+	var op *net.OpError // a net.Error may also be an *url.Error, which is the client's fault
 	return errors.As(err, &op)
 }

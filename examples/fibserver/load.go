@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The load: cheap requests on many connections, costly ones on a few.
+// The load has cheap requests on many connections, and costly requests on a few.
 const (
 	cheapConns  = 16
 	costlyConns = 2
@@ -42,8 +42,8 @@ func (l latencies) String() string {
 		l.PerSecond, l.P50.Round(time.Microsecond), l.P90.Round(time.Microsecond), l.P99.Round(time.Microsecond))
 }
 
-// compare drives the composed server, one whose loop computes by itself, and one of goroutines, for so long each. The
-// client is a process of its own.
+// compare drives three servers, each for the time load: the composed server, an event loop that computes by itself, and
+// net/http. The client is another process.
 func compare(ctx context.Context, load time.Duration, loops, workers int, lim limits) error {
 	servers := []struct {
 		name  string
@@ -139,8 +139,8 @@ func driveAndReport(addr string, load time.Duration, rate int) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// drive asks for as long as load, and checks every answer. A rate that is not zero is that of all cheap requests
-// together.
+// drive sends requests for the time load, and checks every answer. rate is the number of cheap requests a second on all
+// connections together; 0 means that each request follows an answer.
 func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -168,8 +168,8 @@ func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	return report{summary(cheap, elapsed), summary(costly, elapsed)}, err
 }
 
-// askUntil asks from begin to end: at fixed times if every is not zero, and otherwise again as soon as it is answered. It
-// asks once at least.
+// askUntil sends requests from begin to end: at fixed times if every is not zero, otherwise each as soon as the last is
+// answered. It sends at least one request.
 func askUntil(addr string, n int, begin time.Time, every time.Duration, end time.Time) (took []time.Duration, err error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -1,16 +1,16 @@
 // Fibserver composes two schedulers: the connections of an HTTP/1.1 server are tasks of an event loop, and the
-// numbers that it serves, GET /fib/N, are computed by fork and join on a work-stealing pool. What brings them together
-// is a stage, whose handler is a task of the pool. While a task of the loop waits for it, the loop serves others.
+// numbers that it serves, GET /fib/N, are computed by fork and join on a work-stealing pool. A stage connects them:
+// its handler is a task of the pool. A task of the loop waits for the stage, but the loop serves other connections.
 //
 //	go run ./examples/fibserver                serve on 127.0.0.1:8080 until interrupted
 //	go run ./examples/fibserver -debug 127.0.0.1:8081    and say on 127.0.0.1:8081/debug/braid/ which task waits for which
 //	go run ./examples/fibserver -load 3s       drive it, and two others, with 3 seconds of load each
 //
-// The stage computes -width numbers at a time, for as long as -timeout each. One more is refused with 503, and one that takes longer is
-// answered with 504. The pool shares its workers among the numbers, so a cheap one does not wait for the costly ones.
+// The stage computes -width numbers in parallel, each for at most -timeout. A further request is refused with 503, and a number that takes
+// longer is answered with 504. The pool shares its workers among the numbers, so that a cheap number does not wait for a costly one.
 //
-// A client that closes its writing half and waits is answered. One whose connection is reset is computed for no longer. A client that
-// closes both halves sends the same as the first, as long as nobody writes to it: its number is computed until -timeout.
+// A client that closes its writing half and waits is answered. When a connection is reset, the computation for it ends. A client that
+// closes both halves looks like a client that waits, until the server writes to it. Its number is computed until -timeout.
 package main
 
 import (
@@ -103,7 +103,7 @@ func startDebug(addr string) (at net.Addr, stop func(), err error) {
 	}, nil
 }
 
-// composed is the server of the title.
+// composed is a server on an event loop, and on a pool unless pool is nil.
 type composed struct {
 	*httpServer
 	loop *eventloop.Loop
@@ -113,7 +113,7 @@ type composed struct {
 	done chan error
 }
 
-// limits are those of the computations.
+// limits has the limits of the computations.
 type limits struct {
 	width   int
 	timeout time.Duration
@@ -126,7 +126,7 @@ func startComposed(addr string, loops, workers int, lim limits) (*composed, erro
 	c, err := startLoop(addr, loops, func(ctx context.Context, n int) (int, error) {
 		ctx, cancel := context.WithTimeout(ctx, lim.timeout)
 		defer cancel()
-		return fibs.Do(ctx, n) // the task waits, the loop does not
+		return fibs.Do(ctx, n) // the task waits, but the loop does not
 	})
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
@@ -135,7 +135,7 @@ func startComposed(addr string, loops, workers int, lim limits) (*composed, erro
 	return c, nil
 }
 
-// startLoop starts a server on an event loop that computes as it is told.
+// startLoop starts a server on an event loop whose answers come from compute.
 func startLoop(addr string, loops int, compute compute) (*composed, error) {
 	loop, err := eventloop.New(eventloop.Options{Loops: loops})
 	if err != nil {
@@ -152,7 +152,7 @@ func startLoop(addr string, loops int, compute compute) (*composed, error) {
 
 func (c *composed) Addr() net.Addr { return c.ln.Addr() }
 
-// Shutdown accepts no more, lets requests end for as long as grace, then cancels them, and releases everything.
+// Shutdown accepts no more connections, lets requests end for the time grace, then cancels them, and releases everything.
 func (c *composed) Shutdown(grace time.Duration) error {
 	err := c.ln.Close()
 	c.drain()

@@ -17,7 +17,7 @@ func later[V any](id func(source any) int, f func(ctx context.Context, id int) (
 	}
 }
 
-// naive makes a resolver that asks at once, for one key.
+// naive makes a resolver that loads its key at once, without a batch.
 func naive[V any](id func(source any) int, f func(ctx context.Context, ids []int) ([]V, error)) graphql.FieldResolveFn {
 	return func(p graphql.ResolveParams) (any, error) {
 		vs, err := f(p.Context, []int{id(p.Source)})

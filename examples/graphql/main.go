@@ -1,5 +1,5 @@
-// Graphql answers one GraphQL query by two libraries: one whose executor collects thunks, where batches are exact, and one that
-// calls resolvers on goroutines of its own, where they settle. Beside them is a server of naive resolvers. See README.md.
+// Graphql answers a GraphQL query by two libraries. The executor of graphql-go/graphql collects thunks, so that batches are exact. But
+// graph-gophers/graphql-go calls resolvers on goroutines, where batches settle. A third server has naive resolvers. See README.md.
 package main
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// query is what all are asked.
+// query is the query that all servers answer.
 const query = `{ users { name posts { title author { name } } } }`
 
 // An answerer answers a query.
 type answerer func(ctx context.Context, query string) any
 
-// handler answers each request in a session of its own, and says in a header what that took.
+// handler answers each request in a new session. Headers of the answer report the rounds, the batches and the statements.
 func handler(answer answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, s := fetch.Open(fetch.Label(r.Context(), r.URL.Path), fetch.Options{Trace: true})
@@ -75,7 +75,7 @@ func main() {
 	}
 }
 
-// compare asks each server once.
+// compare sends the query once to each server.
 func compare(m http.Handler, out io.Writer) {
 	fmt.Fprintln(out, query)
 	for _, path := range []string{"/later", "/settled", "/naive"} {

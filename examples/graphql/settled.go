@@ -6,7 +6,7 @@ import (
 	graphql "github.com/graph-gophers/graphql-go"
 )
 
-// graph-gophers/graphql-go calls resolvers on goroutines of its own. They call Get, and their requests settle into batches.
+// graph-gophers/graphql-go starts goroutines for its resolvers. The resolvers call Get, and their requests settle into batches.
 
 const text = `
 	schema { query: Query }

@@ -10,11 +10,11 @@ import (
 
 const (
 	numUsers   = 200
-	numPosts   = 18 // of each
+	numPosts   = 18 // posts of each user
 	numAuthors = 600
 )
 
-// A Post is one of a user's, with the author that it is about.
+// A Post is a post of a user, about an author.
 type Post struct {
 	Title  string
 	Author int
@@ -23,7 +23,7 @@ type Post struct {
 // statements counts the statements that a database would see.
 var statements atomic.Int64
 
-// The three tables. Each call is one statement.
+// The next functions are the three tables. Each call is one statement.
 
 func userNames(_ context.Context, ids []int) ([]string, error) {
 	statements.Add(1)

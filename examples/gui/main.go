@@ -1,5 +1,5 @@
-// Gui is a window of Fyne whose handlers are tasks. A handler asks a question, computes on a pool and shows the result, in one
-// function from top to bottom. While it waits, the window works.
+// Gui is a window of Fyne whose handlers are tasks. A handler shows a question, computes on a pool and shows the result, in one
+// function from top to bottom. The handler waits, but the window works.
 //
 //	cd examples/gui && go run .                    # needs a C compiler and the development files of X11 and OpenGL
 //	cd examples/gui && xvfb-run -a go test .       # without a display
@@ -28,14 +28,14 @@ func (fyneLoop) Execute(f func()) error { fyne.Do(f); return nil }
 // A page is the content of the window. Only Fyne's thread touches its fields, so there is no lock.
 type page struct {
 	ctx    context.Context
-	tasks  *callback.Loop // on Fyne's thread
+	tasks  *callback.Loop // runs tasks on Fyne's thread
 	pool   *workstealing.Pool
 	window fyne.Window
 
 	input    *widget.Entry
 	button   *widget.Button
 	result   *widget.Label
-	question *dialog.ConfirmDialog // nil if there is none
+	question *dialog.ConfirmDialog // the question that is shown, or nil
 	last     *promise.Promise[struct{}]
 	stopLast context.CancelFunc
 }

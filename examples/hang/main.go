@@ -1,4 +1,4 @@
-// Hang runs three lines on the main thread of a toolkit that has one: first as they are written natively, where the thread
+// Hang runs three lines on the main thread of a toolkit that has one: first in native Go, where the thread
 // hangs, and then with Braid, where it does not.
 //
 //	go run ./examples/hang
@@ -24,13 +24,13 @@ func main() {
 	fmt.Println("braid: ", braid(context.Background()))
 }
 
-// native reports what has happened after some time.
+// native returns the greeting, but "hangs" if there is none within the time patience.
 func native(patience time.Duration) string {
 	gui, greeting := make(mainThread, 8), make(chan string, 1)
 	show := func(s string) { greeting <- s }
 	replies := make(chan string)
-	onClick := func() { show(<-replies) }             // the one thread waits here for a reply,
-	onReply := func() { replies <- "hello" }          // which the same thread would deliver
+	onClick := func() { show(<-replies) }             // the only thread waits here for a reply
+	onReply := func() { replies <- "hello" }          // the same thread must deliver the reply
 	_, _ = gui.Execute(onClick), gui.Execute(onReply) // nothing moves any more
 	go func() {
 		for f := range gui {
@@ -50,7 +50,7 @@ func braid(ctx context.Context) string {
 	show := func(s string) { greeting <- s }
 	loop := callback.New(gui, callback.Options{}) // makes a scheduler of the main thread
 	replies := chanx.New[string](0)
-	onClick := func() { s, _ := replies.Recv(ctx); show(s) } // the task waits, and its thread goes on
+	onClick := func() { s, _ := replies.Recv(ctx); show(s) } // the task waits, but its thread goes on
 	onReply := func() { _ = replies.Send(ctx, "hello") }
 	_, _ = loop.Go(onClick), loop.Go(onReply)
 	go func() {

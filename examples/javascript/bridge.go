@@ -62,7 +62,7 @@ func (b *bridge) await(ctx context.Context, js goja.Value) (goja.Value, error) {
 	return settled.Await(ctx)
 }
 
-// reason returns the error of a rejection: that of Go, if it came from there.
+// reason returns the error of a rejection. An error of Go comes back as itself, otherwise the error has the text of v.
 func reason(v goja.Value) error {
 	if o, ok := v.(*goja.Object); ok {
 		if value := o.Get("value"); value != nil {

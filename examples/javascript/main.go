@@ -39,7 +39,7 @@ type account struct {
 }
 
 func (a *account) deposit(ctx context.Context, n int) (int, error) {
-	if err := a.mu.Lock(ctx); err != nil { // in a script, await waits here
+	if err := a.mu.Lock(ctx); err != nil { // the await of a script waits here
 		return 0, err
 	}
 	defer a.mu.Unlock()
@@ -70,10 +70,10 @@ func run(ctx context.Context, script string, a *account, globals map[string]any)
 		_ = vm.Set("fib", async(b, func(ctx context.Context, n int) (int, error) {
 			return promise.Go(ctx, pool, func(context.Context) (int, error) { return fib(n) }).Await(ctx)
 		}))
-		_ = tasks.Go(func() { // on the thread of the script
+		_ = tasks.Go(func() { // the task runs on the thread of the script
 			v, err := vm.RunString(script)
 			if err == nil {
-				v, err = b.await(ctx, v) // the task waits, timers and other scripts run
+				v, err = b.await(ctx, v) // the task waits, but timers and other scripts run
 			}
 			if err != nil {
 				end.Fail(err)
@@ -82,7 +82,7 @@ func run(ctx context.Context, script string, a *account, globals map[string]any)
 			end.Fill(v.String())
 		})
 	})
-	result, err = end.Await(context.Background()) // filled also when ctx has ended
+	result, err = end.Await(context.Background()) // end is filled even if ctx has ended
 	return result, errors.Join(err, tasks.Close(), pool.Close())
 }
 

@@ -1,9 +1,9 @@
-// Netpoll is a server on somebody else's event loop, github.com/cloudwego/netpoll, whose handlers wait in direct style.
+// Netpoll is a server on a foreign event loop, github.com/cloudwego/netpoll, whose handlers wait in direct style.
 //
 // Netpoll's poller gives the work of a connection to a runner. Here the runner is a callback.Loop on one goroutine,
-// so a handler is a task. One that waits, for a promise that a pool fills or for a lock that a plain goroutine holds,
-// keeps neither the poller nor the other handlers, and is cancelled when its client hangs up. Only netpoll's own waits
-// are native, so suspend.Blocking is for these.
+// so a handler is a task. A handler waits for a promise that a pool fills, or for a lock that a plain goroutine holds,
+// but holds up neither the poller nor other handlers. It is cancelled when its client hangs up. The waits inside netpoll
+// are native, so they must be in a suspend.Blocking.
 //
 // A request is one byte, n; its answer is a line: which request of all it was, and the Fibonacci number of n modulo 41.
 //
@@ -36,7 +36,7 @@ type server struct {
 
 // handle is a task.
 func (s *server) handle(ctx context.Context, conn netpoll.Connection) error {
-	requests, err := conn.Reader().ReadBinary(conn.Reader().Len()) // which is there
+	requests, err := conn.Reader().ReadBinary(conn.Reader().Len()) // does not wait: these bytes are there
 	var answers []byte
 	for _, n := range requests {
 		answer := promise.Go(ctx, s.pool, func(context.Context) (int, error) { return fib(int(n % 41)), nil })

@@ -3,9 +3,9 @@
 //	go run ./examples/overload             the table, in twenty seconds
 //	go run ./examples/overload -stay       and then five times the capacity, until it is interrupted: look at the page
 //
-// The resource serves 40 requests at a time in about 10 ms, so 4000 a second. Clients give up after 100 ms. Good is the
+// The resource serves 40 requests in parallel in about 10 ms, so 4000 a second. Clients give up after 100 ms. Good is the
 // part of the capacity that is answered in time. One server has a goroutine for each request and a semaphore before the
-// resource, the other a stage. The figures are of real time: a busy machine spoils them.
+// resource, the other a stage. The figures are of real time: the machine must be idle, or it spoils them.
 package main
 
 import (
@@ -63,14 +63,14 @@ func staged() (server, *stage.Stage[struct{}, struct{}]) {
 	}, s
 }
 
-// A result says how the requests of a load fared.
+// A result is the outcome of the requests of a load.
 type result struct {
 	good       float64
 	p99        time.Duration
 	goroutines int
 }
 
-// offer sends load times the capacity for a while.
+// offer sends requests at load times the capacity for the time d.
 func offer(ctx context.Context, serve server, load float64, d time.Duration) (r result) {
 	var mu sync.Mutex
 	var good []time.Duration

@@ -15,18 +15,18 @@ type Disk interface {
 	Save(s State, sync bool) error
 }
 
-// A File is what Slots need of a file: an os.File has it, and a file of a simulated disk.
+// A File has the methods that Slots need of a file. An os.File has them, and so has a file of a simulated disk.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	Sync() error
 }
 
-// Slots is a Disk of two files, which are written in turn: a crash spoils the newer one at most. Each has a number, a
-// checksum, and the state.
+// Slots is a Disk of two files, which are written in turn, so that a crash spoils only the newer file. Each has a
+// number, a checksum, and the state.
 type Slots struct {
 	Files   [2]File
-	written int64 // the number of the last
+	written int64 // the number of the last state that was written
 }
 
 const header = 16

@@ -9,14 +9,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A VoteRequest asks for a vote.
+// A VoteRequest requests a vote.
 type VoteRequest struct {
 	Term        int
 	Candidate   string
-	Index, Last int // of its last entry, and its term
+	Index, Last int // the index and the term of its last entry
 }
 
-// An AppendRequest brings entries that follow the one at Index, or none.
+// An AppendRequest brings the entries after Index, or none.
 type AppendRequest struct {
 	Term             int
 	Leader           string
@@ -25,11 +25,11 @@ type AppendRequest struct {
 	Commit           int
 }
 
-// An Answer is that to either.
+// An Answer answers a VoteRequest or an AppendRequest.
 type Answer struct {
 	Term   int
 	OK     bool
-	Length int // of the log
+	Length int // the length of the log
 }
 
 type message struct {
@@ -50,7 +50,7 @@ func (n *Node) accept(ctx context.Context, ln net.Listener) {
 	}
 }
 
-// serve answers requests. A node whose disk fails says no more.
+// serve answers requests. A node must not answer after its disk has failed.
 func (n *Node) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	in, out := json.NewDecoder(c), json.NewEncoder(c)
@@ -104,7 +104,7 @@ func (n *Node) appendLocked(r AppendRequest) (Answer, error) {
 		if n.term(index) == e.Term {
 			continue
 		}
-		n.Log = append(n.Log[:index-1:index-1], e) // what conflicts goes, and all that follows it
+		n.Log = append(n.Log[:index-1:index-1], e) // drops the entry that conflicts, and all entries after it
 	}
 	if err := n.saveLocked(true); err != nil {
 		return Answer{}, err

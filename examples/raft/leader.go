@@ -53,7 +53,7 @@ func (n *Node) leadLocked(ctx context.Context) {
 	}
 }
 
-// replicate sends a peer the entries that it lacks, one at a time, and heartbeats.
+// replicate sends a peer the entries that it lacks, one in a request, and heartbeats.
 func (n *Node) replicate(ctx context.Context, term int, id string) {
 	to := &peer{id: id}
 	defer to.close()
@@ -102,8 +102,8 @@ func (n *Node) answeredLocked(request AppendRequest, id string, round int, answe
 	return n.match[id] < len(n.Log)
 }
 
-// advanceLocked commits all that a majority has: up to an entry of the leader's own term, since one of an earlier term may still
-// be replaced (figure 8).
+// advanceLocked commits the entries that a majority has, up to an entry of the leader's term. An entry of an earlier term must
+// not be committed by counting, since it may still be replaced (figure 8).
 func (n *Node) advanceLocked() {
 	for index := n.commit + 1; index <= len(n.Log); index++ {
 		count := 1

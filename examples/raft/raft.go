@@ -21,7 +21,7 @@ import (
 const (
 	heartbeat = 30 * time.Millisecond
 	election  = 150 * time.Millisecond // the shortest timeout; the longest is twice that
-	patience  = 100 * time.Millisecond // for an answer
+	patience  = 100 * time.Millisecond // limits the wait for an answer
 	poll      = 10 * time.Millisecond
 )
 
@@ -29,7 +29,7 @@ const (
 // not be committed later.
 var ErrNotLeader = errors.New("raft: not the leader")
 
-// A Mistake is one that implementations have made.
+// A Mistake is a bug that real implementations have had.
 type Mistake int
 
 // The mistakes.
@@ -37,7 +37,7 @@ const (
 	None              Mistake = iota
 	VotesWithoutSync          // a node votes, crashes, has forgotten it, and votes again in the same term
 	CommitsOlderTerms         // a leader commits an entry of an earlier term by counting, as figure 8 forbids
-	ReadsWithoutRound         // a leader answers reads without asking whether it is still the leader
+	ReadsWithoutRound         // a leader answers reads, but does not check that it is still the leader
 )
 
 // A Config has the parts of a Node.
@@ -77,16 +77,16 @@ type State struct {
 // A Node is a member of the cluster. It is made by New.
 type Node struct {
 	Config
-	mu mutex.Mutex // guards all that follows, and is held while the disk syncs
+	mu mutex.Mutex // guards the fields below, and is held while the disk syncs
 	State
 	role   Role
 	commit int
-	heard  time.Time // of a leader, or a vote was granted
+	heard  time.Time // when a leader was heard, or a vote was granted
 	broken error     // the disk has failed: the node takes part no more
 
-	// Of a leader.
+	// The fields of a leader.
 	next, match map[string]int
-	round       int            // of heartbeats
+	round       int            // counts the rounds of heartbeats
 	confirmed   map[string]int // the last round that the peer has answered
 }
 
@@ -144,7 +144,7 @@ func (n *Node) term(index int) int {
 	return n.Log[index-1].Term
 }
 
-// stepDownLocked makes n a follower in a later term. The caller saves it.
+// stepDownLocked makes n a follower in a later term. The caller must save the state.
 func (n *Node) stepDownLocked(term int) {
 	n.role = Follower
 	if term > n.Term {
@@ -152,7 +152,7 @@ func (n *Node) stepDownLocked(term int) {
 	}
 }
 
-// saveLocked saves the state. Nothing that depends on it may leave the node before that.
+// saveLocked saves the state. A message that depends on the state must not leave the node earlier.
 func (n *Node) saveLocked(sync bool) error {
 	if n.broken == nil {
 		n.broken = n.Disk.Save(n.State, sync)
@@ -163,7 +163,7 @@ func (n *Node) saveLocked(sync bool) error {
 	return n.broken
 }
 
-// majority reports whether count nodes are one.
+// majority reports whether count nodes are a majority.
 func (n *Node) majority(count int) bool { return 2*count > len(n.Peers)+1 }
 
 // Propose appends a command to the log of the leader, and returns its index when it is committed.
@@ -192,7 +192,7 @@ func (n *Node) Read(ctx context.Context) (int, error) {
 	}
 	defer n.mu.Unlock()
 	if n.role != Leader || n.term(n.commit) != n.Term {
-		return 0, ErrNotLeader // or it does not know yet which entries are committed
+		return 0, ErrNotLeader // a new leader must commit an entry of its term first
 	}
 	index := n.commit
 	if n.Mistake == ReadsWithoutRound {
@@ -212,7 +212,7 @@ func (n *Node) Read(ctx context.Context) (int, error) {
 	return index, err
 }
 
-// untilLocked waits, with the lock released, until done says so. It fails if n does not lead the term any more.
+// untilLocked waits, with the lock released, until done returns true. It fails if n does not lead the term any more.
 func (n *Node) untilLocked(ctx context.Context, term int, done func() bool) error {
 	for !done() {
 		n.mu.Unlock()

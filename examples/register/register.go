@@ -17,11 +17,11 @@ import (
 // A Dialer connects to a server.
 type Dialer func(ctx context.Context) (net.Conn, error)
 
-// A Server counts requests, each of which is a line with a name of its own, and answers each with a line. It passes them
-// on to the Backup, if there is one, before it answers.
+// A Server counts requests, and answers each with a line. A request is a line with a unique name. The Server passes it on to
+// the Backup, if there is one, before it answers, so that the Backup has counted each answered request.
 type Server struct {
 	Backup  Dialer
-	Forgets bool // the bug: the server does not know a repeated request again
+	Forgets bool // the bug: the server counts a repeated request again
 
 	Total int
 	seen  map[string]bool
@@ -68,7 +68,7 @@ func (s *Server) add(request string) {
 	s.Total++
 }
 
-// A Client sends requests over one connection at a time.
+// A Client sends requests over one connection, but dials again after an error.
 type Client struct {
 	Dial Dialer
 
@@ -76,7 +76,7 @@ type Client struct {
 	answers *bufio.Scanner
 }
 
-// Add has the server count one. A request that is not answered within a second is sent again. It returns an error only
+// Add sends a request to the server. A request that is not answered within a second is sent again. It returns an error only
 // if ctx is done.
 func (c *Client) Add(ctx context.Context, request string) error {
 	for c.try(ctx, request) != nil {

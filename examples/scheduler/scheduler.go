@@ -3,7 +3,7 @@
 //	go run ./examples/scheduler     # two tasks of it and a goroutine share a mutex and a channel
 //	go test ./examples/scheduler    # the conformance kit
 //
-// It promises what every scheduler promises, and no more: adapters/fifo is this one with everything that makes it fast.
+// It keeps the promises of every scheduler, but no more. adapters/fifo is this scheduler with everything that makes it fast.
 package main
 
 import (
@@ -64,7 +64,7 @@ func (s *Scheduler) Go(f func()) error {
 	return nil
 }
 
-// goexit stands for a runtime.Goexit in a task, which iter.Pull would repeat on the goroutine of Run.
+// goexit replaces a runtime.Goexit in a task, which iter.Pull would repeat on the goroutine of Run otherwise.
 var goexit any = "runtime.Goexit"
 
 // step switches to t, until it parks, yields or ends.

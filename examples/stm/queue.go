@@ -43,7 +43,7 @@ func (q *queue[T]) take(tx *stm.Tx) (v T, err error) {
 	return v, nil
 }
 
-// consume adds up orders until it is told to end.
+// consume adds up orders until end has an instruction, or a second passes without an order.
 func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum int, why string, err error) {
 	order, told, late := suspend.On(stm.Op(q.take)), suspend.On(end.RecvOp()), suspend.On(suspend.After(time.Second))
 	for {
@@ -60,7 +60,7 @@ func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum i
 	}
 }
 
-// orders shares a bounded queue between an event loop that puts and a pool that takes. A full queue suspends the task that puts, and the
+// orders shares a bounded queue between an event loop that puts and a pool that takes. A full queue suspends the task that puts, but the
 // loop goes on. The consumer waits for an order, an instruction to end, or a second of silence, whichever comes first.
 func orders(pool *workstealing.Pool) {
 	ctx := context.Background()

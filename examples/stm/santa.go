@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// A gate lets some through each time that it is operated.
+// A gate lets a number of helpers pass each time that it is operated.
 type gate struct{ room stm.Var[int] }
 
 func (g *gate) pass(ctx context.Context) error {
@@ -37,7 +37,7 @@ func (g *gate) operate(ctx context.Context, n int) error {
 	})
 }
 
-// A group collects size helpers, and gives each full party two gates of its own.
+// A group collects size helpers, and gives each full party two new gates, so that parties do not mix.
 type group struct {
 	task   string
 	size   int

@@ -1,10 +1,10 @@
-// Thumbs makes thumbnails, in three processes, and loses none though one of them is killed.
+// Thumbs makes thumbnails in three processes. A process is killed, but no thumbnail is lost.
 //
 //	go run .                 everything: the front, three replicas, 200 pictures, and a kill -9 in the middle
 //	go run . -pictures 2000  for longer
 //
-// The front is an HTTP server: a picture that is posted goes into a JetStream queue, and is 202; when the queue is full, it
-// is 503. Each replica is a process with a pipe of two stages: one scales, the other stores in batches. A message is
+// The front is an HTTP server: it puts a posted picture into a JetStream queue and answers 202, or 503 when the queue is
+// full. Each replica is a process with a pipe of two stages: one scales, the other stores in batches. A message is
 // acknowledged when its thumbnail is stored.
 package main
 
@@ -77,7 +77,7 @@ func scale(_ context.Context, p picture) (picture, error) {
 	return picture{p.Name, to.Bytes()}, err
 }
 
-// storeIn writes thumbnails: whole or not at all, and the same one twice if it comes twice.
+// storeIn writes each thumbnail whole or not at all. A thumbnail that comes twice replaces the same file.
 func storeIn(dir string) func(_ context.Context, in []picture, _ []string) error {
 	return func(_ context.Context, in []picture, _ []string) error {
 		errs := make(stage.Errors, len(in))

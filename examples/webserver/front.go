@@ -19,21 +19,21 @@ const (
 	maxHeader    = 8 << 10 // bytes of a request before its body
 	maxBody      = 4 << 10 // bytes of a body, which no file wants
 	idleTimeout  = time.Minute
-	readTimeout  = 10 * time.Second       // from the first byte of a request to its last
-	writeTimeout = 10 * time.Second       // for a client that takes nothing of an answer
-	lastRequest  = 100 * time.Millisecond // for a request that is on its way when the server ends
+	readTimeout  = 10 * time.Second       // runs from the first byte of a request to its last
+	writeTimeout = 10 * time.Second       // limits a client that takes nothing of an answer
+	lastRequest  = 100 * time.Millisecond // waits for a request that is on its way when the server ends
 )
 
 // A front has the connections.
 type front struct {
 	http   fasthttp.Server
 	write  time.Duration   // the limit of a Write
-	ctx    context.Context // of all requests
+	ctx    context.Context // the context of all requests
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex // held for no I/O
+	mu       sync.Mutex // must not be held during I/O
 	draining bool
-	waits    map[net.Conn]bool // by connection: whether it waits for a request
+	waits    map[net.Conn]bool // whether each connection waits for a request
 }
 
 func newFront(s *site) *front {
@@ -57,7 +57,7 @@ func newFront(s *site) *front {
 		ReadBufferSize:        maxHeader,
 		WriteBufferSize:       32 << 10, // a page of 16 KB and its header are one write
 		MaxRequestBodySize:    maxBody,
-		ReduceMemoryUsage:     true,    // or a connection that waits for the disk keeps two buffers
+		ReduceMemoryUsage:     true,    // otherwise a connection that waits for the disk keeps two buffers
 		Concurrency:           1 << 30, // Serve and the stages have the limits
 		IdleTimeout:           idleTimeout,
 		ReadTimeout:           readTimeout,
@@ -72,7 +72,7 @@ func (f *front) serve(_ context.Context, c net.Conn) {
 	own := &conn{c, f}
 	f.changed(own, fasthttp.StateNew)
 	defer f.changed(own, fasthttp.StateClosed)
-	_ = f.http.ServeConn(own) // the client's business
+	_ = f.http.ServeConn(own) // an error concerns only the client
 }
 
 // changed keeps waits up to date.
@@ -86,7 +86,7 @@ func (f *front) changed(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// drain ends the connections that wait for a request, in a moment: it may have come already. The others end after their answers.
+// drain ends the connections that wait for a request, but not at once: a request may be on its way. Busy connections end after their answers.
 func (f *front) drain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,13 +104,13 @@ func (f *front) isDraining() bool {
 	return f.draining
 }
 
-// A conn is one that drain can end.
+// A conn is a connection that drain can end.
 type conn struct {
 	net.Conn
 	front *front
 }
 
-// SetReadDeadline is called before each request, and so after drain.
+// SetReadDeadline is called before each request. After drain it must not extend the deadline.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.front.mu.Lock()
 	defer c.front.mu.Unlock()
@@ -120,13 +120,14 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Write has a limit of its own, since a large file may take long.
+// Write sets a new deadline for each call, since a large file may take long.
 func (c *conn) Write(p []byte) (int, error) {
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.front.write))
 	return c.Conn.Write(p)
 }
 
-// Close ends the sending half, and reads on for a moment: closing with unread bytes would take the last answer back from the client.
+// Close ends the sending half, and reads on for a moment. Otherwise closing with unread bytes would take the last answer back
+// from the client.
 func (c *conn) Close() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_ = c.Conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))

@@ -1,16 +1,16 @@
 // Webserver serves the files of a directory, as the web server of Li and Zdancewic (2007) does: a task of an event loop for each connection,
-// a cache of its own, the disk by io_uring, and a TCP that one line chooses.
+// a cache in memory, the disk by io_uring, and a TCP that one line chooses.
 //
 //	go run . -dir ../..                                   serve on 127.0.0.1:8080 until interrupted
 //	curl -i --compressed 127.0.0.1:8080/README.md
 //	curl 127.0.0.1:8080/-/stages                          the stages; a browser gets a page
-//	go run . -stack tun0=10.0.0.2/24 -addr 10.0.0.2:80    serve by a TCP of its own, over a TUN device (Linux, as root)
+//	go run . -stack tun0=10.0.0.2/24 -addr 10.0.0.2:80    serve by a TCP in the process, over a TUN device (Linux, as root)
 //
-// A file that is cached takes one stage of width 1, whose state needs no lock. Others take the disk as well, with 256 reads under way, and
-// text is compressed by a third stage. When the disk has too much to do, its files are answered with 503 at once, and cached ones
-// as before. An idle stage of the loop runs on the task of the connection, so a cached file costs no switch.
+// A cached file takes one stage of width 1, whose state needs no lock. Other files take also the stage of the disk, with 256 reads under way,
+// and a third stage compresses text. When the disk has too much to do, its files are answered with 503 at once, but cached files are still
+// served. An idle stage of the loop runs on the task of the connection, so a cached file costs no switch.
 //
-// fasthttp parses and formats. It takes a net.Conn, and does not know that its goroutine is a task.
+// fasthttp parses and formats. It takes a net.Conn, so that it runs unchanged on a task.
 package main
 
 import (
@@ -53,14 +53,14 @@ type options struct {
 	ready            func(net.Addr)
 }
 
-// A listener is one of a loop, or one of a stack: the server does not know which.
+// A listener belongs to a loop or to a stack. The server treats both alike.
 type listener interface {
 	Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error
 	Addr() net.Addr
 	Close() error
 }
 
-// serve serves until ctx is done. Then it accepts no more, has time for the requests under way as long as grace lasts, and ends.
+// serve serves until ctx is done. Then it accepts no more connections, waits for the requests under way, but cancels them after grace.
 func (o options) serve(ctx context.Context) (err error) {
 	loop, err := eventloop.New(eventloop.Options{Loops: o.loops})
 	if err != nil {
@@ -74,7 +74,7 @@ func (o options) serve(ctx context.Context) (err error) {
 			return failed
 		}
 		defer stack.Close()
-		ln, err = stack.Listen("tcp", o.addr) // the one line
+		ln, err = stack.Listen("tcp", o.addr) // this line chooses the TCP
 	} else {
 		ln, err = loop.Listen("tcp", o.addr)
 	}
@@ -87,13 +87,13 @@ func (o options) serve(ctx context.Context) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- ln.Serve(f.ctx, f.serve) }()
 	select {
-	case err := <-served: // it has failed
+	case err := <-served: // the listener has failed
 		return errors.Join(err, s.close())
 	case <-ctx.Done():
 	}
 	err = ln.Close()
 	f.drain()
 	defer time.AfterFunc(o.grace, func() { f.cancel(nil) }).Stop()
-	<-served // net.ErrClosed, or that of f.cancel
+	<-served // net.ErrClosed, or the error of f.cancel
 	return errors.Join(err, s.close())
 }

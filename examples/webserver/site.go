@@ -40,10 +40,10 @@ type site struct {
 }
 
 const (
-	largest  = 1 << 20 // bytes of a file that is read at once; others are sent as they are read
+	largest  = 1 << 20 // bytes of a file that is read at once; a larger file is sent as it is read
 	block    = 4096
-	inFlight = 256             // files that are read at a time, which is the limit of a ring
-	patience = 2 * time.Second // for the disk
+	inFlight = 256             // reads in parallel, which is the limit of a ring
+	patience = 2 * time.Second // limits the wait for the disk and for the compression
 )
 
 // newSite returns a site whose stages are on a scheduler; nil is goroutines. Its cache has room for a number of bytes.
@@ -66,7 +66,7 @@ func (s *site) answer(ctx context.Context, c *fasthttp.RequestCtx) {
 		c.Response.Header.Set("Allow", "GET, HEAD")
 		return
 	}
-	name := string(c.Path()[1:]) // which fasthttp has cleaned
+	name := string(c.Path()[1:]) // fasthttp has cleaned the path
 	if name == "" || strings.HasSuffix(name, "/") {
 		name += "index.html"
 	}
@@ -90,10 +90,10 @@ func (s *site) answer(ctx context.Context, c *fasthttp.RequestCtx) {
 	}
 }
 
-// noFile are the errors of a name that is none of the site's.
+// noFile has the errors of a name that is not in the site.
 var noFile = []error{fs.ErrNotExist, fs.ErrInvalid, fs.ErrPermission, syscall.EINVAL, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.ELOOP}
 
-// page returns a file, compressed if the client takes that and it is worth it. This is the way of a request through the stages.
+// page returns a file, compressed if it is text and the client takes that. This is the way of a request through the stages.
 func (s *site) page(ctx context.Context, name string, compressed bool) (*page, error) {
 	compressed = compressed && isText(name)
 	p, err := s.cache.Do(ctx, lookup{name: name, compressed: compressed})
@@ -110,11 +110,11 @@ func (s *site) page(ctx context.Context, name string, compressed bool) (*page, e
 			return nil, err
 		}
 	}
-	_ = s.cache.TrySubmit(ctx, lookup{name, compressed, p}) // if it has no time, the file is read again
+	_ = s.cache.TrySubmit(ctx, lookup{name, compressed, p}) // a cache that has no time drops p, and the file is read again
 	return p, nil
 }
 
-// A page is a file as it is sent. Its data is never written to, and nil if it is too large: then it is sent as it is read.
+// A page is a file as it is sent. Its data must not be changed. It is nil if the file is too large: then the file is sent as it is read.
 type page struct {
 	data     []byte
 	size     int64
@@ -122,7 +122,7 @@ type page struct {
 	gzipped  bool
 }
 
-// read is the handler of the disk. A file system may know direct reads, and not these.
+// read is the handler of the disk. A file system may allow direct reads, but refuse this read.
 func (s *site) read(ctx context.Context, name string) (*page, error) {
 	p, err := s.readOnce(ctx, name, true)
 	if errors.Is(err, syscall.EINVAL) {
@@ -154,7 +154,7 @@ func (s *site) readOnce(ctx context.Context, name string, whole bool) (*page, er
 	}
 	p.data = make([]byte, p.size, roomFor(p.size))
 	n, err := f.ReadAt(p.data[:cap(p.data)], 0)
-	if err == io.EOF { // it may have shrunk meanwhile
+	if err == io.EOF { // the file may have shrunk since the Stat
 		p.data, p.size, err = p.data[:min(n, len(p.data))], min(int64(n), p.size), nil
 	}
 	return p, err
@@ -171,7 +171,8 @@ func roomFor(size int64) int64 {
 	return (size + 2*block - 1) / (2 * block) * (2 * block)
 }
 
-// An opener opens a file of the site. Operations on the file end with ctx. One that is read whole is read at once, and from its beginning.
+// An opener opens a file of the site. Operations on the file end with ctx. A file that is opened whole must be read at once, from its
+// beginning.
 type opener func(ctx context.Context, name string, whole bool) (file, error)
 
 type file interface {
@@ -245,7 +246,7 @@ func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p 
 	}
 }
 
-// changed reports whether a client wants a page only as it once was, and the page is another. Pages have no ETag, so If-Match holds for any page
+// changed reports whether a client requires an older version of the page. Pages have no ETag, so If-Match holds for any page
 // or for none.
 func changed(c *fasthttp.RequestCtx, p *page) bool {
 	if match := c.Request.Header.Peek("If-Match"); len(match) > 0 {
@@ -255,7 +256,7 @@ func changed(c *fasthttp.RequestCtx, p *page) bool {
 	return err == nil && p.modified.Truncate(time.Second).After(since)
 }
 
-// span is the part that a client asks for, and false if there is none. A request for several parts gets the whole.
+// span returns the part that a client requests; ok is false if there is none. A request for several parts gets the whole page instead.
 func span(c *fasthttp.RequestCtx, p *page) (first, length int64, ok bool) {
 	r := bytes.ToLower(c.Request.Header.Peek("Range"))
 	if !c.IsGet() || !bytes.HasPrefix(r, []byte("bytes=")) || p.gzipped || bytes.IndexByte(r, ',') >= 0 || len(c.Request.Header.Peek("If-Range")) > 0 {
@@ -294,7 +295,7 @@ func isText(name string) bool {
 	return strings.HasPrefix(t, "text/") || strings.Contains(t, "javascript") || strings.Contains(t, "json") || strings.Contains(t, "xml")
 }
 
-// A lookup asks the cache for a file; one with a page puts it there.
+// A lookup gets a file from the cache. If page is not nil, it puts the page there instead.
 type lookup struct {
 	name       string
 	compressed bool

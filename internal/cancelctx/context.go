@@ -71,7 +71,7 @@ func New(parent context.Context, on Watching) *Context {
 // Init makes the zero Context, which may be a part of something, what New returns.
 func (c *Context) Init(parent context.Context, on Watching) { c.InitAs(parent, parent, on) }
 
-// InitAs is Init with a context in place of the parent where c asks it for values and deadlines. It adds values to the parent.
+// InitAs is Init with a context that replaces the parent as the source of values and deadlines. It adds values to the parent.
 func (c *Context) InitAs(seen, parent context.Context, on Watching) {
 	c.Context = seen
 	if preempt.Watched() {

@@ -17,7 +17,7 @@ import (
 //	ended  -A> ended    refused
 //
 // Invariant: in an ended List one End is emptying the list, or has emptied it.
-// Debt: the End that moved the List owes the notifications. A Node is notified by the End that took it off.
+// Debt: the End that moved the List must notify the Nodes. A Node is notified by the End that took it off.
 type List struct {
 	mu     atomicx.Mutex
 	reason atomicx.Pointer[error] // is nil while open; written under mu

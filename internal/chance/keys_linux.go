@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// With BRAID_RANDOM=1 the process runs itself again, with the same 16 bytes in each such process where the kernel has put random ones
+// With BRAID_RANDOM=1 the process runs itself again, with the same 16 bytes in each such process where the kernel has put random bytes
 // (AT_RANDOM, of which the runtime makes the hash keys of maps), and ends as the second process does.
 func init() {
 	if os.Getenv("BRAID_RANDOM") != "1" {

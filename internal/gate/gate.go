@@ -40,7 +40,7 @@ type Gate struct {
 	// Invariant: while the guard is free and nothing is owed, the first waiter does not fit. A word that has waiting is
 	// changed under the guard only. A queue with waiters implies waiting. The converse may fail: a task that found too few
 	// and did not queue, being cancelled or a Select with another result, leaves waiting behind for the next to put right.
-	// Debt: a release, and a waiter that leaves the queue with an error, owe a round of grants.
+	// Debt: a release, and a waiter that leaves the queue with an error, must be followed by a round of grants.
 	word    atomicx.Uint64
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, uint64] // payload: the number of permits
