@@ -164,8 +164,8 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	}
 }
 
-// unending reports whether the seed of a run that ended with err must not run again in this process: the run has left a goroutine, which the
-// second run would meet, or it has ended its process.
+// unending reports whether the seed of a run that ended with err must not run again in this process: a goroutine of the run is still there,
+// which the second run would meet, or the run ended its process.
 func unending(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
 }

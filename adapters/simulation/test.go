@@ -49,8 +49,9 @@ const checkEvery = 10
 //
 // BRAID_JOBS=n makes n runs in parallel, if they are not in bubbles. They find the same failures, but several goroutines call main.
 //
-// BRAID_PROCESSES=n makes the runs in n other processes, in parallel. Each of them runs this test up to this call, and then at most a thousand seeds. A seed that
-// runs twice runs in two of them, so that an order that differs from process to process is found, too: by hash keys of maps, or by addresses.
+// BRAID_PROCESSES=n makes the runs in n other processes, in parallel. Each of them runs this test up to this call, and then at most a
+// thousand seeds. A seed that runs twice runs in two of them, so that an order that differs from process to process is found, too: by hash
+// keys of maps, or by addresses.
 //
 // BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find a run that fails in the same way after fewer messages. The same
 // way is the same first line of the error, without numbers and names of nodes, or the same line of t.Fatal. A failure by t.Error alone is

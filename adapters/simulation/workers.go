@@ -30,7 +30,7 @@ var errEnded = errors.New("simulation: the process of the run ended")
 // A job is what a worker does.
 type job struct {
 	Test   string
-	Call   int // of Test, in that test
+	Call   int // the number of the call of Test, in that test
 	Seeds  []uint64
 	Events bool // are recorded
 }
@@ -38,7 +38,7 @@ type job struct {
 // A result is what became of a seed.
 type result struct {
 	Report
-	Error  string // of Report, which has none here
+	Error  string // the text of Report.Err, which is nil here
 	Failed bool   // main has marked the test
 	Events []line
 }

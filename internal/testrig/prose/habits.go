@@ -21,7 +21,7 @@ var Habits = []Pattern{
 var purpose = regexp.MustCompile(`(?i)\b(so that|avoids?|prevents?|ensures?|otherwise|but|however|note that|must|instead)\b`)
 
 // fragment finds a comment behind code that is neither a clause nor a unit.
-var fragment = regexp.MustCompile(`^(of|that|those|to|also|and|but|by|with|as|in|at|on|for|from|which|whose|who|what|or|if|until|since|else|nor|the one|nil:|0:|nil|not)\b`)
+var fragment = regexp.MustCompile(`^(of|that|those|to|also|and|but|by|with|as|in|at|on|for|from|which|whose|who|what|or|if|until|since|else|nor|the one|not)\b|^(nil|0)(:|,| if| when| until| unless)`)
 
 // tails adds the comments that stand behind code.
 func (s *Score) tails(file string, files *token.FileSet, f *ast.File, src []byte) {
