@@ -32,7 +32,7 @@ func (m *marks) collected(e *env, what string, limit int32) {
 	}
 }
 
-// leaveNothing makes waits of which nothing must be left: each gets a value or is cancelled, and then refuses a value. It returns the
+// leaveNothing makes waits of which nothing must be left: each gets a value, or is cancelled and then refuses a value. It returns the
 // resumers.
 func (e *env) leaveNothing(values, blocks, contexts *marks) (resumes []resume) {
 	for i := range 20 {

@@ -18,7 +18,7 @@ type Object interface {
 	Copy() Object
 
 	// Serve makes the next possible change for the waiters, and reports whether there was any. It is called until it returns false,
-	// whenever an operation begins or stops to wait.
+	// whenever an operation begins or stops waiting.
 	Serve(w *World) bool
 }
 

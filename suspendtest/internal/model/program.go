@@ -56,7 +56,7 @@ type Step struct {
 	Do    Do
 	ID    int // the number of the operation
 	Calls []Call
-	Way   Way  // a cancellation is made at once if Method, otherwise by a task
+	Way   Way  // a cancellation with Method is made at once, otherwise by a task
 	Turns int  // how often other tasks run, or how often the task yields first
 	Done  bool // the context is done
 }
