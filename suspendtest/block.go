@@ -3,7 +3,7 @@ package suspendtest
 import "runtime"
 
 func blockOnce(e *env) {
-	runs := 0 // not atomic: one goroutine
+	runs := 0 // only one goroutine uses it
 	e.do("a Suspend that need not wait did not return", func() {
 		caller := goroutine()
 		for want := 1; want <= 100; want++ {
@@ -66,7 +66,7 @@ func blockNotIfDone(e *env) {
 	for _, kind := range allKinds {
 		ctx, cancel := kind.make()
 		cancel()
-		for range 2 { // the second time it is no news
+		for range 2 { // the second call must also fail
 			e.do("Suspend did not return although ctx is done", func() {
 				v, err := e.suspend(ctx, func(resume) (*box, bool) {
 					e.fatalf("block ran although ctx is done (%s)", kind.name)
@@ -92,7 +92,7 @@ func blockMustNotSuspend(e *env) {
 		}
 	}
 	e.do("a Suspend inside block has broken the outer one", try)
-	try() // and on a goroutine of no scheduler
+	try() // this goroutine belongs to no scheduler
 }
 
 func blockFails(e *env) {
@@ -126,7 +126,7 @@ func blockValue(e *env) {
 					e.errorf("block cancelled ctx (%s) and returned a value, and Suspend returned %v, %v", kind.name, got, err)
 				}
 			}
-			// and nothing is left that would end the next one
+			// The next Suspend must not be ended by anything left behind.
 			late := new(box)
 			got, err := e.suspend(background, func(r resume) (*box, bool) {
 				go r(late, nil)

@@ -12,7 +12,7 @@ import (
 // bubble suspends plain goroutines in bubbles, one after another. It does not look at the scheduler: contract 12 is
 // about goroutines only.
 func bubble(t *testing.T) {
-	for range 2 { // nothing is carried from one to the next
+	for range 2 { // a later bubble must not see anything of an earlier bubble
 		synctest.Test(t, bubbleIsDurable)
 		synctest.Test(t, bubbleSleeps)
 	}
@@ -41,7 +41,7 @@ func bubbleIsDurable(t *testing.T) {
 	if len(resumes) != 6 || len(results) != 0 {
 		t.Fatalf("of 6 goroutines %d have suspended and %d returned", len(resumes), len(results))
 	}
-	for i, want := range []int{1, 2} { // one of each kind
+	for i, want := range []int{1, 2} { // one goroutine of each kind
 		resumes[i].Resume(0, nil)
 		synctest.Wait()
 		if len(results) != want {
@@ -67,7 +67,7 @@ func bubbleIsDurable(t *testing.T) {
 	}
 }
 
-// The clock of a bubble is the one that counts.
+// A Sleep in a bubble follows the bubble's clock.
 func bubbleSleeps(t *testing.T) {
 	begin := time.Now()
 	if err := suspend.Sleep(background, time.Hour); err != nil {
@@ -83,10 +83,9 @@ func bubbleSleeps(t *testing.T) {
 	}
 }
 
-// A context from outside may be waited with, resumed and cancelled. The goroutine is then not durably blocked, as it
-// would not be in a select on that context: somebody outside may end the wait. The context must have made its Done
-// channel outside, too; one whose Done is first called in the bubble belongs to it, and ends the process when it is
-// cancelled outside.
+// A goroutine in a bubble may wait with a context from outside, and be resumed or cancelled. The goroutine is then not durably blocked, as
+// it would not be in a select on that context: somebody outside may end the wait. Done must have been called outside, too: otherwise the
+// Done channel belongs to the bubble, and a cancel outside ends the process.
 func bubbleWithOutsideContext(t *testing.T, cancelled bool) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()

@@ -20,7 +20,7 @@ var capabilityChecks = []check{
 		"Within: a task is within the scheduler that started it, and a goroutine is not.", nil, withinItsScheduler},
 }
 
-// watches checks a Watcher: the end of a context is told once, as a callback, and not after a stop.
+// watches checks a Watcher: AfterDone calls f once after the end of a context, as a callback, but not after a stop.
 func watches(e *env) {
 	w, ok := suspend.As[suspend.Watcher](e.spawner)
 	if !ok {
@@ -82,7 +82,7 @@ func holds(e *env) {
 	e.settle()
 	var released atomic.Bool
 	closed := e.closing(released.Load)
-	for begun := time.Now(); len(closed) == 0 && time.Since(begun) < 2*time.Millisecond; { // an event that must not be
+	for begun := time.Now(); len(closed) == 0 && time.Since(begun) < 2*time.Millisecond; { // close must not return yet
 		runtime.Gosched()
 	}
 	released.Store(true)

@@ -28,7 +28,7 @@ type structContext struct {
 	_ []int
 }
 
-// An ownContext calls back by itself, before its cancel has returned, as package cancel's do.
+// An ownContext calls back by itself, before its cancel has returned, as the contexts of package cancel do.
 type ownContext struct {
 	mu      sync.Mutex
 	done    chan struct{}
@@ -42,7 +42,7 @@ func newOwnContext() *ownContext {
 	return &ownContext{done: make(chan struct{}), fs: map[*func()]struct{}{}}
 }
 
-// arm has the context be cancelled by the n'th call of a method, that is, at any point in a Suspend.
+// arm makes the n'th call of a method cancel the context, so that a test reaches any point in a Suspend.
 func (c *ownContext) arm(n int) {
 	c.mu.Lock()
 	c.touched = n
@@ -175,7 +175,7 @@ var contextKinds = []contextKind{
 	}},
 }
 
-// allKinds has one more, which may be done before its cancel is called.
+// allKinds also has a context that may be done before its cancel is called.
 var allKinds = slices.Concat(contextKinds, []contextKind{
 	{"WithDeadlineCause, past by the time", func() (context.Context, func()) {
 		ctx, stop := context.WithTimeoutCause(background, 5*time.Millisecond, errCause)

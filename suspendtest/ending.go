@@ -7,8 +7,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// OpenEnding starts, for one subtest, a scheduler on an executor that is not its own. end ends the executor for good, while
-// tasks are left. close is that of Open.
+// OpenEnding starts, for one subtest, a scheduler on an executor that is not its own. end ends the executor for good, while tasks are left.
+// close is as in Open.
 type OpenEnding func(t testing.TB) (s suspend.Spawner, end, close func())
 
 // Ending checks a scheduler whose executor may end first: its tasks still come to their ends, and close returns.
@@ -50,7 +50,7 @@ func endingCancelled(e *env, end func()) {
 		w := &waiter{published: make(chan struct{})}
 		w.ended = e.task(func() {
 			_, w.err = e.suspend(ctx, func(resume) (*box, bool) { close(w.published); return nil, false })
-			e.pass(background) // as what cleans up may
+			e.pass(background) // a cleanup may suspend, too
 			cleaned <- struct{}{}
 		})
 		recv(e, w.published, "a task did not suspend")

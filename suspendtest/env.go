@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A check is one subtest. It runs on a goroutine of its own, of no scheduler, and is watched by the test's.
+// A check is one subtest. It runs on a separate goroutine, which belongs to no scheduler, while the test's goroutine watches it.
 type check struct {
 	name string
 	rule string // the rule that a failure breaks, for the author of a scheduler
@@ -23,14 +23,13 @@ type check struct {
 	run  func(*env)
 }
 
-// resume and suspendFunc are Resume and Suspend as the checks use them. So the tests of this package can replace them by wrong
-// ones.
+// resume and suspendFunc are Resume and Suspend as the checks use them. The tests of this package replace them by faulty versions.
 type (
 	resume      func(v *box, err error) bool
 	suspendFunc func(ctx context.Context, block func(resume) (*box, bool)) (*box, error)
 )
 
-// A box is the value of a wait. It is large enough for an allocation of its own.
+// A box is the value of a wait. It is too large for the tiny allocator, which would put several values into one block.
 type box struct {
 	n int
 	_ [8]int
@@ -49,7 +48,7 @@ type env struct {
 	shut     func()
 	panicked chan any // the reports of a Panics scheduler
 
-	steps    atomic.Int64 // that the check has made
+	steps    atomic.Int64 // steps that the check has made
 	mu       sync.Mutex
 	phase    string // the current wait, for the report
 	problems []string
@@ -105,8 +104,8 @@ func (c check) watch(tb testing.TB, e *env) {
 	}
 }
 
-// stands waits for the end of the check, and reports whether it makes no step for so long. That is ten looks, and one that comes late
-// is no more than one: while the process gets no processor, nobody can make a step.
+// stands waits for the end of the check, and reports whether the check makes no step within limit. It looks ten times, and a late tick
+// counts once: a process that gets no processor makes no step, but must not fail the check.
 func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	const most = 10
 	ticker := time.NewTicker(limit / most)
@@ -126,7 +125,7 @@ func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	return true
 }
 
-// step says that the check goes on. A check calls it, or expect, or submit, a bounded number of times.
+// step counts progress. A check must call step, expect and submit a bounded number of times: otherwise a hang would go unnoticed.
 func (e *env) step() { e.steps.Add(1) }
 
 // errorf records a problem.
@@ -139,8 +138,8 @@ func (e *env) fatalf(format string, args ...any) {
 	}
 }
 
-// report is called by errorf and fatalf only. Their caller is the look that has seen the problem. The tests of the kit may have the
-// look go blind.
+// report is called by errorf and fatalf only. Their caller is the look that has seen the problem. The tests of the kit may blind a look, so
+// that its problems are not recorded.
 func (e *env) report(format string, args []any) (seen bool) {
 	if e.opts.blind != nil {
 		if _, file, line, _ := runtime.Caller(2); e.opts.blind(fmt.Sprintf("%s:%d", filepath.Base(file), line)) {
@@ -188,7 +187,7 @@ func recv[T any](e *env, ch <-chan T, phase string) T {
 	return <-ch
 }
 
-// until waits for what comes without the caller.
+// until yields until reached returns true, or the check is over.
 func (e *env) until(reached func() bool, phase string) {
 	e.expect(phase)
 	for !reached() && !e.over.Load() {
@@ -229,7 +228,7 @@ func (e *env) do(phase string, f func()) {
 	recv(e, e.task(f), phase)
 }
 
-// settle gives tasks that are about to park the time for it.
+// settle gives tasks that are about to park time to do so.
 func (e *env) settle() {
 	for range 3 {
 		e.do("a new task did not run while others were suspended", func() {})
@@ -243,11 +242,11 @@ type waiter struct {
 	ended     chan struct{}
 	v         *box
 	err       error
-	unless    string // it was ended otherwise than by Resume: the mistake, for the report
+	unless    string // the mistake that may have ended the task, for the report
 }
 
-// waiter starts a waiter, which calls the functions of before and then suspends with ctx. It returns once the waiter is suspended, as
-// far as a check can tell.
+// waiter starts a waiter, which calls the functions of before and then suspends with ctx. It returns once the waiter is suspended, as far
+// as a check can observe.
 func (e *env) waiter(ctx context.Context, before ...func()) *waiter {
 	w := &waiter{published: make(chan struct{})}
 	w.ended = e.task(func() {

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
-// ReplayVariable is the environment variable with which Explore makes one run only, that of a replay string.
+// ReplayVariable is the environment variable for a replay string, with which Explore makes one run only.
 const ReplayVariable = "BRAID_REPLAY"
 
 // A World is one run of the program that Explore explores.
@@ -31,11 +31,11 @@ func (w *World) OnIdle(f func(waiting []string) error) { w.w.OnIdle(f) }
 // Log adds a line to the trace of the run, which a failure prints.
 func (w *World) Log(format string, args ...any) { w.w.Log(format, args...) }
 
-// Called is used by a task at the beginning of an operation whose order with others counts, and Returned at its end, as by package
-// suspendtest/linear. With Accesses each is a point where others can take turns.
+// Called marks the beginning of an operation whose order among others counts, and Returned its end. Package suspendtest/linear calls both.
+// With Accesses, other tasks can take turns at each of the two calls.
 func (w *World) Called() { w.w.Called() }
 
-// Returned is used after Called.
+// Returned marks the end of an operation, see Called.
 func (w *World) Returned() { w.w.Returned() }
 
 // An ExploreOption changes what Explore does.
@@ -59,75 +59,74 @@ func UntilCancelled() ExploreOption { return func(c *exploreConfig) { c.untilCan
 // Otherwise it makes all without one, then all with one, and so on, until there are no others or 20,000 runs are made.
 func Preemptions(n int) ExploreOption { return func(c *exploreConfig) { c.Preemptions = max(n, 0) } }
 
-// Yields bounds how often a task goes on after a Yield while another task, which could run, does not. Or else a loop that yields until
-// something changes would have endless runs. A Sleep that cannot be cancelled counts as a Yield. It is 2 otherwise.
+// Yields bounds how often a task goes on after a Yield while another task, which could run, does not. Otherwise a loop that yields until
+// something changes would have endless runs. A Sleep that cannot be cancelled counts as a Yield. The default is 2.
 func Yields(n int) ExploreOption { return func(c *exploreConfig) { c.Yields = max(n, 0) } }
 
 // Waits says that tasks take turns only where they wait, yield or end, and not where an operation begins that need not wait. There are far
 // fewer runs then. It also serves programs that hold a lock of package sync while they use a primitive.
 func Waits() ExploreOption { return func(c *exploreConfig) { c.Points = false } }
 
-// Spurious has each task's Park return for no reason, up to n times in a run, as a scheduler's may. It does not otherwise.
+// Spurious lets the Park of each task return for no reason, up to n times in a run, as a scheduler's Park may. The default is 0.
 func Spurious(n int) ExploreOption { return func(c *exploreConfig) { c.Spurious = n } }
 
-// Steps bounds the turns that tasks take in one run; more are taken for a livelock. It is 10000 otherwise.
+// Steps bounds the turns that tasks take in one run. A run with more turns fails as a livelock. The default is 10000.
 func Steps(n int) ExploreOption { return func(c *exploreConfig) { c.Steps = n } }
 
-// Executions bounds the number of runs: those without a cancellation, and again the others. It is 20,000 otherwise, or none with Preemptions or
-// Accesses.
+// Executions bounds the number of runs, first of the runs without a cancellation, then of all runs. The default is 20,000, but no bound
+// with Preemptions or Accesses.
 func Executions(n int) ExploreOption { return func(c *exploreConfig) { c.Executions = n } }
 
-// Random makes n runs at random in place of all, and n without a cancellation: for programs that have too many. Each task, and each context
-// that can be cancelled, has a random priority, and the one with the highest that can go on does. A Sleep that cannot be cancelled gives its
+// Random makes n random runs, and n without a cancellation, of a program that has too many runs to make all. Each task, and each context
+// that can be cancelled, has a random priority; the highest of all that can go on has its turn. A Sleep that cannot be cancelled gives its
 // task another random priority. At depth-1 random points the task whose turn it is falls below all others. Some mistakes show in each run
 // in which certain pairs of steps, depth of them, come in a certain order. Such a mistake, in a program of n tasks that take k turns, fails
 // a run with a chance of at least 1/(n·k^(depth-1)), if each Sleep counts as another task: Burckhardt, Kothari, Musuvathi and Nagarakatte,
 // A randomized scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). Two locks taken in the wrong order have depth 2, and
-// so has a lost update. The runs are the same each time. Preemptions means nothing then, and Accesses only that each access is a point.
+// so has a lost update. The runs are the same each time. Preemptions has no effect then, and Accesses only makes each access a point.
 func Random(n, depth int) ExploreOption {
 	return func(c *exploreConfig) { c.Executions, c.Depth = n, max(depth, 1) }
 }
 
-// Replay makes one run only: the one that a failure has named with this string. So does the environment variable
-// BRAID_REPLAY.
+// Replay makes only the run that a failure has named with this string, as does the environment variable BRAID_REPLAY.
 func Replay(choices string) ExploreOption { return func(c *exploreConfig) { c.Replay = choices } }
 
 // Accesses lets tasks take turns before each single access to a shared variable. Of the runs that differ only in the order of accesses that
-// commute, Explore makes one then. It needs a build with the tag explore, or else Explore fails:
+// commute, Explore makes one then. It needs a build with the tag explore; otherwise Explore fails:
 //
 //	go test -tags explore ./...
 //
 // Braid's own primitives are followed down to their atomics. Other shared variables must be of the types of suspendtest/atomic, or be
-// accessed under a lock or after a wait: "all" means all orders of the accesses to those. A run is as on a machine that keeps the order of
-// all accesses. A data race is not noticed: see go test -race. No task may wait for a change by looking in a loop, and Yield is no choice.
-// Preemptions, Yields and Waits mean nothing then. A Sleep takes any time, and the orders in which tasks wake up are all made. That its timer
-// may fire before the task waits is left out: package suspend makes no difference between the two.
+// accessed under a lock or after a wait: "all" means all orders of accesses to such variables. All accesses of a run are sequentially
+// consistent. A data race is not noticed: see go test -race. No task may wait for a change by looking in a loop, and Yield is no choice.
+// Preemptions, Yields and Waits have no effect then. A Sleep takes any time, and the orders in which tasks wake up are all made. Its timer
+// never fires before the task waits, since package suspend makes no difference between the two orders.
 func Accesses() ExploreOption {
 	return func(c *exploreConfig) {
 		c.Fine, c.Reduced, c.Asleep, c.Points, c.Preemptions = true, true, true, false, explore.Unlimited
 	}
 }
 
-// Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take turns and
-// their contexts can be cancelled. It fails t with the first run that is wrong. A run is wrong if a Check or a task's panic says so, if
-// tasks wait without end, or if it does not end. It tries the runs without a cancellation first. It logs the number of runs, and whether they
-// were all: a bound that has left out runs is named.
+// Explore runs a small program, of two to four tasks with a few operations each, in every order in which its tasks can take turns and their
+// contexts can be cancelled. It fails t with the first run that is wrong. A run is wrong if a Check or a task's panic says so, if tasks
+// wait without end, or if it does not end. It tries the runs without a cancellation first. It logs the number of runs, and names each bound
+// that cut off further runs.
 //
 // program is called for each run. It makes the shared objects and starts the tasks, and must do the same each time. It must not depend on
-// the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now is the same in each run. The search notices
-// this as a rule. What package fetch does on goroutines elsewhere, it does in tasks here.
-// The cases of a Select are looked at in one order only.
+// the clock of package time, on random numbers, on an earlier run, or on goroutines; suspend.Now is the same in each run. The search
+// usually notices a program that breaks this rule. Package fetch, which uses goroutines elsewhere, uses tasks here. The cases of a Select
+// are looked at in one order only.
 //
-// A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: to one that may suspend, to a look that
-// does not, such as a Try, and to the lock of a suspend.Guard. Only there others take turns. An Unlock or a Release is such a place only in
-// a program that looks at what tasks hold: by a Try, a case of a Select, or a Len of package keyed. In others it makes no difference. The
-// end of a member of a Scope or a Group is a place in a program that looks at members, as a Limit and a Shutdown do. Not such a place are what
-// package context does (its cancel, and looks at its contexts, which the result names), a Resume, and what a callback does. The order of
-// operations that only a variable without a lock shows need not be made.
+// A task runs until it suspends, yields or ends, or comes to the next operation of a primitive: an operation that may suspend, a look such
+// as a Try, or the lock of a suspend.Guard. Other tasks take turns only there. An Unlock or a Release is such a place only in a program
+// that looks at what tasks hold: by a Try, a case of a Select, or a Len of package keyed. In other programs it makes no difference. The end
+// of a member of a Scope or a Group is a place in a program that looks at members, as a Limit and a Shutdown do. No such places are the
+// calls of package context (a cancel, and looks at its contexts, which the result names), a Resume, and the operations of a callback. An
+// order of operations that shows only in a variable without a lock may be left out.
 //
 // No task may hold a lock of package sync at such a place, or a Guard: a task that waits for it natively, for five seconds, fails the run
-// with its name and its line. Others may take turns between a cancellation and its effect. When all tasks wait, those whose contexts can be
-// cancelled are, one after another. If there are none, the run is a deadlock.
+// with its name and its line. Others may take turns between a cancellation and its effect. When all tasks wait, the tasks whose contexts
+// can be cancelled are cancelled, one after another. If there is no such task, the run is a deadlock.
 //
 // Explore finds errors in the logic of a primitive and of its users: values and wake-ups lost between a Resume and a cancellation, and
 // sections that are not atomic together. It does not look at the order of single memory accesses, unless Accesses says so.
@@ -182,8 +181,8 @@ func Explore(t testing.TB, program func(w *World), opts ...ExploreOption) {
 	t.Logf("explored: %s%s", all, hint)
 }
 
-// shorter runs are made after a failure, which may have one with fewer turns.
+// shorter is the number of runs after a failure, which look for a failing run with fewer turns.
 const shorter = 1000
 
-// enough runs are a second or two.
+// enough is the default bound on runs, which take a second or two.
 const enough = 20_000

@@ -72,7 +72,7 @@ func bindNests(e *env) {
 		}
 	})
 	done := make(chan struct{})
-	go func() { // a Goexit unbinds as well
+	go func() { // a Goexit must unbind, too
 		defer close(done)
 		defer ok()
 		suspend.Bind(suspend.Thread(), runtime.Goexit)
@@ -125,7 +125,7 @@ func yieldLets(e *env) {
 	recv(e, e.task(func() { flag.Store(true) }), "a task did not run while another yielded time and again")
 	recv(e, spinner, "a task that yielded did not go on")
 
-	// And it does not keep a task from being woken.
+	// Tasks that yield must not keep another task from being woken.
 	w := e.waiter(background)
 	var turns atomic.Int32
 	var ended []chan struct{}
@@ -169,7 +169,7 @@ func sleeps(e *env) {
 	ctx, cancel := context.WithCancelCause(background)
 	for _, short := range []time.Duration{-1, 0, time.Nanosecond, d} {
 		e.do("Sleep did not return", func() {
-			begin := suspend.Now() // by the clock of the timers
+			begin := suspend.Now() // the clock of the timers counts
 			err := suspend.Sleep(ctx, short)
 			if slept := suspend.Now().Sub(begin); err != nil || slept < short {
 				e.errorf("Sleep(%v) returned %v after %v", short, err, slept)
@@ -208,7 +208,7 @@ func blockingHolds(e *env) {
 	close(release)
 	recv(e, blocked, "Blocking did not return")
 	ctx, cancel := context.WithCancel(background)
-	started := e.task(func() { // once started, f is waited for
+	started := e.task(func() { // Blocking waits for f once it has started
 		ran := false
 		err := suspend.Blocking(ctx, func() { cancel(); ran = true })
 		if err != nil || !ran {
@@ -232,7 +232,7 @@ func blockingAfterClose(e *env) {
 	})
 	e.settle()
 	closed := e.closing(func() bool { return true })
-	for range 100 { // until it is seen, where it can be
+	for range 100 { // a refusal shows that close has begun
 		if e.submit(func() {}) != nil {
 			break
 		}
@@ -293,7 +293,7 @@ func pullSuspends(e *env) {
 	}
 	for range values {
 		var round []resume
-		for range tasks { // all of them suspended at the same time
+		for range tasks { // all tasks are suspended at the same time
 			round = append(round, recv(e, resumes, "a Suspend in the body of Pull holds up other tasks"))
 		}
 		e.settle()

@@ -16,8 +16,7 @@ import (
 	"github.com/braidgo/braid/suspendtest/internal/model"
 )
 
-// SeedVariable is the environment variable with which Properties runs one program for each primitive only, that of a
-// seed.
+// SeedVariable is the environment variable for a seed, with which Properties runs one program for each primitive only.
 const SeedVariable = "BRAID_SEED"
 
 // A PropertiesOption changes what Properties does.
@@ -35,18 +34,19 @@ func Seed(n uint64) PropertiesOption { return func(o *propertiesOptions) { o.see
 // Programs sets the number of programs for each primitive. By default it is 150, and more if they take less than a fifth of a second.
 func Programs(n int) PropertiesOption { return func(o *propertiesOptions) { o.programs = n } }
 
-// Properties runs random programs on a scheduler, in a subtest for each primitive of this module and one for Selects over several of
-// them. Operations start in tasks of their own, as methods, by suspend.Do, and by suspend.Then if the scheduler is an Executor too. They
-// are cancelled, or time out, before, during or after their waits, while others come. Any order of the tasks is legal.
+// Properties runs random programs on a scheduler, in a subtest for each primitive of this module and one for Selects over several of them.
+// Each operation starts in a separate task, as a method or by suspend.Do, or by suspend.Then if the scheduler is an Executor, too.
+// Operations are cancelled, or time out, before, during or after their waits, while other operations start. Any order of the tasks is
+// legal.
 //
 // Properties checks three rules. Every operation returns once. It returns a result that the documented primitive allows, so no value or
 // permit is lost or doubled, and a cancelled operation has no effect. Every operation that can go on does, so no wake-up is lost.
 //
-// It is the counterpart of Scheduler, which looks at one suspension at a time and names the broken rule.
+// Scheduler, in contrast, looks at single suspensions and names the broken rule.
 //
-// A failure is reported with a program that is as short as possible. Each line of it starts or cancels an operation. The report has
-// the seed, for Seed or the environment variable BRAID_SEED. The same program need not fail each time, as the order of the tasks is not
-// part of it. On adapters/random the order has a seed as well. So test a primitive there, and a scheduler here.
+// A failure is reported with a program that is as short as possible. Each line of it starts or cancels an operation. The report has the
+// seed, for Seed or the environment variable BRAID_SEED. The same program need not fail each time, as the order of the tasks is not part of
+// it. On adapters/random a seed also fixes the order, so test a primitive on that scheduler.
 func Properties(t *testing.T, open Open, opts ...PropertiesOption) {
 	o := propertiesOptions{patience: 10 * time.Second}
 	for _, f := range opts {
@@ -103,7 +103,7 @@ func programOf(spec model.Spec, seed uint64) *model.Program {
 	})
 }
 
-// runOn runs a program, as far as it does not hang.
+// runOn runs a program, but gives up if it hangs.
 func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) error {
 	place := model.Place{On: s, Patience: patience, Turn: func() bool {
 		ran := make(chan struct{})
@@ -112,7 +112,7 @@ func runOn(s suspend.Spawner, p *model.Program, patience time.Duration) error {
 		return err == nil && within(patience, func() { <-ran }) == nil
 	}}
 	place.Then, _ = s.(suspend.Executor)
-	var result error // if the program hangs it is written later
+	var result error // a program that hangs writes it later
 	if hung := within(3*patience, func() { result = p.Run(place) }); hung != nil {
 		return fmt.Errorf("the scheduler does not let its caller go on: %w", hung)
 	}
@@ -133,7 +133,7 @@ func within(d time.Duration, f func()) error {
 	}
 }
 
-// shrink looks for a shorter program that fails. As a program may fail by chance, each has some chances.
+// shrink looks for a shorter program that fails. A program may fail by chance, so each runs several times.
 func shrink(t testing.TB, p *model.Program, err error, open Open, o propertiesOptions) (*model.Program, error) {
 	impatient := min(o.patience, 100*time.Millisecond)
 	end := time.Now().Add(3 * time.Second)

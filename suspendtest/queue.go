@@ -29,7 +29,7 @@ func (s *store) Try() (v *box, ok bool, _ error) {
 	return v, true, nil
 }
 
-// take is written out.
+// take calls suspend.Suspend itself.
 func (s *store) take(ctx context.Context) (*box, error) {
 	var self suspend.Resumer[*box]
 	v, err := suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) {
@@ -50,7 +50,7 @@ func (s *store) take(ctx context.Context) (*box, error) {
 	return v, err
 }
 
-// wait is the same in short.
+// wait is take by way of suspend.Wait.
 func (s *store) wait(ctx context.Context) (*box, error) {
 	return suspend.Wait[*box](ctx, s, false)
 }
@@ -63,7 +63,7 @@ func (s *store) put(v *box) {
 	}
 }
 
-// The operations of a store, for the storm.
+// storeOps are the operations of a store, for queueStorm.
 type storeOps struct {
 	Take, Wait func(s *store, ctx context.Context) (*box, error)
 	Put        func(s *store, v *box)
@@ -94,7 +94,7 @@ func queueStorm(e *env) {
 				if v, err := take(&s, ctx); err == nil {
 					taken[v.n].Add(1)
 					got.Add(1)
-				} else { // its value is somebody else's
+				} else { // another taker gets the value
 					e.isCancellation(ctx, err)
 					cancelled.Add(1)
 				}

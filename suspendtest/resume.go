@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// oneWinner is a storm: two resumers and a canceller at once, round after round on one task.
+// oneWinner lets two resumers and a canceller compete, round after round on one task.
 func oneWinner(e *env) {
 	const rounds = 300
 	type wait struct {
@@ -243,7 +243,7 @@ func underLock(e *env, from func(func())) {
 				close(published)
 				return nil, false
 			})
-			mu.Lock() // if only for a moment
+			mu.Lock() // a Resume that ran the waiter would deadlock here
 			defer mu.Unlock()
 		}))
 		recv(e, published, "block did not run")
@@ -267,7 +267,7 @@ func resumeBusy(e *env) {
 	started, release := make(chan struct{}), make(chan struct{})
 	busy := e.task(func() {
 		close(started)
-		<-release // natively: it holds its worker
+		<-release // a native wait, which holds the worker
 	})
 	recv(e, started, "a task did not run while another was suspended")
 	e.expect("Resume did not return while a task held the scheduler")
@@ -315,7 +315,7 @@ func resumeOrder(e *env) {
 	}
 }
 
-// happensBefore passes plain variables from task to task by way of Resume only. The race detector is the judge.
+// happensBefore passes plain variables from task to task by way of Resume only, so that the race detector reports a missing edge.
 func happensBefore(e *env) {
 	const rounds = 200
 	var plain int
@@ -335,7 +335,7 @@ func happensBefore(e *env) {
 	}
 	recv(e, ended, "a task that was resumed did not go on")
 
-	// Around a ring of tasks.
+	// A ring of tasks passes the variable on.
 	const n = 10
 	ring := make(chan resume, n)
 	var next []resume

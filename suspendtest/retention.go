@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// marks counts the marked objects, and those that are not collected yet.
+// marks counts the marked objects, and how many of them are not collected yet.
 type marks struct{ made, alive atomic.Int32 }
 
 func (m *marks) new() *box {
@@ -32,7 +32,8 @@ func (m *marks) collected(e *env, what string, limit int32) {
 	}
 }
 
-// waits of which nothing must be left: delivered, refused and cancelled ones. The resumers are left to the caller.
+// leaveNothing makes waits of which nothing must be left: each gets a value, or is cancelled and then refuses a value. It returns the
+// resumers.
 func (e *env) leaveNothing(values, blocks, contexts *marks) (resumes []resume) {
 	for i := range 20 {
 		ctx, cancel := context.WithCancel(context.WithValue(background, key{}, contexts.new()))
@@ -57,7 +58,7 @@ func (e *env) leaveNothing(values, blocks, contexts *marks) (resumes []resume) {
 
 func retention(e *env) {
 	var values, blocks, contexts marks
-	var resumes []resume // which others may keep for as long as they like
+	var resumes []resume // a kept resumer must retain nothing
 	w := e.waiter(background, func() { resumes = e.leaveNothing(&values, &blocks, &contexts) })
 	values.collected(e, "a value of an earlier wait", 0)
 	blocks.collected(e, "the block of an earlier wait", 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// staleResumers has a task suspend many times, in three ways, and between any two tries all resumers of old.
+// staleResumers makes a task suspend many times, in three ways, and in between calls all old resumers.
 func staleResumers(e *env) {
 	const rounds = 40
 	published := make(chan resume, 1)
@@ -82,8 +82,7 @@ func unparkOnly(e *env) {
 	e.finish(w)
 }
 
-// lateUnparks starts tasks one after another, while the Tasks of those that have ended, and of those that run,
-// are unparked all the time.
+// lateUnparks starts tasks one after another, while a goroutine keeps unparking the running tasks and the tasks that have ended.
 func lateUnparks(e *env) {
 	var mu sync.Mutex
 	var known []suspend.Task
@@ -126,7 +125,7 @@ func lateUnparks(e *env) {
 			}
 		}
 		recv(e, ended, "a task that was resumed did not go on under late Unparks")
-		runtime.Gosched() // one that has ended is Unparked now, on one thread too
+		runtime.Gosched() // an ended task is unparked now, even on one thread
 	}
 	stop.Store(true)
 	recv(e, hammer, "Unpark blocks")

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// What Go promises of tasks, and Execute of callbacks.
+// The following checks are of the promises of Go for tasks, and of Execute for callbacks.
 
 func runOnce(e *env) {
 	const n = 200
@@ -53,7 +53,7 @@ func notInline(e *env) {
 		mu.Lock()
 		defer mu.Unlock()
 		return e.task(func() {
-			mu.Lock() // if only for a moment
+			mu.Lock() // a function that ran inline would deadlock here
 			defer mu.Unlock()
 		})
 	}
@@ -84,8 +84,8 @@ func runInOrder(e *env) {
 	}
 }
 
-// submitWhileClosing submits from all sides while the scheduler closes, and after. A scheduler may stay open for as
-// long as it is not idle, so there is an end to it.
+// submitWhileClosing submits from all sides while the scheduler closes, and after. A scheduler may stay open for as long as it is not idle,
+// so the number of submissions must be bounded.
 func submitWhileClosing(e *env) {
 	const goroutines, before, most = 3, 20, 300
 	var accepted, ran atomic.Int64
@@ -126,7 +126,7 @@ func submitWhileClosing(e *env) {
 
 func submitToBusy(e *env) {
 	started, release := make(chan struct{}), make(chan struct{})
-	busy := e.task(func() { close(started); <-release }) // natively: it holds its worker
+	busy := e.task(func() { close(started); <-release }) // a native wait, which holds the worker
 	recv(e, started, "a function that was accepted did not run")
 	e.expect("it did not return while another function was running")
 	var ended []chan struct{}

@@ -16,15 +16,15 @@
 //  6. A value that block returns is the result; it dominates a cancellation, and the resumer is dead.
 //  7. A panic or a Goexit in block kills the resumer and propagates.
 //  8. A stale Resumer, callback or Unpark never touches a later suspension, or another task.
-//  9. Any context works: one that cannot be compared, that calls back by itself, or another for each wait.
+//  9. Any context works, even if it cannot be compared, calls back by itself, or is another for each wait.
 //  10. A cancelled wait retains nothing, and a cancelled waiter cleans up after itself.
 //  11. Suspend and Resume allocate nothing in steady state, where the scheduler promises that.
 //  12. Plain goroutines may suspend in a testing/synctest bubble.
 //  13. Code before a Resume that returns true happens before the return of Suspend. Run the kit with -race.
 //
-// The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand, Watcher,
-// Holder, Within. Each has a scheduler to itself. A subtest that makes no step for half a minute fails, and names the event that it waits
-// for. Those behind it have three seconds each. When a check fails, tasks that hang are left behind.
+// The other subtests are named after a part of a scheduler: Go, Park, Bind, Yield, Here, Sleep, Blocking, Pull, Queue, Timers, Clock, Rand,
+// Watcher, Holder, Within. Each has a scheduler to itself. A subtest that makes no step for half a minute fails, and names the event that
+// it waits for. The subtests after it have three seconds each. When a check fails, tasks that hang are left behind.
 //
 // The author of a primitive runs small programs through Explore, which tries every order of their steps and every cancellation.
 // docs/scheduler.md and docs/primitive.md show both.
@@ -38,9 +38,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Open starts a scheduler for one subtest. close is called when every task has ended or is about to, and returns when
-// all have. Go may be called at any time, after close as well. A scheduler that is driven by the caller of some Run
-// is opened with Drive.
+// Open starts a scheduler for one subtest. close is called when every task has ended or is about to, and returns when all have. Go may be
+// called at any time, even after close. A scheduler that is driven by the caller of some Run is opened with Drive.
 type Open func(t testing.TB) (s suspend.Spawner, close func())
 
 // OpenExecutor starts an Executor for one subtest. close returns when every callback that was accepted has run.
@@ -58,7 +57,8 @@ type options struct {
 	blind          func(look string) bool // see report
 }
 
-// patience is how long a check may stand. If the first that makes no progress is one of many, all of them end before go test gives up.
+// patience is how long a check may make no progress. After the first such check the limit is a tenth, so that go test does not time out
+// even if many checks hang.
 func (o options) patience() time.Duration {
 	if o.late {
 		return o.deadline / 10
@@ -92,7 +92,7 @@ func Scheduler(t *testing.T, open Open, opts ...Option) {
 	t.Run("12/plain-goroutines-suspend-in-a-synctest-bubble", bubble)
 }
 
-// Executor checks the Executor that open starts. Of the Options it knows FIFO.
+// Executor checks the Executor that open starts. FIFO is the only Option that has an effect.
 func Executor(t *testing.T, open OpenExecutor, opts ...Option) {
 	o := gather(opts)
 	for _, c := range executorChecks {
@@ -113,8 +113,8 @@ func gather(opts []Option) options {
 	return o
 }
 
-// Drive calls run, the Run method of a scheduler that is driven by its caller, on a goroutine, with a main that waits
-// for close. close returns when run has.
+// Drive calls run, the Run method of a scheduler that is driven by its caller, on a goroutine, with a main that waits for close. close
+// returns when run has returned.
 func Drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (close func()) {
 	started, ended := make(chan suspend.Resumer[struct{}], 1), make(chan struct{})
 	go func() {

@@ -110,8 +110,8 @@ func noAllocs(e *env) {
 	}
 }
 
-// allocs returns how often f allocates: the least of some means, as others allocate as well. testing.AllocsPerRun stops them, and so
-// panics in a parallel test.
+// allocs returns how often f allocates: the least of several means, since other goroutines allocate, too. testing.AllocsPerRun stops them,
+// but panics in a parallel test.
 func allocs(f func()) uint64 {
 	const calls = 10
 	var least uint64 = math.MaxUint64
@@ -155,7 +155,7 @@ func goexitOnce(e *env) {
 	for range 20 {
 		ran := false
 		ended := e.task(func() {
-			defer func() { // which may still suspend
+			defer func() { // a deferred function may still suspend
 				e.pass(background)
 				ran = true
 			}()
@@ -264,7 +264,7 @@ func pingPong(e *env) {
 	for _, ended := range ended {
 		recv(e, ended, "an Unpark was lost: the task stays parked")
 	}
-	// And one side elsewhere, where nothing keeps the Unpark from coming in the midst of Park.
+	// One side is outside the scheduler now, so that an Unpark can come in the midst of Park.
 	var far atomic.Int64
 	self := make(chan suspend.Task, 1)
 	var acks atomic.Int64

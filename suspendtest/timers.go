@@ -65,8 +65,8 @@ func timersCall(e *env) {
 	}
 }
 
-// later waits for a timer that is set now. A call too many of another timer has come by then, as a rule. Calls that are owed may come
-// later: a timer may be late.
+// later waits for a timer that is set now. An earlier timer that calls wrongly has usually done so by then. A call that is due may still
+// come later, since a timer may be late.
 func (e *env) later(t suspend.Timers) {
 	called := make(chan struct{})
 	e.do("AfterFunc did not return", func() { t.AfterFunc(2*aWhile, sync.OnceFunc(func() { close(called) })) })
@@ -143,8 +143,8 @@ func timersStop(e *env) {
 	})
 }
 
-// timersUnderLocks runs a callback that waits for a lock, as one that resumes waiters of a queue does, while others use timers under it.
-// They run in tasks, and on a scheduler of one thread the callback waits its turn.
+// timersUnderLocks runs a callback that waits for a lock, like a callback that resumes waiters of a queue, while tasks use timers under the
+// lock. On a scheduler of one thread the callback waits for its turn.
 func timersUnderLocks(e *env) {
 	t, _, ok := e.timers()
 	if !ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // yieldGivesWay starts tasks, one after the other, and counts how often the caller has to call Yield until each has run. With a Yield that
-// gives way, once or twice is enough. With one that does not, the caller yields thousands of times, until the runtime preempts it.
+// gives way, once or twice is enough. Otherwise the caller yields thousands of times, until the runtime preempts it.
 //
 // A processor that has nothing to do would run the task, so other goroutines keep all others busy. A task may be given to another thread,
 // which then waits for a processor. So it is enough if a quarter of the tasks run soon.
@@ -47,7 +47,7 @@ func yieldGivesWay(e *env) {
 	})
 }
 
-// hasYield reports whether the tasks have a Yield of their own, or are goroutines.
+// hasYield reports whether the tasks have a Yield method, or are goroutines.
 func hasYield(e *env) (has bool) {
 	e.do("a task did not run", func() {
 		_, own := suspend.Self().(interface{ Yield() })

@@ -1,5 +1,5 @@
 // Package atomic has the types of sync/atomic for a primitive that suspendtest.Explore is to check access by access. In a build without the
-// tag explore they are those of sync/atomic, and cost nothing. With the tag they announce each access to the checker, see
+// tag explore they are the types of sync/atomic, and cost nothing. With the tag they announce each access to the checker, see
 // suspendtest.Accesses. Production code imports this package in place of sync/atomic.
 package atomic
 
@@ -15,5 +15,5 @@ type (
 	Pointer[T any] = atomicx.Pointer[T]
 )
 
-// Mutex is sync.Mutex, for a few instructions in which nothing suspends.
+// Mutex is sync.Mutex, for a few instructions, which must not suspend.
 type Mutex = atomicx.Mutex

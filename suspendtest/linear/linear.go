@@ -1,5 +1,5 @@
-// Package linear tells whether the results of operations that overlap are those of some order of them, one at a time: whether they are
-// linearizable. It uses porcupine, which only users of this package get.
+// Package linear checks whether the results of overlapping operations are possible in some sequential order: whether the operations are
+// linearizable. It uses porcupine, on which only users of this package depend.
 package linear
 
 import (
@@ -15,11 +15,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Model is an object that is used by one task only: its state S at first, and its steps. Step says what the operation in does to the state
-// s, and whether out is a result that it may have then. States are compared by ==.
+// A Model describes an object as used by one task: its first state, of type S, and its steps. Step says what the operation in does to the
+// state s, and whether out is a result that it may have then. States are compared by ==.
 //
-// Lost says what in does to s if nobody has learned its result. A model of a service over a network has it: an operation that fails, or whose
-// task ends before it returns, may then have had its effect, may have it later, or never. Without Lost such an operation is left out.
+// Lost returns the state after the operation in, whose result is unknown. A model of a service over a network needs Lost: an operation that
+// fails, or whose task ends before it returns, may then have had its effect, may have it later, or never. Without Lost such an operation is
+// left out.
 type Model[S comparable, In, Out any] struct {
 	First S
 	Step  func(s S, in In, out Out) (after S, possible bool)
@@ -34,7 +35,7 @@ type unknown struct{}
 // A History has the operations on one object. Its methods may be called by any tasks at the same time.
 type History[S comparable, In, Out any] struct {
 	model *Model[S, In, Out]
-	world World // nil: none
+	world World // there is none outside an exploration
 	clock atomic.Int64
 	mu    sync.Mutex
 	ops   []porcupine.Operation
@@ -58,8 +59,8 @@ func (m *Model[S, In, Out]) In(w World) *History[S, In, Out] {
 	return h
 }
 
-// Do calls f, which performs the operation in of a client, and returns its results. After an error, the operation is one for Lost of the model.
-// Without Lost the operation is left out: it must have had no effect then. A client has one operation at a time.
+// Do calls f, which performs the operation in of a client, and returns its results. After an error, the operation is one for Lost of the
+// model. Without Lost the operation is left out: it must have had no effect then. Operations of one client must not overlap.
 func (h *History[S, In, Out]) Do(client int, in In, f func() (Out, error)) (Out, error) {
 	if h.world != nil {
 		h.world.Called()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Shown returns the document at url after its scripts have run for five seconds of the browser's time, which pass at once. It fails where
-// there is no chromium.
+// Shown returns the document at url after its scripts have run for five seconds of the browser's time, which pass at once. There must be a
+// chromium; otherwise Shown fails.
 func Shown(t *testing.T, url string) (dom string) {
 	at := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -24,7 +24,7 @@ func Shown(t *testing.T, url string) (dom string) {
 	require.NotEmpty(t, at, "there is no chromium on this machine")
 	dir, err := os.MkdirTemp("", "browser")
 	require.NoError(t, err)
-	defer os.RemoveAll(dir) // as far as its files are closed by then
+	defer os.RemoveAll(dir) // the browser may still use files, so errors are ignored
 	limit, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(limit, at, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

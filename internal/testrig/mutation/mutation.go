@@ -1,4 +1,4 @@
-// Package mutation makes mistakes in packages, one at a time, and runs the tests that have to notice each.
+// Package mutation makes single mistakes in packages, and runs the tests that must notice each mistake.
 package mutation
 
 import (
@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// A Mutant is its name, a file, the text in it, what replaces the text, a pattern of the tests that notice, and their package. Without a
-// pattern, all tests are run; without a package, those of the working directory.
+// A Mutant is its name, a file, the text in it, the replacement of the text, a pattern of the tests that notice, and their package. Without
+// a pattern, all tests are run; without a package, the tests of the working directory.
 //
-// IS in the replacement stands for whether the mistake is made; is(IS) is 1 or 0, and gosched() is runtime.Gosched(). If the text has an
-// expression between the brackets ⟦ and ⟧, only the expression is replaced, when the mistake is made.
+// IS in the replacement is true if the mistake is made; is(IS) is 1 or 0, and gosched() is runtime.Gosched(). If the text has an expression
+// between the brackets ⟦ and ⟧, only the expression is replaced, when the mistake is made.
 type Mutant [6]string
 
 func (m Mutant) name() string { return m[0] }
@@ -43,14 +43,14 @@ func (m Mutant) by() string {
 	return by
 }
 
-// The variables by which the tests are told: to run mutants at all, and which mistake to make.
+// The environment variables of the tests: Variable makes them run mutants at all, and which has the name of the mistake to make.
 const (
 	Variable = "BRAID_MUTANTS"
 	which    = "BRAID_MUTANT"
 )
 
-// Run builds packages with all mistakes in them, and runs their tests with one at a time. Mutants of the same lines go into different
-// builds. The names of files and packages are those below root. flags are further flags of the tests, such as -test.skip. Without
+// Run builds packages with all mistakes in them, and runs their tests with one mistake after another. Mutants of the same lines go into
+// different builds. The names of files and packages are those below root. flags are further flags of the tests, such as -test.skip. Without
 // Variable, Run only looks whether the lines of the mutants are there.
 //
 //	func TestMutants(t *testing.T) {
@@ -60,7 +60,7 @@ const (
 //	}
 func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	if os.Getenv(which) != "" {
-		return // it is one of them
+		return // this process is the test of a mutant
 	}
 	for _, some := range apart(t, root, mutants) {
 		if os.Getenv(Variable) == "" {
@@ -79,7 +79,7 @@ func runBuild(t *testing.T, root string, mutants []Mutant, flags []string) {
 		c := exec.Command(binary(m), append([]string{"-test.short", "-test.run=" + m.tests(), "-test.failfast", "-test.timeout=" + limit.String()}, flags...)...)
 		c.Dir, c.Env = filepath.Join(root, m.pkg()), append(os.Environ(), which+"="+name)
 		if name != "none" {
-			c.Env = append(c.Env, "BRAID_DEADLINE=10s") // or else each that hangs takes a minute
+			c.Env = append(c.Env, "BRAID_DEADLINE=10s") // a mutant that hangs would otherwise take a minute
 		}
 		out, err := c.CombinedOutput()
 		return string(out), err

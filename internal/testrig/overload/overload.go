@@ -1,6 +1,6 @@
 // Package overload offers a server more than it can do, and measures how much of it is answered in time.
 //
-// It is made for the virtual time of testing/synctest: a run of seconds takes a fraction of one, and repeats.
+// It is made for the virtual time of testing/synctest, so that a run of seconds takes a fraction of a second, and repeats.
 package overload
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// The resource serves Slots requests at a time, each in Service on average, so its capacity is 4000 a second. Clients give
-// up after Patience.
+// The resource serves Slots requests in parallel, each in Service on average, so its capacity is 4000 a second. Clients give up after
+// Patience.
 const (
 	Slots    = 40
 	Service  = 10 * time.Millisecond
@@ -32,12 +32,12 @@ type Server struct {
 	Close func()
 }
 
-// A Result says how the requests fared that came after the warm-up.
+// A Result says how the requests after the warm-up fared.
 type Result struct {
-	Good       float64       // answered in time, as a part of capacity
-	P99        time.Duration // of those
+	Good       float64       // the rate of answers in time, as a part of capacity
+	P99        time.Duration // the 99th percentile of the time to an answer in time
 	No         time.Duration // the median time to another answer
-	Goroutines int           // nearly the most, but for one for each request
+	Goroutines int           // the 95th percentile, without a goroutine for each request
 }
 
 // lognormal returns durations with this mean and a standard deviation of about half of it.
@@ -46,7 +46,7 @@ func lognormal(r *rand.Rand, mean time.Duration) time.Duration {
 	return time.Duration(float64(mean) * math.Exp(sigma*r.NormFloat64()-sigma*sigma/2))
 }
 
-// Resource returns a function that takes the time of one request. It may be called by many at a time.
+// Resource returns a function that takes the time of one request. Many goroutines may call it at the same time.
 func Resource(seed uint64) func() {
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -96,7 +96,7 @@ func Run(s Server, load float64, warm, measured time.Duration) Result {
 	var all sync.WaitGroup
 	before := runtime.NumGoroutine()
 	live := 0
-	var goroutines []time.Duration // a collection counts dead ones for a moment, so the very largest is left out
+	var goroutines []time.Duration // numbers of goroutines; the largest may contain dead goroutines, so a quantile is used instead
 	start := time.Now()
 	at := start
 	for {

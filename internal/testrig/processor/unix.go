@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processor says how much time of the processors this process has used. Tests measure it since the time of day tells
-// little on a machine that does other work as well.
+// Package processor says how much time of the processors this process has used. Tests measure it instead of the time of day, which also
+// counts the other work of a machine.
 package processor
 
 import (

@@ -23,7 +23,7 @@ var purpose = regexp.MustCompile(`(?i)\b(so that|avoids?|prevents?|ensures?|othe
 // fragment finds a comment behind code that is neither a clause nor a unit.
 var fragment = regexp.MustCompile(`^(of|that|those|to|also|and|but|by|with|as|in|at|on|for|from|which|whose|who|what|or|if|until|since|else|nor|the one|not)\b|^(nil|0)(:|,| if| when| until| unless)`)
 
-// tails adds the comments that stand behind code.
+// tails adds the comments behind code.
 func (s *Score) tails(file string, files *token.FileSet, f *ast.File, src []byte) {
 	for _, group := range f.Comments {
 		at := files.Position(group.Pos())

@@ -1,7 +1,7 @@
 // Package prose measures how plain the English of comments and documents is.
 //
-// Six patterns stand for the habits that CONTRIBUTING.md rules out. They are a lower bound: a sentence that matches none of
-// them may still be hard to read. The comments of packages context and iter match in 0 % of their sentences.
+// Six patterns find the habits that CONTRIBUTING.md rules out. They are a lower bound: a sentence that matches none of them may still be
+// hard to read. The comments of packages context and iter match in 0 % of their sentences.
 package prose
 
 import (
@@ -16,7 +16,7 @@ import (
 type Pattern struct {
 	Name string
 	expr *regexp.Regexp
-	not  *regexp.Regexp // matches that are plain English all the same
+	not  *regexp.Regexp // matches of plain English, which do not count
 }
 
 // Patterns are the habits that are counted.
@@ -36,7 +36,7 @@ var Patterns = []Pattern{
 // A Hit is a sentence that matches a pattern.
 type Hit struct {
 	File     string
-	Line     int // of the comment's or paragraph's first line
+	Line     int // the first line of the comment or paragraph
 	Sentence string
 	Pattern  string
 }

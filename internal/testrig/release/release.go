@@ -3,7 +3,7 @@
 //	go run ./internal/testrig/release            checks, and prints the tags of the version
 //	go run ./internal/testrig/release v0.2.0     writes the version into every go.mod first; CHANGELOG.md has to begin with it
 //
-// A module that requires another one of the repository requires it at the version of the release, and replaces it by its folder. The
+// A module that requires another module of the repository must require it at the version of the release, and replace it by its folder. The
 // replacement is for work in a clone: the go command ignores it in a module that is required by others.
 package main
 
@@ -26,8 +26,8 @@ const root = "github.com/braidgo/braid"
 // published are the folders of the modules that users require, beside the root. Each has a tag for each release.
 var published = []string{"actor/natsactor", "adapters/netstack", "stage/jetstream", "stage/otel", "stage/prom"}
 
-// private are folders of modules that nobody requires: programs, and tests with dependencies of their own. A folder stands for those
-// below it.
+// private are folders of modules that nobody requires: programs, and tests with further dependencies. A folder includes the folders below
+// it.
 var private = []string{"adapters/callback/foreigntest", "bench", "examples", "simtest", "stocktest"}
 
 func main() {
@@ -95,7 +95,7 @@ func latest(dir string) (string, error) {
 	return string(m[1]), nil
 }
 
-// A module is the part of a go.mod that has to do with the other modules here. Its fields are those of go mod edit -json.
+// A module is the part of a go.mod that has to do with the other modules here. Its fields are named as in the output of go mod edit -json.
 type module struct {
 	folder  string // "." is the root
 	Module  struct{ Path string }
@@ -131,7 +131,7 @@ func modulesOf(dir string) (modules []module, err error) {
 	return modules, err
 }
 
-// folderOf returns the folder of a module of the repository, and whether it is one.
+// folderOf returns the folder of a module, and reports whether the module is in the repository.
 func folderOf(modulePath string) (folder string, ours bool) {
 	if modulePath == root {
 		return ".", true

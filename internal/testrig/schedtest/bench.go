@@ -35,7 +35,7 @@ func Share(b *testing.B, sched string, tasks int, do func(n int)) {
 	Bench(b, sched, fs...)
 }
 
-// Rounds is how a benchmark has its holders let the others come and queue.
+// Rounds locks and unlocks n times, and yields in between, so that other tasks queue for the lock.
 func Rounds(n int, lock, unlock func()) {
 	for range n {
 		lock()

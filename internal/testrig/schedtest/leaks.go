@@ -40,7 +40,8 @@ func settle(options []goleak.Option) {
 	}
 }
 
-// Goroutines is the number of goroutines, without those that are about to end, as that of a timer.
+// Goroutines returns the number of goroutines. It takes the least of several numbers, to avoid goroutines that are about to end, such as a
+// timer's.
 func Goroutines() int {
 	least := runtime.NumGoroutine()
 	for range 20 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A PanickyContext is a context one of whose method calls panics, like that of a request which a framework has recycled.
+// A PanickyContext is a context one of whose method calls panics, like the context of a request that a framework has recycled.
 type PanickyContext struct {
 	in      context.Context
 	at      int64
@@ -14,7 +14,7 @@ type PanickyContext struct {
 	calls   atomic.Int64
 }
 
-// Panicky returns a context like in whose k'th method call panics, and with onwards each that comes later.
+// Panicky returns a context like in whose k'th method call panics, and with onwards each later call.
 func Panicky(in context.Context, k int, onwards bool) *PanickyContext {
 	return &PanickyContext{in: in, at: int64(k), onwards: onwards}
 }
@@ -43,10 +43,10 @@ func (c *PanickyContext) Err() error { c.called(); return c.in.Err() }
 // Value implements context.Context.
 func (c *PanickyContext) Value(key any) any { c.called(); return c.in.Value(key) }
 
-// A PanickyAfterFunc is a PanickyContext with callbacks of its own.
+// A PanickyAfterFunc is a PanickyContext with a method AfterFunc.
 type PanickyAfterFunc struct{ *PanickyContext }
 
-// AfterFunc is what package context, and package suspend, ask for first.
+// AfterFunc is the method that package context and package suspend look for first.
 func (c PanickyAfterFunc) AfterFunc(f func()) (stop func() bool) {
 	c.called()
 	return context.AfterFunc(c.in, f)

@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Deadline is how long a test may take before it is taken for hung. The environment variable BRAID_DEADLINE sets another.
+// Deadline is how long a test may take; a test that takes longer counts as hung. The environment variable BRAID_DEADLINE sets another.
 var Deadline = func() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("BRAID_DEADLINE")); err == nil {
 		return d
@@ -26,7 +26,7 @@ var Deadline = func() time.Duration {
 	return 60 * time.Second
 }()
 
-// A Scheduler is one that runs until it is closed; close waits for every task.
+// A Scheduler has the name of a scheduler, and opens it. It runs until close, which waits for every task.
 type Scheduler struct {
 	Name string
 	Open func() (s suspend.Spawner, close func())
@@ -54,7 +54,7 @@ func Each(t *testing.T, body func(t *testing.T, s suspend.Spawner)) {
 	}
 }
 
-// Mixed opens one of each and hands them out in turn.
+// Mixed opens one of each scheduler, and next returns them in turn.
 func Mixed(t *testing.T, body func(t *testing.T, next func() suspend.Spawner)) {
 	defer Within(t, Deadline)()
 	var opened []suspend.Spawner
@@ -115,7 +115,7 @@ func (g *goroutines) Execute(f func()) error {
 	return nil
 }
 
-// drive is suspendtest.Drive. That package would link its checkers and models into all test programs.
+// drive does the same as suspendtest.Drive, to avoid that package, which would link its checkers and models into all test programs.
 func drive(run func(ctx context.Context, main func(ctx context.Context) error) error) (stop func()) {
 	var over promise.Promise[struct{}]
 	ended := make(chan struct{})

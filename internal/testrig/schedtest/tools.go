@@ -44,7 +44,7 @@ func WithCancel() (context.Context, context.CancelFunc) {
 	return ctx, func() { end(nil) }
 }
 
-// MayCancel returns a context that, one time in two, somebody cancels meanwhile.
+// MayCancel returns a context that, one time in two, a goroutine cancels soon.
 func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	switch rng.IntN(4) {
@@ -56,7 +56,7 @@ func MayCancel(rng *rand.Rand) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// A Moody context panics with Panic when it is asked again, by Done or Err.
+// A Moody context panics with Panic at each call of Done or Err but the first.
 type Moody struct {
 	context.Context
 	Panic any
@@ -76,8 +76,7 @@ func (m *Moody) Err() error            { m.ask(); return m.Context.Err() }
 // many, until covered reports that each outcome was there: a fast machine or one with few threads may see some rarely.
 func More(k, n int, covered func() bool) bool { return k < n || k < 100*n && !covered() }
 
-// Stress runs n tasks, each spawned on the next scheduler and with random numbers of its own, and waits for them,
-// natively.
+// Stress runs n tasks, each spawned on the next scheduler and with separate random numbers, and waits for them, natively.
 func Stress(t testing.TB, next func() suspend.Spawner, n int, task func(i int, rng *rand.Rand)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -125,8 +124,8 @@ func Panics(t testing.TB, want any, f func()) {
 	f()
 }
 
-// Eventually asks cond again and again, and yields in between. It is for conditions that no event announces. Elsewhere a test waits for
-// the event.
+// Eventually calls cond again and again, and yields in between. It is for conditions that no event announces. Otherwise a test must wait
+// for the event.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Deadline / 2); !cond(); suspend.Yield() {
@@ -157,7 +156,7 @@ func Quiet(t testing.TB) {
 	})
 }
 
-// Stacks are those of all goroutines, at one moment, the caller's first.
+// Stacks returns the stacks of all goroutines at one moment, the caller's first.
 func Stacks() string {
 	for size := 1 << 18; ; size *= 2 {
 		buf := make([]byte, size)
@@ -170,17 +169,17 @@ func Stacks() string {
 // An Object is large enough to be collected by itself.
 type Object [1 << 10]byte
 
-// Objects counts the objects that are made, and those that are collected.
+// Objects counts the objects that are made, and how many are collected.
 type Objects struct{ made, gone atomic.Int32 }
 
-// New makes one more of them.
+// New returns a new object, which is counted.
 func (o *Objects) New() *Object {
 	v := new(Object)
 	o.Track(v)
 	return v
 }
 
-// Track makes v, which may belong to something larger, one of them.
+// Track counts v, which may belong to a larger object.
 func (o *Objects) Track(v *Object) {
 	o.made.Add(1)
 	runtime.AddCleanup(v, func(struct{}) { o.gone.Add(1) }, struct{}{})

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Virtual is a scheduler with a clock of its own, which only Advance moves. Its tasks are goroutines.
+// A Virtual is a scheduler with a virtual clock, which only Advance moves. Its tasks are goroutines.
 type Virtual struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -20,10 +20,10 @@ type virtualTimer struct {
 	f  func()
 }
 
-// NewVirtual returns one whose clock shows a time long past.
+// NewVirtual returns a Virtual whose clock shows a time long past.
 func NewVirtual() *Virtual { return &Virtual{now: time.Unix(1000, 0)} }
 
-// A virtualTask is a goroutine that says that it is on a Virtual.
+// A virtualTask is a goroutine whose Spawner is a Virtual.
 type virtualTask struct {
 	suspend.Task
 	v *Virtual

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Variable is the environment variable that says for how long: BRAID_STRESS=30s. Each test that asks runs so long.
+// Variable is the environment variable that says for how long: BRAID_STRESS=30s. Each test that calls For runs so long.
 const Variable = "BRAID_STRESS"
 
 // For is how long a test is to run: what Variable says, or else a moment.
@@ -44,31 +44,31 @@ func Rounds(t testing.TB, outcomes *Outcomes, round func()) {
 	}
 }
 
-// Outcomes counts the outcomes that a test has seen, of all possible ones.
+// Outcomes counts the outcomes that a test has seen, and has the list of all outcomes that must be seen.
 type Outcomes struct {
 	mu   sync.Mutex
 	want []string
 	seen map[string]int
 }
 
-// Of returns the Outcomes that there have to be.
+// Of returns Outcomes that must all be seen.
 func Of(want ...string) *Outcomes { return &Outcomes{want: want, seen: map[string]int{}} }
 
-// Add counts one. It may be one that need not be.
+// Add counts an outcome, which need not be on the list.
 func (o *Outcomes) Add(what string) {
 	o.mu.Lock()
 	o.seen[what]++
 	o.mu.Unlock()
 }
 
-// Seen returns how often each was.
+// Seen returns how often each outcome was seen.
 func (o *Outcomes) Seen() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.seen)
 }
 
-// Missing returns those that have never been.
+// Missing returns the outcomes of the list that were never seen.
 func (o *Outcomes) Missing() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,21 +2,22 @@ package explore
 
 import "slices"
 
-// bounded is the search with a bound on preemptions, which may be none. It makes the runs without one, then those with one, and so on, and
-// each of them once. So the first failure has as few as possible. A run with a preemption begins like one without, up to the choice that preempts.
+// bounded is the search with a bound on preemptions, which may be Unlimited. It makes each run once: first the runs without a preemption,
+// then the runs with one, and so on, so that the first failure has as few preemptions as possible. A run with a preemption begins like one
+// without, up to the choice that preempts.
 type bounded struct {
 	e           *explorer
 	level       int      // preemptions of the present runs
-	now, later  []string // beginnings of runs: of this level, and of the next
+	now, later  []string // beginnings of runs of this level, and of the next
 	path        []choice
-	begun       int // choices of path that are such a beginning
+	begun       int // number of choices of path that are a beginning
 	made        int // choices
 	w           *World
 	preempted   int
 	cancelled   int
-	interrupted *task // by the canceller whose turn it is
+	interrupted *task // the task that the present canceller interrupts
 	options     []*task
-	pct         *pct // nil: all runs are made
+	pct         *pct // chooses random runs; without it all runs are made
 }
 
 func (b *bounded) begin(w *World) {
@@ -30,7 +31,8 @@ func (b *bounded) add(_, t *task) { t.id = len(b.w.tasks) - 1 }
 
 func (b *bounded) replay(path []choice) { b.path = path }
 
-// choices are those of a replay, which has no other preemptions: after the last one it chooses among the rest only.
+// choices returns the choices for a replay. A replay has no further preemptions: after the last it chooses only among options that are no
+// preemption.
 func (b *bounded) choices() (made []choice, preemptions int) {
 	kept := 0
 	for i, c := range b.path {
@@ -86,7 +88,7 @@ func (b *bounded) preempt(i int) {
 			return
 		}
 		if b.e.Executions > 0 && len(b.later) > b.e.Executions-b.e.runs {
-			return // more than can be made
+			return // later has a beginning for each run that is left
 		}
 		var s []rune
 		for _, c := range b.path[:i] {
@@ -103,7 +105,7 @@ func (b *bounded) choose(of int) int {
 	return b.nth(of, of)
 }
 
-// chooseTask is choose for tasks, the first of which are no preemption.
+// chooseTask is choose for tasks, the first free of which are no preemption.
 func (b *bounded) chooseTask(of []*task, free int) *task {
 	if b.pct != nil && b.made == len(b.path) {
 		if nth := b.pct.pick(of); len(of) > 1 {
@@ -113,7 +115,7 @@ func (b *bounded) chooseTask(of []*task, free int) *task {
 	return of[b.nth(len(of), free)]
 }
 
-// nth is the next choice, the first if there is none yet.
+// nth returns the next choice of path. At the end of path it adds the first option.
 func (b *bounded) nth(of, free int) int {
 	if of == 1 {
 		return 0
@@ -145,7 +147,7 @@ func (b *bounded) holdsBack(options []*task) bool {
 	return false
 }
 
-// spent reports whether the run is one that is repeated, and has no preemptions left.
+// spent reports whether the run is a replay that has no preemptions left.
 func (b *bounded) spent() bool {
 	return b.e.Replay != "" && b.e.Preemptions >= 0 && b.preempted >= b.e.Preemptions
 }
@@ -211,7 +213,7 @@ func (b *bounded) pick(last *task) *task {
 		return nil
 	case !t.begun && t.cancels != nil && busy:
 		b.cancelled++
-		b.interrupted = last // and goes on afterwards, unless it is preempted
+		b.interrupted = last // last goes on after the cancellation, unless it is preempted
 		if point {
 			b.preempted++
 		}

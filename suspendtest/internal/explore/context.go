@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// A taskContext is cancelled by its canceller. This calls the registered functions itself, or in tasks of their own.
+// A taskContext is cancelled by its canceller. The canceller calls the registered functions itself or, if the context is detached, in
+// separate tasks.
 type taskContext struct {
 	w         *World
-	t         *task // that it is for: the first that looks
+	t         *task // the task of the context; the first that looks at a Deadline
 	canceller *task
-	own       bool // the program has asked for it, by Deadline
+	own       bool // the program has made it, by Deadline
 	reason    error
 	detached  bool
-	used      bool // somebody has looked
+	used      bool // a task has looked
 	done      chan struct{}
 	err       error
 	after     []*func()
@@ -48,7 +49,7 @@ func (c *taskContext) AfterFunc(f func()) (stop func() bool) {
 	c.look(write)
 	switch {
 	case c.err == nil:
-	case within("context.(*cancelCtx).propagateCancel"): // it holds a lock, which f takes
+	case within("context.(*cancelCtx).propagateCancel"): // it holds a lock that f takes, so it must not call f itself
 		c.w.help("after", f)
 		return func() bool { return false }
 	default:
@@ -90,8 +91,7 @@ func (c *taskContext) look(kind accessKind) {
 		t.looksAt(c, kind)
 		return
 	}
-	// Before the first look it makes no difference when it was cancelled; after it, in the fine face, the canceller has its
-	// turns.
+	// The moment of a cancellation before the first look makes no difference. After that look, with Fine, the canceller has turns.
 	if c.canceller.begun || c.used && w.e.Fine {
 		return
 	}
@@ -112,7 +112,7 @@ func (c *taskContext) look(kind accessKind) {
 // never reports whether this exploration leaves c alone.
 func (c *taskContext) never() bool { return c.w.e.Cancellations == Never && !c.own }
 
-// point is where others may come in between.
+// point is where other tasks can take turns.
 func (c *taskContext) point(kind accessKind) {
 	if t := c.w.running(); t != nil && c.w.e.Reduced && c.canceller.live {
 		t.access(kind, c.at())
@@ -120,7 +120,7 @@ func (c *taskContext) point(kind accessKind) {
 }
 
 func (c *taskContext) cancel() {
-	if t := c.w.running(); t != nil && t == c.t { // it has looked
+	if t := c.w.running(); t != nil && t == c.t { // the task itself has looked
 		t.eventHere("is cancelled")
 	} else {
 		c.w.event(c.t, "is cancelled")

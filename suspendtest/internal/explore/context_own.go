@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An ownContext is one that the program cancels itself.
+// An ownContext is a context that the program cancels itself.
 type ownContext struct {
 	w     *World
 	done  chan struct{}
@@ -14,8 +14,8 @@ type ownContext struct {
 	after []*func()
 }
 
-// Context returns a context and its cancel, which a task of the program may call. As with package context, the functions
-// of AfterFunc run later, each in a task of its own.
+// Context returns a context and its cancel, which a task of the program may call. As with package context, the functions of AfterFunc run
+// later, each in a separate task.
 func (w *World) Context() (ctx context.Context, cancel func()) {
 	c := &ownContext{w: w, done: make(chan struct{})}
 	w.own = append(w.own, c)

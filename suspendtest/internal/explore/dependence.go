@@ -16,7 +16,7 @@ func (s procs) has(id int) bool { return s>>id&1 != 0 }
 func (s procs) first() int      { return bits.TrailingZeros32(uint32(s)) }
 func (s procs) len() int        { return bits.OnesCount32(uint32(s)) }
 
-// A clock says, for each task, how many of its steps come before.
+// A clock has, for each task, the number of its steps that come before.
 type clock [maxProcs]uint16
 
 func (c *clock) join(d *clock, n int) {
@@ -36,7 +36,7 @@ type footprint struct {
 // An access is on one of two sides of a thing.
 var (
 	side      = [...]uint8{nothing: 0, read: 0, locks: 0, called: 0, write: 1, parks: 1, returned: 1}
-	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, parks: 3, locks: 1, called: 2, returned: 1} // with these sides
+	conflicts = [...]uint8{nothing: 0, read: 2, write: 3, parks: 3, locks: 1, called: 2, returned: 1} // bits of the sides that conflict
 )
 
 func conflicting(as, bs []footprint) bool {
@@ -53,15 +53,15 @@ func conflicting(as, bs []footprint) bool {
 // A thing is something that is accessed.
 type thing struct {
 	last   [2][maxProcs]int32 // the last step of each task on each side, plus one
-	users  [2]procs           // the tasks that have made one
+	users  [2]procs           // the tasks that have accessed each side
 	unlock int                // the last step in which it was unlocked, plus one
 }
 
 // reducible is the part of a task that belongs to this search.
 type reducible struct {
-	pending footprint // of its next step
-	act     footprint // of its last
-	quiet   bool      // that has changed nothing
+	pending footprint // the access of its next step
+	act     footprint // the access of its last step
+	quiet   bool      // the last step has changed nothing
 	looked  []look
 	live    bool // it is a canceller that is to run
 }
@@ -69,7 +69,7 @@ type reducible struct {
 // A look is a task's knowledge of a context.
 type look struct {
 	at   *taskContext
-	over bool // it has seen it cancelled
+	over bool // the task has seen the context cancelled
 }
 
 // canStep reports whether t can make a step.
@@ -105,7 +105,7 @@ func (t *task) footprints(to []footprint, a footprint, quiet bool) []footprint {
 	return append(to, a)
 }
 
-// looksAt is where t looks at c, or adds to what c calls.
+// looksAt is where t looks at c, or registers a function with c.
 func (t *task) looksAt(c *taskContext, kind accessKind) {
 	r := t.w.e.search.(*reduction)
 	c.used = true
@@ -118,7 +118,7 @@ func (t *task) looksAt(c *taskContext, kind accessKind) {
 	if c.canceller.live && (i < 0 || !t.looked[i].over) {
 		t.access(kind, c.at())
 	}
-	if i < 0 { // what came before did not look
+	if i < 0 { // the task has not looked before
 		i = len(t.looked)
 		t.looked = append(t.looked, look{at: c})
 	}
@@ -141,7 +141,7 @@ func (t *task) parkReduced() {
 	}
 }
 
-// unparkReduced is called by u.
+// unparkReduced is Unpark in a reduction. The calling task is u.
 func (t *task) unparkReduced(u *task) {
 	if u == nil {
 		t.w.fail("%s is woken by no task of the program", t.name)

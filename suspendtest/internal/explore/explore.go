@@ -1,18 +1,18 @@
 // Package explore runs a small concurrent program in every order in which its tasks can take turns and their contexts can be cancelled.
 // It is a stateless depth-first search. A run is a list of choices, and the next run repeats all of them but the last.
 //
-// The tasks are coroutines, bound as a scheduler binds its own. So a wait through package suspend runs the same code as anywhere else. They
-// take turns where they suspend and where they yield. Built with the tag explore, and asked to be fine, they also take turns before each
-// access to a value or a lock of package atomicx. A run with sequentially consistent accesses only is then like one on real processors. A
-// data race is not noticed: see go test -race.
+// The tasks are coroutines, bound as a scheduler binds its own. So a wait through package suspend runs the same code as anywhere else. The
+// tasks take turns where they suspend and where they yield. In a build with the tag explore, and with Config.Fine, they also take turns
+// before each access to a value or a lock of package atomicx. Such a run is like a run on real processors in which all accesses are
+// sequentially consistent. A data race is not noticed: see go test -race.
 //
 // There are two searches. One bounds the number of times that a runnable task is made to wait. The other has no such bound, and makes one of
 // the runs that differ only in the order of accesses that commute; see reduction.
 //
-// Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states; Musuvathi
-// and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on preemptions, and
-// Fair stateless model checking (PLDI 2008), for tasks that yield. There a task may yield once before the others must have made a step, and
-// here Config.Yields times.
+// Literature: Godefroid, Model checking for programming languages using VeriSoft (POPL 1997), for the search without stored states;
+// Musuvathi and Qadeer, Iterative context bounding for systematic testing of multithreaded programs (PLDI 2007), for the bound on
+// preemptions, and Fair stateless model checking (PLDI 2008), for tasks that yield. There a task may yield once before all other tasks must
+// have made a step, and here Config.Yields times.
 package explore
 
 import (
@@ -34,15 +34,15 @@ const (
 
 // A Config says how much there is to explore.
 type Config struct {
-	Fine bool // take turns before each access as well; needs the tag explore
+	Fine bool // tasks also take turns before each access; needs the tag explore
 
-	// Reduced says to make one of the runs that differ in nothing but the order of accesses that commute, and takes no bound
-	// on preemptions. It needs Fine. What tasks share must be values of package atomicx then, or be used under locks only,
-	// and nobody may wait for a change by yielding in a loop.
+	// Reduced says to make one of the runs that differ in nothing but the order of accesses that commute, and takes no bound on
+	// preemptions. It needs Fine. What tasks share must be values of package atomicx then, or be used under locks only, and no task may
+	// wait for a change by yielding in a loop.
 	Reduced bool
 
-	// Points says to take turns where an operation of a primitive begins as well, also if it need not wait: where package suspend calls
-	// Preempt, and at each suspend.Point. Not with Fine, which has more.
+	// Points says to take turns also where an operation of a primitive begins, even if it need not wait: where package suspend calls
+	// Preempt, and at each suspend.Point. It is not for Fine, where each access is such a place.
 	Points bool
 
 	// Asleep says that the timer of a suspend.Sleep fires when its task waits, and no earlier. Package suspend makes no difference between the
@@ -50,34 +50,34 @@ type Config struct {
 	// case, whatever the durations: so each order of the tasks that sleep is still made. A Sleep that cannot be cancelled is like a Yield then.
 	Asleep bool
 
-	// Depth says, unless it is 0, to make Executions runs at random in place of all. Each task has a random priority, and of those that can
-	// run the highest has its turn. At Depth-1 random turns, that task falls below all others. Preemptions means nothing then.
+	// Depth says, unless it is 0, to make Executions runs at random in place of all. Each task has a random priority, and the highest of
+	// all tasks that can run has its turn. At Depth-1 random turns, that task falls below all others. Preemptions has no effect then.
 	Depth int
 
-	Preemptions   int           // how often, in a run, a task that could go on is made to wait, or cancelled meanwhile if Points; Unlimited if it is negative
+	Preemptions   int           // how often, in a run, a task that could go on must wait or, with Points, is cancelled; negative means Unlimited
 	Cancellations int           // how many contexts are cancelled in a run, unless all wait; Unlimited if it is negative
 	Yields        int           // how often a task may go on after a Yield while another that could run does not; none if Fine
 	Spurious      int           // how often, in a run, each task's Park returns for no reason
-	Steps         int           // turns in a run, more being taken for a livelock; 0: 10000
-	Executions    int           // runs after which to give up; 0: no limit
-	Stall         time.Duration // how long a task may wait natively; 0: 5 s
+	Steps         int           // turns in a run, more being taken for a livelock; 0 means 10000
+	Executions    int           // runs after which to give up; 0 means no limit
+	Stall         time.Duration // how long a task may wait natively; 0 means 5 s
 	Shorter       int           // runs after a failure that look for a shorter one with the same reason
-	Replay        string        // the one run to make, as a Failure names it
+	Replay        string        // names the only run to make, as a Failure does
 
 	// For tests: Reduced, but without reducing anything, and maybe at random.
 	brute  bool
 	random *rand.Rand
 
 	tracing bool
-	looks   preempt.Kinds // of whose objects a release is a point
+	looks   preempt.Kinds // a release of objects of these kinds is a point
 }
 
 // A Failure is a run that went wrong.
 type Failure struct {
 	Reason string
-	Trace  []string // what happened, in order, under the names of the tasks
-	Replay string   // for Config.Replay
-	Stacks string   // of the tasks, if one of them waits natively
+	Trace  []string // the events in order, under the names of the tasks
+	Replay string   // the string for Config.Replay
+	Stacks string   // stacks of the tasks, if a task waits natively
 }
 
 func (f *Failure) Error() string {
@@ -89,31 +89,31 @@ type explorer struct {
 	Config
 	search
 	workers []*worker
-	level   int // of preemptions, whose runs are all made
+	level   int // all runs with so many preemptions are made
 	cut     Cut
 	failure *Result // the shortest so far
 	looked  preempt.Kinds
 	face
 
 	runs  int
-	world *World // the last of them
+	world *World // the last run
 	gid   int64
-	turn  atomic.Int64 // the goroutine that has it
-	steps atomic.Int64 // of all runs; negative once the search is given up
+	turn  atomic.Int64 // the goroutine whose turn it is
+	steps atomic.Int64 // steps of all runs; negative once the search is given up
 }
 
-// A search knows which runs there are. It is bounded or a reduction.
+// A search chooses the runs. It is bounded or a reduction.
 type search interface {
 	begin(w *World)
-	add(parent, t *task) // to those of the run
+	add(parent, t *task) // adds t to the tasks of the run
 
-	// pick chooses whose turn is next, nil if the run is over. last is the one that has come to a point where it can be
-	// made to wait; nil if it cannot go on by itself, or does not want to.
+	// pick chooses whose turn is next, nil if the run is over. last is the task that is at a point where it can be made to wait. It is nil
+	// if that task cannot go on by itself, or gives its turn away.
 	pick(last *task) *task
 
-	choose(of int) int // between other things
+	choose(of int) int // chooses between other things than tasks
 	choices() (made []choice, preemptions int)
-	replay(made []choice) // makes them the first
+	replay(made []choice) // sets the first choices
 	next() bool           // prepares for the next run, and reports whether there is one
 }
 
@@ -130,7 +130,7 @@ func Run(c Config, program func(w *World)) Result {
 	if c.Replay != "" {
 		var err error
 		if path, err = e.parse(c.Replay); err == nil && e.Reduced && !c.Fine {
-			err = errReplay // of another exploration
+			err = errReplay // the string is of another exploration
 		}
 		if err != nil {
 			return Result{Failure: &Failure{Reason: err.Error(), Replay: c.Replay}}
@@ -192,7 +192,7 @@ func (e *explorer) all(program func(w *World)) (r Result) {
 		if w.redundant {
 			r.Blocked++
 		}
-		if e.Replay != "" || e.looked&^e.looks != 0 { // the latter begins anew: see Run
+		if e.Replay != "" || e.looked&^e.looks != 0 { // Run begins anew if the program looks at further kinds
 			return r
 		}
 		if !e.next() {

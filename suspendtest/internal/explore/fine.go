@@ -17,7 +17,7 @@ import (
 // Built says whether this build can be Fine.
 const Built = true
 
-// A tracer is told of the accesses of all goroutines, and holds back those of the tasks of its run.
+// A tracer is called before the accesses of all goroutines, and holds back the tasks of its run.
 type tracer struct {
 	w atomic.Pointer[World]
 }
@@ -43,7 +43,7 @@ func (f *face) begin(w *World) {
 	}
 }
 
-// caller returns the task that is about to make an access, nil if it is none's.
+// caller returns the task that is about to make an access, nil if no task is.
 func (tr *tracer) caller() *task {
 	if w := tr.w.Load(); w != nil {
 		return w.running()
@@ -51,7 +51,7 @@ func (tr *tracer) caller() *task {
 	return nil
 }
 
-// Look implements atomicx.Tracer: it is an access to the context whose Done channel that is, if it is one of the run's.
+// Look implements atomicx.Tracer: it is an access to the context with this Done channel, if that context belongs to the run.
 func (tr *tracer) Look(done <-chan struct{}) {
 	t := tr.caller()
 	if t == nil {
@@ -95,7 +95,7 @@ func (tr *tracer) Unchanged() {
 	}
 }
 
-// traced notes an access, from which function of a user of package atomicx.
+// traced notes an access, and the function that makes it by way of package atomicx.
 func (t *task) traced(kind string) {
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -115,7 +115,7 @@ func (tr *tracer) Lock(m *sync.Mutex) {
 		return
 	}
 	w := t.w
-	if w.dead { // and no task will see the protected state
+	if w.dead { // no task will see the protected state
 		return
 	}
 	t.lock = m
@@ -125,7 +125,7 @@ func (tr *tracer) Lock(m *sync.Mutex) {
 		w.handOver(t, w.pick(nil))
 	}
 	t.lock = nil
-	m.Lock() // at once
+	m.Lock() // the lock is free
 	t.holds = append(t.holds, m)
 	if w.e.tracing {
 		t.traced("Lock")
@@ -143,7 +143,7 @@ func (tr *tracer) Unlock(m *sync.Mutex) {
 	switch {
 	case i >= 0:
 		t.holds = slices.Delete(t.holds, i, i+1)
-	case t.w.dead: // and Lock has not been done either
+	case t.w.dead: // Lock did nothing either
 		return
 	}
 	if t.w.e.Reduced && !t.w.dead {

@@ -10,8 +10,8 @@ import (
 type pct struct {
 	*rand.Rand
 	runs    uint64
-	turns   int // of this run
-	most    int // of any run
+	turns   int // turns of this run
+	most    int // turns of the longest run
 	lowered []int
 }
 

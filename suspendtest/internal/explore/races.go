@@ -43,7 +43,7 @@ func (r *reduction) commit() {
 	r.current, r.born = -1, 0
 }
 
-// find finds, among the steps that conflict with those accesses by id, the last ones.
+// find finds the last steps that conflict with the accesses acts by id.
 func (r *reduction) find(id int) {
 	r.found = r.found[:0]
 	for _, a := range r.acts {
@@ -65,7 +65,7 @@ func (r *reduction) race(i, now, id int, before *clock) {
 	by := first.task
 	at := first.clock[by]
 	if at <= before[by] {
-		return // as it must
+		return // step i must come before now
 	}
 	for _, k := range r.found {
 		if k != i && r.stack[k].clock[by] >= at {
@@ -107,7 +107,7 @@ func (r *reduction) race(i, now, id int, before *clock) {
 	}
 }
 
-// waitForLocks is called when no step is possible. A task that waits for a lock then might have had it first.
+// waitForLocks is called when no step is possible. A task that waits for a lock then might have taken the lock first.
 func (r *reduction) waitForLocks() {
 	for id, t := range r.tasks[:len(r.ids)] {
 		if t != nil && !t.ended && t.lock != nil && !r.e.brute {
@@ -120,7 +120,7 @@ func (r *reduction) waitForLocks() {
 	}
 }
 
-// fallAsleep finds what sleeps after s: what slept before, or was tried before, and does not depend on it.
+// fallAsleep finds the tasks that sleep after s: tasks that slept or were tried before s, and do not depend on it.
 func (r *reduction) fallAsleep(s *step) {
 	r.sleep, r.quiet = 0, 0
 	var buf [8]footprint

@@ -2,41 +2,41 @@ package explore
 
 import "unsafe"
 
-// A reduction is the search that makes one run of those that differ in nothing but the order of accesses that commute:
-// source-DPOR with sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014),
-// which improves on Flanagan and Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
+// A reduction is the search that makes only one of the runs that differ in nothing but the order of accesses that commute: source-DPOR with
+// sleep sets (Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic partial order reduction, POPL 2014), which improves on Flanagan and
+// Godefroid, Dynamic partial-order reduction for model checking software (POPL 2005).
 //
 // A step is all that a task does from one access to the next. Two steps are dependent if they are of one task, or if both access one
-// variable and one of them changes it. A compare-and-swap that fails changes nothing, nor does a store of the present value. A clock for
-// each step says which others come before it in every equivalent run. Two dependent steps of different tasks with nothing in between are a
-// race. If the second could have come first, the search notes a task for the place of the first step: one with which a run begins that
-// has the second step first. A task that was tried sleeps in the later attempts at that place, until a step is made that depends on it.
-// Before that, nothing new can be seen.
+// variable and at least one step changes it. A compare-and-swap that fails changes nothing, nor does a store of the present value. A clock
+// for each step says which other steps come before it in every equivalent run. Two dependent steps of different tasks with nothing in
+// between are a race. If the second step could also be first, the search notes, for the place of the first step, a task whose step leads to
+// a run with the second step first. A task that was tried sleeps in the later attempts at that place, until a step is made that depends on
+// it. Before such a step, that task could show nothing new.
 //
-// Other accesses than ordinary ones:
+// Some accesses are special:
 //   - Park takes the permit, and can be made only while there is one; Unpark sets it.
 //   - Of a lock, only the Locks race: an Unlock cannot come before its Lock. It comes before the next Lock.
 //   - Which contexts are cancelled is chosen at the beginning of a run; each canceller is a task then, which may run at
 //     any time. A task may keep the Done channel and look at it again, unseen; it is taken to do so in each step
 //     that writes, as package suspend does after the store that opens its word.
-//   - When all wait, it is chosen which of them is cancelled, as nothing else can happen. All that was before comes
-//     before all that is after.
-//   - Yield is nothing: here a task can always be made to wait.
+//   - When all tasks wait, the search chooses which task is cancelled, as nothing else can happen. All steps
+//     before that choice come before all steps after it.
+//   - Yield has no effect: here a task can always be made to wait.
 type reduction struct {
 	e      *explorer
 	stack  []step
-	forced []choice       // of a replay
-	ids    map[[2]int]int // of the tasks, by the task that started them and their number
+	forced []choice       // choices of a replay
+	ids    map[[2]int]int // ids of the tasks, by the task that started them and their number
 	used   procs          // contexts that have ever been looked at
 	spared procs          // contexts that the bound has ever left alone
 	fresh  int            // the first step of this run that no other has made
 
 	// Of this run.
 	w        *World
-	depth    int // of the stack, made so far
+	depth    int // steps of the stack that are made
 	previous int // the task that made the last step; -1: none
 	current  int // the step that is being made; -1: none
-	unlocked int // where that which it locks was unlocked, plus one
+	unlocked int // the step that unlocked the lock which it takes, plus one
 	born     procs
 	tasks    [maxProcs]*task
 	started  [maxProcs + 1]int
@@ -44,27 +44,27 @@ type reduction struct {
 	things   map[unsafe.Pointer]*thing
 	spare    []*thing
 	found    []int       // steps
-	acts     []footprint // of the current step
-	sleep    procs       // in the state that it has led to
+	acts     []footprint // accesses of the current step
+	sleep    procs       // tasks that sleep after the current step
 	quiet    procs
 	forks    int // choices made in a replay
 }
 
-// A step has the state in which it was chosen. Or it is a choice of something else, which comes within the step below.
+// A step has the state in which it was chosen. If other is set, it is a choice of something else, made within the step below.
 type step struct {
 	enabled procs
-	todo    procs // to be tried here, or tried
-	done    procs // tried
-	sleep   procs // not to be tried
-	quiet   procs // of done and sleep: those whose access changed nothing
+	todo    procs // tasks to be tried here, or tried
+	done    procs // tasks tried
+	sleep   procs // tasks that need not be tried
+	quiet   procs // tasks of done and sleep whose access changed nothing
 	task    int
 	changed bool  // it has changed something, in one of the runs that begin like this
-	could   bool  // it is an Unpark, and the Park could have come before it
-	clock   clock // after it
+	could   bool  // it is an Unpark, and the Park could also come first
+	clock   clock // the clock after the step
 
 	other   bool
 	choice  choice
-	context int // whose cancellation is chosen; -1: it is something else
+	context int // the context whose cancellation is chosen; -1 means something else
 }
 
 func newReduction(e *explorer) *reduction {
@@ -84,7 +84,7 @@ func (r *reduction) begin(w *World) {
 	clear(r.things)
 }
 
-// add gives t an identity that it has in all runs that are equivalent.
+// add gives t an identity that is the same in all equivalent runs.
 func (r *reduction) add(parent, t *task) {
 	p := maxProcs
 	if parent != nil {
@@ -137,7 +137,7 @@ func (r *reduction) choices() (made []choice, _ int) {
 	return made, 0
 }
 
-// nth is the place of the task among those enabled: the one that made the last step comes first.
+// nth is the place of the task among those enabled: the task of the last step comes first.
 func (s *step) nth(previous int) int {
 	if s.task == previous {
 		return 0
@@ -167,7 +167,7 @@ func (r *reduction) force(of int) (nth int) {
 	return nth
 }
 
-// next prepares the stack, all of which has been made.
+// next prepares the stack for another run, after a run of the whole stack.
 func (r *reduction) next() bool {
 	if r.e.random != nil {
 		r.stack = r.stack[:0]
@@ -180,7 +180,7 @@ func (r *reduction) next() bool {
 			if s.choice.nth+1 < s.choice.of && (s.context < 0 || r.used.has(s.context)) {
 				s.choice.nth++
 				for r.fresh > 0 && r.stack[r.fresh].other {
-					r.fresh-- // that step is another now
+					r.fresh-- // the step that contains the choice is another now
 				}
 				return true
 			}
@@ -260,7 +260,7 @@ func (r *reduction) pick(*task) *task {
 	return t
 }
 
-// push has a task make a step that no run has made here, and reports whether there is one of which that is worth while.
+// push chooses a task for a step that no run has made here, and reports whether there is such a task.
 func (r *reduction) push(enabled procs) bool {
 	may := enabled &^ r.sleep
 	if may == 0 {

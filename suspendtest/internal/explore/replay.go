@@ -10,13 +10,13 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A choice is one that was made in a run: number nth of several, of which the first are no preemption.
+// A choice was made in a run: option nth of several, the first free of which are no preemption.
 type choice struct{ nth, of, free int }
 
 const (
-	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // the last stands for as many alternatives that are passed over
+	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // the last digit means that so many options are passed over
 	last    = len(digits) - 1
-	reduced = "r" // in place of the bound on preemptions
+	reduced = "r" // replaces the bound on preemptions
 )
 
 // format writes the choices that were made, after the number of preemptions among them and the bound on cancellations: 2.*.0103, without the

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A Result is that of a search.
+// A Result is the result of a search.
 type Result struct {
 	Executions  int
 	Blocked     int  // runs, of these, that Reduced gave up as they could only repeat others
-	Exhausted   bool // there are no others, within the bounds
-	Preemptions int  // no run is left out that has no more than these; Unlimited: none at all; Never: even one without any may be
+	Exhausted   bool // there are no other runs within the bounds
+	Preemptions int  // no run with at most so many is left out; Unlimited: no run at all; Never: even a run without any may be left out
 	Cut         Cut  // the bounds that have cut something off
 	Failure     *Failure
 }
@@ -21,7 +21,7 @@ type Cut struct {
 
 	Contexts bool // a task has waited with a context of package context, whose cancel is no point
 
-	Never bool // the context of a task is left alone that it has looked at
+	Never bool // a task has looked at its context, which is left alone
 	Draws bool // a random number was drawn, as by Select: each time the same
 }
 

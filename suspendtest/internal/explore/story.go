@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// An event is something that has happened in a run, to a task or to none, and where.
+// An event is something that has happened in a run, to a task or to no task, and its place in the source.
 type event struct {
 	t     *task
 	what  string
@@ -28,10 +28,10 @@ func (w *World) eventAt(where runtime.Frame, t *task, format string, args ...any
 	}
 }
 
-// wide is a column of a story at most, for lines that are not alone in theirs.
+// wide bounds the width of the columns of a story. A longer event does not widen its column.
 const wide = 32
 
-// long is how much of a story is told, of its beginning and of its end.
+// long is the number of lines that are kept of the beginning of a story, and of its end.
 const long = 100
 
 // story is the run, one event a line: with a column for each task, and then the line of the source.
@@ -68,13 +68,13 @@ func (w *World) story() (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	if n := len(lines) - 2*long; n > 0 { // of a livelock, as a rule
+	if n := len(lines) - 2*long; n > 0 { // such a run is usually a livelock
 		lines = slices.Concat(lines[:long], []string{fmt.Sprintf("… %d lines …", n)}, lines[len(lines)-long:])
 	}
 	return lines
 }
 
-// source is the text of a line, if it is to be had.
+// source returns the text of a line, or nothing if its file cannot be read.
 func source(known map[string][]string, f runtime.Frame) string {
 	lines, ok := known[f.File]
 	if !ok {

@@ -14,31 +14,31 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task is one of the program's, or one that does something for them: cancels a context, calls a function.
+// A task belongs to the program, or helps its tasks: it cancels a context, or calls a function.
 type task struct {
 	w       *World
 	id      int
 	name    string
 	f       func()
-	ctx     *taskContext // of the task
-	cancels *taskContext // not nil: a canceller, which need not run
-	helps   bool         // not one of the program's; it does not suspend
+	ctx     *taskContext // the context of the task
+	cancels *taskContext // the context that a canceller cancels; it need not run
+	helps   bool         // it does not belong to the program, and does not suspend
 	exits   bool         // it may end by runtime.Goexit
 	begun   bool
 	ended   bool
 
-	parked   bool // in Park
+	parked   bool // it is in Park
 	permit   bool
 	spurious int             // Parks that have returned for no reason
 	lock     locker          // the lock that it waits for, if not nil
-	after    <-chan struct{} // that it waits for, if not nil
+	after    <-chan struct{} // the channel that it waits for, if not nil
 	holds    []locker
 	starved  map[*task]int // Yields since another, which could run at each of them, has made a step
 	worker   *worker
-	timer    *task   // of its Sleep, which does not wait yet
-	early    bool    // such a timer
+	timer    *task   // the timer of its Sleep, which does not wait yet
+	early    bool    // it is such a timer
 	drawn    int     // random numbers
-	priority float64 // of a run at random
+	priority float64 // its priority in a random run
 
 	reducible
 }
@@ -48,7 +48,7 @@ type locker interface {
 	Unlock()
 }
 
-// add makes t one of the run's tasks, as the next that parent, or the program, has started.
+// add adds t to the tasks of the run, as the next task that parent, or the program, has started.
 func (w *World) add(parent, t *task) {
 	w.tasks = append(w.tasks, t)
 	w.e.search.add(parent, t)
@@ -79,7 +79,7 @@ func (t *task) lockIsFree() bool {
 	return true
 }
 
-// An accessKind is what an access has to do with others.
+// An accessKind says with which other accesses an access conflicts.
 type accessKind uint8
 
 const (
@@ -92,7 +92,7 @@ const (
 	returned
 )
 
-// access is a place where t, whose turn it is, can be made to wait, before an access to something that others look at.
+// access is a place where t, whose turn it is, can be made to wait, before an access to something that other tasks look at.
 func access[T any](t *task, kind accessKind, at *T) { t.access(kind, unsafe.Pointer(at)) }
 
 func (t *task) access(kind accessKind, at unsafe.Pointer) {
@@ -177,7 +177,7 @@ func (w *World) wakes(t *task) {
 	}
 }
 
-// Yield lets others make a step. In a reduced search nobody can tell.
+// Yield lets other tasks make a step. In a reduced search it has no effect.
 func (t *task) Yield() {
 	w := t.w
 	if w.dead {
@@ -205,7 +205,7 @@ func (t *task) gaveWay() {
 	}
 }
 
-// Preempt is where an operation begins that may suspend, see suspend.Preemptible. The task takes its turn here, and never yields.
+// Preempt is where an operation begins that may suspend, see suspend.Preemptible. The task hands over its turn here, but never yields.
 func (t *task) Preempt() (yield bool) {
 	t.PreemptPoint()
 	return false
@@ -224,7 +224,7 @@ func (t *task) PreemptPoint() {
 	w.handOver(t, next)
 }
 
-// A watcher tells an explorer of the looks and the releases of its tasks, see preempt.Watcher.
+// A watcher notes the looks and the releases of an explorer's tasks, see preempt.Watcher.
 type watcher struct{ *explorer }
 
 // Runs implements preempt.Watcher.
@@ -239,14 +239,15 @@ func (e watcher) Starts(f func()) { e.world.starts(f).exits = true }
 // Looks notes that the program looks at objects that tasks hold.
 func (e watcher) Looks(k preempt.Kinds) { e.looked |= k }
 
-// Releases is a point if the search is one of a program that looks.
+// Releases is a point if the program looks at objects of these kinds.
 func (e watcher) Releases(k preempt.Kinds) {
 	if t := e.world.current; e.looks&k != 0 && t != nil && !suspend.Forbidden() {
 		t.PreemptPoint()
 	}
 }
 
-// Glances is a look and a point if the program itself looks. A look of an operation comes right after one, or its caller holds a lock.
+// Glances is a look and a point if the program itself looks. A look of an operation is no point: it comes right after a point, or its
+// caller holds a lock.
 func (e watcher) Glances(k preempt.Kinds) {
 	if byProgram(6) { // the caller of Err
 		e.looked |= k
@@ -254,8 +255,8 @@ func (e watcher) Glances(k preempt.Kinds) {
 	}
 }
 
-// byProgram reports whether none of Braid's functions is the one that runtime.Callers finds after skip others. A program that calls
-// suspend.Err or context.Cause looks itself.
+// byProgram reports whether the function that runtime.Callers finds after skip others is not Braid's. For suspend.Err and context.Cause,
+// their caller counts.
 func byProgram(skip int) bool {
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip, pcs[:])])
@@ -297,7 +298,7 @@ func (s spawner) Block(f func()) error {
 	return nil
 }
 
-// Uint64 implements suspend.Rand: a task draws the same numbers in each run, whatever the others do.
+// Uint64 implements suspend.Rand, so that a task draws the same numbers in each run, whatever other tasks do.
 func (s spawner) Uint64() uint64 {
 	t := s.w.running()
 	if t == nil {
@@ -308,7 +309,7 @@ func (s spawner) Uint64() uint64 {
 	return rand.NewPCG(uint64(t.id), uint64(t.drawn)).Uint64()
 }
 
-// help calls f in a task of its own, which does not suspend.
+// help calls f in a separate task, which must not suspend.
 func (w *World) help(name string, f func()) *task {
 	t := &task{w: w, name: name, helps: true, f: f}
 	w.add(w.running(), t)
@@ -326,18 +327,18 @@ func (s spawner) Sleeps(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 	t.eventHere("sleeps")
-	t.priority = 0 // at random, as if another task began
+	t.priority = 0 // the next priority is random, as if another task began
 	due := s.w.now.Add(d)
 	s.w.handOver(t, s.w.pick(nil))
 	s.w.passes(due)
 	return true
 }
 
-// epoch is where the clock of each run begins.
+// epoch is where the clock of each run begins, so that all runs see the same times.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Now implements suspend.Clock. A look of the program is a point, and one of an operation comes right after such a point, or its caller
-// holds a lock. A search for single accesses follows the clock if anybody looks at it.
+// Now implements suspend.Clock. A look of the program is a point. A look of an operation comes right after such a point, or its caller
+// holds a lock. A search for single accesses follows the clock if a task looks at it.
 func (s spawner) Now() time.Time {
 	w := s.w
 	if t := w.running(); t != nil && !w.dead {
@@ -349,7 +350,7 @@ func (s spawner) Now() time.Time {
 	return w.now
 }
 
-// passes moves the clock on to due, where a timer fires. The clock of a timer that fires late is there already.
+// passes moves the clock on to due, where a timer fires. A timer that fires late leaves the clock as it is.
 func (w *World) passes(due time.Time) {
 	if t := w.running(); t != nil {
 		w.e.clock(t, write)
@@ -399,7 +400,7 @@ func (s spawner) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// AfterDone calls f at any time after ctx is done, which a task of the program brings about.
+// AfterDone calls f at any time after a task of the program has ended ctx.
 func (s spawner) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	call := func() { suspend.Bind(nil, f) }
 	if s.w.e.Fine { // a reduction does not see what ends ctx
@@ -437,8 +438,8 @@ func (t *task) waits() {
 	}
 }
 
-// eligible says no to a task that has yielded too often to one that could have run all the time, or else a loop that yields would have
-// endless runs.
+// eligible reports whether t can make a step, and has not yielded too often while another task could run all the time. Otherwise a loop
+// that yields would have endless runs.
 func (t *task) eligible() bool {
 	if !t.enabled() {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// watch makes runs on a goroutine of its own. A task that waits in a way that the explorer does not see stops this goroutine for ever. The
-// result is a failure then, and the goroutines are left as they are.
+// watch makes runs on a separate goroutine, since a task that waits natively stops its goroutine for ever. The result is a failure then,
+// and the goroutines are left as they are.
 func (e *explorer) watch(runs func() Result) Result {
 	var r Result
 	var how outcome.Outcome
@@ -40,7 +40,7 @@ func (e *explorer) watch(runs func() Result) Result {
 		if !waitsNatively(all[e.turn.Load()]) {
 			before, waits = steps, 0
 		} else if waits++; waits == 5 && e.steps.CompareAndSwap(steps, math.MinInt64) {
-			if e.failure != nil { // the search was for a shorter one
+			if e.failure != nil { // the search was for a shorter failure
 				return *e.failure
 			}
 			return Result{Executions: e.runs, Failure: e.stalled(all)}
@@ -48,7 +48,8 @@ func (e *explorer) watch(runs func() Result) Result {
 	}
 }
 
-// step is called at each step, by the goroutine that makes it. If the search is given up, it is not made.
+// step is called at each step, by the goroutine that makes it. If the search is given up, step never returns, so that no further step is
+// made.
 func (e *explorer) step() {
 	if e.steps.Add(1) < 0 {
 		select {}

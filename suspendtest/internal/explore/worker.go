@@ -16,14 +16,14 @@ type worker struct {
 	task  *task
 	gid   int64
 	gone  bool // its goroutine has exited
-	used  bool // somebody may remember its goroutine, whose task was not let come to its end
+	used  bool // its task was unwound, so other code may remember its goroutine
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
 }
 
-// unwound is the panic that ends a task that is abandoned; exited the one that stands for a runtime.Goexit, which
-// would go on in the caller that resumes the coroutine.
+// unwound is the panic that ends an abandoned task. exited is the panic in place of a runtime.Goexit, which would otherwise go on in the
+// caller that resumes the coroutine.
 type (
 	unwound struct{}
 	exited  struct{}
@@ -114,7 +114,7 @@ const module = "github.com/braidgo/braid/"
 // eventHere is an event where the program has called the library: in which operation of a primitive, and on which line.
 func (t *task) eventHere(what string) { t.eventsHere(what, false) }
 
-// eventsHere is eventHere, and tells the callers of that function as well.
+// eventsHere is eventHere, and with callers also names the callers of that function.
 func (t *task) eventsHere(what string, callers bool) {
 	if !t.w.e.tracing || t.w.dead {
 		return
@@ -138,7 +138,7 @@ func (t *task) eventsHere(what string, callers bool) {
 	}
 }
 
-// inside reports whether a function is one of the library's, and not of its tests and examples.
+// inside reports whether a function belongs to the library, but not to its tests and examples.
 func inside(function, file string) (name string, yes bool) {
 	name, ours := strings.CutPrefix(function, module)
 	return name, ours && !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(name, "examples/")

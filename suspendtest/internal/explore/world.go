@@ -15,14 +15,14 @@ type World struct {
 	tasks     []*task // cancellers among them
 	contexts  []*taskContext
 	own       []*ownContext
-	current   *task // the one whose turn it is; nil while none of them runs
-	chosen    *task // to be next, if known
+	current   *task // the task whose turn it is; nil while no task runs
+	chosen    *task // the next task, if known
 	checks    []func() error
 	idle      []func(waiting []string) error
-	now       time.Time // by the clock
+	now       time.Time // the time of the clock
 	steps     int
-	dead      bool // what still is suspended is unwound
-	spent     int  // accesses since
+	dead      bool // suspended tasks are unwound
+	spent     int  // accesses since the run is dead
 	redundant bool // given up, since all that can come would be as in another run
 	failure   string
 	trace     []event
@@ -31,8 +31,8 @@ type World struct {
 // Go starts a task. Its context may be cancelled at any time.
 func (w *World) Go(name string, f func(ctx context.Context)) { w.start(name, f) }
 
-// GoDetached is Go, except that the context calls each registered function in a task of its own, as those of package context do. The
-// context of Go calls them itself, as those of package cancel do.
+// GoDetached is Go, except that the context calls each registered function in a separate task, as the contexts of package context do. The
+// context of Go calls the functions itself, as the contexts of package cancel do.
 func (w *World) GoDetached(name string, f func(ctx context.Context)) {
 	w.start(name, f).ctx.detached = true
 }
@@ -58,17 +58,17 @@ func (w *World) Deadline() context.Context {
 // Check registers f to be called at the end of the run.
 func (w *World) Check(f func() error) { w.checks = append(w.checks, f) }
 
-// OnIdle registers f to be called whenever all live tasks wait, before one of them is cancelled.
+// OnIdle registers f to be called whenever all live tasks wait, before a task is cancelled.
 func (w *World) OnIdle(f func(waiting []string) error) { w.idle = append(w.idle, f) }
 
 // Log notes something in the trace.
 func (w *World) Log(format string, args ...any) { w.event(w.current, format, args...) }
 
-// Called marks the beginning of an operation of the calling task, and Returned its end. They tell which operation ended before which
-// began.
+// Called marks the beginning of an operation of the calling task, and Returned its end. The order of an end and a later beginning is then
+// part of the run.
 func (w *World) Called() { w.access(called, &w.trace) }
 
-// Returned is used after Called.
+// Returned marks the end of an operation, see Called.
 func (w *World) Returned() { w.access(returned, &w.trace) }
 
 func (w *World) fail(format string, args ...any) {
@@ -120,7 +120,7 @@ func (w *World) pick(last *task) *task {
 	return w.e.search.pick(last)
 }
 
-// turn lets t run until it is somebody else's turn.
+// turn lets t run until another task has its turn.
 func (w *World) turn(t *task) {
 	if t.worker == nil {
 		t.worker = w.e.worker()
@@ -153,14 +153,14 @@ func (w *World) abandon() {
 			for !t.ended {
 				w.turn(t)
 			}
-			for _, l := range t.holds { // not all locks are the run's own
+			for _, l := range t.holds { // a lock may outlive the run
 				l.Unlock()
 			}
 		}
 	}
 }
 
-// allWait is called when no task can run. It reports whether there are any left.
+// allWait is called when no task can run. It reports whether live tasks are left.
 func (w *World) allWait() bool {
 	var waiting []string
 	for _, t := range w.tasks {
@@ -172,7 +172,7 @@ func (w *World) allWait() bool {
 		return false
 	}
 	defer func(t *task) { w.current = t }(w.current)
-	w.current = nil // what f looks at is no point
+	w.current = nil // a look of f is no point
 	for _, f := range w.idle {
 		w.e.step()
 		if err := f(waiting); err != nil {
@@ -197,7 +197,7 @@ func (w *World) deadlock() {
 	w.fail("deadlock: %s", strings.Join(s, ", "))
 }
 
-// running is the task that calls, nil if none of them does.
+// running returns the calling task, nil if the caller is no task.
 func (w *World) running() *task {
 	if t := w.current; t != nil && t.worker.gid == gid.Get() {
 		return t

@@ -30,7 +30,7 @@ func Chans(anew func(capacity int) Chan) Spec {
 		sys := &System{
 			Title:   fmt.Sprintf("c is a channel of %d", n),
 			Parts:   []Part{chanPart("c", n, anew(n), true)},
-			Selects: n == 0, // of the two sides
+			Selects: n == 0, // Selects over the two sides are made
 		}
 		for range n + 1 {
 			sys.Probe = append(sys.Probe, Call{0, chanTryRecv, 0})
@@ -79,11 +79,11 @@ func chanPart(name string, capacity int, c Chan, closes bool) Part {
 
 var errBroken = errors.New("broken")
 
-// A chanModel is a buffer, and closed or not.
+// A chanModel has the buffer of a channel, which may be closed.
 type chanModel struct {
 	capacity int
 	buffer   []int
-	end      error // of a closed one
+	end      error // the error of a closed channel
 }
 
 func (c *chanModel) Copy() Object { d := *c; return &d }
@@ -116,7 +116,7 @@ func (c *chanModel) Serve(w *World) bool {
 		w.End(recvs[0], equals(c.buffer[0]))
 		c.buffer = c.buffer[1:]
 	case len(sends)+len(recvs) > 0 && c.end != nil:
-		all := append(sends, recvs...) // several if one comes for both
+		all := append(sends, recvs...) // several waiters if a new operation is for both sides
 		w.End(all[w.Choose(len(all))], c.end.Error())
 	case len(sends) > 0 && len(c.buffer) < c.capacity:
 		c.buffer = append(slices.Clip(c.buffer), sends[0].Arg)
@@ -127,8 +127,8 @@ func (c *chanModel) Serve(w *World) bool {
 	return true
 }
 
-// meet lets a sender and a receiver meet, which are not the same operation. No two waiting ones can meet, so one has just come. It
-// may have come for both.
+// meet lets a sender and a receiver meet, which must not be the same operation. No two earlier waiters can meet, so one operation is new.
+// It may be a Select over both sides.
 func (c *chanModel) meet(w *World, sends, recvs []Waiter) bool {
 	var pairs [][2]Waiter
 	for _, s := range sends {

@@ -50,7 +50,7 @@ func mutexPart(m Mutex) Part {
 type mutexModel struct {
 	held   bool
 	nudged int   // the waiter on its way to compete, or -1
-	nudges []int // so often each was
+	nudges []int // has each waiter as often as it was nudged
 }
 
 // patience is the number of nudges before a waiter is handed the lock.
@@ -77,7 +77,7 @@ func (m *mutexModel) Serve(w *World) bool {
 	return false
 }
 
-// passOn frees the lock, for the first that waits.
+// passOn frees the lock for the first waiter.
 func (m *mutexModel) passOn(w *World) {
 	m.held = false
 	all := w.Waiting()
@@ -106,7 +106,7 @@ func (m *mutexModel) Move(w *World) {
 		m.held = true
 		w.Finish(m.nudged, "ok")
 	}
-	m.nudged = -1 // or waits again, as the first
+	m.nudged = -1 // the waiter has the lock, or waits again as the first
 }
 
 func (m *mutexModel) Quit(w *World, id int) {
@@ -168,7 +168,7 @@ type rwModel struct {
 func (m *rwModel) Copy() Object { c := *m; return &c }
 
 func (m *rwModel) Serve(w *World) bool {
-	blocked := false // those that come behind one that waits wait as well
+	blocked := false // an operation behind a waiter must wait, too
 	for _, o := range w.Waiting() {
 		misuse := "panic: mutex: " + o.Kind + " of an unlocked RWMutex"
 		switch o.Kind {
@@ -250,7 +250,7 @@ func semaphorePart(size int, s Semaphore) Part {
 	}}
 }
 
-// A semaphoreModel has fewer than 0 free after a Resize to less than are held.
+// A semaphoreModel has a negative free after a Resize to less than is held.
 type semaphoreModel struct {
 	size, free int
 	closed     bool

@@ -2,9 +2,9 @@
 // cancelled and timed out, in bursts, on any scheduler.
 //
 // A model has the state of one object, and serves the waiting operations that it can. The waiters, their order and their cancellation are
-// the same for all objects, and are here. Operations that were started, and cancellations that were requested, take effect one at a time,
-// at any later moment, in any order. So the knowledge of an execution is a set of worlds. An operation that has returned removes the worlds
-// in which it cannot have returned this result.
+// the same for all objects, and are here. Operations that were started, and cancellations that were requested, take effect one after
+// another, at any later moment, in any order. So a run keeps a set of possible worlds. An operation that has returned removes the worlds in
+// which it cannot have returned this result.
 package model
 
 import (
@@ -13,23 +13,23 @@ import (
 	"slices"
 )
 
-// An Object is the pure model of a primitive. It is changed in place; its slices are not.
+// An Object is the pure model of a primitive. It is changed in place, but its slices must not be: copies share them.
 type Object interface {
 	Copy() Object
 
-	// Serve does the next thing that can be done for those that wait, and reports whether there was any. It is called
-	// until there is none, whenever somebody has come or gone.
+	// Serve makes the next possible change for the waiters, and reports whether there was any. It is called until it returns false,
+	// whenever an operation begins or stops waiting.
 	Serve(w *World) bool
 }
 
-// A Mover is an Object that has something to do that others can come before.
+// A Mover is an Object that moves by itself at any later moment, so that other operations can be first.
 type Mover interface {
 	Object
 	Moves() bool
 	Move(w *World)
 }
 
-// A Quitter is an Object that is told of a cancelled operation that was waiting, and does so no more, or was held.
+// A Quitter is an Object whose Quit is called after the cancellation of an operation that was waiting or held.
 type Quitter interface {
 	Object
 	Quit(w *World, id int)
@@ -40,7 +40,7 @@ type Waiter struct {
 	ID    int
 	Kind  string
 	Arg   int
-	AsOp  bool // it is not the method that waits
+	AsOp  bool // it waits by an Op, not by its method
 	index int
 }
 
@@ -50,7 +50,7 @@ type op struct {
 	name   string
 	calls  []call
 	asOp   bool
-	try    bool // does not wait
+	try    bool // it does not wait
 	reason string
 }
 
@@ -60,24 +60,24 @@ type call struct {
 	arg  int
 }
 
-// set is one of ids below 64.
+// set is a set of ids, which must be below 64.
 type set uint64
 
 func (s set) has(id int) bool { return s>>id&1 != 0 }
 func (s *set) add(id int)     { *s |= 1 << id }
 
-// A World is one of the states in which everything may be.
+// A World is a possible state of all objects and operations.
 type World struct {
-	ops       []*op // by id; of all worlds
+	ops       []*op // operations by id; all worlds share them
 	objs      []Object
-	waiting   []int    // in the order in which they have come
-	coming    set      // started, and without effect so far
-	leaving   set      // to be cancelled
-	cancelled set      // that is done
-	held      set      // neither waiting nor ended
-	ended     []string // by id; empty: not yet
+	waiting   []int    // ids in the order of arrival
+	coming    set      // ids of started operations, without effect so far
+	leaving   set      // ids of operations to be cancelled
+	cancelled set      // ids of operations that are cancelled
+	held      set      // ids of operations that neither wait nor have ended
+	ended     []string // results by id; empty means not yet
 
-	obj      int // whose turn it is
+	obj      int // the object whose turn it is
 	arriving int // the operation that is just coming, or -1
 	path     *path
 }
@@ -92,7 +92,7 @@ func (w *World) copy() *World {
 	return &c
 }
 
-// Waiting returns those that wait for the object, in order.
+// Waiting returns the waiters of the object, in order.
 func (w *World) Waiting() (all []Waiter) {
 	for _, id := range w.waiting {
 		for i, c := range w.ops[id].calls {
@@ -104,7 +104,7 @@ func (w *World) Waiting() (all []Waiter) {
 	return all
 }
 
-// Arriving reports whether it is only now that the operation comes.
+// Arriving reports whether the operation arrives in this step.
 func (w *World) Arriving(id int) bool { return id == w.arriving }
 
 // Cancelled reports whether an operation is cancelled, and Leaving whether it is about to be.
@@ -129,7 +129,7 @@ func (w *World) Finish(id int, result string) {
 	w.ended[id] = result
 }
 
-// Hold takes an operation out of the line that goes on with something else.
+// Hold takes an operation out of the line, but does not end it.
 func (w *World) Hold(id int) {
 	w.leave(id)
 	w.held.add(id)
@@ -144,7 +144,7 @@ func (w *World) leave(id int) {
 // Choose returns each of the numbers below n, in different worlds.
 func (w *World) Choose(n int) int { return w.path.choose(n) }
 
-// step has one thing happen, and then what follows from it at once.
+// step makes one thing happen, and then everything that follows from it at once.
 func (w *World) step() {
 	var can []func()
 	for id := range w.ops {
@@ -232,7 +232,7 @@ func (w *World) serve() {
 	}
 }
 
-// key tells worlds apart, as far as the difference may still show.
+// key returns a string that differs between worlds whose difference may still show.
 func (w *World) key(seen set) string {
 	b := make([]byte, 0, 128)
 	for _, id := range w.waiting {

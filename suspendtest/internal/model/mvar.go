@@ -80,7 +80,7 @@ func mvarPart(m MVar) Part {
 	}}
 }
 
-// An mvarModel is full or not, or one that is held has its value.
+// An mvarModel is full or empty, or a held operation has its value.
 type mvarModel struct {
 	full, out bool
 	value     int

@@ -122,7 +122,7 @@ func (c *condModel) Serve(w *World) bool {
 	if len(all) == 0 {
 		return false
 	}
-	last := all[len(all)-1] // nothing else is done at once
+	last := all[len(all)-1] // a Signal or Broadcast ends at once, so only the last can be one
 	if last.Kind == "Wait" {
 		return false
 	}
@@ -224,7 +224,7 @@ func (b *barrierModel) Serve(w *World) bool {
 	return true
 }
 
-// Quit breaks the round for all. Those that are about to be cancelled may hear of either.
+// Quit breaks the round for all. An operation that is about to be cancelled may return either error.
 func (b *barrierModel) Quit(w *World, _ int) {
 	for _, o := range w.Waiting() {
 		if w.Leaving(o.ID) && w.Choose(2) == 1 {
@@ -281,8 +281,8 @@ func RealLazy(f func(context.Context) (int, error), mode lazy.Mode) Lazy { retur
 
 type lazyModel struct {
 	mode   lazy.Mode
-	is     string // once it is
-	runner int    // -1: nobody
+	is     string // the result, once there is one
+	runner int    // the id of the Force that runs the function, or -1
 	phase  phase
 	got    string // the next result of the function
 }

@@ -13,7 +13,7 @@ import (
 // A Spec is a primitive, or several, with their models.
 type Spec struct {
 	Name string
-	New  func(choose Choose) *System // a new one, of one of its variants
+	New  func(choose Choose) *System // a new System, of one of its variants
 }
 
 // A Choose returns one of the numbers below n.
@@ -21,11 +21,11 @@ type Choose func(n int) int
 
 // A System has the objects of a program.
 type System struct {
-	Title   string // with its parameters
+	Title   string // names the objects with their parameters
 	Parts   []Part
-	Selects bool   // over the parts
-	Probe   []Call // to see, at the end, that nothing is left
-	Close   func() // nil, or releases waiters that no cancellation ends
+	Selects bool   // Selects over the parts are made
+	Probe   []Call // calls at the end, which must show that nothing is left
+	Close   func() // releases waiters that no cancellation ends; may be nil
 	Slow    bool   // a cancellation is passed on by other goroutines
 }
 
@@ -34,18 +34,18 @@ type Part struct {
 	Name  string
 	Model Object
 	Kinds []Kind
-	Both  bool // a Select may have two cases of different kinds on it, as only one at a time is possible
+	Both  bool // a Select may have two cases of different kinds on it, which are never possible together
 }
 
 // A Kind is a kind of operation. It returns its result as a string.
 type Kind struct {
 	Name  string
 	Args  int  // it has an argument, from 1 to Args
-	Fresh bool // it has an argument, which no other has
+	Fresh bool // it has an argument, which must be unique
 	Try   bool // it takes no context and does not wait
 	Run   func(ctx context.Context, arg int) string
-	Op    func(arg int) suspend.Op[string] // nil: there is none
-	Seen  string                           // its possible results; cancelled and late are understood
+	Op    func(arg int) suspend.Op[string] // may be nil
+	Seen  string                           // its possible results, besides cancelled and late
 }
 
 // A Call is one operation on one part.
@@ -54,10 +54,10 @@ type Call struct{ Part, Kind, Arg int }
 // A Step is a line of a program.
 type Step struct {
 	Do    Do
-	ID    int // of the operation
+	ID    int // the number of the operation
 	Calls []Call
-	Way   Way  // of a cancellation: Method, at once; or else by a task
-	Turns int  // how often others run, or, of a task, how often it yields first
+	Way   Way  // a cancellation with Method is made at once, otherwise by a task
+	Turns int  // how often other tasks run, or how often the task yields first
 	Done  bool // the context is done
 }
 
@@ -66,10 +66,10 @@ type Do int
 
 const (
 	Start   Do = iota
-	Cancel     // with context.Canceled
-	Expire     // with context.DeadlineExceeded
-	Turn       // let others run
-	Settle     // until nobody can go on
+	Cancel     // the error is context.Canceled
+	Expire     // the error is context.DeadlineExceeded
+	Turn       // let other tasks run
+	Settle     // wait until no task can go on
 	nothing    // there is nothing to cancel
 )
 
@@ -78,7 +78,7 @@ type Way int
 
 const (
 	Method Way = iota
-	Do1        // by suspend.Do or, of several calls, Select
+	Do1        // suspend.Do, or Select for several calls
 	Then
 )
 
@@ -86,11 +86,11 @@ const (
 type Program struct {
 	New   func() *System
 	Title string
-	Parts []Part // for their names
+	Parts []Part // their names are printed
 	Steps []Step
 }
 
-// Program makes a program: steps calls its argument for each of them.
+// Program makes a program: steps calls its argument for each step.
 func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) *Program {
 	var chosen []int
 	sys := s.New(func(n int) int { chosen = append(chosen, choose(n)); return chosen[len(chosen)-1] })
@@ -100,7 +100,7 @@ func (s Spec) Program(choose Choose, steps func(step func(Choose) Step) []Step) 
 	})
 }
 
-// GoString is short: what prints it prints the program as well.
+// GoString is short: whatever prints a Step also prints the program.
 func (s Step) GoString() string {
 	return fmt.Sprint([]any{s.Do, s.ID, s.Calls, s.Way, s.Turns, s.Done}...)
 }
@@ -118,7 +118,7 @@ func (sys *System) draw(choose Choose) Step {
 		for range calls {
 			p := choose(len(sys.Parts))
 			k := choose(len(sys.Parts[p].Kinds))
-			for range choose(2) { // every other time, or so, one that waits
+			for range choose(2) { // half of the time a kind that may wait is drawn
 				for sys.Parts[p].Kinds[k].Try {
 					k = (k + 1) % len(sys.Parts[p].Kinds)
 				}
@@ -147,7 +147,7 @@ func (sys *System) draw(choose Choose) Step {
 func (sys *System) program(steps []Step, anew func() *System) *Program {
 	p := &Program{New: anew, Title: sys.Title, Parts: sys.Parts}
 	started := 0
-	var waits []int // those that can be cancelled
+	var waits []int // ids of operations that can be cancelled
 	for _, s := range steps {
 		switch s.Do {
 		case Start:
@@ -187,7 +187,7 @@ const maxOps = 40
 
 func (sys *System) kind(c Call) *Kind { return &sys.Parts[c.Part].Kinds[c.Kind] }
 
-// allowed keeps the calls that one Select may have: those with an Op, and no two on one part that may both be possible.
+// allowed keeps the calls that one Select may have: each must have an Op, and no two on one part may be possible together.
 func (sys *System) allowed(calls []Call) []Call {
 	if len(calls) == 1 {
 		return calls
@@ -267,8 +267,8 @@ func (p *Program) line(s Step) string {
 	return ""
 }
 
-// Shrink deletes steps as long as the program fails, and makes the others simpler. It is delta
-// debugging: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002.
+// Shrink deletes steps as long as the program fails, and simplifies the remaining steps. It is delta debugging: Zeller and Hildebrandt,
+// Simplifying and Isolating Failure-Inducing Input, 2002.
 func (p *Program) Shrink(fails func(p *Program) bool) *Program {
 	best := *p
 	try := func(steps []Step) bool {

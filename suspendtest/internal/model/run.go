@@ -15,19 +15,18 @@ import (
 // A Place is where a program is run.
 type Place struct {
 	On   suspend.Spawner
-	Then suspend.Executor // nil: no callbacks
+	Then suspend.Executor // runs the callbacks; may be nil
 
-	// Rest returns when certainly no task can go on. If it is nil, the run cannot know this. Then it waits natively for the results that the
-	// models demand.
+	// Rest returns when certainly no task can go on. If it is nil, the run instead waits natively for the results that the models demand.
 	Rest func()
 
-	// Turn lets somebody else run, and reports whether it could.
+	// Turn lets another task run, and reports whether it could.
 	Turn func() bool
 
-	// Patience is how long is waited for something that the models say has to happen.
+	// Patience bounds the wait for a result that the models demand.
 	Patience time.Duration
 
-	// Seen counts what operations have returned: part, kind and result.
+	// Seen counts the results of operations, by part, kind and result.
 	Seen map[string]int
 }
 
@@ -38,7 +37,7 @@ type run struct {
 	objs   []Object
 	worlds *Worlds
 	events []func(w *Worlds) error // all that was seen, in order
-	ops    []*running              // by id
+	ops    []*running              // operations by id
 	err    error
 
 	toBegin atomic.Int32
@@ -123,14 +122,13 @@ func (p *Program) Run(on Place) error {
 	return nil
 }
 
-// These are the limits of the set of worlds. Where the run cannot know that no task goes on, an operation that has not returned may not
-// have begun.
+// These are the limits of the set of worlds. Without Rest, an operation that has not returned perhaps has not begun.
 const (
 	most    = 5
 	tooMany = 500
 )
 
-// failed reports whether the run has failed. Everybody is then let go, as far as that is possible.
+// failed reports whether the run has failed. If so, it ends the contexts of all operations, so that the tasks end if they can.
 func (r *run) failed(where string) bool {
 	if r.err == nil {
 		return false
@@ -206,7 +204,7 @@ func (r *run) begun() {
 	}
 }
 
-// ended is called by an operation that has.
+// ended is called by an operation at its end.
 func (r *run) ended(id int, result string) {
 	r.mu.Lock()
 	r.log = append(r.log, end{id, result})
@@ -217,7 +215,7 @@ func (r *run) ended(id int, result string) {
 	}
 }
 
-// see takes note of something.
+// see records an event, and applies it to the worlds.
 func (r *run) see(event func(w *Worlds) error) {
 	r.events = append(r.events, event)
 	err := event(r.worlds)
@@ -229,8 +227,7 @@ func (r *run) see(event func(w *Worlds) error) {
 	}
 }
 
-// doubt drops the assumption that all operations without a result have begun. It fails if the results are impossible without it as
-// well.
+// doubt drops the assumption that all operations without a result have begun. It fails if the results are impossible even then.
 func (r *run) doubt() error {
 	r.worlds = newWorlds(r.objs)
 	for _, event := range r.events {
@@ -278,7 +275,7 @@ func (r *run) what(o *running, result string) string {
 	return fmt.Sprintf("%s%s.%s: %s", in, r.sys.Parts[c.Part].Name, r.sys.kind(c).Name, number.ReplaceAllString(result, ""))
 }
 
-// settle waits until nobody can go on, and compares.
+// settle waits until no task can go on, and compares the results with the worlds.
 func (r *run) settle() {
 	if r.Rest != nil {
 		r.Rest()
@@ -318,7 +315,7 @@ func (r *run) settle() {
 			return
 		}
 		if r.Rest != nil {
-			time.Sleep(10 * time.Microsecond) // for another goroutine, that nobody tells of
+			time.Sleep(10 * time.Microsecond) // another goroutine may still pass a cancellation on
 			r.Rest()
 			continue
 		}

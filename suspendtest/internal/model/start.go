@@ -65,7 +65,7 @@ func (r *run) start(s Step) {
 	}
 }
 
-// opOf is the Op of several calls, which says which one it was.
+// opOf is the Op of several calls. If numbered, its result names the call that won.
 func (r *run) opOf(calls []Call, numbered bool) suspend.Op[string] {
 	var ops []suspend.Op[string]
 	for i, c := range calls {
@@ -83,7 +83,7 @@ func (r *run) opOf(calls []Call, numbered bool) suspend.Op[string] {
 	return suspend.Choose(ops...)
 }
 
-// protected is what f returns, or that it panics.
+// protected returns the result of f, or the panic of f as a string.
 func protected(f func() string) (s string) {
 	defer func() {
 		if v := recover(); v != nil {

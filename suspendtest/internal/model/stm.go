@@ -78,11 +78,11 @@ func stmPart(v *[2]stm.Var[int]) Part {
 	}}
 }
 
-// An stmModel is the values of two Vars. A commit makes waiting transactions possible, which run one at a time, at any later moment. One
-// that comes meanwhile may be quicker.
+// An stmModel is the values of two Vars. A commit makes waiting transactions possible, which run one after another, at any later moment.
+// But a new transaction may overtake them.
 type stmModel struct {
 	values [2]int
-	ready  bool // one that waits can go on
+	ready  bool // a waiter can go on
 }
 
 func (m *stmModel) Copy() Object { c := *m; return &c }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A path is a list of choices, to be repeated with another at the end.
+// A path is a list of choices, to be repeated with another last choice.
 type path struct {
 	nth, of []int
 	at      int
@@ -35,12 +35,12 @@ func (p *path) next() bool {
 	return false
 }
 
-// Worlds are the states in which everything may be, as far as it has been seen.
+// Worlds are the states that are possible after all events seen so far.
 type Worlds struct {
 	all  map[string]*World
 	ops  []*op
-	seen set  // have returned
-	more bool // the next events are not in all yet
+	seen set  // operations that have returned
+	more bool // the next steps must still be added to all
 }
 
 func newWorlds(objs []Object) *Worlds {
@@ -98,7 +98,7 @@ func (s *Worlds) start(o *op, cancelled bool) {
 	})
 }
 
-// cancel asks for the cancellation of an operation.
+// cancel requests the cancellation of an operation.
 func (s *Worlds) cancel(id int) {
 	if !s.seen.has(id) {
 		s.more = true
@@ -106,7 +106,7 @@ func (s *Worlds) cancel(id int) {
 	}
 }
 
-// returned says what an operation has returned, and fails if it cannot have.
+// returned records the result of an operation, and fails if that result is impossible.
 func (s *Worlds) returned(id int, result string) error {
 	s.expand()
 	could := map[string]bool{}
@@ -121,7 +121,7 @@ func (s *Worlds) returned(id int, result string) error {
 	return nil
 }
 
-// rest fails if some task must be able to go on. If sure says that none can, it drops the worlds in which one can.
+// rest fails if a task can go on in every world. If sure, no task can go on, and rest drops the worlds in which a task can.
 func (s *Worlds) rest(sure bool) error {
 	s.expand()
 	could := map[string]bool{}
@@ -167,7 +167,7 @@ func list(could map[string]bool) string {
 	return strings.Join(all, ", or ")
 }
 
-// name is that of an operation in a printed program.
+// name returns the name of an operation in a printed program.
 func name(id int) string {
 	if id < 26 {
 		return string(rune('a' + id))
