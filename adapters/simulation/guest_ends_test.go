@@ -197,11 +197,12 @@ func TestGuestOutside(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
 	}
-	var l net.Listener
+	var listener atomic.Value // a run that is stuck leaves the guest
 	serves := func(w *simulation.World) {
 		ready := make(chan bool)
 		w.Node("s").Start(func(context.Context, *simulation.Host) {
-			l, _ = net.Listen("tcp", "127.0.0.1:0")
+			l, _ := net.Listen("tcp", "127.0.0.1:0")
+			listener.Store(l)
 			close(ready)
 			_ = http.Serve(l, nil) // the line
 		})
@@ -228,7 +229,7 @@ func TestGuestOutside(t *testing.T) {
 		"closes": func(_ context.Context, w *simulation.World) error {
 			serves(w)
 			_ = dials(w, 20)
-			_ = l.Close()
+			_ = listener.Load().(net.Listener).Close()
 			time.Sleep(time.Second)
 			return nil
 		},
@@ -238,7 +239,7 @@ func TestGuestOutside(t *testing.T) {
 			require.ErrorIs(t, r.Err, simulation.ErrStuck)
 			require.Regexp(t, `(?m)^.*: real I/O at .*/guest_ends_test.go:\d+\. Give it the Listen or the Dial of its Host$`, r.Err.Error())
 			require.Equal(t, name == "fails", errors.Is(r.Err, syscall.ECONNREFUSED))
-			_ = l.Close()
+			_ = listener.Load().(net.Listener).Close()
 		})
 	}
 }

@@ -108,7 +108,7 @@ type search interface {
 	add(parent, t *task) // adds t to the tasks of the run
 
 	// pick chooses whose turn is next, nil if the run is over. last is the task that is at a point where it can be made to wait. It is nil
-	// if that task cannot go on by itself, or gives its turn away.
+	// if the task cannot go on by itself, or gives its turn away.
 	pick(last *task) *task
 
 	choose(of int) int // chooses between other things than tasks

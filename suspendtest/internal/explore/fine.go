@@ -51,7 +51,7 @@ func (tr *tracer) caller() *task {
 	return nil
 }
 
-// Look implements atomicx.Tracer: it is an access to the context with this Done channel, if that context belongs to the run.
+// Look implements atomicx.Tracer: it is an access to the context with this Done channel, if the context belongs to the run.
 func (tr *tracer) Look(done <-chan struct{}) {
 	t := tr.caller()
 	if t == nil {

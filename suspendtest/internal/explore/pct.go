@@ -26,7 +26,7 @@ func (p *pct) begin(depth int) {
 	}
 }
 
-// pick chooses one of the tasks, which have priorities as soon as they can run.
+// pick chooses one of the tasks. A task gets a priority as soon as it can run.
 func (p *pct) pick(of []*task) int {
 	p.turns++
 	for _, t := range of {

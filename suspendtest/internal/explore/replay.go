@@ -14,7 +14,7 @@ import (
 type choice struct{ nth, of, free int }
 
 const (
-	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // the last digit means that so many options are passed over
+	digits  = "0123456789abcdefghijklmnopqrstuvwxyz" // the last digit passes over its number of options
 	last    = len(digits) - 1
 	reduced = "r" // replaces the bound on preemptions
 )

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// An event is something that has happened in a run, to a task or to no task, and its place in the source.
+// An event is an occurrence in a run, of a task or of no task, and its place in the source.
 type event struct {
 	t     *task
 	what  string

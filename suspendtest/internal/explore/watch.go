@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/internal/outcome"
 )
 
-// watch makes runs on a separate goroutine, since a task that waits natively stops its goroutine for ever. The result is a failure then,
+// watch makes runs on a separate goroutine, since a task that waits natively stops its goroutine for good. The result is a failure then,
 // and the goroutines are left as they are.
 func (e *explorer) watch(runs func() Result) Result {
 	var r Result

@@ -114,7 +114,7 @@ const module = "github.com/braidgo/braid/"
 // eventHere is an event where the program has called the library: in which operation of a primitive, and on which line.
 func (t *task) eventHere(what string) { t.eventsHere(what, false) }
 
-// eventsHere is eventHere, and with callers also names the callers of that function.
+// eventsHere is eventHere, and with callers also names the callers of the function.
 func (t *task) eventsHere(what string, callers bool) {
 	if !t.w.e.tracing || t.w.dead {
 		return
