@@ -69,15 +69,15 @@ func TestProse(t *testing.T) {
 	t.Logf("%5.1f %%  %4d of %4d  everything", all.Percent(), len(all.Hits), all.Sentences)
 }
 
-// The limits of all comments together, in percent. They must move in one direction only, towards the figures of the standard library, which
-// TestHabits measures beside ours.
+// The limits of all comments together, and of all pages, in percent. The aims were 3, 5 and 4; TestHabits measures the standard library
+// beside ours.
 const (
-	habits    = 7.6  // of sentences; the aim is 3
-	fragments = 14.2 // of comments behind code; the aim is 5
-	purposes  = 4.1  // of sentences; the aim is 4
+	habits    = 1.5 // of sentences
+	fragments = 2.0 // of comments behind code
+	purposes  = 5.0 // of sentences
 )
 
-// TestHabits measures the comments of all files that are no tests.
+// TestHabits measures the comments of all files that are no tests, and the pages.
 func TestHabits(t *testing.T) {
 	const root = "../../.."
 	var ours, pages prose.Score
@@ -131,6 +131,8 @@ func TestHabits(t *testing.T) {
 	require.LessOrEqual(t, percent(len(ours.Habits), ours.Sentences), habits)
 	require.LessOrEqual(t, percent(len(ours.Fragments), ours.Tails), fragments)
 	require.GreaterOrEqual(t, percent(ours.Purposes, ours.Sentences), purposes)
+	require.LessOrEqual(t, percent(len(pages.Habits), pages.Sentences), habits)
+	require.GreaterOrEqual(t, percent(pages.Purposes, pages.Sentences), purposes)
 }
 
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
