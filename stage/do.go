@@ -46,7 +46,8 @@ import (
 //
 // A task that is given up in the queue, by a Close, a displacement or a cycle, skips steps 7 to 10. end calls OnFail and
 // answers first, and frees the room last; until then the task counts as Busy. OnFail is called once for such a task, as for
-// each task given up, but not for a task that its caller has cancelled.
+// each task given up, but not for a task that its caller has cancelled: in the queue, or so that its handler returned
+// the error of its context. A handler that returns another error after its Do has returned fails, and OnFail is called.
 //
 // Not proved, and partly not so:
 //   - A handler may run forever. A Close that is cut off cancels contexts and returns, but does not stop a handler.

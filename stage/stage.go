@@ -55,7 +55,7 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 
 // OnFail sets f to be called once for each accepted task that s gives up: it failed, for good, or was late, or was cut off by
 // Close. It is the dead letter, called in place of the handler, and may suspend. A task that its own caller has cancelled
-// is not reported. OnFail returns s; call it before the first task.
+// is not reported, unless its handler was running and failed with another error than its context's. OnFail returns s; call it before the first task.
 func (s *Stage[In, Out]) OnFail(f func(ctx context.Context, in In, err error)) *Stage[In, Out] {
 	s.onFail = f
 	return s
