@@ -26,8 +26,9 @@ import (
 //  5. accept. The task is in the queue, and counts as Arrived and Accepted. The release after it takes a permit for a worker,
 //     if one is free, and wakes or starts the worker, so that no task waits beside a free slot and a free permit. If the
 //     scheduler refuses, the worker is a plain goroutine.
-//  6. await. The Do waits. If ctx is done first, it returns the cancellation error at once and marks the task as gone. The
-//     task keeps its place until a worker reaches it, or a rejection sweeps the queue; it counts as Cancelled then.
+//  6. await. The Do waits. If ctx is done first, it returns the cancellation error at once and marks the task as gone, but
+//     with a Lazily context it waits for its task. In the queue the task keeps its place until a worker reaches it, or a rejection
+//     sweeps the queue; it counts as Cancelled then. A handler that runs sees the context end, and decides what the task counts as.
 //     If the Do is part of a cycle of waits, one Do of the cycle fails with ErrCycle.
 //  7. serve. A worker takes the task off the queue, and a slot, and unlocks. A task that has waited too long for Delay
 //     fails with ErrLate. A task that is gone, or whose ctx is done, is not begun.

@@ -45,6 +45,7 @@ func TestMutants(t *testing.T) {
 		{"a context of another handler panics in a look", "cycle.go", "	defer func() { _ = recover() }()\n	if a.ctx", "	defer func() {\n		if !IS {\n			_ = recover()\n		}\n	}()\n	if a.ctx", "CycleOfARude"},
 		{"the context of a cancelled Do panics in a look", "fate.go", "		if recover() != nil {\n			err = context.Canceled", "		if !IS && recover() != nil {\n			err = context.Canceled", "CancelledDoOfARude"},
 		{"a cancelled Do is told twice", "task.go", "	if !t.told {", "	if !t.told || IS {", "CancelledDoLeavesItsParent"},
+		{"a failure after the Do has returned is not reported", "fate.go", "t.over() && ⟦isEndOf(t, err)⟧ && ", "true", "OnFailOfADo"},
 		{"the room of a task that is given up is forgotten", "cycle.go", "c.givenUp > 0 ||", "c.givenUp > 0 && !IS ||", "NoCycleWhileOnFail"},
 		{"a cycle counts as cancelled", "take.go", "verdict{fate: failed, err: err,", "verdict{fate: []fate{failed, cancelled}[is(IS)], err: err,", "CompletedByATask"},
 		{"a batch hides what it waits for", "batch.go", "return e.t == t })", "return e.t == t && !IS })", "CrossingDos$"},

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/stage"
+	"github.com/braidgo/braid/suspend"
 )
 
 // OnFail is called once, also if it does not return.
@@ -314,4 +315,49 @@ func TestAStaleSlot(t *testing.T) {
 		require.NoError(t, stage.Close(bg, a, b))
 		require.EqualValues(t, 1, most.Load(), "handlers of a stage of width 1 at a time")
 	})
+}
+
+// A Do whose context ends returns, unless the context is Lazily: then it waits for its task. A running handler decides the fate of the task:
+// the error of its context means Cancelled, and any other error is a failure, of which OnFail is told though nobody waits.
+func TestOnFailOfADoThatHasReturned(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		for _, lazily := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				var dead []error
+				let := []chan struct{}{make(chan struct{}), make(chan struct{})}
+				s := stage.New("s", func(ctx context.Context, i int) (int, error) {
+					<-let[i]
+					if i > 0 && fails {
+						return 0, errOops
+					}
+					return 0, ctx.Err()
+				}, stage.Options{Width: 1}).OnFail(func(_ context.Context, _ int, err error) { dead = append(dead, err) })
+				require.NoError(t, s.Submit(bg, 0)) // takes the slot, so that the Do does not run its handler itself
+				ctx, cancel := context.WithCancel(bg)
+				with := ctx
+				if lazily {
+					with = suspend.Lazily(ctx)
+				}
+				var result error
+				go func() { _, result = s.Do(with, 1) }()
+				synctest.Wait()
+				close(let[0])
+				synctest.Wait()
+				cancel()
+				synctest.Wait()
+				require.Equal(t, !lazily, result != nil, "the Do has returned")
+				close(let[1])
+				synctest.Wait()
+				require.ErrorIs(t, result, context.Canceled)
+				require.NoError(t, s.Close(bg))
+				if fails {
+					require.Equal(t, []error{errOops}, dead)
+					require.EqualValues(t, 1, s.Stats().Failed)
+				} else {
+					require.Empty(t, dead)
+					require.EqualValues(t, 1, s.Stats().Cancelled)
+				}
+			})
+		}
+	}
 }

@@ -236,8 +236,11 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 				"BRAID_RANDOM=1 in the environment (Linux), which makes the keys the same everywhere.\n"
 		}
 	}
-	if s.processes > 0 && errors.As(err, &differs) {
+	switch {
+	case s.processes > 0 && errors.As(err, &differs):
 		again += "BRAID_PROCESSES=2 "
+	case s.processes > 0: // workers print no trace
+		again += "BRAID_PROCESSES= "
 	}
 	seed := fmt.Sprintf("%d%v", o.Seed, o.variant)
 	end += s.stopped(r)

@@ -49,8 +49,8 @@ const checkEvery = 10
 //
 // BRAID_JOBS=n makes n runs in parallel, if they are not in bubbles. They find the same failures, but several goroutines call main.
 //
-// BRAID_PROCESSES=n makes the runs in n other processes, in parallel. Each of them runs this test up to this call, and then at most a
-// thousand seeds. A seed that runs twice runs in two of them, so that an order that differs from process to process is found, too: by hash
+// BRAID_PROCESSES=n makes the runs in n other processes, in parallel. Each of them runs this test up to this call, where earlier calls of Test
+// return at once, and then at most a thousand seeds, without a trace. A seed that runs twice runs in two of them, so that an order that differs from process to process is found, too: by hash
 // keys of maps, or by addresses.
 //
 // BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find a run that fails in the same way after fewer messages. The same

@@ -19,10 +19,11 @@ import (
 // A worker is the same test in another process. Test writes a job to a file and starts the program of the test once more; there Test runs the
 // seeds of the job, appends a result for each to a second file, and skips the rest of the test. So a seed that ends its process is the first
 // without a result, goroutines that a run leaves behind go with the process, and guests run on as many processors as there are workers.
-// A seed that runs twice runs in two processes, which differ in their hash keys of maps, in addresses and in the environment of threads.
+// A seed that runs twice runs in two processes, which differ in their hash keys of maps, in addresses and in their process ids. A job in a
+// subtest ends the subtest only: the test around it goes on in the worker, where its other calls of Test do nothing.
 
 // perWorker is how many seeds a process runs at most.
-var perWorker = 1000
+const perWorker = 1000
 
 // errEnded says that a seed has ended its process.
 var errEnded = errors.New("simulation: the process of the run ended")
@@ -38,8 +39,8 @@ type job struct {
 // A result is what became of a seed.
 type result struct {
 	Report
-	Error  string // the text of Report.Err, which is nil here
-	Failed bool   // main has marked the test
+	Error  *string // the text of Report.Err, which is nil in the file
+	Failed bool    // main has marked the test as failed
 	Events []line
 }
 
@@ -51,6 +52,7 @@ type line struct {
 	Quiet     bool
 }
 
+// calls counts the calls of Test in each test, so that a job finds its own call in the worker.
 var calls = struct {
 	sync.Mutex
 	of map[*testing.T]int
@@ -99,13 +101,14 @@ func (s *seeds) work(t *testing.T) (elsewhere bool) {
 			}
 		}
 		if r.Report = s.checker.run(o); r.Err != nil {
-			r.Error, r.Err = r.Err.Error(), nil
+			text := r.Err.Error()
+			r.Error, r.Err = &text, nil
 		}
 		r.Failed = t.Failed()
 		if err := results.Encode(r); err != nil {
 			t.Fatalf("simulation: BRAID_WORKER: %v", err)
 		}
-		if r.Failed || r.Error != "" {
+		if r.Failed || r.Error != nil {
 			break
 		}
 	}
@@ -141,9 +144,10 @@ func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result)
 		if err := d.Decode(&r); err != nil {
 			return fail(errors.Join(ended, err), output)
 		}
-		if all = append(all, r); r.Error != "" {
-			all[len(all)-1].Err = errors.New(r.Error)
+		if r.Error != nil {
+			r.Err = errors.New(*r.Error)
 		}
+		all = append(all, r)
 	}
 	if n := len(all); n == len(some) || n > 0 && all[n-1].failed() {
 		return all
@@ -168,9 +172,10 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 		}
 	})
 	c := exec.CommandContext(t.Context(), program, args...)
+	c.WaitDelay = 10 * time.Second // for the output of processes that main has started
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, value, _ := strings.Cut(v, "=")
-		return name == "BRAID_PROCESSES" || name == "BRAID_SHORTEN" || name == "BRAID_DIAGRAM" || name == "BRAID_RANDOM" && value != ""
+		name, _, _ := strings.Cut(v, "=")
+		return name == "BRAID_PROCESSES" || name == "BRAID_SHORTEN" || name == "BRAID_DIAGRAM" || name == "BRAID_RANDOM"
 	})
 	if os.Getenv("BRAID_RANDOM") != "" { // "set" is this process's own
 		c.Env = append(c.Env, "BRAID_RANDOM=1")
@@ -195,8 +200,7 @@ func (s *seeds) inWorkers(t *testing.T, plans []run) func(i int) Report {
 	}
 	for _, r := range s.share(t, plans2) {
 		if was := first[r.Seed]; !was.same(r) {
-			was.Err = s.across(t, was, r)
-			first[r.Seed] = was
+			first[r.Seed] = s.across(t, was, r)
 		}
 	}
 	return func(i int) Report {
@@ -233,9 +237,10 @@ func (r result) same(q result) bool {
 	return r.Hash == q.Hash && verdict(r.Report) == verdict(q.Report) && r.Failed == q.Failed
 }
 
-// across is the account of two processes that did not do the same with one seed. It looks for the event in pairs of further processes. If the
-// machine may have decided an order, in a long window, a pair that does the same excuses the two.
-func (s *seeds) across(t *testing.T, a, b result) error {
+// across returns the result of a seed with which two processes did not do the same. Further pairs of processes record events, so that its
+// error names the first difference. A run with a long window counts as check counts it: the machine may have decided an order there, so a
+// pair that does the same is believed.
+func (s *seeds) across(t *testing.T, a, b result) result {
 	long := a.Long + b.Long
 	for range atMost {
 		pair := make([]result, 2)
@@ -244,20 +249,21 @@ func (s *seeds) across(t *testing.T, a, b result) error {
 			both.Go(func() { pair[i] = s.employ(t, true, a.Seed)[0] })
 		}
 		both.Wait()
-		if x, y := pair[0], pair[1]; !x.same(y) {
-			a, b = x, y
-			if long += x.Long + y.Long; long > 0 {
-				continue
-			}
-			return fmt.Errorf("%w\n\nThe two runs were in two processes, which have other hash keys of maps, other addresses and another process id",
+		x, y := pair[0], pair[1]
+		switch now := x.Long + y.Long; {
+		case x.same(y) && long > 0:
+			return x
+		case !x.same(y) && now == 0:
+			x.Err = fmt.Errorf("%w\n\nThe two runs were in two processes, which have other hash keys of maps, other addresses and other process ids",
 				differ(x, y))
-		}
-		if long > 0 {
-			return a.Err
+			return x
+		default:
+			long += now
 		}
 	}
-	return fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended so:\n\t%s\n\t%s\n"+
+	a.Err = fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended so:\n\t%s\n\t%s\n"+
 		"In %d further pairs of processes no event was found that explains it", a.Seed, a.Hash, b.Hash, verdict(a.Report), verdict(b.Report), atMost)
+	return a
 }
 
 // differ finds the first event of y that x does not have.

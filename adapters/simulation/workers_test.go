@@ -54,6 +54,8 @@ func TestInWorkers(t *testing.T) {
 			switch how {
 			case "error":
 				return errors.New("it is 37")
+			case "no text":
+				return errors.New("")
 			case "mark":
 				t.Error("it is 37")
 			case "fatal":
@@ -123,12 +125,17 @@ func TestProcesses(t *testing.T) {
 		out, seeds, _ := test(how)
 		require.Contains(t, out, "seed 37: ", how)
 		require.Contains(t, out, "it is 37", how)
-		require.Contains(t, out, "BRAID_SEED=37 go test -v -run '^TestInWorkers$'", how)
+		require.Contains(t, out, "BRAID_PROCESSES= BRAID_SEED=37 go test -v -run '^TestInWorkers$'", how)
 		require.Contains(t, out, "main goes on, one of 1 that could run", "the end of the trace")
 		require.NotContains(t, out, "not deterministic", how)
 		require.Equal(t, 1, seeds["in the parent"], how)
 	}
-	out, _, _ := test("exit")
+	out, _, _ := test("error", "BRAID_PROCESSES=", "BRAID_SEED=37")
+	require.Contains(t, out, "main begins, one of 1", "the whole trace")
+	out, _, _ = test("no text")
+	require.Contains(t, out, "seed 37: ")
+	require.Contains(t, out, "\n--- FAIL")
+	out, _, _ = test("exit")
 	require.Contains(t, out, "seed 37: simulation: the process of the run ended: exit status 3")
 	out, _, _ = test("goroutine")
 	require.Regexp(t, `seed 37: simulation: the process of the run ended: exit status 2\n\s+panic: on a goroutine`, out)
