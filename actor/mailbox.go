@@ -28,7 +28,7 @@ import (
 //  7. The task runs step, the trampoline and react, which checks killed first. Then scan calls f with the messages behind
 //     s.at, in their order, and under no lock. A message is busy while f has it, so a nested receive passes over it. After a
 //     Skip the message keeps its slot, and this wait does not look at it again. Otherwise the message is removed, and with a Cap
-//     its room goes to the SendOp that has waited longest. The actor goes on with the result of f.
+//     its room goes to the first SendOp, of a Select or a SendWait, that can be resumed. The actor goes on with the result of f.
 //  8. When f has skipped all, react takes the guard and looks for news (newsLocked), in this order: a Kill; new messages, all
 //     fetched at once, unless the wait has noticed its timeout before; a Stop; an expired timeout. So a stopped actor first
 //     handles its mail.
@@ -40,7 +40,8 @@ import (
 //
 //   - Send returns an error: m was not accepted. The sender keeps it, and no dead letter is made of it.
 //   - Send returns nil: m is received once or is a dead letter once. Nothing says that f succeeds, or that a reply comes.
-//   - Resume reports false in step 6: the wait was cancelled. m is in the mail already, and the next wait finds it.
+//   - Resume reports false in step 6: the context of the wait has ended. m is in the mail already, and the next wait finds it.
+//     A wait with the actor's own context has none: its end is a Kill (follow, receive.go), which wakes the waiter.
 //   - The scheduler refuses the task in step 6: the actor ends with that error, on a goroutine, and m becomes a dead letter.
 //     The sender has its nil, since m was accepted.
 //   - f panics, or ends its goroutine: m counts as received. A panic goes to a Catch for panics around the reaction, and

@@ -15,8 +15,8 @@ import (
 //  1. A Get checks its context (frame.check, records.go), and returns an answer that the session remembers without a
 //     wait (answered, get.go). ErrNoSession: the context has no session. ErrInSource: the context is a source's, whose
 //     round would wait for itself. ErrEnded: the session is over (call.Try).
-//  2. Otherwise the task suspends. joinLocked adds its waiter to a request. Two Gets of a key share a request, so that
-//     a batch has no key twice; an Effect shares none.
+//  2. Otherwise the task suspends (call.wait), in mode Direct after it has run the source itself, as in step 7. joinLocked
+//     adds its waiter to a request. Two Gets of a key share a request, so that a batch has no key twice; an Effect shares none.
 //  3. addLocked lists a new request as pending with the driver of the task: as a read, or as a write of an Effect. If
 //     the mode is Immediate or Direct, the request gets a batch and a round alone, without steps 4 to 6. armLocked arms
 //     a quiet driver; a driver that is sending or busy is armed when that is over. If a goroutine outside a Run joins a
@@ -51,9 +51,10 @@ import (
 //     that resume first and park again would make a small round.
 //
 // What ends early:
-//   - A context: its waiting Get fails with the error of the cancellation. A pending request without waiters is
-//     forgotten and never sent. A batch without waiters is cancelled and its answers are dropped, except an Effect or a
-//     caller's Direct call that has started.
+//   - A context: it wakes its waiting Get as any wait of package suspend, and the Get fails at once with the error of the
+//     cancellation. leaveLocked takes its waiter off. A pending request without waiters is forgotten and never sent. A
+//     batch that nobody needs is cancelled (pay) and its answers are dropped, except an Effect or a caller's Direct call
+//     that has started. If others need the batch, all of it is answered and remembered.
 //   - A Run: its pending requests, which others wait for, go to the settled driver; its batches without waiters are
 //     cancelled, but a started Effect is not. The Run returns when all of its batches are over (end).
 //   - A session: pending requests fail with ErrEnded, open batches are cancelled with it as the cause, and Close waits

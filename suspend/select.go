@@ -28,10 +28,11 @@ import (
 //     Select goes on as in step 4. The word stays open, but no Resumer of this wait exists.
 //  7. enqueueLocked queues all legs and unlocks. The last look and the queueing are one critical section; otherwise a
 //     send between them would find no receiver, and Select would sleep beside a full channel. The legs share the word.
-//     Each has its own slot. From here on Resumes, the context and a Kill compete for the word, and one CAS wins. A
-//     Resume that loses returns false, and its value is still the sender's.
-//  8. The task parks until the word has moved. Then collect looks for the leg that was resumed, and withdraws all other
-//     legs, one guard after another. A Resume that meets such a leg before returns false. If no leg was resumed, the
+//     Each has its own slot. From here on Resumes, the end of the context (registration.Ended, context.go) and a Kill
+//     compete for the word, and one CAS wins. A Resume that finds the context done cancels the wait itself. A Resume
+//     that does not win returns false, and its value is still the sender's.
+//  8. The task parks until the word has moved. Then it calls collect, which looks for the leg that was resumed, and withdraws
+//     all other legs, one guard after another. A Resume that meets such a leg before returns false. If no leg was resumed, the
 //     wait was cancelled: Select returns the cancellation error, or a killed task exits. A panic of ctx becomes the
 //     error. If Park panics or exits, drop withdraws all legs and the panic goes on, but a value that was delivered by
 //     then is lost.
