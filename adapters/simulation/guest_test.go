@@ -176,7 +176,7 @@ func TestGuestWindow(t *testing.T) {
 	simulation.Calm(t)
 	n := fromEnv(1000)
 	begun := processor.Used()
-	r := simulation.RunGuests(t, simulation.Options{Seed: 1, MaxSteps: 1 << 40}, func(_ context.Context, w *simulation.World) error {
+	r := simulation.RunGuests(t, simulation.Options{Seed: 1, MaxSteps: 1 << 30}, func(_ context.Context, w *simulation.World) error {
 		c, s := pipe(w)
 		go func() { _, _ = io.Copy(s, s) }()
 		p := make([]byte, 1)
