@@ -51,7 +51,7 @@ const (
 
 // Run builds packages with all mistakes in them, and runs their tests with one mistake after another. Mutants of the same lines go into
 // different builds. The names of files and packages are those below root. flags are further flags of the tests, such as -test.skip. Without
-// Variable, Run only looks whether the lines of the mutants are there.
+// Variable, Run only looks whether the lines of the mutants are there. With "1" it runs all mutants, and with "k/n" every n-th mutant.
 //
 //	func TestMutants(t *testing.T) {
 //		mutation.Run(t, ".", []mutation.Mutant{
@@ -62,14 +62,34 @@ func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
 	if os.Getenv(which) != "" {
 		return // this process is the test of a mutant
 	}
-	for _, some := range apart(t, root, mutants) {
-		if os.Getenv(Variable) == "" {
-			Inject(t, root, some)
-		} else {
+	ran := 0
+	for _, build := range apart(t, root, mutants) {
+		Inject(t, root, build)
+		some, err := share(build, os.Getenv(Variable))
+		must(t, err)
+		if ran += len(some); len(some) > 0 {
 			runBuild(t, root, some, flags)
 		}
 	}
-	t.Logf("%d mutants, which %s=1 builds and runs", len(mutants), Variable)
+	t.Logf("%d of %d mutants were run; %s=1 runs all", ran, len(mutants), Variable)
+}
+
+// share returns the mutants that a value of Variable selects.
+func share(mutants []Mutant, value string) (some []Mutant, err error) {
+	k, n := 0, 1
+	switch value {
+	case "":
+		return nil, nil
+	case "1":
+	default:
+		if _, err := fmt.Sscanf(value, "%d/%d", &k, &n); err != nil || k < 0 || n < 1 || value != fmt.Sprintf("%d/%d", k, n) {
+			return nil, fmt.Errorf("%s is %q: it should be 1 for all mutants, or k/n for every n-th mutant", Variable, value)
+		}
+	}
+	for i := k % n; i < len(mutants); i += n {
+		some = append(some, mutants[i])
+	}
+	return some, nil
 }
 
 func runBuild(t *testing.T, root string, mutants []Mutant, flags []string) {
