@@ -7,7 +7,7 @@
 //	store, err := Open(node.FS())                        // in a test
 //
 // File.Sync makes a file's bytes durable, and FS.Sync makes names durable. A program that omits a Sync passes every test on a file system
-// that never crashes. On a simulated node that program loses data in a crash, and the test fails.
+// that never crashes. On a simulated node, such a program loses data in a crash, and its test fails.
 package disk
 
 import (
@@ -44,7 +44,7 @@ type File interface {
 	Sync() error
 }
 
-// Dir returns an FS for an existing directory of the operating system. It refuses names that contain a slash, and names that begin with
+// Dir returns an FS for an existing directory of the operating system. The FS refuses names that contain a slash, and names that begin with
 // ".new-". On Windows, where a directory cannot be synced, FS.Sync does nothing.
 func Dir(path string) (FS, error) {
 	d := dir(path)
