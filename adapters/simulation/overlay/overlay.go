@@ -1,5 +1,5 @@
-// Overlay prints the path of a file for the go command's -overlay flag. The go command then builds a runtime with which simulations are
-// more deterministic.
+// Overlay prints the path of a file for the go command's -overlay flag. With this flag, the go command builds a runtime that makes
+// simulations more deterministic.
 //
 //	go test -overlay="$(go run github.com/braidgo/braid/adapters/simulation/overlay)" ./...
 //
@@ -49,7 +49,8 @@ func main() {
 	fmt.Println(to)
 }
 
-// overlay writes the edited files, and a list of them, into a folder named after a hash of their contents. It returns the path of the list.
+// overlay writes the edited files, and a list of these files, into a folder that is named after a hash of the contents. It returns the path
+// of the list.
 func overlay() (list string, err error) {
 	env, err := exec.Command("go", "env", "GOROOT", "GOMODCACHE").Output()
 	if err != nil {
