@@ -55,8 +55,8 @@ type Options struct {
 	// 4. Choose a value near the program's timeouts. 0 means 200 ms.
 	Every time.Duration
 
-	// Kinds are the kinds of faults that may occur. 0 means all kinds; in a World with guests it means all kinds except Pause and Skew, which
-	// have no effect on guests.
+	// Kinds are the kinds of faults that may occur. 0 means all kinds, or in a World with guests all kinds except Pause and Skew, which have
+	// no effect on guests.
 	Kinds Kind
 }
 
@@ -72,7 +72,7 @@ type nemesis struct {
 
 // A fault is a planned fault, for which all random draws have been made.
 type fault struct {
-	what  string // a text for the log; empty if the World itself logs the fault
+	what  string // the text for the log; empty if the World itself logs the fault
 	begin func()
 	end   func() // a nil end means that a Boot ends the fault
 }
@@ -193,8 +193,8 @@ func (n *nemesis) boot(node *simulation.Node) {
 	}
 }
 
-// calm ends all faults, and boots the crashed nodes. The caller is a task or a guest. A guest must call the World before it accesses n,
-// because the call orders the accesses.
+// calm ends all faults, and boots the crashed nodes. The caller is a task or a guest. calm calls Log first, because a call of the World
+// orders the accesses of a guest to n.
 func (n *nemesis) calm() {
 	n.w.Log("nemesis: the end")
 	n.over = true
