@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Nondeterminism is the error of two runs of one seed that differed. It describes the first difference.
+// A Nondeterminism describes where two runs of one seed first differed.
 type Nondeterminism struct {
 	Seed          uint64
 	Step          int           // the number of steps that both runs had taken
@@ -51,7 +51,7 @@ func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	return c.check(o)
 }
 
-// A checker runs a seed twice. It records the events of the first run, and compares the events of the second run with them.
+// A checker runs a seed twice. It records the events of the first run, and compares each event of the second run with the recorded event.
 type checker struct {
 	run    func(Options) Report
 	events []event
@@ -77,8 +77,8 @@ func (c *checker) check(o Options) (err error) {
 	return err
 }
 
-// again repeats the run of the report was, records its events, and returns its error. If the two runs differ, again calls check, which
-// compares two further runs.
+// again repeats a run, to record its events. If the new run has the hash and the verdict of the earlier report, it returns the run's error.
+// Otherwise it calls check, which compares two further runs.
 func (c *checker) again(o Options, was Report) error {
 	if c.record(o); c.report.Hash == was.Hash && verdict(c.report) == verdict(was) {
 		return c.report.Err
@@ -137,8 +137,8 @@ func verdict(r Report) string {
 	return first
 }
 
-// runApart calls Run on a new goroutine. A callback that calls runtime.Goexit then does not end the caller of runApart, and a task that
-// waits natively for too long does not block it.
+// runApart calls Run on a new goroutine. So a callback that calls runtime.Goexit does not end the caller of runApart, and a task that waits
+// natively for too long does not block the caller.
 func runApart(o Options, main func(ctx context.Context, w *World) error) Report {
 	if o.fleet == nil {
 		o.fleet = newFleet(o)
@@ -170,7 +170,7 @@ func unending(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
 }
 
-// differs returns a description of a difference: in the second run the event second came in place of the at'th event of the first run.
+// differs describes a difference: the second run had the event second in place of the at'th event of the first run.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	first := end(c.report)
 	if at < len(c.events) {

@@ -10,7 +10,7 @@ import (
 type timer struct {
 	at   time.Duration
 	seq  uint64 // orders the timers that fire at the same time
-	host *host  // the host whose function f is, or nil for a timer of the network
+	host *host  // the host that f belongs to, or nil for a timer of the network
 	f    func()
 	pos  int  // the timer's index in the heap, or -1 if it is not in the heap
 	late bool // the timer has fired while its host was paused, and f has not been called yet
@@ -64,14 +64,15 @@ func (w *World) discard(t *timer) {
 	}
 }
 
-// due reports whether the next timer may fire. In a bubble a timer must not fire before the bubble's clock has reached its time.
+// due reports whether the next timer may fire. In a bubble a timer must not fire before the bubble's clock has reached the time of the
+// timer.
 func (w *World) due() bool {
 	return len(w.timers.heap) > 0 && (!w.stock || w.timers.heap[0].at <= w.now)
 }
 
-// advance moves the clock forward to the next timer. Timers for the same time fire in the order in which they were set; then the seed picks
-// among the tasks that they have woken. A timer that is set during advance must wait for the next advance: otherwise a timer that always
-// sets itself again would prevent all tasks from running.
+// advance moves the clock forward to the next timer. Timers for the same time fire in the order in which they were set. Then the seed picks
+// among all tasks that these timers have woken. A timer that is set during advance must wait for the next advance: otherwise a timer that
+// always sets itself again would prevent all tasks from running.
 func (w *World) advance() {
 	at := max(w.timers.heap[0].at, w.now)
 	if w.o.MaxTime > 0 && at > w.o.MaxTime {
@@ -94,7 +95,7 @@ func (w *World) advance() {
 
 func (w *World) fire(t *timer) {
 	switch h := t.host; {
-	case h == nil: // the function of a network timer notes its own event
+	case h == nil: // the function of a network timer records its own event
 		w.steps++
 		t.f()
 	case h.dead:
@@ -167,7 +168,7 @@ func (s *timers) swap(t, u *timer) {
 	s.heap[t.pos], s.heap[u.pos] = t, u
 }
 
-// forever is the longest duration. On an overflow, plus and ratio return forever.
+// forever is the longest duration. On an overflow, plus and ratio return this duration.
 const forever time.Duration = math.MaxInt64
 
 // plus returns a + b. The duration b must not be negative.

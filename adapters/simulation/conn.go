@@ -25,10 +25,10 @@ type Conn struct {
 	unplugged bool   // a PowerOff has closed the connection
 	id        int    // connections are numbered in the order of their creation
 	boot      int    // the boot of the node that the connection belongs to
-	draws     source // a separate source for guests, so that their order does not change the faults of other connections
+	draws     source // a separate source for guests, so that the order of guests does not change the faults of other connections
 	later     []func()
-	pend      []byte // bytes that guests have written in this window
-	credit    int    // the number of bytes that guests have read in this window
+	pend      []byte // bytes that guests have written, and that the function flush will send
+	credit    int    // the number of bytes that guests have read since the last call of room
 	noReads   bool   // CloseRead was called
 	noWrites  bool   // CloseWrite was called
 	read      endpoint
@@ -89,7 +89,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
-// send sends a segment to the peer, and calls do when the segment arrives.
+// send sends a segment to the peer. The function do is called when the segment arrives.
 func (c *Conn) send(size int, do func()) {
 	if c.node.off {
 		return
@@ -116,7 +116,8 @@ func (c *Conn) consume(n int) {
 	c.room(n)
 }
 
-// room lets the peer send n more bytes. It sends a segment only if a Write of the peer is waiting; otherwise it changes the peer directly.
+// room lets the peer send n more bytes. If a Write of the peer is waiting, a segment informs the peer. Otherwise the peer's state changes
+// at once.
 func (c *Conn) room(n int) {
 	if len(c.peer.write.line) == 0 {
 		c.peer.unread -= n
@@ -128,7 +129,7 @@ func (c *Conn) room(n int) {
 	})
 }
 
-// Write writes all of p. It suspends the caller while the peer has 64 KB of unread bytes. If Write fails, n bytes have been sent.
+// Write writes all of p. Write suspends the caller while the peer has 64 KB of unread bytes. If Write fails, n bytes have been sent.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	t := c.write.join(c.node.world)
 	if t == nil {
@@ -189,7 +190,7 @@ func (c *Conn) transmit(p []byte) int {
 	return len(data)
 }
 
-// flush sends the bytes that guests have written in a window as one message.
+// flush sends all bytes in c.pend, which guests have written.
 func (c *Conn) flush() {
 	p := c.pend
 	c.pend = nil
@@ -290,9 +291,9 @@ func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 func (c *Conn) SetDeadline(t time.Time) error { return c.deadline(t, &c.read, &c.write) }
 
 // SetReadDeadline sets the time after which pending and later Reads fail with os.ErrDeadlineExceeded. The zero time means no deadline. The
-// deadline refers to the node's clock, see suspend.Now. If t has a monotonic reading, because it was derived from time.Now, the deadline is
-// the duration from time.Now to t, rounded up to a tenth of a second, or to a second if it is longer. The standard package crypto/tls sets
-// such deadlines.
+// deadline refers to the node's clock, see suspend.Now. A time that was derived from time.Now has a monotonic reading, and counts as the
+// duration from now to t. The duration is rounded up to a multiple of 0.1 s, or of 1 s if it is longer than 1 s. The standard package
+// crypto/tls sets such deadlines.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read) }
 
 // SetWriteDeadline sets the time after which pending and later Writes fail with os.ErrDeadlineExceeded. The zero time means no deadline.

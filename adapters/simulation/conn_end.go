@@ -2,7 +2,7 @@ package simulation
 
 import "syscall"
 
-// This file contains the ways in which a connection ends.
+// This file contains the code that ends connections.
 
 // end closes the direction to the peer, after all bytes that were sent.
 func (c *Conn) end() {
@@ -29,8 +29,8 @@ func (c *Conn) probe() bool {
 	return true
 }
 
-// full is called before a Write waits because the peer's buffer is full. TCP would send probes during the wait. Here one probe is enough,
-// for a peer that has lost its power already: a later PowerOff probes for each Write that waits.
+// Write calls full before it waits for room in the peer's buffer. TCP would send probes during the wait. Here one probe is enough, because
+// a later PowerOff of the peer sends a probe for a waiting Write.
 func (c *Conn) full() {
 	if p := c.peer; !p.node.off && !p.unplugged {
 		return

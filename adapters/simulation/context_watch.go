@@ -13,7 +13,7 @@ import (
 type watch struct {
 	done   <-chan struct{}
 	host   *host
-	f      atomicx.Pointer[func()] // the function to call; nil once the watch has called it or was stopped
+	f      atomicx.Pointer[func()] // the function to call; nil after the call, or after the watch was stopped
 	unhook func() bool             // cancels the call that ends the World's sleep; nil outside a bubble
 }
 

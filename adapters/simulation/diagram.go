@@ -15,9 +15,9 @@ import (
 
 // A band is the duration of a fault of a node, or of the link between two nodes.
 type band struct {
-	of, with *host // the node of the fault; with is the other end of its link, or nil
+	of, with *host // the node of the fault, and the other end of its link (nil unless the fault is of a link)
 	what     string
-	from, to time.Duration // the beginning and the end; to is -1 while the fault lasts
+	from, to time.Duration // the beginning and the end; the end is -1 while the fault lasts
 	at       int           // the length of the story when the fault began
 	until    int           // the length of the story when the fault ended
 }
@@ -62,7 +62,7 @@ type row struct {
 	arrives bool
 }
 
-// first returns 0 for an arrival and 1 for a scene, so that an arrival precedes a scene that it may have caused.
+// first returns 0 for an arrival and 1 for a scene, so that an arrival precedes the scene that the arrival may have caused.
 func first(r row) int {
 	if r.arrives {
 		return 0
@@ -187,7 +187,7 @@ func (p *picture) row(i int, s row) {
 	fmt.Fprintf(p, `<text x="%d" y="%d">%s</text>`, left+colWidth*len(p.v.named), y+4, escaped(s.tell()))
 }
 
-// draw writes the diagram of a seed to a file, and returns a line for the failure's text.
+// draw writes the diagram of a seed to a file, and returns a line that names the file.
 func (v *variant) draw(file, seed string, r Report) string {
 	if err := os.WriteFile(file, []byte(v.diagram("seed "+seed, r)), 0o644); err != nil {
 		return fmt.Sprintf("\nIts diagram is not written: %v\n", err)

@@ -18,7 +18,7 @@ type diskState struct {
 	inodes  []*inode // the inodes that have a name, or had a name since the last sync of the names; the oldest is first
 }
 
-// A change gives name to the inode i, and removes the name gone. Either part may be absent.
+// A change makes name refer to the inode i, and removes the name in the field gone. The fields i and gone are optional.
 type change struct {
 	name string
 	i    *inode
@@ -32,7 +32,7 @@ type inode struct {
 	patches []patch // the patches since the last sync, in order
 }
 
-// A patch is a write of data at the offset off. If cut is set, it is a Truncate to the length off.
+// A patch is a write of data at the offset off. If cut is set, the patch is a Truncate to the length off.
 type patch struct {
 	off  int64
 	data []byte
@@ -55,7 +55,7 @@ func (d *diskState) change(c change) {
 	d.changes = append(d.changes, c)
 }
 
-// to applies c to names.
+// to applies c to names, and returns the changed map.
 func (c change) to(names map[string]*inode) map[string]*inode {
 	if names == nil {
 		names = map[string]*inode{}
@@ -88,7 +88,7 @@ func (i *inode) write(p patch) {
 	i.patches = append(i.patches, p)
 }
 
-// to applies p to data.
+// to applies p to data, and returns the changed data.
 func (p patch) to(data []byte) []byte {
 	end := p.off + int64(len(p.data))
 	if p.cut && end < int64(len(data)) {
@@ -108,7 +108,7 @@ func (i *inode) sync() {
 	}
 }
 
-// crash draws which unsynced names and bytes survive, and discards the rest.
+// crash decides at random which unsynced names and bytes survive, and discards the rest.
 func (d *diskState) crash(n *Node) {
 	s := &n.world.disk
 	d.boot++
@@ -130,7 +130,7 @@ func (d *diskState) crash(n *Node) {
 	d.forget()
 }
 
-// crash draws for each sector of each patch whether the sector survives.
+// crash decides at random for each sector of each patch whether the sector survives.
 func (i *inode) crash(s *source) {
 	mode := s.below(4) // 0 keeps all patches, and 1 keeps nothing
 	for _, p := range i.patches {

@@ -33,9 +33,9 @@ import (
 //	sleeper   is a goroutine in the guests' bubble. It sleeps while the World waits. Only then does the bubble's clock advance
 //	guests    call the World. A call is queued, and ends the sleep
 //
-// The World is a coroutine because a goroutine outside a bubble must not wake a wait inside it, and an additional goroutine inside the
-// bubble would stop its clock. When the driver switches to this coroutine, the runtime counts the bubble's running goroutines correctly
-// only if the driver is in a bubble, too. So the driver has its own bubble.
+// The World is a coroutine because a goroutine outside the bubble must not wake a goroutine inside, and another goroutine inside would stop
+// the bubble's clock. When the driver switches to this coroutine, the runtime counts the bubble's running goroutines correctly only if the
+// driver is in a bubble, too. So the driver has its own bubble.
 
 // Indexes of the driver's samples.
 const (
@@ -45,15 +45,15 @@ const (
 
 const (
 	longWindow  = 5 * time.Millisecond // real time; after 10 ms the runtime may preempt a goroutine
-	starving    = time.Millisecond     // real time; after it a waiting sync.Mutex switches to starvation mode
-	collectAt   = 10_000               // windows between two collections of garbage
+	starving    = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
+	collectAt   = 10_000               // windows between two garbage collections
 	lookAt      = 100                  // windows between two checks of the heap size
-	lookOutside = 20                   // events without a move of the clock before a call of look
+	lookOutside = 20                   // events while the clock stops, before the function look is called
 )
 
 var (
 	busyAfter   = 10 * time.Second // the real time that a guest may run without a wait
-	collectOver = 512 << 20        // bytes; twice the size of the live heap is added
+	collectOver = 512 << 20        // bytes; the driver adds twice the size of the live heap
 )
 
 var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
@@ -77,7 +77,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	for range 2 { // a sync.Pool keeps the timers of an older bubble for two collections
 		runtime.GC()
 	}
-	for range 10 { // goroutines that are about to enter a system call enter it
+	for range 10 { // lets goroutines enter the system calls that they are about to make
 		runtime.Gosched()
 	}
 	defer g.watch(o.Seed)()
@@ -105,7 +105,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		defer close(done)
 		synctest.Test(t, func(*testing.T) {
 			defer close(busy)
-			go func() { <-busy }() // this wait is not durable, so that the clock of the driver's bubble does not move
+			go func() { <-busy }() // this wait is not durable, so the clock of the driver's bubble does not move
 			defer g.end()
 			g.drive()
 		})
@@ -163,7 +163,7 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 	}
 }
 
-// look searches the stack traces of all guests for a wait for real I/O, and stores an error about it in g.outside.
+// look searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
 func (g *guests) look() {
 	for _, stack := range gid.Stacks() {
 		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
@@ -182,7 +182,8 @@ func (g *guests) look() {
 // standard lists the packages whose functions lie between a program and a wait for real I/O.
 var standard = []string{"internal/", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}
 
-// sleeper is the main goroutine of the guests' bubble. It sleeps until each time that g.commands delivers, or until g.kick ends the sleep.
+// sleeper is the main goroutine of the guests' bubble. It receives times from g.commands, and sleeps until each of these times, or until it
+// receives from g.kick.
 func (g *guests) sleeper(ready chan struct{}) {
 	g.kick, g.done, g.begun = make(chan struct{}, 1), make(chan struct{}), time.Now()
 	g.bubble = strings.TrimSuffix(bubbleOf(), "]:") + " labels:"
@@ -238,8 +239,9 @@ func (g *guests) drive() {
 	}
 }
 
-// step resumes the World until it sleeps, and reports whether the run continues. It collects garbage first, because all guests are blocked
-// here. A guest that ran during a collection would wait for g.mu, and at level C the bubble's clock advances during such a wait.
+// step resumes the World until the World sleeps, and reports whether the run continues. It first collects garbage at intervals, because all
+// guests are blocked here. A guest that ran during a collection would wait for g.mu, and at level C the bubble's clock advances during such
+// a wait.
 func (g *guests) step() bool {
 	if g.windows > 0 && g.windows%lookAt == 0 {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
@@ -262,7 +264,7 @@ func (g *guests) end() {
 	g.mu.Unlock()
 }
 
-// window lets all guests run until each is blocked in a wait of any kind. If sleep is set, it also starts the sleeper. It must not use
+// window lets all guests run until each is blocked in a wait of any kind. If sleep is set, window also starts the sleeper. It must not use
 // synctest.Wait, which would not return while a guest waits for a sync.Mutex.
 func (g *guests) window(sleep bool) {
 	g.windows++

@@ -17,7 +17,7 @@ type endpoint struct {
 	set     int // the number of deadlines that guests have set
 }
 
-// A turn is an operation in line. Its caller is a task or a guest.
+// A turn is an operation in the line of an endpoint. The caller of the operation is a task or a guest.
 type turn struct {
 	r    suspend.Resumer[struct{}]
 	w    *World
@@ -72,7 +72,7 @@ func (t *turn) wake() {
 		default:
 		}
 		t.w.guests.woken = true
-	} else if g != nil { // a guest must not call Resume, because it holds the lock that Resume takes
+	} else if g != nil { // a guest holds the lock that Resume takes, and must not call Resume
 		g.ask(nil, t.wake)
 	} else {
 		t.r.Resume(struct{}{}, nil)
@@ -91,7 +91,7 @@ func (s *endpoint) wakeAll() {
 	}
 }
 
-// deadline sets the deadline to the time t of h's clock.
+// deadline sets the deadline to the time t on h's clock.
 func (s *endpoint) deadline(h *host, t time.Time) {
 	s.expired = false
 	w, now := h.world, h.world.start.Add(h.clock())

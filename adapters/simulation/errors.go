@@ -20,7 +20,7 @@ import (
 // Errors that end a run.
 var (
 	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set. In a bubble the World does not see timers
-	// of package time. It waits for them until MaxTime, or for ten years of the bubble's time, before the run fails.
+	// of package time. The World waits for such timers until MaxTime, or for ten years of the bubble's time, before the run fails.
 	ErrDeadlock = errors.New("deadlock: no task can run, and no timer is set")
 
 	// ErrSteps says that a run reached Options.MaxSteps.
@@ -53,7 +53,7 @@ func (w *World) panicked(value any, stack []byte) {
 		return
 	}
 	if f := w.o.OnPanic; f != nil {
-		if f(value, stack); !errors.Is(w.err, ErrExited) { // main itself has panicked if err is ErrExited
+		if f(value, stack); !errors.Is(w.err, ErrExited) { // if err is ErrExited, main itself has panicked
 			return
 		}
 	}
@@ -89,8 +89,8 @@ func (w *World) account(err error) error {
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
 }
 
-// strays describes the live goroutines that tasks have started. The program may expect such a goroutine to wake a task, but it must not
-// call into the World.
+// strays describes the live goroutines that tasks have started. The program may expect such a goroutine to wake a task, but the goroutine
+// must not call into the World.
 func (l *fleet) strays(stacks map[int64][]byte) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
@@ -106,7 +106,8 @@ func (l *fleet) strays(stacks map[int64][]byte) string {
 }
 
 // exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an ErrExited with the place
-// of the Goexit call. The place is never in a package for tests. During a panic, exit returns ErrExited without a place.
+// of the Goexit call. The place is the nearest caller outside the packages in between. During a panic, exit returns ErrExited without a
+// place.
 func exit() error {
 	var pcs [64]uintptr
 	exited := false
@@ -131,7 +132,7 @@ func frames(trace []byte) string {
 	return frames
 }
 
-// own lists prefixes of functions that frame omits, because they do not help a reader.
+// own lists prefixes of functions that the function frame omits, because they do not help a reader.
 var own = []string{
 	"runtime.", "iter.", "runtime/debug.", "github.com/braidgo/braid/adapters/internal/", "github.com/braidgo/braid/internal/",
 	"github.com/braidgo/braid/adapters/simulation.(*task)", "github.com/braidgo/braid/suspend.(*binding)", "coroswitch",

@@ -9,7 +9,7 @@ import (
 )
 
 // An event is a line of the trace. All events go into the hash, so two runs with the same hash did the same. A host enters the hash by its
-// number; its name is in the event made.
+// number. The event of kind made contains the host's name.
 type event struct {
 	kind  kind
 	quiet bool // the trace omits the event, because the task executes a guest's call
@@ -17,7 +17,7 @@ type event struct {
 	host  *host  // the acting host; nil for a timer, a segment or a callback
 	task  int    // the acting task's number on its host
 	of    *host  // the other host that takes part
-	n     int    // the number of runnable tasks, the number of of's task, or a number of bytes
+	n     int    // the count of runnable tasks, the number of a woken task, or a count of bytes
 	data  uint64 // a hash of the bytes or the text, or a port
 	text  string
 

@@ -17,13 +17,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrForeign says that a goroutine outside the World has called into it, so that the run could not be repeated. The text of the error
+// ErrForeign says that a goroutine outside the World has called into the World, so the run could not be repeated. The text of the error
 // contains the goroutine's stack.
 var ErrForeign = errors.New("a goroutine outside the World has called into it")
 
-// outside is the part of a World that handles calls from other goroutines. In a bubble they may call while the World sleeps, because a
-// timer of package time has caused the call. Packages time and context may call at any time. Any other call must end the run, because the
-// run could not be repeated.
+// outside is the part of a World that handles calls from other goroutines. In a bubble, other goroutines may call while the World sleeps,
+// because a timer of package time has caused the call. Packages time and context may call at any time. Any other call must end the run,
+// because the run could not be repeated.
 type outside struct {
 	driver  int64 // the id of Run's goroutine
 	current *task // the running task, or nil while the World's own goroutine runs
@@ -34,7 +34,7 @@ type outside struct {
 
 	mu      atomicx.Mutex
 	foreign error   // the error of the first call that was not allowed
-	admits  bool    // calls are allowed, from the beginning of a sleep until all calls of one moment have arrived
+	admits  bool    // calls are allowed: from the beginning of a sleep until the bubble's goroutines are blocked again
 	asleep  bool    // a call must unpark parent
 	closed  bool    // the run is over
 	in      []ready // the calls that were admitted, in order of arrival
@@ -77,8 +77,8 @@ func (w *World) calling() *guests {
 	return nil
 }
 
-// on reports whether the caller is on the World: on its own goroutine, or in its running task. Where suspending is forbidden, as in a
-// transaction, no task is bound, but the id of the goroutine identifies the task.
+// on reports whether the caller is on the World, that is, on the World's own goroutine or in the running task. Where suspending is
+// forbidden, as in a transaction, no task is bound, but the id of the goroutine identifies the task.
 func (w *World) on() bool {
 	t, ok := suspend.Current().(*task)
 	if ok && t.world.Load() == w {
@@ -92,8 +92,8 @@ func (w *World) on() bool {
 	return t != nil && t.world.Load() == w
 }
 
-// own reports whether the caller is on the World. If not, own ends the run. It must not end the calling task: a Select calls the clock and
-// the timers while it holds guards, or after it has taken a lock or a value.
+// own reports whether the caller is on the World. If the caller is elsewhere, own ends the run. Unlike enter, own must not end the calling
+// task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
 func (w *World) own() bool {
 	if !w.on() {
 		_ = w.fromOutside(ready{})
@@ -102,8 +102,8 @@ func (w *World) own() bool {
 	return true
 }
 
-// enter begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. It ends a task that was
-// killed, and the running task of a run that has failed.
+// enter begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. If the calling task was
+// killed, or if the run has failed, enter ends the calling task.
 func (w *World) enter() bool {
 	if !w.own() {
 		return false
@@ -179,8 +179,8 @@ func (w *World) close() {
 	}
 }
 
-// admit accepts the calls from outside that are waiting. It sorts them by host and task: their order of arrival must not matter, otherwise
-// the seed would not repeat.
+// admit accepts the queued calls from outside. It sorts these calls by host and task. The order of arrival must not matter, otherwise the
+// seed would not repeat.
 func (w *World) admit() {
 	if !w.called.Load() {
 		return
@@ -319,7 +319,7 @@ func (w *World) shut() bool {
 // never is the time until the alarm if no timer is set.
 const never = 10 * 365 * 24 * time.Hour
 
-// alarm returns the time until the next timer, or until MaxTime if that is sooner.
+// alarm returns the time until the next timer or MaxTime, whichever is sooner.
 func (w *World) alarm() time.Duration {
 	d := never
 	if len(w.timers.heap) > 0 {
@@ -337,7 +337,7 @@ func (w *World) sleeps() bool {
 	return w.asleep
 }
 
-// look makes the World check whether contexts have ended, even if it is about to sleep.
+// look makes the World check whether contexts have ended, even if the World is about to sleep.
 func (w *World) look() {
 	w.called.Store(true)
 	if g := w.guests; g != nil {
@@ -368,8 +368,8 @@ func (w *World) idle() bool {
 	return len(w.ready) == 0
 }
 
-// bubbleOf returns the name of the caller's testing/synctest bubble, or "" if the caller is not in a bubble. Only the first line of its
-// stack trace contains the name.
+// bubbleOf returns the name of the caller's testing/synctest bubble, or "" if the caller is not in a bubble. Only the first line of the
+// caller's stack trace contains the name.
 func bubbleOf() string {
 	var buf [256]byte
 	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte{'\n'})

@@ -31,8 +31,8 @@ type file struct {
 	closed bool
 }
 
-// FS returns the disk of n. State that was synced survives a Crash. A crash keeps the unsynced changes to names up to a random change, and
-// it keeps or loses each unsynced sector of 512 bytes. A name may contain slashes. A Sync yields first, so that a crash may precede it. A
+// FS returns the disk of n. State that was synced survives a Crash. A crash keeps a random prefix of the unsynced changes to names, and
+// keeps or loses each unsynced sector of 512 bytes. A name may contain slashes. A Sync yields first, so that a crash may precede it. A
 // write that fails has written nothing. A file has at most 1 GiB; a larger write or Truncate fails with EFBIG. After a crash, operations on
 // files that were open fail with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
@@ -159,7 +159,7 @@ func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	return nil
 }
 
-// slowly waits for as long as a sync takes, and then may return an error that makes the sync fail.
+// slowly waits for the duration of a sync, and returns an error if the sync must fail.
 func (n *Node) slowly(op, name string) error {
 	boot := n.files.boot
 	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
@@ -213,7 +213,8 @@ func (f *file) size() (int64, error) {
 	return int64(len(f.i.data)), nil
 }
 
-// ReadAt implements io.ReaderAt. It reads all bytes that were written, whether or not they were synced. Some of them may have rotted.
+// ReadAt implements io.ReaderAt. It reads all bytes that were written, whether or not they were synced, except that RotDisk may have
+// changed some bits.
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.readAt(p, off) })
 }
@@ -236,8 +237,8 @@ func (f *file) readAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// rot changes a bit in some of the sectors between off and end, before they are read. It skips a file with unsynced writes, whose bytes are
-// read from memory.
+// rot changes one bit in random sectors between off and end, which the caller is about to read. It skips a file with unsynced writes, whose
+// bytes are read from memory.
 func (f *file) rot(off, end int64) {
 	d := &f.n.files
 	if d.rot == 0 || len(f.i.patches) > 0 {

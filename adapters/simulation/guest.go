@@ -24,19 +24,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Host gives a program of guests access to the World, for one boot of a Node. After a Crash of the node, calls of the Host fail with
-// net.ErrClosed, even if the node has restarted. A program that ignores these errors ends with runtime.Goexit after some thousand calls.
+// A Host gives a program of guests access to one boot of a Node. After a Crash of the node, calls of the Host fail with net.ErrClosed, even
+// if the node has restarted. A program that ignores these errors ends with runtime.Goexit after about 2000 calls.
 type Host struct {
 	n    *Node
 	boot int
-	late int // calls after the boot
+	late int // the number of calls after the end of the boot
 }
 
 // Guests reports whether Options.Guests is set.
 func (w *World) Guests() bool { return w.o.Guests }
 
 // Start runs f on a new goroutine, as a program on n. This goroutine, and each goroutine that f starts, is a guest. Crash and the end of
-// the run cancel ctx, so that f may end its goroutines. If n has crashed, Start restarts it. Start panics without Options.Guests.
+// the run cancel ctx, so that f may end its goroutines. If n has crashed, Start restarts n. Start panics without Options.Guests.
 func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	w := n.world
 	switch {
@@ -139,7 +139,7 @@ type guests struct {
 	over    bool
 	stops   []context.CancelFunc // these functions cancel the contexts that Start has made
 
-	// The communication between the World and the driver.
+	// The state that the World and the driver share.
 	yield   func(struct{}) bool
 	next    func() (struct{}, bool)
 	born    int
@@ -147,14 +147,14 @@ type guests struct {
 	pausing bool          // the World waits for time to pass
 	until   time.Duration // the time until which the World waits
 
-	// The bubble and the driver.
+	// The state of the bubble and the driver.
 	bubble   string
 	begun    time.Time
 	kick     chan struct{} // ends the sleeper's sleep
 	done     chan struct{} // closed when the run is over
 	commands chan time.Duration
 	asleep   bool
-	rang     bool // the sleep has ended because its time was over
+	rang     bool // the sleep ended because its time was over
 	random   *chance.State
 	samples  []metrics.Sample
 	baseline uint64
@@ -163,15 +163,15 @@ type guests struct {
 	patience time.Duration
 	windows  int
 	moves    atomic.Int64 // the number of windows, which the function watch reads
-	long     []int        // windows
+	long     []int        // the numbers of the long windows
 	ahead    int
 	stands   int64 // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
-	events   int   // the number of events since then
+	events   int   // the number of events since the clock stopped
 	outside  error // the error of a guest that waits for real I/O
 }
 
-// A guest identifies the call of Start that a goroutine descends from. Its goroutines carry profiler labels, which a go statement copies to
-// the new goroutine. Functions that time.AfterFunc calls have no labels.
+// A guest identifies the call of Start that a goroutine descends from. The goroutines of a guest carry profiler labels, which a go
+// statement copies to the new goroutine. Functions that time.AfterFunc calls have no labels.
 type guest struct {
 	host *host
 	n    int // the number of the call of Start; main has the number 1
@@ -312,7 +312,7 @@ func (g *guests) sleep() {
 	default:
 	}
 	g.yield(struct{}{})
-	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // even a wait of ten years has ended, so no guest sleeps
+	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // the alarm of ten years has rung, so no guest sleeps
 		w.stuck()
 		return
 	}
@@ -363,7 +363,7 @@ func (w *World) do(f func()) {
 	}
 }
 
-// call calls f on the World, and waits until f has called done. If ctx is cancelled first, call ends the sleeper's sleep, so that the World
+// call calls f on the World, and waits until f has called done. If ctx is cancelled first, it ends the sleeper's sleep, so that the World
 // notices the cancellation.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 	g.enter()

@@ -12,12 +12,12 @@ import (
 
 // A hold is a wait without a task. Its host lists the hold until the hold is released or the host crashes.
 type hold struct {
-	over atomicx.Bool // the hold was released; after a crash, a goroutine outside may read over
+	over atomicx.Bool // the hold was released; atomic because goroutines outside may read the field
 	by   [16]uintptr  // the stack of the call of Hold
 }
 
-// Hold implements suspend.Holder. It counts a wait without a task as a suspended task, such as the wait of a Then, or of an actor without a
-// message. When main returns, the run ends despite the hold. If nothing can happen any more, the run fails with ErrDeadlock, whose text
+// Hold implements suspend.Holder. Hold counts a wait without a task as a suspended task. Examples are the wait of a Then, and the wait of
+// an actor without a message. When main returns, the run ends despite the hold. If the run fails with ErrDeadlock, the text of the error
 // says where the hold began. A crash releases the holds of its node. Like Go, Hold fails with suspend.ErrClosed once the run is over or the
 // node has crashed.
 func (h *host) Hold() (release func(), err error) {
@@ -33,10 +33,10 @@ func (h *host) Hold() (release func(), err error) {
 	}
 	return func() {
 		if n.Value.over.Load() {
-			return // a crash has released the hold, and the caller may be outside the World
+			return // a crash has already released the hold
 		}
 		_ = h.ownOrOutside(func() {
-			n.Value.over.Store(true) // the callback of a Hold from outside may run later, and must not list the hold then
+			n.Value.over.Store(true) // a Hold from outside may still be queued, and must not list a released hold
 			h.holds.Remove(n)
 		})
 	}, nil
@@ -62,7 +62,7 @@ func (h *host) letGo() {
 	}
 }
 
-// stack returns the stack of the call of Hold, in the form that the function frame takes.
+// stack returns the stack of the call of Hold, in the format that the function frame reads.
 func (x *hold) stack() string {
 	var b strings.Builder
 	for frames, more := runtime.CallersFrames(x.by[:]), true; more; {

@@ -10,14 +10,13 @@ type Faults struct {
 	// The latency of each segment is drawn from the range between MinLatency and MaxLatency.
 	MinLatency, MaxLatency time.Duration
 
-	// Tail is the probability that a segment takes twice as long. If it does, Tail is also the probability that it takes twice as long again,
-	// and so on.
+	// Tail is the probability that a segment's latency doubles. After each doubling, Tail is also the probability of the next doubling.
 	Tail float64
 
 	// Bandwidth is the number of bytes per second in each direction. 0 means no limit.
 	Bandwidth int
 
-	// Loss is the probability that a datagram is lost, and Double is the probability that it arrives twice.
+	// Loss is the probability that a datagram is lost, and Double is the probability that a datagram arrives twice.
 	Loss, Double float64
 
 	// Reset is the probability that a segment breaks its connection, and Refuse is the probability that a Dial is refused.
@@ -37,9 +36,9 @@ type Link struct {
 	faults *Faults // the faults of this link, or nil if the World's faults apply
 	held   [2]bool // the directions on hold: from ends.a, and from ends.b
 	cut    bool
-	queue  []*segment       // the segments that were sent while on hold
+	queue  []*segment       // the segments that were sent while the link was on hold
 	dials  []*dial          // the dials in progress
-	free   [2]time.Duration // the time at which the last byte sent leaves, for each direction
+	free   [2]time.Duration // the time at which each direction is free for the next byte
 }
 
 // A pair holds the names of the two nodes of a Link, sorted.
@@ -71,9 +70,9 @@ func (w *World) SetFaults(f Faults) { w.do(func() { w.base = f }) }
 // SetFaults sets the faults of l, which replace the World's faults for this link.
 func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 
-// Hold keeps all segments that are sent over l from now on, until Heal. It simulates a network that loses segments, with a TCP that repeats
-// them. One end of a connection fails with ETIMEDOUT after 15 minutes on hold, if its bytes, its close, or a window update for its Write
-// cannot arrive. A Dial waits for Heal until its context is cancelled, and two minutes at most.
+// Hold keeps all segments that are sent over l from now on, until Heal. It simulates a network that loses segments, under a TCP that
+// retransmits. One end of a connection fails with ETIMEDOUT after 15 minutes on hold, if its bytes, its close, or a window update for its
+// Write cannot arrive. A Dial waits for Heal until its context is cancelled, and two minutes at most.
 func (l *Link) Hold() { l.w.do(func() { l.hold([2]bool{true, true}) }) }
 
 func (l *Link) hold(of [2]bool) {
@@ -119,7 +118,7 @@ func (w *World) unsend(n *Node) {
 	}
 }
 
-// Heal ends Hold, HoldFrom and Cut. It sends the segments that were on hold, in order.
+// Heal ends the effects of Hold, HoldFrom and Cut. It sends the segments that were on hold, in order.
 func (l *Link) Heal() { l.w.do(l.heal) }
 
 func (l *Link) heal() {
@@ -135,7 +134,7 @@ func (l *Link) heal() {
 	}
 }
 
-// Partition puts the links between nodes of different groups on hold, and heals all other links. All nodes that are in no group form
+// Partition puts the links between nodes of different groups on hold, and heals all other links. Nodes that are in none of the groups form
 // another group. Nodes that are created later reach all nodes.
 func (w *World) Partition(groups ...[]string) { w.do(func() { w.partition(groups) }) }
 
@@ -174,7 +173,7 @@ func (l *Link) now() *Faults {
 	return &l.w.base
 }
 
-// A segment is a piece of data in transit over a link. The World calls do when the segment arrives.
+// A segment is a piece of data in transit over a link. The World calls the function do when the segment arrives.
 type segment struct {
 	path  *path
 	waits *Conn // the end that fails if the segment is on hold for too long
@@ -192,7 +191,8 @@ type path struct {
 
 const holdTimeout = 15 * time.Minute
 
-// send sends a segment of size bytes, and calls do when the segment arrives. If the segment is on hold for too long, the end waits fails.
+// send sends a segment of size bytes. The function do is called when the segment arrives. If the segment is on hold for too long, the end
+// that was passed as waits fails.
 func (p *path) send(waits *Conn, size int, do func()) {
 	l := p.link
 	s := &segment{path: p, waits: waits, size: size, do: do}
@@ -213,7 +213,7 @@ func (l *Link) transmit(s *segment) {
 	w.after(p.last-w.now, nil, s.do)
 }
 
-// leaves returns the time at which the last byte of a segment of the given size leaves.
+// leaves returns the time at which the last byte of a segment of the given size leaves the sender.
 func (l *Link) leaves(way, size int) time.Duration {
 	leaves, f := l.w.now, l.now()
 	if f.Bandwidth > 0 && size > 0 {

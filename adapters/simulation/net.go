@@ -32,7 +32,7 @@ type Listener struct {
 }
 
 // Listen listens on an address of the form ":port". The network must be tcp, tcp4 or tcp6. The address may begin with the name of n,
-// 0.0.0.0 or [::]. If it begins with localhost, 127.0.0.1 or [::1], only n itself can dial it. Port 0 means a free port.
+// 0.0.0.0 or [::]. If the address begins with localhost, 127.0.0.1 or [::1], only n itself can dial it. Port 0 means a free port.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
 	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.ports[port] != nil })
 	if err != nil {
@@ -46,8 +46,8 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// portOf checks the arguments of Listen or ListenPacket, and returns the port and whether only n itself can reach it. The function used
-// must report whether a port is in use.
+// portOf checks the arguments of Listen or ListenPacket, and returns the port, and whether only n itself can reach the port. used(port)
+// must report whether the port is in use.
 func (n *Node) portOf(protocol, network, address string, used func(port int) bool) (port int, local bool, err error) {
 	if err := n.usable(protocol, network); err != nil {
 		return 0, false, err
@@ -68,7 +68,7 @@ func (n *Node) portOf(protocol, network, address string, used func(port int) boo
 	return port, local, nil
 }
 
-// loopback and anywhere report whether name means the host itself, whatever the host's name is.
+// loopback reports whether name is a loopback address, and anywhere reports whether name is empty or an unspecified address.
 func loopback(name string) bool { return name == "localhost" || name == "127.0.0.1" || name == "::1" }
 func anywhere(name string) bool { return name == "" || name == "0.0.0.0" || name == "::" }
 
@@ -84,7 +84,7 @@ func split(address string) (name string, port int, err error) {
 	return name, port, nil
 }
 
-// usable returns an error if the caller cannot use n's network, or if the network has an unknown name.
+// usable returns an error if the caller cannot use n's network, or if network is not a name for the protocol.
 func (n *Node) usable(protocol, network string) error {
 	switch {
 	case !n.world.enter():
@@ -97,7 +97,7 @@ func (n *Node) usable(protocol, network string) error {
 	return nil
 }
 
-// freePort returns the next free port, in a cycle, so that a port is not reused soon.
+// freePort returns the next free port in cyclic order, so that a port is not reused soon.
 func (n *Node) freePort() int {
 	for {
 		if n.lastPort++; n.lastPort > 65535 {
@@ -109,8 +109,8 @@ func (n *Node) freePort() int {
 	}
 }
 
-// Accept suspends the caller until there is a connection, and returns it. Accept fails with net.ErrClosed when l is closed, and with
-// os.ErrDeadlineExceeded after the deadline.
+// Accept suspends the caller until there is a connection, and returns the connection. Accept fails with net.ErrClosed when l is closed, and
+// with os.ErrDeadlineExceeded after the deadline.
 func (l *Listener) Accept() (net.Conn, error) {
 	t := l.accept.join(l.node.world)
 	if t == nil {
@@ -191,7 +191,7 @@ const (
 )
 
 // Dial connects to an address of the form "name:port", and suspends the caller until the connection is established. The network must be
-// tcp, tcp4 or tcp6. If ctx is cancelled before, Dial fails with the error of the cancellation. Dial fails with ECONNREFUSED if nothing
+// tcp, tcp4 or tcp6. If ctx is cancelled first, Dial fails with the error of the cancellation. Dial fails with ECONNREFUSED if nothing
 // listens on the port. It fails with ETIMEDOUT after two minutes if the link is on hold, and with EHOSTUNREACH after three seconds if the
 // link is cut.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -253,7 +253,7 @@ func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error)
 type dial struct {
 	c, peer *Conn
 	answer  suspend.Resumer[error]
-	given   bool   // Dial returns, so later answers are ignored
+	given   bool   // Dial has its result, and ignores later answers
 	lost    bool   // a Cut has lost the request or the answer
 	late    *timer // the timer that makes the Dial fail
 }
@@ -331,7 +331,7 @@ func (d *dial) arrive() {
 func (d *dial) reply(err error) {
 	if !d.lost && !d.given {
 		d.c.closed = err != nil
-		if err == nil && d.peer.err != nil { // a reset has broken the connection before it was established at this end
+		if err == nil && d.peer.err != nil { // a reset has broken the connection before this end was established
 			d.c.broke(syscall.ECONNRESET)
 		}
 		d.answer.Resume(err, nil)

@@ -63,10 +63,10 @@ func (n *Node) World() *World { return n.world }
 
 // Crash ends the node before it returns. A task that waits ends with runtime.Goexit at this wait, and any other task ends at its next wait.
 // Deferred functions run, but the network and the disk refuse their calls. A deferred function may wait for other tasks of n; if none of
-// these can run, its wait ends with runtime.Goexit, too. Only a Wait of a cond.Cond still waits for its lock: if a task elsewhere holds the
-// lock, the waiter's deferred functions run when that task unlocks it. The peers of the node's connections fail with ECONNRESET. The node's
-// timers do not fire. The disk keeps all synced state, and the seed decides which part of the rest it keeps. If a task of n itself calls
-// Crash, the call does not return. On a crashed node, Crash does nothing.
+// these can run, its wait ends with runtime.Goexit, too. A task that waits for a cond.Cond must first lock the Cond's lock again: if a task
+// elsewhere holds the lock, the deferred functions run when that task unlocks it. The peers of the node's connections fail with ECONNRESET.
+// The node's timers do not fire. The disk keeps all synced state, and a part of the other state that the seed decides. If a task of n
+// itself calls Crash, the call does not return. On a crashed node, Crash does nothing.
 func (n *Node) Crash() {
 	n.world.do(func() {
 		n.crash()
@@ -74,9 +74,9 @@ func (n *Node) Crash() {
 	})
 }
 
-// PowerOff ends the node as Crash does, but its peers get no reset. Bytes to the node are lost, and after 15 minutes the peers' connections
-// fail with ETIMEDOUT, as over TCP. A node that has restarted answers its peers with ECONNRESET. A Dial to the node waits for a restart,
-// and fails with ETIMEDOUT after two minutes.
+// PowerOff ends the node as Crash does, but the node's peers get no reset. Bytes to the node are lost, and after 15 minutes the peers'
+// connections fail with ETIMEDOUT, as over TCP. A node that has restarted answers its peers with ECONNRESET. A Dial to the node waits for a
+// restart, and fails with ETIMEDOUT after two minutes.
 func (n *Node) PowerOff() {
 	n.world.do(func() {
 		n.off = n.off || !n.dead
@@ -85,7 +85,7 @@ func (n *Node) PowerOff() {
 	})
 }
 
-// exitIfKilled ends the calling task if its call of Crash has killed it.
+// exitIfKilled ends the calling task if the task has crashed its own node.
 func (w *World) exitIfKilled() {
 	if t := w.current; t != nil {
 		t.ExitIfKilled()
@@ -137,9 +137,9 @@ func (n *Node) crash() {
 	w.endTasks(&n.host)
 }
 
-// Restart restarts the node with main as its first task. If the node has not crashed, Restart crashes it first. If a task of n itself calls
-// Restart, the task ends as in a Crash, and main starts some steps later. If a deferred function calls Restart during a crash, main starts
-// later, too.
+// Restart restarts the node with main as its first task. If the node has not crashed, Restart crashes the node first. If a task of n itself
+// calls Restart, the task ends as in a Crash, and main starts some steps later. If a deferred function calls Restart during a crash, main
+// starts later, too.
 func (n *Node) Restart(main func(ctx context.Context)) {
 	if main == nil {
 		panic("simulation: Restart with a nil function")
@@ -218,8 +218,8 @@ func (n *Node) SlowDisk(d time.Duration) {
 	})
 }
 
-// RotDisk sets the probability p that a sector of 512 bytes has rotted when it is read. A bit of a rotten sector is changed for good. No
-// error reports this, so a program must use checksums.
+// RotDisk sets the probability p that a sector of 512 bytes has rotted when it is read. Rot changes one bit of the sector permanently. No
+// error reports the change, so a program must detect it with checksums.
 func (n *Node) RotDisk(p float64) {
 	n.world.do(func() {
 		n.files.rot = p
@@ -236,7 +236,7 @@ func (n *Node) FullDisk(full bool) {
 }
 
 // Skew sets n's clock to the World's time plus offset. From then on the clock runs rate times as fast as the World's clock. The rate must
-// be above 0 and below 2³¹, and is rounded to 32 bits after the binary point. Skew does not change when existing timers fire.
+// be above 0 and below 2³¹, and is rounded to 32 bits after the binary point. Skew does not move timers that are already set.
 func (n *Node) Skew(offset time.Duration, rate float64) {
 	if !(rate > 0 && rate < 1<<31) {
 		panic("simulation: Skew with a rate that is not positive, or too large")

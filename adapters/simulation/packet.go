@@ -7,8 +7,8 @@ import (
 )
 
 // A PacketConn is the net.PacketConn of a Node: a UDP socket. Several tasks may call its methods concurrently. Each datagram has its own
-// latency, so that it may overtake other datagrams. Datagrams may be lost or doubled, see Faults. A datagram is also lost if the link is on
-// hold or cut, if the receiving node has no such socket, or if the socket has 64 KB of unread datagrams. No error reports a loss.
+// latency, and may overtake other datagrams. Datagrams may be lost or doubled, see Faults. A datagram is also lost if the link is on hold
+// or cut, if the receiving node has no such socket, or if the socket has 64 KB of unread datagrams. No error reports a loss.
 type PacketConn struct {
 	node   *Node
 	boot   int // the boot of the node that the socket belongs to
@@ -33,8 +33,8 @@ func (udpAddr) Network() string { return "udp" }
 
 const maxDatagram = 65507 // bytes, over IPv4
 
-// ListenPacket opens a UDP socket at an address of the form ":port", as Listen does. The network must be udp, udp4 or udp6. A program sends
-// to an address that ReadFrom or UDPAddr has returned.
+// ListenPacket opens a UDP socket at an address of the form ":port", as Listen does. The network must be udp, udp4 or udp6. To send, pass
+// an address that ReadFrom or UDPAddr has returned to WriteTo.
 func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.sockets[port] != nil })
 	at := udpAddr{addr{n.name, port}}
@@ -64,7 +64,8 @@ func UDPAddr(address string) (net.Addr, error) {
 	return udpAddr{addr{name, port}}, nil
 }
 
-// ReadFrom suspends the caller until there is a datagram, and copies it into p. If the datagram is longer than p, the rest is lost.
+// ReadFrom suspends the caller until there is a datagram, and copies the datagram into p. If the datagram is longer than p, the rest is
+// lost.
 func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {
@@ -88,8 +89,8 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// WriteTo sends p without waiting. It uses only the text of the address, which has the form "name:port". If no node has this name, WriteTo
-// fails, as a DNS lookup would.
+// WriteTo sends p without waiting. It uses only to.String(), which must have the form "name:port". If no node has this name, WriteTo fails,
+// as a DNS lookup would.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	name, port, err := split(to.String())
 	if err == nil {

@@ -1,8 +1,8 @@
 package simulation
 
-// Sometimes says that cond should be true in some runs, so that the test reaches a rare state that it is meant to cover. Test reports in
-// how many seeds each name was reached. It fails if none of a hundred or more seeds has reached a name. With TestOptions.Guided, further
-// runs begin in such states. A nil World ignores the call.
+// Sometimes says that cond should be true in some runs, so that the test covers a certain rare state. Test reports in how many seeds each
+// name was reached. Test fails if it has run at least a hundred seeds, and none has reached the name. With TestOptions.Guided, further runs
+// begin in such states. A nil World ignores the call.
 func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return

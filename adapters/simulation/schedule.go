@@ -15,7 +15,7 @@ type ready struct {
 	host *host
 	task *task  // the task to resume, or nil if f is to run
 	f    func() // the function of a task to begin, or a callback
-	as   *way   // how f is called; nil for a task without a way
+	as   *way   // how f is called; nil for an ordinary task
 }
 
 // A way says how the function f of a ready is called. It is a separate struct because each step copies a ready.
@@ -59,8 +59,8 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	})
 }
 
-// loop is the scheduler. Each round runs a step, fires timers or sleeps. It switches to the task in this function, because the processor
-// predicts no return correctly after a switch.
+// loop is the scheduler. Each round runs a step, fires timers or sleeps. The switch to a task is in this function itself, because after a
+// switch the processor mispredicts all returns.
 func (w *World) loop() {
 	for !w.over {
 		w.notice()
@@ -96,7 +96,7 @@ func (w *World) verify() {
 	}
 }
 
-// hold calls holds, and fails the run if holds returns an error.
+// hold calls the invariant holds, and fails the run if holds returns an error.
 func (w *World) hold(holds func() error) {
 	w.call(func() {
 		if err := holds(); err != nil {
@@ -105,8 +105,8 @@ func (w *World) hold(holds func() error) {
 	})
 }
 
-// next removes a random entry from w.ready, each with the same probability. If the entry is a task that can run, next returns the task.
-// Otherwise next handles the entry, and returns nil.
+// next removes an entry from w.ready, and picks each entry with the same probability. If the entry is a task that can run, it returns the
+// task. Otherwise it handles the entry itself, and returns nil.
 func (w *World) next() *task {
 	n := len(w.ready)
 	i := w.order.below(n)
@@ -181,7 +181,8 @@ func (w *World) call(f func()) {
 	f()
 }
 
-// fail ends the run with err. Only the first call has an effect. Its error replaces an error that main has returned in the same step.
+// fail ends the run with err. Only the first call has an effect. Its error replaces the result of main, if main has returned in the same
+// step.
 func (w *World) fail(err error) {
 	if !w.failed {
 		w.err, w.failed, w.over = err, true, true
@@ -236,7 +237,7 @@ func (r ready) drop() bool {
 	return true
 }
 
-// kill makes each task of hosts end at its current wait, or else at its next wait. The tasks end when they run next. kill returns the
+// kill makes each task of hosts end at its current wait, or else at its next wait. Each task ends when it runs again. kill returns the
 // number of tasks that can run. A task that is calling Crash does not count, because it cannot run before the Crash returns. A task under a
 // Shield does not count, because it ends only after its wait for a task elsewhere.
 func (w *World) kill(hosts ...*host) (left int) {
@@ -254,7 +255,7 @@ func (w *World) kill(hosts ...*host) (left int) {
 	return left
 }
 
-// running reports whether is returns true for the running task, or for a task that has called Crash and waits for the running task.
+// running reports whether is(t) is true for the running task t, or for a task t that is calling Crash.
 func (w *World) running(is func(t *task) bool) bool {
 	for t := w.current; t != nil; t = t.under {
 		if is(t) {

@@ -22,13 +22,13 @@ type rarity struct {
 	trail []trail // some runs that have reached the state, each with a different seed
 }
 
-// A trail is a run that has reached a rarity, and the step at which it did.
+// A trail is a run that has reached a rarity, with the step at which the run reached it.
 type trail struct {
 	run
 	step int
 }
 
-// A run is a seed, and the steps from which on new random draws are made.
+// A run is a seed, and the steps at which the random sources are reseeded.
 type run struct {
 	seed  uint64
 	forks []fork
@@ -74,9 +74,9 @@ func (s *search) pick() *rarity {
 	return s.rarities[len(s.rarities)-1]
 }
 
-// ran records the rare states that r has reached. It keeps one trail for each seed. Otherwise a seed that reaches the state easily would
-// displace all other trails with its forks, which may share a property that makes a failure impossible. A trail contains only the forks up
-// to its step.
+// ran records the rare states that r has reached. It keeps one trail for each seed and state. Otherwise the forks of a seed that reaches
+// the state easily would displace all other trails, although these forks may share a property that makes a failure impossible. A trail
+// contains only the forks up to its step.
 func (s *search) ran(r run, came []mark) {
 	for _, m := range came {
 		i := slices.IndexFunc(s.rarities, func(r *rarity) bool { return r.name == m.name })

@@ -21,9 +21,9 @@ import (
 type seeds struct {
 	search
 	o       Options
-	every   uint64 // seeds that are multiples of every run twice
+	every   uint64 // a seed that is a multiple of this number runs twice
 	n       int
-	lasts   time.Duration // how long to run seeds; replaces n unless it is 0
+	lasts   time.Duration // how long to run seeds; if not 0, this duration replaces n
 	one     bool
 	jobs    int
 	shorten int    // the number of tries to shorten a failure
@@ -111,8 +111,8 @@ func (s *seeds) more(n int, since time.Duration) bool {
 	return n < s.n
 }
 
-// round plans the next runs after n, and yields each run with its report, in the order of the plan. With several jobs or processes, all
-// runs end before round yields the first.
+// round plans further runs after the first n runs, and yields each run with its report, in the order of the plan. With several jobs or
+// processes, all runs end before round yields the first.
 func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
 	plans := make([]run, max(round, s.processes*perWorker))
 	if s.lasts > 0 && s.processes > 0 {
@@ -229,7 +229,7 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 		}
 	}
 	again, keys := "", ""
-	if o.Guests { // package chance restarts the process if BRAID_RANDOM is 1, and then sets it to "set"
+	if o.Guests { // package chance has changed the value 1 of BRAID_RANDOM to "set"
 		if os.Getenv("BRAID_RANDOM") != "" {
 			again = "BRAID_RANDOM=1 "
 		} else {
@@ -270,8 +270,8 @@ func (s *seeds) shortened(o Options) Options {
 	return o
 }
 
-// pattern returns the argument of -run for the test with this name. The shell gets it in single quotes, so a quote in the name becomes a
-// dot, which matches any character.
+// pattern returns the argument of -run for the test with this name. The argument is in single quotes for the shell, so a quote in the name
+// becomes a dot, which matches any character.
 func pattern(name string) string {
 	name = strings.ReplaceAll(regexp.QuoteMeta(name), "'", ".")
 	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"

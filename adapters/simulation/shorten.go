@@ -16,8 +16,8 @@ import (
 )
 
 // This file shortens a failing seed: it tries variants of the seed. A variant omits faults, or makes new random draws from some step on.
-// With new draws from the first step on, it is like another seed. The run of a variant ends when its story becomes longer than the shortest
-// story so far, so most tries are cheap.
+// With new draws from the first step on, a variant is like another seed. The run of a variant ends when its story becomes longer than the
+// shortest story so far, so most tries are cheap.
 
 // A variant is a change to the run of a seed. In BRAID_SEED, the String of the variant follows the seed.
 type variant struct {
@@ -28,7 +28,7 @@ type variant struct {
 	stop   int  // the step before which a debugger stops the run
 	limit  int  // the greatest length of the story; 0 means no limit
 
-	// The results of its last run.
+	// The results of the variant's last run.
 	story []scene
 	came  []string       // the faults that occurred, by kind and number
 	count map[string]int // the number of faults of each kind, including omitted faults
@@ -42,15 +42,15 @@ type scene struct {
 	event
 }
 
-// A fork is a step from which on new random draws are made. If all is false, separate sources such as the sources of RandOf and Buggify do
-// not change.
+// A fork is a step at which the random sources are reseeded. If the field all is false, separate sources such as the sources of RandOf and
+// Buggify are not reseeded.
 type fork struct {
 	step int
 	salt uint64
 	all  bool
 }
 
-// A message is a number of bytes that a Conn or a PacketConn sends.
+// A message is a piece of data that a Conn or a PacketConn sends.
 type message struct {
 	by      *Conn
 	there   bool
@@ -64,8 +64,8 @@ const (
 	shown  = 120
 )
 
-// excerpt returns p as a string. If p is longer than most bytes, excerpt returns its beginning and its end, because an HTTP request has its
-// request line at the beginning and its body at the end.
+// excerpt returns p as a string. If p is longer than the limit most, it returns only the beginning and the end of p, because an HTTP
+// request has its request line at the beginning and its body at the end.
 func excerpt(p []byte, most int) string {
 	const gap = " ... "
 	if len(p) <= most {
@@ -77,9 +77,10 @@ func excerpt(p []byte, most int) string {
 
 var errLonger = errors.New("simulation: longer than another variant")
 
-// Fault reports whether a fault of this kind should occur now. It returns true, except while Test shortens a failure: then it omits some
-// faults, to find the faults that matter. A program that injects faults must call Fault before each fault, but after all random draws about
-// the fault, so that an omitted fault does not change other draws. Fault panics if kind is not a word of letters. A nil World returns true.
+// Fault reports whether a fault of this kind should occur now. Fault returns true, except while Test shortens a failure: then it returns
+// false for some faults, to find the faults that matter. A program that injects faults must call Fault before each fault, but after all
+// random draws about the fault, so that an omitted fault does not change other draws. Fault panics if kind is not a word of letters. A nil
+// World returns true.
 func (w *World) Fault(kind string) (comes bool) {
 	if kind == "" || strings.ContainsFunc(kind, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		panic("simulation: the kind of a fault is a word of letters")

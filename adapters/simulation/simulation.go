@@ -9,8 +9,8 @@
 //	}
 //
 // A program that runs in Braid's tasks needs no changes: its waits suspend, and the scheduler decides the order of its tasks. The program
-// gets its net.Listener and net.Conn from a [Node]. It reads time and sleeps with [suspend.Now], [suspend.Sleep] and cancel.WithTimeout; in
-// a synctest bubble it may also use package time. Callbacks, functions passed to Always, and transactions have no calling task, so that
+// gets its net.Listener and net.Conn from a [Node]. For time, the program uses [suspend.Now], [suspend.Sleep] and cancel.WithTimeout; in a
+// synctest bubble it may also use package time. Callbacks, functions passed to Always, and transactions have no calling task, so
 // suspend.Now and cancel.WithTimeout use the clock of package time there. Use the Now and AfterFunc methods of the World or the Node
 // instead.
 //
@@ -23,7 +23,7 @@
 //	timers of package time for one moment, in a bubble        wake-ups are ordered; functions of time.AfterFunc are not
 //	a range over a map that decides an order                  no: use slices.Sorted(maps.Keys(m))
 //	a native select with several ready cases                  no: use suspend.Select
-//	a native wait: a channel, a sync.Mutex while suspended    stops the World, which fails with ErrNative
+//	a native wait: a channel, a sync.Mutex while suspended    stops the World; the run fails with ErrNative
 //	the go statement                                          the run fails with ErrForeign if the goroutine calls the World
 //	math/rand                                                 no: use World.Rand
 //	crypto/rand                                               no: use testing/cryptotest.SetGlobalRandom
@@ -46,7 +46,7 @@ import (
 
 // Options configure a run. The zero value is the default.
 type Options struct {
-	// Seed decides the order of steps and all random draws. 0 means a random seed, which Report.Seed returns.
+	// Seed decides the order of steps and all random draws. 0 means a random seed, which Report.Seed contains.
 	Seed uint64
 
 	// Start is the virtual clock's initial time. The default is 2000-01-01, midnight UTC, as in a bubble.
@@ -59,8 +59,8 @@ type Options struct {
 	MaxTime time.Duration
 
 	// Preempt lets other tasks run before each operation that could wait, even if the operation does not need to wait: each lock, receive and
-	// transaction may then end a step. Without Preempt a task runs until it waits, so that two critical sections in a row look atomic although
-	// they are not. In a Test, Preempt is on unless NoPreempt is set.
+	// transaction may then end a step. Without Preempt a task runs until it waits, so two critical sections in a row look atomic although they
+	// are not. In a Test, Preempt is on unless NoPreempt is set.
 	Preempt bool
 
 	// Trace receives a line for each event, such as a step, a timer, a segment or a Log.
@@ -85,10 +85,10 @@ type Options struct {
 	// time. Only Test supports Guests, because it gives each run a bubble. Guests is experimental.
 	Guests bool
 
-	fleet   *fleet                  // the fleet that the runs of a Test share; if it is nil, the run makes a fleet
+	fleet   *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
 	watch   func(w *World, e event) // called for each event
 	variant *variant                // the variant to run, or nil to run the seed itself
-	open    bool                    // goroutines outside the World may call it, as the conformance kit does
+	open    bool                    // goroutines outside the World may call the World, as the conformance kit does
 }
 
 // A Report describes the result of a run.
@@ -107,7 +107,7 @@ type Report struct {
 	// The following fields are set in a run with guests.
 	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: adapters/simulation/overlay is in use
 	Windows int    // how often all guests have run until each was blocked
-	Long    int    // windows of more than 5 ms of real time, or Ahead for more than 1 ms; the machine may have decided an order there
+	Long    int    // windows longer than 5 ms of real time, or Ahead for longer than 1 ms; the machine may have decided an order
 	Ahead   int    // events while the clock of package time was stopped, for example because a guest waited for a sync.Mutex
 	Left    int    // goroutines that have not ended with the run, and still use memory
 }
@@ -115,10 +115,16 @@ type Report struct {
 // Run runs main as the first task of a new World, with all tasks that main starts, until main returns. Then Run ends the remaining tasks as
 // Crash does. Run does not suspend its caller, except in a bubble, where it parks the caller while no task can run.
 //
-// The run fails, and all tasks end, if nothing more can happen but main has not returned (ErrDeadlock), if a goroutine outside the World
-// calls into it (ErrForeign), if a task panics (*suspend.PanicError), at MaxSteps (ErrSteps) and at MaxTime (ErrTime). If main calls
-// runtime.Goexit, as t.FailNow does, the error is ErrExited. If a callback or a function passed to Always calls runtime.Goexit, Run's
-// caller ends, too; under Check and Test the error is ErrExited instead. The context that Run passes to main is never cancelled.
+// The run fails, and all its tasks end, in these cases:
+//
+//   - Nothing more can happen, but main has not returned: ErrDeadlock.
+//   - A goroutine outside the World calls into the World: ErrForeign.
+//   - A task panics: *suspend.PanicError.
+//   - The run reaches MaxSteps or MaxTime: ErrSteps or ErrTime.
+//   - main calls runtime.Goexit, as t.FailNow does: ErrExited.
+//
+// If a callback or a function passed to Always calls runtime.Goexit, Run's caller ends, too; under Check and Test the error is ErrExited
+// instead. The context that Run passes to main is never cancelled.
 func Run(o Options, main func(ctx context.Context, w *World) error) Report {
 	w := newWorld(o)
 	if o.Guests {
@@ -167,7 +173,7 @@ type World struct {
 	links map[pair]*Link
 	all   []*Link
 	base  Faults
-	marks map[string]bool // names that were passed to Sometimes, and whether they were reached
+	marks map[string]bool // names that were passed to Sometimes; true means that the run has reached the name
 	came  []mark
 	rare  map[string]*bug // names that were passed to Buggify
 	forks []fork          // forks at later steps, in order
@@ -209,7 +215,7 @@ func newWorld(o Options) *World {
 // Seed returns the seed of the run.
 func (w *World) Seed() uint64 { return w.o.Seed }
 
-// Rand returns a random source for the test's own choices. Draws from it do not affect the order of tasks or the network.
+// Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
 func (w *World) Rand() *rand.Rand {
 	if w.guests != nil || !w.enter() {
 		return rand.New(draws{w})
@@ -221,8 +227,8 @@ func (w *World) Rand() *rand.Rand {
 }
 
 // RandOf returns a Rand that draws from s. The caller must seed s with draws from w.Rand. Draws from the new Rand do not affect other
-// sources, so that a nemesis may draw at any time. The Rand returns s's own values, except in a run that Test continues with new chance:
-// see TestOptions.Guided.
+// sources, so that a nemesis may draw at any time. The Rand returns s's own values, except in a run that Test continues with new random
+// draws: see TestOptions.Guided.
 func (w *World) RandOf(s rand.Source) *rand.Rand { return rand.New(apart{w, s}) }
 
 type apart struct {
@@ -238,8 +244,8 @@ func (a apart) Uint64() uint64 {
 	return x
 }
 
-// draws is the source behind Rand. A draw on a goroutine outside the World ends the run, because it would come at a different time in the
-// next run.
+// draws is the source behind Rand. A draw on a goroutine outside the World ends the run, because the draw would come at a different time in
+// the next run.
 type draws struct{ w *World }
 
 func (d draws) Uint64() uint64 {
@@ -251,7 +257,7 @@ func (d draws) Uint64() uint64 {
 	return x
 }
 
-// Log adds a line to the trace. The line also changes the hash, so that two runs that log different lines count as different.
+// Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
 func (w *World) Log(format string, args ...any) {
 	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
 	w.tell(func() { w.log(text) })
@@ -273,8 +279,8 @@ func (w *World) tell(f func()) {
 	}
 }
 
-// Always makes the World call holds after each further step, including the step in which main returns. If holds returns an error, the run
-// fails with this error. The function holds must not suspend.
+// Always registers the function holds, which the World calls after each further step, including the step in which main returns. If holds
+// returns an error, the run fails with this error. The function holds must not suspend.
 func (w *World) Always(holds func() error) {
 	if holds == nil {
 		panic("suspend: nil function")

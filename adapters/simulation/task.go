@@ -99,7 +99,7 @@ type fleet struct {
 	stalls *coro.Stalls
 	limit  time.Duration // the longest native wait that is allowed
 	hangs  chan error    // receives the error of a native wait over the limit
-	hung   <-chan Report // receives the report of a run that hangs, and still uses these coroutines
+	hung   <-chan Report // receives the report of a hanging run, which still uses these coroutines
 
 	mu  atomicx.Mutex // guards all, which goroutines outside read, too
 	all dlist.List[*task]
@@ -171,7 +171,7 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 	return t
 }
 
-// left is called when the coroutine t has yielded. If its task has ended, left returns t to the pool.
+// left is called when the coroutine t has yielded. If its task has ended, t goes back to the pool.
 func (l *fleet) left(t *task) {
 	if t.Why() < coro.Ended {
 		return
@@ -207,7 +207,7 @@ func (l *fleet) find(id int64) *task {
 	return nil
 }
 
-// stop ends all coroutines. If a run that hangs still uses them, stop waits for the end of the run in the background.
+// stop ends all coroutines. If a hanging run still uses the coroutines, stop waits for the end of the run in the background.
 func (l *fleet) stop() {
 	if hung := l.hung; hung != nil {
 		l.hung = nil

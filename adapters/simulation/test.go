@@ -36,7 +36,7 @@ type TestOptions struct {
 	NoPreempt bool
 }
 
-// Test runs every seed twice that is a multiple of checkEvery.
+// Every seed that is a multiple of checkEvery runs twice.
 const checkEvery = 10
 
 // Test runs main under the seeds 1, 2 and so on, until a run fails. A run fails if main returns an error or marks t as failed, or if the
@@ -48,17 +48,18 @@ const checkEvery = 10
 //
 // BRAID_DIAGRAM=x.svg writes a diagram of the failure: nodes are lines, messages are arrows, and faults are bands.
 //
-// BRAID_JOBS=n performs n runs in parallel, if they are not in bubbles. The runs find the same failures, but several goroutines call main.
+// BRAID_JOBS=n performs n runs in parallel, and several goroutines call main. The runs find the same failures. BRAID_JOBS cannot be used
+// with o.Bubble or o.Guests.
 //
 // BRAID_PROCESSES=n performs the runs in n parallel processes. Each process runs the test up to this call of Test, and earlier calls of
-// Test return at once. Then it runs at most a thousand seeds, without a trace. A seed that runs twice runs in two processes, so that Test
-// also finds an order that depends on the process, such as on hash keys of maps or on addresses.
+// Test return at once. Then the process runs at most a thousand seeds, without a trace. A seed that runs twice runs in two processes, so
+// that Test also finds differences between processes, such as an order by hash keys of maps or by addresses.
 //
 // BRAID_SHORTEN=n performs n runs with fewer faults and other random draws, to find a run that fails in the same way after fewer messages.
 // Two runs fail in the same way if the first lines of their errors are equal, except for numbers and names of nodes, or if the same line
 // calls t.Fatal. A failure by t.Error alone is not shortened. The failure then lists the messages, faults and lines of Log with their
 // steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before step n. A debugger
-// stops there, and without a debugger the process ends.
+// stops the run there; without a debugger, the process ends.
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
 	t.Helper()
 	s := newSeeds(t, o)
@@ -131,7 +132,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	account()
 	if failure != "" {
-		t.Fatal(failure) // t reports the line of Test's caller here
+		t.Fatal(failure) // called here, so that t reports the line of Test's caller
 	}
 	if text := s.stopped(all); text != "" {
 		t.Log(text)

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// A worker is a process that runs the same test. Test writes a job to a file, and starts the program of the test again. In the worker, Test
-// runs the seeds of the job, appends a result for each seed to a second file, and skips the rest of the test. A seed that ends the worker
-// is the first seed without a result. Goroutines that a run leaves behind end with the worker. Guests of different workers use different
-// processors.
+// A worker is a process that runs the same test again. Test writes a job to a file, and starts the program of the test again. In the
+// worker, Test runs the seeds of the job, appends a result for each seed to a second file, and skips the rest of the test. If a run ends
+// its worker, the first seed without a result is the seed of that run. Goroutines that a run leaves behind end with the worker. Guests of
+// different workers use different processors.
 //
-// A seed that runs twice runs in two workers, which have different hash keys of maps, addresses and process ids. A job in a subtest ends
-// only the subtest. The outer test continues in the worker, where its other calls of Test do nothing.
+// A seed that runs twice runs in two workers, which have different hash keys of maps, addresses and process ids. A job for a call in a
+// subtest skips only the rest of the subtest. The outer test continues in the worker, where its other calls of Test do nothing.
 
 // perWorker is the maximum number of seeds that a worker runs.
 const perWorker = 1000
@@ -119,7 +119,7 @@ func (s *seeds) work(t *testing.T) (elsewhere bool) {
 	return true
 }
 
-// employ runs the seeds some in a new worker, and returns their results up to the first failure.
+// employ runs the given seeds in a new worker, and returns their results up to the first failure.
 func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result) {
 	fail := func(err error, output []byte) []result {
 		r := result{Report: Report{Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}}
@@ -164,7 +164,7 @@ func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result)
 func (r result) failed() bool { return r.Failed || r.Err != nil }
 
 // worker returns the command that starts a worker for the job in file. The worker inherits the user's flags, and the environment without
-// some variables of Test.
+// the variables that only the first process needs.
 func worker(t *testing.T, program, file string) *exec.Cmd {
 	args := []string{"-test.run=" + pattern(t.Name()), fmt.Sprintf("-test.short=%v", testing.Short())}
 	if d, ok := t.Deadline(); ok {
@@ -188,8 +188,8 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 	return c
 }
 
-// inWorkers runs all plans in workers, and then runs some seeds a second time in other workers. It returns a function that returns the i'th
-// report.
+// inWorkers runs all plans in workers. Seeds that must run twice then run again in other workers. It returns a function that returns the
+// i'th report.
 func (s *seeds) inWorkers(t *testing.T, plans []run) func(i int) Report {
 	first := map[uint64]result{}
 	var again []uint64
@@ -242,9 +242,9 @@ func (r result) same(q result) bool {
 	return r.Hash == q.Hash && verdict(r.Report) == verdict(q.Report) && r.Failed == q.Failed
 }
 
-// across returns the result of a seed with different runs a and b in two processes. Further pairs of processes record events, so that the
-// error describes the first difference. If a run has had a long window, the machine may have decided an order there; across then accepts a
-// pair of equal runs.
+// across returns the result of a seed whose runs in two processes, a and b, differed. Further pairs of processes record events, so that the
+// error describes the first difference. If a run has had a long window, the machine may have decided an order there, and a pair of equal
+// runs is accepted.
 func (s *seeds) across(t *testing.T, a, b result) result {
 	long := a.Long + b.Long
 	for range atMost {
