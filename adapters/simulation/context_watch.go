@@ -61,8 +61,8 @@ func (t *watch) call() {
 	}
 }
 
-// errStockTimeout ends a run that would otherwise wait forever for the timeout. AfterDone recognises a deadline of package context by its
-// monotonic reading; a deadline by the World's clock has none.
+// errStockTimeout is the error of a run that would otherwise wait forever for a timeout. AfterDone recognises a deadline of package context
+// by its monotonic reading; a deadline by the World's clock has none.
 var errStockTimeout = errors.New("a task waits with a timeout of package context, which counts real time and never comes in a World. " +
 	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
 

@@ -72,7 +72,7 @@ func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 
 // Hold keeps all segments that are sent over l from now on, until Heal. It simulates a network that loses segments, under a TCP that
 // retransmits. One end of a connection fails with ETIMEDOUT after 15 minutes on hold, if its bytes, its close, or a window update for its
-// Write cannot arrive. A Dial waits for Heal until its context is cancelled, and two minutes at most.
+// Write cannot arrive. A Dial waits for Heal until its context is cancelled, but for at most two minutes.
 func (l *Link) Hold() { l.w.do(func() { l.hold([2]bool{true, true}) }) }
 
 func (l *Link) hold(of [2]bool) {
@@ -191,8 +191,8 @@ type path struct {
 
 const holdTimeout = 15 * time.Minute
 
-// send sends a segment of size bytes. The function do is called when the segment arrives. If the segment is on hold for too long, the end
-// that was passed as waits fails.
+// send sends a segment of size bytes. The function do is called when the segment arrives. If the segment is on hold for too long, the
+// connection fails at the end waits.
 func (p *path) send(waits *Conn, size int, do func()) {
 	l := p.link
 	s := &segment{path: p, waits: waits, size: size, do: do}

@@ -258,7 +258,7 @@ type dial struct {
 	late    *timer // the timer that makes the Dial fail
 }
 
-// connect sends the request to the node to, and waits for the answer.
+// connect sends the request to the other node, and waits for the answer.
 func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *Conn, err error) {
 	boot, made := n.files.boot, false
 	d := &dial{lost: link.cut}

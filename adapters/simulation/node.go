@@ -65,7 +65,7 @@ func (n *Node) World() *World { return n.world }
 // Deferred functions run, but the network and the disk refuse their calls. A deferred function may wait for other tasks of n; if none of
 // these can run, its wait ends with runtime.Goexit, too. A task that waits for a cond.Cond must first lock the Cond's lock again: if a task
 // elsewhere holds the lock, the deferred functions run when that task unlocks it. The peers of the node's connections fail with ECONNRESET.
-// The node's timers do not fire. The disk keeps all synced state, and a part of the other state that the seed decides. If a task of n
+// The node's timers do not fire. The disk keeps all synced state, and a part of the remaining state, which the seed chooses. If a task of n
 // itself calls Crash, the call does not return. On a crashed node, Crash does nothing.
 func (n *Node) Crash() {
 	n.world.do(func() {

@@ -34,7 +34,7 @@ func (udpAddr) Network() string { return "udp" }
 const maxDatagram = 65507 // bytes, over IPv4
 
 // ListenPacket opens a UDP socket at an address of the form ":port", as Listen does. The network must be udp, udp4 or udp6. To send, pass
-// an address that ReadFrom or UDPAddr has returned to WriteTo.
+// WriteTo an address from ReadFrom or UDPAddr.
 func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.sockets[port] != nil })
 	at := udpAddr{addr{n.name, port}}

@@ -99,7 +99,7 @@ type Report struct {
 	Elapsed time.Duration // virtual time
 	Err     error         // main's error, or the reason why the run was ended
 
-	// Sometimes says for each name that was passed to World.Sometimes whether the run has reached it.
+	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the run has reached the name.
 	Sometimes map[string]bool
 	came      []mark // the names that the run has reached, in order, with the steps
 	failed    bool   // main has marked the test as failed in another process
