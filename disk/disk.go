@@ -1,13 +1,13 @@
-// Package disk is an interface of files for a program that keeps data through crashes. The program runs on the system, and in
-// adapters/simulation, where a test makes the crashes:
+// Package disk defines the file operations for a program whose data must survive crashes. The program runs on the operating system, and in
+// adapters/simulation, where a test makes it crash:
 //
 //	func Open(d disk.FS) (*Store, error)
 //
 //	store, err := Open(must(disk.Dir("/var/lib/store"))) // in production
 //	store, err := Open(node.FS())                        // in a test
 //
-// Bytes are safe after File.Sync, and names after FS.Sync. A program that syncs too little passes every test on a file system that never
-// crashes. On a simulated node it loses data in a crash, so that the test fails.
+// File.Sync makes a file's bytes durable, and FS.Sync makes names durable. A program that omits a Sync passes every test on a file system
+// that never crashes. On a simulated node, such a program loses data in a crash, and its test fails.
 package disk
 
 import (
@@ -20,14 +20,14 @@ import (
 	"strings"
 )
 
-// An FS is a set of files. Names have no directories.
+// An FS is a set of named files, without directories.
 type FS interface {
-	Create(name string) (File, error) // creates an empty file, and replaces an older file
-	Open(name string) (File, error)   // opens for reading and writing
-	Rename(old, new string) error     // replaces an older file
-	Remove(name string) error         // an open file stays, but has no name
-	Names() ([]string, error)         // names of all files, sorted
-	Sync() error                      // makes the names durable: what Create, Rename and Remove did
+	Create(name string) (File, error) // creates an empty file, which replaces an older file of that name
+	Open(name string) (File, error)   // opens an existing file for reading and writing
+	Rename(old, new string) error     // renames a file, which replaces an older file called new
+	Remove(name string) error         // removes the name; an open File remains usable
+	Names() ([]string, error)         // returns the names of all files, sorted
+	Sync() error                      // makes the effects of Create, Rename and Remove durable
 }
 
 // A File is an open file.
@@ -35,23 +35,24 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	Name() string // the name that it was opened with
+	Name() string // returns the name that was passed to Create or Open
 	Size() (int64, error)
 	Truncate(size int64) error
 
-	// Sync makes the bytes durable. If it fails, they are not durable, and no later Sync makes them so: they must be written again.
+	// Sync makes the bytes durable. If Sync fails, the bytes are not durable, and a later Sync does not make them durable: the program must
+	// write them again.
 	Sync() error
 }
 
-// Dir returns the FS of a directory of the system, which exists. Names with a slash, and names that begin with ".new-", are refused. Sync
-// does nothing on Windows, where a directory cannot be synced.
+// Dir returns an FS for an existing directory of the operating system. The FS refuses names that contain a slash, and names that begin with
+// ".new-". On Windows, where a directory cannot be synced, FS.Sync does nothing.
 func Dir(path string) (FS, error) {
 	d := dir(path)
 	left, err := filepath.Glob(filepath.Join(path, temporary+"*"))
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range left { // a crash in Create leaves such a file
+	for _, name := range left { // a crash during Create leaves such a file behind
 		_ = os.Remove(name)
 	}
 	_, err = d.Names()
@@ -60,8 +61,8 @@ func Dir(path string) (FS, error) {
 
 type dir string
 
-// temporary begins the name of a file that Create makes. Renaming it leaves the older file as it is up to the next Sync, but truncating the
-// older file would not.
+// temporary is the prefix of a new file's name until Create renames the file. The rename preserves the older file until the next Sync;
+// truncating the older file would destroy its bytes.
 const temporary = ".new-"
 
 func (d dir) path(op, name string) (string, error) {
@@ -119,7 +120,7 @@ func (d dir) Remove(name string) error {
 }
 
 func (d dir) Names() (names []string, err error) {
-	entries, err := os.ReadDir(string(d)) // sorted by name
+	entries, err := os.ReadDir(string(d)) // ReadDir sorts by name
 	for _, e := range entries {
 		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), temporary) {
 			names = append(names, e.Name())

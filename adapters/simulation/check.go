@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// A Nondeterminism says that two runs of one seed did not do the same, and where they first differed.
+// A Nondeterminism describes where two runs of one seed first differed.
 type Nondeterminism struct {
 	Seed          uint64
-	Step          int           // how many steps both had taken
-	At            time.Duration // the virtual time
-	Task          string        // the task that ran; empty for a timer, a segment or a callback
-	Before        []string      // the last events before it, the same in both runs
-	First, Second string        // the event that differed, with its time
+	Step          int           // the number of steps that both runs had taken
+	At            time.Duration // the virtual time of the difference
+	Task          string        // the task that was running; empty for a timer, a segment or a callback
+	Before        []string      // the last events before the difference, which are the same in both runs
+	First, Second string        // the event of each run that differed, with its time
 }
 
 func (e *Nondeterminism) Error() string {
@@ -38,9 +38,8 @@ func (e *Nondeterminism) Error() string {
 	crypto/rand                 testing/cryptotest.SetGlobalRandom`
 }
 
-// Check runs main twice with one seed. It returns a *Nondeterminism if the second run did something else than the first, or ended with
-// another error: only the first lines of errors are compared. Otherwise it returns the error of the run, as Run reports it. In a bubble,
-// use Test instead.
+// Check runs main twice with one seed. It returns a *Nondeterminism if the events of the two runs differ, or if the first lines of their
+// errors differ. Otherwise it returns the error of the run, as Run reports it. In a bubble, use Test instead.
 func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	if o.Bubble {
 		return errors.New("simulation: Check in a bubble: its clock goes on between two runs, use Test with Bubble")
@@ -52,19 +51,20 @@ func Check(o Options, main func(ctx context.Context, w *World) error) error {
 	return c.check(o)
 }
 
-// A checker runs a seed twice. The first run records its events, and the second run is compared event by event.
+// A checker runs a seed twice. It records the events of the first run, and compares each event of the second run with the recorded event.
 type checker struct {
 	run    func(Options) Report
 	events []event
 	report Report // the first run's report
-	long   int    // number of long windows in both runs
-	tries  int    // checks after the first check
+	long   int    // the number of long windows in both runs
+	tries  int    // the number of repeated checks
 }
 
-// atMost limits how often a seed is checked whose runs differ, but had a window in which the machine may have decided an order.
+// atMost limits the number of checks of a seed. A check is repeated if its two runs differ, and one had a window in which the machine may
+// have decided an order.
 const atMost = 5
 
-// check returns the verdict of two runs.
+// check runs the seed twice, and returns the run's error, or the difference between the two runs.
 func (c *checker) check(o Options) (err error) {
 	for try := range atMost {
 		c.tries += min(try, 1)
@@ -77,8 +77,8 @@ func (c *checker) check(o Options) (err error) {
 	return err
 }
 
-// again runs the seed of the report was once more, to record its events, and returns the verdict. Only if the two runs differ, check
-// compares two more.
+// again repeats a run, to record its events. If the new run has the hash and the verdict of the earlier report, it returns the run's error.
+// Otherwise it calls check, which compares two further runs.
 func (c *checker) again(o Options, was Report) error {
 	if c.record(o); c.report.Hash == was.Hash && verdict(c.report) == verdict(was) {
 		return c.report.Err
@@ -86,7 +86,7 @@ func (c *checker) again(o Options, was Report) error {
 	return c.check(o)
 }
 
-// record does the first run, and keeps its events.
+// record performs the first run, and records its events.
 func (c *checker) record(o Options) {
 	c.events = c.events[:0]
 	o.watch = func(_ *World, e event) { c.events = append(c.events, e) }
@@ -129,7 +129,7 @@ func (c *checker) twice(o Options) error {
 	return c.report.Err
 }
 
-// end returns the text about the end of a run. verdict returns only its first line, since stacks differ from run to run.
+// end describes how a run ended. The function verdict returns only the first line of this text, because stacks differ between runs.
 func end(r Report) string { return fmt.Sprintf("the run ends: %v", r.Err) }
 
 func verdict(r Report) string {
@@ -137,8 +137,8 @@ func verdict(r Report) string {
 	return first
 }
 
-// runApart calls Run on a new goroutine, so that a callback that ends by runtime.Goexit does not end the caller, and a task that waits
-// natively for too long does not keep the caller.
+// runApart calls Run on a new goroutine. So a callback that calls runtime.Goexit does not end the caller of runApart, and a task that waits
+// natively for too long does not block the caller.
 func runApart(o Options, main func(ctx context.Context, w *World) error) Report {
 	if o.fleet == nil {
 		o.fleet = newFleet(o)
@@ -164,13 +164,13 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	}
 }
 
-// unending reports whether the seed of a run that ended with err must not run again in this process: a goroutine of the run is still there,
-// which the second run would meet, or the run ended its process.
+// unending reports whether a run that ended with err makes it impossible to run the seed again in this process. Either a goroutine of the
+// run is still running, and would disturb the second run, or the run ended its process.
 func unending(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative) || errors.Is(err, errEnded)
 }
 
-// differs describes a difference: the second run did the event second instead of the at'th event of the first run.
+// differs describes a difference: the second run had the event second in place of the at'th event of the first run.
 func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	first := end(c.report)
 	if at < len(c.events) {
@@ -183,10 +183,10 @@ func (c *checker) differs(w *World, at int, second string) *Nondeterminism {
 	return d
 }
 
-// before returns the lines of the last events before the at'th event.
+// before returns the trace lines of the last five events before the at'th event.
 func (c *checker) before(at int) []string { return lines(last(c.events[:at], 5)) }
 
-// last returns the last n events that are lines of the trace.
+// last returns the last n events that appear in the trace.
 func last(events []event, n int) (some []event) {
 	for i := len(events) - 1; i >= 0 && len(some) < n; i-- {
 		if !events[i].quiet {
@@ -204,7 +204,7 @@ func lines(events []event) (all []string) {
 	return all
 }
 
-// same reports whether e and f, which are of two Worlds, are the same event.
+// same reports whether e and f, which come from two different Worlds, are the same event.
 func (e event) same(f event) bool {
 	if e.host.number() != f.host.number() || e.of.number() != f.of.number() {
 		return false

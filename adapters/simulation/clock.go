@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A timer is a function of a host and a moment.
+// A timer calls a function of a host at a given time.
 type timer struct {
 	at   time.Duration
-	seq  uint64 // the order among the timers of one moment
-	host *host  // nil means a timer of the network
+	seq  uint64 // orders the timers that fire at the same time
+	host *host  // the host that f belongs to, or nil for a timer of the network
 	f    func()
-	pos  int  // the index in the heap; -1 means that it is not there
-	late bool // due while its host is paused, and not called yet
+	pos  int  // the timer's index in the heap, or -1 if it is not in the heap
+	late bool // the timer has fired while its host was paused, and f has not been called yet
 }
 
-// timers are a binary heap.
+// timers is a binary heap of timers.
 type timers struct {
 	heap []*timer
 	seq  uint64
@@ -24,7 +24,7 @@ type timers struct {
 
 func (t *timer) before(u *timer) bool { return t.at < u.at || t.at == u.at && t.seq < u.seq }
 
-// after sets a timer, but none of a host that has crashed.
+// after sets a timer that calls f after d. If h has crashed, the timer never fires.
 func (w *World) after(d time.Duration, h *host, f func()) *timer {
 	w.pass()
 	t := &timer{at: plus(w.now, max(d, 0)), host: h, f: f, pos: -1}
@@ -34,9 +34,9 @@ func (w *World) after(d time.Duration, h *host, f func()) *timer {
 	return t
 }
 
-// stop reports whether it has prevented the call of t.
+// stop cancels t, and reports whether it has prevented the call of t.f.
 func (w *World) stop(t *timer) bool {
-	if !w.on() { // a context of package context has ended, in a bubble
+	if !w.on() { // the caller is a goroutine of package context, in a bubble
 		_ = w.fromOutside(ready{host: &w.host, as: callback, f: func() { w.stop(t) }})
 		return false
 	}
@@ -50,28 +50,29 @@ func (w *World) stop(t *timer) bool {
 	return t.take()
 }
 
-// take reports whether t is late, and is so no more.
+// take clears t.late, and returns its old value.
 func (t *timer) take() bool {
 	late := t.late
 	t.late = false
 	return late
 }
 
-// discard takes back a timer of the network, if it is set.
+// discard removes a timer of the network, if it is set.
 func (w *World) discard(t *timer) {
 	if t != nil && t.pos >= 0 && !w.over {
 		w.timers.remove(t.pos)
 	}
 }
 
-// due reports whether the next timers may fire. In a bubble they must not fire before the bubble's clock has reached them.
+// due reports whether the next timer may fire. In a bubble a timer must not fire before the bubble's clock has reached the time of the
+// timer.
 func (w *World) due() bool {
 	return len(w.timers.heap) > 0 && (!w.stock || w.timers.heap[0].at <= w.now)
 }
 
-// advance lets time pass, up to the next timers. The timers of one moment fire in the order in which they were set, and then the seed picks
-// among all tasks that they have woken. A timer that a fired timer sets must wait: otherwise a timer that sets itself again would keep all
-// tasks from running.
+// advance moves the clock forward to the next timer. Timers for the same time fire in the order in which they were set. Then the seed picks
+// among all tasks that these timers have woken. A timer that is set during advance must wait for the next advance: otherwise a timer that
+// always sets itself again would prevent all tasks from running.
 func (w *World) advance() {
 	at := max(w.timers.heap[0].at, w.now)
 	if w.o.MaxTime > 0 && at > w.o.MaxTime {
@@ -94,7 +95,7 @@ func (w *World) advance() {
 
 func (w *World) fire(t *timer) {
 	switch h := t.host; {
-	case h == nil: // its function notes its own event
+	case h == nil: // the function of a network timer records its own event
 		w.steps++
 		t.f()
 	case h.dead:
@@ -119,7 +120,7 @@ func (s *timers) add(t *timer) {
 	s.up(t)
 }
 
-// remove takes out the timer at position i.
+// remove removes and returns the timer at position i.
 func (s *timers) remove(i int) *timer {
 	t, last := s.heap[i], len(s.heap)-1
 	moved := s.heap[last]
@@ -167,10 +168,10 @@ func (s *timers) swap(t, u *timer) {
 	s.heap[t.pos], s.heap[u.pos] = t, u
 }
 
-// forever is the longest duration. plus and ratio return it instead of a longer duration.
+// forever is the longest duration. On an overflow, plus and ratio return this duration.
 const forever time.Duration = math.MaxInt64
 
-// plus adds b, which is not negative.
+// plus returns a + b. The duration b must not be negative.
 func plus(a, b time.Duration) time.Duration {
 	if b > forever-max(a, 0) {
 		return forever
@@ -178,7 +179,7 @@ func plus(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// ratio returns (d*m + more) / n, rounded down. d is not negative.
+// ratio returns (d*m + more) / n, rounded down. The duration d must not be negative.
 func ratio(d time.Duration, m, more, n uint64) time.Duration {
 	hi, lo := bits.Mul64(uint64(d), m)
 	lo, carry := bits.Add64(lo, more, 0)

@@ -7,40 +7,40 @@ import (
 	"time"
 )
 
-// A Conn is the net.Conn of a Node: a TCP connection. Several tasks may call its methods concurrently; reads and writes are served in the
-// order of their calls, and the bytes of two writes do not mix.
+// A Conn is the net.Conn of a Node: a TCP connection. Several tasks may call its methods concurrently. Reads and writes are served in the
+// order of their calls, and the bytes of two writes do not interleave.
 type Conn struct {
 	node          *Node
 	peer          *Conn
 	link          *Link
 	local, remote addr
 	out           path
-	held          *timer // calls timeOut
+	held          *timer // the timer that calls timeOut
 
-	in        []byte // has arrived, and was not read
-	ended     bool   // the peer has ended its direction
-	unread    int    // sent, and not read by the peer
-	err       error  // the reason why the connection is broken
-	closed    bool   // closed on this side, or not established yet
-	unplugged bool   // closed by a PowerOff
-	id        int    // a number in the order of creation
-	boot      int    // the node's boot that it belongs to
-	draws     source // a separate source for guests, so that their order does not move the faults of other connections
+	in        []byte // bytes that have arrived but have not been read
+	ended     bool   // the peer has closed its direction
+	unread    int    // the number of bytes sent that the peer has not read
+	err       error  // the error of a broken connection
+	closed    bool   // the connection is closed on this side, or not established yet
+	unplugged bool   // a PowerOff has closed the connection
+	id        int    // connections are numbered in the order of their creation
+	boot      int    // the boot of the node that the connection belongs to
+	draws     source // a separate source for guests, so that the order of guests does not change the faults of other connections
 	later     []func()
-	pend      []byte // written in this window
-	credit    int    // read in this window
-	noReads   bool   // CloseRead
-	noWrites  bool   // CloseWrite
+	pend      []byte // bytes that guests have written, and that the function flush will send
+	credit    int    // the number of bytes that guests have read since the last call of room
+	noReads   bool   // CloseRead was called
+	noWrites  bool   // CloseWrite was called
 	read      endpoint
 	write     endpoint
 }
 
 const (
-	window     = 64 << 10 // bytes that were sent and not read
+	window     = 64 << 10 // the maximum number of bytes that are sent but not read
 	maxSegment = 16 << 10
 )
 
-// connection returns the two ends of a connection that is not established yet.
+// connection returns the two ends of a new connection, which is not established yet.
 func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
 	w := from.world
 	w.conns += 2
@@ -58,7 +58,7 @@ func connection(from, to *Node, link *Link, port int) (c, peer *Conn) {
 	return c, peer
 }
 
-// Read reads the bytes that have arrived into p, and suspends the caller while there are none.
+// Read reads bytes that have arrived into p. It suspends the caller until at least one byte has arrived.
 func (c *Conn) Read(p []byte) (int, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {
@@ -89,7 +89,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
-// send calls do at the peer's end of the link.
+// send sends a segment to the peer. The function do is called when the segment arrives.
 func (c *Conn) send(size int, do func()) {
 	if c.node.off {
 		return
@@ -101,7 +101,7 @@ func (c *Conn) send(size int, do func()) {
 	c.out.send(c, size, do)
 }
 
-// consume takes n bytes off, which makes room for the peer.
+// consume removes n bytes from c.in, and lets the peer send n more bytes.
 func (c *Conn) consume(n int) {
 	if c.in = c.in[n:]; len(c.in) == 0 {
 		c.in = nil
@@ -116,7 +116,8 @@ func (c *Conn) consume(n int) {
 	c.room(n)
 }
 
-// room lets the peer send n more bytes. A segment carries the news only if a Write of the peer waits for it.
+// room lets the peer send n more bytes. If a Write of the peer is waiting, a segment informs the peer. Otherwise the peer's state changes
+// at once.
 func (c *Conn) room(n int) {
 	if len(c.peer.write.line) == 0 {
 		c.peer.unread -= n
@@ -128,7 +129,7 @@ func (c *Conn) room(n int) {
 	})
 }
 
-// Write writes all of p, and suspends the caller while the peer has 64 KB to read. If it fails, n bytes have been sent.
+// Write writes all of p. Write suspends the caller while the peer has 64 KB of unread bytes. If Write fails, n bytes have been sent.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	t := c.write.join(c.node.world)
 	if t == nil {
@@ -156,7 +157,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	}
 }
 
-// transmit sends the beginning of p, mostly all of it, and returns its length. The network may break the connection instead.
+// transmit sends a prefix of p, usually all of p, and returns the length of the prefix. A fault may break the connection instead.
 func (c *Conn) transmit(p []byte) int {
 	w := c.node.world
 	if g := w.calling(); g != nil {
@@ -189,7 +190,7 @@ func (c *Conn) transmit(p []byte) int {
 	return len(data)
 }
 
-// flush sends what guests have written in a window, as one stretch of bytes.
+// flush sends all bytes in c.pend, which guests have written.
 func (c *Conn) flush() {
 	p := c.pend
 	c.pend = nil
@@ -220,8 +221,8 @@ func (c *Conn) receive(data []byte, m *message) {
 	}
 }
 
-// Close closes c. Operations under way, and all later operations, fail with net.ErrClosed. The peer reads all that was sent, and then
-// io.EOF. If c has bytes to read, the peer fails with ECONNRESET instead, as over TCP.
+// Close closes c. Pending and later operations fail with net.ErrClosed. The peer reads all bytes that were sent, and then io.EOF. If c has
+// unread bytes, the peer fails with ECONNRESET instead, as over TCP.
 func (c *Conn) Close() error {
 	return c.brief("close", func() error {
 		lost := len(c.in) > 0 && c.err == nil
@@ -236,7 +237,7 @@ func (c *Conn) Close() error {
 	})
 }
 
-// brief calls f, which does not wait, if c is open.
+// brief calls f if c is open. The function f must not wait.
 func (c *Conn) brief(op string, f func() error) error {
 	w := c.node.world
 	guest, ok := w.begin()
@@ -256,7 +257,7 @@ func (c *Conn) brief(op string, f func() error) error {
 	return nil
 }
 
-// CloseWrite ends the direction to the peer: it reads all that was sent, and then io.EOF. The other direction goes on.
+// CloseWrite closes the direction to the peer. The peer reads all bytes that were sent, and then io.EOF. The other direction remains open.
 func (c *Conn) CloseWrite() error {
 	return c.brief("close", func() error {
 		if c.err == nil && !c.noWrites {
@@ -268,8 +269,8 @@ func (c *Conn) CloseWrite() error {
 	})
 }
 
-// CloseRead ends the direction from the peer: reads return io.EOF, and bytes that arrive break the connection, both ends, with
-// ECONNRESET. Bytes that have arrived and were not read are lost.
+// CloseRead closes the direction from the peer. Unread bytes are lost, and reads return io.EOF. Bytes that arrive later break both ends of
+// the connection with ECONNRESET.
 func (c *Conn) CloseRead() error {
 	return c.brief("close", func() error {
 		if c.noReads = true; len(c.in) > 0 {
@@ -286,15 +287,16 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr returns the address of the other end.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
+// SetDeadline calls SetReadDeadline and SetWriteDeadline.
 func (c *Conn) SetDeadline(t time.Time) error { return c.deadline(t, &c.read, &c.write) }
 
-// SetReadDeadline sets when Reads fail with os.ErrDeadlineExceeded, also Reads under way. The zero time means never. The deadline counts by
-// the node's clock, see suspend.Now. A time that was made from time.Now, and so has a monotonic reading, counts as the duration that it is
-// ahead, rounded up to a tenth of a second, or to a second if it is longer: stock crypto/tls makes such deadlines.
+// SetReadDeadline sets the time after which pending and later Reads fail with os.ErrDeadlineExceeded. The zero time means no deadline. The
+// deadline refers to the node's clock, see suspend.Now. A time that was derived from time.Now has a monotonic reading, and counts as the
+// duration from now to t. The duration is rounded up to a multiple of 0.1 s, or of 1 s if it is longer than 1 s. The standard package
+// crypto/tls sets such deadlines.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline(t, &c.read) }
 
-// SetWriteDeadline sets when Writes fail with os.ErrDeadlineExceeded, also Writes under way. The zero time means never.
+// SetWriteDeadline sets the time after which pending and later Writes fail with os.ErrDeadlineExceeded. The zero time means no deadline.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.deadline(t, &c.write) }
 
 func (c *Conn) deadline(t time.Time, ends ...*endpoint) error {

@@ -2,9 +2,9 @@ package simulation
 
 import "syscall"
 
-// How connections end.
+// This file contains the code that ends connections.
 
-// end ends the direction to the peer, behind all bytes that were sent.
+// end closes the direction to the peer, after all bytes that were sent.
 func (c *Conn) end() {
 	c.send(0, func() {
 		if !c.probe() {
@@ -14,7 +14,8 @@ func (c *Conn) end() {
 	})
 }
 
-// probe reports whether a segment of c finds no peer, because the peer's node has no power, or has lost the connection by a PowerOff.
+// probe reports whether a segment from c finds no peer, because the peer's node has no power, or has lost the connection in a PowerOff. In
+// the first case c starts its timeout; in the second case the peer resets c.
 func (c *Conn) probe() bool {
 	switch p := c.peer; {
 	case p.node.off:
@@ -28,8 +29,8 @@ func (c *Conn) probe() bool {
 	return true
 }
 
-// full is called when a Write waits for room. TCP sends probes then, but they matter only if the peer has already lost its power: a
-// PowerOff during the wait finds the waiting Write.
+// Write calls full before it waits for room in the peer's buffer. TCP would send probes during the wait. Here one probe is enough, because
+// a later PowerOff of the peer sends a probe for a waiting Write.
 func (c *Conn) full() {
 	if p := c.peer; !p.node.off && !p.unplugged {
 		return
@@ -46,7 +47,7 @@ func (c *Conn) reset() {
 	c.send(0, func() { c.peer.broke(syscall.ECONNRESET) })
 }
 
-// broke makes c fail with err from now on. Bytes that have arrived and were not read are lost.
+// broke makes all operations of c fail with err from now on. Unread bytes are lost.
 func (c *Conn) broke(err error) {
 	if c.err != nil || c.closed {
 		return
@@ -58,27 +59,27 @@ func (c *Conn) broke(err error) {
 	c.write.wakeAll()
 }
 
-// sever breaks both ends at once.
+// sever breaks both ends of the connection at once.
 func (c *Conn) sever() {
 	c.broke(syscall.ECONNRESET)
 	c.peer.broke(syscall.ECONNRESET)
 }
 
-// repeat is called for a segment of c that cannot arrive now. TCP repeats the segment, but gives up after holdTimeout.
+// repeat is called for a segment from c that cannot arrive now. TCP would repeat the segment, but would give up after holdTimeout.
 func (c *Conn) repeat() {
 	if c.held == nil && c.err == nil && !c.closed {
 		c.held = c.node.world.after(holdTimeout, nil, c.timeOut)
 	}
 }
 
-// timeOut is called when a segment of c was on hold for too long.
+// timeOut is called when a segment from c has been on hold for holdTimeout.
 func (c *Conn) timeOut() {
 	c.held = nil
 	c.broke(syscall.ETIMEDOUT)
 	c.reset()
 }
 
-// abort closes c as its node ends, and resets the peer's end.
+// abort closes c because its node or its listener ends, and resets the peer's end.
 func (c *Conn) abort() {
 	if c.closed {
 		return
@@ -100,7 +101,7 @@ func (c *Conn) forget() {
 	}
 }
 
-// without removes x from all, in place.
+// without removes x from the slice all, in place.
 func without[T comparable](all []T, x T) []T {
 	for i := range all {
 		if all[i] == x {

@@ -9,16 +9,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A watch waits for the end of a context that does not call back by itself, such as one of package context.
+// A watch waits for the end of a context that cannot call back into the World, such as a context of package context.
 type watch struct {
 	done   <-chan struct{}
 	host   *host
-	f      atomicx.Pointer[func()] // nil means called, or stopped, maybe by a goroutine outside
-	unhook func() bool             // takes back the call that ends a sleep of the World; nil outside a bubble
+	f      atomicx.Pointer[func()] // the function to call; nil after the call, or after the watch was stopped
+	unhook func() bool             // cancels the call that ends the World's sleep; nil outside a bubble
 }
 
-// AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine outside the World, beside the task that
-// cancels. The World looks at the Done channel after each step instead, so that a seed repeats.
+// AfterDone implements suspend.Watcher. A context of package context would call f on a goroutine outside the World, concurrently with the
+// task that cancels the context. Instead the World checks the Done channel after each step, so that a seed repeats.
 func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	w := h.world
 	if w.o.open || !w.on() {
@@ -38,7 +38,7 @@ func (h *host) AfterDone(ctx context.Context, f func()) (stop func() bool) {
 	return t.stop
 }
 
-// unwatch ends the watches of a host that has crashed.
+// unwatch stops the watches of a host that has crashed.
 func (w *World) unwatch(h *host) {
 	for _, t := range w.watches {
 		if t.host == h {
@@ -61,12 +61,12 @@ func (t *watch) call() {
 	}
 }
 
-// errStockTimeout ends a run, which would otherwise wait for the timeout without end. A deadline of package context has a monotonic
-// reading, but a deadline by the World's clock has none.
+// errStockTimeout is the error of a run that would otherwise wait forever for a timeout. AfterDone recognises a deadline of package context
+// by its monotonic reading; a deadline by the World's clock has none.
 var errStockTimeout = errors.New("a task waits with a timeout of package context, which counts real time and never comes in a World. " +
 	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
 
-// notice makes the calls for ended contexts ready, in the order of their AfterDones.
+// notice makes the callbacks of ended contexts ready, in the order of the AfterDone calls.
 func (w *World) notice() {
 	left := w.watches[:0]
 	for _, t := range w.watches {

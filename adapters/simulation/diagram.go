@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// A diagram is the picture of a story in space and time (Lamport, 1978): a node is a line from top to bottom, a message an arrow, a fault a
-// band. Each event has its own row, so the distance of two rows does not show the time between them.
+// A diagram draws the story of a run, its messages and faults, in space and time (Lamport, 1978). A node is a vertical line, a message is
+// an arrow, and a fault is a band. Each event has its own row, so the distance between two rows does not show the time between them.
 
-// A band is the time of a fault of a node, or of the link of two nodes.
+// A band is the duration of a fault of a node, or of the link between two nodes.
 type band struct {
-	of, with *host // node of the fault, and the other end of a link or nil
+	of, with *host // the node of the fault, and the other end of its link (nil unless the fault is of a link)
 	what     string
-	from, to time.Duration // beginning and end; the end is -1 while the fault lasts
-	at       int           // length of the story at its beginning
-	until    int           // length of the story at its end
+	from, to time.Duration // the beginning and the end; the end is -1 while the fault lasts
+	at       int           // the length of the story when the fault began
+	until    int           // the length of the story when the fault ended
 }
 
-// band adds the beginning or the end of a fault to the story of a run. It is no event.
+// band records the beginning or the end of a fault for the diagram. The record is not an event, and does not change the hash.
 func (w *World) band(of, with *host, what string, begins bool) {
 	if !w.telling() {
 		return
@@ -46,23 +46,23 @@ func (l *Link) band(what string, begins bool) {
 const (
 	rowHeight = 18
 	colWidth  = 90
-	left      = 190 // x of the first line
+	left      = 190 // the x coordinate of the first node's line
 )
 
-// A picture is a diagram that is drawn.
+// A picture is a diagram under construction.
 type picture struct {
 	strings.Builder
 	v    *variant
 	rows []row
 }
 
-// A row is a scene, or the arrival of its message.
+// A row shows a scene, or the arrival of the scene's message.
 type row struct {
 	scene
 	arrives bool
 }
 
-// first is 0 for an arrival, which comes before the scene that it may have caused.
+// first returns 0 for an arrival and 1 for a scene, so that an arrival precedes the scene that the arrival may have caused.
 func first(r row) int {
 	if r.arrives {
 		return 0
@@ -76,7 +76,7 @@ func (p *picture) x(h *host) int {
 
 func (p *picture) y(i int) int { return 60 + rowHeight*i }
 
-// diagram returns the diagram of the last run of v, as SVG.
+// diagram returns the diagram of v's last run as SVG.
 func (v *variant) diagram(title string, r Report) string {
 	p := &picture{v: v}
 	for _, s := range v.scenes() {
@@ -111,7 +111,7 @@ text { font: 12px sans-serif } .name { font-weight: bold; text-anchor: middle } 
 .node { stroke: #999 } .message { stroke: #36c } .lost { stroke: #c33; stroke-dasharray: 4 3 } circle, .head { fill: #36c }
 .band { fill: #c33; fill-opacity: .25 } .link { fill: #e90; fill-opacity: .35 } .label { fill: #933; font-size: 11px } .cross { stroke: #c33; stroke-width: 2 }`
 
-// escaped returns the beginning of a text, as XML may have it.
+// escaped returns the beginning of text, escaped for XML.
 func escaped(text string) string {
 	if r := []rune(text); len(r) > shown {
 		text = string(r[:shown]) + "…"
@@ -124,7 +124,7 @@ func escaped(text string) string {
 	}, strings.ToValidUTF8(text, "?")))
 }
 
-// band draws a fault beside the line of its node, or between the two lines of its link.
+// band draws a fault on the line of its node, or between the lines of its link's two nodes.
 func (p *picture) band(b *band) {
 	from, to := p.y(p.rowAt(b.from, b.at)), p.y(len(p.rows))
 	if b.to >= 0 {
@@ -141,7 +141,7 @@ func (p *picture) band(b *band) {
 		class, x-6, from, to-from, escaped(what), x+9, from+11, escaped(b.what))
 }
 
-// rowAt returns the row of the n'th scene of the story, or of the next scene that has a row.
+// rowAt returns the index of the row that shows the n'th scene of the story, or the next scene that has a row.
 func (p *picture) rowAt(at time.Duration, n int) int {
 	i := slices.IndexFunc(p.rows, func(r row) bool { return r.at > at || r.at == at && r.order >= n && !r.arrives })
 	if i < 0 {
@@ -187,7 +187,7 @@ func (p *picture) row(i int, s row) {
 	fmt.Fprintf(p, `<text x="%d" y="%d">%s</text>`, left+colWidth*len(p.v.named), y+4, escaped(s.tell()))
 }
 
-// draw writes the diagram of a seed to a file, and returns a line about it.
+// draw writes the diagram of a seed to a file, and returns a line that names the file.
 func (v *variant) draw(file, seed string, r Report) string {
 	if err := os.WriteFile(file, []byte(v.diagram("seed "+seed, r)), 0o644); err != nil {
 		return fmt.Sprintf("\nIts diagram is not written: %v\n", err)

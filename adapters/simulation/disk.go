@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// A diskState is the state of a nodeFS: the inodes by name, and the names that are durable.
+// A diskState is the state of a node's disk.
 type diskState struct {
-	boot    int // crashes so far
+	boot    int // the number of crashes so far
 	names   map[string]*inode
 	durable map[string]*inode
-	changes []change // changes of names since their last sync, in order
+	changes []change // the changes to names since the last sync of the names, in order
 	slow    time.Duration
 	full    bool
 	rot     float64
-	inodes  []*inode // inodes that have a name, or had a name since the last sync of the names; the oldest first
+	inodes  []*inode // the inodes that have a name, or had a name since the last sync of the names; the oldest is first
 }
 
-// A change gives the name to the inode i, and removes the name gone. Either may be absent.
+// A change makes name refer to the inode i, and removes the name in the field gone. The fields i and gone are optional.
 type change struct {
 	name string
 	i    *inode
 	gone string
 }
 
-// An inode is the bytes of a file.
+// An inode holds the bytes of a file.
 type inode struct {
 	data    []byte
 	durable []byte
-	patches []patch // patches since the last sync, in order
+	patches []patch // the patches since the last sync, in order
 }
 
-// A patch is a write, or with cut a new length.
+// A patch is a write of data at the offset off. If cut is set, the patch is a Truncate to the length off.
 type patch struct {
 	off  int64
 	data []byte
@@ -41,7 +41,7 @@ type patch struct {
 
 const (
 	sector  = 512
-	maxSize = 1 << 30 // bytes of a file
+	maxSize = 1 << 30 // the maximum size of a file in bytes
 )
 
 func (d *diskState) newInode() *inode {
@@ -55,7 +55,7 @@ func (d *diskState) change(c change) {
 	d.changes = append(d.changes, c)
 }
 
-// to applies c to names.
+// to applies c to names, and returns the changed map.
 func (c change) to(names map[string]*inode) map[string]*inode {
 	if names == nil {
 		names = map[string]*inode{}
@@ -75,7 +75,7 @@ func (d *diskState) syncNames() {
 	d.forget()
 }
 
-// forget drops the inodes that no name leads to any more. An open file keeps its inode until a crash.
+// forget drops the inodes without a name. An open file keeps its inode until a crash.
 func (d *diskState) forget() {
 	if len(d.inodes) > len(d.names) {
 		named := slices.Collect(maps.Values(d.names))
@@ -88,7 +88,7 @@ func (i *inode) write(p patch) {
 	i.patches = append(i.patches, p)
 }
 
-// to applies p to data.
+// to applies p to data, and returns the changed data.
 func (p patch) to(data []byte) []byte {
 	end := p.off + int64(len(p.data))
 	if p.cut && end < int64(len(data)) {
@@ -108,7 +108,7 @@ func (i *inode) sync() {
 	}
 }
 
-// crash decides by the seed which bytes and names are kept, of all that were not synced.
+// crash decides at random which unsynced names and bytes survive, and discards the rest.
 func (d *diskState) crash(n *Node) {
 	s := &n.world.disk
 	d.boot++
@@ -130,7 +130,7 @@ func (d *diskState) crash(n *Node) {
 	d.forget()
 }
 
-// crash decides for each sector of each patch whether it is kept.
+// crash decides at random for each sector of each patch whether the sector survives.
 func (i *inode) crash(s *source) {
 	mode := s.below(4) // 0 keeps all patches, and 1 keeps nothing
 	for _, p := range i.patches {

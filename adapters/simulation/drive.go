@@ -26,57 +26,58 @@ import (
 	"github.com/braidgo/braid/internal/labels"
 )
 
-// How a World with guests is driven. Four kinds of goroutines take turns on one processor:
+// This file drives a World with guests. Four kinds of goroutines take turns on one processor:
 //
-//	the driver   outside. It lets all guests run until each is blocked, a window. Then it switches to
-//	the World    a coroutine in the bubble of the guests. It does its steps and wakes guests, or it wants time to pass. Then
-//	the sleeper  of the bubble sleeps as told. The clock of the bubble goes on meanwhile, and at no other time
-//	the guests   call the World, which queues the call and ends the sleep
+//	driver    runs outside the guests' bubble. It lets all guests run until each is blocked; this is a window. Then it resumes the World
+//	World     is a coroutine in the guests' bubble. It runs steps until it has woken guests or must wait. Then it yields to the driver
+//	sleeper   is a goroutine in the guests' bubble. It sleeps while the World waits. Only then does the bubble's clock advance
+//	guests    call the World. A call is queued, and ends the sleep
 //
-// The World is a coroutine, since a goroutine outside must not wake a wait of the bubble, and a goroutine inside would stop its clock. At
-// such a switch the runtime keeps the books of a bubble only if the caller is in a bubble, too. So the driver must have its own bubble.
+// The World is a coroutine because a goroutine outside the bubble must not wake a goroutine inside, and another goroutine inside would stop
+// the bubble's clock. When the driver switches to this coroutine, the runtime counts the bubble's running goroutines correctly only if the
+// driver is in a bubble, too. So the driver has its own bubble.
 
-// The samples of the driver.
+// Indexes of the driver's samples.
 const (
-	runnable = iota // goroutines that could run: the driver has the only processor, so 0 means that all others are blocked
-	inCalls         // goroutines in calls of the system
+	runnable = iota // the number of runnable goroutines; 0 means that all goroutines but the driver are blocked
+	inCalls         // the number of goroutines in system calls
 )
 
 const (
-	longWindow  = 5 * time.Millisecond // real time. After 10 ms the runtime may take the processor away
-	starving    = time.Millisecond     // real time after which a sync.Mutex changes its order
-	collectAt   = 10_000               // windows
-	lookAt      = 100                  // windows
-	lookOutside = 20                   // events without a move of the clock
+	longWindow  = 5 * time.Millisecond // real time; after 10 ms the runtime may preempt a goroutine
+	starving    = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
+	collectAt   = 10_000               // windows between two garbage collections
+	lookAt      = 100                  // windows between two checks of the heap size
+	lookOutside = 20                   // events while the clock stops, before the function look is called
 )
 
 var (
-	busyAfter   = 10 * time.Second // real time
-	collectOver = 512 << 20        // bytes, and twice what is in use
+	busyAfter   = 10 * time.Second // the real time that a guest may run without a wait
+	collectOver = 512 << 20        // bytes; the driver adds twice the size of the live heap
 )
 
 var errNames = errors.New("simulation: there is no DNS in a World: dial the name of a node, by a Host")
 
-// unnamed returns a resolver that finds only the names of /etc/hosts. A real look-up must not happen: it would leave the World, and
-// net.DefaultResolver shares look-ups between bubbles.
+// unnamed returns a resolver that finds only the names in /etc/hosts. A real lookup must not happen: it would leave the World, and
+// net.DefaultResolver shares lookups between bubbles.
 func unnamed() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNames }}
 }
 
-// inGuests is runApart for a World with guests.
+// inGuests does for a World with guests what runApart does for a World of tasks.
 func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx context.Context, w *World) error) Report {
 	r := Report{Seed: o.Seed, Err: ErrExited}
-	o.Bubble = false // Guests has one already
+	o.Bubble = false // inGuests makes the bubble itself
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
 		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guest{},
 		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver),
 	}
 	net.DefaultResolver = unnamed()
-	for range 2 { // a sync.Pool keeps the timers of an older bubble for so long
+	for range 2 { // a sync.Pool keeps the timers of an older bubble for two collections
 		runtime.GC()
 	}
-	for range 10 { // goroutines on their way into a call of the system are there then
+	for range 10 { // lets goroutines enter the system calls that they are about to make
 		runtime.Gosched()
 	}
 	defer g.watch(o.Seed)()
@@ -94,17 +95,17 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 		}()
 		synctest.Test(t, func(*testing.T) {
 			g.next, _ = iter.Pull(func(yield func(struct{}) bool) { g.world(o, main, &r, yield) })
-			time.Sleep(time.Until(o.Start)) // returns at once if Start is zero
+			time.Sleep(time.Until(o.Start)) // Sleep returns at once if Start is zero
 			g.sleeper(ready)
 		})
 	}()
 	<-ready
 	busy := make(chan struct{})
-	go func() { // a callback that ends by runtime.Goexit ends this goroutine
+	go func() { // a callback that calls runtime.Goexit ends this goroutine
 		defer close(done)
 		synctest.Test(t, func(*testing.T) {
 			defer close(busy)
-			go func() { <-busy }() // this wait is not durable, so that the clock of this bubble does not move
+			go func() { <-busy }() // this wait is not durable, so the clock of the driver's bubble does not move
 			defer g.end()
 			g.drive()
 		})
@@ -114,13 +115,13 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	return r
 }
 
-// watch reports on standard error, once, that the World itself waits natively: in a task, a callback or a function of Always.
+// watch prints a report to standard error, once, if the World itself waits natively: in a task, a callback or a function passed to Always.
 func (g *guests) watch(seed uint64) (stop func()) {
 	before, over := int64(-1), new(atomic.Bool)
 	var look func()
 	look = func() {
 		switch now := g.moves.Load(); {
-		case over.Load(): // this call had begun
+		case over.Load(): // stop was called after this timer had fired
 		case now != before:
 			before = now
 			time.AfterFunc(2*busyAfter, look)
@@ -136,7 +137,7 @@ func (g *guests) watch(seed uint64) (stop func()) {
 	}
 }
 
-// world runs the World, as the coroutine.
+// world is the function of the World's coroutine. It stores the report of the run in r.
 func (g *guests) world(o Options, main func(ctx context.Context, w *World) error, r *Report, yield func(struct{}) bool) {
 	w := newWorld(o)
 	w.guests, g.w, g.yield = g, w, yield
@@ -162,14 +163,14 @@ func (g *guests) world(o Options, main func(ctx context.Context, w *World) error
 	}
 }
 
-// look looks for a guest that waits for real I/O, which only the stack trace of its goroutine shows.
+// look searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
 func (g *guests) look() {
 	for _, stack := range gid.Stacks() {
 		head, calls, _ := bytes.Cut(stack, []byte{'\n'})
 		if g.outside != nil || !bytes.Contains(head, []byte(g.bubble)) || !bytes.Contains(head, []byte("[IO wait")) {
 			continue
 		}
-		lines := strings.Split(string(calls), "\n") // a call has two lines
+		lines := strings.Split(string(calls), "\n") // each call has two lines
 		for len(lines) > 3 && slices.ContainsFunc(standard, func(p string) bool { return strings.HasPrefix(lines[0], p) }) {
 			lines = lines[2:]
 		}
@@ -178,10 +179,11 @@ func (g *guests) look() {
 	}
 }
 
-// standard are the packages that lie between a program and a wait for real I/O.
+// standard lists the packages whose functions lie between a program and a wait for real I/O.
 var standard = []string{"internal/", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}
 
-// sleeper is the main goroutine of the bubble.
+// sleeper is the main goroutine of the guests' bubble. It receives times from g.commands, and sleeps until each of these times, or until it
+// receives from g.kick.
 func (g *guests) sleeper(ready chan struct{}) {
 	g.kick, g.done, g.begun = make(chan struct{}, 1), make(chan struct{}), time.Now()
 	g.bubble = strings.TrimSuffix(bubbleOf(), "]:") + " labels:"
@@ -190,7 +192,7 @@ func (g *guests) sleeper(ready chan struct{}) {
 	close(ready)
 	for until := range g.commands {
 		rang := false
-		timer.Reset(until - time.Since(g.begun)) // the World may be ahead
+		timer.Reset(until - time.Since(g.begun)) // the World may be ahead of the bubble's clock
 		select {
 		case <-timer.C:
 			rang = true
@@ -203,7 +205,7 @@ func (g *guests) sleeper(ready chan struct{}) {
 	}
 }
 
-// drive is the driver. It holds the lock, except in windows.
+// drive is the driver's loop. The driver holds g.mu except during windows.
 func (g *guests) drive() {
 	for g.step() {
 		g.asleep = g.pausing
@@ -211,7 +213,7 @@ func (g *guests) drive() {
 		if g.rang {
 			g.stands, g.events = 0, 0
 		}
-		for g.asleep { // a guest waits, and not durably: the World goes on without the clock of the bubble
+		for g.asleep { // a guest waits, but not durably: the World continues while the bubble's clock stops
 			g.ahead++
 			if g.stands == 0 {
 				g.stands = chance.Nanotime()
@@ -237,8 +239,9 @@ func (g *guests) drive() {
 	}
 }
 
-// step lets the World run until it sleeps, and reports whether it is not over. It collects garbage here, where all guests are blocked:
-// otherwise a guest that runs during the collection would wait for the lock, and at level C the clock of the bubble goes on in such a wait.
+// step resumes the World until the World sleeps, and reports whether the run continues. It first collects garbage at intervals, because all
+// guests are blocked here. A guest that ran during a collection would wait for g.mu, and at level C the bubble's clock advances during such
+// a wait.
 func (g *guests) step() bool {
 	if g.windows > 0 && g.windows%lookAt == 0 {
 		if metrics.Read(g.heap); g.windows%collectAt == 0 || g.heap[0].Value.Uint64() > g.limit {
@@ -251,7 +254,7 @@ func (g *guests) step() bool {
 	return ok
 }
 
-// end ends the guests that are in a call, and the bubble.
+// end ends the guests that wait in a call, and then the bubble.
 func (g *guests) end() {
 	g.window(false)
 	if !g.asleep {
@@ -261,8 +264,8 @@ func (g *guests) end() {
 	g.mu.Unlock()
 }
 
-// window lets all guests run until each is blocked, in any kind of wait, and lets the sleeper sleep. It must not use testing/synctest.Wait,
-// which would wait for the guests that wait for a sync.Mutex, too.
+// window lets all guests run until each is blocked in a wait of any kind. If sleep is set, window also starts the sleeper. It must not use
+// synctest.Wait, which would not return while a guest waits for a sync.Mutex.
 func (g *guests) window(sleep bool) {
 	g.windows++
 	g.moves.Add(1)
@@ -276,7 +279,7 @@ func (g *guests) window(sleep bool) {
 	}
 	for blocked := false; !blocked; {
 		runtime.Gosched()
-		_ = debug.SetGCPercent(-1) // waits for the end of a collection that a guest has begun
+		_ = debug.SetGCPercent(-1) // SetGCPercent waits for the end of a collection that a guest has started
 		metrics.Read(g.samples)
 		blocked = g.samples[runnable].Value.Uint64() == 0 && g.samples[inCalls].Value.Uint64() <= g.baseline
 		if !blocked && time.Duration(chance.Nanotime()-begun) > g.patience {
@@ -286,24 +289,25 @@ func (g *guests) window(sleep bool) {
 	g.mu.Lock()
 	switch took := time.Duration(chance.Nanotime() - begun); {
 	case took > g.patience:
-		g.patience = longWindow // the guest runs without end
+		g.patience = longWindow // a guest runs forever, so the next windows must be short
 		g.w.fail(g.w.account(ErrBusy))
 	case took > longWindow:
 		g.long = append(g.long, g.windows)
 	}
 }
 
-// calm prepares the process for guests, until t ends: one processor, collections of garbage between events, and labels in stacks.
+// calm prepares the process for guests until t ends. It sets one processor, turns off automatic garbage collection, and adds labels to
+// stack traces.
 func calm(t *testing.T) {
-	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // panics in a parallel test
+	t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")) // Setenv panics in a parallel test
 	procs, percent, rate, names := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), runtime.MemProfileRate, net.DefaultResolver
 	runtime.MemProfileRate = 0
-	_, _ = unnamed().LookupHost(context.Background(), "localhost") // package net makes channels at its first look-up
-	_ = t.Context().Done()                                         // a channel that a bubble made would end the process when t ends
+	_, _ = unnamed().LookupHost(context.Background(), "localhost") // package net makes channels during its first lookup
+	_ = t.Context().Done()                                         // a Done channel that was made in a bubble would end the process when t ends
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt) // the goroutines of os/signal must not begin in a bubble
+	signal.Notify(signals, os.Interrupt) // the goroutines of os/signal must not start in a bubble
 	signal.Stop(signals)
-	_ = chance.Calm() // otherwise a busy machine may decide an order, which Report.Long counts
+	_ = chance.Calm() // otherwise a busy machine may decide an order, see Report.Long
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(procs)
 		debug.SetGCPercent(percent)

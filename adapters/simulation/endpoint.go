@@ -8,24 +8,25 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An endpoint is one direction of a Conn, or a Listener, as its waiters see it: a line, in which the first may go on, and a deadline.
+// An endpoint is a queue of operations with a deadline: one direction of a Conn, a Listener or a PacketConn. Only the first operation in
+// line may complete.
 type endpoint struct {
 	line    []*turn
 	expired bool
 	timer   *timer
-	set     int // deadlines of guests
+	set     int // the number of deadlines that guests have set
 }
 
-// A turn is an operation in the line, of a task or of a guest.
+// A turn is an operation in the line of an endpoint. The caller of the operation is a task or a guest.
 type turn struct {
 	r    suspend.Resumer[struct{}]
 	w    *World
-	woke chan struct{} // wakes a guest; nil means a task
+	woke chan struct{} // wakes a guest; woke is nil for a task
 }
 
 var errDeadline = os.ErrDeadlineExceeded
 
-// join begins an operation. It returns nil for a caller outside the World.
+// join adds an operation of the caller to the line. It returns nil if the caller is outside the World.
 func (s *endpoint) join(w *World) *turn {
 	guest, ok := w.begin()
 	if !ok {
@@ -41,7 +42,7 @@ func (s *endpoint) join(w *World) *turn {
 
 func (s *endpoint) first(t *turn) bool { return s.line[0] == t }
 
-// leave ends the operation t, and lets the next in the line go on.
+// leave removes the operation t from the line, and wakes the next operation.
 func (s *endpoint) leave(t *turn) {
 	s.line = without(s.line, t)
 	s.wakeFirst()
@@ -50,7 +51,7 @@ func (s *endpoint) leave(t *turn) {
 	}
 }
 
-// wait suspends the caller until it is woken. It may be woken for nothing, so the caller must check again.
+// wait suspends the caller until t is woken. A wake-up may be spurious, so the caller must check its condition again.
 func (t *turn) wait() {
 	w := t.w
 	if t.woke != nil {
@@ -71,7 +72,7 @@ func (t *turn) wake() {
 		default:
 		}
 		t.w.guests.woken = true
-	} else if g != nil { // a guest calls, and must not call Resume: it has the lock that Resume takes
+	} else if g != nil { // a guest holds the lock that Resume takes, and must not call Resume
 		g.ask(nil, t.wake)
 	} else {
 		t.r.Resume(struct{}{}, nil)
@@ -90,7 +91,7 @@ func (s *endpoint) wakeAll() {
 	}
 }
 
-// deadline sets the deadline, by the clock of h.
+// deadline sets the deadline to the time t on h's clock.
 func (s *endpoint) deadline(h *host, t time.Time) {
 	s.expired = false
 	w, now := h.world, h.world.start.Add(h.clock())
@@ -99,7 +100,7 @@ func (s *endpoint) deadline(h *host, t time.Time) {
 		return
 	}
 	d := t.Sub(now)
-	if !w.stock && t != t.Round(0) { // a monotonic reading: stock code has added d to time.Now a moment ago
+	if !w.stock && t != t.Round(0) { // t has a monotonic reading, so the caller has just computed it from time.Now
 		if d = roundUp(time.Until(t), 100*time.Millisecond); d > time.Second {
 			d = roundUp(d, time.Second)
 		}
@@ -116,13 +117,13 @@ func (s *endpoint) expire() {
 	s.wakeAll()
 }
 
-// clear removes the timer.
+// clear removes the deadline's timer.
 func (s *endpoint) clear(w *World) {
 	w.discard(s.timer)
 	s.timer = nil
 }
 
-// roundUp returns the next multiple of unit.
+// roundUp rounds d up to a multiple of unit.
 func roundUp(d, unit time.Duration) time.Duration {
 	if rest := d % unit; rest > 0 {
 		return plus(d, unit-rest)

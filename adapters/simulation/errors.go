@@ -17,49 +17,50 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The errors of a run that was ended.
+// Errors that end a run.
 var (
-	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set. In a bubble the World does not
-	// see the timers of package time. There it waits for them until MaxTime, or for ten years of the bubble's time.
+	// ErrDeadlock says that nothing could happen any more: no task could run, and no timer was set. In a bubble the World does not see timers
+	// of package time. The World waits for such timers until MaxTime, or for ten years of the bubble's time, before the run fails.
 	ErrDeadlock = errors.New("deadlock: no task can run, and no timer is set")
 
-	// ErrSteps says that a run took MaxSteps.
+	// ErrSteps says that a run reached Options.MaxSteps.
 	ErrSteps = errors.New("the run has taken MaxSteps")
 
-	// ErrTime says that a run took MaxTime.
+	// ErrTime says that a run reached Options.MaxTime.
 	ErrTime = errors.New("the run has taken MaxTime")
 
-	// ErrNative says that a task has waited natively, in one place, for eight times StallAfter: on a channel, a sync.Mutex or a network.
+	// ErrNative says that a task waited natively in one place for eight times StallAfter: on a channel, a sync.Mutex or a real network.
 	ErrNative = errors.New("a task waits natively, which stops the World")
 
-	// ErrExited says that main, or a callback, ended by runtime.Goexit. The text of the error says where.
+	// ErrExited says that main or a callback called runtime.Goexit. The text of the error contains the place of the call.
 	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
-// The errors of a run with guests.
+// Errors that end a run with guests.
 var (
-	// ErrStuck says that a guest waits for a sync.Mutex, or for real I/O, while others wait for package time: the clock does not go on.
+	// ErrStuck says that a guest waited for a sync.Mutex or for real I/O while other guests waited for package time, whose clock could not
+	// advance.
 	ErrStuck = errors.New("stuck: a guest waits for a lock or for something outside, and the clock cannot go on")
 
-	// ErrBusy says that a guest has run for ten seconds of real time without a wait.
+	// ErrBusy says that a guest ran for ten seconds of real time without waiting.
 	ErrBusy = errors.New("busy: a guest runs without end")
 
 	errGuests = errors.New("simulation: Options.Guests is for Test, which gives each run a bubble")
 )
 
 func (w *World) panicked(value any, stack []byte) {
-	if t := w.current; w.leaving || t != nil && t.host.dead { // a defer of an ended task has panicked
+	if t := w.current; w.leaving || t != nil && t.host.dead { // a deferred function of a killed task has panicked
 		return
 	}
 	if f := w.o.OnPanic; f != nil {
-		if f(value, stack); !errors.Is(w.err, ErrExited) { // otherwise main has panicked
+		if f(value, stack); !errors.Is(w.err, ErrExited) { // if err is ErrExited, main itself has panicked
 			return
 		}
 	}
 	w.fail(fmt.Errorf("simulation: %w\n%s", &suspend.PanicError{Value: value, Stack: stack}, stack))
 }
 
-// account adds to err its time, the place where each task waits, and the waits without a task.
+// account adds details to err: the seed, the step and the time, the place where each task waits, and each wait without a task.
 func (w *World) account(err error) error {
 	stacks := maps.Collect(gid.Stacks())
 	var b strings.Builder
@@ -88,7 +89,8 @@ func (w *World) account(err error) error {
 	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.now, err, b.String())
 }
 
-// strays lists the goroutines that tasks have started and that still live. Such a goroutine may be meant to wake a task, but cannot.
+// strays describes the live goroutines that tasks have started. The program may expect such a goroutine to wake a task, but the goroutine
+// must not call into the World.
 func (l *fleet) strays(stacks map[int64][]byte) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
@@ -103,8 +105,9 @@ func (l *fleet) strays(stacks map[int64][]byte) string {
 	return b.String()
 }
 
-// exit returns an ErrExited for the deferred call of a function that has ended by runtime.Goexit: with the place of the call that ended it.
-// Packages of tests come between.
+// exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an ErrExited with the place
+// of the Goexit call. The place is the nearest frame outside the packages for tests. During a panic, exit returns ErrExited without a
+// place.
 func exit() error {
 	var pcs [64]uintptr
 	exited := false
@@ -118,25 +121,25 @@ func exit() error {
 			return fmt.Errorf("%w: in %s, %s:%d", ErrExited, f.Function[strings.LastIndexByte(f.Function, '/')+1:], filepath.Base(f.File), f.Line)
 		}
 	}
-	return ErrExited // a panic
+	return ErrExited // a panic is running the deferred function
 }
 
 var between = []string{"testing.", "github.com/stretchr/testify/"}
 
-// frames is a stack trace without its head.
+// frames returns a stack trace without its first line.
 func frames(trace []byte) string {
 	_, frames, _ := strings.Cut(string(trace), "\n")
 	return frames
 }
 
-// own are the packages of the first and last frames of a stack, which say nothing to a reader.
+// own lists prefixes of functions that the function frame omits, because they do not help a reader.
 var own = []string{
 	"runtime.", "iter.", "runtime/debug.", "github.com/braidgo/braid/adapters/internal/", "github.com/braidgo/braid/internal/",
 	"github.com/braidgo/braid/adapters/simulation.(*task)", "github.com/braidgo/braid/suspend.(*binding)", "coroswitch",
 	"github.com/braidgo/braid/suspend.(*continuation", "github.com/braidgo/braid/suspend.holdOn",
 }
 
-// frame removes the frames of the scheduler from a stack. Each frame has two lines.
+// frame removes the scheduler's frames from a stack. Each frame has two lines.
 func frame(stack string) string {
 	lines := strings.Split(strings.TrimRight(stack, "\n"), "\n")
 	var kept []string
@@ -151,7 +154,8 @@ func frame(stack string) string {
 	return strings.Join(kept, "\n")
 }
 
-// cause names the usual cause of a call from outside with this stack. stock says that package context or time has made it.
+// cause returns a hint at the usual cause of a call from outside with this stack. stock reports whether package context or time has made
+// the call.
 func cause(stack []byte) (hint string, stock bool) {
 	switch {
 	case bytes.Contains(stack, []byte("context.(*afterFuncCtx)")):

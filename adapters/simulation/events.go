@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// An event is a line of the trace. All of them go into the hash, so that two runs with one hash did the same. Hosts count by their
-// number: their names are in the events of their making.
+// An event is a line of the trace. All events go into the hash, so two runs with the same hash did the same. A host enters the hash by its
+// number. The event of kind made contains the host's name.
 type event struct {
 	kind  kind
-	quiet bool // no line of the trace: the task does a call of a guest
+	quiet bool // the trace omits the event, because the task executes a guest's call
 	at    time.Duration
-	host  *host  // nil means the World's own goroutine, for a timer, a segment or a callback
-	task  int    // number on the host
-	of    *host  // the other side
-	n     int    // how many could run, number of the task of of, number of bytes
-	data  uint64 // hash of the bytes or of the text, port
+	host  *host  // the acting host; nil for a timer, a segment or a callback
+	task  int    // the acting task's number on its host
+	of    *host  // the other host that takes part
+	n     int    // the count of runnable tasks, the number of a woken task, or a count of bytes
+	data  uint64 // a hash of the bytes or the text, or a port
 	text  string
 
-	message *message // the bytes that are sent, in a run that is a variant
+	message *message // the message that is sent or arrives, in a run with a story
 }
 
 type kind uint8
@@ -49,7 +49,7 @@ const (
 	wrote
 )
 
-// note is called for each event.
+// note adds the event e to the hash, and to the trace if there is a trace.
 func (w *World) note(e event) {
 	if w.leaving {
 		return
@@ -74,7 +74,7 @@ func (w *World) note(e event) {
 	}
 }
 
-// traced reports whether anybody reads the events.
+// traced reports whether a trace or a watch function receives the events.
 func (w *World) traced() bool { return w.o.watch != nil || w.o.Trace != nil }
 
 func (h *host) number() int {
@@ -84,10 +84,10 @@ func (h *host) number() int {
 	return h.index + 1
 }
 
-// String is a line of the trace.
+// String returns the event's line of the trace.
 func (e event) String() string { return fmt.Sprintf("%14v  %s", e.at, e.act()) }
 
-// act says what happened, without the time.
+// act returns the event's line without the time.
 func (e event) act() string {
 	who := taskName(e.host, e.task)
 	switch e.kind {
@@ -143,7 +143,7 @@ func hostName(h *host) string {
 	return h.name
 }
 
-// taskName names a task: by its host and its number there.
+// taskName returns the name of a task, made of its host's name and its number on the host.
 func taskName(h *host, id int) string {
 	switch {
 	case h == nil:
@@ -160,7 +160,7 @@ func taskName(h *host, id int) string {
 	return fmt.Sprintf("#%d", id)
 }
 
-// mix is the step of the hash: a product of 128 bits, folded (Wang Yi, wyhash).
+// mix adds x to the hash h. It folds a 128-bit product, as wyhash (Wang Yi) does.
 func mix(h, x uint64) uint64 {
 	hi, lo := bits.Mul64(h^0x9e3779b97f4a7c15, x^0xa0761d6478bd642f)
 	return hi ^ lo ^ x

@@ -4,25 +4,25 @@ package simulation
 
 import "github.com/braidgo/braid/suspend"
 
-// What follows is for the model checker: the door between a World and the goroutines outside, without a clock.
+// This file lets the model checker explore calls from goroutines outside a World, without a clock.
 
-// An Exploring is a World that only lets in callbacks.
+// An Exploring is a World that only accepts callbacks.
 type Exploring struct{ w *World }
 
-// NewExploring returns an Exploring that has not run.
+// NewExploring returns an Exploring that is not running yet.
 func NewExploring() *Exploring {
 	w := newWorld(Options{Seed: 1, open: true})
 	w.admits = true
 	return &Exploring{w}
 }
 
-// Run runs callbacks on the caller, and sleeps while there are none, until over reports true and no callback is left. alarm reports whether
-// the alarm has rung.
+// Run runs callbacks on the caller's goroutine, and sleeps while no callback is ready. It returns once over returns true and no callback is
+// left. The function alarm reports whether the alarm has rung.
 func (x *Exploring) Run(alarm, over func() bool) {
 	w := x.w
 	w.parent, w.fleet = suspend.Self(), new(fleet)
 	for {
-		if w.fallAsleep(); alarm() { // after the sleep has begun, as the timer is set after it
+		if w.fallAsleep(); alarm() { // checked after the sleep has begun, because the real timer is also set then
 			w.rouseSelf()
 		}
 		w.park()
@@ -37,10 +37,10 @@ func (x *Exploring) Run(alarm, over func() bool) {
 	}
 }
 
-// Call is a call from outside.
+// Call submits the callback f from outside the World.
 func (x *Exploring) Call(f func()) error {
 	return x.w.fromOutside(ready{host: &x.w.host, f: f, as: callback})
 }
 
-// Alarm ends the sleep, as the alarm does.
+// Alarm ends the sleep, as the World's alarm does.
 func (x *Exploring) Alarm() { x.w.rouseSelf() }

@@ -17,33 +17,33 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrForeign is the error of a run into which a goroutine outside the World has called: the run could not be repeated. The
-// text has that goroutine's stack.
+// ErrForeign says that a goroutine outside the World has called into the World, so the run could not be repeated. The text of the error
+// contains the goroutine's stack.
 var ErrForeign = errors.New("a goroutine outside the World has called into it")
 
-// outside is the part of a World for calls of other goroutines. In a bubble they may call while it sleeps, since such a call comes from a
-// timer of package time, and packages time and context may call always. Any other call must end the run, since the run could not be
-// repeated.
+// outside is the part of a World that handles calls from other goroutines. In a bubble, other goroutines may call while the World sleeps,
+// because a timer of package time has caused the call. Packages time and context may call at any time. Any other call must end the run,
+// because the run could not be repeated.
 type outside struct {
-	driver  int64 // the goroutine of Run
-	current *task // the task that runs; nil means the World's own goroutine
+	driver  int64 // the id of Run's goroutine
+	current *task // the running task, or nil while the World's own goroutine runs
 	parent  suspend.Task
-	stock   bool         // the clock of package time is the World's
-	begun   time.Time    // the beginning of the run by this clock
+	stock   bool         // the World uses the clock of package time
+	begun   time.Time    // the start of the run by the clock of package time
 	called  atomicx.Bool // foreign is not nil, in is not empty, or a context has ended
 
 	mu      atomicx.Mutex
-	foreign error   // the first call that was none of a timer
-	admits  bool    // calls may enter, from the beginning of a sleep until all calls of one moment are there
+	foreign error   // the error of the first call that was not allowed
+	admits  bool    // calls are allowed: from the beginning of a sleep until the bubble's goroutines are blocked again
 	asleep  bool    // a call must unpark parent
 	closed  bool    // the run is over
-	in      []ready // calls that were admitted
+	in      []ready // the calls that were admitted, in order of arrival
 }
 
-// arrive is called first, on the goroutine of Run.
+// arrive prepares w for a run. Run calls it first, on its own goroutine.
 func (w *World) arrive() error {
 	w.driver = gid.Get()
-	if !w.o.Start.IsZero() && (w.o.Bubble || w.guests != nil && !w.o.Start.Equal(time.Now())) { // guests are at Start, if it is not before 2000
+	if !w.o.Start.IsZero() && (w.o.Bubble || w.guests != nil && !w.o.Start.Equal(time.Now())) { // inGuests has slept until Start, if Start is after 2000
 		return errors.New("simulation: Options.Start is set, and in a bubble the clock is that of the bubble")
 	}
 	if w.o.Bubble && bubbleOf() == "" {
@@ -59,7 +59,8 @@ func (w *World) arrive() error {
 	return nil
 }
 
-// begin begins a call of a task or a guest, and reports whether the caller may call. A guest must end the call by guests.exit.
+// begin begins a call by a task or a guest, and reports whether the call is allowed. If the caller is a guest, it must end the call with
+// guests.exit.
 func (w *World) begin() (guest, ok bool) {
 	if g := w.guests; g != nil && !w.on() {
 		g.enter()
@@ -68,7 +69,7 @@ func (w *World) begin() (guest, ok bool) {
 	return false, w.enter()
 }
 
-// calling returns the guests during the call of a guest, and nil otherwise.
+// calling returns w.guests while a guest calls, and nil otherwise.
 func (w *World) calling() *guests {
 	if g := w.guests; g != nil && g.calling {
 		return g
@@ -76,8 +77,8 @@ func (w *World) calling() *guests {
 	return nil
 }
 
-// on reports whether the caller is on the World: on its own goroutine, or in its task that runs. Where suspending is forbidden, as in a
-// transaction, no task is bound, but its goroutine shows it.
+// on reports whether the caller is on the World, that is, on the World's own goroutine or in the running task. Where suspending is
+// forbidden, as in a transaction, no task is bound, but the id of the goroutine identifies the task.
 func (w *World) on() bool {
 	t, ok := suspend.Current().(*task)
 	if ok && t.world.Load() == w {
@@ -91,8 +92,8 @@ func (w *World) on() bool {
 	return t != nil && t.world.Load() == w
 }
 
-// own reports whether the caller is on the World, and otherwise ends the run. It must not end a task: a Select calls the clock and the
-// timers while it holds guards, or when it has a lock or a value.
+// own reports whether the caller is on the World. If the caller is elsewhere, own ends the run. Unlike enter, own must not end the calling
+// task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
 func (w *World) own() bool {
 	if !w.on() {
 		_ = w.fromOutside(ready{})
@@ -101,23 +102,23 @@ func (w *World) own() bool {
 	return true
 }
 
-// enter begins a call of the World's own tasks and callbacks, and reports whether the caller is on the World. A task that was killed ends
-// here, and so does the task that runs when the run has failed.
+// enter begins a call by one of the World's own tasks or callbacks, and reports whether the caller is on the World. If the calling task was
+// killed, or if the run has failed, enter ends the calling task.
 func (w *World) enter() bool {
 	if !w.own() {
 		return false
 	}
 	if t := w.current; t != nil {
 		if w.over && !w.leaving {
-			runtime.Goexit() // otherwise the task may try again without end, and without a wait
+			runtime.Goexit() // otherwise the task may retry forever without waiting
 		}
 		t.ExitIfKilled()
 	}
 	return true
 }
 
-// fromOutside takes a ready from another goroutine. The zero ready is a call that only the World's own tasks may make, and is never
-// admitted.
+// fromOutside submits r on behalf of a goroutine outside the World. The zero ready is a call that only the World's own tasks may make, and
+// is never admitted.
 func (w *World) fromOutside(r ready) error {
 	if w.guests != nil {
 		return w.guests.fromOutside(r)
@@ -148,7 +149,7 @@ func (w *World) fromOutside(r ready) error {
 	return nil
 }
 
-// timerFromOutside is AfterFunc for another goroutine.
+// timerFromOutside implements AfterFunc for a goroutine outside the World.
 func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func() bool) {
 	set := make(chan *timer, 1)
 	if w.fromOutside(ready{host: h, as: callback, f: func() { set <- w.after(h.scaled(d), h, f) }}) != nil {
@@ -167,19 +168,19 @@ func (w *World) timerFromOutside(h *host, d time.Duration, f func()) (stop func(
 	}
 }
 
-// close refuses all calls from now on.
+// close makes the World refuse all further calls from outside.
 func (w *World) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
 	w.in = nil
 	if w.foreign != nil {
-		w.err = w.foreign // this error has the stack, but main may have returned a library's error that wraps ErrForeign
+		w.err = w.foreign // main's error may wrap ErrForeign, too, but does not contain the stack
 	}
 }
 
-// admit takes in the calls from outside. They are sorted by host and task: the order of arrival must not decide, or the seed would not
-// repeat.
+// admit accepts the queued calls from outside. It sorts these calls by host and task. The order of arrival must not matter, otherwise the
+// seed would not repeat.
 func (w *World) admit() {
 	if !w.called.Load() {
 		return
@@ -219,10 +220,10 @@ func (w *World) letIn(r ready) {
 	}
 }
 
-// place is the host's number, and number the task's.
+// place returns the number of r's host, and number returns the number of r's task.
 func (r ready) place() int {
 	if r.task != nil {
-		return r.task.host.number() // 0 if the task has ended since
+		return r.task.host.number() // the number is 0 if the task has ended
 	}
 	return r.host.number()
 }
@@ -234,7 +235,7 @@ func (r ready) number() int {
 	return r.task.id
 }
 
-// settle waits, in a bubble, for the goroutines that a step has started, such as the goroutines of a context that has ended.
+// settle waits, in a bubble, until the goroutines that a step has started are blocked, such as goroutines of package context.
 func (w *World) settle() {
 	if w.o.Bubble {
 		synctest.Wait()
@@ -242,15 +243,15 @@ func (w *World) settle() {
 	}
 }
 
-// pass reads the clock of package time, if it is the World's: a native wait in a step takes time.
+// pass sets w.now by the clock of package time, if the World uses this clock: a native wait during a step takes time.
 func (w *World) pass() {
 	if w.stock {
-		w.now = max(w.now, time.Since(w.begun)) // ahead, if a guest waits natively
+		w.now = max(w.now, time.Since(w.begun)) // w.now is ahead of the clock if a guest waits natively
 	}
 }
 
-// sleep parks the caller of Run until a goroutine outside calls: in a bubble a timer of package time, or the alarm, which is set for the
-// World's own timers. If nothing can come, the run fails with ErrDeadlock.
+// sleep parks Run's caller until a goroutine outside calls, or until the alarm for the World's next timer rings. In a bubble, a timer of
+// package time may cause such a call. If nothing can happen any more, the run fails with ErrDeadlock.
 func (w *World) sleep() {
 	switch {
 	case w.guests != nil:
@@ -266,7 +267,7 @@ func (w *World) sleep() {
 	w.fallAsleep()
 	var rang atomicx.Bool
 	d := w.alarm()
-	defer time.AfterFunc(d, func() { // set only now, otherwise it could find the World awake
+	defer time.AfterFunc(d, func() { // set after fallAsleep, otherwise the alarm could ring while the World is awake
 		rang.Store(true)
 		w.rouseSelf()
 	}).Stop()
@@ -285,14 +286,14 @@ func (w *World) sleep() {
 	w.admit()
 }
 
-// stuck ends a run in which nothing can happen any more, unless a goroutine outside has just called.
+// stuck fails the run with ErrDeadlock, unless a goroutine outside has just called.
 func (w *World) stuck() {
 	if !w.called.Load() {
 		w.fail(w.account(ErrDeadlock))
 	}
 }
 
-// fallAsleep begins a sleep, which a call from outside or the alarm must end. If a call waits already, there is no sleep.
+// fallAsleep begins a sleep, which ends with a call from outside or with the alarm. If a call is already waiting, the World does not sleep.
 func (w *World) fallAsleep() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -300,14 +301,14 @@ func (w *World) fallAsleep() {
 	w.asleep = !w.called.Load()
 }
 
-// park waits until the sleep ends.
+// park parks Run's caller until the sleep ends.
 func (w *World) park() {
 	for w.sleeps() {
 		w.parent.Park()
 	}
 }
 
-// shut refuses all calls from now on, unless a call waits already. It reports whether it does.
+// shut makes the World refuse all further calls, unless a call is already waiting. It reports whether the World is closed.
 func (w *World) shut() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -315,10 +316,10 @@ func (w *World) shut() bool {
 	return w.closed
 }
 
-// never is so long that nothing is meant to come later.
+// never is the time until the alarm if no timer is set.
 const never = 10 * 365 * 24 * time.Hour
 
-// alarm returns the time until the next timer, or until MaxTime if that is sooner.
+// alarm returns the time until the next timer or MaxTime, whichever is sooner.
 func (w *World) alarm() time.Duration {
 	d := never
 	if len(w.timers.heap) > 0 {
@@ -336,7 +337,7 @@ func (w *World) sleeps() bool {
 	return w.asleep
 }
 
-// look lets the World notice that a context has ended, also if it is about to sleep.
+// look makes the World check whether contexts have ended, even if the World is about to sleep.
 func (w *World) look() {
 	w.called.Store(true)
 	if g := w.guests; g != nil {
@@ -357,7 +358,7 @@ func (w *World) rouseSelf() {
 	}
 }
 
-// idle reports whether no task and no hold is left.
+// idle reports whether no task, hold or callback is left.
 func (w *World) idle() bool {
 	for _, h := range w.hosts {
 		if h.tasks.First() != nil || h.holds.First() != nil {
@@ -367,7 +368,8 @@ func (w *World) idle() bool {
 	return len(w.ready) == 0
 }
 
-// bubbleOf names the testing/synctest bubble of the caller, if it is in one. Only the head of its stack trace says so.
+// bubbleOf returns the name of the caller's testing/synctest bubble, or "" if the caller is not in a bubble. Only the first line of the
+// caller's stack trace contains the name.
 func bubbleOf() string {
 	var buf [256]byte
 	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte{'\n'})

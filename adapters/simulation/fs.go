@@ -18,10 +18,10 @@ import (
 // A nodeFS is the disk of a Node.
 type nodeFS struct {
 	n *Node
-	h *Host // the Host of a guest; nil means a task
+	h *Host // the Host of a guest, or nil for tasks
 }
 
-// A file is an open file. It is dead once its node has crashed.
+// A file is an open file. Its operations fail once its node has crashed.
 type file struct {
 	n      *Node
 	boot   int
@@ -31,13 +31,13 @@ type file struct {
 	closed bool
 }
 
-// FS returns the disk of n. Its synced state survives a Crash. Changes to names that were not synced are kept up to some change, and each
-// sector of 512 bytes that were not synced is kept or lost. A name may have slashes. A Sync yields first, so that a crash may come before.
-// A write that fails has written nothing. A file has at most 1 GiB; beyond, a write and a Truncate fail with EFBIG. Files that are open
-// when the node crashes fail from then on with os.ErrClosed.
+// FS returns the disk of n. State that was synced survives a Crash. A crash keeps a random prefix of the unsynced changes to names, and
+// keeps or loses each unsynced sector of 512 bytes. A name may contain slashes. A Sync yields first, so that a crash may precede it. A
+// write that fails has written nothing. A file has at most 1 GiB; a larger write or Truncate fails with EFBIG. After a crash, operations on
+// files that were open fail with os.ErrClosed.
 func (n *Node) FS() disk.FS { return nodeFS{n: n} }
 
-// Create makes an empty file with this name, in place of an older one. No file has the empty name.
+// Create creates an empty file, which replaces an older file of that name. The name must not be empty.
 func (s nodeFS) Create(name string) (disk.File, error) {
 	return onDisk(s.h, func() (disk.File, error) { return s.create(name) })
 }
@@ -57,7 +57,7 @@ func (s nodeFS) create(name string) (disk.File, error) {
 	return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
 }
 
-// Open opens a file for reading and writing.
+// Open opens an existing file for reading and writing.
 func (s nodeFS) Open(name string) (disk.File, error) {
 	return onDisk(s.h, func() (disk.File, error) { return s.open(name) })
 }
@@ -73,7 +73,7 @@ func (s nodeFS) open(name string) (disk.File, error) {
 	return &file{n: s.n, boot: s.n.files.boot, name: name, i: i, h: s.h}, nil
 }
 
-// Rename gives the file old the name new, in place of an older one.
+// Rename renames the file old to new. It replaces an older file called new.
 func (s nodeFS) Rename(old, new string) error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.rename(old, new) })
 	return err
@@ -94,7 +94,7 @@ func (s nodeFS) rename(old, new string) error {
 	return nil
 }
 
-// Remove removes the name. An open File stays usable.
+// Remove removes the name. An open File remains usable.
 func (s nodeFS) Remove(name string) error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.remove(name) })
 	return err
@@ -111,7 +111,7 @@ func (s nodeFS) remove(name string) error {
 	return nil
 }
 
-// Names returns the names of all files, in order.
+// Names returns the names of all files, sorted.
 func (s nodeFS) Names() ([]string, error) {
 	return onDisk(s.h, func() ([]string, error) {
 		if err := s.use("list", "."); err != nil {
@@ -121,7 +121,7 @@ func (s nodeFS) Names() ([]string, error) {
 	})
 }
 
-// Sync makes the names durable. The caller yields first, so that a crash may come before.
+// Sync makes the names durable. It yields first, so that a crash may precede it.
 func (s nodeFS) Sync() error {
 	_, err := onDisk(s.h, func() (struct{}, error) { return struct{}{}, s.sync() })
 	return err
@@ -145,7 +145,7 @@ func (s nodeFS) use(op, name string) error {
 	return nil
 }
 
-// diskReady begins an operation of a file that was opened in this boot of n. data is the hash of the bytes.
+// diskReady begins an operation on the disk, and returns an error if n has crashed since the given boot. data is a hash of the bytes.
 func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	w := n.world
 	switch {
@@ -159,7 +159,7 @@ func (n *Node) diskReady(op, name string, boot int, data uint64) error {
 	return nil
 }
 
-// slowly passes the time of a sync that has not happened yet, and may fail it then.
+// slowly waits for the duration of a sync, and returns an error if the sync must fail.
 func (n *Node) slowly(op, name string) error {
 	boot := n.files.boot
 	if d := plus(n.world.base.MaxSync, n.files.slow); d > 0 {
@@ -188,7 +188,7 @@ func (f *file) use(op string, data uint64) error {
 	return nil
 }
 
-// Close ends the use of f. It syncs nothing.
+// Close closes f. It does not sync.
 func (f *file) Close() error {
 	_, err := onDisk(f.h, func() (struct{}, error) {
 		err := f.use("close", 0)
@@ -198,10 +198,10 @@ func (f *file) Close() error {
 	return err
 }
 
-// Name returns the name that the file was opened with.
+// Name returns the name that was passed to Create or Open.
 func (f *file) Name() string { return f.name }
 
-// Size returns the length.
+// Size returns the length of the file.
 func (f *file) Size() (int64, error) {
 	return onDisk(f.h, func() (int64, error) { return f.size() })
 }
@@ -213,7 +213,8 @@ func (f *file) size() (int64, error) {
 	return int64(len(f.i.data)), nil
 }
 
-// ReadAt implements io.ReaderAt. It reads all that was written, synced or not, except what has rotted.
+// ReadAt implements io.ReaderAt. It reads all bytes that were written, whether or not they were synced, except that RotDisk may have
+// changed some bits.
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.readAt(p, off) })
 }
@@ -236,8 +237,8 @@ func (f *file) readAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// rot damages sectors that are read from the disk, from off to end: a bit of each. The bytes of a file that was written and not synced come from
-// memory.
+// rot changes one bit in random sectors between off and end, which the caller is about to read. It skips a file with unsynced writes, whose
+// bytes are read from memory.
 func (f *file) rot(off, end int64) {
 	d := &f.n.files
 	if d.rot == 0 || len(f.i.patches) > 0 {
@@ -257,7 +258,7 @@ func (f *file) rot(off, end int64) {
 	}
 }
 
-// WriteAt implements io.WriterAt. A write that fails writes nothing. A file has at most 1 GiB: beyond, a write fails with EFBIG.
+// WriteAt implements io.WriterAt. A write that fails writes nothing. A write beyond 1 GiB fails with EFBIG.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return onDisk(f.h, func() (int, error) { return f.writeAt(p, off) })
 }
@@ -283,7 +284,7 @@ func (f *file) writeAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// Truncate changes the length. Beyond 1 GiB it fails with EFBIG.
+// Truncate changes the length of the file. A size above 1 GiB fails with EFBIG.
 func (f *file) Truncate(size int64) error {
 	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.truncate(size) })
 	return err
@@ -303,8 +304,8 @@ func (f *file) truncate(size int64) error {
 	return nil
 }
 
-// Sync makes the bytes durable. The caller yields first, so that a crash may come before. If Sync fails, the bytes are not durable, and no
-// later Sync makes them so: they must be written again.
+// Sync makes the bytes durable. It yields first, so that a crash may precede it. If Sync fails, the bytes are not durable, and a later Sync
+// does not make them durable: the program must write them again.
 func (f *file) Sync() error {
 	_, err := onDisk(f.h, func() (struct{}, error) { return struct{}{}, f.sync() })
 	return err

@@ -24,20 +24,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Host is one boot of a Node, for a program of goroutines that is started on it: all that such a program has of the World. After a
-// Crash it is dead, and stays so. Its calls then fail with net.ErrClosed. A program that ignores this ends by runtime.Goexit after some
-// thousand calls.
+// A Host gives a program of guests access to one boot of a Node. After a Crash of the node, calls of the Host fail with net.ErrClosed, even
+// if the node has restarted. A program that ignores these errors ends with runtime.Goexit after about 2000 calls.
 type Host struct {
 	n    *Node
 	boot int
-	late int // calls after the boot
+	late int // the number of calls after the end of the boot
 }
 
-// Guests reports whether w was made with Options.Guests.
+// Guests reports whether Options.Guests is set.
 func (w *World) Guests() bool { return w.o.Guests }
 
-// Start runs f on a goroutine, as a program of n: a guest, and so is each goroutine that f starts. ctx is cancelled by Crash, and at the
-// end of the run, so that f may end what would be left. If n has crashed, it begins again. Start panics without Options.Guests.
+// Start runs f on a new goroutine, as a program on n. This goroutine, and each goroutine that f starts, is a guest. Crash and the end of
+// the run cancel ctx, so that f may end its goroutines. If n has crashed, Start restarts n. Start panics without Options.Guests.
 func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	w := n.world
 	switch {
@@ -61,7 +60,7 @@ func (n *Node) Start(f func(ctx context.Context, h *Host)) {
 	})
 }
 
-// Listen listens on address, ":port", as Listen of a Node does.
+// Listen listens on an address of the form ":port", as Node.Listen does.
 func (h *Host) Listen(network, address string) (l net.Listener, err error) {
 	err = h.gone("listen", network)
 	h.call(context.Background(), func(done func()) {
@@ -81,18 +80,18 @@ func (h *Host) ListenPacket(network, address string) (c net.PacketConn, err erro
 	return c, err
 }
 
-// Dial connects to address, "name:port", as the DialContext of a net.Dialer does.
+// Dial connects to an address of the form "name:port", as net.Dialer.DialContext does.
 func (h *Host) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
 	err = h.gone("dial", network)
 	h.task(ctx, func() { c, err = h.n.Dial(ctx, network, address) })
 	return c, err
 }
 
-// FS returns the disk of the node. Calls of a dead Host end the goroutine by runtime.Goexit instead of returning an error, since programs
-// panic at an error of their disk.
+// FS returns the disk of the node. After a Crash, calls of the FS end the calling goroutine with runtime.Goexit instead of returning an
+// error, because programs tend to panic on disk errors.
 func (h *Host) FS() disk.FS { return nodeFS{h.n, h} }
 
-// onDisk calls f, which may wait: for a guest, in a task.
+// onDisk calls f, which may wait. For a guest, a task of the node calls f.
 func onDisk[T any](h *Host, f func() (T, error)) (v T, err error) {
 	if h == nil {
 		return f()
@@ -109,7 +108,7 @@ func inTask[T any](h *Host, f func() (T, error)) (v T, err error) {
 	return v, err
 }
 
-// task calls f in a task of the node, unless its boot is over.
+// task calls f in a task of the node, unless the boot of h is over.
 func (h *Host) task(ctx context.Context, f func()) {
 	h.call(ctx, func(done func()) {
 		by := h.n.world.acting
@@ -126,65 +125,65 @@ func (h *Host) gone(op, network string) error {
 // Name returns the name of the node.
 func (h *Host) Name() string { return h.n.name }
 
-// guests are the goroutines of a World that are none of its tasks.
+// guests is the part of a World that serves its guests, which are goroutines and not tasks.
 type guests struct {
-	mu sync.Mutex // a guest has it in a call, and the driver at all times but in windows
+	mu sync.Mutex // a guest holds mu during a call, and the driver holds mu except in windows
 	w  *World
 
-	// The actions of guests in this window.
-	who     map[labels.Set]guest // the guests by the labels of their goroutines, which Start or main has started
+	// The actions of guests in the current window.
+	who     map[labels.Set]guest // the guests by the labels of their goroutines
 	asked   []asked
 	touched []*Conn
-	calling bool // a guest holds the lock
+	calling bool // a guest holds mu
 	calls   uint64
 	over    bool
-	stops   []context.CancelFunc // these cancel the contexts of Starts, but not main's
+	stops   []context.CancelFunc // these functions cancel the contexts that Start has made
 
-	// Between the World and the driver.
+	// The state that the World and the driver share.
 	yield   func(struct{}) bool
 	next    func() (struct{}, bool)
 	born    int
 	woken   bool          // guests were woken in this step
-	pausing bool          // the World wants time to pass
-	until   time.Duration // the time that it wants
+	pausing bool          // the World waits for time to pass
+	until   time.Duration // the time until which the World waits
 
-	// The bubble and its driver.
+	// The state of the bubble and the driver.
 	bubble   string
 	begun    time.Time
-	kick     chan struct{} // ends the sleep
-	done     chan struct{} // is closed when the run is over
+	kick     chan struct{} // ends the sleeper's sleep
+	done     chan struct{} // closed when the run is over
 	commands chan time.Duration
 	asleep   bool
-	rang     bool // the sleep has ended by itself
+	rang     bool // the sleep ended because its time was over
 	random   *chance.State
 	samples  []metrics.Sample
 	baseline uint64
 	heap     []metrics.Sample
-	limit    uint64 // heap size above which garbage is collected
+	limit    uint64 // the heap size above which the driver collects garbage
 	patience time.Duration
 	windows  int
-	moves    atomic.Int64 // windows, for watch
-	long     []int        // windows
+	moves    atomic.Int64 // the number of windows, which the function watch reads
+	long     []int        // the numbers of the long windows
 	ahead    int
-	stands   int64 // moment since which the clock of the bubble does not move: a guest waits, but not durably; 0 means that it moves
-	events   int   // events since that moment
-	outside  error // a guest waits for real I/O
+	stands   int64 // the real time at which the bubble's clock stopped, because a guest waits, but not durably; 0 while the clock moves
+	events   int   // the number of events since the clock stopped
+	outside  error // the error of a guest that waits for real I/O
 }
 
-// A guest identifies the Start that a goroutine comes from, by profiler labels, which the go statement hands on. Functions of
-// time.AfterFunc have no labels.
+// A guest identifies the call of Start that a goroutine descends from. The goroutines of a guest carry profiler labels, which a go
+// statement copies to the new goroutine. Functions that time.AfterFunc calls have no labels.
 type guest struct {
 	host *host
-	n    int // number of the Start; main is 1
+	n    int // the number of the call of Start; main has the number 1
 }
 
-// An asked is a call of a guest that the World does after the window.
+// An asked is a guest's call that the World executes after the window.
 type asked struct {
 	guest
 	f func()
 }
 
-// start starts f on a goroutine of h. It is called on the World.
+// start starts f as a guest on h. The caller must be on the World.
 func (g *guests) start(h *host, f func()) {
 	g.born++
 	l := pprof.Labels("node", hostName(h), "guest", strconv.Itoa(g.born), "seed", strconv.FormatUint(g.w.o.Seed, 10))
@@ -195,7 +194,7 @@ func (g *guests) start(h *host, f func()) {
 	g.woken = true
 }
 
-// enter begins a call, and exit ends it. Once the run is over, enter ends the guest instead.
+// enter begins a guest's call, and exit ends the call. Once the run is over, enter ends the guest instead.
 func (g *guests) enter() {
 	if g.again(); g.over {
 		g.exit()
@@ -208,7 +207,7 @@ func (g *guests) exit() {
 	g.mu.Unlock()
 }
 
-// wait waits in a call until woke has a value or is closed, or ctx is done.
+// wait waits, within a call, until woke is ready or ctx is cancelled. It unlocks g.mu during the wait.
 func (g *guests) wait(ctx context.Context, woke <-chan struct{}) {
 	g.exit()
 	defer g.again()
@@ -224,12 +223,12 @@ func (g *guests) again() {
 	g.mu.Lock()
 	g.calling = true
 	g.calls++
-	if g.random != nil { // the runtime itself draws, for caches that outlive a run
+	if g.random != nil { // the runtime itself draws random numbers, for caches that outlive a run
 		g.random.SeedCheap(mix(g.w.o.Seed, g.calls))
 	}
 }
 
-// touch ends the sleep of the World.
+// touch ends the sleeper's sleep, so that the World runs.
 func (g *guests) touch() {
 	if g.asleep {
 		select {
@@ -239,8 +238,8 @@ func (g *guests) touch() {
 	}
 }
 
-// ask queues f until the end of the window. The calls are sorted by node, guest and call, so that the order of arrival does not matter. h
-// is nil for a call of the World.
+// ask queues f until the end of the window. The queue is sorted by node and guest, so that the order of arrival does not matter. h is nil
+// if the call is not for a node.
 func (g *guests) ask(h *host, f func()) {
 	by := g.who[labels.Here()]
 	if h != nil {
@@ -251,7 +250,7 @@ func (g *guests) ask(h *host, f func()) {
 	g.touch()
 }
 
-// later calls f after the window, together with the other actions of guests on c.
+// later queues f until the end of the window, together with the other actions of guests on c.
 func (g *guests) later(c *Conn, f func()) {
 	if len(c.later) == 0 {
 		g.touched = append(g.touched, c)
@@ -261,7 +260,7 @@ func (g *guests) later(c *Conn, f func()) {
 	c.later = append(c.later, f)
 }
 
-// deadline sets a deadline of c, by package time.
+// deadline sets a deadline of c, by the clock of package time.
 func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 	s.expired = false
 	s.set++ // cancels a deadline that was set in this window
@@ -281,7 +280,7 @@ func (g *guests) deadline(c *Conn, s *endpoint, t time.Time) {
 	})
 }
 
-// take does the calls that guests have queued.
+// take executes the calls that guests have queued.
 func (g *guests) take() {
 	all, conns := g.asked, g.touched
 	g.asked, g.touched = nil, nil
@@ -295,7 +294,7 @@ func (g *guests) take() {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.number()-b.host.number(), a.n-b.n) })
-	g.w.steps += len(all) // otherwise a guest that calls again and again has no end
+	g.w.steps += len(all) // calls count as steps, otherwise a guest could call forever
 	for _, a := range all {
 		g.w.acting = a.guest
 		a.f()
@@ -303,17 +302,17 @@ func (g *guests) take() {
 	g.w.acting = guest{}
 }
 
-// sleep suspends the World until the guests have run, or until time has passed.
+// sleep yields to the driver until the guests have run, or until the World's next timer is due.
 func (g *guests) sleep() {
 	w := g.w
 	g.pausing = !g.woken
 	g.woken, g.rang, g.until = false, false, plus(w.now, w.alarm())
 	select {
-	case <-g.kick: // it came when the last sleep had ended, and must not end the next sleep
+	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
 	default:
 	}
 	g.yield(struct{}{})
-	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // otherwise a guest may sleep
+	if g.rang && len(w.timers.heap) == 0 && !w.called.Load() && w.o.MaxTime == 0 { // the alarm of ten years has rung, so no guest sleeps
 		w.stuck()
 		return
 	}
@@ -321,14 +320,14 @@ func (g *guests) sleep() {
 	w.admit()
 }
 
-// fromOutside is World.fromOutside for guests. The guest may hold locks of package suspend, so it must not end here.
+// fromOutside implements World.fromOutside for guests. It must not end the guest, which may hold locks of package suspend.
 func (g *guests) fromOutside(r ready) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.over:
 		return suspend.ErrClosed
-	case r.host == nil && r.task == nil: // a call for tasks
+	case r.host == nil && r.task == nil: // only tasks may make this call
 		err := fmt.Errorf("simulation: %w: a guest calls what is for tasks; its network is that of a Host\n%s", ErrForeign, debug.Stack())
 		g.ask(nil, func() { g.w.fail(err) })
 		return ErrForeign
@@ -337,7 +336,7 @@ func (g *guests) fromOutside(r ready) error {
 	return nil
 }
 
-// byNode returns the stacks of the guests, by node.
+// byNode returns the stacks of the guests, grouped by node.
 func (g *guests) byNode(stacks map[int64][]byte) string {
 	of := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
@@ -364,8 +363,8 @@ func (w *World) do(f func()) {
 	}
 }
 
-// call calls f on the World, and waits until f has called done. If ctx is done first, it ends the sleep of the World, so that the World
-// notices.
+// call calls f on the World, and waits until f has called done. If ctx is cancelled first, it ends the sleeper's sleep, so that the World
+// notices the cancellation.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 	g.enter()
 	defer g.exit()
@@ -383,7 +382,7 @@ func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
 	}
 }
 
-// call does not call f if the boot of h is over.
+// call calls f on the World, unless the boot of h is over. It ends a guest that has called too often after the end of the boot.
 func (h *Host) call(ctx context.Context, f func(done func())) {
 	n, many := h.n, false
 	n.world.guests.call(ctx, &n.host, func(done func()) {

@@ -10,15 +10,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A hold is a wait without a task. Its host lists it until it is released, or the host crashes.
+// A hold is a wait without a task. Its host lists the hold until the hold is released or the host crashes.
 type hold struct {
-	over atomicx.Bool // read by a release on a goroutine, after the crash of the host
-	by   [16]uintptr  // the stack of its Hold
+	over atomicx.Bool // the hold was released; atomic because goroutines outside may read the field
+	by   [16]uintptr  // the stack of the call of Hold
 }
 
-// Hold counts a wait without a task as a suspended task, see suspend.Holder: the wait of a Then, or of an actor without a message. The run
-// does not wait for it when main returns. If nothing can happen any more, the run fails with ErrDeadlock, whose text says where the hold
-// began. A crash releases the holds of its node. Hold refuses as Go does.
+// Hold implements suspend.Holder. Hold counts a wait without a task as a suspended task. Examples are the wait of a Then, and the wait of
+// an actor without a message. When main returns, the run ends despite the hold. If the run fails with ErrDeadlock, the text of the error
+// says where the hold began. A crash releases the holds of its node. Like Go, Hold fails with suspend.ErrClosed once the run is over or the
+// node has crashed.
 func (h *host) Hold() (release func(), err error) {
 	n := new(dlist.Node[hold])
 	runtime.Callers(2, n.Value.by[:])
@@ -32,16 +33,16 @@ func (h *host) Hold() (release func(), err error) {
 	}
 	return func() {
 		if n.Value.over.Load() {
-			return // a crash has released it: the node may have refused the caller, which is a goroutine then
+			return // a crash has already released the hold
 		}
 		_ = h.ownOrOutside(func() {
-			n.Value.over.Store(true) // it may come before a Hold that is on its way from outside
+			n.Value.over.Store(true) // a Hold from outside may still be queued, and must not list a released hold
 			h.holds.Remove(n)
 		})
 	}, nil
 }
 
-// ownOrOutside calls f, at once where the caller is on the World.
+// ownOrOutside calls f at once if the caller is on the World, and otherwise submits f as a callback.
 func (h *host) ownOrOutside(f func()) error {
 	w := h.world
 	switch {
@@ -54,14 +55,14 @@ func (h *host) ownOrOutside(f func()) error {
 	return nil
 }
 
-// letGo releases all holds.
+// letGo releases all holds of h.
 func (h *host) letGo() {
 	for n := h.holds.Pop(); n != nil; n = h.holds.Pop() {
 		n.Value.over.Store(true)
 	}
 }
 
-// stack returns the stack of the Hold, as frame wants it.
+// stack returns the stack of the call of Hold, in the format that the function frame reads.
 func (x *hold) stack() string {
 	var b strings.Builder
 	for frames, more := runtime.CallersFrames(x.by[:]), true; more; {

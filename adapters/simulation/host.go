@@ -8,31 +8,32 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A host is a place for tasks: the World itself, and each Node.
+// A host runs tasks. The World itself is a host, and so is each Node.
 type host struct {
 	world   *World
-	name    string // empty: the World's own
-	index   int    // among the hosts
+	name    string // empty for the World itself
+	index   int    // the index in World.hosts
 	spawner suspend.Spawner
-	born    int // tasks
+	born    int // the number of tasks that have begun
 	tasks   dlist.List[*task]
 	holds   dlist.List[hold]
 	dead    bool
-	reboot  func() // when the last task has ended
+	reboot  func() // called when the last task has ended
 	paused  bool
-	held    []ready // while paused
+	held    []ready // the entries of World.ready that wait until Resume
 
-	since  time.Duration // the time at which the clock was set
+	since  time.Duration // the World's time at which the clock was set
 	offset time.Duration // the clock's offset at that time
-	rate   uint64        // speed of its clock, in parts of normal
+	rate   uint64        // the speed of the clock; normal is the speed of the World's clock
 }
 
 const normal = 1 << 32
 
-// Go runs f as a task, some steps later. It refuses with suspend.ErrClosed once the run is over or the node has crashed.
+// Go runs f as a task, some steps later. It returns suspend.ErrClosed if the run is over or the node has crashed.
 func (h *host) Go(f func()) error { return h.submit(ready{host: h, f: labels.Inherit(f)}) }
 
-// Execute runs f as a callback, some steps later. f must not suspend. It refuses as Go does.
+// Execute runs f as a callback, some steps later. f must not suspend. Execute returns suspend.ErrClosed if the run is over or the node has
+// crashed.
 func (h *host) Execute(f func()) error { return h.submit(ready{host: h, f: f, as: callback}) }
 
 func (h *host) submit(r ready) error {
@@ -56,7 +57,7 @@ func (h *host) submit(r ready) error {
 	return nil
 }
 
-// Now returns the time by the clock of the host.
+// Now returns the current time of the host's clock.
 func (h *host) Now() time.Time {
 	if h.world.guests != nil && !h.world.on() {
 		return time.Now()
@@ -75,7 +76,8 @@ func (h *host) clock() time.Duration {
 	return plus(h.offset, now)
 }
 
-// AfterFunc calls f after d, as a callback: f must not suspend. stop reports whether it has prevented the call.
+// AfterFunc calls f as a callback after the duration d. f must not suspend. The function stop cancels the timer, and reports whether it has
+// prevented the call.
 func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	if f == nil {
 		panic("suspend: nil function")
@@ -90,21 +92,22 @@ func (h *host) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return func() bool { return w.stop(t) }
 }
 
-// scaled returns the time by the World's clock in which the host's clock moves by d. It is rounded up, so that no timer fires too early.
+// scaled converts the duration d of the host's clock into a duration of the World's clock. It rounds up, so that no timer fires too early.
 func (h *host) scaled(d time.Duration) time.Duration {
 	if h.rate == normal || d <= 0 {
 		return d
 	}
-	return ratio(d, normal, h.rate-1, h.rate) // rounded up
+	return ratio(d, normal, h.rate-1, h.rate) // adding h.rate-1 rounds up
 }
 
-// Uint64 is the random source of the tasks, see suspend.Rand.
+// Uint64 implements suspend.Rand for the tasks of h.
 func (h *host) Uint64() uint64 {
 	h.world.own()
 	return h.world.random.Uint64()
 }
 
-// Block runs f at once, while no other task runs and no time passes, so that suspend.Blocking is deterministic.
+// Block implements suspend.Blocker. It calls f at once, while no other task runs and no time passes, so that suspend.Blocking is
+// deterministic.
 func (h *host) Block(f func()) error {
 	if h.world.o.open {
 		go f()

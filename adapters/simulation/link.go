@@ -5,46 +5,46 @@ import (
 	"time"
 )
 
-// Faults are the properties of links and disks. The zero Faults are a network without latency, and nothing fails.
+// Faults are the properties of links and disks. With the zero Faults the network has no latency, and nothing fails.
 type Faults struct {
-	// The latency of each segment is drawn between these two.
+	// The latency of each segment is drawn from the range between MinLatency and MaxLatency.
 	MinLatency, MaxLatency time.Duration
 
-	// Tail is the probability of a segment to take twice as long, then to take twice as long again, and so on.
+	// Tail is the probability that a segment's latency doubles. After each doubling, Tail is also the probability of the next doubling.
 	Tail float64
 
-	// Bandwidth is in bytes a second, for each direction. 0 means no limit.
+	// Bandwidth is the number of bytes per second in each direction. 0 means no limit.
 	Bandwidth int
 
-	// Loss and Double are the probabilities of each datagram to be lost, and to arrive twice.
+	// Loss is the probability that a datagram is lost, and Double is the probability that a datagram arrives twice.
 	Loss, Double float64
 
-	// Reset is the probability of each segment to break its connection, and Refuse the probability of each Dial to be refused.
+	// Reset is the probability that a segment breaks its connection, and Refuse is the probability that a Dial is refused.
 	Reset, Refuse float64
 
-	// Write and Sync are the probabilities of each call on a disk to fail.
+	// Write is the probability that a write to a disk fails, and Sync is the probability that a Sync fails.
 	Write, Sync float64
 
-	// MaxSync is how long a Sync of a disk may take. 0 means no time.
+	// MaxSync is the longest time that a Sync of a disk takes. 0 means that a Sync takes no time.
 	MaxSync time.Duration
 }
 
-// A Link is the way between two nodes, in both directions.
+// A Link is the network between two nodes, in both directions.
 type Link struct {
 	w      *World
 	ends   pair
-	faults *Faults // nil means the World's faults
-	held   [2]bool // the directions on hold: from the first of ends, and from the second
+	faults *Faults // the faults of this link, or nil if the World's faults apply
+	held   [2]bool // the directions on hold: from ends.a, and from ends.b
 	cut    bool
-	queue  []*segment       // sent while held
-	dials  []*dial          // under way
-	free   [2]time.Duration // when the last byte sent leaves, for each direction
+	queue  []*segment       // the segments that were sent while the link was on hold
+	dials  []*dial          // the dials in progress
+	free   [2]time.Duration // the time at which each direction is free for the next byte
 }
 
-// A pair names the ends of a Link, in order.
+// A pair holds the names of the two nodes of a Link, sorted.
 type pair struct{ a, b string }
 
-// Link returns the link between two nodes, in any order, the same each time.
+// Link returns the link between the nodes a and b. The order of a and b does not matter, and each call returns the same Link.
 func (w *World) Link(a, b string) (l *Link) {
 	w.do(func() { l = w.link(a, b) })
 	return l
@@ -67,12 +67,12 @@ func (w *World) link(a, b string) *Link {
 // SetFaults sets the faults of all disks, and of all links for which Link.SetFaults was not called.
 func (w *World) SetFaults(f Faults) { w.do(func() { w.base = f }) }
 
-// SetFaults sets the faults of l, which count instead of the World's faults.
+// SetFaults sets the faults of l, which replace the World's faults for this link.
 func (l *Link) SetFaults(f Faults) { l.w.do(func() { l.faults = &f }) }
 
-// Hold keeps all that is sent from now on until Heal: a network that loses segments, under a TCP that repeats them. The end of
-// a connection that has had something on hold for 15 minutes fails with ETIMEDOUT: bytes, the end of its direction, or the
-// news of room for its Write. A Dial waits for the Heal until its context is done, and two minutes at most.
+// Hold keeps all segments that are sent over l from now on, until Heal. It simulates a network that loses segments, under a TCP that
+// retransmits. One end of a connection fails with ETIMEDOUT after 15 minutes on hold, if its bytes, its close, or a window update for its
+// Write cannot arrive. A Dial waits for Heal until its context is cancelled, but for at most two minutes.
 func (l *Link) Hold() { l.w.do(func() { l.hold([2]bool{true, true}) }) }
 
 func (l *Link) hold(of [2]bool) {
@@ -80,7 +80,8 @@ func (l *Link) hold(of [2]bool) {
 	l.band("on hold", true)
 }
 
-// HoldFrom is Hold only in the direction from the node: a network that is broken in one direction. It panics if the node is no end of l.
+// HoldFrom does what Hold does, but only for segments from the given node. It simulates a network that is broken in one direction. HoldFrom
+// panics if the node is not an end of l.
 func (l *Link) HoldFrom(node string) {
 	of := [2]bool{node == l.ends.a, node == l.ends.b}
 	if of == [2]bool{} {
@@ -89,8 +90,8 @@ func (l *Link) HoldFrom(node string) {
 	l.w.do(func() { l.hold(of) })
 }
 
-// Cut breaks the connections over l with ECONNRESET, both ends at once. Until Heal a Dial fails with EHOSTUNREACH after three seconds, and
-// a Dial under way three seconds after the Cut.
+// Cut breaks both ends of each connection over l with ECONNRESET. Until Heal, a Dial fails with EHOSTUNREACH after three seconds. A Dial in
+// progress fails three seconds after the Cut.
 func (l *Link) Cut() { l.w.do(l.sever) }
 
 func (l *Link) sever() {
@@ -108,7 +109,7 @@ func (l *Link) sever() {
 	}
 }
 
-// unsend drops the segments of n that are on hold: n does not repeat them any more.
+// unsend drops the segments from n that are on hold, because n no longer repeats them.
 func (w *World) unsend(n *Node) {
 	for _, l := range w.all {
 		l.queue = slices.DeleteFunc(l.queue, func(s *segment) bool {
@@ -117,7 +118,7 @@ func (w *World) unsend(n *Node) {
 	}
 }
 
-// Heal ends Hold and Cut. All that was held is sent, in order.
+// Heal ends the effects of Hold, HoldFrom and Cut. It sends the segments that were on hold, in order.
 func (l *Link) Heal() { l.w.do(l.heal) }
 
 func (l *Link) heal() {
@@ -133,8 +134,8 @@ func (l *Link) heal() {
 	}
 }
 
-// Partition holds the links between nodes of different groups, and heals all others. The nodes that no group names are
-// one more group. Nodes that are made later reach all others.
+// Partition puts the links between nodes of different groups on hold, and heals all other links. Nodes that are in none of the groups form
+// another group. Nodes that are created later reach all nodes.
 func (w *World) Partition(groups ...[]string) { w.do(func() { w.partition(groups) }) }
 
 func (w *World) partition(groups [][]string) {
@@ -172,10 +173,10 @@ func (l *Link) now() *Faults {
 	return &l.w.base
 }
 
-// A segment is a piece of data on its way over a link. do is called when it arrives.
+// A segment is a piece of data in transit over a link. The World calls the function do when the segment arrives.
 type segment struct {
 	path  *path
-	waits *Conn // fails if the segment is on hold for too long
+	waits *Conn // the end that fails if the segment is on hold for too long
 	size  int
 	do    func()
 }
@@ -183,14 +184,15 @@ type segment struct {
 // A path is one direction of a connection, or of a Dial. Its segments arrive in order.
 type path struct {
 	link  *Link
-	way   int           // direction
-	last  time.Duration // the arrival of the last segment
+	way   int           // the direction, an index into Link.held
+	last  time.Duration // the time at which the last segment arrives
 	draws *source
 }
 
 const holdTimeout = 15 * time.Minute
 
-// send calls do at the other end. waits is the end that fails if the segment is on hold for too long.
+// send sends a segment of size bytes. The function do is called when the segment arrives. If the segment is on hold for too long, the
+// connection fails at the end waits.
 func (p *path) send(waits *Conn, size int, do func()) {
 	l := p.link
 	s := &segment{path: p, waits: waits, size: size, do: do}
@@ -202,7 +204,7 @@ func (p *path) send(waits *Conn, size int, do func()) {
 	waits.repeat()
 }
 
-// transmit sets the timer of the arrival.
+// transmit sets the timer for the arrival of s.
 func (l *Link) transmit(s *segment) {
 	w, f, p := l.w, l.now(), s.path
 	w.pass()
@@ -211,7 +213,7 @@ func (l *Link) transmit(s *segment) {
 	w.after(p.last-w.now, nil, s.do)
 }
 
-// leaves returns when the last of size more bytes leaves.
+// leaves returns the time at which the last byte of a segment of the given size leaves the sender.
 func (l *Link) leaves(way, size int) time.Duration {
 	leaves, f := l.w.now, l.now()
 	if f.Bandwidth > 0 && size > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An addr is the address of a socket: the name of the node, and a port.
+// An addr is the address of a socket: the name of its node, and a port.
 type addr struct {
 	host string
 	port int
@@ -23,7 +23,7 @@ func (a addr) String() string { return net.JoinHostPort(a.host, strconv.Itoa(a.p
 // A Listener is the net.Listener of a Node. Several tasks may call its methods concurrently.
 type Listener struct {
 	node    *Node
-	boot    int // the node's boot that it belongs to
+	boot    int // the boot of the node that the Listener belongs to
 	local   bool
 	addr    addr
 	backlog []*Conn
@@ -31,8 +31,8 @@ type Listener struct {
 	closed  bool
 }
 
-// Listen listens on address, ":port", on network tcp, tcp4 or tcp6. The address may begin with the name of n, or 0.0.0.0 or [::]. With
-// localhost, 127.0.0.1 or [::1] only dials of n itself are answered. Port 0 means a free port.
+// Listen listens on an address of the form ":port". The network must be tcp, tcp4 or tcp6. The address may begin with the name of n,
+// 0.0.0.0 or [::]. If the address begins with localhost, 127.0.0.1 or [::1], only n itself can dial it. Port 0 means a free port.
 func (n *Node) Listen(network, address string) (net.Listener, error) {
 	port, local, err := n.portOf("tcp", network, address, func(port int) bool { return n.ports[port] != nil })
 	if err != nil {
@@ -46,7 +46,8 @@ func (n *Node) Listen(network, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// portOf returns where Listen listens, by a protocol. used reports whether a port is in use.
+// portOf checks the arguments of Listen or ListenPacket, and returns the port, and whether only n itself can reach the port. used(port)
+// must report whether the port is in use.
 func (n *Node) portOf(protocol, network, address string, used func(port int) bool) (port int, local bool, err error) {
 	if err := n.usable(protocol, network); err != nil {
 		return 0, false, err
@@ -67,7 +68,7 @@ func (n *Node) portOf(protocol, network, address string, used func(port int) boo
 	return port, local, nil
 }
 
-// loopback and anywhere report whether name is a name of each host for itself.
+// loopback reports whether name is a loopback address, and anywhere reports whether name is empty or an unspecified address.
 func loopback(name string) bool { return name == "localhost" || name == "127.0.0.1" || name == "::1" }
 func anywhere(name string) bool { return name == "" || name == "0.0.0.0" || name == "::" }
 
@@ -83,7 +84,7 @@ func split(address string) (name string, port int, err error) {
 	return name, port, nil
 }
 
-// usable returns the error of a call to the network of n, if it has one already.
+// usable returns an error if the caller cannot use n's network, or if network is not a name for the protocol.
 func (n *Node) usable(protocol, network string) error {
 	switch {
 	case !n.world.enter():
@@ -96,7 +97,7 @@ func (n *Node) usable(protocol, network string) error {
 	return nil
 }
 
-// freePort returns a port that was not used for long.
+// freePort returns the next free port in cyclic order, so that a port is not reused soon.
 func (n *Node) freePort() int {
 	for {
 		if n.lastPort++; n.lastPort > 65535 {
@@ -108,8 +109,8 @@ func (n *Node) freePort() int {
 	}
 }
 
-// Accept suspends the caller until there is a connection. It fails with net.ErrClosed when l is closed, and with
-// os.ErrDeadlineExceeded at the deadline.
+// Accept suspends the caller until there is a connection, and returns the connection. Accept fails with net.ErrClosed when l is closed, and
+// with os.ErrDeadlineExceeded after the deadline.
 func (l *Listener) Accept() (net.Conn, error) {
 	t := l.accept.join(l.node.world)
 	if t == nil {
@@ -133,11 +134,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops listening: Accepts, under way and to come, fail with net.ErrClosed. Connections that nobody has accepted
-// are reset.
+// Close stops listening. Pending and later Accepts fail with net.ErrClosed. Connections that were not accepted are reset.
 func (l *Listener) Close() error { return l.brief(l.shut) }
 
-// brief calls f on the World, if l is open.
+// brief calls f on the World if l is open.
 func (l *Listener) brief(f func()) error {
 	err := ErrForeign
 	l.node.world.do(func() {
@@ -164,15 +164,15 @@ func (l *Listener) shut() {
 	l.accept.wakeAll()
 }
 
-// Addr returns the address.
+// Addr returns the address of l.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// SetDeadline sets when Accepts fail with os.ErrDeadlineExceeded, also Accepts under way. The zero time means never.
+// SetDeadline sets the time after which pending and later Accepts fail with os.ErrDeadlineExceeded. The zero time means no deadline.
 func (l *Listener) SetDeadline(t time.Time) error {
 	return l.brief(func() { l.accept.deadline(&l.node.host, t) })
 }
 
-// giveWay lets other tasks run after a failure, so that a caller that tries again at once, without end, does not stop the World.
+// giveWay lets other tasks run after a failure, so that a caller that retries forever does not stop the World.
 func giveWay() {
 	if suspend.Current() != nil {
 		suspend.Yield()
@@ -184,15 +184,16 @@ func (l *Listener) fail(err error) error {
 	return &net.OpError{Op: "accept", Net: "tcp", Addr: l.addr, Err: err}
 }
 
-// The timeouts of Linux.
+// The timeouts of Linux for a Dial.
 const (
 	dialTimeout = 127 * time.Second
 	unreachable = 3 * time.Second
 )
 
-// Dial connects to address, "name:port", on network tcp, tcp4 or tcp6, and suspends the caller until the connection is established. If ctx
-// is done first, or already, it fails with the error of the cancellation. Without a listener it fails with ECONNREFUSED, over a link on
-// hold with ETIMEDOUT after two minutes, over a cut link with EHOSTUNREACH after three seconds.
+// Dial connects to an address of the form "name:port", and suspends the caller until the connection is established. The network must be
+// tcp, tcp4 or tcp6. If ctx is cancelled first, Dial fails with the error of the cancellation. Dial fails with ECONNREFUSED if nothing
+// listens on the port. It fails with ETIMEDOUT after two minutes if the link is on hold, and with EHOSTUNREACH after three seconds if the
+// link is cut.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := n.dial(ctx, network, address)
 	n.tell(address, err)
@@ -203,7 +204,7 @@ func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-// tell notes the outcome of a Dial.
+// tell adds an event for the outcome of a Dial.
 func (n *Node) tell(address string, err error) {
 	w := n.world
 	h, id := w.caller()
@@ -218,7 +219,7 @@ func (n *Node) tell(address string, err error) {
 	w.note(e)
 }
 
-// A named is an address as the user has given it.
+// A named is an address in the form that the caller of Dial used.
 type named string
 
 func (named) Network() string  { return "tcp" }
@@ -248,16 +249,16 @@ func (n *Node) dial(ctx context.Context, network, address string) (*Conn, error)
 	return n.connect(ctx, to, port, w.Link(n.name, to.name))
 }
 
-// A dial is a Dial under way.
+// A dial is a Dial in progress.
 type dial struct {
 	c, peer *Conn
 	answer  suspend.Resumer[error]
-	given   bool   // Dial returns: no answer counts any more
-	lost    bool   // a Cut has lost the request, or its answer
-	late    *timer // ends the Dial
+	given   bool   // Dial has its result, and ignores later answers
+	lost    bool   // a Cut has lost the request or the answer
+	late    *timer // the timer that makes the Dial fail
 }
 
-// connect sends the request, and waits for the answer.
+// connect sends the request to the other node, and waits for the answer.
 func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *Conn, err error) {
 	boot, made := n.files.boot, false
 	d := &dial{lost: link.cut}
@@ -273,7 +274,7 @@ func (n *Node) connect(ctx context.Context, to *Node, port int, link *Link) (_ *
 		link.dials = without(link.dials, d)
 		if !made {
 			d.given, d.c.closed = true, true
-			d.c.reset() // peer may be there by now
+			d.c.reset() // the peer's end may be established by now
 		}
 	}()
 	n.world.still = n.world.o.Preempt
@@ -300,14 +301,14 @@ func (d *dial) failAfter(t time.Duration, err error) {
 	d.late = d.c.node.world.after(t, nil, func() { d.answer.Resume(err, nil) })
 }
 
-// arrive is the arrival of the request.
+// arrive handles the arrival of the request.
 func (d *dial) arrive() {
 	peer := d.peer
 	to := peer.node
 	l := to.ports[peer.local.port]
 	switch {
 	case d.lost:
-	case to.off: // no answer: TCP repeats the request
+	case to.off: // the node does not answer, so TCP repeats the request
 		if !d.given {
 			to.world.after(time.Second, nil, func() {
 				if !d.lost && !d.given {
@@ -326,18 +327,18 @@ func (d *dial) arrive() {
 	}
 }
 
-// reply is the arrival of the answer.
+// reply handles the arrival of the answer.
 func (d *dial) reply(err error) {
 	if !d.lost && !d.given {
 		d.c.closed = err != nil
-		if err == nil && d.peer.err != nil { // a reset has broken it before it was established here
+		if err == nil && d.peer.err != nil { // a reset has broken the connection before this end was established
 			d.c.broke(syscall.ECONNRESET)
 		}
 		d.answer.Resume(err, nil)
 	}
 }
 
-// cut loses the request, or the answer. After the answer there is a connection, which breaks.
+// cut loses the request or the answer. If the answer has already arrived, cut breaks the new connection.
 func (d *dial) cut() {
 	if d.lost {
 		return

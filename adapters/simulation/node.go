@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Node is a host of the simulated network: its tasks crash together, and it has a clock, ports and a disk. It is a
-// suspend.Spawner: suspend.Here returns it in its tasks, and the tasks that they start belong to it.
+// A Node is a host of the simulated network. It has a clock, ports and a disk, and its tasks crash together. A Node is a suspend.Spawner.
+// In a task of the Node, suspend.Here returns the Node, and new tasks belong to the Node.
 type Node struct {
 	host
 	ports    map[int]*Listener // listeners by port
@@ -19,14 +19,14 @@ type Node struct {
 	opened   []*PacketConn
 	conns    []*Conn
 	files    diskState
-	stops    []context.CancelFunc // these cancel the contexts of guests
-	zombies  int                  // calls of guests of an older boot
-	off      bool                 // dead by PowerOff
-	unheard  []*Conn              // connections that got bytes while n was off
+	stops    []context.CancelFunc // these functions cancel the contexts of guests
+	zombies  int                  // the number of calls by guests of an older boot
+	off      bool                 // a PowerOff has crashed the node
+	unheard  []*Conn              // connections whose peers have sent bytes while the node was off
 }
 
-// Node returns the node with this name, the same each time. Outside the World it returns a node that does nothing. It panics for
-// the empty name.
+// Node returns the node with this name. The first call creates the node, and later calls return the same Node. Outside the World, Node
+// returns a node that does nothing. Node panics if the name is empty.
 func (w *World) Node(name string) (n *Node) {
 	if name == "" {
 		panic("simulation: a Node without a name")
@@ -55,18 +55,18 @@ func (w *World) node(name string) *Node {
 	return n
 }
 
-// Name returns the name.
+// Name returns the name of n.
 func (n *Node) Name() string { return n.name }
 
 // World returns the World that n belongs to.
 func (n *Node) World() *World { return n.world }
 
-// Crash ends the node, before it returns. Its tasks end by runtime.Goexit where they wait, or where they wait next if they were resumed
-// already. Their defers run, but the network and the disk refuse them. A defer may wait for other tasks of n; if none of them can go on,
-// its wait ends by runtime.Goexit, too. Only a cond.Cond waits for its lock until it has it: if a task elsewhere holds the lock, the defers
-// of the waiter run when that unlocks. The peers of the node's connections fail with ECONNRESET. Its timers do not fire. The disk keeps all
-// that was synced, and of the rest a part that the seed decides. If a task of n itself calls Crash, the call does not return. On a crashed
-// node Crash does nothing.
+// Crash ends the node before it returns. A task that waits ends with runtime.Goexit at this wait, and any other task ends at its next wait.
+// Deferred functions run, but the network and the disk refuse their calls. A deferred function may wait for other tasks of n; if none of
+// these can run, its wait ends with runtime.Goexit, too. A task that waits for a cond.Cond must first lock the Cond's lock again: if a task
+// elsewhere holds the lock, the deferred functions run when that task unlocks it. The peers of the node's connections fail with ECONNRESET.
+// The node's timers do not fire. The disk keeps all synced state, and a part of the remaining state, which the seed chooses. If a task of n
+// itself calls Crash, the call does not return. On a crashed node, Crash does nothing.
 func (n *Node) Crash() {
 	n.world.do(func() {
 		n.crash()
@@ -74,9 +74,9 @@ func (n *Node) Crash() {
 	})
 }
 
-// PowerOff ends the node as Crash does, but its peers get no reset. Their bytes are lost, and after 15 minutes the connections fail with
-// ETIMEDOUT, as over TCP. Once the node has restarted, it answers with ECONNRESET. A Dial to it waits for the restart, or fails with
-// ETIMEDOUT after two minutes.
+// PowerOff ends the node as Crash does, but the node's peers get no reset. Bytes to the node are lost, and after 15 minutes the peers'
+// connections fail with ETIMEDOUT, as over TCP. A node that has restarted answers its peers with ECONNRESET. A Dial to the node waits for a
+// restart, and fails with ETIMEDOUT after two minutes.
 func (n *Node) PowerOff() {
 	n.world.do(func() {
 		n.off = n.off || !n.dead
@@ -85,7 +85,7 @@ func (n *Node) PowerOff() {
 	})
 }
 
-// exitIfKilled ends the calling task if a Crash that it was in has ended its node.
+// exitIfKilled ends the calling task if the task has crashed its own node.
 func (w *World) exitIfKilled() {
 	if t := w.current; t != nil {
 		t.ExitIfKilled()
@@ -105,13 +105,13 @@ func (n *Node) crash() {
 	}
 	w.note(e)
 	n.world.band(&n.host, nil, "paused", false)
-	n.dead, n.paused = true, false // a task under a Shield still has to run
+	n.dead, n.paused = true, false // a paused task under a Shield must still run
 	for _, stop := range n.stops {
 		stop()
 	}
 	n.stops, n.zombies = nil, 0
 	n.letGo()
-	w.kill(&n.host) // first, so that the end of a connection resumes no task of n
+	w.kill(&n.host) // killed first, so that the end of a connection resumes no task of n
 	w.timers.drop(&n.host)
 	w.unwatch(&n.host)
 	for _, l := range slices.Clone(n.bound) {
@@ -137,8 +137,9 @@ func (n *Node) crash() {
 	w.endTasks(&n.host)
 }
 
-// Restart begins the node again with main as its first task. A node that has not crashed crashes first. A task of n itself
-// that calls Restart ends as by Crash, and main begins some steps later. In a defer of a crash, too, main begins later.
+// Restart restarts the node with main as its first task. If the node has not crashed, Restart crashes the node first. If a task of n itself
+// calls Restart, the task ends as in a Crash, and main starts some steps later. If a deferred function calls Restart during a crash, main
+// starts later, too.
 func (n *Node) Restart(main func(ctx context.Context)) {
 	if main == nil {
 		panic("simulation: Restart with a nil function")
@@ -155,11 +156,11 @@ func (n *Node) Restart(main func(ctx context.Context)) {
 	})
 }
 
-// boot begins a node that has crashed again, and calls main.
+// boot restarts a crashed node, and calls main.
 func (n *Node) boot(main func()) {
 	w := n.world
-	w.endTasks(&n.host)         // a task of n that has called Crash may wait in a defer
-	if n.tasks.First() != nil { // a task is under a Shield: its defers must not run in the new boot
+	w.endTasks(&n.host)         // a task of n that has called Crash may wait in a deferred function
+	if n.tasks.First() != nil { // deferred functions of a task under a Shield must not run in the new boot
 		n.reboot = func() { n.boot(main) }
 		return
 	}
@@ -173,7 +174,7 @@ func (n *Node) boot(main func()) {
 	main()
 }
 
-// late notes a call of a guest of an older boot, which ends the guest after many.
+// late counts a call by a guest of an older boot, and ends the guest after 2000 such calls.
 func (n *Node) late(boot int) {
 	if n.world.calling() != nil && (n.dead || n.files.boot != boot) {
 		if n.zombies++; n.zombies > 2000 {
@@ -182,14 +183,14 @@ func (n *Node) late(boot int) {
 	}
 }
 
-// Crashed reports whether n has crashed and not been restarted.
+// Crashed reports whether n has crashed and has not been restarted.
 func (n *Node) Crashed() (dead bool) {
 	n.world.do(func() { dead = n.dead })
 	return dead
 }
 
-// Pause stops the tasks and timers of n until Resume, as a long collection or a stopped virtual machine does. Its network
-// goes on: what arrives waits to be read.
+// Pause stops the tasks and timers of n until Resume, like a long garbage collection or a stopped virtual machine. The network still
+// delivers bytes to n, which n can read after Resume.
 func (n *Node) Pause() {
 	n.world.do(func() {
 		n.paused = true
@@ -209,7 +210,7 @@ func (n *Node) Resume() {
 	})
 }
 
-// SlowDisk makes each Sync of the disk take up to d longer. 0 means only as long as Faults.MaxSync says.
+// SlowDisk makes each Sync of the disk take up to d longer. If d is 0, a Sync takes only as long as Faults.MaxSync says.
 func (n *Node) SlowDisk(d time.Duration) {
 	n.world.do(func() {
 		n.files.slow = max(d, 0)
@@ -217,8 +218,8 @@ func (n *Node) SlowDisk(d time.Duration) {
 	})
 }
 
-// RotDisk gives each sector of 512 bytes the probability p to have rotted when it is read: a bit of it is changed for good. No error
-// reports it, so a program must check with checksums.
+// RotDisk sets the probability p that a sector of 512 bytes has rotted when it is read. Rot changes one bit of the sector permanently. No
+// error reports the change, so a program must detect it with checksums.
 func (n *Node) RotDisk(p float64) {
 	n.world.do(func() {
 		n.files.rot = p
@@ -226,7 +227,7 @@ func (n *Node) RotDisk(p float64) {
 	})
 }
 
-// FullDisk says whether the disk of n is full. A Create, and a write that makes a file longer, then fails with ENOSPC.
+// FullDisk sets whether n's disk is full. On a full disk, a Create, and a write that makes a file longer, fail with ENOSPC.
 func (n *Node) FullDisk(full bool) {
 	n.world.do(func() {
 		n.files.full = full
@@ -234,8 +235,8 @@ func (n *Node) FullDisk(full bool) {
 	})
 }
 
-// Skew sets the clock of n: offset ahead of the World's now, and rate times as fast from then on, to 32 bits after the
-// point. rate is above 0 and below 2³¹. Timers that are set already keep their moment.
+// Skew sets n's clock to the World's time plus offset. From then on the clock runs rate times as fast as the World's clock. The rate must
+// be above 0 and below 2³¹, and is rounded to 32 bits after the binary point. Skew does not move timers that are already set.
 func (n *Node) Skew(offset time.Duration, rate float64) {
 	if !(rate > 0 && rate < 1<<31) {
 		panic("simulation: Skew with a rate that is not positive, or too large")
@@ -246,7 +247,7 @@ func (n *Node) Skew(offset time.Duration, rate float64) {
 	})
 }
 
-// drop takes out the timers of h.
+// drop removes the timers of h.
 func (s *timers) drop(h *host) {
 	s.heap = slices.DeleteFunc(s.heap, func(t *timer) bool {
 		if t.host == h {

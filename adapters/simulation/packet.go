@@ -7,15 +7,15 @@ import (
 )
 
 // A PacketConn is the net.PacketConn of a Node: a UDP socket. Several tasks may call its methods concurrently. Each datagram has its own
-// latency, so it may overtake others. It may be lost or doubled, see Faults. A link that is held or cut loses it, as do a node without the
-// socket, and a socket that has 64 KB to read. No error reports a loss.
+// latency, and may overtake other datagrams. Datagrams may be lost or doubled, see Faults. A datagram is also lost if the link is on hold
+// or cut, if the receiving node has no such socket, or if the socket has 64 KB of unread datagrams. No error reports a loss.
 type PacketConn struct {
 	node   *Node
-	boot   int // the node's boot that it belongs to
+	boot   int // the boot of the node that the socket belongs to
 	local  bool
 	addr   udpAddr
 	in     []datagram
-	size   int // bytes of all datagrams of in
+	size   int // the number of bytes in all datagrams of in
 	read   endpoint
 	closed bool
 	draws  source
@@ -33,8 +33,8 @@ func (udpAddr) Network() string { return "udp" }
 
 const maxDatagram = 65507 // bytes, over IPv4
 
-// ListenPacket opens a socket at address, ":port", on network udp, udp4 or udp6. The address has the form that Listen takes. A program
-// sends to an address that ReadFrom or UDPAddr has returned.
+// ListenPacket opens a UDP socket at an address of the form ":port", as Listen does. The network must be udp, udp4 or udp6. To send, pass
+// WriteTo an address from ReadFrom or UDPAddr.
 func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	port, local, err := n.portOf("udp", network, address, func(port int) bool { return n.sockets[port] != nil })
 	at := udpAddr{addr{n.name, port}}
@@ -54,7 +54,8 @@ func (n *Node) ListenPacket(network, address string) (net.PacketConn, error) {
 	return c, nil
 }
 
-// UDPAddr returns the address of a socket, "name:port", for WriteTo. Package net cannot resolve names of nodes.
+// UDPAddr returns the address of a socket for WriteTo, from a string of the form "name:port". Package net cannot resolve the names of
+// nodes.
 func UDPAddr(address string) (net.Addr, error) {
 	name, port, err := split(address)
 	if err != nil {
@@ -63,7 +64,8 @@ func UDPAddr(address string) (net.Addr, error) {
 	return udpAddr{addr{name, port}}, nil
 }
 
-// ReadFrom suspends the caller until there is a datagram. If the datagram is longer than p, the rest is lost.
+// ReadFrom suspends the caller until there is a datagram, and copies the datagram into p. If the datagram is longer than p, the rest is
+// lost.
 func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	t := c.read.join(c.node.world)
 	if t == nil {
@@ -87,8 +89,8 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// WriteTo sends p, and does not wait. It uses only the text of the address, "name:port". A name that no node has is an error, as a look-up
-// would be.
+// WriteTo sends p without waiting. It uses only to.String(), which must have the form "name:port". If no node has this name, WriteTo fails,
+// as a DNS lookup would.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	name, port, err := split(to.String())
 	if err == nil {
@@ -143,7 +145,7 @@ func (c *PacketConn) send(p []byte, name string, port int) error {
 	return nil
 }
 
-// take is the arrival of a datagram.
+// take handles the arrival of a datagram.
 func (n *Node) take(port int, from *Node, d datagram, m *message) {
 	c := n.sockets[port]
 	if n.dead || c == nil || c.local && from != n || c.size+len(d.data) > window {
@@ -154,7 +156,7 @@ func (n *Node) take(port int, from *Node, d datagram, m *message) {
 	c.read.wakeFirst()
 }
 
-// Close closes c. ReadFroms, under way and to come, fail with net.ErrClosed.
+// Close closes c. Pending and later ReadFroms fail with net.ErrClosed.
 func (c *PacketConn) Close() error {
 	if err := c.brief(func() error { c.shut(); return nil }); err != nil {
 		return c.fail("close", err)
@@ -170,7 +172,7 @@ func (c *PacketConn) shut() {
 	c.read.wakeAll()
 }
 
-// brief calls f on the World, if c is open.
+// brief calls f on the World if c is open.
 func (c *PacketConn) brief(f func() error) error {
 	err := ErrForeign
 	c.node.world.do(func() {
@@ -181,13 +183,13 @@ func (c *PacketConn) brief(f func() error) error {
 	return err
 }
 
-// LocalAddr returns the address.
+// LocalAddr returns the address of c.
 func (c *PacketConn) LocalAddr() net.Addr { return c.addr }
 
-// SetDeadline is SetReadDeadline: a WriteTo does not wait.
+// SetDeadline calls SetReadDeadline, because a WriteTo does not wait.
 func (c *PacketConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-// SetReadDeadline sets when ReadFroms fail with os.ErrDeadlineExceeded, also ReadFroms under way. The zero time means never.
+// SetReadDeadline sets the time after which pending and later ReadFroms fail with os.ErrDeadlineExceeded. The zero time means no deadline.
 func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	if err := c.brief(func() error { c.read.deadline(&c.node.host, t); return nil }); err != nil {
 		return c.fail("set", err)
@@ -195,7 +197,7 @@ func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline does nothing.
+// SetWriteDeadline does nothing, because a WriteTo does not wait.
 func (c *PacketConn) SetWriteDeadline(time.Time) error { return nil }
 
 func (c *PacketConn) fail(op string, err error) error {

@@ -1,8 +1,8 @@
 package simulation
 
-// Sometimes says that cond holds in some runs: that the scenario comes to a rare state which it is about. A Test reports in how many seeds
-// each name was reached, and fails if no seed, of a hundred or more, has reached a name. With TestOptions.Guided further runs begin there.
-// A nil World ignores the call.
+// Sometimes says that cond should be true in some runs, so that the test covers a certain rare state. Test reports in how many seeds each
+// name was reached. Test fails if it has run at least a hundred seeds, and none has reached the name. With TestOptions.Guided, further runs
+// begin in such states. A nil World ignores the call.
 func (w *World) Sometimes(name string, cond bool) {
 	if w == nil {
 		return
@@ -21,16 +21,16 @@ func (w *World) Sometimes(name string, cond bool) {
 	})
 }
 
-// A bug is a name of Buggify. Its draws are its own, so that other calls do not move them.
+// A bug is the state of a name that was passed to Buggify. It has its own random source, so that other calls do not change its draws.
 type bug struct {
 	on    bool
 	draws source
-	salt  uint64 // the World's salt that draws has taken in
+	salt  uint64 // the World's salt when draws was last seeded
 }
 
-// Buggify reports true at some calls of some runs, by the seed. There the program under test takes a way that is right and rare: a batch of
-// one, a timer that fires early, a queue that is full. A name is on in a quarter of the runs, and then each fourth call is true, on
-// average. A nil World reports false.
+// Buggify returns true for some calls in some runs, as the seed decides. The program under test should then do something correct but rare:
+// a batch of one, a timer that fires early, a queue that is full. A name is on in a quarter of the runs; a quarter of its calls then return
+// true, on average. A nil World returns false.
 func (w *World) Buggify(name string) (rarely bool) {
 	if w == nil {
 		return false

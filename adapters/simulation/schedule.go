@@ -10,18 +10,18 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A ready is something to run: a task to go on, one to begin, or a callback.
+// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
 type ready struct {
 	host *host
-	task *task  // the task to go on; nil means that f runs
+	task *task  // the task to resume, or nil if f is to run
 	f    func() // the function of a task to begin, or a callback
-	as   *way   // nil means that f is a task
+	as   *way   // how f is called; nil for an ordinary task
 }
 
-// A way is how f of a ready is called. It is apart, as each step copies a ready.
+// A way says how the function f of a ready is called. It is a separate struct because each step copies a ready.
 type way struct {
-	gone func() // is called if the task f does not begin
-	by   *guest // the guest whose call the task f does
+	gone func() // called if the task f does not begin
+	by   *guest // the guest whose call the task f executes
 }
 
 var callback = new(way)
@@ -59,8 +59,8 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 	})
 }
 
-// loop is the whole scheduler: a step, or else the next timer, or else a sleep. It switches to the task itself, since after a switch the
-// processor predicts no return correctly.
+// loop is the scheduler. Each round runs a step, fires timers or sleeps. The switch to a task is in this function itself, because after a
+// switch the processor mispredicts all returns.
 func (w *World) loop() {
 	for !w.over {
 		w.notice()
@@ -89,14 +89,14 @@ func (w *World) loop() {
 	}
 }
 
-// verify checks the invariants.
+// verify calls all functions that were passed to Always.
 func (w *World) verify() {
 	for _, holds := range w.always {
 		w.hold(holds)
 	}
 }
 
-// hold checks an invariant.
+// hold calls the invariant holds, and fails the run if holds returns an error.
 func (w *World) hold(holds func() error) {
 	w.call(func() {
 		if err := holds(); err != nil {
@@ -105,7 +105,8 @@ func (w *World) hold(holds func() error) {
 	})
 }
 
-// next picks one of all that is ready, each as likely as any other. It returns the task to switch to, nil if it has done the step itself.
+// next removes an entry from w.ready, and picks each entry with the same probability. If the entry is a task that can run, it returns the
+// task. Otherwise it handles the entry itself, and returns nil.
 func (w *World) next() *task {
 	n := len(w.ready)
 	i := w.order.below(n)
@@ -139,7 +140,7 @@ func (w *World) next() *task {
 	return t
 }
 
-// resume is the switch of loop, for Crash, which runs other tasks from within a step.
+// resume switches to t during a step. Crash runs other tasks this way.
 func (w *World) resume(t *task) {
 	t.under, w.current = w.current, t
 	w.fleet.stalls.Begin()
@@ -156,7 +157,8 @@ func (w *World) rouse(t *task) {
 	w.ready = append(w.ready, ready{host: t.host, task: t})
 }
 
-// caller returns the task that runs, or the guest, whose number is negative; nil and 0 mean a timer, a segment or a callback.
+// caller returns the host and number of the running task, or of the calling guest, whose number is negative. In a timer, a segment or a
+// callback it returns nil and 0.
 func (w *World) caller() (*host, int) {
 	if t := w.current; t != nil {
 		if t.by != nil {
@@ -167,9 +169,9 @@ func (w *World) caller() (*host, int) {
 	return w.acting.host, -w.acting.n
 }
 
-// call calls a callback, on the goroutine of Run, where suspending is forbidden.
+// call calls the callback f on Run's goroutine, where suspending is forbidden.
 func (w *World) call(f func()) {
-	defer labels.Here().Put() // restores the labels of the caller of Run, which f must not begin with
+	defer labels.Here().Put() // restores the labels of Run's caller, which f must not inherit
 	labels.Clear()
 	defer func() {
 		if v := recover(); v != nil {
@@ -179,40 +181,41 @@ func (w *World) call(f func()) {
 	f()
 }
 
-// fail ends the run. The first reason stays. It replaces what main has returned in the same step.
+// fail ends the run with err. Only the first call has an effect. Its error replaces the result of main, if main has returned in the same
+// step.
 func (w *World) fail(err error) {
 	if !w.failed {
 		w.err, w.failed, w.over = err, true, true
 	}
 }
 
-// mainEnded ends the run, unless it has failed.
+// mainEnded ends the run with main's error, unless the run has failed.
 func (w *World) mainEnded(err error) {
 	if w.ended = true; !w.failed {
 		w.err, w.over = err, !w.o.open
 	}
 }
 
-// leave ends all that is left.
+// leave ends all remaining tasks, and releases the memory of the run.
 func (w *World) leave() {
 	w.over, w.leaving = true, true
 	w.close()
 	w.endTasks(w.hosts...)
-	for _, h := range w.hosts { // no task is left to end a wait under a Shield
+	for _, h := range w.hosts { // no task is left that could end a wait under a Shield
 		for n := h.tasks.First(); n != nil; n = n.Next() {
 			n.Value.Unshield()
 		}
 	}
 	w.endTasks(w.hosts...)
-	for _, t := range w.watches { // a context may live for longer
+	for _, t := range w.watches { // a context may outlive the run
 		t.stop()
 	}
-	w.ready, w.timers, w.always, w.watches = nil, timers{}, nil, nil // a connection may be kept, and so is the World
+	w.ready, w.timers, w.always, w.watches = nil, timers{}, nil, nil // a connection that outlives the run keeps the World in memory
 	w.fleet.stalls.End()
 }
 
-// endTasks ends the tasks of hosts, here and now, but a task that is in a Crash itself ends when it comes back. A defer may wait for
-// another task that ends. If none of them can go on, or they do not come to an end, the waits are ended again.
+// endTasks ends the tasks of hosts before it returns, except a task that is calling Crash, which ends when the Crash returns. A deferred
+// function may wait for another task that is ending. If none of the tasks can run, or if they do not end, endTasks ends their waits again.
 func (w *World) endTasks(hosts ...*host) {
 	for _, h := range hosts {
 		w.ready = append(w.ready, h.held...)
@@ -226,7 +229,7 @@ func (w *World) endTasks(hosts ...*host) {
 	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) && r.drop() })
 }
 
-// drop says that r will not run.
+// drop discards r, which will not run. It always returns true.
 func (r ready) drop() bool {
 	if r.as != nil && r.as != callback {
 		r.as.gone()
@@ -234,14 +237,14 @@ func (r ready) drop() bool {
 	return true
 }
 
-// kill ends the waits of the tasks of hosts, or the next wait of a task that does not wait. The tasks end in their turn. It returns how
-// many will have a turn: a task that is in a Crash has none until it comes back. It does not count a task under a Shield, which waits for a
-// task elsewhere, and ends after its wait.
+// kill makes each task of hosts end at its current wait, or else at its next wait. Each task ends when it runs again. kill returns the
+// number of tasks that can run. A task that is calling Crash does not count, because it cannot run before the Crash returns. A task under a
+// Shield does not count, because it ends only after its wait for a task elsewhere.
 func (w *World) kill(hosts ...*host) (left int) {
 	for _, h := range hosts {
 		for n := h.tasks.First(); n != nil; n = n.Next() {
 			t := n.Value
-			if t.Kill(); t.mark == parked { // a goroutine outside has ended its wait, and was not let in to wake it
+			if t.Kill(); t.mark == parked { // a goroutine outside has ended the wait, but its Unpark was not admitted
 				w.rouse(t)
 			}
 			if !t.Shielded() && !w.running(func(r *task) bool { return r == t }) {
@@ -252,7 +255,7 @@ func (w *World) kill(hosts ...*host) (left int) {
 	return left
 }
 
-// running reports whether is holds for the task that runs, or for a task that has resumed it in a Crash.
+// running reports whether is(t) is true for the running task t, or for a task t that is calling Crash.
 func (w *World) running(is func(t *task) bool) bool {
 	for t := w.current; t != nil; t = t.under {
 		if is(t) {
@@ -262,7 +265,7 @@ func (w *World) running(is func(t *task) bool) bool {
 	return false
 }
 
-// turn runs a ready task of hosts, or drops a function of hosts that has not begun. It reports whether there was one or the other.
+// turn runs a ready task of hosts, or drops a function of hosts that has not begun. It returns false if there is no such task or function.
 func (w *World) turn(hosts []*host) bool {
 	for i, r := range w.ready {
 		if slices.Contains(hosts, r.host) {

@@ -2,50 +2,50 @@ package simulation
 
 import "slices"
 
-// A search chooses the runs of a Test. If it is guided, half of the runs have the next seed. The other half repeats an earlier run up to a
-// rare state, and draws all chance anew from there on: importance splitting ("RESTART", Villén-Altamirano, 1991). Chance picks the state, a
-// rarer one more often.
+// A search chooses the runs of a Test. In a guided search, half of the runs use the next seed. The other runs repeat an earlier run up to a
+// rare state, and make new random draws from there on: importance splitting ("RESTART", Villén-Altamirano, 1991). The search picks the
+// state at random, and prefers rare states.
 //
-// The runs are planned in rounds, from the results of the rounds before, so that they are the same with any number of jobs.
+// The search plans runs in rounds, from the results of earlier rounds, so that the plan does not depend on the number of jobs.
 type search struct {
-	next     uint64 // seed
+	next     uint64 // the next new seed
 	guided   bool
 	draws    source
-	rarities []*rarity // the first found is the first
+	rarities []*rarity // the rare states in the order in which runs reached them
 }
 
-// A rarity is a name of Sometimes that runs have reached.
+// A rarity is a rare state: a name of Sometimes that runs have reached.
 type rarity struct {
 	name  string
-	tries int     // runs that have reached it, and runs that have begun there
-	seeds int     // seeds of the runs that have reached it
-	trail []trail // some runs that have reached it, each of another seed
+	tries int     // the number of runs that have reached the state or have begun there
+	seeds int     // the number of seeds whose runs have reached the state
+	trail []trail // some runs that have reached the state, each with a different seed
 }
 
-// A trail leads to a rarity.
+// A trail is a run that has reached a rarity, with the step at which the run reached it.
 type trail struct {
 	run
 	step int
 }
 
-// A run is a seed, and the steps at which all chance was drawn anew.
+// A run is a seed, and the steps at which the random sources are reseeded.
 type run struct {
 	seed  uint64
 	forks []fork
 }
 
-// A mark is a name of Sometimes, and the step at which a run came to it.
+// A mark is a name of Sometimes, and the step at which a run reached it.
 type mark struct {
 	name string
 	step int
 }
 
 const (
-	round  = 32 // runs
-	trails = 64 // trails of a rarity
+	round  = 32 // the number of runs in a round
+	trails = 64 // the maximum number of trails of a rarity
 )
 
-// plan chooses a run.
+// plan chooses the next run.
 func (s *search) plan() run {
 	if !s.guided || len(s.rarities) == 0 || s.draws.below(2) == 0 {
 		r := run{seed: s.next}
@@ -59,7 +59,7 @@ func (s *search) plan() run {
 	return t.run
 }
 
-// pick draws a rarity, in proportion to its rareness.
+// pick draws a rarity with a probability in proportion to 1/tries.
 func (s *search) pick() *rarity {
 	all := 0.0
 	for _, r := range s.rarities {
@@ -74,8 +74,9 @@ func (s *search) pick() *rarity {
 	return s.rarities[len(s.rarities)-1]
 }
 
-// ran records the rare states that r has reached. It keeps one trail of each seed: otherwise the forks of a seed that comes to a rare state
-// easily would push out all other trails, and may share a reason that makes a failure impossible. A trail has only the forks before it.
+// ran records the rare states that r has reached. It keeps one trail for each seed and state. Otherwise the forks of a seed that reaches
+// the state easily would displace all other trails, although these forks may share a property that makes a failure impossible. A trail
+// contains only the forks up to its step.
 func (s *search) ran(r run, came []mark) {
 	for _, m := range came {
 		i := slices.IndexFunc(s.rarities, func(r *rarity) bool { return r.name == m.name })

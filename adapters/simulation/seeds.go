@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// seeds are the seeds of a Test.
+// seeds is the state of a call of Test.
 type seeds struct {
 	search
 	o       Options
-	every   uint64 // its multiples run twice
+	every   uint64 // a seed that is a multiple of this number runs twice
 	n       int
-	lasts   time.Duration // this replaces n, unless it is 0
+	lasts   time.Duration // how long to run seeds; if not 0, this duration replaces n
 	one     bool
 	jobs    int
-	shorten int    // tries
-	diagram string // a file
+	shorten int    // the number of tries to shorten a failure
+	diagram string // the name of the file for the diagram
 	checker checker
-	others  []*checker // the checkers of further jobs
+	others  []*checker // the checkers of all jobs but the first
 
-	processes int // 0 means that this process makes the runs
-	call      int // the number of the call of Test, in its test
+	processes int // the number of workers; 0 means that this process makes the runs
+	call      int // the number of this call of Test in its test
 }
 
 func newSeeds(t *testing.T, o TestOptions) *seeds {
@@ -111,7 +111,8 @@ func (s *seeds) more(n int, since time.Duration) bool {
 	return n < s.n
 }
 
-// round plans some runs after n, and yields each with its report, in the order of the plan. With several jobs the runs are done by then.
+// round plans further runs after the first n runs, and yields each run with its report, in the order of the plan. With several jobs or
+// processes, all runs end before round yields the first.
 func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
 	plans := make([]run, max(round, s.processes*perWorker))
 	if s.lasts > 0 && s.processes > 0 {
@@ -139,7 +140,7 @@ func (s *seeds) round(t *testing.T, n int) iter.Seq2[run, Report] {
 	}
 }
 
-// abreast runs all of plans, and returns their reports.
+// abreast performs all plans in parallel, and returns a function that returns the i'th report.
 func (s *seeds) abreast(plans []run) func(i int) Report {
 	reports, at := make([]Report, len(plans)), atomic.Int64{}
 	var all sync.WaitGroup
@@ -154,7 +155,7 @@ func (s *seeds) abreast(plans []run) func(i int) Report {
 	return func(i int) Report { return reports[i] }
 }
 
-// options returns the Options of a run.
+// options returns the Options for the run p.
 func (s *seeds) options(p run) Options {
 	o := s.o
 	if o.Seed = p.seed; len(p.forks) > 0 {
@@ -163,10 +164,10 @@ func (s *seeds) options(p run) Options {
 	return o
 }
 
-// twice reports whether p is done twice.
+// twice reports whether the run p is performed twice.
 func (s *seeds) twice(p run) bool { return s.one || len(p.forks) == 0 && p.seed%s.every == 0 }
 
-// perform does a run, or two.
+// perform performs the run p, once or twice.
 func (s *seeds) perform(c *checker, p run) Report {
 	o := s.options(p)
 	if !s.twice(p) {
@@ -178,14 +179,14 @@ func (s *seeds) perform(c *checker, p run) Report {
 	return r
 }
 
-// failure is the text about a seed that has failed.
+// failure returns the text that Test prints about the failed run p.
 func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 	o, shorter := s.options(p), s.one
 	o.Trace = nil
 	err, end := r.Err, ""
 	var differs *Nondeterminism
 	if !unending(err) && !(s.processes > 0 && errors.As(err, &differs)) {
-		if !s.twice(p) || len(s.others)+s.processes > 0 { // otherwise the events are there
+		if !s.twice(p) || len(s.others)+s.processes > 0 { // otherwise the checker has recorded the events
 			if t.Failed() {
 				t.Logf("simulation: seed %d has failed, and runs a second time, for its trace: what it prints comes twice", o.Seed)
 			}
@@ -228,7 +229,7 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 		}
 	}
 	again, keys := "", ""
-	if o.Guests { // the first is what BRAID_RANDOM makes of itself
+	if o.Guests { // package chance has changed the value 1 of BRAID_RANDOM to "set"
 		if os.Getenv("BRAID_RANDOM") != "" {
 			again = "BRAID_RANDOM=1 "
 		} else {
@@ -247,7 +248,7 @@ func (s *seeds) failure(t *testing.T, p run, r Report, pkg string) string {
 	return fmt.Sprintf("seed %s: %v\n%s\nTo repeat it, with the whole trace:\n\n\t%sBRAID_SEED=%s go test -v -run '%s' %s\n%s", seed, err, end, again, seed, pattern(t.Name()), pkg, keys)
 }
 
-// stopped says that the run has not come to the step of BRAID_STOP.
+// stopped returns a message if the run has not reached the step of BRAID_STOP, or "" if it has.
 func (s *seeds) stopped(r Report) string {
 	if v := s.o.variant; v != nil && v.stop > 0 {
 		return fmt.Sprintf("\nBRAID_STOP=%d: the run has no such step. It ended at step %d.\n", v.stop, r.Steps)
@@ -269,13 +270,14 @@ func (s *seeds) shortened(o Options) Options {
 	return o
 }
 
-// pattern is the argument of -run for one test. The shell has it in quotes, so a quote in a name becomes any character.
+// pattern returns the argument of -run for the test with this name. The argument is in single quotes for the shell, so a quote in the name
+// becomes a dot, which matches any character.
 func pattern(name string) string {
 	name = strings.ReplaceAll(regexp.QuoteMeta(name), "'", ".")
 	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
 }
 
-// place returns the package that f is in.
+// place returns the package of the function f.
 func place(f func(ctx context.Context, w *World) error) string {
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	slash := strings.LastIndexByte(name, '/') + 1

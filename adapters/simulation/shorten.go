@@ -15,56 +15,57 @@ import (
 	"unicode"
 )
 
-// A failing seed is shortened by variants of it. A variant leaves faults out, or draws all chance anew from some step on: from the first step
-// on it is as good as another seed. A run of it ends as soon as its story is longer than the shortest so far, so most tries are cheap.
+// This file shortens a failing seed: it tries variants of the seed. A variant omits faults, or makes new random draws from some step on.
+// With new draws from the first step on, a variant is like another seed. The run of a variant ends when its story becomes longer than the
+// shortest story so far, so most tries are cheap.
 
-// A variant is a run that differs from the run of its seed. BRAID_SEED has the String of the variant behind the seed.
+// A variant is a change to the run of a seed. In BRAID_SEED, the String of the variant follows the seed.
 type variant struct {
-	off   map[string]bool // faults, by kind and number
+	off   map[string]bool // the faults to omit, by kind and number
 	forks []fork          // sorted by step
 
-	silent bool // there is no story
-	stop   int  // before this step, for a debugger
+	silent bool // the run records no story
+	stop   int  // the step before which a debugger stops the run
 	limit  int  // the greatest length of the story; 0 means no limit
 
-	// The results of its last run.
+	// The results of the variant's last run.
 	story []scene
-	came  []string       // faults
-	count map[string]int // number of faults by kind, including faults that were left out
-	named []string       // nodes
+	came  []string       // the faults that occurred, by kind and number
+	count map[string]int // the number of faults of each kind, including omitted faults
+	named []string       // the names of the nodes
 	bands []*band        // sorted by their beginning
 }
 
 type scene struct {
 	step  int
-	order int // place in the story
+	order int // the index in the story
 	event
 }
 
-// A fork is a step from which on all chance is drawn anew. If all is false, separate sources stay as they are, such as the sources of
-// RandOf and Buggify.
+// A fork is a step at which the random sources are reseeded. If the field all is false, separate sources such as the sources of RandOf and
+// Buggify are not reseeded.
 type fork struct {
 	step int
 	salt uint64
 	all  bool
 }
 
-// A message is bytes that are sent.
+// A message is a piece of data that a Conn or a PacketConn sends.
 type message struct {
 	by      *Conn
 	there   bool
 	arrived time.Duration
-	before  int // the scene of the story that comes next
+	before  int // the length of the story at the arrival
 }
 
-// How many bytes of a message a line has, at most: of a trace, and of a story.
+// The maximum number of a message's bytes in a line of the trace, and in a line of the story.
 const (
 	traced = 64
 	shown  = 120
 )
 
-// excerpt returns p. If that is longer than most bytes, it returns the beginning and the end, since a request over HTTP has its line at the
-// beginning and its body at the end.
+// excerpt returns p as a string. If p is longer than the limit most, it returns only the beginning and the end of p, because an HTTP
+// request has its request line at the beginning and its body at the end.
 func excerpt(p []byte, most int) string {
 	const gap = " ... "
 	if len(p) <= most {
@@ -76,9 +77,10 @@ func excerpt(p []byte, most int) string {
 
 var errLonger = errors.New("simulation: longer than another variant")
 
-// Fault reports whether a fault of this kind comes now. It reports true, but while Test shortens a failure it leaves some faults out, to
-// see which matter. A program that makes faults must call it before each fault, but after all draws about the fault, so that leaving it out
-// moves no draws. kind is a word of letters, or else Fault panics. A nil World reports true.
+// Fault reports whether a fault of this kind should occur now. Fault returns true, except while Test shortens a failure: then it returns
+// false for some faults, to find the faults that matter. A program that injects faults must call Fault before each fault, but after all
+// random draws about the fault, so that an omitted fault does not change other draws. Fault panics if kind is not a word of letters. A nil
+// World returns true.
 func (w *World) Fault(kind string) (comes bool) {
 	if kind == "" || strings.ContainsFunc(kind, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		panic("simulation: the kind of a fault is a word of letters")
@@ -104,7 +106,7 @@ func (w *World) comes(kind string) bool {
 	return true
 }
 
-// options returns the options of a run of v.
+// options returns o with the changes that a run of v needs.
 func (v *variant) options(o Options) Options {
 	v.story, v.came, v.named, v.bands, v.count = nil, nil, nil, nil, map[string]int{}
 	o.variant = v
@@ -121,10 +123,10 @@ func (v *variant) options(o Options) Options {
 	return o
 }
 
-// telling reports whether the run has a story.
+// telling reports whether the run records a story.
 func (w *World) telling() bool { return w.o.variant != nil && !w.o.variant.silent }
 
-// fork draws all chance anew once the run has reached the step of a fork.
+// fork reseeds the random sources once the run has reached the step of a fork.
 func (w *World) fork() {
 	for len(w.forks) > 0 && w.steps >= w.forks[0].step {
 		salt := w.forks[0].salt
@@ -138,7 +140,7 @@ func (w *World) fork() {
 	}
 }
 
-// tell adds e to the story, if it is a message, a fault or a line of Log.
+// tell adds e to the story if e is a message, a fault or a line of Log.
 func (v *variant) tell(w *World, e event) {
 	switch e.kind {
 	case made:
@@ -169,10 +171,11 @@ func (v *variant) tell(w *World, e event) {
 
 var numbers = regexp.MustCompile(`(\d[\d.]*(ns|µs|ms|s|m|h)?)+`)
 
-// sameness is equal for failures that count as the same: the first line, without numbers, durations and names of nodes.
+// sameness returns a text that is equal for failures that count as the same: the first line of the error, without numbers, durations and
+// names of nodes.
 func (v *variant) sameness(r Report) string {
 	if errors.Is(r.Err, ErrExited) {
-		return verdict(r) // its number is the number of a line, which must be the same
+		return verdict(r) // the text contains a line number, which must be the same
 	}
 	text := numbers.ReplaceAllString(verdict(r), "0")
 	for _, name := range v.named {
@@ -181,7 +184,8 @@ func (v *variant) sameness(r Report) string {
 	return text
 }
 
-// shorten tries variants, from v on, and returns one with the shortest story. run is a run of a variant.
+// shorten tries variants of v, and returns the variant with the shortest story that fails in the same way. The function run must perform
+// the run of a variant.
 func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *variant {
 	r := run(v)
 	best, same, steps, draw := v, v.sameness(r), r.Steps, source(seed)
@@ -203,28 +207,28 @@ func (v *variant) shorten(run func(*variant) Report, tries int, seed uint64) *va
 			next.forks = append(slices.DeleteFunc(next.forks, func(f fork) bool { return f.step >= at }), fork{step: at, salt: draw.Uint64() >> 48})
 		}
 		r := run(next)
-		if unending(r.Err) || next.limit == 0 { // the runs after it would meet its goroutine, or no story is shorter
+		if unending(r.Err) || next.limit == 0 { // a goroutine of the run would disturb later runs, or no story can be shorter
 			break
 		}
 		if next.sameness(r) == same {
 			best, steps = next, r.Steps
 		}
 	}
-	maps.DeleteFunc(best.off, func(name string, _ bool) bool { // faults that the run has not reached
+	maps.DeleteFunc(best.off, func(name string, _ bool) bool { // the run has not reached these faults
 		kind, n := cutNumber(name)
 		return n > best.count[kind]
 	})
 	return best
 }
 
-// cutNumber cuts the name of a fault.
+// cutNumber splits the name of a fault into its kind and its number.
 func cutNumber(name string) (kind string, n int) {
 	kind = strings.TrimRight(name, "0123456789")
 	n, _ = strconv.Atoi(name[len(kind):])
 	return kind, n
 }
 
-// print writes the story of the last run: the step before which each event comes that a reader needs, its time, and the event.
+// print returns the story of the last run as text. Each line contains the step, the time and a description of an event.
 func (v *variant) print(r Report) string {
 	var b strings.Builder
 	line := func(step int, at time.Duration, text string) { fmt.Fprintf(&b, "%7d %14v  %s\n", step, at, text) }
@@ -235,7 +239,7 @@ func (v *variant) print(r Report) string {
 	return b.String()
 }
 
-// scenes returns the story. A Write of several pieces is one message.
+// scenes returns the story. It merges the segments of one Write into one message.
 func (v *variant) scenes() (all []scene) {
 	for _, s := range v.story {
 		if n := len(all) - 1; n >= 0 && s.kind == sent && all[n].kind == sent && all[n].message.by == s.message.by && all[n].at == s.at {
@@ -262,7 +266,8 @@ func (s scene) tell() string {
 // changes reports whether v differs from the run of the seed.
 func (v *variant) changes() bool { return v != nil && len(v.off)+len(v.forks) > 0 }
 
-// String is what parseVariant reads: -kind1,3..5 leaves out these faults, and -12.34 draws anew from step 12 on, -12:34 all.
+// String returns the text that parseVariant parses. The part -kind1,3..5 omits these faults, and the part -12.34 is a fork at step 12 with
+// the salt 34. In the form -12:34, the fork's field all is set.
 func (v *variant) String() string {
 	if !v.changes() {
 		return ""
@@ -295,7 +300,7 @@ func (v *variant) String() string {
 
 var inVariant = regexp.MustCompile(`^(\pL+)((?:\d+(?:\.\.\d+)?,?)+)$`)
 
-// parseVariant parses the String of a variant, which is written behind the seed.
+// parseVariant parses the String of a variant.
 func parseVariant(s string) (*variant, error) {
 	v := &variant{off: map[string]bool{}}
 	if s == "" {

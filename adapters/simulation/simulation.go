@@ -1,5 +1,5 @@
-// Package simulation runs a distributed program whole, in one process, under a seed: hosts, links that delay and hold,
-// crashes, a virtual clock. The seed decides everything, so a seed that fails fails again, byte for byte.
+// Package simulation runs a whole distributed program in one process: its nodes, the links between them, crashes, and a virtual clock. A
+// seed decides everything that would otherwise be left to chance, so a run that fails can be repeated exactly.
 //
 //	func TestRegister(t *testing.T) {
 //		simulation.Test(t, simulation.TestOptions{}, func(ctx context.Context, w *simulation.World) error {
@@ -8,27 +8,28 @@
 //		})
 //	}
 //
-// A program of Braid's tasks needs no change: its waits suspend, and the scheduler decides the order of its tasks. Its network is the
-// net.Listener and net.Conn of a [Node]. Its time is [suspend.Now], [suspend.Sleep] and cancel.WithTimeout, or in a synctest bubble also
-// package time. In a callback, in a function of Always and in a transaction there is no calling task: suspend.Now and cancel.WithTimeout
-// have the clock of package time there. Use the Now and AfterFunc methods of the World or the Node instead.
+// A program that runs in Braid's tasks needs no changes: its waits suspend, and the scheduler decides the order of its tasks. The program
+// gets its net.Listener and net.Conn from a [Node]. For time, the program uses [suspend.Now], [suspend.Sleep] and cancel.WithTimeout; in a
+// synctest bubble it may also use package time. Callbacks, functions passed to Always, and transactions have no calling task, so
+// suspend.Now and cancel.WithTimeout use the clock of package time there. Use the Now and AfterFunc methods of the World or the Node
+// instead.
 //
-// # Sources of chance, and control
+// # Sources of nondeterminism
 //
-//	the order of tasks, Select, timers, latency, World.Rand      under control
-//	context.WithCancel                                           under control
-//	time.Now, context.WithTimeout, time.AfterFunc                in a bubble; elsewhere use suspend.Now and cancel.WithTimeout
-//	context.AfterFunc                                            in a bubble; elsewhere use cancel.AfterFunc
-//	several stock timers of one moment in a bubble               the wake-ups are ordered; functions of time.AfterFunc are not
-//	a range over a map that decides an order                     no: use slices.Sorted(maps.Keys(m))
-//	a native select with several ready cases                     no: use suspend.Select
-//	a native wait: a channel, a sync.Mutex across a suspension   it stops everything: ErrNative
-//	the go statement                                             outside the World: ErrForeign as soon as it touches the World
-//	math/rand                                                    no: use World.Rand
-//	crypto/rand                                                  no: testing/cryptotest.SetGlobalRandom
-//	%p, finalizers, the content of a sync.Pool                   no
+//	the order of tasks, Select, timers, latency, World.Rand   controlled by the seed
+//	context.WithCancel                                        controlled by the seed
+//	time.Now, context.WithTimeout, time.AfterFunc             in a bubble; elsewhere use suspend.Now and cancel.WithTimeout
+//	context.AfterFunc                                         in a bubble; elsewhere use cancel.AfterFunc
+//	timers of package time for one moment, in a bubble        wake-ups are ordered; functions of time.AfterFunc are not
+//	a range over a map that decides an order                  no: use slices.Sorted(maps.Keys(m))
+//	a native select with several ready cases                  no: use suspend.Select
+//	a native wait: a channel, a sync.Mutex while suspended    stops the World; the run fails with ErrNative
+//	the go statement                                          the run fails with ErrForeign if the goroutine calls the World
+//	math/rand                                                 no: use World.Rand
+//	crypto/rand                                               no: use testing/cryptotest.SetGlobalRandom
+//	%p, finalizers, the content of a sync.Pool                no
 //
-// [Check] and [Test] run a seed twice, and name the first step at which the runs differ.
+// [Check] and [Test] run a seed twice, and report the first step at which the two runs differ.
 package simulation
 
 import (
@@ -43,12 +44,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that a run is made with. The zero value is the default.
+// Options configure a run. The zero value is the default.
 type Options struct {
-	// Seed decides the order of steps and all random draws. 0 means a new seed, which the Report names.
+	// Seed decides the order of steps and all random draws. 0 means a random seed, which Report.Seed contains.
 	Seed uint64
 
-	// Start is the time of the virtual clock at the beginning. The default is midnight UTC 2000-01-01, as in a bubble.
+	// Start is the virtual clock's initial time. The default is 2000-01-01, midnight UTC, as in a bubble.
 	Start time.Time
 
 	// MaxSteps is the number of steps after which a run fails with ErrSteps. 0 means a million.
@@ -57,66 +58,73 @@ type Options struct {
 	// MaxTime is the virtual time after which a run fails with ErrTime. 0 means no limit.
 	MaxTime time.Duration
 
-	// Preempt says that other tasks may run where an operation begins that could wait, also if it need not: each lock, receive and
-	// transaction may end a step then. Without it a task runs until it waits, and two sections that are not atomic together look as if they
-	// were. In a Test it is on, unless NoPreempt is set.
+	// Preempt lets other tasks run before each operation that could wait, even if the operation does not need to wait: each lock, receive and
+	// transaction may then end a step. Without Preempt a task runs until it waits, so two critical sections in a row look atomic although they
+	// are not. In a Test, Preempt is on unless NoPreempt is set.
 	Preempt bool
 
-	// Trace gets one line for each event: a step, a timer, a segment, a Log.
+	// Trace receives a line for each event, such as a step, a timer, a segment or a Log.
 	Trace io.Writer
 
-	// Bubble says that the caller is in a testing/synctest bubble. Then time.Now, time.AfterFunc and context.WithTimeout are virtual, too,
-	// and Start must be zero. In a Test each run gets its own bubble. Beside a stock ticker set MaxTime: without it, a deadlock is found
-	// only after ten years of ticks.
+	// Bubble says that the caller of Run is in a testing/synctest bubble. Then time.Now, time.AfterFunc and context.WithTimeout are virtual,
+	// too, and Start must be zero. Test creates a bubble for each run. If the program uses a ticker of package time, also set MaxTime:
+	// otherwise a deadlock is found only after ten years of ticks.
 	Bubble bool
 
-	// OnPanic is called in a task that has panicked, or a callback, with the value and the stack. Then the task ends, and
-	// the run goes on. By default the run fails with a *suspend.PanicError. In a callback it must not suspend.
+	// OnPanic, if it is not nil, is called with the value and the stack of each panic, by the task or callback that panicked. The task then
+	// ends, and the run continues. If OnPanic is nil, a panic fails the run with a *suspend.PanicError. In a callback, OnPanic must not
+	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// StallAfter is the real time that a task may run without suspending. Then its stack is reported on standard error. 0 means a second,
-	// and a negative value means never. In a bubble nothing is reported. A task that waits natively for eight times as long fails the run
-	// with ErrNative: at once in Test and Check, and in a Run when the wait ends.
+	// StallAfter is the real time for which a task may run without suspending. After this time the task's stack is printed to standard error.
+	// 0 means one second, and a negative value means never. In a bubble no stack is printed. A task that waits natively for eight times
+	// StallAfter fails the run with ErrNative: under Test and Check at once, and under Run when the wait ends.
 	StallAfter time.Duration
 
-	// Guests says that main is no task but a guest, a goroutine, and so is what Node.Start starts: a program of goroutines, native
-	// channels, sync.Mutex and package time. It is for Test, which gives each run a bubble. Experimental.
+	// Guests runs main, and each function passed to Node.Start, as a guest: a goroutine that uses native channels, sync.Mutex and package
+	// time. Only Test supports Guests, because it gives each run a bubble. Guests is experimental.
 	Guests bool
 
-	fleet   *fleet                  // a Test's fleet; nil means a new fleet for this run
+	fleet   *fleet                  // the fleet that the runs of a Test share, or nil if the run must make a fleet
 	watch   func(w *World, e event) // called for each event
-	variant *variant                // a variant of the seed; nil means the seed itself
-	open    bool                    // other goroutines may call, as the conformance kit does
+	variant *variant                // the variant to run, or nil to run the seed itself
+	open    bool                    // goroutines outside the World may call the World, as the conformance kit does
 }
 
-// A Report says how a run went.
+// A Report describes the result of a run.
 type Report struct {
 	Seed    uint64
-	Hash    uint64        // a hash of all events: two runs that did the same have the same hash
-	Steps   int           // steps of tasks, callbacks and timers
+	Hash    uint64        // a hash of all events; two identical runs have the same hash
+	Steps   int           // the number of steps of tasks, callbacks and timers
 	Elapsed time.Duration // virtual time
-	Err     error         // main's error, or the reason for which the run was ended
+	Err     error         // main's error, or the reason why the run was ended
 
-	// Sometimes has the names of the calls of World.Sometimes, and whether the run has reached them.
+	// Sometimes contains each name that was passed to World.Sometimes. The value is true if the run has reached the name.
 	Sometimes map[string]bool
-	came      []mark // where the run reached them, in order
-	failed    bool   // main has marked the test as failed, in another process
+	came      []mark // the names that the run has reached, in order, with the steps
+	failed    bool   // main has marked the test as failed in another process
 
-	// Of a run with guests.
-	Level   string // chance under control: A, the order; B, also the draws of the runtime; C, with adapters/simulation/overlay
-	Windows int    // times that all guests have run until each was blocked
-	Long    int    // windows in which the machine may have decided an order: of more than 5 ms of real time, or Ahead for more than 1 ms
-	Ahead   int    // events while a guest waited for a sync.Mutex, say, so that the clock of package time did not move
-	Left    int    // goroutines that had not ended at the end. They keep their memory
+	// The following fields are set in a run with guests.
+	Level   string // A: the order of guests is deterministic; B: also the runtime's draws; C: adapters/simulation/overlay is in use
+	Windows int    // how often all guests have run until each was blocked
+	Long    int    // windows longer than 5 ms of real time, or Ahead for longer than 1 ms; the machine may have decided an order
+	Ahead   int    // events while the clock of package time was stopped, for example because a guest waited for a sync.Mutex
+	Left    int    // goroutines that have not ended with the run, and still use memory
 }
 
-// Run runs main as the first task of a World, and everything that main starts, until main returns. Tasks that are left
-// are then ended as by Crash. Run does not suspend its caller, but in a bubble it parks while nothing is runnable.
+// Run runs main as the first task of a new World, with all tasks that main starts, until main returns. Then Run ends the remaining tasks as
+// Crash does. Run does not suspend its caller, except in a bubble, where it parks the caller while no task can run.
 //
-// The run fails, with all tasks ended, if nothing can happen any more and main has not returned (ErrDeadlock), if a goroutine outside the
-// World calls into it (ErrForeign), if a task panics (*suspend.PanicError), at MaxSteps (ErrSteps) and at MaxTime (ErrTime). If main ends
-// by runtime.Goexit, as t.FailNow does, the error is ErrExited. A callback, or a function of Always, that ends so ends the caller of Run,
-// too, but under Check and Test the error is ErrExited. ctx of main is never done.
+// The run fails, and all its tasks end, in these cases:
+//
+//   - Nothing more can happen, but main has not returned: ErrDeadlock.
+//   - A goroutine outside the World calls into the World: ErrForeign.
+//   - A task panics: *suspend.PanicError.
+//   - The run reaches MaxSteps or MaxTime: ErrSteps or ErrTime.
+//   - main calls runtime.Goexit, as t.FailNow does: ErrExited.
+//
+// If a callback or a function passed to Always calls runtime.Goexit, Run's caller ends, too; under Check and Test the error is ErrExited
+// instead. The context that Run passes to main is never cancelled.
 func Run(o Options, main func(ctx context.Context, w *World) error) Report {
 	w := newWorld(o)
 	if o.Guests {
@@ -130,50 +138,50 @@ func (w *World) report() Report {
 	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.now, Err: w.err, Sometimes: w.marks, came: w.came}
 }
 
-// A World is one run. It is a suspend.Spawner, an Executor, and has Timers and a Clock; its tasks are the tasks of the test itself, and
-// belong to no Node. All its methods are for its own tasks, guests and callbacks.
+// A World is the simulated world of one run. It implements suspend.Spawner, Executor, Timers and Clock. Tasks that World.Go starts belong
+// to the test itself, and not to a Node. Only the World's own tasks, guests and callbacks may call its methods.
 type World struct {
 	host
 	o     Options
 	fleet *fleet
 	err   error
 
-	over    bool // the loop ends
+	over    bool // the scheduler's loop must end
 	ended   bool // main has ended
-	failed  bool // err is a reason that ended the run
-	still   bool // the next operation is a wait of the network: its condition was checked, and must not change before the wait
-	leaving bool // the tasks that are left are being ended
+	failed  bool // err is the reason why the run was ended
+	still   bool // the next operation is a network wait: its condition has been checked, so no other task must run before it
+	leaving bool // the remaining tasks are being ended
 	always  []func() error
 
-	ready   []ready // unsorted: the seed picks
-	order   source  // picks
-	net     source  // latency, faults
+	ready   []ready // unsorted, because the seed decides which entry runs next
+	order   source  // draws the next entry of ready
+	net     source  // draws latencies and faults of the network
 	disk    source
-	random  source // draws of the tasks
+	random  source // the source for suspend.Rand
 	rand    *rand.Rand
-	choices source // draws of rand
+	choices source // the source behind rand
 	steps   int
 	hash    uint64
 
-	now     time.Duration // virtual time after the start
+	now     time.Duration // virtual time since the start
 	timers  timers
 	watches []*watch
 	start   time.Time
 
-	nodes map[string]*Node // nodes by name; hosts has their order
+	nodes map[string]*Node // nodes by name; hosts lists them in order
 	hosts []*host          // the first is the World itself
 	links map[pair]*Link
 	all   []*Link
 	base  Faults
-	marks map[string]bool // names of Sometimes
+	marks map[string]bool // names that were passed to Sometimes; true means that the run has reached the name
 	came  []mark
-	rare  map[string]*bug // names of Buggify
-	forks []fork          // forks that are ahead
+	rare  map[string]*bug // names that were passed to Buggify
+	forks []fork          // forks at later steps, in order
 	salt  uint64          // the salt of the forks so far; 0 means no salt
 
 	outside
-	guests *guests // nil means no guests
-	acting guest   // the guest whose call the World does
+	guests *guests // the guests, or nil if Options.Guests is not set
+	acting guest   // the guest whose call the World is executing
 	conns  int
 }
 
@@ -207,7 +215,7 @@ func newWorld(o Options) *World {
 // Seed returns the seed of the run.
 func (w *World) Seed() uint64 { return w.o.Seed }
 
-// Rand returns the random source for the test's own choices. It is separate from the sources of the order and the network.
+// Rand returns a random source for the test's own choices. Draws from this source do not affect the order of tasks or the network.
 func (w *World) Rand() *rand.Rand {
 	if w.guests != nil || !w.enter() {
 		return rand.New(draws{w})
@@ -218,8 +226,9 @@ func (w *World) Rand() *rand.Rand {
 	return w.rand
 }
 
-// RandOf returns a Rand over s, which the caller has seeded by Rand. Its draws do not move the draws of other sources, so that a nemesis
-// may draw at any time. They are s's own, except in a run that is continued with other chance: see TestOptions.Guided.
+// RandOf returns a Rand that draws from s. The caller must seed s with draws from w.Rand. Draws from the new Rand do not affect other
+// sources, so that a nemesis may draw at any time. The Rand returns s's own values, except in a run that Test continues with new random
+// draws: see TestOptions.Guided.
 func (w *World) RandOf(s rand.Source) *rand.Rand { return rand.New(apart{w, s}) }
 
 type apart struct {
@@ -235,7 +244,8 @@ func (a apart) Uint64() uint64 {
 	return x
 }
 
-// draws is the source of Rand. A draw outside the World ends the run: it would come at another time in another run.
+// draws is the source behind Rand. A draw on a goroutine outside the World ends the run, because the draw would come at a different time in
+// the next run.
 type draws struct{ w *World }
 
 func (d draws) Uint64() uint64 {
@@ -247,9 +257,9 @@ func (d draws) Uint64() uint64 {
 	return x
 }
 
-// Log adds a line to the trace, and to the hash: two runs that log different lines count as different.
+// Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
 func (w *World) Log(format string, args ...any) {
-	text := fmt.Sprintf(format, args...) // first: a String may call the World, or lock what another guest holds in a call
+	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
 	w.tell(func() { w.log(text) })
 }
 
@@ -258,7 +268,7 @@ func (w *World) log(text string) {
 	w.note(event{kind: logged, host: host, task: id, data: hashString(0, text), text: text})
 }
 
-// tell calls f on the World. A guest does not wait for f.
+// tell calls f on the World. A guest does not wait for the call.
 func (w *World) tell(f func()) {
 	switch guest, ok := w.begin(); {
 	case guest:
@@ -269,8 +279,8 @@ func (w *World) tell(f func()) {
 	}
 }
 
-// Always calls holds after each step from now on. The run fails with the first error that it returns, also after the last step, in
-// which main has returned. holds must not suspend.
+// Always registers the function holds, which the World calls after each further step, including the step in which main returns. If holds
+// returns an error, the run fails with this error. The function holds must not suspend.
 func (w *World) Always(holds func() error) {
 	if holds == nil {
 		panic("suspend: nil function")
@@ -278,7 +288,7 @@ func (w *World) Always(holds func() error) {
 	w.do(func() { w.always = append(w.always, holds) })
 }
 
-// Here returns the World of the calling task, nil elsewhere.
+// Here returns the World of the calling task, or nil if the caller is not a task of a World.
 func Here() *World {
 	if h, ok := suspend.As[interface{ owner() *World }](suspend.Here()); ok {
 		return h.owner()
@@ -288,7 +298,7 @@ func Here() *World {
 
 func (h *host) owner() *World { return h.world }
 
-// A source is SplitMix64 (Steele, Lea and Flood, 2014).
+// A source is a SplitMix64 generator (Steele, Lea and Flood, 2014).
 type source uint64
 
 // Uint64 implements rand.Source.
@@ -297,19 +307,19 @@ func (s *source) Uint64() uint64 {
 	return splitmix.Mix(uint64(*s))
 }
 
-// upTo returns a duration from 0 to d.
+// upTo returns a random duration from 0 to d.
 func (s *source) upTo(d time.Duration) time.Duration {
 	hi, _ := bits.Mul64(s.Uint64(), uint64(d)+1)
 	return time.Duration(hi)
 }
 
-// below returns a number below n.
+// below returns a random number from 0 to n-1.
 func (s *source) below(n int) int {
 	hi, _ := bits.Mul64(s.Uint64(), uint64(n))
 	return int(hi)
 }
 
-// chance reports true with probability p.
+// chance returns true with probability p.
 func (s *source) chance(p float64) bool {
 	return p > 0 && float64(s.Uint64()>>11)/(1<<53) < p
 }

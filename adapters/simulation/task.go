@@ -13,25 +13,26 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task is a coroutine of a World, with the task that is on it, if any. -T> is the task, -U> an Unpark.
+// A task is a coroutine of a World, with the task that runs on it, if any. In the diagram, -T> is a transition by the task, and -U> is a
+// transition by Unpark.
 //
 //	active -T> parked   Park. The switch follows
 //	parked -U> active   and the task is ready
 //	active -U> woken    the permit
 //	woken  -T> active   Park returns at once
 type task struct {
-	world atomicx.Pointer[World] // nil means idle. It is atomic: goroutines outside may call Unpark
+	world atomicx.Pointer[World] // the World, or nil while idle; atomic because goroutines outside may call Unpark
 	coro.Coroutine
 	host  *host
-	id    int                   // number on its host
-	label atomicx.Pointer[host] // host and id, for a report of a stall
+	id    int                   // the task's number on its host
+	label atomicx.Pointer[host] // label and nth are copies of host and id for the report of a stall
 	nth   atomicx.Int64
 	mark  uint8
-	under *task  // the task that has resumed it, in a Crash
-	by    *guest // the guest whose call it does; nil means no guest
+	under *task  // the task that has resumed this task in a Crash
+	by    *guest // the guest whose call the task executes, or nil
 
-	place dlist.Node[*task] // its place among the host's tasks that have begun and not ended, the oldest first
-	made  dlist.Node[*task] // its place among the fleet's tasks
+	place dlist.Node[*task] // the task's place in host.tasks, which lists all tasks that have begun and not ended, the oldest first
+	made  dlist.Node[*task] // the task's place in fleet.all
 }
 
 const (
@@ -50,14 +51,14 @@ func (t *task) Leave() (next coro.Next, yield coro.Yield) {
 	return nil, t.Coroutine.Leave(coro.Parked)
 }
 
-// LeaveReady implements suspend.Switcher: the seed picks another.
+// LeaveReady implements suspend.Switcher. The seed picks the next task.
 func (t *task) LeaveReady() (next coro.Next, yield coro.Yield) {
 	w := t.world.Load()
 	w.ready = append(w.ready, ready{host: t.host, task: t})
 	return nil, t.Coroutine.Leave(coro.Yielded)
 }
 
-// Preempt implements Options.Preempt, see suspend.Preemptible: a coin of the seed, if another task could run.
+// Preempt implements Options.Preempt, see suspend.Preemptible. If another task could run, Preempt returns true with probability 1/2.
 func (t *task) Preempt() (yield bool) {
 	w := t.world.Load()
 	if w.still {
@@ -67,7 +68,7 @@ func (t *task) Preempt() (yield bool) {
 	return w.o.Preempt && t == w.current && !w.leaving && !t.host.dead && len(w.ready) > 0 && w.order.below(2) > 0
 }
 
-// Back implements suspend.Switcher. It is not called: Leave returns no next.
+// Back implements suspend.Switcher. It is never called, because Leave returns no next.
 func (t *task) Back() (next coro.Next, yield coro.Yield) { return nil, nil }
 
 // Unpark implements suspend.Task.
@@ -83,24 +84,24 @@ func (t *task) Unpark() {
 	}
 }
 
-// Spawner returns the World or the Node.
+// Spawner returns the task's World or Node.
 func (t *task) Spawner() suspend.Spawner { return t.host.spawner }
 
-// Another implements coro.Owner: each beginning of a task is a separate step.
+// Another implements coro.Owner. It returns nil, because each start of a task is a separate step.
 func (t *task) Another() func() { return nil }
 
 // Panicked implements coro.Owner.
 func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value, stack) }
 
-// A fleet is a stock of coroutines. Successive Worlds of a Test share one: to make a coroutine takes longer than most tasks.
+// A fleet is a pool of coroutines. Successive Worlds of a Test share a fleet, because creating a coroutine takes longer than most tasks.
 type fleet struct {
 	idle   []*task
 	stalls *coro.Stalls
-	limit  time.Duration // the longest native wait
+	limit  time.Duration // the longest native wait that is allowed
 	hangs  chan error    // receives the error of a native wait over the limit
-	hung   <-chan Report // the report of a run that goes on: it still has these coroutines
+	hung   <-chan Report // receives the report of a hanging run, which still uses these coroutines
 
-	mu  atomicx.Mutex // goroutines outside look, too
+	mu  atomicx.Mutex // guards all, which goroutines outside read, too
 	all dlist.List[*task]
 }
 
@@ -112,8 +113,9 @@ func newFleet(o Options) *fleet {
 	return l
 }
 
-// stalled is for the report of a task that holds up its World. It must name the seed, since the run itself may never end and report it. A
-// native wait over the limit ends the run: at once in Test and Check, and in a Run with the wait.
+// stalled returns the name and the remedy for the report of a stalled task. The name contains the seed, because the run itself may never
+// end and report the seed. A native wait longer than the limit ends the run: under Test and Check at once, and under Run when the wait
+// ends.
 func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy string) {
 	t := l.find(goroutine)
 	if t == nil {
@@ -143,7 +145,7 @@ func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy stri
 
 const inWorld = "no other task of its World runs meanwhile. Wait by package suspend or a primitive of Braid"
 
-// begin returns a coroutine that is about to run f.
+// begin returns a coroutine that is about to run f as a task of h.
 func (l *fleet) begin(w *World, h *host, f func()) *task {
 	var t *task
 	if n := len(l.idle); n > 0 {
@@ -169,7 +171,7 @@ func (l *fleet) begin(w *World, h *host, f func()) *task {
 	return t
 }
 
-// left takes back a coroutine that has given control back, if its task has ended.
+// left is called when the coroutine t has yielded. If its task has ended, t goes back to the pool.
 func (l *fleet) left(t *task) {
 	if t.Why() < coro.Ended {
 		return
@@ -193,7 +195,7 @@ func (l *fleet) left(t *task) {
 	}
 }
 
-// find returns the task on the goroutine id, nil if there is none.
+// find returns the task on the goroutine id, or nil if there is none.
 func (l *fleet) find(id int64) *task {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +207,7 @@ func (l *fleet) find(id int64) *task {
 	return nil
 }
 
-// stop ends all coroutines.
+// stop ends all coroutines. If a hanging run still uses the coroutines, stop waits for the end of the run in the background.
 func (l *fleet) stop() {
 	if hung := l.hung; hung != nil {
 		l.hung = nil

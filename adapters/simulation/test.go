@@ -17,47 +17,49 @@ import (
 	"github.com/braidgo/braid/internal/gid"
 )
 
-// TestOptions are the choices of a Test. The zero value is the default.
+// TestOptions configure a Test. The zero value is the default.
 type TestOptions struct {
-	Options // Seed is the first
+	Options // Seed is the first seed
 
-	// Seeds is how many seeds, or runs, to make. 0 means 100, or 10 under -short.
+	// Seeds is the number of runs. 0 means 100, or 10 under -short.
 	Seeds int
 
-	// Twice says that each seed runs twice, and not every tenth.
+	// Twice runs each seed twice. Without Twice, every tenth seed runs twice.
 	Twice bool
 
-	// Guided says that half of the runs continue earlier runs from rare states, which World.Sometimes names, with other chance. It pays for
-	// a mistake that needs several unlikely events, if a Sometimes names such an event. Otherwise it costs twice the runs.
+	// Guided makes half of the runs continue earlier runs from rare states with new random draws. The program names rare states with
+	// World.Sometimes. Guided helps to find a bug that needs several unlikely events, if a Sometimes names such an event. Otherwise it doubles
+	// the number of runs that are needed.
 	Guided bool
 
-	// NoPreempt turns Options.Preempt off, which is on in a Test.
+	// NoPreempt turns off Options.Preempt, which Test otherwise sets.
 	NoPreempt bool
 }
 
-// checkEvery is how often Test runs a seed twice.
+// Every seed that is a multiple of checkEvery runs twice.
 const checkEvery = 10
 
-// Test runs main under seeds 1, 2 and so on, until one fails: main returns an error or marks t as failed, or the run is ended. It fails t
-// with the seed, the end of its trace, and the command that repeats it. Every tenth seed, and a seed that fails, is run twice and compared,
-// as by Check.
+// Test runs main under the seeds 1, 2 and so on, until a run fails. A run fails if main returns an error or marks t as failed, or if the
+// World ends the run. Test then fails t, with the seed, the end of the trace, and the command that repeats the run. Every tenth seed, and a
+// seed that fails, runs twice, and Test compares the two runs as Check does.
 //
-// The environment chooses other seeds: BRAID_SEED=n runs seed n, with its trace; BRAID_SEEDS=n runs n seeds, and BRAID_SEEDS=10s runs seeds
-// for ten seconds. With o.Bubble each run has its own synctest bubble.
+// Environment variables choose other seeds: BRAID_SEED=n runs seed n and prints its trace, BRAID_SEEDS=n runs n seeds, and BRAID_SEEDS=10s
+// runs seeds for ten seconds. With o.Bubble, each run has its own synctest bubble.
 //
 // BRAID_DIAGRAM=x.svg writes a diagram of the failure: nodes are lines, messages are arrows, and faults are bands.
 //
-// BRAID_JOBS=n makes n runs in parallel, if they are not in bubbles. They find the same failures, but several goroutines call main.
+// BRAID_JOBS=n performs n runs in parallel, and several goroutines call main. The runs find the same failures. BRAID_JOBS cannot be used
+// with o.Bubble or o.Guests.
 //
-// BRAID_PROCESSES=n makes the runs in n other processes, in parallel. Each of them runs this test up to this call, where earlier calls of Test
-// return at once, and then at most a thousand seeds, without a trace. A seed that runs twice runs in two of them, so that an order that differs from process to process is found, too: by hash
-// keys of maps, or by addresses.
+// BRAID_PROCESSES=n performs the runs in n parallel processes. Each process runs the test up to this call of Test, and earlier calls of
+// Test return at once. Then the process runs at most a thousand seeds, without a trace. A seed that runs twice runs in two processes, so
+// that Test also finds differences between processes, such as an order by hash keys of maps or by addresses.
 //
-// BRAID_SHORTEN=n makes n runs with fewer faults and other chance, to find a run that fails in the same way after fewer messages. The same
-// way is the same first line of the error, without numbers and names of nodes, or the same line of t.Fatal. A failure by t.Error alone is
-// not shortened. The failure then lists the messages, the faults and the lines of Log with their steps, and a BRAID_SEED that repeats the
-// shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before step n: a debugger stops there, and without one the process
-// ends.
+// BRAID_SHORTEN=n performs n runs with fewer faults and other random draws, to find a run that fails in the same way after fewer messages.
+// Two runs fail in the same way if the first lines of their errors are equal, except for numbers and names of nodes, or if the same line
+// calls t.Fatal. A failure by t.Error alone is not shortened. The failure then lists the messages, faults and lines of Log with their
+// steps, and a BRAID_SEED that repeats the shorter run. With BRAID_SEED=s, BRAID_STOP=n calls runtime.Breakpoint before step n. A debugger
+// stops the run there; without a debugger, the process ends.
 func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) error) {
 	t.Helper()
 	s := newSeeds(t, o)
@@ -104,7 +106,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 		return
 	}
 	begun, steps, n := time.Now(), 0, 0
-	reached := map[string]int{} // seeds, by the name of a Sometimes
+	reached := map[string]int{} // the number of seeds that reached each name of a Sometimes
 	failure := ""
 	for failure == "" && s.more(n, time.Since(begun)) {
 		for p, r := range s.round(t, n) {
@@ -130,7 +132,7 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 	account()
 	if failure != "" {
-		t.Fatal(failure) // here, where the line is the caller's
+		t.Fatal(failure) // called here, so that t reports the line of Test's caller
 	}
 	if text := s.stopped(all); text != "" {
 		t.Log(text)
@@ -145,10 +147,10 @@ func Test(t *testing.T, o TestOptions, main func(ctx context.Context, w *World) 
 	}
 }
 
-// enough is the number of seeds of which at least one must reach each Sometimes.
+// enough is the number of seeds after which each Sometimes must have been reached.
 const enough = 100
 
-// openChance returns nil where the draws of the runtime cannot be set, and then why.
+// openChance returns access to the runtime's random draws, or nil and the reason if the draws cannot be set.
 func openChance() (random *chance.State, why string) {
 	random, err := chance.Open()
 	if err != nil {
@@ -157,7 +159,7 @@ func openChance() (random *chance.State, why string) {
 	return random, ""
 }
 
-// level returns Report.Level.
+// level returns the value of Report.Level.
 func level(random *chance.State) string {
 	switch {
 	case random == nil:
@@ -168,8 +170,8 @@ func level(random *chance.State) string {
 	return "B"
 }
 
-// inBubbleOf is runApart in a new bubble. A bubble panics if goroutines are left in it, or if all of them wait natively. The panic must
-// become an error of the run, otherwise the seed would be lost.
+// inBubbleOf calls runApart in a new bubble. A bubble panics if goroutines remain in it, or if all its goroutines wait natively. The panic
+// must become an error of the run, otherwise the seed would be lost.
 func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World) error) (r Report) {
 	r = Report{Seed: o.Seed}
 	bubble := ""

@@ -16,27 +16,29 @@ import (
 	"time"
 )
 
-// A worker is the same test in another process. Test writes a job to a file and starts the program of the test once more; there Test runs the
-// seeds of the job, appends a result for each to a second file, and skips the rest of the test. So a seed that ends its process is the first
-// without a result, goroutines that a run leaves behind go with the process, and guests run on as many processors as there are workers.
-// A seed that runs twice runs in two processes, which differ in their hash keys of maps, in addresses and in their process ids. A job in a
-// subtest ends the subtest only: the test around it goes on in the worker, where its other calls of Test do nothing.
+// A worker is a process that runs the same test again. Test writes a job to a file, and starts the program of the test again. In the
+// worker, Test runs the seeds of the job, appends a result for each seed to a second file, and skips the rest of the test. If a run ends
+// its worker, the first seed without a result is the seed of that run. Goroutines that a run leaves behind end with the worker. Guests of
+// different workers use different processors.
+//
+// A seed that runs twice runs in two workers, which have different hash keys of maps, addresses and process ids. A job for a call in a
+// subtest skips only the rest of the subtest. The outer test continues in the worker, where its other calls of Test do nothing.
 
-// perWorker is how many seeds a process runs at most.
+// perWorker is the maximum number of seeds that a worker runs.
 const perWorker = 1000
 
-// errEnded says that a seed has ended its process.
+// errEnded says that the run of a seed has ended its process.
 var errEnded = errors.New("simulation: the process of the run ended")
 
-// A job is what a worker does.
+// A job is a list of seeds for a worker.
 type job struct {
 	Test   string
-	Call   int // the number of the call of Test, in that test
+	Call   int // the number of the call of Test in that test
 	Seeds  []uint64
-	Events bool // are recorded
+	Events bool // the worker records events
 }
 
-// A result is what became of a seed.
+// A result describes the run of a seed in a worker.
 type result struct {
 	Report
 	Error  *string // the text of Report.Err, which is nil in the file
@@ -44,7 +46,7 @@ type result struct {
 	Events []line
 }
 
-// A line is an event of a worker.
+// A line is an event that a worker has recorded.
 type line struct {
 	Step      int
 	At        time.Duration
@@ -52,13 +54,13 @@ type line struct {
 	Quiet     bool
 }
 
-// calls counts the calls of Test in each test, so that a job finds its own call in the worker.
+// calls counts the calls of Test in each test, so that a worker finds the call that its job is for.
 var calls = struct {
 	sync.Mutex
 	of map[*testing.T]int
 }{of: map[*testing.T]int{}}
 
-// call returns how many times t has called Test, with this one.
+// call returns the number of calls of Test in t, including the current call.
 func call(t *testing.T) int {
 	calls.Lock()
 	defer calls.Unlock()
@@ -72,7 +74,8 @@ func call(t *testing.T) int {
 	return calls.of[t]
 }
 
-// work does the job of this process, if it is a worker, and ends the test. It reports whether this is a worker whose job is in another call.
+// work executes the job of this process and ends the test, if the process is a worker and the job is for this call of Test. It returns true
+// if the job is for another call.
 func (s *seeds) work(t *testing.T) (elsewhere bool) {
 	file := os.Getenv("BRAID_WORKER")
 	if file == "" {
@@ -116,7 +119,7 @@ func (s *seeds) work(t *testing.T) (elsewhere bool) {
 	return true
 }
 
-// employ runs seeds in a worker, and returns what became of them up to the first that failed.
+// employ runs the given seeds in a new worker, and returns their results up to the first failure.
 func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result) {
 	fail := func(err error, output []byte) []result {
 		r := result{Report: Report{Err: fmt.Errorf("%w: %w\n%s", errEnded, err, bytes.TrimSpace(output))}}
@@ -160,7 +163,8 @@ func (s *seeds) employ(t *testing.T, events bool, some ...uint64) (all []result)
 
 func (r result) failed() bool { return r.Failed || r.Err != nil }
 
-// worker returns the command of a process for the job in file: the flags of users, and the environment but for what chooses seeds.
+// worker returns the command that starts a worker for the job in file. The worker inherits the user's flags, and the environment without
+// the variables that only the first process needs.
 func worker(t *testing.T, program, file string) *exec.Cmd {
 	args := []string{"-test.run=" + pattern(t.Name()), fmt.Sprintf("-test.short=%v", testing.Short())}
 	if d, ok := t.Deadline(); ok {
@@ -172,19 +176,20 @@ func worker(t *testing.T, program, file string) *exec.Cmd {
 		}
 	})
 	c := exec.CommandContext(t.Context(), program, args...)
-	c.WaitDelay = 10 * time.Second // for the output of processes that main has started
+	c.WaitDelay = 10 * time.Second // processes that main has started may keep the output open
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return name == "BRAID_PROCESSES" || name == "BRAID_SHORTEN" || name == "BRAID_DIAGRAM" || name == "BRAID_RANDOM"
 	})
-	if os.Getenv("BRAID_RANDOM") != "" { // "set" is this process's own
+	if os.Getenv("BRAID_RANDOM") != "" { // the value in this process is "set"
 		c.Env = append(c.Env, "BRAID_RANDOM=1")
 	}
 	c.Env = append(c.Env, "BRAID_WORKER="+file)
 	return c
 }
 
-// inWorkers runs all of plans in other processes, and then the seeds that are to run twice in yet others. It returns their reports.
+// inWorkers runs all plans in workers. Seeds that must run twice then run again in other workers. It returns a function that returns the
+// i'th report.
 func (s *seeds) inWorkers(t *testing.T, plans []run) func(i int) Report {
 	first := map[uint64]result{}
 	var again []uint64
@@ -210,7 +215,7 @@ func (s *seeds) inWorkers(t *testing.T, plans []run) func(i int) Report {
 	}
 }
 
-// share runs plans in workers, each with an equal share, and returns the results.
+// share divides plans equally among workers, and returns their results.
 func (s *seeds) share(t *testing.T, plans []run) (all []result) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -237,9 +242,9 @@ func (r result) same(q result) bool {
 	return r.Hash == q.Hash && verdict(r.Report) == verdict(q.Report) && r.Failed == q.Failed
 }
 
-// across returns the result of a seed with which two processes did not do the same. Further pairs of processes record events, so that its
-// error names the first difference. A run with a long window counts as check counts it: the machine may have decided an order there, so a
-// pair that does the same is believed.
+// across returns the result of a seed whose runs in two processes, a and b, differed. Further pairs of processes record events, so that the
+// error describes the first difference. If a run has had a long window, the machine may have decided an order there, and a pair of equal
+// runs is accepted.
 func (s *seeds) across(t *testing.T, a, b result) result {
 	long := a.Long + b.Long
 	for range atMost {
@@ -266,7 +271,7 @@ func (s *seeds) across(t *testing.T, a, b result) result {
 	return a
 }
 
-// differ finds the first event of y that x does not have.
+// differ describes the first event of y that differs from the events of x.
 func differ(x, y result) *Nondeterminism {
 	at := 0
 	for at < min(len(x.Events), len(y.Events)) && x.Events[at] == y.Events[at] {

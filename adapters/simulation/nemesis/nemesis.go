@@ -1,5 +1,5 @@
-// Package nemesis harms the nodes of a World by its seed: partitions, crashes, pauses, wrong clocks, slow disks. One call replaces the loop
-// that each test of a cluster would write.
+// Package nemesis injects faults into the nodes of a simulation.World: partitions, crashes, pauses, wrong clocks and slow disks. The
+// World's seed decides which faults occur, and when. One call replaces the loop that every test of a cluster would otherwise contain.
 //
 //	calm := nemesis.Start(w, nemesis.Options{
 //		Nodes: []string{"a", "b", "c"},
@@ -8,9 +8,8 @@
 //	_ = suspend.Sleep(ctx, time.Minute)
 //	calm() // all is well again
 //
-// Each seed draws its kinds of faults, how often each kind comes, and a pace ("Swarm Testing", Groce et al., 2012). Otherwise, with all
-// kinds in each seed, mistakes would stay hidden that need the absence of a kind: a node that crashes every second has no time to fall
-// behind.
+// Each seed selects some kinds of faults, the frequency of each kind, and a pace ("Swarm Testing", Groce et al., 2012). If every seed used
+// all kinds, bugs that need the absence of a kind would stay hidden: a node that crashes every second never has time to fall behind.
 package nemesis
 
 import (
@@ -23,40 +22,41 @@ import (
 	"github.com/braidgo/braid/adapters/simulation"
 )
 
-// A Kind is a kind of fault, or several.
+// A Kind is a kind of fault, or a set of kinds.
 type Kind uint
 
-// The kinds.
+// The kinds of faults.
 const (
-	Partition Kind = 1 << iota // two groups of nodes do not reach each other
-	OneWay                     // a node does not reach another node, but is reached by it
-	Cut                        // the connections of two nodes break, and they cannot dial each other
-	Crash                      // a node crashes, or all of them at once
+	Partition Kind = 1 << iota // two groups of nodes cannot reach each other
+	OneWay                     // a node cannot reach another node, but the other node can reach it
+	Cut                        // the connections between two nodes break, and neither node can dial the other
+	Crash                      // a node crashes, or all nodes crash at once
 	PowerOff                   // a node crashes, but its peers get no reset
-	Pause                      // the tasks and timers of a node stop
-	Skew                       // the clock of a node is wrong, and too fast or too slow
-	SlowDisk                   // a Sync takes longer
+	Pause                      // the tasks and timers of a node stop for a while
+	Skew                       // a node's clock shows a wrong time, and runs too fast or too slow
+	SlowDisk                   // each Sync of a node's disk takes longer
 
 	all = 1<<iota - 1
 )
 
-// Options are the choices of Start. Only Nodes is required.
+// Options configure Start. Only Nodes is required.
 type Options struct {
-	// Nodes are the names of the nodes that are harmed.
+	// Nodes are the names of the nodes that suffer faults.
 	Nodes []string
 
-	// Clients are further nodes, of which only the links to others are harmed.
+	// Clients are the names of further nodes. Only their links to other nodes suffer faults.
 	Clients []string
 
-	// Boot begins a node again that has crashed, also by itself, by Node.Restart or Node.Start. It must not suspend. If it is nil, no node is
+	// Boot restarts a node that has crashed for any reason, with Node.Restart or Node.Start. Boot must not suspend. If Boot is nil, no node is
 	// crashed.
 	Boot func(n *simulation.Node)
 
-	// Every is the mean time between two faults, and a fault lasts four times as long. A seed may be up to four times as slow or as fast.
-	// It should be near the timeouts of the program. 0 means 200 ms.
+	// Every is the mean time between two faults. A fault lasts four times Every on average. Each seed multiplies Every by a factor from 1/4 to
+	// 4. Choose a value near the program's timeouts. 0 means 200 ms.
 	Every time.Duration
 
-	// Kinds are the faults that may come. 0 means all kinds, but in a World of guests not Pause and Skew, which have no effect on guests.
+	// Kinds are the kinds of faults that may occur. 0 means all kinds, or in a World with guests all kinds except Pause and Skew, which have
+	// no effect on guests.
 	Kinds Kind
 }
 
@@ -64,21 +64,22 @@ type nemesis struct {
 	o     Options
 	w     *simulation.World
 	rand  *rand.Rand
-	bag   []func() fault // strike draws from it; a kind is the likelier, the more often it is in it
+	bag   []func() fault // strike draws a fault from bag; a kind that occurs several times is more likely
 	lasts []*fault
-	boots map[string]bool // nodes whose boot is set
+	boots map[string]bool // nodes that a timer will boot
 	over  bool
 }
 
-// A fault is all that was drawn for it.
+// A fault is a planned fault, for which all random draws have been made.
 type fault struct {
-	what  string // empty if the World itself logs it
+	what  string // the text for the log; empty if the World itself logs the fault
 	begin func()
 	end   func() // a nil end means that a Boot ends the fault
 }
 
-// Start begins the faults. They go on until calm, which ends them all, boots the nodes that have crashed, and returns then. A task or a
-// guest may call both. If guests hold a sync.Mutex over a Sync, leave SlowDisk out: a long wait for the mutex makes a seed hard to repeat.
+// Start injects faults into w until calm is called. The function calm ends all faults, boots the crashed nodes, and then returns. Tasks and
+// guests may call Start and calm. Omit SlowDisk if guests hold a sync.Mutex during a Sync: a long wait for the mutex makes a seed hard to
+// repeat.
 func Start(w *simulation.World, o Options) (calm func()) {
 	if len(o.Nodes) == 0 {
 		panic("nemesis: no Nodes")
@@ -100,7 +101,7 @@ func Start(w *simulation.World, o Options) (calm func()) {
 	return n.calm
 }
 
-// choose fills the bag with some of the kinds that can come.
+// choose fills the bag with a random selection of the kinds that can occur.
 func (n *nemesis) choose() {
 	var can []func() fault
 	for _, k := range []struct {
@@ -127,12 +128,12 @@ func (n *nemesis) choose() {
 
 func (n *nemesis) links() int { return len(n.o.Nodes) + len(n.o.Clients) - 1 }
 
-// upTo draws a duration.
+// upTo returns a random duration from 0 to d.
 func (n *nemesis) upTo(d time.Duration) time.Duration {
 	return time.Duration(n.rand.Int64N(int64(d) + 1))
 }
 
-// next sets the next fault.
+// next sets a timer for the next fault.
 func (n *nemesis) next() {
 	n.w.AfterFunc(n.upTo(2*n.o.Every), func() {
 		if !n.over {
@@ -143,7 +144,7 @@ func (n *nemesis) next() {
 	})
 }
 
-// strike makes a fault, and sets its end.
+// strike begins a random fault, and sets a timer that ends the fault.
 func (n *nemesis) strike() {
 	f := n.bag[n.rand.IntN(len(n.bag))]()
 	lasts := time.Duration(0)
@@ -171,7 +172,7 @@ func (n *nemesis) end(f *fault) {
 	}
 }
 
-// reboot sets the boots of the nodes that have crashed.
+// reboot sets a timer for each node that has crashed; the timer boots the node.
 func (n *nemesis) reboot() {
 	for _, node := range n.nodes() {
 		if n.o.Boot != nil && node.Crashed() && !n.boots[node.Name()] {
@@ -192,7 +193,8 @@ func (n *nemesis) boot(node *simulation.Node) {
 	}
 }
 
-// calm is called by a task or a guest. A guest must not touch n before its first call of the World, which orders the accesses.
+// calm ends all faults, and boots the crashed nodes. The caller is a task or a guest. calm calls Log first, because a call of the World
+// orders the accesses of a guest to n.
 func (n *nemesis) calm() {
 	n.w.Log("nemesis: the end")
 	n.over = true
@@ -216,7 +218,7 @@ func (n *nemesis) nodes() (all []*simulation.Node) {
 
 func (n *nemesis) node() *simulation.Node { return n.w.Node(n.o.Nodes[n.rand.IntN(len(n.o.Nodes))]) }
 
-// some draws names in another order.
+// some returns the names of all nodes in random order.
 func (n *nemesis) some() []string {
 	names := slices.Concat(n.o.Nodes, n.o.Clients)
 	n.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })

@@ -1,10 +1,11 @@
-// Overlay prints the path of a file for -overlay: with it the go command builds a runtime that leaves a simulation less to chance.
+// Overlay prints the path of a file for the go command's -overlay flag. With this flag, the go command builds a runtime that makes
+// simulations more deterministic.
 //
 //	go test -overlay="$(go run github.com/braidgo/braid/adapters/simulation/overlay)" ./...
 //
-// The files are copies, with the edits below, of files in the GOROOT of the go command in the current directory, but GOROOT itself is not
-// touched. Overlay fails if a line that it edits is not there exactly once, as in a release of Go that has changed it, and with a release
-// that the go command itself has downloaded (GOTOOLCHAIN).
+// Overlay copies files of package runtime from the GOROOT of the go command in the current directory, and edits the copies. GOROOT itself
+// does not change. Overlay fails if a line that it edits does not occur exactly once, for example because a newer release of Go has changed
+// the line. Overlay also fails for a release that the go command has downloaded (GOTOOLCHAIN).
 package main
 
 import (
@@ -20,16 +21,16 @@ import (
 )
 
 var edits = []struct{ file, old, changed string }{
-	// From chacha8, the runtime itself draws nothing.
+	// Draw from chacha8, which the runtime does not use for its own decisions.
 	{"select.go", "j := cheaprandn(uint32(norder + 1))", "j := randn(uint32(norder + 1))"},
 	{"time.go", "t.rand = cheaprand()", "t.rand = uint32(rand())"},
-	// The clock of a bubble goes on while goroutines wait for a mutex. Its holder must be in the bubble.
+	// Let a bubble's clock advance while goroutines of the bubble wait for a mutex. The mutex's holder must be in the same bubble.
 	{"runtime2.go", "	waitReasonSynctestSelect:        true,\n", `	waitReasonSynctestSelect:        true,
 	waitReasonSyncMutexLock:         true,
 	waitReasonSyncRWMutexRLock:      true,
 	waitReasonSyncRWMutexLock:       true,
 `},
-	// A goroutine of a bubble keeps the processor for 5 s in place of 10 ms.
+	// Preempt a goroutine of a bubble after 5 s instead of 10 ms.
 	{"proc.go", "pd.schedwhen+forcePreemptNS <= now {\n			preemptone(pp)\n", `pd.schedwhen+forcePreemptNS <= now {
 			if mp := pp.m.ptr(); mp == nil || mp.curg == nil || mp.curg.bubble == nil || pd.schedwhen+500*forcePreemptNS <= now {
 				preemptone(pp)
@@ -48,7 +49,8 @@ func main() {
 	fmt.Println(to)
 }
 
-// overlay writes the edited files and their list into a folder that is named by their content, and returns the path of the list.
+// overlay writes the edited files, and a list of these files, into a folder that is named after a hash of the contents. It returns the path
+// of the list.
 func overlay() (list string, err error) {
 	env, err := exec.Command("go", "env", "GOROOT", "GOMODCACHE").Output()
 	if err != nil {
@@ -91,7 +93,8 @@ func overlay() (list string, err error) {
 	return list, errors.Join(err, write(list, b))
 }
 
-// write must not replace the same file of another run, since a build may read it.
+// write writes text to the file name. It does not replace a file that already has this text, because a concurrent build may be reading the
+// file.
 func write(name string, text []byte) error {
 	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, text) {
 		return nil
