@@ -2,5 +2,5 @@
 
 package actor
 
-// goroutine runs f on a goroutine, where a scheduler has refused it.
+// goroutine calls f on a new goroutine, for a task that a scheduler has refused.
 func goroutine(f func()) { go f() }
