@@ -16,19 +16,20 @@ import (
 	"github.com/braidgo/braid/internal/carrier"
 )
 
-// Options are the choices of Serve. The zero value is the default.
+// Options configure Serve. The zero value is the default.
 type Options struct {
-	Queue string // the queue group; empty: every server of the subject gets every message
+	Queue string // the NATS queue group; if it is empty, every server of the subject receives every message
 
-	// Cap is how many messages wait here for an actor whose mailbox is full. Further messages are lost, but an Ask fails with
-	// actor.ErrFull. Zero: 65,536. They are never more than 64 MiB.
+	// Cap is the maximum number of messages that the Server queues while the actor's mailbox is full. Further messages are lost, and
+	// further Asks fail with actor.ErrFull. Zero means 65,536. The queue never holds more than 64 MiB.
 	Cap int
 
-	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full, a
-	// message could not be decoded, a reply could not be published. An Ask that got the error does not count. It must not block, or the messages behind wait.
+	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full,
+	// a message could not be decoded, or a reply could not be published. An Ask that received the error does not count. OnLost must not
+	// block, because later messages wait for its return.
 	OnLost func(n int, err error)
 
-	// Beat is the time between two signs of life for watchers. Zero: one second.
+	// Beat is the time between two signs of life. Zero means one second.
 	Beat time.Duration
 }
 
@@ -49,18 +50,18 @@ type Server struct {
 	lost  atomic.Int64
 
 	mu         sync.Mutex
-	dropped    int // counts the messages dropped by NATS that were reported
+	dropped    int // the number of messages dropped by the NATS client that were reported
 	waiting    []*nats.Msg
 	bytes      int
 	delivering sync.WaitGroup
-	busy       bool                // a goroutine delivers
-	requests   map[string]struct{} // requests that are not answered, keyed by askHeader
+	busy       bool                // a goroutine is running deliver
+	requests   map[string]struct{} // unanswered requests, keyed by askHeader
 	closed     bool
 }
 
-// Serve sends the messages of a subject to an actor, until Close or until the actor has ended. A request is answered when the actor
-// replies. A reply that cannot be encoded, or is too large for NATS, is an ErrNoReply to its asker. While the mailbox is full, messages
-// wait, see Options.Cap.
+// Serve sends the messages on a subject to an actor until Close is called or the actor has ended. A request is answered when the actor
+// replies. If the reply cannot be encoded, or is too large for NATS, the Ask fails with ErrNoReply. While the mailbox is full, messages
+// are queued, see Options.Cap.
 func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M], o Options) (*Server, error) {
 	if o.Beat <= 0 {
 		o.Beat = time.Second
@@ -97,7 +98,7 @@ func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M]
 	return s, nil
 }
 
-// replyTo returns the subject for the reply to a message; empty: nobody waits for one.
+// replyTo returns the subject for the reply to msg, or the empty string if nobody waits for a reply.
 func replyTo(msg *nats.Msg) string {
 	if strings.HasSuffix(msg.Reply, "."+lostToken) {
 		return ""
@@ -105,7 +106,8 @@ func replyTo(msg *nats.Msg) string {
 	return msg.Reply
 }
 
-// receive never blocks, so that a request is recorded when it arrives, even while the actor's mailbox is full. Otherwise its lease might run out.
+// receive queues a message. It never blocks, so that a request is recorded when it arrives, even while the actor's mailbox is full.
+// Otherwise the lease of the request might expire.
 func (s *Server) receive(msg *nats.Msg) {
 	s.mu.Lock()
 	var err error
@@ -132,7 +134,7 @@ func (s *Server) receive(msg *nats.Msg) {
 	s.mu.Unlock()
 }
 
-// deliver sends the messages that wait to the actor, one after the other.
+// deliver sends the queued messages to the actor, one after another.
 func (s *Server) deliver() {
 	for {
 		s.mu.Lock()
@@ -150,7 +152,7 @@ func (s *Server) deliver() {
 	}
 }
 
-// serve passes one message on.
+// serve decodes one message and sends it to the actor.
 func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M], codec Codec[M]) {
 	m, err := codec.Decode(msg.Data)
 	if err != nil {
@@ -180,11 +182,11 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 	case err != nil:
 		s.refuse(msg, err)
 	case !asks:
-		s.release(msg) // it is no request to the actor
+		s.release(msg) // the actor cannot reply to this message
 	}
 }
 
-// refuse answers that there will be no reply, so that the Ask ends. Without an asker, the message is lost.
+// refuse answers that there will be no reply, so that the Ask ends. If nobody waits for a reply, the message is lost.
 func (s *Server) refuse(msg *nats.Msg, err error) {
 	if replyTo(msg) == "" {
 		s.lose(1, err)
@@ -193,7 +195,8 @@ func (s *Server) refuse(msg *nats.Msg, err error) {
 	s.answer(msg, errorMsg(msg.Reply, noReply(err)))
 }
 
-// answer publishes the answer to a request. An answer that NATS does not carry becomes an error without a text, which it does.
+// answer publishes the answer to a request. If a reply is too large for NATS, an error is published in its place. If an error is too
+// large, it is published without its text.
 func (s *Server) answer(msg, answer *nats.Msg) {
 	err := s.nc.PublishMsg(answer)
 	if errors.Is(err, nats.ErrMaxPayload) {
@@ -204,13 +207,14 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 		}
 		err = s.nc.PublishMsg(refusal)
 	}
-	s.release(msg) // a lost answer ends the Ask by its lease
+	s.release(msg) // if the answer is lost, the Ask fails when its lease expires
 	if err != nil {
 		s.lose(1, err)
 	}
 }
 
-// release forgets a request. The last one takes the answers to questions for requests with it, if the server is closed.
+// release removes an answered request. If the server is closed and this was the last request, release also unsubscribes from
+// heldSubject.
 func (s *Server) release(msg *nats.Msg) {
 	key := msg.Header.Get(askHeader)
 	if key == "" {
@@ -225,7 +229,8 @@ func (s *Server) release(msg *nats.Msg) {
 	}
 }
 
-// tellHeld answers the question which requests are held. The question has the client's id and tokens, each in a line.
+// tellHeld answers the question which requests are held. The question has the id of a client, and then tokens of its requests, each on
+// a separate line.
 func (s *Server) tellHeld(msg *nats.Msg) {
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
 	var held []string
@@ -241,7 +246,7 @@ func (s *Server) tellHeld(msg *nats.Msg) {
 	}
 }
 
-// Lost returns how many messages were lost here.
+// Lost returns the number of messages and replies that this Server has lost.
 func (s *Server) Lost() int64 { return s.lost.Load() }
 
 func (s *Server) lose(n int, err error) {
@@ -251,7 +256,7 @@ func (s *Server) lose(n int, err error) {
 	}
 }
 
-// loseDropped reports the messages that NATS has dropped since the last time, because this process had no time for them.
+// loseDropped reports the messages that the NATS client has dropped since the last call, because this process was too slow.
 func (s *Server) loseDropped() {
 	s.mu.Lock()
 	all, err := s.sub.Dropped()
@@ -265,7 +270,7 @@ func (s *Server) loseDropped() {
 	s.lose(n, nats.ErrSlowConsumer)
 }
 
-// live gives signs of life, and one of the end.
+// live publishes signs of life until the server is closed, and the end of the actor.
 func (s *Server) live(subject string, a actor.Actor) {
 	defer close(s.done)
 	beat := time.NewTicker(s.opts.Beat)
@@ -282,9 +287,9 @@ func (s *Server) live(subject string, a actor.Actor) {
 				end = errorMsg(subject, err)
 			}
 			end.Header.Set(endHeader, s.id)
-			_ = s.nc.PublishMsg(end) // reaches a Watch whose question comes when it is answered no more
+			_ = s.nc.PublishMsg(end) // reaches a Watch whose question will not be answered
 			s.unsubscribe()
-			_ = s.nc.PublishMsg(end) // reaches a Watch that had an answer and missed the first
+			_ = s.nc.PublishMsg(end) // reaches a Watch that has missed the first message, but had an answer
 			_ = s.nc.Flush()
 			return
 		case <-s.ctx.Done():
@@ -294,7 +299,7 @@ func (s *Server) live(subject string, a actor.Actor) {
 	}
 }
 
-// unsubscribe ends the service. Messages that wait are refused, and requests that the actor has are still answered.
+// unsubscribe ends the service. It refuses the queued messages, but requests that the actor has received can still be answered.
 func (s *Server) unsubscribe() {
 	s.loseDropped()
 	s.end()
@@ -312,7 +317,7 @@ func (s *Server) unsubscribe() {
 	}
 }
 
-// Close ends the service. The actor goes on, and its replies are still sent.
+// Close ends the service. The actor continues to run, and its replies are still sent.
 func (s *Server) Close() {
 	s.end()
 	<-s.done
