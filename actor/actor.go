@@ -22,10 +22,10 @@ type Options[M any] struct {
 	Dead  func(M)
 	OnEnd func(error)
 
-	// OnStuck is called, once for each cycle, when an Ask of this actor has waited for StuckAfter and is part of a cycle of Asks. chain
-	// has the names of the actors in the cycle. A timer calls OnStuck, which must not suspend. Every Ask in the cycle must come from an
-	// actor with an OnStuck, and must use the context of its body or a context derived from it. OnStuck does not end the cycle, but the
-	// end of one of these contexts does.
+	// OnStuck is called, once for each cycle, when an Ask of this actor has waited for StuckAfter and is part of a cycle of requests.
+	// chain has the names of the actors in the cycle. A timer calls OnStuck, which must not suspend. Every Ask in the cycle must come
+	// from an actor with an OnStuck, and must use the context of its body or a context derived from it. The actors in the cycle go on
+	// waiting until such a context ends.
 	StuckAfter time.Duration
 	OnStuck    func(chain []string)
 }
@@ -34,13 +34,13 @@ type Options[M any] struct {
 // contains one.
 type Inbox[M any] struct {
 	arrived mail[M] // guarded; senders append to it
-	ops     *ops[M] // guarded; nil without a Cap until a RecvOp waits
+	ops     *ops[M] // guarded; allocated if there is a Cap, or when a RecvOp first waits
 	life
 	mail stock[M] // used by the owner only, like the fields below; but while the owner waits, senders append to mail
 
 	within *timer    // the timeout of the owner's wait; nil if there is none
-	hooks  *hooks[M] // nil if there are no hooks
-	self   *Self[M]  // nil in an inbox from Open
+	hooks  *hooks[M] // is nil if there are no hooks
+	self   *Self[M]  // is nil in an inbox from Open
 }
 
 // A hooks holds Dead and OnEnd of the Options. The whole Options would take 64 bytes in each actor.
@@ -49,11 +49,11 @@ type hooks[M any] struct {
 	onEnd func(error)
 }
 
-// A Self is an actor as its own code uses it. Only the actor's own code may call its methods, except Ref.
+// A Self is an actor's handle for its own code. Only that code may call its methods, except Ref.
 type Self[M any] struct {
 	Inbox[M]
 	on    suspend.Spawner
-	enter func() // the function that step returns
+	enter func() // the function of each task, from step
 
 	// The next task continues with goOn, and when that is done, with frames.
 	goOn    error
@@ -75,7 +75,7 @@ type frame struct {
 type caught struct {
 	*catch
 	onEnd *cleanup // the last function registered before the Catch
-	left  leaving  // the mark in front of the leavings of the Catch
+	left  leaving  // a mark; the leavings made inside the Catch are behind it
 }
 
 // A cleanup is a function that was registered with OnEnd.
@@ -87,7 +87,7 @@ type cleanup struct {
 // A timer belongs to one wait, so that it never ends a later wait.
 type timer struct {
 	expired bool // guarded by the guard of the mailbox, like looked
-	looked  bool // the wait has noticed expired, and has fetched all earlier messages
+	looked  bool // the wait has noticed that expired is set, and has fetched all earlier messages
 	cancel  func() bool
 }
 
@@ -107,7 +107,7 @@ type offer[M any] struct {
 // An ops holds the waiting Ops of a mailbox and, if there is a Cap, the number of its messages. Most mailboxes have no ops.
 type ops[M any] struct {
 	offers  []offer[M]
-	cap     int // zero means no bound; used has no meaning then
+	cap     int // zero means no bound, and used is meaningless then
 	used    int // counted messages in the mailbox
 	senders suspend.Queue[struct{}, sending[M]]
 }
@@ -120,6 +120,6 @@ type sending[M any] struct {
 // full reports whether the mailbox is full. x may be nil.
 func (x *ops[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
 
-// A leaving is a SendAfter, a Watch or a Link of the actor, with the function that undoes it. A leaving without a function is a mark: a
-// Catch begins there.
+// A leaving is a SendAfter, a Watch or a Link of the actor, with the function that undoes it. A leaving without a function is a mark,
+// which shows where a Catch begins.
 type leaving = dlist.Node[func()]

@@ -10,16 +10,16 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Request is embedded in a message to which the reply is an R:
+// A Request is embedded in a message that expects a reply of type R:
 //
 //	type Get struct{ actor.Request[int] }
 //
 //	v, err := actor.Ask(ctx, counter, &Get{})
 //
-// The zero Request is ready to be asked, once. The home of a request is the actor to which it was sent last, by the Ask, or by a Send
-// that passes the request on. If the home ends before the request is answered, the Ask returns ErrNoReply. The Ask also returns
+// The zero Request is ready for use in a single Ask. The home of a request is the actor to which it was sent last, by the Ask, or by a
+// Send that passes the request on. If the home ends before the request is answered, the Ask returns ErrNoReply. The Ask also returns
 // ErrNoReply if the home fails after it has received the request, even if a Catch handles the failure. An actor that passes a request
-// to a goroutine is still the request's home.
+// to a goroutine remains the request's home.
 type Request[R any] struct {
 	asked  call
 	value  R     // guarded by asked, like the fields below; never changes after the answer
@@ -73,7 +73,7 @@ func (q *Request[R]) resolve(v R, err error) bool {
 	return true
 }
 
-// A reply is a Request as the Source for which an Ask waits.
+// A reply is a Request as the Source on which an Ask waits.
 type reply[R any] Request[R]
 
 func (q *reply[R]) Guard() *suspend.Guard { return &q.asked.guard }
@@ -130,7 +130,7 @@ func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 // errSelf is returned by an Ask to the caller's own actor, which would wait for itself.
 var errSelf = noReply(errors.New("an actor asks itself"))
 
-// requestIn returns q as a message to the actor, and the request in q, which counts as asked from then on.
+// requestIn returns q as a message to the actor, and the request in q, which it marks as asked.
 func requestIn[R, M any](to Ref[M], q Question[R]) (M, *Request[R]) {
 	if q == nil || isNil(q) {
 		panic("actor: Ask with a nil request")

@@ -21,7 +21,7 @@ func watchAsk(ctx context.Context, q pending) *asking {
 	return a
 }
 
-// over ends the record of the Ask and stops its timer. a may be nil.
+// over deletes the record of the Ask and stops its timer. a may be nil.
 func (a *asking) over() {
 	if a == nil {
 		return

@@ -1,9 +1,9 @@
-// Package actor provides actors that receive and react, after Haller and Odersky ("Actors that unify threads and events",
-// 2007), on any scheduler.
+// Package actor implements actors that can receive and react, after Haller and Odersky ("Actors that unify threads and events", 2007),
+// on any scheduler.
 //
 // An actor is a mailbox, an address, and code that handles one message at a time. An actor waits for a message in one of two ways. If
 // it receives, its task suspends and keeps its stack. If it reacts, it returns a function, and has neither a task nor a stack while it
-// waits. One actor may do both, in any order. A reaction runs in a task, so it may also receive, lock, ask and sleep.
+// waits. One actor may do both, in any order. A reaction runs in a task, so it may receive, lock, ask and sleep.
 //
 //	func buffer(ctx context.Context, self *actor.Self[Msg]) error {
 //		var buf []int
@@ -37,7 +37,7 @@
 // Receive returns the first message.
 //
 // A reply goes to its Ask and never into a mailbox. While an actor waits for anything but a message, such as a reply or a lock, its
-// mail waits: an actor is never entered twice. An actor that must handle messages during its own Ask calls AskLater, and waits for the
+// mail waits, so actors are not reentrant. An actor that must handle messages during its own Ask calls AskLater, and waits for the
 // future and for a RecvOp together, with Select or Await.
 //
 // # Ends
@@ -46,10 +46,10 @@
 // actor at its next wait. Watch reports the end of another actor, Link propagates failures, and Catch and Restart recover from
 // failures.
 //
-// An actor that is spawned with another actor's context, or with a context derived from it, is a child of that actor. A context that
-// never ends, such as a context from context.WithoutCancel, makes an independent actor. An actor that is stopped, or returns
-// ErrStopped, stops its children when it is done, and ends after they have ended. Any other end of an actor kills its children. A child
-// that waits for the end of its parent gets an error at once.
+// An actor that is spawned with another actor's context, or with a context derived from it, is a child of that actor. An actor that is
+// spawned with a context that never ends, such as a context from context.WithoutCancel, has no parent. An actor that is stopped, or
+// returns ErrStopped, stops its children when it is done, and ends after they have ended. Any other end of an actor kills its children.
+// A child that waits for the end of its parent gets an error at once.
 //
 // A scheduler with a method Hold() (release func(), err error) counts an actor as a task until the actor has ended, so that the
 // scheduler's Run or Close waits for actors that react. Any other scheduler may refuse an actor's next task after it was closed. The

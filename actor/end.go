@@ -121,10 +121,9 @@ func (in *Inbox[M]) end(err error) {
 	calls := in.takeCallsLocked(nil)
 	in.mail.fetch(&in.arrived)
 	in.guard.Unlock()
-	in.task.Store(0) // this goroutine may run another task next, which is not the actor
+	in.task.Store(0) // the goroutine's next task is not this actor
 
-	// The following calls are deferred, so that a panic or a Goexit in one of them does not skip the others. The last deferred call
-	// runs first.
+	// The following calls are deferred, so that a panic or a Goexit skips none of them. The last deferred call runs first.
 	defer in.tell(err)
 	if in.hooks != nil && in.hooks.onEnd != nil {
 		defer in.hooks.onEnd(err)
@@ -132,11 +131,11 @@ func (in *Inbox[M]) end(err error) {
 	if in.mail.count > 0 {
 		defer each(in.bury)
 	}
-	in.ctx.Cancel(cause) // a Kill may not have done so yet, and its cause must reach the children
+	in.ctx.Cancel(cause) // a Kill may not have done so yet, and the children must see its cause
 	calls.fail(err)
 }
 
-// tell publishes the end of an actor: it resumes the waiters, closes the channel of Done and calls the watchers.
+// tell publishes the end of an actor: it resumes the waiters, closes the Done channel, and calls the watchers.
 func (in *Inbox[M]) tell(err error) {
 	if in.self != nil {
 		defer in.self.forget()

@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that is spawned with another actor's context, or with a context derived from it, is a child of that actor. A context that
-// never ends, such as a context from context.WithoutCancel, makes no child.
+// An actor that is spawned with another actor's context, or with a context derived from it, is a child of that actor. An actor that is
+// spawned with a context that never ends, such as a context from context.WithoutCancel, has no parent.
 
 // A lineage is the parent of an actor's context. It wraps the context that was passed to Spawn, and adds the actor as the value of
 // lineageKey.
@@ -37,7 +37,7 @@ func (l *lineage) above() context.Context {
 	return *l.parent
 }
 
-// lineageKey is the key of the innermost actor from whose context a context is derived.
+// lineageKey is the key of the context value that holds the innermost actor.
 type lineageKey struct{}
 
 func (lineageKey) Passing() {}
@@ -53,7 +53,7 @@ type child struct {
 	parent *life
 }
 
-// A member is a child actor with any type of message.
+// A member is a child actor with messages of any type.
 type member interface {
 	lifeOf() *life
 	stop()
@@ -105,7 +105,7 @@ func (l *life) outlive(children []member) error {
 	return nil
 }
 
-// outliveKilled waits until those children that have been killed have ended.
+// outliveKilled waits until the children that have been killed have ended.
 func (l *life) outliveKilled() error {
 	return l.outlive(slices.DeleteFunc(l.offspring(), func(c member) bool { return c.lifeOf().ctx.Err() == nil }))
 }

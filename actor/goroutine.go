@@ -2,5 +2,5 @@
 
 package actor
 
-// goroutine calls f on a new goroutine, for a task that a scheduler has refused.
+// goroutine calls f on a new goroutine. It is used when a scheduler has refused a task.
 func goroutine(f func()) { go f() }

@@ -62,7 +62,7 @@ func (s *Self[M]) lastLeft() *leaving {
 }
 
 // Watch sends as(err) to this actor, once, when other has ended with err, or at once if other has already ended. The message arrives
-// behind all messages that other has sent to this actor. The ending actor calls as, which must not suspend. After stop returns, no
+// after all messages that other has sent to this actor. The ending actor calls as, which must not suspend. After stop returns, no
 // message is sent.
 func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	w := new(watch)
@@ -123,8 +123,8 @@ func (s *Self[M]) Link(other Actor) {
 	it.watch(&there)
 }
 
-// exit returns the cause with which a Link kills, after l has failed with err. If err is an *ExitError from another Link, exit returns
-// it unchanged, so that it names the actor that failed first.
+// exit returns the cause with which a Link kills the other actor after l has failed with err. If err is an *ExitError from another
+// Link, exit returns it unchanged, so that it names the actor that failed first.
 func exit(l *life, err error) error {
 	if e, ok := err.(*ExitError); ok {
 		return e
@@ -132,9 +132,9 @@ func exit(l *life, err error) error {
 	return &ExitError{l.name(), err}
 }
 
-// SendAfter sends m to the actor itself after d, unless stop is called first. stop reports whether it has prevented the message.
-// SendAfter can set a deadline for several waits together. If the actor ends first, m does not become a dead letter, because it was
-// never accepted.
+// SendAfter sends m to the actor itself after d, unless stop is called first. stop reports whether it prevented the send. SendAfter can
+// be used for a deadline that covers several waits. If the actor ends first, m does not become a dead letter, because it was never
+// accepted.
 func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 	l := new(later)
 	s.leave(&l.leaving, func() { l.cancel() })
@@ -159,7 +159,8 @@ type later struct {
 	cancel  func() bool
 }
 
-// failReceived fails the requests that the actor has received and neither answered nor sent on. It is called when a Catch handles err.
+// failReceived fails the requests that the actor has received and neither answered nor sent on. A Catch that handles err calls
+// failReceived.
 func (s *Self[M]) failReceived(err error) {
 	s.guard.Lock()
 	if s.calls == nil {

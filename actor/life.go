@@ -23,8 +23,8 @@ import (
 // A message is always appended before the waiter is resumed, so that a cancelled wait loses no message.
 //
 // Invariant: in state reacting the actor has no task. In states receiving and reacting the actor has examined all messages in the
-// mailbox. A timer expires for one wait only. If it wakes another wait of the actor, that wait continues.
-// Debt: the caller that moves reacting to running must start a task, because no other caller does.
+// mailbox. A timer expires for one wait only. A timer that wakes a different wait does not end that wait. Debt: the caller that moves
+// reacting to running must start a task, because no other caller does.
 type state uint8
 
 const (
@@ -34,44 +34,44 @@ const (
 	ended
 )
 
-// A life is the part of an actor that does not depend on the type of its messages. The guard protects each field whose comment does not
-// say otherwise.
+// A life is the part of an actor that does not depend on the type of its messages. The field guard protects the other fields, unless
+// their comments say otherwise.
 //
-// Senders write the first fields, and the owner reads killed for each message. The two are far apart, so that they are not on one cache
-// line.
+// Senders write the first fields, and the owner reads killed for each message. These fields are far apart, so that they do not share a
+// cache line.
 type life struct {
 	guard  suspend.Guard
 	state  state
 	closed bool   // no more messages are accepted; never reset
 	over   bool   // the end is published; never reset
 	asks   bool   // a message may be a request; never changes
-	calls  *entry // the youngest request at home here, in a ring with the others
+	calls  *entry // the youngest request at home here; all such requests form a ring
 	waiter suspend.Resumer[struct{}]
 	err    error            // the cause of the Kill, then the error of the end
 	ties   *ties            // allocated on demand
 	child  *child           // the actor's node in its parent; nil without a parent; never changes
 	parent *context.Context // ctx's parent, see lineage; nil means context.Background; never changes
-	who    *who             // nil if the actor has neither a name nor an OnStuck; never changes
+	who    *who             // is nil without a name and an OnStuck; never changes
 
 	ctx     cancelctx.Context // a Kill and the end cancel ctx
 	killed  atomicx.Bool      // set once, under guard; implies closed
 	fertile atomic.Bool       // the actor has, or had, a child; written under guard, but read without it
-	task    atomic.Int64      // the id of the task's goroutine; 0 without a task, for an inbox, and if asks is false
+	task    atomic.Int64      // the id of the task's goroutine; 0 if there is no task, or no message may be a request
 }
 
-// A who is an actor's name in reports, and its watch for cycles of requests.
+// A who holds an actor's name for reports, and its state in the search for cycles.
 type who struct {
 	name   string
 	asking *asking    // the Ask in which the actor waits; guarded by cycles
-	stuck  stuckActor // nil if cycles are not reported; never changes, like the other fields
+	stuck  stuckActor // is nil if cycles are not reported; never changes, like the fields below
 
 	after   time.Duration
 	onStuck func(chain []string)
 }
 
-// Cycles of requests. While an actor with an OnStuck waits in an Ask, this Ask is recorded. When it has waited for StuckAfter, a timer
-// follows the chain from its request to the request's home, to the request for which that home waits, and so on. A chain that leads
-// back to its first request is a cycle.
+// Cycles of requests. While an actor with an OnStuck waits in an Ask, this Ask is recorded. When the Ask has waited for StuckAfter, a
+// timer follows the chain from its request to the request's home, to the request for which that home waits, and so on. A chain that
+// leads back to its first request is a cycle.
 //
 // A chain may change while the timer follows it, so the timer follows it twice. A chain that is the same both times existed at one
 // moment in between.
@@ -109,7 +109,7 @@ func (l *life) wakeLocked() (start bool) {
 	switch l.state {
 	case receiving:
 		l.state = running
-		l.waiter.Resume(struct{}{}, nil) // a cancelled wait is not resumed; the next wait finds the news
+		l.waiter.Resume(struct{}{}, nil) // a cancelled wait is not resumed, and the next wait checks the mailbox again
 	case reacting:
 		l.state = running
 		return true
@@ -127,8 +127,8 @@ func (l *life) cancellation() error {
 	return cancelctx.Reason(context.Canceled, l.err)
 }
 
-// tasked records the calling goroutine as the actor's task, so that an Ask can recognise its own actor. It is called only if l.asks is
-// true.
+// tasked records the calling goroutine as the actor's task, so that an Ask can recognise its own actor. The actor calls tasked only if
+// its messages may be requests.
 func (l *life) tasked() { l.task.Store(gid.Get()) }
 
 // untasked removes the record of tasked, because the goroutine may run another actor's task next.
@@ -164,7 +164,7 @@ func (l *life) tiesLocked() *ties {
 	return l.ties
 }
 
-// An ending is a Source of which the waiters wait for the end of a life. They then read the life's err.
+// An ending is a life as a Source: a wait on it ends when the life has ended. The result is in the life's err.
 type ending life
 
 func (e *ending) Guard() *suspend.Guard { return &e.guard }
@@ -242,7 +242,7 @@ func (l *life) nextWatcher() *watcher {
 	return l.ties.watchers.Pop()
 }
 
-// A stopping is a Source of which the waiters wait for a Stop of a life, or for its end.
+// A stopping is a life as a Source: a wait on it ends when the life is stopped or has ended.
 type stopping life
 
 func (s *stopping) Guard() *suspend.Guard { return &s.guard }

@@ -37,18 +37,18 @@ import (
 //
 // What failures mean.
 //
-//   - Send returns an error: m was not accepted. The sender keeps m, and m does not become a dead letter.
-//   - Send returns nil: m will be received once or become a dead letter once. This does not mean that f succeeds, or that there will be
-//     a reply.
-//   - Resume reports false in step 6: the context of the wait has ended. m is already in the mail, and the next wait finds it. A wait
-//     with the actor's own context is not registered with this context, because only a Kill ends it (follow, receive.go), and a Kill
-//     wakes the waiter.
-//   - The scheduler refuses the task in step 6: the actor ends with that error, on a separate goroutine, and m becomes a dead letter.
-//     Send still returns nil, because m was accepted.
-//   - f panics or calls runtime.Goexit: m counts as received. If a Catch around the reaction handles the panic, the actor continues in
-//     a new task. Otherwise the actor ends, and the panic continues in the task.
-//   - The actor ends: the requests at home here fail with ErrNoReply, and then Dead is called with each remaining message. If Dead
-//     panics, it is still called with the other messages (each).
+//   - If Send returns an error, m was not accepted. The sender keeps m, and m does not become a dead letter.
+//   - If Send returns nil, m will be received once or become a dead letter once. This does not mean that f succeeds, or that there will
+//     be a reply.
+//   - If Resume reports false in step 6, the context of the wait has ended. m is already in the mail, and the next wait finds it. A
+//     wait with the actor's own context is not registered with this context, because only a Kill ends it (follow, receive.go), and a
+//     Kill wakes the waiter.
+//   - If the scheduler refuses the task in step 6, the actor ends with that error, on a separate goroutine, and m becomes a dead
+//     letter. Send still returns nil, because m was accepted.
+//   - If f panics or calls runtime.Goexit, m counts as received. If a Catch around the reaction handles the panic, the actor continues
+//     in a new task. Otherwise the actor ends, and the panic continues in the task.
+//   - When the actor ends, the requests at home here fail with ErrNoReply. Then Dead is called with each remaining message, even if
+//     Dead panics (each).
 //
 // What is not proved.
 //
@@ -84,8 +84,8 @@ func (in *Inbox[M]) send(m M) error {
 	return nil
 }
 
-// post is like send, for a message whose request q is already found; q may be nil. A forced message is accepted even if Cap is reached,
-// and is not counted.
+// post is like send, for a caller that has already found the request q of m. q may be nil. A forced message is accepted even if Cap is
+// reached, and is not counted.
 func (in *Inbox[M]) post(m M, q pending, forced bool) error {
 	in.guard.Lock()
 	return in.postLocked(m, q, forced)
@@ -113,7 +113,7 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 // acceptLocked delivers m to a waiting RecvOp that matches, or appends m. moved is the entry of the previous home of q, and start
 // reports whether the caller must start a task.
 //
-// While the owner waits, it touches nothing until it is woken. So m is appended to the owner's own mail. The owner has examined all
+// An owner that waits touches nothing until it is woken. In that case m is appended to the owner's own mail. The owner has examined all
 // earlier messages, and finds m without the guard.
 func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, start bool) {
 	var n note
@@ -211,8 +211,8 @@ func (in *Inbox[M]) bury() (more bool) {
 	return true
 }
 
-// An arrival is an inbox as the Source for which its owner waits. Its methods run in the owner's task. It is a converted pointer and
-// not a struct, because each word of a Source takes three words on the stack of each actor that waits.
+// An arrival is an inbox as the Source for which its owner waits. Its methods run in the owner's task. It has no fields besides the
+// inbox, because each word of a Source takes three words on the stack of each actor that waits.
 type arrival[M any] Inbox[M]
 
 func (a *arrival[M]) Guard() *suspend.Guard { return &a.guard }

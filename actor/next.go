@@ -51,8 +51,8 @@ func (*loop) next()         {}
 func (*loop) Error() string { return "actor: Loop" }
 
 // Loop returns a Next that calls body, and calls body again whenever it is done. The loop ends when body fails, or when the actor is
-// stopped or killed. A Loop keeps only the Catches around it. So the body of one state may return the Loop of another state, without
-// end, and memory does not grow.
+// stopped or killed. Of the Nexts around a Loop, only Catches are kept. The body of a Loop may therefore return another Loop, any
+// number of times, and memory does not grow.
 func Loop(body func() error) Next {
 	if body == nil {
 		panic("actor: Loop with a nil function")

@@ -53,9 +53,9 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	}
 }
 
-// follow makes the end of ctx kill the inbox. It reports whether ctx can end.
+// follow kills the inbox when ctx is done. It reports whether ctx can end.
 func (in *Inbox[M]) follow(ctx context.Context) bool {
-	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // an actor's context allocates its channel in Done
+	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // Done allocates the channel of an actor's context
 		return false
 	}
 	in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
@@ -108,9 +108,9 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 // anything but Skip, or panics.
 func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return in.handle(ctx, nil, f) }
 
-// HandleWithin is Handle with a timeout: it returns ErrTimeout if f skips every message for d. A skipped message does not restart d.
-// When the caller notices that d is over, it calls f with the messages already in the mailbox, but with no later message. If d is not
-// positive, the caller notices this at once.
+// HandleWithin is Handle with a timeout: it returns ErrTimeout if f skips every message for d. A skipped message does not restart the
+// time. When the caller notices that d is over, it calls f with the messages already in the mailbox, but with no later message. If d is
+// not positive, the caller notices this at once.
 func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
 	t := in.startTimer(d)
 	defer t.stop()
@@ -161,8 +161,8 @@ func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 // turnsUntilYield is the number of messages that an actor handles before it yields to other tasks.
 const turnsUntilYield = 64
 
-// fresh is called after suspend.Preemptible, before the mailbox is scanned from its front. It counts messages, and calls settle after
-// every turnsUntilYield of them.
+// fresh is called after suspend.Preemptible, before the mailbox is scanned from its front. It calls settle once in turnsUntilYield
+// calls.
 func (in *Inbox[M]) fresh() {
 	in.mail.spins = 0
 	if in.mail.turns++; in.mail.turns >= turnsUntilYield {
@@ -192,8 +192,8 @@ func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
 	return took, err
 }
 
-// scan calls f with each message behind at, until f does not return Skip, and reports whether that happened. During a call of f, at is
-// the place of f's message. If scan returns false, at is the last message that f has skipped.
+// scan calls f with each message behind at, until f does not return Skip. took reports whether f has taken a message. During a call of
+// f, at is the place of f's message. If scan returns false, at is the last message that f has skipped.
 //
 // A message is busy while f handles it, so that its segment stays in place, even if f receives other messages.
 func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
@@ -202,7 +202,7 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 		s, mask = in.mail.first, ^uint64(0)
 	}
 	for ; s != nil; s, mask = s.next, ^uint64(0) {
-		busy := s.busy // only outer calls are in progress, so busy has only their messages
+		busy := s.busy // busy has only the messages of outer calls here
 		seen := s.live &^ busy & mask
 		if seen == 0 {
 			continue

@@ -8,10 +8,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An Actor is a Ref with any type of message: it can be stopped, killed, watched and waited for.
+// An Actor is a Ref for messages of any type. It can be stopped, killed, watched and waited for.
 type Actor interface {
-	// Stop closes the mailbox. The actor can still receive its mail. After that its waits return ErrStopped, and the actor ends. It
-	// stops its children and waits until they have ended before it ends itself.
+	// Stop closes the mailbox. The actor can still receive its mail. After that its waits return ErrStopped, and the actor ends. Before
+	// the actor ends, it stops its children and waits until they have ended.
 	Stop()
 
 	// Kill cancels the actor's context with cause, and ends the actor at its next wait. It ends a wait for a message even if there are
@@ -52,12 +52,12 @@ type target[M any] interface {
 // A Ref is the address of an actor. It may be copied, compared, sent in messages and used by any goroutine, wherever the actor runs.
 // The zero Ref is the address of an actor that has ended.
 //
-// Messages from one sender to one actor arrive in the order in which they were sent. All messages to an actor have one order, and Send
-// returns after its message has a place in this order. So a message never arrives before another message that caused it.
+// Messages from one sender to one actor arrive in the order in which they were sent. A mailbox keeps all its messages in one order, and
+// Send returns after its message has a place in this order. So a message never arrives before another message that caused it.
 type Ref[M any] struct{ to target[M] }
 
 // Send puts m into the mailbox and never waits. If Send returns nil, m is accepted: it will be received once or become a dead letter
-// once. If Send returns ErrEnded or ErrFull, m is not accepted. If m embeds a Request, this actor becomes the home of the request.
+// once. If Send returns ErrEnded or ErrFull, m is not accepted. If m embeds a Request, the actor becomes the home of the request.
 func (r Ref[M]) Send(m M) error {
 	if r.to == nil {
 		return ErrEnded
@@ -113,8 +113,8 @@ func (r Ref[M]) lifeOf() *life {
 	return r.to.lifeOf()
 }
 
-// Adapt returns a Ref that sends f(m) to the actor to for each message m. The sender calls f, without locks. The other methods of the
-// new Ref act on the same actor. If m is a request, f(m) may contain it. If m is not a request, f(m) may be one.
+// Adapt returns a Ref that sends f(m) to the actor to for each message m. The sender calls f with no lock held. The other methods of
+// the new Ref act on the same actor. f may put a request into another message, and may make a request from another message.
 func Adapt[N, M any](to Ref[M], f func(N) M) Ref[N] {
 	if f == nil {
 		panic("actor: Adapt with a nil function")

@@ -51,7 +51,7 @@ func (l *life) adoptLocked(q pending) (before *entry) {
 		return nil
 	}
 	e := &c.first
-	if e.at != nil { // the first home uses first
+	if e.at != nil { // first is in use already
 		e = new(entry)
 	}
 	e.q, e.at = q, l
@@ -63,7 +63,7 @@ func (l *life) adoptLocked(q pending) (before *entry) {
 	}
 	l.calls = e
 	before = c.home.Swap(e)
-	if !c.waited() && c.home.CompareAndSwap(e, nil) { // the answer may have cleared home before this Swap
+	if !c.waited() && c.home.CompareAndSwap(e, nil) { // resolve may have cleared home before the Swap
 		e.unlinkLocked()
 	}
 	return before
@@ -116,7 +116,7 @@ func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 	return out
 }
 
-// fail fails the requests that have had no other home since.
+// fail fails those requests that have not moved to another home.
 func (es entries) fail(err error) {
 	each(func() bool { // a function of ReplyTo may panic
 		if len(es) == 0 {
@@ -138,7 +138,7 @@ func noReply(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoReply, err)
 }
 
-// each calls next until next returns false. If next panics or calls Goexit, each continues its calls while the stack unwinds.
+// each calls next until next returns false. If next panics or calls Goexit, each calls next again while the stack unwinds.
 func each(next func() (more bool)) {
 	more := true
 	defer func() {

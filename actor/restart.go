@@ -12,8 +12,8 @@ import (
 
 // A Policy configures Restart. The zero Policy restarts at once after each failure, without a bound, but not after a panic.
 type Policy struct {
-	// Max is the maximum number of restarts in any period of length Within. If it is reached, Restart does not handle the next failure.
-	// Zero means no bound. If Within is zero, the period is the life of the actor.
+	// Max is the maximum number of restarts in any period of length Within. After that, Restart does not handle the next failure. Zero
+	// means no bound. If Within is zero, the period is the life of the actor.
 	Max    int
 	Within time.Duration
 
@@ -21,8 +21,7 @@ type Policy struct {
 	// handles no messages. If Backoff is nil, the actor does not wait.
 	Backoff func(n int) time.Duration
 
-	// Panics says whether a panic counts as a failure. Otherwise Restart does not handle a panic. A runtime.Goexit, as in a failed
-	// test, is not a failure: it ends the actor.
+	// Panics makes Restart handle a panic like any other failure. A runtime.Goexit, as in a failed test, always ends the actor.
 	Panics bool
 
 	// OnRestart is called with the failure before each restart, in the actor's task.
@@ -32,8 +31,8 @@ type Policy struct {
 // Restart returns a body that runs body, and runs it again after each failure, as a supervisor does. The actor keeps its Ref, its
 // mailbox and its mail. At each failure, requests, OnEnd, SendAfter, Watch, Link, Stop and Kill are treated as in Catch.
 //
-// Each run of body, called a life, has its own context. It is cancelled when the life fails, or when it is done and the actor
-// continues. So the children of a failed life are killed, and the next life begins after they have ended. A child that waits with a
+// Each run of body, called a life, has its own context. This context is cancelled when the life fails, or when the life is done and the
+// actor continues. The children of the life are then killed, and the next life begins after they have ended. A child that waits with a
 // context of another origin can delay the next life.
 //
 // A Stop ends a Backoff. After a Stop, the next life begins without a Backoff, but only if there is mail, and if the previous life has

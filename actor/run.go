@@ -9,13 +9,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Spawn starts an actor on a scheduler and returns its address. body runs in a task, and its context ends when ctx ends, when the actor
-// is killed, or when the actor has ended. If ctx is an actor's context, or derived from it, the new actor is a child of that actor. The
-// new actor ends when body and every Next that follows from it are done, or when one of them fails. When ctx is done, the actor is
-// killed. If on refuses a task of the actor, at once or later, the actor ends with that error.
+// Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the
+// actor is killed, or when the actor has ended. If ctx is an actor's context, or derived from it, the new actor is a child of that
+// actor. The new actor ends when body and every Next that follows from it are done, or when body or such a Next fails. When ctx is
+// done, the actor is killed. If the scheduler refuses a task of the actor, at once or later, the actor ends with that error.
 //
 // An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
-// synchronizes before the next reaction, on any thread.
+// synchronizes before the next reaction.
 func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o ...Options[M]) Ref[M] {
 	if on == nil || body == nil {
 		panic("actor: Spawn without a scheduler or a body")
@@ -63,9 +63,9 @@ type timed[M any] struct {
 	timer *timer
 }
 
-// ReactWithin is React with a timeout: if f skips every message for d, the actor continues with late. d begins when this Next is
-// returned, and a skipped message does not restart d. When the actor notices that d is over, it calls f with the messages already in
-// the mailbox, but with no later message. If d is not positive, the actor notices this at once.
+// ReactWithin is React with a timeout: if f skips every message for d, the actor continues with late. The time begins when the Next is
+// returned, and a skipped message does not restart the time. When the actor notices that d is over, it calls f with the messages
+// already in the mailbox, but with no later message. If d is not positive, the actor notices this at once.
 func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
@@ -73,13 +73,13 @@ func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() erro
 	return &within[M]{f: f, d: d, late: late}
 }
 
-// An awaiter is the Next of an Await with any type of result.
+// An awaiter is an await with a result of any type.
 type awaiter interface {
 	Next
 	begin(s executor)
 }
 
-// An executor is a starter with any type of message.
+// An executor is a starter with messages of any type.
 type executor interface {
 	suspend.Executor
 	proceed(f func() error)
@@ -108,14 +108,14 @@ func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next 
 	return &await[T]{op: op, k: k}
 }
 
-// An opening is an actor's body, as its first Next.
+// An opening is an actor's body in the form of a Next.
 type opening[M any] func(ctx context.Context, self *Self[M]) error
 
 func (opening[M]) next() {}
 
 func (opening[M]) Error() string { return "actor: opening" }
 
-// A proceed is a function with which the actor continues, as a Next.
+// A proceed is a Next that calls the function.
 type proceed func() error
 
 func (proceed) next() {}
@@ -123,10 +123,10 @@ func (proceed) next() {}
 func (proceed) Error() string { return "actor: proceed" }
 
 // step returns the function that each of the actor's tasks runs. A task returns when the actor ends, or when the actor waits without a
-// task. In the second case another task may already run the actor, so the returning task must not touch it.
+// task. In the second case another task may already run the actor, so the returning task must not touch the actor.
 //
 // There is only one stack frame between the coroutine and the body, so that a small body that receives fits into the first two
-// kilobytes.
+// kilobytes of the stack.
 func (s *Self[M]) step() func() {
 	return func() {
 		returned := false
@@ -252,7 +252,7 @@ func (s *Self[M]) around(n *loop) *frame {
 	return f
 }
 
-// back continues with f, the innermost frame, after the Next inside f is done.
+// back continues with f, the innermost frame, when the Next inside f is done.
 func (s *Self[M]) back(f *frame) error {
 	if n := f.loop; n != nil {
 		s.spin()
@@ -362,7 +362,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 			s.restLocked()
 			s.state = reacting
 			s.untasked()
-			s.guard.Unlock() // from here on, another task may run the actor
+			s.guard.Unlock() // another task may run the actor after this
 			return true, nil
 		}
 		s.guard.Unlock()
@@ -389,7 +389,7 @@ func (s *Self[M]) reacted() {
 // A starter is an actor as the executor of its Awaits. It is also a Spawner, so that a timeout in an Op uses the scheduler's timers.
 type starter[M any] Self[M]
 
-// Execute starts a task that calls f, which stores the actor's next step, and then runs that step.
+// Execute starts a task that calls f and continues the actor. f stores the actor's next step.
 func (s *starter[M]) Execute(f func()) error {
 	err := s.on.Go(func() { (*Self[M])(s).stepAfter(f) })
 	if err != nil {

@@ -22,15 +22,15 @@ type note struct {
 }
 
 const (
-	firstSegment = 4  // slots; the largest segment that a waiting empty mailbox keeps
+	firstSegment = 4  // slots; an empty mailbox that waits keeps no larger segment
 	lastSegment  = 64 // slots; one for each bit of live
 	manyHoles    = 4 * lastSegment
 )
 
 // A mail is a sequence of messages. The zero mail is empty and uses no memory.
 //
-// A mailbox has two mails. Senders append to arrived, under the guard. While the owner runs, it alone uses the second mail, to which it
-// moves all of arrived at once. So a batch costs the owner one lock.
+// A mailbox has two mails. Senders append to arrived, under the guard. While the owner runs, no other task uses the second mail. The
+// owner moves all messages from arrived to its own mail at once, so that a batch costs one lock.
 type mail[M any] struct {
 	first, last *segment[M]
 	count       int // messages
@@ -88,7 +88,7 @@ func (s *segment[M]) add(m M) {
 func (q *mail[M]) grow() *segment[M] {
 	var s *segment[M]
 	if q.last == nil {
-		x := new(struct { // a single allocation
+		x := new(struct { // a single allocation for both
 			segment[M]
 			array [firstSegment]M
 		})
@@ -209,8 +209,8 @@ func (q *mail[M]) giveUp() {
 	q.first, q.last = nil, nil
 }
 
-// fetch moves all messages from the mail from to the end of q. If q is empty, the two mails are swapped, so that from has a segment for
-// its next message. Otherwise a few messages are copied into free slots, and many messages are moved with their segments.
+// fetch appends all messages of from to q, and leaves from empty. If q is empty, the two mails are swapped, so that from has a segment
+// for its next message. Otherwise a few messages are copied into free slots, and many messages are moved with their segments.
 func (q *stock[M]) fetch(from *mail[M]) {
 	s := from.first
 	if from.count == 0 {
@@ -235,8 +235,8 @@ func (q *stock[M]) fetch(from *mail[M]) {
 	*from = mail[M]{}
 }
 
-// compact rebuilds q without holes, and so changes the places of messages. Otherwise one message in each of many segments would keep
-// all these segments allocated.
+// compact rebuilds q without holes, which changes the places of messages. Otherwise a single message in each segment would keep all
+// segments allocated.
 func (q *stock[M]) compact() {
 	dense := stock[M]{}
 	for s := q.first; s != nil; s = s.next {
