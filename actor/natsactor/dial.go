@@ -26,21 +26,21 @@ type DialOptions[M any] struct {
 	// Actor has the options of the local actor that publishes. Its Dead is also called with each message that could not be published.
 	Actor actor.Options[M]
 
-	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. The server may
-	// then still be running, but cannot be reached. Questions to the servers use a subject below _braid.life, for which both sides need
-	// permission. Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
+	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. This does not
+	// prove that the server has ended: it may only be unreachable. Questions to the servers use a subject below _braid.life, for which
+	// both sides need permission. Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
 	Lease time.Duration
 
 	// OnLost is called with the number of messages that are lost, or may be lost, and the reason. The reason is an error from the codec
 	// or from NATS, ErrUnreachable if nobody served the subject when the message reached the NATS server, or ErrInDoubt. OnLost must
-	// not block. An Ask is not counted, because it returns the error itself.
+	// not block. An Ask is not counted, because the Ask returns the error.
 	OnLost func(n int, err error)
 }
 
-// Dial returns a Ref for the actor that is served at subject. The Ref is the address of a local actor, which Dial spawns on the
-// scheduler on, and which publishes the messages that it receives. When ctx is done, the local actor is killed. Stop ends the local
-// actor. When the connection is closed, the local actor and all Asks through it fail with nats.ErrConnectionClosed. No other error ends
-// the local actor. A message that cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with
+// Dial returns a Ref for the actor that is served at subject. The Ref is the address of a local actor that publishes the messages it
+// receives. Dial spawns this actor on the given scheduler. When ctx is done, the local actor is killed. Stop ends the local actor. When
+// the connection is closed, the local actor fails with nats.ErrConnectionClosed, and each pending Ask fails. No other error ends the
+// local actor. A message that cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with
 // actor.ErrNoReply and the reason.
 func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
 	var o DialOptions[M]
@@ -114,8 +114,8 @@ type client interface {
 // server.
 //
 // A successful flush means that the NATS server has received all messages published before it. Requests need no flush. Every third of a
-// lease, a question to the servers finds the requests that they hold. A request that no server has held for a whole lease fails.
-// Otherwise a lost reply would leave an Ask waiting for ever.
+// lease, tend publishes a question, and each server answers with the requests that it holds. A request that no server has held for a
+// whole lease fails. Otherwise a lost reply would make an Ask wait for ever.
 type dialled struct {
 	nc      client
 	subject string
@@ -137,7 +137,7 @@ type dialled struct {
 	closed  bool   // the connection is closed
 	given   uint64 // the number of messages that the client has accepted
 	flushes uint64 // the number of messages that the server had received at the last flush
-	settled uint64 // the number of messages that the server had received at the flush before, and so has passed on, or that were reported
+	settled uint64 // the number of messages that the server had received at the previous flush, and so has passed on, or that were reported
 }
 
 type asking struct {
@@ -207,8 +207,8 @@ func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	return a.q, true
 }
 
-// These last tokens of a reply subject mark messages to Dial that are not replies. The tokens of requests are numbers. A message that
-// is not a request has lostToken in its reply subject: NATS answers there if the message has no subscriber.
+// A reply subject that ends with such a token is not for the reply to a request. The token of a request is a number. NATS itself
+// answers with lostToken if a message that is not a request has no subscriber.
 const (
 	heldToken = "_held"
 	lostToken = "_lost"
@@ -374,7 +374,7 @@ func (d *dialled) lose(n int, err error) {
 
 const maxTokens = 4096 // the maximum number of tokens in a question
 
-// look fails the requests whose lease has expired, removes requests whose Ask no longer waits, and sends questions about the others. It
+// look fails the requests whose lease has expired, removes requests whose Ask no longer waits, and sends questions about the rest. It
 // returns the number of messages to flush, or 0, and reports whether it must be called again.
 func (d *dialled) look(now time.Time) (flush uint64, more bool) {
 	connected := d.nc.IsConnected() // without a connection, questions would only be buffered

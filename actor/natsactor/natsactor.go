@@ -56,7 +56,7 @@ type Codec[M any] interface {
 	Encode(m M) ([]byte, error)
 	Decode(data []byte) (M, error)
 	EncodeReply(v any) ([]byte, error)
-	DecodeReply(data []byte, to any) error // to is a pointer to a value of the reply's type
+	DecodeReply(data []byte, to any) error // the argument to is a pointer to a value of the reply's type
 }
 
 // Headers of NATS messages. An error is sent as a message with its text as the data.

@@ -20,8 +20,8 @@ import (
 type Options struct {
 	Queue string // the NATS queue group; if it is empty, every server of the subject receives every message
 
-	// Cap is the maximum number of messages that the Server queues while the actor's mailbox is full. Further messages are lost, and
-	// further Asks fail with actor.ErrFull. Zero means 65,536. The queue never holds more than 64 MiB.
+	// Cap is the maximum number of messages that the Server queues while the actor's mailbox is full. Further messages are lost, but an
+	// Ask fails with actor.ErrFull. Zero means 65,536. The queue never holds more than 64 MiB.
 	Cap int
 
 	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full,
@@ -186,7 +186,7 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 	}
 }
 
-// refuse answers that there will be no reply, so that the Ask ends. If nobody waits for a reply, the message is lost.
+// refuse answers msg with an error, so that the Ask ends. If nobody waits for a reply, the message is lost.
 func (s *Server) refuse(msg *nats.Msg, err error) {
 	if replyTo(msg) == "" {
 		s.lose(1, err)
@@ -207,7 +207,7 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 		}
 		err = s.nc.PublishMsg(refusal)
 	}
-	s.release(msg) // if the answer is lost, the Ask fails when its lease expires
+	s.release(msg) // the lease ends the Ask if the answer is lost
 	if err != nil {
 		s.lose(1, err)
 	}
@@ -229,8 +229,8 @@ func (s *Server) release(msg *nats.Msg) {
 	}
 }
 
-// tellHeld answers the question which requests are held. The question has the id of a client, and then tokens of its requests, each on
-// a separate line.
+// tellHeld answers a client's question which of its requests are held. The question has the id of the client, and then the tokens of
+// requests, each on a separate line.
 func (s *Server) tellHeld(msg *nats.Msg) {
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
 	var held []string

@@ -8,13 +8,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Watch watches the actor that is served at subject, and returns after it has subscribed. When the actor ends, Watch calls tell once,
-// on a separate goroutine, with nil or a [*RemoteError]. It calls tell with ErrUnreachable if nobody serves the subject now, or if
-// there was no sign of life for lease. The actor may then still be running, but cannot be reached. lease must be several times the
-// server's Options.Beat, so that one lost sign of life does not count as an end. If several servers serve subject, only the end of the
-// last server counts. If ctx is done first, tell is not called.
+// Watch watches the actor that is served at subject, and returns after it has subscribed. When the actor has ended, Watch calls the
+// function tell, once, on a separate goroutine. The error is nil or a [*RemoteError]. If nobody serves the subject now, or if there was
+// no sign of life for lease, the error is ErrUnreachable. This does not prove that the actor has ended: it may only be unreachable.
+// lease must be several times the server's Options.Beat, so that one lost sign of life does not count as an end. If several servers
+// serve subject, only the end of the last server counts. If ctx is done first, the function is not called.
 //
-// An actor that watches sends the end to itself as a message:
+// An actor that watches another actor can send the end to itself:
 //
 //	natsactor.Watch(ctx, nc, subject, lease, func(err error) { self.Ref().Send(Down{err}) })
 func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Duration, tell func(err error)) error {
@@ -30,7 +30,7 @@ func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Durati
 		before := end
 		end = func() { _ = sub.Unsubscribe(); before() }
 	}
-	if err := nc.Flush(); err != nil { // from here on, no end is missed
+	if err := nc.Flush(); err != nil { // no end is missed from here on
 		end()
 		return fmt.Errorf("natsactor: %w", err)
 	}
@@ -55,7 +55,7 @@ type watch struct {
 }
 
 func (w *watch) ask() {
-	_ = w.nc.PublishMsg(&nats.Msg{Subject: askSubject(w.subject), Reply: w.inbox}) // after a failure, the lease decides
+	_ = w.nc.PublishMsg(&nats.Msg{Subject: askSubject(w.subject), Reply: w.inbox}) // the lease expires if this fails
 }
 
 func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats.Status) (end error, ended bool) {
@@ -82,8 +82,8 @@ func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats
 	}
 }
 
-// end returns the error for tell. It is the error of the last server that has ended, or ErrUnreachable if another server is missing
-// that has not ended.
+// end returns the result of the watch. This is the error of the last server that has ended, or ErrUnreachable if another server has
+// disappeared without an end.
 func (w *watch) end() error {
 	if w.ended && !w.anyAlive() {
 		return w.err
