@@ -14,7 +14,7 @@ import (
 )
 
 // converse serves a connection. The calling task reads lines from the connection. An actor, which is the member of a room, writes lines
-// to it. The actor ends the task by closing the connection, and the task ends the actor with Stop.
+// to the connection. The actor ends the task by closing the connection, and the task ends the actor with Stop.
 func converse(ctx context.Context, c net.Conn, lobby actor.Ref[*enter]) error {
 	const behind = 100 // the maximum number of lines that wait for a slow reader
 	me := actor.Spawn(ctx, suspend.Here(), func(ctx context.Context, self *actor.Self[line]) error {

@@ -11,7 +11,7 @@ import (
 )
 
 type (
-	line struct{ text string }           // sent to a member, who writes the text to the connection
+	line struct{ text string }           // sent to a member, which writes the text to its connection
 	say  struct{ from, text string }     // sent to a room
 	gone struct{ who actor.Ref[line] }   // sent to a room when a member's connection has ended
 	who  struct{ actor.Request[string] } // sent to a room, which replies with the members' names
