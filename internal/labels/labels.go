@@ -1,4 +1,4 @@
-// Package labels copies the profiler labels of a goroutine to the tasks that it starts, as a go statement copies them to a goroutine.
+// Package labels copies the profiler labels of a goroutine to the tasks that it starts, as a go statement does.
 //
 // Package runtime/pprof sets the labels of a goroutine but does not read them. This package therefore links to two functions of the
 // runtime. Both are on the list of functions that other modules use and that must keep working, see go.dev/issue/67401.
@@ -33,8 +33,7 @@ var idle atomic.Pointer[Set]
 // NameIdle sets the labels that idle coroutines have while package census is on.
 func NameIdle(s Set) { idle.Store(&s) }
 
-// Idle gives the calling goroutine the labels of an idle coroutine if package census is on. It reports whether the goroutine has got
-// them.
+// Idle gives the calling goroutine the labels of an idle coroutine if package census is on. It reports whether it has done so.
 func Idle() bool { return ledger.On() && nameIdle() }
 
 func nameIdle() bool {
