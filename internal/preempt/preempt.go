@@ -35,8 +35,8 @@ func Begin() (end func()) {
 // Kinds is a set of kinds of objects that tasks hold.
 type Kinds uint8
 
-// Mutexes are for the Mutex of package mutex. Gates are for RWMutex and Semaphore. Keys are for the keys in use in package keyed.
-// Members are for Scope, Group and idle.Group, which their tasks hold. Clocks are for the clock.
+// Mutexes is the kind of a Mutex of package mutex, Gates of a RWMutex or a Semaphore, and Keys of the keys in use of package keyed.
+// Members is the kind of a Scope, a Group or an idle.Group, which its tasks hold. Clocks is the kind of the clock.
 const (
 	Mutexes Kinds = 1 << iota
 	Gates
@@ -47,7 +47,7 @@ const (
 
 // A Watcher explores all orders of operations. A release commutes with each earlier operation of another task, unless that operation
 // has looked at held objects, as a Try or a case of a Select does. So a release is a scheduling point only in programs with such a
-// look. Lipton calls such an operation a left mover (Reduction: a method of proving properties of parallel programs, CACM 1975).
+// look. Lipton calls such a release a left mover (Reduction: a method of proving properties of parallel programs, CACM 1975).
 type Watcher interface {
 	Runs() bool       // reports whether the caller is one of its tasks, or the program that starts them
 	Points() bool     // reports whether it explores orders; otherwise Looks, Releases and Glances are not called
