@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spares is the number of threads that Calm makes. The monitor makes a thread if no thread is idle, and a thread that it makes has its
-// priority.
+// spares is the number of idle threads that Calm creates. The monitor makes a thread if none is idle, and the new thread would inherit
+// its priority.
 const spares = 16
 
 // Calm gives the thread of the runtime's monitor (sysmon) the scheduling policy SCHED_IDLE, for the rest of the process, because a
@@ -21,8 +21,8 @@ const spares = 16
 // run another process for most of that time. With SCHED_IDLE, the monitor does not run on such a busy machine, so that the goroutines
 // of one P keep their order.
 //
-// Calm takes the only thread that sleeps in nanosleep while a goroutine runs for the monitor. It returns an error if /proc does not
-// show exactly one such thread. If more than 16 system calls block at the same time, further threads may get SCHED_IDLE.
+// Calm assumes that the monitor is the only thread that sleeps in nanosleep while a goroutine runs. It returns an error if /proc does
+// not show exactly one such thread. If more than 16 system calls block at the same time, further threads may get SCHED_IDLE.
 func Calm() error { return calm() }
 
 var calm = sync.OnceValue(func() error {

@@ -20,13 +20,14 @@
 // runs. There are two ways to keep the draws on one thread. Either the goroutine that calls Seed is locked to its thread, and makes all
 // draws itself. Or GOMAXPROCS is 1 and no goroutine is locked: then all goroutines run on one thread as long as none blocks in a system
 // call. A goroutine that moves to another thread draws from a state that was not set, so the caller should seed again often. The
-// runtime itself also draws from cheaprand, for caches and samples that outlive a run. SeedCheap is therefore fast enough to be called
-// at each call of a simulation.
+// runtime itself also draws from cheaprand, for caches and samples that outlive a run. The caller should therefore call SeedCheap
+// often, which is cheap.
 //
 // # How the states are found
 //
-// This package contains no offset in the m, and depends on no version of Go. Open links to runtime.getm, runtime.rand and
-// runtime.cheaprand. The runtime marks all three as linked from other modules, so they must keep working (go.dev/issue/67401).
+// This package does not contain the offsets of the states, and does not depend on the version of Go. Open links to runtime.getm,
+// runtime.rand and runtime.cheaprand. The runtime marks all three as linked from other modules, so they must keep working
+// (go.dev/issue/67401).
 //
 // Open copies the m before and after a draw. A draw from chacha8 changes one word, the index into its buffer, and the word in front of
 // this index is the value just drawn. A draw from cheaprand changes one or two words, which are the other state. Open restores these
@@ -36,10 +37,10 @@
 //
 // # When Go changes
 //
-// A new version of Go may move a state, change its generator, or use another state for select. Open finds a new offset and a new cheap
-// generator in the same way; Go 1.27 has both. In all other cases Open returns an error, and never a State that is not verified. The
-// simulation then runs without this package and reports this. If one of the three functions can no longer be linked, tests that import
-// this package do not build. CI also runs the tests of this package with the next release of Go.
+// A new version of Go may move a state, change its generator, or use another state for select. Open also finds a state at a new offset,
+// and a new cheap generator; Go 1.27 has both changes. In all other cases Open returns an error, and never a State that is not
+// verified. The simulation then runs without this package and reports this. If one of the three functions can no longer be linked,
+// tests that import this package do not build. CI also runs the tests of this package with the next release of Go.
 //
 // The hash keys of maps differ between processes, so a range over a map of more than 8 entries repeats in the same process only. On
 // Linux, BRAID_RANDOM=1 in the environment makes the keys equal in all processes, see keys_linux.go.
@@ -94,8 +95,7 @@ const words = 510
 
 type copied [words]uint32
 
-// Open finds the states and verifies that draws follow them. Otherwise it returns an error. Open has seeded the states of the calling
-// thread when it returns.
+// Open finds the states, or returns an error if it cannot verify that draws follow them. It changes the states of the calling thread.
 func Open() (*State, error) { return open(draw, drawCheap) }
 
 func open(draw func() uint64, cheap func() uint32) (s *State, err error) {
@@ -134,7 +134,7 @@ func (s *State) find(draw func() uint64, cheap func() uint32) bool {
 }
 
 // changed calls f and compares the m before and after the call. It returns the offset of the first word that differs, the number of
-// words from the first to the last word that differs, and the old value of the first word and the next.
+// words from the first to the last word that differs, and the old values of the first word and the word behind it.
 func changed(f func()) (at uintptr, n int, old uint64) {
 	var before, after copied
 	copyM(&before)
@@ -212,7 +212,7 @@ func (s *State) verify(draw func() uint64) bool {
 	}
 	s.Seed(1)
 	want := rand.NewChaCha8(seed)
-	for range 200 { // more draws than a key allows
+	for range 200 { // one key lasts for fewer draws
 		if draw() != want.Uint64() {
 			return false
 		}
@@ -250,8 +250,7 @@ func (s *State) verify(draw func() uint64) bool {
 	return first == again && first.selects != other.selects && first.ranges != other.ranges && first.values != other.values
 }
 
-// Nanotime returns the monotonic time of the machine. It is not the time of package time, and is real even in a bubble of
-// testing/synctest.
+// Nanotime returns the monotonic time of the machine, even in a bubble of testing/synctest, where package time has a fake clock.
 func Nanotime() int64 { return nanotime() }
 
 //go:linkname nanotime runtime.nanotime

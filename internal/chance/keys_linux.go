@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// With BRAID_RANDOM=1, the process runs itself again as a child, waits for the child, and exits with its exit code. In the child,
-// constants replace the 16 random bytes from the kernel (AT_RANDOM), from which the runtime makes the hash keys of maps.
+// With BRAID_RANDOM=1, the process runs itself again as a child, waits for the child, and exits with its exit code. Before the child
+// runs, the process replaces the child's 16 random bytes from the kernel (AT_RANDOM) by constants. The runtime makes the hash keys of
+// maps from these bytes.
 func init() {
 	if os.Getenv("BRAID_RANDOM") != "1" {
 		return
