@@ -13,8 +13,8 @@ type Options[M any] struct {
 	Name string
 
 	// Cap bounds the number of messages that are accepted and not yet received. Zero means no bound. Messages from Watch and SendAfter
-	// are always accepted and are not counted, and replies do not enter the mailbox. While the mailbox is full, a Send is refused and a
-	// SendOp waits, even with a message that a waiting RecvOp would match.
+	// are accepted even if the mailbox is full, and are not counted. Replies do not enter the mailbox. While the mailbox is full, a
+	// Send is refused and a SendOp waits, even with a message that a waiting RecvOp would match.
 	Cap int
 
 	// Dead is called with each accepted message that will never be received. OnEnd is called with the error with which the actor has
@@ -43,7 +43,7 @@ type Inbox[M any] struct {
 	self   *Self[M]  // is nil in an inbox from Open
 }
 
-// A hooks holds Dead and OnEnd of the Options. The whole Options would take 64 bytes in each actor.
+// A hooks holds the functions Dead and OnEnd from the Options. The whole Options would take 64 bytes in each actor.
 type hooks[M any] struct {
 	dead  func(M)
 	onEnd func(error)

@@ -165,7 +165,7 @@ func init() {
 	})
 }
 
-// A carried is a request as a Carrier.
+// A carried implements carrier.Carrier for a request.
 type carried struct{ q pending }
 
 func (c carried) ReplyFrom(to any) bool            { return c.q.replyFrom(to) }

@@ -37,8 +37,8 @@
 // Receive returns the first message.
 //
 // A reply goes to its Ask and never into a mailbox. While an actor waits for anything but a message, such as a reply or a lock, its
-// mail waits, so actors are not reentrant. An actor that must handle messages during its own Ask calls AskLater, and waits for the
-// future and for a RecvOp together, with Select or Await.
+// mail waits, so actors are not reentrant. An actor that must handle messages during its own Ask calls AskLater, and then waits for the
+// future or a RecvOp, with Select or Await.
 //
 // # Ends
 //
@@ -52,8 +52,8 @@
 // A child that waits for the end of its parent gets an error at once.
 //
 // A scheduler with a method Hold() (release func(), err error) counts an actor as a task until the actor has ended, so that the
-// scheduler's Run or Close waits for actors that react. Any other scheduler may refuse an actor's next task after it was closed. The
-// actor then ends, and its mail becomes dead letters.
+// scheduler's Run or Close waits for actors that react. A scheduler without Hold may refuse an actor's next task after the scheduler
+// was closed. The actor then ends, and its mail becomes dead letters.
 //
 // # Alternatives
 //

@@ -18,13 +18,13 @@ import (
 //	receiving  -S,-T,-K> running   and the actor's waiter is resumed
 //	reacting   -S,-T,-K> running   and the caller must start a task after it unlocks the guard
 //	running    -A> receiving, reacting   if there is no new message and no Stop, Kill or expired timeout
-//	running    -A> ended       never left; mail, requests and watchers are removed under the guard, and notified after it
+//	running    -A> ended       final; mail, requests and watchers are removed under the guard, and notified after it
 //
 // A message is always appended before the waiter is resumed, so that a cancelled wait loses no message.
 //
 // Invariant: in state reacting the actor has no task. In states receiving and reacting the actor has examined all messages in the
-// mailbox. A timer expires for one wait only. A timer that wakes a different wait does not end that wait. Debt: the caller that moves
-// reacting to running must start a task, because no other caller does.
+// mailbox. A timer expires for one wait only. A timer that wakes a different wait does not end that wait.
+// Debt: the caller that moves reacting to running must start a task, because no other caller does.
 type state uint8
 
 const (
@@ -37,15 +37,15 @@ const (
 // A life is the part of an actor that does not depend on the type of its messages. The field guard protects the other fields, unless
 // their comments say otherwise.
 //
-// Senders write the first fields, and the owner reads killed for each message. These fields are far apart, so that they do not share a
-// cache line.
+// Senders write the first fields, and the owner reads killed for each message. killed is far from those fields, so that they do not
+// share a cache line.
 type life struct {
 	guard  suspend.Guard
 	state  state
 	closed bool   // no more messages are accepted; never reset
 	over   bool   // the end is published; never reset
 	asks   bool   // a message may be a request; never changes
-	calls  *entry // the youngest request at home here; all such requests form a ring
+	calls  *entry // the youngest request whose home is this actor; all such requests form a ring
 	waiter suspend.Resumer[struct{}]
 	err    error            // the cause of the Kill, then the error of the end
 	ties   *ties            // allocated on demand

@@ -47,7 +47,7 @@ import (
 //     letter. Send still returns nil, because m was accepted.
 //   - If f panics or calls runtime.Goexit, m counts as received. If a Catch around the reaction handles the panic, the actor continues
 //     in a new task. Otherwise the actor ends, and the panic continues in the task.
-//   - When the actor ends, the requests at home here fail with ErrNoReply. Then Dead is called with each remaining message, even if
+//   - When the actor ends, the requests whose home it is fail with ErrNoReply. Then Dead is called with each remaining message, even if
 //     Dead panics (each).
 //
 // What is not proved.
@@ -236,7 +236,7 @@ func (a *arrival[M]) Remove(suspend.Resumer[struct{}]) {
 }
 
 // newsLocked reports whether there is something new for the owner: messages, which it fetches, or an error. Messages that are in the
-// mailbox when the owner notices the timeout are handled before it, but later messages are not.
+// mailbox when the owner notices the timeout are still handled, but later messages are not.
 func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	switch {
 	case in.killed.Load():

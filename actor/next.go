@@ -52,7 +52,7 @@ func (*loop) Error() string { return "actor: Loop" }
 
 // Loop returns a Next that calls body, and calls body again whenever it is done. The loop ends when body fails, or when the actor is
 // stopped or killed. Of the Nexts around a Loop, only Catches are kept. The body of a Loop may therefore return another Loop, any
-// number of times, and memory does not grow.
+// number of times, without a growth of memory.
 func Loop(body func() error) Next {
 	if body == nil {
 		panic("actor: Loop with a nil function")
@@ -80,7 +80,7 @@ func (*catch) Error() string { return "actor: Catch" }
 // Catch returns a Next that calls first. If first fails, or a Next that follows from first fails, the actor continues with h(err). A
 // panic is also a failure: err then wraps a *suspend.PanicError, and the actor continues in a new task.
 //
-// Catch does not handle a Stop or a Kill, nor any failure after a Kill. A panic of an actor that is being killed unwinds as in any
+// Catch does not handle a Stop or a Kill, nor any failure after a Kill. A panic in an actor that is being killed unwinds as in any
 // task. A runtime.Goexit ends the actor. Before h is called, requests that first received and did not answer fail with ErrNoReply,
 // functions that first registered with OnEnd are called, and the SendAfters, Watches and Links of first are undone.
 func Catch(first func() error, h func(err error) error) Next {

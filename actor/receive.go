@@ -109,8 +109,8 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return in.handle(ctx, nil, f) }
 
 // HandleWithin is Handle with a timeout: it returns ErrTimeout if f skips every message for d. A skipped message does not restart the
-// time. When the caller notices that d is over, it calls f with the messages already in the mailbox, but with no later message. If d is
-// not positive, the caller notices this at once.
+// timeout. When the caller notices that d is over, it calls f with the messages already in the mailbox, but with no later message. If d
+// is not positive, the caller notices this at once.
 func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
 	t := in.startTimer(d)
 	defer t.stop()

@@ -28,8 +28,8 @@ type Actor interface {
 	// goroutine. A goroutine that needs such a wait must use a context that is not derived from the actor's context.
 	Wait(ctx context.Context) error
 
-	// WaitOp is Wait as an Op. The value of the Op is the error with which the actor ended. Unlike Wait, WaitOp does not detect a wait
-	// for an ancestor: a child must not wait for its parent, because neither would end.
+	// WaitOp returns an Op that waits until the actor has ended. The value of the Op is the error with which the actor ended. Unlike
+	// Wait, WaitOp does not detect a wait for an ancestor: a child must not wait for its parent, because neither would end.
 	WaitOp() suspend.Op[error]
 
 	// Done returns a channel that is closed when the actor has ended.
@@ -114,7 +114,8 @@ func (r Ref[M]) lifeOf() *life {
 }
 
 // Adapt returns a Ref that sends f(m) to the actor to for each message m. The sender calls f with no lock held. The other methods of
-// the new Ref act on the same actor. f may put a request into another message, and may make a request from another message.
+// the new Ref act on the same actor. f may put a request into another message, and may make a request from a message that is not a
+// request.
 func Adapt[N, M any](to Ref[M], f func(N) M) Ref[N] {
 	if f == nil {
 		panic("actor: Adapt with a nil function")

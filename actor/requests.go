@@ -18,7 +18,7 @@ type pending interface {
 
 // A call holds the phase of a request, and its home.
 //
-//	fresh -Ask> asked      -Reply> answered   never left
+//	fresh -Ask> asked      -Reply> answered   final
 //	asked -Ask> fresh      refused by the mailbox
 type call struct {
 	guard suspend.Guard
@@ -36,7 +36,8 @@ const (
 // waited reports whether the request was asked and has not been answered.
 func (c *call) waited() bool { return c.phase.Load() == asked }
 
-// An entry says that an actor is, or was, the home of a request. The entries of an actor form a ring, which the actor's guard protects.
+// An entry records that an actor is, or was, the home of a request. The entries of an actor form a ring, which the actor's guard
+// protects.
 type entry struct {
 	q          pending
 	at         *life
@@ -51,7 +52,7 @@ func (l *life) adoptLocked(q pending) (before *entry) {
 		return nil
 	}
 	e := &c.first
-	if e.at != nil { // first is in use already
+	if e.at != nil { // c.first is already in use
 		e = new(entry)
 	}
 	e.q, e.at = q, l
@@ -95,7 +96,8 @@ func (e *entry) drop() {
 // An entries is a list of entries that have been removed from their ring.
 type entries []*entry
 
-// takeCallsLocked unlinks and returns the entries of the requests at home here, the oldest first. It skips the requests in stay.
+// takeCallsLocked unlinks and returns the entries of all requests whose home is this actor, oldest first. It skips the requests in
+// stay.
 func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 	if l.calls == nil {
 		return nil
@@ -138,7 +140,7 @@ func noReply(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoReply, err)
 }
 
-// each calls next until next returns false. If next panics or calls Goexit, each calls next again while the stack unwinds.
+// each calls next until next returns false. If next panics or calls Goexit, the calls continue while the stack unwinds.
 func each(next func() (more bool)) {
 	more := true
 	defer func() {

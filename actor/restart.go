@@ -12,8 +12,8 @@ import (
 
 // A Policy configures Restart. The zero Policy restarts at once after each failure, without a bound, but not after a panic.
 type Policy struct {
-	// Max is the maximum number of restarts in any period of length Within. After that, Restart does not handle the next failure. Zero
-	// means no bound. If Within is zero, the period is the life of the actor.
+	// Max is the maximum number of restarts in any period of length Within. Once Max is reached, Restart does not handle the next
+	// failure. Zero means no bound. If Within is zero, the period is the life of the actor.
 	Max    int
 	Within time.Duration
 
@@ -42,7 +42,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 		panic("actor: Restart without a body")
 	}
 	return func(ctx context.Context, self *Self[M]) error {
-		var recent []time.Time // restarts in the last Within, the oldest first
+		var recent []time.Time // the times of the restarts in the last Within, oldest first
 		n := 0                 // the number of restarts that count towards Max
 		mail := math.MaxInt    // the number of messages at the stopped actor's last failure
 		mayGoOn := func() bool {

@@ -63,9 +63,9 @@ type timed[M any] struct {
 	timer *timer
 }
 
-// ReactWithin is React with a timeout: if f skips every message for d, the actor continues with late. The time begins when the Next is
-// returned, and a skipped message does not restart the time. When the actor notices that d is over, it calls f with the messages
-// already in the mailbox, but with no later message. If d is not positive, the actor notices this at once.
+// ReactWithin is React with a timeout: if f skips every message for d, the actor continues with late. The timeout starts when the Next
+// is returned, and a skipped message does not restart it. When the actor notices that d is over, it calls f with the messages already
+// in the mailbox, but with no later message. If d is not positive, the actor notices this at once.
 func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
@@ -115,7 +115,7 @@ func (opening[M]) next() {}
 
 func (opening[M]) Error() string { return "actor: opening" }
 
-// A proceed is a Next that calls the function.
+// A proceed is the Next of a function that the actor calls next.
 type proceed func() error
 
 func (proceed) next() {}
@@ -161,7 +161,7 @@ func (s *Self[M]) stepped(returned *bool) {
 		return
 	}
 	v := recover()
-	if s.at.inHand() { // the panic came from a reaction's function
+	if s.at.inHand() { // a reaction's function has not returned
 		s.received(s.at)
 	}
 	if v == nil { // runtime.Goexit

@@ -33,7 +33,7 @@ const (
 // owner moves all messages from arrived to its own mail at once, so that a batch costs one lock.
 type mail[M any] struct {
 	first, last *segment[M]
-	count       int // messages
+	count       int // the number of messages
 }
 
 // A stock is the owner's mail, from which messages are removed.
@@ -88,7 +88,7 @@ func (s *segment[M]) add(m M) {
 func (q *mail[M]) grow() *segment[M] {
 	var s *segment[M]
 	if q.last == nil {
-		x := new(struct { // a single allocation for both
+		x := new(struct { // the segment and its array are one allocation
 			segment[M]
 			array [firstSegment]M
 		})

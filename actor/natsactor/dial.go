@@ -207,8 +207,8 @@ func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	return a.q, true
 }
 
-// A reply subject that ends with such a token is not for the reply to a request. The token of a request is a number. NATS itself
-// answers with lostToken if a message that is not a request has no subscriber.
+// A reply subject that ends with such a token is not for the reply to a request. The token of a request is a number. The reply subject
+// of any other message ends with lostToken, so that NATS can report that there is no subscriber.
 const (
 	heldToken = "_held"
 	lostToken = "_lost"
@@ -296,10 +296,10 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	}
 }
 
-// broken handles a status of the connection. If the connection has broken, it reports the messages in doubt.
+// broken handles a status of the connection. It reports the messages in doubt if the connection has broken.
 func (d *dialled) broken(a actor.Actor, s nats.Status) {
 	if d.away = d.away && s == nats.CLOSED || s == nats.RECONNECTING || s == nats.DISCONNECTED; d.away {
-		d.doubt() // a Close of a working connection flushes it and leaves no doubt
+		d.doubt() // a Close of a working connection flushes it, so no message is in doubt
 	}
 	if s == nats.CLOSED {
 		a.Kill(nats.ErrConnectionClosed) // every pending Ask fails, too

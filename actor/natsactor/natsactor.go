@@ -39,8 +39,8 @@ import (
 // ErrUnreachable is the error of an Ask or a Watch if nobody serves the subject, or if its servers cannot be reached.
 var ErrUnreachable = errors.New("natsactor: unreachable")
 
-// A RemoteError is an error from another process. It has the text of that error. It also wraps the same errors of this package and of
-// packages actor and context, so that errors.Is finds them.
+// A RemoteError is an error from another process. It has the text of the original error, and wraps the errors of packages natsactor,
+// actor and context that the original wrapped. So errors.Is finds them.
 type RemoteError struct {
 	Text string
 	is   []error
@@ -48,7 +48,7 @@ type RemoteError struct {
 
 func (e *RemoteError) Error() string { return e.Text }
 
-// Unwrap returns the errors of packages natsactor, actor and context that the remote error wrapped.
+// Unwrap returns the wrapped errors.
 func (e *RemoteError) Unwrap() []error { return e.is }
 
 // A Codec encodes and decodes messages and replies. Several goroutines may call its methods at the same time.
@@ -124,7 +124,7 @@ func noReply(err error) error {
 }
 
 // The servers of a subject use three more subjects. lifeSubject is for signs of life and ends, askSubject is for the question whether
-// there is a server, and heldSubject is for the question which requests a server holds.
+// there is a server, and heldSubject is for questions about the requests that a server holds.
 func lifeSubject(subject string) string { return "_braid.life." + subject }
 func askSubject(subject string) string  { return lifeSubject(subject) + ".ask" }
 func heldSubject(subject string) string { return lifeSubject(subject) + ".held" }

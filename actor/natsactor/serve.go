@@ -207,7 +207,7 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 		}
 		err = s.nc.PublishMsg(refusal)
 	}
-	s.release(msg) // the lease ends the Ask if the answer is lost
+	s.release(msg) // the lease of the Ask expires if the answer is lost
 	if err != nil {
 		s.lose(1, err)
 	}
@@ -229,7 +229,7 @@ func (s *Server) release(msg *nats.Msg) {
 	}
 }
 
-// tellHeld answers a client's question which of its requests are held. The question has the id of the client, and then the tokens of
+// tellHeld answers a client's question about the requests that are held. The question has the id of the client, and then the tokens of
 // requests, each on a separate line.
 func (s *Server) tellHeld(msg *nats.Msg) {
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
@@ -270,7 +270,7 @@ func (s *Server) loseDropped() {
 	s.lose(n, nats.ErrSlowConsumer)
 }
 
-// live publishes signs of life until the server is closed, and the end of the actor.
+// live publishes signs of life until the server is closed or the actor has ended. In the second case it then publishes the actor's end.
 func (s *Server) live(subject string, a actor.Actor) {
 	defer close(s.done)
 	beat := time.NewTicker(s.opts.Beat)

@@ -103,7 +103,7 @@ func (w *watch) anyAlive() bool {
 // sign handles a message. It reports whether msg is a sign of life, and whether msg says that there is no server.
 func (w *watch) sign(msg *nats.Msg) (sign, over bool) {
 	if msg.Subject == w.inbox && nobodyThere(msg) {
-		return false, !w.anyAlive() // a server that was alive may be reconnecting, so the lease decides
+		return false, !w.anyAlive() // a server that was alive may be reconnecting until the lease expires
 	}
 	if id := msg.Header.Get(endHeader); id != "" {
 		w.alive[id] = false

@@ -27,7 +27,8 @@ type (
 	}
 )
 
-// rooms returns the body of the lobby. The lobby spawns a room at the first enter with the room's name. The rooms end with the lobby.
+// rooms returns the body of the lobby. The lobby spawns a room when the first enter message with the room's name arrives. The rooms end
+// with the lobby.
 func rooms(on suspend.Spawner) func(context.Context, *actor.Self[*enter]) error {
 	return func(ctx context.Context, self *actor.Self[*enter]) error {
 		all := map[string]actor.Ref[any]{}

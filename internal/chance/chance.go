@@ -17,11 +17,11 @@
 // # The thread
 //
 // Seed sets the states of the thread on which its caller runs. A goroutine draws from the states of the thread on which the goroutine
-// runs. There are two ways to keep the draws on one thread. Either the goroutine that calls Seed is locked to its thread, and makes all
-// draws itself. Or GOMAXPROCS is 1 and no goroutine is locked: then all goroutines run on one thread as long as none blocks in a system
-// call. A goroutine that moves to another thread draws from a state that was not set, so the caller should seed again often. The
-// runtime itself also draws from cheaprand, for caches and samples that outlive a run. The caller should therefore call SeedCheap
-// often, which is cheap.
+// runs. There are two ways to keep the draws on one thread. In the first, the goroutine that calls Seed is locked to its thread, and
+// makes all draws itself. In the second, GOMAXPROCS is 1 and no goroutine is locked. All goroutines then run on one thread as long as
+// none blocks in a system call. A goroutine that moves to another thread draws from a state that was not set, so the caller should seed
+// again often. The runtime itself also draws from cheaprand, for caches and samples that outlive a run. A call of SeedCheap takes
+// little time, so the caller should seed this state often.
 //
 // # How the states are found
 //

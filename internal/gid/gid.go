@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 )
 
-// The values of way. It is unchecked until the first Get has compared the two ways to read an id.
+// way has one of these values. It is unchecked until the first Get has compared the two ways to read an id.
 const (
 	unchecked uint32 = iota
 	read

@@ -17,7 +17,7 @@ type Set struct{ p unsafe.Pointer }
 // Here returns the labels of the calling goroutine.
 func Here() Set { return Set{get()} }
 
-// Put replaces the labels of the calling goroutine by s.
+// Put replaces the labels of the calling goroutine with s.
 func (s Set) Put() { put(s.p) }
 
 // Clear removes the labels of the calling goroutine, so that its next task begins without labels.

@@ -35,14 +35,14 @@ func Begin() (end func()) {
 // Kinds is a set of kinds of objects that tasks hold.
 type Kinds uint8
 
-// Mutexes is the kind of a Mutex of package mutex, Gates of a RWMutex or a Semaphore, and Keys of the keys in use of package keyed.
-// Members is the kind of a Scope, a Group or an idle.Group, which its tasks hold. Clocks is the kind of the clock.
+// Mutexes is for package mutex's Mutex. Gates is for RWMutex and Semaphore. Keys is for the keys that package keyed has in use. Members
+// is for Scope, Group and idle.Group, which their tasks hold. Clocks is for the clock.
 const (
 	Mutexes Kinds = 1 << iota
 	Gates
 	Keys
 	Members
-	Clocks // timers move the clock, and no release does
+	Clocks // timers move the clock; there is no release
 )
 
 // A Watcher explores all orders of operations. A release commutes with each earlier operation of another task, unless that operation
