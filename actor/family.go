@@ -10,8 +10,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that is spawned with another actor's context, or with a context derived from it, is a child of that actor. An actor that is
-// spawned with a context that never ends, such as a context from context.WithoutCancel, has no parent.
+// An actor that is spawned with another actor's context, or with a context derived from it, is that actor's child. If this context
+// never ends, as after context.WithoutCancel, the new actor has no parent.
 
 // A lineage is the parent of an actor's context. It wraps the context that was passed to Spawn, and adds the actor as the value of
 // lineageKey.

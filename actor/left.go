@@ -4,9 +4,8 @@ import (
 	"time"
 )
 
-// OnEnd registers a function that is called in the actor's task when the actor ends. The function registered last is called first. A
-// function that was registered in a Catch or a Restart is called earlier if the actor fails there. OnEnd is for actors that have no
-// stack on which to defer a call.
+// OnEnd registers a function that the actor calls when it ends, in its task. Functions are called in reverse order. A function that was
+// registered in a Catch or a Restart is called earlier if the actor fails there. OnEnd replaces defer for actors without a stack.
 func (s *Self[M]) OnEnd(f func()) {
 	if f == nil {
 		panic("actor: OnEnd with a nil function")
@@ -23,7 +22,7 @@ func (s *Self[M]) runOnEnd(mark *cleanup) {
 	}
 }
 
-// leave appends l to the actor's leavings. The function takeBack undoes l. If l is a mark, takeBack is nil.
+// leave appends l to the actor's leavings. takeBack undoes l, and is nil for a mark.
 func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	l.Value = takeBack
 	s.guard.Lock()
@@ -123,8 +122,8 @@ func (s *Self[M]) Link(other Actor) {
 	it.watch(&there)
 }
 
-// exit returns the cause with which a Link kills the other actor after l has failed with err. If err is an *ExitError from another
-// Link, exit returns it unchanged, so that it names the actor that failed first.
+// exit returns the cause with which a Link kills the other actor after l has failed with err. If err is an *ExitError, exit returns
+// err, which names the actor that failed first.
 func exit(l *life, err error) error {
 	if e, ok := err.(*ExitError); ok {
 		return e
@@ -132,9 +131,8 @@ func exit(l *life, err error) error {
 	return &ExitError{l.name(), err}
 }
 
-// SendAfter sends m to the actor itself after d, unless stop is called first. stop reports whether it prevented the send. SendAfter can
-// be used for a deadline that covers several waits. If the actor ends first, m does not become a dead letter, because it was never
-// accepted.
+// SendAfter sends m to the actor itself after d, unless stop is called first. stop reports whether it prevented the send. It can set a
+// deadline for several waits. If the actor ends first, m does not become a dead letter, because it was never accepted.
 func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 	l := new(later)
 	s.leave(&l.leaving, func() { l.cancel() })
@@ -159,8 +157,7 @@ type later struct {
 	cancel  func() bool
 }
 
-// failReceived fails the requests that the actor has received and neither answered nor sent on. A Catch that handles err calls
-// failReceived.
+// failReceived fails the requests that the actor has received and neither answered nor sent on. A Catch calls it when it handles err.
 func (s *Self[M]) failReceived(err error) {
 	s.guard.Lock()
 	if s.calls == nil {

@@ -113,8 +113,8 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 // acceptLocked delivers m to a waiting RecvOp that matches, or appends m. moved is the entry of the previous home of q, and start
 // reports whether the caller must start a task.
 //
-// An owner that waits touches nothing until it is woken. In that case m is appended to the owner's own mail. The owner has examined all
-// earlier messages, and finds m without the guard.
+// An owner that waits touches nothing until it is woken, so m is appended to its own mail. The owner has examined all earlier messages,
+// and finds m without the guard.
 func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, start bool) {
 	var n note
 	if q != nil {

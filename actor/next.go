@@ -1,6 +1,6 @@
 package actor
 
-// A Next says how an actor continues. It is an error only so that bodies and reactions can return it, as a fs.WalkDirFunc returns
+// A Next says how an actor continues. It is an error only so that bodies and reactions can return it, as an fs.WalkDirFunc returns
 // fs.SkipDir. A body or reaction returns nil if it is done, a Next if the actor is to continue with it, and any other error if it has
 // failed. When a body is done, the AndThen or Loop around it continues. If there is none, the actor ends.
 //

@@ -100,8 +100,8 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 
 // Handle calls f with one message after another until f does not return Skip, and returns the result of f. It suspends the caller while
 // there is no such message, and returns the same errors as Receive. Each call of Handle begins at the first message in the mailbox, and
-// calls f once with each message. Handle yields to other tasks at least once in 64 calls, but not between the messages that f skips in
-// one call. So f should skip quickly.
+// calls f once with each message. Handle yields to other tasks at least once in 64 calls, but not between skipped messages, so f should
+// skip quickly.
 //
 // f runs in the caller's task without locks, and may suspend, receive, and call Handle. A skipped message keeps its place. While f
 // handles a message, the message stays in the mailbox, but nested receives pass over it. The message counts as received when f returns
@@ -140,9 +140,9 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 	}
 }
 
-// begin begins a wait and returns the context for it. In place of the actor's own context it returns context.Background, because only a
-// Kill ends the actor's context, and a Kill wakes the waiter itself. A waiter that is registered with a context needs 160 more bytes on
-// its stack, and 100 on the heap.
+// begin begins a wait and returns the context for it. It replaces the actor's own context with context.Background, because only a Kill
+// ends the actor's context, and a Kill wakes the waiter. A waiter that is registered with a context needs 160 more bytes on its stack,
+// and 100 on the heap.
 func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, err

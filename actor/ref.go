@@ -10,26 +10,25 @@ import (
 
 // An Actor is a Ref for messages of any type. It can be stopped, killed, watched and waited for.
 type Actor interface {
-	// Stop closes the mailbox. The actor can still receive its mail. After that its waits return ErrStopped, and the actor ends. Before
-	// the actor ends, it stops its children and waits until they have ended.
+	// Stop closes the mailbox. The actor can still receive its mail. After that its waits return ErrStopped, and it ends when it has
+	// stopped its children and they have ended.
 	Stop()
 
-	// Kill cancels the actor's context with cause, and ends the actor at its next wait. It ends a wait for a message even if there are
-	// messages, and even if the wait uses another context. Any other wait ends only if it uses the actor's context. Only the first Kill
-	// sets the cause.
+	// Kill cancels the actor's context with cause, and ends the actor at its next wait. A wait for a message ends even if there are
+	// messages, and even with another context. Any other wait ends only with the actor's context. Only the first Kill sets the cause.
 	Kill(cause error)
 
 	// Wait suspends the caller until the actor has ended. It returns the error with which the actor ended: nil if it was done or
 	// stopped, or the cause itself if it was killed. By then, Options.Dead has been called with all its dead letters. If ctx is done
 	// first, or already, Wait returns the error of the cancellation.
 	//
-	// An actor cannot wait for its own end, or for the end of an ancestor, because it has to end first. If ctx is the actor's context,
-	// or derived from it, Wait returns an error at once. This holds even for a context from context.WithoutCancel, and on another
-	// goroutine. A goroutine that needs such a wait must use a context that is not derived from the actor's context.
+	// An actor cannot wait for its own end, or for the end of an ancestor. If ctx is the actor's context, or derived from it, Wait
+	// returns an error at once, even after context.WithoutCancel or on another goroutine. A goroutine that needs such a wait must use
+	// an unrelated context.
 	Wait(ctx context.Context) error
 
-	// WaitOp returns an Op that waits until the actor has ended. The value of the Op is the error with which the actor ended. Unlike
-	// Wait, WaitOp does not detect a wait for an ancestor: a child must not wait for its parent, because neither would end.
+	// WaitOp returns an Op that waits until the actor has ended. Its value is the actor's error. Unlike Wait, WaitOp does not detect a
+	// wait for an ancestor: a child must not wait for its parent, because neither would end.
 	WaitOp() suspend.Op[error]
 
 	// Done returns a channel that is closed when the actor has ended.
@@ -52,12 +51,12 @@ type target[M any] interface {
 // A Ref is the address of an actor. It may be copied, compared, sent in messages and used by any goroutine, wherever the actor runs.
 // The zero Ref is the address of an actor that has ended.
 //
-// Messages from one sender to one actor arrive in the order in which they were sent. A mailbox keeps all its messages in one order, and
-// Send returns after its message has a place in this order. So a message never arrives before another message that caused it.
+// Messages from one sender to one actor arrive in the order in which they were sent. All messages in a mailbox have one order, which is
+// fixed before Send returns. So a message never arrives before its cause.
 type Ref[M any] struct{ to target[M] }
 
 // Send puts m into the mailbox and never waits. If Send returns nil, m is accepted: it will be received once or become a dead letter
-// once. If Send returns ErrEnded or ErrFull, m is not accepted. If m embeds a Request, the actor becomes the home of the request.
+// once. If Send returns ErrEnded or ErrFull, m is not accepted. If m embeds a Request, the actor becomes its home.
 func (r Ref[M]) Send(m M) error {
 	if r.to == nil {
 		return ErrEnded

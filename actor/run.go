@@ -10,9 +10,9 @@ import (
 )
 
 // Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the
-// actor is killed, or when the actor has ended. If ctx is an actor's context, or derived from it, the new actor is a child of that
-// actor. The new actor ends when body and every Next that follows from it are done, or when body or such a Next fails. When ctx is
-// done, the actor is killed. If the scheduler refuses a task of the actor, at once or later, the actor ends with that error.
+// actor is killed, or when it has ended. If ctx is an actor's context, or derived from it, the new actor is that actor's child. It ends
+// when body and every Next that follows are done, or at the first failure. When ctx is done, the actor is killed. If the scheduler
+// refuses a task, now or later, the actor ends with that error.
 //
 // An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
 // synchronizes before the next reaction.
@@ -122,11 +122,10 @@ func (proceed) next() {}
 
 func (proceed) Error() string { return "actor: proceed" }
 
-// step returns the function that each of the actor's tasks runs. A task returns when the actor ends, or when the actor waits without a
-// task. In the second case another task may already run the actor, so the returning task must not touch the actor.
+// step returns the function that each of the actor's tasks runs. A task returns when the actor ends or waits without a task. In the
+// second case another task may already run the actor, so the returning task must not touch it.
 //
-// There is only one stack frame between the coroutine and the body, so that a small body that receives fits into the first two
-// kilobytes of the stack.
+// Only one stack frame lies between the coroutine and the body, so that a small body that receives fits into two kilobytes of stack.
 func (s *Self[M]) step() func() {
 	return func() {
 		returned := false
@@ -243,7 +242,7 @@ func (s *Self[M]) trampoline() {
 }
 
 // around returns the frames that must be kept around n. A Loop without a condition is never done, so only the frames from the innermost
-// Catch outwards are needed. Otherwise a state machine that goes from one Loop to the next would keep all its frames.
+// Catch outwards are kept. Otherwise a state machine made of Loops would keep all its frames.
 func (s *Self[M]) around(n *loop) *frame {
 	f := s.frames
 	for n.cond == nil && f != nil && f.catch == nil {
@@ -317,8 +316,8 @@ func (s *Self[M]) catches(err error) bool {
 var errLate = errors.New("actor: late")
 
 // react calls f, the function of the reaction n, with the messages behind s.at. If waits is true, the actor now waits, and the task
-// must return. Otherwise the actor continues with err. If the next turn of a Loop is a reaction again, react runs it directly, because
-// most actors consist of such a Loop.
+// must return. Otherwise the actor continues with err. react also runs the following reactions of a Loop, because most actors are such
+// a Loop.
 func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
 	for {
 		if !woken {
@@ -406,8 +405,8 @@ func (s *starter[M]) proceed(f func() error) { s.goOn = proceed(f) }
 
 func (s *starter[M]) context() context.Context { return &s.ctx }
 
-// refuse ends an actor whose scheduler has refused a task. It still calls the function of the Await, because the result may be a
-// resource, such as a lock, which the function must release.
+// refuse ends an actor whose scheduler has refused a task. It still calls the function of the Await, which may have to release the
+// result, such as a lock.
 func (s *Self[M]) refuse(f func(), err error) {
 	defer s.end(err)
 	f()

@@ -26,9 +26,9 @@ type DialOptions[M any] struct {
 	// Actor has the options of the local actor that publishes. Its Dead is also called with each message that could not be published.
 	Actor actor.Options[M]
 
-	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. This does not
-	// prove that the server has ended: it may only be unreachable. Questions to the servers use a subject below _braid.life, for which
-	// both sides need permission. Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
+	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. The server may
+	// still be running, but be unreachable. Questions to the servers use a subject below _braid.life, for which both sides need
+	// permission. Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
 	Lease time.Duration
 
 	// OnLost is called with the number of messages that are lost, or may be lost, and the reason. The reason is an error from the codec
@@ -37,11 +37,10 @@ type DialOptions[M any] struct {
 	OnLost func(n int, err error)
 }
 
-// Dial returns a Ref for the actor that is served at subject. The Ref is the address of a local actor that publishes the messages it
-// receives. Dial spawns this actor on the given scheduler. When ctx is done, the local actor is killed. Stop ends the local actor. When
-// the connection is closed, the local actor fails with nats.ErrConnectionClosed, and each pending Ask fails. No other error ends the
-// local actor. A message that cannot be encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with
-// actor.ErrNoReply and the reason.
+// Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, which
+// publishes the messages that it receives. When ctx is done, the local actor is killed. Stop ends it. When the connection is closed,
+// the local actor fails with nats.ErrConnectionClosed, and each pending Ask fails. No other error ends it. A message that cannot be
+// encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the reason.
 func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
 	var o DialOptions[M]
 	if len(opts) > 0 {
@@ -114,8 +113,8 @@ type client interface {
 // server.
 //
 // A successful flush means that the NATS server has received all messages published before it. Requests need no flush. Every third of a
-// lease, tend publishes a question, and each server answers with the requests that it holds. A request that no server has held for a
-// whole lease fails. Otherwise a lost reply would make an Ask wait for ever.
+// lease, tend publishes a question, and servers answer with the requests that they hold. A request that no server has held for a lease
+// fails. Otherwise a lost reply would make an Ask wait for ever.
 type dialled struct {
 	nc      client
 	subject string
@@ -135,9 +134,9 @@ type dialled struct {
 	sending bool   // a message that is not a request is being published
 	broke   bool   // the connection broke while a message was being published
 	closed  bool   // the connection is closed
-	given   uint64 // the number of messages that the client has accepted
-	flushes uint64 // the number of messages that the server had received at the last flush
-	settled uint64 // the number of messages that the server had received at the previous flush, and so has passed on, or that were reported
+	given   uint64 // number of messages that the client has accepted
+	flushes uint64 // number of messages that the server had at the last flush
+	settled uint64 // number of messages that the server had at the previous flush, and so has passed on, or that were reported
 }
 
 type asking struct {
@@ -195,7 +194,7 @@ func (d *dialled) tendLocked() {
 	}
 }
 
-// take removes and returns the unanswered request with this token.
+// take removes and returns the pending request with this token.
 func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,8 +206,8 @@ func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	return a.q, true
 }
 
-// A reply subject that ends with such a token is not for the reply to a request. The token of a request is a number. The reply subject
-// of any other message ends with lostToken, so that NATS can report that there is no subscriber.
+// A reply subject that ends with such a token is not for the reply to a request, whose token is a number. A message that is not a
+// request has lostToken, so that NATS can report that there is no subscriber.
 const (
 	heldToken = "_held"
 	lostToken = "_lost"
@@ -259,7 +258,7 @@ func (d *dialled) hear(msg *nats.Msg) {
 	}
 }
 
-// tend tracks the connection, the requests and the messages, until a has ended and no message or request is pending.
+// tend tracks the connection, the requests and the messages until a has ended and nothing is pending.
 func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	tick := 100 * time.Millisecond
 	if d.lease > 0 {
@@ -321,8 +320,8 @@ func (d *dialled) breaks(a actor.Actor, status <-chan nats.Status) {
 	}
 }
 
-// believe handles the result of a flush. It handles the statuses first, because a flush on a new connection says nothing about the
-// messages that the old connection has lost.
+// believe handles the result of a flush. It handles the statuses first, because a flush on a new connection does not count messages
+// that the old connection has lost.
 func (d *dialled) believe(n uint64, a actor.Actor, status <-chan nats.Status) {
 	d.breaks(a, status)
 	d.settle(n)
@@ -356,7 +355,7 @@ func (d *dialled) flush(n uint64) {
 
 const flushFor = 5 * time.Second
 
-// settle records that the server has received the first n messages. If n is 0, the flush has failed, and settle does nothing.
+// settle records that the server has received the first n messages. An n of 0 has no effect.
 func (d *dialled) settle(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

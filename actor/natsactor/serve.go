@@ -18,7 +18,7 @@ import (
 
 // Options configure Serve. The zero value is the default.
 type Options struct {
-	Queue string // the NATS queue group; if it is empty, every server of the subject receives every message
+	Queue string // NATS queue group; if it is empty, every server receives every message
 
 	// Cap is the maximum number of messages that the Server queues while the actor's mailbox is full. Further messages are lost, but an
 	// Ask fails with actor.ErrFull. Zero means 65,536. The queue never holds more than 64 MiB.
@@ -26,7 +26,7 @@ type Options struct {
 
 	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full,
 	// a message could not be decoded, or a reply could not be published. An Ask that received the error does not count. OnLost must not
-	// block, because later messages wait for its return.
+	// block, because later messages wait.
 	OnLost func(n int, err error)
 
 	// Beat is the time between two signs of life. Zero means one second.
@@ -106,8 +106,7 @@ func replyTo(msg *nats.Msg) string {
 	return msg.Reply
 }
 
-// receive queues a message. It never blocks, so that a request is recorded when it arrives, even while the actor's mailbox is full.
-// Otherwise the lease of the request might expire.
+// receive queues a message and never blocks, so that a request is recorded before its lease expires, even while the mailbox is full.
 func (s *Server) receive(msg *nats.Msg) {
 	s.mu.Lock()
 	var err error
@@ -195,8 +194,8 @@ func (s *Server) refuse(msg *nats.Msg, err error) {
 	s.answer(msg, errorMsg(msg.Reply, noReply(err)))
 }
 
-// answer publishes the answer to a request. If a reply is too large for NATS, an error is published in its place. If an error is too
-// large, it is published without its text.
+// answer publishes the answer to a request. If a reply is too large for NATS, an error replaces it. If an error is too large, its text
+// is dropped.
 func (s *Server) answer(msg, answer *nats.Msg) {
 	err := s.nc.PublishMsg(answer)
 	if errors.Is(err, nats.ErrMaxPayload) {
@@ -213,8 +212,7 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 	}
 }
 
-// release removes an answered request. If the server is closed and this was the last request, release also unsubscribes from
-// heldSubject.
+// release removes an answered request. After the last request of a closed server, it unsubscribes from heldSubject.
 func (s *Server) release(msg *nats.Msg) {
 	key := msg.Header.Get(askHeader)
 	if key == "" {
@@ -229,8 +227,8 @@ func (s *Server) release(msg *nats.Msg) {
 	}
 }
 
-// tellHeld answers a client's question about the requests that are held. The question has the id of the client, and then the tokens of
-// requests, each on a separate line.
+// tellHeld answers a client's question about the requests that are held. The question has the client's id, and then one token in each
+// line.
 func (s *Server) tellHeld(msg *nats.Msg) {
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
 	var held []string
@@ -299,7 +297,7 @@ func (s *Server) live(subject string, a actor.Actor) {
 	}
 }
 
-// unsubscribe ends the service. It refuses the queued messages, but requests that the actor has received can still be answered.
+// unsubscribe ends the service. Queued messages are refused, but requests that the actor has received are still answered.
 func (s *Server) unsubscribe() {
 	s.loseDropped()
 	s.end()

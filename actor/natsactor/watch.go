@@ -10,9 +10,9 @@ import (
 
 // Watch watches the actor that is served at subject, and returns after it has subscribed. When the actor has ended, Watch calls the
 // function tell, once, on a separate goroutine. The error is nil or a [*RemoteError]. If nobody serves the subject now, or if there was
-// no sign of life for lease, the error is ErrUnreachable. This does not prove that the actor has ended: it may only be unreachable.
-// lease must be several times the server's Options.Beat, so that one lost sign of life does not count as an end. If several servers
-// serve subject, only the end of the last server counts. If ctx is done first, the function is not called.
+// no sign of life for lease, the error is ErrUnreachable. The actor may still be running, but be unreachable. lease must be several
+// times the server's Options.Beat, so that one lost sign of life does not count as an end. If several servers serve subject, only the
+// end of the last server counts. If ctx is done first, the function is not called.
 //
 // An actor that watches another actor can send the end to itself:
 //

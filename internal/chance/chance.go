@@ -16,12 +16,11 @@
 //
 // # The thread
 //
-// Seed sets the states of the thread on which its caller runs. A goroutine draws from the states of the thread on which the goroutine
-// runs. There are two ways to keep the draws on one thread. In the first, the goroutine that calls Seed is locked to its thread, and
-// makes all draws itself. In the second, GOMAXPROCS is 1 and no goroutine is locked. All goroutines then run on one thread as long as
-// none blocks in a system call. A goroutine that moves to another thread draws from a state that was not set, so the caller should seed
-// again often. The runtime itself also draws from cheaprand, for caches and samples that outlive a run. A call of SeedCheap takes
-// little time, so the caller should seed this state often.
+// Seed sets the states of the caller's thread, and a goroutine draws from the states of the thread on which it runs. To keep all draws
+// on one thread, either lock the goroutine that calls Seed to its thread and draw there, or set GOMAXPROCS to 1 and lock no goroutine.
+// All goroutines then run on one thread as long as none blocks in a system call. A goroutine that moves to another thread draws from a
+// state that was not set, so the caller should seed again often. The runtime itself also draws from cheaprand, for caches and samples
+// that outlive a run. SeedCheap is fast, so the caller should call it often.
 //
 // # How the states are found
 //
@@ -133,8 +132,8 @@ func (s *State) find(draw func() uint64, cheap func() uint32) bool {
 	return c == cheap()
 }
 
-// changed calls f and compares the m before and after the call. It returns the offset of the first word that differs, the number of
-// words from the first to the last word that differs, and the old values of the first word and the word behind it.
+// changed calls f and compares the m before and after the call. It returns the offset of the first changed word, the number of words up
+// to the last changed word, and the old values of the first word and the next.
 func changed(f func()) (at uintptr, n int, old uint64) {
 	var before, after copied
 	copyM(&before)
@@ -173,7 +172,7 @@ func key(seed uint64) (k [4]uint64) {
 	return k
 }
 
-// Seed sets both states of the thread on which its caller runs.
+// Seed sets both states of the caller's thread.
 //
 //go:norace
 //go:nocheckptr
@@ -185,7 +184,7 @@ func (s *State) Seed(seed uint64) {
 	s.SeedCheap(k[0])
 }
 
-// SeedCheap sets cheaprand of the thread on which its caller runs.
+// SeedCheap sets cheaprand of the caller's thread.
 func (s *State) SeedCheap(seed uint64) { s.putCheap(splitmix.Mix(seed+splitmix.Golden) | 1) } // a state of 0 would stay 0
 
 //go:norace
