@@ -157,7 +157,7 @@ type later struct {
 	cancel  func() bool
 }
 
-// failReceived fails the requests that the actor has received and neither answered nor sent on. A Catch calls it when it handles err.
+// failReceived fails the requests that the actor has received and neither answered nor sent on. It is called when a Catch handles err.
 func (s *Self[M]) failReceived(err error) {
 	s.guard.Lock()
 	if s.calls == nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // A segment is a part of a mailbox: up to 64 messages, in the order of their arrival. A message keeps its slot until it is received, so
-// that a place stays valid while the messages around it are removed.
+// a place stays valid while the messages around it are removed.
 type segment[M any] struct {
 	next, prev *segment[M]
 	live       uint64 // bit i is set if slots[i] has a message that is not received

@@ -38,8 +38,8 @@
 //
 // A new version of Go may move a state, change its generator, or use another state for select. Open also finds a state at a new offset,
 // and a new cheap generator; Go 1.27 has both changes. In all other cases Open returns an error, and never a State that is not
-// verified. The simulation then runs without this package and reports this. If one of the three functions can no longer be linked,
-// tests that import this package do not build. CI also runs the tests of this package with the next release of Go.
+// verified. The simulation then runs without this package, and says so. If one of the three functions can no longer be linked, tests
+// that import this package do not build. CI also runs the tests of this package with the next release of Go.
 //
 // The hash keys of maps differ between processes, so a range over a map of more than 8 entries repeats in the same process only. On
 // Linux, BRAID_RANDOM=1 in the environment makes the keys equal in all processes, see keys_linux.go.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 )
 
-// way has one of these values. It is unchecked until the first Get has compared the two ways to read an id.
+// These are the values of way, which is unchecked until the first Get has compared the two ways to read an id.
 const (
 	unchecked uint32 = iota
 	read
