@@ -7,62 +7,63 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Options are the choices that an actor or an inbox is made with. The zero value is the default.
+// Options configure an actor or an inbox. The zero value is the default.
 type Options[M any] struct {
-	// Name is for errors and reports.
+	// Name identifies the actor in errors and reports.
 	Name string
 
-	// Cap bounds the messages that are accepted and not received. Zero: no bound. Replies, and the messages of Watch and
-	// SendAfter, are accepted in any case, and are not counted. While the mailbox is full, a Send is refused and a SendOp
-	// waits, also with a message that a waiting RecvOp would take.
+	// Cap bounds the number of messages that are accepted and not yet received. Zero means no bound. Messages from Watch and SendAfter
+	// are accepted even if the mailbox is full, and are not counted. Replies do not enter the mailbox. While the mailbox is full, a
+	// Send is refused and a SendOp waits, even with a message that a waiting RecvOp would match.
 	Cap int
 
-	// Dead is called with each message that was accepted and will never be received. OnEnd is called with the error with which
-	// the actor has ended. Both are called by the ending actor and must not suspend.
+	// Dead is called with each accepted message that will never be received. OnEnd is called with the error with which the actor has
+	// ended. The ending actor calls both functions, which must not suspend.
 	Dead  func(M)
 	OnEnd func(error)
 
-	// OnStuck is called when an Ask of this actor has waited for StuckAfter and is part of a cycle, once for a cycle,
-	// with the names of its actors. A timer calls it, and it must not suspend. An Ask counts only if its actor has an OnStuck, and
-	// if it was made with the context of the body or one derived from it. The cycle goes on waiting, but a context can end it.
+	// OnStuck is called, once for each cycle, when an Ask of this actor has waited for StuckAfter and is part of a cycle of requests.
+	// chain has the names of the actors in the cycle. A timer calls OnStuck, which must not suspend. Every Ask in the cycle must come
+	// from an actor with an OnStuck, and must use the context of its body or a context derived from it. The actors in the cycle go on
+	// waiting until such a context ends.
 	StuckAfter time.Duration
 	OnStuck    func(chain []string)
 }
 
-// An Inbox is the receiving end of a mailbox. It has one owner, and only the owner may call its methods, except Ref.
-// It is made by Open, or is a part of a Self.
+// An Inbox is the receiving end of a mailbox. Only its owner may call its methods, except Ref. Open returns an Inbox, and a Self
+// contains one.
 type Inbox[M any] struct {
 	arrived mail[M] // guarded; senders append to it
-	ops     *ops[M] // guarded; nil: no Cap, and no RecvOp has waited
+	ops     *ops[M] // guarded; allocated if there is a Cap, or when a RecvOp first waits
 	life
-	mail stock[M] // the owner's, like what follows; while the owner waits, senders append to it
+	mail stock[M] // used by the owner only, like the fields below; but while the owner waits, senders append to mail
 
-	within *timer    // ends the owner's wait; nil without a timeout
-	hooks  *hooks[M] // may be nil: no hooks
-	self   *Self[M]  // is nil in an inbox of Open
+	within *timer    // the timeout of the owner's wait; nil if there is none
+	hooks  *hooks[M] // is nil if there are no hooks
+	self   *Self[M]  // is nil in an inbox from Open
 }
 
-// A hooks is Dead and OnEnd of the Options, which are not kept whole: that would be 64 bytes for each actor.
+// A hooks holds the functions Dead and OnEnd from the Options. The whole Options would take 64 bytes in each actor.
 type hooks[M any] struct {
 	dead  func(M)
 	onEnd func(error)
 }
 
-// A Self is an actor as its own code sees it. Its methods are for the actor alone.
+// A Self is an actor's handle for its own code. Only that code may call its methods, except Ref.
 type Self[M any] struct {
 	Inbox[M]
 	on    suspend.Spawner
-	enter func() // calls step
+	enter func() // the function of each task, from step
 
-	// The next task goes on with goOn, and with frames when that is done.
+	// The next task continues with goOn, and when that is done, with frames.
 	goOn    error
 	frames  *frame
 	at      place[M] // the last message that the waiting reaction has skipped
-	release func()   // ends the scheduler's Hold; nil without one
-	onEnd   *cleanup // the last one
+	release func()   // ends the scheduler's Hold; nil if there is no Hold
+	onEnd   *cleanup // the function that was registered last
 }
 
-// A frame is a Next around another one: it goes on when the inner one is done. It is a Loop, an AndThen or a Catch.
+// A frame is a Loop, an AndThen or a Catch around another Next. It continues when the Next inside it is done.
 type frame struct {
 	up    *frame
 	loop  *loop
@@ -73,41 +74,41 @@ type frame struct {
 // A caught is a Catch that has begun.
 type caught struct {
 	*catch
-	onEnd *cleanup // the last one before
-	left  leaving  // the mark behind which the Catch leaves its own
+	onEnd *cleanup // the last function registered before the Catch
+	left  leaving  // a mark; the leavings made inside the Catch are behind it
 }
 
-// A cleanup is a function that was left with OnEnd.
+// A cleanup is a function that was registered with OnEnd.
 type cleanup struct {
 	older *cleanup
 	f     func()
 }
 
-// A timer belongs to one wait, so that it never expires a later wait when it fires.
+// A timer belongs to one wait, so that it never ends a later wait.
 type timer struct {
 	expired bool // guarded by the guard of the mailbox, like looked
-	looked  bool // expired, and the wait has fetched all that was there then
+	looked  bool // the wait has noticed that expired is set, and has fetched all earlier messages
 	cancel  func() bool
 }
 
-// stop is for the end of the wait.
+// stop stops the timer at the end of the wait. t may be nil.
 func (t *timer) stop() {
 	if t != nil && t.cancel != nil {
 		t.cancel()
 	}
 }
 
-// An offer is a RecvOp that waits.
+// An offer is a waiting RecvOp.
 type offer[M any] struct {
 	r     suspend.Resumer[M]
 	match func(M) bool
 }
 
-// An ops has the Ops that wait at a mailbox. It counts the messages of a mailbox with a Cap. Most mailboxes have none.
+// An ops holds the waiting Ops of a mailbox and, if there is a Cap, the number of its messages. Most mailboxes have no ops.
 type ops[M any] struct {
 	offers  []offer[M]
-	cap     int // 0: no bound, and nothing is counted
-	used    int // messages accepted and not received; those handed over at once do not count
+	cap     int // zero means no bound, and used is meaningless then
+	used    int // counted messages in the mailbox
 	senders suspend.Queue[struct{}, sending[M]]
 }
 
@@ -116,9 +117,9 @@ type sending[M any] struct {
 	q pending
 }
 
-// full reports whether a message has to wait. x may be nil.
+// full reports whether the mailbox is full. x may be nil.
 func (x *ops[M]) full() bool { return x != nil && x.cap > 0 && x.used >= x.cap }
 
-// A leaving is a SendAfter, a Watch or a Link that the actor may have to take back, with the function that does so. A leaving
-// without a function marks the beginning of a Catch.
+// A leaving is a SendAfter, a Watch or a Link of the actor, with the function that undoes it. A leaving without a function is a mark,
+// which shows where a Catch begins.
 type leaving = dlist.Node[func()]

@@ -10,21 +10,22 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Request is embedded in a message that is answered with an R:
+// A Request is embedded in a message that expects a reply of type R:
 //
 //	type Get struct{ actor.Request[int] }
 //
 //	v, err := actor.Ask(ctx, counter, &Get{})
 //
-// The zero Request is ready to be asked, once. It has one home: the actor whose mailbox it was put into last, by the Ask, or by a
-// Send that passes it on. If its home ends, or fails and is caught with the request received and not answered, the Ask returns
-// ErrNoReply. So an actor that gives a request to a goroutine answers for it as long as it lives.
+// The zero Request is ready for use in a single Ask. The home of a request is the actor to which it was sent last, by the Ask, or by a
+// Send that passes the request on. If the home ends before the request is answered, the Ask returns ErrNoReply. The Ask also returns
+// ErrNoReply if the home fails after it has received the request, even if a Catch handles the failure. An actor that passes a request
+// to a goroutine remains the request's home.
 type Request[R any] struct {
 	asked  call
-	value  R     // guarded by asked, like what follows; never changes once it is answered
+	value  R     // guarded by asked, like the fields below; never changes after the answer
 	err    error // the answer's error
 	waiter suspend.Resumer[struct{}]
-	to     func(R, error) // instead of a waiting Ask; written before the request is put into a mailbox
+	to     func(R, error) // called with the answer if no Ask waits; set before the request is sent
 }
 
 // A Question is a message that embeds a Request[R], by pointer.
@@ -34,11 +35,11 @@ func (q *Request[R]) request() *Request[R] { return q }
 
 func (q *Request[R]) call() *call { return &q.asked }
 
-// Reply answers the request, and reports whether anybody waits for it. If it is false, nothing has happened: the request has been
-// answered or refused, its home has ended, or the Ask was cancelled. Reply synchronizes before the return of the Ask.
+// Reply answers the request with v. It returns false, without any effect, if the request has been answered or refused, if its home has
+// ended, or if the Ask was cancelled. Reply synchronizes before the return of the Ask.
 func (q *Request[R]) Reply(v R) bool { return q.resolve(v, nil) }
 
-// Refuse is Reply with an error, which the Ask returns.
+// Refuse is like Reply, but the Ask returns err.
 func (q *Request[R]) Refuse(err error) bool {
 	if err == nil {
 		panic("actor: Refuse with a nil error")
@@ -51,7 +52,7 @@ func (q *Request[R]) fail(err error) bool {
 	return q.resolve(none, err)
 }
 
-// resolve answers the request, unless it was answered or nobody has asked it.
+// resolve answers the request, unless it was answered before or was not asked.
 func (q *Request[R]) resolve(v R, err error) bool {
 	c := &q.asked
 	c.guard.Lock()
@@ -63,16 +64,16 @@ func (q *Request[R]) resolve(v R, err error) bool {
 	c.phase.Store(answered)
 	waiter := q.waiter
 	q.waiter = suspend.Resumer[struct{}]{}
-	waiter.Resume(struct{}{}, nil) // false: the Ask does not wait yet, or was cancelled; it will look
+	waiter.Resume(struct{}{}, nil) // an Ask that does not wait yet, or was cancelled, checks phase itself
 	c.guard.Unlock()
-	c.home.Swap(nil).drop() // pairs with adoptLocked's look at answered
+	c.home.Swap(nil).drop() // pairs with the second check of phase in adoptLocked
 	if q.to != nil {
 		q.to(v, err)
 	}
 	return true
 }
 
-// A reply is a Request as the Source for which an Ask waits.
+// A reply is a Request as the Source on which an Ask waits.
 type reply[R any] Request[R]
 
 func (q *reply[R]) Guard() *suspend.Guard { return &q.asked.guard }
@@ -85,12 +86,12 @@ func (q *reply[R]) Enqueue(r suspend.Resumer[struct{}]) { q.waiter = r }
 
 func (q *reply[R]) Remove(suspend.Resumer[struct{}]) { q.waiter = suspend.Resumer[struct{}]{} }
 
-// Ask sends q to an actor and returns its reply, suspending the caller until there is one. If the actor ends first, or had ended, Ask
-// returns ErrNoReply, and the actor's error if it has one. If ctx is done first, or already, it returns the error of the
-// cancellation; a reply that comes later goes nowhere. If a Reply has reported true, Ask returns that reply. An Ask of
-// the caller's own actor returns ErrNoReply at once, since it would wait without end.
+// Ask sends q to an actor, suspends the caller until there is a reply, and returns the reply. If the actor ends first, or has already
+// ended, Ask returns an error that wraps ErrNoReply and the actor's error, if any. If ctx is done first, or already, Ask returns the
+// error of the cancellation, and a later reply is dropped. If a Reply has returned true, Ask returns that reply. An Ask to the caller's
+// own actor returns ErrNoReply at once, because it would wait for ever.
 //
-// It panics if q is nil or not a message of the actor, or was asked before.
+// Ask panics if q is nil, is not a message of the actor, or was asked before.
 func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	var none R
 	if err := suspend.Err(ctx); err != nil {
@@ -115,7 +116,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], q Question[R]) (R, error) {
 	return r.value, r.err
 }
 
-// AskLater is Ask without waiting: it returns the future of the reply.
+// AskLater is like Ask, but does not wait: it returns a future of the reply.
 func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 	m, r := requestIn(to, q)
 	answer := promise.New[R]()
@@ -126,10 +127,10 @@ func AskLater[R, M any](to Ref[M], q Question[R]) promise.Future[R] {
 	return answer
 }
 
-// errSelf is the error of an Ask of the caller's own actor, which would wait for itself.
+// errSelf is returned by an Ask to the caller's own actor, which would wait for itself.
 var errSelf = noReply(errors.New("an actor asks itself"))
 
-// requestIn returns q as a message of to, and the request in it, which is asked from now on.
+// requestIn returns q as a message to the actor, and the request in q, which it marks as asked.
 func requestIn[R, M any](to Ref[M], q Question[R]) (M, *Request[R]) {
 	if q == nil || isNil(q) {
 		panic("actor: Ask with a nil request")
@@ -145,7 +146,7 @@ func requestIn[R, M any](to Ref[M], q Question[R]) (M, *Request[R]) {
 	return m, r
 }
 
-// put puts m, which is r, into the mailbox.
+// put sends m, which embeds r, to the actor.
 func put[R, M any](to Ref[M], m M, r *Request[R]) error {
 	if to.to == nil {
 		return noReply(ErrEnded)
@@ -164,7 +165,7 @@ func init() {
 	})
 }
 
-// A carried is a request as a Carrier.
+// A carried implements carrier.Carrier for a request.
 type carried struct{ q pending }
 
 func (c carried) ReplyFrom(to any) bool            { return c.q.replyFrom(to) }

@@ -2,7 +2,7 @@ package actor
 
 import "context"
 
-// watchAsk begins to watch an Ask. It returns nil if the caller has no OnStuck.
+// watchAsk records an Ask and starts its timer. It returns nil if the caller's actor has no OnStuck.
 func watchAsk(ctx context.Context, q pending) *asking {
 	by := actorOf(ctx)
 	if by == nil || by.who == nil || by.who.stuck == nil {
@@ -21,7 +21,7 @@ func watchAsk(ctx context.Context, q pending) *asking {
 	return a
 }
 
-// over is the end of the Ask.
+// over deletes the record of the Ask and stops its timer. a may be nil.
 func (a *asking) over() {
 	if a == nil {
 		return
@@ -32,7 +32,8 @@ func (a *asking) over() {
 	cycles.Unlock()
 }
 
-// cycle returns the names of the actors in the cycle that a is part of, nil if there is none, or if it was reported.
+// cycle returns the names of the actors in the cycle of which a is part. It returns nil if there is no such cycle, or if it was already
+// reported.
 func (a *asking) cycle() []string {
 	first, second := a.chain(), a.chain()
 	if len(first) == 0 || len(first) != len(second) {
@@ -56,7 +57,7 @@ func (a *asking) cycle() []string {
 	return names
 }
 
-// chain follows the requests from a on, and returns their path if it comes back to a.
+// chain follows the requests from a, and returns their path if it leads back to a.
 func (a *asking) chain() (all []*asking) {
 	for x := a; ; {
 		all = append(all, x)
@@ -74,7 +75,7 @@ func (a *asking) chain() (all []*asking) {
 			return all
 		}
 		for _, seen := range all {
-			if x == nil || x == seen { // a cycle without a: another one's
+			if x == nil || x == seen { // the chain ends, or leads to a cycle without a
 				return nil
 			}
 		}

@@ -1,9 +1,9 @@
-// Package actor provides actors that receive and react, after Haller and Odersky ("Actors that unify threads and events",
-// 2007), on any scheduler.
+// Package actor implements actors that can receive and react, after Haller and Odersky ("Actors that unify threads and events", 2007),
+// on any scheduler.
 //
-// An actor is a mailbox, an address, and code that does one thing after another. When it waits for a message, it does so in one of two
-// ways. It receives: its task suspends, and its stack is kept. Or it reacts: it returns a function, and while it waits there is
-// no task and no stack. One actor may do both, in any order, and a reaction runs as a task: it may receive, lock, ask and sleep.
+// An actor is a mailbox, an address, and code that handles one message at a time. An actor waits for a message in one of two ways. If
+// it receives, its task suspends and keeps its stack. If it reacts, it returns a function, and has neither a task nor a stack while it
+// waits. One actor may do both, in any order. A reaction runs in a task, so it may receive, lock, ask and sleep.
 //
 //	func buffer(ctx context.Context, self *actor.Self[Msg]) error {
 //		var buf []int
@@ -32,27 +32,28 @@
 //
 // # Messages
 //
-// Send never waits. A message that is accepted is received once, or becomes a dead letter once (Options.Dead), whatever stops the
-// actor. Handle and React call a function with each message, from the first on, until one is not skipped; a message that is skipped
-// keeps its place. Receive returns the first message, for a switch in the caller.
+// Send never waits. An accepted message is received once or becomes a dead letter once (Options.Dead), however the actor ends. Handle
+// and React call a function with one message after another until the function does not return Skip. A skipped message keeps its place.
+// Receive returns the first message.
 //
-// A reply goes to its Ask and never into a mailbox. While an actor waits in an Ask, a lock or anything but a receive, its mail waits:
-// an actor is never entered twice. An actor that must answer during an Ask of its own waits for both,
-// with Select or Await of a RecvOp and of the future of AskLater.
+// A reply goes to its Ask and never into a mailbox. While an actor waits for anything but a message, such as a reply or a lock, its
+// mail waits, so actors are not reentrant. An actor that must handle messages during its own Ask calls AskLater, and then waits for the
+// future or a RecvOp, with Select or Await.
 //
 // # Ends
 //
-// Stop closes the mailbox and lets the actor finish its mail. Kill, or the end of the context that it was spawned with, ends it
-// where it waits next. Watch reports an end, Link passes failures on, Catch and Restart go on after them.
+// Stop closes the mailbox and lets the actor finish its mail. A Kill, or the end of the context that was passed to Spawn, ends the
+// actor at its next wait. Watch reports the end of another actor, Link propagates failures, and Catch and Restart recover from
+// failures.
 //
-// Actors that are spawned with the context of an actor, or with one derived from it, are its children, unless the context never ends:
-// context.WithoutCancel detaches. An actor that is stopped, or
-// returns ErrStopped, stops its children when it is done, and ends when they have ended. Any other end kills them. So a child
-// cannot wait for the end of its parent: it gets an error at once.
+// An actor that is spawned with another actor's context, or with a context derived from it, is that actor's child. If this context
+// never ends, as after context.WithoutCancel, the new actor has no parent. An actor that is stopped, or returns ErrStopped, stops its
+// children when it is done, and ends after they have ended. Any other end of an actor kills its children. A child that waits for the
+// end of its parent gets an error at once.
 //
-// A scheduler that offers Hold() (release func(), err error) counts an actor as a task until it has ended, so that its Run or Close
-// waits for actors that react. Another one may refuse the next task of an actor when it has closed; the actor has ended then, and
-// its mail becomes dead letters.
+// A scheduler with a method Hold() (release func(), err error) counts an actor as a task until the actor has ended, so that the
+// scheduler's Run or Close waits for actors that react. A scheduler without Hold may refuse an actor's next task after the scheduler
+// was closed. The actor then ends, and its mail becomes dead letters.
 //
 // # Alternatives
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Close ends the inbox: the mail that is left becomes dead letters, and its Ref returns ErrEnded. On a Self it is Stop.
+// Close ends the inbox. The remaining mail becomes dead letters, and a Send to the inbox returns ErrEnded. On a Self, Close is Stop.
 func (in *Inbox[M]) Close() {
 	if in.self != nil {
 		in.stop()
@@ -18,7 +18,7 @@ func (in *Inbox[M]) Close() {
 	in.end(nil)
 }
 
-// hold counts the actor as a suspended task of its scheduler while it waits without one, if the scheduler offers it.
+// hold calls Hold, if the scheduler has this method, so that the scheduler counts the actor as a task until the actor has ended.
 func (s *Self[M]) hold() error {
 	h, ok := suspend.As[interface {
 		Hold() (release func(), err error)
@@ -31,7 +31,7 @@ func (s *Self[M]) hold() error {
 	return err
 }
 
-// joinFamily makes the actor a child of the actor of ctx, if there is one.
+// joinFamily makes the actor a child of the actor in ctx, if there is one.
 func (s *Self[M]) joinFamily(ctx context.Context) {
 	p := actorOf(ctx)
 	if p == nil {
@@ -47,8 +47,8 @@ func (s *Self[M]) joinFamily(ctx context.Context) {
 
 var errGoexit = fmt.Errorf("actor: runtime.Goexit: %w", promise.ErrAbandoned)
 
-// end is the end of an actor, in its last task. A panic of a function of OnEnd is the actor's: stepped then calls the remaining
-// functions, and ends the actor with the panic.
+// end ends the actor, in the actor's last task. If a function of OnEnd panics, stepped calls the remaining functions and ends the actor
+// with the panic.
 func (s *Self[M]) end(err error) {
 	returned := false
 	defer s.stepped(&returned)
@@ -62,7 +62,8 @@ func (s *Self[M]) end(err error) {
 	s.Inbox.end(err)
 }
 
-// drains reports whether the actor, which is done with err, stops its children and waits for their ends. Another end kills them.
+// drains reports whether an actor that is done with err stops its children and waits until they have ended. After any other end, the
+// children are killed.
 func (s *Self[M]) drains(err error) bool {
 	if err != nil && !errors.Is(err, ErrStopped) {
 		return false
@@ -75,8 +76,8 @@ func (s *Self[M]) drains(err error) bool {
 	return (s.closed || err != nil) && s.ties.children.First() != nil
 }
 
-// drain stops the children and waits for their ends. The mail that is left is dead before: a child may wait for the answer to a request
-// in it.
+// drain stops the children and waits until they have ended. Before that, the remaining mail becomes dead letters, because a child may
+// be waiting for the reply to a request there.
 func (s *Self[M]) drain() {
 	s.guard.Lock()
 	s.closed = true
@@ -97,10 +98,10 @@ func (s *Self[M]) drain() {
 	}
 }
 
-// end ends the inbox with err, unless it has been killed. Whatever is accepted before is received by now or becomes a dead letter
-// here.
+// end ends the inbox with err, or with the cause if it was killed. Each message that was accepted and not received becomes a dead
+// letter.
 func (in *Inbox[M]) end(err error) {
-	if in.ctx.Err() != nil { // the owner may have seen it before the callback that kills
+	if in.ctx.Err() != nil { // the owner may see the context's end before follow's callback has run
 		in.kill(context.Cause(&in.ctx))
 	}
 	in.guard.Lock()
@@ -120,9 +121,9 @@ func (in *Inbox[M]) end(err error) {
 	calls := in.takeCallsLocked(nil)
 	in.mail.fetch(&in.arrived)
 	in.guard.Unlock()
-	in.task.Store(0) // another task of this goroutine may ask: it is not the actor
+	in.task.Store(0) // the goroutine's next task is not this actor
 
-	// One after another, the last one first. They are deferred, so that a panic or a Goexit of one function skips no other.
+	// The following calls are deferred, so that a panic or a Goexit skips none of them. The last deferred call runs first.
 	defer in.tell(err)
 	if in.hooks != nil && in.hooks.onEnd != nil {
 		defer in.hooks.onEnd(err)
@@ -130,11 +131,11 @@ func (in *Inbox[M]) end(err error) {
 	if in.mail.count > 0 {
 		defer each(in.bury)
 	}
-	in.ctx.Cancel(cause) // a Kill may be about to, and the children are to end with its cause
+	in.ctx.Cancel(cause) // a Kill may not have done so yet, and the children must see its cause
 	calls.fail(err)
 }
 
-// tell is the last act of an actor: it publishes the end.
+// tell publishes the end of an actor: it resumes the waiters, closes the Done channel, and calls the watchers.
 func (in *Inbox[M]) tell(err error) {
 	if in.self != nil {
 		defer in.self.forget()
@@ -143,7 +144,7 @@ func (in *Inbox[M]) tell(err error) {
 	in.over = true
 	tied := in.ties != nil
 	if tied {
-		in.ties.ended.ResumeAll(struct{}{}, nil) // a waiter that refuses was cancelled, and needs nothing
+		in.ties.ended.ResumeAll(struct{}{}, nil) // a cancelled waiter is skipped, and needs no wake-up
 		if in.ties.done != nil {
 			close(in.ties.done)
 		}
@@ -159,7 +160,7 @@ func (in *Inbox[M]) tell(err error) {
 	each(func() bool { return in.tellNext(err) })
 }
 
-// tellNext calls one watcher with err, and reports whether a watcher was left.
+// tellNext calls the next watcher with err, and reports whether there was one.
 func (in *Inbox[M]) tellNext(err error) (more bool) {
 	w := in.nextWatcher()
 	if w != nil {
@@ -168,7 +169,7 @@ func (in *Inbox[M]) tellNext(err error) (more bool) {
 	return w != nil
 }
 
-// forget leaves the family and the scheduler.
+// forget removes the actor from its family and ends the scheduler's Hold.
 func (s *Self[M]) forget() {
 	s.leaveFamily()
 	if s.release != nil {

@@ -10,20 +10,20 @@ import (
 
 // Errors of this package.
 var (
-	// ErrEnded is the error of a message to an actor that has ended, or that accepts no more.
+	// ErrEnded is returned by a Send to an actor that has ended or accepts no more messages.
 	ErrEnded = outcome.Named("actor: ended", suspend.ErrEnded)
-	// ErrStopped ends a wait for a message when the actor is stopped and no message that the wait takes is left. A body or a
-	// reaction that returns it ends normally.
+	// ErrStopped is returned by a wait for a message if the actor is stopped and its mailbox has no message for the wait. An actor
+	// whose body or reaction returns ErrStopped ends normally.
 	ErrStopped = errors.New("actor: stopped")
-	// ErrFull is the error of a Send to a mailbox that holds Options.Cap messages.
+	// ErrFull is returned by a Send to a mailbox that holds Options.Cap messages.
 	ErrFull = errors.New("actor: mailbox full")
-	// ErrTimeout ends a wait for which no message came in time.
+	// ErrTimeout is returned by HandleWithin if no message came in time.
 	ErrTimeout = errors.New("actor: timeout")
-	// ErrNoReply is the error of an Ask whose request will not be answered, since the actor that had it ended or failed.
+	// ErrNoReply is returned by an Ask if the actor that had the request has ended or failed, so that there will be no reply.
 	ErrNoReply = errors.New("actor: no reply")
 )
 
-// panicked is the error of an actor whose own code has panicked.
+// A panicked is the error of an actor whose code has panicked.
 type panicked struct{ suspend.PanicError }
 
 func (e *panicked) Error() string { return "actor: " + e.PanicError.Error() }
@@ -32,7 +32,7 @@ func (e *panicked) Unwrap() error { return &e.PanicError }
 // An ExitError is the cause with which a Link kills an actor.
 type ExitError struct {
 	Name string // the failed actor's name
-	Err  error  // says why it failed
+	Err  error  // the error with which it failed
 }
 
 func (e *ExitError) Error() string {

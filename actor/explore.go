@@ -4,7 +4,7 @@ package actor
 
 import "github.com/braidgo/braid/suspend"
 
-// goroutine runs f on a goroutine. Under the model checker, it is a task of the run.
+// goroutine calls f in a new task of the model checker's run, or on a new goroutine outside a run.
 func goroutine(f func()) {
 	if suspend.Here().Go(f) != nil {
 		go f()

@@ -10,10 +10,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor is a child of another one if it is spawned with the context of the other, or with a context derived from it, unless that never
-// ends: context.WithoutCancel detaches.
+// An actor that is spawned with another actor's context, or with a context derived from it, is that actor's child. If this context
+// never ends, as after context.WithoutCancel, the new actor has no parent.
 
-// A lineage takes the place of the parent of an actor's context. It adds the actor to the values.
+// A lineage is the parent of an actor's context. It wraps the context that was passed to Spawn, and adds the actor as the value of
+// lineageKey.
 type lineage life
 
 func (l *lineage) Deadline() (time.Time, bool) { return l.above().Deadline() }
@@ -36,7 +37,7 @@ func (l *lineage) above() context.Context {
 	return *l.parent
 }
 
-// lineageKey is the key by which a context finds the innermost actor that it is of.
+// lineageKey is the key of the context value that holds the innermost actor.
 type lineageKey struct{}
 
 func (lineageKey) Passing() {}
@@ -46,19 +47,20 @@ func actorOf(ctx context.Context) *life {
 	return l
 }
 
-// A child is the place of an actor among the children of another one.
+// A child is an actor's node in its parent's list of children.
 type child struct {
 	dlist.Node[member]
 	parent *life
 }
 
-// A member is an actor, to its parent.
+// A member is a child actor with messages of any type.
 type member interface {
 	lifeOf() *life
 	stop()
 }
 
-// errOwnEnd is the error of an actor that waits for its own end, or for its parent, which may be waiting for the ends of its children.
+// errOwnEnd is returned to an actor that waits for its own end or for its parent's end. The parent may be waiting for the ends of its
+// children, so neither would end.
 var errOwnEnd = errors.New("actor: a wait for the caller's own end, or for the end of its parent")
 
 // cameFrom reports whether l is p, or a descendant of p.
@@ -91,19 +93,19 @@ func (l *life) offspring() (all []member) {
 	return all
 }
 
-// outlive waits for the ends of children. A Kill of the actor ends the wait, with its error.
+// outlive waits until the children have ended. If the actor is killed first, outlive returns the error of the cancellation.
 func (l *life) outlive(children []member) error {
 	for _, c := range children {
 		it := c.lifeOf()
 		if _, err := suspend.Wait[struct{}](&l.ctx, (*ending)(it), true); err != nil {
 			return err
 		}
-		it.leaveFamily() // it is about to leave anyway
+		it.leaveFamily() // the child is about to leave anyway
 	}
 	return nil
 }
 
-// outliveKilled waits for the ends of the children that are killed.
+// outliveKilled waits until the children that have been killed have ended.
 func (l *life) outliveKilled() error {
 	return l.outlive(slices.DeleteFunc(l.offspring(), func(c member) bool { return c.lifeOf().ctx.Err() == nil }))
 }

@@ -2,5 +2,5 @@
 
 package actor
 
-// goroutine runs f on a goroutine, where a scheduler has refused it.
+// goroutine calls f on a new goroutine. It is used when a scheduler has refused a task.
 func goroutine(f func()) { go f() }

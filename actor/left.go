@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// OnEnd leaves a function that is called when the actor ends, the last one first, in its task; or when it fails in a Catch or a
-// Restart, if it was left there. It is for actors without a stack to defer on.
+// OnEnd registers a function that the actor calls when it ends, in its task. Functions are called in reverse order. A function that was
+// registered in a Catch or a Restart is called earlier if the actor fails there. OnEnd replaces defer for actors without a stack.
 func (s *Self[M]) OnEnd(f func()) {
 	if f == nil {
 		panic("actor: OnEnd with a nil function")
@@ -13,7 +13,7 @@ func (s *Self[M]) OnEnd(f func()) {
 	s.onEnd = &cleanup{s.onEnd, f}
 }
 
-// runOnEnd calls the functions that were left with OnEnd after mark, the last one first.
+// runOnEnd calls the functions that were registered with OnEnd after mark, the last function first.
 func (s *Self[M]) runOnEnd(mark *cleanup) {
 	for s.onEnd != mark {
 		c := s.onEnd
@@ -22,7 +22,7 @@ func (s *Self[M]) runOnEnd(mark *cleanup) {
 	}
 }
 
-// leave puts l behind all other leavings.
+// leave appends l to the actor's leavings. takeBack undoes l, and is nil for a mark.
 func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	l.Value = takeBack
 	s.guard.Lock()
@@ -30,14 +30,14 @@ func (s *Self[M]) leave(l *leaving, takeBack func()) {
 	s.guard.Unlock()
 }
 
-// take takes l out, and reports whether it was there. Only one caller gets true, and must handle l.
+// take removes l, and reports whether l was still in the list. Only one caller gets true, and that caller must handle l.
 func (s *Self[M]) take(l *leaving) (mine bool) {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	return s.ties.left.Remove(l)
 }
 
-// takeBack takes back all leavings behind mark, and takes mark out. A nil mark means the beginning.
+// takeBack undoes all leavings behind mark, and removes mark. If mark is nil, takeBack undoes all leavings.
 func (s *Self[M]) takeBack(mark *leaving) {
 	for l := s.lastLeft(); l != nil && l != mark; l = s.lastLeft() {
 		if l.Value != nil {
@@ -46,7 +46,7 @@ func (s *Self[M]) takeBack(mark *leaving) {
 	}
 }
 
-// lastLeft takes out the last leaving, nil if there is none.
+// lastLeft removes and returns the last leaving, or nil if there is none.
 func (s *Self[M]) lastLeft() *leaving {
 	s.guard.Lock()
 	defer s.guard.Unlock()
@@ -60,8 +60,9 @@ func (s *Self[M]) lastLeft() *leaving {
 	return l
 }
 
-// Watch sends as(err) to this actor when another actor has ended with err, once, and behind all that the other actor has sent to it; at
-// once if the other actor has ended before. as is called by the ending actor and must not suspend. After stop, no message comes.
+// Watch sends as(err) to this actor, once, when other has ended with err, or at once if other has already ended. The message arrives
+// after all messages that other has sent to this actor. The ending actor calls as, which must not suspend. After stop returns, no
+// message is sent.
 func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	w := new(watch)
 	at := other.lifeOf()
@@ -72,7 +73,7 @@ func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 			s.guard.Unlock()
 			return
 		}
-		moved, start := s.acceptLocked(m, s.requestOf(m), true) // the watch is forgotten: after a stop, nothing comes
+		moved, start := s.acceptLocked(m, s.requestOf(m), true) // after stop has removed the leaving, this line is not reached
 		s.guard.Unlock()
 		moved.drop()
 		if start {
@@ -89,26 +90,26 @@ func (s *Self[M]) Watch(other Actor, as func(err error) M) (stop func()) {
 	}
 }
 
-// A watch is in two lists: in the watchers of the watched actor, and in the leavings of the watching actor.
+// A watch is a node in two lists: the watched actor's watchers, and the watching actor's leavings.
 type watch struct {
 	watcher
 	leaving leaving
 }
 
-// Link kills each of the two actors, with an *ExitError, if the other one fails; at once if it has failed before. A normal end kills
-// nobody. The failure of an actor that a Link has killed is the *ExitError with which it was killed.
+// Link ties this actor to other. If one of the two fails, the other one is killed with an *ExitError. If other has already failed, this
+// actor is killed at once. A normal end kills neither actor. An actor that a Link has killed fails with the *ExitError itself.
 func (s *Self[M]) Link(other Actor) {
 	me, it := &s.life, other.lifeOf()
 	var here, there watcher
 	var mine leaving
-	here.Value = func(err error) { // called at this actor's end
+	here.Value = func(err error) { // this function is called at this actor's end
 		if err != nil {
 			other.Kill(exit(me, err))
 		}
 	}
 	there.Value = func(err error) {
 		me.unwatch(&here)
-		held := s.take(&mine) // false if the Link was taken back just now
+		held := s.take(&mine) // held is false if the Link was just undone
 		if held && err != nil {
 			s.kill(exit(it, err))
 		}
@@ -121,7 +122,8 @@ func (s *Self[M]) Link(other Actor) {
 	it.watch(&there)
 }
 
-// exit returns the cause with which a Link kills after l has failed with err. A failure that arrived by a Link keeps its first actor.
+// exit returns the cause with which a Link kills the other actor after l has failed with err. If err is an *ExitError, exit returns
+// err, which names the actor that failed first.
 func exit(l *life, err error) error {
 	if e, ok := err.(*ExitError); ok {
 		return e
@@ -129,8 +131,8 @@ func exit(l *life, err error) error {
 	return &ExitError{l.name(), err}
 }
 
-// SendAfter sends m to the actor itself once d has passed, unless stop comes first; stop reports whether it did. An absolute
-// deadline is made with it. If the actor ends first, m goes nowhere, as it was not accepted yet.
+// SendAfter sends m to the actor itself after d, unless stop is called first. stop reports whether it prevented the send. It can set a
+// deadline for several waits. If the actor ends first, m does not become a dead letter, because it was never accepted.
 func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 	l := new(later)
 	s.leave(&l.leaving, func() { l.cancel() })
@@ -149,14 +151,13 @@ func (s *Self[M]) SendAfter(d time.Duration, m M) (stop func() bool) {
 	}
 }
 
-// A later is a SendAfter on its way.
+// A later is a SendAfter whose message has not been sent.
 type later struct {
 	leaving leaving
 	cancel  func() bool
 }
 
-// failReceived fails the requests that the actor has received and neither answered nor sent on, as it has failed with err and goes
-// on.
+// failReceived fails the requests that the actor has received and neither answered nor sent on. It is called when a Catch handles err.
 func (s *Self[M]) failReceived(err error) {
 	s.guard.Lock()
 	if s.calls == nil {

@@ -16,15 +16,15 @@ import (
 //
 //	running    -S> running     the message is appended
 //	receiving  -S,-T,-K> running   and the actor's waiter is resumed
-//	reacting   -S,-T,-K> running   and the caller owes the start of a task, after the guard
-//	running    -A> receiving, reacting   only with nothing new, not stopped, not killed, not expired
-//	running    -A> ended       for good; the rest of the mail, requests and watchers are taken out, and told outside
+//	reacting   -S,-T,-K> running   and the caller must start a task after it unlocks the guard
+//	running    -A> receiving, reacting   if there is no new message and no Stop, Kill or expired timeout
+//	running    -A> ended       final; mail, requests and watchers are removed under the guard, and notified after it
 //
-// A message is always appended before the waiter is resumed, so a wake-up that meets a cancellation loses nothing.
+// A message is always appended before the waiter is resumed, so that a cancelled wait loses no message.
 //
-// Invariant: reacting implies that no task of the actor exists; receiving or reacting implies that the actor has looked at
-// all that is there. A timer expires for one wait only; the wake-up of another wait is harmless.
-// Debt: whoever moves reacting to running owes a task, since no other caller starts it.
+// Invariant: in state reacting the actor has no task. In states receiving and reacting the actor has examined all messages in the
+// mailbox. A timer expires for one wait only. A timer that wakes a different wait does not end that wait.
+// Debt: the caller that moves reacting to running must start a task, because no other caller does.
 type state uint8
 
 const (
@@ -34,52 +34,54 @@ const (
 	ended
 )
 
-// A life is the part of an actor that does not depend on the type of its messages. All but killed is guarded by guard, where
-// nothing else is said.
+// A life is the part of an actor that does not depend on the type of its messages. The field guard protects the other fields, unless
+// their comments say otherwise.
 //
-// Senders write the first fields, and the owner reads killed for each message. So the two are far apart: on one cache line, each
-// side would take it from the other.
+// Senders write the first fields, and the owner reads killed for each message. killed is far from those fields, so that they do not
+// share a cache line.
 type life struct {
 	guard  suspend.Guard
 	state  state
-	closed bool   // no more messages are accepted; for good
-	over   bool   // the end is published; for good
+	closed bool   // no more messages are accepted; never reset
+	over   bool   // the end is published; never reset
 	asks   bool   // a message may be a request; never changes
-	calls  *entry // requests whose home this is: the youngest; they are a ring
+	calls  *entry // the youngest request whose home is this actor; all such requests form a ring
 	waiter suspend.Resumer[struct{}]
-	err    error            // the cause of killed, then the error of ended
-	ties   *ties            // made on demand
-	child  *child           // its place in the parent; nil without a parent. Never changes
-	parent *context.Context // ctx's parent, see lineage; nil means context.Background. Never changes
-	who    *who             // may be nil: the actor has no name, and takes no part in cycles. Never changes
+	err    error            // the cause of the Kill, then the error of the end
+	ties   *ties            // allocated on demand
+	child  *child           // the actor's node in its parent; nil without a parent; never changes
+	parent *context.Context // ctx's parent, see lineage; nil means context.Background; never changes
+	who    *who             // is nil without a name and an OnStuck; never changes
 
-	ctx     cancelctx.Context // Kill and the end cancel it
-	killed  atomicx.Bool      // written under guard, once; implies closed
-	fertile atomic.Bool       // it has, or had, a child; written under guard, so that most ends need not look there
-	task    atomic.Int64      // the goroutine of the task, while there is one; 0 for an inbox, and where no message may be a request
+	ctx     cancelctx.Context // a Kill and the end cancel ctx
+	killed  atomicx.Bool      // set once, under guard; implies closed
+	fertile atomic.Bool       // the actor has, or had, a child; written under guard, but read without it
+	task    atomic.Int64      // the id of the task's goroutine; 0 if there is no task, or no message may be a request
 }
 
-// A who is what reports call an actor.
+// A who holds an actor's name for reports, and its state in the search for cycles.
 type who struct {
 	name   string
-	asking *asking    // guarded by cycles; the Ask in which an actor with an OnStuck waits
-	stuck  stuckActor // may be nil: no OnStuck. Never changes, like the rest
+	asking *asking    // the Ask in which the actor waits; guarded by cycles
+	stuck  stuckActor // is nil if cycles are not reported; never changes, like the fields below
 
 	after   time.Duration
 	onStuck func(chain []string)
 }
 
-// Cycles of requests. An actor with an OnStuck notes its Ask while it waits. When an Ask has waited for StuckAfter, its chain is
-// followed: from the request to its home, to the request for which the home waits, and so on. If the chain comes back, it is a cycle.
+// Cycles of requests. While an actor with an OnStuck waits in an Ask, this Ask is recorded. When the Ask has waited for StuckAfter, a
+// timer follows the chain from its request to the request's home, to the request for which that home waits, and so on. A chain that
+// leads back to its first request is a cycle.
 //
-// The chain changes while it is followed, so it is followed twice: a chain that is the same both times was there at one moment in between.
+// A chain may change while the timer follows it, so the timer follows it twice. A chain that is the same both times existed at one
+// moment in between.
 
-// An asking is an Ask of an actor with an OnStuck that waits.
+// An asking is a waiting Ask of an actor with an OnStuck.
 type asking struct {
 	by       *life
 	q        pending
 	timer    func() bool
-	reported bool // a cycle with it was reported; guarded by cycles
+	reported bool // a cycle with this Ask was reported; guarded by cycles
 }
 
 // A stuckActor is an actor with an OnStuck.
@@ -89,10 +91,10 @@ type stuckActor interface {
 	onStuck(chain []string)
 }
 
-// cycles guards the asking of all lives. Its holder locks nothing else.
+// cycles guards the field asking of every who. A holder of cycles must not take another lock.
 var cycles atomicx.Mutex
 
-// watched says whether there has been an actor with an OnStuck. Without one, Ask need not look at its context.
+// watched is set when the first actor with an OnStuck is made. Until then, Ask need not search its context for an actor.
 var watched atomicx.Bool
 
 func (l *life) name() string {
@@ -102,12 +104,12 @@ func (l *life) name() string {
 	return l.who.name
 }
 
-// wakeLocked wakes an actor that waits, since something is new. It reports whether the caller must start a task.
+// wakeLocked wakes the actor if it waits. It reports whether the caller must start a task.
 func (l *life) wakeLocked() (start bool) {
 	switch l.state {
 	case receiving:
 		l.state = running
-		l.waiter.Resume(struct{}{}, nil) // false: cancelled, and it will look again in its next wait
+		l.waiter.Resume(struct{}{}, nil) // a cancelled wait is not resumed, and the next wait checks the mailbox again
 	case reacting:
 		l.state = running
 		return true
@@ -115,7 +117,7 @@ func (l *life) wakeLocked() (start bool) {
 	return false
 }
 
-// cancellation is the error of a wait that a Kill has ended.
+// cancellation returns the error of a wait that a Kill has ended.
 func (l *life) cancellation() error {
 	if err := suspend.Err(&l.ctx); err != nil {
 		return err
@@ -125,25 +127,26 @@ func (l *life) cancellation() error {
 	return cancelctx.Reason(context.Canceled, l.err)
 }
 
-// tasked notes the task that begins, so that an Ask can recognise its own actor. It is called if l.asks.
+// tasked records the calling goroutine as the actor's task, so that an Ask can recognise its own actor. The actor calls tasked only if
+// its messages may be requests.
 func (l *life) tasked() { l.task.Store(gid.Get()) }
 
-// untasked is the end of a task. A goroutine serves one task after another.
+// untasked removes the record of tasked, because the goroutine may run another actor's task next.
 func (l *life) untasked() {
 	if l.asks {
 		l.task.Store(0)
 	}
 }
 
-// runsHere reports whether the caller is the actor's task.
+// runsHere reports whether the caller runs in the actor's task.
 func (l *life) runsHere() bool {
 	id := l.task.Load()
 	return id != 0 && id == gid.Get()
 }
 
-// A ties is what an actor has to do with others. It is guarded by the guard of the life.
+// A ties holds an actor's connections to other actors and to waiters. The life's guard protects it.
 type ties struct {
-	done     chan struct{}                     // closed at the end; nil until the first Done
+	done     chan struct{}                     // closed at the end; nil until Done is called
 	ended    suspend.Queue[struct{}, struct{}] // waiters for the end
 	watchers dlist.List[func(err error)]       // called at the end
 	stopped  suspend.Queue[struct{}, struct{}] // waiters for the Stop
@@ -151,7 +154,7 @@ type ties struct {
 	left     dlist.List[func()]                // see leaving
 }
 
-// A watcher is one Watch, or one side of a Link. It is called with the error of the end.
+// A watcher is a Watch, or one side of a Link. Its function is called with the error with which the actor ended.
 type watcher = dlist.Node[func(err error)]
 
 func (l *life) tiesLocked() *ties {
@@ -161,7 +164,7 @@ func (l *life) tiesLocked() *ties {
 	return l.ties
 }
 
-// An ending is the end of a life as a Source. Its result is the err of the life.
+// An ending is a life as a Source: a wait on it ends when the life has ended. The result is in the life's err.
 type ending life
 
 func (e *ending) Guard() *suspend.Guard { return &e.guard }
@@ -174,7 +177,7 @@ func (e *ending) Enqueue(r suspend.Resumer[struct{}]) {
 
 func (e *ending) Remove(r suspend.Resumer[struct{}]) { e.ties.ended.Remove(r) }
 
-// wait is Wait of an Actor.
+// wait implements Actor.Wait.
 func (l *life) wait(ctx context.Context) error {
 	if by := actorOf(ctx); by != nil && by.cameFrom(l) && !l.hasEnded() {
 		return errOwnEnd
@@ -208,7 +211,7 @@ func (l *life) done() <-chan struct{} {
 	return t.done
 }
 
-// watch calls w at the end, at once if the actor has ended.
+// watch calls w when the actor ends, or at once if it has ended.
 func (l *life) watch(w *watcher) {
 	l.guard.Lock()
 	over, err := l.over, l.err
@@ -229,7 +232,7 @@ func (l *life) unwatch(w *watcher) {
 	}
 }
 
-// nextWatcher takes out the next watcher to be called, nil if there is none.
+// nextWatcher removes and returns the next watcher, or nil if there is none.
 func (l *life) nextWatcher() *watcher {
 	l.guard.Lock()
 	defer l.guard.Unlock()
@@ -239,7 +242,7 @@ func (l *life) nextWatcher() *watcher {
 	return l.ties.watchers.Pop()
 }
 
-// A stopping is the Stop of a life, or its end, as a Source.
+// A stopping is a life as a Source: a wait on it ends when the life is stopped or has ended.
 type stopping life
 
 func (s *stopping) Guard() *suspend.Guard { return &s.guard }

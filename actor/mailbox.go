@@ -9,59 +9,60 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A mailbox: how a message goes from Send to the actor's reaction.
+// How a message gets from Send to the actor's reaction.
 //
-//  1. Where messages of its type may be requests, m is examined for its Request. Then Send passes a scheduling point, and takes
-//     the guard.
-//  2. The mailbox may refuse. closed, which a Stop, a Kill and the end set for good, means ErrEnded. A Cap that is reached means
-//     ErrFull, but a SendOp queues in ops.senders instead, and a forced message (of Watch or SendAfter) passes uncounted.
-//  3. A request gets its home here (adoptLocked), so that the end of this actor, or a failure that it catches, can fail the Ask.
-//     The entry of the previous home is dropped after the guard is free, since it has a guard of its own.
-//  4. If a RecvOp waits that accepts m and can be resumed, m goes to it and is in no mail (offerLocked). A RecvOp that
-//     refuses was cancelled, and the next is tried.
-//  5. Otherwise m is appended. While the owner is running, it goes to arrived, which the owner fetches later. While the owner is
-//     receiving or reacting, it touches nothing until it is woken, so m goes straight to the owner's mail, and the owner
-//     finds it there without the guard. An actor in an Await, an Ask or a lock is running: its mail waits, and nothing wakes it.
-//  6. The append precedes the wake-up (wakeLocked). From receiving, the waiter is resumed. From reacting, the state becomes
-//     running, so only one sender, timer, Stop or Kill sees the change, and only this caller must start a task. It does so after
-//     the guard (launch); a SendOp does it under the guards of its Select.
-//  7. The task runs step, the trampoline and react, which checks killed first. Then scan calls f with the messages behind
-//     s.at, in their order, and under no lock. A message is busy while f has it, so a nested receive passes over it. After a
-//     Skip the message keeps its slot, and this wait does not look at it again. Otherwise the message is removed, and with a Cap
-//     its room goes to the first SendOp, of a Select or a SendWait, that can be resumed. The actor goes on with the result of f.
-//  8. When f has skipped all, react takes the guard and looks for news (newsLocked), in this order: a Kill; new messages, all
-//     fetched at once, unless the wait has noticed its timeout before; a Stop; an expired timeout. So a stopped actor first
-//     handles its mail.
-//  9. Without news the state becomes reacting, and the task returns. As soon as the guard is free another task may run the
-//     actor, so this task must not touch it any more. A sender that comes now is at step 6: no wake-up falls between the look
-//     and the wait, because both are under one guard. Receive and Handle do the same with suspend.Wait and the state receiving.
+//  1. If messages of type M may be requests, Send examines m for its Request. Then Send passes a scheduling point, and locks the guard.
+//  2. The mailbox may refuse m. If a Stop, a Kill or the end has set closed, Send returns ErrEnded. If the Cap is reached, Send returns
+//     ErrFull, but a SendOp queues in ops.senders, and a forced message (from Watch or SendAfter) is accepted and not counted.
+//  3. The actor becomes the home of a request (adoptLocked), so that the actor's end, or a caught failure, can fail the Ask. The entry
+//     of the previous home is dropped after the guard is unlocked, because it is under that home's guard.
+//  4. If a waiting RecvOp matches m and can be resumed, m is delivered to it and is not appended (offerLocked). A RecvOp whose Resume
+//     reports false was cancelled, and the next RecvOp is tried.
+//  5. Otherwise m is appended. In state running, m is appended to arrived, which the owner fetches later. In states receiving and
+//     reacting, the owner touches nothing until it is woken. So m is appended to the owner's mail, where the owner finds it without the
+//     guard. An actor that waits in an Await, an Ask or a lock is in state running: its mail waits, and no message wakes the actor.
+//  6. The actor is woken after the append (wakeLocked). In state receiving, the waiter is resumed. In state reacting, the state becomes
+//     running, so only one sender, timer, Stop or Kill sees the change and must start a task. It starts the task after it has unlocked
+//     the guard (launch), but a SendOp does so under the guards of its Select.
+//  7. The task runs step, trampoline and react. react checks killed first. Then scan calls f with each message behind s.at, in order
+//     and without a lock. A message is busy while f handles it, so that a nested receive passes over it. A message that f skips keeps
+//     its slot, and this wait does not call f with it again. Any other message is removed. With a Cap, its place is given to the first
+//     SendOp, from a Select or a SendWait, that can be resumed. The actor continues with the result of f.
+//  8. When f has skipped every message, react locks the guard and checks (newsLocked), in this order: a Kill; new messages, which are
+//     fetched together, unless the wait has already noticed its timeout; a Stop; an expired timeout. A stopped actor therefore handles
+//     its mail first.
+//  9. If there is nothing new, the state becomes reacting, and the task returns. After the guard is unlocked, another task may run the
+//     actor, so the returning task must not touch it. The next sender finds the state reacting in step 6. No wake-up is lost, because
+//     the check and the change of state are under one guard. Receive and Handle do the same with suspend.Wait and the state receiving.
 //
-// What a failure means.
+// What failures mean.
 //
-//   - Send returns an error: m was not accepted. The sender keeps it, and no dead letter is made of it.
-//   - Send returns nil: m is received once or is a dead letter once. Nothing says that f succeeds, or that a reply comes.
-//   - Resume reports false in step 6: the context of the wait has ended. m is in the mail already, and the next wait finds it.
-//     A wait with the actor's own context has none: its end is a Kill (follow, receive.go), which wakes the waiter.
-//   - The scheduler refuses the task in step 6: the actor ends with that error, on a goroutine, and m becomes a dead letter.
-//     The sender has its nil, since m was accepted.
-//   - f panics, or ends its goroutine: m counts as received. A panic goes to a Catch for panics around the reaction, and
-//     the actor goes on in a new task. Otherwise the actor ends, and the panic goes on in the task.
-//   - The actor ends: the requests at home here fail with ErrNoReply, and then each message that is left is given to Dead.
-//     A panic of Dead does not keep the next message from it (each).
+//   - If Send returns an error, m was not accepted. The sender keeps m, and m does not become a dead letter.
+//   - If Send returns nil, m will be received once or become a dead letter once. This does not mean that f succeeds, or that there will
+//     be a reply.
+//   - If Resume reports false in step 6, the context of the wait has ended. m is already in the mail, and the next wait finds it. A
+//     wait with the actor's own context is not registered with this context, because only a Kill ends it (follow, receive.go), and a
+//     Kill wakes the waiter.
+//   - If the scheduler refuses the task in step 6, the actor ends with that error, on a separate goroutine, and m becomes a dead
+//     letter. Send still returns nil, because m was accepted.
+//   - If f panics or calls runtime.Goexit, m counts as received. If a Catch around the reaction handles the panic, the actor continues
+//     in a new task. Otherwise the actor ends, and the panic continues in the task.
+//   - When the actor ends, the requests whose home it is fail with ErrNoReply. Then Dead is called with each remaining message, even if
+//     Dead panics (each).
 //
 // What is not proved.
 //
-//   - The steps are tested, and explored by the model checker in small programs (suspendtest/internal/explore). There is no
-//     proof for any number of senders, RecvOps and Kills.
-//   - A scheduler that accepts a task and never runs it leaves the actor running for ever, and its mail grows.
+//   - The steps are tested, and explored by the model checker in small programs (suspendtest/internal/explore). There is no proof for
+//     arbitrary numbers of senders, RecvOps and Kills.
+//   - If a scheduler accepts a task and never runs it, the actor stays in state running, and its mail grows.
 //   - Without a Cap nothing bounds the mail. A Cap does not bound forced messages.
-//   - match and the functions of Watch run on senders and ending actors. That they are quick and do not suspend is a demand
-//     on the user, and is not checked.
+//   - The function match runs on senders, and the functions passed to Watch run on ending actors. They must be quick and must not
+//     suspend, but this is not checked.
 
-// send leaves m in the mailbox.
+// send puts m into the mailbox.
 func (in *Inbox[M]) send(m M) error {
 	var q pending
-	if in.asks { // repeats requestOf, which the compiler does not inline
+	if in.asks { // a copy of requestOf, which the compiler does not inline
 		q = asRequest(m)
 	}
 	suspend.Point()
@@ -83,13 +84,14 @@ func (in *Inbox[M]) send(m M) error {
 	return nil
 }
 
-// post is send with the request that m is or has, or nil. A forced message is accepted though Cap is reached, and not counted.
+// post is like send, for a caller that has already found the request q of m. q may be nil. A forced message is accepted even if Cap is
+// reached, and is not counted.
 func (in *Inbox[M]) post(m M, q pending, forced bool) error {
 	in.guard.Lock()
 	return in.postLocked(m, q, forced)
 }
 
-// postLocked is post. It unlocks the guard.
+// postLocked is post for a caller that holds the guard. It unlocks the guard before it returns.
 func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 	switch {
 	case in.closed:
@@ -108,11 +110,11 @@ func (in *Inbox[M]) postLocked(m M, q pending, forced bool) error {
 	return nil
 }
 
-// acceptLocked hands m to a waiting RecvOp that matches, or appends it. moved is the previous home of q, and start
+// acceptLocked delivers m to a waiting RecvOp that matches, or appends m. moved is the entry of the previous home of q, and start
 // reports whether the caller must start a task.
 //
-// The owner of a mailbox in which it waits touches nothing until it is woken. So m goes to the owner's own mail, and the owner, which
-// has looked at all that is there, finds it without the guard.
+// An owner that waits touches nothing until it is woken, so m is appended to its own mail. The owner has examined all earlier messages,
+// and finds m without the guard.
 func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, start bool) {
 	var n note
 	if q != nil {
@@ -139,7 +141,7 @@ func (in *Inbox[M]) acceptLocked(m M, q pending, forced bool) (moved *entry, sta
 	return moved, in.wakeLocked()
 }
 
-// stop is Stop.
+// stop implements Stop.
 func (in *Inbox[M]) stop() {
 	in.guard.Lock()
 	start := false
@@ -147,7 +149,7 @@ func (in *Inbox[M]) stop() {
 		in.closed = true
 		in.failLocked(ErrStopped)
 		if in.ties != nil {
-			in.ties.stopped.ResumeAll(struct{}{}, nil) // a waiter that refuses was cancelled, and will look
+			in.ties.stopped.ResumeAll(struct{}{}, nil) // a cancelled waiter is skipped, and needs no wake-up
 		}
 		start = in.wakeLocked()
 	}
@@ -157,7 +159,7 @@ func (in *Inbox[M]) stop() {
 	}
 }
 
-// kill is Kill.
+// kill implements Kill.
 func (in *Inbox[M]) kill(cause error) {
 	if cause == nil {
 		cause = context.Canceled
@@ -178,14 +180,15 @@ func (in *Inbox[M]) kill(cause error) {
 	}
 }
 
-// launch starts a task. It must be called once for each move from reacting to running, or two tasks would run the actor.
+// launch starts a task that runs the actor. It must be called exactly once for each change from reacting to running. Otherwise two
+// tasks would run the actor.
 func (s *Self[M]) launch() {
 	if err := s.on.Go(s.enter); err != nil {
-		goroutine(func() { s.end(err) }) // the caller is a sender or a timer, which must not run it
+		goroutine(func() { s.end(err) }) // the caller may be a sender or a timer, which must not run the actor's end
 	}
 }
 
-// received takes the message at p out of the mailbox, for good.
+// received removes the message at p from the mailbox. With a Cap, it makes room for a waiting SendOp.
 func (in *Inbox[M]) received(p place[M]) {
 	counted := in.mail.counts && !p.seg.notes[p.at].uncounted
 	in.mail.remove(p)
@@ -194,7 +197,7 @@ func (in *Inbox[M]) received(p place[M]) {
 	}
 }
 
-// bury makes a dead letter of the first message of which no function is being called, and reports whether there was one.
+// bury removes the first message that is not being handled, and makes it a dead letter. It reports whether there was such a message.
 func (in *Inbox[M]) bury() (more bool) {
 	p, ok := in.mail.after(place[M]{})
 	if !ok {
@@ -208,8 +211,8 @@ func (in *Inbox[M]) bury() (more bool) {
 	return true
 }
 
-// An arrival is an inbox as the Source of a wait for something new. Its methods run in the owner's task. It is a pointer and not a struct,
-// since each word of it takes three words of the stack of each actor that waits.
+// An arrival is an inbox as the Source for which its owner waits. Its methods run in the owner's task. It has no fields besides the
+// inbox, because each word of a Source takes three words on the stack of each actor that waits.
 type arrival[M any] Inbox[M]
 
 func (a *arrival[M]) Guard() *suspend.Guard { return &a.guard }
@@ -232,8 +235,8 @@ func (a *arrival[M]) Remove(suspend.Resumer[struct{}]) {
 	a.waiter = suspend.Resumer[struct{}]{}
 }
 
-// newsLocked reports whether there is something new for the owner, and fetches it. A message that is there when the timeout is noticed
-// comes before it, but a later message does not.
+// newsLocked reports whether there is something new for the owner: messages, which it fetches, or an error. Messages that are in the
+// mailbox when the owner notices the timeout are still handled, but later messages are not.
 func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	switch {
 	case in.killed.Load():
@@ -256,7 +259,7 @@ func (in *Inbox[M]) newsLocked(t *timer) (ok bool, err error) {
 	return false, nil
 }
 
-// restLocked prepares for a wait: a mailbox keeps no large segment then that is empty.
+// restLocked prepares for a wait. It releases large segments that are empty.
 func (in *Inbox[M]) restLocked() {
 	in.arrived.rest()
 	if in.mail.count == 0 {
@@ -264,7 +267,7 @@ func (in *Inbox[M]) restLocked() {
 	}
 }
 
-// startTimer begins the timeout of a wait.
+// startTimer starts the timeout of a wait.
 func (in *Inbox[M]) startTimer(d time.Duration) *timer {
 	t := &timer{expired: d <= 0}
 	if !t.expired {
@@ -273,8 +276,8 @@ func (in *Inbox[M]) startTimer(d time.Duration) *timer {
 	return t
 }
 
-// expire is called by the clock. It wakes the actor, and only the wait of t finds that it has expired: at once, or when its nested
-// waits are over.
+// expire is called when t fires. It wakes the actor, but only the wait to which t belongs returns: at once, or after the waits nested
+// in it.
 func (in *Inbox[M]) expire(t *timer) {
 	in.guard.Lock()
 	t.expired = true
@@ -285,7 +288,7 @@ func (in *Inbox[M]) expire(t *timer) {
 	}
 }
 
-// afterFunc calls f after d, by the timers of the actor's scheduler, and for an inbox by the timers of the caller's scheduler.
+// afterFunc calls f after d. It uses the timers of the actor's scheduler or, for an inbox from Open, of the caller's scheduler.
 func (in *Inbox[M]) afterFunc(d time.Duration, f func()) (stop func() bool) {
 	if in.self != nil {
 		return suspend.AfterFunc(in.self.on, d, f)
@@ -297,8 +300,8 @@ func (s *Self[M]) stuckAfter(f func()) (stop func() bool) { return s.afterFunc(s
 
 func (s *Self[M]) onStuck(chain []string) { s.who.onStuck(chain) }
 
-// offerLocked hands m to the first RecvOp that matches it and can be resumed. It reports whether there is one. A waiter
-// that refuses is cancelled, and removes itself.
+// offerLocked delivers m to the first RecvOp that matches m and can be resumed. It reports whether there was one. A RecvOp whose Resume
+// reports false was cancelled, and removes itself.
 func (in *Inbox[M]) offerLocked(m M) bool {
 	x := in.ops
 	for i := 0; i < len(x.offers); i++ {
@@ -317,7 +320,7 @@ func (in *Inbox[M]) offerLocked(m M) bool {
 	return false
 }
 
-// failLocked ends all RecvOps and SendOps that wait.
+// failLocked ends all waiting RecvOps with the error receives, and all waiting SendOps with ErrEnded.
 func (in *Inbox[M]) failLocked(receives error) {
 	if in.ops == nil {
 		return
@@ -331,7 +334,8 @@ func (in *Inbox[M]) failLocked(receives error) {
 	in.ops.senders.ResumeAll(struct{}{}, ErrEnded)
 }
 
-// matchesLocked calls match. A Goexit of it unlocks the guard, as nobody else would.
+// matchesLocked calls match, and returns a panic in match as an error. If match calls runtime.Goexit, matchesLocked unlocks the guard,
+// because its caller no longer can.
 func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error) {
 	if match == nil {
 		return true, nil
@@ -352,7 +356,7 @@ func (in *Inbox[M]) matchesLocked(match func(M) bool, m M) (yes bool, err error)
 	return yes, nil
 }
 
-// A matchPanic carries a panic of a match to the task that performs the RecvOp.
+// A matchPanic carries a panic in a match to the task that performs the RecvOp.
 type matchPanic struct{ value any }
 
 func (*matchPanic) Error() string { return "actor: a match has panicked" }
@@ -363,9 +367,9 @@ func (in *Inbox[M]) leaveRoom() {
 	in.guard.Unlock()
 }
 
-// leaveRoomLocked counts a message out of the mailbox. The SendOp that has waited longest takes its room.
+// leaveRoomLocked decrements the count of messages. The SendOp that has waited longest takes the free place.
 //
-// Invariant: a SendOp that waits and can be resumed waits since there is no room.
+// Invariant: while a SendOp that can be resumed waits, the mailbox is full.
 func (in *Inbox[M]) leaveRoomLocked() {
 	if in.ops == nil || in.ops.cap == 0 {
 		return
@@ -374,11 +378,11 @@ func (in *Inbox[M]) leaveRoomLocked() {
 		return
 	}
 	if x, ok := in.ops.senders.Resume(struct{}{}, nil); ok {
-		in.acceptLocked(x.m, x.q, false) // the owner is running; SendOp itself drops where q was
+		in.acceptLocked(x.m, x.q, false) // the owner is running, so start is false; sendOp drops the previous home of q
 	}
 }
 
-// requestOf returns the request that m is, nil if it is none.
+// requestOf returns m as a request, or nil if m is not a request.
 func (in *Inbox[M]) requestOf(m M) pending {
 	if !in.asks {
 		return nil

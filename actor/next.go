@@ -1,16 +1,17 @@
 package actor
 
-// A Next says how an actor goes on. It is an error only as fs.SkipDir is one: bodies and reactions return an error: nil, if
-// they are done; a Next; or any other error, if they have failed. When a body is done, the AndThen or Loop around it goes on.
-// Without one, the actor ends.
+// A Next says how an actor continues. It is an error only so that bodies and reactions can return it, as an fs.WalkDirFunc returns
+// fs.SkipDir. A body or reaction returns nil if it is done, a Next if the actor is to continue with it, and any other error if it has
+// failed. When a body is done, the AndThen or Loop around it continues. If there is none, the actor ends.
 //
-// A Next has no effect until it is returned, and may be returned any number of times. errcheck finds a Next that is not returned.
+// A Next has no effect until it is returned, and may be returned any number of times. The linter errcheck finds a Next that is not
+// returned.
 type Next interface {
 	error
 	next()
 }
 
-// Skip is returned by a function that is called with a message and does not take it. The message stays where it is.
+// Skip is returned by a function that is passed to Handle or React, to leave its message in the mailbox. The message keeps its place.
 var Skip Next = skip{}
 
 type skip struct{}
@@ -18,7 +19,8 @@ type skip struct{}
 func (skip) next()         {}
 func (skip) Error() string { return "actor: Skip" }
 
-// A reaction waits for a message without a task. A func is a pointer, so a Next of it costs no allocation.
+// A reaction is the Next that React returns. It is a func type because a func is a pointer, so that its conversion to a Next does not
+// allocate.
 type reaction[M any] func(M) error
 
 func (reaction[M]) next()         {}
@@ -32,7 +34,7 @@ type andThen struct {
 func (*andThen) next()         {}
 func (*andThen) Error() string { return "actor: AndThen" }
 
-// AndThen goes on with first, which may be nil, and when that is done, with then.
+// AndThen returns a Next that continues with first and, when first is done, calls then. first may be nil.
 func AndThen(first error, then func() error) Next {
 	if then == nil {
 		panic("actor: AndThen with a nil function")
@@ -41,15 +43,16 @@ func AndThen(first error, then func() error) Next {
 }
 
 type loop struct {
-	cond func() bool // nil means always
+	cond func() bool // a nil cond is always true
 	body func() error
 }
 
 func (*loop) next()         {}
 func (*loop) Error() string { return "actor: Loop" }
 
-// Loop goes on with body, and whenever that is done, with body again. It ends when body fails, or when the actor is stopped or
-// killed. So nothing is kept of the Nexts around a Loop but a Catch: a body may return the Loop of another state, and so on for ever.
+// Loop returns a Next that calls body, and calls body again whenever it is done. The loop ends when body fails, or when the actor is
+// stopped or killed. Of the Nexts around a Loop, only Catches are kept. The body of a Loop may therefore return another Loop, any
+// number of times, without a growth of memory.
 func Loop(body func() error) Next {
 	if body == nil {
 		panic("actor: Loop with a nil function")
@@ -57,7 +60,7 @@ func Loop(body func() error) Next {
 	return &loop{body: body}
 }
 
-// LoopWhile is Loop as long as cond, which is called before each turn, returns true.
+// LoopWhile is like Loop, but it calls cond before each turn and is done when cond returns false.
 func LoopWhile(cond func() bool, body func() error) Next {
 	if cond == nil || body == nil {
 		panic("actor: LoopWhile with a nil function")
@@ -74,11 +77,12 @@ type catch struct {
 func (*catch) next()         {}
 func (*catch) Error() string { return "actor: Catch" }
 
-// Catch goes on with first. If first fails, or anything that it leads to, the actor goes on with h of the error. A panic is a
-// *suspend.PanicError. After one, the actor goes on in a new task. A Stop and a Kill are not caught, nor is anything after a Kill: a panic of
-// an actor that is being killed goes on as in any task. A runtime.Goexit ends the actor. Requests that were received and not answered
-// in first fail with ErrNoReply, functions that were left with OnEnd in first are called, and SendAfters, Watches and Links of first are
-// taken back.
+// Catch returns a Next that calls first. If first fails, or a Next that follows from first fails, the actor continues with h(err). A
+// panic is also a failure: err then wraps a *suspend.PanicError, and the actor continues in a new task.
+//
+// Catch does not handle a Stop or a Kill, nor any failure after a Kill. A panic in an actor that is being killed unwinds as in any
+// task. A runtime.Goexit ends the actor. Before h is called, requests that first received and did not answer fail with ErrNoReply,
+// functions that first registered with OnEnd are called, and the SendAfters, Watches and Links of first are undone.
 func Catch(first func() error, h func(err error) error) Next {
 	if first == nil || h == nil {
 		panic("actor: Catch with a nil function")

@@ -48,14 +48,14 @@ func (in *Inbox[M]) init(ctx context.Context, o []Options[M]) {
 	}
 	in.ctx.InitAs((*lineage)(&in.life), ctx, watching.Here)
 	var m M
-	if in.asks = any(m) == nil; !in.asks { // so M is an interface
+	if in.asks = any(m) == nil; !in.asks { // M is an interface, so a message may be a request
 		_, in.asks = any(m).(pending)
 	}
 }
 
-// follow has the inbox killed when ctx, the parent of its context, is done. It reports whether ctx may ever be.
+// follow kills the inbox when ctx is done. It reports whether ctx can end.
 func (in *Inbox[M]) follow(ctx context.Context) bool {
-	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // an actor's Done channel is made on demand
+	if in.parent == nil || cancelctx.Of(ctx) == nil && ctx.Done() == nil { // Done allocates the channel of an actor's context
 		return false
 	}
 	in.ctx.AfterFunc(func() { in.kill(context.Cause(&in.ctx)) })
@@ -65,16 +65,16 @@ func (in *Inbox[M]) follow(ctx context.Context) bool {
 // Ref returns the address of the inbox.
 func (in *Inbox[M]) Ref() Ref[M] { return Ref[M]{in} }
 
-// Len returns the number of messages that are accepted and not received.
+// Len returns the number of messages that have been accepted but not yet received.
 func (in *Inbox[M]) Len() int {
 	in.guard.Lock()
 	defer in.guard.Unlock()
 	return in.arrived.count + in.mail.count
 }
 
-// Receive receives the first message, suspending the caller until there is one. Once the inbox is stopped and empty, it returns
-// ErrStopped; if the inbox is killed, an error that is the cause. If ctx is done first, or already, Receive returns the error
-// of the cancellation and has taken nothing.
+// Receive removes and returns the first message, and suspends the caller until there is one. If the inbox is stopped and empty, Receive
+// returns ErrStopped. If the inbox is killed, Receive returns an error that wraps the cause. If ctx is done first, or already, Receive
+// returns the error of the cancellation and removes no message.
 //
 // A Send synchronizes before the return of the Receive that gets its message.
 func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
@@ -92,25 +92,25 @@ func (in *Inbox[M]) Receive(ctx context.Context) (m M, err error) {
 		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in), false); err != nil {
 			return m, err
 		}
-		if in.killed.Load() { // the Kill came after the message
+		if in.killed.Load() { // a Kill has followed the message
 			return m, in.cancellation()
 		}
 	}
 }
 
-// Handle calls f with the first message that f does not Skip, and returns its result. It suspends the caller until there is
-// such a message, and fails as Receive does. Each wait begins with the first message in the mailbox, and calls f once
-// with each. Other tasks run after 64 waits at the latest, but not between the messages that one wait skips: skipping is meant
-// to be quick.
+// Handle calls f with one message after another until f does not return Skip, and returns the result of f. It suspends the caller while
+// there is no such message, and returns the same errors as Receive. Each call of Handle begins at the first message in the mailbox, and
+// calls f once with each message. Handle yields to other tasks at least once in 64 calls, but not between skipped messages, so f should
+// skip quickly.
 //
-// f runs in the caller's task, under no lock, and may suspend, receive, and handle. A message that f skips keeps its place.
-// While f runs, its message stays in its place, but nested receives pass over it. A message counts as received when f
-// returns, or panics.
+// f runs in the caller's task without locks, and may suspend, receive, and call Handle. A skipped message keeps its place. While f
+// handles a message, the message stays in the mailbox, but nested receives pass over it. The message counts as received when f returns
+// anything but Skip, or panics.
 func (in *Inbox[M]) Handle(ctx context.Context, f func(M) error) error { return in.handle(ctx, nil, f) }
 
-// HandleWithin is Handle with a timeout: if no message that f takes comes for d, it returns ErrTimeout. A message that f skips does not
-// begin d anew. When the caller finds d to be over, f is called with the messages that are there, but with no later message. If d is
-// not positive, that is at once.
+// HandleWithin is Handle with a timeout: it returns ErrTimeout if f skips every message for d. A skipped message does not restart the
+// timeout. When the caller notices that d is over, it calls f with the messages already in the mailbox, but with no later message. If d
+// is not positive, the caller notices this at once.
 func (in *Inbox[M]) HandleWithin(ctx context.Context, d time.Duration, f func(M) error) error {
 	t := in.startTimer(d)
 	defer t.stop()
@@ -127,21 +127,22 @@ func (in *Inbox[M]) handle(ctx context.Context, t *timer, f func(M) error) error
 		if took, err := in.look(&at, f); took {
 			return err
 		}
-		if in.state == ended { // a Close in f leaves the messages in hand
+		if in.state == ended { // a Close in f does not bury a message that a function is handling
 			each(in.bury)
 		}
-		in.within = t // f has waited without it, perhaps
+		in.within = t // a wait in f may have changed within
 		if _, err := suspend.Wait[struct{}](ctx, (*arrival[M])(in), false); err != nil {
 			return err
 		}
-		if in.killed.Load() { // the Kill came after the message
+		if in.killed.Load() { // a Kill has followed the message
 			return in.cancellation()
 		}
 	}
 }
 
-// begin is the beginning of a wait. It returns the context to wait with: none instead of the actor's own one, whose end is a Kill, which
-// wakes the waiter. A waiter that is registered with a context needs 160 bytes more of its stack, and 100 of heap.
+// begin begins a wait and returns the context for it. It replaces the actor's own context with context.Background, because only a Kill
+// ends the actor's context, and a Kill wakes the waiter. A waiter that is registered with a context needs 160 more bytes on its stack,
+// and 100 on the heap.
 func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 	if err := suspend.Err(ctx); err != nil {
 		return nil, err
@@ -157,10 +158,11 @@ func (in *Inbox[M]) begin(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// turnsUntilYield is how many messages an actor handles before it lets other tasks run.
+// turnsUntilYield is the number of messages that an actor handles before it yields to other tasks.
 const turnsUntilYield = 64
 
-// fresh is called before the mailbox is looked at from its front, after a Preemptible: another task may come between two messages.
+// fresh is called after suspend.Preemptible, before the mailbox is scanned from its front. It calls settle once in turnsUntilYield
+// calls.
 func (in *Inbox[M]) fresh() {
 	in.mail.spins = 0
 	if in.mail.turns++; in.mail.turns >= turnsUntilYield {
@@ -168,7 +170,7 @@ func (in *Inbox[M]) fresh() {
 	}
 }
 
-// settle is the part of fresh that is not due for each message.
+// settle yields to other tasks, and compacts the mail if it is sparse.
 func (in *Inbox[M]) settle() {
 	in.mail.turns = 0
 	suspend.Yield()
@@ -177,7 +179,7 @@ func (in *Inbox[M]) settle() {
 	}
 }
 
-// look is scan for a caller that may recover a panic of f. The message with which f has panicked counts as received.
+// look is like scan, for a caller that may recover a panic in f. The message with which f panicked counts as received.
 func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
 	calling := true
 	defer func() {
@@ -190,17 +192,17 @@ func (in *Inbox[M]) look(at *place[M], f func(M) error) (took bool, err error) {
 	return took, err
 }
 
-// scan calls f with each message behind at, until f takes one, and reports whether it did. at is the message of the call, and then
-// the last one skipped.
+// scan calls f with each message behind at, until f does not return Skip. took reports whether f has taken a message. During a call of
+// f, at is the place of f's message. If scan returns false, at is the last message that f has skipped.
 //
-// A message that f is called with is busy, so its segment stays where it is, whatever f does.
+// A message is busy while f handles it, so that its segment stays in place, even if f receives other messages.
 func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 	s, mask := at.seg, above(at.at)
 	if s == nil {
 		s, mask = in.mail.first, ^uint64(0)
 	}
 	for ; s != nil; s, mask = s.next, ^uint64(0) {
-		busy := s.busy // f has returned, so busy is exact
+		busy := s.busy // busy has only the messages of outer calls here
 		seen := s.live &^ busy & mask
 		if seen == 0 {
 			continue
@@ -212,7 +214,7 @@ func (in *Inbox[M]) scan(at *place[M], f func(M) error) (took bool, err error) {
 			if _, skipped := err.(skip); !skipped {
 				if in.mail.counts {
 					in.received(*at)
-				} else { // the same, with a call less
+				} else { // like received, but with one call less
 					in.mail.remove(*at)
 				}
 				return true, err

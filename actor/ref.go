@@ -8,24 +8,27 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An Actor is a Ref of any type, to stop, watch and wait for.
+// An Actor is a Ref for messages of any type. It can be stopped, killed, watched and waited for.
 type Actor interface {
-	// Stop closes the mailbox. Its mail can still be received; then waits return ErrStopped, and the actor ends. Before it ends, its
-	// children are stopped and have ended.
+	// Stop closes the mailbox. The actor can still receive its mail. After that its waits return ErrStopped, and it ends when it has
+	// stopped its children and they have ended.
 	Stop()
 
-	// Kill cancels the actor's context with cause, and ends it where it waits next. A wait for a message ends also if messages are
-	// left and whatever context it waits with; other waits end by the actor's context. The first cause stays.
+	// Kill cancels the actor's context with cause, and ends the actor at its next wait. A wait for a message ends even if there are
+	// messages, and even with another context. Any other wait ends only with the actor's context. Only the first Kill sets the cause.
 	Kill(cause error)
 
-	// Wait suspends the caller until the actor has ended, and returns the error with which it did: nil if it was done or stopped, the
-	// cause itself if it was killed. By then its dead letters are accounted for. If ctx is done first, or already, Wait
-	// returns the error of the cancellation. An actor that waits for its own end, or for the end of an actor whose descendant it is,
-	// gets an error at once if it waits with its context: it has to end first. Every context derived from that counts as its own, also by
-	// context.WithoutCancel and on another goroutine. Such a goroutine waits with a context of other origin.
+	// Wait suspends the caller until the actor has ended. It returns the error with which the actor ended: nil if it was done or
+	// stopped, or the cause itself if it was killed. By then, Options.Dead has been called with all its dead letters. If ctx is done
+	// first, or already, Wait returns the error of the cancellation.
+	//
+	// An actor cannot wait for its own end, or for the end of an ancestor. If ctx is the actor's context, or derived from it, Wait
+	// returns an error at once, even after context.WithoutCancel or on another goroutine. A goroutine that needs such a wait must use
+	// an unrelated context.
 	Wait(ctx context.Context) error
 
-	// WaitOp is Wait as an Op. Its value is the error of the actor. It does not detect its own end: a child must not wait for its parent, or neither ends.
+	// WaitOp returns an Op that waits until the actor has ended. Its value is the actor's error. Unlike Wait, WaitOp does not detect a
+	// wait for an ancestor: a child must not wait for its parent, because neither would end.
 	WaitOp() suspend.Op[error]
 
 	// Done returns a channel that is closed when the actor has ended.
@@ -36,7 +39,7 @@ type Actor interface {
 
 // A target is the mailbox behind a Ref.
 type target[M any] interface {
-	send(m M) error // post of m and its request
+	send(m M) error // like post, with the request of m
 	post(m M, q pending, forced bool) error
 	sendOp(m M, q pending) suspend.Op[struct{}]
 	requestOf(m M) pending
@@ -45,15 +48,15 @@ type target[M any] interface {
 	lifeOf() *life
 }
 
-// A Ref is where messages are sent. It may be copied, compared, sent and used by any goroutine, and says nothing of where its actor
-// runs. The zero Ref addresses an actor that has ended.
+// A Ref is the address of an actor. It may be copied, compared, sent in messages and used by any goroutine, wherever the actor runs.
+// The zero Ref is the address of an actor that has ended.
 //
-// Messages of one sender to one actor arrive in the order in which they were sent. All messages to an actor have one order, and a
-// Send is over when it returns, so a message never arrives before its cause.
+// Messages from one sender to one actor arrive in the order in which they were sent. All messages in a mailbox have one order, which is
+// fixed before Send returns. So a message never arrives before its cause.
 type Ref[M any] struct{ to target[M] }
 
-// Send leaves m in the mailbox and never waits. If it returns nil, m is accepted: it will be received once, or be a dead letter once.
-// ErrEnded and ErrFull say that it is not accepted. A message that embeds a Request belongs to this actor from now on.
+// Send puts m into the mailbox and never waits. If Send returns nil, m is accepted: it will be received once or become a dead letter
+// once. If Send returns ErrEnded or ErrFull, m is not accepted. If m embeds a Request, the actor becomes its home.
 func (r Ref[M]) Send(m M) error {
 	if r.to == nil {
 		return ErrEnded
@@ -61,7 +64,7 @@ func (r Ref[M]) Send(m M) error {
 	return r.to.send(m)
 }
 
-// SendOp is a Send that waits for room in the mailbox, as an Op. Waiting senders are served in the order in which they came.
+// SendOp returns an Op that sends m, and waits while the mailbox is full. Waiting senders are served in the order of their arrival.
 func (r Ref[M]) SendOp(m M) suspend.Op[struct{}] {
 	if r.to == nil {
 		return suspend.Map(suspend.After(0), func(time.Time, error) (v struct{}, err error) { return v, ErrEnded })
@@ -69,8 +72,8 @@ func (r Ref[M]) SendOp(m M) suspend.Op[struct{}] {
 	return r.to.sendOp(m, r.to.requestOf(m))
 }
 
-// SendWait leaves m in the mailbox, suspending the caller while the mailbox is full. If ctx is done first, or already, it returns the
-// error of the cancellation, and m is not accepted.
+// SendWait puts m into the mailbox, and suspends the caller while the mailbox is full. If ctx is done first, or already, SendWait
+// returns the error of the cancellation, and m is not accepted.
 func (r Ref[M]) SendWait(ctx context.Context, m M) error {
 	_, err := suspend.Do(ctx, r.SendOp(m))
 	return err
@@ -109,8 +112,9 @@ func (r Ref[M]) lifeOf() *life {
 	return r.to.lifeOf()
 }
 
-// Adapt returns a Ref for a part, or another form, of the messages of to. It sends f(m) to to for each m. f is called by the
-// sender, under no lock. As an Actor, it is to. If m is a request, f(m) may wrap it; if m is none, f(m) may be one.
+// Adapt returns a Ref that sends f(m) to the actor to for each message m. The sender calls f with no lock held. The other methods of
+// the new Ref act on the same actor. f may put a request into another message, and may make a request from a message that is not a
+// request.
 func Adapt[N, M any](to Ref[M], f func(N) M) Ref[N] {
 	if f == nil {
 		panic("actor: Adapt with a nil function")
@@ -137,7 +141,7 @@ func (a *adapted[N, M]) sendOp(m N, q pending) suspend.Op[struct{}] {
 	return a.target.sendOp(a.adapt(m, q))
 }
 
-// adapt returns f(m) with its request: the request q of m, or f(m) itself if m is no request.
+// adapt returns f(m) and its request: q if m is a request, or else f(m) itself if it is a request.
 func (a *adapted[N, M]) adapt(m N, q pending) (M, pending) {
 	to := a.f(m)
 	switch is := a.target.requestOf(to); {
@@ -151,10 +155,10 @@ func (a *adapted[N, M]) adapt(m N, q pending) (M, pending) {
 
 func (a *adapted[N, M]) requestOf(m N) pending { return asRequest(m) }
 
-// A wrapped request is in a message that is not itself the request.
+// A wrapped is a request inside a message that is not itself the request.
 type wrapped struct{ pending }
 
-// asRequest returns the request that m is, nil if it is none. A nil pointer is none.
+// asRequest returns m as a request, or nil if m is not a request or is a nil pointer.
 func asRequest(m any) pending {
 	q, ok := m.(pending)
 	if !ok || isNil(m) {

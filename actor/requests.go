@@ -16,15 +16,15 @@ type pending interface {
 	replyTo(f func(v any, err error))
 }
 
-// A call is the phase of a request, and its home.
+// A call holds the phase of a request, and its home.
 //
-//	fresh -Ask> asked      -Reply> answered   for good
+//	fresh -Ask> asked      -Reply> answered   final
 //	asked -Ask> fresh      refused by the mailbox
 type call struct {
 	guard suspend.Guard
-	phase atomicx.Uint32         // becomes answered under guard
-	home  atomicx.Pointer[entry] // the entry of the home that accepted it last; nil if it was not asked, or is answered
-	first entry                  // used for the first home
+	phase atomicx.Uint32         // set to answered under guard
+	home  atomicx.Pointer[entry] // the entry of the last home; nil before the Ask and after the answer
+	first entry                  // the entry of the first home
 }
 
 const (
@@ -33,24 +33,26 @@ const (
 	answered
 )
 
-// waited reports whether the request was asked and is not answered.
+// waited reports whether the request was asked and has not been answered.
 func (c *call) waited() bool { return c.phase.Load() == asked }
 
-// An entry says that a request has, or had, its home at an actor. It is in the ring of this actor's entries, which the actor's guard guards.
+// An entry records that an actor is, or was, the home of a request. The entries of an actor form a ring, which the actor's guard
+// protects.
 type entry struct {
 	q          pending
 	at         *life
 	next, prev *entry // are nil outside a ring
 }
 
-// adoptLocked makes this actor the home of q, and returns where it was before, for the caller to drop outside the guard.
+// adoptLocked makes this actor the home of q. It returns the entry of the previous home, which the caller must drop after it unlocks
+// the guard.
 func (l *life) adoptLocked(q pending) (before *entry) {
 	c := q.call()
 	if !c.waited() {
 		return nil
 	}
 	e := &c.first
-	if e.at != nil { // otherwise it is being asked
+	if e.at != nil { // c.first is already in use
 		e = new(entry)
 	}
 	e.q, e.at = q, l
@@ -62,7 +64,7 @@ func (l *life) adoptLocked(q pending) (before *entry) {
 	}
 	l.calls = e
 	before = c.home.Swap(e)
-	if !c.waited() && c.home.CompareAndSwap(e, nil) { // it may have looked for its home before there was this one
+	if !c.waited() && c.home.CompareAndSwap(e, nil) { // resolve may have cleared home before the Swap
 		e.unlinkLocked()
 	}
 	return before
@@ -81,7 +83,7 @@ func (e *entry) unlinkLocked() {
 	e.next, e.prev = nil, nil
 }
 
-// drop takes the entry of a request out that has its home elsewhere by now.
+// drop unlinks the entry of a request that has another home now, or has been answered. e may be nil.
 func (e *entry) drop() {
 	if e == nil {
 		return
@@ -91,10 +93,11 @@ func (e *entry) drop() {
 	e.at.guard.Unlock()
 }
 
-// A set of entries that are in no ring any more.
+// An entries is a list of entries that have been removed from their ring.
 type entries []*entry
 
-// takeCallsLocked takes out the requests at home here, the oldest first. Requests in stay remain.
+// takeCallsLocked unlinks and returns the entries of all requests whose home is this actor, oldest first. It skips the requests in
+// stay.
 func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 	if l.calls == nil {
 		return nil
@@ -115,7 +118,7 @@ func (l *life) takeCallsLocked(stay map[*call]bool) (out entries) {
 	return out
 }
 
-// fail fails the requests whose home is still here.
+// fail fails those requests that have not moved to another home.
 func (es entries) fail(err error) {
 	each(func() bool { // a function of ReplyTo may panic
 		if len(es) == 0 {
@@ -137,7 +140,7 @@ func noReply(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoReply, err)
 }
 
-// each calls next until it reports that nothing is left. After a panic or a Goexit of next, it goes on while that unwinds.
+// each calls next until next returns false. If next panics or calls Goexit, the calls continue while the stack unwinds.
 func each(next func() (more bool)) {
 	more := true
 	defer func() {

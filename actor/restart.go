@@ -10,42 +10,41 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Policy says how Restart goes on after failures. The zero Policy restarts at once, without end, and not after panics.
+// A Policy configures Restart. The zero Policy restarts at once after each failure, without a bound, but not after a panic.
 type Policy struct {
-	// Max is how many restarts there may be in any period of Within; then the failure goes on. Zero: no bound. A Within of zero
-	// is the life of the actor.
+	// Max is the maximum number of restarts in any period of length Within. Once Max is reached, Restart does not handle the next
+	// failure. Zero means no bound. If Within is zero, the period is the life of the actor.
 	Max    int
 	Within time.Duration
 
-	// Backoff returns how long to wait before the n'th restart in a period of Within. The actor waits without a task, and its
-	// mail waits. Nil: not at all.
+	// Backoff returns the time to wait before the n'th restart in a period of length Within. The actor waits without a task, and
+	// handles no messages. If Backoff is nil, the actor does not wait.
 	Backoff func(n int) time.Duration
 
-	// Panics says that a panic is a failure like others. Otherwise it goes on, as in any task. A runtime.Goexit, as of a failed
-	// test, is no failure: it ends the actor.
+	// Panics makes Restart handle a panic like any other failure. A runtime.Goexit, as in a failed test, always ends the actor.
 	Panics bool
 
-	// OnRestart is called before each restart, in the actor's task, with the failure.
+	// OnRestart is called with the failure before each restart, in the actor's task.
 	OnRestart func(err error)
 }
 
-// Restart returns a body that runs body, and runs it anew when it has failed: supervision as a wrapper. The actor is the same, with
-// the same Ref, the same mailbox, and the mail that is in it. What Catch says of requests, OnEnd, SendAfter, Watch, Link, Stop and Kill
-// holds for each failure.
+// Restart returns a body that runs body, and runs it again after each failure, as a supervisor does. The actor keeps its Ref, its
+// mailbox and its mail. At each failure, requests, OnEnd, SendAfter, Watch, Link, Stop and Kill are treated as in Catch.
 //
-// Each life has its own context, which is cancelled when the life has failed, or is done and the actor goes on. So the children of a
-// failed life are killed, and the next life begins when they have ended. A child that waits with a context of another origin can delay that.
+// Each run of body, called a life, has its own context. This context is cancelled when the life fails, or when the life is done and the
+// actor continues. The children of the life are then killed, and the next life begins after they have ended. A child that waits with a
+// context of another origin can delay the next life.
 //
-// A Stop ends a Backoff. From then on a life begins at once, but only if there is mail and the life before it has received some.
-// Otherwise the actor ends with the failure.
+// A Stop ends a Backoff. After a Stop, the next life begins without a Backoff, but only if there is mail, and if the previous life has
+// received messages. Otherwise the actor ends with the failure.
 func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) error) func(ctx context.Context, self *Self[M]) error {
 	if body == nil {
 		panic("actor: Restart without a body")
 	}
 	return func(ctx context.Context, self *Self[M]) error {
-		var recent []time.Time // restarts in the last Within, the oldest first
-		n := 0                 // restarts that count
-		mail := math.MaxInt    // messages of the stopped actor, when a life failed last
+		var recent []time.Time // the times of the restarts in the last Within, oldest first
+		n := 0                 // the number of restarts that count towards Max
+		mail := math.MaxInt    // the number of messages at the stopped actor's last failure
 		mayGoOn := func() bool {
 			left, stopped := self.afterStop()
 			less := left < mail
@@ -71,7 +70,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 			if err := self.outliveKilled(); err != nil {
 				return err
 			}
-			if mail == math.MaxInt && !mayGoOn() { // stopped during the wait
+			if mail == math.MaxInt && !mayGoOn() { // the actor was stopped during the wait
 				return err
 			}
 			return life()
@@ -114,7 +113,7 @@ func Restart[M any](p Policy, body func(ctx context.Context, self *Self[M]) erro
 	}
 }
 
-// afterStop returns how many messages are left, and whether the actor is stopped.
+// afterStop returns the number of messages that are left, and whether the actor is stopped.
 func (in *Inbox[M]) afterStop() (left int, stopped bool) {
 	in.guard.Lock()
 	defer in.guard.Unlock()

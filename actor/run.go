@@ -9,12 +9,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Spawn starts an actor on a scheduler and returns its address. body runs in a task; its ctx is done when ctx is, when the actor
-// is killed, and when it has ended. The actor is a child of the actor that ctx is of, if there is one. The actor ends when body is done or fails, and with it all that body has led to. When ctx
-// is done, the actor is killed. If on refuses the task, now or later, the actor has ended with the error of the refusal.
+// Spawn starts an actor on a scheduler and returns its address. body runs in a task, with a context that ends when ctx ends, when the
+// actor is killed, or when it has ended. If ctx is an actor's context, or derived from it, the new actor is that actor's child. It ends
+// when body and every Next that follows are done, or at the first failure. When ctx is done, the actor is killed. If the scheduler
+// refuses a task, now or later, the actor ends with that error.
 //
-// Whatever an actor does happens one thing after another: a Send synchronizes before the receipt of its message, and a reaction
-// before the next one, on whatever thread.
+// An actor's code never runs concurrently with itself. A Send synchronizes before the receipt of its message, and a reaction
+// synchronizes before the next reaction.
 func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context.Context, self *Self[M]) error, o ...Options[M]) Ref[M] {
 	if on == nil || body == nil {
 		panic("actor: Spawn without a scheduler or a body")
@@ -35,9 +36,9 @@ func Spawn[M any](ctx context.Context, on suspend.Spawner, body func(ctx context
 	return s.Ref()
 }
 
-// React goes on with the first message that f does not Skip, as Handle does, but without a task and without a stack while the
-// actor waits: so it has to be returned, and nothing after it runs. The actor goes on with the result of f. f runs as
-// a task and may suspend.
+// React returns a Next that calls f with one message after another, as Handle does, until f does not return Skip. The actor then
+// continues with the result of f. While the actor waits, it has neither a task nor a stack. React itself does not wait, so the caller
+// must return the Next. f runs in a task and may suspend.
 //
 //	return self.React(func(m Msg) error { … })
 func (s *Self[M]) React(f func(M) error) Next {
@@ -56,15 +57,15 @@ type within[M any] struct {
 func (*within[M]) next()         {}
 func (*within[M]) Error() string { return "actor: ReactWithin" }
 
-// A timed is a within whose time runs.
+// A timed is a within whose timer has been started.
 type timed[M any] struct {
 	*within[M]
 	timer *timer
 }
 
-// ReactWithin is React with a timeout: if no message that f takes comes for d, the actor goes on with late. d counts from the
-// return of this Next; a message that f skips does not begin it anew. When the actor finds d to be over, f is called with the
-// messages that are there, but with no later message. If d is not positive, that is at once.
+// ReactWithin is React with a timeout: if f skips every message for d, the actor continues with late. The timeout starts when the Next
+// is returned, and a skipped message does not restart it. When the actor notices that d is over, it calls f with the messages already
+// in the mailbox, but with no later message. If d is not positive, the actor notices this at once.
 func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() error) Next {
 	if f == nil || late == nil {
 		panic("actor: ReactWithin with a nil function")
@@ -72,13 +73,13 @@ func (s *Self[M]) ReactWithin(d time.Duration, f func(M) error, late func() erro
 	return &within[M]{f: f, d: d, late: late}
 }
 
-// An awaiter is an Await of any type.
+// An awaiter is an await with a result of any type.
 type awaiter interface {
 	Next
 	begin(s executor)
 }
 
-// An executor is a starter of any type.
+// An executor is a starter with messages of any type.
 type executor interface {
 	suspend.Executor
 	proceed(f func() error)
@@ -97,8 +98,9 @@ func (a *await[T]) begin(s executor) {
 	suspend.Then(s.context(), a.op, s, func(v T, err error) { s.proceed(func() error { return a.k(v, err) }) })
 }
 
-// Await goes on with k of op's result, without a task and without a stack while the actor waits. Until then its mail waits. If
-// the actor is killed first, k is called with the error of the cancellation. k runs as a task and may suspend.
+// Await returns a Next that waits for op and then calls k with the result. While the actor waits, it has neither a task nor a stack,
+// and handles no messages. If the actor is killed first, k is called with the error of the cancellation. k runs in a task and may
+// suspend.
 func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next {
 	if s == nil || k == nil {
 		panic("actor: Await without an actor or a function")
@@ -106,24 +108,24 @@ func Await[T, M any](s *Self[M], op suspend.Op[T], k func(T, error) error) Next 
 	return &await[T]{op: op, k: k}
 }
 
-// An opening is a body.
+// An opening is an actor's body in the form of a Next.
 type opening[M any] func(ctx context.Context, self *Self[M]) error
 
 func (opening[M]) next() {}
 
 func (opening[M]) Error() string { return "actor: opening" }
 
-// proceed is a function that the actor goes on with.
+// A proceed is the Next of a function that the actor calls next.
 type proceed func() error
 
 func (proceed) next() {}
 
 func (proceed) Error() string { return "actor: proceed" }
 
-// step returns the function of the actor's tasks. A task lasts to the end of the actor, or until it waits without a task. Then
-// another task may have begun already, so the returning task must touch nothing of the actor.
+// step returns the function that each of the actor's tasks runs. A task returns when the actor ends or waits without a task. In the
+// second case another task may already run the actor, so the returning task must not touch it.
 //
-// Between the body of the actor and its coroutine there is one frame. A small body that receives fits into the first two kilobytes then.
+// Only one stack frame lies between the coroutine and the body, so that a small body that receives fits into two kilobytes of stack.
 func (s *Self[M]) step() func() {
 	return func() {
 		returned := false
@@ -139,7 +141,7 @@ func (s *Self[M]) step() func() {
 	}
 }
 
-// stepAfter is step, of a task that begins with f. f calls functions of an Op.
+// stepAfter is like step, for a task that begins with a call of f. f calls functions of an Op, which may panic.
 func (s *Self[M]) stepAfter(f func()) {
 	returned := false
 	defer s.stepped(&returned)
@@ -151,13 +153,14 @@ func (s *Self[M]) stepAfter(f func()) {
 	returned = true
 }
 
-// stepped is deferred by all that calls functions of the actor. After a panic that a Catch is for, the actor goes on in another task.
+// stepped is deferred wherever functions of the user are called. After a panic that a Catch handles, the actor continues in another
+// task.
 func (s *Self[M]) stepped(returned *bool) {
 	if *returned {
 		return
 	}
 	v := recover()
-	if s.at.inHand() { // the function of a reaction has panicked
+	if s.at.inHand() { // a reaction's function has not returned
 		s.received(s.at)
 	}
 	if v == nil { // runtime.Goexit
@@ -176,11 +179,11 @@ func (s *Self[M]) stepped(returned *bool) {
 	panic(v)
 }
 
-// trampoline follows one Next after another, until the actor waits without a task, or ends. So combinators need no stack.
+// trampoline runs one Next after another, until the actor waits without a task, or ends. Nested Nexts therefore need no stack.
 func (s *Self[M]) trampoline() {
 	err := s.goOn
 	s.goOn = nil
-	for woken := true; ; woken = false { // woken: a reaction has waited, and has looked at all that it knew
+	for woken := true; ; woken = false { // woken means that a reaction continues after its wait
 		switch n := err.(type) {
 		case nil:
 			f := s.frames
@@ -238,8 +241,8 @@ func (s *Self[M]) trampoline() {
 	}
 }
 
-// around returns the frames around n that something may come back to. A Loop is never done, so only a Catch is left of those around
-// it. Otherwise a state machine that goes from one Loop to the next would keep them all.
+// around returns the frames that must be kept around n. A Loop without a condition is never done, so only the frames from the innermost
+// Catch outwards are kept. Otherwise a state machine made of Loops would keep all its frames.
 func (s *Self[M]) around(n *loop) *frame {
 	f := s.frames
 	for n.cond == nil && f != nil && f.catch == nil {
@@ -248,7 +251,7 @@ func (s *Self[M]) around(n *loop) *frame {
 	return f
 }
 
-// back goes on with f, the innermost frame, as its inner Next is done.
+// back continues with f, the innermost frame, when the Next inside f is done.
 func (s *Self[M]) back(f *frame) error {
 	if n := f.loop; n != nil {
 		s.spin()
@@ -266,7 +269,8 @@ func (s *Self[M]) back(f *frame) error {
 	return nil
 }
 
-// spin is called in each turn of a Loop, and at each restart, to let other tasks run: there may be no wait between two of them.
+// spin is called in each turn of a Loop, and before the function of each Catch. It yields from time to time, because there may be no
+// wait between two turns.
 func (s *Self[M]) spin() {
 	if s.mail.spins++; s.mail.spins >= turnsUntilYield {
 		s.mail.spins = 0
@@ -274,7 +278,7 @@ func (s *Self[M]) spin() {
 	}
 }
 
-// fail goes on with the innermost Catch that err, a failure, is for.
+// fail continues with the innermost Catch that handles err. It returns err if there is none.
 func (s *Self[M]) fail(err error) error {
 	for f := s.frames; f != nil; f = f.up {
 		s.frames = f.up
@@ -289,7 +293,7 @@ func (s *Self[M]) fail(err error) error {
 	return err
 }
 
-// caught reports whether n is for err: neither a Stop nor a Kill is caught, and a panic only where that is asked for.
+// caught reports whether n handles err. A Stop and a Kill are never handled, and a panic is handled only if n.panics is set.
 func (s *Self[M]) caught(n *catch, err error) bool {
 	if s.killed.Load() || errors.Is(err, ErrStopped) {
 		return false
@@ -298,7 +302,7 @@ func (s *Self[M]) caught(n *catch, err error) bool {
 	return n.panics || !ofPanic
 }
 
-// catches reports whether a Catch goes on after err.
+// catches reports whether any Catch around the current Next handles err.
 func (s *Self[M]) catches(err error) bool {
 	for f := s.frames; f != nil; f = f.up {
 		if f.catch != nil && s.caught(f.catch.catch, err) {
@@ -308,11 +312,12 @@ func (s *Self[M]) catches(err error) bool {
 	return false
 }
 
-// errLate is the result of a reaction whose time is over.
+// errLate is the result of a reaction whose timeout has expired.
 var errLate = errors.New("actor: late")
 
-// react calls f, of the reaction n, with the messages that it has not seen. It reports whether the actor waits, which is the end of
-// this task. Otherwise the actor goes on with err. The reactions of a Loop follow one another here, as most actors consist of one.
+// react calls f, the function of the reaction n, with the messages behind s.at. If waits is true, the actor now waits, and the task
+// must return. Otherwise the actor continues with err. react also runs the following reactions of a Loop, because most actors are such
+// a Loop.
 func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err error) {
 	for {
 		if !woken {
@@ -326,7 +331,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 		}
 		if s.mail.count > 0 {
 			if took, err := s.scan(&s.at, f); took {
-				if s.at = (place[M]{}); s.goOn != nil { // its time runs
+				if s.at = (place[M]{}); s.goOn != nil { // the reaction's timer is running
 					s.reacted()
 				}
 				if err != nil || s.frames == nil || s.frames.loop == nil {
@@ -356,7 +361,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 			s.restLocked()
 			s.state = reacting
 			s.untasked()
-			s.guard.Unlock() // another task may run after this
+			s.guard.Unlock() // another task may run the actor after this
 			return true, nil
 		}
 		s.guard.Unlock()
@@ -371,7 +376,7 @@ func (s *Self[M]) react(n error, f func(M) error, woken bool) (waits bool, err e
 	}
 }
 
-// reacted is the end of a reaction's wait.
+// reacted ends a reaction's wait and stops its timer.
 func (s *Self[M]) reacted() {
 	s.at = place[M]{}
 	if n, ok := s.goOn.(*timed[M]); ok {
@@ -380,10 +385,10 @@ func (s *Self[M]) reacted() {
 	}
 }
 
-// A starter is an actor as the executor of its Awaits. It is also a Spawner, so that a timeout finds the scheduler's timers.
+// A starter is an actor as the executor of its Awaits. It is also a Spawner, so that a timeout in an Op uses the scheduler's timers.
 type starter[M any] Self[M]
 
-// Execute calls f, which takes the result, in a task that then goes on with it.
+// Execute starts a task that calls f and continues the actor. f stores the actor's next step.
 func (s *starter[M]) Execute(f func()) error {
 	err := s.on.Go(func() { (*Self[M])(s).stepAfter(f) })
 	if err != nil {
@@ -400,7 +405,8 @@ func (s *starter[M]) proceed(f func() error) { s.goOn = proceed(f) }
 
 func (s *starter[M]) context() context.Context { return &s.ctx }
 
-// refuse ends an actor whose scheduler has refused a task. The result of its Await, a lock perhaps, is still its own.
+// refuse ends an actor whose scheduler has refused a task. It still calls the function of the Await, which may have to release the
+// result, such as a lock.
 func (s *Self[M]) refuse(f func(), err error) {
 	defer s.end(err)
 	f()

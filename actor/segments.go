@@ -5,47 +5,47 @@ import (
 	"sync"
 )
 
-// A segment is a stretch of a mailbox: up to 64 messages, in the order of their arrival. A message keeps its slot until it is
-// received, so a place in a segment stays valid while others are taken out around it.
+// A segment is a part of a mailbox: up to 64 messages, in the order of their arrival. A message keeps its slot until it is received, so
+// a place stays valid while the messages around it are removed.
 type segment[M any] struct {
 	next, prev *segment[M]
-	live       uint64 // bit i: slots[i] has a message that is not received
-	busy       uint64 // the live messages with which a function is being called
+	live       uint64 // bit i is set if slots[i] has a message that is not received
+	busy       uint64 // the live messages that a function is handling
 	slots      []M    // never grows beyond its capacity; a slot that is not live is zero
 	notes      map[int]note
 }
 
-// A note says more of a message. Few messages have one.
+// A note holds rarely needed facts about a message.
 type note struct {
 	q         pending // the request that an Adapt has wrapped
-	uncounted bool    // Cap does not count it
+	uncounted bool    // the message does not count towards Cap
 }
 
 const (
-	firstSegment = 4  // slots; an empty mailbox keeps no more while it waits
-	lastSegment  = 64 // one for each bit
+	firstSegment = 4  // slots; an empty mailbox that waits keeps no larger segment
+	lastSegment  = 64 // slots; one for each bit of live
 	manyHoles    = 4 * lastSegment
 )
 
-// A mail is a sequence of messages. The zero mail is empty and has no memory.
+// A mail is a sequence of messages. The zero mail is empty and uses no memory.
 //
-// A mailbox has two: senders append to arrived, under the guard, and its owner fetches all of it at once into the second
-// mail, which only the owner touches. So a batch costs the owner one lock.
+// A mailbox has two mails. Senders append to arrived, under the guard. While the owner runs, no other task uses the second mail. The
+// owner moves all messages from arrived to its own mail at once, so that a batch costs one lock.
 type mail[M any] struct {
 	first, last *segment[M]
-	count       int // messages
+	count       int // the number of messages
 }
 
-// A stock is the owner's mail, out of which messages are taken.
+// A stock is the owner's mail, from which messages are removed.
 type stock[M any] struct {
 	mail[M]
-	holes  int32 // slots in its segments whose messages are gone
+	holes  int32 // slots whose messages have been removed
 	turns  uint8 // messages since the owner's last Yield
 	spins  uint8 // turns of the owner's Loop since the last message
 	counts bool  // there is a Cap; never changes
 }
 
-// A place is the position of one message; the zero place is in front of all.
+// A place is the position of one message. The zero place is in front of all messages.
 type place[M any] struct {
 	seg *segment[M]
 	at  int
@@ -53,7 +53,7 @@ type place[M any] struct {
 
 func (p place[M]) message() M { return p.seg.slots[p.at] }
 
-// inHand reports whether a function is being called with the message at p.
+// inHand reports whether a function is handling the message at p.
 func (p place[M]) inHand() bool { return p.seg != nil && p.seg.busy>>p.at&1 != 0 }
 
 func (q *mail[M]) push(m M) {
@@ -65,7 +65,7 @@ func (q *mail[M]) push(m M) {
 	q.count++
 }
 
-// annotate gives the last message a note.
+// annotate attaches n to the last message, unless n is zero.
 func (q *mail[M]) annotate(n note) {
 	if n == (note{}) {
 		return
@@ -84,11 +84,11 @@ func (s *segment[M]) add(m M) {
 	s.live |= 1 << (uint(n) & 63)
 }
 
-// grow adds a segment: a small one to an empty mailbox, and a large one behind another.
+// grow appends a segment: a small segment to an empty mail, and otherwise a large segment.
 func (q *mail[M]) grow() *segment[M] {
 	var s *segment[M]
 	if q.last == nil {
-		x := new(struct { // saves allocations
+		x := new(struct { // the segment and its array are one allocation
 			segment[M]
 			array [firstSegment]M
 		})
@@ -101,8 +101,8 @@ func (q *mail[M]) grow() *segment[M] {
 	return s
 }
 
-// spares has the empty large segments of all mailboxes, in a sync.Pool for each type of message. So a flood takes the memory of the
-// messages that wait, and the collector frees the rest.
+// spares holds the empty large segments of all mailboxes, in a sync.Pool for each type of message. The garbage collector frees them
+// after a burst of messages.
 var spares sync.Map
 
 func spare[M any]() *sync.Pool {
@@ -149,13 +149,13 @@ func (q *mail[M]) after(p place[M]) (place[M], bool) {
 	return place[M]{}, false
 }
 
-// open says which messages of s can be received.
+// open returns the bits of the messages in s that can be received.
 func (s *segment[M]) open() uint64 { return s.live &^ s.busy }
 
-// above has the bits above i.
+// above returns a mask with the bits above i.
 func above(i int) uint64 { return ^uint64(1) << (uint(i) & 63) }
 
-// remove takes the message at p out.
+// remove removes the message at p.
 func (q *stock[M]) remove(p place[M]) {
 	p.seg.clear(p.at)
 	q.count--
@@ -175,7 +175,7 @@ func (s *segment[M]) clear(i int) {
 	}
 }
 
-// release takes s out, which is empty, unless it is the only segment.
+// release unlinks s, which must be empty, unless s is the only segment.
 func (q *stock[M]) release(s *segment[M]) {
 	q.holes -= int32(len(s.slots))
 	s.slots, s.notes = s.slots[:0], nil
@@ -197,7 +197,7 @@ func (q *stock[M]) release(s *segment[M]) {
 	}
 }
 
-// rest gives up the only segment of an empty mail, if it is large.
+// rest releases the segment of an empty mail if the segment is large.
 func (q *mail[M]) rest() {
 	if s := q.first; s != nil && cap(s.slots) == lastSegment {
 		q.giveUp()
@@ -209,8 +209,8 @@ func (q *mail[M]) giveUp() {
 	q.first, q.last = nil, nil
 }
 
-// fetch appends all of from, which is empty then. If q is empty, the two change places, so from has a segment for the next message.
-// Otherwise a few messages are copied where there is room, and more change hands with their segments.
+// fetch appends all messages of from to q, and leaves from empty. If q is empty, the two mails are swapped, so that from has a segment
+// for its next message. Otherwise a few messages are copied into free slots, and many messages are moved with their segments.
 func (q *stock[M]) fetch(from *mail[M]) {
 	s := from.first
 	if from.count == 0 {
@@ -235,8 +235,8 @@ func (q *stock[M]) fetch(from *mail[M]) {
 	*from = mail[M]{}
 }
 
-// compact rebuilds q without its holes, which moves messages. Without it, one message in each of many segments would keep
-// them all.
+// compact rebuilds q without holes, which changes the places of messages. Otherwise a single message in each segment would keep all
+// segments allocated.
 func (q *stock[M]) compact() {
 	dense := stock[M]{}
 	for s := q.first; s != nil; s = s.next {
@@ -250,7 +250,7 @@ func (q *stock[M]) compact() {
 	q.mail, q.holes = dense.mail, 0
 }
 
-// inHand reports whether a function is being called with one of the messages.
+// inHand reports whether a function is handling any of the messages.
 func (q *stock[M]) inHand() bool {
 	for s := q.first; s != nil; s = s.next {
 		if s.busy != 0 {
@@ -260,10 +260,10 @@ func (q *stock[M]) inHand() bool {
 	return false
 }
 
-// sparse reports whether compact is worth its time. The removals since the last one have paid for it.
+// sparse reports whether a call of compact is worthwhile. Its cost is amortised over the removals since the last call.
 func (q *stock[M]) sparse() bool { return q.holes > manyHoles && int(q.holes) > 2*q.count }
 
-// each calls f with all messages, those included with which another function is being called.
+// each calls f with every message, including messages that another function is handling.
 func (q *mail[M]) each(f func(m M, n note)) {
 	for s := q.first; s != nil; s = s.next {
 		for i, m := range s.slots {

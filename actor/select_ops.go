@@ -8,11 +8,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// RecvOp is a receive as an Op: of the first message if match is nil, otherwise of the first that match accepts. As a case of a
-// Select it takes a message exactly if it wins.
+// RecvOp returns an Op that receives the first message for which match returns true, or the first message if match is nil. As a case of
+// a Select, the Op removes a message only if it wins.
 //
-// match runs under locks, and also on senders: it must be quick, and must not call anything of this module. A panic of it
-// is raised in the task that performs the Op. A runtime.Goexit of it, as of a failed test, ends the caller, a sender perhaps.
+// match is called under locks, also by senders. It must be quick, and must not call anything in this module. A panic in match is raised
+// again in the task that performs the Op. A runtime.Goexit in match, as in a failed test, ends the goroutine that calls match, which
+// may be a sender.
 func (in *Inbox[M]) RecvOp(match func(M) bool) suspend.Op[M] {
 	return suspend.Map(suspend.OpOf[M](&recv[M]{in, match}), func(m M, err error) (M, error) {
 		if p, ok := err.(*matchPanic); ok {
@@ -29,7 +30,7 @@ type recv[M any] struct {
 
 func (o *recv[M]) Guard() *suspend.Guard { return &o.in.guard }
 
-// Try runs in the task of the owner, as all that touches the owner's mail.
+// Try runs in the owner's task, like all code that touches the owner's mail.
 func (o *recv[M]) Try() (m M, ok bool, err error) {
 	in := o.in
 	if in.killed.Load() {
@@ -89,7 +90,7 @@ func (s *send[M]) Try() (none struct{}, ok bool, err error) {
 		return none, false, nil
 	}
 	if _, start := in.acceptLocked(s.m, s.q, false); start {
-		in.self.launch() // under the guards of a Select: a Spawner's Go allows it
+		in.self.launch() // a Select may hold its guards here, which a Spawner's Go allows
 	}
 	return none, true, nil
 }

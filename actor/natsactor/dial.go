@@ -17,30 +17,30 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrInDoubt is the error of messages that were published shortly before the connection to the server broke. Each of them has arrived, or
-// will, or is lost.
+// ErrInDoubt is reported for messages that were published shortly before the connection to the NATS server broke. Each of them may have
+// arrived, may still arrive, or may be lost.
 var ErrInDoubt = errors.New("natsactor: the connection broke")
 
-// DialOptions are the choices of Dial. The zero value is the default.
+// DialOptions configure Dial. The zero value is the default.
 type DialOptions[M any] struct {
-	// Actor has the options of the actor that publishes. Its Dead is called also with a message that could not be published.
+	// Actor has the options of the local actor that publishes. Its Dead is also called with each message that could not be published.
 	Actor actor.Options[M]
 
-	// Lease is the time after which an Ask fails with ErrUnreachable if no server says that it has the request. That may be false: the
-	// server may go on where it cannot be reached. Questions to the servers use a subject below _braid.life, so both sides must have
-	// permission for it. Zero: five seconds. Below zero, an Ask waits for its context.
+	// Lease is the time after which an Ask fails with ErrUnreachable if no server confirms that it holds the request. The server may
+	// still be running, but be unreachable. Questions to the servers use a subject below _braid.life, for which both sides need
+	// permission. Zero means five seconds. If Lease is negative, an Ask waits until its context ends.
 	Lease time.Duration
 
-	// OnLost is called with a number of messages that are lost, or may be lost, and the reason: the error of the codec or of NATS,
-	// ErrUnreachable if nobody served the subject when the message came to the server, or ErrInDoubt. It must not block. An Ask is not
-	// counted, since it returns the error itself.
+	// OnLost is called with the number of messages that are lost, or may be lost, and the reason. The reason is an error from the codec
+	// or from NATS, ErrUnreachable if nobody served the subject when the message reached the NATS server, or ErrInDoubt. OnLost must
+	// not block. An Ask is not counted, because the Ask returns the error.
 	OnLost func(n int, err error)
 }
 
-// Dial returns a Ref for the actor that is served at subject. It is the Ref of an actor here, on a scheduler, which reacts by publishing.
-// When ctx is done, the actor is killed. Stop ends it. When the connection is closed, it fails with nats.ErrConnectionClosed, and with it
-// all that was asked through it. No other error ends it: a message that cannot be encoded, or that NATS refuses, is a dead letter, and if
-// it is an Ask, the Ask fails with actor.ErrNoReply and the reason.
+// Dial returns a Ref for the actor that is served at subject. It is the address of a local actor on the given scheduler, which
+// publishes the messages that it receives. When ctx is done, the local actor is killed. Stop ends it. When the connection is closed,
+// the local actor fails with nats.ErrConnectionClosed, and each pending Ask fails. No other error ends it. A message that cannot be
+// encoded, or that NATS refuses, becomes a dead letter. An Ask with such a message fails with actor.ErrNoReply and the reason.
 func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject string, codec Codec[M], opts ...DialOptions[M]) (actor.Ref[M], error) {
 	var o DialOptions[M]
 	if len(opts) > 0 {
@@ -68,7 +68,7 @@ func Dial[M any](ctx context.Context, on suspend.Spawner, nc *nats.Conn, subject
 	return ref, nil
 }
 
-// spawn starts the actor that publishes.
+// spawn starts the local actor that publishes.
 func spawn[M any](ctx context.Context, on suspend.Spawner, d *dialled, codec Codec[M], o DialOptions[M]) actor.Ref[M] {
 	publish := func(m M) error {
 		q, asks := carrier.Of(m)
@@ -102,49 +102,50 @@ func spawn[M any](ctx context.Context, on suspend.Spawner, d *dialled, codec Cod
 	}, o.Actor)
 }
 
-// A client is a *nats.Conn.
+// A client has the methods of *nats.Conn that a dialled uses.
 type client interface {
 	PublishMsg(m *nats.Msg) error
 	FlushTimeout(d time.Duration) error
 	IsConnected() bool
 }
 
-// A dialled keeps the requests that were published and are not answered, and counts messages of which it is not known that they
-// have reached the server.
+// A dialled records the requests that were published and are not answered, and counts the messages that may not have reached the NATS
+// server.
 //
-// A flush says that the server has all that was published before it. Requests need none: each third of a lease a question to the servers finds
-// the requests that they hold, and a request that nobody has held for a lease fails. Otherwise a lost reply would leave an Ask without end.
+// A successful flush means that the NATS server has received all messages published before it. Requests need no flush. Every third of a
+// lease, tend publishes a question, and servers answer with the requests that they hold. A request that no server has held for a lease
+// fails. Otherwise a lost reply would make an Ask wait for ever.
 type dialled struct {
 	nc      client
 	subject string
-	id      string // names this client in questions
+	id      string // identifies this client in questions to the servers
 	inbox   string
 	lease   time.Duration
 	onLost  func(n int, err error)
-	wake    chan struct{} // there is something to tend
-	flushed chan uint64   // a number of messages; 0 if the flush has failed
+	wake    chan struct{} // wakes tend when there is work
+	flushed chan uint64   // receives the number of flushed messages, or 0 if the flush has failed
 
-	away bool // tend's own: the connection is broken, and its break was reported
+	away bool // used by tend only; the connection is broken, and the break was reported
 
 	mu      sync.Mutex
 	asked   map[string]*asking // keyed by the last token of the reply's subject
 	last    uint64
 	tending bool
-	sending bool   // a message is being given to the client; not a request
-	broke   bool   // the connection has broken while a message was sent
-	closed  bool   // the connection will bring nothing more
-	given   uint64 // messages that the client has taken
-	flushes uint64 // messages that the server had at the last flush
-	settled uint64 // messages that the server had at the last flush but one, so that it has passed them on; or that were reported
+	sending bool   // a message that is not a request is being published
+	broke   bool   // the connection broke while a message was being published
+	closed  bool   // the connection is closed
+	given   uint64 // number of messages that the client has accepted
+	flushes uint64 // number of messages that the server had at the last flush
+	settled uint64 // number of messages that the server had at the previous flush, and so has passed on, or that were reported
 }
 
 type asking struct {
 	q     carrier.Carrier
-	held  time.Time // the last sign that a server holds it, at first the time of the Ask
-	asked time.Time // the time of the last question for it
+	held  time.Time // the time when a server last confirmed the request; at first the time of the Ask
+	asked time.Time // the time of the last question about the request
 }
 
-// send publishes a message that is no request.
+// send publishes a message that is not a request.
 func (d *dialled) send(data []byte) error {
 	d.mu.Lock()
 	d.sending, d.broke = true, false
@@ -193,7 +194,7 @@ func (d *dialled) tendLocked() {
 	}
 }
 
-// take takes a request out that was asked.
+// take removes and returns the pending request with this token.
 func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -205,14 +206,14 @@ func (d *dialled) take(token string) (q carrier.Carrier, ok bool) {
 	return a.q, true
 }
 
-// The last tokens of subjects for messages to Dial that are no replies. No number begins so. A message with lostToken is no request:
-// NATS answers it if nobody has subscribed.
+// A reply subject that ends with such a token is not for the reply to a request, whose token is a number. A message that is not a
+// request has lostToken, so that NATS can report that there is no subscriber.
 const (
 	heldToken = "_held"
 	lostToken = "_lost"
 )
 
-// receive takes a message to the inbox.
+// receive handles a message to the inbox.
 func (d *dialled) receive(msg *nats.Msg, decode func(data []byte, to any) error) {
 	token := strings.TrimPrefix(msg.Subject, d.inbox)
 	switch token {
@@ -245,7 +246,7 @@ func (d *dialled) receive(msg *nats.Msg, decode func(data []byte, to any) error)
 	q.ReplyFrom(to)
 }
 
-// hear takes the answer of a server that holds requests, so that their leases begin anew.
+// hear handles a server's answer to a question, and restarts the leases of the requests that the server holds.
 func (d *dialled) hear(msg *nats.Msg) {
 	now := time.Now()
 	d.mu.Lock()
@@ -257,7 +258,7 @@ func (d *dialled) hear(msg *nats.Msg) {
 	}
 }
 
-// tend looks after requests and messages until a has ended and nothing is left.
+// tend tracks the connection, the requests and the messages until a has ended and nothing is pending.
 func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	tick := 100 * time.Millisecond
 	if d.lease > 0 {
@@ -265,7 +266,7 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	}
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
-	if closed { // maybe before there was a listener
+	if closed { // the connection may have been closed before StatusChanged
 		d.broken(a, nats.CLOSED)
 	}
 	flushing, ended := false, a.Done()
@@ -294,20 +295,20 @@ func (d *dialled) tend(a actor.Actor, closed bool, status <-chan nats.Status) {
 	}
 }
 
-// broken takes a status of the connection, and reports a break.
+// broken handles a status of the connection. It reports the messages in doubt if the connection has broken.
 func (d *dialled) broken(a actor.Actor, s nats.Status) {
 	if d.away = d.away && s == nats.CLOSED || s == nats.RECONNECTING || s == nats.DISCONNECTED; d.away {
-		d.doubt() // a Close that finds a connection leaves none: it flushes
+		d.doubt() // a Close of a working connection flushes it, so no message is in doubt
 	}
 	if s == nats.CLOSED {
-		a.Kill(nats.ErrConnectionClosed) // every pending Ask ends, too
+		a.Kill(nats.ErrConnectionClosed) // every pending Ask fails, too
 		d.mu.Lock()
 		d.closed = true
 		d.mu.Unlock()
 	}
 }
 
-// breaks takes what status has.
+// breaks handles all statuses that are already in the channel.
 func (d *dialled) breaks(a actor.Actor, status <-chan nats.Status) {
 	for {
 		select {
@@ -319,21 +320,21 @@ func (d *dialled) breaks(a actor.Actor, status <-chan nats.Status) {
 	}
 }
 
-// believe takes the result of a flush. A break is seen before: a flush on the next connection does not count the messages that the last
-// connection lost.
+// believe handles the result of a flush. It handles the statuses first, because a flush on a new connection does not count messages
+// that the old connection has lost.
 func (d *dialled) believe(n uint64, a actor.Actor, status <-chan nats.Status) {
 	d.breaks(a, status)
 	d.settle(n)
 }
 
-// busy reports whether the timer of tend is set, or about to be.
+// busy reports whether tend's timer is set, or is about to be set.
 func (d *dialled) busy() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.tending
 }
 
-// doubt reports the messages that may be lost as the connection has broken.
+// doubt reports the messages that may have been lost when the connection broke.
 func (d *dialled) doubt() {
 	d.mu.Lock()
 	n := d.given - d.settled
@@ -344,17 +345,17 @@ func (d *dialled) doubt() {
 	}
 }
 
-// flush waits until the server has the first n messages, and sends n; 0 if the flush fails.
+// flush waits until the server has received the first n messages. It then sends n to flushed, or 0 if the flush fails.
 func (d *dialled) flush(n uint64) {
 	if d.nc.FlushTimeout(flushFor) != nil {
 		n = 0
 	}
-	d.flushed <- n // there is room, since flushes do not overlap
+	d.flushed <- n // this send does not block, since flushes do not overlap
 }
 
 const flushFor = 5 * time.Second
 
-// settle notes that the server has the first n messages; 0 is no news.
+// settle records that the server has received the first n messages. An n of 0 has no effect.
 func (d *dialled) settle(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -370,12 +371,12 @@ func (d *dialled) lose(n int, err error) {
 	}
 }
 
-const maxTokens = 4096 // bounds a question
+const maxTokens = 4096 // the maximum number of tokens in a question
 
-// look fails the requests whose lease is over, forgets requests without an Ask that waits, and sends questions for the rest. It returns
-// the number of messages that are worth a flush, and whether it must be called again.
+// look fails the requests whose lease has expired, removes requests whose Ask no longer waits, and sends questions about the rest. It
+// returns the number of messages to flush, or 0, and reports whether it must be called again.
 func (d *dialled) look(now time.Time) (flush uint64, more bool) {
-	connected := d.nc.IsConnected() // otherwise questions would wait for a server, with the messages
+	connected := d.nc.IsConnected() // without a connection, questions would only be buffered
 	var over []carrier.Carrier
 	var ask []string
 	d.mu.Lock()

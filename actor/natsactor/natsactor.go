@@ -1,26 +1,27 @@
-// Package natsactor gives actors addresses on NATS: a Ref of an actor in another process is a Ref like any other.
+// Package natsactor connects actors in different processes through NATS: the Ref of an actor in another process is used like any other
+// Ref.
 //
-// [Serve] lets an actor receive the messages of a subject, and [Dial] returns a Ref that publishes to one. Messages are encoded by
-// a [Codec]. An Ask is a request of NATS, and ErrUnreachable says at once that nobody serves the subject.
+// [Serve] delivers the messages on a NATS subject to an actor, and [Dial] returns a Ref that publishes to a subject. A [Codec] encodes
+// the messages. An Ask becomes a NATS request, and fails with ErrUnreachable at once if nobody serves the subject.
 //
 // # Promises
 //
-// Delivery is at most once. Messages that are sent through one Ref of Dial arrive in their order. A Send that returns nil was accepted
-// by the local actor that publishes, and no more. Losses are reported: DialOptions has the hooks for messages that were not published, or
-// were on their way when the connection broke, and Options.OnLost the hook for messages that arrived but were not delivered. For
-// stronger guarantees, put JetStream in front of Serve and acknowledge in the reaction.
+// Delivery is at most once. Messages that are sent through one Ref from Dial arrive in the order in which they were sent. If Send
+// returns nil, only the local actor that publishes has accepted the message. Losses are reported. DialOptions has hooks for messages
+// that were not published, and for messages that were in transit when the connection broke. Options.OnLost reports messages that
+// arrived but were not delivered. For stronger guarantees, put JetStream in front of Serve and acknowledge in the reaction.
 //
-// An Ask ends. If the actor fails or has ended, the error is ErrNoReply, as in one process, with a [RemoteError] in it. If the process of
-// the actor is gone, the error is ErrNoReply and ErrUnreachable, after DialOptions.Lease at the latest.
+// An Ask does not wait for ever. If the actor fails or has ended, the error is a [*RemoteError] that wraps ErrNoReply. If the actor's
+// process is gone, the error wraps ErrNoReply and ErrUnreachable, and is returned after DialOptions.Lease at the latest.
 //
-// A Ref of Dial lives as long as its connection. A message that cannot be encoded, or that NATS does not carry, is refused alone. While
-// the server is away the client keeps messages, up to nats.ReconnectBufSize, and publishes them later, but further messages are dead letters. A
-// Ref ends only when it is stopped, or killed, or when the connection is closed: see nats.MaxReconnects, which is 60 by default. A program
-// that holds the Ref of a closed connection dials again, with another connection.
+// A Ref from Dial can be used until its connection is closed. A message that cannot be encoded, or that NATS refuses, does not affect
+// other messages. While the NATS server is unreachable, the client buffers messages up to nats.ReconnectBufSize and publishes them
+// later. Further messages become dead letters. The actor behind the Ref ends only when it is stopped or killed, or when the connection
+// is closed: see nats.MaxReconnects, which is 60 by default. After that, the program must call Dial again with another connection.
 //
-// Several processes that serve one subject with one Options.Queue share its messages. Security, accounts and clusters are the business of NATS.
-// Signs of life use the subjects below _braid.life: a process that may publish there can end the Watch of others. There is no Link and
-// no Spawn across processes.
+// Several processes that serve one subject with the same Options.Queue share its messages. Security, accounts and clusters are
+// configured in NATS. Servers publish signs of life on subjects below _braid.life. A process with permission to publish there can end
+// the Watch of another process. Link and Spawn do not work across processes.
 package natsactor
 
 import (
@@ -35,11 +36,11 @@ import (
 	"github.com/braidgo/braid/actor"
 )
 
-// ErrUnreachable is the error of an Ask, and of a Watch, of a subject that nobody serves or that cannot be reached.
+// ErrUnreachable is the error of an Ask or a Watch if nobody serves the subject, or if its servers cannot be reached.
 var ErrUnreachable = errors.New("natsactor: unreachable")
 
-// A RemoteError is an error that came from another process. It carries the text, and says which errors of package actor or
-// context it is, so that errors.Is finds them.
+// A RemoteError is an error from another process. It has the text of the original error, and wraps the errors of packages natsactor,
+// actor and context that the original wrapped. So errors.Is finds them.
 type RemoteError struct {
 	Text string
 	is   []error
@@ -47,25 +48,25 @@ type RemoteError struct {
 
 func (e *RemoteError) Error() string { return e.Text }
 
-// Unwrap returns the errors that the error was.
+// Unwrap returns the wrapped errors.
 func (e *RemoteError) Unwrap() []error { return e.is }
 
-// A Codec turns messages and replies into bytes and back. Its methods may be called from several goroutines.
+// A Codec encodes and decodes messages and replies. Several goroutines may call its methods at the same time.
 type Codec[M any] interface {
 	Encode(m M) ([]byte, error)
 	Decode(data []byte) (M, error)
 	EncodeReply(v any) ([]byte, error)
-	DecodeReply(data []byte, to any) error // the type of to is a pointer to the reply's type
+	DecodeReply(data []byte, to any) error // the argument to is a pointer to a value of the reply's type
 }
 
-// Headers of messages. The text of an error is the data of its message.
+// Headers of NATS messages. An error is sent as a message with its text as the data.
 const (
-	errorHeader = "Braid-Error" // the codes of an error, maybe none
-	askHeader   = "Braid-Ask"   // a request's sender id, and a token
+	errorHeader = "Braid-Error" // the codes of an error, separated by spaces; may be empty
+	askHeader   = "Braid-Ask"   // the id of the client, and the token of the request
 	endHeader   = "Braid-End"   // the server's id, in its last sign of life
 )
 
-// The codes of the errors that stay themselves across processes.
+// The codes of the errors that a RemoteError can wrap.
 var codes = []struct {
 	code string
 	err  error
@@ -79,9 +80,9 @@ var codes = []struct {
 	{"deadline", context.DeadlineExceeded},
 }
 
-const longestText = 4096 // bytes of the text of an error
+const longestText = 4096 // the maximum length of an error's text in bytes
 
-// errorMsg returns err as a message.
+// errorMsg returns a message that carries err.
 func errorMsg(subject string, err error) *nats.Msg {
 	var is []string
 	for _, c := range codes {
@@ -96,7 +97,7 @@ func errorMsg(subject string, err error) *nats.Msg {
 	return &nats.Msg{Subject: subject, Header: nats.Header{errorHeader: {strings.Join(is, " ")}}, Data: []byte(text)}
 }
 
-// remoteError returns the error that a message is, nil if it is none.
+// remoteError returns the error that msg carries, or nil if it carries none.
 func remoteError(msg *nats.Msg) error {
 	if len(msg.Header[errorHeader]) == 0 {
 		return nil
@@ -111,10 +112,10 @@ func remoteError(msg *nats.Msg) error {
 	return e
 }
 
-// nobodyThere reports whether a message is the answer of NATS that nobody has subscribed.
+// nobodyThere reports whether msg is the answer with which NATS says that the subject has no subscriber.
 func nobodyThere(msg *nats.Msg) bool { return msg.Header.Get("Status") == "503" && len(msg.Data) == 0 }
 
-// noReply returns err as the error of an Ask that gets no reply.
+// noReply returns err, wrapped by ErrNoReply if it does not wrap ErrNoReply already.
 func noReply(err error) error {
 	if errors.Is(err, actor.ErrNoReply) {
 		return err
@@ -122,8 +123,8 @@ func noReply(err error) error {
 	return fmt.Errorf("%w: %w", actor.ErrNoReply, err)
 }
 
-// The subjects of the signs of life of a subject's servers: for beats and ends, for the question whether there is a server, and for the
-// question which requests are held.
+// The servers of a subject use three more subjects. lifeSubject is for signs of life and ends, askSubject is for the question whether
+// there is a server, and heldSubject is for questions about the requests that a server holds.
 func lifeSubject(subject string) string { return "_braid.life." + subject }
 func askSubject(subject string) string  { return lifeSubject(subject) + ".ask" }
 func heldSubject(subject string) string { return lifeSubject(subject) + ".held" }

@@ -16,19 +16,20 @@ import (
 	"github.com/braidgo/braid/internal/carrier"
 )
 
-// Options are the choices of Serve. The zero value is the default.
+// Options configure Serve. The zero value is the default.
 type Options struct {
-	Queue string // the queue group; empty: every server of the subject gets every message
+	Queue string // NATS queue group; if it is empty, every server receives every message
 
-	// Cap is how many messages wait here for an actor whose mailbox is full. Further messages are lost, but an Ask fails with
-	// actor.ErrFull. Zero: 65,536. They are never more than 64 MiB.
+	// Cap is the maximum number of messages that the Server queues while the actor's mailbox is full. Further messages are lost, but an
+	// Ask fails with actor.ErrFull. Zero means 65,536. The queue never holds more than 64 MiB.
 	Cap int
 
-	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full, a
-	// message could not be decoded, a reply could not be published. An Ask that got the error does not count. It must not block, or the messages behind wait.
+	// OnLost is called with the number of messages and replies that were lost since the last call, and the reason: the queue was full,
+	// a message could not be decoded, or a reply could not be published. An Ask that received the error does not count. OnLost must not
+	// block, because later messages wait.
 	OnLost func(n int, err error)
 
-	// Beat is the time between two signs of life for watchers. Zero: one second.
+	// Beat is the time between two signs of life. Zero means one second.
 	Beat time.Duration
 }
 
@@ -49,18 +50,18 @@ type Server struct {
 	lost  atomic.Int64
 
 	mu         sync.Mutex
-	dropped    int // counts the messages dropped by NATS that were reported
+	dropped    int // the number of messages dropped by the NATS client that were reported
 	waiting    []*nats.Msg
 	bytes      int
 	delivering sync.WaitGroup
-	busy       bool                // a goroutine delivers
-	requests   map[string]struct{} // requests that are not answered, keyed by askHeader
+	busy       bool                // a goroutine is running deliver
+	requests   map[string]struct{} // unanswered requests, keyed by askHeader
 	closed     bool
 }
 
-// Serve sends the messages of a subject to an actor, until Close or until the actor has ended. A request is answered when the actor
-// replies. A reply that cannot be encoded, or is too large for NATS, is an ErrNoReply to its asker. While the mailbox is full, messages
-// wait, see Options.Cap.
+// Serve sends the messages on a subject to an actor until Close is called or the actor has ended. A request is answered when the actor
+// replies. If the reply cannot be encoded, or is too large for NATS, the Ask fails with ErrNoReply. While the mailbox is full, messages
+// are queued, see Options.Cap.
 func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M], o Options) (*Server, error) {
 	if o.Beat <= 0 {
 		o.Beat = time.Second
@@ -97,7 +98,7 @@ func Serve[M any](nc *nats.Conn, subject string, to actor.Ref[M], codec Codec[M]
 	return s, nil
 }
 
-// replyTo returns the subject for the reply to a message; empty: nobody waits for one.
+// replyTo returns the subject for the reply to msg, or the empty string if nobody waits for a reply.
 func replyTo(msg *nats.Msg) string {
 	if strings.HasSuffix(msg.Reply, "."+lostToken) {
 		return ""
@@ -105,7 +106,7 @@ func replyTo(msg *nats.Msg) string {
 	return msg.Reply
 }
 
-// receive never blocks, so that a request is recorded when it arrives, even while the actor's mailbox is full. Otherwise its lease might run out.
+// receive queues a message and never blocks, so that a request is recorded before its lease expires, even while the mailbox is full.
 func (s *Server) receive(msg *nats.Msg) {
 	s.mu.Lock()
 	var err error
@@ -132,7 +133,7 @@ func (s *Server) receive(msg *nats.Msg) {
 	s.mu.Unlock()
 }
 
-// deliver sends the messages that wait to the actor, one after the other.
+// deliver sends the queued messages to the actor, one after another.
 func (s *Server) deliver() {
 	for {
 		s.mu.Lock()
@@ -150,7 +151,7 @@ func (s *Server) deliver() {
 	}
 }
 
-// serve passes one message on.
+// serve decodes one message and sends it to the actor.
 func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M], codec Codec[M]) {
 	m, err := codec.Decode(msg.Data)
 	if err != nil {
@@ -180,11 +181,11 @@ func serve[M any](ctx context.Context, s *Server, msg *nats.Msg, to actor.Ref[M]
 	case err != nil:
 		s.refuse(msg, err)
 	case !asks:
-		s.release(msg) // it is no request to the actor
+		s.release(msg) // the actor cannot reply to this message
 	}
 }
 
-// refuse answers that there will be no reply, so that the Ask ends. Without an asker, the message is lost.
+// refuse answers msg with an error, so that the Ask ends. If nobody waits for a reply, the message is lost.
 func (s *Server) refuse(msg *nats.Msg, err error) {
 	if replyTo(msg) == "" {
 		s.lose(1, err)
@@ -193,7 +194,8 @@ func (s *Server) refuse(msg *nats.Msg, err error) {
 	s.answer(msg, errorMsg(msg.Reply, noReply(err)))
 }
 
-// answer publishes the answer to a request. An answer that NATS does not carry becomes an error without a text, which it does.
+// answer publishes the answer to a request. If a reply is too large for NATS, an error replaces it. If an error is too large, its text
+// is dropped.
 func (s *Server) answer(msg, answer *nats.Msg) {
 	err := s.nc.PublishMsg(answer)
 	if errors.Is(err, nats.ErrMaxPayload) {
@@ -204,13 +206,13 @@ func (s *Server) answer(msg, answer *nats.Msg) {
 		}
 		err = s.nc.PublishMsg(refusal)
 	}
-	s.release(msg) // a lost answer ends the Ask by its lease
+	s.release(msg) // the lease of the Ask expires if the answer is lost
 	if err != nil {
 		s.lose(1, err)
 	}
 }
 
-// release forgets a request. The last one takes the answers to questions for requests with it, if the server is closed.
+// release removes an answered request. After the last request of a closed server, it unsubscribes from heldSubject.
 func (s *Server) release(msg *nats.Msg) {
 	key := msg.Header.Get(askHeader)
 	if key == "" {
@@ -225,7 +227,8 @@ func (s *Server) release(msg *nats.Msg) {
 	}
 }
 
-// tellHeld answers the question which requests are held. The question has the client's id and tokens, each in a line.
+// tellHeld answers a client's question about the requests that are held. The question has the client's id, and then one token in each
+// line.
 func (s *Server) tellHeld(msg *nats.Msg) {
 	asker, tokens, _ := strings.Cut(string(msg.Data), "\n")
 	var held []string
@@ -241,7 +244,7 @@ func (s *Server) tellHeld(msg *nats.Msg) {
 	}
 }
 
-// Lost returns how many messages were lost here.
+// Lost returns the number of messages and replies that this Server has lost.
 func (s *Server) Lost() int64 { return s.lost.Load() }
 
 func (s *Server) lose(n int, err error) {
@@ -251,7 +254,7 @@ func (s *Server) lose(n int, err error) {
 	}
 }
 
-// loseDropped reports the messages that NATS has dropped since the last time, because this process had no time for them.
+// loseDropped reports the messages that the NATS client has dropped since the last call, because this process was too slow.
 func (s *Server) loseDropped() {
 	s.mu.Lock()
 	all, err := s.sub.Dropped()
@@ -265,7 +268,7 @@ func (s *Server) loseDropped() {
 	s.lose(n, nats.ErrSlowConsumer)
 }
 
-// live gives signs of life, and one of the end.
+// live publishes signs of life until the server is closed or the actor has ended. In the second case it then publishes the actor's end.
 func (s *Server) live(subject string, a actor.Actor) {
 	defer close(s.done)
 	beat := time.NewTicker(s.opts.Beat)
@@ -282,9 +285,9 @@ func (s *Server) live(subject string, a actor.Actor) {
 				end = errorMsg(subject, err)
 			}
 			end.Header.Set(endHeader, s.id)
-			_ = s.nc.PublishMsg(end) // reaches a Watch whose question comes when it is answered no more
+			_ = s.nc.PublishMsg(end) // reaches a Watch whose question will not be answered
 			s.unsubscribe()
-			_ = s.nc.PublishMsg(end) // reaches a Watch that had an answer and missed the first
+			_ = s.nc.PublishMsg(end) // reaches a Watch that has missed the first message, but had an answer
 			_ = s.nc.Flush()
 			return
 		case <-s.ctx.Done():
@@ -294,7 +297,7 @@ func (s *Server) live(subject string, a actor.Actor) {
 	}
 }
 
-// unsubscribe ends the service. Messages that wait are refused, and requests that the actor has are still answered.
+// unsubscribe ends the service. Queued messages are refused, but requests that the actor has received are still answered.
 func (s *Server) unsubscribe() {
 	s.loseDropped()
 	s.end()
@@ -312,7 +315,7 @@ func (s *Server) unsubscribe() {
 	}
 }
 
-// Close ends the service. The actor goes on, and its replies are still sent.
+// Close ends the service. The actor continues to run, and its replies are still sent.
 func (s *Server) Close() {
 	s.end()
 	<-s.done

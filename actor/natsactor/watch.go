@@ -8,12 +8,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Watch begins to watch, and tell is called once, on a goroutine: with the end of the actor that is served at subject, which is nil or a RemoteError; or with
-// ErrUnreachable, if nobody serves it now or there was no sign of life for lease. That may be false: the actor may go on where it cannot be
-// reached. lease must be several times the Beat of the server, or a lost sign of life counts as an end. If several servers serve subject,
-// only the end of the last server counts. When ctx is done first, the watch ends without a call.
+// Watch watches the actor that is served at subject, and returns after it has subscribed. When the actor has ended, Watch calls the
+// function tell, once, on a separate goroutine. The error is nil or a [*RemoteError]. If nobody serves the subject now, or if there was
+// no sign of life for lease, the error is ErrUnreachable. The actor may still be running, but be unreachable. lease must be several
+// times the server's Options.Beat, so that one lost sign of life does not count as an end. If several servers serve subject, only the
+// end of the last server counts. If ctx is done first, the function is not called.
 //
-// A watching actor sends to itself:
+// An actor that watches another actor can send the end to itself:
 //
 //	natsactor.Watch(ctx, nc, subject, lease, func(err error) { self.Ref().Send(Down{err}) })
 func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Duration, tell func(err error)) error {
@@ -42,19 +43,19 @@ func Watch(ctx context.Context, nc *nats.Conn, subject string, lease time.Durati
 	return nil
 }
 
-// A watch keeps the servers of a subject by their ids.
+// A watch records the servers of a subject by their ids.
 type watch struct {
 	nc      *nats.Conn
 	subject string
-	inbox   string // receives the answers of servers
+	inbox   string // the subject for the servers' answers
 	signs   chan *nats.Msg
-	alive   map[string]bool // false: it has ended
+	alive   map[string]bool // keyed by server id; false means that the server has ended
 	ended   bool            // a server has ended
 	err     error           // the error of the last server that has ended
 }
 
 func (w *watch) ask() {
-	_ = w.nc.PublishMsg(&nats.Msg{Subject: askSubject(w.subject), Reply: w.inbox}) // a failure leaves the decision to the lease
+	_ = w.nc.PublishMsg(&nats.Msg{Subject: askSubject(w.subject), Reply: w.inbox}) // the lease expires if this fails
 }
 
 func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats.Status) (end error, ended bool) {
@@ -81,7 +82,8 @@ func (w *watch) run(ctx context.Context, lease time.Duration, closed <-chan nats
 	}
 }
 
-// end returns the final error when there is no server any more: the error of the last server, unless another is missing but has not ended.
+// end returns the result of the watch. This is the error of the last server that has ended, or ErrUnreachable if another server has
+// disappeared without an end.
 func (w *watch) end() error {
 	if w.ended && !w.anyAlive() {
 		return w.err
@@ -98,15 +100,15 @@ func (w *watch) anyAlive() bool {
 	return false
 }
 
-// sign takes a message. It reports whether it is a sign of life, and whether it says that there is nobody.
+// sign handles a message. It reports whether msg is a sign of life, and whether msg says that there is no server.
 func (w *watch) sign(msg *nats.Msg) (sign, over bool) {
 	if msg.Subject == w.inbox && nobodyThere(msg) {
-		return false, !w.anyAlive() // a server that was alive may be connecting again, so its lease decides
+		return false, !w.anyAlive() // a server that was alive may be reconnecting until the lease expires
 	}
 	if id := msg.Header.Get(endHeader); id != "" {
 		w.alive[id] = false
 		w.ended, w.err = true, remoteError(msg)
-		w.ask() // there may be others, of which nothing was heard yet
+		w.ask() // other servers may exist that have not published yet
 		return false, false
 	}
 	id := string(msg.Data)

@@ -13,12 +13,12 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// converse reads from a connection, in the connection's task. An actor writes to the connection, and is the member of a room. The
-// actor ends the task by closing the connection, and the task ends the actor by Stop.
+// converse serves a connection. The calling task reads lines from the connection. An actor, which is the member of a room, writes lines
+// to the connection. The actor ends the task by closing the connection, and the task ends the actor with Stop.
 func converse(ctx context.Context, c net.Conn, lobby actor.Ref[*enter]) error {
-	const behind = 100 // lines that a slow reader may be behind
+	const behind = 100 // the maximum number of lines that wait for a slow reader
 	me := actor.Spawn(ctx, suspend.Here(), func(ctx context.Context, self *actor.Self[line]) error {
-		out := eventloop.WithContext(ctx, c) // so that a Kill ends a Write
+		out := eventloop.WithContext(ctx, c) // a Kill then ends a blocked Write
 		self.OnEnd(func() { _ = c.Close() })
 		return actor.Loop(func() error {
 			return self.React(func(l line) error {
@@ -44,7 +44,7 @@ func read(ctx context.Context, c net.Conn, me actor.Ref[line], lobby actor.Ref[*
 		return lines.Err()
 	}
 	name := lines.Text()
-	var in actor.Ref[any] // the room; no room at first
+	var in actor.Ref[any] // the current room; the zero Ref at first
 	goTo := func(room string) (err error) {
 		_ = in.Send(leave{me})
 		if in, err = actor.Ask(ctx, lobby, &enter{room: room}); err == nil {

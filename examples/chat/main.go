@@ -1,7 +1,7 @@
-// Chat is a TCP chat of actors: connections on an event loop, rooms on a work-stealing pool.
+// Chat is a TCP chat server made of actors. Connections run on an event loop, and rooms run on a work-stealing pool.
 //
 //	go run ./examples/chat -listen 127.0.0.1:7000
-//	nc 127.0.0.1 7000        # the first line is the name, then: /join room, /who, or something to say
+//	nc 127.0.0.1 7000        # the first line is your name; then send /join ROOM, /who, or text
 package main
 
 import (
@@ -44,7 +44,7 @@ func run(ctx context.Context, address string, listening func(net.Addr)) error {
 	}
 	lobby := actor.Spawn(ctx, pool, rooms(pool))
 	listening(ln.Addr())
-	err = ln.Serve(ctx, func(ctx context.Context, c net.Conn) { // a task of the loop for each connection
+	err = ln.Serve(ctx, func(ctx context.Context, c net.Conn) { // the loop calls this function in a task for each connection
 		if err := converse(ctx, c, lobby); err != nil {
 			log.Print(err)
 		}

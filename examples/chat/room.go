@@ -11,23 +11,24 @@ import (
 )
 
 type (
-	line struct{ text string }           // goes to a member, for the screen
-	say  struct{ from, text string }     // goes to a room
-	gone struct{ who actor.Ref[line] }   // goes to a room when the connection has ended
-	who  struct{ actor.Request[string] } // goes to a room, which replies with the names
+	line struct{ text string }           // sent to a member, which writes the text to its connection
+	say  struct{ from, text string }     // sent to a room
+	gone struct{ who actor.Ref[line] }   // sent to a room when a member's connection has ended
+	who  struct{ actor.Request[string] } // sent to a room, which replies with the members' names
 
-	join struct { // goes to a room
+	join struct { // sent to a room
 		name string
 		to   actor.Ref[line]
 	}
-	leave struct{ to actor.Ref[line] } // goes to a room
-	enter struct {                     // goes to the lobby, which replies with the room of this name
+	leave struct{ to actor.Ref[line] } // sent to a room
+	enter struct {                     // sent to the lobby, which replies with the room of this name
 		actor.Request[actor.Ref[any]]
 		room string
 	}
 )
 
-// rooms returns the function of the lobby. The lobby makes a room at the first enter for its name. The rooms end with the lobby.
+// rooms returns the body of the lobby. The lobby spawns a room when the first enter message with the room's name arrives. The rooms end
+// with the lobby.
 func rooms(on suspend.Spawner) func(context.Context, *actor.Self[*enter]) error {
 	return func(ctx context.Context, self *actor.Self[*enter]) error {
 		all := map[string]actor.Ref[any]{}
@@ -45,7 +46,8 @@ func rooms(on suspend.Spawner) func(context.Context, *actor.Self[*enter]) error 
 	}
 }
 
-// room sends each text of a member to all members. Between two messages it has neither a task nor a stack.
+// room is the body of a room. It sends each member's text to all members. Between two messages, the room has neither a task nor a
+// stack.
 func room(_ context.Context, self *actor.Self[any]) error {
 	members := map[actor.Ref[line]]string{}
 	tell := func(format string, args ...any) {

@@ -12,15 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spares is how many threads Calm makes, so that the monitor, which makes a thread where none is idle, need not pass its priority on to it.
+// spares is the number of idle threads that Calm creates. The monitor makes a thread if none is idle, and the new thread would inherit
+// its priority.
 const spares = 16
 
-// Calm gives the thread of the runtime's monitor the priority SCHED_IDLE, for the rest of the process: the way back needs a privilege.
-// The monitor takes the processor from a goroutine that has run for 10 ms by the clock on the wall, even if the machine has run another
-// process for most of that time. With this priority it does not run on such a machine, and goroutines of one P keep their order.
+// Calm gives the thread of the runtime's monitor (sysmon) the scheduling policy SCHED_IDLE, for the rest of the process, because a
+// change back needs a privilege. The monitor preempts a goroutine that has run for 10 ms of wall-clock time, even if the machine has
+// run another process for most of that time. With SCHED_IDLE, the monitor does not run on such a busy machine, so that the goroutines
+// of one P keep their order.
 //
-// The monitor is the thread that sleeps in the kernel while a goroutine runs; Calm returns an error if /proc does not show exactly one. A
-// process with more than 16 blocked system calls at once may get further threads with SCHED_IDLE.
+// Calm assumes that the monitor is the only thread that sleeps in nanosleep while a goroutine runs. It returns an error if /proc does
+// not show exactly one such thread. If more than 16 system calls block at the same time, further threads may get SCHED_IDLE.
 func Calm() error { return calm() }
 
 var calm = sync.OnceValue(func() error {
@@ -34,7 +36,7 @@ var calm = sync.OnceValue(func() error {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			ready.Done()
-			ready.Wait() // each needs a separate thread
+			ready.Wait() // each goroutine has a separate thread here
 		})
 	}
 	done.Wait()
@@ -46,7 +48,7 @@ var calm = sync.OnceValue(func() error {
 	return errors.New("chance: the thread of the runtime's monitor was not found")
 })
 
-// threadsIn returns the threads of the process that are in a system call.
+// threadsIn returns the ids of the process's threads that are in the system call with this number.
 func threadsIn(call int) (threads []int) {
 	all, _ := os.ReadDir("/proc/self/task")
 	for _, e := range all {

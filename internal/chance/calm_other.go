@@ -4,5 +4,5 @@ package chance
 
 import "errors"
 
-// Calm returns an error, as only Linux lets a process lower the priority of its runtime's monitor.
+// Calm returns an error, because only Linux has SCHED_IDLE.
 func Calm() error { return errors.ErrUnsupported }

@@ -1,13 +1,14 @@
-// Package chance sets the random states of Go's runtime, so that a test can run a stock program again as it was.
+// Package chance sets the random states of Go's runtime, so that a test can repeat a run of a stock program exactly.
 //
-// A Go program meets chance that it did not ask for: select picks among ready channels, a range over a map begins anywhere, timers of
-// one moment come in any order, and math/rand is seeded by the system. The runtime draws all of it from two states of its m, which is its
-// structure of a thread:
+// A Go program is random in several places: select chooses among ready channels, a range over a map begins anywhere, timers of the same
+// moment fire in any order, and math/rand is seeded by the system. The runtime draws all these random numbers from two states in its m,
+// the structure of a thread:
 //
 //   - chacha8: maps, the functions of math/rand and math/rand/v2, hash/maphash, and under -race the order of the run queue
-//   - cheaprand: select, and the timers of one moment in a bubble of testing/synctest
+//   - cheaprand: select, and timers of the same moment in a bubble of testing/synctest
 //
-// After a Seed, a program goes on as it did after the same Seed before. The clock, the kernel and crypto/rand remain as they are.
+// After a Seed, a program draws the same numbers as after an earlier Seed with the same value. The clock, the kernel and crypto/rand
+// are not affected.
 //
 //	state, err := chance.Open() // once in a process
 //	state.Seed(seed)            // both states of this thread
@@ -15,41 +16,42 @@
 //
 // # The thread
 //
-// Seed sets the states of the thread that runs the caller, and a goroutine draws from the states of the thread that runs it. Either
-// the goroutine that calls Seed is locked to its thread, and draws itself. Or GOMAXPROCS is 1 and no goroutine is locked: goroutines of one P run on
-// one thread as long as none blocks in a system call. A goroutine that moves to another thread draws there from a state that was
-// not set, so the caller should seed again often. The runtime draws from cheaprand, too, for caches and samples that outlive a run.
-// So SeedCheap is cheap enough for each call of a simulation.
+// Seed sets the states of the caller's thread, and a goroutine draws from the states of the thread on which it runs. To keep all draws
+// on one thread, either lock the goroutine that calls Seed to its thread and draw there, or set GOMAXPROCS to 1 and lock no goroutine.
+// All goroutines then run on one thread as long as none blocks in a system call. A goroutine that moves to another thread draws from a
+// state that was not set, so the caller should seed again often. The runtime itself also draws from cheaprand, for caches and samples
+// that outlive a run. SeedCheap is fast, so the caller should call it often.
 //
 // # How the states are found
 //
-// No offset in the m and no version of Go is in this package. Open links to runtime.getm, runtime.rand and runtime.cheaprand. The
-// runtime marks all three as linked from other modules, so they must keep working (go.dev/issue/67401).
+// This package does not contain the offsets of the states, and does not depend on the version of Go. Open links to runtime.getm,
+// runtime.rand and runtime.cheaprand. The runtime marks all three as linked from other modules, so they must keep working
+// (go.dev/issue/67401).
 //
-// Open copies the m before and after a draw. A draw of chacha8 changes one word, the index of its buffer, and the buffer in front of it
-// has the value just drawn. The word or two words that a draw of cheaprand changes are the other state. Open puts them back, and the draw
-// has to repeat, before it writes anything else there. Then it verifies both states by their effect. After a Seed the draws have to equal
-// the draws of a ChaCha8 of math/rand/v2 with the same key. Selects, ranges over maps, math/rand and maphash have to repeat for
-// the same seed, and to differ for another.
+// Open copies the m before and after a draw. A draw from chacha8 changes one word, the index into its buffer, and the word in front of
+// this index is the value just drawn. A draw from cheaprand changes one or two words, which are the other state. Open restores these
+// words and checks that the next draw returns the same value, before it writes anything else there. Then Open verifies both states by
+// their effects. After a Seed, the draws must equal the draws of a ChaCha8 from math/rand/v2 with the same key. Selects, ranges over
+// maps, math/rand and maphash must repeat for the same seed, and must differ for another seed.
 //
 // # When Go changes
 //
-// Go may move a state, change its generator, or draw a select from elsewhere. Another offset or another cheap generator is found
-// in the same way; Go 1.27 has both. In all other cases Open returns an error, and never a State that is not verified. The simulation then
-// goes on without this package and says so. If one of the three functions can no longer be linked, tests that import this package do
-// not build. CI runs the tests of this package with the next release of Go, too.
+// A new version of Go may move a state, change its generator, or use another state for select. Open also finds a state at a new offset,
+// and a new cheap generator; Go 1.27 has both changes. In all other cases Open returns an error, and never a State that is not
+// verified. The simulation then runs without this package, and says so. If one of the three functions can no longer be linked, tests
+// that import this package do not build. CI also runs the tests of this package with the next release of Go.
 //
-// The hash keys of maps belong to the process. So a range over a map of more than 8 entries repeats in the same process only. On Linux,
-// BRAID_RANDOM=1 in the environment makes the keys equal in all processes, see keys_linux.go.
+// The hash keys of maps differ between processes, so a range over a map of more than 8 entries repeats in the same process only. On
+// Linux, BRAID_RANDOM=1 in the environment makes the keys equal in all processes, see keys_linux.go.
 //
 // # Where it is tested, with Go 1.26.8
 //
-//   - linux/amd64, also with Go 1.27.4: the states, also with -race, Calm, BRAID_RANDOM and the overlay of the runtime.
-//   - linux/386: the states, with another cheap generator, and Calm. BRAID_RANDOM has no effect, and the overlay is not tried.
-//   - linux/arm64: the package compiles. By the debug information, its m is as on linux/amd64.
+//   - linux/amd64, also with Go 1.27.4: the states (also with -race), Calm, BRAID_RANDOM and the overlay of the runtime.
+//   - linux/386: the states, with another cheap generator, and Calm. BRAID_RANDOM has no effect, and the overlay is not tested.
+//   - linux/arm64: the package compiles. According to the debug information, its m has the same layout as on linux/amd64.
 //   - darwin/arm64, windows/amd64: the package compiles. The states have other offsets. There is no AT_RANDOM and no SCHED_IDLE.
 //
-// Only tests link this package, through adapters/simulation; internal/testrig/layers holds the module to that.
+// Only tests link this package, through adapters/simulation; internal/testrig/layers tests this.
 package chance
 
 import (
@@ -73,30 +75,30 @@ func draw() uint64
 //go:linkname drawCheap runtime.cheaprand
 func drawCheap() uint32
 
-// A State is where the random states of a thread are, the same for all threads.
+// A State records where the random states of a thread are. It is the same for all threads.
 type State struct {
 	chacha8, cheap uintptr // offsets in an m
 	wide           bool    // cheaprand has 64 bits
 	overlaid       bool
 }
 
-// chacha8 is internal/chacha8rand.State.
+// chacha8 has the layout of internal/chacha8rand.State.
 type chacha8 struct {
 	buf     [32]uint64
 	seed    [4]uint64
 	i, n, c uint32
 }
 
-// words is the size of an m on machines of 64 bits, with its padding; the allocator has 8 of 2,048 bytes.
+// words is the size of an m on 64-bit machines, in words of 32 bits. The allocator gives the m 2,048 bytes and uses 8 of them itself.
 const words = 510
 
 type copied [words]uint32
 
-// Open finds the states and verifies that draws follow them, or returns an error. It leaves the states of the calling thread set.
+// Open finds the states, or returns an error if it cannot verify that draws follow them. It changes the states of the calling thread.
 func Open() (*State, error) { return open(draw, drawCheap) }
 
 func open(draw func() uint64, cheap func() uint32) (s *State, err error) {
-	runtime.LockOSThread() // one m, from which no other goroutine draws
+	runtime.LockOSThread() // no other goroutine draws from this m
 	defer runtime.UnlockOSThread()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an m may be smaller than copied
 	defer func() {
@@ -130,8 +132,8 @@ func (s *State) find(draw func() uint64, cheap func() uint32) bool {
 	return c == cheap()
 }
 
-// changed calls f and compares the m before and after. It returns the offset of the first word that differs, the number of words from it
-// to the last that differs, and the old value of the first word and the next.
+// changed calls f and compares the m before and after the call. It returns the offset of the first changed word, the number of words up
+// to the last changed word, and the old values of the first word and the next.
 func changed(f func()) (at uintptr, n int, old uint64) {
 	var before, after copied
 	copyM(&before)
@@ -153,7 +155,7 @@ func changed(f func()) (at uintptr, n int, old uint64) {
 //go:nocheckptr
 func copyM(to *copied) { *to = *(*copied)(getm()) }
 
-// holds reports whether there is a chacha8 that has just given x.
+// holds reports whether there is a chacha8 at the offset at that has just returned x.
 //
 //go:norace
 //go:nocheckptr
@@ -162,7 +164,7 @@ func holds(at uintptr, x uint64) bool {
 	return 0 < c.i && c.i <= c.n && int(c.n) <= len(c.buf) && c.buf[c.i-1] == x
 }
 
-// key is the seed of the generator.
+// key returns the key of the generator for a seed.
 func key(seed uint64) (k [4]uint64) {
 	for i := range k {
 		k[i] = splitmix.Mix(seed + uint64(i+1)*splitmix.Golden)
@@ -170,20 +172,20 @@ func key(seed uint64) (k [4]uint64) {
 	return k
 }
 
-// Seed sets both states of the thread that runs the caller.
+// Seed sets both states of the caller's thread.
 //
 //go:norace
 //go:nocheckptr
 func (s *State) Seed(seed uint64) {
 	c, k := (*chacha8)(unsafe.Add(getm(), s.chacha8)), key(seed)
-	// A used up buffer at the end of its key: the next draw takes the last words for the next key.
-	*(*[4]uint64)(c.buf[28:]) = k // copy would alert the race detector
+	// The buffer is now used up and at the end of its key, so the next draw uses the last words as the next key.
+	*(*[4]uint64)(c.buf[28:]) = k // the race detector would see a call of copy
 	c.i, c.n, c.c = 28, 28, 12
 	s.SeedCheap(k[0])
 }
 
-// SeedCheap sets cheaprand of the thread that runs the caller.
-func (s *State) SeedCheap(seed uint64) { s.putCheap(splitmix.Mix(seed+splitmix.Golden) | 1) } // two words of 0 would stay 0
+// SeedCheap sets cheaprand of the caller's thread.
+func (s *State) SeedCheap(seed uint64) { s.putCheap(splitmix.Mix(seed+splitmix.Golden) | 1) } // a state of 0 would stay 0
 
 //go:norace
 //go:nocheckptr
@@ -196,10 +198,10 @@ func (s *State) putCheap(x uint64) {
 	}
 }
 
-// Overlaid reports whether the runtime was built with the overlay of adapters/simulation/overlay: a select then draws from chacha8.
+// Overlaid reports whether the runtime was built with the overlay of adapters/simulation/overlay, with which select draws from chacha8.
 func (s *State) Overlaid() bool { return s.overlaid }
 
-// A view has results of a program's draws.
+// A view holds the results of random choices of the runtime.
 type view struct{ selects, ranges, values uint64 }
 
 func (s *State) verify(draw func() uint64) bool {
@@ -209,7 +211,7 @@ func (s *State) verify(draw func() uint64) bool {
 	}
 	s.Seed(1)
 	want := rand.NewChaCha8(seed)
-	for range 200 { // more than a key lasts
+	for range 200 { // one key lasts for fewer draws
 		if draw() != want.Uint64() {
 			return false
 		}
@@ -247,7 +249,7 @@ func (s *State) verify(draw func() uint64) bool {
 	return first == again && first.selects != other.selects && first.ranges != other.ranges && first.values != other.values
 }
 
-// Nanotime returns the time of the machine, which is not the clock of package time, also in a bubble of testing/synctest.
+// Nanotime returns the monotonic time of the machine, even in a bubble of testing/synctest, where package time has a fake clock.
 func Nanotime() int64 { return nanotime() }
 
 //go:linkname nanotime runtime.nanotime

@@ -10,14 +10,15 @@ import (
 	"syscall"
 )
 
-// With BRAID_RANDOM=1 the process runs itself again, with the same 16 bytes in each such process where the kernel has put random bytes
-// (AT_RANDOM, of which the runtime makes the hash keys of maps), and ends as the second process does.
+// With BRAID_RANDOM=1, the process runs itself again as a child, waits for the child, and exits with its exit code. Before the child
+// runs, the process replaces the child's 16 random bytes from the kernel (AT_RANDOM) by constants. The runtime makes the hash keys of
+// maps from these bytes.
 func init() {
 	if os.Getenv("BRAID_RANDOM") != "1" {
 		return
 	}
 	c := &exec.Cmd{Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), "BRAID_RANDOM=set"), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL} // it stops at its first instruction
+	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL} // the child stops at its first instruction
 	err := c.Start()
 	if err == nil {
 		err = setRandom(c.Process.Pid)
@@ -30,7 +31,8 @@ func init() {
 	os.Exit(c.ProcessState.ExitCode())
 }
 
-// setRandom overwrites the random bytes of a process that has stopped, and lets it go. An init runs on one thread, as ptrace demands.
+// setRandom overwrites the random bytes of a process that has stopped, and lets the process continue. It must run on the thread that
+// started the process, as an init function does.
 func setRandom(pid int) error {
 	var ws syscall.WaitStatus
 	if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil || !ws.Stopped() {

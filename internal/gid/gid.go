@@ -1,9 +1,9 @@
 // Package gid identifies goroutines.
 //
-// The Task of a suspension is found by the calling goroutine, so a wrong identity would park a
-// stranger. The fast way to the identity reads a field of the runtime's own structure at an offset
-// that a third party maintains. The first call of Get therefore compares it, on two fresh goroutines, with the number
-// that runtime.Stack prints, and gives the fast way up for the life of the process if they differ.
+// Package suspend finds the calling task by its goroutine id, so a wrong id would suspend the wrong task. The fast way reads the id
+// from the runtime's g structure, at an offset that the module github.com/petermattis/goid maintains. The first call of Get compares
+// this id, on two new goroutines, with the number that runtime.Stack prints. If they differ, the process uses runtime.Stack from then
+// on.
 package gid
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 )
 
-// The ways to the identity. way is unchecked until the first Get has compared the two others.
+// These are the values of way, which is unchecked until the first Get has compared the two ways to read an id.
 const (
 	unchecked uint32 = iota
 	read
@@ -27,7 +27,7 @@ var (
 	check sync.Once
 )
 
-// Get returns the identity of the calling goroutine: positive, and never used again by another.
+// Get returns the id of the calling goroutine. An id is positive, and no other goroutine ever has the same id.
 func Get() int64 {
 	if way.Load() != read {
 		return slowly()
@@ -35,7 +35,7 @@ func Get() int64 {
 	return fast()
 }
 
-// Quick is Get where the fast way is used, and 0 elsewhere. The compiler inlines it, and Get it does not.
+// Quick is like Get, but returns 0 if the fast way is not used. The compiler can inline Quick, but not Get.
 func Quick() int64 {
 	if way.Load() != read {
 		return 0
@@ -51,7 +51,7 @@ func slowly() int64 {
 	return Printed()
 }
 
-// decide chooses the way, and says so where it is the slow one.
+// decide sets way, and logs a warning if ids must be read with runtime.Stack.
 func decide(fast func() int64, warn func(text string, about ...any)) {
 	if agree(fast, Printed) {
 		way.Store(read)
@@ -66,11 +66,11 @@ func agree(fast, printed func() int64) bool {
 	type ids struct{ fast, printed int64 }
 	var answers [2]ids
 	var ready, done sync.WaitGroup
-	for i := range answers { // two that live at the same time, because a wrong offset may well read a plausible constant
+	for i := range answers { // two goroutines live at the same time, because a wrong offset may read a plausible constant
 		ready.Add(1)
 		done.Go(func() {
 			ready.Done()
-			ready.Wait() // both alive
+			ready.Wait() // both goroutines are alive here
 			answers[i] = ids{fast(), printed()}
 		})
 	}
@@ -81,11 +81,10 @@ func agree(fast, printed func() int64) bool {
 
 var prefix = []byte("goroutine ")
 
-// lines holds the buffers of Printed, which runtime.Stack would move to the heap.
+// lines holds the buffers of Printed, because a buffer for runtime.Stack escapes to the heap.
 var lines = sync.Pool{New: func() any { return new([64]byte) }}
 
-// Printed returns the same identity as Get, read from the first line of the goroutine's stack trace.
-// It takes microseconds.
+// Printed returns the same id as Get, which it reads from the goroutine's stack trace. It takes microseconds.
 func Printed() int64 {
 	buf := lines.Get().(*[64]byte)
 	defer lines.Put(buf)
@@ -96,7 +95,7 @@ func Printed() int64 {
 	return id
 }
 
-// number reads the identity from the first line of a stack trace.
+// number parses the id in the first line of a stack trace.
 func number(trace []byte) (id int64, ok bool) {
 	line, ok := bytes.CutPrefix(trace, prefix)
 	for i, c := range line {
@@ -108,12 +107,11 @@ func number(trace []byte) (id int64, ok bool) {
 	return 0, false
 }
 
-const stackSize = 2 << 10 // bytes of a small stack's text
+const stackSize = 2 << 10 // the length of a short stack trace in bytes
 
-// Stacks returns the identity of each goroutine and its stack trace. It stops the world for as long as it takes to print
-// every goroutine.
+// Stacks returns the id and the stack trace of each goroutine. It stops the world while runtime.Stack prints all goroutines.
 func Stacks() iter.Seq2[int64, []byte] {
-	all := make([]byte, max(1<<16, stackSize*runtime.NumGoroutine())) // most often enough: each try prints all
+	all := make([]byte, max(1<<16, stackSize*runtime.NumGoroutine())) // usually large enough, because each attempt prints all goroutines
 	for {
 		n := runtime.Stack(all, true)
 		if n < len(all) {

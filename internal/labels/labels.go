@@ -1,7 +1,7 @@
-// Package labels passes the profiler labels of a goroutine on to the tasks that it starts, as a go statement does.
+// Package labels copies the profiler labels of a goroutine to the tasks that it starts, as a go statement does.
 //
-// The public API sets the labels of a goroutine but does not read them. Both functions here are on the runtime's list of
-// functions that other modules link to and that must keep working, see go.dev/issue/67401.
+// Package runtime/pprof sets the labels of a goroutine but does not read them. This package therefore links to two functions of the
+// runtime. Both are on the list of functions that other modules use and that must keep working, see go.dev/issue/67401.
 package labels
 
 import (
@@ -11,29 +11,29 @@ import (
 	"github.com/braidgo/braid/internal/ledger"
 )
 
-// A Set is the labels of a goroutine. The zero Set has none.
+// A Set is a set of profiler labels. The zero Set is empty.
 type Set struct{ p unsafe.Pointer }
 
 // Here returns the labels of the calling goroutine.
 func Here() Set { return Set{get()} }
 
-// Put gives the calling goroutine the labels s, and takes all others away.
+// Put replaces the labels of the calling goroutine with s.
 func (s Set) Put() { put(s.p) }
 
-// Clear takes the labels of the calling goroutine away, so that its next task begins without.
+// Clear removes the labels of the calling goroutine, so that its next task begins without labels.
 func Clear() {
-	if get() != nil { // a put is dearer
+	if get() != nil { // put costs more than get
 		put(nil)
 	}
 }
 
-// idle is the Set of idle coroutines. It is made elsewhere, as to make one takes package runtime/pprof.
+// idle holds the labels of idle coroutines. Another package makes them, so that this package need not import runtime/pprof.
 var idle atomic.Pointer[Set]
 
-// NameIdle makes s the labels of idle coroutines, while package census is on.
+// NameIdle sets the labels that idle coroutines have while package census is on.
 func NameIdle(s Set) { idle.Store(&s) }
 
-// Idle gives the calling goroutine the labels of an idle coroutine, and reports whether it has: package census is on.
+// Idle gives the calling goroutine the labels of an idle coroutine if package census is on. It reports whether it has done so.
 func Idle() bool { return ledger.On() && nameIdle() }
 
 func nameIdle() bool {
@@ -44,12 +44,12 @@ func nameIdle() bool {
 	return s != nil
 }
 
-// Some reports whether the calling goroutine has any, or its tasks are recorded: then Inherit does something. The compiler inlines it, and
-// Inherit it does not.
+// Some reports whether a call of Inherit has an effect, because the calling goroutine has labels or tasks are recorded. The compiler
+// can inline Some, but not Inherit.
 func Some() bool { return get() != nil || ledger.On() }
 
-// Inherit returns f, or f under the labels of the calling goroutine if there are any. The goroutine that runs f has none. f is about to be a
-// task, and is recorded if the ledger is kept.
+// Inherit returns a function that calls f with the labels of the calling goroutine, or f itself if there are none. The goroutine that
+// calls the function must have no labels. f is the function of a new task, which Inherit records if the ledger is kept.
 func Inherit(f func()) func() {
 	if p := get(); (p != nil || ledger.On()) && f != nil {
 		return inherit(p, f)

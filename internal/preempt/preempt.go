@@ -1,64 +1,66 @@
-// Package preempt says whether a scheduler wants to switch where an operation need not wait: one for tests, and nearly always none. A
-// primitive calls On before its fast path, and if so takes the slow path, where package suspend calls the scheduler. The same word says whether
+// Package preempt says whether a scheduler wants to switch tasks even in operations that need not wait. Only schedulers for tests want
+// this. If On returns true, a primitive takes its slow path, on which package suspend calls the scheduler. On also returns true while
 // waits and locks are recorded, see package ledger.
 package preempt
 
 import (
 	"slices"
-	"sync/atomic" // is not atomicx, since the order of accesses makes no difference, and the model checker need not see them
+	"sync/atomic" // atomicx is not needed, because the order of these accesses makes no difference to the model checker
 )
 
-var wanted atomic.Int32 // recorded is added for each Record
+var wanted atomic.Int32 // the number of schedulers, plus recorded for each Record
 
-// On reports whether a scheduler wants it, or the ledger is kept.
+// On reports whether a scheduler wants to switch tasks in every operation, or the ledger is kept.
 func On() bool { return wanted.Load() != 0 }
 
-// recorded is more than there are schedulers.
+// recorded is larger than any number of schedulers.
 const recorded = 1 << 20
 
-// Recorded reports whether the ledger is kept: package census is on. Then On is true, too, so a fast path that checks On need not check again.
+// Recorded reports whether the ledger is kept, which means that package census is on. On then also returns true, so a fast path that
+// checks On need not check Recorded.
 func Recorded() bool { return wanted.Load() >= recorded }
 
-// Record says that the ledger is kept from now on, until end is called, once.
+// Record makes Recorded return true until end is called. The caller must call end exactly once.
 func Record() (end func()) {
 	wanted.Add(recorded)
 	return func() { wanted.Add(-recorded) }
 }
 
-// Begin says that a scheduler wants it from now on, until end is called, once.
+// Begin makes On return true until end is called. The caller must call end exactly once.
 func Begin() (end func()) {
 	wanted.Add(1)
 	return func() { wanted.Add(-1) }
 }
 
-// Kinds are kinds of objects that tasks hold.
+// Kinds is a set of kinds of objects that tasks hold.
 type Kinds uint8
 
-// The kinds: Mutex of package mutex; RWMutex and Semaphore; the keys in use of package keyed; Scope, Group and idle.Group, which their
-// tasks hold; the clock.
+// Mutexes is for package mutex's Mutex. Gates is for RWMutex and Semaphore. Keys is for the keys that package keyed has in use. Members
+// is for Scope, Group and idle.Group, which their tasks hold. Clocks is for the clock.
 const (
 	Mutexes Kinds = 1 << iota
 	Gates
 	Keys
 	Members
-	Clocks // timers move the clock, and no release does
+	Clocks // timers move the clock; there is no release
 )
 
-// A Watcher makes all orders of operations. A release commutes with each operation of other tasks that comes before it, unless this has looked
-// at the objects that tasks hold: a Try, or a case of a Select. So a release is a point only in programs with such a look. Lipton calls it a
-// left mover: Reduction, a method of proving properties of parallel programs (CACM 1975).
+// A Watcher explores all orders of operations. A release commutes with each earlier operation of another task, unless that operation
+// has looked at held objects, as a Try or a case of a Select does. So a release is a scheduling point only in programs with such a
+// look. Lipton calls such a release a left mover (Reduction: a method of proving properties of parallel programs, CACM 1975).
 type Watcher interface {
-	Runs() bool       // whether the caller is one of its tasks, or the program that starts them
-	Points() bool     // whether it makes the orders of operations; otherwise it gets no look and no release
-	Starts(f func())  // starts a task in place of a goroutine
-	Looks(k Kinds)    // one of its tasks calls it, like Releases
-	Releases(k Kinds) // a point, maybe
-	Glances(k Kinds)  // a look and a point, if the caller of the caller of Glance is none of Braid's functions
+	Runs() bool       // reports whether the caller is one of its tasks, or the program that starts them
+	Points() bool     // reports whether it explores orders; otherwise Looks, Releases and Glances are not called
+	Starts(f func())  // starts f as a task instead of a goroutine
+	Looks(k Kinds)    // called by one of its tasks, like Releases and Glances
+	Releases(k Kinds) // may be a scheduling point
+	Glances(k Kinds)  // is a look and a scheduling point, if the caller of Glance was itself called from outside Braid
 }
 
 var watchers atomic.Pointer[[]Watcher]
 
-// Watch notifies w of looks, of releases, and of goroutines that Braid would start. It is Begin if w wants points.
+// Watch registers w, which is then notified of looks, of releases, and of goroutines that Braid would start, until end is called. If
+// w.Points returns true, Watch also calls Begin.
 func Watch(w Watcher) (end func()) {
 	change(func(all []Watcher) []Watcher { return append(all, w) })
 	stop := func() {}
@@ -86,7 +88,7 @@ func change(f func(all []Watcher) []Watcher) {
 	}
 }
 
-// watcher returns the Watcher of the caller, nil if there is none.
+// watcher returns the caller's Watcher, or nil if there is none.
 func watcher() Watcher {
 	if all := watchers.Load(); all != nil {
 		for _, w := range *all {
@@ -98,7 +100,7 @@ func watcher() Watcher {
 	return nil
 }
 
-// Looks is called by an operation that reports whether an object is held, and need not wait for it.
+// Looks is called by an operation that reports whether an object is held and does not wait for it.
 func Looks(k Kinds) {
 	if On() {
 		looks(k)
@@ -111,7 +113,8 @@ func looks(k Kinds) {
 	}
 }
 
-// Glance is called by a look, at a context or a Group, which is an operation if the program makes it.
+// Glance is called by a function that looks at a context or a Group. The look counts as an operation only if the program itself makes
+// it.
 func Glance(k Kinds) {
 	if On() {
 		glance(k)
@@ -124,7 +127,7 @@ func glance(k Kinds) {
 	}
 }
 
-// Releases is called where an operation begins that ends a hold.
+// Releases is called at the beginning of an operation that releases an object.
 func Releases(k Kinds) {
 	if On() {
 		releases(k)
@@ -137,7 +140,7 @@ func releases(k Kinds) {
 	}
 }
 
-// Watched reports whether the release of an object that is taken now may be a point.
+// Watched reports whether the release of an object that the caller takes now may be a scheduling point.
 func Watched() bool {
 	if !On() {
 		return false

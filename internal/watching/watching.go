@@ -1,4 +1,4 @@
-// Package watching finds the Watcher of the calling task's scheduler, for contexts that are made above package suspend.
+// Package watching finds the Watcher of the calling task's scheduler, for contexts from packages above package suspend.
 package watching
 
 import (
@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Here finds the Watcher. It returns nil on a goroutine without a task, and where the scheduler has none.
+// Here returns the Watcher of the calling task's scheduler. It returns nil outside a task, or if the scheduler is not a Watcher.
 var Here cancelctx.Watching = func() cancelctx.Watcher {
 	if w, ok := suspend.As[suspend.Watcher](suspend.Here()); ok {
 		return w
