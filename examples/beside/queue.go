@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-// A queue holds jobs. take removes the first job that fits, and gives up when its context ends.
+// A queue holds jobs. The take method removes the first job that fits, and waits for such a job until ctx ends.
 type queue struct {
 	mu      mutex.Mutex
 	changed *cond.Cond
