@@ -1,5 +1,4 @@
-// Package primitive contains a complete primitive in thirty lines. Its tests show how a mistake in it is found. docs/primitive.md explains
-// both.
+// Package primitive contains a complete primitive, and tests that find a mistake in it. docs/primitive.md explains both.
 //
 //	go test -v ./examples/primitive
 package primitive
