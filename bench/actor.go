@@ -14,7 +14,7 @@ import (
 )
 
 // These rows compare actors with goroutines that use channels. The flood rows compare actors with protoactor-go. Other actor libraries are
-// missing, because the module proxy does not serve their newer versions.
+// not compared, because the module proxy does not serve their newer versions.
 
 // A way is a function with which an actor receives messages: reacting calls React, which needs no stack, and receiving calls Receive, which
 // suspends a task.
@@ -37,8 +37,8 @@ func receiving(ctx context.Context, self *actor.Self[int], f func(int) error) er
 	}
 }
 
-// onFifo returns a work that calls f with a fifo, in a task of the fifo. In the work of onPool, f runs outside the tasks of a pool with two
-// workers.
+// onFifo returns a work that calls f with a fifo, in a task of the fifo. onPool does the same with a pool of two workers, but calls f
+// outside the pool's tasks.
 func onFifo(f func(on suspend.Spawner, n int)) work {
 	return func(n int) { inFifo(func() { f(suspend.Here(), n) }) }
 }
@@ -170,7 +170,7 @@ func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b
 
 type floodMessage struct{ _ int }
 
-// flood measures messages from the given number of goroutines to one actor.
+// flood compares the sending of messages from the given number of goroutines to one actor.
 func flood(senders int) func(b *bench) (ours, peer work) {
 	return func(b *bench) (ours, peer work) {
 		system := protoSystem(b)
@@ -211,7 +211,7 @@ func protoSystem(b *bench) *proto.ActorSystem {
 }
 
 // spawnActors starts n actors one after another, sends a message to each actor, and waits until the actor has ended. The caller must be a
-// task of the actors' scheduler, just as the peer's caller is a goroutine.
+// task of the actors' scheduler, so that each side waits on its own scheduler.
 func spawnActors(on suspend.Spawner, n int) {
 	for range n {
 		r := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {

@@ -15,9 +15,9 @@ import (
 
 // The rows and curves for memory measure the heap and the stacks that an idle task, goroutine or actor keeps alive.
 
-// kinds maps a kind of tasks, goroutines or actors to a function that measures the live bytes of each of n of them. Each measurement runs
-// in a new process, because the runtime never frees the descriptors of goroutines. A second measurement in the same process would be too
-// low.
+// kinds maps the name of each kind to a function that starts n tasks, goroutines or actors, and returns the live bytes of each. Each
+// measurement runs in a new process, because the runtime never frees the descriptors of goroutines. The result of a second measurement in
+// the same process would be too low.
 var kinds = map[string]func(n int) float64{
 	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
 	"a goroutine in a channel": goroutinesInChannels,
@@ -97,7 +97,7 @@ var yielding struct {
 }
 
 // yielders runs n stackless tasks on one fifo. Each task is a callback that submits its successor, like a task that yields in a loop. All
-// tasks yield once. The first callback of the second turn measures the growth of the heap, after a collection, divided by n.
+// tasks yield once. The first callback of the second turn collects garbage, and divides the growth of the heap by n.
 func yielders(n int) float64 {
 	y := &yielding
 	y.Scheduler, y.n, y.begun = fifo.New(fifo.Options{StallAfter: -1}), n, 0
@@ -151,8 +151,8 @@ func yieldingTasks(n int) (each float64) {
 	return each
 }
 
-// yieldingGoroutines blocks each goroutine after one yield, because a million running goroutines would disturb the measurement. An empty
-// select blocks without an entry in a queue. The goroutines never end, so the process must end after the measurement.
+// yieldingGoroutines blocks each goroutine after one yield, because a million running goroutines would disturb the measurement. The empty
+// select blocks a goroutine without adding it to a queue. The goroutines never end, so the process must end after the measurement.
 func yieldingGoroutines(n int) float64 {
 	return grown(n, func() {
 		times(n, func() {

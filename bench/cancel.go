@@ -102,12 +102,12 @@ func (x exchange) run(cancelling bool) time.Duration {
 }
 
 // cancelOne measures the cost of cancelling one of a million waiters that take from an MVar. The peer is the cost of cancelling one waiter
-// of a crowd that is spread over the given number of places. The waiters are continuations of Then, and each has its own context of package
+// of a crowd that is spread over the given number of MVars. The waiters are continuations of Then, and each has its own context of package
 // cancel. The measurement includes the cancellation, the removal of the waiter from the queue, and the call of the continuation. Two
 // hundred times, a hundred waiters are cancelled and then replaced by new waiters, which is not counted. Each measurement starts with a new
-// crowd, and no garbage collection runs during it.
+// crowd, and no garbage collection runs during the measurement.
 //
-// The waiters must be in the processor's caches on both sides or on neither side. Otherwise the row would compare the speed of memory. The
+// The waiters must be in the processor's caches on both sides or on neither side. Otherwise the row would mainly compare cache misses. The
 // row cancel-one/last therefore cancels the last hundred waiters. The row cancel-one/anywhere cancels a random waiter in each hundredth of
 // a million waiters, on both sides, but the peer's waiters are spread over a thousand MVars. In this row memory dominates both sides, and a
 // cost that grows with the length of the queue would be visible.
@@ -120,7 +120,7 @@ func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side
 	}
 }
 
-// cancelSome spreads n continuations evenly over the places, and returns the cost of a cancellation.
+// cancelSome spreads n continuations evenly over the given number of MVars, and returns the cost of a cancellation.
 func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 	back := collecting(1000) // shortens the uncounted time to create the crowd
 	m, on := make([]mvar.MVar[int], places), new(calls)

@@ -184,11 +184,11 @@ func (r curveResult) save(dir string) (err error) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// taskBytes is an upper bound for the memory of a waiting task or goroutine and its context. It limits the number of tasks that are tried
-// on this machine.
+// taskBytes is an upper bound for the memory of a waiting task or goroutine and its context. The bound limits the number of tasks that are
+// tried on this machine.
 const taskBytes = 6 << 10
 
-// fits sets a side to nil and adds a note if n times its bytes exceed three fifths of the available memory.
+// fits sets each side to nil whose n tasks might need more than three fifths of the available memory, and adds a note.
 func (b *bench) fits(sides []measurement, n int, bytes ...int) {
 	room := int(availableMemory() * 3 / 5)
 	for i, each := range bytes {

@@ -52,8 +52,8 @@ func driveHere(args []string) any {
 	return must[any](nil, fmt.Errorf("nothing drives %q", args[0]))
 }
 
-// driveConns sends requests on each connection from a goroutine, one request at once. It checks the beginning and the length of each
-// answer. A warm-up of a fifth of d is not counted.
+// driveConns keeps one request in flight on each connection, with a goroutine for each connection. It checks the beginning and the length
+// of each answer. A warm-up of a fifth of d is not counted.
 func driveConns(conns int, d time.Duration, ask, begin string, size int, dial func() net.Conn) float64 {
 	var trips atomic.Int64
 	var over atomic.Bool

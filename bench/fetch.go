@@ -50,13 +50,13 @@ func (s source) authors(_ context.Context, ids []int) ([]int, error) {
 	return ids, nil
 }
 
-// warmed performs one uncounted operation before the n operations of f. Otherwise f would begin with empty pools, because the other side's
-// turn and a garbage collection precede it.
+// warmed returns a work that performs one uncounted operation first. Otherwise the counted operations would begin with empty pools, because
+// the other side's turn and a garbage collection precede them.
 func warmed(f work) work {
 	return func(n int) { f(1); restart(); f(n) }
 }
 
-// ourPosts does the work with package fetch.
+// ourPosts returns a work that loads posts and authors with package fetch.
 func ourPosts(s source, o fetch.Options, bulk bool) work {
 	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
 	user := func(ctx context.Context, u int) (struct{}, error) {
@@ -79,7 +79,7 @@ func ourPosts(s source, o fetch.Options, bulk bool) work {
 	})
 }
 
-// handPosts does the work with a loop that collects the keys.
+// handPosts returns a work that loads posts and authors with a loop that collects the keys.
 func handPosts(s source) work {
 	return again(func() {
 		seen, ids := map[int]int{}, []int(nil)
@@ -102,8 +102,8 @@ func handPosts(s source) work {
 	})
 }
 
-// loading does the work with two loaders and a goroutine for each user. As with package fetch, each goroutine obtains the authors of the
-// user's posts in order, or an error.
+// loading returns a work that loads posts and authors with two loaders and a goroutine for each user. As with package fetch, each goroutine
+// obtains the authors of the user's posts in order, or an error.
 func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
 	return again(func() {
 		posts, authors := open()
@@ -137,8 +137,8 @@ func newLoader[V any](batch func(context.Context, []int) ([]V, error), wait time
 		dataloadgen.WithWait(wait))
 }
 
-// loaderPosts does the work with dataloadgen. If bulk is true, it calls LoadAll once per user; otherwise it starts a goroutine for each
-// post.
+// loaderPosts returns a work that uses dataloadgen. If bulk is true, it calls LoadAll once per user; otherwise it starts a goroutine for
+// each post.
 func loaderPosts(s source, wait time.Duration, bulk bool) work {
 	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
 		posts, authors := newLoader(s.posts, wait), newLoader(s.authors, wait)
@@ -187,8 +187,9 @@ func loaderHits(n int) {
 	times(n, func() { must(l.Load(ctx, 1)) })
 }
 
-// settled measures requests from plain goroutines while busy other goroutines compute. A request is three dependent loads, as in a resolver
-// of a GraphQL server. A loader that yields to other goroutines is delayed while they compute, but a loader with a timer is not.
+// settled compares requests from plain goroutines, while the given number of other goroutines compute. A request is three dependent loads,
+// as in a resolver of a GraphQL server. A loader that yields to other goroutines is delayed while they compute, but a loader with a timer
+// is not.
 func settled(busy int) func(*bench) (ours, peer work) {
 	beside := func(f work) work {
 		return func(n int) {

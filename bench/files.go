@@ -27,7 +27,7 @@ const (
 )
 
 // idlePipes is the number of idle pipes. If the limit of file descriptors does not permit wantIdle pipes, the number is smaller, and
-// idleID, the id of the row, contains it.
+// idleID, the id of the row, contains the number.
 var idlePipes, idleID = func() (int, string) {
 	limit := allowDescriptors(wantIdle + 4*busyPairs + 500)
 	if limit == 0 {
@@ -141,7 +141,7 @@ func idlePoints() (all []float64) {
 	return all
 }
 
-// amongIdle measures the throughput in MB per second, in both directions together. Each round opens new pipes, which is not counted.
+// amongIdle measures the throughput in MB per second, in both directions together. The time to open new pipes in each round is not counted.
 func amongIdle(b *bench, x float64) (all []measurement) {
 	if idlePipes < wantIdle {
 		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePipes, wantIdle))

@@ -209,7 +209,7 @@ func check(ok bool) {
 	}
 }
 
-// caught recovers from a panic with a failure, and stores its error in *err.
+// caught recovers a panic whose value is a failure, and stores the error of the failure in *err.
 func caught(err *error) {
 	switch v := recover().(type) {
 	case nil:
@@ -305,7 +305,7 @@ func newTrial(r row, m mode) *trial {
 	switch {
 	case m.Tiny:
 		x.least = 1
-	case r.rounds == 0 && r.must == 0: // a row without a must needs less certainty
+	case r.rounds == 0 && r.must == 0: // rows without a must need fewer rounds
 		x.least /= 2
 	}
 	return x
@@ -390,9 +390,9 @@ func (m mode) once(s side) measurement {
 	return func() float64 { return s(m.Round) }
 }
 
-// interleave measures each side once per round, and begins each round with another side. Unless cold is true, an uncounted round precedes
-// the rounds as a warm-up. A garbage collection precedes each measurement, so that no side collects another side's garbage. If enough
-// returns true after a round, interleave returns early.
+// interleave measures each side once per round, and begins each round with another side. Unless cold is true, an additional first round
+// warms up the sides and is not counted. A garbage collection precedes each measurement, so that no side collects another side's garbage.
+// If enough returns true after a round, interleave returns early.
 func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v float64)) {
 	first := 0
 	if cold {

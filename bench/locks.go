@@ -126,7 +126,7 @@ func byPond(b *bench, procs int) work {
 	return submitting(func(f func()) { ok(p.Go(f)) })
 }
 
-// byErrgroup and byConc create a new group for every n tasks, because a group cannot be used after Wait.
+// byErrgroup and byConc create a group for each call, because Wait ends a group.
 func byErrgroup(_ *bench, procs int) work {
 	return func(n int) {
 		var g errgroup.Group

@@ -1,4 +1,4 @@
-// Bench compares the library with its alternatives. In each row of a table, both sides do the same work by turns, in this process. The line
+// Bench compares the library with its alternatives. In each row of a table, both sides do the same work in turn, in this process. The line
 // of the row shows the ratio of their costs, so smaller is better. A curve shows a cost as a function of the size of the work.
 //
 //	go run . -quick                             measure all rows, in five minutes on a slow machine
@@ -11,9 +11,9 @@
 //	go run . -from now.json -results RESULTS.md write the report of an earlier run, and measure nothing
 //	go run . -from now.json,rows.json ...       replace rows and curves of the earlier run by those of a later run
 //
-// A line shows the id, the median costs of one operation for Braid and for the peer, and the median of the ratios. Behind the median is the
-// range of the ratios without the worst and the best, and then the must and the aim for the ratio. The rows take turns. A line is printed
-// when its row is finished, so that rows close to their must are printed last.
+// A line shows the id, the median costs of one operation for Braid and for the peer, and the median of the ratios. It then shows the range
+// of the ratios without the worst and the best ratio, and two upper bounds for the ratio, must and aim. The rows take turns, and each line
+// is printed when its row is finished. Rows close to their must need more rounds and are printed last.
 package main
 
 import (
@@ -43,8 +43,8 @@ type run struct {
 	Later   []string      `json:"later,omitempty"`  // names the rows and curves of each later run
 }
 
-// replace replaces the rows and curves of r by the rows and curves of a later run with the same ids. The rows keep the order of the
-// function rows.
+// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids. It sorts the rows in the order of
+// the function rows.
 func (r *run) replace(later run) {
 	var ids []string
 	for _, c := range later.Curves {
@@ -64,7 +64,7 @@ func (r *run) replace(later run) {
 		later.Machine.Load, later.Machine.LoadAfter))
 }
 
-// readRun reads a file, and drops rows and curves that no longer exist.
+// readRun reads a run from a file, and drops rows and curves that the program no longer has.
 func readRun(name string) (r run) {
 	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
 		ok(fmt.Errorf("%s: %w", name, err))
@@ -185,8 +185,8 @@ func exitOn(err error) {
 	}
 }
 
-// choose returns the rows whose id, or the part of the id before a slash, is in ids. With -full it returns curves, too. If ids is empty,
-// choose returns all of them.
+// choose returns the rows whose id, or the part of the id before a slash, is in ids. If isFull is true, it also returns curves chosen in
+// the same way. If ids is empty, choose returns all rows and curves.
 func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curve, error) {
 	if !isFull {
 		traced = nil

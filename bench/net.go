@@ -20,7 +20,7 @@ import (
 
 // All rounds of a side use the same server. While one side is measured, the other side's server is idle.
 
-// A server is a function that starts a server, which runs until b ends.
+// A server is a function that starts a network server and returns its address. The network server runs until b ends.
 type server func(b *bench, handle handler) net.Addr
 
 type handler = func(ctx context.Context, c net.Conn)

@@ -89,7 +89,7 @@ func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size i
 	}
 }
 
-// ownGroup starts a process in its own process group, which its children join.
+// ownGroup starts a process in a new process group, so that killGroup also kills the children of the process.
 var ownGroup = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
 func killGroup(id int) { _ = syscall.Kill(-id, syscall.SIGKILL) }
@@ -155,5 +155,5 @@ func openFIFO() *os.File {
 
 var pipeNumber atomic.Int64
 
-// pipeDir returns the directory in which a FIFO has a name while it is opened.
+// pipeDir returns the directory in which FIFOs are created. Each FIFO is removed from the directory when it is open.
 var pipeDir = sync.OnceValue(func() string { return leftover(must(os.MkdirTemp("", "bench-pipes"))) })

@@ -17,7 +17,7 @@ func init() {
 	helpers = map[string]func(args []string) any{driveArg: driveHere, bytesArg: bytesHere, fileServerArg: fileServerHere}
 }
 
-// isHelper reports whether this process was started as a helper, after doing the helper's work.
+// isHelper reports whether this process was started as a helper. If so, it does the helper's work before it returns.
 func isHelper() bool {
 	if len(os.Args) < 2 || helpers[os.Args[1]] == nil {
 		return false

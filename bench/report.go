@@ -73,7 +73,8 @@ func loadAverage() string {
 // analysis is the name of a file that is written by hand and lies beside the report.
 const analysis = "ANALYSIS.md"
 
-// writeReport overwrites the file name with the report. Handwritten text must be in the analysis file, because the report is replaced.
+// writeReport writes the report to a file, and overwrites the file if it exists. Handwritten text belongs in the analysis file beside the
+// report.
 func writeReport(name, dir string, r run) error {
 	plots, err := filepath.Rel(filepath.Dir(name), dir)
 	if err != nil {

@@ -25,7 +25,7 @@ func peerVars[T any](n int, v T) []*peer.Var[T] {
 // An op performs one operation of a row.
 type op = func(rng *rand.Rand)
 
-// oneByOne returns a work that repeats an op on one goroutine. The work of byEight uses eight goroutines in parallel.
+// oneByOne returns a work that repeats an op on one goroutine. byEight does the same on eight goroutines in parallel.
 func oneByOne(open func() op) func() work {
 	return func() work { f := open(); return again(func() { f(nil) }) }
 }

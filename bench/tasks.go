@@ -105,7 +105,7 @@ func forkAll(b *bench) (ours, peer work) {
 	return again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }), again(func() { check(fibGo(25) == 75025) })
 }
 
-// speedup compares a parallel fib(40), on two workers with forks down to fib(20), with a sequential fib(40).
+// speedup compares a parallel with a sequential computation of fib(40). The parallel computation forks down to fib(20), on two workers.
 func speedup(b *bench) (ours, peer work) {
 	n, want := b.of(40, 24), b.of(102334155, 46368)
 	inTasks := b.forks(2, 20)

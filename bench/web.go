@@ -28,7 +28,7 @@ type webFigures struct {
 	memory    float64 // megabytes of the server's memory at the end
 }
 
-// A web is a load on web servers: files in a cache, or files on a disk.
+// A web is a workload for the web servers: requests for cached files, or requests for files on a disk.
 type web struct {
 	files int
 	limit int    // bytes of memory, including the page cache; 0 means no limit
@@ -97,7 +97,7 @@ MaxRequestWorkers 5120
 StartServers 2
 ListenBacklog 8192
 `
-	// wrkScript requests random files, out of FILES files, and prints a wrkReport.
+	// wrkScript requests random files and prints a wrkReport. The environment variable FILES is the number of files.
 	wrkScript = `local files, per = tonumber(os.getenv("FILES")), tonumber(os.getenv("PER"))
 local threads = 0
 function setup(thread) threads = threads + 1; thread:set("id", threads) end
@@ -114,7 +114,7 @@ end
 `
 )
 
-// webCurves returns the curves for a load, one curve for each field of webFigures.
+// webCurves returns the curves for a workload, one curve for each field of webFigures.
 func webCurves(id, title, about string, load *web) (all []curve) {
 	for _, f := range []struct {
 		id, y string
@@ -154,7 +154,7 @@ func webCurves(id, title, about string, load *web) (all []curve) {
 	return all
 }
 
-// figures returns the figures of a round. It stores them, so that all curves for the load share one measurement.
+// figures returns the figures of a round. It stores the figures, so that all curves for the workload share one measurement.
 func (w *web) figures(b *bench, server, conns, round int) webFigures {
 	key := fmt.Sprint(server, " ", conns)
 	for len(w.had[key]) < round {

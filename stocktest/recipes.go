@@ -80,8 +80,8 @@ func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// Pgx returns a pool of up to conns single connections. A task that waits for a connection suspends, whereas pgxpool would wait natively.
-// The pool closes a connection that is returned during a transaction.
+// Pgx returns a pool of up to conns connections, which ConnectPgx opens. A task that waits for a connection suspends, whereas pgxpool would
+// wait natively. The pool closes a connection that is returned during a transaction.
 func Pgx(dial Dial, dsn string, conns int) *respool.Pool[*pgx.Conn] {
 	return respool.New(respool.Options[*pgx.Conn]{
 		Max:   conns,

@@ -10,7 +10,7 @@ import (
 // returns an error.
 type hub struct{ messages broadcast.Topic[string] }
 
-// join adds a client. The serve function that it returns writes all later messages to the client.
+// join adds a client, and returns a serve function that writes all later messages to the client.
 func (h *hub) join() (serve func(ctx context.Context, write func(ctx context.Context, m string) error) error) {
 	mine := h.messages.Subscribe(2, broadcast.DropSubscriber)
 	return func(ctx context.Context, write func(ctx context.Context, m string) error) error {

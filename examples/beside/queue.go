@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-// A queue holds jobs. The take method removes the first job that fits, and waits for such a job until ctx ends.
+// A queue holds jobs. The take method removes and returns the first job that fits. It waits until there is such a job, or until ctx ends.
 type queue struct {
 	mu      mutex.Mutex
 	changed *cond.Cond

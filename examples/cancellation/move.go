@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 )
 
-// Move takes the value out of from and puts it into to. A cancelled Move has either moved the value or left it in from.
+// Move takes the value out of one MVar and puts it into another. A cancelled Move has either moved the value or left it in the first MVar.
 func Move(ctx context.Context, from, to *mvar.MVar[int]) error {
 	v, err := from.Take(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func Move(ctx context.Context, from, to *mvar.MVar[int]) error {
 	return nil
 }
 
-// giveBack puts v back into from. It uses a new context, because the caller's context has ended.
+// giveBack puts v back into its MVar. It uses a new context, because the caller's context has ended.
 func giveBack(from *mvar.MVar[int], v int, err error) error {
 	_ = from.Put(context.Background(), v)
 	return err

@@ -1,4 +1,4 @@
-// Fanout renders a page from the answers of four HTTP services, in a task of an event loop. The page is complete even if the stock service
+// Fanout renders a page from the answers of four HTTP services, in a task of an event loop. The page is rendered even if the stock service
 // or the rating service is down. See README.md.
 package main
 
@@ -100,7 +100,7 @@ func (s *services) page(ctx context.Context) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// line returns the line for a product. It fails if the product cannot be loaded, but shows a default in place of the stock or the rating.
+// line returns the line for a product. It shows a default if the stock service or the rating service is down.
 func (s *services) line(ctx context.Context, id int) (string, error) {
 	product, stock, stars, err := fetch.Three(ctx,
 		func(ctx context.Context) (Product, error) { return s.product.Get(ctx, id) },
@@ -125,7 +125,7 @@ func (s *services) stars(id int) func(ctx context.Context) (string, error) {
 	}
 }
 
-// orElse replaces v and err with a default if the service is down. It returns other errors, such as a cancellation, unchanged.
+// orElse returns a default and no error if the service is down. It returns any other error, such as a cancellation, unchanged.
 func orElse(v, instead string, err error) (string, error) {
 	if errors.Is(err, errDown) {
 		return instead, nil

@@ -89,7 +89,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 		_ = c.SetReadDeadline(time.Time{})
 		body := ""
 		if status == http.StatusOK {
-			limit.N = maxHeader // limits what the watcher may read
+			limit.N = maxHeader // limits what the watching task may read
 			v, err := s.watched(ctx, c, in, n)
 			switch {
 			case err == nil:
@@ -146,9 +146,9 @@ func (s *httpServer) isDraining() bool {
 	return s.draining
 }
 
-// watched calls s.compute, and cancels the call if the connection is reset. To notice a reset, a second task keeps reading into the buffer
-// of in, where the next request may arrive. The end of the stream does not cancel the call, because a client that has closed only its
-// writing half still waits for the answer. A client that has closed both halves looks the same, so compute must have a time limit.
+// watched calls s.compute, and cancels the call if the connection is reset. To notice a reset, a watching task keeps reading into the
+// buffer of in, where the next request may arrive. The end of the stream does not cancel the call, because a client that has closed only
+// its writing half still waits for the answer. A client that has closed both halves looks the same, so compute must have a time limit.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil
@@ -166,7 +166,7 @@ func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, 
 		return 0, err
 	}
 	v, err := s.compute(ctx, n)
-	_ = c.SetReadDeadline(time.Unix(1, 0)) // makes the watcher stop reading
+	_ = c.SetReadDeadline(time.Unix(1, 0)) // makes the watching task stop reading
 	_, _ = gone.Await(context.WithoutCancel(ctx))
 	_ = c.SetReadDeadline(time.Time{})
 	return v, err

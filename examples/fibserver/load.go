@@ -139,8 +139,8 @@ func driveAndReport(addr string, load time.Duration, rate int) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// drive sends requests for the duration load, and checks every answer. All cheap connections together send rate requests per second. If
-// rate is 0, each connection sends a request when the previous answer arrives.
+// drive sends requests for the duration load, and checks every answer. The rate is the number of cheap requests per second on all
+// connections together. If rate is 0, each connection sends a request when the previous answer arrives.
 func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -168,8 +168,8 @@ func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	return report{summary(cheap, elapsed), summary(costly, elapsed)}, err
 }
 
-// askUntil sends at least one request, and more until the time end. If every is 0, each request is sent when the previous answer arrives;
-// otherwise requests are sent at this interval. The result took holds the latencies.
+// askUntil sends requests on one connection until the time end, and returns their latencies. If the interval every is 0, each request is
+// sent when the previous answer arrives. At least one request is sent.
 func askUntil(addr string, n int, begin time.Time, every time.Duration, end time.Time) (took []time.Duration, err error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

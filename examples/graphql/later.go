@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// The executor of graphql-go/graphql collects thunks and calls them level by level. Each resolver returns a fetch.Later, so that the
-// requests of one level form exact batches.
+// The executor of graphql-go/graphql collects thunks and calls them level by level. Each resolver returns a thunk from fetch.Later, so that
+// the requests of one level are batched exactly.
 
 // later returns a resolver that calls f with the id of the resolved object.
 func later[V any](id func(source any) int, f func(ctx context.Context, id int) (V, error)) graphql.FieldResolveFn {

@@ -16,7 +16,7 @@ import (
 // A mainThread runs one function after another, like the main thread of a GUI.
 type mainThread chan func()
 
-// Execute posts f to the main thread, as a GUI toolkit's own function does.
+// Execute posts f to the main thread, as functions of GUI toolkits do.
 func (m mainThread) Execute(f func()) error { m <- f; return nil }
 
 func main() {

@@ -40,14 +40,14 @@ func (s *server) handle(ctx context.Context, conn netpoll.Connection) error {
 	var answers []byte
 	for _, n := range requests {
 		answer := promise.Go(ctx, s.pool, func(context.Context) (int, error) { return fib(int(n % 41)), nil })
-		if err = s.ledger.Lock(ctx); err != nil { // suspends
+		if err = s.ledger.Lock(ctx); err != nil { // suspends the task
 			break
 		}
 		s.served++
 		number := s.served
 		s.ledger.Unlock()
 		var v int
-		if v, err = answer.Await(ctx); err != nil { // suspends
+		if v, err = answer.Await(ctx); err != nil { // suspends the task
 			break
 		}
 		answers = fmt.Appendf(answers, "%d: %d\n", number, v)

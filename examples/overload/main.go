@@ -1,4 +1,4 @@
-// Overload sends two servers more requests than they can serve, and prints how many each still answers in time.
+// Overload sends two servers more requests than they can serve, and prints how many requests each server still answers in time.
 //
 //	go run ./examples/overload             prints the table, in twenty seconds
 //	go run ./examples/overload -stay       then stays at five times the capacity until interrupted; open the page

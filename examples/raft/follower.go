@@ -29,7 +29,7 @@ type AppendRequest struct {
 type Answer struct {
 	Term   int
 	OK     bool
-	Length int // the part of the follower's log that may match the leader's
+	Length int // the length of the follower's log that may match the leader's log
 }
 
 type message struct {

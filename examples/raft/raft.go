@@ -185,7 +185,7 @@ func (n *Node) Propose(ctx context.Context, command string) (int, error) {
 	return index, err
 }
 
-// Read returns an index that is not lower than the index of any entry committed before the call.
+// Read returns an index that is at least as high as the index of each entry committed before the call.
 func (n *Node) Read(ctx context.Context) (int, error) {
 	if err := n.mu.Lock(ctx); err != nil {
 		return 0, err

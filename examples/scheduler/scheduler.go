@@ -3,7 +3,7 @@
 //	go run ./examples/scheduler     # two tasks and a goroutine share a mutex and a channel
 //	go test ./examples/scheduler    # runs the conformance kit
 //
-// The program does only what every scheduler must do. Package adapters/fifo is an optimised version of it.
+// The program does only what every scheduler must do. Package adapters/fifo is an optimised version of this scheduler.
 package main
 
 import (
@@ -51,7 +51,7 @@ func (s *Scheduler) Go(f func()) error {
 				panic(goexit)
 			}
 		}()
-		suspend.Bind(t, f) // waits in f park t
+		suspend.Bind(t, f) // each wait in f parks t
 		exited = false
 	})
 	s.mu.Lock()

@@ -27,7 +27,7 @@ func dine(ctx context.Context, left, right *fork, meals *stm.Var[int]) error {
 		if err := left.take(tx); err != nil {
 			return err
 		}
-		return right.take(tx) // a Retry also undoes the taking of left
+		return right.take(tx) // a Retry here also undoes left.take
 	})
 	if err != nil {
 		return err

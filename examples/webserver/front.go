@@ -122,7 +122,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Write sets a new deadline in each call, because sending a large file may take long.
+// Write sets a new deadline in each call, because sending a large file may take a long time.
 func (c *conn) Write(p []byte) (int, error) {
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.front.write))
 	return c.Conn.Write(p)

@@ -1,5 +1,5 @@
 // Webserver serves the files of a directory. Like the web server of Li and Zdancewic (2007), it has a task of an event loop for each
-// connection, a cache in memory, asynchronous disk reads (with io_uring), and a TCP implementation that is chosen in one line.
+// connection, a cache in memory, asynchronous disk reads with io_uring, and a TCP implementation that is chosen in one line.
 //
 //	go run . -dir ../..                                   serve on 127.0.0.1:8080 until interrupted
 //	curl -i --compressed 127.0.0.1:8080/README.md
@@ -54,7 +54,7 @@ type options struct {
 	ready            func(net.Addr)
 }
 
-// A listener is a listener of an event loop or of a netstack.Stack.
+// A listener accepts connections. Both eventloop and netstack have such listeners.
 type listener interface {
 	Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error
 	Addr() net.Addr

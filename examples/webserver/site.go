@@ -30,7 +30,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A site has a stage for each resource: the cache, the disk and the processors.
+// A site has stages for the cache, for the disk and for compression.
 type site struct {
 	open     opener
 	cpu      *stage.Pool
@@ -115,7 +115,7 @@ func (s *site) page(ctx context.Context, name string, compressed bool) (*page, e
 	return p, nil
 }
 
-// A page is a file, ready to be sent. Its data must not be modified. If the file is larger than largest, data is nil and the file is
+// A page is a file, ready to be sent. Its data must not be modified. If the file exceeds the constant largest, data is nil and the file is
 // streamed.
 type page struct {
 	data     []byte
