@@ -108,9 +108,9 @@ func (x exchange) run(cancelling bool) time.Duration {
 // crowd, and no garbage collection runs during the measurement.
 //
 // The waiters must be in the processor's caches on both sides or on neither side. Otherwise the row would mainly compare cache misses. The
-// row cancel-one/last therefore cancels the last hundred waiters. The row cancel-one/anywhere cancels a random waiter in each hundredth of
-// a million waiters, on both sides, but the peer's waiters are spread over a thousand MVars. In this row memory dominates both sides, and a
-// cost that grows with the length of the queue would be visible.
+// row cancel-one/last therefore cancels the last hundred waiters. The row cancel-one/anywhere chooses a hundred waiters at random among a
+// million waiters. On the peer's side, the million waiters are spread over a thousand MVars. In this row cache misses dominate both sides,
+// and a cost that grows with the length of the queue would be visible.
 func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		one := func(n, places int) side {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A curve measures the same work, done in several ways, as a function of its size. The series take turns in each round, as the sides of a
-// row do. A point contains the median, the minimum and the maximum of its rounds.
+// A curve measures the cost of the same work, done in several ways, as a function of the size of the work. The series take turns in each
+// round, as the sides of a row do. A point contains the median, the minimum and the maximum of its rounds.
 type curve struct {
 	id, title    string
 	about        string // describes the curve in one or two sentences

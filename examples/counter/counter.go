@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// A Counter is an http.Handler that counts requests, each id once. It answers a GET request with the total. The zero Counter keeps the ids
-// only in memory.
+// A Counter is an http.Handler that counts requests. Requests with the same id are counted once. A GET request returns the total. The zero
+// Counter keeps the ids only in memory.
 type Counter struct {
 	Forgets  bool // a deliberate bug: repeated requests are counted again
 	Unsynced bool // a deliberate bug: requests are answered before they are durable

@@ -10,7 +10,7 @@
 // computation that takes longer is answered with 504. The pool shares its workers among the computations, so that a cheap computation does
 // not wait for a costly computation.
 //
-// A client may close its writing half and still receives its answer. When a connection is reset, its computation is cancelled. A client
+// A client that closes only its writing half still receives its answer. When a connection is reset, its computation is cancelled. A client
 // that closes both halves looks like a waiting client until the server writes to it, so its computation runs on until -timeout.
 package main
 
