@@ -13,10 +13,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Actors against goroutines with channels, and in the rows of floods and peers against protoactor-go. Other libraries of actors
-// cannot be imported: their newer versions have no module that the proxy serves.
+// These rows compare actors with goroutines that use channels. The flood rows compare actors with protoactor-go. Other actor libraries are
+// not compared, because the module proxy does not serve their newer versions.
 
-// A way is how an actor receives its messages: by React, without a stack, or by Receive, in a task that waits.
+// A way is a function with which an actor receives messages: reacting calls React, which needs no stack, and receiving calls Receive, which
+// suspends a task.
 type way func(ctx context.Context, self *actor.Self[int], f func(int) error) error
 
 func reacting(_ context.Context, self *actor.Self[int], f func(int) error) error {
@@ -36,8 +37,8 @@ func receiving(ctx context.Context, self *actor.Self[int], f func(int) error) er
 	}
 }
 
-// onFifo performs n operations by actors of one fifo, and the caller of f is a task of the fifo. onPool performs them on a pool of two
-// workers, and the caller is no task of the pool.
+// onFifo returns a work that calls f with a fifo, in a task of the fifo. onPool does the same with a pool of two workers, but calls f
+// outside the pool's tasks.
 func onFifo(f func(on suspend.Spawner, n int)) work {
 	return func(n int) { inFifo(func() { f(suspend.Here(), n) }) }
 }
@@ -49,7 +50,7 @@ func onPool(f func(on suspend.Spawner, n int), peer work) func(b *bench) (work, 
 	}
 }
 
-// pingPong sends n messages to and fro between two actors.
+// pingPong sends n messages back and forth between two actors.
 func pingPong(wait way) func(on suspend.Spawner, n int) {
 	return func(on suspend.Spawner, n int) {
 		var a, b actor.Ref[int]
@@ -90,7 +91,8 @@ func pingPongChannels(n int) {
 	goroutines(player(a, b), player(b, a))
 }
 
-// ringOn makes a ring of n actors. The work sends one message round the ring, for n passes from an actor to the next.
+// ringOn creates a ring of n actors, and returns a work that sends one message around the ring. Each pass from one actor to the next counts
+// as an operation.
 func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 	refs := make([]actor.Ref[int], n)
 	done := make(chan struct{}, 1)
@@ -116,7 +118,7 @@ func ringOn(b *bench, on suspend.Spawner, n int, wait way) work {
 	return func(n int) { ok(refs[0].Send(n)); <-done }
 }
 
-// ringOnFifo runs the fifo of the ring on a new goroutine, until b ends.
+// ringOnFifo creates a ring on a fifo, which runs on a new goroutine until b ends.
 func ringOnFifo(b *bench, n int, wait way) work {
 	s := fifo.New(fifo.Options{})
 	var over promise.Promise[int]
@@ -168,7 +170,7 @@ func besideRing(n int, on func(b *bench, n int, wait way) work, wait way) func(b
 
 type floodMessage struct{ _ int }
 
-// flood sends messages from a number of goroutines to one actor.
+// flood compares the sending of messages from the given number of goroutines to one actor.
 func flood(senders int) func(b *bench) (ours, peer work) {
 	return func(b *bench) (ours, peer work) {
 		system := protoSystem(b)
@@ -208,8 +210,8 @@ func protoSystem(b *bench) *proto.ActorSystem {
 	return system
 }
 
-// spawnActors starts n actors, one after another, sends each a message, and waits for its end. The caller must be a task of the actors'
-// scheduler, as the peer's caller is a goroutine.
+// spawnActors starts n actors one after another, sends a message to each actor, and waits until the actor has ended. The caller must be a
+// task of the actors' scheduler, so that each side waits on its own scheduler.
 func spawnActors(on suspend.Spawner, n int) {
 	for range n {
 		r := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[int]) error {
@@ -220,7 +222,7 @@ func spawnActors(on suspend.Spawner, n int) {
 	}
 }
 
-// spawnInTask calls spawnActors in a task of a pool.
+// spawnInTask calls spawnActors in a task of a scheduler.
 func spawnInTask(on suspend.Spawner, n int) { inTask(on, func() { spawnActors(on, n) }) }
 
 func spawnWithChannel(n int) {
@@ -234,7 +236,7 @@ func spawnWithChannel(n int) {
 
 type getMessage struct{ actor.Request[int] }
 
-// asking starts an actor that replies to requests, calls f with it, and stops it.
+// asking starts an actor that replies to requests, calls f with the actor's Ref, and stops the actor.
 func asking(on suspend.Spawner, f func(to actor.Ref[*getMessage])) {
 	to := actor.Spawn(bg, on, func(_ context.Context, self *actor.Self[*getMessage]) error {
 		next := self.React(func(m *getMessage) error { m.Reply(1); return nil })

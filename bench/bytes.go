@@ -13,10 +13,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The rows and curves of memory measure the heap and the stacks that an idle task, goroutine or actor keeps alive.
+// The rows and curves for memory measure the heap and the stacks that an idle task, goroutine or actor keeps alive.
 
-// kinds measure the live bytes of each of n tasks, goroutines or actors. bytesOf runs every measurement in a new process. The runtime never
-// returns the descriptors of goroutines, so a second measurement in the same process would find less.
+// kinds maps the name of each kind to a function that starts n tasks, goroutines or actors, and returns the live bytes of each. Each
+// measurement runs in a new process, because the runtime never frees the descriptors of goroutines. The result of a second measurement in
+// the same process would be too low.
 var kinds = map[string]func(n int) float64{
 	"callbacks": yielders, "tasks": yieldingTasks, "goroutines": yieldingGoroutines,
 	"a goroutine in a channel": goroutinesInChannels,
@@ -38,15 +39,15 @@ var kinds = map[string]func(n int) float64{
 	}),
 }
 
-// bytesOf measures a kind in a new process, bench -bytes KIND N.
+// bytesOf measures a kind in a new process, with the command bench -bytes KIND N.
 func bytesOf(kind string, n int) float64 {
-	// Otherwise the runtime would guess the size of a first stack from the few stacks of the beginning.
+	// Without this setting, the runtime would choose the initial stack size from the average of earlier stacks.
 	return itself[float64]([]string{"GODEBUG=adaptivestackstart=0"}, bytesArg, kind, strconv.Itoa(n))
 }
 
 const bytesArg = "-bytes"
 
-// bytesHere measures a kind in the process that bytesOf started.
+// bytesHere measures a kind, in the process that bytesOf has started.
 func bytesHere(args []string) any {
 	if len(args) != 2 || kinds[args[0]] == nil {
 		ok(errors.New("-bytes is followed by a kind and a number, as the rows and curves of memory start it"))
@@ -54,7 +55,7 @@ func bytesHere(args []string) any {
 	return kinds[args[0]](must(strconv.Atoi(args[1])))
 }
 
-// bytesBeside compares the bytes of one of 100,000 actors of a kind with the bytes of a goroutine that waits for a channel.
+// bytesBeside compares the bytes per actor with the bytes per goroutine that waits for a channel, for 100,000 of each.
 func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		of := func(kind string) side {
@@ -64,7 +65,7 @@ func bytesBeside(kind string) func(b *bench) (ours, peer side) {
 	}
 }
 
-// threadBytes measures callbacks, tasks and goroutines. It leaves out a kind if n of them might not fit in memory, by an upper bound for
+// threadBytes measures callbacks, tasks and goroutines. It leaves out a kind that might not fit in memory, according to an upper bound for
 // the bytes of each.
 func threadBytes(b *bench, x float64) (all []measurement) {
 	for _, kind := range []string{"callbacks", "tasks", "goroutines"} {
@@ -78,7 +79,7 @@ func threadBytes(b *bench, x float64) (all []measurement) {
 	return all
 }
 
-// liveBytes returns the bytes in use by the heap and by the stacks after a collection.
+// liveBytes collects garbage, and returns the bytes that the heap and the stacks use.
 func liveBytes() (heap, stacks int64) {
 	runtime.GC()
 	var m runtime.MemStats
@@ -86,7 +87,7 @@ func liveBytes() (heap, stacks int64) {
 	return int64(m.HeapAlloc), int64(m.StackInuse)
 }
 
-// yielding is shared by the yielders, so that each has only its code and its remaining turns.
+// yielding is shared by all yielders, so that each closure holds only its remaining turns.
 var yielding struct {
 	*fifo.Scheduler
 	n, begun   int
@@ -95,8 +96,8 @@ var yielding struct {
 	each       float64
 }
 
-// yielders runs n tasks without a stack on one fifo. Each task is a callback that submits its successor, like a task that yields in a loop.
-// All yield once. The first callback of the second turn measures the growth of the heap, after a collection, divided by n.
+// yielders runs n stackless tasks on one fifo. Each task is a callback that submits its successor, like a task that yields in a loop. All
+// tasks yield once. The first callback of the second turn collects garbage, and divides the growth of the heap by n.
 func yielders(n int) float64 {
 	y := &yielding
 	y.Scheduler, y.n, y.begun = fifo.New(fifo.Options{StallAfter: -1}), n, 0
@@ -121,7 +122,7 @@ func yielder(left int) func() {
 	}
 }
 
-// grown returns the growth of the heap and the stacks by a call of start, divided by n.
+// grown calls start, and returns the growth of the heap and the stacks, divided by n.
 func grown(n int, start func()) float64 {
 	defer collecting(1000)()
 	heap, stacks := liveBytes()
@@ -150,8 +151,8 @@ func yieldingTasks(n int) (each float64) {
 	return each
 }
 
-// yieldingGoroutines blocks each goroutine after one yield, without an entry in a queue. Otherwise a million running goroutines would
-// disturb the measurement. They never end, so the process must end after the measurement.
+// yieldingGoroutines blocks each goroutine after one yield, because a million running goroutines would disturb the measurement. The empty
+// select blocks a goroutine without adding it to a queue. The goroutines never end, so the process must end after the measurement.
 func yieldingGoroutines(n int) float64 {
 	return grown(n, func() {
 		times(n, func() {
@@ -197,5 +198,5 @@ func actors(make func(i int) body) func(n int) float64 {
 	}
 }
 
-// use keeps n alive, so that the compiler does not leave it out.
+// use keeps n alive, so that the compiler does not eliminate the computation of n.
 func use(n int) { runtime.KeepAlive(n) }

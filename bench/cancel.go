@@ -11,18 +11,19 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An exchange is producers and consumers that hand items over in one MVar, all on one fifo. One producer meets a crowd of consumers that
-// already wait, and one consumer a crowd of producers. Some of the waiting tasks are cancelled, and the remaining tasks hand over all
-// items.
+// An exchange is a set of producers and consumers on one fifo, which hand items over through one MVar. A single producer starts after a
+// crowd of consumers that already wait, and a single consumer starts after a crowd of producers. Some of the waiting tasks are cancelled,
+// and the remaining tasks hand over all items.
 type exchange struct {
 	tasks, producers int
 	items            int
-	percent          int // the share of a crowd that is cancelled
+	percent          int // the percentage of a crowd that is cancelled
 }
 
-// cancelCost measures an item of an exchange with one producer, with one consumer, or with half of the tasks each, in the size of the
-// thesis. The peer is the same exchange without the cancelling. Everything is counted: starting the tasks, making the contexts, the end of
-// each task. But no collection runs in the measurement, to avoid its varying time, a third of the time of either side.
+// cancelCost measures the cost of an item in an exchange with one producer, with one consumer, or with equally many producers and
+// consumers. The sizes come from Ande's thesis (2023). The peer is the same exchange without cancellations. The time to start and end the
+// tasks and to create the contexts is counted. No garbage collection runs during the measurement, because a collection would take a varying
+// time, up to a third of the total.
 func cancelCost(kind, percent int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		tasks := b.of(10_000, 40)
@@ -46,7 +47,7 @@ func (x exchange) run(cancelling bool) time.Duration {
 	var doomed []func(error)
 	rest, _ := cancel.New(bg)
 	toMake, toTake, arrived := x.items, x.items, 0
-	// crowd starts n tasks. When all of them wait, it cancels a share of them, except for the peer.
+	// crowd starts n tasks. If cancelling is true, crowd cancels a percentage of them when all of them are waiting.
 	crowd := func(n int, f func(ctx context.Context)) {
 		for i := range n {
 			ctx := rest
@@ -100,15 +101,16 @@ func (x exchange) run(cancelling bool) time.Duration {
 	return time.Since(start)
 }
 
-// cancelOne measures cancelling one of a million waiters that take from an MVar, and for comparison one waiter of a crowd in some places.
-// The waiters wait by Then, and each has a separate context of package cancel. The measurement counts the cancelling, the removal of the
-// waiter from the queue, and the call at its end. A hundred waiters are cancelled, and replaced by new waiters, which is not counted, two
-// hundred times. Each measurement has a new crowd, alone on the heap, and no collection runs in it.
+// cancelOne measures the cost of cancelling one of a million waiters that take from an MVar. The peer is the cost of cancelling one waiter
+// of a crowd that is spread over the given number of MVars. The waiters are continuations of Then, and each has its own context of package
+// cancel. The measurement includes the cancellation, the removal of the waiter from the queue, and the call of the continuation. Two
+// hundred times, a hundred waiters are cancelled and then replaced by new waiters, which is not counted. Each measurement starts with a new
+// crowd, and no garbage collection runs during the measurement.
 //
-// The processor must have the waiters in its caches on both sides or on neither. Otherwise the row measures memory. So the row
-// cancel-one/last cancels the last hundred waiters, for the exact cost. The row cancel-one/anywhere cancels a waiter at random in each
-// hundredth of a million, on both sides, but the peer's million waits in a thousand MVars. There memory dominates both sides, and a cost
-// that grows with the queue would show.
+// The waiters must be in the processor's caches on both sides or on neither side. Otherwise the row would mainly compare cache misses. The
+// row cancel-one/last therefore cancels the last hundred waiters. The row cancel-one/anywhere chooses a hundred waiters at random among a
+// million waiters. On the peer's side, the million waiters are spread over a thousand MVars. In this row cache misses dominate both sides,
+// and a cost that grows with the length of the queue would be visible.
 func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side) {
 	return func(b *bench) (ours, peer side) {
 		one := func(n, places int) side {
@@ -118,9 +120,9 @@ func cancelOne(anywhere bool, crowd, places int) func(b *bench) (ours, peer side
 	}
 }
 
-// cancelSome spreads n waiters without a task over the places in turn.
+// cancelSome spreads n continuations evenly over the given number of MVars, and returns the cost of a cancellation.
 func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
-	back := collecting(1000) // making the crowd is not counted, but must not take too long
+	back := collecting(1000) // shortens the uncounted time to create the crowd
 	m, on := make([]mvar.MVar[int], places), new(calls)
 	stops, ended := make([]func(error), n), 0
 	wait := func(i int) {
@@ -137,7 +139,7 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 	var took time.Duration
 	chosen := make([]int, min(100, n))
 	for turn := range turns {
-		for k := range chosen { // the chosen waiters are distinct
+		for k := range chosen { // chooses distinct waiters
 			chosen[k] = n - 1 - k
 			if anywhere {
 				part := n / len(chosen)
@@ -159,7 +161,7 @@ func cancelSome(n, places int, anywhere bool, turns int) (each float64) {
 	return float64(took) / float64(turns*len(chosen))
 }
 
-// calls is an executor: a list of functions that its owner runs.
+// calls is an executor that collects functions until run is called.
 type calls struct{ list []func() }
 
 func (c *calls) Execute(f func()) error { c.list = append(c.list, f); return nil }

@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// A curve is some work, done in several ways, as a function of its size. All ways take turns in each round, as the sides of a row do. A
-// point keeps the median, the least and the greatest of its rounds.
+// A curve measures the cost of the same work, done in several ways, as a function of the size of the work. The series take turns in each
+// round, as the sides of a row do. A point contains the median, the minimum and the maximum of its rounds.
 type curve struct {
 	id, title    string
-	about        string // one or two sentences
+	about        string // describes the curve in one or two sentences
 	x, y         axis
 	series       []string
 	rounds       int
-	cold         bool      // each round is from scratch: there is nothing to warm up
-	points, tiny []float64 // the tests use tiny
-	// open returns a measurement for each series. A nil measurement means that this machine lacks the room or a program for it.
+	cold         bool      // each round starts from scratch and needs no warm-up
+	points, tiny []float64 // the tests use the sizes in tiny
+	// open returns a measurement for each series. A nil measurement means that this machine lacks the memory or a program for the series.
 	open func(b *bench, x float64) []measurement
 }
 
 type axis struct {
 	label string
 	log   bool
-	names []string // they replace the numbers 0, 1, …
+	names []string // the names replace the numbers 0, 1, …
 }
 
 type measurement = func() float64
@@ -41,7 +41,7 @@ func (c curve) at(m mode) []float64 {
 	return c.points
 }
 
-// A curveResult has the points of a curve, and notes with the reasons for missing points.
+// A curveResult holds the points of a curve, and notes that explain missing points.
 type curveResult struct {
 	ID     string        `json:"id"`
 	Title  string        `json:"title"`
@@ -70,11 +70,10 @@ type curvePoint struct {
 	Rounds []float64 `json:"rounds"`
 }
 
-// patience is the time in which a curve has all its rounds. Later points have one round, so that a slow or busy machine ends in an
-// acceptable time.
+// After patience has elapsed, the remaining points of a curve have only one round, so that a slow machine finishes in an acceptable time.
 const patience = 75 * time.Second
 
-// trace measures c, and writes each point to progress.
+// trace measures the curve, and writes each point to progress.
 func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	begun := time.Now()
 	rounds := c.rounds
@@ -118,14 +117,14 @@ func (c curve) point(res *curveResult, m mode, rounds int, late func() bool, x f
 	return nil
 }
 
-// note adds a note, unless r has a note that begins with begin.
+// note adds a note, unless r already has a note with the prefix begin.
 func (r *curveResult) note(note, begin string) {
 	if !slices.ContainsFunc(r.Notes, func(old string) bool { return strings.HasPrefix(old, begin) }) {
 		r.Notes = append(r.Notes, note)
 	}
 }
 
-// at returns a line for x, for the terminal.
+// at returns the line that is printed for the points at x.
 func (r curveResult) at(x float64) string {
 	line := fmt.Sprintf("%-16s %8s", r.ID, r.name(x))
 	for _, s := range r.Series {
@@ -153,7 +152,7 @@ func (s curveSeries) at(x float64) (curvePoint, bool) {
 	return s.Points[i], true
 }
 
-// xs returns each x for which r has a point, in order.
+// xs returns the sorted values of x for which r has points.
 func (r curveResult) xs() (all []float64) {
 	for _, s := range r.Series {
 		for _, p := range s.Points {
@@ -164,7 +163,7 @@ func (r curveResult) xs() (all []float64) {
 	return slices.Compact(all)
 }
 
-// save writes the table and the plot of r to dir.
+// save writes the table and the plot of a curve to dir.
 func (r curveResult) save(dir string) (err error) {
 	defer caught(&err)
 	ok(os.MkdirAll(dir, 0o755))
@@ -185,11 +184,11 @@ func (r curveResult) save(dir string) (err error) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// taskBytes is an upper bound for the memory of a waiting task or goroutine and its context. It decides how many tasks this machine has
-// room for.
+// taskBytes is an upper bound for the memory of a waiting task or goroutine and its context. The bound limits the number of tasks that are
+// tried on this machine.
 const taskBytes = 6 << 10
 
-// fits leaves out a side if n times its bytes are more than three fifths of the available memory, and adds a note.
+// fits sets each side to nil whose n tasks might need more than three fifths of the available memory, and adds a note.
 func (b *bench) fits(sides []measurement, n int, bytes ...int) {
 	room := int(availableMemory() * 3 / 5)
 	for i, each := range bytes {

@@ -1,6 +1,6 @@
 package main
 
-// curves returns all curves. Table 6.1 comes from the thesis of Ande (2023). The curves thread-bytes, disk-reads and pipes come from Li and
+// curves returns all curves. Table 6.1 comes from Ande's thesis (2023). The curves thread-bytes, disk-reads and pipes come from Li and
 // Zdancewic (2007).
 func curves() []curve {
 	all := []curve{

@@ -15,18 +15,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The clients of the servers run in another process on the same machine, so their processor time counts against both sides.
+// The clients run in another process on the same machine, so their processor time affects both sides.
 
-// driveArg starts this program as a client. The kind of server, its address, the number of connections and the duration follow.
+// driveArg is the argument that starts this program as a client. It is followed by the kind of server, the address, the number of
+// connections and the duration.
 const driveArg = "-drive"
 
 const (
-	echoed      = 64 // bytes there and back
+	echoed      = 64 // bytes in each direction
 	httpRequest = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"
 	response    = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, world\n"
 )
 
-// driven measures the nanoseconds per operation of the server at addr.
+// driven returns a side that measures the nanoseconds per operation of the server at addr.
 func driven(what string, addr net.Addr, conns int) side {
 	return func(d time.Duration) float64 {
 		return itself[float64](nil, driveArg, what, addr.String(), strconv.Itoa(conns), min(10*d, time.Second).String())
@@ -51,8 +52,8 @@ func driveHere(args []string) any {
 	return must[any](nil, fmt.Errorf("nothing drives %q", args[0]))
 }
 
-// driveConns keeps one request under way on each connection, by a goroutine for each connection. It checks the beginning and the length of
-// each answer. The first fifth of the time is not counted.
+// driveConns keeps one request in flight on each connection, with a goroutine for each connection. It checks the beginning and the length
+// of each answer. A warm-up of a fifth of d is not counted.
 func driveConns(conns int, d time.Duration, ask, begin string, size int, dial func() net.Conn) float64 {
 	var trips atomic.Int64
 	var over atomic.Bool

@@ -13,11 +13,11 @@ import (
 )
 
 // These rows compare package fetch with dataloaders, and with a loop that collects the keys by hand. The work loads 5 posts for each of
-// 1,000 users, and the authors of the posts: two batches. The item rows have a task for each user and each post. The bulk rows load the
-// authors for a user's posts in one call.
+// 1,000 users, and then the authors of the posts, in two batches. The item rows start a task for each user and each post. The bulk rows
+// load the authors of a user's posts in one call.
 const benchUsers, benchPosts = 1000, 5
 
-// wait1 is the time for which a dataloader waits for more keys, where it is not the default of 16 ms.
+// wait1 is the time for which a dataloader waits for more keys. The default of the library is 16 ms.
 const wait1 = time.Millisecond
 
 var benchIDs = func() []int {
@@ -28,7 +28,7 @@ var benchIDs = func() []int {
 	return ids
 }()
 
-// A source answers a batch of users with their posts, and a batch of posts with their authors, after a delay.
+// A source returns the posts for a batch of users, and the authors for a batch of posts, after a delay.
 type source struct{ delay time.Duration }
 
 var quickly, slow = source{}, source{delay: time.Millisecond}
@@ -50,13 +50,13 @@ func (s source) authors(_ context.Context, ids []int) ([]int, error) {
 	return ids, nil
 }
 
-// warmed does one operation before n, and does not count it. Otherwise the n would begin with empty pools, after the turn of the other side
-// and a collection.
+// warmed returns a work that performs one uncounted operation first. Otherwise the counted operations would begin with empty pools, because
+// the other side's turn and a garbage collection precede them.
 func warmed(f work) work {
 	return func(n int) { f(1); restart(); f(n) }
 }
 
-// ourPosts does the work by package fetch.
+// ourPosts returns a work that loads posts and authors with package fetch.
 func ourPosts(s source, o fetch.Options, bulk bool) work {
 	posts, authors := fetch.BySlice("posts", s.posts), fetch.BySlice("authors", s.authors)
 	user := func(ctx context.Context, u int) (struct{}, error) {
@@ -79,7 +79,7 @@ func ourPosts(s source, o fetch.Options, bulk bool) work {
 	})
 }
 
-// handPosts does the work by a loop that collects the keys.
+// handPosts returns a work that loads posts and authors with a loop that collects the keys.
 func handPosts(s source) work {
 	return again(func() {
 		seen, ids := map[int]int{}, []int(nil)
@@ -102,8 +102,8 @@ func handPosts(s source) work {
 	})
 }
 
-// loading does the work by two loaders, with a goroutine for each user. As with fetch, each user's goroutine ends with the authors of its
-// posts, in order, or with an error.
+// loading returns a work that loads posts and authors with two loaders and a goroutine for each user. As with package fetch, each goroutine
+// obtains the authors of the user's posts in order, or an error.
 func loading(open func() (posts func(u int) ([]int, error), authors func(posts []int) ([]int, error))) work {
 	return again(func() {
 		posts, authors := open()
@@ -131,13 +131,14 @@ func each(posts []int, load func(post int) (int, error)) ([]int, error) {
 	return out, all.Wait()
 }
 
-// newLoader returns a loader of dataloadgen for a batch function.
+// newLoader returns a dataloadgen loader for a batch function.
 func newLoader[V any](batch func(context.Context, []int) ([]V, error), wait time.Duration) *dataloadgen.Loader[int, V] {
 	return dataloadgen.NewLoader(func(ctx context.Context, ids []int) ([]V, []error) { vs, _ := batch(ctx, ids); return vs, nil },
 		dataloadgen.WithWait(wait))
 }
 
-// loaderPosts does the work by dataloadgen: in bulk by one LoadAll, otherwise with a goroutine for each post.
+// loaderPosts returns a work that uses dataloadgen. If bulk is true, it calls LoadAll once per user; otherwise it starts a goroutine for
+// each post.
 func loaderPosts(s source, wait time.Duration, bulk bool) work {
 	return loading(func() (func(int) ([]int, error), func([]int) ([]int, error)) {
 		posts, authors := newLoader(s.posts, wait), newLoader(s.authors, wait)
@@ -152,7 +153,7 @@ func loaderPosts(s source, wait time.Duration, bulk bool) work {
 
 var benchInts = fetch.BySlice("ints", source{}.authors)
 
-// chainOurs does n loads that depend on each other.
+// chainOurs performs n loads, one after the other.
 func chainOurs(ctx context.Context, n int) { upTo(n, func(k int) { must(benchInts.Get(ctx, k)) }) }
 
 func chainLoader(n int) work {
@@ -167,7 +168,7 @@ func gets(n int) work {
 	return again(func() { ok(fetch.Run(bg, func(ctx context.Context) error { chainOurs(ctx, n); return nil })) })
 }
 
-// hits loads a value that is already there.
+// hits gets a value that is already loaded.
 func hits(n int) {
 	ok(fetch.Run(bg, func(ctx context.Context) error {
 		must(benchInts.Get(ctx, 1))
@@ -186,9 +187,9 @@ func loaderHits(n int) {
 	times(n, func() { must(l.Load(ctx, 1)) })
 }
 
-// settled measures requests of goroutines that are no tasks, beside goroutines that compute. A request is three loads that depend on each
-// other, as one resolver of a GraphQL server makes them. A wait that lets other goroutines run first takes as long as they want to run, but
-// a timer does not.
+// settled compares requests from plain goroutines, while the given number of other goroutines compute. A request is three dependent loads,
+// as in a resolver of a GraphQL server. A loader that yields to other goroutines is delayed while they compute, but a loader with a timer
+// is not.
 func settled(busy int) func(*bench) (ours, peer work) {
 	beside := func(f work) work {
 		return func(n int) {

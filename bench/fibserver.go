@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// fibserver has the figures of the runs of the example server, a loop and a pool, which must be ahead of a loop that computes inline and of
-// net/http. The example drives all three servers itself, one after another, from a separate process, two seconds each. 16 connections
-// request fib(1), and 2 connections fib(35). A run of the example is a round of all rows.
+// fibserver holds the figures from all runs of the program examples/fibserver. Its composed server, a loop with a pool, must be faster than
+// a loop that computes inline and than net/http. The program measures all three servers itself, one after another, for two seconds each,
+// with a client in a separate process. On 16 connections the client requests fib(1), and on 2 connections fib(35). Each run of the program
+// is one round of all these rows.
 //
-// The time of a costly request is a row without a must. All connections send a new request as soon as they are answered, so the processors
-// are divided between the two kinds of requests. A server that answers ten times as many cheap requests has less time left for the costly
-// requests.
+// The rows for costly requests have no must. Each connection sends a new request when it receives an answer, so the two kinds of requests
+// compete for the processors. A server that answers ten times as many cheap requests has less time left for costly requests.
 var fibserver struct{ runs [][]fibFigures }
 
 const fibRuns = 3
 
-// fibFigures are the figures of one server. cheapP90 is in nanoseconds, and cheap and costly are requests a second.
+// fibFigures holds the figures of one server. The field cheapP90 is in nanoseconds, and the fields cheap and costly are in requests per
+// second.
 type fibFigures struct{ cheapP90, cheap, costly float64 }
 
 func fibP90(f fibFigures) float64 { return f.cheapP90 }
@@ -31,7 +32,8 @@ func fibBoth(f fibFigures) float64 { return 1e9 / (f.cheap + f.costly) }
 
 func fibCostly(f fibFigures) float64 { return 1e9 / f.costly }
 
-// fibRow compares a figure of the first server with the same figure of another server. Each side takes the next run that it has not used.
+// fibRow compares a figure of the composed server with the same figure of another server. In each round, a side uses the next run that it
+// has not used yet.
 func fibRow(other int, figure func(fibFigures) float64) func(b *bench) (ours, peer side) {
 	var had [2]int
 	return func(b *bench) (ours, peer side) {
@@ -48,7 +50,7 @@ func fibRow(other int, figure func(fibFigures) float64) func(b *bench) (ours, pe
 	}
 }
 
-// runFibserver builds the example, and adds some more runs.
+// runFibserver builds the program, runs it, and appends the figures of the new runs.
 func runFibserver(m mode) {
 	dir := must(os.MkdirTemp("", "bench"))
 	defer os.RemoveAll(dir)
@@ -71,8 +73,8 @@ var (
 	fibLine  = regexp.MustCompile(`(?m)^\s+/fib/(\d+)\s+(\d+) req/s\s.*\bp90\s+(\S+)`)
 )
 
-// parseFibserver finds the three servers in their order, or fails. The output has them a second time, at an equal load, but the rows use
-// the first.
+// parseFibserver returns the figures of the three servers in their order. The output contains a second measurement under an equal load,
+// which is ignored.
 func parseFibserver(out []byte) ([]fibFigures, error) {
 	var all []fibFigures
 	for i, block := range fibBlock.FindAllSubmatch(out, 3) {

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The rows and curves of pipes and files.
+// This file contains the rows and curves for pipes and files.
 
 const (
 	block     = 4096
@@ -26,8 +26,8 @@ const (
 	wantIdle  = 65_536
 )
 
-// idlePipes is the number of idle pipes: fewer than wantIdle where the limit of descriptors is too low. Then the id of the row has the
-// number.
+// idlePipes is the number of idle pipes. If the limit of file descriptors does not permit wantIdle pipes, the number is smaller, and
+// idleID, the id of the row, contains the number.
 var idlePipes, idleID = func() (int, string) {
 	limit := allowDescriptors(wantIdle + 4*busyPairs + 500)
 	if limit == 0 {
@@ -37,17 +37,17 @@ var idlePipes, idleID = func() (int, string) {
 	return n, fmt.Sprintf("idle-pipes/%d", n)
 }()
 
-// pipes are FIFOs with a buffer of 4 KB, as in the paper. Each has one descriptor, for reading and for writing. Two pipes join a pair of
-// tasks or goroutines. An idle pipe has a task or goroutine that waits to read.
+// pipes is a set of FIFOs with buffers of 4 KB, as in Li and Zdancewic (2007). A FIFO is read and written through one descriptor. Two FIFOs
+// connect a pair of tasks or goroutines. An idle FIFO has one task or goroutine that waits to read.
 type pipes struct {
 	begin func(f func())
 	open  func() io.ReadWriter
-	pairs [busyPairs]*chanx.Chan[int] // each receives the number of bursts to send
+	pairs [busyPairs]*chanx.Chan[int] // each channel receives the number of bursts to send
 	ended *latch.Latch
 }
 
-// loopPipes are the pipes of a loop, and osPipes the pipes of goroutines. Both ends of a pair are on the reactor of the task that opens
-// them.
+// loopPipes returns pipes for tasks of an event loop; osPipes returns pipes for goroutines. Both ends of a pair are on the reactor of the
+// task that opens them.
 func loopPipes(b *bench, loops int) *pipes {
 	loop := b.loop(eventloop.Options{Loops: loops})
 	return newPipes(b, func(f func()) { ok(loop.Go(f)) }, func() io.ReadWriter { return must(loop.Adopt(openFIFO())) })
@@ -63,8 +63,8 @@ func osPipes(b *bench) *pipes {
 	})
 }
 
-// newPipes opens the busy pairs. They must come before the idle pipes of all sides: the system may give small buffers to the pipes of a
-// user that has many.
+// newPipes opens the busy pairs. All sides must open their busy pairs before any idle pipes, because the system may give smaller buffers to
+// users with many pipes.
 func newPipes(b *bench, begin func(f func()), open func() io.ReadWriter) *pipes {
 	p := &pipes{begin: begin, open: open}
 	for i := range p.pairs {
@@ -77,7 +77,7 @@ func newPipes(b *bench, begin func(f func()), open func() io.ReadWriter) *pipes 
 	return p
 }
 
-// pair is one of the two tasks or goroutines of a pair. It opens both pipes, and starts its partner in the same place.
+// pair runs the first task or goroutine of a pair. It opens both pipes, and starts its partner on the same scheduler.
 func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
 	there, back := p.open(), p.open()
 	close(opened)
@@ -102,19 +102,19 @@ func (p *pipes) pair(bursts *chanx.Chan[int], opened chan struct{}) {
 	}
 }
 
-// idle adds n pipes, and returns when their readers wait.
+// idle adds n idle pipes, and returns when their readers are waiting.
 func (p *pipes) idle(n int) *pipes {
 	for range n {
 		f := p.open()
-		p.begin(func() { _, _ = f.Read(make([]byte, 1)) }) // the read ends when the pipe is closed
+		p.begin(func() { _, _ = f.Read(make([]byte, 1)) }) // blocks until the pipe is closed
 	}
 	waiting := make(chan struct{})
-	p.begin(func() { close(waiting) }) // it starts after all readers
+	p.begin(func() { close(waiting) }) // runs after all readers have started
 	<-waiting
 	return p
 }
 
-// transfer sends n bursts of 32 KB to the partners and back, divided among all pairs.
+// transfer sends n bursts of 32 KB to the partners and back. The bursts are divided among all pairs.
 func (p *pipes) transfer(n int) {
 	p.ended = latch.New(busyPairs)
 	for i, pair := range p.pairs {
@@ -141,7 +141,7 @@ func idlePoints() (all []float64) {
 	return all
 }
 
-// amongIdle measures MB a second, there and back. Opening is not counted; each round opens new pipes.
+// amongIdle measures the throughput in MB per second, in both directions together. The time to open new pipes in each round is not counted.
 func amongIdle(b *bench, x float64) (all []measurement) {
 	if idlePipes < wantIdle {
 		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePipes, wantIdle))
@@ -153,7 +153,7 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 				round := &bench{mode: b.mode}
 				defer round.end()
 				s := wall.of(onProcs(procs, open(round).idle(int(x)).transfer), 1)
-				s(d) // the first call chooses the number of bursts, and warms up
+				s(d) // chooses the number of bursts, and warms up
 				return 2 * burst / s(d) * 1e3
 			})
 		}
@@ -161,8 +161,8 @@ func amongIdle(b *bench, x float64) (all []measurement) {
 	return all
 }
 
-// A disk is a file that is read at random: a gigabyte, past the cache of the system if its file system allows that. The file has no name,
-// so that it disappears with the program.
+// A disk is a file for random reads, which bypass the system's cache if the file system permits it. The file has no name, so that it
+// disappears when the program ends.
 type disk struct {
 	openFile
 	flags  int
@@ -198,14 +198,14 @@ func newDisk(size int) disk {
 		"This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them."}
 }
 
-// aligned returns a buffer of a block. Its address must be a multiple of its size for O_DIRECT.
+// aligned returns a buffer of one block. The address of the buffer is a multiple of its size, as O_DIRECT requires.
 func aligned() []byte {
 	b := make([]byte, 2*block)
 	off := block - int(uintptr(unsafe.Pointer(&b[0]))%block)
 	return b[off : off+block]
 }
 
-// in returns d with its file opened once more, by a loop.
+// in returns a copy of d whose file is reopened on an event loop.
 func (d disk) in(l *eventloop.Loop) disk {
 	f := d.openFile.(*os.File)
 	d.openFile = must(l.OpenFile(fmt.Sprintf("/dev/fd/%d", f.Fd()), os.O_RDONLY|d.flags, 0))
@@ -217,8 +217,8 @@ func (d disk) read(buf []byte) {
 	must(d.ReadAt(buf, int64(rand.IntN(d.blocks))*block))
 }
 
-// reading measures MB a second of n readers: tasks of an event loop with a File of the loop, tasks through suspend.Blocking, of which a
-// limited number reads at once, and goroutines.
+// reading measures the throughput of n readers in MB per second. The readers are tasks that use a File of their event loop, tasks that use
+// suspend.Blocking with a limited width, or goroutines.
 func reading(b *bench, x float64) (all []measurement) {
 	n, f := int(x), disk{}
 	if b.Tiny {
@@ -260,8 +260,7 @@ func reading(b *bench, x float64) (all []measurement) {
 	})
 }
 
-// readers starts n readers, and returns the throughput of the reads that end in a time of d. The time begins when each reader has read
-// once.
+// readers starts n readers, and returns their throughput during a time of d. The time begins when each reader has read one block.
 func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([]byte)))) float64 {
 	ready, ended := latch.New(n), latch.New(n)
 	var blocks atomic.Int64
@@ -292,7 +291,7 @@ func (f disk) readers(n int, d time.Duration, begin func(reader func(read func([
 	return float64(blocks.Load()) * block / 1e6 / took.Seconds()
 }
 
-// availableMemory returns the memory that the system could give to this process, in bytes. 0 means unknown.
+// availableMemory returns the number of bytes that are available to this process, or 0 if it is unknown.
 func availableMemory() (bytes uint64) {
 	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%d kB", &bytes)
 	return bytes << 10

@@ -11,11 +11,11 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A queue makes the put and the take of a new queue. One party calls put with 0, 1, …, and the other party calls take with the same
-// numbers.
+// A queue function creates a queue, and returns functions that put and take values. One party calls put with 0, 1, …, and the other party
+// calls take with the same numbers.
 type queue = func() (put, take func(i int))
 
-// handover hands n values over, between two parties in a place. An operation is one value: a put and a take. Starting and ending the two
+// handover returns a work in which two parties hand n values over. An operation puts and takes one value. The time to start and end the two
 // parties is counted, once for all values.
 func handover(where place, q queue) work {
 	return func(n int) {
@@ -38,7 +38,7 @@ func channelOf(size int) queue {
 	}
 }
 
-// channelOr is a channel of one. Each side selects between the channel and ctx.Done.
+// channelOr returns a channel with a capacity of 1. Both sides select between the channel and ctx.Done.
 func channelOr(ctx context.Context) queue {
 	return func() (put, take func(int)) {
 		c := make(chan int, 1)
@@ -64,7 +64,7 @@ func receiveOr[T any](ctx context.Context, from chan T) (v T, more bool) {
 	return v, more
 }
 
-// condOf is a queue written without channels: a sync.Mutex and two sync.Conds.
+// condOf returns a queue that is built from a sync.Mutex and two sync.Conds.
 func condOf(size int) queue {
 	return func() (put, take func(int)) {
 		var mu sync.Mutex
@@ -95,8 +95,8 @@ func condOf(size int) queue {
 	}
 }
 
-// selecting hands values over by two channels without buffers, in turn. The taker waits for both in a Select. The cases are made once for
-// all values.
+// selecting hands values over on two unbuffered channels in turn. The taker waits for both channels in a Select. The cases are created once
+// for all values.
 func selecting() (put, take func(int)) {
 	x, y := chanx.New[int](0), chanx.New[int](0)
 	first, second := suspend.On(x.RecvOp()), suspend.On(y.RecvOp())
@@ -122,7 +122,7 @@ func selectingNatively() (put, take func(int)) {
 	}
 }
 
-// slots is the size of the queues of transactions. Every value is 1: both libraries would allocate for other values.
+// slots is the size of the transactional queues. Every value is 1, because both libraries might allocate memory for other values.
 const slots = 16
 
 func stmOurs() (put, take func(int)) {

@@ -14,27 +14,27 @@ import (
 	"github.com/braidgo/braid/internal/testrig/processor"
 )
 
-// A work does n operations.
+// A work is a function that performs n operations.
 type work = func(n int)
 
-// A side measures for about d, and returns the cost of one operation.
+// A side is a function that measures for about d, and returns the cost of one operation.
 type side = func(d time.Duration) float64
 
-// A row is one comparison: the same work, done by us and by a peer.
+// A row is one comparison: Braid and a peer do the same work.
 type row struct {
 	id        string
 	against   string  // the peer, in a few words
-	must, aim float64 // bounds of the ratio; a must of 0 means that the row has no verdict
-	rounds    int     // 0 means the number of the mode
-	cold      bool    // each round is from scratch: there is nothing to warm up
+	must, aim float64 // upper bounds for the ratio; a must of 0 means that the row has no verdict
+	rounds    int     // 0 means the default of the mode
+	cold      bool    // each round starts from scratch and needs no warm-up
 	gauge     gauge   // the default is wall time
-	batch     int     // the operations in each of the n of a work; 0 means one
-	constant  float64 // the figure of a peer that is not measured
+	batch     int     // the operations in each of the n repetitions; 0 means one
+	constant  float64 // the cost of a peer that is not measured
 	open      func(b *bench) (ours, peer work)
 	sides     func(b *bench) (ours, peer side) // replaces open for sides that measure themselves
 }
 
-// A bench is one opening of a row, or of a point of a curve. The set-up by open, and the functions given to close, are not counted.
+// A bench is one opening of a row or of a point of a curve. The set-up in open, and the functions passed to close, are not counted.
 type bench struct {
 	mode
 	notes []string
@@ -52,7 +52,7 @@ func (b *bench) end() {
 	}
 }
 
-// A mode is the number and the length of the measurements.
+// A mode sets the number and the length of the measurements.
 type mode struct {
 	Rounds int           `json:"rounds"` // the number of measurements of each side
 	Round  time.Duration `json:"round"`  // the time of one measurement
@@ -60,12 +60,12 @@ type mode struct {
 }
 
 var (
-	quick = mode{Rounds: 24, Round: 24 * time.Millisecond} // rounds are many and short: a shared machine changes its speed within a second
+	quick = mode{Rounds: 24, Round: 24 * time.Millisecond} // many short rounds, because a shared machine changes its speed within a second
 	full  = mode{Rounds: 15, Round: 100 * time.Millisecond}
-	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the tests of the rows use it: nothing is measured
+	tiny  = mode{Rounds: 1, Round: time.Millisecond, Tiny: true} // the mode of the tests, which measure nothing
 )
 
-// of returns n, or tiny in tests.
+// of returns n, or the argument tiny in tests.
 func (m mode) of(n, tiny int) int {
 	if m.Tiny {
 		return tiny
@@ -73,7 +73,7 @@ func (m mode) of(n, tiny int) int {
 	return n
 }
 
-// A gauge measures a work by readings before and after it.
+// A gauge measures a work by taking readings before and after the work.
 type gauge struct {
 	unit string // the unit of an operation's cost
 	now  func() float64
@@ -83,18 +83,18 @@ var (
 	begun = time.Now()
 
 	wall = gauge{"ns", func() float64 { return float64(time.Since(begun)) }}
-	// cpu is the time of this process on all processors. Other processes disturb it less than wall time.
+	// cpu is the processor time of this process. Other processes affect processor time less than wall time.
 	cpu    = gauge{"ns", func() float64 { return float64(cmp.Or(processor.Used(), time.Since(begun))) }}
 	allocs = gauge{"allocs", func() float64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return float64(m.Mallocs)
 	}}
-	live = gauge{unit: "bytes"} // its sides measure themselves
+	live = gauge{unit: "bytes"} // the sides measure themselves
 )
 
-// meter belongs to the work that runs. A work must call restart after a beginning that does not count, and stop before an end that does not
-// count.
+// meter holds the readings for the current work. If the beginning of a work is not to be counted, the work calls restart after it. If the
+// end is not to be counted, the work calls stop before it.
 var meter struct {
 	now      func() float64
 	from, to float64
@@ -109,8 +109,8 @@ func stop() {
 	}
 }
 
-// of makes a side of f. The first call finds the number of operations that lasts for the requested time. Later calls do this number, but
-// more if it turns out to be too small: another process may have had the processor in the first call.
+// of returns a side that measures f. The first call of the side finds the number of operations that takes the requested time. Later calls
+// perform this number of operations, but increase it if it is too small, because another process may have disturbed the first call.
 func (g gauge) of(f work, batch int) side {
 	if g.now == nil {
 		g = wall
@@ -150,7 +150,7 @@ func (g gauge) of(f work, batch int) side {
 	}
 }
 
-// both opens the row, and returns its two sides.
+// both opens the row and returns its two sides.
 func (r row) both(b *bench) (ours, peer side) {
 	if r.sides != nil {
 		ours, peer = r.sides(b)
@@ -167,17 +167,17 @@ func (r row) both(b *bench) (ours, peer side) {
 	return ours, peer
 }
 
-// fixed is for sides without a set-up.
+// fixed returns an open function for sides that need no set-up.
 func fixed(ours, peer work) func(*bench) (work, work) {
 	return func(*bench) (work, work) { return ours, peer }
 }
 
-// fresh is for sides that are set up each time.
+// fresh returns an open function for sides that are set up at each opening.
 func fresh(ours, peer func() work) func(*bench) (work, work) {
 	return func(*bench) (work, work) { return ours(), peer() }
 }
 
-// A failure is the panic of work that could not be done.
+// A failure is the panic value of work that could not be done.
 type failure struct{ error }
 
 func ok(err error) {
@@ -188,7 +188,7 @@ func ok(err error) {
 
 func must[T any](v T, err error) T { ok(err); return v }
 
-// leftover notes a directory, so that the end of the program removes it.
+// leftover registers a directory for removal at the end of the program.
 func leftover(dir string) string {
 	leftovers = append(leftovers, dir)
 	return dir
@@ -202,14 +202,14 @@ func removeLeftovers() {
 	}
 }
 
-// check panics if a result is wrong. It uses the result, so that the compiler does not leave the work out.
+// check panics if a result is wrong. The check also prevents the compiler from eliminating the work.
 func check(ok bool) {
 	if !ok {
 		panic("bench: wrong result")
 	}
 }
 
-// caught turns the panic of a failure into an error.
+// caught recovers a panic whose value is a failure, and stores the error of the failure in *err.
 func caught(err *error) {
 	switch v := recover().(type) {
 	case nil:
@@ -220,8 +220,8 @@ func caught(err *error) {
 	}
 }
 
-// A result has the figures of one row. Ours and Peer are medians. Ratio is the median of the ratios of the rounds. All ratios lie between
-// Low and High, but of more than four the least and the greatest are left out.
+// A result holds the figures of one row. Ours and Peer are medians, and Ratio is the median of the ratios of all rounds. Low and High are
+// the smallest and the largest ratio. If there are more than four ratios, Low and High leave out the two extremes.
 type result struct {
 	ID      string        `json:"id"`
 	Against string        `json:"against"`
@@ -238,7 +238,7 @@ type result struct {
 	Ratios  []float64     `json:"ratios"`
 }
 
-// verdict returns ok or SHORT, or a dash for a row without a must.
+// verdict returns "ok" or "SHORT", or a dash for a row without a must.
 func (r result) verdict() string {
 	switch {
 	case r.Must == 0:
@@ -281,21 +281,22 @@ func show(v float64, unit string) string {
 	return fmt.Sprintf("%.2fns", v)
 }
 
-// A trial is the measurement of a row. It is made in laps. Between two laps all other rows have a lap, so that no row is measured only in a
-// bad half minute of the machine. After its least rounds a trial is done, unless the must lies in the confidence interval of the ratio.
-// Then the trial goes on until the must lies outside the interval, on either side, or until its further laps reach the time longer.
+// A trial is the measurement of a row, in several laps. Between two laps of a row, all other rows run a lap, so that a slow half minute of
+// the machine does not affect all laps of one row. A trial has at least the number of rounds in the field least. If the must then lies in
+// the confidence interval of the ratio, the trial continues. It ends when the must lies outside the interval, or when the additional laps
+// have taken the time longer.
 type trial struct {
 	row
 	m                  mode
 	least              int
 	note               string
-	ours, peer, ratios []float64 // the figures of each round
+	ours, peer, ratios []float64 // the costs and the ratio of each round
 	took, extra        time.Duration
 }
 
 const (
 	laps   = 3
-	oneLap = 4 // the least number of rounds, since opening a row takes time
+	oneLap = 4 // the minimum number of rounds per lap, because opening a row takes time
 	longer = 10 * time.Second
 )
 
@@ -304,13 +305,13 @@ func newTrial(r row, m mode) *trial {
 	switch {
 	case m.Tiny:
 		x.least = 1
-	case r.rounds == 0 && r.must == 0: // there is nothing to be certain about
+	case r.rounds == 0 && r.must == 0: // rows without a must need fewer rounds
 		x.least /= 2
 	}
 	return x
 }
 
-// lap opens the row, runs both sides once to warm up, and then some rounds, in which the sides take turns to be the first.
+// lap opens the row, runs both sides once to warm up, and then runs several rounds. The sides alternate in running first.
 func (x *trial) lap() (err error) {
 	begun := time.Now()
 	defer caught(&err)
@@ -361,7 +362,7 @@ func (x *trial) result() result {
 		Low: sorted[0], High: sorted[len(sorted)-1], Took: x.took}
 }
 
-// measureRows measures all rows. It calls measured with each row as soon as the row is done or fails.
+// measureRows measures all rows. It calls measured for each row when the row is finished or has failed.
 func measureRows(all []row, m mode, measured func(i int, res result, err error)) {
 	left := make([]*trial, len(all))
 	for i, r := range all {
@@ -389,9 +390,9 @@ func (m mode) once(s side) measurement {
 	return func() float64 { return s(m.Round) }
 }
 
-// interleave measures each side once per round, and begins each round with another side. Unless cold, there is a round before them to warm
-// up, which does not count. A collection precedes each measurement, so that no side has to collect the garbage of another. There are fewer
-// rounds, but at least one, if enough reports true after a round.
+// interleave measures each side once per round, and begins each round with another side. Unless cold is true, an additional first round
+// warms up the sides and is not counted. A garbage collection precedes each measurement, so that no side collects another side's garbage.
+// If enough returns true after a round, interleave returns early.
 func interleave(sides []measurement, rounds int, cold bool, enough func() bool, got func(i int, v float64)) {
 	first := 0
 	if cold {
@@ -414,8 +415,8 @@ func interleave(sides []measurement, rounds int, cold bool, enough func() bool, 
 	}
 }
 
-// confidence returns the interval in which the true median lies in 19 of 20 cases. It uses ranks, since nothing is known about the
-// distribution. The trial looks at the interval after every lap, which makes its limits a little less certain.
+// confidence returns the 95 % confidence interval of the median. It uses ranks, because the distribution is unknown. As a trial computes
+// the interval after every lap, the real confidence is a little lower.
 func confidence(v []float64) (low, high float64) {
 	v = slices.Sorted(slices.Values(v))
 	middle, wide := float64(len(v)-1)/2, 0.98*math.Sqrt(float64(len(v)))

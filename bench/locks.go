@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The rows of locks, of values that are there, of pools, and of groups of tasks.
+// This file contains the rows for locks, promises, lazy values, pools, and groups of tasks.
 
-// lockFree counts under an uncontended lock. The loops are written out, since times would cost a nanosecond here.
+// lockFree increments a counter under an uncontended lock. The loops are written out, because a call of times would cost a nanosecond here.
 func lockFree(*bench) (ours, peer work) {
 	var m mutex.Mutex
 	var std sync.Mutex
@@ -37,8 +37,8 @@ func lockFree(*bench) (ours, peer work) {
 		}
 }
 
-// eight shares n operations among eight goroutines. All find the lock held at first: otherwise it is chance whether two goroutines ever
-// meet. Starting the goroutines is not counted, but the calls through lock and unlock are, on both sides.
+// eight divides n operations among eight goroutines. At first all goroutines wait for the lock; otherwise it would depend on chance whether
+// they ever compete. The time to start the goroutines is not counted. The indirect calls of lock and unlock are counted on both sides.
 func eight(lock, unlock func()) work {
 	return func(n int) {
 		count := 0
@@ -62,8 +62,8 @@ func mutexes(ctx context.Context) (lock, unlock func()) {
 	return func() { ok(m.Lock(ctx)) }, m.Unlock
 }
 
-// awaiting and forcing read a value that is there. Their peer, calling, calls a function of sync.OnceValue. Each side must make its object
-// outside the measured function, as a program does: otherwise the compiler inlines the call of the OnceValue altogether.
+// awaiting reads a fulfilled promise, and forcing reads a forced lazy value. The peer calls a function made by sync.OnceValue. Each side
+// must create its object outside the measured function, as a program does. Otherwise the compiler would inline the peer's call completely.
 func awaiting(*bench) (ours, peer work) {
 	p := promise.New[int]()
 	p.Fill(1)
@@ -93,7 +93,7 @@ func small() {
 	check(x != 0)
 }
 
-// submitting runs n small tasks: one goroutine submits them, and waits until all have ended.
+// submitting returns a work that submits n small tasks from one goroutine, and waits until all tasks have ended.
 func submitting(submit func(f func())) work {
 	return func(n int) {
 		var wg sync.WaitGroup
@@ -104,7 +104,7 @@ func submitting(submit func(f func())) work {
 	}
 }
 
-// besidePool compares the work-stealing pool with a peer, which is made once, for one task on each processor.
+// besidePool compares the work-stealing pool with a peer. The peer is created once, and runs one task per processor at once.
 func besidePool(peer func(b *bench, procs int) work) func(b *bench) (ours, peer work) {
 	return func(b *bench) (work, work) {
 		p := b.pool(0)
@@ -126,7 +126,7 @@ func byPond(b *bench, procs int) work {
 	return submitting(func(f func()) { ok(p.Go(f)) })
 }
 
-// byErrgroup and byConc make a group for all n tasks, since Wait ends a group.
+// byErrgroup and byConc create a group for each call, because Wait ends a group.
 func byErrgroup(_ *bench, procs int) work {
 	return func(n int) {
 		var g errgroup.Group
@@ -144,7 +144,7 @@ func byConc(_ *bench, procs int) work {
 	}
 }
 
-// inBatches divides n into parts of at most size, and calls f with each part.
+// inBatches divides n into parts of at most size, and calls f with the size of each part.
 func inBatches(n, size int, f func(part int)) {
 	for ; n > 0; n -= size {
 		f(min(size, n))

@@ -1,19 +1,19 @@
-// Bench compares the library with the alternatives of a program without it. Each row of a table is some work that both sides do by turns,
-// in this process. Its line has the ratio of their costs, so smaller is better. A curve is some work as a function of its size.
+// Bench compares the library with its alternatives. In each row of a table, both sides do the same work in turn, in this process. The line
+// of the row shows the ratio of their costs, so smaller is better. A curve shows a cost as a function of the size of the work.
 //
-//	go run . -quick                             all rows, in five minutes on a slow machine
-//	go run . -quick mutex-ctx cancel-cost       rows by id; the part before a slash selects all its rows
-//	go run . -full                              all rows, in longer rounds, and all curves, in twenty minutes on a slow machine
-//	go run . -full ring fork                    some rows and curves
-//	go run . -list                              the ids of all rows and curves
-//	go run . -full -json now.json               the figures, to a file
-//	go run . -full -results RESULTS.md          the report, and the plots and tables of the curves in -dir
-//	go run . -from now.json -results RESULTS.md the report of an earlier run; nothing is measured
-//	go run . -from now.json,rows.json ...       the report with rows and curves of a later run in place of the earlier
+//	go run . -quick                             measure all rows, in five minutes on a slow machine
+//	go run . -quick mutex-ctx cancel-cost       choose rows by id, or by the part of the id before a slash
+//	go run . -full                              measure all rows in longer rounds, and all curves, in twenty minutes
+//	go run . -full ring fork                    choose rows and curves
+//	go run . -list                              print the ids of all rows and curves
+//	go run . -full -json now.json               write the figures to a file
+//	go run . -full -results RESULTS.md          write the report, and the plots and tables of the curves in -dir
+//	go run . -from now.json -results RESULTS.md write the report of an earlier run, and measure nothing
+//	go run . -from now.json,rows.json ...       replace rows and curves of the earlier run by those of a later run
 //
-// A line has the id, the medians of Braid and of the peer for one operation, and the median of the ratios with their range, without the worst
-// and the best. Then follow the must and the aim for the ratio. The rows take turns. A line is printed when its row is done, and rows close
-// to their must come last.
+// A line shows the id, the median costs of one operation for Braid and for the peer, and the median of the ratios. It then shows the range
+// of the ratios without the worst and the best ratio, and two upper bounds for the ratio, must and aim. The rows take turns, and each line
+// is printed when its row is finished. Rows close to their must need more rounds and are printed last.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 	"time"
 )
 
-// A run is what -json writes and -from reads.
+// A run holds the results that -json writes and -from reads.
 type run struct {
 	Date    time.Time     `json:"date"`
 	Machine machine       `json:"machine"`
@@ -39,11 +39,12 @@ type run struct {
 	Took    time.Duration `json:"took"`
 	Results []result      `json:"results"`
 	Curves  []curveResult `json:"curves,omitempty"`
-	Failed  []string      `json:"failed,omitempty"` // each is a row or curve without a measurement, and the reason
-	Later   []string      `json:"later,omitempty"`  // each names the rows and curves of a later run
+	Failed  []string      `json:"failed,omitempty"` // names each row or curve that could not be measured, with the reason
+	Later   []string      `json:"later,omitempty"`  // names the rows and curves of each later run
 }
 
-// replace puts the rows and curves of a later run in place of r's rows and curves with the same ids. The rows keep the order of the tables.
+// replace replaces rows and curves of r with the rows and curves of a later run that have the same ids. It sorts the rows in the order of
+// the function rows.
 func (r *run) replace(later run) {
 	var ids []string
 	for _, c := range later.Curves {
@@ -63,7 +64,7 @@ func (r *run) replace(later run) {
 		later.Machine.Load, later.Machine.LoadAfter))
 }
 
-// readRun reads the rows and curves of a file that the tables still have.
+// readRun reads a run from a file, and drops rows and curves that the program no longer has.
 func readRun(name string) (r run) {
 	if err := json.Unmarshal(must(os.ReadFile(name)), &r); err != nil {
 		ok(fmt.Errorf("%s: %w", name, err))
@@ -90,7 +91,7 @@ func main() {
 	}
 }
 
-// runAll follows the flags, and reports whether a row could not be measured.
+// runAll executes the command line, and reports whether a row or a curve could not be measured.
 func runAll() (bad bool) {
 	isQuick := flag.Bool("quick", false, "short rounds, rows only (the default)")
 	isFull := flag.Bool("full", false, "longer rounds, and curves")
@@ -184,7 +185,8 @@ func exitOn(err error) {
 	}
 }
 
-// choose returns the rows, and with -full the curves, whose id, or the part of it before a slash, is in ids. Without ids it returns all.
+// choose returns the rows whose id, or the part of the id before a slash, is in ids. If isFull is true, it also returns curves chosen in
+// the same way. If ids is empty, choose returns all rows and curves.
 func choose(all []row, traced []curve, isFull bool, ids []string) ([]row, []curve, error) {
 	if !isFull {
 		traced = nil

@@ -18,14 +18,14 @@ import (
 	"github.com/cloudwego/netpoll"
 )
 
-// All rounds of a side use the same server, and the server of the other side is idle during a round.
+// All rounds of a side use the same server. While one side is measured, the other side's server is idle.
 
-// A server answers connections until b ends.
+// A server is a function that starts a network server and returns its address. The network server runs until b ends.
 type server func(b *bench, handle handler) net.Addr
 
 type handler = func(ctx context.Context, c net.Conn)
 
-// onLoop serves by an event loop with a number of reactors.
+// onLoop serves connections on an event loop with the given number of reactors.
 func onLoop(reactors int) server {
 	return func(b *bench, handle handler) net.Addr {
 		ln := must(b.loop(eventloop.Options{Loops: reactors}).Listen("tcp", "127.0.0.1:0"))
@@ -34,7 +34,7 @@ func onLoop(reactors int) server {
 	}
 }
 
-// onNet serves by package net, with a goroutine for each connection.
+// onNet serves connections with package net and a goroutine for each connection.
 func onNet(b *bench, handle handler) net.Addr {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	b.close(func() { ln.Close() })
@@ -50,7 +50,7 @@ func onNet(b *bench, handle handler) net.Addr {
 	return ln.Addr()
 }
 
-// onNetpoll echoes in the way that its documentation shows: the input is copied into the buffer of the writer.
+// onNetpoll echoes as the documentation of netpoll shows, by copying the input into the writer's buffer.
 func onNetpoll(b *bench, _ handler) net.Addr {
 	ln := must(netpoll.CreateListener("tcp", "127.0.0.1:0"))
 	loop := must(netpoll.NewEventLoop(func(_ context.Context, c netpoll.Connection) error {
@@ -75,8 +75,8 @@ func onNetpoll(b *bench, _ handler) net.Addr {
 	return ln.Addr()
 }
 
-// besideServer compares two servers of the same handler, by a client in another process. Connecting, and a warm-up of a fifth of the time,
-// are not counted.
+// besideServer compares two servers that run the same handler, with a client in another process. The time to connect, and a warm-up of a
+// fifth of the duration, are not counted.
 func besideServer(what string, conns int, ours, peer server, handle handler) func(b *bench) (side, side) {
 	return func(b *bench) (side, side) {
 		conns := max(2, b.of(conns, conns/100))
@@ -84,7 +84,7 @@ func besideServer(what string, conns int, ours, peer server, handle handler) fun
 	}
 }
 
-// serveHTTP reads requests without a body, and gives one answer to all of them, since the client sends no other requests.
+// serveHTTP sends the same answer to every request. It expects GET requests without a body, because the client sends no other requests.
 func serveHTTP(_ context.Context, c net.Conn) {
 	buf, n := make([]byte, 4096), 0
 	answer := []byte(response)
@@ -123,8 +123,8 @@ func echo(_ context.Context, c net.Conn) {
 	}
 }
 
-// tlsEcho uses crypto/tls unchanged, on both ends. The handshakes are not counted. A third of the work is cryptography, which the
-// goroutines do on all processors, so the loop must have a reactor for each processor.
+// tlsEcho uses crypto/tls unchanged, at both ends. The handshakes are not counted. A third of the work is cryptography, which goroutines
+// perform on all processors, so the loop has a reactor for each processor.
 func tlsEcho(b *bench) (ours, peer side) {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// openDirect lets reads of a file bypass the cache of the system.
+// openDirect is the flag for reads that bypass the system's cache.
 const openDirect = syscall.O_DIRECT
 
-// allowDescriptors raises the limit of descriptors to n, and returns 0. Where that is not allowed, it raises the limit as far as it can,
-// and returns it.
+// allowDescriptors raises the limit of file descriptors to n, and returns 0. If this is not permitted, it raises the limit as far as
+// possible, and returns the new limit.
 func allowDescriptors(n int) (limit int) {
 	var l syscall.Rlimit
 	ok(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))
@@ -36,13 +36,13 @@ func allowDescriptors(n int) (limit int) {
 	return int(was.Cur)
 }
 
-// driveTCP drives like driveConns, but on one thread and one epoll.
+// driveTCP is like driveConns, but uses one thread with epoll instead of goroutines.
 func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size int) float64 {
 	to := must(net.ResolveTCPAddr("tcp4", addr))
 	sa := &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}
 	request, prefix := []byte(ask), []byte(begin)
 	ep := must(syscall.EpollCreate1(0))
-	got := make(map[int32]int, conns) // the bytes received of the answer under way
+	got := make(map[int32]int, conns) // the bytes received so far of the current answer
 	for range conns {
 		fd := must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
 		event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
@@ -89,18 +89,18 @@ func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size i
 	}
 }
 
-// ownGroup makes a process and its children a group.
+// ownGroup starts a process in a new process group, so that killGroup also kills the children of the process.
 var ownGroup = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
 func killGroup(id int) { _ = syscall.Kill(-id, syscall.SIGKILL) }
 
 func flush() { syscall.Sync() }
 
-// ofGroup sums a figure over the processes of a group.
+// ofGroup adds up a figure over all processes of a group.
 func ofGroup(id int, figure func(proc string, stat []string) float64) (sum float64) {
 	for _, proc := range must(filepath.Glob("/proc/[0-9]*")) {
 		text, err := os.ReadFile(proc + "/stat")
-		if _, rest, found := strings.Cut(string(text), ") "); err == nil && found { // the process may have ended
+		if _, rest, found := strings.Cut(string(text), ") "); err == nil && found { // skips processes that have ended
 			if stat := strings.Fields(rest); stat[2] == strconv.Itoa(id) {
 				sum += figure(proc, stat)
 			}
@@ -109,18 +109,18 @@ func ofGroup(id int, figure func(proc string, stat []string) float64) (sum float
 	return sum
 }
 
-// processorTime returns the processor time of a group, its ended processes included.
+// processorTime returns the processor time of a group, including children that have ended.
 func processorTime(id int) time.Duration {
 	const tick = 10 * time.Millisecond
 	return time.Duration(ofGroup(id, func(_ string, stat []string) (ticks float64) {
-		for _, s := range stat[11:15] { // user and system time of the process, and of its children
+		for _, s := range stat[11:15] { // the user and system times of the process and its children
 			ticks += must(strconv.ParseFloat(s, 64))
 		}
 		return ticks
 	})) * tick
 }
 
-// memoryOf returns the memory of a group in bytes. Memory that processes share counts once.
+// memoryOf returns the memory of a group in bytes. Shared memory is counted once.
 func memoryOf(id int) float64 {
 	return ofGroup(id, func(proc string, _ []string) (kilobytes float64) {
 		_, _ = fmt.Sscanf(field(proc+"/smaps_rollup", "Pss"), "%f kB", &kilobytes)
@@ -128,7 +128,7 @@ func memoryOf(id int) float64 {
 	}) * 1024
 }
 
-// limitedGroup makes a control group with a limit of its memory. The system's cache for its files counts against the limit.
+// limitedGroup creates a control group with a memory limit. The page cache for the group's files counts against the limit.
 func limitedGroup(bytes int) string {
 	const dir = "/sys/fs/cgroup/memory/braid-bench"
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -138,7 +138,7 @@ func limitedGroup(bytes int) string {
 	return dir
 }
 
-// openFIFO makes a pipe without a name, and with a buffer of a block. Its one descriptor is for both directions.
+// openFIFO creates an unnamed pipe with a buffer of one block. The file is used for both reading and writing.
 func openFIFO() *os.File {
 	name := filepath.Join(pipeDir(), strconv.Itoa(int(pipeNumber.Add(1))))
 	ok(syscall.Mkfifo(name, 0o600))
@@ -155,5 +155,5 @@ func openFIFO() *os.File {
 
 var pipeNumber atomic.Int64
 
-// pipeDir is the directory for the names of FIFOs while they are opened.
+// pipeDir returns the directory in which FIFOs are created. Each FIFO is removed from the directory when it is open.
 var pipeDir = sync.OnceValue(func() string { return leftover(must(os.MkdirTemp("", "bench-pipes"))) })

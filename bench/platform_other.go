@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The published figures come from Linux. On other systems some rows measure less: openDirect has no effect, the limit of descriptors is
-// taken to be 10,000, and the client has a goroutine for each connection.
+// The published figures come from Linux. Other systems have restrictions: openDirect has no effect, the limit of descriptors is assumed to
+// be 10,000, and the client uses a goroutine for each connection.
 
 const openDirect = 0
 
@@ -21,7 +21,7 @@ func driveTCP(addr string, conns int, d time.Duration, ask, begin string, size i
 	return driveConns(conns, d, ask, begin, size, func() net.Conn { return must(net.Dial("tcp", addr)) })
 }
 
-// The processor time and the memory of the web servers are unknown here.
+// On these systems, the processor time and the memory of the web servers are unknown.
 
 var ownGroup *syscall.SysProcAttr
 

@@ -9,20 +9,20 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// palette is the palette of Okabe and Ito, which the colour-blind can distinguish. Braid comes first, in each curve.
+// palette is the colour-blind-safe palette of Okabe and Ito. In each curve, the first series is Braid.
 var palette = []color.NRGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
 	{86, 180, 233, 255}, {230, 159, 0, 255}, {0, 0, 0, 255},
 }
 
-// A trail is the points of one series: medians, with bars from the least to the greatest.
+// A trail holds the points of one series: the medians, with error bars from the minimum to the maximum.
 type trail []curvePoint
 
 func (t trail) Len() int                      { return len(t) }
 func (t trail) XY(i int) (x, y float64)       { return t[i].X, t[i].Median }
 func (t trail) YError(i int) (lo, hi float64) { return t[i].Median - t[i].Min, t[i].Max - t[i].Median }
 
-// plot draws r to a file.
+// plot draws the curve to a file.
 func (r curveResult) plot(file string) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.Title, r.X, r.Y
@@ -40,9 +40,9 @@ func (r curveResult) plot(file string) {
 		t := make(trail, 0, len(s.Points))
 		for _, point := range s.Points {
 			if r.LogY && point.Min <= 0 || r.LogX && point.X <= 0 {
-				continue // a logarithmic axis has no place for the point, but the table has it
+				continue // a logarithmic axis cannot show the point, but the table does
 			}
-			if len(r.Names) > 0 { // the points of the series lie beside each other
+			if len(r.Names) > 0 { // points of different series are drawn side by side
 				point.X += (float64(i) - float64(len(r.Series)-1)/2) * 0.08
 			}
 			t = append(t, point)
@@ -69,7 +69,7 @@ func (r curveResult) plot(file string) {
 		p.Add(points, bars)
 	}
 	if r.LogY {
-		p.Y.Max *= 4 // the legend needs room
+		p.Y.Max *= 4 // makes room for the legend
 		logarithmic(&p.Y)
 	} else {
 		p.Y.Max *= 1.25
@@ -84,12 +84,12 @@ func (r curveResult) plot(file string) {
 	ok(p.Save(6.5*vg.Inch, 4*vg.Inch, file))
 }
 
-// logarithmic makes the axis a logarithmic, unless nothing is on it.
+// logarithmic makes an axis logarithmic, unless the axis has no points.
 func logarithmic(a *plot.Axis) {
 	if a.Min > a.Max {
 		return
 	}
-	if a.Max < 10*a.Min { // ticks are at powers of ten, so a short axis must be extended
+	if a.Max < 10*a.Min { // extends a short axis, because ticks are at powers of ten
 		a.Min, a.Max = a.Min/3, a.Max*3
 	}
 	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Rows and curves start this program again, as a client of servers, as a file server, or to measure memory alone.
+// Some rows and curves run this program in a second process: as a client, as a file server, or to measure memory.
 
-// helpers are the functions for such a process, by its first argument. The process prints the result as JSON.
+// helpers maps the first argument of such a process to the function that it runs. The process prints the function's result as JSON.
 var helpers map[string]func(args []string) any
 
 func init() {
 	helpers = map[string]func(args []string) any{driveArg: driveHere, bytesArg: bytesHere, fileServerArg: fileServerHere}
 }
 
-// isHelper reports whether this process was started as a helper. If so, it first does the helper's work.
+// isHelper reports whether this process was started as a helper. If so, it does the helper's work before it returns.
 func isHelper() bool {
 	if len(os.Args) < 2 || helpers[os.Args[1]] == nil {
 		return false
@@ -31,7 +31,7 @@ func isHelper() bool {
 	return true
 }
 
-// itself runs this program in another process, and returns the value that it prints.
+// itself runs this program in another process, and returns the value that the process prints.
 func itself[T any](env []string, args ...string) (v T) {
 	cmd := exec.Command(must(os.Executable()), args...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr

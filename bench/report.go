@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A machine describes where a run was measured.
+// A machine describes the computer on which a run was measured.
 type machine struct {
 	CPU        string `json:"cpu"`
 	Processors int    `json:"processors"`
@@ -22,7 +22,7 @@ type machine struct {
 	Kernel     string `json:"kernel"`
 	System     string `json:"system"`
 	Go         string `json:"go"`
-	Load       string `json:"load,omitempty"` // load averages before and after
+	Load       string `json:"load,omitempty"` // the load averages before the run
 	LoadAfter  string `json:"load_after,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func (m machine) String() string {
 	return s + fmt.Sprintf("%s %s, GOMAXPROCS %d", m.Go, m.System, m.Gomaxprocs)
 }
 
-// field returns the value of the first line of a file that begins with name and a colon.
+// field returns the value from the first line of a file that starts with name and a colon.
 func field(file, name string) string {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -70,10 +70,11 @@ func loadAverage() string {
 	return strings.Join(f[:min(3, len(f))], " ")
 }
 
-// analysis is the file that is written by hand, beside the report.
+// analysis is the name of a file that is written by hand and lies beside the report.
 const analysis = "ANALYSIS.md"
 
-// writeReport writes the whole file name. Text written by hand must be in the analysis beside it, otherwise it would be lost.
+// writeReport writes the report to a file, and overwrites the file if it exists. Handwritten text belongs in the analysis file beside the
+// report.
 func writeReport(name, dir string, r run) error {
 	plots, err := filepath.Rel(filepath.Dir(name), dir)
 	if err != nil {
@@ -86,12 +87,12 @@ func writeReport(name, dir string, r run) error {
 //go:embed results.tmpl
 var reportText string
 
-// A reported has the values of the template, beyond the values of the run itself.
+// A reported holds the values for the template: a run, and values derived from it.
 type reported struct {
 	run
 	Analysis, Plots, Short string
 	Analysed               bool
-	Reached, Bound         int // they count the rows with a must
+	Reached, Bound         int // the number of rows within their must, and of all rows with a must
 	Longer                 time.Duration
 }
 
@@ -118,7 +119,7 @@ func when(r run) string { return r.Date.UTC().Format("2006-01-02 15:04 UTC") }
 
 func (x reported) Lasted() time.Duration { return x.run.Took.Round(time.Second) }
 
-// Cells returns a line of the table of rows.
+// Cells returns the row's line in the report's table.
 func (r result) Cells() string {
 	against := r.Against
 	if r.Note != "" {
@@ -128,10 +129,10 @@ func (r result) Cells() string {
 		show(r.Ours, r.Unit), show(r.Peer, r.Unit), r.Ratio, r.Low, r.High, len(r.Ratios), bound(r.Must), bound(r.Aim), r.verdict())
 }
 
-// Caption returns the measured quantity with a capital letter.
+// Caption returns the name of the measured quantity, with a capital letter.
 func (r curveResult) Caption() string { return strings.ToUpper(r.Y[:1]) + r.Y[1:] }
 
-// Lines returns the table, a line for each x, with all series.
+// Lines returns the lines of the table, a line for each x with the values of all series.
 func (r curveResult) Lines() (all []string) {
 	for _, x := range r.xs() {
 		line := "| " + r.name(x) + " |"
@@ -146,7 +147,7 @@ func (r curveResult) Lines() (all []string) {
 	return all
 }
 
-// digits formats v with three digits, or with all digits before the point.
+// digits formats v with three significant digits, or as an integer from 100 on.
 func digits(v float64) string {
 	if v == 0 || math.Abs(v) >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -11,7 +11,7 @@ import (
 	xsemaphore "golang.org/x/sync/semaphore"
 )
 
-// often is the number of rounds of rows whose sides have more than one speed.
+// often is the number of rounds of a row whose sides run at different speeds in different rounds.
 const often = 54
 
 const (
@@ -28,10 +28,10 @@ const (
 	settledPeer = "dataloadgen, wait 1 ms: 3 dependent loads"
 )
 
-// rows returns all rows. The comment of a row, or of the function that opens it, describes an operation.
+// rows returns all rows. A comment above each row, or at the function that opens the row, describes one operation.
 func rows() []row {
 	return []row{
-		// An operation hands over one value. The contexts are from the context package, and are not cancelled.
+		// An operation hands over one value. The contexts come from package context, and are not cancelled.
 		{id: "mvar-serial", against: oneTaken, must: 0.80, aim: 0.40, rounds: often,
 			open: fixed(handover(tasks, mvarOf(bg)), handover(goroutines, channelOf(1)))},
 		{id: "mvar-serial-ctx", against: oneSelect, must: 0.45, aim: 0.20, rounds: often,
@@ -41,7 +41,7 @@ func rows() []row {
 		{id: "mvar-goroutine", against: oneSelect, must: 1.0, aim: 0.75, rounds: often,
 			open: fixed(handover(goroutines, mvarOf(uncancelled)), handover(goroutines, channelOr(uncancelled)))},
 
-		// An operation is a lock and an unlock, with an increment between them.
+		// An operation locks, increments a counter, and unlocks.
 		{id: "mutex-free", against: "sync.Mutex", must: 1.6, aim: 1.2, open: lockFree},
 		{id: "mutex-contended", against: "sync.Mutex", must: 1.5, aim: 1.0, open: func(*bench) (ours, peer work) {
 			std := new(sync.Mutex)
@@ -52,14 +52,14 @@ func rows() []row {
 			return eight(mutexes(uncancelled)), eight(func() { ok(s.Acquire(uncancelled, 1)) }, func() { s.Release(1) })
 		}},
 
-		// An operation reads a value that is already there.
+		// An operation reads a value that is already available.
 		{id: "promise-ready", against: "sync.OnceValue, called again", must: 2.0, aim: 1.0, open: awaiting},
 		{id: "lazy-ready", against: "sync.OnceValue, called again", must: 2.0, aim: 1.0, open: forcing},
 
-		// An operation starts a task that ends at once: tasks one after another, and in batches of a thousand.
+		// An operation starts a task that ends at once. The tasks are started one after another, or in batches of a thousand.
 		{id: "spawn/one", against: "go + WaitGroup", must: 0.5, aim: 0.3, open: fixed(spawnFifo(1), spawnGo(1))},
 		{id: "spawn/many", against: "go + WaitGroup", must: 0.5, aim: 0.3, open: fixed(spawnFifo(1000), spawnGo(1000))},
-		// An operation is one fork. Starting the pool is not counted, here and below.
+		// An operation is one fork. The time to start the pool is not counted, here and below.
 		{id: "fork", against: "go + WaitGroup", must: 0.25, aim: 0.10, batch: forksOf25, open: forkAll},
 		{id: "fib-speedup", against: "sequential", must: 0.56, aim: 0.51, rounds: 8, open: speedup},
 		{id: "coroutine-kept", against: "5,000 goroutines", must: 1.0, aim: 0.5, batch: keptTasks, open: keptCoroutines},
@@ -79,22 +79,22 @@ func rows() []row {
 		{id: "cancel-one/anywhere", against: "cancel 1 of 1k, in one of 1k MVars", must: 1.5, aim: 1.1, rounds: 3, cold: true,
 			sides: cancelOne(true, 1_000_000, 1000)},
 
-		// The peer is the figure of the paper (Li and Zdancewic, 2007), for ten million tasks.
+		// The peer is the figure published by Li and Zdancewic (2007) for ten million tasks.
 		{id: "task-bytes", against: "48 bytes, the paper's, not measured", must: 1.0, aim: 0.7, rounds: 1, cold: true, gauge: live, constant: 48,
 			sides: func(b *bench) (ours, peer side) {
 				return func(time.Duration) float64 { return yielders(b.of(10_000_000, 1000)) }, nil
 			}},
 		{id: "fork-fairness", against: "go + WaitGroup", rounds: 8, cold: true, sides: besideForks},
 
-		// An operation is a request. Each of 1000 connections sends a new request as soon as it is answered. The client is one thread on
+		// An operation is a request. Each of 1000 connections sends a new request when it receives an answer. The client is one thread with
 		// epoll.
 		{id: "http-loop", against: overNet, must: 0.95, aim: 0.70, rounds: 6, sides: besideServer("http", 1000, onLoop(1), onNet, serveHTTP)},
-		// An operation is 64 bytes there and back on one of 200 connections. The client of TLS has goroutines, and the client of echo one
-		// epoll.
+		// An operation is a round trip of 64 bytes on one of 200 connections. The TLS client uses a goroutine per connection, and the echo
+		// client uses epoll.
 		{id: "tls-loop", against: overNet, must: 1.10, aim: 0.90, rounds: 12, sides: tlsEcho},
 		{id: "echo/netpoll", against: "cloudwego/netpoll", rounds: 3, sides: besideServer("echo", 200, onLoop(1), onNetpoll, echo)},
-		// An operation is 32 KB there and back over one of 128 pairs of FIFOs, with a task at each end. Beside them 65,536 tasks wait to
-		// read, each from another FIFO. Opening the FIFOs is not counted.
+		// An operation is a round trip of 32 KB over one of 128 pairs of FIFOs, with a task at each end. Another 65,536 tasks wait to read,
+		// each from its own FIFO. The time to open the FIFOs is not counted.
 		{id: idleID, against: "the same with 0 idle", must: 1.05, aim: 1.0, open: besideIdle},
 
 		{id: "fibserver/p90/inline", against: fibInline, must: 1, aim: 1, rounds: fibRuns, cold: true, sides: fibRow(1, fibP90)},
@@ -110,7 +110,8 @@ func rows() []row {
 		{id: "pool/ants", against: "ants v2", open: besidePool(byAnts)},
 		{id: "pool/pond", against: "pond v2", open: besidePool(byPond)},
 		{id: "pool/conc", against: "conc pool", open: besidePool(byConc)},
-		// The small tasks are a loop over a slice of n. Both libraries choose the share of a worker themselves.
+		// The small tasks are the iterations of a loop over a slice of length n. Both libraries divide the loop among their workers
+		// themselves.
 		{id: "pool/for", against: "conc iter.ForEach", open: func(b *bench) (ours, peer work) {
 			p := b.pool(0)
 			return func(n int) {
@@ -125,7 +126,7 @@ func rows() []row {
 			}, func(n int) { iter.ForEach(make([]int, n), func(v *int) { small(); *v++ }) }
 		}},
 
-		// An operation is a task through all its stages, or a message through all channels. The gauge is processor time.
+		// An operation passes one task through all stages, or one message through all channels. The gauge is processor time.
 		{id: "stage/1", against: "1 channel, select with ctx", must: 1.2, aim: 0.9, gauge: cpu,
 			open: fixed(stages(1), channels(1, withCtx, sendOr))},
 		{id: "stage/3", against: "3 channels, select with ctx", must: 1.0, aim: 0.7, gauge: cpu,
@@ -133,7 +134,8 @@ func rows() []row {
 		{id: "stage/10", against: "10 channels, select with ctx", must: 0.85, aim: 0.6, gauge: cpu,
 			open: fixed(stages(10), channels(10, withCtx, sendOr))},
 		{id: "stage/10-bare", against: "10 channels, no ctx", gauge: cpu, open: fixed(stages(10), channels(10, bare, sendBare))},
-		// The two readings of the clock, for Stats.Service, take longer than the semaphore; without them the must would be 1.2.
+		// A stage reads the clock twice for Stats.Service, which takes longer than the semaphore. Without these readings the must would be
+		// 1.2.
 		{id: "stage/do", against: "semaphore: a channel, with ctx", must: 2.7, aim: 2.0, gauge: cpu, open: fixed(inlineDo, channelSemaphore)},
 		{id: "stage/do-worker", against: "a worker and a reply channel", must: 1.7, aim: 1.2, gauge: cpu, open: fixed(workerDo, replyChannel)},
 		{id: "stage/reject", against: "a full channel, select with default", gauge: cpu, open: fixed(rejecting, fullChannel)},
@@ -152,7 +154,7 @@ func rows() []row {
 		{id: "stm-readmostly/mutex", against: "sync.Mutex", must: 3, aim: 2, open: fresh(byEight(readMostlyOurs), byEight(readMostlyMutex))},
 		{id: "stm-readmostly/anacrolix", against: anacrolix, must: 0.06, aim: 0.03,
 			open: fresh(byEight(readMostlyOurs), byEight(readMostlyPeer))},
-		// An operation is one value through a queue of 16.
+		// An operation passes one value through a queue of 16.
 		{id: "stm-queue16/cond", against: "mutex and sync.Cond", must: 14, aim: 8,
 			open: fixed(handover(goroutines, stmOurs), handover(goroutines, condOf(slots)))},
 		{id: "stm-queue16/channel", against: "channel of 16", must: 8, aim: 5,
@@ -162,11 +164,11 @@ func rows() []row {
 		{id: "stm-queue16/fifo", against: "channel of 16, two goroutines", must: 7, aim: 4,
 			open: fixed(handover(tasks, stmOurs), handover(goroutines, channelOf(slots)))},
 
-		// An operation is a message. Two actors, or two goroutines, send it to and fro.
+		// An operation is a message between two actors or two goroutines, which send it back and forth.
 		{id: "actor-pingpong/react", against: pingPeer, must: 0.50, aim: 0.30, open: fixed(onFifo(pingPong(reacting)), pingPongChannels)},
 		{id: "actor-pingpong/receive", against: pingPeer, must: 0.85, aim: 0.60, open: fixed(onFifo(pingPong(receiving)), pingPongChannels)},
 		{id: "actor-pingpong/pool", against: pingPeer, must: 0.80, aim: 0.45, open: onPool(pingPong(reacting), pingPongChannels)},
-		// An operation is a pass from a member of a ring to the next. One message goes round the ring.
+		// An operation passes a message from one member of a ring to the next. There is only one message.
 		{id: "actor-ring/600k", against: "600,000 goroutines, channels of one", must: 0.30, aim: 0.15, rounds: 6,
 			open: besideRing(600_000, ringOnFifo, reacting)},
 		{id: "actor-ring/600k-pool", against: "600,000 goroutines, channels of one", must: 0.45, aim: 0.25, rounds: 6,
@@ -175,7 +177,7 @@ func rows() []row {
 			open: besideRing(100_000, ringOnFifo, receiving)},
 		{id: "actor-ring/receive-pool", against: "100,000 goroutines, channels of one", must: 1.2, aim: 1.0, rounds: 6,
 			open: besideRing(100_000, ringOnPool, receiving)},
-		// An operation is a message. One actor receives the messages of some goroutines.
+		// An operation is a message. One actor receives messages from several goroutines.
 		{id: "actor-flood/1", against: "protoactor-go", must: 0.7, aim: 0.35, open: flood(1)},
 		{id: "actor-flood/8", against: "protoactor-go", must: 0.6, aim: 0.35, open: flood(8)},
 		{id: "actor-spawn/fifo", against: "go + channel", must: 1.3, aim: 0.7, open: fixed(onFifo(spawnActors), spawnWithChannel)},
@@ -186,7 +188,7 @@ func rows() []row {
 		{id: "actor-bytes/receive", against: inChannel, must: 1.5, aim: 1.25, rounds: 3, cold: true, gauge: live,
 			sides: bytesBeside("actor-bytes/receive")},
 
-		// An operation is all of the work, or one Run, or one chain of loads. CPU is the time of all processors.
+		// An operation is the whole work, one Run, or one chain of loads. The gauge cpu adds up the time of all processors.
 		{id: "fetch-chain10", against: "dataloadgen, wait 1 ms: 10 dependent loads", must: 0.01, aim: 0.004,
 			open: fixed(gets(10), chainLoader(10))},
 		{id: "fetch-bulk-1ms", against: "a loop by hand, on a source of 1 ms", must: 2.5, aim: 1.4,

@@ -17,8 +17,8 @@ import (
 
 const adders, adds = 3, 10
 
-// simulatedSeeds runs n simulations. Each has a server, three clients with ten requests each, resets and partitions, in two minutes of
-// virtual time.
+// simulatedSeeds runs n simulations. Each simulation has a server, three clients with ten requests each, connection resets and network
+// partitions, and lasts two minutes of virtual time.
 func simulatedSeeds(n int) {
 	for seed := range n {
 		ok(simulation.Run(simulation.Options{Seed: uint64(seed) + 1}, simulatedCluster).Err)
@@ -59,7 +59,8 @@ func add(ctx context.Context, to *register.Client, name string) {
 	to.Close()
 }
 
-// overLoopback runs the same program on goroutines, without faults: the test that a simulation replaces.
+// overLoopback runs the same program on goroutines over the loopback interface, without faults. This is the test that a simulation
+// replaces.
 func overLoopback(n int) {
 	for range n {
 		ln := must(net.Listen("tcp", "127.0.0.1:0"))
@@ -75,7 +76,7 @@ func overLoopback(n int) {
 	}
 }
 
-// A locked is a register for goroutines. Each connection has a separate Server, and a lock guards the total.
+// A locked is a register server for goroutines. Each connection has its own register.Server, and a lock guards the total.
 type locked struct {
 	mu    sync.Mutex
 	total int
@@ -97,7 +98,7 @@ func (l *locked) serve(ln net.Listener) error {
 	}
 }
 
-// simulatedSteps takes n steps, by two tasks that yield.
+// simulatedSteps runs a simulation of n steps, with two tasks that yield.
 func simulatedSteps(n int) {
 	simulation.Run(simulation.Options{Seed: 1, MaxSteps: math.MaxInt}, func(ctx context.Context, w *simulation.World) error {
 		ok(w.Go(func() {
@@ -112,7 +113,7 @@ func simulatedSteps(n int) {
 	})
 }
 
-// switches measures n values of iter.Pull, each of which takes two switches.
+// switches pulls n values from an iter.Pull. Each value takes two coroutine switches.
 func switches(n int) {
 	next, end := iter.Pull(func(yield func(int) bool) {
 		for yield(0) {

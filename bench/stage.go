@@ -11,14 +11,14 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// The rows measure the cost of a task that does next to nothing. The gauge is the processor time of all threads, since wall time depends on
-// other processes. Queues and channels have room for 100.
+// The rows measure the overhead per task: the handler only increments a number. The gauge is the processor time of all threads, because
+// wall time depends on other processes. Queues and channels have a capacity of 100.
 
 func increment(_ context.Context, n int) (int, error) { return n + 1, nil }
 
 func newStage() *stage.Stage[int, int] { return stage.New("s", increment, stage.Options{Queue: 100}) }
 
-// stages sends n tasks through a pipe with a number of stages.
+// stages sends n tasks through a pipe with the given number of stages.
 func stages(number int) work {
 	return func(n int) {
 		s := newStage()
@@ -33,7 +33,7 @@ func stages(number int) work {
 	}
 }
 
-// channels sends n values through channels, with a goroutine for each stage. Each goroutine hands values on until its input is closed.
+// channels sends n values through channels, with a goroutine for each stage. Each goroutine forwards values until its input is closed.
 func channels(number int, handOn func(ctx context.Context, in, out chan int), send func(ctx context.Context, to chan int, v int)) work {
 	return func(n int) {
 		ctx, stop := context.WithCancel(bg)
@@ -47,7 +47,7 @@ func channels(number int, handOn func(ctx context.Context, in, out chan int), se
 			from = to
 		}
 		all.Go(func() {
-			for range from { // the loop ends when the last channel is closed
+			for range from { // drains the last channel until it is closed
 			}
 		})
 		upTo(n, func(i int) { send(ctx, first, i) })
@@ -56,7 +56,7 @@ func channels(number int, handOn func(ctx context.Context, in, out chan int), se
 	}
 }
 
-// withCtx hands values on until the input is closed or ctx is done.
+// withCtx forwards values until in is closed or ctx ends.
 func withCtx(ctx context.Context, in, out chan int) {
 	for {
 		v, more := receiveOr(ctx, in)
@@ -76,7 +76,7 @@ func bare(_ context.Context, in, out chan int) {
 
 func sendBare(_ context.Context, to chan int, v int) { to <- v }
 
-// inlineDo calls Do of a stage that is free, so that the caller does the task. Its peer is a semaphore around the function.
+// inlineDo calls Do on an idle stage, so that the handler runs in the caller. The peer is a semaphore around the function.
 func inlineDo(n int) {
 	s := newStage()
 	upTo(n, func(i int) { must(s.Do(uncancelled, i)) })
@@ -88,7 +88,7 @@ func channelSemaphore(n int) {
 	upTo(n, func(i int) { sendOr(ctx, sem, struct{}{}); must(increment(ctx, i)); <-sem })
 }
 
-// workerDo waits for the answer of a worker.
+// workerDo waits for the answer from a worker of the stage.
 func workerDo(n int) {
 	s := newStage()
 	upTo(n, func(i int) { must(must[promise.Future[int]](s.Begin(uncancelled, i)).Await(uncancelled)) })
@@ -115,7 +115,7 @@ func replyChannel(n int) {
 	close(in)
 }
 
-// rejecting submits n tasks to a full stage, which rejects them.
+// rejecting submits n tasks to a full stage, which rejects all of them.
 func rejecting(n int) {
 	let := make(chan struct{})
 	s := stage.New("s", func(context.Context, int) (int, error) { <-let; return 0, nil },
@@ -138,8 +138,8 @@ func fullChannel(n int) {
 	}
 }
 
-// circling is after figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000): a closed loop, in which each task takes 50 ms, almost
-// all of it waiting. It counts completions a second, without the completions in the first quarter of the time.
+// circling reproduces figures 3, 5 and 7 of Welsh, Gribble, Brewer and Culler (2000). In a closed loop, each task takes 50 ms, which it
+// spends almost entirely waiting. The result is the number of completions per second, counted after the first quarter of the time.
 func circling(b *bench, x float64) (all []measurement) {
 	n, d := int(x), time.Duration(b.of(1500, 100))*time.Millisecond
 	for _, begin := range []func(n int, done func() (again bool)) (end func()){circlingGoroutines, circlingTimers, circlingStage} {
@@ -161,8 +161,8 @@ func circling(b *bench, x float64) (all []measurement) {
 
 const taskTime = 50 * time.Millisecond
 
-// phase is the length of the first round of a task. The ends of the rounds must be spread over time. Otherwise a count of completions would
-// depend on how many rounds happen to end in its time.
+// phase returns the length of the first round of task i. The first rounds differ in length, so that the ends of all rounds are spread
+// evenly over time. Otherwise the number of counted completions would depend on chance.
 func phase(i, n int) time.Duration { return taskTime * time.Duration(1+i%n) / time.Duration(n) }
 
 // circlingGoroutines starts a goroutine for each round of a task.
@@ -203,7 +203,7 @@ func circlingStage(n int, done func() bool) (end func()) {
 	var s *stage.Stage[int, int]
 	s = stage.New("T", func(ctx context.Context, i int) (int, error) {
 		d := taskTime
-		if i < min(n, width) { // the task is the first in its slot
+		if i < min(n, width) { // this is the first task in its slot
 			d = phase(i, min(n, width))
 		}
 		time.Sleep(d)

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// An operation of these rows is one transaction, or the peer's code for the same purpose.
+// In these rows, an operation is one transaction, or the peer's equivalent of a transaction.
 
 func atomically(f func(tx *stm.Tx) error) { ok(stm.Atomically(bg, f)) }
 
@@ -22,10 +22,10 @@ func peerVars[T any](n int, v T) []*peer.Var[T] {
 	return all
 }
 
-// An op is one operation, which its row repeats.
+// An op performs one operation of a row.
 type op = func(rng *rand.Rand)
 
-// oneByOne runs an op on one goroutine, and byEight on eight goroutines at once.
+// oneByOne returns a work that repeats an op on one goroutine. byEight does the same on eight goroutines in parallel.
 func oneByOne(open func() op) func() work {
 	return func() work { f := open(); return again(func() { f(nil) }) }
 }
@@ -61,7 +61,7 @@ func incMutex() op {
 
 const accounts = 1000
 
-// transfers calls transfer n times, for two of 1000 accounts at random.
+// transfers returns a work that calls transfer n times, each time with two of 1000 accounts chosen at random.
 func transfers(open func() (transfer func(from, to int))) func() work {
 	return func() work {
 		transfer := open()
@@ -96,7 +96,7 @@ func transferPeer() func(from, to int) {
 	}
 }
 
-// transferLocks locks both accounts in the order of their numbers, to avoid a deadlock.
+// transferLocks locks both accounts in the order of their numbers, to avoid deadlocks.
 func transferLocks() func(from, to int) {
 	all := make([]struct {
 		sync.Mutex
@@ -126,7 +126,7 @@ func transferMutex() func(from, to int) {
 
 const seats = 5
 
-// philosophersOurs has five goroutines, each of which takes two forks and puts them back.
+// philosophersOurs runs five goroutines. Each goroutine repeatedly takes two forks and puts them back.
 func philosophersOurs(n int) {
 	var taken [seats]stm.Var[bool]
 	split(n, seats, func(left, _ int) {
@@ -163,7 +163,7 @@ func philosophersPeer(n int) {
 	})
 }
 
-// few is the number of variables. One in 20 transactions writes one variable, but the other transactions read all of them.
+// few is the number of variables. One in 20 transactions writes to one variable, and all other transactions read every variable.
 const few = 4
 
 func readMostlyOurs() op {

@@ -12,9 +12,10 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The rows of starting tasks, and of forks.
+// This file contains the rows for starting tasks and for forks.
 
-// spawnFifo starts n tasks that end at once, in batches. Starting the fifo is counted, once for all tasks.
+// spawnFifo returns a work that starts n tasks in batches. The tasks end at once. The time to start the fifo is counted, once for all
+// tasks.
 func spawnFifo(batch int) work {
 	return func(n int) {
 		ended := 0
@@ -23,7 +24,7 @@ func spawnFifo(batch int) work {
 			one := func() { ended++ }
 			inBatches(n, batch, func(part int) {
 				times(part, func() { ok(here.Go(one)) })
-				suspend.Yield() // the new tasks run first
+				suspend.Yield() // runs the new tasks
 			})
 		})
 		check(ended == n)
@@ -41,14 +42,14 @@ func spawnGo(batch int) work {
 	}
 }
 
-// forking is shared by the forks. Otherwise each closure would capture the pool and be larger.
+// forking is shared by all forks, so that their closures need not capture the pool.
 var forking struct {
 	pool *workstealing.Pool
-	cut  int         // fib of cut and less is computed without forks
-	over atomic.Bool // it makes the goroutines end
+	cut  int         // fib(n) is computed without forks for n up to cut
+	over atomic.Bool // makes the goroutines end
 }
 
-// forks sets up a pool for fib, and a cut-off for fib and fibGo. The result runs a function in a task of the pool.
+// forks sets the pool of fib, and the cut-off of fib and fibGo. The returned function runs f in a task of the pool.
 func (b *bench) forks(workers, cut int) (inTasks func(f func())) {
 	forking.pool, forking.cut = b.pool(workers), cut
 	return func(f func()) { inTask(forking.pool, f) }
@@ -95,7 +96,7 @@ func fibSerial(n int) int {
 	return fibSerial(n-1) + fibSerial(n-2)
 }
 
-// forksOf25 is the number of forks of fib(25) without a cut-off. The row repeats fib(25), with a worker for each processor.
+// forksOf25 is the number of forks in fib(25) without a cut-off. The row fork repeats fib(25), with one worker per processor.
 const forksOf25 = 121392
 
 func forkAll(b *bench) (ours, peer work) {
@@ -104,7 +105,7 @@ func forkAll(b *bench) (ours, peer work) {
 	return again(func() { inTasks(func() { check(must(fib(bg, 25)) == 75025) }) }), again(func() { check(fibGo(25) == 75025) })
 }
 
-// speedup computes fib(40), with forks down to fib(20) on two workers, and without any fork.
+// speedup compares a parallel with a sequential computation of fib(40). The parallel computation forks down to fib(20), on two workers.
 func speedup(b *bench) (ours, peer work) {
 	n, want := b.of(40, 24), b.of(102334155, 46368)
 	inTasks := b.forks(2, 20)
@@ -112,9 +113,9 @@ func speedup(b *bench) (ours, peer work) {
 		again(func() { check(fibSerial(n) == want) })
 }
 
-// besideForks measures the time to start an empty task and wait for its end, beside a fork-join of a minute: fib(50) with forks down to
-// fib(20), and a worker for each processor. A round is twenty tasks, a few milliseconds apart, when the fork-join has reached all
-// processors.
+// besideForks measures the time to start an empty task and wait until it has ended, while a long fork-join occupies all processors. The
+// fork-join computes fib(50) with forks down to fib(20), on one worker per processor. A round starts twenty empty tasks, a few milliseconds
+// apart.
 func besideForks(b *bench) (ours, peer side) {
 	b.forks(0, 20)
 	pause, tasks := time.Duration(b.of(3, 0))*time.Millisecond, b.of(20, 1)
@@ -146,7 +147,7 @@ func besideForks(b *bench) (ours, peer side) {
 		})
 }
 
-// keptTasks is the number of tasks that wait in each Run. The Run uses the coroutines of earlier Runs.
+// keptTasks is the number of tasks that wait in each Run. Each Run reuses the coroutines of earlier Runs.
 const keptTasks = 5000
 
 func keptCoroutines(b *bench) (ours, peer work) {

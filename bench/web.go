@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// The web server, beside nginx, Apache and package net/http: figure 19 of Li and Zdancewic. wrk requests files of 16 KB at random. All run
-// on the same machine, so the client's processor time counts against each server.
+// These curves compare examples/webserver with nginx, Apache and package net/http, as in figure 19 of Li and Zdancewic (2007). The client
+// wrk requests random files of 16 KB. Client and server run on the same machine, so the client's processor time affects each server.
 
-// webFigures are the figures of one server in one round.
+// webFigures holds the figures of one server in one round.
 type webFigures struct {
-	rate      float64 // answers a second
+	rate      float64 // answers per second
 	p99       float64 // milliseconds
-	processor float64 // microseconds of the server for an answer
-	memory    float64 // megabytes of the server at the end
+	processor float64 // microseconds of the server's processor time per answer
+	memory    float64 // megabytes of the server's memory at the end
 }
 
-// A web is a load: files that are cached, or files from a disk.
+// A web is a workload for the web servers: requests for cached files, or requests for files on a disk.
 type web struct {
 	files int
-	limit int    // bytes of memory, with the cache of the system for its files; 0 means no limit
-	aio   string // a setting of nginx: with threads it is faster for the disk, and slower from memory
+	limit int    // bytes of memory, including the page cache; 0 means no limit
+	aio   string // a setting of nginx; threads are faster for the disk, but slower for cached files
 	dir   string
-	had   map[string][]webFigures // the figures so far, by server and number of connections
+	had   map[string][]webFigures // the figures of all rounds, by server and number of connections
 }
 
 const (
@@ -48,7 +48,7 @@ var (
 	webDisk   = &web{files: 131_072, limit: webLimit, aio: "aio threads;", had: map[string][]webFigures{}}
 )
 
-// webServers are the sides, in the order of the series.
+// webServers lists the servers in the order of the series.
 var webServers = []struct {
 	name, needs string
 	command     func(dir, files, aio string, port int) []string
@@ -68,8 +68,8 @@ var webServers = []struct {
 	}},
 }
 
-// The documentation of the servers recommends these settings for static files: one worker per processor for nginx, and event for Apache.
-// Braid's server has a reactor for each processor, 60 MB for its cache, and reads past the cache of the system.
+// The settings follow the servers' documentation for static files: one worker per processor for nginx, and the event module for Apache.
+// Braid's server has a reactor for each processor and 60 MB for its cache, and its reads bypass the system's cache.
 const (
 	nginxConf = `user root; daemon off; worker_processes auto; worker_rlimit_nofile 20000; pid nginx.pid; error_log stderr crit;
 events { worker_connections 8192; multi_accept on; }
@@ -97,7 +97,7 @@ MaxRequestWorkers 5120
 StartServers 2
 ListenBacklog 8192
 `
-	// wrkScript requests FILES files at random, and prints a wrkReport.
+	// wrkScript requests random files and prints a wrkReport. The environment variable FILES is the number of files.
 	wrkScript = `local files, per = tonumber(os.getenv("FILES")), tonumber(os.getenv("PER"))
 local threads = 0
 function setup(thread) threads = threads + 1; thread:set("id", threads) end
@@ -114,7 +114,7 @@ end
 `
 )
 
-// webCurves returns the curves of a load, a curve for each figure.
+// webCurves returns the curves for a workload, one curve for each field of webFigures.
 func webCurves(id, title, about string, load *web) (all []curve) {
 	for _, f := range []struct {
 		id, y string
@@ -154,7 +154,7 @@ func webCurves(id, title, about string, load *web) (all []curve) {
 	return all
 }
 
-// figures returns the figures of a round. It keeps them, so that all curves of a load share a measurement.
+// figures returns the figures of a round. It stores the figures, so that all curves for the workload share one measurement.
 func (w *web) figures(b *bench, server, conns, round int) webFigures {
 	key := fmt.Sprint(server, " ", conns)
 	for len(w.had[key]) < round {
@@ -163,7 +163,7 @@ func (w *web) figures(b *bench, server, conns, round int) webFigures {
 	return w.had[key][round-1]
 }
 
-// measure starts a server, drives it, and stops it.
+// measure starts a server, measures it with wrk, and kills it.
 func (w *web) measure(b *bench, server, conns int) webFigures {
 	dir := must(os.MkdirTemp("", "bench-web"))
 	defer os.RemoveAll(dir)
@@ -179,7 +179,7 @@ func (w *web) measure(b *bench, server, conns int) webFigures {
 	cmd := exec.Command("sh", append([]string{"-c", `for g in ` + strings.Join(groups, " ") + `; do echo $$ >$g/cgroup.procs; done; exec "$@"`, "sh"},
 		webServers[server].command(dir, files, w.aio, port)...)...)
 	cmd.Stderr, cmd.SysProcAttr = os.Stderr, ownGroup
-	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB", "GOGC=off") // the guide to the collector recommends this for a limited memory
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=200MiB", "GOGC=off") // recommended by the Go GC guide for limited memory
 	ok(cmd.Start())
 	defer func() {
 		killGroup(cmd.Process.Pid)
@@ -230,7 +230,7 @@ func wrk(dir string, port, conns, files int, d time.Duration) (r wrkReport) {
 	return r
 }
 
-// corpus returns a directory with n files of 16 KB, in subdirectories of 512 files. It is made once.
+// corpus returns a directory with n files of 16 KB, in subdirectories of 512 files. The directory is created once.
 func (w *web) corpus(n int) string {
 	if w.dir != "" {
 		return w.dir
@@ -249,7 +249,7 @@ func (w *web) corpus(n int) string {
 	return w.dir
 }
 
-// webserverProgram builds the example, and returns its file.
+// webserverProgram builds examples/webserver, and returns the path of the program.
 var webserverProgram = sync.OnceValue(func() string {
 	dir := leftover(must(os.MkdirTemp("", "bench-bin")))
 	build := exec.Command("go", "build", "-C", filepath.FromSlash("../examples/webserver"), "-o", dir, ".")
@@ -258,7 +258,7 @@ var webserverProgram = sync.OnceValue(func() string {
 	return filepath.Join(dir, "webserver")
 })
 
-// fileServerArg starts this program as a file server of package net/http, until it is killed.
+// fileServerArg is the argument that starts this program as a net/http file server.
 const fileServerArg = "-fileserver"
 
 func fileServerHere(args []string) any {

@@ -12,14 +12,14 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The work of a row runs in one of several places, and may be divided.
+// This file defines the places in which the work of a row runs, and functions that repeat and divide work.
 
 var bg = context.Background()
 
-// uncancelled is a context that could be cancelled, but is not.
+// uncancelled is a cancellable context that is never cancelled.
 var uncancelled, _ = context.WithCancel(bg)
 
-// times, upTo and total are loops. The compiler inlines them with a literal f.
+// times calls f n times. If f is a function literal, the compiler inlines times, upTo and total.
 func times(n int, f func()) {
 	for range n {
 		f()
@@ -32,7 +32,7 @@ func upTo(n int, f func(i int)) {
 	}
 }
 
-// total adds n results of f, each of which must be 1.
+// total calls f n times, and checks that the sum of the results is n.
 func total(n int, f func() int) {
 	sum := 0
 	for range n {
@@ -41,10 +41,10 @@ func total(n int, f func() int) {
 	check(sum == n)
 }
 
-// again makes a work that calls f n times.
+// again returns a work that calls f n times.
 func again(f func()) work { return func(n int) { times(n, f) } }
 
-// A place runs all of fs at once, and returns when all have ended.
+// A place is a function that runs all of fs concurrently, and returns when all have ended.
 type place = func(fs ...func())
 
 func goroutines(fs ...func()) {
@@ -55,7 +55,7 @@ func goroutines(fs ...func()) {
 	wg.Wait()
 }
 
-// tasks runs fs as tasks of one fifo, and begins with the first.
+// tasks runs fs as tasks of one fifo, beginning with fs[0].
 func tasks(fs ...func()) {
 	inFifo(func() {
 		for _, f := range fs[1:] {
@@ -65,7 +65,7 @@ func tasks(fs ...func()) {
 	})
 }
 
-// fifos runs each of fs on a new fifo, on goroutines that are not locked to threads.
+// fifos runs each of fs on its own fifo, on a goroutine that is not locked to a thread.
 func fifos(fs ...func()) {
 	all := make([]func(), len(fs))
 	for i, f := range fs {
@@ -74,19 +74,19 @@ func fifos(fs ...func()) {
 	goroutines(all...)
 }
 
-// inFifo runs f as the first task of a fifo, to the end of all its tasks.
+// inFifo runs f as the first task of a fifo, and returns when all tasks of the fifo have ended.
 func inFifo(f func()) {
 	ok(fifo.Run(bg, func(context.Context) error { f(); return nil }))
 }
 
-// inTask runs f as a task of on.
+// inTask runs f as a task of a scheduler, and waits until the task has ended.
 func inTask(on suspend.Spawner, f func()) {
 	done := make(chan struct{})
 	ok(on.Go(func() { defer close(done); f() }))
 	<-done
 }
 
-// onProcs runs f with GOMAXPROCS set to procs.
+// onProcs returns a work that runs f with GOMAXPROCS set to procs.
 func onProcs(procs int, f work) work {
 	return func(n int) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
@@ -96,7 +96,7 @@ func onProcs(procs int, f work) work {
 	}
 }
 
-// split divides n operations among k goroutines. Worker w calls f(w, i) for its operation i.
+// split divides n operations among k goroutines. Goroutine w calls f(w, i) for its ith operation.
 func split(n, k int, f func(w, i int)) {
 	var wg sync.WaitGroup
 	for w := range k {
@@ -109,7 +109,7 @@ func split(n, k int, f func(w, i int)) {
 	wg.Wait()
 }
 
-// pool opens a pool with a number of workers. 0 means a worker for each processor.
+// pool starts a pool with the given number of workers, or with one worker per processor if workers is 0.
 func (b *bench) pool(workers int) *workstealing.Pool {
 	p := workstealing.New(workstealing.Options{Workers: workers})
 	b.close(func() { ok(p.Close()) })
@@ -122,7 +122,7 @@ func (b *bench) loop(o eventloop.Options) *eventloop.Loop {
 	return l
 }
 
-// collecting sets the percentage of the collector until the returned function is called.
+// collecting sets the GC percentage until the returned function is called.
 func collecting(percent int) (back func()) {
 	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }

@@ -1,11 +1,11 @@
-// Package stocktest runs stock Go code in tasks: clients and servers of databases and protocols, and the locks and channels of
-// Go itself. Its test is a table. Each row runs in tasks of one reactor of an event loop, in tasks of a pool of one worker, and on
-// goroutines. STOCK.md has the results.
+// Package stocktest runs unmodified Go libraries in tasks: clients and servers for databases and protocols, and Go's own locks and
+// channels. Its test is a table of programs. Each program runs on an event loop with one reactor, on a pool with one worker, and on plain
+// goroutines. STOCK.md shows the results.
 //
 //	cd stocktest && go test -v .
 //
-// A row is some lines of code as its authors document it; see the files of the tests. The functions of the package itself are
-// recipes for the clients that nearly every server uses.
+// Each row of the table is a few lines of code, written as the library's documentation shows; see the test files. The functions of this
+// package are recipes for clients that nearly every server uses.
 package stocktest
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Get fetches url with a stock client, through the client's own connections, pool and proxies. The task suspends, but its loop goes on. The
-// BlockingWidth of the loop limits the number of Gets that run at once.
+// Get fetches url with a stock client, which uses its own connections, pool and proxies. Get suspends the task without blocking the loop.
+// The loop's BlockingWidth limits the number of concurrent Gets.
 func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return suspend.Call(ctx, func() ([]byte, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -42,8 +42,8 @@ func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	})
 }
 
-// QueryInt queries a database for one number, by a stock *sql.DB, whose pool may be smaller than the number of tasks. The task suspends
-// until the answer is there.
+// QueryInt queries a database for one number with a stock *sql.DB. The pool of db may be smaller than the number of tasks. The task
+// suspends until the answer arrives.
 func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (int, error) {
 	return suspend.Call(ctx, func() (n int, err error) {
 		err = db.QueryRowContext(ctx, query, args...).Scan(&n)
@@ -51,10 +51,10 @@ func QueryInt(ctx context.Context, db *sql.DB, query string, args ...any) (int, 
 	})
 }
 
-// A Dial opens a connection. Stock clients take such a function.
+// A Dial is a function that opens a connection. Stock clients accept such a function as an option.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Over returns the Dial of a loop. A task that waits for a connection, or reads or writes it, suspends.
+// Over returns a Dial that opens connections on an event loop. Dialling, reading and writing suspend the calling task.
 func Over(loop *eventloop.Loop) Dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := loop.Dial(ctx, network, address)
@@ -65,12 +65,12 @@ func Over(loop *eventloop.Loop) Dial {
 	}
 }
 
-// ConnectPgx opens a bare connection. Over a loop a task that waits for an answer blocks no other task, and no goroutine waits for it. Only
-// one task may use the connection at once. The methods of the connection take the contexts of the task.
+// ConnectPgx opens a single connection, without a pool. If dial opens connections on an event loop, a wait for an answer suspends only the
+// task and needs no goroutine. Only one task may use the connection at once. Pass the task's context to the methods of the connection.
 //
-// There is one exception. When a write has lasted for 15 ms, pgx reads on another goroutine, and the task waits for that goroutine
-// natively. On a reactor with a negative HandOver this wait is a deadlock. Where the server or the machine may be that busy, each use of
-// the connection must go through suspend.Call.
+// There is one exception. When a write takes longer than 15 ms, pgx reads on another goroutine, and the task waits natively for that
+// goroutine. On a reactor with a negative HandOver this wait is a deadlock. If the server or the machine may be that slow, wrap each use of
+// the connection in suspend.Call.
 func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -80,8 +80,8 @@ func ConnectPgx(ctx context.Context, dial Dial, dsn string) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// Pgx returns a pool of up to conns bare connections. A task that waits for a connection suspends, in place of the native wait of pgxpool.
-// The pool closes a returned connection that is in a transaction.
+// Pgx returns a pool of up to conns connections, which ConnectPgx opens. A task that waits for a connection suspends, whereas pgxpool would
+// wait natively. The pool closes a connection that is returned during a transaction.
 func Pgx(dial Dial, dsn string, conns int) *respool.Pool[*pgx.Conn] {
 	return respool.New(respool.Options[*pgx.Conn]{
 		Max:   conns,
@@ -93,8 +93,8 @@ func Pgx(dial Dial, dsn string, conns int) *respool.Pool[*pgx.Conn] {
 	})
 }
 
-// NewRedis returns a client. Its pool waits natively, so each task must use a separate connection, by Conn, and conns must be at least the
-// number of such tasks.
+// NewRedis returns a Redis client. The client's pool waits natively, so each task must use its own connection (see redis.Client.Conn), and
+// conns must be at least the number of such tasks.
 func NewRedis(dial Dial, addr string, conns int) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: conns, Dialer: dial})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/braidgo/braid/keyed"
 )
 
-// A cache loads each page once, however many requests there are, and keeps it for a time. Each request may give up. An error is not
-// kept, so that the next request loads the page again.
+// A cache loads each page once for all concurrent requests, and keeps it for a fixed time. Each request can be cancelled separately. Errors
+// are not cached, so that the next request loads the page again.
 type cache struct{ pages *keyed.Cache[string, string] }
 
 func newCache(load func(context.Context, string) (string, error), keep time.Duration) *cache {

@@ -11,7 +11,7 @@ import (
 )
 
 type cacheUsual struct {
-	pages sync.Map // maps a path to a pageUsual; a page that nobody requests again stays for good
+	pages sync.Map // maps a path to a pageUsual; expired pages are never removed
 	group singleflight.Group
 	load  func(ctx context.Context, path string) (string, error)
 	keep  time.Duration
@@ -31,7 +31,7 @@ func (c *cacheUsual) get(ctx context.Context, path string) (string, error) {
 		return page.(pageUsual).text, nil
 	}
 	result := c.group.DoChan(path, func() (any, error) {
-		text, err := c.load(context.WithoutCancel(ctx), path) // the load goes on when all requests have given up
+		text, err := c.load(context.WithoutCancel(ctx), path) // the load continues after all requests are cancelled
 		if err == nil {
 			c.pages.Store(path, pageUsual{text, time.Now().Add(c.keep)})
 		}

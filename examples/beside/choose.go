@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// choose uses the lock or the answer, whichever comes first, for a second.
+// choose waits up to a second for the answer or for the lock, whichever comes first.
 func choose(ctx context.Context, answer *promise.Promise[string], mu *mutex.Mutex) (string, error) {
 	ready, free, late := suspend.On(answer.AwaitOp()), suspend.On(mu.LockOp()), suspend.On(suspend.After(time.Second))
 	switch won, err := suspend.Select(ctx, ready, free, late); won {

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A conns has at most n connections, and keeps each connection that a caller puts back, unless it is broken.
+// A conns is a pool of at most n connections. It reuses each connection that a caller puts back, unless the connection is broken.
 type conns struct {
 	dial func(ctx context.Context) (conn, error)
 	idle *chanx.Chan[conn]
@@ -46,7 +46,7 @@ func (p *conns) put(c conn, broken bool) {
 	p.room.Release(1)
 }
 
-// close ends the waits for connections, and closes the idle connections. put closes the connections that are still in use.
+// close makes waiting calls of get fail, and closes the idle connections. A connection that is in use is closed when it is put back.
 func (p *conns) close() {
 	_, _ = p.idle.Close(), p.room.Close()
 	for c := range p.idle.All(context.Background()) {

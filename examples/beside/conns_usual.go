@@ -10,7 +10,7 @@ type connsUsual struct {
 	idle   chan conn
 	room   chan struct{}
 	closed chan struct{}
-	mu     sync.Mutex // otherwise a put beside close would leave its connection in idle
+	mu     sync.Mutex // guards over; otherwise a put during close might leave a connection in idle
 	over   bool
 }
 

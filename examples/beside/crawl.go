@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// crawl visits all pages that can be reached, at most three in parallel. The first error ends the rest.
+// crawl visits all pages that are reachable from start, at most three in parallel. The first error cancels the rest.
 func crawl(ctx context.Context, start string, links func(ctx context.Context, page string) ([]string, error)) (pages int, err error) {
 	var seen sync.Map
 	three := scope.Limit(3, suspend.Goroutines)

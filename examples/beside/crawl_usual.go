@@ -10,7 +10,7 @@ import (
 
 func crawlUsual(ctx context.Context, start string, links func(ctx context.Context, page string) ([]string, error)) (pages int, err error) {
 	var seen sync.Map
-	three := semaphore.NewWeighted(3) // SetLimit instead would deadlock: a child calls Go
+	three := semaphore.NewWeighted(3) // SetLimit would deadlock, because the group's goroutines call g.Go
 	g, ctx := errgroup.WithContext(ctx)
 	var visit func(page string)
 	visit = func(page string) {

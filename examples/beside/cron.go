@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A cron runs jobs again and again, each at its interval. Two runs of a job never overlap: a missed turn is skipped.
+// A cron runs each job periodically. Two runs of a job never overlap, because missed ticks are skipped.
 type cron struct {
 	on    suspend.Spawner
 	tasks *scope.Group
@@ -19,7 +19,7 @@ func newCron(ctx context.Context, on suspend.Spawner) *cron {
 	return &cron{on, scope.Open(ctx, scope.FirstError)}
 }
 
-// every starts a job. stop ends it, and waits until it has ended.
+// every runs job at intervals of d. The stop function cancels the job and waits until it has ended.
 func (c *cron) every(d time.Duration, job func(ctx context.Context)) (stop func(ctx context.Context), err error) {
 	child, err := scope.Start(c.tasks.Scope, c.on, func(ctx context.Context) (none struct{}, err error) {
 		for range rate.NewTicker(d, rate.Skip).All(ctx) {

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/adapters/eventloop"
 )
 
-// echo answers lines on an event loop until ctx ends. Then clients have a second to finish.
+// echo sends each line back to its client, on an event loop, until ctx ends. Clients then have one second to finish.
 func echo(ctx context.Context, ln *eventloop.Listener) error {
 	clients, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()

@@ -6,10 +6,11 @@ import (
 	"github.com/braidgo/braid/broadcast"
 )
 
-// A hub passes each message to all clients. A slow client is dropped so that it delays nobody, and its serve returns an error.
+// A hub sends each message to all clients. It drops slow clients, which would delay other clients. The serve function of a dropped client
+// returns an error.
 type hub struct{ messages broadcast.Topic[string] }
 
-// join returns the service of a client, which gets the messages from now on.
+// join adds a client, and returns a serve function that writes all later messages to the client.
 func (h *hub) join() (serve func(ctx context.Context, write func(ctx context.Context, m string) error) error) {
 	mine := h.messages.Subscribe(2, broadcast.DropSubscriber)
 	return func(ctx context.Context, write func(ctx context.Context, m string) error) error {

@@ -9,12 +9,13 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// campaign takes a lease as soon as it is free, and runs lead until the lease is lost. Then it begins again. It ends when lead ends first.
+// campaign polls l until it holds the lease, and runs lead until the lease is lost or lead returns. If the lease is lost, campaign starts
+// again.
 func campaign(ctx context.Context, on suspend.Spawner, l lease, every time.Duration, lead func(ctx context.Context) error) error {
 	for {
 		err := scope.Run(ctx, func(ctx context.Context, s *scope.Scope) error {
 			for leads := false; ; {
-				held, err := l.take() // a client that blocks must be called in a suspend.Call
+				held, err := l.take() // a client that blocks must be wrapped in suspend.Call
 				switch {
 				case err != nil:
 					return err

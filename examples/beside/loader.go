@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// authorsOf returns a Source, made once for the program.
+// authorsOf returns a Source that loads authors in batches. A program needs only one such Source.
 func authorsOf(s *store) *fetch.Source[int, int] {
 	return fetch.BySlice("authors", func(ctx context.Context, ids []int) ([]int, error) { return s.load(ctx, ids), nil })
 }

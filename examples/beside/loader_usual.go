@@ -8,7 +8,7 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 )
 
-// authorsUsual loads the author of each book by a dataloader: a goroutine for each, and a wait of two milliseconds.
+// authorsUsual loads the author of each book with a dataloader. Each book needs a goroutine, and each batch waits for two milliseconds.
 func authorsUsual(ctx context.Context, s *store, books []int) ([]int, error) {
 	authors := dataloader.NewBatchedLoader(func(ctx context.Context, ids []int) []*dataloader.Result[int] {
 		results := make([]*dataloader.Result[int], len(ids))

@@ -6,13 +6,13 @@ import (
 	"github.com/braidgo/braid/semaphore"
 )
 
-// A memory bounds the bytes of requests. A request for more than n bytes fails at once instead of waiting.
+// A memory limits the number of bytes that all requests use together. A request for more than the limit fails at once.
 type memory struct{ free *semaphore.Semaphore }
 
 func newMemory(n int64) memory { return memory{semaphore.New(n)} }
 
 func (m memory) use(ctx context.Context, n int64, f func()) error {
-	if err := m.free.Acquire(ctx, n); err != nil { // semaphore.ErrTooLarge, immediately
+	if err := m.free.Acquire(ctx, n); err != nil { // returns semaphore.ErrTooLarge at once if n exceeds the limit
 		return err
 	}
 	defer m.free.Release(n)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A memoryUsual waits until ctx ends if a request is for more than n bytes.
+// In a memoryUsual, a request for more than the limit waits until its context ends.
 type memoryUsual struct{ free *semaphore.Weighted }
 
 func newMemoryUsual(n int64) memoryUsual { return memoryUsual{semaphore.NewWeighted(n)} }

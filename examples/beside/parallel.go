@@ -19,7 +19,7 @@ func quicksort(ctx context.Context, pool *workstealing.Pool, v []int) error {
 		func(ctx context.Context) error { return quicksort(ctx, pool, v[i+1:]) })
 }
 
-// mandelbrot fills the rows of a picture on a pool. Rows take different times.
+// mandelbrot computes the rows of a picture on a pool. The grain is one row, because rows take different times to compute.
 func mandelbrot(ctx context.Context, pool *workstealing.Pool, rows [][]byte) error {
 	return workstealing.For(ctx, pool, 0, len(rows), 1, func(_ context.Context, lo, hi int) error {
 		fill(rows, lo)

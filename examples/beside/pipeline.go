@@ -8,8 +8,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// pipeline fetches up to eight pages in parallel, parses two, and stores one. A slow step holds up the steps before it. The first error
-// ends the rest.
+// pipeline fetches up to eight pages in parallel, parses up to two in parallel, and stores one page after another. A slow step slows down
+// the steps before it. The first error cancels the rest.
 func pipeline(ctx context.Context, on suspend.Spawner, pages iter.Seq[string], fetch, parse, store func(ctx context.Context, page string) (string, error)) error {
 	all := stage.Pipe3(
 		stage.New("fetch", fetch, stage.Options{Width: 8, On: on}),

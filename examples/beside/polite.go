@@ -12,7 +12,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// polite visits all pages that can be reached: three in parallel, two of a host, and a hundred in a second. The first error ends the rest.
+// polite visits all pages that are reachable from start: at most three in parallel, two per host, and a hundred per second. The first error
+// cancels the rest.
 func polite(ctx context.Context, on suspend.Spawner, start string, links func(ctx context.Context, page string) ([]string, error)) (pages int, err error) {
 	var seen sync.Map
 	three, two, pace := semaphore.New(3), keyed.NewSemaphore[string](2), rate.NewLimiter(rate.Every(10*time.Millisecond), 1)

@@ -11,7 +11,7 @@ import (
 )
 
 func politeUsual(ctx context.Context, start string, links func(ctx context.Context, page string) ([]string, error)) (pages int, err error) {
-	var seen, hosts sync.Map // hosts only grows
+	var seen, hosts sync.Map // entries of hosts are never removed
 	three, pace := semaphore.NewWeighted(3), rate.NewLimiter(rate.Every(10*time.Millisecond), 1)
 	fetch := func(ctx context.Context, page string) ([]string, error) {
 		known, _ := hosts.LoadOrStore(host(page), semaphore.NewWeighted(2))

@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/broadcast"
 )
 
-// A pubsub passes each value to all subscribers of its topic, and waits for slow subscribers.
+// A pubsub sends each value to all subscribers of a topic. A publisher waits for slow subscribers.
 type pubsub struct{ topics sync.Map }
 
 func (p *pubsub) topic(name string) *broadcast.Topic[int] {
@@ -19,7 +19,7 @@ func (p *pubsub) publish(ctx context.Context, topic string, v int) error {
 	return p.topic(topic).Publish(ctx, v)
 }
 
-// subscribe adds a subscriber to a topic. leave must be called, otherwise publish waits for the subscriber.
+// subscribe adds a subscriber to a topic. A subscriber that stops receiving must call leave; otherwise publish blocks.
 func (p *pubsub) subscribe(topic string) (recv func(ctx context.Context) (int, error), leave func()) {
 	s := p.topic(topic).Subscribe(1, broadcast.Wait)
 	return s.Recv, s.Close

@@ -13,7 +13,7 @@ type pubsubUsual struct {
 }
 
 type topicUsual struct {
-	turn chan struct{} // holds a value while a publisher has its turn
+	turn chan struct{} // a lock for publishers, with capacity 1
 	mu   sync.Mutex
 	subs map[*subUsual]bool
 }
@@ -51,7 +51,7 @@ func (p *pubsubUsual) publish(ctx context.Context, topic string, v int) error {
 		case s.values <- v:
 		case <-s.gone:
 		case <-ctx.Done():
-			return ctx.Err() // some subscribers have v, but others do not
+			return ctx.Err() // only some of the subscribers have received v
 		}
 	}
 	return nil

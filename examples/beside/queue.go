@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/mutex"
 )
 
-// A queue holds jobs. take removes the first job that fits, and gives up when its context ends.
+// A queue holds jobs. The take method removes and returns the first job that fits. It waits until there is such a job, or until ctx ends.
 type queue struct {
 	mu      mutex.Mutex
 	changed *cond.Cond

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// server computes on a pool of Braid. Its handlers are tasks of the event loop that the connection belongs to.
+// server is a gnet server that computes its answers on a Braid pool. A task on the connection's event loop handles each request.
 type server struct {
 	gnet.BuiltinEventEngine
 	ctx   context.Context
@@ -34,9 +34,9 @@ func (l gnetLoop) Execute(f func()) error {
 }
 
 type client struct {
-	ctx    context.Context // done when the client has hung up
+	ctx    context.Context // cancelled when the client disconnects
 	hangUp context.CancelFunc
-	turn   *semaphore.Semaphore // answers go out in the order of their requests
+	turn   *semaphore.Semaphore // keeps the answers in the order of the requests
 	tasks  *callback.Loop
 }
 
@@ -66,21 +66,21 @@ func (s *server) OnTraffic(c gnet.Conn) gnet.Action {
 
 func (s *server) serve(who *client, c gnet.Conn, line string) error {
 	computed := promise.Go(who.ctx, s.pool, func(context.Context) (string, error) { return answer(line), nil })
-	if err := who.turn.Acquire(who.ctx, 1); err != nil { // the task waits, but the event loop goes on
+	if err := who.turn.Acquire(who.ctx, 1); err != nil { // suspends the task, not the event loop
 		return err
 	}
 	defer who.turn.Release(1)
 	text, err := computed.Await(who.ctx)
 	if err == nil {
-		err = who.ctx.Err() // otherwise gnet would write to a descriptor that may be another client's by now
+		err = who.ctx.Err() // after a disconnect, the descriptor may belong to another client
 	}
 	if err == nil {
-		_, err = c.Write([]byte(text)) // AsyncWrite is not needed: the task runs on the event loop
+		_, err = c.Write([]byte(text)) // Write is safe here, because the task runs on the event loop
 	}
 	return err
 }
 
-// close ends the tasks and the pool. The caller must cancel s.ctx first, and ends the engine afterwards.
+// close waits for the tasks and closes the pool. The caller must cancel s.ctx before the call and stop the engine after it.
 func (s *server) close() (err error) {
 	s.loops.Range(func(_, tasks any) bool {
 		err = errors.Join(err, tasks.(*callback.Loop).Close())

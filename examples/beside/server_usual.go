@@ -5,7 +5,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 )
 
-// serverUsual computes on a pool of ants and answers by callbacks.
+// serverUsual computes its answers on an ants pool and sends them with callbacks.
 type serverUsual struct {
 	gnet.BuiltinEventEngine
 	pool *ants.Pool
@@ -14,7 +14,7 @@ type serverUsual struct {
 func (s *serverUsual) OnTraffic(c gnet.Conn) gnet.Action {
 	for line := range lines(c) {
 		_ = s.pool.Submit(func() { // blocks the event loop while the pool is full
-			_ = c.AsyncWrite([]byte(answer(line)), nil) // a short request overtakes a long one of the same client
+			_ = c.AsyncWrite([]byte(answer(line)), nil) // a client's answers may arrive in the wrong order
 		})
 	}
 	return gnet.None

@@ -8,7 +8,7 @@ import (
 	"github.com/braidgo/braid/scope"
 )
 
-// thumbnails shrinks pictures on a pool, at most eight ahead of the reader, and shows them in order.
+// thumbnails shrinks pictures on a pool and shows them in order. At most eight pictures are processed ahead of show.
 func thumbnails(ctx context.Context, pool *workstealing.Pool, pictures iter.Seq[string], shrink func(context.Context, string) (string, error), show func(string)) error {
 	for small, err := range scope.Stream(ctx, pool, 8, pictures, shrink) {
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An uploads saves four files in parallel, and eight more wait. It refuses further files, and a third file of a user.
+// An uploads saves up to four files in parallel and queues eight more. It rejects further files, and a third concurrent file from the same
+// user.
 type uploads struct {
 	users *keyed.Semaphore[string]
 	disk  *stage.Stage[string, struct{}]

@@ -12,7 +12,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 )
 
-// partition moves smaller elements before larger elements, and returns the index between them.
+// partition moves the elements that are smaller than a pivot in front of it, and returns the index of the pivot.
 func partition(v []int) int {
 	last := len(v) - 1
 	v[len(v)/2], v[last] = v[last], v[len(v)/2]
@@ -40,7 +40,7 @@ func fill(rows [][]byte, row int) {
 	}
 }
 
-// A store has books and their authors. It records the ids of each load.
+// A store maps books to authors. It records the ids of each call of load.
 type store struct {
 	mu      sync.Mutex
 	batches [][]int
@@ -60,7 +60,7 @@ func (s *store) load(_ context.Context, ids []int) []int {
 // answer computes the answer to a request.
 func answer(line string) string { return fmt.Sprintf("%d\n", len(line)) }
 
-// lines takes the complete lines out of a connection's buffer.
+// lines removes the complete lines from a connection's buffer and yields them.
 func lines(c gnet.Conn) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -78,7 +78,7 @@ func lines(c gnet.Conn) iter.Seq[string] {
 	}
 }
 
-// host returns the host of a page such as a.org/x.
+// host returns the host name in the address of a page, such as a.org for a.org/x.
 func host(page string) string { name, _, _ := strings.Cut(page, "/"); return name }
 
 var errClosed = errors.New("closed")
@@ -108,9 +108,9 @@ func (h *jobs) Pop() any {
 // A conn is a connection to a database.
 type conn interface{ close() }
 
-// A lease has at most one holder. The store of a lease is etcd, say, or NATS.
+// A lease never has more than one holder. It may be stored in etcd or in NATS, for example.
 type lease interface {
-	take() (held bool, err error) // takes the lease, or renews it
+	take() (held bool, err error) // take acquires or renews the lease
 }
 
 var errLost = errors.New("the lease is lost")

@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A workers runs jobs, n in parallel, the most urgent first.
+// A workers runs jobs in n tasks, the most urgent job first.
 type workers struct {
 	tasks   *scope.Group
 	mu      mutex.Mutex
@@ -67,7 +67,7 @@ func (w *workers) next(ctx context.Context) (func(ctx context.Context), error) {
 	return heap.Pop(&w.jobs).(job).run, nil
 }
 
-// shutdown runs the jobs that are in the queue, but cancels them when ctx ends.
+// shutdown waits until the queued jobs have run. If ctx ends first, shutdown cancels the remaining jobs.
 func (w *workers) shutdown(ctx context.Context) error {
 	w.changed.L.Lock()
 	w.closed = true

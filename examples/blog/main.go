@@ -1,5 +1,5 @@
-// Blog renders the page of the blog in "There is no fork" (ICFP 2014) from an SQL database. Its code gets each post by itself, but
-// the database sees four statements. See README.md.
+// Blog renders the example page of "There is no fork" (ICFP 2014) from an SQL database. The code gets each post separately, but the
+// database executes only four statements. See README.md.
 package main
 
 import (
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		defer db.Close()
-		options := fetch.SourceOptions{MaxBatch: 500} // SQLite has a limit of parameters
+		options := fetch.SourceOptions{MaxBatch: 500} // SQLite limits the number of parameters
 		if *sequential {
 			options.Mode = fetch.Immediate
 		}
@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// page consists of popularPosts, topics and mainPane. They do not refer to each other, but their gets share batches.
+// page renders popularPosts, topics and mainPane. These functions are independent of each other, but their gets share batches.
 func (b *blog) page(ctx context.Context) (string, error) {
 	left, main, err := fetch.Two(ctx, b.leftPane, b.mainPane)
 	return left + "\n" + main, err
@@ -110,7 +110,7 @@ func (b *blog) mainPane(ctx context.Context) (string, error) {
 	return "Newest:\n  " + strings.Join(texts, "\n  "), err
 }
 
-// popularPosts returns the five posts that are viewed most.
+// popularPosts returns the five posts with the most views.
 func (b *blog) popularPosts(ctx context.Context) (string, error) {
 	ctx = fetch.Label(ctx, "popular")
 	ids, err := b.ids.Get(ctx, struct{}{})
@@ -121,7 +121,7 @@ func (b *blog) popularPosts(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	most := make([]int, len(ids)) // indices
+	most := make([]int, len(ids)) // indices into ids
 	for i := range most {
 		most[i] = i
 	}
@@ -135,7 +135,7 @@ func (b *blog) popularPosts(ctx context.Context) (string, error) {
 	return "Popular:\n  " + strings.Join(texts, "\n  "), err
 }
 
-// topics returns the number of posts of each topic.
+// topics returns the number of posts on each topic.
 func (b *blog) topics(ctx context.Context) (string, error) {
 	ctx = fetch.Label(ctx, "topics")
 	posts, err := b.allPosts(ctx)

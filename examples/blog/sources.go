@@ -13,14 +13,14 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// A Post is all of a post but its content.
+// A Post describes a blog post without its content.
 type Post struct {
 	ID    int
 	Date  string
 	Topic string
 }
 
-// A blog is the sources of the page, one for each table.
+// A blog holds the sources for the page, one for each table.
 type blog struct {
 	ids     *fetch.Source[struct{}, []int]
 	info    *fetch.Source[int, Post]
@@ -58,7 +58,7 @@ func newBlog(db *database, o fetch.SourceOptions) *blog {
 	}
 }
 
-// byID returns a source of rows with an id. A batch is one statement.
+// byID returns a source that loads rows by their ids. Each batch executes one statement.
 func byID[V any](name string, db *database, query string, o fetch.SourceOptions, scan func(*sql.Rows) (int, V, error)) *fetch.Source[int, V] {
 	return fetch.New(name, func(ctx context.Context, b *fetch.Batch[int, V]) error {
 		args := make([]any, len(b.Keys()))
@@ -76,7 +76,7 @@ func byID[V any](name string, db *database, query string, o fetch.SourceOptions,
 	}, o)
 }
 
-// A database prints each statement.
+// A database is an sql.DB that prints each statement.
 type database struct {
 	*sql.DB
 	mu  sync.Mutex
@@ -100,7 +100,7 @@ func (db *database) each(ctx context.Context, query string, args []any, f func(*
 	return rows.Err()
 }
 
-// openDatabase makes a database in memory, with four tables and twelve posts.
+// openDatabase creates an in-memory database with four tables and twelve posts.
 func openDatabase(ctx context.Context, out io.Writer) (*database, error) {
 	db, err := sql.Open("sqlite", "file:blog?mode=memory&cache=shared")
 	if err != nil {

@@ -1,5 +1,6 @@
-// Booking reserves rooms and seats of a bus for groups. A booking takes all that a group needs, or nothing. While there is not enough,
-// it waits until a group cancels, or until its deadline. It holds no lock during the wait, so that other groups can book and cancel.
+// Booking reserves rooms and bus seats for groups. A booking takes everything that a group needs, or nothing. If too little is free, the
+// booking waits until another group cancels, or until its deadline. A waiting booking holds no lock, so that other groups can book and
+// cancel.
 //
 //	go run ./examples/booking
 package main
@@ -24,10 +25,10 @@ var (
 	errNobody = errors.New("booking: nothing is booked")
 )
 
-// A need is the number of rooms and seats of one group.
+// A need is the number of rooms and seats that one group needs.
 type need struct{ rooms, seats int }
 
-// A desk has the free rooms and seats, and the need of each group that has booked.
+// A desk counts the free rooms and seats, and records the need of each group that has booked.
 type desk struct {
 	total        need
 	rooms, seats stm.Var[int]
@@ -44,7 +45,7 @@ func newDesk(total need) *desk {
 	return d
 }
 
-// book waits until there is enough for the group, at most until the deadline of ctx.
+// book reserves the rooms and seats that a group needs. It waits until enough are free, or returns errFull at the deadline of ctx.
 func (d *desk) book(ctx context.Context, group string, n need) error {
 	err := stm.Atomically(ctx, func(tx *stm.Tx) error {
 		if _, ok := d.booked.Get(tx, group); ok {
@@ -52,7 +53,7 @@ func (d *desk) book(ctx context.Context, group string, n need) error {
 		}
 		rooms, seats := d.rooms.Get(tx)-n.rooms, d.seats.Get(tx)-n.seats
 		if rooms < 0 || seats < 0 {
-			return stm.Retry // waits until a room or a seat comes back
+			return stm.Retry // waits until a room or a seat is released
 		}
 		d.rooms.Set(tx, rooms)
 		d.seats.Set(tx, seats)
@@ -65,7 +66,7 @@ func (d *desk) book(ctx context.Context, group string, n need) error {
 	return err
 }
 
-// cancel gives the rooms and seats of the group back, which may end the wait of another group.
+// cancel releases the group's rooms and seats, so that a waiting group may book them.
 func (d *desk) cancel(ctx context.Context, group string) error {
 	return stm.Atomically(ctx, func(tx *stm.Tx) error {
 		n, ok := d.booked.Get(tx, group)
@@ -79,7 +80,8 @@ func (d *desk) cancel(ctx context.Context, group string) error {
 	})
 }
 
-// audit fails if a room or a seat is booked twice, or lost. Its transaction sees the desk at one moment, so that no booking is half done.
+// audit returns an error if a room or a seat is booked twice or lost. The transaction sees a consistent snapshot of the desk, without
+// half-finished bookings.
 func (d *desk) audit(tx *stm.Tx) error {
 	sum := need{d.rooms.Get(tx), d.seats.Get(tx)}
 	if sum.rooms < 0 || sum.seats < 0 {
@@ -95,7 +97,8 @@ func (d *desk) audit(tx *stm.Tx) error {
 	return nil
 }
 
-// storm has groups book, wait and cancel, each in a task of on. It returns how many bookings were full until their deadline.
+// storm starts a task for each group on the given scheduler. Each task books, sleeps and cancels 20 times. The result full is the number of
+// bookings that failed with errFull.
 func (d *desk) storm(ctx context.Context, on suspend.Spawner, groups []string, patience time.Duration) (full int, err error) {
 	counts, err := scope.Map(ctx, on, groups, func(ctx context.Context, group string) (full int, _ error) {
 		rng := rand.New(rand.NewPCG(uint64(len(group)), uint64(group[len(group)-1])))

@@ -1,4 +1,4 @@
-// Package cancellation tests that cancelled code loses nothing, in four ways. docs/cancellation.md walks through them.
+// Package cancellation shows four ways to test that cancelled code loses nothing. docs/cancellation.md explains them.
 //
 //	go test -v ./examples/cancellation
 package cancellation
@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 )
 
-// Move takes the value of one place and puts it into another. A cancelled Move leaves the value where it was, or has moved it.
+// Move takes the value out of one MVar and puts it into another. A cancelled Move has either moved the value or left it in the first MVar.
 func Move(ctx context.Context, from, to *mvar.MVar[int]) error {
 	v, err := from.Take(ctx)
 	if err != nil {
@@ -21,17 +21,17 @@ func Move(ctx context.Context, from, to *mvar.MVar[int]) error {
 	return nil
 }
 
-// giveBack puts v back, whatever happens to the caller. It does not use the context that has ended.
+// giveBack puts v back into its MVar. It uses a new context, because the caller's context has ended.
 func giveBack(from *mvar.MVar[int], v int, err error) error {
 	_ = from.Put(context.Background(), v)
 	return err
 }
 
-// Careless is Move without the way back.
+// Careless is Move without giveBack.
 func Careless(ctx context.Context, from, to *mvar.MVar[int]) error {
 	v, err := from.Take(ctx)
 	if err != nil {
 		return err
 	}
-	return to.Put(ctx, v) // a Put that is cancelled leaves v with the caller, who drops it
+	return to.Put(ctx, v) // a cancelled Put does not store v, so v is lost
 }

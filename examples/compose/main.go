@@ -1,4 +1,4 @@
-// Compose shares one promise among three schedulers and a plain goroutine. README.md names it.
+// Compose shares one promise among three schedulers.
 //
 //	go run ./examples/compose
 package main
@@ -17,22 +17,22 @@ import (
 
 func main() {
 	ctx := context.Background()
-	pool := workstealing.New(workstealing.Options{}) // a worker for each processor
+	pool := workstealing.New(workstealing.Options{}) // starts one worker per processor
 	defer pool.Close()
-	loop, err := eventloop.New(eventloop.Options{}) // epoll
+	loop, err := eventloop.New(eventloop.Options{}) // uses epoll on Linux
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer loop.Close()
 
-	answer := promise.Go(ctx, pool, func(ctx context.Context) (int, error) { // a task of the pool
+	answer := promise.Go(ctx, pool, func(ctx context.Context) (int, error) { // runs as a task of the pool
 		a, b, err := workstealing.Join(ctx, pool, six, seven) // six and seven run in parallel
 		return a * b, err
 	})
-	echo := promise.Go(ctx, loop, func(ctx context.Context) (int, error) { // a task of the loop
-		return answer.Await(ctx) // the task waits, but the loop goes on
+	echo := promise.Go(ctx, loop, func(ctx context.Context) (int, error) { // runs as a task of the loop
+		return answer.Await(ctx) // suspends the task, not the loop
 	})
-	err = fifo.Run(ctx, func(ctx context.Context) error { // a scheduler on this goroutine
+	err = fifo.Run(ctx, func(ctx context.Context) error { // runs tasks on this goroutine
 		v, err := suspend.Do(ctx, promise.All(answer, echo))
 		fmt.Println(v, err) // [42 42] <nil>
 		return err

@@ -1,5 +1,5 @@
-// Package counter is a service on net/http that does not import Braid. Its tests run it unchanged in a simulation: in memory over a bad
-// network, and on a disk with crashes and partitions.
+// Package counter is a net/http service that does not import Braid. Its tests run the service unchanged in a simulation: in memory over an
+// unreliable network, and on a disk with crashes and partitions.
 //
 //	go test -v ./examples/counter
 package counter
@@ -12,10 +12,11 @@ import (
 	"sync"
 )
 
-// A Counter is an http.Handler. It counts requests, each id once, and answers a GET with the total. The zero Counter keeps the ids in memory.
+// A Counter is an http.Handler that counts requests. Requests with the same id are counted once. A GET request returns the total. The zero
+// Counter keeps the ids only in memory.
 type Counter struct {
-	Forgets  bool // a mistake: a request that is repeated is counted again
-	Unsynced bool // a mistake: a request is answered before it is durable
+	Forgets  bool // a deliberate bug: repeated requests are counted again
+	Unsynced bool // a deliberate bug: requests are answered before they are durable
 
 	mu    sync.Mutex
 	seen  map[string]bool
@@ -24,20 +25,20 @@ type Counter struct {
 	end   int64
 }
 
-// A Disk is an *os.File, say.
+// A Disk stores the ids. An *os.File implements Disk.
 type Disk interface {
 	io.ReaderAt
 	io.WriterAt
 	Sync() error
 }
 
-// Open returns a Counter of the ids that are on disk.
+// Open returns a Counter that starts with the ids on disk.
 func Open(disk Disk) (*Counter, error) {
 	c := &Counter{disk: disk}
 	text, err := io.ReadAll(io.NewSectionReader(disk, 0, 1<<20))
 	for {
 		id, rest, whole := bytes.Cut(text, []byte{'\n'})
-		if !whole || bytes.IndexByte(id, 0) >= 0 { // a crash has torn the last line
+		if !whole || bytes.IndexByte(id, 0) >= 0 { // the end of the data, or a line torn by a crash
 			return c, err
 		}
 		c.add(string(id))
@@ -70,7 +71,7 @@ func (c *Counter) add(id string) {
 	c.total++
 }
 
-// save makes id durable, so that a crash after the answer does not lose it.
+// save makes id durable, so that a crash after the answer does not lose the id.
 func (c *Counter) save(id string) error {
 	if c.disk == nil {
 		return nil

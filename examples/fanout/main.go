@@ -1,5 +1,5 @@
-// Fanout makes a page from four HTTP services, in a task of an event loop. The services of stock and ratings may be down, but the
-// page still comes. See README.md.
+// Fanout renders a page from the answers of four HTTP services, in a task of an event loop. The page is rendered even if the stock service
+// or the rating service is down. See README.md.
 package main
 
 import (
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 var names = map[fetch.Policy]string{fetch.Rounds: "Rounds", fetch.Eager: "Eager"}
 
-// logger returns an OnBatch that writes a line for each batch. A tracer would start a span instead.
+// logger returns an OnBatch function that writes a line for each batch. A tracer would start a span instead.
 func logger(out io.Writer) func(context.Context, fetch.BatchInfo) (context.Context, func(error)) {
 	var mu sync.Mutex
 	return func(ctx context.Context, b fetch.BatchInfo) (context.Context, func(error)) {
@@ -78,7 +78,7 @@ func logger(out io.Writer) func(context.Context, fetch.BatchInfo) (context.Conte
 	}
 }
 
-// render makes the page in a new Run, within the calling task.
+// render calls page in a new Run, in the calling task, and prints the trace of the Run if there is one.
 func (s *services) render(ctx context.Context, o fetch.Options, out io.Writer) (page string, err error) {
 	err = o.Run(ctx, func(ctx context.Context) error {
 		page, err = s.page(ctx)
@@ -90,7 +90,7 @@ func (s *services) render(ctx context.Context, o fetch.Options, out io.Writer) (
 	return page, err
 }
 
-// page gets each value as if that took no time, but the gets of many lines share a batch.
+// page gets each value separately, but the gets of many lines share a batch.
 func (s *services) page(ctx context.Context) (string, error) {
 	ids, err := s.listing.Get(ctx, "front")
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *services) page(ctx context.Context) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// line returns the line of a product. It fails without the name, but shows a default in place of the stock or the stars.
+// line returns the line for a product. It shows a default if the stock service or the rating service is down.
 func (s *services) line(ctx context.Context, id int) (string, error) {
 	product, stock, stars, err := fetch.Three(ctx,
 		func(ctx context.Context) (Product, error) { return s.product.Get(ctx, id) },
@@ -112,7 +112,8 @@ func (s *services) line(ctx context.Context, id int) (string, error) {
 	return fmt.Sprintf("%-12s %-12s %s", product.Name, stock, stars), err
 }
 
-// stars returns a function that gets the rating. A good rating leads to a get of another product: a request that depends on an answer.
+// stars returns a function that gets the rating of a product. If the rating is above 4, the function then gets a second product, so that
+// one request depends on the answer to another.
 func (s *services) stars(id int) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		n, err := s.rating.Get(ctx, id)
@@ -124,7 +125,7 @@ func (s *services) stars(id int) func(ctx context.Context) (string, error) {
 	}
 }
 
-// orElse returns v, or a default instead if the service is down. Other errors, such as a cancellation, remain.
+// orElse returns a default and no error if the service is down. It returns any other error, such as a cancellation, unchanged.
 func orElse(v, instead string, err error) (string, error) {
 	if errors.Is(err, errDown) {
 		return instead, nil

@@ -22,7 +22,8 @@ type Product struct {
 	Name string
 }
 
-// services has a source for each of the four services. product and stock take several ids, rating takes one, and listing returns a list.
+// services holds a source for each of the four services. The product service and the stock service accept several ids per call, but the
+// rating service accepts only one.
 type services struct {
 	listing *fetch.Source[string, []int]
 	product *fetch.Source[int, Product]
@@ -53,7 +54,7 @@ func newServices(base string, calls *atomic.Int64) *services {
 			err = call(ctx, base+"/stock?ids="+join(ids), &numbers)
 			return numbers, err
 		}),
-		// The service of ratings takes one id in a call. At most eight calls run in parallel, so that they do not overload it.
+		// The rating service accepts one id per call. At most eight calls run in parallel, so that they do not overload the service.
 		rating: fetch.ByKey("rating", 8, func(ctx context.Context, id int) (stars float64, err error) {
 			err = call(ctx, fmt.Sprint(base, "/rating?id=", id), &stars)
 			return stars, err
@@ -71,7 +72,7 @@ func join(ids []int) string {
 
 var errDown = errors.New("service unavailable")
 
-// call gets a URL. It may block in package net/http, since each batch has a goroutine.
+// call fetches a URL and decodes its JSON. It may block in package net/http, because each batch runs on its own goroutine.
 func call(ctx context.Context, url string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {
@@ -88,7 +89,8 @@ func call(ctx context.Context, url string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// serve starts the four services on one port. The service that is down answers 503, and the stock takes the time slow.
+// serve starts the four services on one port. The service named by the argument down answers with status 503, and the stock service sleeps
+// for the duration slow.
 func serve(down string, slow time.Duration, calls *atomic.Int64) *httptest.Server {
 	m := http.NewServeMux()
 	handle := func(name string, f func(r *http.Request) any) {

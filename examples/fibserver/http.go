@@ -22,18 +22,18 @@ import (
 // The limits of a request.
 const (
 	maxHeader    = 8 << 10 // bytes of a request before its body
-	maxBody      = 4 << 10 // bytes of a body, which is thrown away
+	maxBody      = 4 << 10 // bytes of a body, which the server discards
 	maxN         = 50
 	idleTimeout  = time.Minute      // limits the time between two requests
-	readTimeout  = 10 * time.Second // runs from the first byte of a request to its last
-	writeTimeout = 10 * time.Second // limits an answer that the client does not take
+	readTimeout  = 10 * time.Second // limits the time to read a whole request
+	writeTimeout = 10 * time.Second // limits the time to write an answer
 )
 
-// A compute answers a request. It may suspend, and stops soon after ctx is done.
+// A compute function computes the answer to a request. It may suspend, and returns soon after ctx ends.
 type compute func(ctx context.Context, n int) (int, error)
 
-// An httpServer serves GET /fib/N over HTTP/1.1, one task for each connection. It is ordinary code over net.Conn,
-// and does not depend on the scheduler that runs it.
+// An httpServer serves GET /fib/N over HTTP/1.1, with one task per connection. It uses only net.Conn for input and output, so that it runs
+// on any scheduler.
 type httpServer struct {
 	compute compute
 	ctx     context.Context
@@ -50,13 +50,13 @@ func newHTTPServer(compute compute) *httpServer {
 	return s
 }
 
-// serveConn answers the requests of one connection, one after the other, until the client or the server ends it.
+// serveConn answers the requests on one connection in order, until the client or the server closes the connection.
 func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	limit := &io.LimitedReader{R: c}
 	in, out := bufio.NewReader(limit), bufio.NewWriter(c)
 	for {
-		if in.Buffered() == 0 { // answers to pipelined requests go out together
+		if in.Buffered() == 0 { // sends the answers to pipelined requests together
 			_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 			if out.Flush() != nil {
 				return
@@ -89,7 +89,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 		_ = c.SetReadDeadline(time.Time{})
 		body := ""
 		if status == http.StatusOK {
-			limit.N = maxHeader // the watcher reads on, up to this limit
+			limit.N = maxHeader // limits what the watching task may read
 			v, err := s.watched(ctx, c, in, n)
 			switch {
 			case err == nil:
@@ -99,7 +99,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 			case errors.Is(err, context.DeadlineExceeded):
 				status = http.StatusGatewayTimeout
 			default:
-				return // the client does not wait for an answer any more
+				return // the connection was reset, or the server is shutting down
 			}
 		}
 		answer(out, r, status, body, last)
@@ -110,7 +110,7 @@ func (s *httpServer) serveConn(ctx context.Context, c net.Conn) {
 	}
 }
 
-// awaitRequest waits for the first byte of a request, and reports whether there is one.
+// awaitRequest waits for the first byte of a request, and reports whether it has arrived.
 func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) bool {
 	if in.Buffered() > 0 {
 		return true
@@ -130,7 +130,7 @@ func (s *httpServer) awaitRequest(c net.Conn, in *bufio.Reader) bool {
 	return err == nil
 }
 
-// drain ends the connections that wait for a request. Busy connections end after their answers.
+// drain closes the connections that wait for a request. Busy connections close after their current answers.
 func (s *httpServer) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,9 +146,9 @@ func (s *httpServer) isDraining() bool {
 	return s.draining
 }
 
-// watched computes the answer, but gives up if the connection is reset: a second task reads on, into the buffer,
-// where it may find the next request. An end of the stream is no reason to give up: a client that has closed its
-// writing half waits for the answer. A client that has closed both halves looks the same, so compute must have a time limit.
+// watched calls s.compute, and cancels the call if the connection is reset. To notice a reset, a watching task keeps reading into the
+// buffer of in, where the next request may arrive. The end of the stream does not cancel the call, because a client that has closed only
+// its writing half still waits for the answer. A client that has closed both halves looks the same, so compute must have a time limit.
 func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil
@@ -166,18 +166,18 @@ func (s *httpServer) watched(ctx context.Context, c net.Conn, in *bufio.Reader, 
 		return 0, err
 	}
 	v, err := s.compute(ctx, n)
-	_ = c.SetReadDeadline(time.Unix(1, 0)) // the watcher stops reading
+	_ = c.SetReadDeadline(time.Unix(1, 0)) // makes the watching task stop reading
 	_, _ = gone.Await(context.WithoutCancel(ctx))
 	_ = c.SetReadDeadline(time.Time{})
 	return v, err
 }
 
-// parse returns the number that r requests, and the status of its answer.
+// parse returns the number that r requests, and the HTTP status for the answer.
 func parse(r *http.Request) (n, status int) {
 	if r.ProtoMajor != 1 || r.ProtoAtLeast(1, 1) && r.Host == "" {
 		return 0, http.StatusBadRequest
 	}
-	if r.Header.Get("Expect") != "" { // the client waits before it sends the body
+	if r.Header.Get("Expect") != "" { // the client waits for a 100 response before it sends the body
 		return 0, http.StatusExpectationFailed
 	}
 	number, ok := strings.CutPrefix(r.URL.Path, "/fib/")
@@ -219,8 +219,8 @@ func answer(w *bufio.Writer, r *http.Request, status int, body string, last bool
 	}
 }
 
-// hangUp sends the rest and then the end, and reads on for a moment. Otherwise closing with unread bytes would
-// take the answer back from the client.
+// hangUp flushes out, closes the writing half of c, and then reads and discards input for half a second. Otherwise closing c with unread
+// input would reset the connection, and the client might lose the answer.
 func hangUp(c net.Conn, out *bufio.Writer) {
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if out.Flush() != nil {
@@ -235,6 +235,6 @@ func hangUp(c net.Conn, out *bufio.Writer) {
 }
 
 func isNetError(err error) bool {
-	var op *net.OpError // a net.Error may also be an *url.Error, which is the client's fault
+	var op *net.OpError // a *url.Error is also a net.Error, but it means a bad request
 	return errors.As(err, &op)
 }

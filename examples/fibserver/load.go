@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// The load has cheap requests on many connections, and costly requests on a few.
+// The load consists of cheap requests on many connections and costly requests on a few connections.
 const (
 	cheapConns  = 16
 	costlyConns = 2
 	cheapN      = 1
 	costlyN     = 35
-	equalRate   = 1000 // cheap requests a second
+	equalRate   = 1000 // cheap requests per second
 )
 
-// A report is the result of one load.
+// A report holds the measurements of one server under one load.
 type report struct {
 	Cheap, Costly latencies
 }
@@ -42,8 +42,8 @@ func (l latencies) String() string {
 		l.PerSecond, l.P50.Round(time.Microsecond), l.P90.Round(time.Microsecond), l.P99.Round(time.Microsecond))
 }
 
-// compare drives three servers, each for the time load: the composed server, an event loop that computes by itself, and
-// net/http. The client is another process.
+// compare measures three servers, each for the duration load: the composed server, a server that computes on its event loop, and net/http.
+// The client runs in another process.
 func compare(ctx context.Context, load time.Duration, loops, workers int, lim limits) error {
 	servers := []struct {
 		name  string
@@ -116,7 +116,7 @@ func startNetHTTP() (net.Addr, func(time.Duration) error, error) {
 	}, nil
 }
 
-// driveElsewhere runs drive in another process, so that the client does not take its time from the server's scheduler.
+// driveElsewhere runs drive in another process, so that the client does not share a Go scheduler with the server.
 func driveElsewhere(ctx context.Context, addr net.Addr, load time.Duration, rate int) (r report, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -139,8 +139,8 @@ func driveAndReport(addr string, load time.Duration, rate int) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// drive sends requests for the time load, and checks every answer. rate is the number of cheap requests a second on all
-// connections together; 0 means that each request follows an answer.
+// drive sends requests for the duration load, and checks every answer. The rate is the number of cheap requests per second on all
+// connections together. If rate is 0, each connection sends a request when the previous answer arrives.
 func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -168,8 +168,8 @@ func drive(addr string, load time.Duration, rate int) (r report, err error) {
 	return report{summary(cheap, elapsed), summary(costly, elapsed)}, err
 }
 
-// askUntil sends requests from begin to end: at fixed times if every is not zero, otherwise each as soon as the last is
-// answered. It sends at least one request.
+// askUntil sends requests on one connection until the time end, and returns their latencies. If the interval every is 0, each request is
+// sent when the previous answer arrives. At least one request is sent.
 func askUntil(addr string, n int, begin time.Time, every time.Duration, end time.Time) (took []time.Duration, err error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

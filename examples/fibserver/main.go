@@ -1,16 +1,17 @@
-// Fibserver composes two schedulers: the connections of an HTTP/1.1 server are tasks of an event loop, and the
-// numbers that it serves, GET /fib/N, are computed by fork and join on a work-stealing pool. A stage connects them:
-// its handler is a task of the pool. A task of the loop waits for the stage, but the loop serves other connections.
+// Fibserver is an HTTP/1.1 server on two schedulers. Each connection is a task of an event loop. The answers to GET /fib/N are computed
+// with fork and join on a work-stealing pool. A stage connects the two schedulers: its handler runs on the pool. While one task of the loop
+// waits for the stage, the loop serves other connections.
 //
 //	go run ./examples/fibserver                serve on 127.0.0.1:8080 until interrupted
-//	go run ./examples/fibserver -debug 127.0.0.1:8081    and say on 127.0.0.1:8081/debug/braid/ which task waits for which
-//	go run ./examples/fibserver -load 3s       drive it, and two others, with 3 seconds of load each
+//	go run ./examples/fibserver -debug 127.0.0.1:8081    and show on 127.0.0.1:8081/debug/braid/ which task waits for which
+//	go run ./examples/fibserver -load 3s       measure it and two other servers under 3 seconds of load each
 //
-// The stage computes -width numbers in parallel, each for at most -timeout. A further request is refused with 503, and a number that takes
-// longer is answered with 504. The pool shares its workers among the numbers, so that a cheap number does not wait for a costly one.
+// The stage computes up to -width numbers in parallel, each for at most -timeout. Further requests are rejected with status 503, and a
+// computation that takes longer is answered with 504. The pool shares its workers among the computations, so that a cheap computation does
+// not wait for a costly computation.
 //
-// A client that closes its writing half and waits is answered. When a connection is reset, the computation for it ends. A client that
-// closes both halves looks like a client that waits, until the server writes to it. Its number is computed until -timeout.
+// A client that closes only its writing half still receives its answer. When a connection is reset, its computation is cancelled. A client
+// that closes both halves looks like a waiting client until the server writes to it, so its computation runs on until -timeout.
 package main
 
 import (
@@ -70,7 +71,7 @@ func main() {
 	}
 }
 
-// serve runs the composed server until ctx is done.
+// serve runs the composed server until ctx ends.
 func serve(ctx context.Context, addr string, loops, workers int, lim limits, grace time.Duration) error {
 	srv, err := startComposed(addr, loops, workers, lim)
 	if err != nil {
@@ -82,7 +83,7 @@ func serve(ctx context.Context, addr string, loops, workers int, lim limits, gra
 	return srv.Shutdown(grace)
 }
 
-// startDebug switches the census on, and serves it on addr until stop is called.
+// startDebug starts the census, and serves it on addr until stop is called.
 func startDebug(addr string) (at net.Addr, stop func(), err error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -103,7 +104,7 @@ func startDebug(addr string) (at net.Addr, stop func(), err error) {
 	}, nil
 }
 
-// composed is a server on an event loop, and on a pool unless pool is nil.
+// composed is a server whose connections run on an event loop. If pool is not nil, its computations run on the pool.
 type composed struct {
 	*httpServer
 	loop *eventloop.Loop
@@ -113,7 +114,7 @@ type composed struct {
 	done chan error
 }
 
-// limits has the limits of the computations.
+// limits holds the limits for computations.
 type limits struct {
 	width   int
 	timeout time.Duration
@@ -126,7 +127,7 @@ func startComposed(addr string, loops, workers int, lim limits) (*composed, erro
 	c, err := startLoop(addr, loops, func(ctx context.Context, n int) (int, error) {
 		ctx, cancel := context.WithTimeout(ctx, lim.timeout)
 		defer cancel()
-		return fibs.Do(ctx, n) // the task waits, but the loop does not
+		return fibs.Do(ctx, n) // suspends the task, not the loop
 	})
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
@@ -135,7 +136,7 @@ func startComposed(addr string, loops, workers int, lim limits) (*composed, erro
 	return c, nil
 }
 
-// startLoop starts a server on an event loop whose answers come from compute.
+// startLoop starts a server on an event loop. The server calls compute for each answer.
 func startLoop(addr string, loops int, compute compute) (*composed, error) {
 	loop, err := eventloop.New(eventloop.Options{Loops: loops})
 	if err != nil {
@@ -152,7 +153,8 @@ func startLoop(addr string, loops int, compute compute) (*composed, error) {
 
 func (c *composed) Addr() net.Addr { return c.ln.Addr() }
 
-// Shutdown accepts no more connections, lets requests end for the time grace, then cancels them, and releases everything.
+// Shutdown stops accepting connections and waits up to grace for the current requests. It then cancels the remaining requests, and closes
+// the loop and the pool.
 func (c *composed) Shutdown(grace time.Duration) error {
 	err := c.ln.Close()
 	c.drain()
@@ -169,10 +171,10 @@ func (c *composed) Shutdown(grace time.Duration) error {
 	return err
 }
 
-// cutOff is the number up to which forking would cost more than computing.
+// cutOff is the largest n that is computed without forking, because forking would cost more than computing.
 const cutOff = 20
 
-// fib computes the n'th Fibonacci number the slow way, in parallel. It stops soon after ctx is done.
+// fib computes the nth Fibonacci number recursively, in parallel. It returns soon after ctx ends.
 func fib(ctx context.Context, pool *workstealing.Pool, n int) (int, error) {
 	if n <= cutOff {
 		return sequential(n), nil

@@ -1,4 +1,4 @@
-// Goroutines uses Braid without any scheduler but Go's: a lock, a condition and a select, each of which a context can end.
+// Goroutines uses Braid with plain goroutines only: a mutex, a condition variable and a select, each of which a context can cancel.
 //
 //	go run ./examples/goroutines
 package main
@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A queue is shared by goroutines that put jobs into it and goroutines that wait for them.
+// A queue is a job queue that several goroutines share.
 type queue struct {
 	mu       mutex.Mutex
 	notEmpty *cond.Cond
@@ -39,12 +39,12 @@ func (q *queue) put(ctx context.Context, job string) error {
 }
 
 func (q *queue) take(ctx context.Context) (string, error) {
-	if err := q.mu.Lock(ctx); err != nil { // sync.Mutex cannot give up
+	if err := q.mu.Lock(ctx); err != nil { // a sync.Mutex has no cancellable Lock
 		return "", err
 	}
 	defer q.mu.Unlock()
 	for len(q.jobs) == 0 {
-		if err := q.notEmpty.Wait(ctx); err != nil { // neither can sync.Cond
+		if err := q.notEmpty.Wait(ctx); err != nil { // a sync.Cond has no cancellable Wait
 			return "", err
 		}
 	}
@@ -53,7 +53,8 @@ func (q *queue) take(ctx context.Context) (string, error) {
 	return job, nil
 }
 
-// report waits for whichever comes first. A case that loses has no effect: the lock is not taken, the message not received.
+// report waits for the lock, a message or a timeout, whichever comes first. The losing cases have no effect: the mutex is not locked, and
+// the message is not received.
 func report(ctx context.Context, mu *mutex.Mutex, inbox *chanx.Chan[string]) (string, error) {
 	lock, message, late := suspend.On(mu.LockOp()), suspend.On(inbox.RecvOp()), suspend.On(suspend.After(time.Second))
 	switch won, err := suspend.Select(ctx, lock, message, late); won {
@@ -65,7 +66,7 @@ func report(ctx context.Context, mu *mutex.Mutex, inbox *chanx.Chan[string]) (st
 	case late:
 		return "nothing for a second", nil
 	default:
-		return "", err // ctx is done
+		return "", err // ctx ended first
 	}
 }
 

@@ -8,16 +8,17 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// The executor of graphql-go/graphql collects thunks and calls them, level by level. A resolver is a Later, and batches are exact.
+// The executor of graphql-go/graphql collects thunks and calls them level by level. Each resolver returns a thunk from fetch.Later, so that
+// the requests of one level are batched exactly.
 
-// later makes a resolver of f, which is given the id of its object.
+// later returns a resolver that calls f with the id of the resolved object.
 func later[V any](id func(source any) int, f func(ctx context.Context, id int) (V, error)) graphql.FieldResolveFn {
 	return func(p graphql.ResolveParams) (any, error) {
 		return fetch.Later(p.Context, func(ctx context.Context) (any, error) { return f(ctx, id(p.Source)) }), nil
 	}
 }
 
-// naive makes a resolver that loads its key at once, without a batch.
+// naive returns a resolver that loads each key immediately, without batches.
 func naive[V any](id func(source any) int, f func(ctx context.Context, ids []int) ([]V, error)) graphql.FieldResolveFn {
 	return func(p graphql.ResolveParams) (any, error) {
 		vs, err := f(p.Context, []int{id(p.Source)})
@@ -31,7 +32,7 @@ func naive[V any](id func(source any) int, f func(ctx context.Context, ids []int
 func itself(source any) int   { return source.(int) }
 func authorOf(source any) int { return source.(Post).Author }
 
-// schema builds the schema around the three resolvers that need the database.
+// schema builds the schema. Its arguments are the three resolvers that query the database.
 func schema(name, posts, author graphql.FieldResolveFn) (graphql.Schema, error) {
 	authorType := graphql.NewObject(graphql.ObjectConfig{Name: "Author", Fields: graphql.Fields{
 		"name": {Type: graphql.String, Resolve: func(p graphql.ResolveParams) (any, error) { return p.Source, nil }},
@@ -49,7 +50,7 @@ func schema(name, posts, author graphql.FieldResolveFn) (graphql.Schema, error) 
 	}})})
 }
 
-// execute returns the answerer of a schema.
+// execute returns an answerer that executes queries against a schema.
 func execute(s graphql.Schema) answerer {
 	return func(ctx context.Context, query string) any {
 		return graphql.Do(graphql.Params{Schema: s, RequestString: query, Context: ctx})

@@ -1,5 +1,6 @@
-// Graphql answers a GraphQL query by two libraries. The executor of graphql-go/graphql collects thunks, so that batches are exact. But
-// graph-gophers/graphql-go calls resolvers on goroutines, where batches settle. A third server has naive resolvers. See README.md.
+// Graphql answers a GraphQL query with two libraries. The executor of graphql-go/graphql collects thunks, so that batches are exact. But
+// graph-gophers/graphql-go calls resolvers on goroutines, so package fetch must estimate when a batch is complete. A third server has naive
+// resolvers without batches. See README.md.
 package main
 
 import (
@@ -16,13 +17,13 @@ import (
 	"github.com/braidgo/braid/fetch"
 )
 
-// query is the query that all servers answer.
+// query is sent to all servers.
 const query = `{ users { name posts { title author { name } } } }`
 
-// An answerer answers a query.
+// An answerer executes a query and returns the response.
 type answerer func(ctx context.Context, query string) any
 
-// handler answers each request in a new session. Headers of the answer report the rounds, the batches and the statements.
+// handler answers each request in a new fetch session. Response headers report the rounds, the batches and the statements.
 func handler(answer answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, s := fetch.Open(fetch.Label(r.Context(), r.URL.Path), fetch.Options{Trace: true})
@@ -75,7 +76,7 @@ func main() {
 	}
 }
 
-// compare sends the query once to each server.
+// compare sends the query once to each server, and prints the number of statements.
 func compare(m http.Handler, out io.Writer) {
 	fmt.Fprintln(out, query)
 	for _, path := range []string{"/later", "/settled", "/naive"} {

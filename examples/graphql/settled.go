@@ -6,7 +6,8 @@ import (
 	graphql "github.com/graph-gophers/graphql-go"
 )
 
-// graph-gophers/graphql-go starts goroutines for its resolvers. The resolvers call Get, and their requests settle into batches.
+// The library graph-gophers/graphql-go calls resolvers on goroutines. The resolvers call Get, and package fetch sends a batch when no more
+// requests seem to be coming.
 
 const text = `
 	schema { query: Query }

@@ -10,20 +10,20 @@ import (
 
 const (
 	numUsers   = 200
-	numPosts   = 18 // posts of each user
+	numPosts   = 18 // posts per user
 	numAuthors = 600
 )
 
-// A Post is a post of a user, about an author.
+// A Post is a user's post about an author.
 type Post struct {
 	Title  string
 	Author int
 }
 
-// statements counts the statements that a database would see.
+// statements counts the statements that a database would execute.
 var statements atomic.Int64
 
-// The next functions are the three tables. Each call is one statement.
+// The next three functions simulate queries of database tables. Each call counts as one statement.
 
 func userNames(_ context.Context, ids []int) ([]string, error) {
 	statements.Add(1)
@@ -54,7 +54,7 @@ func each[V any](ids []int, f func(id int) V) []V {
 	return vs
 }
 
-// The sources are made once. Each request of the server is a session.
+// The sources are created once. Each HTTP request has its own session.
 var (
 	names   = fetch.BySlice("users", userNames)
 	posts   = fetch.BySlice("posts", userPosts)

@@ -1,5 +1,5 @@
-// Gui is a window of Fyne whose handlers are tasks. A handler shows a question, computes on a pool and shows the result, in one
-// function from top to bottom. The handler waits, but the window works.
+// Gui opens a Fyne window whose event handlers are tasks. The button's handler shows a question, computes on a pool and shows the result,
+// all in straight-line code. The window stays responsive while the handler waits.
 //
 //	cd examples/gui && go run .                    # needs a C compiler and the development files of X11 and OpenGL
 //	cd examples/gui && xvfb-run -a go test .       # without a display
@@ -20,12 +20,12 @@ import (
 	"github.com/braidgo/braid/promise"
 )
 
-// fyneLoop is Fyne's event loop as an executor.
+// fyneLoop adapts Fyne's event loop to suspend.Executor.
 type fyneLoop struct{}
 
 func (fyneLoop) Execute(f func()) error { fyne.Do(f); return nil }
 
-// A page is the content of the window. Only Fyne's thread touches its fields, so there is no lock.
+// A page is the content of the window. Its fields need no lock, because only Fyne's thread accesses them.
 type page struct {
 	ctx    context.Context
 	tasks  *callback.Loop // runs tasks on Fyne's thread
@@ -35,7 +35,7 @@ type page struct {
 	input    *widget.Entry
 	button   *widget.Button
 	result   *widget.Label
-	question *dialog.ConfirmDialog // the question that is shown, or nil
+	question *dialog.ConfirmDialog // the question on screen, or nil
 	last     *promise.Promise[struct{}]
 	stopLast context.CancelFunc
 }
@@ -49,7 +49,7 @@ func newPage(ctx context.Context, w fyne.Window, tasks *callback.Loop, pool *wor
 	return p
 }
 
-// clicked starts a task. A second click ends the first one.
+// clicked starts a computation. A second click cancels the first computation.
 func (p *page) clicked() {
 	p.stopLast()
 	ctx, stop := context.WithCancel(p.ctx)
@@ -57,7 +57,7 @@ func (p *page) clicked() {
 	p.last = promise.Go(ctx, p.tasks, p.compute)
 }
 
-// compute is a task on Fyne's thread.
+// compute runs as a task on Fyne's thread.
 func (p *page) compute(ctx context.Context) (none struct{}, err error) {
 	n, err := strconv.Atoi(p.input.Text)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *page) compute(ctx context.Context) (none struct{}, err error) {
 	return none, err
 }
 
-// confirm shows a question, and suspends the calling task until it is answered.
+// confirm shows a question, and suspends the calling task until the user answers.
 func (p *page) confirm(ctx context.Context, question string) (bool, error) {
 	answer := promise.New[bool]()
 	d := dialog.NewConfirm("Fibonacci", question, func(sure bool) { answer.Fill(sure) }, p.window)
@@ -110,7 +110,7 @@ func fib(ctx context.Context, n int) (int, error) {
 }
 
 func main() {
-	// Without this entry, Fyne refuses calls from a task: it compares goroutine ids.
+	// Without this entry, Fyne rejects calls from tasks, because Fyne compares goroutine ids.
 	app.SetMetadata(fyne.AppMetadata{ID: "com.github.braidgo.gui", Migrations: map[string]bool{"fyneDo": true}})
 	a := app.New()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -120,7 +120,7 @@ func main() {
 	newPage(ctx, w, tasks, pool)
 	w.SetCloseIntercept(func() {
 		cancel()
-		go func() { // Close waits for tasks of this thread, so it must not wait here
+		go func() { // Close waits for tasks on this thread, so it must not block the thread
 			_ = tasks.Close()
 			_ = pool.Close()
 			fyne.Do(a.Quit)

@@ -1,5 +1,5 @@
-// Hang runs three lines on the main thread of a toolkit that has one: first in native Go, where the thread
-// hangs, and then with Braid, where it does not.
+// Hang runs two callbacks on a thread like the main thread of a GUI toolkit. With native channels the thread deadlocks. With Braid it does
+// not.
 //
 //	go run ./examples/hang
 package main
@@ -13,10 +13,10 @@ import (
 	"github.com/braidgo/braid/chanx"
 )
 
-// A mainThread runs one function after another, as the main thread of a GUI does.
+// A mainThread runs one function after another, like the main thread of a GUI.
 type mainThread chan func()
 
-// Execute posts f, which is all that toolkits offer.
+// Execute posts f to the main thread, as functions of GUI toolkits do.
 func (m mainThread) Execute(f func()) error { m <- f; return nil }
 
 func main() {
@@ -24,14 +24,14 @@ func main() {
 	fmt.Println("braid: ", braid(context.Background()))
 }
 
-// native returns the greeting, but "hangs" if there is none within the time patience.
+// native returns the greeting, or "hangs" if no greeting arrives within patience.
 func native(patience time.Duration) string {
 	gui, greeting := make(mainThread, 8), make(chan string, 1)
 	show := func(s string) { greeting <- s }
 	replies := make(chan string)
-	onClick := func() { show(<-replies) }             // the only thread waits here for a reply
-	onReply := func() { replies <- "hello" }          // the same thread must deliver the reply
-	_, _ = gui.Execute(onClick), gui.Execute(onReply) // nothing moves any more
+	onClick := func() { show(<-replies) }             // blocks the only thread until a reply arrives
+	onReply := func() { replies <- "hello" }          // must run on the same thread
+	_, _ = gui.Execute(onClick), gui.Execute(onReply) // onClick blocks, so onReply never runs
 	go func() {
 		for f := range gui {
 			f()
@@ -48,9 +48,9 @@ func native(patience time.Duration) string {
 func braid(ctx context.Context) string {
 	gui, greeting := make(mainThread, 8), make(chan string, 1)
 	show := func(s string) { greeting <- s }
-	loop := callback.New(gui, callback.Options{}) // makes a scheduler of the main thread
+	loop := callback.New(gui, callback.Options{}) // turns the main thread into a scheduler
 	replies := chanx.New[string](0)
-	onClick := func() { s, _ := replies.Recv(ctx); show(s) } // the task waits, but its thread goes on
+	onClick := func() { s, _ := replies.Recv(ctx); show(s) } // suspends the task, not the thread
 	onReply := func() { _ = replies.Send(ctx, "hello") }
 	_, _ = loop.Go(onClick), loop.Go(onReply)
 	go func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// jsLoop is the event loop of goja_nodejs as an executor.
+// jsLoop adapts the event loop of goja_nodejs to suspend.Executor.
 type jsLoop struct{ *eventloop.EventLoop }
 
 func (l jsLoop) Execute(f func()) error {
@@ -22,32 +22,33 @@ func (l jsLoop) Execute(f func()) error {
 	return nil
 }
 
-// A bridge joins JavaScript and Go. Its tasks run on JavaScript's thread.
+// A bridge connects JavaScript and Go. Its tasks run on the JavaScript thread.
 type bridge struct {
 	ctx   context.Context
 	vm    *goja.Runtime
 	tasks *callback.Loop
 }
 
-// async makes an async function of f. Each call is a task, so f may wait and may use the vm.
+// async wraps f as an async JavaScript function. Each call runs f in a task on the JavaScript thread, so f may suspend and may use the VM.
 func async[A, T any](b *bridge, f func(ctx context.Context, arg A) (T, error)) func(arg A) goja.Value {
 	return func(arg A) goja.Value {
 		js, resolve, reject := b.vm.NewPromise()
 		err := b.tasks.Go(func() {
 			if v, err := f(b.ctx, arg); err != nil {
-				_ = reject(b.vm.NewGoError(err)) // an exception in the script
+				_ = reject(b.vm.NewGoError(err)) // throws an exception in the script
 			} else {
 				_ = resolve(v)
 			}
 		})
-		if err != nil { // the loop of tasks is closed
+		if err != nil { // b.tasks is closed
 			_ = reject(b.vm.NewGoError(err))
 		}
 		return b.vm.ToValue(js)
 	}
 }
 
-// await suspends the calling task until js, a promise of JavaScript, is settled. Any other value is returned as it is.
+// await suspends the calling task until the JavaScript promise js is settled, and returns its value. If js is not a promise, await returns
+// js.
 func (b *bridge) await(ctx context.Context, js goja.Value) (goja.Value, error) {
 	if _, ok := js.Export().(*goja.Promise); !ok {
 		return js, nil
@@ -62,7 +63,8 @@ func (b *bridge) await(ctx context.Context, js goja.Value) (goja.Value, error) {
 	return settled.Await(ctx)
 }
 
-// reason returns the error of a rejection. An error of Go comes back as itself, otherwise the error has the text of v.
+// reason converts the value of a rejected promise to an error. It unwraps a Go error; any other value becomes a new error with the text of
+// v.
 func reason(v goja.Value) error {
 	if o, ok := v.(*goja.Object); ok {
 		if value := o.Get("value"); value != nil {

@@ -1,5 +1,5 @@
-// Javascript runs a script on goja whose await waits for Go: for a result of a pool of two workers, and for a lock that Go code
-// holds. A Go task on the script's thread awaits a promise of the script.
+// Javascript runs a script on goja that awaits Go functions: one computes on a pool of two workers, the other waits for a lock that Go code
+// may hold. A Go task on the script's thread awaits the script's promise.
 //
 //	cd examples/javascript && go run .
 package main
@@ -32,14 +32,14 @@ func fib(n int) (int, error) {
 	return a, nil
 }
 
-// An account is used by scripts and by goroutines.
+// An account is shared by scripts and goroutines.
 type account struct {
 	mu      mutex.Mutex
 	balance int
 }
 
 func (a *account) deposit(ctx context.Context, n int) (int, error) {
-	if err := a.mu.Lock(ctx); err != nil { // the await of a script waits here
+	if err := a.mu.Lock(ctx); err != nil { // a script's await waits here
 		return 0, err
 	}
 	defer a.mu.Unlock()
@@ -53,7 +53,7 @@ const script = `(async () => {
 	try { await fib(-1) } catch (e) { return balance + " " + e.message }
 })()`
 
-// run runs a script with these globals, and returns the value of its promise.
+// run runs a script with the given globals, and returns the value of the script's promise.
 func run(ctx context.Context, script string, a *account, globals map[string]any) (result string, err error) {
 	js := eventloop.NewEventLoop()
 	js.Start()
@@ -70,10 +70,10 @@ func run(ctx context.Context, script string, a *account, globals map[string]any)
 		_ = vm.Set("fib", async(b, func(ctx context.Context, n int) (int, error) {
 			return promise.Go(ctx, pool, func(context.Context) (int, error) { return fib(n) }).Await(ctx)
 		}))
-		_ = tasks.Go(func() { // the task runs on the thread of the script
+		_ = tasks.Go(func() { // runs on the script's thread
 			v, err := vm.RunString(script)
 			if err == nil {
-				v, err = b.await(ctx, v) // the task waits, but timers and other scripts run
+				v, err = b.await(ctx, v) // suspends the task; timers and other scripts still run
 			}
 			if err != nil {
 				end.Fail(err)
@@ -82,7 +82,7 @@ func run(ctx context.Context, script string, a *account, globals map[string]any)
 			end.Fill(v.String())
 		})
 	})
-	result, err = end.Await(context.Background()) // end is filled even if ctx has ended
+	result, err = end.Await(context.Background()) // the task fills end even if ctx has ended
 	return result, errors.Join(err, tasks.Close(), pool.Close())
 }
 

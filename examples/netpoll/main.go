@@ -1,11 +1,11 @@
-// Netpoll is a server on a foreign event loop, github.com/cloudwego/netpoll, whose handlers wait in direct style.
+// Netpoll is a server on another library's event loop, github.com/cloudwego/netpoll. Its handlers wait in direct style, without callbacks.
 //
-// Netpoll's poller gives the work of a connection to a runner. Here the runner is a callback.Loop on one goroutine,
-// so a handler is a task. A handler waits for a promise that a pool fills, or for a lock that a plain goroutine holds,
-// but holds up neither the poller nor other handlers. It is cancelled when its client hangs up. The waits inside netpoll
-// are native, so they must be in a suspend.Blocking.
+// Netpoll's poller passes the work for each connection to a runner. Here the runner is a callback.Loop on one goroutine, so each handler is
+// a task. A handler can wait for a promise that a pool fills, or for a lock that a plain goroutine holds, without blocking the poller or
+// other handlers. When a client hangs up, its handler is cancelled. Waits inside netpoll are native, so they must be wrapped in
+// suspend.Blocking.
 //
-// A request is one byte, n; its answer is a line: which request of all it was, and the Fibonacci number of n modulo 41.
+// A request is one byte, n. The answer is a line with the number of requests served so far and the Fibonacci number of n modulo 41.
 //
 //	go run . & printf '\50' | nc -q1 127.0.0.1 8080
 package main
@@ -30,24 +30,24 @@ import (
 type server struct {
 	handlers *callback.Loop
 	pool     *workstealing.Pool
-	ledger   mutex.Mutex // protects the fields below, for tasks and goroutines alike
+	ledger   mutex.Mutex // guards served, for tasks and for goroutines
 	served   int
 }
 
-// handle is a task.
+// handle runs as a task.
 func (s *server) handle(ctx context.Context, conn netpoll.Connection) error {
-	requests, err := conn.Reader().ReadBinary(conn.Reader().Len()) // does not wait: these bytes are there
+	requests, err := conn.Reader().ReadBinary(conn.Reader().Len()) // does not block, because these bytes have arrived
 	var answers []byte
 	for _, n := range requests {
 		answer := promise.Go(ctx, s.pool, func(context.Context) (int, error) { return fib(int(n % 41)), nil })
-		if err = s.ledger.Lock(ctx); err != nil { // suspends
+		if err = s.ledger.Lock(ctx); err != nil { // suspends the task
 			break
 		}
 		s.served++
 		number := s.served
 		s.ledger.Unlock()
 		var v int
-		if v, err = answer.Await(ctx); err != nil { // suspends
+		if v, err = answer.Await(ctx); err != nil { // suspends the task
 			break
 		}
 		answers = fmt.Appendf(answers, "%d: %d\n", number, v)
@@ -68,12 +68,12 @@ func fib(n int) int {
 	return fib(n-1) + fib(n-2)
 }
 
-// single is an executor of one goroutine.
+// single is an executor that runs functions on one goroutine.
 type single chan func()
 
 func (q single) Execute(f func()) error { q <- f; return nil }
 
-// start serves ln until stop is called. As netpoll has one runner, there can be one server in a process.
+// start serves ln until stop is called. A process can run only one such server, because netpoll has one global runner.
 func start(ln net.Listener) (s *server, stop func(context.Context) error, err error) {
 	exec := make(single)
 	go func() {
@@ -103,7 +103,7 @@ func start(ln net.Listener) (s *server, stop func(context.Context) error, err er
 	})
 	return s, func(ctx context.Context) error {
 		if err := loop.Shutdown(ctx); err != nil {
-			return err // handlers are left
+			return err // handlers are still running
 		}
 		_, err := end.Await(ctx)
 		err = errors.Join(err, s.handlers.Close(), s.pool.Close())

@@ -1,11 +1,12 @@
-// Overload offers two servers more than they can do, and prints how much of their capacity is left.
+// Overload sends two servers more requests than they can serve, and prints how many requests each server still answers in time.
 //
-//	go run ./examples/overload             the table, in twenty seconds
-//	go run ./examples/overload -stay       and then five times the capacity, until it is interrupted: look at the page
+//	go run ./examples/overload             prints the table, in twenty seconds
+//	go run ./examples/overload -stay       then stays at five times the capacity until interrupted; open the page
 //
-// The resource serves 40 requests in parallel in about 10 ms, so 4000 a second. Clients give up after 100 ms. Good is the
-// part of the capacity that is answered in time. One server has a goroutine for each request and a semaphore before the
-// resource, the other a stage. The figures are of real time: the machine must be idle, or it spoils them.
+// The resource serves 40 requests in parallel, each in about 10 ms, so its capacity is 4000 requests per second. Clients give up after 100
+// ms. The good/capacity figure is the rate of requests answered in time, divided by the capacity. One server starts a goroutine for each
+// request and protects the resource with a semaphore; the other uses a stage. The figures are measured in real time, so the machine must be
+// otherwise idle.
 package main
 
 import (
@@ -35,7 +36,7 @@ const (
 	patience = 100 * time.Millisecond
 )
 
-// use takes the resource for the time of one request.
+// use occupies the resource for the duration of one request.
 func use() { time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond)) }
 
 type server func(ctx context.Context) error
@@ -63,14 +64,14 @@ func staged() (server, *stage.Stage[struct{}, struct{}]) {
 	}, s
 }
 
-// A result is the outcome of the requests of a load.
+// A result is the measurement of one server under one load.
 type result struct {
 	good       float64
 	p99        time.Duration
 	goroutines int
 }
 
-// offer sends requests at load times the capacity for the time d.
+// offer sends requests to a server, at a rate of load times the capacity, for the duration d.
 func offer(ctx context.Context, serve server, load float64, d time.Duration) (r result) {
 	var mu sync.Mutex
 	var good []time.Duration
@@ -106,7 +107,7 @@ func offer(ctx context.Context, serve server, load float64, d time.Duration) (r 
 	return r
 }
 
-// table measures both servers at each load.
+// table measures both servers at each load, and prints a row for each server.
 func table(ctx context.Context, w io.Writer, staged server, loads []float64, d time.Duration) {
 	fmt.Fprintf(w, "%-24s", "good/capacity (p99) at")
 	for _, load := range loads {

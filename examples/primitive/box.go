@@ -1,4 +1,4 @@
-// Package primitive has a primitive of thirty lines, and what a mistake in it looks like. docs/primitive.md walks through it.
+// Package primitive contains a complete primitive, and tests that find a mistake in it. docs/primitive.md explains both.
 //
 //	go test -v ./examples/primitive
 package primitive
@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Box holds one value, or none. Put replaces it, Take waits for one.
+// A Box holds at most one value. Put stores or replaces the value. Take waits for a value and removes it.
 type Box struct {
 	guard  suspend.Guard
 	full   bool
@@ -17,25 +17,25 @@ type Box struct {
 	takers suspend.Queue[int, struct{}]
 }
 
-// Put hands v to the first Take that waits, or leaves it in the box.
+// Put hands v over to the first waiting Take. If there is none, Put stores v in the box.
 func (b *Box) Put(v int) {
 	b.guard.Lock()
 	defer b.guard.Unlock()
 	if _, ok := b.takers.Resume(v, nil); ok {
-		return // a taker has it
+		return // a waiting Take has received v
 	}
 	b.full, b.value = true, v
 }
 
-// Take suspends the caller until there is a value. A cancelled Take has taken nothing.
+// Take removes and returns the value, and suspends the caller until there is one. A cancelled Take removes nothing.
 func (b *Box) Take(ctx context.Context) (int, error) {
 	return suspend.Wait[int](ctx, (*take)(b), false)
 }
 
-// TakeOp is Take as an Op, for Select and Then.
+// TakeOp returns Take as an Op, for Select and Then.
 func (b *Box) TakeOp() suspend.Op[int] { return suspend.OpOf[int]((*take)(b)) }
 
-// take is the operation: a guard, a look, and a place to wait in. Try, Enqueue and Remove run under the guard.
+// take is the operation behind Take and TakeOp. Package suspend calls Try, Enqueue and Remove with the guard held.
 type take Box
 
 func (b *take) Guard() *suspend.Guard { return &b.guard }

@@ -7,41 +7,41 @@ import (
 	"io"
 )
 
-// A Disk keeps the State of a node.
+// A Disk stores the State of a node.
 type Disk interface {
 	Load() (State, error)
 
-	// Save returns when the state is durable, or with sync false at once.
+	// Save writes s. If sync is true, Save returns when s is durable.
 	Save(s State, sync bool) error
 }
 
-// A File has the methods that Slots need of a file. An os.File has them, and so has a file of a simulated disk.
+// A File is one of the two files of a Slots. Both *os.File and a file of a simulated disk implement File.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	Sync() error
 }
 
-// Slots is a Disk of two files, which are written in turn, so that a crash spoils only the newer file. Each has a
-// number, a checksum, and the state.
+// Slots is a Disk that writes its two files in turn, so that a crash damages only the newer file. Each file contains a sequence number, a
+// checksum, and the state.
 type Slots struct {
 	Files   [2]File
-	written int64 // the number of the last state that was written
+	written int64 // the sequence number of the newest state
 }
 
 const header = 16
 
-// Load implements Disk.
+// Load implements Disk. It returns the newest state that is intact.
 func (d *Slots) Load() (newest State, err error) {
 	for _, f := range d.Files {
 		var h [header]byte
 		if _, err := f.ReadAt(h[:], 0); err != nil {
-			continue // never written
+			continue // the file was never written
 		}
 		number, size, sum := int64(binary.BigEndian.Uint64(h[:])), binary.BigEndian.Uint32(h[8:]), binary.BigEndian.Uint32(h[12:])
 		text := make([]byte, size)
 		if n, _ := f.ReadAt(text, header); n < len(text) || crc32.ChecksumIEEE(text) != sum || number <= d.written {
-			continue // torn, or older
+			continue // the state is torn, or the other file is newer
 		}
 		var s State
 		if err := json.Unmarshal(text, &s); err != nil {

@@ -13,10 +13,10 @@ import (
 type VoteRequest struct {
 	Term        int
 	Candidate   string
-	Index, Last int // the index and the term of its last entry
+	Index, Last int // the index and the term of the candidate's last entry
 }
 
-// An AppendRequest brings the entries after Index, or none.
+// An AppendRequest contains log entries that follow Index. A heartbeat has no entries.
 type AppendRequest struct {
 	Term             int
 	Leader           string
@@ -25,11 +25,11 @@ type AppendRequest struct {
 	Commit           int
 }
 
-// An Answer answers a VoteRequest or an AppendRequest.
+// An Answer is the response to a VoteRequest or an AppendRequest.
 type Answer struct {
 	Term   int
 	OK     bool
-	Length int // the length of the log
+	Length int // the length of the follower's log that may match the leader's log
 }
 
 type message struct {
@@ -37,7 +37,7 @@ type message struct {
 	Append *AppendRequest `json:",omitempty"`
 }
 
-// accept serves each connection by a task.
+// accept starts a task for each connection.
 func (n *Node) accept(ctx context.Context, ln net.Listener) {
 	for {
 		c, err := ln.Accept()
@@ -50,7 +50,7 @@ func (n *Node) accept(ctx context.Context, ln net.Listener) {
 	}
 }
 
-// serve answers requests. A node must not answer after its disk has failed.
+// serve answers the requests on one connection. It stops after the disk has failed.
 func (n *Node) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	in, out := json.NewDecoder(c), json.NewEncoder(c)
@@ -104,7 +104,7 @@ func (n *Node) appendLocked(r AppendRequest) (Answer, error) {
 		if n.term(index) == e.Term {
 			continue
 		}
-		n.Log = append(n.Log[:index-1:index-1], e) // drops the entry that conflicts, and all entries after it
+		n.Log = append(n.Log[:index-1:index-1], e) // replaces the conflicting entry and drops all later entries
 	}
 	if err := n.saveLocked(true); err != nil {
 		return Answer{}, err
@@ -113,7 +113,7 @@ func (n *Node) appendLocked(r AppendRequest) (Answer, error) {
 	return Answer{Term: n.Term, OK: true, Length: len(n.Log)}, nil
 }
 
-// A peer is a connection to another node, made when it is needed.
+// A peer is a connection to another node, which is dialled on first use.
 type peer struct {
 	id  string
 	c   net.Conn
@@ -121,7 +121,7 @@ type peer struct {
 	out *json.Encoder
 }
 
-// call sends m and returns the answer. If there is none in time, the connection is given up.
+// call sends m and returns the answer. After an error or a timeout, it closes the connection.
 func (n *Node) call(ctx context.Context, to *peer, m message) (answer Answer, err error) {
 	defer func() {
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// campaignLocked begins a term as a candidate.
+// campaignLocked starts a new term as a candidate, and requests the votes of all peers.
 func (n *Node) campaignLocked(ctx context.Context) {
 	n.role, n.Term, n.Vote, n.heard = Candidate, n.Term+1, n.ID, suspend.Now()
 	if n.saveLocked(true) != nil {
@@ -53,7 +53,7 @@ func (n *Node) leadLocked(ctx context.Context) {
 	}
 }
 
-// replicate sends a peer the entries that it lacks, one in a request, and heartbeats.
+// replicate sends a peer its missing log entries, one per request, and heartbeats. It returns when n no longer leads the term.
 func (n *Node) replicate(ctx context.Context, term int, id string) {
 	to := &peer{id: id}
 	defer to.close()
@@ -80,7 +80,7 @@ func (n *Node) replicate(ctx context.Context, term int, id string) {
 	}
 }
 
-// answeredLocked deals with the answer of a peer, and reports whether there is more to send.
+// answeredLocked processes a peer's answer, and reports whether replicate should continue without a pause.
 func (n *Node) answeredLocked(request AppendRequest, id string, round int, answer Answer, err error) (more bool) {
 	switch {
 	case err != nil:
@@ -102,8 +102,8 @@ func (n *Node) answeredLocked(request AppendRequest, id string, round int, answe
 	return n.match[id] < len(n.Log)
 }
 
-// advanceLocked commits the entries that a majority has, up to an entry of the leader's term. An entry of an earlier term must
-// not be committed by counting, since it may still be replaced (figure 8).
+// advanceLocked commits the entries that a majority of the nodes stores, up to the last such entry of the leader's term. An entry of an
+// earlier term must not be committed by counting replicas, because it may still be replaced (figure 8).
 func (n *Node) advanceLocked() {
 	for index := n.commit + 1; index <= len(n.Log); index++ {
 		count := 1

@@ -1,8 +1,8 @@
-// Package raft is Raft on tasks: election, log replication, persistence, restart. It follows figure 2 of "In Search of an
-// Understandable Consensus Algorithm" (Ongaro and Ousterhout, 2014), without snapshots and changes of the membership. Reads
-// confirm the leader by a round of heartbeats, after section 6.4 of Ongaro's dissertation.
+// Package raft implements the Raft consensus algorithm with tasks: leader election, log replication, persistence and restart. It follows
+// figure 2 of "In Search of an Understandable Consensus Algorithm" (Ongaro and Ousterhout, 2014), without snapshots and membership changes.
+// Before a read, the leader confirms its leadership with a round of heartbeats, as described in section 6.4 of Ongaro's dissertation.
 //
-// Its tests run it on adapters/simulation, with the invariants of figure 3 checked after each step.
+// The tests run the package in adapters/simulation, and check the invariants of figure 3 after each step.
 //
 //	go test -v ./examples/raft
 package raft
@@ -17,33 +17,33 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The times of the protocol.
+// The time limits of the protocol.
 const (
 	heartbeat = 30 * time.Millisecond
-	election  = 150 * time.Millisecond // the shortest timeout; the longest is twice that
+	election  = 150 * time.Millisecond // the shortest election timeout; the longest is twice as long
 	patience  = 100 * time.Millisecond // limits the wait for an answer
 	poll      = 10 * time.Millisecond
 )
 
-// ErrNotLeader is the error of a request that another node has to serve, or that has lost its leader: a proposal may or may
-// not be committed later.
+// ErrNotLeader means that a node is not the leader, or that it lost the leadership during the request. In the second case a proposal may or
+// may not be committed later. The caller should try another node.
 var ErrNotLeader = errors.New("raft: not the leader")
 
-// A Mistake is a bug that real implementations have had.
+// A Mistake is a deliberate bug that real implementations have had.
 type Mistake int
 
 // The mistakes.
 const (
 	None              Mistake = iota
-	VotesWithoutSync          // a node votes, crashes, has forgotten it, and votes again in the same term
-	CommitsOlderTerms         // a leader commits an entry of an earlier term by counting, as figure 8 forbids
-	ReadsWithoutRound         // a leader answers reads, but does not check that it is still the leader
+	VotesWithoutSync          // a node votes, crashes, forgets its vote, and votes again in the same term
+	CommitsOlderTerms         // a leader commits an entry of an earlier term by counting replicas (figure 8)
+	ReadsWithoutRound         // a leader answers reads without checking that it is still the leader
 )
 
-// A Config has the parts of a Node.
+// A Config configures a Node.
 type Config struct {
 	ID      string
-	Peers   []string // the other nodes
+	Peers   []string // the ids of all other nodes
 	Listen  func() (net.Listener, error)
 	Dial    func(ctx context.Context, peer string) (net.Conn, error)
 	Disk    Disk
@@ -51,7 +51,7 @@ type Config struct {
 	Mistake Mistake
 }
 
-// A Role is the part that a node plays in a term.
+// A Role is the role of a node in a term.
 type Role int
 
 // The roles.
@@ -61,36 +61,36 @@ const (
 	Leader
 )
 
-// An Entry of the log. An entry without a command begins a term.
+// An Entry is an entry of the log. A new leader appends an entry without a command.
 type Entry struct {
 	Term    int
 	Command string
 }
 
-// A State is the part of a node that its disk keeps. The entry with index i is Log[i-1].
+// A State is the part of a node's state that is stored on disk. The entry with index i is Log[i-1].
 type State struct {
 	Term int
 	Vote string
 	Log  []Entry
 }
 
-// A Node is a member of the cluster. It is made by New.
+// A Node is a member of the cluster. Use New to create a Node.
 type Node struct {
 	Config
 	mu mutex.Mutex // guards the fields below, and is held while the disk syncs
 	State
 	role   Role
 	commit int
-	heard  time.Time // when a leader was heard, or a vote was granted
-	broken error     // the disk has failed: the node takes part no more
+	heard  time.Time // when the election timeout was last reset
+	broken error     // the disk's error, after which the node sends no more answers
 
-	// The fields of a leader.
+	// Only a leader uses the fields below.
 	next, match map[string]int
-	round       int            // counts the rounds of heartbeats
-	confirmed   map[string]int // the last round that the peer has answered
+	round       int            // the number of the current round of heartbeats
+	confirmed   map[string]int // maps a peer to the last round that it has answered
 }
 
-// New returns a Node with the state that its disk has.
+// New returns a Node with the state that it loads from c.Disk.
 func New(c Config) (*Node, error) {
 	n := &Node{Config: c}
 	var err error
@@ -98,7 +98,7 @@ func New(c Config) (*Node, error) {
 	return n, err
 }
 
-// Run serves until ctx is done, or the disk fails: then the node must be crashed, and started again.
+// Run runs the node until ctx ends or the disk fails. After a failure of the disk, the caller must crash the node and start it again.
 func (n *Node) Run(ctx context.Context) error {
 	ln, err := n.Listen()
 	if err != nil {
@@ -128,7 +128,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 }
 
-// last returns the index and the term of the last entry.
+// last returns the index and the term of the last entry, or zeros if the log is empty.
 func (n *Node) last() (index, term int) {
 	if len(n.Log) == 0 {
 		return 0, 0
@@ -136,7 +136,7 @@ func (n *Node) last() (index, term int) {
 	return len(n.Log), n.Log[len(n.Log)-1].Term
 }
 
-// term returns the term of the entry at index, 0 for none.
+// term returns the term of the entry at index, or 0 if there is no such entry.
 func (n *Node) term(index int) int {
 	if index < 1 || index > len(n.Log) {
 		return 0
@@ -144,7 +144,7 @@ func (n *Node) term(index int) int {
 	return n.Log[index-1].Term
 }
 
-// stepDownLocked makes n a follower in a later term. The caller must save the state.
+// stepDownLocked makes n a follower, and adopts the given term if it is later. It does not save the state.
 func (n *Node) stepDownLocked(term int) {
 	n.role = Follower
 	if term > n.Term {
@@ -152,7 +152,7 @@ func (n *Node) stepDownLocked(term int) {
 	}
 }
 
-// saveLocked saves the state. A message that depends on the state must not leave the node earlier.
+// saveLocked saves the state. It must return before a message that depends on the state is sent.
 func (n *Node) saveLocked(sync bool) error {
 	if n.broken == nil {
 		n.broken = n.Disk.Save(n.State, sync)
@@ -166,7 +166,7 @@ func (n *Node) saveLocked(sync bool) error {
 // majority reports whether count nodes are a majority.
 func (n *Node) majority(count int) bool { return 2*count > len(n.Peers)+1 }
 
-// Propose appends a command to the log of the leader, and returns its index when it is committed.
+// Propose appends a command to the leader's log. It returns the index of the command when the command is committed.
 func (n *Node) Propose(ctx context.Context, command string) (int, error) {
 	if err := n.mu.Lock(ctx); err != nil {
 		return 0, err
@@ -185,7 +185,7 @@ func (n *Node) Propose(ctx context.Context, command string) (int, error) {
 	return index, err
 }
 
-// Read returns an index such that all that was committed before the call is at this index or before it.
+// Read returns an index that is at least as high as the index of each entry committed before the call.
 func (n *Node) Read(ctx context.Context) (int, error) {
 	if err := n.mu.Lock(ctx); err != nil {
 		return 0, err
@@ -212,7 +212,8 @@ func (n *Node) Read(ctx context.Context) (int, error) {
 	return index, err
 }
 
-// untilLocked waits, with the lock released, until done returns true. It fails if n does not lead the term any more.
+// untilLocked polls done until done returns true, and unlocks n.mu between the calls. It returns ErrNotLeader if n no longer leads the
+// term.
 func (n *Node) untilLocked(ctx context.Context, term int, done func() bool) error {
 	for !done() {
 		n.mu.Unlock()

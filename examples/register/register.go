@@ -1,5 +1,5 @@
-// Package register is a counter on two servers, with clients that retry. SIMULATION.md shows how a simulation finds the bug
-// that retries bring: a request whose answer was lost is counted twice.
+// Package register implements a counter on two servers, with clients that retry. SIMULATION.md shows how a simulation finds a bug in it: a
+// request whose answer was lost is counted twice.
 //
 //	go test -v ./examples/register
 package register
@@ -17,17 +17,17 @@ import (
 // A Dialer connects to a server.
 type Dialer func(ctx context.Context) (net.Conn, error)
 
-// A Server counts requests, and answers each with a line. A request is a line with a unique name. The Server passes it on to
-// the Backup, if there is one, before it answers, so that the Backup has counted each answered request.
+// A Server counts requests. A request is a line with a unique name, and its answer is another line. Before a Server answers a request, it
+// forwards the request to the Backup, if there is one, so that the Backup has counted each answered request.
 type Server struct {
 	Backup  Dialer
-	Forgets bool // the bug: the server counts a repeated request again
+	Forgets bool // the bug: repeated requests are counted again
 
 	Total int
 	seen  map[string]bool
 }
 
-// Serve runs a task for each connection, until ln is closed.
+// Serve starts a task for each connection, until ln is closed.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	for {
 		c, err := ln.Accept()
@@ -40,7 +40,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// ServeConn answers the requests of one connection, until it ends.
+// ServeConn answers the requests on one connection until the connection ends.
 func (s *Server) ServeConn(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	backup := Client{Dial: s.Backup}
@@ -68,7 +68,7 @@ func (s *Server) add(request string) {
 	s.Total++
 }
 
-// A Client sends requests over one connection, but dials again after an error.
+// A Client sends requests over one connection. After an error it dials again.
 type Client struct {
 	Dial Dialer
 
@@ -76,8 +76,7 @@ type Client struct {
 	answers *bufio.Scanner
 }
 
-// Add sends a request to the server. A request that is not answered within a second is sent again. It returns an error only
-// if ctx is done.
+// Add sends a request to the server, and sends it again if no answer arrives within a second. Add returns an error only if ctx ends first.
 func (c *Client) Add(ctx context.Context, request string) error {
 	for c.try(ctx, request) != nil {
 		c.Close()
@@ -108,7 +107,7 @@ func (c *Client) try(ctx context.Context, request string) (err error) {
 	return nil
 }
 
-// Close closes the connection. The next Add makes a new one.
+// Close closes the connection. The next Add dials again.
 func (c *Client) Close() {
 	if c.conn != nil {
 		c.conn.Close()

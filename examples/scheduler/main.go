@@ -17,7 +17,7 @@ func main() {
 	say := func(who string) func() {
 		return func() {
 			for _, word := range []string{"hello", "goodbye"} {
-				if err := mu.Lock(ctx); err != nil { // only the task waits
+				if err := mu.Lock(ctx); err != nil { // suspends only the task
 					panic(err)
 				}
 				err := words.Send(ctx, word+" from "+who)
@@ -35,7 +35,7 @@ func main() {
 	}
 	s.Close()
 	go s.Run()
-	for range 4 { // a plain goroutine receives
+	for range 4 { // the main goroutine receives the words
 		word, err := words.Recv(ctx)
 		fmt.Println(word, err)
 	}

@@ -1,9 +1,9 @@
-// A whole scheduler for Braid: tasks are coroutines that take turns on the goroutine that calls Run. Read it first.
+// Scheduler is a complete scheduler for Braid. Its tasks are coroutines that take turns on the goroutine that calls Run.
 //
-//	go run ./examples/scheduler     # two tasks of it and a goroutine share a mutex and a channel
-//	go test ./examples/scheduler    # the conformance kit
+//	go run ./examples/scheduler     # two tasks and a goroutine share a mutex and a channel
+//	go test ./examples/scheduler    # runs the conformance kit
 //
-// It keeps the promises of every scheduler, but no more. adapters/fifo is this scheduler with everything that makes it fast.
+// The program does only what every scheduler must do. Package adapters/fifo is an optimised version of this scheduler.
 package main
 
 import (
@@ -16,19 +16,19 @@ import (
 // A Scheduler runs tasks in the order in which they become runnable.
 type Scheduler struct {
 	mu     sync.Mutex
-	change sync.Cond // ready, live or closed has changed
+	change sync.Cond // signalled when ready or closed has changed
 	ready  []*task
-	live   int // tasks that have not ended
+	live   int // the number of tasks that have not ended
 	closed bool
 }
 
-// A task is a coroutine. Its scheduler switches to it with next, and it switches back with yield.
+// A task is a coroutine. The scheduler switches to a task with next, and the task switches back with yield.
 type task struct {
 	s      *Scheduler
 	next   func() (struct{}, bool)
 	yield  func(struct{}) bool
-	parked bool // guarded by s.mu: waits for an Unpark
-	permit bool // guarded by s.mu: an Unpark came first
+	parked bool // guarded by s.mu; the task waits for an Unpark
+	permit bool // guarded by s.mu; Unpark was called before Park
 }
 
 // New returns a Scheduler without tasks.
@@ -38,7 +38,7 @@ func New() *Scheduler {
 	return s
 }
 
-// Go starts f as a task, from any goroutine. After Close it returns [suspend.ErrClosed].
+// Go starts f as a task. It may be called from any goroutine, and returns [suspend.ErrClosed] after Close.
 func (s *Scheduler) Go(f func()) error {
 	t := &task{s: s}
 	t.next, _ = iter.Pull(func(yield func(struct{}) bool) {
@@ -51,7 +51,7 @@ func (s *Scheduler) Go(f func()) error {
 				panic(goexit)
 			}
 		}()
-		suspend.Bind(t, f) // a wait in f parks t
+		suspend.Bind(t, f) // each wait in f parks t
 		exited = false
 	})
 	s.mu.Lock()
@@ -64,10 +64,11 @@ func (s *Scheduler) Go(f func()) error {
 	return nil
 }
 
-// goexit replaces a runtime.Goexit in a task, which iter.Pull would repeat on the goroutine of Run otherwise.
+// goexit is the value with which a task panics after a runtime.Goexit. Otherwise iter.Pull would repeat the Goexit on the goroutine that
+// calls Run.
 var goexit any = "runtime.Goexit"
 
-// step switches to t, until it parks, yields or ends.
+// step runs t until t parks, yields or ends, and reports whether t is suspended.
 func (t *task) step() (suspended bool) {
 	defer func() {
 		if p := recover(); p != nil && p != goexit {
@@ -78,7 +79,7 @@ func (t *task) step() (suspended bool) {
 	return suspended
 }
 
-// Run runs tasks until Close has been called and the last of them has ended.
+// Run runs tasks until Close has been called and all tasks have ended.
 func (s *Scheduler) Run() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *Scheduler) Run() {
 	}
 }
 
-// Close refuses new tasks, and lets Run return.
+// Close makes Go return an error, and lets Run return when all tasks have ended.
 func (s *Scheduler) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +109,7 @@ func (s *Scheduler) Close() {
 	s.change.Broadcast()
 }
 
-// Park suspends t, which calls it, until an Unpark. An Unpark that came first counts.
+// Park suspends the calling task t until Unpark is called. If Unpark has been called before, Park returns at once.
 func (t *task) Park() {
 	t.s.mu.Lock()
 	t.parked = !t.permit
@@ -116,11 +117,11 @@ func (t *task) Park() {
 	parked := t.parked
 	t.s.mu.Unlock()
 	if parked {
-		t.yield(struct{}{}) // an Unpark has its effect only after this: Run is in t.next
+		t.yield(struct{}{}) // an earlier Unpark only queues t, because Run is still in t.next
 	}
 }
 
-// Unpark makes t runnable, from any goroutine, and neither blocks nor runs it.
+// Unpark makes t runnable. It may be called from any goroutine, and neither blocks nor runs t.
 func (t *task) Unpark() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -132,7 +133,7 @@ func (t *task) Unpark() {
 	}
 }
 
-// Yield lets the other runnable tasks go first.
+// Yield lets the other runnable tasks run first.
 func (t *task) Yield() {
 	t.s.mu.Lock()
 	t.s.pushLocked(t)

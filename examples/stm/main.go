@@ -1,4 +1,5 @@
-// Stm has three classics of transactions: the dining philosophers, the Santa Claus problem, and a bounded queue between two schedulers.
+// Stm runs three classic examples of memory transactions: the dining philosophers, the Santa Claus problem, and a bounded queue between two
+// schedulers.
 //
 //	go run ./examples/stm
 package main

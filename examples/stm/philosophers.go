@@ -27,12 +27,12 @@ func dine(ctx context.Context, left, right *fork, meals *stm.Var[int]) error {
 		if err := left.take(tx); err != nil {
 			return err
 		}
-		return right.take(tx) // after a Retry, left is not taken either
+		return right.take(tx) // a Retry here also undoes left.take
 	})
 	if err != nil {
 		return err
 	}
-	suspend.Yield() // eats
+	suspend.Yield() // the philosopher eats
 	return stm.Atomically(ctx, func(tx *stm.Tx) error {
 		left.put(tx)
 		right.put(tx)
@@ -41,8 +41,8 @@ func dine(ctx context.Context, left, right *fork, meals *stm.Var[int]) error {
 	})
 }
 
-// philosophers take both forks at once, or wait until one of the two is put back. No order of the forks is needed, and no philosopher
-// holds a fork and waits.
+// philosophers runs the dining philosophers. Each philosopher takes both forks at once, or waits until a fork is put back. No philosopher
+// waits while holding a fork, so the forks need no order.
 func philosophers(pool *workstealing.Pool) {
 	const philosophers, rounds = 5, 100
 	var forks [philosophers]fork

@@ -43,11 +43,11 @@ func (q *queue[T]) take(tx *stm.Tx) (v T, err error) {
 	return v, nil
 }
 
-// consume adds up orders until end has an instruction, or a second passes without an order.
+// consume adds up orders until it receives a message from end, or until a second passes without an order.
 func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum int, why string, err error) {
 	order, told, late := suspend.On(stm.Op(q.take)), suspend.On(end.RecvOp()), suspend.On(suspend.After(time.Second))
 	for {
-		switch won, err := suspend.SelectOrdered(ctx, order, told, late); won { // orders first
+		switch won, err := suspend.SelectOrdered(ctx, order, told, late); won { // orders have priority
 		case order:
 			sum += order.Value()
 		case told:
@@ -60,8 +60,8 @@ func consume(ctx context.Context, q *queue[int], end *chanx.Chan[string]) (sum i
 	}
 }
 
-// orders shares a bounded queue between an event loop that puts and a pool that takes. A full queue suspends the task that puts, but the
-// loop goes on. The consumer waits for an order, an instruction to end, or a second of silence, whichever comes first.
+// orders sends values through a bounded queue from a task of an event loop to a task of a pool. A full queue suspends the producer, but not
+// its loop. The consumer waits for an order, for a message that ends it, or for a second of silence, whichever comes first.
 func orders(pool *workstealing.Pool) {
 	ctx := context.Background()
 	loop, err := eventloop.New(eventloop.Options{})

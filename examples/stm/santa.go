@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/stm"
 )
 
-// A gate lets a number of helpers pass each time that it is operated.
+// A gate lets a given number of helpers pass each time it is operated.
 type gate struct{ room stm.Var[int] }
 
 func (g *gate) pass(ctx context.Context) error {
@@ -24,7 +24,7 @@ func (g *gate) pass(ctx context.Context) error {
 	})
 }
 
-// operate opens g for n, and waits until they have passed.
+// operate opens g for n helpers, and waits until they have passed.
 func (g *gate) operate(ctx context.Context, n int) error {
 	if err := stm.Atomically(ctx, func(tx *stm.Tx) error { g.room.Set(tx, n); return nil }); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (g *gate) operate(ctx context.Context, n int) error {
 	})
 }
 
-// A group collects size helpers, and gives each full party two new gates, so that parties do not mix.
+// A group gathers helpers into parties of equal size. Each full party gets two new gates, so that parties do not mix.
 type group struct {
 	task   string
 	size   int
@@ -51,7 +51,7 @@ func newGroup(task string, size int) *group {
 	return &group{task: task, size: size, gates: stm.NewVar(gates{new(gate), new(gate)})}
 }
 
-// help is one round of a helper: join a party, go in, do the task, go out.
+// help runs one round of a helper: the helper joins a party, passes the first gate, works, and passes the second gate.
 func (g *group) help(ctx context.Context, work func()) error {
 	party, err := stm.Do(ctx, func(tx *stm.Tx) (gates, error) {
 		n := g.joined.Get(tx)
@@ -71,7 +71,7 @@ func (g *group) help(ctx context.Context, work func()) error {
 	return party.out.pass(ctx)
 }
 
-// await returns the gates of a full party, and makes room for the next.
+// await returns a transaction that waits for a full party, stores its gates in *party, and prepares the next party.
 func (g *group) await(party *gates) func(tx *stm.Tx) error {
 	return func(tx *stm.Tx) error {
 		if g.joined.Get(tx) < g.size {
@@ -84,8 +84,8 @@ func (g *group) await(party *gates) func(tx *stm.Tx) error {
 	}
 }
 
-// santa is the Santa Claus problem (Trono, 1994), after "Beautiful concurrency" (Peyton Jones, 2007). Santa sleeps until nine reindeer are
-// back, or three of the elves want to see him; the reindeer come first.
+// santa solves the Santa Claus problem (Trono, 1994), following "Beautiful concurrency" (Peyton Jones, 2007). Santa sleeps until nine
+// reindeer are back or three elves want to see him. The reindeer have priority over the elves.
 func santa(pool *workstealing.Pool) {
 	const years, meetings = 3, 6
 	reindeer, elves := newGroup("deliver toys", 9), newGroup("meet in my study", 3)
@@ -104,8 +104,8 @@ func santa(pool *workstealing.Pool) {
 			}
 		}
 		helpers(9, years, reindeer, &toys)
-		helpers(3*meetings, 1, elves, &questions) // an elf of two rounds could be the only one left for its party
-		for range years + meetings {              // this is Santa
+		helpers(3*meetings, 1, elves, &questions) // an elf with two rounds might be alone in its last party
+		for range years + meetings {              // Santa's own loop
 			var g *group
 			var party gates
 			if err := stm.Atomically(ctx, func(tx *stm.Tx) error {

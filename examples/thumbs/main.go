@@ -1,11 +1,11 @@
-// Thumbs makes thumbnails in three processes. A process is killed, but no thumbnail is lost.
+// Thumbs makes thumbnails in three processes. One process is killed, but no thumbnail is lost.
 //
 //	go run .                 everything: the front, three replicas, 200 pictures, and a kill -9 in the middle
-//	go run . -pictures 2000  for longer
+//	go run . -pictures 2000  the same with more pictures
 //
-// The front is an HTTP server: it puts a posted picture into a JetStream queue and answers 202, or 503 when the queue is
-// full. Each replica is a process with a pipe of two stages: one scales, the other stores in batches. A message is
-// acknowledged when its thumbnail is stored.
+// The front is an HTTP server. It puts each posted picture into a JetStream queue and answers with status 202, or with 503 when the queue
+// is full. Each replica is a process with a pipe of two stages: the first scales pictures, and the second stores them in batches. A message
+// is acknowledged when its thumbnail is stored.
 package main
 
 import (
@@ -37,13 +37,13 @@ import (
 	queue "github.com/braidgo/braid/stage/jetstream"
 )
 
-// A picture is on its way to a thumbnail.
+// A picture is an image to scale, or its thumbnail.
 type picture struct {
 	Name string
 	PNG  []byte
 }
 
-const width = 4 // tasks in progress in a replica
+const width = 4 // the number of tasks in progress in each replica
 
 func open(ctx context.Context, url string) (*queue.Queue[picture], func(), error) {
 	c, err := nats.Connect(url, nats.ReconnectWait(50*time.Millisecond), nats.MaxReconnects(-1))
@@ -58,7 +58,7 @@ func open(ctx context.Context, url string) (*queue.Queue[picture], func(), error
 	return q, c.Close, err
 }
 
-// scale makes a picture of at most 64 by 64 pixels.
+// scale returns p, scaled down to at most 64 by 64 pixels.
 func scale(_ context.Context, p picture) (picture, error) {
 	in, err := png.Decode(bytes.NewReader(p.PNG))
 	if err != nil {
@@ -77,7 +77,8 @@ func scale(_ context.Context, p picture) (picture, error) {
 	return picture{p.Name, to.Bytes()}, err
 }
 
-// storeIn writes each thumbnail whole or not at all. A thumbnail that comes twice replaces the same file.
+// storeIn returns a handler that writes thumbnails to dir. Each file is written completely or not at all. A thumbnail that is delivered
+// twice replaces its own file.
 func storeIn(dir string) func(_ context.Context, in []picture, _ []string) error {
 	return func(_ context.Context, in []picture, _ []string) error {
 		errs := make(stage.Errors, len(in))
@@ -96,7 +97,7 @@ func storeIn(dir string) func(_ context.Context, in []picture, _ []string) error
 	}
 }
 
-// replica serves the queue until its input ends.
+// replica serves the queue until the standard input ends.
 func replica(url, dir string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -119,7 +120,7 @@ func replica(url, dir string) error {
 
 var name = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// front is the HTTP server.
+// front returns the handler of the HTTP server.
 func front(q *queue.Queue[picture]) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := r.URL.Query().Get("name")
@@ -140,7 +141,7 @@ func front(q *queue.Queue[picture]) http.Handler {
 	})
 }
 
-// drawing is a picture that nobody has seen before.
+// drawing returns a random picture as a PNG file.
 func drawing() []byte {
 	m := image.NewRGBA(image.Rect(0, 0, 200, 150))
 	c := color.RGBA{uint8(rand.N(256)), uint8(rand.N(256)), uint8(rand.N(256)), 255}
@@ -152,7 +153,7 @@ func drawing() []byte {
 	return b.Bytes()
 }
 
-// run does everything in dir, and returns how often the front refused.
+// run runs the whole example in dir, and returns how many requests the front rejected.
 func run(dir string, pictures int, print io.Writer) (refused int, err error) {
 	thumbs := filepath.Join(dir, "thumbs")
 	if err := os.MkdirAll(thumbs, 0o700); err != nil {

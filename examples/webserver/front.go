@@ -17,23 +17,23 @@ import (
 // The limits of a connection.
 const (
 	maxHeader    = 8 << 10 // bytes of a request before its body
-	maxBody      = 4 << 10 // bytes of a body, which no file wants
+	maxBody      = 4 << 10 // bytes of a body; a request for a file needs no body
 	idleTimeout  = time.Minute
-	readTimeout  = 10 * time.Second       // runs from the first byte of a request to its last
-	writeTimeout = 10 * time.Second       // limits a client that takes nothing of an answer
-	lastRequest  = 100 * time.Millisecond // waits for a request that is on its way when the server ends
+	readTimeout  = 10 * time.Second       // limits the time to read a whole request
+	writeTimeout = 10 * time.Second       // limits the wait for a client that does not read
+	lastRequest  = 100 * time.Millisecond // the wait for a last request during the shutdown
 )
 
-// A front has the connections.
+// A front serves the connections.
 type front struct {
 	http   fasthttp.Server
-	write  time.Duration   // the limit of a Write
+	write  time.Duration   // the time limit for a Write
 	ctx    context.Context // the context of all requests
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex // must not be held during I/O
 	draining bool
-	waits    map[net.Conn]bool // whether each connection waits for a request
+	waits    map[net.Conn]bool // maps each connection to whether it waits for a request
 }
 
 func newFront(s *site) *front {
@@ -55,10 +55,10 @@ func newFront(s *site) *front {
 		Name:                  "braid",
 		Logger:                silent{},
 		ReadBufferSize:        maxHeader,
-		WriteBufferSize:       32 << 10, // a page of 16 KB and its header are one write
+		WriteBufferSize:       32 << 10, // fits a page of 16 KB and its header into one write
 		MaxRequestBodySize:    maxBody,
-		ReduceMemoryUsage:     true,    // otherwise a connection that waits for the disk keeps two buffers
-		Concurrency:           1 << 30, // Serve and the stages have the limits
+		ReduceMemoryUsage:     true,    // otherwise a connection keeps two buffers while it waits for the disk
+		Concurrency:           1 << 30, // practically unlimited, because Serve and the stages have limits
 		IdleTimeout:           idleTimeout,
 		ReadTimeout:           readTimeout,
 		NoDefaultContentType:  true,
@@ -67,7 +67,8 @@ func newFront(s *site) *front {
 	return f
 }
 
-// serve answers the requests of a connection, one after the other. It is a task: while it waits, for the client or for a stage, the loop goes on.
+// serve answers the requests on a connection in order. It runs as a task, so that a wait for the client or for a stage does not block the
+// loop.
 func (f *front) serve(_ context.Context, c net.Conn) {
 	own := &conn{c, f}
 	f.changed(own, fasthttp.StateNew)
@@ -75,7 +76,7 @@ func (f *front) serve(_ context.Context, c net.Conn) {
 	_ = f.http.ServeConn(own) // an error concerns only the client
 }
 
-// changed keeps waits up to date.
+// changed updates f.waits when the state of a connection changes.
 func (f *front) changed(c net.Conn, state fasthttp.ConnState) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +87,8 @@ func (f *front) changed(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// drain ends the connections that wait for a request, but not at once: a request may be on its way. Busy connections end after their answers.
+// drain closes the connections that wait for a request, but only after a short time, because a request may still arrive. Busy connections
+// close after their current answers.
 func (f *front) drain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,13 +106,13 @@ func (f *front) isDraining() bool {
 	return f.draining
 }
 
-// A conn is a connection that drain can end.
+// A conn is a connection that drain can close.
 type conn struct {
 	net.Conn
 	front *front
 }
 
-// SetReadDeadline is called before each request. After drain it must not extend the deadline.
+// SetReadDeadline is called by fasthttp before each request. After drain it must not extend the deadline.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.front.mu.Lock()
 	defer c.front.mu.Unlock()
@@ -120,14 +122,14 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Write sets a new deadline for each call, since a large file may take long.
+// Write sets a new deadline in each call, because sending a large file may take a long time.
 func (c *conn) Write(p []byte) (int, error) {
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.front.write))
 	return c.Conn.Write(p)
 }
 
-// Close ends the sending half, and reads on for a moment. Otherwise closing with unread bytes would take the last answer back
-// from the client.
+// Close closes the writing half, and then reads and discards input for half a second. Otherwise closing with unread input would reset the
+// connection, and the client might lose the last answer.
 func (c *conn) Close() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_ = c.Conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))

@@ -1,16 +1,17 @@
-// Webserver serves the files of a directory, as the web server of Li and Zdancewic (2007) does: a task of an event loop for each connection,
-// a cache in memory, the disk by io_uring, and a TCP that one line chooses.
+// Webserver serves the files of a directory. Like the web server of Li and Zdancewic (2007), it has a task of an event loop for each
+// connection, a cache in memory, asynchronous disk reads with io_uring, and a TCP implementation that is chosen in one line.
 //
 //	go run . -dir ../..                                   serve on 127.0.0.1:8080 until interrupted
 //	curl -i --compressed 127.0.0.1:8080/README.md
-//	curl 127.0.0.1:8080/-/stages                          the stages; a browser gets a page
-//	go run . -stack tun0=10.0.0.2/24 -addr 10.0.0.2:80    serve by a TCP in the process, over a TUN device (Linux, as root)
+//	curl 127.0.0.1:8080/-/stages                          show the stages; a browser gets a page
+//	go run . -stack tun0=10.0.0.2/24 -addr 10.0.0.2:80    serve with a user-space TCP over a TUN device (Linux, as root)
 //
-// A cached file takes one stage of width 1, whose state needs no lock. Other files take also the stage of the disk, with 256 reads under way,
-// and a third stage compresses text. When the disk has too much to do, its files are answered with 503 at once, but cached files are still
-// served. An idle stage of the loop runs on the task of the connection, so a cached file costs no switch.
+// A request for a cached file passes only the cache stage. This stage has a width of 1, so that its state needs no lock. Requests for other
+// files also pass the disk stage, with up to 256 parallel reads, and a third stage that compresses text. When the disk stage is overloaded,
+// its requests are answered with status 503 at once, but cached files are still served. An idle stage of the loop runs its handler in the
+// connection's task, so a cached file needs no task switch.
 //
-// fasthttp parses and formats. It takes a net.Conn, so that it runs unchanged on a task.
+// The package fasthttp parses requests and formats responses. It uses a net.Conn, so that it runs unchanged in a task.
 package main
 
 import (
@@ -53,14 +54,15 @@ type options struct {
 	ready            func(net.Addr)
 }
 
-// A listener belongs to a loop or to a stack. The server treats both alike.
+// A listener accepts connections. Both eventloop and netstack have such listeners.
 type listener interface {
 	Serve(ctx context.Context, handler func(ctx context.Context, c net.Conn)) error
 	Addr() net.Addr
 	Close() error
 }
 
-// serve serves until ctx is done. Then it accepts no more connections, waits for the requests under way, but cancels them after grace.
+// serve runs the server until ctx ends. It then stops accepting connections and waits for the current requests, but cancels them after
+// o.grace.
 func (o options) serve(ctx context.Context) (err error) {
 	loop, err := eventloop.New(eventloop.Options{Loops: o.loops})
 	if err != nil {
@@ -94,6 +96,6 @@ func (o options) serve(ctx context.Context) (err error) {
 	err = ln.Close()
 	f.drain()
 	defer time.AfterFunc(o.grace, func() { f.cancel(nil) }).Stop()
-	<-served // net.ErrClosed, or the error of f.cancel
+	<-served // the error is net.ErrClosed or comes from f.cancel
 	return errors.Join(err, s.close())
 }

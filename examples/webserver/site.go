@@ -30,7 +30,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A site has a stage for each of its resources.
+// A site has stages for the cache, for the disk and for compression.
 type site struct {
 	open     opener
 	cpu      *stage.Pool
@@ -40,13 +40,14 @@ type site struct {
 }
 
 const (
-	largest  = 1 << 20 // bytes of a file that is read at once; a larger file is sent as it is read
+	largest  = 1 << 20 // bytes; a larger file is streamed instead of read at once
 	block    = 4096
-	inFlight = 256             // reads in parallel, which is the limit of a ring
+	inFlight = 256             // parallel reads, as many as an io_uring holds
 	patience = 2 * time.Second // limits the wait for the disk and for the compression
 )
 
-// newSite returns a site whose stages are on a scheduler; nil is goroutines. Its cache has room for a number of bytes.
+// newSite returns a site whose stages run on the given scheduler, or on goroutines if it is nil. The argument cache is the size of the
+// cache in bytes.
 func newSite(on suspend.Spawner, cache int, open opener) *site {
 	s := &site{open: open, cpu: stage.NewPool("cpu", runtime.GOMAXPROCS(0), on)}
 	s.cache = stage.New("cache", newCache(cache), stage.Options{Pool: s.cpu, Width: 1, Queue: 10_000, Full: stage.FullReject})
@@ -59,7 +60,7 @@ func (s *site) close() error {
 	return stage.Close(context.Background(), s.cache, s.disk, s.compress)
 }
 
-// answer is the handler of fasthttp. It runs in the task of the connection.
+// answer handles a request from fasthttp. It runs in the connection's task.
 func (s *site) answer(ctx context.Context, c *fasthttp.RequestCtx) {
 	if !c.IsGet() && !c.IsHead() {
 		c.Error("method not allowed\n", http.StatusMethodNotAllowed)
@@ -90,10 +91,10 @@ func (s *site) answer(ctx context.Context, c *fasthttp.RequestCtx) {
 	}
 }
 
-// noFile has the errors of a name that is not in the site.
+// noFile lists the errors that mean that the site has no file of the requested name.
 var noFile = []error{fs.ErrNotExist, fs.ErrInvalid, fs.ErrPermission, syscall.EINVAL, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.ELOOP}
 
-// page returns a file, compressed if it is text and the client takes that. This is the way of a request through the stages.
+// page passes a request through the stages and returns the file. If compressed is true, a text file is compressed.
 func (s *site) page(ctx context.Context, name string, compressed bool) (*page, error) {
 	compressed = compressed && isText(name)
 	p, err := s.cache.Do(ctx, lookup{name: name, compressed: compressed})
@@ -110,11 +111,12 @@ func (s *site) page(ctx context.Context, name string, compressed bool) (*page, e
 			return nil, err
 		}
 	}
-	_ = s.cache.TrySubmit(ctx, lookup{name, compressed, p}) // a cache that has no time drops p, and the file is read again
+	_ = s.cache.TrySubmit(ctx, lookup{name, compressed, p}) // an overloaded cache drops p, so the next request reads the file again
 	return p, nil
 }
 
-// A page is a file as it is sent. Its data must not be changed. It is nil if the file is too large: then the file is sent as it is read.
+// A page is a file, ready to be sent. Its data must not be modified. If the file exceeds the constant largest, data is nil and the file is
+// streamed.
 type page struct {
 	data     []byte
 	size     int64
@@ -122,7 +124,7 @@ type page struct {
 	gzipped  bool
 }
 
-// read is the handler of the disk. A file system may allow direct reads, but refuse this read.
+// read is the handler of the disk stage. If the file system rejects a direct read of the file, read repeats it as a normal read.
 func (s *site) read(ctx context.Context, name string) (*page, error) {
 	p, err := s.readOnce(ctx, name, true)
 	if errors.Is(err, syscall.EINVAL) {
@@ -146,7 +148,7 @@ func (s *site) readOnce(ctx context.Context, name string, whole bool) (*page, er
 	case !info.Mode().IsRegular():
 		return nil, fs.ErrNotExist
 	case int64(int(info.Size())) != info.Size():
-		return nil, errors.ErrUnsupported // 32 bits, and two gigabytes
+		return nil, errors.ErrUnsupported // the size does not fit into a 32-bit int
 	}
 	p := &page{size: info.Size(), modified: info.ModTime()}
 	if p.size > largest {
@@ -160,8 +162,7 @@ func (s *site) readOnce(ctx context.Context, name string, whole bool) (*page, er
 	return p, err
 }
 
-// roomFor rounds up the size of a buffer, so that it begins at a multiple of a block, as a direct read demands: Go allocates buffers of
-// these sizes so.
+// roomFor rounds up the size of a buffer, so that Go allocates the buffer at a multiple of a block, as direct reads require.
 func roomFor(size int64) int64 {
 	for room := int64(block); room <= 32<<10; room *= 2 {
 		if size <= room {
@@ -171,8 +172,8 @@ func roomFor(size int64) int64 {
 	return (size + 2*block - 1) / (2 * block) * (2 * block)
 }
 
-// An opener opens a file of the site. Operations on the file end with ctx. A file that is opened whole must be read at once, from its
-// beginning.
+// An opener opens a file of the site. The end of ctx cancels operations on the file. If whole is true, the file must be read completely in
+// one call.
 type opener func(ctx context.Context, name string, whole bool) (file, error)
 
 type file interface {
@@ -181,7 +182,8 @@ type file interface {
 	Close() error
 }
 
-// onDisk opens the files of a directory on a loop. Direct reads go past the cache of the system, if its file system has them.
+// onDisk returns an opener for the files of a directory. If direct is true, reads of whole files bypass the system's cache where the file
+// system allows it.
 func onDisk(loop *eventloop.Loop, dir string, direct bool) opener {
 	return func(ctx context.Context, name string, whole bool) (file, error) {
 		if !fs.ValidPath(name) {
@@ -205,7 +207,7 @@ func onDisk(loop *eventloop.Loop, dir string, direct bool) opener {
 
 var errDirectory = errors.New("is a directory")
 
-// send answers with a page, or a part of it.
+// send answers with a page, or with the part of it that the client requests.
 func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p *page) {
 	h := &c.Response.Header
 	if changed(c, p) {
@@ -239,15 +241,14 @@ func (s *site) send(ctx context.Context, c *fasthttp.RequestCtx, name string, p 
 	}
 	h.SetLastModified(p.modified)
 	if isText(name) {
-		h.Set("Vary", "Accept-Encoding") // a cache must not give it to others
+		h.Set("Vary", "Accept-Encoding") // caches must store both encodings separately
 	}
 	if p.gzipped {
 		h.SetContentEncoding("gzip")
 	}
 }
 
-// changed reports whether a client requires an older version of the page. Pages have no ETag, so If-Match holds for any page
-// or for none.
+// changed reports whether a client requires an older version of the page. Pages have no ETag, so If-Match succeeds only for "*".
 func changed(c *fasthttp.RequestCtx, p *page) bool {
 	if match := c.Request.Header.Peek("If-Match"); len(match) > 0 {
 		return string(match) != "*"
@@ -256,7 +257,8 @@ func changed(c *fasthttp.RequestCtx, p *page) bool {
 	return err == nil && p.modified.Truncate(time.Second).After(since)
 }
 
-// span returns the part that a client requests; ok is false if there is none. A request for several parts gets the whole page instead.
+// span returns the range of bytes that a client requests. It returns false if the page has no such range. A request for several ranges gets
+// the whole page.
 func span(c *fasthttp.RequestCtx, p *page) (first, length int64, ok bool) {
 	r := bytes.ToLower(c.Request.Header.Peek("Range"))
 	if !c.IsGet() || !bytes.HasPrefix(r, []byte("bytes=")) || p.gzipped || bytes.IndexByte(r, ',') >= 0 || len(c.Request.Header.Peek("If-Range")) > 0 {
@@ -271,7 +273,7 @@ func span(c *fasthttp.RequestCtx, p *page) (first, length int64, ok bool) {
 	return int64(from), int64(to - from + 1), true
 }
 
-// A stream is a file that is sent as it is read, in parts that suit a disk.
+// A stream is a file that is sent while it is read, in chunks of 128 KB.
 type stream struct {
 	*io.SectionReader
 	file
@@ -295,15 +297,15 @@ func isText(name string) bool {
 	return strings.HasPrefix(t, "text/") || strings.Contains(t, "javascript") || strings.Contains(t, "json") || strings.Contains(t, "xml")
 }
 
-// A lookup gets a file from the cache. If page is not nil, it puts the page there instead.
+// A lookup is a request to the cache. It gets a file, or stores page if page is not nil.
 type lookup struct {
 	name       string
 	compressed bool
 	page       *page
 }
 
-// newCache returns the handler of a cache with room for size bytes. Its stage has a width of 1, so its state needs no lock. A page that was read
-// since it was last looked at for eviction has a second chance.
+// newCache returns the handler of a cache of up to size bytes. The state of the cache needs no lock, because its stage has a width of 1.
+// Eviction follows the second-chance algorithm: a page that was used since the last eviction check stays in the cache.
 func newCache(size int) func(context.Context, lookup) (*page, error) {
 	type entry struct {
 		*page
@@ -338,7 +340,7 @@ func newCache(size int) func(context.Context, lookup) (*page, error) {
 
 var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// compress is the handler of the stage.
+// compress is the handler of the compression stage.
 func compress(_ context.Context, p *page) (*page, error) {
 	var b bytes.Buffer
 	z := writers.Get().(*gzip.Writer)
@@ -349,8 +351,8 @@ func compress(_ context.Context, p *page) (*page, error) {
 	return &page{data: b.Bytes(), size: int64(b.Len()), modified: p.modified, gzipped: true}, err
 }
 
-// takesGzip reports whether the Accept-Encoding of a request allows gzip. A request without one may be of a client that does not
-// decompress. The weight of gzip itself goes before the weight of "*", and a weight of 0 forbids it.
+// takesGzip reports whether the Accept-Encoding headers of a request allow gzip. Without such a header the answer is not compressed,
+// because the client may be unable to decompress it. A weight for gzip overrides the weight for "*", and a weight of 0 forbids gzip.
 func takesGzip(accept [][]byte) bool {
 	takes, named := false, false
 	for part := range strings.SplitSeq(string(bytes.Join(accept, []byte{','})), ",") {

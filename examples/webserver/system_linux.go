@@ -12,7 +12,7 @@ import (
 
 const openDirect = syscall.O_DIRECT
 
-// newStack makes a TUN device, and a TCP whose connections are tasks of loop at its other end.
+// newStack creates a TUN device and a user-space TCP stack at its other end. The connections of the stack are tasks of loop.
 func newStack(loop *eventloop.Loop, at string) (*netstack.Stack, error) {
 	device, prefix, ok := strings.Cut(at, "=")
 	if !ok {
