@@ -51,7 +51,7 @@ func (maker[T]) Remove(suspend.Resumer[T])      {}
 // A case is the elder at most from Prepare to Try or Drop, because a Select does not wait in between.
 type operation[T any] struct {
 	f     func(tx *Tx) (T, error)
-	tx    *Tx // nil in a new or dropped operation
+	tx    *Tx // a new or dropped operation has no Tx
 	fails int // the failed runs of a dropped Tx
 	v     T
 	err   error

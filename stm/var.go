@@ -14,7 +14,7 @@ import (
 type Var[T any] struct {
 	_ noCopy
 	cell
-	box atomicx.Pointer[box[T]] // nil means the zero T with version 0
+	box atomicx.Pointer[box[T]] // a nil box means the zero T, of version 0
 }
 
 // -C> is a commit, under the guard; -R> is a Get, under no lock; -W> is a transaction that has returned Retry.
@@ -26,8 +26,8 @@ type Var[T any] struct {
 //	watched            -W> watched, one node more    if all boxes that it has seen are still current
 //	watched            -C> not watched               each waiter is unlinked everywhere, and then resumed
 //
-// Invariant: a box is published before the clock reaches its version. A reader that has loaded the clock can therefore tell
-// from the box alone whether the box belongs to its snapshot.
+// Invariant: a box is published before the clock reaches its version. So after loading the clock once, a reader
+// needs only the box to decide whether the box belongs to its snapshot.
 // Debt: a commit must resume each waiter that is linked to a Var that the commit has written.
 
 // A cell is the part of a Var that does not depend on T.
