@@ -54,9 +54,9 @@ type Wanter interface{ Wants() Permits }
 // Holder by accident.
 type Permits uint64
 
-// Took records that the calling task, or the continuation then, holds n of the size permits of object. A Took follows its
-// operation, and a Gave precedes its operation. Otherwise the ledger could contain a hold that does not exist; a hold that
-// is missing for a moment does no harm.
+// Took records that the calling task, or the continuation then, holds n of the size permits of object. A Took must follow
+// its operation, and a Gave must precede its operation. So the ledger may miss a hold for a moment, but never contains a
+// hold that does not exist.
 func Took[T any](object *T, n, size uint64, then Then) {
 	if n == 0 {
 		return

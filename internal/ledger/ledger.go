@@ -84,7 +84,7 @@ var (
 func partOf(id int64) *part { return &parts[uint64(id)*splitmix.Golden>>58] }
 
 // Start keeps the ledger until stop is called. A second call of stop has no effect. When the last user has stopped, all
-// records are dropped. The function about returns the text for Tell.
+// records are dropped. The function about describes the locks of a goroutine.
 func Start(about func(goroutine int64) string) (stop func()) {
 	users.mu.Lock()
 	defer users.mu.Unlock()
