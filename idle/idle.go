@@ -1,7 +1,7 @@
 // Package idle detects when all tasks of a group are waiting.
 //
-// A program that collects work from tasks can send a batch, flush a buffer or end a test when no task can add more work,
-// and does not need a timer. A [Group] starts tasks on a scheduler and counts the tasks that are not suspended:
+// Waiting tasks cannot add work, so a program can then send a batch, flush a buffer or end a test, instead of using a
+// timer. A [Group] starts tasks on a scheduler and counts the tasks that are not suspended:
 //
 //	g := idle.New(on, func() { flush() })
 //	_ = g.Go(handle)
@@ -30,7 +30,7 @@ type Group struct {
 	//	n  -U> n+1
 	//	n  -P> n-1    at 0 the group is idle, and this task must call idle
 	//
-	// Invariant: every task that runs, or has been woken, is counted.
+	// Invariant: every task that runs, or has been woken, is counted in running.
 	running atomicx.Int64
 	live    atomicx.Int64 // tasks that have not ended; written after running
 
@@ -79,8 +79,8 @@ func (g *Group) Go(f func()) error {
 	return err
 }
 
-// refused removes a task that does not begin from the counts. It calls idle on a new goroutine, because the caller of Go
-// may hold locks, and the scheduler is closed.
+// refused decrements both counts for a task that the scheduler has refused. It calls idle on a new goroutine, because the
+// caller of Go may hold locks, and the scheduler is closed.
 func (g *Group) refused() {
 	if g.running.Add(-1) == 0 {
 		go g.idle()

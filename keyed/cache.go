@@ -63,11 +63,11 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 // Get returns the value of key. If the value is missing, the first caller starts a load in a task of its scheduler, and all
 // callers suspend until the load returns. If the load returns an error, all callers return it, and the error is not cached.
 //
-// If ctx has ended, or ends before the load, Get returns the cancellation error. When the last waiting caller has given up,
-// the load is cancelled. The next Get then starts another load, possibly while the cancelled load is still running. The
-// context of a load has the values of its first caller's context. If the scheduler of the first caller refuses the task,
-// this caller's Get returns the error, and another caller starts the load. A load must not call Get with its own key,
-// because it would wait for itself.
+// If ctx has ended, or ends before the load ends, Get returns the cancellation error. When the last waiting caller has
+// given up, the load is cancelled. The next Get then starts another load, possibly while the cancelled load is still
+// running. The context of a load has the values of its first caller's context. If the scheduler of the first caller refuses
+// the task, this caller's Get returns the error, and another caller starts the load. A load must not call Get with its own
+// key, because it would wait for itself.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	suspend.Preemptible()
 	preempt.Looks(preempt.Keys) // a load may continue or end
@@ -213,7 +213,7 @@ func (c *Cache[K, V]) leave(e *cached[K, V], first bool) {
 	var stop func(cause error)
 	if last || left {
 		e.begun = true
-		stop = e.cancel // start has set e.cancel before
+		stop = e.cancel // start has already set e.cancel
 		c.dropLocked(e)
 	}
 	c.mu.Unlock()

@@ -38,7 +38,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrClosed is returned by an Acquire that waits when the pool is closed or is called later, and by a second Close.
+// ErrClosed is returned by every Acquire that waits during Close or is called after Close, and by a second Close.
 var ErrClosed = outcome.Named("respool: the pool is closed", suspend.ErrClosed)
 
 // Options configure a Pool. Max and Open are required. The task that calls a method of the Pool or of a Lease calls these

@@ -21,8 +21,8 @@ const (
 )
 
 // A Group is a Scope that is not bound to a function call. A service opens a Group in its constructor and closes it in its
-// Close method. An open Group does not end, even while it has no children. To limit the number of children, start them on a
-// Limit.
+// Close method. An open Group does not end, even while it has no children. To limit the number of live children, start all
+// of them on the same Limit.
 //
 //	func newServer(ctx context.Context) *server {
 //		s := &server{tasks: scope.Open(ctx, scope.FirstError)}

@@ -31,8 +31,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrEnded is returned when a child is started in a scope that has ended. The child does not run. ErrEnded wraps
-// suspend.ErrEnded and suspend.ErrClosed.
+// ErrEnded is returned when a child is started in a scope that has ended. The child does not run. ErrEnded matches
+// suspend.ErrEnded and suspend.ErrClosed, in the sense of errors.Is.
 var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
 // ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
@@ -59,7 +59,7 @@ type Scope struct {
 
 	mu       atomicx.Mutex
 	collects bool     // set before the first child
-	errs     []error  // the first failure, or all of them
+	errs     []error  // the first failure, or all failures with Collect
 	enough   bool     // Cancel(nil) was the first cancellation
 	releases []func() // called from the last to the first
 	released bool     // every release function has been called
@@ -71,7 +71,7 @@ type Scope struct {
 // The context of body and of the children ends when ctx ends, or when body or a child fails; its cause is then that error.
 // An error of body or of a child is a failure, even if it is a cancellation error. After Cancel(nil), errors that match
 // this cancellation (in the sense of errors.Is) are not failures. ErrAbandoned is a failure. If ctx ends, Run therefore
-// returns an error only if body or a child fails because of it.
+// returns an error only if this makes body or a child fail.
 //
 // If body panics or calls runtime.Goexit, the scope is cancelled. The panic or exit continues after all children have ended
 // and the OnRelease functions have been called. If a child panics, its scheduler handles the panic as in any task, and the
@@ -235,8 +235,8 @@ func (s *Scope) OnRelease(f func()) {
 	}
 }
 
-// Hold adds a member without a task to s, until release is called; see suspend.Holder. Run does not return before that. If
-// s has ended, Hold returns ErrEnded.
+// Hold adds a member without a task to s, so that Run does not return before release is called; see suspend.Holder. If s
+// has ended, Hold returns ErrEnded.
 func (s *Scope) Hold() (release func(), err error) {
 	suspend.Point()
 	if !s.enter() {

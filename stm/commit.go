@@ -32,7 +32,7 @@ const (
 // awaitCommit waits until the commit in progress has ended.
 func awaitCommit() {
 	guard.Lock()
-	//lint:ignore SA2001 a commit holds the guard, and there is nothing to do after it
+	//lint:ignore SA2001 a commit holds the guard, so locking it waits for the commit
 	guard.Unlock()
 }
 
@@ -49,7 +49,7 @@ func (tx *Tx) commitLocked(most int) outcome {
 	for _, w := range tx.writes {
 		w.of.publish(w.to, now)
 	}
-	clock.Store(now) // must follow all boxes; pairs with the loads in attempt and extend
+	clock.Store(now) // must follow the stores of all boxes; pairs with the loads in attempt and extend
 	for _, w := range tx.writes {
 		if l := &w.at.watched; l.First() != nil {
 			if most = l.wakeLocked(nil, most); most == 0 && l.First() != nil && l.Last().Value != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // A long transaction may fail repeatedly, because shorter transactions commit while it runs. A transaction that has failed
-// patience times becomes the elder, unless there is one already. All other transactions must wait before they commit until
+// patience times becomes the elder, unless there is one already. Before they commit, all other transactions must wait until
 // the elder has ended, so that its next run succeeds. An elder that returns Retry steps down before it waits.
 //
 // -F> a failed run, -E> the end of the elder, -B> another commit
@@ -66,7 +66,7 @@ func (tx *Tx) stepDownLocked() {
 	}
 }
 
-// all is the limit for a wakeLocked that resumes every waiter.
+// all is the limit with which wakeLocked resumes every waiter.
 const all = math.MaxInt
 
 // giveWay suspends the caller until no other transaction is the elder.

@@ -48,7 +48,7 @@ func (maker[T]) Remove(suspend.Resumer[T])      {}
 //	failed   -Try>     the case has won
 //	conflict -Try>     again.Err
 //
-// A case is the elder at most from Prepare to Try or Drop, because a Select does not wait in between.
+// A case can be the elder only between a Prepare and the following Try or Drop, because a Select does not wait in between.
 type operation[T any] struct {
 	f     func(tx *Tx) (T, error)
 	tx    *Tx // a new or dropped operation has no Tx

@@ -2,8 +2,8 @@ package stm
 
 import "sync/atomic"
 
-// Stats holds counters for all transactions of the process. Only failed runs and waits update a counter, so that a
-// transaction that commits at once pays nothing.
+// Stats holds counters for all transactions of the process. Only failed runs and waits update a counter, so that the
+// statistics do not slow down a transaction that commits at once.
 type Stats struct {
 	Commits   int64 // commits that wrote at least one Var
 	Conflicts int64 // runs dropped because another commit changed a Var that they had read

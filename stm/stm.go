@@ -57,8 +57,8 @@ import (
 // If ctx ends while a Var changes, either event may win.
 //
 // Some transaction always makes progress, because a run fails only if another transaction has committed. A transaction
-// whose runs have failed ten times becomes the elder: all other transactions suspend before they commit until the elder has
-// ended. There is no other guarantee of fairness. Waiters for a Var are resumed in order of arrival.
+// whose runs have failed ten times becomes the elder: until it has ended, all other transactions suspend before they
+// commit. There is no other guarantee of fairness. Waiters for a Var are resumed in order of arrival.
 //
 // A commit synchronizes before the return of each Get and each Load that sees its writes.
 func Atomically(ctx context.Context, f func(tx *Tx) error) error {
@@ -195,8 +195,8 @@ func (tx *Tx) run(f func(tx *Tx) error) error {
 	return f(tx)
 }
 
-// leave is deferred around f. If tx is doomed, leave recovers the panic that unwinds the run, even if f has replaced it by
-// another panic. Any other panic continues with its original stack.
+// leave is deferred around f. If tx is doomed, leave recovers the panic that unwinds the run, even if f has replaced it
+// with another panic. Any other panic continues with its original stack.
 func (tx *Tx) leave(entered suspend.Entered) {
 	inside.Exit(entered)
 	if tx.doomed {

@@ -119,7 +119,7 @@ func (tx *Tx) written(at *cell) any {
 	return tx.writes[i].to
 }
 
-// settable is find for a Set: it panics if tx has ended.
+// settable returns find(at) for a Set, and panics if tx has ended.
 func (tx *Tx) settable(at *cell) int {
 	if tx.now == over {
 		tx.check()
@@ -210,7 +210,7 @@ func (tx *Tx) merge(from, level int) {
 	tx.truncate(k)
 }
 
-// take is merge for an enclosing Nested with fewer writes: it iterates over them, from index level to index from.
+// take does the work of merge by iterating over the writes of the enclosing Nested, from index level to index from.
 func (tx *Tx) take(level, from int) {
 	for i := level; i < from; i++ {
 		w := &tx.writes[i]

@@ -76,9 +76,9 @@ func NewVar[T any](x T) *Var[T] {
 // Get returns the value of v in tx: the value of the last Set in tx, or else the value in the snapshot of tx. All Gets of a
 // run read the same consistent snapshot, even if the run is dropped later. Get never suspends.
 //
-// If commits by other transactions have made the snapshot invalid, Get does not return. It unwinds f with a private panic,
-// and f runs again. Code that recovers this panic, or replaces it by another, does not save the run: every later Get panics
-// again, and the run is dropped together with its panic.
+// If commits by other transactions have made the snapshot invalid, Get does not return. Get unwinds f with a private panic,
+// and f runs again. Code that recovers this panic, or replaces it with another, does not save the run: every later Get
+// panics again, and the run is dropped together with its panic.
 //
 // Get panics if tx has ended.
 func (v *Var[T]) Get(tx *Tx) T {
@@ -127,8 +127,8 @@ func Change[T comparable](tx *Tx, v *Var[T], x T) bool {
 	return true
 }
 
-// Load returns the value of v outside a transaction. It never suspends. Two Loads are not one consistent snapshot, but the
-// second Load never sees an older state than the first.
+// Load returns the value of v outside a transaction. It never suspends. Two Loads do not form a consistent snapshot, but
+// the second Load never sees an older state than the first.
 //
 // Load panics inside a transaction, because its value would not belong to the snapshot, and a Retry would not wait for v.
 func (v *Var[T]) Load() T {
@@ -155,7 +155,7 @@ func (v *Var[T]) load() *box[T] {
 	return nil
 }
 
-// first gives an unused v a box with the zero T, and returns the box of v. It panics if v is a copy.
+// first stores a box with the zero T in an unused v, and returns the box of v. It panics if v is a copy.
 func (v *Var[T]) first() *box[T] {
 	v.use()
 	v.box.CompareAndSwap(nil, new(box[T]))

@@ -70,8 +70,9 @@ func (tx *Tx) unlinkLocked() {
 	tx.nodes, tx.waiter = tx.nodes[:0], nil
 }
 
-// wakeLocked resumes the transactions in front of the node before, or all if before is nil, until most have been resumed.
-// It unlinks each transaction from all its Vars first. It returns most minus the number of resumed transactions.
+// wakeLocked resumes the transactions in front of the given node, or all if the node is nil. The parameter most limits
+// their number. wakeLocked unlinks each transaction from all its Vars first. It returns most minus the number of resumed
+// transactions.
 func (l *list) wakeLocked(before *dlist.Node[*Tx], most int) int {
 	for n := l.First(); n != before && most > 0; {
 		next := n.Next() // belongs to another transaction, since a list has one node for each

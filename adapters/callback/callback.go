@@ -23,8 +23,8 @@
 // To shut down, cancel the contexts of the tasks, close the Loop, and then stop the executor, so that all tasks end on the
 // executor. If the executor stops first and refuses steps with suspend.ErrClosed, the Loop gives up the executor: the
 // remaining tasks run on goroutines of the Loop, still one after another, and Close waits for them. The Loop cannot
-// distinguish a busy executor from an executor that never runs an accepted step. For such an executor use CloseContext with
-// a deadline.
+// distinguish a busy executor from an executor that never runs an accepted step. If the executor might never run a step,
+// use CloseContext with a deadline.
 //
 // Coroutines that were created on a locked thread cannot run on another thread. If an executor on a locked thread stops
 // before the Loop is closed, the Loop abandons the remaining tasks and refuses new tasks, and Close returns ErrThread.
@@ -87,7 +87,7 @@ type Loop struct {
 	asked   atomicx.Bool
 	givenUp atomicx.Bool
 	closed  atomicx.Bool
-	looked  bool // reports whether locked is set; only the running step uses both
+	looked  bool // reports whether the field locked is set; only the running step uses both
 	locked  bool // the goroutine of the steps is locked to its thread
 }
 
@@ -113,7 +113,7 @@ func (l *Loop) Go(f func()) error { return l.core.Go(f) }
 // executor without holding a lock.
 func (l *Loop) Execute(f func()) error { return l.core.Execute(f) }
 
-// Hold keeps Close from returning until release is called, see suspend.Holder.
+// Hold keeps Close from returning until release is called; see suspend.Holder.
 func (l *Loop) Hold() (release func(), err error) { return l.core.Hold() }
 
 // Stats returns the statistics of the Loop.

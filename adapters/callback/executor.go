@@ -19,7 +19,7 @@ func (l *Loop) OnExecutor(ctx context.Context, f func()) error {
 		panic("callback: nil function")
 	}
 	if suspend.Forbidden() {
-		suspend.Self() // panics
+		suspend.Self() // Self panics here
 	}
 	if err := suspend.Err(ctx); err != nil {
 		return err

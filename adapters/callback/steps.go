@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrThread is returned by a Close that has abandoned tasks, because they belong to a locked thread whose executor has
+// ErrThread is returned by Close if the Loop has abandoned tasks, because they belong to a locked thread whose executor has
 // stopped. Close the Loop before its executor stops.
 var ErrThread = errors.New("callback: tasks are left that belong to the thread of an executor that has ended")
 

@@ -4,8 +4,8 @@ package fifo
 
 import "github.com/braidgo/braid/adapters/internal/runner"
 
-// This file exports the parts of a scheduler that other goroutines access. The model checker is outside adapters, so it
-// cannot import package runner.
+// This file exports internals of a scheduler to the model checker, which is outside adapters and cannot import package
+// runner.
 type (
 	// An Item is a task or a callback to run.
 	Item = runner.Item

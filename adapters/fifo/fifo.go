@@ -50,7 +50,7 @@ type Options struct {
 	StallAfter time.Duration
 	OnStall    func(report []byte)
 
-	// OnIdle, if not nil, is called each time tasks are left but none of them is runnable, on the goroutine of Run. The
+	// OnIdle, if not nil, is called on the goroutine of Run whenever tasks are left but none of them is runnable. The
 	// method Scheduler.OnIdle registers a function for a single call.
 	OnIdle func()
 
@@ -116,7 +116,7 @@ func (s *Scheduler) OnIdle(f func()) {
 // Uint64 returns a random number for the tasks of s; see Options.Seed and suspend.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.rand.Uint64() }
 
-// Hold keeps Run from returning until release is called, see suspend.Holder.
+// Hold keeps Run from returning until release is called; see suspend.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns the statistics of the scheduler.

@@ -159,7 +159,7 @@ func (s *Scheduler) unlockAndEnd() {
 	}
 }
 
-// Hold keeps Close from returning until release is called, see suspend.Holder.
+// Hold keeps Close from returning until release is called; see suspend.Holder.
 func (s *Scheduler) Hold() (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

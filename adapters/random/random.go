@@ -42,7 +42,7 @@ type Options struct {
 	// suspend.
 	OnPanic func(value any, stack []byte)
 
-	// OnIdle, if not nil, is called each time tasks are left but none of them is runnable, before Run parks its caller. It
+	// OnIdle, if not nil, is called whenever tasks are left but none of them is runnable, before Run parks its caller. It
 	// runs on the goroutine of Run, not in a task, so if OnIdle suspends, it suspends Run.
 	OnIdle func()
 
@@ -138,7 +138,7 @@ func (s *Scheduler) OnIdle(f func()) {
 	s.core.OnIdle(f)
 }
 
-// Hold keeps Run from returning until release is called, see suspend.Holder.
+// Hold keeps Run from returning until release is called; see suspend.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }
 
 // Stats returns the statistics of the scheduler.

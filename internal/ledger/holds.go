@@ -41,7 +41,7 @@ type pointer[T any] struct{ weak.Pointer[T] }
 func (p pointer[T]) alive() bool { return p.Value() != nil }
 
 // A Holder is a Source whose operation makes its caller the holder of an object. If the ledger is kept, Took is called
-// after the operation: by a task with 0, or for a continuation with the address of its function.
+// after the operation: by a task with the argument 0, or for a continuation with the address of its function.
 type Holder interface{ Took(then Then) }
 
 // A Then is the address of a continuation's function, or 0 for a task.

@@ -33,7 +33,7 @@ type Who struct {
 type Task struct {
 	Who
 	Since time.Time
-	Stack []uintptr // the stack of the call of Go
+	Stack []uintptr // the stack at the call of Go
 }
 
 // A Wait is a wait that has begun. The end of a wait is not recorded, so sweep removes the waits that have ended.
@@ -47,7 +47,7 @@ type Wait struct {
 	Stack    []uintptr    // the stack of the call, innermost function first
 	On       any          // the suspend.Spawner of the task, or nil if unknown
 	Executor reflect.Type // the continuation's executor
-	For      []Object     // a Select has several
+	For      []Object     // one Object for each case of a Select
 	MayEnd   bool         // the context can end the wait
 }
 
@@ -167,8 +167,8 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// Begin returns a function that calls f and records it as a task while it runs. The stack of the task is the stack of the
-// call of Begin.
+// Begin returns a function that calls f and records it as a task while it runs. The stack recorded for the task is the
+// stack at the call of Begin.
 func Begin(f func()) func() {
 	t := Task{Stack: callers()}
 	return func() {
@@ -239,7 +239,7 @@ func (p *part) sweep() {
 // Addr returns the address in the pointer p.
 func Addr(p any) uintptr { return reflect.ValueOf(p).Pointer() }
 
-// Depth is the largest number of frames that are kept of a stack. The innermost frames are kept.
+// Depth is the largest number of frames in a recorded stack. Outer frames are dropped.
 const Depth = 48
 
 // callers returns the stack of the exported function's caller.

@@ -96,9 +96,8 @@ func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	return e, n
 }
 
-// grow replaces the table old by a table with four times as many buckets. It reads the whole map, so it conflicts with
-// every change. A table gets at most sixteen buckets for each key; otherwise keys with equal hashes would make it grow for
-// ever.
+// grow replaces old with a table that has four times as many buckets. It reads the whole map, so it conflicts with every
+// change. A table gets at most sixteen buckets for each key; otherwise keys with equal hashes would make it grow for ever.
 func (m *Map[K, V]) grow(tx *stm.Tx, old *table[K, V]) {
 	n := 0
 	for range m.All(tx) {

@@ -7,8 +7,8 @@ import "github.com/braidgo/braid/stm"
 type Queue[T any] struct {
 	first, last stm.Var[*link[T]]
 	bounded     bool
-	free        stm.Var[int] // free places for the next Puts
-	taken       stm.Var[int] // places that Takes have freed; Put moves them to free when free is 0
+	free        stm.Var[int] // the number of free places for the next Puts
+	taken       stm.Var[int] // the number of places freed by Takes; Put moves it to free when free is 0
 }
 
 // A link is an element of a queue.

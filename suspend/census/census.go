@@ -1,6 +1,6 @@
 // Package census shows which tasks wait for each other, and why a program makes no progress. A goroutine dump of a hanging
 // program contains the stack of each suspended task. It does not show for which object a task waits, since when, and which
-// task holds this object. Package census does:
+// task holds this object. Package census shows all of this:
 //
 //	defer census.Start(census.Options{})()
 //	http.Handle("/debug/braid/", census.Handler())
@@ -16,7 +16,7 @@
 //	    goroutine 19 (fifo) has held it for 1.2s: taken at census_test.Example.func1 (census/example_test.go:31)
 //
 // The census is off by default, and then costs a load and a branch at the beginning of each wait. While it is on, each
-// wait, each task and each lock operation costs more. The census can be switched on and off at any time.
+// wait, each task and each lock operation takes more time. The census can be switched on and off at any time.
 //
 // # Limits
 //

@@ -14,7 +14,7 @@ type node struct {
 	stuck bool
 }
 
-// An object is an object that is held, with its waiters.
+// An object is a held object with its waiters.
 type object struct {
 	held    *ledger.Held // the record of the holders
 	waiters []*node      // sorted by arrival
@@ -66,8 +66,8 @@ func newGraph(waits []ledger.Wait, holds []ledger.Held) *graph {
 	return g
 }
 
-// reduce repeatedly removes waits that can end from the stuck waits, until all remaining waits are stuck. It is the graph
-// reduction of Holt (Some deadlock properties of computer systems, 1972), applied to the permits that are known.
+// reduce marks each wait that can end as not stuck, and repeats this until no other wait can end. It is the graph reduction
+// of Holt (Some deadlock properties of computer systems, 1972), applied to the permits that are known.
 func (g *graph) reduce() {
 	var todo []*object
 	touch := func(o *object) {
@@ -132,14 +132,14 @@ func (g *graph) wants(n *node, o *object) uint64 {
 	return least
 }
 
-// A link is the reason why the wait from is stuck.
+// A link is the reason why a wait, the node from, is stuck.
 type link struct {
 	from, to *node
 	object   *object
-	hold     *ledger.Hold // the permits that to holds; a nil hold means that to is an earlier waiter
+	hold     *ledger.Hold // the permits that the node to holds; a nil hold means that to is an earlier waiter
 }
 
-// why returns the link of a stuck wait n.
+// why returns the link from n, which must be stuck.
 func (g *graph) why(n *node) link {
 	o := n.needs[0]
 	if g.wants(n, o) <= g.free(o) {
@@ -186,7 +186,7 @@ func (g *graph) circles() (all [][]link, behind []int) {
 	return all, behind
 }
 
-// both returns the waits and holds that exist in both of two readings of the ledger, so that all of them existed at one
+// both returns the waits and holds that two readings of the ledger have in common, so that all of these existed at one
 // moment between the readings. Otherwise a Deadlock could consist of waits and locks that never existed at the same time.
 func both(waits, waits2 []ledger.Wait, holds, holds2 []ledger.Held) ([]ledger.Wait, []ledger.Held) {
 	still := map[uint64]bool{}

@@ -18,7 +18,7 @@ var page = template.Must(template.New("census").Parse(pageText))
 // Handler returns a handler that calls Take for each request. A browser receives a self-contained page. Other clients
 // receive text, or the Snapshot as JSON if they accept JSON. The queries ?as=text and ?as=json select a format explicitly.
 // Like net/http/pprof, the handler shows lines of the program, so it must not be accessible to the public. While the census
-// is off, the handler only reports this.
+// is off, the handler reports only that it is off.
 func Handler() http.Handler { return http.HandlerFunc(serve) }
 
 func serve(w http.ResponseWriter, r *http.Request) {

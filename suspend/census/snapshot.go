@@ -42,7 +42,7 @@ type Wait struct {
 	Primitive string // the wait inside this call, such as "promise.Promise.Await"
 	At        Frame  // the line of the call
 	Since     time.Time
-	For       []Object // a Select has several
+	For       []Object // one Object for each case of a Select
 	MayEnd    bool     // the context may end the wait
 	Stack     []Frame
 }
@@ -72,8 +72,8 @@ type Hold struct {
 	Waiting int // the number of waiters for the object
 }
 
-// A Deadlock is a cycle of tasks. Each task waits for an object that the next task holds, or for which the next task waits
-// first.
+// A Deadlock is a cycle of tasks. Each task waits for an object that the next task holds, or for which the next task is an
+// earlier waiter.
 type Deadlock struct {
 	Circle   []Link
 	Behind   int  // the number of other tasks that wait for these tasks, directly or indirectly

@@ -13,8 +13,8 @@ import (
 
 const defaultStuckAfter = 10 * time.Second
 
-// A watcher detects a Close that does not end, and a process without progress. It reports each of them after it has lasted
-// for the time in the field after, and again whenever that time has doubled.
+// A watcher detects a Close that does not end, and a process without progress. The watcher reports either event after the
+// duration in the field after, and again whenever the event has lasted twice as long.
 type watcher struct {
 	after  time.Duration
 	every  time.Duration
