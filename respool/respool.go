@@ -111,7 +111,7 @@ type Lease[R any] struct {
 // the caller while Max resources are leased, or if Check, Open or Close suspends.
 //
 // If ctx has ended, or ends while the caller waits, Acquire returns the cancellation error and changes nothing. Check and
-// Open receive ctx, and may fail with its error. If Open returns an error, Acquire returns this error, and the next Acquire
+// Open receive ctx, and may fail when it ends. If Open returns an error, Acquire returns this error, and the next Acquire
 // calls Open again. If Open panics or calls runtime.Goexit, the next waiting task gets its turn. If the pool is closed,
 // Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {

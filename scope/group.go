@@ -37,8 +37,8 @@ type Group struct {
 	*Scope
 	// The Group itself is a member until it is closed or shut down. -E> is the first Close or Shutdown.
 	//
-	//	open    -E> closing   the membership ends
-	//	closing -E> closed    all members have ended, and the functions of OnRelease have been called
+	//	open    -E> closing   the Group is no longer a member of itself
+	//	closing -E> closed    all members have ended, and the OnRelease functions have been called
 	closing atomicx.Bool
 	closer  atomicx.Int64 // the goroutine of the first Close or Shutdown
 	closed  promise.Promise[struct{}]

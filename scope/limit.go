@@ -15,7 +15,7 @@ import (
 
 // Limit returns a Spawner that starts tasks on the Spawner on, with at most n live tasks. Its Go never suspends: if n tasks
 // are live, it queues the function, and starts queued functions in order as tasks end. A queued function costs memory, but
-// no task. A task counts until it ends, even while it is suspended.
+// no task. A task counts as live until it ends, even while it is suspended.
 //
 // If Scope.Go, Map, First or Stream has passed a function to the Limit, and the scope is cancelled while the function is
 // queued, the function never runs. A function that was passed to the Limit's own Go, or through Scope.On, always runs. A

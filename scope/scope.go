@@ -47,7 +47,7 @@ type Scope struct {
 	//	n      -G> n+1      if n > 0: any goroutine may start a child while there are members
 	//	n      -M> n-1
 	//	1      -M> ended    this member fills over, and no child can be started
-	//	ended  -W> released Run calls the functions of OnRelease
+	//	ended  -W> released Run calls the OnRelease functions
 	//
 	// Invariant: when members is 0, no child runs and none can be started.
 	// Debt: the member that decrements members to 0 must fill over; otherwise Run would wait for ever.

@@ -37,7 +37,7 @@ func awaitCommit() {
 }
 
 // commitLocked commits tx, unless tx must run again or wait for the elder. The parameter most limits the number of waiters
-// that are resumed. If waiters are left, tx.nodes is not empty, and the caller must call wakeRest.
+// that are resumed. If waiters are left for tx to resume, tx.nodes is not empty, and the caller must call wakeRest.
 func (tx *Tx) commitLocked(most int) outcome {
 	switch {
 	case elder != nil && elder != tx && !tx.overtakes:

@@ -15,12 +15,12 @@ import (
 //
 //	nobody  -F> elder     tx has failed patience times
 //	elder   -B> elder     the other transaction waits in younger, unless it is a Try
-//	elder   -E> nobody    all of younger are resumed; each commits, or fails and runs again
+//	elder   -E> nobody    each transaction in younger is resumed; it commits, or fails and runs again
 //
 // Debt: the elder must resume every transaction in younger, however it ends.
 var (
-	elder   *Tx  // under the guard
-	younger list // under the guard
+	elder   *Tx  // protected by guard
+	younger list // protected by guard
 )
 
 const patience = 10
@@ -66,7 +66,7 @@ func (tx *Tx) stepDownLocked() {
 	}
 }
 
-// all is the limit with which wakeLocked resumes every waiter.
+// all is a limit for wakeLocked that no number of waiters reaches.
 const all = math.MaxInt
 
 // giveWay suspends the caller until no other transaction is the elder.

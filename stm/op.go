@@ -10,7 +10,7 @@ import (
 // the choice of the case, and a case that is not chosen writes nothing. If f returns Retry, the case waits until a Var that
 // f has read changes, and then runs f again. If f returns another error, the case is ready, and this error is its Result.
 //
-// Select calls f in its own task, once or several times, without holding a lock. Then calls f on the calling goroutine
+// Select calls f in the calling task, once or several times, without holding a lock. Then calls f on the calling goroutine
 // first, and later on the executor. Functions that f registers with AfterCommit run before Select returns. With Then they
 // run on the executor, before the continuation, and must not suspend.
 //

@@ -23,7 +23,7 @@ type Var[T any] struct {
 //	version <= now     -R>                           b belongs to the snapshot of the reader
 //	version > now      -R> now = clock               if all boxes that the reader has seen are still current
 //	                   -R> doomed                    otherwise: the run is dropped
-//	watched            -W> watched, one node more    if all boxes that it has seen are still current
+//	watched            -W> watched, with a new node  if all boxes that it has seen are still current
 //	watched            -C> not watched               each waiter is unlinked everywhere, and then resumed
 //
 // Invariant: a box is published before the clock reaches its version. So after loading the clock once, a reader

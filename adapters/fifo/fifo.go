@@ -78,9 +78,9 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 	return New(Options{}).Run(ctx, main)
 }
 
-// Run runs main as the first task, with ctx. It runs all tasks on the calling goroutine, and parks its caller while no task
-// is runnable. It returns the result of main after every task has ended, including tasks that other goroutines have
-// started. ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
+// Run starts a first task, which calls main with ctx. It runs all tasks on the calling goroutine, and parks its caller
+// while no task is runnable. It returns the result of main after every task has ended, including tasks that other
+// goroutines have started. ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
 // If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
 // main calls runtime.Goexit, for example in a failing require, Run does the same after every other task has ended.

@@ -87,9 +87,9 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // Seed returns the seed that repeats the order of s.
 func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 
-// Run runs main as a task, with ctx. It runs all tasks on the calling goroutine, and parks its caller while no task is
-// runnable. It returns the result of main after every task has ended, including tasks that other goroutines have started.
-// ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
+// Run starts a task that calls main with ctx. It runs all tasks on the calling goroutine, and parks its caller while no
+// task is runnable. It returns the result of main after every task has ended, including tasks that other goroutines have
+// started. ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
 // If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
 // main calls runtime.Goexit, for example in a failing require, Run does the same after every other task has ended.

@@ -97,7 +97,7 @@ func Resized[T any](object *T, size uint64) {
 }
 
 // Gave records that n permits of object are about to be released. If the calling task holds none, Gave takes them from the
-// task that has held permits of object for longest.
+// task that has held permits of object the longest.
 func Gave[T any](object *T, n uint64) {
 	me, at := caller(), Addr(object)
 	p := partOf(int64(at))

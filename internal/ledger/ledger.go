@@ -110,7 +110,7 @@ func Start(about func(goroutine int64) string) (stop func()) {
 	})
 }
 
-// Tell returns a text about the locks of a goroutine, or "" if the ledger is not kept.
+// Tell returns a text about the locks of a goroutine, or "" if no locks are recorded.
 func Tell(goroutine int64) string {
 	if f := tell.Load(); f != nil {
 		return (*f)(goroutine)

@@ -162,7 +162,7 @@ func (s Snapshot) others() (all []Task) {
 }
 
 // A group contains the tasks of one scheduler that wait at the same line for the same objects. The first task has waited
-// for longest.
+// the longest.
 type group struct {
 	key   string
 	tasks []Task
