@@ -21,7 +21,7 @@ import (
 )
 
 // A Group is a Spawner that counts its tasks. It is idle while each of its tasks is suspended or has ended. All methods may
-// be called from any goroutine. New creates a Group.
+// be called from any goroutine.
 type Group struct {
 	// A task is counted in running from its start or wake-up until it parks or ends; see task. -G> is a Go, -P> a task that
 	// parks or ends, -U> a task that is woken.

@@ -18,8 +18,7 @@ import (
 // scheduler handled the panic.
 var ErrAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAbandoned)
 
-// A Cache loads values by key and keeps each value for a limited time. NewCache creates a Cache. A Cache must not be
-// copied.
+// A Cache loads values by key and keeps each value for a limited time. A Cache must not be copied.
 type Cache[K comparable, V any] struct {
 	// -G> is a Get, -L> a Get that gives up, -E> the end of the load.
 	//

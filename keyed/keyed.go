@@ -144,7 +144,7 @@ func (m *Mutex[K]) Unlock(key K) {
 	m.leave(key, e)
 }
 
-// A Semaphore provides a number of permits for each key. NewSemaphore creates a Semaphore. A Semaphore must not be copied.
+// A Semaphore provides a number of permits for each key. A Semaphore must not be copied.
 type Semaphore[K comparable] struct {
 	table[K, *semaphore.Semaphore]
 	n int64

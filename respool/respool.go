@@ -55,8 +55,7 @@ type Options[R any] struct {
 	MaxLifetime time.Duration // a resource that was open for longer is closed, too; 0 means no limit
 }
 
-// A Pool manages up to Max resources. New creates a Pool. A Pool must not be copied. The Pool measures time by the clock of
-// the caller's scheduler.
+// A Pool manages up to Max resources. It must not be copied. The Pool measures time by the clock of the caller's scheduler.
 type Pool[R any] struct {
 	// A resource has the following states. -A> is an Acquire, -R> a Release, -C> a Close or an Expire.
 	//

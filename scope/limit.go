@@ -87,7 +87,7 @@ func goFor(of origin, on suspend.Spawner, f func()) error {
 	return on.Go(f)
 }
 
-// Unwrap returns on, so that suspend.As finds the capabilities of on.
+// Unwrap returns on, for suspend.As.
 func (l *limited) Unwrap() suspend.Spawner { return l.on }
 
 // Go implements suspend.Spawner.
@@ -121,8 +121,7 @@ func (l *limited) goFor(of origin, f func()) error {
 	return err
 }
 
-// under returns a function that sets the profiler labels to s and calls f. Otherwise f would have the labels of the task
-// whose place it gets.
+// under returns a function that sets the profiler labels to s and calls f. Otherwise f might have another task's labels.
 func under(s labels.Set, f func()) func() {
 	return func() {
 		s.Put()

@@ -195,7 +195,7 @@ func (e *entered) withdrawn() {
 	e.origin.withdrawn()
 }
 
-// Unwrap returns on, so that suspend.As finds the capabilities of on.
+// Unwrap returns on, for suspend.As.
 func (o *spawner) Unwrap() suspend.Spawner { return o.on }
 
 // Cancel cancels the scope. A non-nil cause is a failure, and Run returns it if it is the first. After Cancel(nil), Run

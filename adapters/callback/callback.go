@@ -70,7 +70,7 @@ type Options struct {
 }
 
 // A Loop runs tasks and callbacks on a foreign executor, in the order in which they become runnable. The Loop submits
-// single steps, so that the executor's own loop can do other work between two steps. New creates a Loop.
+// single steps, so that the executor's own loop can do other work between two steps.
 //
 // The executor may run the steps on any goroutines, provided that the submission of each step happens before its run. If it
 // runs them on a locked thread, such as a GUI's main thread, all steps must run on the same thread.

@@ -54,7 +54,7 @@ type Options struct {
 	OnStall    func(report []byte)
 }
 
-// A Scheduler runs tasks during a single Run. New creates a Scheduler.
+// A Scheduler runs tasks during a single Run.
 type Scheduler struct {
 	opts Options
 	core *runner.Driven
@@ -87,9 +87,9 @@ func Run(ctx context.Context, main func(ctx context.Context) error) error {
 // Seed returns the seed that repeats the order of s.
 func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 
-// Run starts a task that calls main with ctx. It runs all tasks on the calling goroutine, and parks its caller while no
-// task is runnable. It returns the result of main after every task has ended, including tasks that other goroutines have
-// started. ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
+// Run calls main with ctx in a task. It runs all tasks on the calling goroutine, and parks its caller while no task is
+// runnable. It returns the result of main after every task has ended, including tasks that other goroutines have started.
+// ctx is passed only to main; a Run cannot be cancelled, but its tasks can.
 //
 // If ctx has already ended, Run returns the cancellation error and does nothing. A second Run returns suspend.ErrClosed. If
 // main calls runtime.Goexit, for example in a failing require, Run does the same after every other task has ended.
@@ -121,9 +121,9 @@ func (s *Scheduler) next() *runner.Item {
 // When Run has returned or is about to return, Go returns suspend.ErrClosed and f never runs.
 func (s *Scheduler) Go(f func()) error { return s.core.Go(f) }
 
-// Execute runs f as a callback, in random order with the tasks. Run waits for callbacks as it waits for tasks. f must not
-// suspend; suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns
-// suspend.ErrClosed and f never runs.
+// Execute runs f as a callback, in random order with the tasks. Run also waits for callbacks. f must not suspend;
+// suspend.Suspend panics if it does. When Run has returned or is about to return, Execute returns suspend.ErrClosed and f
+// never runs.
 func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
 // Uint64 returns a random number for the tasks of s; see Options.Seed and suspend.Rand.

@@ -78,7 +78,7 @@ func (m *Map[K, V]) Delete(tx *stm.Tx, k K) bool {
 	return true
 }
 
-// without returns a chain of all entries in the chain e except the entry of k, and its length.
+// without returns the entries of e except the entry of k, and their number.
 func (e *entry[K, V]) without(k K) (rest *entry[K, V], n int) {
 	for x := e; x != nil; x = x.next {
 		if x.key == k {

@@ -21,9 +21,9 @@
 // # Limits
 //
 // The census does not show waits that began, or locks that were taken, before Start. It shows tasks that do not wait, and
-// the line at which a task was started, only for tasks of Braid's schedulers that began to run after Start. A goroutine
-// without a task is shown only while it waits in a Braid operation or holds something. The same is true for a task of any
-// other scheduler, and for a Then.
+// the line at which a task was started, only for tasks of Braid's schedulers that began to run after Start. Goroutines
+// without a task, tasks of other schedulers, and Thens are shown only while they wait in a Braid operation or hold
+// something.
 //
 // Holders are shown for a mutex.Mutex, an RWMutex, the permits of a semaphore, an MVar during Modify, a lazy value that is
 // being computed, and everything that is built on these. One task may release what another task has taken. Promises,

@@ -14,7 +14,7 @@ import (
 type Snapshot struct {
 	At        time.Time
 	On        bool       // reports whether the census is on
-	Since     time.Time  // the time when it was switched on; earlier waits and locks are unknown
+	Since     time.Time  // the time at which the census was switched on; earlier waits and locks are unknown
 	Deadlocks []Deadlock // cycles of tasks that wait for each other
 	Tasks     []Task     // sorted: first the waiting tasks, beginning with the longest wait
 }
@@ -24,8 +24,8 @@ type Task struct {
 	ID        string  // a name such as "goroutine 18"
 	Goroutine int64   // the runtime's number; 0 for a Then
 	Scheduler string  // the package, such as "fifo"; "" if unknown, and for a goroutine
-	Began     *Origin `json:",omitempty"` // is nil if unknown; see the package comment
-	Waits     *Wait   `json:",omitempty"` // is nil if the task does not wait in a Braid operation
+	Began     *Origin `json:",omitempty"` // Began is nil if unknown; see the package comment
+	Waits     *Wait   `json:",omitempty"` // Waits is nil if the task does not wait in a Braid operation
 	Holds     []Hold  `json:",omitempty"`
 	Ended     bool    `json:",omitempty"` // the task has ended, but still holds something
 }
